@@ -1,0 +1,70 @@
+//! What the parts of a control plane ask of the node that holds them.
+
+use alloc::vec::Vec;
+use axon_plane::{Note, Refusal};
+use axon_wire::message::Message;
+use axon_wire::{Hops, Life, PortNo};
+
+/// One wish. The node seals messages, builds frames and hands them to the plane.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Seal `message` and send it to the other end of a link, as a link frame.
+    Link {
+        /// The link.
+        port: PortNo,
+        /// For this life only; `None` for whoever is there (Hello).
+        to: Option<Life>,
+        /// What to say.
+        message: Message,
+    },
+    /// Seal `message` and send it by a source route from this control plane.
+    Routed {
+        /// Ends in [`PortNo::CONTROL`].
+        hops: Hops,
+        /// For this life only.
+        to: Life,
+        /// What to say.
+        message: Message,
+    },
+    /// Send a plain Ethernet frame out of a host port.
+    Host {
+        /// The port.
+        port: PortNo,
+        /// The frame, no FCS.
+        frame: Vec<u8>,
+    },
+    /// Send a host's frame on its way by `hops`: the slow path.
+    Forward {
+        /// The host port that it came in by.
+        ingress: PortNo,
+        /// The route.
+        hops: Hops,
+        /// The Ethernet frame.
+        frame: Vec<u8>,
+    },
+    /// A frame that waited here ends here.
+    Drop {
+        /// The port it came in by.
+        ingress: PortNo,
+        /// Why.
+        reason: axon_plane::Drop,
+        /// The Ethernet frame.
+        frame: Vec<u8>,
+    },
+    /// Make this port a host port or an Axon port.
+    PortKind {
+        /// The port.
+        port: PortNo,
+        /// What it is now.
+        kind: axon_plane::PortKind,
+    },
+    /// A message was refused; the node counts it.
+    Refuse {
+        /// Where it came in.
+        port: PortNo,
+        /// Why.
+        refusal: Refusal,
+    },
+    /// Tell the operator.
+    Note(Note),
+}

@@ -1,0 +1,11 @@
+//! Discovery, address interception, routes and the controller, as state machines.
+//!
+//! Nothing here reads a clock or opens a socket: time comes in as an argument and wishes go
+//! out as [`effect::Effect`]s, which [`node`] turns into frames.
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+pub mod config;
+pub mod effect;

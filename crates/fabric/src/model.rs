@@ -1,0 +1,168 @@
+//! A fabric as plain data, generators expanded and every name resolved.
+//!
+//! This is what the simulator and the lab build from; [`crate::load`] makes it from a file.
+
+use axon_wire::{Bytes, HopWidth, MacAddr, PortNo, Rate, Span};
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+/// A whole fabric, checked: every index is in range and every port is used once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fabric {
+    /// Its name; the lab's too.
+    pub name: String,
+    /// Seed of everything random.
+    pub seed: u64,
+    /// Bits of a hop.
+    pub hop_width: HopWidth,
+    /// The pre-shared key of the control plane.
+    pub key: [u8; 32],
+    /// The switches, in order: `s1`, `s2`, ...
+    pub switches: Vec<Switch>,
+    /// The hosts, in order: `h1`, `h2`, ...
+    pub hosts: Vec<Host>,
+    /// Links between switches.
+    pub links: Vec<Link>,
+    /// The controller and its link.
+    pub controller: Controller,
+    /// Intervals of the control plane.
+    pub timers: Timers,
+    /// Addresses for hosts.
+    pub dhcp: Dhcp,
+    /// MTU of hosts, in bytes of IP packet.
+    pub mtu: u16,
+    /// What breaks when, in order of time.
+    pub faults: Vec<Fault>,
+}
+
+/// A switch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Switch {
+    /// `s1`.
+    pub name: String,
+    /// Ports 0 to `ports - 1`; port `p` of `s1` is `s1-p0`.
+    pub ports: u16,
+}
+
+/// A host and its link to the edge.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Host {
+    /// `h1`; its one port is `h1-p0`.
+    pub name: String,
+    /// Its address.
+    pub mac: MacAddr,
+    /// A fixed address, or DHCP.
+    pub ip: Option<Ipv4Addr>,
+    /// The switch it is plugged into, by index.
+    pub switch: usize,
+    /// The port there.
+    pub port: PortNo,
+    /// Its link.
+    pub wire: Wire,
+}
+
+/// A link between two switches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// One end.
+    pub a: End,
+    /// The other end.
+    pub b: End,
+    /// What is between.
+    pub wire: Wire,
+}
+
+/// One end of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct End {
+    /// The switch, by index.
+    pub switch: usize,
+    /// Its port.
+    pub port: PortNo,
+}
+
+/// What a link is like, the same in both directions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wire {
+    /// Bits per second.
+    pub rate: Rate,
+    /// Propagation delay.
+    pub latency: Span,
+    /// Frames lost per million, independently.
+    pub loss_ppm: u32,
+    /// Buffer at each output for each ingress.
+    pub queue: Bytes,
+}
+
+/// The controller.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Controller {
+    /// `c1`; its one port is `c1-p0`.
+    pub name: String,
+    /// The switch port it is plugged into.
+    pub at: End,
+    /// Its link.
+    pub wire: Wire,
+}
+
+/// Intervals; see `axon_control::config::Timers`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timers {
+    /// Between Hellos.
+    pub hello: Span,
+    /// Between heartbeats; two without one and the link is down.
+    pub heartbeat: Span,
+    /// Before a control message is sent again.
+    pub retry: Span,
+    /// Between probes of a local host.
+    pub host_probe: Span,
+}
+
+/// Addresses for hosts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dhcp {
+    /// The server's address, in the subnet.
+    pub server: Ipv4Addr,
+    /// Prefix length of the subnet.
+    pub prefix_len: u8,
+    /// First address of the pool.
+    pub pool_first: Ipv4Addr,
+    /// Last address of the pool.
+    pub pool_last: Ipv4Addr,
+    /// How long a lease lasts.
+    pub lease: Span,
+    /// Hosts that always get the same address.
+    pub reservations: BTreeMap<MacAddr, Ipv4Addr>,
+}
+
+/// Something that breaks or comes back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// After the start.
+    pub at: Span,
+    /// What.
+    pub what: FaultKind,
+}
+
+/// What breaks or comes back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FaultKind {
+    /// A link between switches, by index: both ends lose carrier.
+    LinkDown(usize),
+    /// It comes back.
+    LinkUp(usize),
+    /// Frames vanish on a link, by index, but its ends keep carrier.
+    LinkSilent(usize),
+    /// A switch loses power, by index.
+    SwitchDown(usize),
+    /// It starts again with empty tables.
+    SwitchUp(usize),
+    /// The controller loses power.
+    ControllerDown,
+    /// It starts again with nothing in memory.
+    ControllerUp,
+    /// A host is unplugged, by index.
+    HostDown(usize),
+    /// It is plugged in again.
+    HostUp(usize),
+}

@@ -1,0 +1,227 @@
+//! The contract between a node and its world: bytes in, actions out, time is an argument.
+//!
+//! A *node* is a switch or a controller. A *body* (the simulator, the Linux run loop) owns
+//! wires and clocks: it feeds inputs and carries out actions. The body owns the wire and the
+//! plane owns the queue, so scheduling is the same code everywhere.
+
+use alloc::vec::Vec;
+use axon_wire::{MacAddr, NodeId, PortNo, Time};
+
+/// What the world tells a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Input<B> {
+    /// The head of a frame has come in.
+    Frame {
+        /// Where.
+        port: PortNo,
+        /// Without preamble and FCS.
+        frame: B,
+        /// When its last byte is here: later than now for cut-through, now otherwise.
+        complete_at: Time,
+    },
+    /// The wire of a port is free for the next frame.
+    TxDone {
+        /// Which.
+        port: PortNo,
+    },
+    /// The carrier of a port came or went. Ports start without carrier.
+    Link {
+        /// Which.
+        port: PortNo,
+        /// Whether it is there now.
+        up: bool,
+    },
+    /// The deadline has come, or may have.
+    Timeout,
+}
+
+/// What a node asks of the world.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action<B> {
+    /// Put this frame on the wire now; answer with `TxDone` when the wire is free again.
+    /// A node never asks for a second frame on a port before that answer.
+    Transmit {
+        /// Where.
+        port: PortNo,
+        /// What.
+        frame: B,
+        /// Its last byte must not leave before this.
+        complete_at: Time,
+    },
+    /// A packet for the control plane. A whole node consumes these itself; a bare plane
+    /// hands them out.
+    Punt {
+        /// The port it came in by.
+        ingress: PortNo,
+        /// An Axon packet, or for [`Punt::LinkLocal`] an Ethernet frame.
+        frame: B,
+        /// Why it is here.
+        punt: Punt,
+    },
+    /// A frame ended here. It comes back so that a body can use its memory again.
+    Dropped {
+        /// The port it came in by.
+        ingress: PortNo,
+        /// Why; counted once in the node's counters.
+        reason: Drop,
+        /// What was dropped.
+        frame: B,
+    },
+    /// Something an operator may want to know.
+    Note(Note),
+}
+
+/// Why a packet is handed to the control plane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Punt {
+    /// A host's frame without a route, broadcast included: an Axon packet of type Ethernet
+    /// with no forward hop and the ingress port as its only reverse hop.
+    Miss,
+    /// Its route ended here at the control plane.
+    Addressed,
+    /// It could not be forwarded; its type is now Error.
+    Error,
+    /// An Ethernet frame to a link-local address, on any port, without Axon header.
+    LinkLocal,
+}
+
+macro_rules! reasons {
+    ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $reason:ident = $text:literal,)* }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(u8)]
+        pub enum $name { $($(#[$doc])* $reason,)* }
+
+        impl $name {
+            /// All of them, in order.
+            pub const ALL: &'static [$name] = &[$($name::$reason,)*];
+
+            /// The name in counters, traces and results.
+            pub const fn name(self) -> &'static str {
+                match self { $($name::$reason => $text,)* }
+            }
+        }
+    };
+}
+
+reasons! {
+    /// Why a frame ended inside a node. Closed: a new reason is a new line here.
+    Drop {
+        /// Too short to be Ethernet, or an Axon packet cut short.
+        Malformed = "malformed",
+        /// Longer than the port takes.
+        Oversized = "oversized",
+        /// The buffer of this ingress at that egress is full.
+        QueueFull = "queue_full",
+        /// The egress port has no carrier.
+        PortDown = "port_down",
+        /// The next hop names a port that the switch does not have.
+        NoSuchPort = "no_such_port",
+        /// The frame has no room in front for its route.
+        NoHeadroom = "no_headroom",
+        /// The host sends to the control plane faster than its port may.
+        PuntLimit = "punt_limit",
+        /// A MAC control frame (PAUSE) that this node does not act on.
+        MacControl = "mac_control",
+        /// Broadcast or multicast that no protocol here serves.
+        Broadcast = "broadcast",
+        /// Consumed by the control plane: the ordinary end of a control packet.
+        Consumed = "consumed",
+        /// The control plane could make nothing of it.
+        Refused = "refused",
+        /// Waited for a route that did not come, or found the waiting room full.
+        NoRoute = "no_route",
+    }
+}
+
+reasons! {
+    /// Why a control message was refused.
+    Refusal {
+        /// Not an envelope of this version, or no message inside.
+        Malformed = "control_malformed",
+        /// Wrong key, altered, or meant for another life.
+        BadSeal = "control_bad_seal",
+        /// Heard before, or older than what can be told apart from that.
+        Replayed = "control_replayed",
+        /// From an earlier life of its sender.
+        StaleLife = "control_stale_life",
+        /// A source-routed control packet on a host port.
+        FromHost = "control_from_host",
+        /// A kind of message that has no business on this path or at this node.
+        Misplaced = "control_misplaced",
+        /// Answers no question asked, or names an unknown port or life.
+        Unexpected = "control_unexpected",
+        /// The other end's hop width differs.
+        HopWidth = "control_hop_width",
+    }
+}
+
+/// Something an operator may want to know, or a test to wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Note {
+    /// A neighbour finished its handshake.
+    NeighbourUp {
+        /// On this port.
+        port: PortNo,
+        /// Who.
+        node: NodeId,
+    },
+    /// A neighbour is gone: carrier lost, heartbeats missed, or another took its place.
+    NeighbourDown {
+        /// On this port.
+        port: PortNo,
+        /// Who it was.
+        node: NodeId,
+    },
+    /// The way to the controller was found, changed or lost.
+    ControllerPath {
+        /// Whether there is one now.
+        reachable: bool,
+    },
+    /// A host was learned.
+    HostUp {
+        /// On this port.
+        port: PortNo,
+        /// Who.
+        mac: MacAddr,
+    },
+    /// A host left, or answers no more.
+    HostDown {
+        /// From this port.
+        port: PortNo,
+        /// Who.
+        mac: MacAddr,
+    },
+    /// A route stands in the route memory of this port.
+    RouteSet {
+        /// The host port.
+        port: PortNo,
+        /// Towards.
+        destination: MacAddr,
+    },
+    /// A route was removed.
+    RouteRemoved {
+        /// The host port.
+        port: PortNo,
+        /// Towards.
+        destination: MacAddr,
+    },
+    /// A control message was refused.
+    Refused {
+        /// On this port.
+        port: PortNo,
+        /// Why.
+        refusal: Refusal,
+    },
+}
+
+/// A switch or a controller, as its body sees it.
+pub trait Node<B> {
+    /// Handles one input at `now` and appends what is to be done to `out`.
+    ///
+    /// Never blocks, never fails, never reads a clock. `now` never goes back.
+    fn handle(&mut self, now: Time, input: Input<B>, out: &mut Vec<Action<B>>);
+
+    /// When to call with [`Input::Timeout`] next. Early or repeated calls are harmless.
+    fn deadline(&self) -> Option<Time>;
+}

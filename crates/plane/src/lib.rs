@@ -1,0 +1,12 @@
+//! A switch's data plane as a pure state machine: forwarding, route tables, buffers.
+//!
+//! Nothing here reads a clock, opens a socket, spawns a thread or allocates per frame.
+#![no_std]
+#![forbid(unsafe_code)]
+#![deny(clippy::float_arithmetic)]
+
+extern crate alloc;
+
+pub mod contract;
+
+pub use contract::{Action, Drop, Input, Node, Note, Punt, Refusal};

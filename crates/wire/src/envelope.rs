@@ -1,0 +1,116 @@
+//! The envelope around every sealed control message.
+//!
+//! ```text
+//!  bytes  1         2        8      8             8          length
+//!       +---------+--------+------+-------------+----------+---------------------------+
+//!       | version | length | node | incarnation | sequence | sealed message, 16 B tag  |
+//!       +---------+--------+------+-------------+----------+---------------------------+
+//! ```
+//!
+//! All big-endian. Node, incarnation and sequence together are the 24-byte nonce of
+//! XChaCha20-Poly1305: a life never seals two messages with the same sequence, so no nonce
+//! comes twice under one key. The life that the message is for is authenticated with it but
+//! not sent: whoever receives it supplies their own.
+
+use crate::addr::{Life, NodeId};
+use alloc::vec::Vec;
+
+/// The format this code speaks: of the envelope and of every message in it.
+pub const VERSION: u8 = 1;
+/// Bytes before the sealed message.
+pub const ENVELOPE_BYTES: usize = 27;
+
+/// An envelope, opened no further than its address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Envelope<'a> {
+    /// The life that sealed it.
+    pub from: Life,
+    /// Its place among all that this life has sealed, from 1.
+    pub sequence: u64,
+    /// Ciphertext and tag.
+    pub sealed: &'a [u8],
+}
+
+/// Why bytes are not an envelope.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EnvelopeError {
+    /// Fewer bytes than the envelope says.
+    #[error("truncated")]
+    Truncated,
+    /// Another version of the protocol.
+    #[error("version {0}, where {VERSION} was expected")]
+    Version(u8),
+}
+
+impl<'a> Envelope<'a> {
+    /// Reads the envelope at the start of `bytes`; anything behind it is padding.
+    ///
+    /// # Errors
+    /// Truncation, or a version other than [`VERSION`].
+    pub fn parse(bytes: &'a [u8]) -> Result<Envelope<'a>, EnvelopeError> {
+        let (head, rest) =
+            bytes.split_first_chunk::<ENVELOPE_BYTES>().ok_or(EnvelopeError::Truncated)?;
+        if head[0] != VERSION {
+            return Err(EnvelopeError::Version(head[0]));
+        }
+        let length = usize::from(u16::from_be_bytes([head[1], head[2]]));
+        let word = |at: usize| {
+            let mut bytes = [0; 8];
+            bytes.copy_from_slice(&head[at..at + 8]);
+            u64::from_be_bytes(bytes)
+        };
+        Ok(Envelope {
+            from: Life { node: NodeId(word(3)), incarnation: word(11) },
+            sequence: word(19),
+            sealed: rest.get(..length).ok_or(EnvelopeError::Truncated)?,
+        })
+    }
+
+    /// The bytes of this envelope.
+    ///
+    /// # Panics
+    /// If the sealed message is longer than 65,535 bytes; senders bound it far below.
+    pub fn emit(&self) -> Vec<u8> {
+        let length = u16::try_from(self.sealed.len()).expect("a control message fits a frame");
+        let mut bytes = Vec::with_capacity(ENVELOPE_BYTES + self.sealed.len());
+        bytes.push(VERSION);
+        bytes.extend_from_slice(&length.to_be_bytes());
+        bytes.extend_from_slice(&nonce(self.from, self.sequence));
+        bytes.extend_from_slice(self.sealed);
+        bytes
+    }
+}
+
+/// The 24-byte nonce of message `sequence` of the life `from`.
+pub fn nonce(from: Life, sequence: u64) -> [u8; 24] {
+    let mut nonce = [0; 24];
+    nonce[..8].copy_from_slice(&from.node.0.to_be_bytes());
+    nonce[8..16].copy_from_slice(&from.incarnation.to_be_bytes());
+    nonce[16..].copy_from_slice(&sequence.to_be_bytes());
+    nonce
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn padding_behind_an_envelope_is_not_part_of_it() {
+        let from = Life { node: NodeId(7), incarnation: 9 };
+        let envelope = Envelope { from, sequence: 3, sealed: b"sealed" };
+        let mut bytes = envelope.emit();
+        bytes.extend_from_slice(&[0; 20]);
+        assert_eq!(Envelope::parse(&bytes), Ok(envelope));
+    }
+
+    #[test]
+    fn short_and_foreign_envelopes_are_refused() {
+        let from = Life { node: NodeId(7), incarnation: 9 };
+        let mut bytes = Envelope { from, sequence: 3, sealed: b"sealed" }.emit();
+        for length in 0..bytes.len() {
+            assert_eq!(Envelope::parse(&bytes[..length]), Err(EnvelopeError::Truncated));
+        }
+        bytes[0] = 2;
+        assert_eq!(Envelope::parse(&bytes), Err(EnvelopeError::Version(2)));
+    }
+}

@@ -1,0 +1,392 @@
+//! The Axon header (paper 001 figure 2, thesis 000 figure 3.1).
+//!
+//! ```text
+//!  bits   4     16             12               12            4
+//!       +------+---------------+----------------+-------------+-------+------------+------------+
+//!       | type | header length | forward hops n | reverse m   | spare | n hops     | m hops     |
+//!       +------+---------------+----------------+-------------+-------+------------+------------+
+//! ```
+//!
+//! With hops of 8 or 16 bits the hops begin at byte 6. With hops of 4 bits (the thesis) the
+//! first hop takes the place of the spare bits, and the header is padded with zero bits to a
+//! whole byte. Header length counts bytes, padding included.
+//!
+//! A hop moves from the forward list to the reverse list without changing the length: the
+//! forward hops shift up by one, and the ingress port takes the last forward place, which
+//! becomes the first reverse place. Reverse hops never move.
+//!
+//! Type 0 is never assigned: the first byte of the link-local multicast addresses (0x01)
+//! would read as type 0, so MAC control, LLDP and discovery frames stay recognisable on a
+//! port that otherwise carries Axon packets.
+
+use crate::addr::PortNo;
+use crate::hops::Hops;
+use serde::{Deserialize, Serialize};
+
+/// Bytes before the first hop when hops are 8 or 16 bits wide.
+const FIXED_BYTES: usize = 6;
+/// The most hops either count can tell: 12 bits.
+pub const HOPS_MAX: usize = 0xfff;
+
+/// How many bits name a port on the wire; one choice for a whole fabric.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum HopWidth {
+    /// The thesis's prototype: ports 0 to 14.
+    Four,
+    /// Paper 001: ports 0 to 254.
+    #[default]
+    Eight,
+    /// Ports 0 to 65,534.
+    Sixteen,
+}
+
+impl HopWidth {
+    /// Bits of one hop: 4, 8 or 16.
+    pub const fn bits(self) -> usize {
+        match self {
+            HopWidth::Four => 4,
+            HopWidth::Eight => 8,
+            HopWidth::Sixteen => 16,
+        }
+    }
+
+    /// How many ports a switch can have: all hop values but the one for the control plane.
+    pub const fn ports_max(self) -> usize {
+        (1 << self.bits()) - 1
+    }
+
+    /// The hop value that names `port` on the wire.
+    const fn encode(self, port: PortNo) -> u16 {
+        port.0 & ((1u32 << self.bits()) - 1) as u16
+    }
+
+    /// The port that hop value `hop` names.
+    const fn decode(self, hop: u16) -> PortNo {
+        if hop as usize == self.ports_max() { PortNo::CONTROL } else { PortNo(hop) }
+    }
+
+    /// Whether a hop of this width can name `port`.
+    pub const fn can_name(self, port: PortNo) -> bool {
+        port.0 == PortNo::CONTROL.0 || (port.0 as usize) < self.ports_max()
+    }
+
+    /// Bit offset of hop number `index`, forward hops first.
+    const fn bit_offset(self, index: usize) -> usize {
+        let first = match self {
+            HopWidth::Four => 44,
+            _ => 8 * FIXED_BYTES,
+        };
+        first + index * self.bits()
+    }
+
+    /// Bytes of a header with `hops` hops in all, forward and reverse.
+    pub const fn header_bytes(self, hops: usize) -> usize {
+        let bytes = self.bit_offset(hops).div_ceil(8);
+        if bytes < FIXED_BYTES { FIXED_BYTES } else { bytes }
+    }
+
+    fn get(self, bytes: &[u8], index: usize) -> PortNo {
+        let bit = self.bit_offset(index);
+        let at = bit / 8;
+        self.decode(match self {
+            HopWidth::Four if bit.is_multiple_of(8) => u16::from(bytes[at] >> 4),
+            HopWidth::Four => u16::from(bytes[at] & 0xf),
+            HopWidth::Eight => u16::from(bytes[at]),
+            HopWidth::Sixteen => u16::from_be_bytes([bytes[at], bytes[at + 1]]),
+        })
+    }
+
+    fn set(self, bytes: &mut [u8], index: usize, port: PortNo) {
+        let bit = self.bit_offset(index);
+        let at = bit / 8;
+        let hop = self.encode(port);
+        match self {
+            HopWidth::Four if bit.is_multiple_of(8) => {
+                bytes[at] = (bytes[at] & 0x0f) | (hop as u8) << 4;
+            }
+            HopWidth::Four => bytes[at] = (bytes[at] & 0xf0) | hop as u8,
+            HopWidth::Eight => bytes[at] = hop as u8,
+            HopWidth::Sixteen => bytes[at..at + 2].copy_from_slice(&hop.to_be_bytes()),
+        }
+    }
+}
+
+/// What an Axon packet carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum PacketType {
+    /// An Ethernet frame between hosts.
+    Ethernet = 1,
+    /// A sealed message between control planes.
+    Control = 2,
+    /// A probe that gathers timestamps (thesis §3.2.2).
+    Probe = 3,
+    /// A packet that could not be forwarded, on its way to the control plane.
+    Error = 4,
+}
+
+impl PacketType {
+    const fn from_bits(bits: u8) -> Option<PacketType> {
+        match bits {
+            1 => Some(PacketType::Ethernet),
+            2 => Some(PacketType::Control),
+            3 => Some(PacketType::Probe),
+            4 => Some(PacketType::Error),
+            _ => None,
+        }
+    }
+}
+
+/// Why bytes are not an Axon header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum HeaderError {
+    /// Fewer bytes than the fixed part, or than the header length says.
+    #[error("truncated: the frame is shorter than its header")]
+    Truncated,
+    /// The header length disagrees with the hop counts.
+    #[error("the header length disagrees with the hop counts")]
+    Length,
+    /// Type 0 or a type nobody has assigned.
+    #[error("unknown packet type")]
+    Type,
+    /// More hops than 12 bits can count, or a port that the hop width cannot name.
+    #[error("the route does not fit the header")]
+    Unrepresentable,
+}
+
+/// Whether a frame on an Axon port starts with an Axon header (any type but 0) rather
+/// than with a link-local Ethernet address.
+pub fn is_axon(frame: &[u8]) -> bool {
+    frame.first().is_some_and(|byte| byte >> 4 != 0)
+}
+
+/// A checked Axon header and what follows it.
+#[derive(Clone, Copy, Debug)]
+pub struct HeaderView<'a> {
+    bytes: &'a [u8],
+    width: HopWidth,
+    packet_type: PacketType,
+    header_bytes: usize,
+    forward: usize,
+    reverse: usize,
+}
+
+impl<'a> HeaderView<'a> {
+    /// Checks the header at the start of `bytes`.
+    ///
+    /// # Errors
+    /// Truncation, an unknown type, or a length that disagrees with the hop counts.
+    #[inline]
+    pub fn parse(bytes: &'a [u8], width: HopWidth) -> Result<HeaderView<'a>, HeaderError> {
+        let fixed: [u8; FIXED_BYTES] =
+            *bytes.first_chunk().ok_or(HeaderError::Truncated)?;
+        let [a, b, c, d, e, f] = fixed;
+        let packet_type = PacketType::from_bits(a >> 4).ok_or(HeaderError::Type)?;
+        let header_bytes =
+            usize::from(a & 0xf) << 12 | usize::from(b) << 4 | usize::from(c >> 4);
+        let forward = usize::from(c & 0xf) << 8 | usize::from(d);
+        let reverse = usize::from(e) << 4 | usize::from(f >> 4);
+        if header_bytes != width.header_bytes(forward + reverse) {
+            return Err(HeaderError::Length);
+        }
+        if header_bytes > bytes.len() {
+            return Err(HeaderError::Truncated);
+        }
+        Ok(HeaderView { bytes, width, packet_type, header_bytes, forward, reverse })
+    }
+
+    /// What the packet carries.
+    pub const fn packet_type(&self) -> PacketType {
+        self.packet_type
+    }
+
+    /// Bytes of the header, padding included.
+    pub const fn header_bytes(&self) -> usize {
+        self.header_bytes
+    }
+
+    /// How many forward hops remain.
+    pub const fn forward_count(&self) -> usize {
+        self.forward
+    }
+
+    /// How many hops the packet has taken.
+    pub const fn reverse_count(&self) -> usize {
+        self.reverse
+    }
+
+    /// The port to leave by, if hops remain.
+    #[inline]
+    pub fn next_hop(&self) -> Option<PortNo> {
+        (self.forward > 0).then(|| self.width.get(self.bytes, 0))
+    }
+
+    /// The forward hops that remain, next first.
+    pub fn forward(&self) -> Hops {
+        (0..self.forward).map(|index| self.width.get(self.bytes, index)).collect()
+    }
+
+    /// The way back, nearest hop first: a forward route to whoever sent the packet.
+    pub fn reverse(&self) -> Hops {
+        (self.forward..self.forward + self.reverse)
+            .map(|index| self.width.get(self.bytes, index))
+            .collect()
+    }
+
+    /// What the header encapsulates.
+    pub fn payload(&self) -> &'a [u8] {
+        &self.bytes[self.header_bytes..]
+    }
+}
+
+/// Pops the next forward hop of a checked header and pushes `ingress` on the reverse list.
+///
+/// `bytes` must have passed [`HeaderView::parse`] with the same `width` and have a forward
+/// hop left; otherwise nothing is changed.
+#[inline]
+pub fn advance(bytes: &mut [u8], width: HopWidth, ingress: PortNo) {
+    let Ok(view) = HeaderView::parse(bytes, width) else { return };
+    let (forward, reverse) = (view.forward, view.reverse);
+    if forward == 0 || reverse == HOPS_MAX {
+        return;
+    }
+    if width == HopWidth::Four {
+        for index in 1..forward {
+            let hop = width.get(bytes, index);
+            width.set(bytes, index - 1, hop);
+        }
+    } else {
+        let hop_bytes = width.bits() / 8;
+        bytes.copy_within(
+            FIXED_BYTES + hop_bytes..FIXED_BYTES + forward * hop_bytes,
+            FIXED_BYTES,
+        );
+    }
+    width.set(bytes, forward - 1, ingress);
+    set_counts(bytes, forward - 1, reverse + 1);
+}
+
+/// Rewrites the type of a checked header.
+pub fn set_type(bytes: &mut [u8], packet_type: PacketType) {
+    if let Some(first) = bytes.first_mut() {
+        *first = (*first & 0x0f) | (packet_type as u8) << 4;
+    }
+}
+
+fn set_counts(bytes: &mut [u8], forward: usize, reverse: usize) {
+    bytes[2] = (bytes[2] & 0xf0) | (forward >> 8) as u8;
+    bytes[3] = forward as u8;
+    bytes[4] = (reverse >> 4) as u8;
+    bytes[5] = (bytes[5] & 0x0f) | ((reverse & 0xf) << 4) as u8;
+}
+
+/// Writes a header with these hops at the start of `out` and returns its length in bytes.
+/// Every bit of those bytes is written, whatever `out` held.
+///
+/// # Errors
+/// `Unrepresentable` when a port or a count does not fit; `Truncated` when `out` is short.
+pub fn emit(
+    out: &mut [u8],
+    width: HopWidth,
+    packet_type: PacketType,
+    forward: &[PortNo],
+    reverse: &[PortNo],
+) -> Result<usize, HeaderError> {
+    let fits = forward.len() <= HOPS_MAX
+        && reverse.len() <= HOPS_MAX
+        && forward.iter().chain(reverse).all(|&port| width.can_name(port));
+    let length = width.header_bytes(forward.len() + reverse.len());
+    if !fits || length > usize::from(u16::MAX) {
+        return Err(HeaderError::Unrepresentable);
+    }
+    let out = out.get_mut(..length).ok_or(HeaderError::Truncated)?;
+    out.fill(0);
+    out[0] = (packet_type as u8) << 4 | (length >> 12) as u8;
+    out[1] = (length >> 4) as u8;
+    out[2] = ((length & 0xf) << 4) as u8;
+    set_counts(out, forward.len(), reverse.len());
+    for (index, &port) in forward.iter().chain(reverse).enumerate() {
+        width.set(out, index, port);
+    }
+    Ok(length)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+
+    const WIDTHS: [HopWidth; 3] = [HopWidth::Four, HopWidth::Eight, HopWidth::Sixteen];
+
+    #[test]
+    fn emit_and_parse_agree_on_a_dirty_buffer() {
+        for width in WIDTHS {
+            for (n, m) in [(0, 0), (1, 0), (0, 1), (3, 2), (2, 3), (5, 5)] {
+                let forward: Hops = (0..n).map(PortNo).collect();
+                let reverse: Hops = (0..m).map(|hop| PortNo(hop + 7)).collect();
+                let mut dirty = vec![0xa5; 64];
+                let length =
+                    emit(&mut dirty, width, PacketType::Control, &forward, &reverse).unwrap();
+                let view = HeaderView::parse(&dirty, width).unwrap();
+                assert_eq!(view.header_bytes(), length);
+                assert_eq!(view.packet_type(), PacketType::Control);
+                assert_eq!((view.forward(), view.reverse()), (forward, reverse));
+            }
+        }
+    }
+
+    #[test]
+    fn a_hop_moves_from_the_forward_to_the_reverse_list() {
+        for width in WIDTHS {
+            let mut bytes = vec![0x5a; 40];
+            let reverse = Hops::from([9, PortNo::CONTROL.0]);
+            emit(&mut bytes, width, PacketType::Ethernet, &Hops::from([1, 2, 3]), &reverse)
+                .unwrap();
+            advance(&mut bytes, width, PortNo(7));
+            let view = HeaderView::parse(&bytes, width).unwrap();
+            assert_eq!(view.forward(), Hops::from([2, 3]));
+            assert_eq!(view.reverse(), Hops::from([7, 9, PortNo::CONTROL.0]));
+        }
+    }
+
+    #[test]
+    fn the_reverse_list_at_the_end_is_the_way_back() {
+        for width in WIDTHS {
+            let mut bytes = vec![0; 40];
+            emit(&mut bytes, width, PacketType::Control, &Hops::from([4, 5, 6]), &[]).unwrap();
+            for ingress in [PortNo::CONTROL, PortNo(1), PortNo(2)] {
+                advance(&mut bytes, width, ingress);
+            }
+            let view = HeaderView::parse(&bytes, width).unwrap();
+            assert_eq!(view.next_hop(), None);
+            assert_eq!(view.reverse(), Hops::from([2, 1, PortNo::CONTROL.0]));
+        }
+    }
+
+    #[test]
+    fn nibble_hops_follow_the_thesis() {
+        // 44 bits and one hop fill six bytes; two hops need four bits of padding.
+        let mut bytes = vec![0xff; 7];
+        let one = emit(&mut bytes, HopWidth::Four, PacketType::Ethernet, &[PortNo(3)], &[]);
+        assert_eq!((one, bytes[5]), (Ok(6), 0x03));
+        let two = emit(&mut bytes, HopWidth::Four, PacketType::Ethernet, &[PortNo(3)], &[
+            PortNo::CONTROL,
+        ]);
+        assert_eq!((two, bytes[5], bytes[6]), (Ok(7), 0x13, 0xf0));
+    }
+
+    #[test]
+    fn what_is_not_a_header_is_refused() {
+        let parse = |bytes: &[u8]| HeaderView::parse(bytes, HopWidth::Eight).map(|_| ());
+        assert_eq!(parse(&[0x10; 5]), Err(HeaderError::Truncated));
+        assert_eq!(parse(&[0x01, 0x80, 0xc2, 0, 0, 0x0e]), Err(HeaderError::Type));
+        assert_eq!(parse(&[0x10, 0, 0x70, 0, 0, 0]), Err(HeaderError::Length));
+        assert_eq!(parse(&[0x10, 0, 0x70, 1, 0, 0]), Err(HeaderError::Truncated));
+        let mut out = [0; 64];
+        let route = [PortNo(15)];
+        assert_eq!(
+            emit(&mut out, HopWidth::Four, PacketType::Ethernet, &route, &[]),
+            Err(HeaderError::Unrepresentable)
+        );
+    }
+}

@@ -1,0 +1,23 @@
+//! Bytes to typed headers and back, and the units everything is measured in.
+//!
+//! Nothing here keeps state, reads a clock or allocates more than what it returns.
+#![no_std]
+#![forbid(unsafe_code)]
+#![deny(clippy::float_arithmetic)]
+
+extern crate alloc;
+
+pub mod addr;
+pub mod envelope;
+pub mod frame;
+pub mod header;
+pub mod hops;
+pub mod link;
+pub mod message;
+pub mod units;
+
+pub use addr::{Life, MacAddr, NodeId, PortNo};
+pub use frame::{Frame, FrameBuf, NoHeadroom};
+pub use header::{HeaderError, HeaderView, HopWidth, PacketType};
+pub use hops::Hops;
+pub use units::{Bytes, Rate, Span, Time};

@@ -1,0 +1,52 @@
+//! Frames between the two ends of one link: discovery and heartbeats.
+//!
+//! They are plain Ethernet on every port, so that a port whose peer is still unknown, or is
+//! a host, never carries anything else. The destination is the nearest-bridge address
+//! 01-80-C2-00-00-0E (IEEE 802.1Q table 8-3), which no bridge forwards and no host listens
+//! to; the EtherType is 0x88B5, local experimental 1 (IEEE 802 clause 9.2.3).
+
+use crate::addr::MacAddr;
+use alloc::vec::Vec;
+
+/// 01-80-C2-00-00-0E.
+pub const DESTINATION: MacAddr = MacAddr([0x01, 0x80, 0xc2, 0x00, 0x00, 0x0e]);
+/// Local experimental EtherType 1.
+pub const ETHERTYPE: u16 = 0x88b5;
+/// Bytes of an Ethernet header without a tag.
+pub const ETHERNET_BYTES: usize = 14;
+/// The shortest frame, without its FCS (IEEE 802.3 clause 4.4.2).
+pub const FRAME_BYTES_MIN: usize = 60;
+
+/// The link frame that carries `payload`, padded to the Ethernet minimum.
+pub fn emit(source: MacAddr, payload: &[u8]) -> Vec<u8> {
+    let mut frame = Vec::with_capacity(FRAME_BYTES_MIN.max(ETHERNET_BYTES + payload.len()));
+    frame.extend_from_slice(&DESTINATION.0);
+    frame.extend_from_slice(&source.0);
+    frame.extend_from_slice(&ETHERTYPE.to_be_bytes());
+    frame.extend_from_slice(payload);
+    if frame.len() < FRAME_BYTES_MIN {
+        frame.resize(FRAME_BYTES_MIN, 0);
+    }
+    frame
+}
+
+/// The payload of a link frame, padding included; `None` for any other frame.
+pub fn parse(frame: &[u8]) -> Option<&[u8]> {
+    let ours = MacAddr::destination_of(frame)? == DESTINATION
+        && frame.get(12..ETHERNET_BYTES)? == ETHERTYPE.to_be_bytes();
+    ours.then(|| &frame[ETHERNET_BYTES..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_frame_is_padded_and_recognised() {
+        let frame = emit(MacAddr([2; 6]), b"hello");
+        assert_eq!(frame.len(), FRAME_BYTES_MIN);
+        assert!(parse(&frame).unwrap().starts_with(b"hello"));
+        assert_eq!(parse(&frame[..13]), None);
+        assert!(!crate::header::is_axon(&frame));
+    }
+}

@@ -1,0 +1,329 @@
+//! What control planes say to one another, each message one type.
+//!
+//! The bytes are postcard's (a published format: varints, fields in order), sealed in an
+//! [`Envelope`](crate::envelope::Envelope) whose version covers them. A change to any type
+//! here is a new version.
+
+use crate::addr::{Life, MacAddr, NodeId, PortNo};
+use crate::header::HopWidth;
+use crate::hops::Hops;
+use alloc::vec::Vec;
+use core::net::IpAddr;
+use serde::{Deserialize, Serialize};
+
+/// Every message there is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Message {
+    /// Link: is an Axon there?
+    Hello(Hello),
+    /// Link: yes; prove that you are alive.
+    HelloReply(HelloReply),
+    /// Link: I am; the link is ours.
+    HelloConfirm(HelloConfirm),
+    /// Link: still here, and this is my way to the controller.
+    Heartbeat(Heartbeat),
+    /// Switch to controller: all my ports.
+    ControllerHello(ControllerHello),
+    /// Controller to switch: heard.
+    ControllerHelloAck(ControllerHelloAck),
+    /// Source switch to controller: a host wants to reach another.
+    ArpRequest(ArpRequest),
+    /// Controller to target switch: set up your half, then answer the source switch.
+    ArpTarget(ArpTarget),
+    /// Target switch to source switch: set up yours.
+    ArpReply(ArpReply),
+    /// Switch to controller: a host's DHCP frame.
+    DhcpRelay(HostFrame),
+    /// Controller to switch: send this Ethernet frame to a host.
+    HostFrame(HostFrame),
+    /// Either way between switch and controller: part of the reliable stream.
+    Segment(Segment),
+}
+
+impl Message {
+    /// The message as bytes, ready to be sealed.
+    pub fn encode(&self) -> Vec<u8> {
+        postcard::to_allocvec(self).expect("a message in memory always encodes")
+    }
+
+    /// Reads a message that fills `bytes` exactly.
+    ///
+    /// # Errors
+    /// `None` for bytes that are no message, or more than one.
+    pub fn decode(bytes: &[u8]) -> Option<Message> {
+        let (message, rest) = postcard::take_from_bytes(bytes).ok()?;
+        rest.is_empty().then_some(message)
+    }
+}
+
+/// What kind of node speaks discovery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Role {
+    /// Forwards.
+    Switch,
+    /// Knows the graph; never a transit hop.
+    Controller,
+}
+
+/// The first message on a link (paper 001 §4.2.1), to whoever is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hello {
+    /// The sender's port on this link.
+    pub port: PortNo,
+    /// What the sender is.
+    pub role: Role,
+    /// The sender's hop width; ends that differ do not become neighbours.
+    pub hop_width: HopWidth,
+    /// A random number that only an answer of now can return.
+    pub challenge: u64,
+}
+
+/// The answer to a [`Hello`], to its sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HelloReply {
+    /// The sender's port on this link.
+    pub port: PortNo,
+    /// What the sender is.
+    pub role: Role,
+    /// The sender's hop width.
+    pub hop_width: HopWidth,
+    /// The challenge of the Hello.
+    pub echo: u64,
+    /// The sender's own challenge.
+    pub challenge: u64,
+}
+
+/// Ends the handshake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HelloConfirm {
+    /// The challenge of the reply.
+    pub echo: u64,
+}
+
+/// Sent every heartbeat interval on a link whose handshake is done.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Heartbeat {
+    /// The receiver's challenge: this belongs to the handshake it remembers.
+    pub echo: u64,
+    /// The sender's shortest verified path to the controller, if it has one.
+    pub path: Option<ControllerPath>,
+}
+
+/// A way to the controller, from the control plane of whoever tells it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ControllerPath {
+    /// Which controller, and which life of it.
+    pub controller: Life,
+    /// Ends in [`PortNo::CONTROL`].
+    pub hops: Hops,
+}
+
+/// A switch's full port state; also proves the path it travels.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ControllerHello {
+    /// Grows with every change of the state.
+    pub version: u64,
+    /// Which try this is; the acknowledgement returns it, which verifies the path.
+    pub nonce: u64,
+    /// Ports that are up; a port not named here is down.
+    pub ports: Vec<PortState>,
+}
+
+/// One port that is up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PortState {
+    /// Which.
+    pub port: PortNo,
+    /// What is on it.
+    pub peer: Peer,
+}
+
+/// What is at the other end of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Peer {
+    /// Nobody answered Hello: hosts.
+    Host,
+    /// Another node, by its own word.
+    Axon {
+        /// Who.
+        node: NodeId,
+        /// Its port on this link.
+        port: PortNo,
+        /// Whether it may be a transit hop.
+        role: Role,
+    },
+}
+
+/// Acknowledges a [`ControllerHello`], along the way it came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ControllerHelloAck {
+    /// The version heard.
+    pub version: u64,
+    /// The nonce heard.
+    pub nonce: u64,
+}
+
+/// What the source host is looking for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Target {
+    /// By address, from its ARP request.
+    Ip(IpAddr),
+    /// By MAC, from a frame whose route is not there (any more).
+    Mac(MacAddr),
+}
+
+/// Phase I of Axon-ARP: the source switch asks the controller (paper 001 §4.2.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ArpRequest {
+    /// The source switch's name for this reservation.
+    pub id: u32,
+    /// The port of the source host.
+    pub port: PortNo,
+    /// The source host.
+    pub source_mac: MacAddr,
+    /// Its address, where the asking frame told it.
+    pub source_ip: Option<IpAddr>,
+    /// Whom it looks for.
+    pub target: Target,
+}
+
+/// Phase II: the controller sends the request on to the target switch, routes attached.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ArpTarget {
+    /// The reservation at the source switch.
+    pub id: u32,
+    /// The source switch.
+    pub source_switch: Life,
+    /// The port of the source host there.
+    pub source_port: PortNo,
+    /// The source host.
+    pub source_mac: MacAddr,
+    /// Its address, if known.
+    pub source_ip: Option<IpAddr>,
+    /// The port of the target host, here.
+    pub target_port: PortNo,
+    /// The target host.
+    pub target_mac: MacAddr,
+    /// Its address, if known; without one it is not asked again.
+    pub target_ip: Option<IpAddr>,
+    /// Orders the routes below among all routes for the same flows.
+    pub stamp: Stamp,
+    /// From the target switch to the source host.
+    pub to_source: Hops,
+    /// From the source switch to the target host.
+    pub to_target: Hops,
+    /// From the target switch to the control plane of the source switch.
+    pub answer_by: Hops,
+}
+
+/// Phase III: the target switch answers the source switch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ArpReply {
+    /// The reservation at the source switch.
+    pub id: u32,
+    /// The port of the source host.
+    pub source_port: PortNo,
+    /// The source host.
+    pub source_mac: MacAddr,
+    /// The target host.
+    pub target_mac: MacAddr,
+    /// Its address, if known.
+    pub target_ip: Option<IpAddr>,
+    /// The stamp of the route.
+    pub stamp: Stamp,
+    /// From the source switch to the target host.
+    pub to_target: Hops,
+}
+
+/// Orders what a controller says of one route, whatever order it arrives in.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+pub struct Stamp {
+    /// The incarnation of the controller.
+    pub epoch: u64,
+    /// Grows with every route that this controller decides.
+    pub number: u64,
+}
+
+/// An Ethernet frame from or to a host port.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostFrame {
+    /// The host port.
+    pub port: PortNo,
+    /// The whole frame, no FCS.
+    pub frame: Vec<u8>,
+}
+
+/// Part of the reliable, ordered stream between a switch's life and a controller's.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Segment {
+    /// The number of the first item; items count from 0 in each direction.
+    pub first: u64,
+    /// The number of the next item that the sender waits for.
+    pub ack: u64,
+    /// Consecutive items; none in a bare acknowledgement.
+    pub items: Vec<Item>,
+}
+
+/// What must arrive, once and in order.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Item {
+    /// Switch: a host is on this port (again).
+    HostSeen {
+        /// The host port.
+        port: PortNo,
+        /// The host.
+        mac: MacAddr,
+        /// Its address, if known.
+        ip: Option<IpAddr>,
+    },
+    /// Switch: a host has left, or no longer answers.
+    HostGone {
+        /// The host port it was on.
+        port: PortNo,
+        /// The host.
+        mac: MacAddr,
+    },
+    /// Controller: frames from this port to `destination` take this route from now on.
+    SetRoute {
+        /// The host port.
+        port: PortNo,
+        /// The destination MAC.
+        destination: MacAddr,
+        /// Older stamps no longer count.
+        stamp: Stamp,
+        /// The route.
+        hops: Hops,
+    },
+    /// Controller: there is no route any more.
+    RemoveRoute {
+        /// The host port.
+        port: PortNo,
+        /// The destination MAC.
+        destination: MacAddr,
+        /// Older stamps no longer count.
+        stamp: Stamp,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_survives_its_bytes_and_nothing_may_follow_it() {
+        let message = Message::Heartbeat(Heartbeat {
+            echo: 5,
+            path: Some(ControllerPath {
+                controller: Life { node: NodeId(1), incarnation: 2 },
+                hops: Hops::from([3, PortNo::CONTROL.0]),
+            }),
+        });
+        let mut bytes = message.encode();
+        assert_eq!(Message::decode(&bytes), Some(message));
+        bytes.push(0);
+        assert_eq!(Message::decode(&bytes), None);
+        assert_eq!(Message::decode(&[0xff; 40]), None);
+    }
+}

@@ -1,0 +1,270 @@
+//! Time, spans of time, rates and byte counts: integers only.
+//!
+//! One tick is 10 ps. That divides the time of one byte on every Ethernet from 1 Gb/s
+//! (800 ticks) to 800 Gb/s (1 tick), and 64 bits of it last 5.8 years.
+
+use core::fmt;
+use core::ops::{Add, AddAssign, Mul, Sub, SubAssign};
+use serde::{Deserialize, Serialize};
+
+/// Ticks of 10 ps in one nanosecond.
+const TICKS_PER_NANO: u64 = 100;
+/// Ticks of 10 ps in one second.
+const TICKS_PER_SECOND: u64 = 100_000_000_000;
+
+/// A moment: 10 ps ticks since the node's world began. Never wall-clock time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Time(u64);
+
+/// A length of time, in ticks of 10 ps.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+pub struct Span(u64);
+
+/// A number of bytes.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+pub struct Bytes(pub u64);
+
+/// Bits per second, never zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Rate(u64);
+
+impl Time {
+    /// The beginning of the world.
+    pub const ZERO: Time = Time(0);
+    /// The last moment that can be told.
+    pub const MAX: Time = Time(u64::MAX);
+
+    /// The moment `nanos` nanoseconds after the beginning; saturates at [`Time::MAX`].
+    pub const fn from_nanos(nanos: u64) -> Time {
+        Time(nanos.saturating_mul(TICKS_PER_NANO))
+    }
+
+    /// The moment `ticks` of 10 ps after the beginning.
+    pub const fn from_ticks(ticks: u64) -> Time {
+        Time(ticks)
+    }
+
+    /// Ticks of 10 ps since the beginning.
+    pub const fn ticks(self) -> u64 {
+        self.0
+    }
+
+    /// Whole nanoseconds since the beginning, rounded down.
+    pub const fn as_nanos(self) -> u64 {
+        self.0 / TICKS_PER_NANO
+    }
+
+    /// Whole microseconds since the beginning, rounded down.
+    pub const fn as_micros(self) -> u64 {
+        self.as_nanos() / 1_000
+    }
+
+    /// How long ago `earlier` was; zero if it is still to come.
+    pub const fn since(self, earlier: Time) -> Span {
+        Span(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Span {
+    /// No time at all.
+    pub const ZERO: Span = Span(0);
+
+    /// `ticks` of 10 ps.
+    pub const fn from_ticks(ticks: u64) -> Span {
+        Span(ticks)
+    }
+
+    /// `nanos` nanoseconds; saturates.
+    pub const fn from_nanos(nanos: u64) -> Span {
+        Span(nanos.saturating_mul(TICKS_PER_NANO))
+    }
+
+    /// `micros` microseconds; saturates.
+    pub const fn from_micros(micros: u64) -> Span {
+        Span::from_nanos(micros.saturating_mul(1_000))
+    }
+
+    /// `millis` milliseconds; saturates.
+    pub const fn from_millis(millis: u64) -> Span {
+        Span::from_nanos(millis.saturating_mul(1_000_000))
+    }
+
+    /// `seconds` seconds; saturates.
+    pub const fn from_secs(seconds: u64) -> Span {
+        Span::from_nanos(seconds.saturating_mul(1_000_000_000))
+    }
+
+    /// Ticks of 10 ps.
+    pub const fn ticks(self) -> u64 {
+        self.0
+    }
+
+    /// Whole nanoseconds, rounded down.
+    pub const fn as_nanos(self) -> u64 {
+        self.0 / TICKS_PER_NANO
+    }
+
+    /// Whole milliseconds, rounded down.
+    pub const fn as_millis(self) -> u64 {
+        self.as_nanos() / 1_000_000
+    }
+}
+
+impl Rate {
+    /// `bits` bits per second. `None` for zero, which is not a rate but the want of one.
+    pub const fn from_bits_per_second(bits: u64) -> Option<Rate> {
+        if bits == 0 { None } else { Some(Rate(bits)) }
+    }
+
+    /// `megabits` million bits per second.
+    ///
+    /// # Panics
+    /// At zero, or where the product leaves 64 bits: for constants, not for input.
+    pub const fn mbps(megabits: u64) -> Rate {
+        assert!(megabits > 0);
+        Rate(megabits * 1_000_000)
+    }
+
+    /// `gigabits` thousand million bits per second.
+    ///
+    /// # Panics
+    /// At zero, or where the product leaves 64 bits: for constants, not for input.
+    pub const fn gbps(gigabits: u64) -> Rate {
+        Rate::mbps(gigabits * 1_000)
+    }
+
+    /// Bits per second.
+    pub const fn bits_per_second(self) -> u64 {
+        self.0
+    }
+
+    /// How long `bytes` take on the wire, rounded up to a whole tick: exact on every
+    /// Ethernet rate from 1 Gb/s to 800 Gb/s. Saturates.
+    pub const fn time_for(self, bytes: Bytes) -> Span {
+        let ticks = (bytes.0 as u128 * 8 * TICKS_PER_SECOND as u128).div_ceil(self.0 as u128);
+        Span(if ticks > u64::MAX as u128 { u64::MAX } else { ticks as u64 })
+    }
+
+    /// How many whole bytes pass in `span`, rounded down. Saturates.
+    pub const fn bytes_in(self, span: Span) -> Bytes {
+        let bytes = span.0 as u128 * self.0 as u128 / (8 * TICKS_PER_SECOND as u128);
+        Bytes(if bytes > u64::MAX as u128 { u64::MAX } else { bytes as u64 })
+    }
+}
+
+impl Add<Span> for Time {
+    type Output = Time;
+    fn add(self, span: Span) -> Time {
+        Time(self.0.saturating_add(span.0))
+    }
+}
+
+impl AddAssign<Span> for Time {
+    fn add_assign(&mut self, span: Span) {
+        *self = *self + span;
+    }
+}
+
+impl Sub<Span> for Time {
+    type Output = Time;
+    fn sub(self, span: Span) -> Time {
+        Time(self.0.saturating_sub(span.0))
+    }
+}
+
+impl Add for Span {
+    type Output = Span;
+    fn add(self, other: Span) -> Span {
+        Span(self.0.saturating_add(other.0))
+    }
+}
+
+impl Mul<u64> for Span {
+    type Output = Span;
+    fn mul(self, times: u64) -> Span {
+        Span(self.0.saturating_mul(times))
+    }
+}
+
+impl Add for Bytes {
+    type Output = Bytes;
+    fn add(self, other: Bytes) -> Bytes {
+        Bytes(self.0.saturating_add(other.0))
+    }
+}
+
+impl AddAssign for Bytes {
+    fn add_assign(&mut self, other: Bytes) {
+        *self = *self + other;
+    }
+}
+
+impl SubAssign for Bytes {
+    fn sub_assign(&mut self, other: Bytes) {
+        self.0 = self.0.saturating_sub(other.0);
+    }
+}
+
+impl fmt::Display for Time {
+    /// Seconds with nanoseconds: `1.000000250s`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let nanos = self.as_nanos();
+        write!(f, "{}.{:09}s", nanos / 1_000_000_000, nanos % 1_000_000_000)
+    }
+}
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&Time(self.0), f)
+    }
+}
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} B", self.0)
+    }
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            bits if bits % 1_000_000_000 == 0 => write!(f, "{} Gb/s", bits / 1_000_000_000),
+            bits if bits % 1_000_000 == 0 => write!(f, "{} Mb/s", bits / 1_000_000),
+            bits => write!(f, "{bits} b/s"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_ethernet_byte_time_is_a_whole_number_of_ticks() {
+        for (gigabits, ticks) in
+            [(1, 800), (10, 80), (25, 32), (40, 20), (100, 8), (200, 4), (400, 2), (800, 1)]
+        {
+            assert_eq!(Rate::gbps(gigabits).time_for(Bytes(1)).ticks(), ticks);
+        }
+    }
+
+    #[test]
+    fn an_awkward_rate_rounds_up_and_never_runs_fast() {
+        let rate = Rate::mbps(3);
+        let span = rate.time_for(Bytes(1));
+        assert_eq!(span.ticks(), 266_667);
+        assert_eq!(rate.bytes_in(span), Bytes(1));
+    }
+
+    #[test]
+    fn the_ends_of_time_saturate() {
+        assert_eq!(Time::MAX + Span::from_secs(1), Time::MAX);
+        assert_eq!(Time::ZERO - Span::from_secs(1), Time::ZERO);
+        assert_eq!(Time::ZERO.since(Time::MAX), Span::ZERO);
+        assert_eq!(Rate::mbps(1).time_for(Bytes(u64::MAX)), Span::from_ticks(u64::MAX));
+    }
+}
