@@ -2,8 +2,8 @@
 
 use alloc::vec::Vec;
 use axon_plane::{Note, Refusal};
-use axon_wire::message::Message;
-use axon_wire::{Hops, Life, PortNo};
+use axon_wire::message::{Item, Message};
+use axon_wire::{Hops, Life, NodeId, PortNo};
 
 /// One wish. The node seals messages, builds frames and hands them to the plane.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +25,17 @@ pub enum Effect {
         to: Life,
         /// What to say.
         message: Message,
+    },
+    /// Seal `message` and send it to the controller by the verified path; lost without one.
+    ToController(Message),
+    /// Switch: put this on the reliable stream to the controller.
+    Report(Item),
+    /// Controller: put this on the reliable stream to a switch.
+    Command {
+        /// The switch.
+        to: NodeId,
+        /// What must arrive.
+        item: Item,
     },
     /// Send a plain Ethernet frame out of a host port.
     Host {

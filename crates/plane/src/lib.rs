@@ -7,6 +7,10 @@
 
 extern crate alloc;
 
+pub mod config;
 pub mod contract;
+pub mod routes;
 
+pub use config::{PlaneConfig, PortKind, PuntLimit};
 pub use contract::{Action, Drop, Input, Node, Note, Punt, Refusal};
+pub use routes::{RouteError, RouteTables};

@@ -1,0 +1,62 @@
+//! What a plane is told before its first frame.
+
+use axon_wire::{Bytes, HopWidth, MacAddr};
+
+/// A plane's size and limits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlaneConfig {
+    /// Bits of a hop, the same in the whole fabric.
+    pub hop_width: HopWidth,
+    /// Ports, 0 to `ports - 1`; at most [`HopWidth::ports_max`].
+    pub ports: u16,
+    /// Source address of PAUSE frames.
+    pub mac: MacAddr,
+    /// The longest Ethernet frame taken from a host, in bytes without FCS; 1514 by default.
+    pub frame_bytes_max: usize,
+    /// Each output port has one buffer for each ingress port, of this many bytes.
+    pub queue_bytes_max: Bytes,
+    /// Routes that one port's memory holds.
+    pub routes_per_port_max: usize,
+    /// What one host port may send to the control plane.
+    pub punt: PuntLimit,
+    /// Whether a host that has caused a maximum frame's worth of route bytes is told to
+    /// pause for as long (thesis 000 §3.3.3).
+    pub self_congestion_pause: bool,
+}
+
+/// A token bucket over frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PuntLimit {
+    /// Frames per second in the long run.
+    pub frames_per_second: u32,
+    /// Frames at once after a rest.
+    pub burst: u32,
+}
+
+/// What is plugged into a port.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum PortKind {
+    /// Hosts: plain Ethernet in and out. What a port is until a neighbour answers.
+    #[default]
+    Host,
+    /// Another Axon: Axon packets, and link-local Ethernet.
+    Axon,
+}
+
+impl PlaneConfig {
+    /// The defaults for a switch with this many ports: 8-bit hops, 1514-byte host frames,
+    /// 128 KiB per buffer, 4096 routes per port (thesis §4.5 finds that about 4000 suffice),
+    /// 1000 punted frames a second per port after a burst of 256.
+    pub fn with_ports(ports: u16, mac: MacAddr) -> PlaneConfig {
+        PlaneConfig {
+            hop_width: HopWidth::Eight,
+            ports,
+            mac,
+            frame_bytes_max: 1514,
+            queue_bytes_max: Bytes(128 * 1024),
+            routes_per_port_max: 4096,
+            punt: PuntLimit { frames_per_second: 1000, burst: 256 },
+            self_congestion_pause: false,
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! Per-port CAM and route memory (paper 001 §4.1.1, thesis 000 §3.2.1).
+//!
+//! The CAM maps a destination MAC to a slot; the slot holds the Axon header to prepend,
+//! ready to be copied. A slot is reserved before its route is known and becomes valid when
+//! the route is installed; a reserved slot never matches. Each port has tables of its own,
+//! so hosts on different ports see only their own routes.
+
+use alloc::vec::Vec;
+use axon_wire::header::{self, HeaderError, HeaderView, HopWidth, PacketType};
+use axon_wire::{Hops, MacAddr, PortNo};
+use core::hash::{BuildHasherDefault, Hasher};
+use hashbrown::HashMap;
+
+/// Why a route could not be placed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RouteError {
+    /// The port's memory is full: the frames of this flow go to the control plane.
+    Full,
+    /// The switch has no such port.
+    NoSuchPort,
+    /// The route does not fit a header.
+    Unrepresentable,
+}
+
+/// The tables of all ports of a switch.
+#[derive(Clone, Debug)]
+pub struct RouteTables {
+    width: HopWidth,
+    routes_per_port_max: usize,
+    ports: Vec<PortTable>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct PortTable {
+    cam: HashMap<MacAddr, u32, BuildHasherDefault<MacHasher>>,
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Slot {
+    /// Empty while the slot is only reserved.
+    header: Vec<u8>,
+}
+
+impl RouteTables {
+    /// Empty tables for `ports` ports of `routes_per_port_max` routes each.
+    pub fn new(width: HopWidth, ports: u16, routes_per_port_max: usize) -> RouteTables {
+        let ports = (0..ports).map(|_| PortTable::default()).collect();
+        RouteTables { width, routes_per_port_max, ports }
+    }
+
+    /// Holds a place for a route from `port` to `destination`; nothing changes if there is
+    /// one already.
+    ///
+    /// # Errors
+    /// `Full` or `NoSuchPort`.
+    pub fn reserve(&mut self, port: PortNo, destination: MacAddr) -> Result<(), RouteError> {
+        let most = self.routes_per_port_max;
+        let table = self.ports.get_mut(port.index()).ok_or(RouteError::NoSuchPort)?;
+        table.slot_for(destination, most).map(|_| ())
+    }
+
+    /// Makes `hops` the route from `port` to `destination`, replacing any before it.
+    ///
+    /// # Errors
+    /// `Full` where no place was reserved and none is left, `NoSuchPort`, `Unrepresentable`;
+    /// the old route, if any, then still stands.
+    pub fn install(
+        &mut self,
+        port: PortNo,
+        destination: MacAddr,
+        hops: &Hops,
+    ) -> Result<(), RouteError> {
+        let mut bytes = alloc::vec![0; self.width.header_bytes(hops.len())];
+        header::emit(&mut bytes, self.width, PacketType::Ethernet, hops, &[])
+            .map_err(|_: HeaderError| RouteError::Unrepresentable)?;
+        let most = self.routes_per_port_max;
+        let table = self.ports.get_mut(port.index()).ok_or(RouteError::NoSuchPort)?;
+        let slot = table.slot_for(destination, most)?;
+        table.slots[slot].header = bytes;
+        Ok(())
+    }
+
+    /// Forgets the route or reservation; says whether there was one.
+    pub fn remove(&mut self, port: PortNo, destination: MacAddr) -> bool {
+        let Some(table) = self.ports.get_mut(port.index()) else { return false };
+        let Some(slot) = table.cam.remove(&destination) else { return false };
+        table.slots[slot as usize].header.clear();
+        table.free.push(slot);
+        true
+    }
+
+    /// Forgets everything about one port.
+    pub fn clear(&mut self, port: PortNo) {
+        if let Some(table) = self.ports.get_mut(port.index()) {
+            *table = PortTable::default();
+        }
+    }
+
+    /// The header to prepend to a frame from `port` to `destination`, if its route is valid.
+    #[inline]
+    pub fn lookup(&self, port: PortNo, destination: MacAddr) -> Option<&[u8]> {
+        let table = self.ports.get(port.index())?;
+        let slot = *table.cam.get(&destination)?;
+        let header = &table.slots[slot as usize].header;
+        (!header.is_empty()).then_some(header.as_slice())
+    }
+
+    /// The valid routes of one port, by destination.
+    pub fn routes(&self, port: PortNo) -> Vec<(MacAddr, Hops)> {
+        let Some(table) = self.ports.get(port.index()) else { return Vec::new() };
+        let mut routes: Vec<_> = table
+            .cam
+            .iter()
+            .filter_map(|(&mac, &slot)| {
+                let header = &table.slots[slot as usize].header;
+                Some((mac, HeaderView::parse(header, self.width).ok()?.forward()))
+            })
+            .collect();
+        routes.sort();
+        routes
+    }
+
+    /// Places taken on one port, reservations included.
+    pub fn len(&self, port: PortNo) -> usize {
+        self.ports.get(port.index()).map_or(0, |table| table.cam.len())
+    }
+
+    /// Whether no port holds anything.
+    pub fn is_empty(&self) -> bool {
+        self.ports.iter().all(|table| table.cam.is_empty())
+    }
+}
+
+impl PortTable {
+    fn slot_for(&mut self, destination: MacAddr, most: usize) -> Result<usize, RouteError> {
+        if let Some(&slot) = self.cam.get(&destination) {
+            return Ok(slot as usize);
+        }
+        if self.cam.len() >= most {
+            return Err(RouteError::Full);
+        }
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot::default());
+            (self.slots.len() - 1) as u32
+        });
+        self.cam.insert(destination, slot);
+        Ok(slot as usize)
+    }
+}
+
+/// Hashes the six bytes of a MAC with one multiplication. The tables are bounded and filled
+/// by the controller only, so a host cannot make them collide at will.
+#[derive(Clone, Copy, Debug, Default)]
+struct MacHasher(u64);
+
+impl Hasher for MacHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        let mut word = [0; 8];
+        let length = bytes.len().min(8);
+        word[..length].copy_from_slice(&bytes[..length]);
+        let mixed = (self.0 ^ u64::from_le_bytes(word)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = mixed ^ (mixed >> 32);
+    }
+
+    fn write_usize(&mut self, _length: usize) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PORT: PortNo = PortNo(1);
+
+    fn mac(last: u8) -> MacAddr {
+        MacAddr([2, 0, 0, 0, 0, last])
+    }
+
+    #[test]
+    fn a_reservation_does_not_match_until_its_route_is_installed() {
+        let mut tables = RouteTables::new(HopWidth::Eight, 2, 4);
+        tables.reserve(PORT, mac(1)).unwrap();
+        assert_eq!(tables.lookup(PORT, mac(1)), None);
+        tables.install(PORT, mac(1), &Hops::from([3, 4])).unwrap();
+        let header = tables.lookup(PORT, mac(1)).unwrap();
+        assert_eq!(header, [0x10, 0x00, 0x80, 2, 0, 0, 3, 4]);
+        assert_eq!(tables.lookup(PortNo(0), mac(1)), None, "each port has its own routes");
+    }
+
+    #[test]
+    fn a_full_table_refuses_and_keeps_what_it_has() {
+        let mut tables = RouteTables::new(HopWidth::Eight, 2, 1);
+        tables.install(PORT, mac(1), &Hops::from([3])).unwrap();
+        assert_eq!(tables.reserve(PORT, mac(2)), Err(RouteError::Full));
+        assert_eq!(tables.install(PORT, mac(2), &Hops::from([3])), Err(RouteError::Full));
+        assert_eq!(tables.routes(PORT), [(mac(1), Hops::from([3]))]);
+        assert!(tables.remove(PORT, mac(1)));
+        tables.install(PORT, mac(2), &Hops::from([5])).unwrap();
+        assert_eq!(tables.routes(PORT), [(mac(2), Hops::from([5]))]);
+    }
+
+    #[test]
+    fn impossible_routes_leave_the_old_one() {
+        let mut tables = RouteTables::new(HopWidth::Four, 2, 4);
+        tables.install(PORT, mac(1), &Hops::from([3])).unwrap();
+        let bad = tables.install(PORT, mac(1), &Hops::from([15]));
+        assert_eq!(bad, Err(RouteError::Unrepresentable));
+        assert_eq!(tables.routes(PORT), [(mac(1), Hops::from([3]))]);
+        assert_eq!(tables.reserve(PortNo(9), mac(1)), Err(RouteError::NoSuchPort));
+    }
+}
