@@ -115,6 +115,8 @@ reasons! {
         QueueFull = "queue_full",
         /// The egress port has no carrier.
         PortDown = "port_down",
+        /// Nobody knows yet what is plugged into the port, in or out.
+        PortUnknown = "port_unknown",
         /// The next hop names a port that the switch does not have.
         NoSuchPort = "no_such_port",
         /// The frame has no room in front for its route.
