@@ -35,6 +35,8 @@ struct PortTable {
     cam: HashMap<MacAddr, u32, BuildHasherDefault<MacHasher>>,
     slots: Vec<Slot>,
     free: Vec<u32>,
+    /// Places kept for destinations whose MAC is not known yet.
+    held: usize,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -59,6 +61,29 @@ impl RouteTables {
         let most = self.routes_per_port_max;
         let table = self.ports.get_mut(port.index()).ok_or(RouteError::NoSuchPort)?;
         table.slot_for(destination, most).map(|_| ())
+    }
+
+    /// Holds a place on `port` for a destination whose MAC is still to be learned: an ARP
+    /// request reserves before it is known what for (paper 001 §4.2.2). The place is counted,
+    /// not named; [`RouteTables::release`] gives it back, also when its route is installed.
+    ///
+    /// # Errors
+    /// `Full` or `NoSuchPort`.
+    pub fn hold(&mut self, port: PortNo) -> Result<(), RouteError> {
+        let most = self.routes_per_port_max;
+        let table = self.ports.get_mut(port.index()).ok_or(RouteError::NoSuchPort)?;
+        if table.cam.len() + table.held >= most {
+            return Err(RouteError::Full);
+        }
+        table.held += 1;
+        Ok(())
+    }
+
+    /// Gives back a place that [`RouteTables::hold`] kept; nothing happens without one.
+    pub fn release(&mut self, port: PortNo) {
+        if let Some(table) = self.ports.get_mut(port.index()) {
+            table.held = table.held.saturating_sub(1);
+        }
     }
 
     /// Makes `hops` the route from `port` to `destination`, replacing any before it.
@@ -91,7 +116,7 @@ impl RouteTables {
         true
     }
 
-    /// Forgets everything about one port.
+    /// Forgets everything about one port, held places included.
     pub fn clear(&mut self, port: PortNo) {
         if let Some(table) = self.ports.get_mut(port.index()) {
             *table = PortTable::default();
@@ -124,12 +149,12 @@ impl RouteTables {
 
     /// Places taken on one port, reservations included.
     pub fn len(&self, port: PortNo) -> usize {
-        self.ports.get(port.index()).map_or(0, |table| table.cam.len())
+        self.ports.get(port.index()).map_or(0, |table| table.cam.len() + table.held)
     }
 
     /// Whether no port holds anything.
     pub fn is_empty(&self) -> bool {
-        self.ports.iter().all(|table| table.cam.is_empty())
+        self.ports.iter().all(|table| table.cam.is_empty() && table.held == 0)
     }
 }
 
@@ -138,7 +163,7 @@ impl PortTable {
         if let Some(&slot) = self.cam.get(&destination) {
             return Ok(slot as usize);
         }
-        if self.cam.len() >= most {
+        if self.cam.len() + self.held >= most {
             return Err(RouteError::Full);
         }
         let slot = self.free.pop().unwrap_or_else(|| {
@@ -202,6 +227,21 @@ mod tests {
         assert!(tables.remove(PORT, mac(1)));
         tables.install(PORT, mac(2), &Hops::from([5])).unwrap();
         assert_eq!(tables.routes(PORT), [(mac(2), Hops::from([5]))]);
+    }
+
+    #[test]
+    fn a_held_place_counts_until_it_is_released() {
+        let mut tables = RouteTables::new(HopWidth::Eight, 2, 1);
+        tables.hold(PORT).unwrap();
+        assert_eq!(tables.len(PORT), 1);
+        assert_eq!(tables.hold(PORT), Err(RouteError::Full));
+        assert_eq!(tables.install(PORT, mac(1), &Hops::from([3])), Err(RouteError::Full));
+        tables.release(PORT);
+        tables.release(PORT);
+        tables.install(PORT, mac(1), &Hops::from([3])).unwrap();
+        assert_eq!(tables.len(PORT), 1);
+        tables.clear(PORT);
+        assert!(tables.is_empty());
     }
 
     #[test]
