@@ -8,4 +8,5 @@
 extern crate alloc;
 
 pub mod config;
+pub mod controller;
 pub mod effect;
