@@ -19,7 +19,8 @@ pub enum Input<B> {
         /// When its last byte is here: later than now for cut-through, now otherwise.
         complete_at: Time,
     },
-    /// The wire of a port is free for the next frame.
+    /// The wire of a port is free for the next frame. One for each `Transmit`, except that
+    /// none is owed, or should be sent, for a frame whose port has lost carrier since.
     TxDone {
         /// Which.
         port: PortNo,
@@ -39,7 +40,7 @@ pub enum Input<B> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action<B> {
     /// Put this frame on the wire now; answer with `TxDone` when the wire is free again.
-    /// A node never asks for a second frame on a port before that answer.
+    /// A node never asks for a second frame on a port before that answer, or a loss of carrier.
     Transmit {
         /// Where.
         port: PortNo,
@@ -85,6 +86,21 @@ pub enum Punt {
     LinkLocal,
 }
 
+impl Punt {
+    /// All of them, in order.
+    pub const ALL: &'static [Punt] = &[Punt::Miss, Punt::Addressed, Punt::Error, Punt::LinkLocal];
+
+    /// The name in counters, traces and results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Punt::Miss => "miss",
+            Punt::Addressed => "addressed",
+            Punt::Error => "error",
+            Punt::LinkLocal => "link_local",
+        }
+    }
+}
+
 macro_rules! reasons {
     ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $reason:ident = $text:literal,)* }) => {
         $(#[$meta])*
@@ -107,9 +123,10 @@ macro_rules! reasons {
 reasons! {
     /// Why a frame ended inside a node. Closed: a new reason is a new line here.
     Drop {
-        /// Too short to be Ethernet, or an Axon packet cut short.
+        /// Too short to be Ethernet, or an Axon header that contradicts itself or has no
+        /// room for another hop.
         Malformed = "malformed",
-        /// Longer than the port takes.
+        /// Longer than a host may send or be sent.
         Oversized = "oversized",
         /// The buffer of this ingress at that egress is full.
         QueueFull = "queue_full",
@@ -133,6 +150,8 @@ reasons! {
         Refused = "refused",
         /// Waited for a route that did not come, or found the waiting room full.
         NoRoute = "no_route",
+        /// The egress port is no longer of the kind that the frame was made for.
+        KindChanged = "kind_changed",
     }
 }
 

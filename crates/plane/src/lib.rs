@@ -7,10 +7,19 @@
 
 extern crate alloc;
 
+pub mod buffers;
 pub mod config;
 pub mod contract;
+pub mod counters;
+pub mod forward;
+pub mod meter;
+pub mod pause;
+pub mod plane;
 pub mod routes;
 
 pub use config::{PlaneConfig, PortKind, PuntLimit};
 pub use contract::{Action, Drop, Input, Node, Note, Punt, Refusal};
+pub use counters::{Counters, PortCounters};
+pub use forward::{Step, forward};
+pub use plane::Plane;
 pub use routes::{RouteError, RouteTables};

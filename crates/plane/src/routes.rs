@@ -49,7 +49,11 @@ impl RouteTables {
     /// Empty tables for `ports` ports of `routes_per_port_max` routes each.
     pub fn new(width: HopWidth, ports: u16, routes_per_port_max: usize) -> RouteTables {
         let ports = (0..ports).map(|_| PortTable::default()).collect();
-        RouteTables { width, routes_per_port_max, ports }
+        RouteTables {
+            width,
+            routes_per_port_max,
+            ports,
+        }
     }
 
     /// Holds a place for a route from `port` to `destination`; nothing changes if there is
@@ -59,7 +63,10 @@ impl RouteTables {
     /// `Full` or `NoSuchPort`.
     pub fn reserve(&mut self, port: PortNo, destination: MacAddr) -> Result<(), RouteError> {
         let most = self.routes_per_port_max;
-        let table = self.ports.get_mut(port.index()).ok_or(RouteError::NoSuchPort)?;
+        let table = self
+            .ports
+            .get_mut(port.index())
+            .ok_or(RouteError::NoSuchPort)?;
         table.slot_for(destination, most).map(|_| ())
     }
 
@@ -71,7 +78,10 @@ impl RouteTables {
     /// `Full` or `NoSuchPort`.
     pub fn hold(&mut self, port: PortNo) -> Result<(), RouteError> {
         let most = self.routes_per_port_max;
-        let table = self.ports.get_mut(port.index()).ok_or(RouteError::NoSuchPort)?;
+        let table = self
+            .ports
+            .get_mut(port.index())
+            .ok_or(RouteError::NoSuchPort)?;
         if table.cam.len() + table.held >= most {
             return Err(RouteError::Full);
         }
@@ -101,7 +111,10 @@ impl RouteTables {
         header::emit(&mut bytes, self.width, PacketType::Ethernet, hops, &[])
             .map_err(|_: HeaderError| RouteError::Unrepresentable)?;
         let most = self.routes_per_port_max;
-        let table = self.ports.get_mut(port.index()).ok_or(RouteError::NoSuchPort)?;
+        let table = self
+            .ports
+            .get_mut(port.index())
+            .ok_or(RouteError::NoSuchPort)?;
         let slot = table.slot_for(destination, most)?;
         table.slots[slot].header = bytes;
         Ok(())
@@ -109,8 +122,12 @@ impl RouteTables {
 
     /// Forgets the route or reservation; says whether there was one.
     pub fn remove(&mut self, port: PortNo, destination: MacAddr) -> bool {
-        let Some(table) = self.ports.get_mut(port.index()) else { return false };
-        let Some(slot) = table.cam.remove(&destination) else { return false };
+        let Some(table) = self.ports.get_mut(port.index()) else {
+            return false;
+        };
+        let Some(slot) = table.cam.remove(&destination) else {
+            return false;
+        };
         table.slots[slot as usize].header.clear();
         table.free.push(slot);
         true
@@ -134,7 +151,9 @@ impl RouteTables {
 
     /// The valid routes of one port, by destination.
     pub fn routes(&self, port: PortNo) -> Vec<(MacAddr, Hops)> {
-        let Some(table) = self.ports.get(port.index()) else { return Vec::new() };
+        let Some(table) = self.ports.get(port.index()) else {
+            return Vec::new();
+        };
         let mut routes: Vec<_> = table
             .cam
             .iter()
@@ -149,12 +168,16 @@ impl RouteTables {
 
     /// Places taken on one port, reservations included.
     pub fn len(&self, port: PortNo) -> usize {
-        self.ports.get(port.index()).map_or(0, |table| table.cam.len() + table.held)
+        self.ports
+            .get(port.index())
+            .map_or(0, |table| table.cam.len() + table.held)
     }
 
     /// Whether no port holds anything.
     pub fn is_empty(&self) -> bool {
-        self.ports.iter().all(|table| table.cam.is_empty() && table.held == 0)
+        self.ports
+            .iter()
+            .all(|table| table.cam.is_empty() && table.held == 0)
     }
 }
 
@@ -214,7 +237,11 @@ mod tests {
         tables.install(PORT, mac(1), &Hops::from([3, 4])).unwrap();
         let header = tables.lookup(PORT, mac(1)).unwrap();
         assert_eq!(header, [0x10, 0x00, 0x80, 2, 0, 0, 3, 4]);
-        assert_eq!(tables.lookup(PortNo(0), mac(1)), None, "each port has its own routes");
+        assert_eq!(
+            tables.lookup(PortNo(0), mac(1)),
+            None,
+            "each port has its own routes"
+        );
     }
 
     #[test]
@@ -222,7 +249,10 @@ mod tests {
         let mut tables = RouteTables::new(HopWidth::Eight, 2, 1);
         tables.install(PORT, mac(1), &Hops::from([3])).unwrap();
         assert_eq!(tables.reserve(PORT, mac(2)), Err(RouteError::Full));
-        assert_eq!(tables.install(PORT, mac(2), &Hops::from([3])), Err(RouteError::Full));
+        assert_eq!(
+            tables.install(PORT, mac(2), &Hops::from([3])),
+            Err(RouteError::Full)
+        );
         assert_eq!(tables.routes(PORT), [(mac(1), Hops::from([3]))]);
         assert!(tables.remove(PORT, mac(1)));
         tables.install(PORT, mac(2), &Hops::from([5])).unwrap();
@@ -235,7 +265,10 @@ mod tests {
         tables.hold(PORT).unwrap();
         assert_eq!(tables.len(PORT), 1);
         assert_eq!(tables.hold(PORT), Err(RouteError::Full));
-        assert_eq!(tables.install(PORT, mac(1), &Hops::from([3])), Err(RouteError::Full));
+        assert_eq!(
+            tables.install(PORT, mac(1), &Hops::from([3])),
+            Err(RouteError::Full)
+        );
         tables.release(PORT);
         tables.release(PORT);
         tables.install(PORT, mac(1), &Hops::from([3])).unwrap();
@@ -251,6 +284,9 @@ mod tests {
         let bad = tables.install(PORT, mac(1), &Hops::from([15]));
         assert_eq!(bad, Err(RouteError::Unrepresentable));
         assert_eq!(tables.routes(PORT), [(mac(1), Hops::from([3]))]);
-        assert_eq!(tables.reserve(PortNo(9), mac(1)), Err(RouteError::NoSuchPort));
+        assert_eq!(
+            tables.reserve(PortNo(9), mac(1)),
+            Err(RouteError::NoSuchPort)
+        );
     }
 }

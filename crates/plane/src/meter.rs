@@ -1,0 +1,101 @@
+//! Limits what one port may send to the control plane.
+
+use crate::config::PuntLimit;
+use axon_wire::{Span, Time};
+
+/// A token bucket over frames, in integers, as virtual scheduling (ITU-T I.371 annex A,
+/// the generic cell rate algorithm): instead of counting tokens it remembers when a sender
+/// exactly at the limit would send next.
+///
+/// A frame at `now` conforms if that moment is at most `burst - 1` intervals ahead of
+/// `now`; then the moment moves on by one interval, counted from `now` if it has passed.
+/// The interval is rounded up to a whole tick, so the long-run rate is never above the limit.
+#[derive(Clone, Copy, Debug)]
+pub struct Meter {
+    interval: Span,
+    /// How far ahead of time a sender may be; `None` lets nothing pass.
+    tolerance: Option<Span>,
+    next: Time,
+}
+
+impl Meter {
+    /// A rested meter. A rate or a burst of zero lets nothing pass.
+    pub fn new(limit: PuntLimit) -> Meter {
+        let rate = u64::from(limit.frames_per_second);
+        let interval = Span::from_ticks(Span::from_secs(1).ticks().div_ceil(rate.max(1)));
+        let tolerance = match limit.burst.checked_sub(1) {
+            Some(ahead) if rate > 0 => Some(interval * u64::from(ahead)),
+            _ => None,
+        };
+        Meter {
+            interval,
+            tolerance,
+            next: Time::ZERO,
+        }
+    }
+
+    /// Whether a frame at `now` is within the limit; it counts only if it is.
+    pub fn admit(&mut self, now: Time) -> bool {
+        let Some(tolerance) = self.tolerance else {
+            return false;
+        };
+        if self.next > now + tolerance {
+            return false;
+        }
+        self.next = self.next.max(now) + self.interval;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn admitted(meter: &mut Meter, now: Time, tries: u32) -> u32 {
+        (0..tries).filter(|_| meter.admit(now)).count() as u32
+    }
+
+    #[test]
+    fn a_burst_passes_and_then_the_rate() {
+        let mut meter = Meter::new(PuntLimit {
+            frames_per_second: 1000,
+            burst: 5,
+        });
+        assert_eq!(admitted(&mut meter, Time::ZERO, 20), 5);
+        assert_eq!(admitted(&mut meter, Time::from_nanos(999_999), 20), 0);
+        assert_eq!(admitted(&mut meter, Time::from_nanos(1_000_000), 20), 1);
+        assert_eq!(admitted(&mut meter, Time::from_nanos(3_000_000), 20), 2);
+        assert_eq!(
+            admitted(&mut meter, Time::from_nanos(1_000_000_000), 20),
+            5,
+            "rested"
+        );
+    }
+
+    #[test]
+    fn the_long_run_rate_is_never_above_the_limit() {
+        let mut meter = Meter::new(PuntLimit {
+            frames_per_second: 7,
+            burst: 3,
+        });
+        let passed: u32 = (0..100_000u64)
+            .map(|t| admitted(&mut meter, Time::from_nanos(t * 100_000), 1))
+            .sum();
+        assert_eq!(
+            passed,
+            3 + 69,
+            "the burst, and 7 a second for just under ten seconds"
+        );
+    }
+
+    #[test]
+    fn zero_lets_nothing_pass() {
+        for (frames_per_second, burst) in [(0, 5), (5, 0), (0, 0)] {
+            let mut meter = Meter::new(PuntLimit {
+                frames_per_second,
+                burst,
+            });
+            assert_eq!(admitted(&mut meter, Time::from_nanos(1 << 40), 3), 0);
+        }
+    }
+}
