@@ -9,4 +9,11 @@ extern crate alloc;
 
 pub mod config;
 pub mod controller;
+pub mod discovery;
+pub mod edge;
 pub mod effect;
+pub mod node;
+mod random;
+pub mod seal;
+pub mod stream;
+pub mod uplink;

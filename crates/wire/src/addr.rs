@@ -4,9 +4,7 @@ use core::fmt;
 use serde::{Deserialize, Serialize};
 
 /// A 48-bit Ethernet address.
-#[derive(
-    Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct MacAddr(pub [u8; 6]);
 
 impl MacAddr {
@@ -36,7 +34,11 @@ impl MacAddr {
 
     /// The source (bytes 6 to 11) of an Ethernet frame, if it has one.
     pub fn source_of(frame: &[u8]) -> Option<MacAddr> {
-        frame.get(6..).and_then(<[u8]>::first_chunk).copied().map(MacAddr)
+        frame
+            .get(6..)
+            .and_then(<[u8]>::first_chunk)
+            .copied()
+            .map(MacAddr)
     }
 }
 

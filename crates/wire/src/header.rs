@@ -62,7 +62,11 @@ impl HopWidth {
 
     /// The port that hop value `hop` names.
     const fn decode(self, hop: u16) -> PortNo {
-        if hop as usize == self.ports_max() { PortNo::CONTROL } else { PortNo(hop) }
+        if hop as usize == self.ports_max() {
+            PortNo::CONTROL
+        } else {
+            PortNo(hop)
+        }
     }
 
     /// Whether a hop of this width can name `port`.
@@ -82,7 +86,11 @@ impl HopWidth {
     /// Bytes of a header with `hops` hops in all, forward and reverse.
     pub const fn header_bytes(self, hops: usize) -> usize {
         let bytes = self.bit_offset(hops).div_ceil(8);
-        if bytes < FIXED_BYTES { FIXED_BYTES } else { bytes }
+        if bytes < FIXED_BYTES {
+            FIXED_BYTES
+        } else {
+            bytes
+        }
     }
 
     fn get(self, bytes: &[u8], index: usize) -> PortNo {
@@ -178,12 +186,10 @@ impl<'a> HeaderView<'a> {
     /// Truncation, an unknown type, or a length that disagrees with the hop counts.
     #[inline]
     pub fn parse(bytes: &'a [u8], width: HopWidth) -> Result<HeaderView<'a>, HeaderError> {
-        let fixed: [u8; FIXED_BYTES] =
-            *bytes.first_chunk().ok_or(HeaderError::Truncated)?;
+        let fixed: [u8; FIXED_BYTES] = *bytes.first_chunk().ok_or(HeaderError::Truncated)?;
         let [a, b, c, d, e, f] = fixed;
         let packet_type = PacketType::from_bits(a >> 4).ok_or(HeaderError::Type)?;
-        let header_bytes =
-            usize::from(a & 0xf) << 12 | usize::from(b) << 4 | usize::from(c >> 4);
+        let header_bytes = usize::from(a & 0xf) << 12 | usize::from(b) << 4 | usize::from(c >> 4);
         let forward = usize::from(c & 0xf) << 8 | usize::from(d);
         let reverse = usize::from(e) << 4 | usize::from(f >> 4);
         if header_bytes != width.header_bytes(forward + reverse) {
@@ -192,7 +198,14 @@ impl<'a> HeaderView<'a> {
         if header_bytes > bytes.len() {
             return Err(HeaderError::Truncated);
         }
-        Ok(HeaderView { bytes, width, packet_type, header_bytes, forward, reverse })
+        Ok(HeaderView {
+            bytes,
+            width,
+            packet_type,
+            header_bytes,
+            forward,
+            reverse,
+        })
     }
 
     /// What the packet carries.
@@ -223,7 +236,9 @@ impl<'a> HeaderView<'a> {
 
     /// The forward hops that remain, next first.
     pub fn forward(&self) -> Hops {
-        (0..self.forward).map(|index| self.width.get(self.bytes, index)).collect()
+        (0..self.forward)
+            .map(|index| self.width.get(self.bytes, index))
+            .collect()
     }
 
     /// The way back, nearest hop first: a forward route to whoever sent the packet.
@@ -245,7 +260,9 @@ impl<'a> HeaderView<'a> {
 /// hop left; otherwise nothing is changed.
 #[inline]
 pub fn advance(bytes: &mut [u8], width: HopWidth, ingress: PortNo) {
-    let Ok(view) = HeaderView::parse(bytes, width) else { return };
+    let Ok(view) = HeaderView::parse(bytes, width) else {
+        return;
+    };
     let (forward, reverse) = (view.forward, view.reverse);
     if forward == 0 || reverse == HOPS_MAX {
         return;
@@ -294,7 +311,10 @@ pub fn emit(
 ) -> Result<usize, HeaderError> {
     let fits = forward.len() <= HOPS_MAX
         && reverse.len() <= HOPS_MAX
-        && forward.iter().chain(reverse).all(|&port| width.can_name(port));
+        && forward
+            .iter()
+            .chain(reverse)
+            .all(|&port| width.can_name(port));
     let length = width.header_bytes(forward.len() + reverse.len());
     if !fits || length > usize::from(u16::MAX) {
         return Err(HeaderError::Unrepresentable);
@@ -340,8 +360,14 @@ mod tests {
         for width in WIDTHS {
             let mut bytes = vec![0x5a; 40];
             let reverse = Hops::from([9, PortNo::CONTROL.0]);
-            emit(&mut bytes, width, PacketType::Ethernet, &Hops::from([1, 2, 3]), &reverse)
-                .unwrap();
+            emit(
+                &mut bytes,
+                width,
+                PacketType::Ethernet,
+                &Hops::from([1, 2, 3]),
+                &reverse,
+            )
+            .unwrap();
             advance(&mut bytes, width, PortNo(7));
             let view = HeaderView::parse(&bytes, width).unwrap();
             assert_eq!(view.forward(), Hops::from([2, 3]));
@@ -353,7 +379,14 @@ mod tests {
     fn the_reverse_list_at_the_end_is_the_way_back() {
         for width in WIDTHS {
             let mut bytes = vec![0; 40];
-            emit(&mut bytes, width, PacketType::Control, &Hops::from([4, 5, 6]), &[]).unwrap();
+            emit(
+                &mut bytes,
+                width,
+                PacketType::Control,
+                &Hops::from([4, 5, 6]),
+                &[],
+            )
+            .unwrap();
             for ingress in [PortNo::CONTROL, PortNo(1), PortNo(2)] {
                 advance(&mut bytes, width, ingress);
             }
@@ -367,11 +400,21 @@ mod tests {
     fn nibble_hops_follow_the_thesis() {
         // 44 bits and one hop fill six bytes; two hops need four bits of padding.
         let mut bytes = vec![0xff; 7];
-        let one = emit(&mut bytes, HopWidth::Four, PacketType::Ethernet, &[PortNo(3)], &[]);
+        let one = emit(
+            &mut bytes,
+            HopWidth::Four,
+            PacketType::Ethernet,
+            &[PortNo(3)],
+            &[],
+        );
         assert_eq!((one, bytes[5]), (Ok(6), 0x03));
-        let two = emit(&mut bytes, HopWidth::Four, PacketType::Ethernet, &[PortNo(3)], &[
-            PortNo::CONTROL,
-        ]);
+        let two = emit(
+            &mut bytes,
+            HopWidth::Four,
+            PacketType::Ethernet,
+            &[PortNo(3)],
+            &[PortNo::CONTROL],
+        );
         assert_eq!((two, bytes[5], bytes[6]), (Ok(7), 0x13, 0xf0));
     }
 
@@ -379,9 +422,15 @@ mod tests {
     fn what_is_not_a_header_is_refused() {
         let parse = |bytes: &[u8]| HeaderView::parse(bytes, HopWidth::Eight).map(|_| ());
         assert_eq!(parse(&[0x10; 5]), Err(HeaderError::Truncated));
-        assert_eq!(parse(&[0x01, 0x80, 0xc2, 0, 0, 0x0e]), Err(HeaderError::Type));
+        assert_eq!(
+            parse(&[0x01, 0x80, 0xc2, 0, 0, 0x0e]),
+            Err(HeaderError::Type)
+        );
         assert_eq!(parse(&[0x10, 0, 0x70, 0, 0, 0]), Err(HeaderError::Length));
-        assert_eq!(parse(&[0x10, 0, 0x70, 1, 0, 0]), Err(HeaderError::Truncated));
+        assert_eq!(
+            parse(&[0x10, 0, 0x70, 1, 0, 0]),
+            Err(HeaderError::Truncated)
+        );
         let mut out = [0; 64];
         let route = [PortNo(15)];
         assert_eq!(

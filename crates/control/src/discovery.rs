@@ -1,0 +1,491 @@
+//! Who is at the other end of each port (paper 001 §4.2.1, Axon-Discovery).
+//!
+//! A port with carrier sends Hello until somebody answers. The handshake is
+//!
+//! ```text
+//!   A                                   B
+//!   | Hello(challenge a)        ------> |  B holds the port unknown
+//!   | <------ Reply(echo a, challenge b)|
+//!   | Confirm(echo b)           ------> |  B: neighbour; Axon packets may go out
+//!   | <------ Heartbeat(echo a)         |  A: neighbour; Axon packets may go out
+//! ```
+//!
+//! and every later heartbeat returns the challenge of its receiver, so it belongs to this
+//! handshake and no other. Nobody sends an Axon packet before knowing that the other end
+//! takes this port for an Axon port, so no Axon packet is ever read as a host's frame.
+//!
+//! A neighbour is gone at once when carrier is lost, when two heartbeat intervals have
+//! passed without a heartbeat (with half an interval of grace for jitter), or when another
+//! life takes its place. A port that nobody answers becomes a host port; Hello goes on there
+//! at a tenth of the pace, so a port may change kind at any time.
+
+use crate::config::{NodeConfig, Timers};
+use crate::effect::Effect;
+use crate::random::Random;
+use crate::seal::Opened;
+use alloc::vec::Vec;
+use axon_plane::{Note, PortKind, Refusal};
+use axon_wire::message::{
+    ControllerPath, Heartbeat, Hello, HelloConfirm, HelloReply, Message, Peer, PortState, Role,
+};
+use axon_wire::{HopWidth, Life, PortNo, Time};
+
+/// Hellos that go unanswered before a port is a host port.
+const HELLOS_BEFORE_HOST: u64 = 3;
+/// A host port sends Hello this many times more seldom.
+const HOST_HELLO_FACTOR: u64 = 10;
+/// Heartbeat intervals that a port stays unknown after it lost or met a neighbour: longer
+/// than the other end takes to notice.
+const UNKNOWN_HEARTBEATS: u64 = 4;
+
+/// The link state of all ports of a node.
+#[derive(Clone, Debug)]
+pub struct Discovery {
+    role: Role,
+    hop_width: HopWidth,
+    timers: Timers,
+    random: Random,
+    ports: Vec<Port>,
+    /// What heartbeats tell.
+    path: Option<ControllerPath>,
+    /// Grows with every change of kind or neighbour.
+    version: u64,
+    deadline: Option<Time>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Port {
+    up: bool,
+    kind: PortKind,
+    /// What the other end has to echo.
+    challenge: u64,
+    hello_at: Time,
+    /// When the port becomes a host port unless somebody answers.
+    host_at: Time,
+    /// Somebody who has spoken but not finished the handshake.
+    pending: Option<Neighbour>,
+    neighbour: Option<Neighbour>,
+}
+
+/// The node at the other end of a link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Neighbour {
+    /// Who.
+    pub life: Life,
+    /// Its port.
+    pub port: PortNo,
+    /// What it is.
+    pub role: Role,
+    /// Its way to the controller, by its last heartbeat.
+    pub path: Option<ControllerPath>,
+    challenge: u64,
+    heard_at: Time,
+    heartbeat_at: Time,
+}
+
+impl Discovery {
+    /// All ports start without carrier.
+    pub fn new(config: &NodeConfig, role: Role) -> Discovery {
+        let ports = (0..config.plane.ports).map(|_| Port::default()).collect();
+        Discovery {
+            role,
+            hop_width: config.plane.hop_width,
+            timers: config.timers,
+            random: Random::new(config.seed),
+            ports,
+            path: None,
+            version: 0,
+            deadline: None,
+        }
+    }
+
+    /// Grows whenever [`Discovery::port_states`] changes.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// The neighbour on `port`, if the handshake is done.
+    pub fn neighbour(&self, port: PortNo) -> Option<&Neighbour> {
+        self.ports.get(port.index())?.neighbour.as_ref()
+    }
+
+    /// All neighbours, by port.
+    pub fn neighbours(&self) -> impl Iterator<Item = (PortNo, &Neighbour)> {
+        numbered(&self.ports).filter_map(|(port, state)| Some((port, state.neighbour.as_ref()?)))
+    }
+
+    /// What kind a port is now.
+    pub fn kind(&self, port: PortNo) -> PortKind {
+        self.ports
+            .get(port.index())
+            .map_or(PortKind::Unknown, |state| state.kind)
+    }
+
+    /// The ports whose peer is known, for a Controller Hello.
+    pub fn port_states(&self) -> Vec<PortState> {
+        numbered(&self.ports)
+            .filter_map(|(port, state)| {
+                let peer = match (&state.neighbour, state.kind) {
+                    (Some(peer), _) => Peer::Axon {
+                        node: peer.life.node,
+                        port: peer.port,
+                        role: peer.role,
+                    },
+                    (None, PortKind::Host) => Peer::Host,
+                    (None, _) => return None,
+                };
+                Some(PortState { port, peer })
+            })
+            .collect()
+    }
+
+    /// Tells all neighbours a new way to the controller, at once.
+    pub fn advertise(&mut self, now: Time, path: Option<ControllerPath>, out: &mut Vec<Effect>) {
+        if self.path == path {
+            return;
+        }
+        self.path = path;
+        for index in 0..self.ports.len() {
+            self.heartbeat(now, index, out);
+        }
+        self.find_deadline();
+    }
+
+    /// Carrier came or went.
+    pub fn link(&mut self, now: Time, port: PortNo, up: bool, out: &mut Vec<Effect>) {
+        let Some(state) = self.ports.get_mut(port.index()) else {
+            return;
+        };
+        if state.up == up {
+            return;
+        }
+        state.up = up;
+        self.lose_neighbour(port.index(), out);
+        self.search(
+            now,
+            port.index(),
+            self.timers.hello.ticks() * HELLOS_BEFORE_HOST,
+        );
+        self.set_kind(port.index(), PortKind::Unknown, out);
+        self.timeout(now, out);
+    }
+
+    /// A link message that proved genuine.
+    pub fn message(&mut self, now: Time, port: PortNo, opened: &Opened, out: &mut Vec<Effect>) {
+        let index = port.index();
+        if !self.ports.get(index).is_some_and(|state| state.up) {
+            out.push(Effect::Refuse {
+                port,
+                refusal: Refusal::Unexpected,
+            });
+            return;
+        }
+        let from = opened.from;
+        let result = match (&opened.message, opened.addressed) {
+            (Message::Hello(hello), false) => self.on_hello(now, index, from, hello, out),
+            (Message::HelloReply(reply), true) => self.on_reply(now, index, from, reply, out),
+            (Message::HelloConfirm(confirm), true) => self
+                .on_echo(now, index, from, confirm.echo, out)
+                .map(|_| ()),
+            (Message::Heartbeat(beat), true) => self.on_heartbeat(now, index, from, beat, out),
+            _ => Err(Refusal::Misplaced),
+        };
+        if let Err(refusal) = result {
+            out.push(Effect::Refuse { port, refusal });
+        }
+        self.find_deadline();
+    }
+
+    /// Does what is due.
+    pub fn timeout(&mut self, now: Time, out: &mut Vec<Effect>) {
+        for index in 0..self.ports.len() {
+            let state = &self.ports[index];
+            if !state.up {
+                continue;
+            }
+            if let Some(neighbour) = &state.neighbour {
+                let (dead_at, beat_at) = (self.dead_at(neighbour), neighbour.heartbeat_at);
+                if dead_at <= now {
+                    self.lose_neighbour(index, out);
+                    let hold = self.timers.heartbeat.ticks() * UNKNOWN_HEARTBEATS;
+                    self.search(now, index, hold);
+                    self.set_kind(index, PortKind::Unknown, out);
+                } else if beat_at <= now {
+                    self.heartbeat(now, index, out);
+                }
+            }
+            let state = &self.ports[index];
+            if state.neighbour.is_none() {
+                if state.host_at <= now {
+                    self.ports[index].pending = None;
+                    self.set_kind(index, PortKind::Host, out);
+                }
+                if self.ports[index].hello_at <= now {
+                    self.hello(now, index, out);
+                }
+            }
+        }
+        self.find_deadline();
+    }
+
+    /// When [`Discovery::timeout`] has something to do next.
+    pub fn deadline(&self) -> Option<Time> {
+        self.deadline
+    }
+
+    fn on_hello(
+        &mut self,
+        now: Time,
+        index: usize,
+        from: Life,
+        hello: &Hello,
+        out: &mut Vec<Effect>,
+    ) -> Result<(), Refusal> {
+        if hello.hop_width != self.hop_width {
+            return Err(Refusal::HopWidth);
+        }
+        let state = &mut self.ports[index];
+        let met = |peer: &Neighbour| peer.life == from && peer.challenge == hello.challenge;
+        if !state.neighbour.as_ref().is_some_and(met) {
+            state.pending = Some(Neighbour::new(
+                now,
+                from,
+                hello.port,
+                hello.role,
+                hello.challenge,
+            ));
+        }
+        let challenge = state.challenge;
+        if state.neighbour.is_none() {
+            state.host_at = now + self.timers.heartbeat * UNKNOWN_HEARTBEATS;
+            self.set_kind(index, PortKind::Unknown, out);
+        }
+        let reply = HelloReply {
+            port: PortNo(index as u16),
+            role: self.role,
+            hop_width: self.hop_width,
+            echo: hello.challenge,
+            challenge,
+        };
+        send(out, index, from, Message::HelloReply(reply));
+        Ok(())
+    }
+
+    fn on_reply(
+        &mut self,
+        now: Time,
+        index: usize,
+        from: Life,
+        reply: &HelloReply,
+        out: &mut Vec<Effect>,
+    ) -> Result<(), Refusal> {
+        if reply.hop_width != self.hop_width {
+            return Err(Refusal::HopWidth);
+        }
+        let state = &mut self.ports[index];
+        if reply.echo != state.challenge {
+            return Err(Refusal::Unexpected);
+        }
+        let met = |peer: &Neighbour| peer.life == from && peer.challenge == reply.challenge;
+        if !state.neighbour.as_ref().is_some_and(met) {
+            state.pending = Some(Neighbour::new(
+                now,
+                from,
+                reply.port,
+                reply.role,
+                reply.challenge,
+            ));
+        }
+        if state.neighbour.is_none() {
+            state.host_at = now + self.timers.heartbeat * UNKNOWN_HEARTBEATS;
+            self.set_kind(index, PortKind::Unknown, out);
+        }
+        send(
+            out,
+            index,
+            from,
+            Message::HelloConfirm(HelloConfirm {
+                echo: reply.challenge,
+            }),
+        );
+        Ok(())
+    }
+
+    /// A confirmation or heartbeat: the other end has returned our challenge, so whoever is
+    /// pending under that life becomes the neighbour.
+    fn on_echo(
+        &mut self,
+        now: Time,
+        index: usize,
+        from: Life,
+        echo: u64,
+        out: &mut Vec<Effect>,
+    ) -> Result<&mut Neighbour, Refusal> {
+        let state = &mut self.ports[index];
+        if echo != state.challenge {
+            return Err(Refusal::Unexpected);
+        }
+        if state
+            .pending
+            .as_ref()
+            .is_some_and(|pending| pending.life == from)
+        {
+            let mut newcomer = state.pending.take().ok_or(Refusal::Unexpected)?;
+            newcomer.heard_at = now;
+            let same = state.neighbour.as_ref().is_some_and(|known| {
+                (known.life, known.port, known.role)
+                    == (newcomer.life, newcomer.port, newcomer.role)
+            });
+            if !same {
+                self.lose_neighbour(index, out);
+                self.version += 1;
+                let note = Note::NeighbourUp {
+                    port: PortNo(index as u16),
+                    node: from.node,
+                };
+                out.push(Effect::Note(note));
+            }
+            self.ports[index].neighbour = Some(newcomer);
+            self.set_kind(index, PortKind::Axon, out);
+            self.heartbeat(now, index, out);
+        }
+        let neighbour = self.ports[index].neighbour.as_mut();
+        neighbour
+            .filter(|known| known.life == from)
+            .ok_or(Refusal::Unexpected)
+    }
+
+    fn on_heartbeat(
+        &mut self,
+        now: Time,
+        index: usize,
+        from: Life,
+        beat: &Heartbeat,
+        out: &mut Vec<Effect>,
+    ) -> Result<(), Refusal> {
+        let neighbour = self.on_echo(now, index, from, beat.echo, out)?;
+        neighbour.heard_at = now;
+        neighbour.path.clone_from(&beat.path);
+        Ok(())
+    }
+
+    /// Begins to look for somebody with a challenge that nobody has seen.
+    fn search(&mut self, now: Time, index: usize, unknown_ticks: u64) {
+        let challenge = self.random.next_u64();
+        let state = &mut self.ports[index];
+        state.pending = None;
+        state.challenge = challenge;
+        state.hello_at = now;
+        state.host_at = now + axon_wire::Span::from_ticks(unknown_ticks);
+    }
+
+    fn lose_neighbour(&mut self, index: usize, out: &mut Vec<Effect>) {
+        if let Some(lost) = self.ports[index].neighbour.take() {
+            self.version += 1;
+            let port = PortNo(index as u16);
+            out.push(Effect::Note(Note::NeighbourDown {
+                port,
+                node: lost.life.node,
+            }));
+        }
+    }
+
+    fn set_kind(&mut self, index: usize, kind: PortKind, out: &mut Vec<Effect>) {
+        let state = &mut self.ports[index];
+        if state.kind != kind {
+            state.kind = kind;
+            self.version += 1;
+            out.push(Effect::PortKind {
+                port: PortNo(index as u16),
+                kind,
+            });
+        }
+    }
+
+    fn hello(&mut self, now: Time, index: usize, out: &mut Vec<Effect>) {
+        let state = &mut self.ports[index];
+        let pace = if state.kind == PortKind::Host {
+            HOST_HELLO_FACTOR
+        } else {
+            1
+        };
+        state.hello_at = now + self.timers.hello * pace;
+        let hello = Hello {
+            port: PortNo(index as u16),
+            role: self.role,
+            hop_width: self.hop_width,
+            challenge: state.challenge,
+        };
+        let port = PortNo(index as u16);
+        out.push(Effect::Link {
+            port,
+            to: None,
+            message: Message::Hello(hello),
+        });
+    }
+
+    fn heartbeat(&mut self, now: Time, index: usize, out: &mut Vec<Effect>) {
+        let Some(neighbour) = self.ports[index].neighbour.as_mut() else {
+            return;
+        };
+        neighbour.heartbeat_at = now + self.timers.heartbeat;
+        // Nobody is told of a way that leads through themselves.
+        let port = PortNo(index as u16);
+        let path = self
+            .path
+            .clone()
+            .filter(|path| path.hops.first() != Some(&port));
+        let beat = Heartbeat {
+            echo: neighbour.challenge,
+            path,
+        };
+        send(out, index, neighbour.life, Message::Heartbeat(beat));
+    }
+
+    fn dead_at(&self, neighbour: &Neighbour) -> Time {
+        let half = self.timers.heartbeat.ticks() / 2;
+        neighbour.heard_at + self.timers.heartbeat * 2 + axon_wire::Span::from_ticks(half)
+    }
+
+    fn find_deadline(&mut self) {
+        self.deadline = self
+            .ports
+            .iter()
+            .filter(|state| state.up)
+            .map(|state| match &state.neighbour {
+                Some(neighbour) => neighbour.heartbeat_at.min(self.dead_at(neighbour)),
+                None if state.kind == PortKind::Host => state.hello_at,
+                None => state.hello_at.min(state.host_at),
+            })
+            .min();
+    }
+}
+
+impl Neighbour {
+    fn new(now: Time, life: Life, port: PortNo, role: Role, challenge: u64) -> Neighbour {
+        Neighbour {
+            life,
+            port,
+            role,
+            path: None,
+            challenge,
+            heard_at: now,
+            heartbeat_at: now,
+        }
+    }
+}
+
+fn numbered(ports: &[Port]) -> impl Iterator<Item = (PortNo, &Port)> {
+    ports
+        .iter()
+        .enumerate()
+        .map(|(index, state)| (PortNo(index as u16), state))
+}
+
+fn send(out: &mut Vec<Effect>, index: usize, to: Life, message: Message) {
+    out.push(Effect::Link {
+        port: PortNo(index as u16),
+        to: Some(to),
+        message,
+    });
+}

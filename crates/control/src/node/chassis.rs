@@ -1,0 +1,259 @@
+//! What switches and controllers have in common: a plane, a seal, discovery.
+
+use crate::config::NodeConfig;
+use crate::discovery::Discovery;
+use crate::effect::Effect;
+use crate::seal::{Opened, Sealer};
+use alloc::vec::Vec;
+use axon_plane::{Action, Drop, Input, Note, Plane, Punt, Refusal};
+use axon_wire::header::{self, HeaderView, PacketType};
+use axon_wire::message::{Message, Role};
+use axon_wire::{Frame, Hops, Life, MacAddr, PortNo, Time, link};
+
+/// How many control messages were refused, by reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Refusals([u64; Refusal::ALL.len()]);
+
+impl Refusals {
+    /// How many for this reason.
+    pub fn of(&self, refusal: Refusal) -> u64 {
+        self.0[refusal as usize]
+    }
+
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+}
+
+pub(super) struct Chassis<B> {
+    pub life: Life,
+    mac: MacAddr,
+    pub plane: Plane<B>,
+    sealer: Sealer,
+    pub discovery: Discovery,
+    pub refusals: Refusals,
+    pub actions: Vec<Action<B>>,
+    /// The emptied vector of the round before, so that a frame costs no allocation.
+    spare: Vec<Action<B>>,
+    pub effects: Vec<Effect>,
+}
+
+/// Something for the control plane.
+pub(super) enum Arrival<B> {
+    /// A sealed message that came by a source route.
+    Message {
+        ingress: PortNo,
+        reverse: Hops,
+        opened: Opened,
+    },
+    /// A host's Ethernet frame without a route.
+    HostFrame { port: PortNo, frame: B },
+    /// Nothing more to do.
+    Done,
+}
+
+impl<B: Frame> Chassis<B> {
+    pub fn new(config: &NodeConfig, role: Role) -> Chassis<B> {
+        Chassis {
+            life: config.life,
+            mac: config.mac,
+            plane: Plane::new(config.plane.clone()),
+            sealer: Sealer::new(&config.key, config.life),
+            discovery: Discovery::new(config, role),
+            refusals: Refusals::default(),
+            actions: Vec::new(),
+            spare: Vec::new(),
+            effects: Vec::new(),
+        }
+    }
+
+    /// The plane's actions so far; what it does while they are looked at is another round.
+    pub fn take_actions(&mut self) -> Vec<Action<B>> {
+        core::mem::replace(&mut self.actions, core::mem::take(&mut self.spare))
+    }
+
+    /// Gives back what [`Chassis::take_actions`] took, emptied.
+    pub fn keep_for_next_round(&mut self, emptied: Vec<Action<B>>) {
+        self.spare = emptied;
+    }
+
+    /// Hands an input to the plane and to discovery.
+    pub fn feed(&mut self, now: Time, input: Input<B>) {
+        match input {
+            Input::Frame {
+                port,
+                frame,
+                complete_at,
+            } => {
+                self.plane
+                    .receive(now, port, frame, complete_at, &mut self.actions);
+            }
+            Input::TxDone { port } => self.plane.tx_done(now, port, &mut self.actions),
+            Input::Link { port, up } => {
+                self.plane.link(now, port, up, &mut self.actions);
+                self.discovery.link(now, port, up, &mut self.effects);
+            }
+            Input::Timeout => {}
+        }
+    }
+
+    /// Opens a punted packet. What discovery can handle is handled here; what nobody can use
+    /// ends here, counted.
+    pub fn arrival(
+        &mut self,
+        now: Time,
+        ingress: PortNo,
+        frame: B,
+        punt: Punt,
+        out: &mut Vec<Action<B>>,
+    ) -> Arrival<B> {
+        let arrival = match punt {
+            Punt::LinkLocal => {
+                let known = self.link_frame(now, ingress, frame.bytes());
+                let reason = if known { Drop::Consumed } else { Drop::Refused };
+                out.push(self.ended(ingress, reason, frame));
+                return Arrival::Done;
+            }
+            Punt::Miss => {
+                if self.forged(frame.bytes()) {
+                    self.refuse(ingress, Refusal::FromHost, out);
+                    None
+                } else {
+                    return self.host_frame(ingress, frame, out);
+                }
+            }
+            Punt::Addressed => self.routed(ingress, frame.bytes(), out),
+            Punt::Error => None,
+        };
+        let reason = if arrival.is_some() {
+            Drop::Consumed
+        } else {
+            Drop::Refused
+        };
+        out.push(self.ended(ingress, reason, frame));
+        arrival.unwrap_or(Arrival::Done)
+    }
+
+    /// A frame to the nearest-bridge address: ours, or somebody's LLDP.
+    fn link_frame(&mut self, now: Time, port: PortNo, frame: &[u8]) -> bool {
+        let Some(payload) = link::parse(frame) else {
+            return false;
+        };
+        match self.sealer.open(payload, true) {
+            Ok(opened) => {
+                self.discovery
+                    .message(now, port, &opened, &mut self.effects);
+                true
+            }
+            Err(refusal) => {
+                self.effects.push(Effect::Refuse { port, refusal });
+                false
+            }
+        }
+    }
+
+    /// Whether a host's frame is really a source-routed control packet.
+    fn forged(&self, packet: &[u8]) -> bool {
+        let width = self.plane.config().hop_width;
+        let Ok(outer) = HeaderView::parse(packet, width) else {
+            return false;
+        };
+        HeaderView::parse(outer.payload(), width).is_ok_and(|inner| {
+            inner.packet_type() == PacketType::Control
+                && axon_wire::envelope::Envelope::parse(inner.payload()).is_ok()
+        })
+    }
+
+    /// Takes the Axon header off a host's frame that missed.
+    fn host_frame(&mut self, port: PortNo, mut frame: B, out: &mut Vec<Action<B>>) -> Arrival<B> {
+        let header = HeaderView::parse(frame.bytes(), self.plane.config().hop_width)
+            .map(|view| view.header_bytes());
+        match header {
+            Ok(bytes) => {
+                frame.pop_front(bytes);
+                Arrival::HostFrame { port, frame }
+            }
+            Err(_) => {
+                out.push(self.ended(port, Drop::Malformed, frame));
+                Arrival::Done
+            }
+        }
+    }
+
+    fn routed(
+        &mut self,
+        ingress: PortNo,
+        packet: &[u8],
+        out: &mut Vec<Action<B>>,
+    ) -> Option<Arrival<B>> {
+        let view = HeaderView::parse(packet, self.plane.config().hop_width).ok()?;
+        if view.packet_type() != PacketType::Control {
+            return None;
+        }
+        match self.sealer.open(view.payload(), false) {
+            Ok(opened) => Some(Arrival::Message {
+                ingress,
+                reverse: view.reverse(),
+                opened,
+            }),
+            Err(refusal) => {
+                self.refuse(ingress, refusal, out);
+                None
+            }
+        }
+    }
+
+    /// Counts a frame that ends in the control plane and hands it back to the body.
+    pub fn ended(&mut self, ingress: PortNo, reason: Drop, frame: B) -> Action<B> {
+        self.plane.count_drop(ingress, reason);
+        Action::Dropped {
+            ingress,
+            reason,
+            frame,
+        }
+    }
+
+    /// Counts a refused message and tells of it.
+    pub fn refuse(&mut self, port: PortNo, refusal: Refusal, out: &mut Vec<Action<B>>) {
+        self.refusals.0[refusal as usize] += 1;
+        out.push(Action::Note(Note::Refused { port, refusal }));
+    }
+
+    /// Seals a message for the other end of a link and sends it.
+    pub fn send_link(&mut self, now: Time, port: PortNo, to: Option<Life>, message: &Message) {
+        let sealed = self.sealer.seal(to, message);
+        let frame = link::emit(self.mac, &sealed);
+        self.plane
+            .send_raw(now, port, B::with_headroom(0, &frame), &mut self.actions);
+    }
+
+    /// Seals a message and sends it by a source route.
+    pub fn send_routed(&mut self, now: Time, hops: &Hops, to: Life, message: &Message) {
+        let sealed = self.sealer.seal(Some(to), message);
+        self.inject(now, PacketType::Control, hops, &sealed);
+    }
+
+    /// Sends an Axon packet from this control plane; a route that no header can hold is a
+    /// drop for want of headroom.
+    pub fn inject(&mut self, now: Time, kind: PacketType, hops: &Hops, payload: &[u8]) {
+        let width = self.plane.config().hop_width;
+        let length = width.header_bytes(hops.len());
+        let mut frame = B::with_headroom(length, payload);
+        let built = frame
+            .push_front(length)
+            .is_ok_and(|()| header::emit(frame.bytes_mut(), width, kind, hops, &[]).is_ok());
+        if built {
+            self.plane.inject(now, frame, &mut self.actions);
+        } else {
+            let action = self.ended(PortNo::CONTROL, Drop::NoHeadroom, frame);
+            self.actions.push(action);
+        }
+    }
+
+    /// Sends a plain Ethernet frame to a host.
+    pub fn send_host(&mut self, now: Time, port: PortNo, frame: &[u8]) {
+        self.plane
+            .send_raw(now, port, B::with_headroom(0, frame), &mut self.actions);
+    }
+}

@@ -1,0 +1,282 @@
+//! The controller as a node: it sits on ports of switches like any other, sends and
+//! receives Axon packets, and is never a transit hop.
+
+use super::chassis::{Arrival, Chassis, Refusals};
+use crate::config::{ControllerConfig, Timers};
+use crate::controller::Controller;
+use crate::discovery::Discovery;
+use crate::effect::Effect;
+use crate::seal::Opened;
+use crate::stream::Stream;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+use axon_plane::{Action, Drop, Input, Node, Note, Plane, Refusal};
+use axon_wire::message::{ControllerPath, Message, Role};
+use axon_wire::{Frame, Hops, Life, NodeId, PortNo, Time};
+
+/// A whole controller.
+pub struct ControllerNode<B> {
+    chassis: Chassis<B>,
+    controller: Controller,
+    streams: BTreeMap<NodeId, Stream>,
+    /// Streams that may have something to send.
+    busy: BTreeSet<NodeId>,
+    /// When streams want to send again; holds exactly their deadlines.
+    resends: BTreeSet<(Time, NodeId)>,
+    timers: Timers,
+}
+
+impl<B: Frame> ControllerNode<B> {
+    /// A controller that has just been switched on and knows nothing.
+    pub fn new(config: ControllerConfig, now: Time) -> ControllerNode<B> {
+        let mut chassis = Chassis::new(&config.node, Role::Controller);
+        let own = ControllerPath {
+            controller: config.node.life,
+            hops: Hops::to_control(),
+        };
+        chassis
+            .discovery
+            .advertise(now, Some(own), &mut chassis.effects);
+        ControllerNode {
+            chassis,
+            controller: Controller::new(&config),
+            streams: BTreeMap::new(),
+            busy: BTreeSet::new(),
+            resends: BTreeSet::new(),
+            timers: config.node.timers,
+        }
+    }
+
+    /// Which life of which controller this is.
+    pub fn life(&self) -> Life {
+        self.chassis.life
+    }
+
+    /// Its ports and counters.
+    pub fn plane(&self) -> &Plane<B> {
+        &self.chassis.plane
+    }
+
+    /// Its neighbours.
+    pub fn discovery(&self) -> &Discovery {
+        &self.chassis.discovery
+    }
+
+    /// Topology, hosts, flows, leases.
+    pub fn controller(&self) -> &Controller {
+        &self.controller
+    }
+
+    /// Control messages that were refused.
+    pub fn refusals(&self) -> &Refusals {
+        &self.chassis.refusals
+    }
+
+    /// Commands that switches have not acknowledged yet.
+    pub fn unacknowledged(&self) -> usize {
+        self.streams.values().map(Stream::unacknowledged).sum()
+    }
+
+    fn timeouts(&mut self, now: Time) {
+        let Chassis {
+            discovery, effects, ..
+        } = &mut self.chassis;
+        if discovery.deadline().is_some_and(|at| at <= now) {
+            discovery.timeout(now, effects);
+        }
+        if self.controller.deadline().is_some_and(|at| at <= now) {
+            self.controller.timeout(now, effects);
+        }
+        for &(at, node) in &self.resends {
+            if at > now {
+                break;
+            }
+            self.busy.insert(node);
+        }
+    }
+
+    fn settle(&mut self, now: Time, out: &mut Vec<Action<B>>) {
+        loop {
+            let mut round = self.chassis.take_actions();
+            for action in round.drain(..) {
+                match action {
+                    Action::Punt {
+                        ingress,
+                        frame,
+                        punt,
+                    } => {
+                        let arrival = self.chassis.arrival(now, ingress, frame, punt, out);
+                        self.arrival(now, arrival, out);
+                    }
+                    action => out.push(action),
+                }
+            }
+            self.chassis.keep_for_next_round(round);
+            for effect in core::mem::take(&mut self.chassis.effects) {
+                self.apply(now, effect, out);
+            }
+            self.flush(now);
+            if self.chassis.actions.is_empty() && self.chassis.effects.is_empty() {
+                return;
+            }
+        }
+    }
+
+    /// Sends what streams have to say and keeps their deadlines in order.
+    fn flush(&mut self, now: Time) {
+        for node in core::mem::take(&mut self.busy) {
+            let Some(stream) = self.streams.get_mut(&node) else {
+                continue;
+            };
+            if let Some(at) = stream.deadline() {
+                self.resends.remove(&(at, node));
+            }
+            let (to, path) = (stream.peer(), self.controller.path_to(node));
+            while let Some(segment) = stream.poll(now) {
+                if let Some(hops) = &path {
+                    self.chassis
+                        .send_routed(now, hops, to, &Message::Segment(segment));
+                }
+            }
+            if let Some(at) = stream.deadline() {
+                self.resends.insert((at, node));
+            }
+        }
+    }
+
+    fn arrival(&mut self, now: Time, arrival: Arrival<B>, out: &mut Vec<Action<B>>) {
+        match arrival {
+            Arrival::HostFrame { port, frame } => {
+                out.push(self.chassis.ended(port, Drop::Refused, frame));
+            }
+            Arrival::Message {
+                ingress,
+                reverse,
+                opened,
+            } => {
+                if let Err(refusal) = self.message(now, reverse, opened) {
+                    self.chassis.refuse(ingress, refusal, out);
+                }
+            }
+            Arrival::Done => {}
+        }
+    }
+
+    fn message(&mut self, now: Time, reverse: Hops, opened: Opened) -> Result<(), Refusal> {
+        let Opened { from, message, .. } = opened;
+        let effects = &mut self.chassis.effects;
+        if let Message::ControllerHello(hello) = message {
+            if self
+                .streams
+                .get(&from.node)
+                .is_none_or(|stream| stream.peer() != from)
+            {
+                self.forget_stream(from.node);
+                self.streams
+                    .insert(from.node, Stream::new(from, self.timers.retry));
+            }
+            let effects = &mut self.chassis.effects;
+            self.controller
+                .controller_hello(now, from, reverse, hello, effects);
+            return Ok(());
+        }
+        // Everything else is for switches that have introduced themselves.
+        let stream = self
+            .streams
+            .get_mut(&from.node)
+            .filter(|stream| stream.peer() == from);
+        let stream = stream.ok_or(Refusal::Unexpected)?;
+        match message {
+            Message::ArpRequest(request) => {
+                self.controller.arp_request(now, from, request, effects);
+            }
+            Message::DhcpRelay(relay) => self.controller.dhcp_relay(now, from, relay, effects),
+            Message::Segment(segment) => {
+                if let Some(at) = stream.deadline() {
+                    self.resends.remove(&(at, from.node));
+                }
+                for item in stream.receive(now, segment) {
+                    self.controller.item(now, from, item, effects);
+                }
+                if let Some(at) = stream.deadline() {
+                    self.resends.insert((at, from.node));
+                }
+                self.busy.insert(from.node);
+            }
+            _ => return Err(Refusal::Misplaced),
+        }
+        Ok(())
+    }
+
+    fn forget_stream(&mut self, node: NodeId) {
+        if let Some(at) = self
+            .streams
+            .remove(&node)
+            .and_then(|stream| stream.deadline())
+        {
+            self.resends.remove(&(at, node));
+        }
+    }
+
+    fn apply(&mut self, now: Time, effect: Effect, out: &mut Vec<Action<B>>) {
+        let chassis = &mut self.chassis;
+        match effect {
+            Effect::Link { port, to, message } => chassis.send_link(now, port, to, &message),
+            Effect::Routed { hops, to, message } => {
+                chassis.send_routed(now, &hops, to, &message);
+            }
+            Effect::Command { to, item } => {
+                if let Some(stream) = self.streams.get_mut(&to) {
+                    stream.push(item);
+                    self.busy.insert(to);
+                }
+            }
+            Effect::PortKind { port, kind } => chassis.plane.set_kind(port, kind),
+            Effect::Refuse { port, refusal } => chassis.refuse(port, refusal, out),
+            Effect::Note(note) => {
+                if let Note::NeighbourUp { port, .. } | Note::NeighbourDown { port, .. } = note {
+                    self.attachment(now, port);
+                }
+                out.push(Action::Note(note));
+            }
+            // Wishes that only a switch's edge has.
+            Effect::ToController(_)
+            | Effect::Report(_)
+            | Effect::Host { .. }
+            | Effect::Forward { .. }
+            | Effect::Drop { .. } => {}
+        }
+    }
+
+    /// Tells the controller which switch is on one of its own ports now.
+    fn attachment(&mut self, now: Time, port: PortNo) {
+        let Chassis {
+            discovery, effects, ..
+        } = &mut self.chassis;
+        let peer = discovery
+            .neighbour(port)
+            .filter(|neighbour| neighbour.role == Role::Switch)
+            .map(|neighbour| (neighbour.life.node, neighbour.port));
+        self.controller.attached(now, port, peer, effects);
+    }
+}
+
+impl<B: Frame> Node<B> for ControllerNode<B> {
+    fn handle(&mut self, now: Time, input: Input<B>, out: &mut Vec<Action<B>>) {
+        self.chassis.feed(now, input);
+        self.timeouts(now);
+        self.settle(now, out);
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        let resend = self.resends.first().map(|&(at, _)| at);
+        [
+            self.chassis.discovery.deadline(),
+            self.controller.deadline(),
+            resend,
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+    }
+}

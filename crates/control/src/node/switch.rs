@@ -1,0 +1,267 @@
+//! A switch: plane, discovery, uplink and edge agent in one node.
+
+use super::chassis::{Arrival, Chassis, Refusals};
+use crate::config::{SwitchConfig, Timers};
+use crate::discovery::Discovery;
+use crate::edge::Edge;
+use crate::effect::Effect;
+use crate::seal::Opened;
+use crate::stream::Stream;
+use crate::uplink::Uplink;
+use alloc::vec::Vec;
+use axon_plane::{Action, Drop, Input, Node, Plane, PortKind, Refusal};
+use axon_wire::header::PacketType;
+use axon_wire::message::{Message, Role};
+use axon_wire::{Frame, Life, PortNo, Time};
+
+/// A whole switch.
+pub struct SwitchNode<B> {
+    chassis: Chassis<B>,
+    uplink: Uplink,
+    edge: Edge,
+    stream: Option<Stream>,
+    timers: Timers,
+}
+
+impl<B: Frame> SwitchNode<B> {
+    /// A switch that has just been switched on.
+    pub fn new(config: SwitchConfig, _now: Time) -> SwitchNode<B> {
+        SwitchNode {
+            chassis: Chassis::new(&config.node, Role::Switch),
+            uplink: Uplink::new(config.node.timers),
+            edge: Edge::new(&config),
+            stream: None,
+            timers: config.node.timers,
+        }
+    }
+
+    /// Which life of which switch this is.
+    pub fn life(&self) -> Life {
+        self.chassis.life
+    }
+
+    /// Ports, queues, route tables and counters.
+    pub fn plane(&self) -> &Plane<B> {
+        &self.chassis.plane
+    }
+
+    /// Neighbours.
+    pub fn discovery(&self) -> &Discovery {
+        &self.chassis.discovery
+    }
+
+    /// The way to the controller.
+    pub fn uplink(&self) -> &Uplink {
+        &self.uplink
+    }
+
+    /// Hosts, flows and frames that wait.
+    pub fn edge(&self) -> &Edge {
+        &self.edge
+    }
+
+    /// Control messages that were refused.
+    pub fn refusals(&self) -> &Refusals {
+        &self.chassis.refusals
+    }
+
+    /// Reports that the controller has not acknowledged yet.
+    pub fn unacknowledged(&self) -> usize {
+        self.stream.as_ref().map_or(0, Stream::unacknowledged)
+    }
+
+    fn timeouts(&mut self, now: Time) {
+        let Chassis {
+            plane,
+            discovery,
+            effects,
+            ..
+        } = &mut self.chassis;
+        let due = |deadline: Option<Time>| deadline.is_some_and(|at| at <= now);
+        if due(discovery.deadline()) {
+            discovery.timeout(now, effects);
+        }
+        if due(self.uplink.deadline()) {
+            self.uplink.timeout(now, discovery, effects);
+        }
+        if due(self.edge.deadline()) {
+            self.edge.timeout(now, plane.tables_mut(), effects);
+        }
+    }
+
+    /// Goes round until neither the plane nor the control plane has anything more to say.
+    fn settle(&mut self, now: Time, out: &mut Vec<Action<B>>) {
+        loop {
+            let mut control = false;
+            let mut round = self.chassis.take_actions();
+            for action in round.drain(..) {
+                match action {
+                    Action::Punt {
+                        ingress,
+                        frame,
+                        punt,
+                    } => {
+                        control = true;
+                        let arrival = self.chassis.arrival(now, ingress, frame, punt, out);
+                        self.arrival(now, arrival, out);
+                    }
+                    action => out.push(action),
+                }
+            }
+            self.chassis.keep_for_next_round(round);
+            if !control && self.chassis.effects.is_empty() && !self.stream_wants(now) {
+                return;
+            }
+            self.housekeeping(now);
+            for effect in core::mem::take(&mut self.chassis.effects) {
+                self.apply(now, effect, out);
+            }
+        }
+    }
+
+    /// What may follow from any change: a new way to the controller, a new controller,
+    /// reports to send.
+    fn housekeeping(&mut self, now: Time) {
+        let Chassis {
+            discovery, effects, ..
+        } = &mut self.chassis;
+        self.uplink.update(now, discovery, effects);
+        discovery.advertise(now, self.uplink.path().cloned(), effects);
+        if self.uplink.path().is_some()
+            && let Some(stream) = &mut self.stream
+        {
+            while let Some(segment) = stream.poll(now) {
+                effects.push(Effect::ToController(Message::Segment(segment)));
+            }
+        }
+    }
+
+    fn stream_wants(&self, now: Time) -> bool {
+        let stream = self.stream.as_ref();
+        self.uplink.path().is_some() && stream.is_some_and(|stream| stream.wants(now))
+    }
+
+    fn stream_deadline(&self) -> Option<Time> {
+        self.uplink.path()?;
+        self.stream.as_ref()?.deadline()
+    }
+
+    fn arrival(&mut self, now: Time, arrival: Arrival<B>, out: &mut Vec<Action<B>>) {
+        match arrival {
+            Arrival::HostFrame { port, frame } => {
+                let Chassis { plane, effects, .. } = &mut self.chassis;
+                self.edge
+                    .host_frame(now, port, frame.bytes(), plane.tables_mut(), effects);
+                out.push(self.chassis.ended(port, Drop::Consumed, frame));
+            }
+            Arrival::Message {
+                ingress, opened, ..
+            } => {
+                if let Err(refusal) = self.message(now, opened) {
+                    self.chassis.refuse(ingress, refusal, out);
+                }
+            }
+            Arrival::Done => {}
+        }
+    }
+
+    fn message(&mut self, now: Time, opened: Opened) -> Result<(), Refusal> {
+        let Chassis { plane, effects, .. } = &mut self.chassis;
+        let ours = self.uplink.controller() == Some(opened.from);
+        match opened.message {
+            Message::ControllerHelloAck(ack) => {
+                let before = self.uplink.controller();
+                self.uplink.acknowledged(now, opened.from, ack, effects);
+                if self.uplink.controller() != before {
+                    self.stream = Some(Stream::new(opened.from, self.timers.retry));
+                    let tables = plane.tables_mut();
+                    self.edge
+                        .controller_changed(now, Some(opened.from), tables, effects);
+                }
+            }
+            Message::ArpReply(reply) => {
+                self.edge.arp_reply(now, reply, plane.tables_mut(), effects);
+            }
+            Message::ArpTarget(target) if ours => {
+                self.edge
+                    .arp_target(now, target, plane.tables_mut(), effects);
+            }
+            Message::HostFrame(frame) if ours => self.edge.host_frame_out(now, frame, effects),
+            Message::Segment(segment) if ours => {
+                let stream = self.stream.as_mut().ok_or(Refusal::Unexpected)?;
+                for item in stream.receive(now, segment) {
+                    self.edge.item(now, item, plane.tables_mut(), effects);
+                }
+            }
+            Message::ArpTarget(_) | Message::HostFrame(_) | Message::Segment(_) => {
+                return Err(Refusal::Unexpected);
+            }
+            _ => return Err(Refusal::Misplaced),
+        }
+        Ok(())
+    }
+
+    fn apply(&mut self, now: Time, effect: Effect, out: &mut Vec<Action<B>>) {
+        let chassis = &mut self.chassis;
+        match effect {
+            Effect::Link { port, to, message } => chassis.send_link(now, port, to, &message),
+            Effect::Routed { hops, to, message } => {
+                chassis.send_routed(now, &hops, to, &message);
+            }
+            Effect::ToController(message) => {
+                if let Some(path) = self.uplink.path() {
+                    chassis.send_routed(now, &path.hops, path.controller, &message);
+                }
+            }
+            Effect::Report(item) => {
+                if let Some(stream) = &mut self.stream {
+                    stream.push(item);
+                }
+            }
+            Effect::Host { port, frame } => chassis.send_host(now, port, &frame),
+            Effect::Forward { hops, frame, .. } => {
+                chassis.inject(now, PacketType::Ethernet, &hops, &frame);
+            }
+            Effect::Drop {
+                ingress,
+                reason,
+                frame,
+            } => {
+                let action = chassis.ended(ingress, reason, B::with_headroom(0, &frame));
+                out.push(action);
+            }
+            Effect::PortKind { port, kind } => self.port_kind(now, port, kind),
+            Effect::Refuse { port, refusal } => chassis.refuse(port, refusal, out),
+            Effect::Note(note) => out.push(Action::Note(note)),
+            Effect::Command { .. } => {}
+        }
+    }
+
+    fn port_kind(&mut self, now: Time, port: PortNo, kind: PortKind) {
+        let Chassis { plane, effects, .. } = &mut self.chassis;
+        plane.set_kind(port, kind);
+        let known = (kind != PortKind::Unknown).then_some(kind);
+        self.edge
+            .port_changed(now, port, known, plane.tables_mut(), effects);
+    }
+}
+
+impl<B: Frame> Node<B> for SwitchNode<B> {
+    fn handle(&mut self, now: Time, input: Input<B>, out: &mut Vec<Action<B>>) {
+        self.chassis.feed(now, input);
+        self.timeouts(now);
+        self.settle(now, out);
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        [
+            self.chassis.discovery.deadline(),
+            self.uplink.deadline(),
+            self.edge.deadline(),
+            self.stream_deadline(),
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+    }
+}

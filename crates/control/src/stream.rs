@@ -1,0 +1,335 @@
+//! The reliable, ordered stream between a switch's life and a controller's.
+//!
+//! Items are numbered from 0 in each direction and sent in segments; the receiver answers
+//! with the number it waits for next; unanswered items are sent again, all of them, at
+//! growing intervals and for ever (go-back-N). A life that ends takes its stream with it.
+//!
+//! A switch that cannot be reached must not make the queue grow without bound, so an item
+//! that has not been sent yet gives way to a newer one about the same route or host: only
+//! the last word matters.
+
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
+use axon_wire::message::{Item, Segment};
+use axon_wire::{Life, MacAddr, PortNo, Span, Time};
+
+/// Items in one segment; each is below 60 bytes plus two bytes a hop at the most.
+const SEGMENT_ITEMS_MAX: usize = 16;
+/// Hops in one segment, so that long routes make short segments.
+const SEGMENT_HOPS_MAX: usize = 300;
+/// Items on their way and unanswered.
+const IN_FLIGHT_MAX: usize = 256;
+/// The interval between two tries grows up to this many times the first.
+const BACKOFF_MAX: u64 = 16;
+
+/// One end of a stream.
+#[derive(Clone, Debug)]
+pub struct Stream {
+    peer: Life,
+    retry: Span,
+    /// The number of `queue[0]`, the first item not acknowledged.
+    base: u64,
+    /// How many of `queue` have been sent at least once.
+    in_flight: usize,
+    /// How many of `queue` are sent in this round.
+    cursor: usize,
+    queue: VecDeque<Item>,
+    /// Items not sent yet, by what they are about.
+    unsent: BTreeMap<(Subject, PortNo, MacAddr), u64>,
+    expected: u64,
+    ack_due: bool,
+    resend_at: Option<Time>,
+    backoff: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Subject {
+    Host,
+    Route,
+}
+
+impl Stream {
+    /// The stream to `peer`; unanswered items are sent again after `retry`.
+    pub fn new(peer: Life, retry: Span) -> Stream {
+        Stream {
+            peer,
+            retry,
+            base: 0,
+            in_flight: 0,
+            cursor: 0,
+            queue: VecDeque::new(),
+            unsent: BTreeMap::new(),
+            expected: 0,
+            ack_due: false,
+            resend_at: None,
+            backoff: 1,
+        }
+    }
+
+    /// The life at the other end.
+    pub fn peer(&self) -> Life {
+        self.peer
+    }
+
+    /// Items that the other end has not acknowledged.
+    pub fn unacknowledged(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// Puts an item on the stream; [`Stream::poll`] then has something to send.
+    pub fn push(&mut self, item: Item) {
+        let key = subject(&item);
+        if let Some(&number) = self.unsent.get(&key) {
+            self.queue[(number - self.base) as usize] = item;
+            return;
+        }
+        self.unsent.insert(key, self.base + self.queue.len() as u64);
+        self.queue.push_back(item);
+    }
+
+    /// Takes in what the other end sent and returns the items that are due, in order.
+    pub fn receive(&mut self, now: Time, segment: Segment) -> Vec<Item> {
+        self.acknowledge(now, segment.ack);
+        if segment.items.is_empty() {
+            return Vec::new();
+        }
+        self.ack_due = true;
+        let Some(known) = self.expected.checked_sub(segment.first) else {
+            return Vec::new();
+        };
+        let fresh: Vec<Item> = segment
+            .items
+            .into_iter()
+            .skip(usize::try_from(known).unwrap_or(usize::MAX))
+            .collect();
+        self.expected += fresh.len() as u64;
+        fresh
+    }
+
+    fn acknowledge(&mut self, now: Time, ack: u64) {
+        let Some(count) = ack.checked_sub(self.base) else {
+            return;
+        };
+        if count == 0 || count > self.in_flight as u64 {
+            return;
+        }
+        let count = count as usize;
+        self.queue.drain(..count);
+        self.base = ack;
+        self.in_flight -= count;
+        self.cursor = self.cursor.saturating_sub(count);
+        self.backoff = 1;
+        self.resend_at = (self.in_flight > 0).then(|| now + self.retry);
+    }
+
+    /// Whether [`Stream::poll`] has something to send now.
+    pub fn wants(&self, now: Time) -> bool {
+        self.ack_due
+            || self.cursor < self.queue.len().min(IN_FLIGHT_MAX)
+            || self.resend_at.is_some_and(|at| at <= now)
+    }
+
+    /// The next segment to send, if any; call until it returns `None`.
+    pub fn poll(&mut self, now: Time) -> Option<Segment> {
+        if self.resend_at.is_some_and(|at| at <= now) {
+            self.cursor = 0;
+            self.backoff = (self.backoff * 2).min(BACKOFF_MAX);
+            self.resend_at = None;
+        }
+        let items = self.next_items();
+        if items.is_empty() && !self.ack_due {
+            return None;
+        }
+        let first = self.base + self.cursor as u64;
+        self.cursor += items.len();
+        while self.in_flight < self.cursor {
+            self.unsent.remove(&subject(&self.queue[self.in_flight]));
+            self.in_flight += 1;
+        }
+        if !items.is_empty() && self.resend_at.is_none() {
+            self.resend_at = Some(now + self.retry * self.backoff);
+        }
+        self.ack_due = false;
+        Some(Segment {
+            first,
+            ack: self.expected,
+            items,
+        })
+    }
+
+    fn next_items(&self) -> Vec<Item> {
+        let mut hops = 0;
+        let end = self.queue.len().min(IN_FLIGHT_MAX);
+        self.queue
+            .range(self.cursor.min(end)..end)
+            .take(SEGMENT_ITEMS_MAX)
+            .take_while(|item| {
+                let first = hops == 0;
+                hops += hop_count(item);
+                first || hops <= SEGMENT_HOPS_MAX
+            })
+            .cloned()
+            .collect()
+    }
+
+    /// When [`Stream::poll`] will have something to send again.
+    pub fn deadline(&self) -> Option<Time> {
+        self.resend_at
+    }
+}
+
+fn hop_count(item: &Item) -> usize {
+    match item {
+        Item::SetRoute { hops, .. } => hops.len(),
+        _ => 0,
+    }
+}
+
+fn subject(item: &Item) -> (Subject, PortNo, MacAddr) {
+    match *item {
+        // Whatever the port: after two moves only the last place counts.
+        Item::HostSeen { mac, .. } | Item::HostGone { mac, .. } => (Subject::Host, PortNo(0), mac),
+        Item::SetRoute {
+            port, destination, ..
+        }
+        | Item::RemoveRoute {
+            port, destination, ..
+        } => (Subject::Route, port, destination),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axon_wire::NodeId;
+    use axon_wire::message::Stamp;
+    use proptest::prelude::*;
+
+    const RETRY: Span = Span::from_millis(10);
+
+    fn stream() -> Stream {
+        Stream::new(
+            Life {
+                node: NodeId(1),
+                incarnation: 1,
+            },
+            RETRY,
+        )
+    }
+
+    fn gone(host: u32) -> Item {
+        let [a, b, c, d] = host.to_be_bytes();
+        Item::HostGone {
+            port: PortNo(0),
+            mac: MacAddr([2, 0, a, b, c, d]),
+        }
+    }
+
+    fn remove(number: u64) -> Item {
+        let stamp = Stamp { epoch: 1, number };
+        Item::RemoveRoute {
+            port: PortNo(0),
+            destination: MacAddr([2; 6]),
+            stamp,
+        }
+    }
+
+    #[test]
+    fn an_unsent_item_gives_way_to_a_newer_one_about_the_same_route() {
+        let (mut sender, now) = (stream(), Time::ZERO);
+        sender.push(remove(1));
+        let first = sender.poll(now).unwrap();
+        assert_eq!(first.items, [remove(1)]);
+        for number in 2..1000 {
+            sender.push(remove(number));
+        }
+        assert_eq!(sender.unacknowledged(), 2, "one in flight, one waiting");
+        assert_eq!(sender.poll(now).unwrap().items, [remove(999)]);
+    }
+
+    #[test]
+    fn silence_is_met_with_patience_that_grows_and_ends_with_an_answer() {
+        let (mut sender, mut now) = (stream(), Time::ZERO);
+        sender.push(gone(1));
+        sender.poll(now).unwrap();
+        for times in [1, 2, 4, 8, 16, 16] {
+            assert_eq!(sender.poll(now), None);
+            assert_eq!(sender.deadline(), Some(now + RETRY * times));
+            now = sender.deadline().unwrap();
+            assert_eq!(sender.poll(now).unwrap().items, [gone(1)]);
+        }
+        let answer = Segment {
+            first: 0,
+            ack: 1,
+            items: Vec::new(),
+        };
+        sender.receive(now, answer);
+        assert_eq!((sender.deadline(), sender.unacknowledged()), (None, 0));
+    }
+
+    #[test]
+    fn an_acknowledgement_of_what_was_never_sent_changes_nothing() {
+        let (mut sender, now) = (stream(), Time::ZERO);
+        sender.push(gone(1));
+        sender.receive(
+            now,
+            Segment {
+                first: 0,
+                ack: 1,
+                items: Vec::new(),
+            },
+        );
+        assert_eq!(sender.poll(now).unwrap().items, [gone(1)]);
+        sender.receive(
+            now,
+            Segment {
+                first: 9,
+                ack: u64::MAX,
+                items: Vec::new(),
+            },
+        );
+        assert_eq!(sender.unacknowledged(), 1);
+    }
+
+    proptest! {
+        /// Whatever is lost, doubled or overtaken, the items arrive once and in order.
+        #[test]
+        fn every_item_arrives_once_and_in_order(
+            fates in proptest::collection::vec(0u8..4, 0..300),
+            count in 1u32..400,
+        ) {
+            let (mut alice, mut bob, mut now) = (stream(), stream(), Time::ZERO);
+            let mut fates = fates.into_iter();
+            let mut late: Vec<(bool, Segment)> = Vec::new();
+            let mut arrived = Vec::new();
+            (0..count).for_each(|host| alice.push(gone(host)));
+            for _ in 0..2000 {
+                let mut sent = Vec::new();
+                while let Some(segment) = alice.poll(now) { sent.push((true, segment)); }
+                while let Some(segment) = bob.poll(now) { sent.push((false, segment)); }
+                for (to_bob, segment) in sent {
+                    let mut deliver = |to_bob: bool, segment: Segment| {
+                        if to_bob {
+                            arrived.extend(bob.receive(now, segment));
+                        } else {
+                            alice.receive(now, segment);
+                        }
+                    };
+                    match fates.next().unwrap_or(0) {
+                        0 => deliver(to_bob, segment),
+                        1 => {}
+                        2 => { deliver(to_bob, segment.clone()); deliver(to_bob, segment); }
+                        _ => late.push((to_bob, segment)),
+                    }
+                    if late.len() > 3 {
+                        let (to_bob, segment) = late.remove(0);
+                        deliver(to_bob, segment);
+                    }
+                }
+                now += Span::from_millis(3);
+            }
+            prop_assert_eq!(arrived, (0..count).map(gone).collect::<Vec<_>>());
+            prop_assert_eq!(alice.unacknowledged(), 0);
+        }
+    }
+}
