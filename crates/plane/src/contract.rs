@@ -25,7 +25,8 @@ pub enum Input<B> {
         /// Which.
         port: PortNo,
     },
-    /// The carrier of a port came or went. Ports start without carrier.
+    /// The carrier of a port came or went. Ports start without carrier. Losing it frees the
+    /// wire: a `TxDone` still owed for a frame on it must not be delivered any more.
     Link {
         /// Which.
         port: PortNo,
