@@ -249,3 +249,227 @@ fn candidates(discovery: &Discovery) -> Vec<ControllerPath> {
     candidates.sort_by_key(rank);
     candidates
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{NodeConfig, ServerIdentity};
+    use crate::seal::Opened;
+    use alloc::vec;
+    use axon_plane::PlaneConfig;
+    use axon_wire::message::{Heartbeat, Hello, HelloConfirm, Role};
+    use axon_wire::{HopWidth, Hops, MacAddr, NodeId, Span};
+
+    const CONTROL: u16 = PortNo::CONTROL.0;
+
+    fn life(node: u64, incarnation: u64) -> Life {
+        Life {
+            node: NodeId(node),
+            incarnation,
+        }
+    }
+
+    /// A switch whose neighbours are played by the test: neighbour `n` is on port `n`.
+    struct Scene {
+        now: Time,
+        discovery: Discovery,
+        uplink: Uplink,
+        /// What each neighbour has to echo.
+        challenges: Vec<u64>,
+    }
+
+    impl Scene {
+        fn new(neighbours: u16) -> Scene {
+            let mac = MacAddr([2, 0, 0, 0, 0, 1]);
+            let config = NodeConfig {
+                life: life(1, 1),
+                mac,
+                key: [0; 32],
+                seed: 1,
+                timers: Timers::default(),
+                plane: PlaneConfig::with_ports(neighbours, mac),
+                server: ServerIdentity {
+                    mac,
+                    ip: [10, 0, 0, 1].into(),
+                },
+            };
+            let discovery = Discovery::new(&config, Role::Switch);
+            let uplink = Uplink::new(config.timers);
+            let mut scene = Scene {
+                now: Time::ZERO,
+                discovery,
+                uplink,
+                challenges: vec![],
+            };
+            for port in (0..neighbours).map(PortNo) {
+                scene.meet(port);
+            }
+            scene
+        }
+
+        fn hear(&mut self, port: PortNo, message: Message, addressed: bool) -> Vec<Effect> {
+            let from = life(100 + u64::from(port.0), 1);
+            let mut effects = vec![];
+            let opened = Opened {
+                from,
+                message,
+                addressed,
+            };
+            self.discovery
+                .message(self.now, port, &opened, &mut effects);
+            effects
+        }
+
+        fn meet(&mut self, port: PortNo) {
+            self.discovery.link(self.now, port, true, &mut vec![]);
+            let (role, hop_width) = (Role::Switch, HopWidth::Eight);
+            let hello = Hello {
+                port: PortNo(9),
+                role,
+                hop_width,
+                challenge: 7,
+            };
+            let effects = self.hear(port, Message::Hello(hello), false);
+            let challenge = effects.iter().find_map(|effect| match effect {
+                Effect::Link {
+                    message: Message::HelloReply(reply),
+                    ..
+                } => Some(reply.challenge),
+                _ => None,
+            });
+            self.challenges.push(challenge.unwrap());
+            let echo = challenge.unwrap();
+            self.hear(port, Message::HelloConfirm(HelloConfirm { echo }), true);
+        }
+
+        /// A neighbour tells its path; returns the Controller Hello that follows, if any.
+        fn told(&mut self, port: u16, path: Option<ControllerPath>) -> Option<Sent> {
+            let echo = self.challenges[usize::from(port)];
+            self.hear(
+                PortNo(port),
+                Message::Heartbeat(Heartbeat { echo, path }),
+                true,
+            );
+            let mut effects = vec![];
+            self.uplink.update(self.now, &self.discovery, &mut effects);
+            sent(effects)
+        }
+
+        fn answer(&mut self, sent: &Sent) -> bool {
+            let ack = ControllerHelloAck {
+                version: sent.1.version,
+                nonce: sent.1.nonce,
+            };
+            self.uplink.acknowledged(self.now, sent.2, ack, &mut vec![])
+        }
+
+        fn later(&mut self) -> Option<Sent> {
+            self.now = self.uplink.deadline().unwrap();
+            let mut effects = vec![];
+            self.uplink.timeout(self.now, &self.discovery, &mut effects);
+            sent(effects)
+        }
+    }
+
+    type Sent = (Hops, ControllerHello, Life);
+
+    fn sent(effects: Vec<Effect>) -> Option<Sent> {
+        effects.into_iter().find_map(|effect| match effect {
+            Effect::Routed {
+                hops,
+                to,
+                message: Message::ControllerHello(hello),
+            } => Some((hops, hello, to)),
+            _ => None,
+        })
+    }
+
+    fn path<const N: usize>(incarnation: u64, hops: [u16; N]) -> Option<ControllerPath> {
+        Some(ControllerPath {
+            controller: life(50, incarnation),
+            hops: Hops::from(hops),
+        })
+    }
+
+    #[test]
+    fn a_path_counts_once_the_controller_has_answered_along_it() {
+        let mut scene = Scene::new(2);
+        let sent = scene.told(0, path(1, [4, CONTROL])).unwrap();
+        assert_eq!(sent.0, Hops::from([0, 4, CONTROL]));
+        assert_eq!(sent.1.ports.len(), 2);
+        assert_eq!(scene.uplink.path(), None);
+        assert!(scene.answer(&sent));
+        assert_eq!(scene.uplink.path().unwrap().hops, sent.0);
+        assert!(!scene.answer(&sent), "an answer counts once");
+    }
+
+    #[test]
+    fn a_shorter_path_is_tried_and_a_longer_one_is_not() {
+        let mut scene = Scene::new(2);
+        let first = scene.told(0, path(1, [4, 5, CONTROL])).unwrap();
+        scene.answer(&first);
+        assert_eq!(scene.told(1, path(1, [4, 5, 6, CONTROL])), None);
+        let better = scene.told(1, path(1, [4, CONTROL])).unwrap();
+        assert_eq!(
+            scene.uplink.path().unwrap().hops,
+            first.0,
+            "kept until the new one is sure"
+        );
+        scene.answer(&better);
+        assert_eq!(
+            scene.uplink.path().unwrap().hops,
+            Hops::from([1, 4, CONTROL])
+        );
+    }
+
+    #[test]
+    fn a_path_that_its_neighbour_tells_no_more_is_dropped_at_once() {
+        let mut scene = Scene::new(2);
+        let first = scene.told(0, path(1, [4, CONTROL])).unwrap();
+        scene.answer(&first);
+        assert_eq!(scene.told(0, None), None);
+        assert_eq!(scene.uplink.path(), None);
+        assert!(
+            scene.uplink.controller().is_some(),
+            "who it was is still known"
+        );
+    }
+
+    #[test]
+    fn silence_passes_the_turn_to_the_next_candidate_and_comes_back() {
+        let mut scene = Scene::new(2);
+        scene.told(1, path(1, [4, 5, CONTROL]));
+        let mut tried = vec![scene.told(0, path(1, [4, CONTROL])).unwrap().0];
+        while tried.len() < 13 {
+            tried.extend(scene.later().map(|sent| sent.0));
+        }
+        let short = tried.iter().filter(|hops| hops.len() == 3).count();
+        assert!(short > 4 && short < 13, "{tried:?}");
+    }
+
+    #[test]
+    fn a_new_life_of_the_controller_wins_over_a_shorter_path_to_the_old_one() {
+        let mut scene = Scene::new(2);
+        let old = scene.told(0, path(1, [4, CONTROL])).unwrap();
+        scene.answer(&old);
+        let new = scene.told(1, path(2, [4, 5, 6, CONTROL])).unwrap();
+        assert_eq!(new.2, life(50, 2));
+        assert!(scene.answer(&new));
+        assert_eq!(scene.uplink.controller(), Some(life(50, 2)));
+    }
+
+    #[test]
+    fn a_verified_path_is_proved_again_and_given_up_when_nobody_answers() {
+        let mut scene = Scene::new(1);
+        let first = scene.told(0, path(1, [4, CONTROL])).unwrap();
+        scene.answer(&first);
+        let started = scene.now;
+        let mut tries = 0;
+        while scene.uplink.path().is_some() {
+            tries += u32::from(scene.later().is_some());
+        }
+        assert!(tries > TRIES_PER_CANDIDATE);
+        let patience = Timers::default().heartbeat * (REFRESH_HEARTBEATS + 1);
+        assert!(scene.now.since(started) >= patience.min(Span::from_secs(3)));
+    }
+}

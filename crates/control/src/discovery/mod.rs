@@ -19,15 +19,17 @@
 //! life takes its place. A port that nobody answers becomes a host port; Hello goes on there
 //! at a tenth of the pace, so a port may change kind at any time.
 
+mod handshake;
+#[cfg(test)]
+mod tests;
+
 use crate::config::{NodeConfig, Timers};
 use crate::effect::Effect;
 use crate::random::Random;
 use crate::seal::Opened;
 use alloc::vec::Vec;
 use axon_plane::{Note, PortKind, Refusal};
-use axon_wire::message::{
-    ControllerPath, Heartbeat, Hello, HelloConfirm, HelloReply, Message, Peer, PortState, Role,
-};
+use axon_wire::message::{ControllerPath, Heartbeat, Hello, Message, Peer, PortState, Role};
 use axon_wire::{HopWidth, Life, PortNo, Time};
 
 /// Hellos that go unanswered before a port is a host port.
@@ -231,142 +233,6 @@ impl Discovery {
     /// When [`Discovery::timeout`] has something to do next.
     pub fn deadline(&self) -> Option<Time> {
         self.deadline
-    }
-
-    fn on_hello(
-        &mut self,
-        now: Time,
-        index: usize,
-        from: Life,
-        hello: &Hello,
-        out: &mut Vec<Effect>,
-    ) -> Result<(), Refusal> {
-        if hello.hop_width != self.hop_width {
-            return Err(Refusal::HopWidth);
-        }
-        let state = &mut self.ports[index];
-        let met = |peer: &Neighbour| peer.life == from && peer.challenge == hello.challenge;
-        if !state.neighbour.as_ref().is_some_and(met) {
-            state.pending = Some(Neighbour::new(
-                now,
-                from,
-                hello.port,
-                hello.role,
-                hello.challenge,
-            ));
-        }
-        let challenge = state.challenge;
-        if state.neighbour.is_none() {
-            state.host_at = now + self.timers.heartbeat * UNKNOWN_HEARTBEATS;
-            self.set_kind(index, PortKind::Unknown, out);
-        }
-        let reply = HelloReply {
-            port: PortNo(index as u16),
-            role: self.role,
-            hop_width: self.hop_width,
-            echo: hello.challenge,
-            challenge,
-        };
-        send(out, index, from, Message::HelloReply(reply));
-        Ok(())
-    }
-
-    fn on_reply(
-        &mut self,
-        now: Time,
-        index: usize,
-        from: Life,
-        reply: &HelloReply,
-        out: &mut Vec<Effect>,
-    ) -> Result<(), Refusal> {
-        if reply.hop_width != self.hop_width {
-            return Err(Refusal::HopWidth);
-        }
-        let state = &mut self.ports[index];
-        if reply.echo != state.challenge {
-            return Err(Refusal::Unexpected);
-        }
-        let met = |peer: &Neighbour| peer.life == from && peer.challenge == reply.challenge;
-        if !state.neighbour.as_ref().is_some_and(met) {
-            state.pending = Some(Neighbour::new(
-                now,
-                from,
-                reply.port,
-                reply.role,
-                reply.challenge,
-            ));
-        }
-        if state.neighbour.is_none() {
-            state.host_at = now + self.timers.heartbeat * UNKNOWN_HEARTBEATS;
-            self.set_kind(index, PortKind::Unknown, out);
-        }
-        send(
-            out,
-            index,
-            from,
-            Message::HelloConfirm(HelloConfirm {
-                echo: reply.challenge,
-            }),
-        );
-        Ok(())
-    }
-
-    /// A confirmation or heartbeat: the other end has returned our challenge, so whoever is
-    /// pending under that life becomes the neighbour.
-    fn on_echo(
-        &mut self,
-        now: Time,
-        index: usize,
-        from: Life,
-        echo: u64,
-        out: &mut Vec<Effect>,
-    ) -> Result<&mut Neighbour, Refusal> {
-        let state = &mut self.ports[index];
-        if echo != state.challenge {
-            return Err(Refusal::Unexpected);
-        }
-        if state
-            .pending
-            .as_ref()
-            .is_some_and(|pending| pending.life == from)
-        {
-            let mut newcomer = state.pending.take().ok_or(Refusal::Unexpected)?;
-            newcomer.heard_at = now;
-            let same = state.neighbour.as_ref().is_some_and(|known| {
-                (known.life, known.port, known.role)
-                    == (newcomer.life, newcomer.port, newcomer.role)
-            });
-            if !same {
-                self.lose_neighbour(index, out);
-                self.version += 1;
-                let note = Note::NeighbourUp {
-                    port: PortNo(index as u16),
-                    node: from.node,
-                };
-                out.push(Effect::Note(note));
-            }
-            self.ports[index].neighbour = Some(newcomer);
-            self.set_kind(index, PortKind::Axon, out);
-            self.heartbeat(now, index, out);
-        }
-        let neighbour = self.ports[index].neighbour.as_mut();
-        neighbour
-            .filter(|known| known.life == from)
-            .ok_or(Refusal::Unexpected)
-    }
-
-    fn on_heartbeat(
-        &mut self,
-        now: Time,
-        index: usize,
-        from: Life,
-        beat: &Heartbeat,
-        out: &mut Vec<Effect>,
-    ) -> Result<(), Refusal> {
-        let neighbour = self.on_echo(now, index, from, beat.echo, out)?;
-        neighbour.heard_at = now;
-        neighbour.path.clone_from(&beat.path);
-        Ok(())
     }
 
     /// Begins to look for somebody with a challenge that nobody has seen.

@@ -1,0 +1,146 @@
+//! The handshake: what each link message does to a port.
+
+use super::{Discovery, Neighbour, UNKNOWN_HEARTBEATS, send};
+use crate::effect::Effect;
+use alloc::vec::Vec;
+use axon_plane::{Note, PortKind, Refusal};
+use axon_wire::message::{Heartbeat, Hello, HelloConfirm, HelloReply, Message};
+use axon_wire::{Life, PortNo, Time};
+
+impl Discovery {
+    pub(super) fn on_hello(
+        &mut self,
+        now: Time,
+        index: usize,
+        from: Life,
+        hello: &Hello,
+        out: &mut Vec<Effect>,
+    ) -> Result<(), Refusal> {
+        if hello.hop_width != self.hop_width {
+            return Err(Refusal::HopWidth);
+        }
+        let state = &mut self.ports[index];
+        let met = |peer: &Neighbour| peer.life == from && peer.challenge == hello.challenge;
+        if !state.neighbour.as_ref().is_some_and(met) {
+            state.pending = Some(Neighbour::new(
+                now,
+                from,
+                hello.port,
+                hello.role,
+                hello.challenge,
+            ));
+        }
+        let challenge = state.challenge;
+        if state.neighbour.is_none() {
+            state.host_at = now + self.timers.heartbeat * UNKNOWN_HEARTBEATS;
+            self.set_kind(index, PortKind::Unknown, out);
+        }
+        let reply = HelloReply {
+            port: PortNo(index as u16),
+            role: self.role,
+            hop_width: self.hop_width,
+            echo: hello.challenge,
+            challenge,
+        };
+        send(out, index, from, Message::HelloReply(reply));
+        Ok(())
+    }
+
+    pub(super) fn on_reply(
+        &mut self,
+        now: Time,
+        index: usize,
+        from: Life,
+        reply: &HelloReply,
+        out: &mut Vec<Effect>,
+    ) -> Result<(), Refusal> {
+        if reply.hop_width != self.hop_width {
+            return Err(Refusal::HopWidth);
+        }
+        let state = &mut self.ports[index];
+        if reply.echo != state.challenge {
+            return Err(Refusal::Unexpected);
+        }
+        let met = |peer: &Neighbour| peer.life == from && peer.challenge == reply.challenge;
+        if !state.neighbour.as_ref().is_some_and(met) {
+            state.pending = Some(Neighbour::new(
+                now,
+                from,
+                reply.port,
+                reply.role,
+                reply.challenge,
+            ));
+        }
+        if state.neighbour.is_none() {
+            state.host_at = now + self.timers.heartbeat * UNKNOWN_HEARTBEATS;
+            self.set_kind(index, PortKind::Unknown, out);
+        }
+        send(
+            out,
+            index,
+            from,
+            Message::HelloConfirm(HelloConfirm {
+                echo: reply.challenge,
+            }),
+        );
+        Ok(())
+    }
+
+    /// A confirmation or heartbeat: the other end has returned our challenge, so whoever is
+    /// pending under that life becomes the neighbour.
+    pub(super) fn on_echo(
+        &mut self,
+        now: Time,
+        index: usize,
+        from: Life,
+        echo: u64,
+        out: &mut Vec<Effect>,
+    ) -> Result<&mut Neighbour, Refusal> {
+        let state = &mut self.ports[index];
+        if echo != state.challenge {
+            return Err(Refusal::Unexpected);
+        }
+        if state
+            .pending
+            .as_ref()
+            .is_some_and(|pending| pending.life == from)
+        {
+            let mut newcomer = state.pending.take().ok_or(Refusal::Unexpected)?;
+            newcomer.heard_at = now;
+            let same = state.neighbour.as_ref().is_some_and(|known| {
+                (known.life, known.port, known.role)
+                    == (newcomer.life, newcomer.port, newcomer.role)
+            });
+            if !same {
+                self.lose_neighbour(index, out);
+                self.version += 1;
+                let note = Note::NeighbourUp {
+                    port: PortNo(index as u16),
+                    node: from.node,
+                };
+                out.push(Effect::Note(note));
+            }
+            self.ports[index].neighbour = Some(newcomer);
+            self.set_kind(index, PortKind::Axon, out);
+            self.heartbeat(now, index, out);
+        }
+        let neighbour = self.ports[index].neighbour.as_mut();
+        neighbour
+            .filter(|known| known.life == from)
+            .ok_or(Refusal::Unexpected)
+    }
+
+    pub(super) fn on_heartbeat(
+        &mut self,
+        now: Time,
+        index: usize,
+        from: Life,
+        beat: &Heartbeat,
+        out: &mut Vec<Effect>,
+    ) -> Result<(), Refusal> {
+        let neighbour = self.on_echo(now, index, from, beat.echo, out)?;
+        neighbour.heard_at = now;
+        neighbour.path.clone_from(&beat.path);
+        Ok(())
+    }
+}
