@@ -1,0 +1,194 @@
+//! What a whole switch does with control messages that it must not believe.
+
+use axon_control::config::{NodeConfig, ServerIdentity, SwitchConfig, Timers};
+use axon_control::node::SwitchNode;
+use axon_control::seal::Sealer;
+use axon_plane::{Action, Input, Node, PlaneConfig, Refusal};
+use axon_wire::header::{self, PacketType};
+use axon_wire::message::{Hello, HelloConfirm, Message, Role, Segment};
+use axon_wire::{FrameBuf, HopWidth, Life, MacAddr, NodeId, PortNo, Time, link};
+
+const KEY: [u8; 32] = [7; 32];
+const PORT: PortNo = PortNo(0);
+const SWITCH: Life = Life {
+    node: NodeId(1),
+    incarnation: 1,
+};
+const STRANGER: Life = Life {
+    node: NodeId(2),
+    incarnation: 1,
+};
+
+struct Scene {
+    now: Time,
+    switch: SwitchNode<FrameBuf>,
+}
+
+impl Scene {
+    /// A switch with one port that has become a host port.
+    fn new() -> Scene {
+        let mac = MacAddr([2, 0, 0, 0, 0, 1]);
+        let node = NodeConfig {
+            life: SWITCH,
+            mac,
+            key: KEY,
+            seed: 1,
+            timers: Timers::default(),
+            plane: PlaneConfig::with_ports(2, mac),
+            server: ServerIdentity {
+                mac: MacAddr([2, 0, 0, 0, 0, 0xfe]),
+                ip: [10, 0, 0, 1].into(),
+            },
+        };
+        let config = SwitchConfig {
+            node,
+            waiting_bytes_max: 65536,
+            hosts_per_port_max: 16,
+        };
+        let switch = SwitchNode::new(config, Time::ZERO);
+        let mut scene = Scene {
+            now: Time::ZERO,
+            switch,
+        };
+        scene.input(Input::Link {
+            port: PORT,
+            up: true,
+        });
+        scene.input(Input::TxDone { port: PORT });
+        while scene.now < Time::from_nanos(1_000_000_000) {
+            scene.now = scene.switch.deadline().unwrap();
+            scene.input(Input::Timeout);
+            scene.input(Input::TxDone { port: PORT });
+        }
+        scene
+    }
+
+    fn input(&mut self, input: Input<FrameBuf>) -> Vec<Action<FrameBuf>> {
+        let mut out = Vec::new();
+        self.switch.handle(self.now, input, &mut out);
+        out
+    }
+
+    fn frame(&mut self, bytes: &[u8]) -> Vec<Action<FrameBuf>> {
+        let (frame, complete_at) = (FrameBuf::new(bytes), self.now);
+        self.input(Input::Frame {
+            port: PORT,
+            frame,
+            complete_at,
+        })
+    }
+
+    fn link(&mut self, sealed: &[u8]) -> Vec<Action<FrameBuf>> {
+        self.frame(&link::emit(MacAddr([2, 0, 0, 0, 0, 2]), sealed))
+    }
+
+    #[track_caller]
+    fn refused(&self, refusal: Refusal, times: u64) {
+        let refusals = self.switch.refusals();
+        assert_eq!(
+            (refusals.of(refusal), refusals.total()),
+            (times, times),
+            "{refusal:?}"
+        );
+    }
+}
+
+fn hello() -> Message {
+    let (role, hop_width) = (Role::Switch, HopWidth::Eight);
+    Message::Hello(Hello {
+        port: PortNo(3),
+        role,
+        hop_width,
+        challenge: 9,
+    })
+}
+
+#[test]
+fn a_hello_under_another_key_is_refused_and_not_answered() {
+    let mut scene = Scene::new();
+    let forged = Sealer::new(&[8; 32], STRANGER).seal(None, &hello());
+    let actions = scene.link(&forged);
+    assert!(
+        !actions
+            .iter()
+            .any(|action| matches!(action, Action::Transmit { .. }))
+    );
+    scene.refused(Refusal::BadSeal, 1);
+}
+
+#[test]
+fn a_hello_played_again_is_refused() {
+    let mut scene = Scene::new();
+    let sealed = Sealer::new(&KEY, STRANGER).seal(None, &hello());
+    let answered = |actions: Vec<Action<FrameBuf>>| {
+        actions
+            .iter()
+            .any(|action| matches!(action, Action::Transmit { .. }))
+    };
+    assert!(answered(scene.link(&sealed)));
+    scene.input(Input::TxDone { port: PORT });
+    assert!(!answered(scene.link(&sealed)));
+    scene.refused(Refusal::Replayed, 1);
+}
+
+#[test]
+fn a_confirmation_that_answers_nothing_makes_no_neighbour() {
+    let mut scene = Scene::new();
+    let mut stranger = Sealer::new(&KEY, STRANGER);
+    scene.link(&stranger.seal(None, &hello()));
+    let confirm = Message::HelloConfirm(HelloConfirm { echo: 1 });
+    scene.link(&stranger.seal(Some(SWITCH), &confirm));
+    assert!(scene.switch.discovery().neighbour(PORT).is_none());
+    scene.refused(Refusal::Unexpected, 1);
+}
+
+#[test]
+fn a_message_of_the_wrong_kind_on_a_link_is_refused() {
+    let mut scene = Scene::new();
+    let segment = Message::Segment(Segment {
+        first: 0,
+        ack: 0,
+        items: vec![],
+    });
+    let sealed = Sealer::new(&KEY, STRANGER).seal(Some(SWITCH), &segment);
+    scene.link(&sealed);
+    scene.refused(Refusal::Misplaced, 1);
+}
+
+#[test]
+fn a_source_routed_control_packet_from_a_host_is_refused_even_under_the_right_key() {
+    let mut scene = Scene::new();
+    let segment = Message::Segment(Segment {
+        first: 0,
+        ack: 0,
+        items: vec![],
+    });
+    let sealed = Sealer::new(&KEY, STRANGER).seal(Some(SWITCH), &segment);
+    let mut packet = vec![0; 64];
+    let route = [PortNo::CONTROL];
+    let length = header::emit(
+        &mut packet,
+        HopWidth::Eight,
+        PacketType::Control,
+        &route,
+        &[],
+    )
+    .unwrap();
+    packet.truncate(length);
+    packet.extend_from_slice(&sealed);
+    scene.frame(&packet);
+    scene.refused(Refusal::FromHost, 1);
+}
+
+#[test]
+fn rubbish_on_every_road_is_counted_and_changes_nothing() {
+    let mut scene = Scene::new();
+    scene.link(&[]);
+    scene.link(&[0xff; 900]);
+    scene.refused(Refusal::Malformed, 2);
+    for length in 0..200 {
+        scene.frame(&vec![0xa5; length]);
+        scene.frame(&vec![0x21; length]);
+    }
+    assert!(scene.switch.plane().tables().is_empty());
+}
