@@ -1,1 +1,16 @@
-//! placeholder
+//! The same nodes among real Linux hosts: ports, the run loop, the daemons and the lab.
+//!
+//! Everything unsafe in Axon is in [`sys`] and [`ring`].
+
+pub mod link_watch;
+pub mod offload;
+pub mod pacer;
+pub mod packet;
+pub mod pcapng;
+pub mod port;
+pub mod ring;
+pub mod run;
+pub mod slot;
+pub mod status;
+pub mod sys;
+pub mod tap;

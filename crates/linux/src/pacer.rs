@@ -1,0 +1,84 @@
+//! Makes an egress as fast as its link is configured to be, and no faster.
+
+use axon_wire::{Bytes, Rate, Span, Time};
+
+/// Preamble and start delimiter (8), FCS (4) and inter-frame gap (12): what a frame costs on
+/// the wire beside its bytes (IEEE 802.3 clause 4.4.2).
+pub const WIRE_OVERHEAD_BYTES: u64 = 24;
+
+/// How far the wire may be behind the clock and still catch up. A burst is never longer
+/// than this.
+pub const SLACK: Span = Span::from_millis(1);
+
+/// One wire. It is busy for (bytes + 24) / rate after each frame.
+///
+/// The wire keeps its own time, `free_at`, which advances by exactly what each frame takes.
+/// A timer that fires late leaves `free_at` behind the clock, and the following frames go
+/// at once until it has caught up: jitter does not lower the rate. What the wire may be
+/// behind is bounded by [`SLACK`], so that a wire that was idle does not send a long burst.
+#[derive(Clone, Copy, Debug)]
+pub struct Pacer {
+    rate: Option<Rate>,
+    free_at: Time,
+}
+
+impl Pacer {
+    /// A free wire of this rate; without a rate it is free at once after every frame.
+    pub fn new(rate: Option<Rate>) -> Pacer {
+        Pacer {
+            rate,
+            free_at: Time::ZERO,
+        }
+    }
+
+    /// Puts a frame of `bytes` on the wire at `now` and says when the wire is free again,
+    /// which may be in the past.
+    pub fn send(&mut self, now: Time, bytes: usize) -> Time {
+        let Some(rate) = self.rate else { return now };
+        let start = self.free_at.max(now - SLACK);
+        self.free_at = start + rate.time_for(Bytes(bytes as u64 + WIRE_OVERHEAD_BYTES));
+        self.free_at
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Sends `frames` of 1500 bytes, each when told, with every wake-up `late`.
+    fn finish(frames: u32, late: Span) -> Time {
+        let mut pacer = Pacer::new(Some(Rate::mbps(100)));
+        let mut now = Time::from_nanos(1_000_000_000);
+        for _ in 0..frames {
+            let free_at = pacer.send(now, 1500);
+            if free_at > now {
+                now = free_at + late;
+            }
+        }
+        now
+    }
+
+    #[test]
+    fn the_rate_is_kept_although_every_timer_is_late() {
+        let wire = Rate::mbps(100).time_for(Bytes(1524)) * 1000;
+        let took = finish(1000, Span::from_micros(60)).since(Time::from_nanos(1_000_000_000));
+        assert!(took.as_nanos() + SLACK.as_nanos() >= wire.as_nanos());
+        assert!(took.as_nanos() <= wire.as_nanos() + 60_000);
+    }
+
+    #[test]
+    fn a_burst_after_a_rest_is_no_longer_than_the_slack() {
+        let mut pacer = Pacer::new(Some(Rate::mbps(100)));
+        let now = Time::from_nanos(5_000_000_000);
+        let burst = (0..100)
+            .take_while(|_| pacer.send(now, 1500) <= now)
+            .count();
+        assert_eq!(burst, 8);
+    }
+
+    #[test]
+    fn without_a_rate_the_wire_is_free_at_once() {
+        let now = Time::from_nanos(7);
+        assert_eq!(Pacer::new(None).send(now, 1500), now);
+    }
+}

@@ -1,0 +1,157 @@
+//! What a real port is to the run loop, and the memory that frames live in.
+//!
+//! # The seam for a kernel fast path
+//!
+//! A [`Port`] hands over the frames that need this process and keeps quiet about the rest.
+//! A port that runs transit in the kernel (an XDP program that does the step of
+//! `axon_plane::forward`, held to it by the vectors) is one more implementation: `open`
+//! attaches the program, [`Port::receive`] returns only what the program passed up (link
+//! frames, control packets, everything on a host port), [`Port::set_kind`] tells the
+//! program whether it may take frames, and [`Port::counters`] adds what it forwarded. The
+//! loop, the node and the lab stay as they are.
+
+use crate::offload::append_with_tag;
+use axon_plane::PortKind;
+use axon_wire::FrameBuf;
+use serde::Serialize;
+use std::io;
+use std::os::fd::BorrowedFd;
+
+/// Bytes of an Ethernet header without a tag.
+pub const ETHERNET_BYTES: usize = 14;
+/// Bytes of one VLAN tag.
+pub const TAG_BYTES: usize = 4;
+
+/// The MTU that a link between switches needs for hosts with `host_mtu`, in bytes.
+///
+/// A host's frame is at most MTU + 14 + 4 (Ethernet header, one VLAN tag). The route before
+/// it is at most [`FrameBuf::HEADROOM`] = 128 bytes. A device takes frames of its MTU + 14.
+/// So the MTU must be `host_mtu + 4 + 128`. Control messages are bounded by the host's MTU.
+pub const fn fabric_mtu(host_mtu: usize) -> usize {
+    host_mtu + TAG_BYTES + FrameBuf::HEADROOM
+}
+
+/// What one port has carried since it was first opened. Rates are for the reader to take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct PortCounters {
+    /// Frames received and handed to the node.
+    pub rx_frames: u64,
+    /// Their bytes, without FCS.
+    pub rx_bytes: u64,
+    /// Frames that the kernel lost because this process was late and the ring full.
+    pub rx_ring_drops: u64,
+    /// Frames over the MTU and segmentation-offload super-frames, refused.
+    pub rx_oversized: u64,
+    /// Checksums that a host had left to its device and that were completed here.
+    pub rx_checksums_completed: u64,
+    /// Frames whose VLAN tag the kernel took out and that got it back.
+    pub rx_tags_restored: u64,
+    /// Frames sent.
+    pub tx_frames: u64,
+    /// Their bytes, without FCS.
+    pub tx_bytes: u64,
+    /// Frames that the kernel would not take.
+    pub tx_refused: u64,
+}
+
+impl PortCounters {
+    /// Adds what another port has carried.
+    pub fn add(&mut self, other: PortCounters) {
+        self.rx_frames += other.rx_frames;
+        self.rx_bytes += other.rx_bytes;
+        self.rx_ring_drops += other.rx_ring_drops;
+        self.rx_oversized += other.rx_oversized;
+        self.rx_checksums_completed += other.rx_checksums_completed;
+        self.rx_tags_restored += other.rx_tags_restored;
+        self.tx_frames += other.tx_frames;
+        self.tx_bytes += other.tx_bytes;
+        self.tx_refused += other.tx_refused;
+    }
+}
+
+/// A way in and out for whole Ethernet frames.
+pub trait Port {
+    /// What to poll for readability; stays the same for the life of the port.
+    fn fd(&self) -> BorrowedFd<'_>;
+
+    /// Appends what has arrived to `out`, at most one ring's worth, and returns whether
+    /// there may be more.
+    ///
+    /// # Errors
+    /// The device is down or gone; the port is of no more use.
+    fn receive(&mut self, pool: &mut Pool, out: &mut Vec<FrameBuf>) -> io::Result<bool>;
+
+    /// Sends all of `frames`, in order; what the kernel refuses is counted and lost.
+    ///
+    /// # Errors
+    /// The device is down or gone; the port is of no more use.
+    fn transmit(&mut self, frames: &[FrameBuf]) -> io::Result<()>;
+
+    /// Tells the port what the node has found to be at its other end.
+    fn set_kind(&mut self, _kind: PortKind) {}
+
+    /// What it has carried.
+    fn counters(&mut self) -> PortCounters;
+}
+
+/// Frames waiting to be used again, so that a frame in flight costs no allocation.
+#[derive(Default)]
+pub struct Pool {
+    free: Vec<Vec<u8>>,
+}
+
+impl Pool {
+    /// How many free frames are kept; more go back to the allocator.
+    const KEPT: usize = 1024;
+
+    /// A frame that holds `bytes`, with the taken-out VLAN tag back in its place.
+    pub fn frame(&mut self, bytes: &[u8], tag: Option<[u8; 4]>) -> FrameBuf {
+        let mut store = self.free.pop().unwrap_or_default();
+        store.clear();
+        store.resize(FrameBuf::HEADROOM, 0);
+        append_with_tag(&mut store, bytes, tag);
+        FrameBuf::from_vec(store, FrameBuf::HEADROOM)
+    }
+
+    /// Takes a frame's memory back.
+    pub fn recycle(&mut self, frame: FrameBuf) {
+        if self.free.len() < Pool::KEPT {
+            self.free.push(frame.into_vec());
+        }
+    }
+}
+
+/// Whether an error means that the device is down or gone, not that one frame is unwelcome.
+pub fn is_device_loss(error: &io::Error) -> bool {
+    matches!(
+        error.raw_os_error(),
+        Some(libc::ENETDOWN | libc::ENODEV | libc::ENXIO | libc::EIO)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axon_wire::Frame;
+
+    #[test]
+    fn the_longest_route_before_the_longest_frame_fits_the_fabric() {
+        let longest = 1500 + ETHERNET_BYTES + TAG_BYTES + FrameBuf::HEADROOM;
+        assert_eq!(fabric_mtu(1500) + ETHERNET_BYTES, longest);
+    }
+
+    #[test]
+    fn a_recycled_frame_shows_nothing_of_its_last_life() {
+        let mut pool = Pool::default();
+        let frame = pool.frame(&[1; 64], None);
+        pool.recycle(frame);
+        let mut frame = pool.frame(&[2; 3], None);
+        assert_eq!(frame.bytes(), [2; 3]);
+        frame.push_front(FrameBuf::HEADROOM).unwrap();
+        assert!(
+            frame.bytes()[..FrameBuf::HEADROOM]
+                .iter()
+                .all(|byte| *byte == 0)
+        );
+    }
+}

@@ -1,0 +1,179 @@
+//! The receive ring of a packet socket: TPACKET_V2 slots in memory shared with the kernel.
+//!
+//! The kernel writes a frame into the next free slot and gives the slot to us by its status
+//! word; we read it and give it back in the same way. Slots are used strictly in turn.
+//! See the kernel's Documentation/networking/packet_mmap.rst.
+
+use crate::offload::PartialChecksum;
+use crate::sys;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Bytes of a slot before the frame: TPACKET2_HDRLEN (52), a link-level header's alignment
+/// and the virtio header; the kernel puts the frame at 76.
+const SLOT_OVERHEAD: usize = 96;
+/// Bytes of `struct virtio_net_hdr`, which stands right before the frame.
+const VIRTIO_BYTES: usize = 10;
+/// virtio: the checksum is still to be completed.
+const VIRTIO_NEEDS_CHECKSUM: u8 = 1;
+/// Smallest block: 64 KiB, a multiple of every page size in use.
+const BLOCK_BYTES_MIN: usize = 64 * 1024;
+
+/// A received frame, still in its slot.
+pub struct RxFrame<'a> {
+    /// As it lies there: without the tag that the kernel took out.
+    pub bytes: &'a [u8],
+    /// The VLAN tag (TPID and TCI) that the kernel took from offset 12.
+    pub vlan: Option<[u8; 4]>,
+    /// The checksum that its sender left to the device.
+    pub checksum: Option<PartialChecksum>,
+    /// It is longer than the slot, or a segmentation-offload super-frame.
+    pub oversized: bool,
+}
+
+/// A mapped ring. The socket that it belongs to must outlive it.
+pub struct RxRing {
+    memory: NonNull<u8>,
+    bytes: usize,
+    block_bytes: usize,
+    slot_bytes: usize,
+    slots_per_block: usize,
+    slots: usize,
+    next: usize,
+}
+
+// SAFETY: the mapping belongs to this value alone and may be used from any one thread.
+unsafe impl Send for RxRing {}
+
+impl RxRing {
+    /// Gives `fd` a ring of at least `slots_min` slots for frames up to `frame_bytes_max`.
+    ///
+    /// # Errors
+    /// ENOMEM, or what the kernel says to the options.
+    pub fn new(fd: BorrowedFd<'_>, frame_bytes_max: usize, slots_min: usize) -> io::Result<RxRing> {
+        let slot_bytes = (frame_bytes_max + SLOT_OVERHEAD).next_multiple_of(16);
+        let block_bytes = slot_bytes.next_power_of_two().max(BLOCK_BYTES_MIN);
+        let slots_per_block = block_bytes / slot_bytes;
+        let blocks = slots_min.div_ceil(slots_per_block);
+        let slots = blocks * slots_per_block;
+        let bytes = blocks * block_bytes;
+        sys::set_packet_option(
+            fd,
+            libc::PACKET_VERSION,
+            &libc::tpacket_versions::TPACKET_V2,
+        )?;
+        sys::set_packet_option(fd, libc::PACKET_VNET_HDR, &1i32)?;
+        let request = libc::tpacket_req {
+            tp_block_size: block_bytes as u32,
+            tp_block_nr: blocks as u32,
+            tp_frame_size: slot_bytes as u32,
+            tp_frame_nr: slots as u32,
+        };
+        sys::set_packet_option(fd, libc::PACKET_RX_RING, &request)?;
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: a new mapping at an address of the kernel's choice; it aliases nothing.
+        let memory = unsafe {
+            let none = std::ptr::null_mut();
+            libc::mmap(none, bytes, protection, libc::MAP_SHARED, fd.as_raw_fd(), 0)
+        };
+        if memory == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let memory = NonNull::new(memory.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
+        Ok(RxRing {
+            memory,
+            bytes,
+            block_bytes,
+            slot_bytes,
+            slots_per_block,
+            slots,
+            next: 0,
+        })
+    }
+
+    /// How many frames the ring holds.
+    pub fn slots(&self) -> usize {
+        self.slots
+    }
+
+    /// Hands the next frame, if there is one, to `read` and gives its slot back.
+    pub fn take<R>(&mut self, read: impl FnOnce(RxFrame<'_>) -> R) -> Option<R> {
+        let offset = self.next / self.slots_per_block * self.block_bytes
+            + self.next % self.slots_per_block * self.slot_bytes;
+        // SAFETY: `next < slots`, so the slot lies inside the mapping; slots are 16-byte
+        // aligned, and the status word is the first of the slot.
+        let slot = unsafe { self.memory.add(offset) };
+        // SAFETY: aligned and mapped, as above; kernel and we use it atomically only.
+        let status = unsafe { AtomicU32::from_ptr(slot.cast().as_ptr()) };
+        let state = status.load(Ordering::Acquire);
+        if state & libc::TP_STATUS_USER == 0 {
+            return None;
+        }
+        // SAFETY: TP_STATUS_USER says the slot is ours until we give it back, the kernel does
+        // not write to it, and the slice ends before that happens.
+        let slot = unsafe { std::slice::from_raw_parts(slot.as_ptr(), self.slot_bytes) };
+        let result = read(parse_slot(slot, state));
+        status.store(libc::TP_STATUS_KERNEL, Ordering::Release);
+        self.next = (self.next + 1) % self.slots;
+        Some(result)
+    }
+}
+
+impl std::ops::Drop for RxRing {
+    fn drop(&mut self) {
+        // SAFETY: exactly the mapping that `new` made; nothing borrows from it any more.
+        unsafe { libc::munmap(self.memory.as_ptr().cast(), self.bytes) };
+    }
+}
+
+/// Reads `struct tpacket2_hdr`, the virtio header and the frame out of a slot.
+fn parse_slot(slot: &[u8], state: u32) -> RxFrame<'_> {
+    let word = |at: usize| u32::from_ne_bytes([slot[at], slot[at + 1], slot[at + 2], slot[at + 3]]);
+    let half = |at: usize| u16::from_ne_bytes([slot[at], slot[at + 1]]);
+    let (length, captured, mac) = (word(4) as usize, word(8) as usize, usize::from(half(12)));
+    let bytes = slot.get(mac..mac + captured).unwrap_or(&[]);
+    let truncated = bytes.len() < length;
+    let virtio = mac
+        .checked_sub(VIRTIO_BYTES)
+        .and_then(|at| slot.get(at..mac))
+        .unwrap_or(&[0; 10]);
+    let segmented = !truncated && virtio[1] != 0;
+    let unfinished = !truncated && virtio[0] & VIRTIO_NEEDS_CHECKSUM != 0;
+    let vlan = (state & libc::TP_STATUS_VLAN_VALID != 0).then(|| {
+        let known = state & libc::TP_STATUS_VLAN_TPID_VALID != 0;
+        let tpid = if known {
+            half(26)
+        } else {
+            libc::ETH_P_8021Q as u16
+        }
+        .to_be_bytes();
+        let tci = half(24).to_be_bytes();
+        [tpid[0], tpid[1], tci[0], tci[1]]
+    });
+    let checksum = unfinished.then(|| PartialChecksum {
+        start: usize::from(u16::from_ne_bytes([virtio[6], virtio[7]])),
+        offset: usize::from(u16::from_ne_bytes([virtio[8], virtio[9]])),
+    });
+    RxFrame {
+        bytes,
+        vlan,
+        checksum,
+        oversized: truncated || segmented,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slot_with_nonsense_in_its_header_is_an_oversized_frame_and_no_panic() {
+        let mut slot = [0xff; 256];
+        let frame = parse_slot(&slot, u32::MAX);
+        assert!(frame.oversized && frame.bytes.is_empty());
+        slot[12..14].copy_from_slice(&3u16.to_ne_bytes());
+        assert!(parse_slot(&slot, u32::MAX).oversized);
+    }
+}

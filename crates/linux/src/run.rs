@@ -1,0 +1,445 @@
+//! The run loop: one thread feeds one node from real ports.
+//!
+//! Every round, in this order: wait; carrier changes; all frames that have arrived; wires
+//! that have become free; the node's own timers; send what has been decided. Frames come
+//! before timers, so that a process that did not run for a while first hears the heartbeats
+//! that its neighbours sent meanwhile.
+
+use crate::link_watch::{LinkEvent, LinkWatch, is_up};
+use crate::pcapng::{Capture, CaptureOptions, Direction, LinkType};
+use crate::port::Pool;
+use crate::slot::{PortSetup, Slot};
+use crate::status::StatusServer;
+use axon_plane::{Action, Input, Node, PortKind};
+use axon_wire::{Frame, FrameBuf, PortNo, Span, Time, header};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::time::TimeSpec;
+use serde::Serialize;
+use std::io;
+use std::path::PathBuf;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// Wires that become free are looked at on this grid: at full load one wake-up serves
+/// several frames. Less than the pacer's slack, so it costs latency under load and no rate.
+const PACING_GRID: Span = Span::from_micros(200);
+/// A wake-up later than this is counted as late.
+const LATE: Span = Span::from_millis(1);
+/// A capture reaches its file at least this often while frames come.
+const CAPTURE_FLUSH: Span = Span::from_secs(1);
+
+/// What the run loop and `status` ask a node about itself.
+pub trait Inspect {
+    /// What is at the other end of a port.
+    fn port_kind(&self, port: PortNo) -> PortKind;
+    /// All an operator may want to know, as JSON.
+    fn status(&self) -> serde_json::Value;
+}
+
+/// Monotonic time since the clock was started.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    start: Instant,
+    unix_nanos: u64,
+}
+
+impl Clock {
+    /// Starts at [`Time::ZERO`].
+    pub fn start() -> Clock {
+        let unix = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or(Duration::ZERO);
+        Clock {
+            start: Instant::now(),
+            unix_nanos: unix.as_nanos() as u64,
+        }
+    }
+
+    /// Now; never goes back.
+    pub fn now(&self) -> Time {
+        Time::from_nanos(self.start.elapsed().as_nanos() as u64)
+    }
+
+    /// Nanoseconds since 1970 at `time`, as the wall clock stood at the start.
+    pub fn unix_nanos(&self, time: Time) -> u64 {
+        self.unix_nanos + time.as_nanos()
+    }
+}
+
+/// What a run loop is told.
+#[derive(Clone, Debug, Default)]
+pub struct RunOptions {
+    /// The node's name, `s1`.
+    pub name: String,
+    /// Its ports, in order.
+    pub ports: Vec<PortSetup>,
+    /// Where to listen for `status`.
+    pub status_socket: Option<PathBuf>,
+    /// Where to write what the ports carry.
+    pub capture: Option<CaptureOptions>,
+}
+
+/// How the loop itself fares.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct LoopCounters {
+    /// Rounds.
+    pub rounds: u64,
+    /// Wake-ups more than 1 ms after their time.
+    pub late: u64,
+    /// The latest of them, in microseconds.
+    pub latest_micros: u64,
+}
+
+/// A node among real ports.
+pub struct Body<N> {
+    node: N,
+    name: String,
+    clock: Clock,
+    slots: Vec<Slot>,
+    pool: Pool,
+    watch: LinkWatch,
+    signals: SignalFd,
+    status: Option<StatusServer>,
+    capture: Option<Capture>,
+    capture_flushed: Time,
+    counters: LoopCounters,
+    /// Kept between rounds for their memory.
+    actions: Vec<Action<FrameBuf>>,
+    received: Vec<FrameBuf>,
+    /// Some port had more than one round's worth.
+    more: bool,
+}
+
+/// What a wait found.
+struct Ready {
+    stop: bool,
+    links: bool,
+    status: bool,
+    /// One bit per port would do; a list says it plainly.
+    ports: Vec<usize>,
+}
+
+impl<N: Node<FrameBuf> + Inspect> Body<N> {
+    /// Opens the ports in the calling thread's network namespace, and blocks SIGTERM and
+    /// SIGINT for this thread: they end the loop. A port whose device is not there is down.
+    ///
+    /// # Errors
+    /// No netlink or status socket, or no capture file.
+    pub fn open(node: N, clock: Clock, options: RunOptions) -> io::Result<Body<N>> {
+        let mut mask = SigSet::empty();
+        mask.add(Signal::SIGTERM);
+        mask.add(Signal::SIGINT);
+        mask.thread_block()?;
+        let signals = SignalFd::with_flags(&mask, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
+        // The default slack of 50 us on every timer would be half a frame at 100 Mb/s.
+        nix::sys::prctl::set_timerslack(1)?;
+        let capture = options.capture.as_ref().map(Capture::create).transpose()?;
+        let status = options
+            .status_socket
+            .as_deref()
+            .map(StatusServer::open)
+            .transpose()?;
+        let mut body = Body {
+            node,
+            name: options.name,
+            clock,
+            slots: options.ports.into_iter().map(Slot::new).collect(),
+            pool: Pool::default(),
+            watch: LinkWatch::open()?,
+            signals,
+            status,
+            capture,
+            capture_flushed: Time::ZERO,
+            counters: LoopCounters::default(),
+            actions: Vec::new(),
+            received: Vec::new(),
+            more: false,
+        };
+        body.look_at_all_links();
+        body.flush();
+        Ok(body)
+    }
+
+    /// Runs until SIGTERM or SIGINT.
+    ///
+    /// # Errors
+    /// Waiting failed, which the kernel gives no reason to expect.
+    pub fn run(&mut self) -> io::Result<()> {
+        while self.turn(Time::MAX)? {}
+        Ok(())
+    }
+
+    /// One round; waits no longer than to `until`. Returns false when told to stop.
+    ///
+    /// # Errors
+    /// As [`Body::run`].
+    pub fn turn(&mut self, until: Time) -> io::Result<bool> {
+        let ready = self.wait(until)?;
+        if ready.stop {
+            if let Some(capture) = &mut self.capture {
+                capture.flush()?;
+            }
+            return Ok(false);
+        }
+        if ready.links {
+            self.follow_links();
+        }
+        self.receive(&ready.ports);
+        self.free_wires();
+        if self
+            .node
+            .deadline()
+            .is_some_and(|deadline| deadline <= self.clock.now())
+        {
+            self.feed(Input::Timeout);
+            self.free_wires();
+        }
+        self.flush();
+        if ready.status {
+            let status = self.status_json();
+            self.status.as_ref().inspect(|server| server.answer(status));
+        }
+        self.flush_capture();
+        Ok(true)
+    }
+
+    /// The node itself.
+    pub fn node(&self) -> &N {
+        &self.node
+    }
+
+    /// How the loop fares.
+    pub fn counters(&self) -> LoopCounters {
+        self.counters
+    }
+
+    /// When to wake up although nothing arrives.
+    fn wake_at(&self) -> Option<Time> {
+        let wires = self.slots.iter().filter_map(|slot| slot.busy_until).min();
+        let grid = PACING_GRID.ticks();
+        let wires = wires.map(|time| Time::from_ticks(time.ticks().next_multiple_of(grid)));
+        wires.into_iter().chain(self.node.deadline()).min()
+    }
+
+    fn wait(&mut self, until: Time) -> io::Result<Ready> {
+        let wake_at = self.wake_at().unwrap_or(Time::MAX).min(until);
+        let span = if self.more {
+            Span::ZERO
+        } else {
+            wake_at.since(self.clock.now())
+        };
+        let timeout = (wake_at < Time::MAX || self.more)
+            .then(|| TimeSpec::from_duration(Duration::from_nanos(span.as_nanos())));
+        let mut fds = vec![
+            PollFd::new(std::os::fd::AsFd::as_fd(&self.signals), PollFlags::POLLIN),
+            PollFd::new(self.watch.fd(), PollFlags::POLLIN),
+        ];
+        let fixed = fds.len() + usize::from(self.status.is_some());
+        fds.extend(
+            self.status
+                .as_ref()
+                .map(|s| PollFd::new(s.fd(), PollFlags::POLLIN)),
+        );
+        let mut of_port = Vec::with_capacity(self.slots.len());
+        for (index, slot) in self.slots.iter().enumerate() {
+            if let Some(port) = &slot.port {
+                fds.push(PollFd::new(port.fd(), PollFlags::POLLIN));
+                of_port.push(index);
+            }
+        }
+        match ppoll(&mut fds, timeout, None) {
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let woken = |fd: &PollFd<'_>| fd.revents().is_some_and(|events| !events.is_empty());
+        // A timer is due: look at every port, also at those that were silent when we slept.
+        let now = self.clock.now();
+        let due = self.more || self.node.deadline().is_some_and(|deadline| deadline <= now);
+        let ports = of_port.iter().zip(&fds[fixed..]);
+        let ready = Ready {
+            stop: woken(&fds[0]),
+            links: woken(&fds[1]),
+            status: self.status.is_some() && woken(&fds[2]),
+            ports: ports
+                .filter(|(_, fd)| due || woken(fd))
+                .map(|(index, _)| *index)
+                .collect(),
+        };
+        self.counters.rounds += 1;
+        let late = now.since(wake_at);
+        if late > LATE {
+            self.counters.late += 1;
+            let micros = late.as_nanos() / 1_000;
+            self.counters.latest_micros = self.counters.latest_micros.max(micros);
+        }
+        Ok(ready)
+    }
+
+    fn follow_links(&mut self) {
+        let mut events = Vec::new();
+        let complete = self.watch.read(&mut events);
+        for LinkEvent { device, up } in events {
+            if let Some(index) = self.slots.iter().position(|s| s.setup.device == device) {
+                self.set_link(index, up);
+            }
+        }
+        if !complete {
+            self.look_at_all_links();
+        }
+    }
+
+    fn look_at_all_links(&mut self) {
+        for index in 0..self.slots.len() {
+            // A TAP device is not there before its port is.
+            self.slots[index].open_tap();
+            let up = is_up(&self.slots[index].setup.device);
+            self.set_link(index, up);
+        }
+    }
+
+    fn set_link(&mut self, index: usize, up: bool) {
+        let slot = &mut self.slots[index];
+        if slot.set_up(up) {
+            let up = slot.up;
+            tracing::info!(node = self.name, port = slot.setup.device, up, "carrier");
+            self.feed(Input::Link {
+                port: PortNo(index as u16),
+                up,
+            });
+        }
+    }
+
+    fn receive(&mut self, ports: &[usize]) {
+        self.more = false;
+        for &index in ports {
+            let mut frames = std::mem::take(&mut self.received);
+            let Some(port) = &mut self.slots[index].port else {
+                continue;
+            };
+            let result = port.receive(&mut self.pool, &mut frames);
+            self.more |= matches!(result, Ok(true));
+            let number = PortNo(index as u16);
+            for frame in frames.drain(..) {
+                self.record(index, Direction::Inbound, &frame);
+                let complete_at = self.clock.now();
+                self.feed(Input::Frame {
+                    port: number,
+                    frame,
+                    complete_at,
+                });
+            }
+            self.received = frames;
+            if result.is_err() {
+                self.set_link(index, false);
+            }
+        }
+    }
+
+    /// Tells the node of every wire that is free, until all are busy or have nothing to send.
+    fn free_wires(&mut self) {
+        let now = self.clock.now();
+        loop {
+            let due = |slot: &Slot| slot.busy_until.is_some_and(|time| time <= now);
+            let Some(index) = self.slots.iter().position(due) else {
+                return;
+            };
+            self.slots[index].busy_until = None;
+            self.feed(Input::TxDone {
+                port: PortNo(index as u16),
+            });
+        }
+    }
+
+    /// Gives the node one input and does what it asks for.
+    fn feed(&mut self, input: Input<FrameBuf>) {
+        let now = self.clock.now();
+        let mut actions = std::mem::take(&mut self.actions);
+        self.node.handle(now, input, &mut actions);
+        for action in actions.drain(..) {
+            match action {
+                Action::Transmit { port, frame, .. } => self.transmit(now, port, frame),
+                Action::Punt { frame, .. } | Action::Dropped { frame, .. } => {
+                    self.pool.recycle(frame);
+                }
+                Action::Note(note) => tracing::info!(node = self.name, ?note),
+            }
+        }
+        self.actions = actions;
+    }
+
+    fn transmit(&mut self, now: Time, port: PortNo, frame: FrameBuf) {
+        self.record(port.index(), Direction::Outbound, &frame);
+        let Some(slot) = self.slots.get_mut(port.index()) else {
+            return;
+        };
+        slot.transmit(now, frame, &mut self.pool);
+    }
+
+    fn flush(&mut self) {
+        for index in 0..self.slots.len() {
+            let number = PortNo(index as u16);
+            let slot = &mut self.slots[index];
+            slot.set_kind(self.node.port_kind(number));
+            if slot.flush(&mut self.pool).is_err() {
+                self.set_link(index, false);
+            }
+        }
+    }
+
+    fn record(&mut self, index: usize, direction: Direction, frame: &FrameBuf) {
+        let Some(capture) = &mut self.capture else {
+            return;
+        };
+        let Some(slot) = self.slots.get(index) else {
+            return;
+        };
+        let axon = self.node.port_kind(PortNo(index as u16)) == PortKind::Axon;
+        let axon = axon && header::is_axon(frame.bytes());
+        let link_type = if axon {
+            LinkType::Axon
+        } else {
+            LinkType::Ethernet
+        };
+        let nanos = self.clock.unix_nanos(self.clock.now());
+        let port = (index, slot.setup.device.as_str());
+        if let Err(error) = capture.record(port, link_type, direction, nanos, frame.bytes()) {
+            tracing::error!(node = self.name, %error, "the capture ends here");
+            self.capture = None;
+        }
+    }
+
+    fn flush_capture(&mut self) {
+        let now = self.clock.now();
+        if let Some(capture) = &mut self.capture
+            && now.since(self.capture_flushed) >= CAPTURE_FLUSH
+        {
+            self.capture_flushed = now;
+            if capture.flush().is_err() {
+                self.capture = None;
+            }
+        }
+    }
+
+    fn status_json(&mut self) -> serde_json::Value {
+        let node = &self.node;
+        let ports = self.slots.iter_mut().enumerate().map(|(index, slot)| {
+            serde_json::json!({
+                "name": slot.setup.device,
+                "up": slot.up,
+                "kind": format!("{:?}", node.port_kind(PortNo(index as u16))).to_lowercase(),
+                "rate_bps": slot.setup.rate.map(|rate| rate.bits_per_second()),
+                "counters": slot.counters(),
+            })
+        });
+        let ports: Vec<_> = ports.collect();
+        serde_json::json!({
+            "name": self.name,
+            "uptime_ms": self.clock.now().as_micros() / 1_000,
+            "loop": self.counters,
+            "ports": ports,
+            "node": self.node.status(),
+        })
+    }
+}

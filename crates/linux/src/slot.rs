@@ -1,0 +1,168 @@
+//! One port of a node as the run loop keeps it: its device, which comes and goes, its wire,
+//! and what waits to be sent in this round.
+
+use crate::pacer::Pacer;
+use crate::packet::PacketPort;
+use crate::port::{Pool, Port, PortCounters};
+use crate::tap::TapPort;
+use axon_plane::PortKind;
+use axon_wire::{Frame, FrameBuf, Rate, Time};
+use std::io;
+
+/// Frames that wait at most for the end of the round.
+const BATCH: usize = 64;
+
+/// What kind of device a port stands on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Medium {
+    /// A network device: a NIC or one end of a veth pair.
+    Packet,
+    /// The far end of a TAP device, which the port makes.
+    Tap,
+}
+
+/// A port to be opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PortSetup {
+    /// The device, which is also the port's name: `s1-p0`.
+    pub device: String,
+    /// What it is.
+    pub medium: Medium,
+    /// How fast frames may leave; as fast as they go if `None`.
+    pub rate: Option<Rate>,
+}
+
+/// A port that may have lost its device.
+pub(crate) struct Slot {
+    pub(crate) setup: PortSetup,
+    pub(crate) port: Option<Box<dyn Port>>,
+    pub(crate) up: bool,
+    /// When the wire is free; `None` once the node knows it is.
+    pub(crate) busy_until: Option<Time>,
+    kind: PortKind,
+    pacer: Pacer,
+    batch: Vec<FrameBuf>,
+    /// What closed ports of this slot had carried.
+    before: PortCounters,
+}
+
+impl Slot {
+    pub(crate) fn new(setup: PortSetup) -> Slot {
+        let pacer = Pacer::new(setup.rate);
+        Slot {
+            setup,
+            port: None,
+            up: false,
+            busy_until: None,
+            kind: PortKind::default(),
+            pacer,
+            batch: Vec::new(),
+            before: PortCounters::default(),
+        }
+    }
+
+    /// Makes a TAP port's device if it is not there. A packet port waits for its own.
+    pub(crate) fn open_tap(&mut self) {
+        if self.setup.medium == Medium::Tap && self.port.is_none() {
+            match TapPort::open(&self.setup.device) {
+                Ok(port) => self.port = Some(Box::new(port)),
+                Err(error) => tracing::warn!(port = self.setup.device, %error, "no TAP device"),
+            }
+        }
+    }
+
+    /// Follows the carrier; returns whether the port's state has changed. A packet port is
+    /// opened anew whenever carrier returns, because the device may be another one now.
+    pub(crate) fn set_up(&mut self, up: bool) -> bool {
+        if up == self.up {
+            return false;
+        }
+        if self.setup.medium == Medium::Packet {
+            self.close();
+            if up {
+                match PacketPort::open(&self.setup.device) {
+                    Ok(port) => self.port = Some(Box::new(port)),
+                    Err(error) => {
+                        tracing::warn!(port = self.setup.device, %error, "cannot be opened");
+                        return false;
+                    }
+                }
+            }
+        }
+        self.up = up;
+        // Losing carrier frees the wire, and what it still carried is gone.
+        self.busy_until = None;
+        if let Some(port) = &mut self.port {
+            port.set_kind(self.kind);
+        }
+        true
+    }
+
+    fn close(&mut self) {
+        if let Some(mut port) = self.port.take() {
+            self.before.add(port.counters());
+        }
+    }
+
+    pub(crate) fn set_kind(&mut self, kind: PortKind) {
+        if kind != self.kind {
+            self.kind = kind;
+            if let Some(port) = &mut self.port {
+                port.set_kind(kind);
+            }
+        }
+    }
+
+    /// Puts a frame on the wire at `now`; it leaves this process with the batch.
+    pub(crate) fn transmit(&mut self, now: Time, frame: FrameBuf, pool: &mut Pool) {
+        self.busy_until = Some(self.pacer.send(now, frame.bytes().len()));
+        self.batch.push(frame);
+        if self.batch.len() >= BATCH {
+            // A lost device shows again at the end of the round.
+            let _ = self.flush(pool);
+        }
+    }
+
+    /// Sends the batch.
+    pub(crate) fn flush(&mut self, pool: &mut Pool) -> io::Result<()> {
+        if self.batch.is_empty() {
+            return Ok(());
+        }
+        let result = match &mut self.port {
+            Some(port) if self.up => port.transmit(&self.batch),
+            _ => {
+                self.before.tx_refused += self.batch.len() as u64;
+                Ok(())
+            }
+        };
+        self.batch.drain(..).for_each(|frame| pool.recycle(frame));
+        result
+    }
+
+    pub(crate) fn counters(&mut self) -> PortCounters {
+        let mut sum = self.before;
+        if let Some(port) = &mut self.port {
+            sum.add(port.counters());
+        }
+        sum
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_without_device_stays_down_and_counts_what_it_cannot_send() {
+        let mut slot = Slot::new(PortSetup {
+            device: "none-p0".into(),
+            medium: Medium::Packet,
+            rate: None,
+        });
+        assert!(!slot.set_up(true));
+        let mut pool = Pool::default();
+        slot.transmit(Time::ZERO, FrameBuf::new(&[0; 60]), &mut pool);
+        slot.flush(&mut pool).unwrap();
+        assert_eq!(slot.counters().tx_refused, 1);
+    }
+}

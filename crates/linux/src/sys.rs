@@ -1,0 +1,277 @@
+//! System calls that no kept crate wraps: device ioctls, packet-socket options, `sendmmsg`.
+//!
+//! Together with [`crate::ring`] this is all the unsafe code of Axon. Every function here is
+//! safe to call: it owns its buffers and returns the kernel's answer as [`io::Result`].
+
+use std::ffi::{c_int, c_void};
+use std::fs::OpenOptions;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt;
+
+/// Frames that one call of [`send_many`] takes at most.
+pub const SEND_MAX: usize = 64;
+
+/// `IFF_UP | IFF_RUNNING`: administratively up and with carrier.
+pub const UP_AND_RUNNING: u32 = (libc::IFF_UP | libc::IFF_RUNNING) as u32;
+
+/// Features that ethtool can switch, by their "set" command (linux/ethtool.h).
+#[derive(Clone, Copy, Debug)]
+#[repr(u32)]
+pub enum Offload {
+    /// Checksums left to the device on transmit.
+    TxChecksum = 0x17,
+    /// Scatter-gather.
+    ScatterGather = 0x19,
+    /// TCP segmentation.
+    Tso = 0x1f,
+    /// Generic segmentation.
+    Gso = 0x24,
+    /// Generic receive offload.
+    Gro = 0x2c,
+}
+
+#[repr(C)]
+struct EthtoolValue {
+    command: u32,
+    data: u32,
+}
+
+fn check(result: c_int) -> io::Result<c_int> {
+    if result < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(result)
+    }
+}
+
+fn owned(result: c_int) -> io::Result<OwnedFd> {
+    let fd = check(result)?;
+    // SAFETY: the kernel has just returned this descriptor; nobody else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// A request about the device `name`; a name is at most 15 bytes.
+fn request(name: &str) -> io::Result<libc::ifreq> {
+    if name.is_empty() || name.len() >= libc::IFNAMSIZ {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "not a device name",
+        ));
+    }
+    // SAFETY: `ifreq` is plain data for which all zeros is a value.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (place, byte) in request.ifr_name.iter_mut().zip(name.bytes()) {
+        *place = byte as libc::c_char;
+    }
+    Ok(request)
+}
+
+/// Runs a device ioctl in the calling thread's network namespace.
+fn device_ioctl(code: libc::Ioctl, request: &mut libc::ifreq) -> io::Result<()> {
+    // SAFETY: no pointers are passed.
+    let socket =
+        owned(unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) })?;
+    let request: *mut libc::ifreq = request;
+    // SAFETY: `request` is a valid ifreq for the length of the call, and a pointer inside it
+    // (ethtool) is to a buffer that the caller keeps alive.
+    check(unsafe { libc::ioctl(socket.as_raw_fd(), code, request) })?;
+    Ok(())
+}
+
+/// The flags (`IFF_*`) of a device of this thread's network namespace.
+///
+/// # Errors
+/// ENODEV where there is none of that name.
+pub fn device_flags(name: &str) -> io::Result<u32> {
+    let mut request = request(name)?;
+    device_ioctl(libc::SIOCGIFFLAGS, &mut request)?;
+    // SAFETY: SIOCGIFFLAGS has filled this member of the union.
+    Ok(u32::from(unsafe { request.ifr_ifru.ifru_flags } as u16))
+}
+
+/// Sets a device administratively up or down.
+///
+/// # Errors
+/// ENODEV, or EPERM without CAP_NET_ADMIN.
+pub fn set_device_up(name: &str, up: bool) -> io::Result<()> {
+    let flags = device_flags(name)?;
+    let bit = libc::IFF_UP as u32;
+    let mut request = request(name)?;
+    let wanted = if up { flags | bit } else { flags & !bit };
+    request.ifr_ifru.ifru_flags = wanted as u16 as i16;
+    device_ioctl(libc::SIOCSIFFLAGS, &mut request)
+}
+
+/// The MTU of a device, in bytes of payload after the 14-byte Ethernet header.
+///
+/// # Errors
+/// ENODEV where there is none of that name.
+pub fn device_mtu(name: &str) -> io::Result<usize> {
+    let mut request = request(name)?;
+    device_ioctl(libc::SIOCGIFMTU, &mut request)?;
+    // SAFETY: SIOCGIFMTU has filled this member of the union.
+    Ok(unsafe { request.ifr_ifru.ifru_mtu }.max(0) as usize)
+}
+
+/// Switches an offload of a device on or off.
+///
+/// # Errors
+/// EOPNOTSUPP where the device does not have it, EPERM without CAP_NET_ADMIN.
+pub fn set_offload(name: &str, offload: Offload, on: bool) -> io::Result<()> {
+    let mut value = EthtoolValue {
+        command: offload as u32,
+        data: u32::from(on),
+    };
+    let mut request = request(name)?;
+    request.ifr_ifru.ifru_data = (&raw mut value).cast();
+    device_ioctl(libc::SIOCETHTOOL as libc::Ioctl, &mut request)
+}
+
+/// Opens TAP device `name`, which is made if it is not there: Ethernet frames without any
+/// header in front, non-blocking, no offloads.
+///
+/// # Errors
+/// ENOENT or EACCES without `/dev/net/tun`, EPERM without CAP_NET_ADMIN, EBUSY if taken.
+pub fn open_tap(name: &str) -> io::Result<OwnedFd> {
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .custom_flags(libc::O_NONBLOCK)
+        .open("/dev/net/tun")?;
+    let mut request = request(name)?;
+    request.ifr_ifru.ifru_flags = (libc::IFF_TAP | libc::IFF_NO_PI) as i16;
+    // SAFETY: TUNSETIFF reads and writes one ifreq, which `request` is.
+    check(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF as _, &raw mut request) })?;
+    Ok(file.into())
+}
+
+/// A packet socket that receives nothing yet.
+///
+/// # Errors
+/// EPERM without CAP_NET_RAW.
+pub fn packet_socket() -> io::Result<OwnedFd> {
+    let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+    // SAFETY: no pointers are passed.
+    owned(unsafe { libc::socket(libc::AF_PACKET, kind, 0) })
+}
+
+/// Binds a packet socket to a device; `protocol` is an EtherType or `ETH_P_ALL`, and 0
+/// makes it a socket that only sends.
+///
+/// # Errors
+/// ENODEV, or ENETDOWN if the device is down.
+pub fn bind_packet(fd: BorrowedFd<'_>, index: u32, protocol: u16) -> io::Result<()> {
+    // SAFETY: `sockaddr_ll` is plain data for which all zeros is a value.
+    let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+    address.sll_family = libc::AF_PACKET as u16;
+    address.sll_protocol = protocol.to_be();
+    address.sll_ifindex = index as c_int;
+    let length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+    // SAFETY: the address is valid for the length given.
+    check(unsafe { libc::bind(fd.as_raw_fd(), (&raw const address).cast(), length) })?;
+    Ok(())
+}
+
+/// Joins promiscuous mode on a device for as long as the socket lives.
+///
+/// # Errors
+/// ENODEV where there is no such device.
+pub fn promiscuous(fd: BorrowedFd<'_>, index: u32) -> io::Result<()> {
+    let request = libc::packet_mreq {
+        mr_ifindex: index as c_int,
+        mr_type: libc::PACKET_MR_PROMISC as u16,
+        mr_alen: 0,
+        mr_address: [0; 8],
+    };
+    set_packet_option(fd, libc::PACKET_ADD_MEMBERSHIP, &request)
+}
+
+/// Sets a `SOL_PACKET` option.
+///
+/// # Errors
+/// What `setsockopt(2)` answers.
+pub fn set_packet_option<T: Copy>(fd: BorrowedFd<'_>, option: c_int, value: &T) -> io::Result<()> {
+    let length = size_of::<T>() as libc::socklen_t;
+    let value: *const T = value;
+    // SAFETY: `value` is valid for the length given; the kernel only reads it.
+    check(unsafe {
+        libc::setsockopt(
+            fd.as_raw_fd(),
+            libc::SOL_PACKET,
+            option,
+            value.cast::<c_void>(),
+            length,
+        )
+    })?;
+    Ok(())
+}
+
+/// Frames lost at a packet socket since the last call because its ring was full.
+///
+/// # Errors
+/// What `getsockopt(2)` answers.
+pub fn packet_drops(fd: BorrowedFd<'_>) -> io::Result<u64> {
+    let mut stats = libc::tpacket_stats {
+        tp_packets: 0,
+        tp_drops: 0,
+    };
+    let mut length = size_of::<libc::tpacket_stats>() as libc::socklen_t;
+    // SAFETY: `stats` is writable for the length given.
+    check(unsafe {
+        libc::getsockopt(
+            fd.as_raw_fd(),
+            libc::SOL_PACKET,
+            libc::PACKET_STATISTICS,
+            (&raw mut stats).cast(),
+            &raw mut length,
+        )
+    })?;
+    Ok(u64::from(stats.tp_drops))
+}
+
+/// Sends up to [`SEND_MAX`] of `frames` by one system call and returns how many went.
+///
+/// # Errors
+/// Of the first frame; an error of a later one shows at the next call.
+pub fn send_many(fd: BorrowedFd<'_>, frames: &[&[u8]]) -> io::Result<usize> {
+    let count = frames.len().min(SEND_MAX);
+    // SAFETY: both are plain data for which all zeros is a value.
+    let mut vectors: [libc::iovec; SEND_MAX] = unsafe { std::mem::zeroed() };
+    // SAFETY: as above.
+    let mut messages: [libc::mmsghdr; SEND_MAX] = unsafe { std::mem::zeroed() };
+    for ((vector, message), frame) in vectors.iter_mut().zip(&mut messages).zip(frames) {
+        vector.iov_base = frame.as_ptr().cast_mut().cast();
+        vector.iov_len = frame.len();
+        message.msg_hdr.msg_iov = vector;
+        message.msg_hdr.msg_iovlen = 1;
+    }
+    // SAFETY: the first `count` messages point at live iovecs, those at live frames, which
+    // the kernel only reads.
+    let sent = check(unsafe {
+        libc::sendmmsg(
+            fd.as_raw_fd(),
+            messages.as_mut_ptr(),
+            count as libc::c_uint,
+            libc::MSG_DONTWAIT,
+        )
+    })?;
+    Ok(sent as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_too_long_for_a_device_is_refused() {
+        assert!(device_flags("a-name-of-sixteen").is_err());
+        assert!(device_flags("").is_err());
+    }
+
+    #[test]
+    fn the_loopback_device_can_be_asked_about() {
+        assert!(device_mtu("lo").unwrap() >= 1500);
+        assert_ne!(device_flags("lo").unwrap() & libc::IFF_LOOPBACK as u32, 0);
+    }
+}

@@ -1,0 +1,81 @@
+//! A port on a TAP device: this process is the other end of a device that the kernel, or a
+//! virtual machine, uses as its own.
+//!
+//! Without a virtio header the kernel offers no offloads on a TAP device: frames come
+//! segmented, with their checksums done and their VLAN tags in place.
+
+use crate::port::{ETHERNET_BYTES, Pool, Port, PortCounters, TAG_BYTES, is_device_loss};
+use crate::sys;
+use axon_wire::{Frame, FrameBuf};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+
+/// Frames taken in one go.
+const BURST: usize = 256;
+
+/// The far end of a TAP device.
+pub struct TapPort {
+    file: File,
+    buffer: Vec<u8>,
+    counters: PortCounters,
+}
+
+impl TapPort {
+    /// Opens TAP device `device` of the calling thread's network namespace; it is made if it
+    /// is not there and goes with this port.
+    ///
+    /// # Errors
+    /// ENOENT or EACCES without `/dev/net/tun`, EPERM without CAP_NET_ADMIN, EBUSY if taken.
+    pub fn open(device: &str) -> io::Result<TapPort> {
+        let file = File::from(sys::open_tap(device)?);
+        let buffer = vec![0; sys::device_mtu(device)? + ETHERNET_BYTES + TAG_BYTES + 1];
+        Ok(TapPort {
+            file,
+            buffer,
+            counters: PortCounters::default(),
+        })
+    }
+}
+
+impl Port for TapPort {
+    fn fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+
+    fn receive(&mut self, pool: &mut Pool, out: &mut Vec<FrameBuf>) -> io::Result<bool> {
+        for _ in 0..BURST {
+            match self.file.read(&mut self.buffer) {
+                // A read that fills the buffer was cut short: one byte is to spare.
+                Ok(length) if length == self.buffer.len() => self.counters.rx_oversized += 1,
+                Ok(length) => {
+                    self.counters.rx_frames += 1;
+                    self.counters.rx_bytes += length as u64;
+                    out.push(pool.frame(&self.buffer[..length], None));
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(true)
+    }
+
+    fn transmit(&mut self, frames: &[FrameBuf]) -> io::Result<()> {
+        for frame in frames {
+            match self.file.write(frame.bytes()) {
+                Ok(length) => {
+                    self.counters.tx_frames += 1;
+                    self.counters.tx_bytes += length as u64;
+                }
+                Err(error) if is_device_loss(&error) => return Err(error),
+                Err(_) => self.counters.tx_refused += 1,
+            }
+        }
+        Ok(())
+    }
+
+    fn counters(&mut self) -> PortCounters {
+        self.counters
+    }
+}
