@@ -4,12 +4,17 @@
 //! ready to be copied. A slot is reserved before its route is known and becomes valid when
 //! the route is installed; a reserved slot never matches. Each port has tables of its own,
 //! so hosts on different ports see only their own routes.
+//!
+//! In software the slot stands beside its key in the hash table, header included, so that a
+//! lookup waits for memory once and not three times.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use axon_wire::header::{self, HeaderError, HeaderView, HopWidth, PacketType};
 use axon_wire::{Hops, MacAddr, PortNo};
 use core::hash::{BuildHasherDefault, Hasher};
 use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
 
 /// Why a route could not be placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,17 +37,53 @@ pub struct RouteTables {
 
 #[derive(Clone, Debug, Default)]
 struct PortTable {
-    cam: HashMap<MacAddr, u32, BuildHasherDefault<MacHasher>>,
-    slots: Vec<Slot>,
-    free: Vec<u32>,
+    cam: HashMap<MacAddr, Slot, BuildHasherDefault<MacHasher>>,
     /// Places kept for destinations whose MAC is not known yet.
     held: usize,
 }
 
-#[derive(Clone, Debug, Default)]
-struct Slot {
-    /// Empty while the slot is only reserved.
-    header: Vec<u8>,
+/// The longest header kept in the slot itself: 16 hops of 8 bits, 8 of 16, 33 of 4.
+const SHORT_BYTES: usize = 22;
+
+/// A header to prepend; one of no length where the slot is only reserved.
+#[derive(Clone, Debug)]
+enum Slot {
+    Short {
+        length: u8,
+        bytes: [u8; SHORT_BYTES],
+    },
+    Long(Box<[u8]>),
+}
+
+impl Slot {
+    const RESERVED: Slot = Slot::Short {
+        length: 0,
+        bytes: [0; SHORT_BYTES],
+    };
+
+    fn new(header: &[u8]) -> Slot {
+        let mut bytes = [0; SHORT_BYTES];
+        match bytes.get_mut(..header.len()) {
+            None => Slot::Long(header.into()),
+            Some(place) => {
+                place.copy_from_slice(header);
+                Slot::Short {
+                    length: header.len() as u8,
+                    bytes,
+                }
+            }
+        }
+    }
+
+    /// The header, if the route is valid.
+    #[inline]
+    fn header(&self) -> Option<&[u8]> {
+        match self {
+            Slot::Short { length: 0, .. } => None,
+            Slot::Short { length, bytes } => bytes.get(..usize::from(*length)),
+            Slot::Long(header) => Some(header),
+        }
+    }
 }
 
 impl RouteTables {
@@ -115,22 +156,14 @@ impl RouteTables {
             .ports
             .get_mut(port.index())
             .ok_or(RouteError::NoSuchPort)?;
-        let slot = table.slot_for(destination, most)?;
-        table.slots[slot].header = bytes;
+        *table.slot_for(destination, most)? = Slot::new(&bytes);
         Ok(())
     }
 
     /// Forgets the route or reservation; says whether there was one.
     pub fn remove(&mut self, port: PortNo, destination: MacAddr) -> bool {
-        let Some(table) = self.ports.get_mut(port.index()) else {
-            return false;
-        };
-        let Some(slot) = table.cam.remove(&destination) else {
-            return false;
-        };
-        table.slots[slot as usize].header.clear();
-        table.free.push(slot);
-        true
+        let table = self.ports.get_mut(port.index());
+        table.is_some_and(|table| table.cam.remove(&destination).is_some())
     }
 
     /// Forgets everything about one port, held places included.
@@ -143,10 +176,11 @@ impl RouteTables {
     /// The header to prepend to a frame from `port` to `destination`, if its route is valid.
     #[inline]
     pub fn lookup(&self, port: PortNo, destination: MacAddr) -> Option<&[u8]> {
-        let table = self.ports.get(port.index())?;
-        let slot = *table.cam.get(&destination)?;
-        let header = &table.slots[slot as usize].header;
-        (!header.is_empty()).then_some(header.as_slice())
+        self.ports
+            .get(port.index())?
+            .cam
+            .get(&destination)?
+            .header()
     }
 
     /// The valid routes of one port, by destination.
@@ -157,9 +191,13 @@ impl RouteTables {
         let mut routes: Vec<_> = table
             .cam
             .iter()
-            .filter_map(|(&mac, &slot)| {
-                let header = &table.slots[slot as usize].header;
-                Some((mac, HeaderView::parse(header, self.width).ok()?.forward()))
+            .filter_map(|(&mac, slot)| {
+                Some((
+                    mac,
+                    HeaderView::parse(slot.header()?, self.width)
+                        .ok()?
+                        .forward(),
+                ))
             })
             .collect();
         routes.sort();
@@ -182,19 +220,13 @@ impl RouteTables {
 }
 
 impl PortTable {
-    fn slot_for(&mut self, destination: MacAddr, most: usize) -> Result<usize, RouteError> {
-        if let Some(&slot) = self.cam.get(&destination) {
-            return Ok(slot as usize);
+    fn slot_for(&mut self, destination: MacAddr, most: usize) -> Result<&mut Slot, RouteError> {
+        let taken = self.cam.len() + self.held;
+        match self.cam.entry(destination) {
+            Entry::Occupied(entry) => Ok(entry.into_mut()),
+            Entry::Vacant(_) if taken >= most => Err(RouteError::Full),
+            Entry::Vacant(entry) => Ok(entry.insert(Slot::RESERVED)),
         }
-        if self.cam.len() + self.held >= most {
-            return Err(RouteError::Full);
-        }
-        let slot = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(Slot::default());
-            (self.slots.len() - 1) as u32
-        });
-        self.cam.insert(destination, slot);
-        Ok(slot as usize)
     }
 }
 
@@ -275,6 +307,20 @@ mod tests {
         assert_eq!(tables.len(PORT), 1);
         tables.clear(PORT);
         assert!(tables.is_empty());
+    }
+
+    #[test]
+    fn a_long_route_is_a_route_too() {
+        let mut tables = RouteTables::new(HopWidth::Sixteen, 2, 4);
+        for count in [8, 9, 200] {
+            let hops: Hops = (0..count).map(PortNo).collect();
+            tables.install(PORT, mac(1), &hops).unwrap();
+            assert_eq!(
+                tables.lookup(PORT, mac(1)).unwrap().len(),
+                6 + 2 * usize::from(count)
+            );
+            assert_eq!(tables.routes(PORT), [(mac(1), hops)]);
+        }
     }
 
     #[test]
