@@ -1,1 +1,28 @@
-//! placeholder
+//! The deterministic world: the very nodes of the fabric on simulated links, with hosts that
+//! have a real IP stack.
+//!
+//! [`World`] runs a fabric; [`run()`] runs a whole scenario and reports. The same fabric and
+//! seed give the same trace, bit for bit: one thread, one total order of events, integers
+//! only, random numbers from pinned generators.
+#![forbid(unsafe_code)]
+
+pub mod account;
+pub mod engine;
+pub mod faults;
+pub mod host;
+pub mod links;
+mod nic;
+pub mod ping;
+pub mod queue;
+mod resolve;
+pub mod run;
+pub mod station;
+pub mod trace;
+pub mod truth;
+pub mod udp;
+pub mod world;
+
+pub use engine::Engine;
+pub use ping::{PingPlan, PingStats};
+pub use run::{Options, Report, run};
+pub use world::{PingId, World};

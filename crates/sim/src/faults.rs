@@ -1,0 +1,45 @@
+//! What breaks and what comes back.
+
+use crate::links::LinkId;
+use crate::world::World;
+use axon_fabric::model::FaultKind;
+use axon_wire::Time;
+
+impl World {
+    /// Breaks or mends something now.
+    ///
+    /// A link that is cut shows both its ends that carrier is gone; a silent one does not.
+    /// Either way, "up" makes it whole. A switch or a controller that comes back is a new
+    /// node in a new life, with nothing in memory; one that is up already stays as it is.
+    pub fn inject(&mut self, fault: FaultKind) {
+        match fault {
+            FaultKind::LinkDown(link) => self.engine.set_cut(LinkId(link), true),
+            FaultKind::LinkUp(link) => self.mend(LinkId(link)),
+            FaultKind::LinkSilent(link) => self.engine.set_silent(LinkId(link), true),
+            FaultKind::SwitchDown(switch) => self.engine.power_off(switch),
+            FaultKind::SwitchUp(switch) => {
+                if self.switch(switch).is_none() {
+                    self.start_switch(switch);
+                }
+            }
+            FaultKind::ControllerDown => self.engine.power_off(self.controller_station()),
+            FaultKind::ControllerUp => {
+                if self.controller().is_none() {
+                    self.start_controller();
+                }
+            }
+            FaultKind::HostDown(host) => self.engine.set_cut(self.access_link(host), true),
+            FaultKind::HostUp(host) => self.mend(self.access_link(host)),
+        }
+    }
+
+    /// Plans a fault for later (for now, if `at` has passed).
+    pub fn plan(&mut self, at: Time, fault: FaultKind) {
+        self.engine.plan(at, fault);
+    }
+
+    fn mend(&mut self, link: LinkId) {
+        self.engine.set_silent(link, false);
+        self.engine.set_cut(link, false);
+    }
+}

@@ -1,0 +1,123 @@
+//! A host's network card: queues in memory between the IP stack and the wire.
+
+use axon_wire::link::FRAME_BYTES_MIN;
+use axon_wire::{Frame, FrameBuf};
+use smoltcp::phy::{Device, DeviceCapabilities, Medium, RxToken, TxToken};
+use smoltcp::time::Instant;
+use std::collections::VecDeque;
+
+/// Frames that wait for the wire, at most; more wait inside the stack.
+const TX_FRAMES_MAX: usize = 256;
+/// Bytes of an Ethernet header.
+const ETHERNET_BYTES: usize = 14;
+
+/// The two queues, and what became of the frames in them.
+#[derive(Debug)]
+pub(crate) struct Nic {
+    mtu: usize,
+    pub(crate) carrier: bool,
+    pub(crate) rx: VecDeque<FrameBuf>,
+    pub(crate) tx: VecDeque<FrameBuf>,
+    /// Vectors to use again.
+    spare: Vec<Vec<u8>>,
+    /// Frames that the stack or an application made.
+    pub(crate) made: u64,
+    /// Frames that ended here because there was no carrier.
+    pub(crate) unsent: u64,
+}
+
+impl Nic {
+    pub(crate) fn new(mtu: u16) -> Nic {
+        Nic {
+            mtu: usize::from(mtu),
+            carrier: false,
+            rx: VecDeque::new(),
+            tx: VecDeque::new(),
+            spare: Vec::new(),
+            made: 0,
+            unsent: 0,
+        }
+    }
+
+    /// Whether the stack can hand over another frame now.
+    pub(crate) fn has_room(&self) -> bool {
+        self.tx.len() < TX_FRAMES_MAX
+    }
+
+    /// Queues a frame, or forgets it where there is no carrier, as a kernel does.
+    pub(crate) fn queue(&mut self, frame: FrameBuf) {
+        self.made += 1;
+        if self.carrier {
+            self.tx.push_back(frame);
+        } else {
+            self.unsent += 1;
+            self.recycle(frame);
+        }
+    }
+
+    /// Forgets what waits for a wire that is gone.
+    pub(crate) fn flush(&mut self) {
+        self.unsent += self.tx.len() as u64;
+        self.tx.clear();
+    }
+
+    /// Keeps the memory of a frame for later.
+    pub(crate) fn recycle(&mut self, frame: FrameBuf) {
+        if self.spare.len() < 16 {
+            self.spare.push(frame.into_vec());
+        }
+    }
+
+    /// Builds a frame of `length` bytes, padded to the Ethernet minimum, with room in front
+    /// for the route that the edge will put there, and queues it.
+    pub(crate) fn build<R>(&mut self, length: usize, write: impl FnOnce(&mut [u8]) -> R) -> R {
+        let mut store = self.spare.pop().unwrap_or_default();
+        store.clear();
+        store.resize(FrameBuf::HEADROOM + length.max(FRAME_BYTES_MIN), 0);
+        let result = write(&mut store[FrameBuf::HEADROOM..FrameBuf::HEADROOM + length]);
+        self.queue(FrameBuf::from_vec(store, FrameBuf::HEADROOM));
+        result
+    }
+}
+
+impl Device for Nic {
+    type RxToken<'a> = Received;
+    type TxToken<'a> = Room<'a>;
+
+    fn receive(&mut self, _now: Instant) -> Option<(Received, Room<'_>)> {
+        if !self.has_room() {
+            return None;
+        }
+        let frame = self.rx.pop_front()?;
+        Some((Received(frame), Room(self)))
+    }
+
+    fn transmit(&mut self, _now: Instant) -> Option<Room<'_>> {
+        self.has_room().then_some(Room(self))
+    }
+
+    fn capabilities(&self) -> DeviceCapabilities {
+        let mut capabilities = DeviceCapabilities::default();
+        capabilities.medium = Medium::Ethernet;
+        capabilities.max_transmission_unit = self.mtu + ETHERNET_BYTES;
+        capabilities
+    }
+}
+
+/// A frame on its way up.
+pub(crate) struct Received(FrameBuf);
+
+impl RxToken for Received {
+    fn consume<R, F: FnOnce(&[u8]) -> R>(self, read: F) -> R {
+        read(self.0.bytes())
+    }
+}
+
+/// A place for a frame on its way down.
+pub(crate) struct Room<'a>(&'a mut Nic);
+
+impl TxToken for Room<'_> {
+    fn consume<R, F: FnOnce(&mut [u8]) -> R>(self, length: usize, write: F) -> R {
+        self.0.build(length, write)
+    }
+}

@@ -1,0 +1,153 @@
+//! What is really there, to hold against what switches and controller believe.
+//!
+//! The world knows which links carry frames; nodes only find out. A route is stale if the
+//! frame that follows it through the true topology would not reach the host whose MAC it is
+//! for. That is checked by walking it, hop by hop, as a frame would.
+
+use crate::links::WireEnd;
+use crate::station::Body;
+use crate::world::World;
+use axon_wire::{Hops, MacAddr, PortNo};
+use std::collections::VecDeque;
+use std::fmt;
+
+/// A route that does not lead to the host it is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StaleRoute {
+    /// Where it stands: `s1-p0`.
+    pub at: String,
+    /// Whom it is for.
+    pub destination: MacAddr,
+    /// What it says.
+    pub hops: Hops,
+    /// Where it leads.
+    pub leads_to: String,
+}
+
+impl fmt::Display for StaleRoute {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let StaleRoute {
+            at,
+            destination,
+            hops,
+            leads_to,
+        } = self;
+        write!(
+            f,
+            "{at}: the route [{hops}] to {destination} leads to {leads_to}"
+        )
+    }
+}
+
+impl World {
+    /// Where a frame that leaves by this port comes in, if the link carries frames.
+    fn far_end(&self, from: WireEnd) -> Option<WireEnd> {
+        let (id, side) = self.engine.link_at(from)?;
+        let link = &self.engine.links()[id.0];
+        (link.carrier && !link.silent).then(|| link.ends[1 - side])
+    }
+
+    /// The switches that a frame from the controller can reach, itself excluded: a switch
+    /// that is not among them cannot be told anything.
+    pub fn controlled_switches(&self) -> Vec<bool> {
+        let mut reached = vec![false; self.fabric.switches.len()];
+        let from = WireEnd {
+            station: self.controller_station(),
+            port: PortNo(0),
+        };
+        let mut next: VecDeque<usize> = self
+            .far_end(from)
+            .map(|end| end.station)
+            .into_iter()
+            .collect();
+        while let Some(station) = next.pop_front() {
+            if station >= reached.len() || std::mem::replace(&mut reached[station], true) {
+                continue;
+            }
+            for port in 0..self.fabric.switches[station].ports {
+                let from = WireEnd {
+                    station,
+                    port: PortNo(port),
+                };
+                next.extend(self.far_end(from).map(|end| end.station));
+            }
+        }
+        reached
+    }
+
+    /// The hosts whose edge the controller can reach: any two of them should be able to
+    /// talk.
+    pub fn connected_hosts(&self) -> Vec<usize> {
+        let reached = self.controlled_switches();
+        let hosts = 0..self.fabric.hosts.len();
+        hosts
+            .filter(|&host| {
+                let plug = WireEnd {
+                    station: self.host_station(host),
+                    port: crate::host::PORT,
+                };
+                self.far_end(plug)
+                    .is_some_and(|end| reached.get(end.station) == Some(&true))
+            })
+            .collect()
+    }
+
+    /// Every valid route, on any switch that the controller can reach, that does not lead to
+    /// the host it is for.
+    pub fn stale_routes(&self) -> Vec<StaleRoute> {
+        let mut stale = Vec::new();
+        for (index, reached) in self.controlled_switches().into_iter().enumerate() {
+            let Some(switch) = self.switch(index).filter(|_| reached) else {
+                continue;
+            };
+            for port in (0..self.fabric.switches[index].ports).map(PortNo) {
+                for (destination, hops) in switch.plane().tables().routes(port) {
+                    let leads_to = match self.walk(index, &hops) {
+                        Ok(host) if host == destination => continue,
+                        Ok(host) => host.to_string(),
+                        Err(place) => place,
+                    };
+                    let at = format!("{}-{port}", self.fabric.switches[index].name);
+                    stale.push(StaleRoute {
+                        at,
+                        destination,
+                        hops,
+                        leads_to,
+                    });
+                }
+            }
+        }
+        stale
+    }
+
+    /// Follows a route from a switch. Answers with the MAC of the host at its end, or with
+    /// words about where it ends instead.
+    fn walk(&self, switch: usize, hops: &Hops) -> Result<MacAddr, String> {
+        let mut station = switch;
+        for &port in hops.iter() {
+            let here = &self.engine.stations()[station];
+            if !matches!(here.body, Body::Switch(_)) {
+                return Err(format!("{}, with hops left", here.name));
+            }
+            let from = WireEnd { station, port };
+            let Some(end) = self.far_end(from) else {
+                return Err(format!("{}-{port}, where no frame passes", here.name));
+            };
+            station = end.station;
+        }
+        match &self.engine.stations()[station].body {
+            Body::Host(host) => Ok(host.mac()),
+            _ => Err(self.engine.stations()[station].name.clone()),
+        }
+    }
+
+    /// Entries in a switch's tables (reservations included) on all its ports.
+    pub fn table_entries(&self, switch: usize) -> usize {
+        let ports = 0..self.fabric.switches[switch].ports;
+        self.switch(switch).map_or(0, |node| {
+            ports
+                .map(|port| node.plane().tables().len(PortNo(port)))
+                .sum()
+        })
+    }
+}
