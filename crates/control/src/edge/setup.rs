@@ -1,0 +1,640 @@
+//! The source switch's half of Axon-ARP: phases I and IV (paper 001 §4.2.2).
+
+use super::flows::Verdict;
+use super::{Cx, Edge, Timer, ipv4, packet};
+use crate::effect::Effect;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use axon_plane::Drop;
+use axon_wire::message::{ArpReply, ArpRequest, Message, Target};
+use axon_wire::{Hops, MacAddr, PortNo, Span, Time};
+use core::net::{IpAddr, Ipv4Addr};
+
+/// Set-ups that one port may have under way; what would start more is dropped.
+pub(super) const SETUPS_PER_PORT_MAX: usize = 128;
+/// ARP requests that one set-up answers; more hosts on one port ask again themselves.
+pub(super) const ASKERS_MAX: usize = 8;
+/// Failures remembered over the whole switch.
+pub(super) const FAILURES_MAX: usize = 4096;
+/// How long a target that was not found is not looked for again: doubled each time ...
+const BACKOFF_FIRST: Span = Span::from_secs(1);
+/// ... this often at most. A failure is forgotten after as long again.
+const BACKOFF_DOUBLINGS_MAX: u32 = 2;
+/// The time between retries is doubled this often at most.
+const RETRY_DOUBLINGS_MAX: u32 = 4;
+
+pub(super) type Key = (PortNo, Target);
+
+/// A route that the controller was asked for.
+#[derive(Debug)]
+pub(super) struct Setup {
+    id: u32,
+    source_mac: MacAddr,
+    source_ip: Option<Ipv4Addr>,
+    /// A place is kept in the route memory: counted for an address, named for a MAC.
+    held: bool,
+    askers: Vec<Asker>,
+    tries: u32,
+    until: Time,
+}
+
+/// Who waits for an ARP reply. A probe (RFC 5227 §1.1) has no address of its own yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Asker {
+    pub(super) mac: MacAddr,
+    pub(super) ip: Ipv4Addr,
+}
+
+/// All set-ups of the switch, and those that failed a short while ago.
+#[derive(Debug)]
+pub(super) struct Setups {
+    next_id: u32,
+    open: BTreeMap<Key, Setup>,
+    open_on: BTreeMap<PortNo, usize>,
+    failed: BTreeMap<Key, Failure>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Failure {
+    times: u32,
+    until: Time,
+}
+
+impl Setups {
+    pub(super) fn new() -> Setups {
+        Setups {
+            next_id: 0,
+            open: BTreeMap::new(),
+            open_on: BTreeMap::new(),
+            failed: BTreeMap::new(),
+        }
+    }
+
+    pub(super) fn count_on(&self, port: PortNo) -> usize {
+        self.open_on.get(&port).copied().unwrap_or(0)
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.open.len()
+    }
+
+    pub(super) fn contains(&self, key: Key) -> bool {
+        self.open.contains_key(&key)
+    }
+
+    fn insert(&mut self, key: Key, setup: Setup) {
+        if self.open.insert(key, setup).is_none() {
+            *self.open_on.entry(key.0).or_default() += 1;
+        }
+    }
+
+    fn remove(&mut self, key: Key) -> Option<Setup> {
+        let setup = self.open.remove(&key)?;
+        if let Some(count) = self.open_on.get_mut(&key.0) {
+            *count -= 1;
+            if *count == 0 {
+                self.open_on.remove(&key.0);
+            }
+        }
+        Some(setup)
+    }
+
+    #[cfg(test)]
+    pub(super) fn failures(&self) -> usize {
+        self.failed.len()
+    }
+
+    #[cfg(test)]
+    pub(super) fn macs_on(&self, port: PortNo) -> impl Iterator<Item = MacAddr> {
+        self.open.keys().filter_map(move |key| match key.1 {
+            Target::Mac(mac) if key.0 == port => Some(mac),
+            _ => None,
+        })
+    }
+
+    #[cfg(test)]
+    pub(super) fn held_on(&self, port: PortNo) -> usize {
+        let held = |((on, target), setup): (&Key, &Setup)| {
+            *on == port && matches!(target, Target::Ip(_)) && setup.held
+        };
+        self.open
+            .iter()
+            .filter(|&(key, setup)| held((key, setup)))
+            .count()
+    }
+}
+
+impl Edge {
+    /// A host asks for `target_ip`: answered at once for an existing flow, looked for if not.
+    ///
+    /// On one port all hosts share the routes, and a host that looks for one on its own port
+    /// has been heard by it: the edge stays silent.
+    pub(super) fn resolve(&mut self, cx: &mut Cx, port: PortNo, asker: Asker, wanted: Ipv4Addr) {
+        let neighbour = |mac| {
+            mac != asker.mac
+                && self
+                    .hosts
+                    .get(mac)
+                    .is_some_and(|host| host.ip == Some(wanted))
+        };
+        if self.hosts.on_port(port).any(neighbour) {
+            return;
+        }
+        if let Some(mac) = self.flows.mac_of(port, wanted) {
+            self.counters.arp_cached += 1;
+            answer(cx, port, asker, mac, wanted);
+            return;
+        }
+        let key = (port, Target::Ip(IpAddr::V4(wanted)));
+        let source_ip = (!asker.ip.is_unspecified()).then_some(asker.ip);
+        if !self.begin(cx, key, asker.mac, source_ip) {
+            return;
+        }
+        let Some(setup) = self.setups.open.get_mut(&key) else {
+            return;
+        };
+        if setup.askers.len() < ASKERS_MAX && !setup.askers.contains(&asker) {
+            setup.askers.push(asker);
+        }
+    }
+
+    /// Phase I. A place in the source port's route memory is reserved, then the controller is
+    /// asked, again and again until it is answered or the time is over.
+    ///
+    /// For an address the MAC is still unknown, so the place is only counted. Without a place
+    /// the set-up goes on: its route will be kept in software. There is one set-up for each
+    /// (port, target) at a time, and a pause after each that failed. `false` if none is under
+    /// way now.
+    pub(super) fn begin(
+        &mut self,
+        cx: &mut Cx,
+        key: Key,
+        source_mac: MacAddr,
+        source_ip: Option<Ipv4Addr>,
+    ) -> bool {
+        if self.setups.contains(key) {
+            return true;
+        }
+        let pausing = self
+            .setups
+            .failed
+            .get(&key)
+            .is_some_and(|failure| cx.now < failure.until);
+        if pausing || self.setups.count_on(key.0) >= SETUPS_PER_PORT_MAX {
+            self.counters.setups_refused += 1;
+            return false;
+        }
+        self.setups.next_id = self.setups.next_id.wrapping_add(1);
+        let setup = Setup {
+            id: self.setups.next_id,
+            source_mac,
+            source_ip,
+            held: hold(cx, key),
+            askers: Vec::new(),
+            tries: 0,
+            until: cx.now + self.arp_wait,
+        };
+        self.setups.insert(key, setup);
+        self.counters.setups_begun += 1;
+        self.send_request(cx, key);
+        true
+    }
+
+    fn send_request(&mut self, cx: &mut Cx, key: Key) {
+        let Some(setup) = self.setups.open.get_mut(&key) else {
+            return;
+        };
+        let (port, target) = key;
+        cx.out
+            .push(Effect::ToController(Message::ArpRequest(ArpRequest {
+                id: setup.id,
+                port,
+                source_mac: setup.source_mac,
+                source_ip: setup.source_ip.map(IpAddr::V4),
+                target,
+            })));
+        let pause = self.retry * (1 << setup.tries.min(RETRY_DOUBLINGS_MAX));
+        setup.tries = setup.tries.saturating_add(1);
+        self.agenda
+            .set(Timer::Setup(port, target), setup.until.min(cx.now + pause));
+    }
+
+    /// A set-up's time has come: ask again, or give up.
+    pub(super) fn setup_due(&mut self, cx: &mut Cx, key: Key) {
+        let Some(setup) = self.setups.open.get(&key) else {
+            return;
+        };
+        if cx.now < setup.until {
+            return self.send_request(cx, key);
+        }
+        self.counters.setups_failed += 1;
+        self.stop_setup(cx, key);
+        let times = self
+            .setups
+            .failed
+            .get(&key)
+            .map_or(0, |failure| failure.times);
+        if times == 0 && self.setups.failed.len() >= FAILURES_MAX {
+            return;
+        }
+        let until = cx.now + BACKOFF_FIRST * (1 << times.min(BACKOFF_DOUBLINGS_MAX));
+        let times = times.saturating_add(1);
+        self.setups.failed.insert(key, Failure { times, until });
+        let forgotten = until + BACKOFF_FIRST * (1 << BACKOFF_DOUBLINGS_MAX);
+        self.agenda.set(Timer::Failed(key.0, key.1), forgotten);
+    }
+
+    /// A failure is long enough ago.
+    pub(super) fn forget_failure(&mut self, key: Key) {
+        self.setups.failed.remove(&key);
+    }
+
+    /// Forgets all failures and asks for everything again, now: there is a controller (again).
+    /// `reserve` if the tables have been emptied meanwhile.
+    pub(super) fn ask_again(&mut self, cx: &mut Cx, reserve: bool) {
+        while let Some((key, _)) = self.setups.failed.pop_first() {
+            self.agenda.cancel(Timer::Failed(key.0, key.1));
+        }
+        let keys: Vec<_> = self.setups.open.keys().copied().collect();
+        for key in keys {
+            if let Some(setup) = self.setups.open.get_mut(&key) {
+                setup.tries = 0;
+                setup.until = cx.now + self.arp_wait;
+                if reserve {
+                    setup.held = hold(cx, key);
+                }
+            }
+            self.send_request(cx, key);
+        }
+    }
+
+    /// Ends a set-up without a route: its place is free and its frames are dropped.
+    fn stop_setup(&mut self, cx: &mut Cx, key: Key) {
+        let Some(setup) = self.setups.remove(key) else {
+            return;
+        };
+        let (port, target) = key;
+        self.agenda.cancel(Timer::Setup(port, target));
+        match target {
+            Target::Ip(_) if setup.held => cx.tables.release(port),
+            Target::Ip(_) => {}
+            Target::Mac(mac) => {
+                self.unreserve(cx, port, mac);
+                for frame in self.waiting.take(port, mac) {
+                    cx.out.push(Effect::Drop {
+                        ingress: port,
+                        reason: Drop::NoRoute,
+                        frame,
+                    });
+                }
+            }
+        }
+        self.flows.promote(cx, port);
+    }
+
+    /// Frees a reserved slot, unless a route or another set-up needs it.
+    pub(super) fn unreserve(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr) {
+        let placed = self.flows.get(port, mac).is_some_and(|flow| flow.placed);
+        let wanted = self.setups.contains((port, Target::Mac(mac)));
+        if !placed && !wanted && !self.is_asking_for(port, mac) {
+            cx.tables.remove(port, mac);
+        }
+    }
+
+    /// Ends the set-ups that a host has started.
+    pub(super) fn stop_setups_of(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr) {
+        let keys: Vec<_> = (self.setups.open.range(of_port(port)))
+            .filter(|(_, setup)| setup.source_mac == mac)
+            .map(|(&key, _)| key)
+            .collect();
+        for key in keys {
+            self.stop_setup(cx, key);
+        }
+    }
+
+    /// Phase IV. The place that was reserved gets its route; the hosts that asked get their ARP
+    /// reply, from the target's own MAC; then the frames that waited go, in their order.
+    pub(super) fn phase_four(&mut self, cx: &mut Cx, m: &ArpReply) {
+        let port = m.source_port;
+        if !self.is_current(m.stamp) || !self.hosts.is_on(m.source_mac, port) {
+            self.counters.messages_ignored += 1;
+            return;
+        }
+        let target_ip = ipv4(m.target_ip);
+        let by_ip = target_ip
+            .or_else(|| self.asked_ip(port, m.id))
+            .map(IpAddr::V4);
+        let key = by_ip.map(|ip| (port, Target::Ip(ip)));
+        let setup = key.and_then(|key| self.setups.open.get_mut(&key));
+        let held = setup.is_some_and(|setup| core::mem::take(&mut setup.held));
+        if held {
+            cx.tables.release(port);
+        }
+        let verdict = self.set_route(cx, (port, m.target_mac), m.stamp, &m.to_target, target_ip);
+        if matches!(verdict, Verdict::Removed | Verdict::Unusable) {
+            // A later word: there is no such route. The next retry asks for a new one.
+            self.counters.messages_ignored += 1;
+            if let Some(key) = key
+                && held
+                && let Some(setup) = self.setups.open.get_mut(&key)
+            {
+                setup.held = hold(cx, key);
+            }
+            return;
+        }
+        if let Some(key) = key
+            && let (_, Target::Ip(IpAddr::V4(ip))) = key
+            && let Some(setup) = self.setups.remove(key)
+        {
+            self.agenda.cancel(Timer::Setup(key.0, key.1));
+            self.counters.setups_done += 1;
+            for asker in setup.askers {
+                answer(cx, port, asker, m.target_mac, ip);
+            }
+        }
+        self.route_ready(cx, port, m.target_mac, &m.to_target);
+        self.flows.promote(cx, port);
+    }
+
+    /// The address that set-up `id` of this port looks for, if there is such a set-up.
+    fn asked_ip(&self, port: PortNo, id: u32) -> Option<Ipv4Addr> {
+        let mut of_port = self.setups.open.range(of_port(port));
+        match of_port.find(|(_, setup)| setup.id == id)? {
+            ((_, Target::Ip(IpAddr::V4(ip))), _) => Some(*ip),
+            _ => None,
+        }
+    }
+
+    /// There is a route from `port` to `mac`: the frames that waited for it go. `hops` serve
+    /// where no table had room for the route.
+    pub(super) fn route_ready(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr, hops: &Hops) {
+        let key = (port, Target::Mac(mac));
+        if self.setups.remove(key).is_none() {
+            return;
+        }
+        self.agenda.cancel(Timer::Setup(port, Target::Mac(mac)));
+        self.unreserve(cx, port, mac);
+        self.counters.setups_done += 1;
+        let hops = self.flows.get(port, mac).map_or(hops, |flow| &flow.hops);
+        for frame in self.waiting.take(port, mac) {
+            cx.out.push(Effect::Forward {
+                ingress: port,
+                hops: hops.clone(),
+                frame,
+            });
+        }
+    }
+}
+
+/// Reserves a place for what `key` looks for; `false` if the memory is full.
+fn hold(cx: &mut Cx, key: Key) -> bool {
+    match key {
+        (port, Target::Ip(_)) => cx.tables.hold(port).is_ok(),
+        (port, Target::Mac(mac)) => cx.tables.reserve(port, mac).is_ok(),
+    }
+}
+
+/// Tells a host that `ip` is at `mac`; never that its own address is its own.
+fn answer(cx: &mut Cx, port: PortNo, asker: Asker, mac: MacAddr, ip: Ipv4Addr) {
+    if asker.mac != mac {
+        let frame = packet::reply(mac, ip, asker.mac, asker.ip);
+        cx.out.push(Effect::Host { port, frame });
+    }
+}
+
+fn of_port(port: PortNo) -> core::ops::RangeInclusive<Key> {
+    (port, Target::Ip(Ipv4Addr::UNSPECIFIED.into()))..=(port, Target::Mac(MacAddr::BROADCAST))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::*;
+    use super::*;
+    use axon_plane::Note;
+    use smoltcp::wire::ArpOperation;
+
+    #[test]
+    fn a_request_reserves_a_place_before_the_controller_is_asked() {
+        let mut bench = Bench::new();
+        bench.host(0, 1);
+        let request = asked(&bench.frame(0, &arp_request(1, 9)));
+        assert_eq!(bench.tables.len(PortNo(0)), 1, "reserved");
+        assert_eq!(request.target, Target::Ip(ip(9).into()));
+        assert_eq!((request.port, request.source_mac), (PortNo(0), mac(1)));
+        assert_eq!(request.source_ip, Some(ip(1).into()));
+        assert_eq!(
+            bench.frame(0, &arp_request(1, 9)),
+            [],
+            "one request is enough"
+        );
+    }
+
+    #[test]
+    fn the_reply_installs_the_route_before_the_host_is_answered_and_frames_go() {
+        let mut bench = Bench::new();
+        bench.host(0, 1);
+        let request = asked(&bench.frame(0, &arp_request(1, 9)));
+        bench.frame(0, &udp_frame(mac(9), mac(1), 1));
+        bench.frame(0, &udp_frame(mac(9), mac(1), 2));
+        let effects = bench.reply(answer_to(request, 1));
+        let hops = Hops::from([3, 4]);
+        assert_eq!(bench.placed(0, 9), Some(hops.clone()));
+        assert_eq!(
+            bench.tables.len(PortNo(0)),
+            1,
+            "both reservations became the one route"
+        );
+        let forward = |content| Effect::Forward {
+            ingress: PortNo(0),
+            hops: hops.clone(),
+            frame: udp_frame(mac(9), mac(1), content),
+        };
+        let (port, destination) = (PortNo(0), mac(9));
+        let frame = packet::reply(mac(9), ip(9), mac(1), ip(1));
+        assert_eq!(
+            effects,
+            [
+                Effect::Note(Note::RouteSet { port, destination }),
+                Effect::Host { port, frame },
+                forward(1),
+                forward(2),
+            ]
+        );
+        assert_eq!((bench.edge.setups(), bench.edge.waiting_bytes()), (0, 0));
+    }
+
+    #[test]
+    fn an_existing_flow_is_answered_from_the_cache_also_by_unicast() {
+        let mut bench = Bench::new();
+        bench.host(0, 1);
+        let request = asked(&bench.frame(0, &arp_request(1, 9)));
+        bench.reply(answer_to(request, 1));
+        let unicast = packet::request(mac(1), ip(1), mac(9), ip(9));
+        for frame in [arp_request(1, 9), unicast] {
+            let effects = bench.frame(0, &frame);
+            let [(PortNo(0), arp)] = arps(&effects)[..] else {
+                panic!("{effects:?}")
+            };
+            assert_eq!(arp.operation, ArpOperation::Reply);
+            assert_eq!((arp.sender_mac, arp.sender_ip), (mac(9), ip(9)));
+            assert_eq!((arp.target_mac, effects.len()), (mac(1), 1));
+        }
+        bench.remove_route(0, 9, 2);
+        asked(&bench.frame(0, &arp_request(1, 9)));
+    }
+
+    #[test]
+    fn a_request_without_answer_is_repeated_and_then_gives_everything_back() {
+        let mut bench = Bench::new();
+        bench.host(0, 1);
+        let first = asked(&bench.frame(0, &udp_frame(mac(9), mac(1), 1)));
+        assert_eq!(first.target, Target::Mac(mac(9)));
+        let again = bench.pass(Span::from_millis(50));
+        assert_eq!(asked(&again), first, "the same question with the same id");
+        let effects = bench.pass(Span::from_secs(3));
+        assert!(effects.len() < 8, "the pauses grow");
+        let frame = udp_frame(mac(9), mac(1), 1);
+        let (ingress, reason) = (PortNo(0), Drop::NoRoute);
+        assert_eq!(
+            effects.last(),
+            Some(&Effect::Drop {
+                ingress,
+                reason,
+                frame: frame.clone()
+            })
+        );
+        assert!(bench.tables.is_empty());
+        let effects = bench.frame(0, &frame);
+        assert_eq!(
+            effects,
+            [Effect::Drop {
+                ingress,
+                reason,
+                frame: frame.clone()
+            }],
+            "a pause"
+        );
+        bench.pass(Span::from_secs(1));
+        asked(&bench.frame(0, &frame));
+    }
+
+    #[test]
+    fn a_full_memory_sends_by_the_slow_path_until_there_is_room() {
+        let mut bench = Bench::with(1, 1000, 4);
+        bench.host(0, 1);
+        bench.set_route(0, 7, 1, 3);
+        let request = asked(&bench.frame(0, &arp_request(1, 9)));
+        let effects = bench.reply(answer_to(request, 2));
+        assert_eq!(arps(&effects).len(), 1, "the host is answered all the same");
+        assert_eq!(bench.placed(0, 9), None);
+        let frame = udp_frame(mac(9), mac(1), 1);
+        let hops = Hops::from([3, 4]);
+        let slow = Effect::Forward {
+            ingress: PortNo(0),
+            hops: hops.clone(),
+            frame: frame.clone(),
+        };
+        assert_eq!(bench.frame(0, &frame), [slow]);
+        bench.remove_route(0, 7, 3);
+        assert_eq!(bench.placed(0, 9), Some(hops));
+    }
+
+    #[test]
+    fn a_late_reply_never_replaces_a_newer_route_or_removal() {
+        for newer_is_a_route in [true, false] {
+            let mut bench = Bench::new();
+            bench.host(0, 1);
+            let request = asked(&bench.frame(0, &arp_request(1, 9)));
+            if newer_is_a_route {
+                bench.set_route(0, 9, 8, 2);
+            } else {
+                bench.remove_route(0, 9, 8);
+            }
+            let answered = arps(&bench.reply(answer_to(request, 7))).len();
+            let expected = newer_is_a_route.then(|| Hops::from([2]));
+            assert_eq!(bench.placed(0, 9), expected);
+            assert_eq!(answered, usize::from(newer_is_a_route));
+            assert_eq!(bench.edge.setups(), usize::from(!newer_is_a_route));
+        }
+    }
+
+    #[test]
+    fn a_probe_of_an_address_is_answered_for_another_host_only() {
+        let mut bench = Bench::new();
+        let unspecified = Ipv4Addr::UNSPECIFIED;
+        let probe = packet::request(mac(1), unspecified, MacAddr::BROADCAST, ip(9));
+        let request = asked(&bench.frame(0, &probe));
+        assert_eq!(request.source_ip, None);
+        let mut own = answer_to(request, 1);
+        own.target_mac = mac(1);
+        assert_eq!(arps(&bench.reply(own)), []);
+
+        let mut bench = Bench::new();
+        let request = asked(&bench.frame(0, &probe));
+        let effects = bench.reply(answer_to(request, 1));
+        let [(PortNo(0), arp)] = arps(&effects)[..] else {
+            panic!("{effects:?}")
+        };
+        assert_eq!((arp.sender_mac, arp.target_ip), (mac(9), unspecified));
+    }
+
+    #[test]
+    fn waiting_frames_are_bounded_and_the_newest_is_dropped() {
+        let mut bench = Bench::with(8, 3 * 2 * 124, 4);
+        bench.host(0, 1);
+        let frame = udp_frame(mac(9), mac(1), 1);
+        bench.frame(0, &frame);
+        bench.frame(0, &frame);
+        let newest = udp_frame(mac(9), mac(1), 2);
+        let effects = bench.frame(0, &newest);
+        let (ingress, reason) = (PortNo(0), Drop::NoRoute);
+        assert_eq!(
+            effects,
+            [Effect::Drop {
+                ingress,
+                reason,
+                frame: newest
+            }]
+        );
+        bench.host(1, 2);
+        bench.frame(1, &udp_frame(mac(9), mac(2), 1));
+        assert_eq!(
+            bench.edge.waiting_bytes(),
+            3 * 124,
+            "the other port has its own share"
+        );
+    }
+
+    #[test]
+    fn a_host_that_scans_has_a_bounded_number_of_requests() {
+        let mut bench = Bench::new();
+        bench.host(0, 1);
+        for host in 2..=255 {
+            bench.frame(0, &arp_request(1, host));
+        }
+        assert_eq!(bench.edge.setups(), SETUPS_PER_PORT_MAX);
+        assert!(bench.edge.counters().setups_refused > 0);
+        bench.host(1, 2);
+        asked(&bench.frame(1, &arp_request(2, 9)));
+    }
+
+    #[test]
+    fn several_hosts_on_a_port_are_answered_together() {
+        let mut bench = Bench::new();
+        bench.host(0, 1);
+        bench.host(0, 2);
+        let request = asked(&bench.frame(0, &arp_request(1, 9)));
+        assert_eq!(bench.frame(0, &arp_request(2, 9)), []);
+        let effects = bench.reply(answer_to(request, 1));
+        let told: Vec<_> = arps(&effects)
+            .iter()
+            .map(|(_, arp)| arp.target_mac)
+            .collect();
+        assert_eq!(told, [mac(1), mac(2)]);
+        assert_eq!(
+            bench.frame(0, &arp_request(1, 2)),
+            [],
+            "they hear one another"
+        );
+    }
+}

@@ -1,0 +1,350 @@
+//! The target switch's half of Axon-ARP: phases II and III (paper 001 §4.2.2).
+
+use super::flows::Verdict;
+use super::{Cx, Edge, Timer, ipv4, packet};
+use crate::effect::Effect;
+use alloc::vec::Vec;
+use axon_wire::message::{ArpReply, ArpTarget, Message};
+use axon_wire::{MacAddr, PortNo, Time};
+use core::net::Ipv4Addr;
+
+/// Questions that one port's hosts may have to answer at a time; the source asks again.
+pub(super) const ASKINGS_PER_PORT_MAX: usize = 1024;
+/// The time between two questions is doubled this often at most.
+const RETRY_DOUBLINGS_MAX: u32 = 4;
+
+/// Target port, target host, source host.
+pub(super) type Key = (PortNo, MacAddr, MacAddr);
+
+/// A local host was asked whether it is there, for the sake of a remote one.
+#[derive(Debug)]
+pub(super) struct Asking {
+    m: ArpTarget,
+    target_ip: Ipv4Addr,
+    tries: u32,
+    until: Time,
+}
+
+impl Edge {
+    /// Phase II. A place for the route back is reserved in the target port's route memory,
+    /// then the target host is asked by ARP. A target without known address cannot be asked:
+    /// that it was learned here must do.
+    pub(super) fn phase_two(&mut self, cx: &mut Cx, m: ArpTarget) {
+        let own_port = m.source_switch.node == self.node && m.source_port == m.target_port;
+        let sane = self.is_host_mac(m.source_mac) && m.source_mac != m.target_mac && !own_port;
+        if !sane || !self.is_current(m.stamp) || !self.hosts.is_on(m.target_mac, m.target_port) {
+            self.counters.messages_ignored += 1;
+            return;
+        }
+        let key = (m.target_port, m.target_mac, m.source_mac);
+        if let Some(asking) = self.askings.get_mut(&key) {
+            if m.stamp >= asking.m.stamp {
+                asking.m = m;
+            }
+            return;
+        }
+        let of_port = self.askings.range(of_port(m.target_port));
+        if of_port.count() >= ASKINGS_PER_PORT_MAX {
+            self.counters.messages_ignored += 1;
+            return;
+        }
+        // Full: the route back will be kept in software.
+        let _ = cx.tables.reserve(m.target_port, m.source_mac);
+        let Some(target_ip) = ipv4(m.target_ip) else {
+            return self.phase_three(cx, &m);
+        };
+        let until = cx.now + self.arp_wait;
+        self.askings.insert(
+            key,
+            Asking {
+                m,
+                target_ip,
+                tries: 0,
+                until,
+            },
+        );
+        self.ask(cx, key);
+    }
+
+    /// Sends the ARP request, in the name of the source host. Two cases need another name: its
+    /// address is not known, or a valid route to it stands already, by which the answer would
+    /// leave without being seen here. Then the server identity asks, which never has a route.
+    fn ask(&mut self, cx: &mut Cx, key: Key) {
+        let (port, target_mac, source_mac) = key;
+        let Some(asking) = self.askings.get_mut(&key) else {
+            return;
+        };
+        let (mac, ip) = match ipv4(asking.m.source_ip) {
+            Some(ip) if cx.tables.lookup(port, source_mac).is_none() => (source_mac, ip),
+            _ => (self.server.mac, self.server.ip),
+        };
+        let frame = packet::request(mac, ip, target_mac, asking.target_ip);
+        cx.out.push(Effect::Host { port, frame });
+        let pause = self.retry * (1 << asking.tries.min(RETRY_DOUBLINGS_MAX));
+        asking.tries = asking.tries.saturating_add(1);
+        let due = asking.until.min(cx.now + pause);
+        self.agenda
+            .set(Timer::Asking(port, target_mac, source_mac), due);
+    }
+
+    /// A question's time has come: ask again, or give up.
+    pub(super) fn asking_due(&mut self, cx: &mut Cx, key: Key) {
+        let Some(asking) = self.askings.get(&key) else {
+            return;
+        };
+        if cx.now < asking.until {
+            return self.ask(cx, key);
+        }
+        self.stop_asking(cx, key);
+    }
+
+    fn stop_asking(&mut self, cx: &mut Cx, key: Key) {
+        let (port, target_mac, source_mac) = key;
+        if self.askings.remove(&key).is_some() {
+            self.agenda
+                .cancel(Timer::Asking(port, target_mac, source_mac));
+            self.unreserve(cx, port, source_mac);
+            self.flows.promote(cx, port);
+        }
+    }
+
+    /// Ends all questions to one host.
+    pub(super) fn stop_asking_host(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr) {
+        for key in self.questions_to(port, mac) {
+            self.stop_asking(cx, key);
+        }
+    }
+
+    /// Ends all questions: the controller that wanted to know is no more.
+    pub(super) fn stop_all_asking(&mut self, cx: &mut Cx) {
+        while let Some((&key, _)) = self.askings.first_key_value() {
+            self.stop_asking(cx, key);
+        }
+    }
+
+    /// Whether a place on `port` is kept for a route to `source_mac`.
+    pub(super) fn is_asking_for(&self, port: PortNo, source_mac: MacAddr) -> bool {
+        self.askings
+            .range(of_port(port))
+            .any(|(key, _)| key.2 == source_mac)
+    }
+
+    fn questions_to(&self, port: PortNo, mac: MacAddr) -> Vec<Key> {
+        let range = (port, mac, MacAddr([0; 6]))..=(port, mac, MacAddr::BROADCAST);
+        self.askings.range(range).map(|(&key, _)| key).collect()
+    }
+
+    /// An ARP reply came from `mac` on `port`: it answers every question about that address.
+    pub(super) fn target_answered(
+        &mut self,
+        cx: &mut Cx,
+        port: PortNo,
+        mac: MacAddr,
+        ip: Ipv4Addr,
+    ) {
+        for key in self.questions_to(port, mac) {
+            if self
+                .askings
+                .get(&key)
+                .is_none_or(|asking| asking.target_ip != ip)
+            {
+                continue;
+            }
+            if let Some(asking) = self.askings.remove(&key) {
+                self.agenda.cancel(Timer::Asking(key.0, key.1, key.2));
+                self.phase_three(cx, &asking.m);
+            }
+        }
+    }
+
+    /// Phase III. The route back becomes valid, then the source switch is answered.
+    ///
+    /// With a newer route back in place the answer still goes: its route towards the target
+    /// carries the message's own stamp, by which the source switch judges it.
+    fn phase_three(&mut self, cx: &mut Cx, m: &ArpTarget) {
+        let back = (m.target_port, m.source_mac);
+        let verdict = self.set_route(cx, back, m.stamp, &m.to_source, ipv4(m.source_ip));
+        if matches!(verdict, Verdict::Removed | Verdict::Unusable) {
+            self.counters.messages_ignored += 1;
+            self.unreserve(cx, m.target_port, m.source_mac);
+            return;
+        }
+        cx.out.push(Effect::Routed {
+            hops: m.answer_by.clone(),
+            to: m.source_switch,
+            message: Message::ArpReply(ArpReply {
+                id: m.id,
+                source_port: m.source_port,
+                source_mac: m.source_mac,
+                target_mac: m.target_mac,
+                target_ip: m.target_ip,
+                stamp: m.stamp,
+                to_target: m.to_target.clone(),
+            }),
+        });
+        self.route_ready(cx, m.target_port, m.source_mac, &m.to_source);
+    }
+}
+
+fn of_port(port: PortNo) -> core::ops::RangeInclusive<Key> {
+    (port, MacAddr([0; 6]), MacAddr([0; 6]))..=(port, MacAddr::BROADCAST, MacAddr::BROADCAST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::*;
+    use super::*;
+    use crate::effect::Effect;
+    use axon_wire::Hops;
+    use axon_wire::Span;
+
+    /// Host `n`'s answer to whoever asked.
+    fn host_reply(n: u8, to: MacAddr, to_ip: Ipv4Addr) -> Vec<u8> {
+        packet::reply(mac(n), ip(n), to, to_ip)
+    }
+
+    fn answers(effects: &[Effect]) -> Vec<ArpReply> {
+        let reply = |effect: &Effect| match effect {
+            Effect::Routed {
+                hops,
+                to,
+                message: Message::ArpReply(reply),
+            } => {
+                assert_eq!((hops, *to), (&looked_for(0).answer_by, OTHER));
+                Some(reply.clone())
+            }
+            _ => None,
+        };
+        effects.iter().filter_map(reply).collect()
+    }
+
+    #[test]
+    fn the_route_back_is_reserved_before_the_host_is_asked() {
+        let mut bench = Bench::new();
+        bench.host(0, 1);
+        let effects = bench.target(looked_for(1));
+        assert_eq!(bench.tables.len(PortNo(0)), 1);
+        assert_eq!(bench.placed(0, 9), None, "reserved, not valid");
+        let [(PortNo(0), arp)] = arps(&effects)[..] else {
+            panic!("{effects:?}")
+        };
+        assert_eq!(
+            (arp.sender_mac, arp.sender_ip, arp.target_ip),
+            (mac(9), ip(9), ip(1))
+        );
+        assert_eq!(answers(&effects), []);
+    }
+
+    #[test]
+    fn the_hosts_reply_makes_the_route_valid_and_then_the_source_is_answered() {
+        let mut bench = Bench::new();
+        bench.host(0, 1);
+        let m = looked_for(1);
+        bench.target(m.clone());
+        let effects = bench.frame(0, &host_reply(1, mac(9), ip(9)));
+        assert_eq!(bench.placed(0, 9), Some(m.to_source));
+        assert!(
+            matches!(effects[0], Effect::Note(_)),
+            "the route comes first"
+        );
+        let [reply] = &answers(&effects)[..] else {
+            panic!("{effects:?}")
+        };
+        assert_eq!(
+            (reply.id, reply.source_port, reply.stamp),
+            (42, PortNo(6), stamp(1))
+        );
+        assert_eq!((reply.target_mac, &reply.to_target), (mac(1), &m.to_target));
+        let cached = bench.frame(0, &arp_request(1, 9));
+        assert_eq!(arps(&cached).len(), 1, "the target knows the source now");
+    }
+
+    #[test]
+    fn a_reply_from_the_wrong_port_or_host_or_address_answers_nothing() {
+        let mut bench = Bench::new();
+        bench.host(0, 1);
+        bench.host(0, 3);
+        bench.host(1, 2);
+        bench.target(looked_for(1));
+        let mut wrong_address = host_reply(1, mac(9), ip(9));
+        wrong_address[31] = 77;
+        let frames = [
+            (1, host_reply(1, mac(9), ip(9))),
+            (0, host_reply(3, mac(9), ip(9))),
+            (0, packet::reply(mac(3), ip(1), mac(9), ip(9))),
+            (0, wrong_address),
+        ];
+        for (port, frame) in frames {
+            assert_eq!(answers(&bench.frame(port, &frame)), []);
+        }
+        assert_eq!(bench.placed(0, 9), None);
+    }
+
+    #[test]
+    fn a_host_that_has_a_valid_route_back_is_asked_by_the_server_identity() {
+        let mut bench = Bench::new();
+        bench.host(0, 1);
+        bench.set_route(0, 9, 1, 5);
+        let [(_, arp)] = arps(&bench.target(looked_for(2)))[..] else {
+            panic!()
+        };
+        assert_eq!((arp.sender_mac, arp.sender_ip), (SERVER.mac, SERVER.ip));
+        let effects = bench.frame(0, &host_reply(1, SERVER.mac, SERVER.ip));
+        assert_eq!(answers(&effects).len(), 1);
+        assert_eq!(bench.placed(0, 9), Some(Hops::from([3, 6])));
+    }
+
+    #[test]
+    fn an_older_request_is_answered_but_keeps_the_newer_route() {
+        let mut bench = Bench::new();
+        bench.host(0, 1);
+        bench.set_route(0, 9, 8, 5);
+        bench.target(looked_for(7));
+        let effects = bench.frame(0, &host_reply(1, SERVER.mac, SERVER.ip));
+        assert_eq!(answers(&effects)[0].stamp, stamp(7));
+        assert_eq!(bench.placed(0, 9), Some(Hops::from([5])));
+    }
+
+    #[test]
+    fn an_older_request_does_not_bring_back_a_removed_route() {
+        let mut bench = Bench::new();
+        bench.host(0, 1);
+        bench.remove_route(0, 9, 8);
+        bench.target(looked_for(7));
+        let effects = bench.frame(0, &host_reply(1, mac(9), ip(9)));
+        assert_eq!(answers(&effects), []);
+        assert!(bench.tables.is_empty());
+    }
+
+    #[test]
+    fn a_silent_target_is_asked_a_few_times_and_its_place_is_freed() {
+        let mut bench = Bench::new();
+        bench.host(0, 1);
+        bench.target(looked_for(1));
+        let asked = arps(&bench.pass(Span::from_secs(3)));
+        assert!((3..8).contains(&asked.len()), "{} questions", asked.len());
+        assert!(bench.tables.is_empty());
+    }
+
+    #[test]
+    fn a_host_that_is_gone_is_not_looked_for() {
+        let mut bench = Bench::new();
+        bench.host(1, 1);
+        assert_eq!(bench.target(looked_for(1)), [], "it is on another port");
+        bench.host(0, 2);
+        assert_eq!(bench.target(looked_for(1)), []);
+        assert!(bench.tables.is_empty());
+    }
+
+    #[test]
+    fn a_target_without_address_is_not_asked() {
+        let mut bench = Bench::new();
+        bench.host(0, 1);
+        let effects = bench.target(ArpTarget {
+            target_ip: None,
+            ..looked_for(1)
+        });
+        assert_eq!((answers(&effects).len(), arps(&effects).len()), (1, 0));
+        assert_eq!(bench.placed(0, 9), Some(Hops::from([3, 6])));
+    }
+}
