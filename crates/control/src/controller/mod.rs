@@ -1,35 +1,149 @@
-//! The controller: topology graph, host table, flow registry, address service.
+//! The controller: topology graph, host table, flow registry, address service
+//! (paper 001 §4.2).
+//!
+//! What it says to switches goes three ways. Commands must arrive and are put on the
+//! reliable stream to a switch's life. Answers to requests are datagrams, for whoever asked
+//! will ask again. Routes carry stamps, so that neither can undo what the other said later.
+
+pub mod dhcp;
+pub mod flows;
+pub mod hosts;
+mod lease;
+pub mod packet;
+mod reroute;
+pub mod router;
+pub mod topology;
 
 use crate::config::ControllerConfig;
 use crate::effect::Effect;
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use axon_wire::message::{ArpRequest, ControllerHello, HostFrame, Item};
-use axon_wire::{Hops, Life, NodeId, PortNo, Time};
+use axon_wire::message::{
+    ArpRequest, ArpTarget, ControllerHello, ControllerHelloAck, HostFrame, Item, Message, Stamp,
+    Target,
+};
+use axon_wire::{Hops, Life, NodeId, PortNo, Span, Time};
+use core::net::IpAddr;
+use dhcp::DhcpServer;
+use flows::Flows;
+use hosts::{HostIndex, HostTable, Learned, Place, Withdrawn};
+use router::{Router, ShortestPaths, Step};
+use topology::{Admission, Graph, SwitchIndex};
+
+/// What a controller counts; each of these is something that was asked and not done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ControllerCounters {
+    /// Messages of a life that is over.
+    pub stale_life: u64,
+    /// Requests for a host that nobody knows.
+    pub arp_unknown_target: u64,
+    /// Requests of a host for itself.
+    pub arp_self: u64,
+    /// Requests of what is no host, or of one that was reported elsewhere.
+    pub arp_misplaced: u64,
+    /// Requests with no way between the two hosts, or none to the target switch.
+    pub arp_unreachable: u64,
+    /// Requests answered.
+    pub arp_answered: u64,
+    /// Routes given another path.
+    pub routes_moved: u64,
+    /// Routes taken away.
+    pub routes_removed: u64,
+    /// Items on a stream that only a controller sends.
+    pub item_misplaced: u64,
+    /// DHCP replies with no way to their switch.
+    pub dhcp_unreachable: u64,
+}
 
 /// The controller's state.
 #[derive(Debug)]
 pub struct Controller {
-    config: ControllerConfig,
+    epoch: u64,
+    /// The number of the last stamp given out.
+    number: u64,
+    graph: Graph,
+    router: Box<dyn Router>,
+    hosts: HostTable,
+    flows: Flows,
+    dhcp: DhcpServer,
+    /// Own ports that lead to a switch, and to which port of which.
+    attachments: BTreeMap<PortNo, (NodeId, PortNo)>,
+    /// Routes that have become longer than they need be are looked for from here.
+    improving: Option<reroute::Improving>,
+    settle: Span,
+    counters: ControllerCounters,
+    path: Vec<Step>,
 }
 
 impl Controller {
-    /// A controller that knows nothing yet.
+    /// A controller that knows nothing yet and routes by [`ShortestPaths`].
     pub fn new(config: &ControllerConfig) -> Controller {
-        Controller { config: config.clone() }
+        Controller::with_router(config, Box::<ShortestPaths>::default())
     }
 
-    /// Own port `port` now leads to this switch and its port, or to nobody.
+    /// A controller with another way to choose paths.
+    pub fn with_router(config: &ControllerConfig, router: Box<dyn Router>) -> Controller {
+        let server = config.node.server;
+        Controller {
+            epoch: config.node.life.incarnation,
+            number: 0,
+            graph: Graph::default(),
+            router,
+            hosts: HostTable::new(server.mac, IpAddr::V4(server.ip)),
+            flows: Flows::default(),
+            dhcp: DhcpServer::new(server, &config.dhcp),
+            attachments: BTreeMap::new(),
+            improving: None,
+            settle: config.node.timers.heartbeat * 10,
+            counters: ControllerCounters::default(),
+            path: Vec::new(),
+        }
+    }
+
+    /// The graph of switches.
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// The host table.
+    pub fn hosts(&self) -> &HostTable {
+        &self.hosts
+    }
+
+    /// The flow registry.
+    pub fn flows(&self) -> &Flows {
+        &self.flows
+    }
+
+    /// The address service.
+    pub fn dhcp(&self) -> &DhcpServer {
+        &self.dhcp
+    }
+
+    /// The counters.
+    pub fn counters(&self) -> &ControllerCounters {
+        &self.counters
+    }
+
+    /// Own port `port` now leads to this switch and its port, or to nobody. Says nothing to
+    /// anyone: no flow goes through the controller.
     pub fn attached(
         &mut self,
-        now: Time,
+        _now: Time,
         port: PortNo,
         peer: Option<(NodeId, PortNo)>,
-        out: &mut Vec<Effect>,
+        _out: &mut Vec<Effect>,
     ) {
-        let _ = (now, port, peer, out);
+        match peer {
+            Some(peer) => self.attachments.insert(port, peer),
+            None => self.attachments.remove(&port),
+        };
     }
 
-    /// A switch's port state; `reverse` leads back to it and ends in [`PortNo::CONTROL`].
+    /// A switch's port state. `reverse` leads from here to that switch's control plane and
+    /// ends in [`PortNo::CONTROL`]; the acknowledgement takes it, which proves it to the
+    /// switch. An older version is acknowledged too: its path is as good.
     pub fn controller_hello(
         &mut self,
         now: Time,
@@ -38,44 +152,256 @@ impl Controller {
         m: ControllerHello,
         out: &mut Vec<Effect>,
     ) {
-        let _ = (now, from, reverse, m, out);
+        let Some(index) = self.admit(now, from, out) else {
+            return;
+        };
+        let ack = ControllerHelloAck {
+            version: m.version,
+            nonce: m.nonce,
+        };
+        let message = Message::ControllerHelloAck(ack);
+        out.push(Effect::Routed {
+            hops: reverse.clone(),
+            to: from,
+            message,
+        });
+        let change = self.graph.update(index, m.version, &m.ports, reverse);
+        self.changed(now, &change, out);
     }
 
-    /// Phase II of Axon-ARP.
+    /// Phase II of Axon-ARP (paper 001 §4.2.2): the source is learned, routes are chosen in
+    /// both directions and registered, and the request goes on to the target switch. A route
+    /// that stands is used as it is, so asking again changes nothing. What cannot be
+    /// answered is counted and dropped: whoever asked asks again.
     pub fn arp_request(&mut self, now: Time, from: Life, m: ArpRequest, out: &mut Vec<Effect>) {
-        let _ = (now, from, m, out);
+        let Some(switch) = self.admit(now, from, out) else {
+            return;
+        };
+        let place = Place {
+            switch,
+            port: m.port,
+        };
+        let Learned::Here(source) = self.hosts.request(now, place, m.source_mac) else {
+            self.counters.arp_misplaced += 1;
+            return;
+        };
+        if let Some(ip) = m.source_ip {
+            self.hosts.own(source, ip);
+        }
+        let target = match m.target {
+            Target::Ip(ip) => self.hosts.by_ip(ip),
+            Target::Mac(mac) => self.hosts.by_mac(mac),
+        };
+        let Some(target) = target else {
+            self.counters.arp_unknown_target += 1;
+            return;
+        };
+        if target == source {
+            self.counters.arp_self += 1;
+            return;
+        }
+        let asked = match m.target {
+            Target::Ip(ip) => Some(ip),
+            Target::Mac(_) => None,
+        };
+        if self.answer(&m, from, source, target, asked, out).is_some() {
+            self.counters.arp_answered += 1;
+        } else {
+            self.counters.arp_unreachable += 1;
+        }
     }
 
-    /// A host's DHCP frame.
+    fn answer(
+        &mut self,
+        m: &ArpRequest,
+        from: Life,
+        source: HostIndex,
+        target: HostIndex,
+        asked: Option<IpAddr>,
+        out: &mut Vec<Effect>,
+    ) -> Option<()> {
+        let place = self.hosts.get(source)?.place();
+        let host = self.hosts.get(target)?;
+        let (there, target_mac) = (host.place(), host.mac);
+        let target_ip = asked.or_else(|| host.ips.last().copied());
+        let to = self.graph.switch(there.switch).life;
+        let hops = self.path_to(to.node)?;
+        let forward = self.route(place, target, source)?;
+        let backward = self.route(there, source, target)?;
+        let (forward, backward) = (self.flows.get(forward)?, self.flows.get(backward)?);
+        let message = Message::ArpTarget(ArpTarget {
+            id: m.id,
+            source_switch: from,
+            source_port: m.port,
+            source_mac: m.source_mac,
+            source_ip: m.source_ip,
+            target_port: there.port,
+            target_mac,
+            target_ip,
+            // Both routes are as of now, so the later of their stamps is true of both.
+            stamp: self.stamp(forward.number.max(backward.number)),
+            to_source: backward.hops(),
+            to_target: forward.hops(),
+            answer_by: backward.hops_to(PortNo::CONTROL),
+        });
+        out.push(Effect::Routed { hops, to, message });
+        Some(())
+    }
+
+    /// A host's DHCP frame. The reply goes out of the port that it came in by.
     pub fn dhcp_relay(&mut self, now: Time, from: Life, m: HostFrame, out: &mut Vec<Effect>) {
-        let _ = (now, from, m, out);
+        let Some(switch) = self.admit(now, from, out) else {
+            return;
+        };
+        let place = Place {
+            switch,
+            port: m.port,
+        };
+        let Some(done) = self.dhcp.serve(now, place, &m.frame, &self.hosts) else {
+            return;
+        };
+        if let Learned::Here(host) = self.hosts.request(now, place, done.mac) {
+            if let Some(ip) = done.released {
+                self.hosts.disown(host, IpAddr::V4(ip));
+            }
+            if let Some(ip) = done.leased {
+                self.hosts.own(host, IpAddr::V4(ip));
+            }
+        }
+        let Some(frame) = done.reply else { return };
+        let Some(hops) = self.path_to(from.node) else {
+            self.counters.dhcp_unreachable += 1;
+            return;
+        };
+        let message = Message::HostFrame(HostFrame {
+            port: m.port,
+            frame,
+        });
+        out.push(Effect::Routed {
+            hops,
+            to: from,
+            message,
+        });
     }
 
     /// An item of a switch's reliable stream.
     pub fn item(&mut self, now: Time, from: Life, item: Item, out: &mut Vec<Effect>) {
-        let _ = (now, from, item, out);
+        let Some(switch) = self.admit(now, from, out) else {
+            return;
+        };
+        match item {
+            Item::HostSeen { port, mac, ip } => {
+                let learned = self.hosts.report(Place { switch, port }, mac);
+                let (Learned::Here(host) | Learned::Moved(host)) = learned else {
+                    return;
+                };
+                if let Some(ip) = ip {
+                    self.hosts.own(host, ip);
+                }
+                if learned == Learned::Moved(host) {
+                    self.migrate(host, out);
+                }
+            }
+            Item::HostGone { port, mac } => self.withdraw(Place { switch, port }, mac, out),
+            Item::SetRoute { .. } | Item::RemoveRoute { .. } => self.counters.item_misplaced += 1,
+        }
     }
 
-    /// The way to a switch's control plane.
+    /// The way from here to a switch's control plane, ending in [`PortNo::CONTROL`]: the
+    /// shortest over all own links, the lowest port first. Where the graph knows none yet,
+    /// the way that the switch's last Controller Hello came.
     pub fn path_to(&mut self, switch: NodeId) -> Option<Hops> {
-        let _ = switch;
-        None
+        let to = self.graph.index_of(switch)?;
+        let mut best: Option<(usize, PortNo, SwitchIndex)> = None;
+        for (&port, &(node, _)) in &self.attachments {
+            let Some(via) = self.graph.index_of(node) else {
+                continue;
+            };
+            let Some(distance) = self.router.distance(&self.graph, via, to) else {
+                continue;
+            };
+            if best.is_none_or(|(least, ..)| distance < least) {
+                best = Some((distance, port, via));
+            }
+        }
+        let Some((_, port, via)) = best else {
+            return self.graph.switch(to).reverse.clone();
+        };
+        if !self
+            .router
+            .path(&self.graph, via, to, switch.0, &mut self.path)
+        {
+            return None;
+        }
+        let mut hops = Vec::with_capacity(self.path.len() + 2);
+        hops.push(port);
+        hops.extend(self.path.iter().map(|step| step.egress));
+        hops.push(PortNo::CONTROL);
+        Some(Hops(hops))
     }
 
     /// The latest life of a switch.
     pub fn life_of(&self, switch: NodeId) -> Option<Life> {
-        let _ = switch;
-        None
+        Some(self.graph.switch(self.graph.index_of(switch)?).life)
     }
 
     /// To be called at [`Controller::deadline`]; early or repeated calls are harmless.
     pub fn timeout(&mut self, now: Time, out: &mut Vec<Effect>) {
-        let _ = (now, out);
+        while let Some((place, mac)) = self.hosts.run_out(now) {
+            self.withdraw(place, mac, out);
+        }
+        self.improve(now, out);
     }
 
     /// When to call [`Controller::timeout`] next.
     pub fn deadline(&self) -> Option<Time> {
-        let _ = &self.config;
-        None
+        let improving = self.improving.as_ref().map(|improving| improving.next);
+        [self.hosts.deadline(), improving]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// The switch that speaks, unless this life of it is over. A new life has lost its
+    /// tables and reports its hosts anew.
+    fn admit(&mut self, now: Time, from: Life, out: &mut Vec<Effect>) -> Option<SwitchIndex> {
+        match self.graph.admit(from) {
+            Admission::Known(index) => Some(index),
+            Admission::Stale => {
+                self.counters.stale_life += 1;
+                None
+            }
+            Admission::Reborn(index, change) => {
+                self.reborn(now, index, &change, out);
+                Some(index)
+            }
+        }
+    }
+
+    /// Withdraws a claim, and does to the flows what that means.
+    fn withdraw(&mut self, place: Place, mac: axon_wire::MacAddr, out: &mut Vec<Effect>) {
+        match self.hosts.withdraw(place, mac) {
+            Withdrawn::Nothing => {}
+            Withdrawn::Moved(host) => self.migrate(host, out),
+            Withdrawn::Gone(host) => {
+                self.leave(host, out);
+                for route in self.flows.towards(host) {
+                    self.remove(route, out);
+                }
+                self.hosts.forget(host);
+            }
+        }
+    }
+
+    const fn stamp(&self, number: u64) -> Stamp {
+        Stamp {
+            epoch: self.epoch,
+            number,
+        }
+    }
+
+    const fn next_number(&mut self) -> u64 {
+        self.number += 1;
+        self.number
     }
 }

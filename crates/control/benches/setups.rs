@@ -1,0 +1,269 @@
+//! Route set-ups per second of one controller on one core (issue bar: 100,000; thesis 000
+//! reports 2,600), and what a link failure costs.
+//!
+//! 25 x 40 torus of switches, ten hosts on each, pairs drawn at random without repetition.
+//! A set-up is an Axon-ARP request answered: both routes chosen, registered by link and
+//! written into a message. Prints a table and no verdict; the clock is the machine's.
+
+use axon_control::config::{ControllerConfig, DhcpConfig, NodeConfig, ServerIdentity, Timers};
+use axon_control::controller::Controller;
+use axon_control::effect::Effect;
+use axon_plane::PlaneConfig;
+use axon_wire::message::{ArpRequest, ControllerHello, Item, Peer, PortState, Role, Target};
+use axon_wire::{Hops, Life, MacAddr, NodeId, PortNo, Span, Time};
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::Instant;
+
+const ROWS: u64 = 25;
+const COLUMNS: u64 = 40;
+const SWITCHES: u64 = ROWS * COLUMNS;
+const HOSTS_PER_SWITCH: u64 = 10;
+const HOSTS: u64 = SWITCHES * HOSTS_PER_SWITCH;
+/// Host ports come after the four of the torus and the controller's.
+const FIRST_HOST_PORT: u64 = 5;
+
+fn life(switch: u64) -> Life {
+    Life {
+        node: NodeId(switch + 1),
+        incarnation: 1,
+    }
+}
+
+fn mac(host: u64) -> MacAddr {
+    let [.., a, b, c, d] = host.to_be_bytes();
+    MacAddr([2, 0, a, b, c, d])
+}
+
+fn ip(host: u64) -> IpAddr {
+    IpAddr::V4(Ipv4Addr::from(0x0a00_0001 + host as u32))
+}
+
+fn host_port(host: u64) -> PortNo {
+    PortNo((FIRST_HOST_PORT + host % HOSTS_PER_SWITCH) as u16)
+}
+
+/// Ports 0 to 3 lead east, west, south and north; east meets west and south meets north.
+fn neighbour(switch: u64, port: u64) -> (u64, u64) {
+    let (row, column) = (switch / COLUMNS, switch % COLUMNS);
+    let (row, column) = match port {
+        0 => (row, (column + 1) % COLUMNS),
+        1 => (row, (column + COLUMNS - 1) % COLUMNS),
+        2 => ((row + 1) % ROWS, column),
+        _ => ((row + ROWS - 1) % ROWS, column),
+    };
+    (row * COLUMNS + column, port ^ 1)
+}
+
+fn hello(
+    controller: &mut Controller,
+    switch: u64,
+    version: u64,
+    down: Option<u64>,
+    out: &mut Vec<Effect>,
+) {
+    let mut ports = Vec::new();
+    for port in (0..4).filter(|&port| Some(port) != down) {
+        let (node, there) = neighbour(switch, port);
+        let peer = Peer::Axon {
+            node: life(node).node,
+            port: PortNo(there as u16),
+            role: Role::Switch,
+        };
+        ports.push(PortState {
+            port: PortNo(port as u16),
+            peer,
+        });
+    }
+    let message = ControllerHello {
+        version,
+        nonce: 0,
+        ports,
+    };
+    controller.controller_hello(Time::ZERO, life(switch), Hops::to_control(), message, out);
+}
+
+fn config() -> ControllerConfig {
+    let server = ServerIdentity {
+        mac: MacAddr([2, 255, 0, 0, 0, 1]),
+        ip: Ipv4Addr::new(10, 255, 0, 1),
+    };
+    ControllerConfig {
+        node: NodeConfig {
+            life: Life {
+                node: NodeId(u64::MAX),
+                incarnation: 1,
+            },
+            mac: server.mac,
+            key: [0; 32],
+            seed: 1,
+            timers: Timers::default(),
+            plane: PlaneConfig::with_ports(1, server.mac),
+            server,
+        },
+        dhcp: DhcpConfig {
+            prefix_len: 8,
+            pool_first: Ipv4Addr::new(10, 254, 0, 0),
+            pool_last: Ipv4Addr::new(10, 254, 255, 255),
+            lease: Span::from_secs(3600),
+            reservations: BTreeMap::new(),
+            router: None,
+            dns: Vec::new(),
+        },
+    }
+}
+
+fn build() -> Controller {
+    let mut out = Vec::new();
+    let mut controller = Controller::new(&config());
+    let started = Instant::now();
+    controller.attached(
+        Time::ZERO,
+        PortNo(0),
+        Some((life(0).node, PortNo(4))),
+        &mut out,
+    );
+    for switch in 0..SWITCHES {
+        hello(&mut controller, switch, 1, None, &mut out);
+    }
+    println!(
+        "{:<44}{:>12.1} ms",
+        "1,000 Controller Hellos, 2,000 links",
+        ms(started)
+    );
+    let started = Instant::now();
+    for host in 0..HOSTS {
+        let item = Item::HostSeen {
+            port: host_port(host),
+            mac: mac(host),
+            ip: Some(ip(host)),
+        };
+        controller.item(Time::ZERO, life(host / HOSTS_PER_SWITCH), item, &mut out);
+    }
+    println!("{:<44}{:>12.1} ms", "10,000 hosts reported", ms(started));
+    controller
+}
+
+fn request(host: u64, target: u64) -> (Life, ArpRequest) {
+    let request = ArpRequest {
+        id: 7,
+        port: host_port(host),
+        source_mac: mac(host),
+        source_ip: Some(ip(host)),
+        target: Target::Ip(ip(target)),
+    };
+    (life(host / HOSTS_PER_SWITCH), request)
+}
+
+fn ms(since: Instant) -> f64 {
+    since.elapsed().as_secs_f64() * 1e3
+}
+
+/// Cycles per nanosecond of the time-stamp counter's nominal clock, as the kernel tells it.
+fn gigahertz() -> Option<f64> {
+    let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
+    let line = text.lines().find(|line| line.starts_with("cpu MHz"))?;
+    Some(line.split(':').nth(1)?.trim().parse::<f64>().ok()? / 1e3)
+}
+
+/// Distinct ordered pairs without repetition: host `i` asks for the host `k` strides on.
+struct Pairs {
+    state: u64,
+    seen: std::collections::BTreeSet<(u64, u64)>,
+}
+
+impl Pairs {
+    fn take(&mut self, count: usize) -> Vec<(u64, u64)> {
+        let mut pairs = Vec::with_capacity(count);
+        while pairs.len() < count {
+            let mut draw = || {
+                self.state ^= self.state << 13;
+                self.state ^= self.state >> 7;
+                self.state ^= self.state << 17;
+                self.state % HOSTS
+            };
+            let (a, b) = (draw(), draw());
+            if a != b && self.seen.insert((a.min(b), a.max(b))) {
+                pairs.push((a, b));
+            }
+        }
+        pairs
+    }
+}
+
+fn run(name: &str, controller: &mut Controller, pairs: &[(u64, u64)]) {
+    let mut out = Vec::with_capacity(1);
+    let before = controller.counters().arp_answered;
+    let started = Instant::now();
+    for &(source, target) in pairs {
+        let (from, message) = request(source, target);
+        controller.arp_request(Time::ZERO, from, message, &mut out);
+        std::hint::black_box(&out);
+        out.clear();
+    }
+    let nanos = started.elapsed().as_nanos() as f64 / pairs.len() as f64;
+    let answered = controller.counters().arp_answered - before;
+    assert_eq!(answered, pairs.len() as u64, "every request is answered");
+    let cycles = gigahertz().map_or(String::new(), |ghz| format!("{:>9.0} cycles", nanos * ghz));
+    println!("{name:<44}{:>12.0}/s{nanos:>9.0} ns{cycles}", 1e9 / nanos);
+}
+
+fn main() {
+    // cargo test runs benches with --test: one small round says that it works.
+    let quick = std::env::args().any(|argument| argument == "--test");
+    let (many, few) = if quick {
+        (1_000, 100)
+    } else {
+        (300_000, 1_000)
+    };
+    let mut pairs = Pairs {
+        state: 0x9e37_79b9_7f4a_7c15,
+        seen: Default::default(),
+    };
+    let mut controller = build();
+    let first = pairs.take(few);
+    run("first set-ups, no distances known", &mut controller, &first);
+    let warm = pairs.take(many);
+    run("set-ups, warm", &mut controller, &warm);
+    run("the same again: routes stand", &mut controller, &warm);
+    let links: usize = controller
+        .flows()
+        .iter()
+        .map(|(_, route)| route.len())
+        .sum();
+    let routes = controller.flows().len();
+    println!(
+        "{routes} routes of {:.1} links on average",
+        links as f64 / routes as f64
+    );
+
+    let mut out = Vec::new();
+    let failed = Instant::now();
+    hello(&mut controller, 500, 2, Some(0), &mut out);
+    let moved = controller.counters().routes_moved;
+    let took = ms(failed);
+    println!(
+        "{:<44}{took:>12.1} ms, {moved} routes moved",
+        "a link fails: its routes move"
+    );
+    let next = pairs.take(few);
+    run("first set-ups after the failure", &mut controller, &next);
+    let started = Instant::now();
+    hello(&mut controller, 500, 3, None, &mut out);
+    println!("{:<44}{:>12.1} ms", "the link comes back", ms(started));
+    let next = pairs.take(few);
+    run("first set-ups after that", &mut controller, &next);
+    let started = Instant::now();
+    let mut now = Time::ZERO;
+    let moved = controller.counters().routes_moved;
+    while let Some(deadline) = controller.deadline() {
+        now = now.max(deadline);
+        controller.timeout(now, &mut out);
+    }
+    let moved = controller.counters().routes_moved - moved;
+    let took = ms(started);
+    println!(
+        "{:<44}{took:>12.1} ms, {moved} routes moved",
+        "routes that had become longer move back"
+    );
+}

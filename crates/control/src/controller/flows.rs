@@ -1,0 +1,358 @@
+//! The flow registry: every route that switches hold for hosts, and the links it uses.
+//!
+//! A route memory is a port's and is looked up by destination, so a route here is from one
+//! host port to one host. The hosts on that port that asked for it are its users; it goes
+//! when the last of them goes. A flow of paper 001 is a user of a route.
+//!
+//! Each directed link has the list of the routes over it, and each route knows its position
+//! in those lists: adding and removing a route costs its length, and a failed link names the
+//! routes it hits without a search.
+
+use super::hosts::{HostIndex, Place};
+use super::router::Step;
+use super::topology::SwitchIndex;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use axon_wire::{Hops, PortNo};
+
+/// A route, by its place in the registry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RouteIndex(pub u32);
+
+impl RouteIndex {
+    const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A route from a host port to a host.
+#[derive(Clone, Debug)]
+pub struct Route {
+    /// The host port whose route memory holds it.
+    pub at: Place,
+    /// The host it leads to.
+    pub destination: HostIndex,
+    /// The number of its stamp.
+    pub number: u64,
+    /// The port that the destination is on.
+    pub exit: PortNo,
+    users: Vec<HostIndex>,
+    links: Vec<Link>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Link {
+    switch: SwitchIndex,
+    port: PortNo,
+    /// Position in the list of that link.
+    position: u32,
+}
+
+/// A route in the list of a link.
+#[derive(Clone, Copy, Debug)]
+struct Crossing {
+    route: RouteIndex,
+    /// Which of the route's links this is.
+    link: u32,
+}
+
+impl Route {
+    /// The links it uses, nearest first.
+    pub fn steps(&self) -> impl Iterator<Item = Step> {
+        self.links.iter().map(|link| Step {
+            switch: link.switch,
+            egress: link.port,
+        })
+    }
+
+    /// How many links it uses.
+    pub fn len(&self) -> usize {
+        self.links.len()
+    }
+
+    /// Whether it stays in one switch.
+    pub fn is_empty(&self) -> bool {
+        self.links.is_empty()
+    }
+
+    /// Its hops, with `last` as the last of them.
+    pub fn hops_to(&self, last: PortNo) -> Hops {
+        let mut hops = Vec::with_capacity(self.links.len() + 1);
+        hops.extend(self.links.iter().map(|link| link.port));
+        hops.push(last);
+        Hops(hops)
+    }
+
+    /// Its hops, to the host.
+    pub fn hops(&self) -> Hops {
+        self.hops_to(self.exit)
+    }
+
+    /// The hosts that asked for it.
+    pub fn users(&self) -> &[HostIndex] {
+        &self.users
+    }
+}
+
+/// All routes.
+#[derive(Clone, Debug, Default)]
+pub struct Flows {
+    routes: Vec<Option<Route>>,
+    free: Vec<RouteIndex>,
+    count: usize,
+    /// By destination host, then by port.
+    towards: Vec<BTreeMap<Place, RouteIndex>>,
+    /// By user, then by destination host.
+    used_by: Vec<BTreeMap<HostIndex, RouteIndex>>,
+    /// By switch, then by egress port.
+    over: Vec<Vec<Vec<Crossing>>>,
+}
+
+impl Flows {
+    /// How many routes there are.
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The end of the indices in use: no route has this index or a greater one.
+    pub fn end(&self) -> u32 {
+        self.routes.len() as u32
+    }
+
+    /// A route that is there.
+    pub fn get(&self, index: RouteIndex) -> Option<&Route> {
+        self.routes.get(index.index())?.as_ref()
+    }
+
+    /// The routes, in order of index.
+    pub fn iter(&self) -> impl Iterator<Item = (RouteIndex, &Route)> {
+        let routes = self.routes.iter().enumerate();
+        routes.filter_map(|(at, route)| Some((RouteIndex(at as u32), route.as_ref()?)))
+    }
+
+    /// The route from a port to a host.
+    pub fn find(&self, at: Place, destination: HostIndex) -> Option<RouteIndex> {
+        self.towards.get(destination.index())?.get(&at).copied()
+    }
+
+    /// The routes to a host.
+    pub fn towards(&self, destination: HostIndex) -> Vec<RouteIndex> {
+        let routes = self.towards.get(destination.index());
+        routes.map_or_else(Vec::new, |routes| routes.values().copied().collect())
+    }
+
+    /// The routes that a host uses.
+    pub fn used_by(&self, user: HostIndex) -> Vec<RouteIndex> {
+        let routes = self.used_by.get(user.index());
+        routes.map_or_else(Vec::new, |routes| routes.values().copied().collect())
+    }
+
+    /// The routes over a directed link; one that comes twice is named twice.
+    pub fn over(&self, switch: SwitchIndex, port: PortNo) -> impl Iterator<Item = RouteIndex> {
+        let link = self
+            .over
+            .get(switch.index())
+            .and_then(|ports| ports.get(port.index()));
+        link.into_iter().flatten().map(|crossing| crossing.route)
+    }
+
+    /// Adds a route that is not there yet, without users.
+    pub fn insert(
+        &mut self,
+        at: Place,
+        destination: HostIndex,
+        path: &[Step],
+        exit: PortNo,
+        number: u64,
+    ) -> RouteIndex {
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.routes.push(None);
+            RouteIndex((self.routes.len() - 1) as u32)
+        });
+        let links = self.link(index, path);
+        let users = Vec::with_capacity(1);
+        let route = Route {
+            at,
+            destination,
+            number,
+            exit,
+            users,
+            links,
+        };
+        self.routes[index.index()] = Some(route);
+        grown(&mut self.towards, destination.index()).insert(at, index);
+        self.count += 1;
+        index
+    }
+
+    /// Counts a host among the users of a route.
+    pub fn add_user(&mut self, index: RouteIndex, user: HostIndex) {
+        let Some(route) = self.routes.get_mut(index.index()).and_then(Option::as_mut) else {
+            return;
+        };
+        if !route.users.contains(&user) {
+            route.users.push(user);
+            grown(&mut self.used_by, user.index()).insert(route.destination, index);
+        }
+    }
+
+    /// Takes a host from the users of a route; says whether it was the last.
+    pub fn drop_user(&mut self, index: RouteIndex, user: HostIndex) -> bool {
+        let Some(route) = self.routes.get_mut(index.index()).and_then(Option::as_mut) else {
+            return false;
+        };
+        route.users.retain(|&other| other != user);
+        if let Some(routes) = self.used_by.get_mut(user.index()) {
+            routes.remove(&route.destination);
+        }
+        route.users.is_empty()
+    }
+
+    /// Gives a route another path.
+    pub fn change(&mut self, index: RouteIndex, path: &[Step], exit: PortNo, number: u64) {
+        self.unlink(index);
+        let links = self.link(index, path);
+        if let Some(route) = self.routes.get_mut(index.index()).and_then(Option::as_mut) {
+            route.links = links;
+            route.exit = exit;
+            route.number = number;
+        }
+    }
+
+    /// Removes a route, whoever uses it.
+    pub fn remove(&mut self, index: RouteIndex) -> Option<Route> {
+        self.unlink(index);
+        let route = self.routes.get_mut(index.index())?.take()?;
+        if let Some(routes) = self.towards.get_mut(route.destination.index()) {
+            routes.remove(&route.at);
+        }
+        for user in &route.users {
+            if let Some(routes) = self.used_by.get_mut(user.index()) {
+                routes.remove(&route.destination);
+            }
+        }
+        self.free.push(index);
+        self.count -= 1;
+        Some(route)
+    }
+
+    /// Enters a route into the lists of its links.
+    fn link(&mut self, index: RouteIndex, path: &[Step]) -> Vec<Link> {
+        let enter = |(at, step): (usize, &Step)| {
+            let ports = grown(&mut self.over, step.switch.index());
+            let crossings = grown(ports, step.egress.index());
+            crossings.push(Crossing {
+                route: index,
+                link: at as u32,
+            });
+            let position = (crossings.len() - 1) as u32;
+            Link {
+                switch: step.switch,
+                port: step.egress,
+                position,
+            }
+        };
+        path.iter().enumerate().map(enter).collect()
+    }
+
+    /// Takes a route from the lists of its links. The last of a list moves into the gap, and
+    /// the route it belongs to learns its new position.
+    fn unlink(&mut self, index: RouteIndex) {
+        let Some(Some(route)) = self.routes.get_mut(index.index()) else {
+            return;
+        };
+        let mut links = core::mem::take(&mut route.links);
+        for at in 0..links.len() {
+            let Link {
+                switch,
+                port,
+                position,
+            } = links[at];
+            let crossings = &mut self.over[switch.index()][port.index()];
+            crossings.swap_remove(position as usize);
+            let Some(&moved) = crossings.get(position as usize) else {
+                continue;
+            };
+            if moved.route == index {
+                links[moved.link as usize].position = position;
+            } else if let Some(Some(other)) = self.routes.get_mut(moved.route.index()) {
+                other.links[moved.link as usize].position = position;
+            }
+        }
+    }
+}
+
+/// The entry at `at`, made if there is none.
+fn grown<T: Default>(list: &mut Vec<T>, at: usize) -> &mut T {
+    if list.len() <= at {
+        list.resize_with(at + 1, T::default);
+    }
+    &mut list[at]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(switch: u32, port: u16) -> Place {
+        Place {
+            switch: SwitchIndex(switch),
+            port: PortNo(port),
+        }
+    }
+
+    fn step(switch: u32, port: u16) -> Step {
+        Step {
+            switch: SwitchIndex(switch),
+            egress: PortNo(port),
+        }
+    }
+
+    fn over(flows: &Flows, switch: u32, port: u16) -> Vec<RouteIndex> {
+        let mut routes: Vec<_> = flows.over(SwitchIndex(switch), PortNo(port)).collect();
+        routes.sort();
+        routes
+    }
+
+    #[test]
+    fn links_know_their_routes_through_every_change() {
+        let mut flows = Flows::default();
+        let path = [step(0, 1), step(1, 1)];
+        let a = flows.insert(at(0, 9), HostIndex(1), &path, PortNo(5), 1);
+        let b = flows.insert(at(0, 8), HostIndex(1), &path, PortNo(5), 2);
+        let c = flows.insert(at(1, 8), HostIndex(1), &[step(1, 1)], PortNo(5), 3);
+        assert_eq!(over(&flows, 1, 1), [a, b, c]);
+        flows.change(a, &[step(0, 2)], PortNo(6), 4);
+        assert_eq!(
+            (over(&flows, 0, 1), over(&flows, 1, 1)),
+            ([b].into(), [b, c].into())
+        );
+        assert_eq!(flows.get(a).unwrap().hops(), Hops::from([2, 6]));
+        flows.remove(c);
+        flows.remove(b);
+        assert!(over(&flows, 1, 1).is_empty() && over(&flows, 0, 1).is_empty());
+        assert_eq!((flows.len(), flows.find(at(0, 8), HostIndex(1))), (1, None));
+        assert_eq!(
+            flows.get(a).unwrap().steps().collect::<Vec<_>>(),
+            [step(0, 2)]
+        );
+    }
+
+    #[test]
+    fn a_route_goes_with_the_last_of_its_users() {
+        let mut flows = Flows::default();
+        let route = flows.insert(at(0, 9), HostIndex(1), &[], PortNo(5), 1);
+        flows.add_user(route, HostIndex(2));
+        flows.add_user(route, HostIndex(3));
+        flows.add_user(route, HostIndex(3));
+        assert!(!flows.drop_user(route, HostIndex(3)));
+        assert!(flows.used_by(HostIndex(3)).is_empty());
+        assert_eq!(flows.used_by(HostIndex(2)), [route]);
+        assert!(flows.drop_user(route, HostIndex(2)));
+    }
+}

@@ -1,0 +1,401 @@
+//! Which host is where, and who owns which address.
+//!
+//! A switch *claims* a host by reporting it on its reliable stream and withdraws the claim
+//! there. Streams of different switches are not ordered among one another, so a host that
+//! moves may be claimed by two for a while, and the older claim may be withdrawn before or
+//! after the newer one is made. All claims are kept; the newest is where the host is, and
+//! when it is withdrawn the next one is. So a host is never lost by an old place's late word.
+//!
+//! Requests (datagrams) only teach hosts that nobody has claimed yet. Such a claim runs out
+//! unless a report confirms it, so a request that was late on its way leaves nothing behind.
+
+use super::topology::SwitchIndex;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+use axon_wire::{MacAddr, PortNo, Span, Time};
+use core::net::IpAddr;
+
+/// How long a claim by request stands without a report.
+const UNCONFIRMED: Span = Span::from_secs(5);
+/// Claims kept for one host; beyond that the oldest is forgotten.
+const CLAIMS_MAX: usize = 8;
+/// Addresses kept for one host; beyond that the oldest is forgotten.
+const IPS_MAX: usize = 8;
+
+/// A host port of a switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Place {
+    /// The switch.
+    pub switch: SwitchIndex,
+    /// Its port.
+    pub port: PortNo,
+}
+
+/// A host, by its place in the host table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct HostIndex(pub u32);
+
+impl HostIndex {
+    /// As an index into a list of hosts.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// What is known of a host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Host {
+    /// Who.
+    pub mac: MacAddr,
+    /// Its addresses, newest last.
+    pub ips: Vec<IpAddr>,
+    /// Never empty; the last is where it is.
+    claims: Vec<Claim>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Claim {
+    place: Place,
+    /// When it runs out; `None` for a report.
+    until: Option<Time>,
+}
+
+impl Host {
+    /// Where it is.
+    pub fn place(&self) -> Place {
+        self.claims[self.claims.len() - 1].place
+    }
+}
+
+/// What learning a host came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Learned {
+    /// Nothing that a host can be, or a place that a request alone cannot move it to.
+    Refused,
+    /// It is where it was, or new.
+    Here(HostIndex),
+    /// It was elsewhere.
+    Moved(HostIndex),
+}
+
+/// What withdrawing a claim came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Withdrawn {
+    /// The host is elsewhere, or unknown.
+    Nothing,
+    /// An older claim stands: the host is there.
+    Moved(HostIndex),
+    /// Nobody claims it any more; [`HostTable::forget`] it when its flows are gone.
+    Gone(HostIndex),
+}
+
+/// All hosts.
+#[derive(Clone, Debug)]
+pub struct HostTable {
+    server: (MacAddr, IpAddr),
+    by_mac: BTreeMap<MacAddr, HostIndex>,
+    by_ip: BTreeMap<IpAddr, HostIndex>,
+    slots: Vec<Option<Host>>,
+    free: Vec<HostIndex>,
+    unconfirmed: BTreeSet<(Time, MacAddr, Place)>,
+}
+
+impl HostTable {
+    /// No hosts. Nobody is ever taken for the server.
+    pub fn new(server_mac: MacAddr, server_ip: IpAddr) -> HostTable {
+        HostTable {
+            server: (server_mac, server_ip),
+            by_mac: BTreeMap::new(),
+            by_ip: BTreeMap::new(),
+            slots: Vec::new(),
+            free: Vec::new(),
+            unconfirmed: BTreeSet::new(),
+        }
+    }
+
+    /// How many hosts there are.
+    pub fn len(&self) -> usize {
+        self.by_mac.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.by_mac.is_empty()
+    }
+
+    /// The hosts, by MAC.
+    pub fn iter(&self) -> impl Iterator<Item = (HostIndex, &Host)> {
+        self.by_mac
+            .values()
+            .filter_map(|&index| Some((index, self.get(index)?)))
+    }
+
+    /// A host that is there.
+    pub fn get(&self, index: HostIndex) -> Option<&Host> {
+        self.slots.get(index.index())?.as_ref()
+    }
+
+    /// The host with this MAC.
+    pub fn by_mac(&self, mac: MacAddr) -> Option<HostIndex> {
+        self.by_mac.get(&mac).copied()
+    }
+
+    /// The host that owns this address.
+    pub fn by_ip(&self, ip: IpAddr) -> Option<HostIndex> {
+        self.by_ip.get(&ip).copied()
+    }
+
+    /// A switch reported `mac` at `place`.
+    pub fn report(&mut self, place: Place, mac: MacAddr) -> Learned {
+        let Some(index) = self.by_mac(mac) else {
+            return self.add(place, mac, None);
+        };
+        let Some(host) = self.slots[index.index()].as_mut() else {
+            return Learned::Refused;
+        };
+        let before = host.place();
+        if let Some(at) = host.claims.iter().position(|claim| claim.place == place) {
+            let claim = host.claims.remove(at);
+            if let Some(until) = claim.until {
+                self.unconfirmed.remove(&(until, mac, place));
+            }
+        }
+        host.claims.push(Claim { place, until: None });
+        if host.claims.len() > CLAIMS_MAX {
+            host.claims.remove(0);
+        }
+        if before == place {
+            Learned::Here(index)
+        } else {
+            Learned::Moved(index)
+        }
+    }
+
+    /// A request named `mac` at `place`.
+    pub fn request(&mut self, now: Time, place: Place, mac: MacAddr) -> Learned {
+        match self.by_mac(mac) {
+            None => self.add(place, mac, Some(now + UNCONFIRMED)),
+            Some(index) if self.get(index).is_some_and(|host| host.place() == place) => {
+                Learned::Here(index)
+            }
+            Some(_) => Learned::Refused,
+        }
+    }
+
+    fn add(&mut self, place: Place, mac: MacAddr, until: Option<Time>) -> Learned {
+        if !mac.is_unicast() || mac == self.server.0 {
+            return Learned::Refused;
+        }
+        let host = Host {
+            mac,
+            ips: Vec::new(),
+            claims: [Claim { place, until }].into(),
+        };
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(None);
+            HostIndex((self.slots.len() - 1) as u32)
+        });
+        self.slots[index.index()] = Some(host);
+        self.by_mac.insert(mac, index);
+        if let Some(until) = until {
+            self.unconfirmed.insert((until, mac, place));
+        }
+        Learned::Here(index)
+    }
+
+    /// `index` owns `ip` from now on, and whoever owned it before does not.
+    pub fn own(&mut self, index: HostIndex, ip: IpAddr) {
+        let plain = match ip {
+            IpAddr::V4(ip) => !ip.is_broadcast(),
+            IpAddr::V6(_) => true,
+        };
+        let usable = plain && !ip.is_unspecified() && !ip.is_multicast() && !ip.is_loopback();
+        if !usable || ip == self.server.1 || self.by_ip(ip) == Some(index) {
+            return;
+        }
+        if let Some(before) = self.by_ip(ip) {
+            self.disown(before, ip);
+        }
+        let Some(host) = self.slots.get_mut(index.index()).and_then(Option::as_mut) else {
+            return;
+        };
+        host.ips.push(ip);
+        let surplus = (host.ips.len() > IPS_MAX).then(|| host.ips.remove(0));
+        self.by_ip.insert(ip, index);
+        if let Some(oldest) = surplus {
+            self.by_ip.remove(&oldest);
+        }
+    }
+
+    /// `index` does not own `ip` any more.
+    pub fn disown(&mut self, index: HostIndex, ip: IpAddr) {
+        if self.by_ip(ip) == Some(index) {
+            self.by_ip.remove(&ip);
+        }
+        if let Some(host) = self.slots.get_mut(index.index()).and_then(Option::as_mut) {
+            host.ips.retain(|&other| other != ip);
+        }
+    }
+
+    /// `mac` is not at `place` any more.
+    pub fn withdraw(&mut self, place: Place, mac: MacAddr) -> Withdrawn {
+        let Some(index) = self.by_mac(mac) else {
+            return Withdrawn::Nothing;
+        };
+        let Some(host) = self.slots[index.index()].as_mut() else {
+            return Withdrawn::Nothing;
+        };
+        let Some(at) = host.claims.iter().position(|claim| claim.place == place) else {
+            return Withdrawn::Nothing;
+        };
+        let current = at + 1 == host.claims.len();
+        if let Some(until) = host.claims[at].until {
+            self.unconfirmed.remove(&(until, mac, place));
+        }
+        if host.claims.len() == 1 {
+            return Withdrawn::Gone(index);
+        }
+        host.claims.remove(at);
+        if current {
+            Withdrawn::Moved(index)
+        } else {
+            Withdrawn::Nothing
+        }
+    }
+
+    /// Removes a host and its addresses.
+    pub fn forget(&mut self, index: HostIndex) {
+        let Some(host) = self.slots.get_mut(index.index()).and_then(Option::take) else {
+            return;
+        };
+        self.by_mac.remove(&host.mac);
+        for ip in &host.ips {
+            self.by_ip.remove(ip);
+        }
+        for claim in &host.claims {
+            if let Some(until) = claim.until {
+                self.unconfirmed.remove(&(until, host.mac, claim.place));
+            }
+        }
+        self.free.push(index);
+    }
+
+    /// What a switch claims, current or not.
+    pub fn claimed_by(&self, switch: SwitchIndex) -> Vec<(Place, MacAddr)> {
+        let hosts = self.iter().map(|(_, host)| host);
+        hosts
+            .flat_map(|host| host.claims.iter().map(|claim| (claim.place, host.mac)))
+            .filter(|(place, _)| place.switch == switch)
+            .collect()
+    }
+
+    /// When the next unconfirmed claim runs out.
+    pub fn deadline(&self) -> Option<Time> {
+        self.unconfirmed.first().map(|&(until, _, _)| until)
+    }
+
+    /// A claim that has run out by `now`, to be withdrawn.
+    pub fn run_out(&self, now: Time) -> Option<(Place, MacAddr)> {
+        let &(until, mac, place) = self.unconfirmed.first()?;
+        (until <= now).then_some((place, mac))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::net::Ipv4Addr;
+
+    const MAC: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
+
+    fn at(switch: u32, port: u16) -> Place {
+        Place {
+            switch: SwitchIndex(switch),
+            port: PortNo(port),
+        }
+    }
+
+    fn ip(last: u8) -> IpAddr {
+        IpAddr::V4(Ipv4Addr::new(10, 0, 0, last))
+    }
+
+    fn table() -> HostTable {
+        HostTable::new(MacAddr([2, 9, 9, 9, 9, 9]), ip(254))
+    }
+
+    fn place(table: &HostTable) -> Option<Place> {
+        Some(table.get(table.by_mac(MAC)?)?.place())
+    }
+
+    #[test]
+    fn the_word_of_an_old_place_does_not_remove_the_newer_one() {
+        let mut table = table();
+        table.report(at(1, 1), MAC);
+        assert!(matches!(table.report(at(2, 1), MAC), Learned::Moved(_)));
+        assert_eq!(table.withdraw(at(1, 1), MAC), Withdrawn::Nothing);
+        assert_eq!(place(&table), Some(at(2, 1)));
+        assert!(matches!(table.withdraw(at(2, 1), MAC), Withdrawn::Gone(_)));
+    }
+
+    #[test]
+    fn a_late_report_of_an_old_place_loses_to_the_claim_that_stands() {
+        let mut table = table();
+        table.report(at(2, 1), MAC);
+        table.report(at(1, 1), MAC);
+        assert!(matches!(table.withdraw(at(1, 1), MAC), Withdrawn::Moved(_)));
+        assert_eq!(place(&table), Some(at(2, 1)));
+    }
+
+    #[test]
+    fn a_request_moves_nobody_and_its_claim_runs_out() {
+        let mut table = table();
+        table.request(Time::ZERO, at(1, 1), MAC);
+        assert_eq!(table.request(Time::ZERO, at(2, 1), MAC), Learned::Refused);
+        let until = table.deadline().unwrap();
+        assert_eq!(table.run_out(until - Span::from_nanos(1)), None);
+        assert_eq!(table.run_out(until), Some((at(1, 1), MAC)));
+        table.report(at(1, 1), MAC);
+        assert_eq!(table.deadline(), None);
+        assert_eq!(place(&table), Some(at(1, 1)));
+    }
+
+    #[test]
+    fn an_address_has_one_owner_and_the_newest_wins() {
+        let mut table = table();
+        let Learned::Here(first) = table.report(at(1, 1), MAC) else {
+            panic!()
+        };
+        let other = MacAddr([2, 0, 0, 0, 0, 2]);
+        let Learned::Here(second) = table.report(at(1, 2), other) else {
+            panic!()
+        };
+        table.own(first, ip(1));
+        table.own(second, ip(1));
+        assert_eq!(table.by_ip(ip(1)), Some(second));
+        assert!(table.get(first).unwrap().ips.is_empty());
+        table.own(second, ip(254));
+        assert_eq!(
+            table.by_ip(ip(254)),
+            None,
+            "nobody takes the server's address"
+        );
+        for last in 10..30 {
+            table.own(second, ip(last));
+        }
+        assert_eq!(table.get(second).unwrap().ips.len(), IPS_MAX);
+        assert_eq!(table.by_ip(ip(10)), None);
+        table.forget(second);
+        assert_eq!((table.by_ip(ip(29)), table.len()), (None, 1));
+    }
+
+    #[test]
+    fn a_group_address_or_the_servers_is_no_host() {
+        let mut table = table();
+        assert_eq!(table.report(at(1, 1), MacAddr::BROADCAST), Learned::Refused);
+        assert_eq!(
+            table.report(at(1, 1), MacAddr([2, 9, 9, 9, 9, 9])),
+            Learned::Refused
+        );
+        assert!(table.is_empty());
+    }
+}

@@ -1,0 +1,266 @@
+//! DHCP packets as the server sees them (RFC 2131 §2, options of RFC 2132).
+//!
+//! The bytes are read and written by smoltcp's views. Its parsed form is not used for
+//! requests, since it refuses client identifiers that are lawful (RFC 2132 §9.14) and knows
+//! too few options for replies.
+
+use alloc::vec;
+use alloc::vec::Vec;
+use axon_wire::MacAddr;
+use core::net::Ipv4Addr;
+use smoltcp::phy::ChecksumCapabilities;
+use smoltcp::wire::{
+    ArpHardware, DHCP_CLIENT_PORT, DHCP_SERVER_PORT, DhcpFlags, DhcpMessageType, DhcpOption,
+    DhcpPacket, DhcpRepr, EthernetAddress, EthernetFrame, EthernetProtocol, EthernetRepr,
+    IpAddress, IpProtocol, Ipv4Packet, Ipv4Repr, UDP_HEADER_LEN, UdpPacket, UdpRepr,
+};
+
+/// The magic cookie before the options (RFC 2131 §3).
+const COOKIE: u32 = 0x6382_5363;
+/// The size of a BOOTP message (RFC 951 §3), below which some clients take none.
+const MESSAGE_BYTES_MIN: usize = 300;
+/// What every client takes: 576 bytes of IP packet, less its headers (RFC 2131 §2).
+const MESSAGE_BYTES_MAX: usize = 548;
+/// How far a frame travels: one subnet, but some clients look for a usual value.
+const TTL: u8 = 64;
+
+const OPTION_DNS: u8 = 6;
+const OPTION_BROADCAST: u8 = 28;
+const OPTION_REQUESTED: u8 = 50;
+const OPTION_TYPE: u8 = 53;
+const OPTION_SERVER: u8 = 54;
+const OPTION_T1: u8 = 58;
+const OPTION_T2: u8 = 59;
+const OPTION_CLIENT: u8 = 61;
+
+/// What a client asks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// What kind.
+    pub kind: DhcpMessageType,
+    /// The client, by its hardware address: the one the frame came from.
+    pub mac: MacAddr,
+    /// Returned in the reply.
+    pub xid: u32,
+    /// The address it has, or 0.0.0.0.
+    pub ciaddr: Ipv4Addr,
+    /// Whether it can hear broadcast only.
+    pub broadcast: bool,
+    /// The address it would like (option 50).
+    pub requested: Option<Ipv4Addr>,
+    /// The server it has chosen (option 54).
+    pub server: Option<Ipv4Addr>,
+    /// Its identifier (option 61), returned in the reply (RFC 6842).
+    pub client_id: Vec<u8>,
+}
+
+impl Request {
+    /// Reads a client's request from an Ethernet frame.
+    ///
+    /// # Errors
+    /// `None` for anything else: other protocols, fragments, wrong checksums or lengths,
+    /// BOOTP without a message type, relayed requests (no relay can be on a host port), and
+    /// requests on behalf of another hardware address.
+    pub fn parse(frame: &[u8]) -> Option<Request> {
+        let frame = EthernetFrame::new_checked(frame).ok()?;
+        if frame.ethertype() != EthernetProtocol::Ipv4 {
+            return None;
+        }
+        let ip = Ipv4Packet::new_checked(frame.payload()).ok()?;
+        let whole = !ip.more_frags() && ip.frag_offset() == 0;
+        let plain = ip.version() == 4 && ip.header_len() >= 20 && ip.verify_checksum();
+        if !whole || !plain || ip.next_header() != IpProtocol::Udp {
+            return None;
+        }
+        let udp = UdpPacket::new_checked(ip.payload()).ok()?;
+        let ends = (
+            IpAddress::Ipv4(ip.src_addr()),
+            IpAddress::Ipv4(ip.dst_addr()),
+        );
+        let intact = udp.checksum() == 0 || udp.verify_checksum(&ends.0, &ends.1);
+        if udp.dst_port() != DHCP_SERVER_PORT || !intact {
+            return None;
+        }
+        let dhcp = DhcpPacket::new_checked(udp.payload()).ok()?;
+        let mac = MacAddr(frame.src_addr().0);
+        let ethernet = dhcp.hardware_type() == ArpHardware::Ethernet && dhcp.hardware_len() == 6;
+        let direct = dhcp.relay_agent_ip().is_unspecified();
+        let own = dhcp.client_hardware_address() == frame.src_addr() && mac.is_unicast();
+        if !ethernet || !direct || !own || dhcp.magic_number() != COOKIE {
+            return None;
+        }
+        Request::from_options(mac, &dhcp)
+    }
+
+    fn from_options(mac: MacAddr, dhcp: &DhcpPacket<&[u8]>) -> Option<Request> {
+        const BOOT_REQUEST: u8 = 1;
+        if u8::from(dhcp.opcode()) != BOOT_REQUEST {
+            return None;
+        }
+        let mut kind = None;
+        let mut request = Request {
+            kind: DhcpMessageType::Unknown(0),
+            mac,
+            xid: dhcp.transaction_id(),
+            ciaddr: dhcp.client_ip(),
+            broadcast: dhcp.flags().contains(DhcpFlags::BROADCAST),
+            requested: None,
+            server: None,
+            client_id: Vec::new(),
+        };
+        for option in dhcp.options() {
+            match (option.kind, option.data) {
+                (OPTION_TYPE, &[code]) => kind = Some(DhcpMessageType::from(code)),
+                (OPTION_REQUESTED, data) => request.requested = address(data),
+                (OPTION_SERVER, data) => request.server = address(data),
+                (OPTION_CLIENT, data) => request.client_id = data.into(),
+                _ => {}
+            }
+        }
+        request.kind = kind?;
+        Some(request)
+    }
+}
+
+fn address(data: &[u8]) -> Option<Ipv4Addr> {
+    let octets: [u8; 4] = data.try_into().ok()?;
+    Some(Ipv4Addr::from(octets))
+}
+
+/// What a reply tells about the subnet and the lease.
+#[derive(Clone, Debug)]
+pub struct Grant<'a> {
+    /// The client's address; 0.0.0.0 where it has its own (DHCPINFORM).
+    pub address: Ipv4Addr,
+    /// Seconds that the lease lasts; `None` for DHCPINFORM.
+    pub lease_seconds: Option<u32>,
+    /// The subnet's mask.
+    pub mask: Ipv4Addr,
+    /// The subnet's broadcast address.
+    pub broadcast: Ipv4Addr,
+    /// The default router.
+    pub router: Option<Ipv4Addr>,
+    /// Name servers, best first; as many as fit are told.
+    pub dns: &'a [Ipv4Addr],
+}
+
+/// The whole Ethernet frame of a reply; without a grant it is a DHCPNAK.
+///
+/// Where it goes is RFC 2131 §4.1: a DHCPNAK to everybody; otherwise to the address that the
+/// client has; without one to everybody if it asked for that, and else to the address it is
+/// given, which its hardware address finds before it has it.
+pub fn reply(
+    request: &Request,
+    kind: DhcpMessageType,
+    from: (MacAddr, Ipv4Addr),
+    grant: Option<&Grant<'_>>,
+) -> Vec<u8> {
+    let message = message(request, kind, from.1, grant);
+    let (mac, ip) = match grant {
+        None => (MacAddr::BROADCAST, Ipv4Addr::BROADCAST),
+        Some(_) if !request.ciaddr.is_unspecified() => (request.mac, request.ciaddr),
+        Some(_) if request.broadcast => (MacAddr::BROADCAST, Ipv4Addr::BROADCAST),
+        Some(grant) => (request.mac, grant.address),
+    };
+    let ethernet = EthernetRepr {
+        src_addr: EthernetAddress(from.0.0),
+        dst_addr: EthernetAddress(mac.0),
+        ethertype: EthernetProtocol::Ipv4,
+    };
+    let ipv4 = Ipv4Repr {
+        src_addr: from.1,
+        dst_addr: ip,
+        next_header: IpProtocol::Udp,
+        payload_len: UDP_HEADER_LEN + message.len(),
+        hop_limit: TTL,
+    };
+    let udp = UdpRepr {
+        src_port: DHCP_SERVER_PORT,
+        dst_port: DHCP_CLIENT_PORT,
+    };
+    let checksums = ChecksumCapabilities::default();
+    let ip_at = ethernet.buffer_len();
+    let udp_at = ip_at + ipv4.buffer_len();
+    let mut frame = vec![0; udp_at + ipv4.payload_len];
+    ethernet.emit(&mut EthernetFrame::new_unchecked(&mut frame[..]));
+    ipv4.emit(
+        &mut Ipv4Packet::new_unchecked(&mut frame[ip_at..]),
+        &checksums,
+    );
+    udp.emit(
+        &mut UdpPacket::new_unchecked(&mut frame[udp_at..]),
+        &IpAddress::Ipv4(from.1),
+        &IpAddress::Ipv4(ip),
+        message.len(),
+        |payload| payload.copy_from_slice(&message),
+        &checksums,
+    );
+    frame
+}
+
+/// The DHCP message of a reply, padded to what BOOTP clients expect.
+fn message(
+    request: &Request,
+    kind: DhcpMessageType,
+    server: Ipv4Addr,
+    grant: Option<&Grant<'_>>,
+) -> Vec<u8> {
+    let seconds = grant.and_then(|grant| grant.lease_seconds);
+    // RFC 2131 §4.4.5: T1 is half of the lease, T2 seven eighths.
+    let t1 = seconds.map(|s| (s / 2).to_be_bytes());
+    let t2 = seconds.map(|s| (s - s / 8).to_be_bytes());
+    let broadcast = grant.map(|grant| grant.broadcast.octets());
+    let mut options: Vec<DhcpOption<'_>> = Vec::new();
+    let mut push = |kind, data| options.push(DhcpOption { kind, data });
+    t1.iter().for_each(|data| push(OPTION_T1, data));
+    t2.iter().for_each(|data| push(OPTION_T2, data));
+    broadcast
+        .iter()
+        .for_each(|data| push(OPTION_BROADCAST, data));
+    if !request.client_id.is_empty() {
+        push(OPTION_CLIENT, &request.client_id);
+    }
+    let mut repr = DhcpRepr {
+        message_type: kind,
+        transaction_id: request.xid,
+        secs: 0,
+        client_hardware_address: EthernetAddress(request.mac.0),
+        client_ip: grant.map_or(Ipv4Addr::UNSPECIFIED, |_| request.ciaddr),
+        your_ip: grant.map_or(Ipv4Addr::UNSPECIFIED, |grant| grant.address),
+        server_ip: Ipv4Addr::UNSPECIFIED,
+        router: grant.and_then(|grant| grant.router),
+        subnet_mask: grant.map(|grant| grant.mask),
+        relay_agent_ip: Ipv4Addr::UNSPECIFIED,
+        // A DHCPNAK is broadcast even where a client could hear unicast (RFC 2131 §4.3.2).
+        broadcast: request.broadcast || grant.is_none(),
+        requested_ip: None,
+        client_identifier: None,
+        server_identifier: Some(server),
+        parameter_request_list: None,
+        dns_servers: None,
+        max_size: None,
+        lease_duration: seconds,
+        renew_duration: None,
+        rebind_duration: None,
+        additional_options: &[],
+    };
+    let taken = repr.buffer_len() + options.iter().map(|o| 2 + o.data.len()).sum::<usize>();
+    let room = MESSAGE_BYTES_MAX.saturating_sub(taken + 2) / 4;
+    let names = grant.map_or(&[][..], |grant| grant.dns);
+    let dns: Vec<u8> = names
+        .iter()
+        .take(room.min(63))
+        .flat_map(Ipv4Addr::octets)
+        .collect();
+    if !dns.is_empty() {
+        options.push(DhcpOption {
+            kind: OPTION_DNS,
+            data: &dns,
+        });
+    }
+    repr.additional_options = &options;
+    let mut bytes = vec![0; repr.buffer_len().max(MESSAGE_BYTES_MIN)];
+    let emitted = repr.emit(&mut DhcpPacket::new_unchecked(&mut bytes[..]));
+    debug_assert!(emitted.is_ok(), "the buffer was measured");
+    bytes
+}

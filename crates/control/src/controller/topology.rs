@@ -1,0 +1,400 @@
+//! The graph of switches, put together from their port states (paper 001 §4.2.1).
+//!
+//! Every switch tells its whole port state with a version. A link is an edge when both ends
+//! name each other, node and port, both as switches: so a failure counts as soon as either
+//! end has seen it, and a controller is never a way through.
+//!
+//! Switches get dense indices, in the order in which they are first heard, and keep them for
+//! ever: a fabric has as many as its key was given to. The edges lie in one flat list, those
+//! of one switch together and by egress port, so that a search touches little memory.
+
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
+use axon_wire::message::{Peer, PortState, Role};
+use axon_wire::{Hops, Life, NodeId, PortNo};
+
+/// How many changes back a router can follow; further back it starts afresh.
+const JOURNAL_MAX: usize = 512;
+
+/// A switch, by its place in the graph's lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SwitchIndex(pub u32);
+
+impl SwitchIndex {
+    /// As an index into a list of switches.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// One direction of a link between switches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Edge {
+    /// The switch it leads to.
+    pub to: SwitchIndex,
+    /// The port it leaves by.
+    pub egress: PortNo,
+    /// The port it arrives at.
+    pub ingress: PortNo,
+}
+
+/// What an update did to the edges.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Change {
+    /// Directed links that are no more, both directions, by the end they left from.
+    pub lost: Vec<(SwitchIndex, PortNo)>,
+    /// Whether there are edges that were not there before.
+    pub gained: bool,
+}
+
+/// Who speaks, as far as the graph knows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Admission {
+    /// An earlier life than the one known: not to be listened to.
+    Stale,
+    /// The life that is known, or a switch that is heard for the first time.
+    Known(SwitchIndex),
+    /// A later life: what was known of the switch is gone, its edges with it.
+    Reborn(SwitchIndex, Change),
+}
+
+/// What is known of one switch.
+#[derive(Clone, Debug)]
+pub struct Switch {
+    /// Its latest life.
+    pub life: Life,
+    /// The version of `ports`; `None` until the first Controller Hello of this life.
+    pub version: Option<u64>,
+    /// Its ports that are up.
+    pub ports: BTreeMap<PortNo, Peer>,
+    /// The way back that its last Controller Hello came with, from the controller's control
+    /// plane to the switch's.
+    pub reverse: Option<Hops>,
+}
+
+/// All switches and the edges between them.
+#[derive(Clone, Debug, Default)]
+pub struct Graph {
+    by_id: BTreeMap<NodeId, SwitchIndex>,
+    switches: Vec<Switch>,
+    adjacency: Vec<Vec<Edge>>,
+    /// `edges[first[s]..first[s + 1]]` are those of switch `s`.
+    edges: Vec<Edge>,
+    first: Vec<u32>,
+    /// Switches whose edges changed, newest last; `generation` counts all there ever were.
+    journal: VecDeque<SwitchIndex>,
+    generation: u64,
+}
+
+impl Graph {
+    /// How many switches there are.
+    pub fn len(&self) -> usize {
+        self.switches.len()
+    }
+
+    /// Whether no switch was ever heard.
+    pub fn is_empty(&self) -> bool {
+        self.switches.is_empty()
+    }
+
+    /// The switch with this identity.
+    pub fn index_of(&self, node: NodeId) -> Option<SwitchIndex> {
+        self.by_id.get(&node).copied()
+    }
+
+    /// What is known of a switch.
+    ///
+    /// # Panics
+    /// If the index is not of this graph.
+    pub fn switch(&self, index: SwitchIndex) -> &Switch {
+        &self.switches[index.index()]
+    }
+
+    /// The switches, in order of index.
+    pub fn switches(&self) -> impl Iterator<Item = (SwitchIndex, &Switch)> {
+        self.switches
+            .iter()
+            .enumerate()
+            .map(|(at, switch)| (SwitchIndex(at as u32), switch))
+    }
+
+    /// The edges of a switch, by egress port.
+    #[inline]
+    pub fn edges(&self, of: SwitchIndex) -> &[Edge] {
+        let at = of.index();
+        match (self.first.get(at), self.first.get(at + 1)) {
+            (Some(&from), Some(&to)) => &self.edges[from as usize..to as usize],
+            _ => &[],
+        }
+    }
+
+    /// Grows with every change of the edges.
+    pub fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// The switches whose edges changed after `generation`, some of them perhaps more than
+    /// once; `None` if that is too long ago to tell.
+    pub fn touched_since(&self, generation: u64) -> Option<impl Iterator<Item = SwitchIndex>> {
+        let count = usize::try_from(self.generation.checked_sub(generation)?).ok()?;
+        let skipped = self.journal.len().checked_sub(count)?;
+        Some(self.journal.range(skipped..).copied())
+    }
+
+    /// Hears of `life`: makes a place for a new switch, and clears that of one reborn.
+    pub fn admit(&mut self, life: Life) -> Admission {
+        if let Some(index) = self.index_of(life.node) {
+            let switch = &mut self.switches[index.index()];
+            if life.incarnation == switch.life.incarnation {
+                return Admission::Known(index);
+            }
+            if life.incarnation < switch.life.incarnation {
+                return Admission::Stale;
+            }
+            *switch = Switch::new(life);
+            let change = self.connect(index);
+            return Admission::Reborn(index, change);
+        }
+        let index = SwitchIndex(self.switches.len() as u32);
+        self.by_id.insert(life.node, index);
+        self.switches.push(Switch::new(life));
+        self.adjacency.push(Vec::new());
+        self.flatten();
+        Admission::Known(index)
+    }
+
+    /// Takes over a switch's port state, unless one as new is known already.
+    pub fn update(
+        &mut self,
+        index: SwitchIndex,
+        version: u64,
+        ports: &[PortState],
+        reverse: Hops,
+    ) -> Change {
+        let switch = &mut self.switches[index.index()];
+        if switch.version > Some(version) {
+            return Change::default();
+        }
+        switch.reverse = Some(reverse);
+        if switch.version == Some(version) {
+            return Change::default();
+        }
+        switch.version = Some(version);
+        switch.ports = ports.iter().map(|state| (state.port, state.peer)).collect();
+        self.connect(index)
+    }
+
+    /// The edges that both ends of them agree on, from `index`'s side.
+    fn agreed(&self, index: SwitchIndex) -> Vec<Edge> {
+        let switch = &self.switches[index.index()];
+        let here = switch.life.node;
+        let edge = |(&egress, peer): (&PortNo, &Peer)| {
+            let Peer::Axon {
+                node,
+                port: ingress,
+                role: Role::Switch,
+            } = *peer
+            else {
+                return None;
+            };
+            let to = self.index_of(node).filter(|&to| to != index)?;
+            let back = Peer::Axon {
+                node: here,
+                port: egress,
+                role: Role::Switch,
+            };
+            (self.switches[to.index()].ports.get(&ingress) == Some(&back)).then_some(Edge {
+                to,
+                egress,
+                ingress,
+            })
+        };
+        switch.ports.iter().filter_map(edge).collect()
+    }
+
+    /// Brings the edges at one switch up to date, at both of their ends.
+    fn connect(&mut self, index: SwitchIndex) -> Change {
+        let wanted = self.agreed(index);
+        let had = core::mem::take(&mut self.adjacency[index.index()]);
+        let mut change = Change::default();
+        for edge in had.iter().filter(|edge| !wanted.contains(edge)) {
+            self.adjacency[edge.to.index()].retain(|other| other.egress != edge.ingress);
+            change.lost.push((index, edge.egress));
+            change.lost.push((edge.to, edge.ingress));
+            self.touch(edge.to);
+        }
+        for edge in wanted.iter().filter(|edge| !had.contains(edge)) {
+            let others = &mut self.adjacency[edge.to.index()];
+            let at = others.partition_point(|other| other.egress < edge.ingress);
+            others.insert(
+                at,
+                Edge {
+                    to: index,
+                    egress: edge.ingress,
+                    ingress: edge.egress,
+                },
+            );
+            change.gained = true;
+            self.touch(edge.to);
+        }
+        self.adjacency[index.index()] = wanted;
+        if change.gained || !change.lost.is_empty() {
+            self.touch(index);
+            self.flatten();
+        }
+        change
+    }
+
+    fn touch(&mut self, index: SwitchIndex) {
+        self.generation += 1;
+        self.journal.push_back(index);
+        if self.journal.len() > JOURNAL_MAX {
+            self.journal.pop_front();
+        }
+    }
+
+    fn flatten(&mut self) {
+        self.edges.clear();
+        self.first.clear();
+        for edges in &self.adjacency {
+            self.first.push(self.edges.len() as u32);
+            self.edges.extend_from_slice(edges);
+        }
+        self.first.push(self.edges.len() as u32);
+    }
+}
+
+impl Switch {
+    fn new(life: Life) -> Switch {
+        Switch {
+            life,
+            version: None,
+            ports: BTreeMap::new(),
+            reverse: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn life(node: u64) -> Life {
+        Life {
+            node: NodeId(node),
+            incarnation: 1,
+        }
+    }
+
+    fn to(port: u16, node: u64, there: u16) -> PortState {
+        let peer = Peer::Axon {
+            node: NodeId(node),
+            port: PortNo(there),
+            role: Role::Switch,
+        };
+        PortState {
+            port: PortNo(port),
+            peer,
+        }
+    }
+
+    fn tell(graph: &mut Graph, node: u64, version: u64, ports: &[PortState]) -> Change {
+        let Admission::Known(index) = graph.admit(life(node)) else {
+            panic!("stale")
+        };
+        graph.update(index, version, ports, Hops::to_control())
+    }
+
+    #[test]
+    fn an_edge_needs_the_word_of_both_ends() {
+        let mut graph = Graph::default();
+        assert_eq!(tell(&mut graph, 1, 1, &[to(4, 2, 5)]), Change::default());
+        assert!(tell(&mut graph, 2, 1, &[to(5, 1, 4)]).gained);
+        let edge = Edge {
+            to: SwitchIndex(1),
+            egress: PortNo(4),
+            ingress: PortNo(5),
+        };
+        assert_eq!(graph.edges(SwitchIndex(0)), [edge]);
+        let change = tell(&mut graph, 1, 2, &[to(4, 2, 6)]);
+        assert_eq!(
+            change.lost,
+            [(SwitchIndex(0), PortNo(4)), (SwitchIndex(1), PortNo(5))]
+        );
+        assert!(graph.edges(SwitchIndex(1)).is_empty());
+    }
+
+    #[test]
+    fn older_versions_do_not_count_and_a_new_life_starts_from_nothing() {
+        let mut graph = Graph::default();
+        tell(&mut graph, 1, 7, &[to(4, 2, 5)]);
+        tell(&mut graph, 2, 1, &[to(5, 1, 4)]);
+        assert_eq!(tell(&mut graph, 1, 6, &[]), Change::default());
+        assert_eq!(graph.edges(SwitchIndex(0)).len(), 1);
+        let reborn = graph.admit(Life {
+            node: NodeId(1),
+            incarnation: 2,
+        });
+        let Admission::Reborn(index, change) = reborn else {
+            panic!("{reborn:?}")
+        };
+        assert_eq!((index, change.lost.len()), (SwitchIndex(0), 2));
+        assert_eq!(graph.admit(life(1)), Admission::Stale);
+        assert!(
+            graph
+                .update(index, 1, &[to(4, 2, 5)], Hops::to_control())
+                .gained
+        );
+    }
+
+    #[test]
+    fn controllers_and_cables_to_oneself_are_no_edges() {
+        let mut graph = Graph::default();
+        let peer = Peer::Axon {
+            node: NodeId(2),
+            port: PortNo(0),
+            role: Role::Controller,
+        };
+        tell(
+            &mut graph,
+            1,
+            1,
+            &[
+                PortState {
+                    port: PortNo(1),
+                    peer,
+                },
+                to(2, 1, 3),
+                to(3, 1, 2),
+            ],
+        );
+        tell(&mut graph, 2, 1, &[to(0, 1, 1)]);
+        assert!(graph.edges(SwitchIndex(0)).is_empty() && graph.edges(SwitchIndex(1)).is_empty());
+    }
+
+    #[test]
+    fn the_journal_names_what_changed_or_says_that_it_forgot() {
+        let mut graph = Graph::default();
+        tell(&mut graph, 1, 1, &[to(4, 2, 5)]);
+        tell(&mut graph, 2, 1, &[to(5, 1, 4)]);
+        let before = graph.generation();
+        for version in 2..100 {
+            let ports: &[_] = if version % 2 == 0 {
+                &[]
+            } else {
+                &[to(4, 2, 5)]
+            };
+            tell(&mut graph, 1, version, ports);
+        }
+        assert_eq!(graph.touched_since(before).unwrap().count(), 98 * 2);
+        for version in 100..1000 {
+            let ports: &[_] = if version % 2 == 0 {
+                &[]
+            } else {
+                &[to(4, 2, 5)]
+            };
+            tell(&mut graph, 1, version, ports);
+        }
+        assert!(graph.touched_since(before).is_none());
+    }
+}
