@@ -284,3 +284,137 @@ impl Flows {
 fn of_port(port: PortNo) -> core::ops::RangeInclusive<Key> {
     (port, MacAddr([0; 6]))..=(port, MacAddr::BROADCAST)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{ip, mac, stamp};
+    use super::*;
+    use axon_plane::RouteTables;
+    use axon_wire::HopWidth;
+    use proptest::prelude::*;
+
+    const KEY: Key = (PortNo(0), MacAddr([2, 0, 0, 0, 0, 9]));
+
+    fn tables(routes: usize) -> RouteTables {
+        RouteTables::new(HopWidth::Eight, 1, routes)
+    }
+
+    proptest! {
+        #[test]
+        fn the_newest_decision_wins_whatever_the_order(
+            order in Just((1..=6u64).collect::<Vec<_>>()).prop_shuffle(),
+            removals in prop::collection::vec(any::<bool>(), 6),
+            repeats in prop::collection::vec(0..6usize, 0..6),
+        ) {
+            let mut tables = tables(4);
+            let mut flows = Flows::new(4);
+            let mut out = Vec::new();
+            let cx = &mut Cx { now: Time::ZERO, tables: &mut tables, out: &mut out };
+            let again: Vec<_> = repeats.into_iter().map(|index| order[index]).collect();
+            for number in order.into_iter().chain(again) {
+                if removals[number as usize - 1] {
+                    flows.remove(cx, KEY, Some(stamp(number)));
+                } else {
+                    flows.set(cx, KEY, stamp(number), &Hops::from([number as u16]), None);
+                }
+            }
+            let expected = (!removals[5]).then(|| Hops::from([6]));
+            prop_assert_eq!(flows.get(KEY.0, KEY.1).map(|flow| flow.hops.clone()), expected.clone());
+            let placed = tables.routes(PortNo(0)).pop().map(|(_, hops)| hops);
+            prop_assert_eq!(placed, expected);
+        }
+    }
+
+    #[test]
+    fn a_removal_is_remembered_for_a_while_only() {
+        let mut tables = tables(4);
+        let mut flows = Flows::new(4);
+        let mut out = Vec::new();
+        let cx = &mut Cx {
+            now: Time::ZERO,
+            tables: &mut tables,
+            out: &mut out,
+        };
+        flows.remove(cx, KEY, Some(stamp(5)));
+        assert_eq!(
+            flows.set(cx, KEY, stamp(4), &Hops::from([1]), None),
+            Verdict::Removed
+        );
+        let expiry = flows.next_expiry().unwrap();
+        flows.expire(expiry);
+        assert_eq!(flows.next_expiry(), None);
+        assert_eq!(
+            flows.set(cx, KEY, stamp(4), &Hops::from([1]), None),
+            Verdict::Set
+        );
+    }
+
+    #[test]
+    fn a_route_that_no_header_holds_takes_the_old_one_away() {
+        let mut tables = tables(4);
+        let mut flows = Flows::new(4);
+        let mut out = Vec::new();
+        let cx = &mut Cx {
+            now: Time::ZERO,
+            tables: &mut tables,
+            out: &mut out,
+        };
+        flows.set(cx, KEY, stamp(1), &Hops::from([1]), None);
+        assert_eq!(
+            flows.set(cx, KEY, stamp(2), &Hops::from([999]), None),
+            Verdict::Unusable
+        );
+        assert_eq!(flows.sizes(), (0, 0, 1));
+        assert!(cx.tables.is_empty());
+    }
+
+    #[test]
+    fn software_keeps_as_many_routes_as_it_may() {
+        let mut tables = tables(1);
+        let mut flows = Flows::new(2);
+        let mut out = Vec::new();
+        let cx = &mut Cx {
+            now: Time::ZERO,
+            tables: &mut tables,
+            out: &mut out,
+        };
+        let verdicts: Vec<_> = (1..=4)
+            .map(|n| {
+                flows.set(
+                    cx,
+                    (PortNo(0), mac(n)),
+                    stamp(1),
+                    &Hops::from([1]),
+                    Some(ip(n)),
+                )
+            })
+            .collect();
+        assert_eq!(
+            verdicts,
+            [Verdict::Set, Verdict::Set, Verdict::Set, Verdict::NotKept]
+        );
+        assert_eq!(flows.sizes(), (3, 2, 0));
+        assert_eq!(flows.mac_of(PortNo(0), ip(3)), Some(mac(3)));
+        assert_eq!(flows.mac_of(PortNo(0), ip(4)), None);
+    }
+
+    #[test]
+    fn an_address_belongs_to_the_flow_that_told_it_last() {
+        let mut tables = tables(4);
+        let mut flows = Flows::new(4);
+        let mut out = Vec::new();
+        let cx = &mut Cx {
+            now: Time::ZERO,
+            tables: &mut tables,
+            out: &mut out,
+        };
+        let hops = Hops::from([1]);
+        flows.set(cx, (PortNo(0), mac(1)), stamp(1), &hops, Some(ip(1)));
+        flows.set(cx, (PortNo(0), mac(2)), stamp(2), &hops, Some(ip(1)));
+        assert_eq!(flows.mac_of(PortNo(0), ip(1)), Some(mac(2)));
+        flows.remove(cx, (PortNo(0), mac(1)), Some(stamp(3)));
+        assert_eq!(flows.mac_of(PortNo(0), ip(1)), Some(mac(2)));
+        flows.remove(cx, (PortNo(0), mac(2)), Some(stamp(4)));
+        assert_eq!(flows.mac_of(PortNo(0), ip(1)), None);
+    }
+}

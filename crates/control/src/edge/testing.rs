@@ -56,6 +56,47 @@ pub(super) fn udp_frame(to: MacAddr, from: MacAddr, content: u8) -> Vec<u8> {
     frame
 }
 
+/// A DHCP message as an Ethernet frame: broadcast by IP, checksums left to the wire library.
+pub(super) fn dhcp_frame(
+    to: MacAddr,
+    from: MacAddr,
+    (source, destination): (u16, u16),
+    payload: &[u8],
+) -> Vec<u8> {
+    use smoltcp::phy::ChecksumCapabilities;
+    use smoltcp::wire::{IpProtocol, Ipv4Packet, Ipv4Repr, UdpPacket, UdpRepr};
+    let (src_addr, dst_addr) = (Ipv4Addr::UNSPECIFIED, Ipv4Addr::BROADCAST);
+    let udp = UdpRepr {
+        src_port: source,
+        dst_port: destination,
+    };
+    let udp_bytes = udp.header_len() + payload.len();
+    let next_header = IpProtocol::Udp;
+    let ip = Ipv4Repr {
+        src_addr,
+        dst_addr,
+        next_header,
+        payload_len: udp_bytes,
+        hop_limit: 64,
+    };
+    let mut frame = alloc::vec![0; ETHERNET_BYTES + ip.buffer_len() + udp_bytes];
+    frame[..6].copy_from_slice(&to.0);
+    frame[6..12].copy_from_slice(&from.0);
+    frame[12..14].copy_from_slice(&[0x08, 0x00]);
+    let checksums = ChecksumCapabilities::default();
+    let mut packet = Ipv4Packet::new_unchecked(&mut frame[ETHERNET_BYTES..]);
+    ip.emit(&mut packet, &checksums);
+    udp.emit(
+        &mut UdpPacket::new_unchecked(packet.payload_mut()),
+        &src_addr.into(),
+        &dst_addr.into(),
+        payload.len(),
+        |bytes| bytes.copy_from_slice(payload),
+        &checksums,
+    );
+    frame
+}
+
 /// The switch under test. Hosts are numbers: host `n` has MAC ..:n and address 10.0.0.n.
 pub(super) struct Bench {
     pub(super) edge: Edge,
