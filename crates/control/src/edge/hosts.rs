@@ -352,7 +352,7 @@ mod tests {
         dhcp.emit(&mut DhcpPacket::new_unchecked(&mut payload))
             .unwrap();
         let frame = dhcp_frame(mac(1), SERVER.mac, (67, 68), &payload);
-        let effects = bench.to_host(0, frame.clone());
+        let effects = bench.send_to_host(0, frame.clone());
         assert_eq!(reports(&effects), [seen(0, 1, true)]);
         assert_eq!(
             effects.last(),
@@ -361,7 +361,7 @@ mod tests {
                 frame: frame.clone()
             })
         );
-        assert_eq!(bench.to_host(3, frame), [], "port 3 has no hosts");
+        assert_eq!(bench.send_to_host(3, frame), [], "port 3 has no hosts");
     }
 
     #[test]

@@ -19,6 +19,7 @@
 mod agenda;
 mod flows;
 mod hosts;
+mod intercept;
 mod packet;
 mod setup;
 mod target;
@@ -35,16 +36,14 @@ use crate::effect::Effect;
 use agenda::Agenda;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use axon_plane::{Drop, PortKind, RouteTables};
+use axon_plane::{PortKind, RouteTables};
 use axon_wire::link::ETHERNET_BYTES;
-use axon_wire::message::{ArpReply, ArpTarget, HostFrame, Item, Message, Stamp, Target};
+use axon_wire::message::{ArpReply, ArpTarget, HostFrame, Item, Stamp, Target};
 use axon_wire::{Hops, Life, MacAddr, NodeId, PortNo, Span, Time};
 use core::net::{IpAddr, Ipv4Addr};
 use flows::{Flows, Verdict};
 use hosts::Hosts;
-use packet::{Arp, Kind};
-use setup::{Asker, Setups};
-use smoltcp::wire::ArpOperation;
+use setup::Setups;
 use waiting::Waiting;
 
 /// The shortest interval that the edge works with, whatever it is configured to.
@@ -166,104 +165,6 @@ impl Edge {
                 reason,
                 frame: frame.to_vec(),
             });
-        }
-    }
-
-    fn serve(&mut self, cx: &mut Cx, port: PortNo, frame: &[u8]) -> Result<(), Drop> {
-        let header = (MacAddr::destination_of(frame), MacAddr::source_of(frame));
-        let (Some(destination), Some(source)) = header else {
-            return Err(Drop::Malformed);
-        };
-        if frame.len() < ETHERNET_BYTES || !source.is_unicast() {
-            return Err(Drop::Malformed);
-        }
-        if frame.len() > self.frame_bytes_max {
-            return Err(Drop::Oversized);
-        }
-        let from_host = self.is_host_port(port) && self.is_host_mac(source);
-        if !from_host || !self.learn(cx, port, source) {
-            return Err(Drop::Refused);
-        }
-        let to_us = destination == MacAddr::BROADCAST || destination == self.server.mac;
-        match packet::classify(frame) {
-            Kind::Arp(arp) => self.arp(cx, port, source, arp),
-            Kind::BadArp => Err(Drop::Malformed),
-            Kind::DhcpClient if to_us => {
-                let frame = frame.to_vec();
-                let relay = Message::DhcpRelay(HostFrame { port, frame });
-                cx.out.push(Effect::ToController(relay));
-                Ok(())
-            }
-            _ if destination.is_multicast() => Err(Drop::Broadcast),
-            _ if !self.is_host_mac(destination) => Err(Drop::Refused),
-            _ => self.unicast(cx, port, source, destination, frame),
-        }
-    }
-
-    /// An ARP packet from a host. All of them end here, unicast ones too: thesis §4.1.1 found
-    /// that hosts refresh their caches by unicast.
-    fn arp(&mut self, cx: &mut Cx, port: PortNo, source: MacAddr, arp: Arp) -> Result<(), Drop> {
-        let probe = arp.sender_ip.is_unspecified();
-        let sane = arp.sender_mac == source
-            && (probe || packet::is_host_ip(arp.sender_ip))
-            && arp.sender_ip != self.server.ip;
-        if !sane {
-            return Err(Drop::Refused);
-        }
-        if !probe {
-            self.learn_ip(cx.now, source, arp.sender_ip, cx.out);
-        }
-        let asker = Asker {
-            mac: source,
-            ip: arp.sender_ip,
-        };
-        match arp.operation {
-            ArpOperation::Reply => self.target_answered(cx, port, source, arp.sender_ip),
-            ArpOperation::Request if arp.sender_ip == arp.target_ip => {}
-            ArpOperation::Request if arp.target_ip == self.server.ip => {
-                let frame = packet::reply(self.server.mac, self.server.ip, source, asker.ip);
-                cx.out.push(Effect::Host { port, frame });
-            }
-            ArpOperation::Request if packet::is_host_ip(arp.target_ip) => {
-                self.resolve(cx, port, asker, arp.target_ip);
-            }
-            _ => return Err(Drop::Refused),
-        }
-        Ok(())
-    }
-
-    /// A unicast frame that missed: by the software route if there is one; else it waits
-    /// while its route is sought. The frame that finds no room to wait is dropped.
-    fn unicast(
-        &mut self,
-        cx: &mut Cx,
-        port: PortNo,
-        source: MacAddr,
-        destination: MacAddr,
-        frame: &[u8],
-    ) -> Result<(), Drop> {
-        if let Some(flow) = self.flows.get(port, destination) {
-            self.counters.slow_path += 1;
-            let (hops, frame) = (flow.hops.clone(), frame.to_vec());
-            cx.out.push(Effect::Forward {
-                ingress: port,
-                hops,
-                frame,
-            });
-            return Ok(());
-        }
-        if self.hosts.is_on(destination, port) {
-            return Err(Drop::Refused);
-        }
-        let source_ip = self.hosts.get(source).and_then(|host| host.ip);
-        if !self.begin(cx, (port, Target::Mac(destination)), source, source_ip) {
-            return Err(Drop::NoRoute);
-        }
-        let host_ports = self.host_ports.iter().filter(|&&host| host).count();
-        let share = self.waiting_bytes_max / host_ports.max(1);
-        match self.waiting.push(port, destination, frame, share) {
-            true => Ok(()),
-            false => Err(Drop::NoRoute),
         }
     }
 
@@ -485,82 +386,14 @@ fn ipv4(ip: Option<IpAddr>) -> Option<Ipv4Addr> {
 
 #[cfg(test)]
 mod tests {
+    use super::packet::Arp;
     use super::testing::*;
     use super::*;
     use alloc::vec;
     use axon_wire::message::ArpRequest;
+    use axon_wire::message::Message;
     use proptest::prelude::*;
-
-    #[test]
-    fn dhcp_goes_to_the_controller_by_broadcast_and_by_unicast_to_the_server() {
-        let mut bench = Bench::new();
-        for to in [MacAddr::BROADCAST, SERVER.mac] {
-            let frame = dhcp_frame(to, mac(1), (68, 67), b"discover");
-            let effects = bench.frame(0, &frame);
-            let relay = Message::DhcpRelay(HostFrame {
-                port: PortNo(0),
-                frame,
-            });
-            assert_eq!(effects.last(), Some(&Effect::ToController(relay)));
-        }
-        let from_server = dhcp_frame(MacAddr::BROADCAST, mac(1), (67, 68), b"offer");
-        let effects = bench.frame(0, &from_server);
-        assert!(matches!(
-            effects[..],
-            [Effect::Drop {
-                reason: Drop::Broadcast,
-                ..
-            }]
-        ));
-    }
-
-    #[test]
-    fn the_servers_address_is_answered_for_and_its_other_frames_are_refused() {
-        let mut bench = Bench::new();
-        let effects = bench.frame(
-            0,
-            &packet::request(mac(1), ip(1), MacAddr::BROADCAST, SERVER.ip),
-        );
-        let [(PortNo(0), arp)] = arps(&effects)[..] else {
-            panic!("{effects:?}")
-        };
-        assert_eq!((arp.sender_mac, arp.sender_ip), (SERVER.mac, SERVER.ip));
-        let effects = bench.frame(0, &udp_frame(SERVER.mac, mac(1), 0));
-        assert!(matches!(
-            effects[..],
-            [Effect::Drop {
-                reason: Drop::Refused,
-                ..
-            }]
-        ));
-    }
-
-    #[test]
-    fn other_broadcast_and_broken_frames_end_here() {
-        let mut bench = Bench::new();
-        bench.host(0, 1);
-        let multicast = MacAddr([0x33, 0x33, 0, 0, 0, 1]);
-        let mut bad_arp = arp_request(1, 9);
-        bad_arp[14] = 9;
-        let cases = [
-            (udp_frame(multicast, mac(1), 0), Drop::Broadcast),
-            (udp_frame(MacAddr::BROADCAST, mac(1), 0), Drop::Broadcast),
-            (bad_arp, Drop::Malformed),
-            (alloc::vec![2; 13], Drop::Malformed),
-            (alloc::vec![2; 1515], Drop::Oversized),
-            (udp_frame(mac(1), mac(1), 0), Drop::Refused),
-        ];
-        for (frame, reason) in cases {
-            let ingress = PortNo(0);
-            let drop = Effect::Drop {
-                ingress,
-                reason,
-                frame: frame.clone(),
-            };
-            assert_eq!(bench.frame(0, &frame), [drop]);
-        }
-        assert!(bench.tables.is_empty());
-    }
+    use smoltcp::wire::ArpOperation;
 
     #[test]
     fn two_switches_and_a_controller_join_two_hosts_in_four_phases() {
@@ -710,7 +543,7 @@ mod tests {
                 bench.frame(port, &frame)
             }
             Event::Unicast(port, to, from) => bench.frame(port, &udp_frame(mac(to), mac(from), 0)),
-            Event::ToHost(port, bytes) => bench.to_host(port, bytes),
+            Event::ToHost(port, bytes) => bench.send_to_host(port, bytes),
             Event::Target(port, source, target, number, address) => bench.target(ArpTarget {
                 source_mac: mac(source),
                 target_port: PortNo(port),
@@ -780,7 +613,7 @@ mod tests {
                 frame.extend_from_slice(&ethertype.to_be_bytes());
                 frame.extend_from_slice(&body);
                 bench.frame(port, &frame);
-                bench.to_host(0, frame);
+                bench.send_to_host(0, frame);
             }
         }
     }

@@ -1,11 +1,13 @@
 //! A switch's edge with hosts around it, for the tests of this folder.
 
+use super::packet::{Arp, Kind};
 use super::setup::{FAILURES_MAX, SETUPS_PER_PORT_MAX};
 use super::target::ASKINGS_PER_PORT_MAX;
 use super::*;
 use crate::config::{NodeConfig, Timers};
 use axon_plane::PlaneConfig;
 use axon_wire::HopWidth;
+use axon_wire::message::Message;
 
 /// Ports of the switch under test: 0 to 2 for hosts, 3 an Axon port.
 pub(super) const PORTS: u16 = 4;
@@ -186,7 +188,7 @@ impl Bench {
         self.call(|edge, now, tables, out| edge.item(now, item, tables, out))
     }
 
-    pub(super) fn to_host(&mut self, port: u16, frame: Vec<u8>) -> Vec<Effect> {
+    pub(super) fn send_to_host(&mut self, port: u16, frame: Vec<u8>) -> Vec<Effect> {
         let m = HostFrame {
             port: PortNo(port),
             frame,
