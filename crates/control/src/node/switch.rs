@@ -20,6 +20,8 @@ pub struct SwitchNode<B> {
     uplink: Uplink,
     edge: Edge,
     stream: Option<Stream>,
+    /// The controller that the edge has been told of.
+    controller: Option<Life>,
     timers: Timers,
 }
 
@@ -31,6 +33,7 @@ impl<B: Frame> SwitchNode<B> {
             uplink: Uplink::new(config.node.timers),
             edge: Edge::new(&config),
             stream: None,
+            controller: None,
             timers: config.node.timers,
         }
     }
@@ -123,10 +126,23 @@ impl<B: Frame> SwitchNode<B> {
     /// reports to send.
     fn housekeeping(&mut self, now: Time) {
         let Chassis {
-            discovery, effects, ..
+            plane,
+            discovery,
+            effects,
+            ..
         } = &mut self.chassis;
         self.uplink.update(now, discovery, effects);
         discovery.advertise(now, self.uplink.path().cloned(), effects);
+        let controller = self.uplink.path().map(|path| path.controller);
+        if self.controller != controller {
+            self.controller = controller;
+            if let Some(life) = controller
+                && self.stream.as_ref().is_none_or(|stream| stream.peer() != life)
+            {
+                self.stream = Some(Stream::new(life, self.timers.retry));
+            }
+            self.edge.controller_changed(now, controller, plane.tables_mut(), effects);
+        }
         if self.uplink.path().is_some()
             && let Some(stream) = &mut self.stream
         {
@@ -170,14 +186,7 @@ impl<B: Frame> SwitchNode<B> {
         let ours = self.uplink.controller() == Some(opened.from);
         match opened.message {
             Message::ControllerHelloAck(ack) => {
-                let before = self.uplink.controller();
                 self.uplink.acknowledged(now, opened.from, ack, effects);
-                if self.uplink.controller() != before {
-                    self.stream = Some(Stream::new(opened.from, self.timers.retry));
-                    let tables = plane.tables_mut();
-                    self.edge
-                        .controller_changed(now, Some(opened.from), tables, effects);
-                }
             }
             Message::ArpReply(reply) => {
                 self.edge.arp_reply(now, reply, plane.tables_mut(), effects);
