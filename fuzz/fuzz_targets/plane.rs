@@ -1,0 +1,109 @@
+//! A whole plane among arbitrary frames, wires, ports and routes. `World` checks after every
+//! event that no frame is lost or made up and that all buffers keep their bounds.
+#![no_main]
+
+#[path = "../../crates/plane/tests/model/mod.rs"]
+mod model;
+
+use axon_fuzz::Reader;
+use axon_plane::PortKind;
+use axon_wire::header::HopWidth;
+use axon_wire::{Hops, MacAddr, PortNo, Span};
+use libfuzzer_sys::fuzz_target;
+use model::{Event, World};
+
+/// Hosts that routes and frames speak of.
+fn host(byte: u8) -> MacAddr {
+    MacAddr([2, 0, 0, 0, 0, byte % 4])
+}
+
+fn port(byte: u8) -> PortNo {
+    PortNo(u16::from(byte % 6))
+}
+
+/// A frame as it is, or repeated up to a size that the fuzzer need not spell out.
+fn frame(reader: &mut Reader) -> Option<Vec<u8>> {
+    let fill = usize::from(reader.byte()?);
+    let mut frame = reader.string()?.to_vec();
+    frame.resize(frame.len() + fill, 0x55);
+    Some(frame)
+}
+
+fn ethernet(reader: &mut Reader) -> Option<Vec<u8>> {
+    let mut frame = host(reader.byte()?).0.to_vec();
+    frame.extend_from_slice(&[2, 0, 0, 0, 0, 9, 8, 0]);
+    frame.resize(14 + usize::from(reader.byte()?), 0x55);
+    Some(frame)
+}
+
+fn event(reader: &mut Reader) -> Option<Event> {
+    let what = reader.byte()?;
+    let port = port(reader.byte()?);
+    Some(match what % 10 {
+        0 => {
+            let headroom = usize::from(reader.byte()?);
+            Event::Receive {
+                port,
+                headroom,
+                frame: frame(reader)?,
+            }
+        }
+        1 => Event::Receive {
+            port,
+            headroom: 64,
+            frame: ethernet(reader)?,
+        },
+        2 => Event::Receive {
+            port,
+            headroom: 0,
+            frame: frame(reader)?,
+        },
+        3 => Event::TxDone(port),
+        4 => Event::Link {
+            port,
+            up: reader.byte()? & 1 == 1,
+        },
+        5 => Event::Inject(frame(reader)?),
+        6 => Event::SendRaw {
+            port,
+            frame: frame(reader)?,
+        },
+        7 => {
+            let kinds = [PortKind::Host, PortKind::Axon, PortKind::Unknown];
+            Event::Kind {
+                port,
+                kind: kinds[usize::from(reader.byte()?) % 3],
+            }
+        }
+        8 => {
+            let destination = host(reader.byte()?);
+            let hop = |&byte: &u8| {
+                if byte == 0xff {
+                    PortNo::CONTROL
+                } else {
+                    PortNo(u16::from(byte))
+                }
+            };
+            let hops: Hops = reader.string()?.iter().map(hop).collect();
+            Event::Route {
+                port,
+                destination,
+                hops,
+            }
+        }
+        _ => Event::Wait(Span::from_micros(u64::from(reader.number()?))),
+    })
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    let mut reader = Reader::new(bytes);
+    let width = match reader.byte() {
+        Some(byte) if byte % 3 == 0 => HopWidth::Four,
+        Some(byte) if byte % 3 == 1 => HopWidth::Sixteen,
+        _ => HopWidth::Eight,
+    };
+    let mut world = World::new(width);
+    while let Some(event) = event(&mut reader) {
+        world.apply(event);
+    }
+});
