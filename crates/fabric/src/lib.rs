@@ -1,5 +1,26 @@
 //! The fabric file: one YAML file says what to build, and this crate answers with a
 //! [`model::Fabric`] or with an error that names file, line, key and what was expected.
+//!
+//! The way of a file: [`load`] reads it, serde makes a [`file::File`] of it, [`topology`]
+//! expands its generator, [`build`] numbers ports and checks everything. [`assemble`] then
+//! gives the configuration of each node.
 #![forbid(unsafe_code)]
 
+mod addresses;
+pub mod assemble;
+mod build;
+mod error;
+mod faults;
+pub mod file;
+mod keys;
+mod load;
 pub mod model;
+mod names;
+mod schema;
+pub mod topology;
+pub mod units;
+
+pub use build::{LAB_KEY, build};
+pub use error::{LoadError, Problem};
+pub use load::{load, parse};
+pub use schema::json_schema;

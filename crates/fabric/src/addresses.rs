@@ -1,0 +1,116 @@
+//! The subnet, the pool, and whether every host finds an address in them.
+
+use crate::error::Problem;
+use crate::file::{self, Subnet};
+use crate::model::{Dhcp, Fabric};
+use crate::topology::Plan;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
+
+impl Subnet {
+    fn first(self) -> Ipv4Addr {
+        Ipv4Addr::from_bits(self.network.to_bits() + 1)
+    }
+
+    fn last(self) -> Ipv4Addr {
+        let hosts = u32::MAX >> self.prefix_len;
+        Ipv4Addr::from_bits((self.network.to_bits() | hosts) - 1)
+    }
+
+    /// Refuses an address that no host of the subnet can have.
+    fn check(self, key: &str, address: Ipv4Addr) -> Result<(), Problem> {
+        let (first, last) = (self.first(), self.last());
+        if (first..=last).contains(&address) {
+            return Ok(());
+        }
+        let what = format!("{address} is not in the subnet");
+        Err(Problem::new(key, what, format!("{first} to {last}")))
+    }
+}
+
+/// The address service, its reservations still empty.
+pub(crate) fn without_hosts(asked: &file::Dhcp) -> Result<Dhcp, Problem> {
+    let subnet = asked.subnet.0;
+    let server = asked.server.unwrap_or(subnet.first());
+    subnet.check("dhcp.server", server)?;
+    let after_first = Ipv4Addr::from_bits(subnet.first().to_bits() + 1);
+    let [pool_first, pool_last] = asked.pool.unwrap_or([after_first, subnet.last()]);
+    subnet.check("dhcp.pool[0]", pool_first)?;
+    subnet.check("dhcp.pool[1]", pool_last)?;
+    if pool_first > pool_last {
+        let what = format!("{pool_last} comes before {pool_first}");
+        return Err(Problem::new(
+            "dhcp.pool[1]",
+            what,
+            "the last address of the pool",
+        ));
+    }
+    let lease = asked.lease.0;
+    if !(10_000..=1_000_000_000).contains(&lease.as_millis()) {
+        let what = format!("{lease} is impossible");
+        return Err(Problem::new("dhcp.lease", what, "10s to 1000000s"));
+    }
+    Ok(Dhcp {
+        server,
+        prefix_len: subnet.prefix_len,
+        pool_first,
+        pool_last,
+        lease,
+        reservations: BTreeMap::new(),
+    })
+}
+
+/// Reserves addresses for hosts by name, and for hosts with fixed addresses so that nobody
+/// else is given them; then counts whether the pool is enough for the others.
+pub(crate) fn finish(fabric: &mut Fabric, asked: &file::Dhcp, plan: &Plan) -> Result<(), Problem> {
+    let subnet = asked.subnet.0;
+    let mut used = BTreeSet::from([fabric.dhcp.server]);
+    let mut take = |key: &str, address: Ipv4Addr| -> Result<(), Problem> {
+        subnet.check(key, address)?;
+        if used.insert(address) {
+            return Ok(());
+        }
+        Err(Problem::new(
+            key,
+            format!("{address} is in use already"),
+            "another address",
+        ))
+    };
+    for (host, planned) in fabric.hosts.iter().zip(&plan.hosts) {
+        if let Some(ip) = host.ip {
+            take(&format!("{}.ip", planned.key), ip)?;
+            fabric.dhcp.reservations.insert(host.mac, ip);
+        }
+    }
+    for (name, &address) in &asked.reservations {
+        let key = format!("dhcp.reservations.{name}");
+        let Some(host) = fabric.hosts.iter().find(|host| host.name == *name) else {
+            let what = format!("there is no host `{name}`");
+            return Err(Problem::new(key, what, "the name of a host"));
+        };
+        if let Some(ip) = host.ip {
+            let what = format!("{name} has the fixed address {ip}");
+            return Err(Problem::new(
+                key,
+                what,
+                "either a fixed address or a reservation",
+            ));
+        }
+        take(&key, address)?;
+        fabric.dhcp.reservations.insert(host.mac, address);
+    }
+    let pool = fabric.dhcp.pool_first..=fabric.dhcp.pool_last;
+    let size = u64::from(pool.end().to_bits() - pool.start().to_bits()) + 1;
+    let free = size - used.range(pool.clone()).count() as u64;
+    let wanted = (fabric.hosts.len() - fabric.dhcp.reservations.len()) as u64;
+    if wanted > free {
+        let what = format!("{wanted} hosts need an address and the pool has {free}");
+        let key = if asked.pool.is_some() {
+            "dhcp.pool"
+        } else {
+            "dhcp.subnet"
+        };
+        return Err(Problem::new(key, what, "an address for every host"));
+    }
+    Ok(())
+}

@@ -1,0 +1,169 @@
+//! The configuration of every node of a fabric, the same in every body.
+
+use crate::model::Fabric;
+use axon_control::config::{
+    ControllerConfig, DhcpConfig, NodeConfig, ServerIdentity, SwitchConfig, Timers,
+};
+use axon_plane::PlaneConfig;
+use axon_wire::{Bytes, Life, MacAddr, NodeId};
+
+pub use crate::names::{port_name, split_port};
+
+/// The MAC under which the fabric speaks to hosts; no port has it.
+pub const SERVER_MAC: MacAddr = MacAddr([0x02, b'a', b'x', b'o', b'n', 0x01]);
+/// The controller's MAC.
+pub const CONTROLLER_MAC: MacAddr = MacAddr([0x02, b'c', 0, 0, 0, 1]);
+/// The controller's identity; switches count from 1 and never reach it.
+pub const CONTROLLER_ID: NodeId = NodeId(1 << 32);
+
+/// Bytes of Ethernet header before the IP packet that an MTU counts.
+const ETHERNET_HEADER_BYTES: usize = 14;
+/// Bytes that may wait for routes on one switch: some 700 full frames.
+const WAITING_BYTES_MAX: usize = 1 << 20;
+/// Hosts behind one port.
+const HOSTS_PER_PORT_MAX: usize = 64;
+
+/// A locally administered MAC (IEEE 802 clause 8.2.2): the kind of node, then its number.
+const fn mac(kind: u8, index: usize) -> MacAddr {
+    let [a, b, c, d] = (index as u32 + 1).to_be_bytes();
+    MacAddr([0x02, kind, a, b, c, d])
+}
+
+/// The MAC of a switch by index: `02:73:` and its number in four bytes.
+pub const fn switch_mac(index: usize) -> MacAddr {
+    mac(b's', index)
+}
+
+/// The MAC of a host by index, if the file gives it no other: `02:68:` and its number.
+pub const fn host_mac(index: usize) -> MacAddr {
+    mac(b'h', index)
+}
+
+/// The identity of a switch by index.
+pub const fn switch_id(index: usize) -> NodeId {
+    NodeId(index as u64 + 1)
+}
+
+/// The configuration of a switch by index.
+///
+/// `incarnation` counts its lives and is above zero; `seed` feeds its random numbers and must
+/// be unpredictable outside a simulation.
+///
+/// # Panics
+/// If there is no such switch.
+pub fn switch_config(fabric: &Fabric, index: usize, incarnation: u64, seed: u64) -> SwitchConfig {
+    let ports = fabric.switches[index].ports;
+    let life = Life {
+        node: switch_id(index),
+        incarnation,
+    };
+    SwitchConfig {
+        node: node_config(fabric, life, switch_mac(index), ports, seed),
+        waiting_bytes_max: WAITING_BYTES_MAX,
+        hosts_per_port_max: HOSTS_PER_PORT_MAX,
+    }
+}
+
+/// The configuration of the controller; see [`switch_config`].
+pub fn controller_config(fabric: &Fabric, incarnation: u64, seed: u64) -> ControllerConfig {
+    let life = Life {
+        node: CONTROLLER_ID,
+        incarnation,
+    };
+    ControllerConfig {
+        node: node_config(fabric, life, CONTROLLER_MAC, 1, seed),
+        dhcp: DhcpConfig {
+            prefix_len: fabric.dhcp.prefix_len,
+            pool_first: fabric.dhcp.pool_first,
+            pool_last: fabric.dhcp.pool_last,
+            lease: fabric.dhcp.lease,
+            reservations: fabric.dhcp.reservations.clone(),
+            router: None,
+            dns: Vec::new(),
+        },
+    }
+}
+
+fn node_config(fabric: &Fabric, life: Life, mac: MacAddr, ports: u16, seed: u64) -> NodeConfig {
+    NodeConfig {
+        life,
+        mac,
+        key: fabric.key,
+        seed,
+        timers: Timers {
+            hello: fabric.timers.hello,
+            heartbeat: fabric.timers.heartbeat,
+            retry: fabric.timers.retry,
+            host_probe: fabric.timers.host_probe,
+            ..Timers::default()
+        },
+        plane: PlaneConfig {
+            hop_width: fabric.hop_width,
+            frame_bytes_max: usize::from(fabric.mtu) + ETHERNET_HEADER_BYTES,
+            queue_bytes_max: queue(fabric),
+            ..PlaneConfig::with_ports(ports, mac)
+        },
+        server: ServerIdentity {
+            mac: SERVER_MAC,
+            ip: fabric.dhcp.server,
+        },
+    }
+}
+
+/// The buffers are one size in the whole fabric: that of `links.queue`, which every wire has.
+fn queue(fabric: &Fabric) -> Bytes {
+    fabric.controller.wire.queue
+}
+
+/// The index of a switch by name.
+pub fn switch_index(fabric: &Fabric, name: &str) -> Option<usize> {
+    fabric
+        .switches
+        .iter()
+        .position(|switch| switch.name == name)
+}
+
+/// The index of a host by name.
+pub fn host_index(fabric: &Fabric, name: &str) -> Option<usize> {
+    fabric.hosts.iter().position(|host| host.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_node_has_its_own_identity_and_address() {
+        let fabric = crate::topology::ring(300, 2);
+        let mut ids = BTreeSet::from([CONTROLLER_ID]);
+        let mut macs = BTreeSet::from([SERVER_MAC, CONTROLLER_MAC]);
+        for index in 0..300 {
+            let config = switch_config(&fabric, index, 1, 7);
+            assert!(ids.insert(config.node.life.node));
+            assert!(macs.insert(config.node.mac));
+        }
+        for host in &fabric.hosts {
+            assert!(macs.insert(host.mac) && host.mac.is_unicast());
+        }
+    }
+
+    #[test]
+    fn what_the_file_says_reaches_the_nodes() {
+        let text = "name: a\ntopology: {ring: {switches: 3}}\nmtu: 9000\nhop_width: 16\n\
+                    links: {queue: 64KiB}\ntimers: {heartbeat: 20ms}\ndhcp: {subnet: 10.1.0.0/24}";
+        let fabric = crate::parse("a.yaml".as_ref(), text).unwrap();
+        let switch = switch_config(&fabric, 1, 5, 7).node;
+        assert_eq!(
+            (switch.plane.frame_bytes_max, switch.plane.ports),
+            (9014, 3)
+        );
+        assert_eq!(switch.plane.queue_bytes_max, Bytes(64 << 10));
+        assert_eq!(switch.timers.heartbeat.as_millis(), 20);
+        assert_eq!(switch.life.incarnation, 5);
+        let controller = controller_config(&fabric, 5, 7);
+        assert_eq!(controller.node.server.ip.octets(), [10, 1, 0, 1]);
+        assert_eq!(controller.dhcp.pool_last.octets(), [10, 1, 0, 254]);
+        assert_eq!(controller.node.plane.ports, 1);
+    }
+}

@@ -1,0 +1,359 @@
+//! From what was written to a checked [`Fabric`]: ports are numbered, links get their
+//! properties, and whatever is impossible is refused.
+
+use crate::addresses;
+use crate::error::Problem;
+use crate::faults;
+use crate::file::File;
+use crate::model::{Controller, End, Fabric, Host, Link, Switch, Timers, Wire};
+use crate::names::{PORT_NAME_MAX, port_name};
+use crate::topology::{self, Plan, PlanEnd, WireChange};
+use crate::units::SpanText;
+use axon_wire::{HopWidth, PortNo, Span};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The key of a fabric that names none: known to everyone, for labs.
+pub const LAB_KEY: [u8; 32] = *b"axon lab key: anyone can read it";
+
+/// The controller's name.
+const CONTROLLER: &str = "c1";
+
+/// Builds the fabric that `file` describes; `key_file` is not looked at.
+///
+/// # Errors
+/// The first thing that is impossible, by key.
+pub fn build(file: &File) -> Result<Fabric, Problem> {
+    check_name(&file.name)?;
+    let hop_width = hop_width(file.hop_width)?;
+    if !(576..=9000).contains(&file.mtu) {
+        return Err(Problem::new(
+            "mtu",
+            format!("{} is impossible", file.mtu),
+            "576 to 9000",
+        ));
+    }
+    let mut plan = topology::expand(&file.topology, file.seed)?;
+    let default_wire = Wire {
+        rate: file.links.rate.0,
+        latency: file.links.latency.0,
+        loss_ppm: file.links.loss_ppm,
+        queue: file.links.queue.0,
+    };
+    check_wire("links", &default_wire)?;
+    let (controller_end, controller_key) = controller_end(file, &plan)?;
+    let ports = number_ports(&mut plan, controller_end, controller_key)?;
+    let mut fabric = Fabric {
+        name: file.name.clone(),
+        seed: file.seed,
+        hop_width,
+        key: parse_key(file.key.as_deref())?,
+        switches: ports.switches(&plan),
+        hosts: Vec::new(),
+        links: Vec::new(),
+        controller: Controller {
+            name: CONTROLLER.into(),
+            at: ports.controller,
+            wire: default_wire,
+        },
+        timers: timers(file)?,
+        dhcp: addresses::without_hosts(&file.dhcp)?,
+        mtu: file.mtu,
+        faults: Vec::new(),
+    };
+    check_ports(&fabric, file.topology_key())?;
+    add_hosts(&mut fabric, &plan, &ports, default_wire)?;
+    for (link, &[a, b]) in plan.links.iter().zip(&ports.links) {
+        let wire = changed(default_wire, link.wire);
+        check_wire(&link.key, &wire)?;
+        fabric.links.push(Link { a, b, wire });
+    }
+    check_connected(&fabric, file.topology_key())?;
+    addresses::finish(&mut fabric, &file.dhcp, &plan)?;
+    faults::apply_overrides(&mut fabric, &file.overrides)?;
+    fabric.faults = faults::resolve(&fabric, &file.faults)?;
+    Ok(fabric)
+}
+
+fn check_name(name: &str) -> Result<(), Problem> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    let good = name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.chars().all(plain)
+        && name.len() <= 32;
+    if good {
+        return Ok(());
+    }
+    let expected = "a letter, then letters, digits or `-`, at most 32 in all";
+    Err(Problem::new(
+        "name",
+        format!("`{name}` cannot name a fabric"),
+        expected,
+    ))
+}
+
+fn hop_width(bits: u8) -> Result<HopWidth, Problem> {
+    match bits {
+        4 => Ok(HopWidth::Four),
+        8 => Ok(HopWidth::Eight),
+        16 => Ok(HopWidth::Sixteen),
+        _ => Err(Problem::new(
+            "hop_width",
+            format!("{bits} is impossible"),
+            "4, 8 or 16",
+        )),
+    }
+}
+
+/// Reads the 64 hex digits of a key; no text is the lab's key.
+pub(crate) fn parse_key(text: Option<&str>) -> Result<[u8; 32], Problem> {
+    let Some(text) = text else { return Ok(LAB_KEY) };
+    let expected = "64 hex digits (32 bytes)";
+    if text.len() != 64 {
+        let what = format!("it has {} characters", text.chars().count());
+        return Err(Problem::new("key", what, expected));
+    }
+    let mut key = [0; 32];
+    for (byte, digits) in key.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
+        let high = char::from(digits[0]).to_digit(16);
+        let low = char::from(digits[1]).to_digit(16);
+        let (Some(high), Some(low)) = (high, low) else {
+            return Err(Problem::new("key", "not all of it is hex", expected));
+        };
+        *byte = (high << 4 | low) as u8;
+    }
+    Ok(key)
+}
+
+pub(crate) fn changed(wire: Wire, change: WireChange) -> Wire {
+    Wire {
+        rate: change.rate.unwrap_or(wire.rate),
+        latency: change.latency.unwrap_or(wire.latency),
+        loss_ppm: change.loss_ppm.unwrap_or(wire.loss_ppm),
+        queue: wire.queue,
+    }
+}
+
+/// Refuses links that nothing can pass.
+pub(crate) fn check_wire(key: &str, wire: &Wire) -> Result<(), Problem> {
+    if wire.loss_ppm > 1_000_000 {
+        let what = format!("{} is more than all frames", wire.loss_ppm);
+        return Err(Problem::new(
+            format!("{key}.loss_ppm"),
+            what,
+            "0 to 1000000",
+        ));
+    }
+    if !(2048..=1 << 32).contains(&wire.queue.0) {
+        let what = format!("{} is impossible", wire.queue);
+        return Err(Problem::new(format!("{key}.queue"), what, "2KiB to 4GiB"));
+    }
+    if wire.latency > Span::from_secs(3600) {
+        let what = format!("{} is impossible", wire.latency);
+        return Err(Problem::new(format!("{key}.latency"), what, "0s to 1h"));
+    }
+    Ok(())
+}
+
+fn timers(file: &File) -> Result<Timers, Problem> {
+    let ours = axon_control::config::Timers::default();
+    let pick = |key: &str, asked: Option<SpanText>, default: Span| match asked {
+        None => Ok(default),
+        Some(SpanText(span)) if (1..=3_600_000).contains(&span.as_millis()) => Ok(span),
+        Some(SpanText(span)) => {
+            let what = format!("{span} is impossible");
+            Err(Problem::new(format!("timers.{key}"), what, "1ms to 1h"))
+        }
+    };
+    let asked = &file.timers;
+    Ok(Timers {
+        hello: pick("hello", asked.hello, ours.hello)?,
+        heartbeat: pick("heartbeat", asked.heartbeat, ours.heartbeat)?,
+        retry: pick("retry", asked.retry, ours.retry)?,
+        host_probe: pick("host_probe", asked.host_probe, ours.host_probe)?,
+    })
+}
+
+fn controller_end(file: &File, plan: &Plan) -> Result<(PlanEnd, &'static str), Problem> {
+    let key = "controller.at";
+    let none = PlanEnd {
+        switch: 0,
+        port: None,
+    };
+    let Some(at) = &file.controller.at else {
+        return Ok((none, key));
+    };
+    let names = plan.switches.iter().enumerate();
+    let switches: BTreeMap<&str, usize> = names.map(|(i, name)| (name.as_str(), i)).collect();
+    Ok((topology::end(key, at, &switches)?, key))
+}
+
+/// The ports that everything got.
+struct Ports {
+    taken: Vec<BTreeSet<u16>>,
+    hosts: Vec<PortNo>,
+    links: Vec<[End; 2]>,
+    controller: End,
+}
+
+/// Numbers the ports of every switch: named ones first, then the lowest free number for each
+/// host in order, for each link in order, and for the controller last.
+fn number_ports(plan: &mut Plan, controller: PlanEnd, key: &str) -> Result<Ports, Problem> {
+    let mut taken = vec![BTreeSet::new(); plan.switches.len()];
+    let mut claim = |end: PlanEnd, key: &str| -> Result<(), Problem> {
+        let Some(port) = end.port else { return Ok(()) };
+        if taken[end.switch].insert(port.0) {
+            return Ok(());
+        }
+        let name = port_name(&plan.switches[end.switch], port);
+        Err(Problem::new(
+            key,
+            format!("{name} is in use already"),
+            "a free port",
+        ))
+    };
+    for host in &plan.hosts {
+        claim(host.at, &host.key)?;
+    }
+    for link in &plan.links {
+        let [a, b] = link.ends;
+        if a.switch == b.switch {
+            let name = &plan.switches[a.switch];
+            let what = format!("it links {name} to itself");
+            return Err(Problem::new(&link.key, what, "two switches"));
+        }
+        claim(a, &link.key)?;
+        claim(b, &link.key)?;
+    }
+    claim(controller, key)?;
+
+    let mut next = vec![0; plan.switches.len()];
+    let mut number = |end: PlanEnd| -> PortNo {
+        if let Some(port) = end.port {
+            return port;
+        }
+        let (taken, next) = (&mut taken[end.switch], &mut next[end.switch]);
+        while !taken.insert(*next) {
+            *next += 1;
+        }
+        PortNo(*next)
+    };
+    let hosts = plan.hosts.iter().map(|host| number(host.at)).collect();
+    let mut full = |end: PlanEnd| End {
+        switch: end.switch,
+        port: number(end),
+    };
+    let links = plan
+        .links
+        .iter()
+        .map(|link| link.ends.map(&mut full))
+        .collect();
+    let controller = full(controller);
+    Ok(Ports {
+        taken,
+        hosts,
+        links,
+        controller,
+    })
+}
+
+impl Ports {
+    fn switches(&self, plan: &Plan) -> Vec<Switch> {
+        let sized = plan.switches.iter().zip(&self.taken);
+        sized
+            .map(|(name, taken)| Switch {
+                name: name.clone(),
+                ports: taken.last().map_or(0, |last| last + 1),
+            })
+            .collect()
+    }
+}
+
+/// Refuses switches with more ports than a hop can name, or than Linux can.
+fn check_ports(fabric: &Fabric, key: &str) -> Result<(), Problem> {
+    let most = fabric.hop_width.ports_max();
+    for switch in &fabric.switches {
+        let Switch { name, ports } = switch;
+        if usize::from(*ports) > most {
+            let bits = fabric.hop_width.bits();
+            let what = format!("{name} has {ports} ports");
+            let expected = format!("at most {most} with a hop_width of {bits}");
+            return Err(Problem::new(key, what, expected));
+        }
+        let last = port_name(name, PortNo(ports.saturating_sub(1)));
+        if last.len() > PORT_NAME_MAX {
+            let what = format!("the port name {last} is too long for Linux");
+            let expected = format!("at most {PORT_NAME_MAX} characters");
+            return Err(Problem::new(key, what, expected));
+        }
+        if name == CONTROLLER {
+            let what = format!("a switch is called {name}");
+            return Err(Problem::new(key, what, "that name for the controller only"));
+        }
+    }
+    Ok(())
+}
+
+fn add_hosts(
+    fabric: &mut Fabric,
+    plan: &Plan,
+    ports: &Ports,
+    default_wire: Wire,
+) -> Result<(), Problem> {
+    let mut macs = BTreeSet::from([crate::assemble::SERVER_MAC]);
+    macs.extend((0..plan.switches.len()).map(crate::assemble::switch_mac));
+    macs.insert(crate::assemble::CONTROLLER_MAC);
+    for (index, (host, &port)) in plan.hosts.iter().zip(&ports.hosts).enumerate() {
+        let mac = host.mac.unwrap_or_else(|| crate::assemble::host_mac(index));
+        if !macs.insert(mac) {
+            let key = format!("{}.mac", host.key);
+            return Err(Problem::new(
+                key,
+                format!("{mac} is in use already"),
+                "another MAC",
+            ));
+        }
+        if host.name == CONTROLLER {
+            let what = format!("a host is called {CONTROLLER}");
+            return Err(Problem::new(
+                &host.key,
+                what,
+                "that name for the controller only",
+            ));
+        }
+        let wire = changed(default_wire, host.wire);
+        check_wire(&host.key, &wire)?;
+        fabric.hosts.push(Host {
+            name: host.name.clone(),
+            mac,
+            ip: host.ip,
+            switch: host.at.switch,
+            port,
+            wire,
+        });
+    }
+    Ok(())
+}
+
+/// Refuses a graph in which some switch cannot be reached from the first: depth first.
+fn check_connected(fabric: &Fabric, key: &str) -> Result<(), Problem> {
+    let mut neighbours = vec![Vec::new(); fabric.switches.len()];
+    for link in &fabric.links {
+        neighbours[link.a.switch].push(link.b.switch);
+        neighbours[link.b.switch].push(link.a.switch);
+    }
+    let mut reached = vec![false; fabric.switches.len()];
+    reached[0] = true;
+    let mut queue = vec![0];
+    while let Some(switch) = queue.pop() {
+        for &next in &neighbours[switch] {
+            if !std::mem::replace(&mut reached[next], true) {
+                queue.push(next);
+            }
+        }
+    }
+    let Some(lost) = reached.iter().position(|reached| !reached) else {
+        return Ok(());
+    };
+    let (first, lost) = (&fabric.switches[0].name, &fabric.switches[lost].name);
+    let what = format!("there is no path from {first} to {lost}");
+    Err(Problem::new(key, what, "links that connect all switches"))
+}

@@ -1,0 +1,59 @@
+//! What is wrong with a fabric file, where, and what was expected.
+
+use std::fmt;
+use std::path::PathBuf;
+
+/// Why a fabric file was refused. Prints as `file:line:column: key: what; expected ...`.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct LoadError {
+    /// The file as it was named.
+    pub file: PathBuf,
+    /// Line and column, counted from 1; `None` if the file could not be read at all.
+    pub position: Option<(u64, u64)>,
+    /// What is wrong with what.
+    pub problem: Problem,
+}
+
+/// Something impossible in a fabric, by key.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct Problem {
+    /// Where in the document: `topology.ring.switches`, `faults[0].down`; empty for the whole.
+    pub key: String,
+    /// What is wrong.
+    pub what: String,
+    /// What would be right.
+    pub expected: String,
+}
+
+impl Problem {
+    pub(crate) fn new(
+        key: impl Into<String>,
+        what: impl Into<String>,
+        expected: impl Into<String>,
+    ) -> Problem {
+        Problem {
+            key: key.into(),
+            what: what.into(),
+            expected: expected.into(),
+        }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.key.is_empty() {
+            write!(f, "{}: ", self.key)?;
+        }
+        write!(f, "{}; expected {}", self.what, self.expected)
+    }
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:", self.file.display())?;
+        if let Some((line, column)) = self.position {
+            write!(f, "{line}:{column}:")?;
+        }
+        write!(f, " {}", self.problem)
+    }
+}

@@ -1,0 +1,150 @@
+//! Which key stands where in a YAML text.
+//!
+//! Errors of the YAML reader know a position and want a key; errors found later know a key
+//! and want a position. One walk over the parser's events answers both: it keeps the path of
+//! open mappings and sequences, and notes where each path begins.
+
+use serde_saphyr::granit_parser::{Event, Parser};
+use std::collections::BTreeMap;
+
+/// Line and column, counted from 1.
+pub(crate) type Position = (u64, u64);
+
+/// The keys of one document.
+#[derive(Debug, Default)]
+pub(crate) struct Keys {
+    /// Where each value begins, and the key before it if it has one.
+    by_path: BTreeMap<String, Position>,
+    by_position: BTreeMap<Position, String>,
+}
+
+/// A mapping or sequence that is still open.
+enum Open {
+    Mapping { path: String, key: Option<String> },
+    Sequence { path: String, next: usize },
+}
+
+impl Keys {
+    /// Reads as much of `text` as is YAML; an error in it ends the walk.
+    pub(crate) fn of(text: &str) -> Keys {
+        let mut keys = Keys::default();
+        let mut open: Vec<Open> = Vec::new();
+        for item in Parser::new_from_str(text) {
+            let Ok((event, span)) = item else { break };
+            let at = (span.start.line() as u64, span.start.col() as u64 + 1);
+            match event {
+                Event::Scalar(value, ..) => {
+                    if !name_key(&mut open, &value, at, &mut keys) {
+                        let path = value_path(&mut open);
+                        keys.note(path, at);
+                    }
+                }
+                Event::MappingStart(..) => {
+                    let path = value_path(&mut open);
+                    keys.note(path.clone(), at);
+                    open.push(Open::Mapping { path, key: None });
+                }
+                Event::SequenceStart(..) => {
+                    let path = value_path(&mut open);
+                    keys.note(path.clone(), at);
+                    open.push(Open::Sequence { path, next: 0 });
+                }
+                Event::Alias(..) | Event::UnresolvedAlias(..) => {
+                    let path = value_path(&mut open);
+                    keys.note(path, at);
+                }
+                Event::MappingEnd | Event::SequenceEnd => {
+                    open.pop();
+                }
+                _ => {}
+            }
+        }
+        keys
+    }
+
+    /// A path is where its value begins, but every token of it leads back to it.
+    fn note(&mut self, path: String, at: Position) {
+        self.by_position.entry(at).or_insert_with(|| path.clone());
+        self.by_path.insert(path, at);
+    }
+
+    /// The key of the last token that begins at or before a position.
+    pub(crate) fn at(&self, position: Position) -> &str {
+        self.by_position
+            .range(..=position)
+            .next_back()
+            .map_or("", |(_, path)| path)
+    }
+
+    /// Where a key's value stands, or the nearest key around it that is in the text.
+    pub(crate) fn position(&self, key: &str) -> Position {
+        let mut key = key;
+        loop {
+            if let Some(&at) = self.by_path.get(key) {
+                return at;
+            }
+            match key.rfind(['.', '[']) {
+                Some(end) => key = &key[..end],
+                None => return self.by_path.get("").copied().unwrap_or((1, 1)),
+            }
+        }
+    }
+}
+
+/// Takes a scalar as the next key of the innermost mapping, if a key is what comes next.
+fn name_key(open: &mut [Open], name: &str, at: Position, keys: &mut Keys) -> bool {
+    let Some(Open::Mapping { path, key }) = open.last_mut() else {
+        return false;
+    };
+    if key.is_some() {
+        return false;
+    }
+    let dot = if path.is_empty() { "" } else { "." };
+    let full = format!("{path}{dot}{name}");
+    keys.note(full.clone(), at);
+    *key = Some(full);
+    true
+}
+
+/// The path of the value that comes next, which thereby has come.
+fn value_path(open: &mut [Open]) -> String {
+    match open.last_mut() {
+        None => String::new(),
+        Some(Open::Mapping { path, key }) => key.take().unwrap_or_else(|| format!("{path}.?")),
+        Some(Open::Sequence { path, next }) => {
+            *next += 1;
+            format!("{path}[{}]", *next - 1)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "a: 1\nb:\n  c: [x, {d: 2}]\n";
+
+    #[test]
+    fn keys_and_positions_lead_to_each_other() {
+        let keys = Keys::of(TEXT);
+        assert_eq!(keys.position("a"), (1, 4));
+        assert_eq!(keys.position("b.c[1].d"), (3, 14));
+        assert_eq!(keys.at((3, 14)), "b.c[1].d");
+        assert_eq!(keys.at((3, 11)), "b.c[1].d", "its key leads to it too");
+        assert_eq!(keys.at((3, 7)), "b.c[0]");
+    }
+
+    #[test]
+    fn a_key_that_is_not_there_stands_where_it_should_be() {
+        let keys = Keys::of(TEXT);
+        assert_eq!(keys.position("b.c[1].e.f"), keys.position("b.c[1]"));
+        assert_eq!(keys.position("z"), (1, 1));
+        assert_eq!(Keys::of("").position("z"), (1, 1));
+    }
+
+    #[test]
+    fn broken_yaml_is_read_as_far_as_it_goes() {
+        let keys = Keys::of("a: 1\nb: [1\nc: 2\n");
+        assert_eq!(keys.position("a"), (1, 4));
+    }
+}

@@ -1,0 +1,151 @@
+//! From a YAML text to a checked fabric, or to the first error with its place.
+
+use crate::error::{LoadError, Problem};
+use crate::file::File;
+use crate::keys::Keys;
+use crate::model::Fabric;
+use serde_saphyr::Error as YamlError;
+use std::path::Path;
+
+/// The longest fabric file that is read, in bytes.
+const FILE_BYTES_MAX: u64 = 16 << 20;
+
+/// Reads a fabric file.
+///
+/// # Errors
+/// If it cannot be read, is not YAML, or describes something impossible: file, line, column,
+/// key, and what was expected.
+pub fn load(path: &Path) -> Result<Fabric, LoadError> {
+    parse(
+        path,
+        &read(path).map_err(|problem| unplaced(path, problem))?,
+    )
+}
+
+fn read(path: &Path) -> Result<String, Problem> {
+    let expected = "a fabric file in YAML, such as scenarios/ring3.yaml";
+    let cannot =
+        |error: std::io::Error| Problem::new("", format!("cannot be read: {error}"), expected);
+    let bytes = std::fs::metadata(path).map_err(cannot)?.len();
+    if bytes > FILE_BYTES_MAX {
+        return Err(Problem::new(
+            "",
+            format!("it has {bytes} bytes"),
+            "at most 16 MiB",
+        ));
+    }
+    std::fs::read_to_string(path).map_err(cannot)
+}
+
+fn unplaced(path: &Path, problem: Problem) -> LoadError {
+    LoadError {
+        file: path.into(),
+        position: None,
+        problem,
+    }
+}
+
+/// Reads the text of a fabric file. `path` names it in errors, and `key_file` is relative to
+/// its folder.
+///
+/// # Errors
+/// As [`load`].
+pub fn parse(path: &Path, text: &str) -> Result<Fabric, LoadError> {
+    let keys = Keys::of(text);
+    let place = |problem: Problem| LoadError {
+        file: path.into(),
+        position: Some(keys.position(&problem.key)),
+        problem,
+    };
+    let options = serde_saphyr::options! { with_snippet: false };
+    let mut file: File = serde_saphyr::from_str_with_options(text, options)
+        .map_err(|error| explain(path, &keys, &error))?;
+    read_key_file(path, &mut file).map_err(place)?;
+    crate::build(&file).map_err(place)
+}
+
+/// Puts the text of the key file where the key would be.
+fn read_key_file(path: &Path, file: &mut File) -> Result<(), Problem> {
+    let Some(key_file) = &file.key_file else {
+        return Ok(());
+    };
+    if file.key.is_some() {
+        return Err(Problem::new(
+            "key_file",
+            "there is a key too",
+            "either key or key_file",
+        ));
+    }
+    let key_path = path.parent().unwrap_or(Path::new("")).join(key_file);
+    let text = std::fs::read_to_string(&key_path).map_err(|error| {
+        let what = format!("{} cannot be read: {error}", key_file.display());
+        Problem::new("key_file", what, "a file with 64 hex digits")
+    })?;
+    let text = text.trim();
+    crate::build::parse_key(Some(text)).map_err(|problem| Problem {
+        key: "key_file".into(),
+        ..problem
+    })?;
+    file.key = Some(text.into());
+    Ok(())
+}
+
+/// Puts an error of the YAML reader into our words.
+fn explain(path: &Path, keys: &Keys, error: &YamlError) -> LoadError {
+    let position = error
+        .location()
+        .map_or((1, 1), |at| (at.line().max(1), at.column().max(1)));
+    let key = keys.at(position);
+    let list = |names: &[&str]| format!("one of {}", names.join(", "));
+    let problem = match error.without_snippet() {
+        YamlError::SerdeUnknownField {
+            field, expected, ..
+        } => Problem::new(key, format!("unknown key `{field}`"), list(expected)),
+        YamlError::SerdeUnknownVariant {
+            variant, expected, ..
+        } => Problem::new(key, format!("`{variant}` is unknown"), list(expected)),
+        YamlError::SerdeMissingField { field, .. } => Problem::new(
+            key,
+            format!("`{field}` is missing"),
+            format!("the key `{field}`"),
+        ),
+        YamlError::DuplicateMappingKey { .. } => {
+            Problem::new(key, "this key is there twice", "every key once")
+        }
+        YamlError::SerdeInvalidType {
+            unexpected,
+            expected,
+            ..
+        }
+        | YamlError::SerdeInvalidValue {
+            unexpected,
+            expected,
+            ..
+        } => Problem::new(key, format!("{unexpected} does not fit"), expected.as_str()),
+        YamlError::SerdeInvalidLength { len, expected, .. } => {
+            Problem::new(key, format!("{len} values do not fit"), expected.as_str())
+        }
+        YamlError::InvalidScalar { ty, .. } => Problem::new(
+            key,
+            "the value does not fit",
+            format!("a value of type {ty}"),
+        ),
+        YamlError::Unexpected { expected, .. } => {
+            Problem::new(key, "the value does not fit", *expected)
+        }
+        YamlError::Message { msg, .. } => match msg.split_once("; expected ") {
+            Some((what, expected)) => Problem::new(key, what, expected),
+            None => Problem::new(key, msg.as_str(), "a fabric file in YAML"),
+        },
+        other => {
+            let text = other.to_string();
+            let first = text.lines().next().unwrap_or("not YAML");
+            Problem::new(key, first, "a fabric file in YAML")
+        }
+    };
+    LoadError {
+        file: path.into(),
+        position: Some(position),
+        problem,
+    }
+}

@@ -1,0 +1,82 @@
+//! What nodes and ports may be called. Ports are Linux devices in the lab, and a device's
+//! name has at most 15 characters (`IFNAMSIZ` in `linux/if.h`, with its final zero byte).
+
+use crate::error::Problem;
+use axon_wire::PortNo;
+
+/// Characters of a port's name, at most.
+pub const PORT_NAME_MAX: usize = 15;
+
+/// The name of a node's port: `s1-p0`.
+pub fn port_name(node: &str, port: PortNo) -> String {
+    format!("{node}-{port}")
+}
+
+/// Takes a port's name apart: `s1-p0` is port 0 of `s1`. `None` if it is not one.
+pub fn split_port(name: &str) -> Option<(&str, PortNo)> {
+    let (node, number) = name.rsplit_once("-p")?;
+    let digits = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    let canonical = number == "0" || !number.starts_with('0');
+    let port: u16 = number.parse().ok().filter(|_| digits && canonical)?;
+    (!node.is_empty() && PortNo(port) != PortNo::CONTROL).then_some((node, PortNo(port)))
+}
+
+/// Refuses what cannot name a node: it starts with a lower-case letter, goes on with those,
+/// digits and `-`, leaves room for `-p0`, and does not look like a port.
+pub(crate) fn check(key: &str, name: &str) -> Result<(), Problem> {
+    let expected = "a lower-case letter, then lower-case letters, digits or `-`, at most 12 in \
+                    all, and not a port's name such as s1-p0";
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let good = name.starts_with(|c: char| c.is_ascii_lowercase())
+        && name.chars().all(plain)
+        && name.len() <= PORT_NAME_MAX - "-p0".len()
+        && split_port(name).is_none();
+    if good {
+        return Ok(());
+    }
+    Err(Problem::new(
+        key,
+        format!("`{name}` cannot name a node"),
+        expected,
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn port_names_come_apart_as_they_were_put_together() {
+        assert_eq!(port_name("s1", PortNo(12)), "s1-p12");
+        assert_eq!(split_port("s1-p12"), Some(("s1", PortNo(12))));
+        assert_eq!(split_port("spine-p-p0"), Some(("spine-p", PortNo(0))));
+        for name in [
+            "s1",
+            "s1-p",
+            "-p1",
+            "s1-p01",
+            "s1-p65535",
+            "s1-p-1",
+            "s1-p+1",
+        ] {
+            assert_eq!(split_port(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn names_that_linux_would_not_take_are_refused() {
+        assert!(check("", "abcdefghijkl").is_ok());
+        for name in [
+            "abcdefghijklm",
+            "",
+            "1s",
+            "S1",
+            "s_1",
+            "s1-p0",
+            "a/b",
+            "s 1",
+        ] {
+            assert!(check("", name).is_err(), "{name}");
+        }
+    }
+}

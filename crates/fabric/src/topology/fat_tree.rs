@@ -1,0 +1,52 @@
+//! A fat tree of k-port switches (M. Al-Fares et al., SIGCOMM 2008, section 3).
+
+use super::{Plan, in_range};
+use crate::error::Problem;
+use crate::file::FatTree;
+
+/// Numbering: first all edge switches, pod by pod, then all aggregation switches, pod by
+/// pod, then the core. In a pod every edge switch is linked to every aggregation switch;
+/// aggregation switch `i` of each pod is linked to the `i`-th k/2 core switches.
+pub(super) fn plan(tree: &FatTree) -> Result<Plan, Problem> {
+    let key = "topology.fat_tree.k";
+    in_range(key, tree.k, 2, 88)?;
+    if !tree.k.is_multiple_of(2) {
+        return Err(Problem::new(
+            key,
+            format!("{} is odd", tree.k),
+            "an even number",
+        ));
+    }
+    let (pods, half) = (tree.k, tree.k / 2);
+    let edges = pods * half;
+    let mut plan = Plan::with_switches(key, 2 * edges + half * half, 5)?;
+    let hosts = tree.hosts_per_edge.unwrap_or(half);
+    plan.add_hosts("topology.fat_tree.hosts_per_edge", 0..edges, hosts)?;
+    for pod in 0..pods {
+        for edge in 0..half {
+            for aggregation in 0..half {
+                let aggregation = edges + pod * half + aggregation;
+                plan.link("topology.fat_tree", pod * half + edge, aggregation);
+            }
+        }
+        for aggregation in 0..half {
+            for core in 0..half {
+                let core = 2 * edges + aggregation * half + core;
+                plan.link("topology.fat_tree", edges + pod * half + aggregation, core);
+            }
+        }
+    }
+    Ok(plan)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn every_switch_of_a_fat_tree_has_k_ports() {
+        let fabric = crate::topology::fat_tree(4);
+        assert_eq!((fabric.switches.len(), fabric.hosts.len()), (20, 16));
+        assert_eq!(fabric.links.len(), 32);
+        assert!(fabric.switches[1..].iter().all(|switch| switch.ports == 4));
+        assert_eq!(fabric.switches[0].ports, 5, "the controller's too");
+    }
+}

@@ -1,0 +1,32 @@
+//! A line: each switch is linked to the next.
+
+use super::Plan;
+use crate::error::Problem;
+use crate::file::Row;
+
+pub(super) fn plan(row: &Row) -> Result<Plan, Problem> {
+    let mut plan = Plan::with_switches("topology.line.switches", row.switches, 1)?;
+    let key = "topology.line.hosts_per_switch";
+    plan.add_hosts(key, 0..row.switches, row.hosts_per_switch)?;
+    for switch in 1..row.switches {
+        plan.link("topology.line", switch - 1, switch);
+    }
+    Ok(plan)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_line_of_three_has_two_links_and_hosts_come_first() {
+        let fabric = crate::topology::line(3, 2);
+        assert_eq!(fabric.links.len(), 2);
+        assert_eq!(fabric.hosts[3].name, "h4");
+        assert_eq!((fabric.hosts[3].switch, fabric.hosts[3].port.0), (1, 1));
+        let ends = [fabric.links[1].a, fabric.links[1].b].map(|end| (end.switch, end.port.0));
+        assert_eq!(ends, [(1, 3), (2, 2)]);
+        assert_eq!(
+            (fabric.controller.at.switch, fabric.controller.at.port.0),
+            (0, 3)
+        );
+    }
+}

@@ -1,0 +1,132 @@
+//! A topology by hand: names are checked and resolved here, ports later.
+
+use super::{HOSTS_MAX, Plan, PlanEnd, PlanHost, PlanLink, SWITCHES_MAX, WireChange, in_range};
+use crate::error::Problem;
+use crate::file::{Listed, ListedHost, ListedLink, MacText, ShortOr};
+use crate::names;
+use crate::units::{RateText, SpanText};
+use std::collections::BTreeMap;
+
+pub(super) fn plan(listed: &Listed) -> Result<Plan, Problem> {
+    in_range(
+        "topology.listed.switches",
+        listed.switches.len(),
+        1,
+        SWITCHES_MAX,
+    )?;
+    in_range("topology.listed.hosts", listed.hosts.0.len(), 0, HOSTS_MAX)?;
+    let mut switches = BTreeMap::new();
+    for (index, name) in listed.switches.iter().enumerate() {
+        let key = format!("topology.listed.switches[{index}]");
+        names::check(&key, name)?;
+        if switches.insert(name.as_str(), index).is_some() {
+            return Err(Problem::new(
+                key,
+                format!("`{name}` is there twice"),
+                "another name",
+            ));
+        }
+    }
+    let mut plan = Plan {
+        switches: listed.switches.clone(),
+        ..Plan::default()
+    };
+    for (name, host) in &listed.hosts.0 {
+        plan.hosts.push(plan_host(name, host, &switches)?);
+    }
+    for (index, link) in listed.links.iter().enumerate() {
+        let key = format!("topology.listed.links[{index}]");
+        let (between, wire, between_key) = match link {
+            ShortOr::Short(between) => (between, WireChange::default(), key.clone()),
+            ShortOr::Long(ListedLink {
+                between,
+                rate,
+                latency,
+                loss_ppm,
+            }) => {
+                let wire = wire_change(rate, latency, loss_ppm);
+                (between, wire, format!("{key}.between"))
+            }
+        };
+        let a = end(&format!("{between_key}[0]"), &between[0], &switches)?;
+        let b = end(&format!("{between_key}[1]"), &between[1], &switches)?;
+        plan.links.push(PlanLink {
+            ends: [a, b],
+            wire,
+            key,
+        });
+    }
+    Ok(plan)
+}
+
+fn plan_host(
+    name: &str,
+    host: &ShortOr<String, ListedHost>,
+    switches: &BTreeMap<&str, usize>,
+) -> Result<PlanHost, Problem> {
+    let key = format!("topology.listed.hosts.{name}");
+    names::check(&key, name)?;
+    if switches.contains_key(name) {
+        let what = format!("`{name}` is a switch too");
+        return Err(Problem::new(key, what, "another name"));
+    }
+    Ok(match host {
+        ShortOr::Short(at) => PlanHost {
+            name: name.into(),
+            at: end(&key, at, switches)?,
+            ip: None,
+            mac: None,
+            wire: WireChange::default(),
+            key,
+        },
+        ShortOr::Long(ListedHost {
+            at,
+            ip,
+            mac,
+            rate,
+            latency,
+            loss_ppm,
+        }) => PlanHost {
+            name: name.into(),
+            at: end(&format!("{key}.at"), at, switches)?,
+            ip: *ip,
+            mac: mac.map(|MacText(mac)| mac),
+            wire: wire_change(rate, latency, loss_ppm),
+            key,
+        },
+    })
+}
+
+/// What a file says about one link.
+pub(crate) fn wire_change(
+    rate: &Option<RateText>,
+    latency: &Option<SpanText>,
+    loss_ppm: &Option<u32>,
+) -> WireChange {
+    WireChange {
+        rate: rate.map(|RateText(rate)| rate),
+        latency: latency.map(|SpanText(latency)| latency),
+        loss_ppm: *loss_ppm,
+    }
+}
+
+/// The end of a link that `text` names: a switch (`s1`) or a port of one (`s1-p0`).
+pub(crate) fn end(
+    key: &str,
+    text: &str,
+    switches: &BTreeMap<&str, usize>,
+) -> Result<PlanEnd, Problem> {
+    let (node, port) = match names::split_port(text) {
+        Some((node, port)) => (node, Some(port)),
+        None => (text, None),
+    };
+    match switches.get(node) {
+        Some(&switch) => Ok(PlanEnd { switch, port }),
+        None => {
+            let first = switches.keys().next().copied().unwrap_or("s1");
+            let what = format!("there is no switch `{node}`");
+            let expected = format!("a switch such as {first}, or a port such as {first}-p0");
+            Err(Problem::new(key, what, expected))
+        }
+    }
+}

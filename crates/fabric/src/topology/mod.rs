@@ -1,0 +1,207 @@
+//! Which nodes there are and what is linked to what: one file per family of generators.
+//!
+//! A generator answers with a [`Plan`]: nodes by index, links in order, no ports yet. The
+//! free functions here give whole fabrics with every default, for tests and benchmarks.
+
+mod fat_tree;
+mod line;
+mod listed;
+mod random;
+mod ring;
+mod star;
+mod torus;
+
+use crate::error::Problem;
+use crate::file::{self, File, Topology};
+use crate::model::Fabric;
+use axon_wire::{MacAddr, PortNo, Rate, Span};
+use std::net::Ipv4Addr;
+
+pub(crate) use listed::{end, wire_change};
+
+/// Switches that a fabric has at most.
+pub const SWITCHES_MAX: usize = 10_000;
+/// Hosts that a fabric has at most.
+pub const HOSTS_MAX: usize = 100_000;
+
+/// A topology before its ports are numbered.
+#[derive(Debug, Default)]
+pub(crate) struct Plan {
+    /// Names of the switches, in order.
+    pub switches: Vec<String>,
+    pub hosts: Vec<PlanHost>,
+    pub links: Vec<PlanLink>,
+}
+
+/// A host to be.
+#[derive(Debug)]
+pub(crate) struct PlanHost {
+    pub name: String,
+    pub at: PlanEnd,
+    pub ip: Option<Ipv4Addr>,
+    pub mac: Option<MacAddr>,
+    pub wire: WireChange,
+    /// The key that asked for it.
+    pub key: String,
+}
+
+/// A link to be.
+#[derive(Debug)]
+pub(crate) struct PlanLink {
+    pub ends: [PlanEnd; 2],
+    pub wire: WireChange,
+    /// The key that asked for it.
+    pub key: String,
+}
+
+/// A switch by index, with a port if one was asked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PlanEnd {
+    pub switch: usize,
+    pub port: Option<PortNo>,
+}
+
+/// Where one link differs from the others.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct WireChange {
+    pub rate: Option<Rate>,
+    pub latency: Option<Span>,
+    pub loss_ppm: Option<u32>,
+}
+
+/// Expands a topology; `seed` is the fabric's.
+pub(crate) fn expand(topology: &Topology, seed: u64) -> Result<Plan, Problem> {
+    match topology {
+        Topology::Line(row) => line::plan(row),
+        Topology::Ring(row) => ring::plan(row),
+        Topology::Star(row) => star::plan(row),
+        Topology::Torus(torus) => torus::plan(torus),
+        Topology::FatTree(tree) => fat_tree::plan(tree),
+        Topology::Random(random) => random::plan(random, seed),
+        Topology::Listed(listed) => listed::plan(listed),
+    }
+}
+
+impl Plan {
+    /// `switches` switches without links, `s1` first; `key` names who asked.
+    fn with_switches(key: &str, switches: usize, least: usize) -> Result<Plan, Problem> {
+        in_range(key, switches, least, SWITCHES_MAX)?;
+        Ok(Plan {
+            switches: (1..=switches).map(|number| format!("s{number}")).collect(),
+            ..Plan::default()
+        })
+    }
+
+    /// Plugs `count` more hosts into each of `switches`, in order.
+    fn add_hosts(
+        &mut self,
+        key: &str,
+        switches: impl ExactSizeIterator<Item = usize>,
+        count: usize,
+    ) -> Result<(), Problem> {
+        let most = HOSTS_MAX / switches.len().max(1);
+        in_range(key, count, 0, most)?;
+        for switch in switches {
+            for _ in 0..count {
+                self.hosts.push(PlanHost {
+                    name: format!("h{}", self.hosts.len() + 1),
+                    at: PlanEnd { switch, port: None },
+                    ip: None,
+                    mac: None,
+                    wire: WireChange::default(),
+                    key: key.into(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn link(&mut self, key: &str, a: usize, b: usize) {
+        self.links.push(PlanLink {
+            ends: [a, b].map(|switch| PlanEnd { switch, port: None }),
+            wire: WireChange::default(),
+            key: key.into(),
+        });
+    }
+}
+
+/// Refuses a number outside `least..=most`.
+fn in_range(key: &str, number: usize, least: usize, most: usize) -> Result<(), Problem> {
+    if (least..=most).contains(&number) {
+        return Ok(());
+    }
+    let expected = format!("{least} to {most}");
+    Err(Problem::new(
+        key,
+        format!("{number} is impossible"),
+        expected,
+    ))
+}
+
+fn with_defaults(name: &str, topology: Topology) -> Fabric {
+    match crate::build(&File::new(name, topology)) {
+        Ok(fabric) => fabric,
+        Err(problem) => panic!("{problem}"),
+    }
+}
+
+/// A line of switches with every default.
+///
+/// # Panics
+/// Like its fellows below, on sizes that a fabric file could not have: for tests and
+/// benchmarks, not for input.
+pub fn line(switches: usize, hosts_per_switch: usize) -> Fabric {
+    let row = file::Row {
+        switches,
+        hosts_per_switch,
+    };
+    with_defaults("line", Topology::Line(row))
+}
+
+/// A ring of switches with every default. Panics like [`line`].
+pub fn ring(switches: usize, hosts_per_switch: usize) -> Fabric {
+    let row = file::Row {
+        switches,
+        hosts_per_switch,
+    };
+    with_defaults("ring", Topology::Ring(row))
+}
+
+/// A star around `s1` with every default. Panics like [`line`].
+pub fn star(switches: usize, hosts_per_switch: usize) -> Fabric {
+    let row = file::Row {
+        switches,
+        hosts_per_switch,
+    };
+    with_defaults("star", Topology::Star(row))
+}
+
+/// A torus with every default. Panics like [`line`].
+pub fn torus(rows: usize, cols: usize, hosts_per_switch: usize) -> Fabric {
+    let torus = file::Torus {
+        rows,
+        cols,
+        hosts_per_switch,
+    };
+    with_defaults("torus", Topology::Torus(torus))
+}
+
+/// A fat tree of `k`-port switches with every default. Panics like [`line`].
+pub fn fat_tree(k: usize) -> Fabric {
+    let tree = file::FatTree {
+        k,
+        hosts_per_edge: None,
+    };
+    with_defaults("fat-tree", Topology::FatTree(tree))
+}
+
+/// A connected random graph with every default. Panics like [`line`].
+pub fn random(switches: usize, degree: usize, hosts_per_switch: usize, seed: u64) -> Fabric {
+    let random = file::Random {
+        switches,
+        degree,
+        hosts_per_switch,
+        seed: Some(seed),
+    };
+    with_defaults("random", Topology::Random(random))
+}

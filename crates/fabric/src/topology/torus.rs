@@ -1,0 +1,50 @@
+//! A torus: a grid whose rows and columns close into rings. Switches are numbered row by row.
+
+use super::{Plan, in_range};
+use crate::error::Problem;
+use crate::file::Torus;
+
+/// Each switch is linked to its right and its lower neighbour, both around the edge. With a
+/// side of two both neighbours are the same switch, and one link joins them, not two.
+pub(super) fn plan(torus: &Torus) -> Result<Plan, Problem> {
+    let &Torus {
+        rows,
+        cols,
+        hosts_per_switch,
+    } = torus;
+    in_range("topology.torus.rows", rows, 2, super::SWITCHES_MAX / 2)?;
+    in_range("topology.torus.cols", cols, 2, super::SWITCHES_MAX / rows)?;
+    let mut plan = Plan::with_switches("topology.torus", rows * cols, 4)?;
+    let key = "topology.torus.hosts_per_switch";
+    plan.add_hosts(key, 0..rows * cols, hosts_per_switch)?;
+    for row in 0..rows {
+        for col in 0..cols {
+            let here = row * cols + col;
+            if cols > 2 || col == 0 {
+                plan.link("topology.torus", here, row * cols + (col + 1) % cols);
+            }
+            if rows > 2 || row == 0 {
+                plan.link("topology.torus", here, (row + 1) % rows * cols + col);
+            }
+        }
+    }
+    Ok(plan)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_torus_has_two_links_per_switch() {
+        let fabric = crate::topology::torus(5, 5, 2);
+        assert_eq!((fabric.switches.len(), fabric.hosts.len()), (25, 50));
+        assert_eq!(fabric.links.len(), 50);
+        assert!(fabric.switches[1..].iter().all(|switch| switch.ports == 6));
+        assert_eq!(fabric.switches[0].ports, 7, "the controller's too");
+    }
+
+    #[test]
+    fn a_side_of_two_has_no_double_links() {
+        assert_eq!(crate::topology::torus(2, 2, 0).links.len(), 4);
+        assert_eq!(crate::topology::torus(2, 3, 0).links.len(), 9);
+    }
+}

@@ -1,0 +1,66 @@
+//! Every scenario loads, and the published schema is that of the code.
+
+use std::path::{Path, PathBuf};
+
+fn scenarios() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios")
+}
+
+#[test]
+fn every_scenario_loads_under_its_own_name() {
+    let mut count = 0;
+    for entry in std::fs::read_dir(scenarios()).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "yaml") {
+            continue;
+        }
+        let fabric = axon_fabric::load(&path).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(
+            Some(fabric.name.as_str()),
+            path.file_stem().unwrap().to_str()
+        );
+        count += 1;
+    }
+    assert!(count >= 5, "only {count} scenarios");
+}
+
+#[test]
+fn the_hand_written_scenario_means_what_its_comments_say() {
+    let fabric = axon_fabric::load(&scenarios().join("hand.yaml")).unwrap();
+    let ports = |link: usize| (fabric.links[link].a.port.0, fabric.links[link].b.port.0);
+    assert_eq!(ports(0), (1, 1));
+    assert_eq!(ports(1), (6, 7));
+    assert_eq!(fabric.hosts[1].port.0, 4);
+    assert_eq!(fabric.links[1].wire.rate, axon_wire::Rate::mbps(500));
+    assert_eq!(fabric.links[2].wire.loss_ppm, 10);
+    assert_eq!(
+        fabric.controller.wire.latency,
+        axon_wire::Span::from_micros(10)
+    );
+    let reserved: Vec<_> = fabric
+        .dhcp
+        .reservations
+        .values()
+        .map(|ip| ip.octets())
+        .collect();
+    assert_eq!(
+        reserved,
+        [[10, 0, 0, 20], [10, 0, 0, 11]],
+        "h3's fixed address too"
+    );
+    assert_eq!(fabric.faults.len(), 10);
+}
+
+#[test]
+fn the_published_schema_is_that_of_the_code() {
+    let path = scenarios().join("fabric.schema.json");
+    let schema = axon_fabric::json_schema();
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(&path, &schema).unwrap();
+    }
+    let published = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        published == schema,
+        "stale: run the tests with BLESS=1 and review the diff"
+    );
+}
