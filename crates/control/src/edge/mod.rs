@@ -4,9 +4,9 @@
 //! who is where, and then:
 //!
 //! - ARP, broadcast or unicast, is never passed on. For an existing flow the answer is known;
-//!   otherwise [Axon-ARP](setup) asks the controller, whose request reaches the
-//!   [target switch](target), which asks its host and answers. Four phases, and each switch
-//!   reserves memory before it asks.
+//!   otherwise Axon-ARP (`setup`, `arrival`) asks the controller, whose
+//!   request reaches the target switch (`target`), which asks its host and answers. Four
+//!   phases, and each switch reserves memory before it asks.
 //! - DHCP goes to the controller.
 //! - A unicast frame waits while a route for its MAC is sought, or takes a route that only
 //!   software has.
@@ -14,9 +14,10 @@
 //!
 //! Local hosts with an address are probed; one that is silent too long takes its flows along.
 //! Everything that a host can make grow is bounded. Nothing here depends on the order of
-//! messages: see [`flows`].
+//! messages: see `flows`.
 
 mod agenda;
+mod arrival;
 mod flows;
 mod hosts;
 mod intercept;

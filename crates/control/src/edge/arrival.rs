@@ -1,0 +1,254 @@
+//! The end of a set-up at the source switch: phase IV of Axon-ARP (paper 001 §4.2.2).
+
+use super::flows::Verdict;
+use super::setup::{Asker, hold, of_port};
+use super::{Cx, Edge, Timer, ipv4, packet};
+use crate::effect::Effect;
+use axon_wire::message::{ArpReply, Target};
+use axon_wire::{Hops, MacAddr, PortNo};
+use core::net::{IpAddr, Ipv4Addr};
+
+impl Edge {
+    /// Phase IV. The place that was reserved gets its route; the hosts that asked get their ARP
+    /// reply, from the target's own MAC; then the frames that waited go, in their order.
+    pub(super) fn phase_four(&mut self, cx: &mut Cx, m: &ArpReply) {
+        let port = m.source_port;
+        if !self.is_current(m.stamp) || !self.hosts.is_on(m.source_mac, port) {
+            self.counters.messages_ignored += 1;
+            return;
+        }
+        let target_ip = ipv4(m.target_ip);
+        let by_ip = target_ip
+            .or_else(|| self.asked_ip(port, m.id))
+            .map(IpAddr::V4);
+        let key = by_ip.map(|ip| (port, Target::Ip(ip)));
+        let setup = key.and_then(|key| self.setups.open.get_mut(&key));
+        let held = setup.is_some_and(|setup| core::mem::take(&mut setup.held));
+        if held {
+            cx.tables.release(port);
+        }
+        let verdict = self.set_route(cx, (port, m.target_mac), m.stamp, &m.to_target, target_ip);
+        if matches!(verdict, Verdict::Removed | Verdict::Unusable) {
+            // A later word: there is no such route. The next retry asks for a new one.
+            self.counters.messages_ignored += 1;
+            if let Some(key) = key
+                && held
+                && let Some(setup) = self.setups.open.get_mut(&key)
+            {
+                setup.held = hold(cx, key);
+            }
+            return;
+        }
+        if let Some(key) = key
+            && let (_, Target::Ip(IpAddr::V4(ip))) = key
+            && let Some(setup) = self.setups.remove(key)
+        {
+            self.agenda.cancel(Timer::Setup(key.0, key.1));
+            self.counters.setups_done += 1;
+            for asker in setup.askers {
+                answer(cx, port, asker, m.target_mac, ip);
+            }
+        }
+        self.route_ready(cx, port, m.target_mac, &m.to_target);
+        self.flows.promote(cx, port);
+    }
+
+    /// The address that set-up `id` of this port looks for, if there is such a set-up.
+    fn asked_ip(&self, port: PortNo, id: u32) -> Option<Ipv4Addr> {
+        let mut of_port = self.setups.open.range(of_port(port));
+        match of_port.find(|(_, setup)| setup.id == id)? {
+            ((_, Target::Ip(IpAddr::V4(ip))), _) => Some(*ip),
+            _ => None,
+        }
+    }
+
+    /// There is a route from `port` to `mac`: the frames that waited for it go. `hops` serve
+    /// where no table had room for the route.
+    pub(super) fn route_ready(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr, hops: &Hops) {
+        let key = (port, Target::Mac(mac));
+        if self.setups.remove(key).is_none() {
+            return;
+        }
+        self.agenda.cancel(Timer::Setup(port, Target::Mac(mac)));
+        self.unreserve(cx, port, mac);
+        self.counters.setups_done += 1;
+        let hops = self.flows.get(port, mac).map_or(hops, |flow| &flow.hops);
+        for frame in self.waiting.take(port, mac) {
+            cx.out.push(Effect::Forward {
+                ingress: port,
+                hops: hops.clone(),
+                frame,
+            });
+        }
+    }
+}
+
+/// Tells a host that `ip` is at `mac`; never that its own address is its own.
+pub(super) fn answer(cx: &mut Cx, port: PortNo, asker: Asker, mac: MacAddr, ip: Ipv4Addr) {
+    if asker.mac != mac {
+        let frame = packet::reply(mac, ip, asker.mac, asker.ip);
+        cx.out.push(Effect::Host { port, frame });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::*;
+    use super::*;
+    use alloc::vec::Vec;
+    use axon_plane::Note;
+    use smoltcp::wire::ArpOperation;
+
+    #[test]
+    fn the_reply_installs_the_route_before_the_host_is_answered_and_frames_go() {
+        let mut bench = Bench::new();
+        bench.host(0, 1);
+        let request = asked(&bench.frame(0, &arp_request(1, 9)));
+        bench.frame(0, &udp_frame(mac(9), mac(1), 1));
+        bench.frame(0, &udp_frame(mac(9), mac(1), 2));
+        let effects = bench.reply(answer_to(request, 1));
+        let hops = Hops::from([3, 4]);
+        assert_eq!(bench.placed(0, 9), Some(hops.clone()));
+        assert_eq!(
+            bench.tables.len(PortNo(0)),
+            1,
+            "both reservations became the one route"
+        );
+        let forward = |content| Effect::Forward {
+            ingress: PortNo(0),
+            hops: hops.clone(),
+            frame: udp_frame(mac(9), mac(1), content),
+        };
+        let (port, destination) = (PortNo(0), mac(9));
+        let frame = packet::reply(mac(9), ip(9), mac(1), ip(1));
+        assert_eq!(
+            effects,
+            [
+                Effect::Note(Note::RouteSet { port, destination }),
+                Effect::Host { port, frame },
+                forward(1),
+                forward(2),
+            ]
+        );
+        assert_eq!((bench.edge.setups(), bench.edge.waiting_bytes()), (0, 0));
+    }
+
+    #[test]
+    fn an_existing_flow_is_answered_from_the_cache_also_by_unicast() {
+        let mut bench = Bench::new();
+        bench.host(0, 1);
+        let request = asked(&bench.frame(0, &arp_request(1, 9)));
+        bench.reply(answer_to(request, 1));
+        let unicast = packet::request(mac(1), ip(1), mac(9), ip(9));
+        for frame in [arp_request(1, 9), unicast] {
+            let effects = bench.frame(0, &frame);
+            let [(PortNo(0), arp)] = arps(&effects)[..] else {
+                panic!("{effects:?}")
+            };
+            assert_eq!(arp.operation, ArpOperation::Reply);
+            assert_eq!((arp.sender_mac, arp.sender_ip), (mac(9), ip(9)));
+            assert_eq!((arp.target_mac, effects.len()), (mac(1), 1));
+        }
+        bench.remove_route(0, 9, 2);
+        asked(&bench.frame(0, &arp_request(1, 9)));
+    }
+
+    #[test]
+    fn a_full_memory_sends_by_the_slow_path_until_there_is_room() {
+        let mut bench = Bench::with(1, 1000, 4);
+        bench.host(0, 1);
+        bench.set_route(0, 7, 1, 3);
+        let request = asked(&bench.frame(0, &arp_request(1, 9)));
+        let effects = bench.reply(answer_to(request, 2));
+        assert_eq!(arps(&effects).len(), 1, "the host is answered all the same");
+        assert_eq!(bench.placed(0, 9), None);
+        let frame = udp_frame(mac(9), mac(1), 1);
+        let hops = Hops::from([3, 4]);
+        let slow = Effect::Forward {
+            ingress: PortNo(0),
+            hops: hops.clone(),
+            frame: frame.clone(),
+        };
+        assert_eq!(bench.frame(0, &frame), [slow]);
+        bench.remove_route(0, 7, 3);
+        assert_eq!(bench.placed(0, 9), Some(hops));
+    }
+
+    #[test]
+    fn a_late_reply_never_replaces_a_newer_route_or_removal() {
+        for newer_is_a_route in [true, false] {
+            let mut bench = Bench::new();
+            bench.host(0, 1);
+            let request = asked(&bench.frame(0, &arp_request(1, 9)));
+            if newer_is_a_route {
+                bench.set_route(0, 9, 8, 2);
+            } else {
+                bench.remove_route(0, 9, 8);
+            }
+            let answered = arps(&bench.reply(answer_to(request, 7))).len();
+            let expected = newer_is_a_route.then(|| Hops::from([2]));
+            assert_eq!(bench.placed(0, 9), expected);
+            assert_eq!(answered, usize::from(newer_is_a_route));
+            assert_eq!(bench.edge.setups(), usize::from(!newer_is_a_route));
+        }
+    }
+
+    #[test]
+    fn a_probe_of_an_address_is_answered_for_another_host_only() {
+        let mut bench = Bench::new();
+        let unspecified = Ipv4Addr::UNSPECIFIED;
+        let probe = packet::request(mac(1), unspecified, MacAddr::BROADCAST, ip(9));
+        let request = asked(&bench.frame(0, &probe));
+        assert_eq!(request.source_ip, None);
+        let mut own = answer_to(request, 1);
+        own.target_mac = mac(1);
+        assert_eq!(arps(&bench.reply(own)), []);
+
+        let mut bench = Bench::new();
+        let request = asked(&bench.frame(0, &probe));
+        let effects = bench.reply(answer_to(request, 1));
+        let [(PortNo(0), arp)] = arps(&effects)[..] else {
+            panic!("{effects:?}")
+        };
+        assert_eq!((arp.sender_mac, arp.target_ip), (mac(9), unspecified));
+    }
+
+    #[test]
+    fn several_hosts_on_a_port_are_answered_together() {
+        let mut bench = Bench::new();
+        bench.host(0, 1);
+        bench.host(0, 2);
+        let request = asked(&bench.frame(0, &arp_request(1, 9)));
+        assert_eq!(bench.frame(0, &arp_request(2, 9)), []);
+        let effects = bench.reply(answer_to(request, 1));
+        let told: Vec<_> = arps(&effects)
+            .iter()
+            .map(|(_, arp)| arp.target_mac)
+            .collect();
+        assert_eq!(told, [mac(1), mac(2)]);
+        assert_eq!(
+            bench.frame(0, &arp_request(1, 2)),
+            [],
+            "they hear one another"
+        );
+    }
+
+    #[test]
+    fn without_any_room_a_route_still_serves_the_frames_that_waited_for_it() {
+        let mut bench = Bench::with(0, 1000, 4);
+        bench.host(0, 1);
+        let frame = udp_frame(mac(9), mac(1), 1);
+        for number in 1..3 {
+            let request = asked(&bench.frame(0, &frame));
+            let effects = bench.reply(answer_to(request, number));
+            let hops = Hops::from([3, 4]);
+            let forward = Effect::Forward {
+                ingress: PortNo(0),
+                hops,
+                frame: frame.clone(),
+            };
+            assert_eq!(effects, [forward]);
+        }
+        assert_eq!(bench.edge.flows().count(), 0);
+    }
+}
