@@ -2,6 +2,9 @@
 //!
 //! Everything unsafe in Axon is in [`sys`] and [`ring`].
 
+pub mod daemon;
+pub mod inspect;
+pub mod lab;
 pub mod link_watch;
 pub mod offload;
 pub mod pacer;

@@ -1,0 +1,180 @@
+//! What nodes tell about themselves: the JSON of `status`.
+
+use crate::run::Inspect;
+use axon_control::discovery::Discovery;
+use axon_control::node::{ControllerNode, SwitchNode};
+use axon_plane::{Action, Drop, Input, Node, Plane, PortKind, Refusal};
+use axon_wire::{Frame, FrameBuf, PortNo, Time};
+use serde_json::{Map, Value, json};
+
+/// A switch that can be asked.
+pub struct Switch(pub SwitchNode<FrameBuf>);
+
+/// A controller that can be asked.
+pub struct Controller(pub ControllerNode<FrameBuf>);
+
+macro_rules! is_a_node {
+    ($name:ident) => {
+        impl Node<FrameBuf> for $name {
+            fn handle(
+                &mut self,
+                now: Time,
+                input: Input<FrameBuf>,
+                out: &mut Vec<Action<FrameBuf>>,
+            ) {
+                self.0.handle(now, input, out);
+            }
+
+            fn deadline(&self) -> Option<Time> {
+                self.0.deadline()
+            }
+        }
+    };
+}
+
+is_a_node!(Switch);
+is_a_node!(Controller);
+
+impl Inspect for Switch {
+    fn port_kind(&self, port: PortNo) -> PortKind {
+        self.0.discovery().kind(port)
+    }
+
+    fn status(&self) -> Value {
+        let node = &self.0;
+        let hosts = node.edge().hosts().map(|(mac, host)| {
+            let ip = host.ip.map(|ip| ip.to_string());
+            json!({ "mac": mac.to_string(), "port": host.port.0, "ip": ip })
+        });
+        let routes = node.edge().flows().map(|(port, destination, flow)| {
+            json!({
+                "port": port.0,
+                "destination": destination.to_string(),
+                "hops": flow.hops.to_string(),
+                "placed": flow.placed,
+            })
+        });
+        let path = node.uplink().path().map(|path| path.hops.to_string());
+        let edge = node.edge().counters();
+        json!({
+            "role": "switch",
+            "id": node.life().node.to_string(),
+            "controller_path": path,
+            "neighbours": neighbours(node.discovery()),
+            "hosts": hosts.collect::<Vec<_>>(),
+            "routes": routes.collect::<Vec<_>>(),
+            "waiting_bytes": node.edge().waiting_bytes(),
+            "unacknowledged": node.unacknowledged(),
+            "plane": plane(node.plane()),
+            "refusals": refusals(|refusal| node.refusals().of(refusal)),
+            "edge": {
+                "hosts_refused": edge.hosts_refused,
+                "hosts_moved": edge.hosts_moved,
+                "hosts_lost": edge.hosts_lost,
+                "arp_cached": edge.arp_cached,
+                "setups_begun": edge.setups_begun,
+                "setups_done": edge.setups_done,
+                "setups_failed": edge.setups_failed,
+                "setups_refused": edge.setups_refused,
+                "slow_path": edge.slow_path,
+            },
+        })
+    }
+}
+
+impl Inspect for Controller {
+    fn port_kind(&self, port: PortNo) -> PortKind {
+        self.0.discovery().kind(port)
+    }
+
+    fn status(&self) -> Value {
+        let node = &self.0;
+        let controller = node.controller();
+        let graph = controller.graph();
+        let hosts = controller.hosts().iter().map(|(_, host)| {
+            let place = host.place();
+            let ips: Vec<String> = host.ips.iter().map(ToString::to_string).collect();
+            json!({
+                "mac": host.mac.to_string(),
+                "switch": graph.switch(place.switch).life.node.to_string(),
+                "port": place.port.0,
+                "ips": ips,
+            })
+        });
+        let counters = controller.counters();
+        let dhcp = controller.dhcp().counters();
+        json!({
+            "role": "controller",
+            "id": node.life().node.to_string(),
+            "neighbours": neighbours(node.discovery()),
+            "switches": graph.len(),
+            "hosts": hosts.collect::<Vec<_>>(),
+            "routes": controller.flows().len(),
+            "unacknowledged": node.unacknowledged(),
+            "plane": plane(node.plane()),
+            "refusals": refusals(|refusal| node.refusals().of(refusal)),
+            "counters": {
+                "arp_answered": counters.arp_answered,
+                "arp_unknown_target": counters.arp_unknown_target,
+                "arp_unreachable": counters.arp_unreachable,
+                "arp_misplaced": counters.arp_misplaced,
+                "routes_moved": counters.routes_moved,
+                "routes_removed": counters.routes_removed,
+                "stale_life": counters.stale_life,
+            },
+            "dhcp": {
+                "offers": dhcp.offers,
+                "acks": dhcp.acks,
+                "naks": dhcp.naks,
+                "exhausted": dhcp.exhausted,
+                "malformed": dhcp.malformed,
+            },
+        })
+    }
+}
+
+fn neighbours(discovery: &Discovery) -> Vec<Value> {
+    let neighbours = discovery.neighbours().map(|(port, neighbour)| {
+        json!({
+            "port": port.0,
+            "node": neighbour.life.node.to_string(),
+            "their_port": neighbour.port.0,
+        })
+    });
+    neighbours.collect()
+}
+
+/// Totals, drops by reason over the whole node, and what waits at each port. Reasons that
+/// never occurred are left out.
+fn plane<B: Frame>(plane: &Plane<B>) -> Value {
+    let total = plane.counters().total();
+    let drops: Map<String, Value> = Drop::ALL
+        .iter()
+        .map(|reason| (reason.name().to_owned(), total.dropped(*reason)))
+        .filter(|(_, count)| *count > 0)
+        .map(|(name, count)| (name, count.into()))
+        .collect();
+    let ports = 0..plane.config().ports;
+    let queued: Vec<u64> = ports
+        .clone()
+        .map(|port| plane.queued_bytes(PortNo(port)).0)
+        .collect();
+    let table: Vec<usize> = ports.map(|port| plane.tables().len(PortNo(port))).collect();
+    json!({
+        "rx_frames": total.rx_frames,
+        "tx_frames": total.tx_frames,
+        "drops": drops,
+        "queued_bytes": queued,
+        "table_entries": table,
+    })
+}
+
+fn refusals(of: impl Fn(Refusal) -> u64) -> Map<String, Value> {
+    let counts = Refusal::ALL
+        .iter()
+        .map(|refusal| (refusal.name().to_owned(), of(*refusal)));
+    counts
+        .filter(|(_, count)| *count > 0)
+        .map(|(name, count)| (name, count.into()))
+        .collect()
+}

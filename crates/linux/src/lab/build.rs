@@ -1,0 +1,213 @@
+//! Makes a lab's namespaces and cables, inside the namespaces of its supervisor.
+//!
+//! The supervisor has a mount, PID and network namespace of its own (and a user namespace
+//! where it is not root), so nothing made here can be seen from the machine, and all of it
+//! goes when the supervisor goes, however it goes:
+//!
+//! ```text
+//! /run                a tmpfs
+//! /run/lab            the lab's state directory
+//! /run/netns/h1       the network namespace of h1, as `ip netns` names it
+//! /run/node/h1/run    what a command in h1 sees as /run
+//! /run/node/h1/etc    what it sees as /etc: the machine's, with its own changes on top
+//! /run/node/h1/dhcp   what it sees as /var/lib/dhcp
+//! ```
+
+use super::plan::{HostPlan, Plan};
+use crate::pacer::WIRE_OVERHEAD_BYTES;
+use crate::sys::{self, Offload};
+use anyhow::{Context, Result, bail};
+use axon_wire::Span;
+use nix::mount::{MsFlags, mount};
+use nix::sched::{CloneFlags, setns, unshare};
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// The state directory as it is seen inside.
+pub const LAB: &str = "/run/lab";
+/// Where the namespaces are.
+pub const NETNS: &str = "/run/netns";
+/// Where the nodes' own files are.
+pub const NODES: &str = "/run/node";
+
+/// What a host's NIC may queue, in bytes: more than a socket's send buffer holds, so that a
+/// sender is held back by its socket and loses nothing at its own NIC.
+const NIC_QUEUE_BYTES: u64 = 1 << 20;
+/// What a host's NIC may send at once, as time on the wire.
+const NIC_BURST: Span = Span::from_millis(1);
+
+fn bind(from: &Path, to: &Path) -> Result<()> {
+    mount(
+        Some(from),
+        to,
+        None::<&str>,
+        MsFlags::MS_BIND | MsFlags::MS_REC,
+        None::<&str>,
+    )
+    .with_context(|| format!("cannot bind {} to {}", from.display(), to.display()))
+}
+
+/// Gives this mount namespace its own /proc and /run.
+pub fn private_mounts(state: &Path) -> Result<()> {
+    let none = None::<&str>;
+    mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none)
+        .context("cannot make the mounts private")?;
+    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
+    mount(Some("proc"), "/proc", Some("proc"), flags, none)
+        .context("cannot mount /proc for the lab's processes")?;
+    // The state directory may itself lie below /run, so the new one is filled elsewhere.
+    let new = state.join("run");
+    fs::create_dir(&new)?;
+    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
+    mount(Some("tmpfs"), &new, Some("tmpfs"), flags, Some("mode=755"))
+        .context("cannot mount a tmpfs")?;
+    for name in ["lab", "netns", "node"] {
+        fs::create_dir(new.join(name))?;
+    }
+    bind(state, &new.join("lab"))?;
+    bind(&new, Path::new("/run"))
+}
+
+/// Makes the namespace of one node and the files that are its own. The calling process is
+/// in that namespace afterwards.
+pub fn make_node(node: &str) -> Result<()> {
+    unshare(CloneFlags::CLONE_NEWNET).context("cannot make a network namespace")?;
+    let handle = Path::new(NETNS).join(node);
+    File::create(&handle)?;
+    bind(Path::new("/proc/self/ns/net"), &handle)?;
+    for which in ["all", "default"] {
+        let path = format!("/proc/sys/net/ipv6/conf/{which}/disable_ipv6");
+        // Without IPv6 in the kernel there is nothing to switch off.
+        if Path::new(&path).exists() {
+            fs::write(&path, "1").with_context(|| format!("cannot write {path}"))?;
+        }
+    }
+    sys::set_device_up("lo", true)?;
+    let own = Path::new(NODES).join(node);
+    for name in ["run", "dhcp", "etc", "etc-changes", "etc-work"] {
+        fs::create_dir_all(own.join(name))?;
+    }
+    fs::create_dir_all(own.join("run/lock"))?;
+    private_etc(&own)
+}
+
+/// Lays a node's own changes over the machine's /etc, so that a DHCP client can write
+/// /etc/resolv.conf and the machine's stays as it is. Where the kernel has no overlay file
+/// system, a copy of the files at the top of /etc takes its place.
+fn private_etc(own: &Path) -> Result<()> {
+    let path = |name: &str| own.join(name).display().to_string();
+    let layers = format!(
+        "lowerdir=/etc,upperdir={},workdir={}",
+        path("etc-changes"),
+        path("etc-work")
+    );
+    let overlay = [format!("{layers},userxattr"), layers]
+        .into_iter()
+        .any(|options| {
+            let (source, target) = (Some("overlay"), own.join("etc"));
+            mount(
+                source,
+                &target,
+                source,
+                MsFlags::empty(),
+                Some(options.as_str()),
+            )
+            .is_ok()
+        });
+    let etc = own.join("etc");
+    if !overlay {
+        for entry in fs::read_dir("/etc")?.flatten() {
+            let target = etc.join(entry.file_name());
+            if entry.path().is_file() {
+                // A file that this user may not read is none of a host's business either.
+                let _ = fs::copy(entry.path(), target);
+            } else if entry.path().is_dir() {
+                fs::create_dir(&target)?;
+                bind(&entry.path(), &target)?;
+            }
+        }
+    }
+    // It may be a link to somewhere below /run, which the node does not have.
+    let resolv = etc.join("resolv.conf");
+    let _ = fs::remove_file(&resolv);
+    fs::write(&resolv, "").context("cannot give the node its own /etc/resolv.conf")?;
+    fs::write(
+        etc.join("hostname"),
+        own.file_name().unwrap_or_default().as_encoded_bytes(),
+    )?;
+    Ok(())
+}
+
+/// Moves the calling process into a node's network namespace.
+pub fn enter_net(node: &str) -> Result<()> {
+    let path = Path::new(NETNS).join(node);
+    let handle = File::open(&path).with_context(|| format!("the lab has no node {node}"))?;
+    setns(handle, CloneFlags::CLONE_NEWNET)
+        .with_context(|| format!("cannot enter the network namespace of {node}"))
+}
+
+/// Makes all cables.
+pub fn make_cables(plan: &Plan) -> Result<()> {
+    run("ip", &["-batch", "-"], &plan.ip_batch())
+}
+
+/// Sets a host's NIC up like a real one: no offloads, its own rate, its address.
+///
+/// The kernel must finish every frame itself: a fabric cannot take segmentation
+/// super-frames (the kernel refuses them behind a header it does not know), and one
+/// checksum less to complete at the edge is one touch less of the payload.
+pub fn set_up_host(host: &HostPlan) -> Result<()> {
+    let device = host.device.as_str();
+    for offload in [
+        Offload::Tso,
+        Offload::Gso,
+        Offload::Gro,
+        Offload::TxChecksum,
+    ] {
+        sys::set_offload(device, offload, false)
+            .with_context(|| format!("cannot switch {offload:?} of {device} off"))?;
+    }
+    let burst = host
+        .rate
+        .bytes_in(NIC_BURST)
+        .0
+        .max(2 * sys::device_mtu(device)? as u64 + 128);
+    let shape = format!(
+        "qdisc add dev {device} root tbf rate {}bit burst {burst} limit {NIC_QUEUE_BYTES} \
+         overhead {WIRE_OVERHEAD_BYTES}",
+        host.rate.bits_per_second()
+    );
+    run("tc", &shape.split(' ').collect::<Vec<_>>(), "")?;
+    if let Some((address, prefix_len)) = host.address {
+        let address = format!("{address}/{prefix_len}");
+        run("ip", &["address", "add", &address, "dev", device], "")?;
+    }
+    Ok(())
+}
+
+/// Runs a program of iproute2 and turns what it says into an error.
+fn run(program: &str, arguments: &[&str], input: &str) -> Result<()> {
+    let mut child = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("cannot run `{program}`; it is in the package iproute2"))?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // Whoever stops reading says why on stderr.
+        let _ = stdin.write_all(input.as_bytes());
+    }
+    let output = child.wait_with_output()?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        bail!(
+            "`{program} {}` failed: {}",
+            arguments.join(" "),
+            said.trim()
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,315 @@
+//! The lab: a fabric on one machine, every node in a network namespace of its own, joined by
+//! veth pairs that are named as in the fabric file.
+//!
+//! Works as root, and without root where the kernel allows user namespaces. Nothing in it
+//! can be seen from the machine's own namespaces, see [`build`].
+//!
+//! What differs from real links: latency and loss of the fabric file are the simulator's
+//! business and not emulated here; rates are. Hosts have IPv4 only: IPv6 is switched off in
+//! them, because the fabric does not answer neighbour discovery.
+
+pub mod build;
+mod enter;
+pub mod plan;
+pub mod state;
+mod supervisor;
+pub mod table;
+
+pub use state::{STATE_VARIABLE, StateDir};
+pub use supervisor::Progress;
+
+use crate::status::ask;
+use anyhow::{Context, Result, bail};
+use nix::errno::Errno;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::ffi::{OsStr, OsString};
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+use supervisor::Line;
+
+/// The first argument of a process that the lab has started from its own program.
+const PART: &str = "lab-part";
+/// How long a lab may take to end before it is killed.
+const END_LIMIT: Duration = Duration::from_secs(3);
+
+/// How to start a lab.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UpOptions {
+    /// How long switches may take to find the controller, in milliseconds.
+    pub timeout_ms: u64,
+    /// Switches whose ports are captured, to `s1.pcapng` in the lab's directory.
+    pub capture: Vec<String>,
+}
+
+impl Default for UpOptions {
+    fn default() -> UpOptions {
+        UpOptions {
+            timeout_ms: 30_000,
+            capture: Vec::new(),
+        }
+    }
+}
+
+/// What became of `up`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Report {
+    /// Switches that have not found the controller in time; the lab runs all the same.
+    pub missing: Vec<String>,
+    /// How many switches there are.
+    pub switches: usize,
+    /// How many hosts there are.
+    pub hosts: usize,
+}
+
+/// A lab that runs.
+#[derive(Clone, Debug)]
+pub struct Lab {
+    name: String,
+    state: StateDir,
+}
+
+/// Does what the lab has started this process for, if it has. To be called first in `main`,
+/// before any thread is started: the lab starts its supervisor, daemons and commands from
+/// the program that calls [`up`].
+pub fn part() -> Option<ExitCode> {
+    let mut arguments = std::env::args_os().skip(1);
+    if arguments.next()? != PART {
+        return None;
+    }
+    let rest: Vec<OsString> = arguments.collect();
+    Some(run_part(&rest).unwrap_or_else(|error| {
+        eprintln!("axon: {error:#}");
+        ExitCode::FAILURE
+    }))
+}
+
+fn run_part(arguments: &[OsString]) -> Result<ExitCode> {
+    let text: Vec<&str> = arguments
+        .iter()
+        .take(3)
+        .filter_map(|a| a.to_str())
+        .collect();
+    let done = |()| ExitCode::SUCCESS;
+    match text[..] {
+        ["launcher", state] => supervisor::launch(&StateDir::at(state)).map(done),
+        ["supervisor", state] => supervisor::supervise(&StateDir::at(state)).map(done),
+        ["node", state, node] => {
+            let capture = arguments.get(3).is_some_and(|word| word == "capture");
+            crate::daemon::in_lab(&StateDir::at(state), node, capture).map(done)
+        }
+        ["enter", state, node] => enter::enter(&StateDir::at(state), node, &arguments[3..]),
+        ["inside", node, ..] => enter::inside(node, &arguments[2..]),
+        ["device", state, node] => match arguments.get(3..).unwrap_or(&[]) {
+            [device, direction] => {
+                let device = device.to_str().context("a device name is plain text")?;
+                enter::set_device(&StateDir::at(state), node, device, direction == "up").map(done)
+            }
+            _ => bail!("device and direction are missing"),
+        },
+        _ => bail!("{PART} is for the lab's own processes"),
+    }
+}
+
+/// Starts the lab that `fabric` (a fabric file) describes. Returns when all switches have a
+/// verified path to the controller, or when the time is up.
+///
+/// # Errors
+/// The file is wrong (nothing is started), a lab of that name runs, no privilege, iproute2
+/// is missing, or the kernel refuses something. Nothing is left behind.
+pub fn up(
+    fabric: &Path,
+    options: &UpOptions,
+    mut on_progress: impl FnMut(&Progress),
+) -> Result<(Lab, Report)> {
+    let name = crate::daemon::load(fabric)?.name;
+    let state = StateDir::of(&name)?;
+    if state.supervisor().is_some() {
+        bail!("lab {name} is already up; end it with `axon down {name}`");
+    }
+    if state.exists() {
+        // Its supervisor is dead, and all else died with it.
+        state.remove()?;
+    }
+    state.create()?;
+    let started = start(&state, fabric, options, &mut on_progress);
+    match started {
+        Ok(report) => Ok((Lab { name, state }, report)),
+        Err(error) => {
+            let log = std::fs::read_to_string(state.log("supervisor")).unwrap_or_default();
+            end(&state)?;
+            Err(if log.is_empty() {
+                error
+            } else {
+                error.context(log.trim().to_owned())
+            })
+        }
+    }
+}
+
+fn start(
+    state: &StateDir,
+    fabric: &Path,
+    options: &UpOptions,
+    on_progress: &mut dyn FnMut(&Progress),
+) -> Result<Report> {
+    std::fs::copy(fabric, state.fabric()).context("cannot copy the fabric file")?;
+    std::fs::write(
+        state.path().join("options.json"),
+        serde_json::to_vec(options)?,
+    )?;
+    let mut launcher = Command::new(std::env::current_exe()?)
+        .args([PART, "launcher"])
+        .arg(state.path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .context("cannot start the lab's launcher")?;
+    let lines = BufReader::new(launcher.stdout.take().context("stdout is a pipe")?);
+    let mut report = Err(anyhow::anyhow!("the supervisor ended without a word"));
+    for line in lines.lines() {
+        match serde_json::from_str(&line?)? {
+            Line::Progress(progress) => on_progress(&progress),
+            Line::Failed(why) => {
+                report = Err(anyhow::anyhow!(why));
+                break;
+            }
+            Line::Ready(ready) => {
+                report = Ok(ready);
+                break;
+            }
+        }
+    }
+    launcher.wait()?;
+    report
+}
+
+/// Ends whatever runs for `state` and removes it.
+fn end(state: &StateDir) -> Result<()> {
+    if let Some(process) = state.supervisor() {
+        let pid = Pid::from_raw(process.pid);
+        let started = Instant::now();
+        let mut signal = Signal::SIGTERM;
+        while process.is_alive() {
+            match kill(pid, signal) {
+                Ok(()) | Err(Errno::ESRCH) => {}
+                Err(error) => return Err(error).context("cannot end the lab's supervisor"),
+            }
+            if started.elapsed() > END_LIMIT {
+                signal = Signal::SIGKILL;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+    state.remove()
+}
+
+impl Lab {
+    /// The running lab `name`; without a name, the only one that runs.
+    ///
+    /// # Errors
+    /// There is none, or the choice is not clear.
+    pub fn open(name: Option<&str>) -> Result<Lab> {
+        let name = match name {
+            Some(name) => name.to_owned(),
+            None => only(&Lab::running())?,
+        };
+        let state = StateDir::of(&name)?;
+        if state.supervisor().is_none() {
+            bail!("no lab {name} is up; start it with `axon up FILE`");
+        }
+        Ok(Lab { name, state })
+    }
+
+    /// The names of this user's labs that run.
+    pub fn running() -> Vec<String> {
+        let mut names = StateDir::all();
+        names.retain(|name| StateDir::of(name).is_ok_and(|state| state.supervisor().is_some()));
+        names
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Where its logs and captures are.
+    pub fn state(&self) -> &StateDir {
+        &self.state
+    }
+
+    /// The command `argv` on `node`, ready to be spawned. It ends with the status of what it
+    /// runs (128 + signal if that was killed), and what it runs ends with it.
+    pub fn command<A: AsRef<OsStr>>(&self, node: &str, argv: &[A]) -> Result<Command> {
+        let mut command = Command::new(std::env::current_exe()?);
+        command
+            .args([PART, "enter"])
+            .arg(self.state.path())
+            .arg(node)
+            .args(argv);
+        Ok(command)
+    }
+
+    /// Cuts or restores a link at one of its ends, by the name of the port: `s1-p0`. The
+    /// other end sees its carrier go and come.
+    ///
+    /// # Errors
+    /// There is no such port.
+    pub fn set_port(&self, port: &str, up: bool) -> Result<()> {
+        let (node, _) = axon_fabric::assemble::split_port(port)
+            .with_context(|| format!("{port} is not a port; s1-p0 is one"))?;
+        let output = Command::new(std::env::current_exe()?)
+            .args([PART, "device"])
+            .arg(self.state.path())
+            .args([node, port, if up { "up" } else { "down" }])
+            .output()?;
+        if !output.status.success() {
+            bail!("{}", String::from_utf8_lossy(&output.stderr).trim());
+        }
+        Ok(())
+    }
+
+    /// What every daemon tells of itself, the controller first, then switches in the order of
+    /// the file. A daemon that does not answer has `error` instead.
+    ///
+    /// # Errors
+    /// The lab's fabric file is gone.
+    pub fn status(&self) -> Result<Vec<Value>> {
+        let plan = plan::Plan::of(&crate::daemon::load(&self.state.fabric())?);
+        let one = |node: &str| {
+            ask(&self.state.socket(node))
+                .unwrap_or_else(|error| json!({ "name": node, "error": error.to_string() }))
+        };
+        Ok(plan.daemons().map(one).collect())
+    }
+}
+
+/// Ends the lab `name` (without a name, the only one there is) and removes all that was made
+/// for it, also after a crash. Returns its name.
+///
+/// # Errors
+/// There is none, or the choice is not clear, or it belongs to another user.
+pub fn down(name: Option<&str>) -> Result<String> {
+    let name = match name {
+        Some(name) => name.to_owned(),
+        None => only(&StateDir::all())?,
+    };
+    let state = StateDir::of(&name)?;
+    if !state.exists() {
+        bail!("there is no lab {name}");
+    }
+    end(&state)?;
+    Ok(name)
+}
+
+fn only(names: &[String]) -> Result<String> {
+    match names {
+        [] => bail!("no lab is up; start one with `axon up FILE`"),
+        [name] => Ok(name.clone()),
+        names => bail!("several labs are up, name one: {}", names.join(", ")),
+    }
+}

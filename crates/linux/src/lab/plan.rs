@@ -1,0 +1,217 @@
+//! What a lab consists of, worked out from the fabric before anything is made.
+
+use crate::port::fabric_mtu;
+use crate::slot::{Medium, PortSetup};
+use axon_fabric::assemble::port_name;
+use axon_fabric::model::{End, Fabric};
+use axon_wire::{MacAddr, PortNo, Rate};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::net::Ipv4Addr;
+
+/// The index of the first device of a lab; each has its own, see [`Plan::ip_batch`].
+const INDEX_FIRST: u32 = 1000;
+
+/// Everything to be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// One namespace for each node: switches, the controller, hosts.
+    pub switches: Vec<String>,
+    /// The controller's.
+    pub controller: String,
+    /// Hosts and what is set up in each.
+    pub hosts: Vec<HostPlan>,
+    /// The links.
+    pub cables: Vec<Cable>,
+}
+
+/// A host's namespace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostPlan {
+    /// `h1`.
+    pub name: String,
+    /// `h1-p0`.
+    pub device: String,
+    /// A fixed address and its prefix length.
+    pub address: Option<(Ipv4Addr, u8)>,
+    /// What its NIC sends at.
+    pub rate: Rate,
+}
+
+/// A veth pair.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cable {
+    /// Its ends.
+    pub ends: [Plug; 2],
+    /// Of both devices, in bytes.
+    pub mtu: usize,
+}
+
+/// One end of a veth pair.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plug {
+    /// The namespace it is in.
+    pub node: String,
+    /// Its name there: `s1-p0`.
+    pub device: String,
+    /// Its address; the kernel's choice if `None`.
+    pub mac: Option<MacAddr>,
+}
+
+impl Plan {
+    /// The plan of a checked fabric.
+    pub fn of(fabric: &Fabric) -> Plan {
+        let switch_plug = |end: End| {
+            let node = fabric.switches[end.switch].name.clone();
+            Plug {
+                device: port_name(&node, end.port),
+                node,
+                mac: None,
+            }
+        };
+        let host_mtu = usize::from(fabric.mtu);
+        let mut cables = Vec::new();
+        for link in &fabric.links {
+            let ends = [switch_plug(link.a), switch_plug(link.b)];
+            cables.push(Cable {
+                ends,
+                mtu: fabric_mtu(host_mtu),
+            });
+        }
+        let controller = fabric.controller.name.clone();
+        let device = port_name(&controller, PortNo(0));
+        let plug = Plug {
+            node: controller.clone(),
+            device,
+            mac: None,
+        };
+        let ends = [plug, switch_plug(fabric.controller.at)];
+        cables.push(Cable {
+            ends,
+            mtu: fabric_mtu(host_mtu),
+        });
+        let mut hosts = Vec::new();
+        for host in &fabric.hosts {
+            let device = port_name(&host.name, PortNo(0));
+            let plug = Plug {
+                node: host.name.clone(),
+                device: device.clone(),
+                mac: Some(host.mac),
+            };
+            let edge = switch_plug(End {
+                switch: host.switch,
+                port: host.port,
+            });
+            cables.push(Cable {
+                ends: [plug, edge],
+                mtu: host_mtu,
+            });
+            hosts.push(HostPlan {
+                name: host.name.clone(),
+                device,
+                address: host.ip.map(|ip| (ip, fabric.dhcp.prefix_len)),
+                rate: host.wire.rate,
+            });
+        }
+        let switches = fabric
+            .switches
+            .iter()
+            .map(|switch| switch.name.clone())
+            .collect();
+        Plan {
+            switches,
+            controller,
+            hosts,
+            cables,
+        }
+    }
+
+    /// All namespaces.
+    pub fn nodes(&self) -> impl Iterator<Item = &str> {
+        let hosts = self.hosts.iter().map(|host| host.name.as_str());
+        self.daemons().chain(hosts)
+    }
+
+    /// The nodes that a daemon runs in, the controller first.
+    pub fn daemons(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(self.controller.as_str()).chain(self.switches.iter().map(String::as_str))
+    }
+
+    /// The devices of each node.
+    pub fn devices(&self) -> BTreeMap<&str, Vec<&str>> {
+        let mut devices: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for plug in self.cables.iter().flat_map(|cable| &cable.ends) {
+            devices.entry(&plug.node).or_default().push(&plug.device);
+        }
+        devices
+    }
+
+    /// Commands for `ip -batch` that make all cables, each end at once where it belongs.
+    ///
+    /// Every device gets an index that no other device of the lab has. The kernel delays
+    /// the news of a carrier loss by up to a second for a veth whose peer, in another
+    /// namespace, happens to have its own index (`linkwatch_urgent_event`).
+    pub fn ip_batch(&self) -> String {
+        let mut text = String::new();
+        let mut index = INDEX_FIRST;
+        for Cable { ends: [a, b], mtu } in &self.cables {
+            let mut end = |plug: &Plug| {
+                let mac = plug
+                    .mac
+                    .map_or(String::new(), |mac| format!(" address {mac}"));
+                index += 1;
+                format!(
+                    "{} index {index} mtu {mtu}{mac} netns {}",
+                    plug.device, plug.node
+                )
+            };
+            let (a, b) = (end(a), end(b));
+            // Writing to a String cannot fail.
+            let _ = writeln!(text, "link add name {a} type veth peer name {b}");
+        }
+        text
+    }
+}
+
+/// The ports of switch number `switch`, each paced to the rate of its link. A port that
+/// nothing is plugged into has no device and stays down.
+pub fn switch_ports(fabric: &Fabric, switch: usize) -> Vec<PortSetup> {
+    let mut rates = BTreeMap::new();
+    for link in &fabric.links {
+        rates.insert(link.a, link.wire.rate);
+        rates.insert(link.b, link.wire.rate);
+    }
+    for host in &fabric.hosts {
+        rates.insert(
+            End {
+                switch: host.switch,
+                port: host.port,
+            },
+            host.wire.rate,
+        );
+    }
+    rates.insert(fabric.controller.at, fabric.controller.wire.rate);
+    let Some(owner) = fabric.switches.get(switch) else {
+        return Vec::new();
+    };
+    let setup = |port| PortSetup {
+        device: port_name(&owner.name, PortNo(port)),
+        medium: Medium::Packet,
+        rate: rates
+            .get(&End {
+                switch,
+                port: PortNo(port),
+            })
+            .copied(),
+    };
+    (0..owner.ports).map(setup).collect()
+}
+
+/// The controller's one port.
+pub fn controller_ports(fabric: &Fabric) -> Vec<PortSetup> {
+    vec![PortSetup {
+        device: port_name(&fabric.controller.name, PortNo(0)),
+        medium: Medium::Packet,
+        rate: Some(fabric.controller.wire.rate),
+    }]
+}
