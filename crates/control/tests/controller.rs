@@ -1,0 +1,458 @@
+//! What a controller tells its switches, seen from outside.
+
+use axon_control::config::{ControllerConfig, DhcpConfig, NodeConfig, ServerIdentity, Timers};
+use axon_control::controller::Controller;
+use axon_control::effect::Effect;
+use axon_plane::PlaneConfig;
+use axon_wire::message::{
+    ArpRequest, ArpTarget, ControllerHello, Item, Message, Peer, PortState, Role, Target,
+};
+use axon_wire::{Hops, Life, MacAddr, NodeId, PortNo, Span, Time};
+use proptest::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, Ipv4Addr};
+
+/// The controller hangs on this port of the first switch.
+const CONTROLLER_PORT: u16 = 200;
+
+fn config() -> ControllerConfig {
+    let mac = MacAddr([2, 255, 0, 0, 0, 1]);
+    let server = ServerIdentity { mac, ip: Ipv4Addr::new(10, 0, 0, 254) };
+    ControllerConfig {
+        node: NodeConfig {
+            life: Life { node: NodeId(1000), incarnation: 3 },
+            mac,
+            key: [0; 32],
+            seed: 1,
+            timers: Timers::default(),
+            plane: PlaneConfig::with_ports(1, mac),
+            server,
+        },
+        dhcp: DhcpConfig {
+            prefix_len: 24,
+            pool_first: Ipv4Addr::new(10, 0, 0, 100),
+            pool_last: Ipv4Addr::new(10, 0, 0, 120),
+            lease: Span::from_secs(3600),
+            reservations: BTreeMap::new(),
+            router: None,
+            dns: Vec::new(),
+        },
+    }
+}
+
+fn mac(host: u8) -> MacAddr {
+    MacAddr([2, 0, 0, 0, 0, host])
+}
+
+fn ip(host: u8) -> IpAddr {
+    IpAddr::V4(Ipv4Addr::new(10, 0, 0, host))
+}
+
+/// What the switches of a world hold, and the controller that told them.
+struct World {
+    controller: Controller,
+    /// Node, port and peer of every link that is up, from both ends.
+    links: BTreeMap<(u64, u16), (u64, u16)>,
+    lives: BTreeMap<u64, (u64, u64)>,
+    /// Route memories: node, port, destination.
+    tables: BTreeMap<(u64, u16, MacAddr), Hops>,
+    out: Vec<Effect>,
+    targets: Vec<ArpTarget>,
+    now: Time,
+}
+
+impl World {
+    fn new() -> World {
+        let mut controller = Controller::new(&config());
+        let peer = Some((NodeId(1), PortNo(CONTROLLER_PORT)));
+        controller.attached(Time::ZERO, PortNo(0), peer, &mut Vec::new());
+        World {
+            controller,
+            links: BTreeMap::new(),
+            lives: BTreeMap::new(),
+            tables: BTreeMap::new(),
+            out: Vec::new(),
+            targets: Vec::new(),
+            now: Time::ZERO,
+        }
+    }
+
+    fn life(&mut self, node: u64) -> Life {
+        let incarnation = self.lives.entry(node).or_insert((1, 0)).0;
+        Life { node: NodeId(node), incarnation }
+    }
+
+    fn link(&mut self, a: (u64, u16), b: (u64, u16)) {
+        self.links.insert(a, b);
+        self.links.insert(b, a);
+        self.hello(a.0);
+        self.hello(b.0);
+    }
+
+    fn cut(&mut self, a: (u64, u16)) {
+        if let Some(b) = self.links.remove(&a) {
+            self.links.remove(&b);
+            self.hello(a.0);
+            self.hello(b.0);
+        }
+    }
+
+    fn hello(&mut self, node: u64) {
+        let from = self.life(node);
+        let version = self.lives.get_mut(&node).unwrap();
+        version.1 += 1;
+        let version = version.1;
+        let ports = self.links.iter().filter(|((from, _), _)| *from == node);
+        let ports = ports
+            .map(|(&(_, port), &(peer, there))| PortState {
+                port: PortNo(port),
+                peer: Peer::Axon {
+                    node: NodeId(peer),
+                    port: PortNo(there),
+                    role: Role::Switch,
+                },
+            })
+            .collect();
+        let hello = ControllerHello { version, nonce: 0, ports };
+        let reverse = Hops::from([0, PortNo::CONTROL.0]);
+        self.controller.controller_hello(self.now, from, reverse, hello, &mut self.out);
+        self.carry_out();
+    }
+
+    /// A switch starts again: its tables are empty and its neighbours have not noticed yet.
+    fn restart(&mut self, node: u64) {
+        let life = self.lives.entry(node).or_insert((1, 0));
+        *life = (life.0 + 1, 0);
+        self.tables.retain(|(at, ..), _| *at != node);
+        self.hello(node);
+    }
+
+    fn seen(&mut self, node: u64, port: u16, host: u8) {
+        let from = self.life(node);
+        let item = Item::HostSeen { port: PortNo(port), mac: mac(host), ip: Some(ip(host)) };
+        self.controller.item(self.now, from, item, &mut self.out);
+        self.carry_out();
+    }
+
+    fn gone(&mut self, node: u64, port: u16, host: u8) {
+        let from = self.life(node);
+        let item = Item::HostGone { port: PortNo(port), mac: mac(host) };
+        self.controller.item(self.now, from, item, &mut self.out);
+        self.carry_out();
+    }
+
+    fn ask(&mut self, node: u64, port: u16, host: u8, target: Target) -> Option<ArpTarget> {
+        let from = self.life(node);
+        let request = ArpRequest {
+            id: 5,
+            port: PortNo(port),
+            source_mac: mac(host),
+            source_ip: Some(ip(host)),
+            target,
+        };
+        self.targets.clear();
+        self.controller.arp_request(self.now, from, request, &mut self.out);
+        self.carry_out();
+        self.targets.pop()
+    }
+
+    fn wait(&mut self) {
+        while let Some(deadline) = self.controller.deadline() {
+            self.now = self.now.max(deadline);
+            self.controller.timeout(self.now, &mut self.out);
+            self.carry_out();
+        }
+    }
+
+    /// Does what effects ask, as switches would.
+    fn carry_out(&mut self) {
+        for effect in std::mem::take(&mut self.out) {
+            match effect {
+                Effect::Command { to, item: Item::SetRoute { port, destination, hops, .. } } => {
+                    self.tables.insert((to.0, port.0, destination), hops);
+                }
+                Effect::Command { to, item: Item::RemoveRoute { port, destination, .. } } => {
+                    let old = self.tables.remove(&(to.0, port.0, destination));
+                    assert!(old.is_some(), "only what is there is removed");
+                }
+                Effect::Routed { to, message: Message::ArpTarget(m), .. } => {
+                    let (source, target) = (m.source_switch.node.0, to.node.0);
+                    let back = (target, m.target_port.0, m.source_mac);
+                    self.tables.insert(back, m.to_source.clone());
+                    let there = (source, m.source_port.0, m.target_mac);
+                    self.tables.insert(there, m.to_target.clone());
+                    self.targets.push(m);
+                }
+                Effect::Routed { message: Message::ControllerHelloAck(_), .. } => {}
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    /// Where a frame of a node ends that takes this route.
+    fn follow(&self, node: u64, hops: &[PortNo]) -> Option<(u64, PortNo)> {
+        let (last, links) = hops.split_last()?;
+        let step = |at: u64, hop: &PortNo| Some(self.links.get(&(at, hop.0))?.0);
+        let end = links.iter().try_fold(node, step)?;
+        Some((end, *last))
+    }
+
+    /// Every registered route ends at its host, and the tables hold just those.
+    fn check(&self) {
+        let mut registered = BTreeMap::new();
+        let (graph, hosts) = (self.controller.graph(), self.controller.hosts());
+        for (_, route) in self.controller.flows().iter() {
+            let node = graph.switch(route.at.switch).life.node.0;
+            let host = hosts.get(route.destination).expect("routes lead to hosts that are there");
+            let end = self.follow(node, &route.hops());
+            let there = graph.switch(host.place().switch).life.node.0;
+            assert_eq!(end, Some((there, host.place().port)), "a route ends at its host");
+            assert!(!route.users().is_empty(), "a route has a user");
+            for &user in route.users() {
+                assert_eq!(hosts.get(user).map(|user| user.place()), Some(route.at));
+            }
+            registered.insert((node, route.at.port.0, host.mac), route.hops());
+        }
+        assert_eq!(self.tables, registered);
+    }
+}
+
+/// Switches 1 to 4 in a ring, port 1 clockwise, port 2 counter-clockwise; host n on n's p9.
+fn ring() -> World {
+    let mut world = World::new();
+    for node in 1..=4 {
+        world.link((node, 1), (node % 4 + 1, 2));
+    }
+    for node in 1..=4 {
+        world.seen(node, 9, node as u8);
+    }
+    world
+}
+
+#[test]
+fn a_request_gets_routes_both_ways_and_asking_again_changes_nothing() {
+    let mut world = ring();
+    let first = world.ask(1, 9, 1, Target::Ip(ip(2))).unwrap();
+    assert_eq!((&first.to_target, &first.to_source), (&Hops::from([1, 9]), &Hops::from([2, 9])));
+    assert_eq!(first.answer_by, Hops::from([2, PortNo::CONTROL.0]));
+    assert_eq!((first.target_mac, first.target_ip, first.id), (mac(2), Some(ip(2)), 5));
+    assert_eq!(world.ask(1, 9, 1, Target::Ip(ip(2))), Some(first.clone()));
+    let by_mac = world.ask(1, 9, 1, Target::Mac(mac(2))).unwrap();
+    assert_eq!(by_mac, first);
+    world.check();
+}
+
+#[test]
+fn hosts_of_one_switch_meet_there() {
+    let mut world = ring();
+    world.seen(1, 8, 7);
+    let target = world.ask(1, 9, 1, Target::Ip(ip(7))).unwrap();
+    assert_eq!((target.to_target, target.to_source), (Hops::from([8]), Hops::from([9])));
+    assert_eq!(target.answer_by, Hops::to_control());
+}
+
+#[test]
+fn nobody_answers_for_the_unknown_or_for_the_asker() {
+    let mut world = ring();
+    assert_eq!(world.ask(1, 9, 1, Target::Ip(ip(77))), None);
+    assert_eq!(world.ask(1, 9, 1, Target::Ip(ip(1))), None);
+    assert_eq!(world.ask(2, 9, 1, Target::Ip(ip(3))), None, "host 1 is elsewhere");
+    let counters = world.controller.counters();
+    let counted = (counters.arp_unknown_target, counters.arp_self, counters.arp_misplaced);
+    assert_eq!(counted, (1, 1, 1));
+    assert!(world.controller.flows().is_empty());
+}
+
+#[test]
+fn a_cut_ring_link_moves_its_routes_at_once_and_they_return_when_it_heals() {
+    let mut world = ring();
+    let before = world.ask(1, 9, 1, Target::Ip(ip(2))).unwrap();
+    world.cut((1, 1));
+    world.check();
+    assert_eq!(world.tables[&(1, 9, mac(2))], Hops::from([2, 2, 2, 9]));
+    let after = world.ask(1, 9, 1, Target::Ip(ip(2))).unwrap();
+    assert!(after.stamp > before.stamp);
+    world.link((1, 1), (2, 2));
+    assert_eq!(world.tables[&(1, 9, mac(2))], Hops::from([2, 2, 2, 9]), "not at once");
+    world.wait();
+    assert_eq!(world.tables[&(1, 9, mac(2))], Hops::from([1, 9]));
+    world.check();
+}
+
+#[test]
+fn without_a_path_routes_go_everywhere_and_a_switch_cut_off_is_told_too() {
+    let mut world = ring();
+    world.ask(1, 9, 1, Target::Ip(ip(3))).unwrap();
+    world.cut((3, 1));
+    world.cut((3, 2));
+    assert!(world.controller.flows().is_empty());
+    world.check();
+    assert_eq!(world.ask(1, 9, 1, Target::Ip(ip(3))), None);
+    world.link((3, 1), (4, 2));
+    assert!(world.ask(1, 9, 1, Target::Ip(ip(3))).is_some());
+    world.check();
+}
+
+#[test]
+fn a_host_that_moves_is_followed_and_one_that_dies_leaves_nothing() {
+    let mut world = ring();
+    world.ask(1, 9, 1, Target::Ip(ip(2))).unwrap();
+    world.ask(4, 9, 4, Target::Ip(ip(2))).unwrap();
+    world.seen(3, 6, 2);
+    world.check();
+    let (end, port) = world.follow(1, &world.tables[&(1, 9, mac(2))]).unwrap();
+    assert_eq!((end, port), (3, PortNo(6)));
+    world.gone(2, 9, 2);
+    assert_eq!(world.controller.flows().len(), 2, "the old place's word does not count");
+    world.gone(3, 6, 2);
+    assert!(world.tables.is_empty() && world.controller.flows().is_empty());
+}
+
+#[test]
+fn hosts_behind_one_port_share_a_route_until_the_last_of_them_goes() {
+    let mut world = ring();
+    world.seen(1, 9, 11);
+    world.ask(1, 9, 1, Target::Ip(ip(3))).unwrap();
+    world.ask(1, 9, 11, Target::Ip(ip(3))).unwrap();
+    world.gone(1, 9, 11);
+    assert!(world.tables.contains_key(&(1, 9, mac(3))));
+    world.check();
+    world.gone(1, 9, 1);
+    assert!(world.tables.is_empty());
+}
+
+#[test]
+fn a_new_life_of_a_switch_starts_without_hosts_and_routes() {
+    let mut world = ring();
+    world.ask(1, 9, 1, Target::Ip(ip(2))).unwrap();
+    world.ask(2, 9, 2, Target::Ip(ip(3))).unwrap();
+    world.ask(1, 9, 1, Target::Ip(ip(3))).unwrap();
+    world.restart(2);
+    world.check();
+    assert_eq!(world.controller.flows().len(), 2, "those between hosts 1 and 3 stand");
+    assert_eq!(world.ask(1, 9, 1, Target::Ip(ip(2))), None);
+    world.seen(2, 9, 2);
+    assert!(world.ask(1, 9, 1, Target::Ip(ip(2))).is_some());
+    let old = Life { node: NodeId(2), incarnation: 1 };
+    let item = Item::HostGone { port: PortNo(9), mac: mac(2) };
+    world.controller.item(Time::ZERO, old, item, &mut Vec::new());
+    assert_eq!(world.controller.counters().stale_life, 1);
+    assert_eq!(world.controller.life_of(NodeId(2)).unwrap().incarnation, 2);
+}
+
+#[test]
+fn an_old_version_is_acknowledged_by_its_own_path_and_changes_nothing() {
+    let mut world = ring();
+    let hello = ControllerHello { version: 1, nonce: 99, ports: Vec::new() };
+    let mut out = Vec::new();
+    let reverse = Hops::from([0, 7, PortNo::CONTROL.0]);
+    let life = world.life(1);
+    world.controller.controller_hello(Time::ZERO, life, reverse.clone(), hello, &mut out);
+    let [Effect::Routed { hops, to, message: Message::ControllerHelloAck(ack) }] = &out[..] else {
+        panic!("{out:?}");
+    };
+    assert_eq!((hops, *to, ack.version, ack.nonce), (&reverse, life, 1, 99));
+    assert_eq!(world.controller.path_to(NodeId(3)).map(|hops| hops.len()), Some(4));
+}
+
+#[test]
+fn before_the_graph_knows_a_way_the_last_hello_is_the_way() {
+    let mut world = World::new();
+    world.hello(5);
+    assert_eq!(world.controller.path_to(NodeId(5)), Some(Hops::from([0, PortNo::CONTROL.0])));
+    assert_eq!(world.controller.path_to(NodeId(6)), None);
+}
+
+#[test]
+fn equal_paths_are_all_used() {
+    let mut world = World::new();
+    // Two leaves and four spines: four paths between the leaves.
+    for spine in 0..4 {
+        world.link((1, spine), (10 + u64::from(spine), 0));
+        world.link((2, spine), (10 + u64::from(spine), 1));
+    }
+    let mut used = BTreeMap::<PortNo, u32>::new();
+    world.seen(2, 9, 250);
+    for host in 0..200_u8 {
+        world.seen(1, 10 + u16::from(host), host);
+        let target = world.ask(1, 10 + u16::from(host), host, Target::Ip(ip(250))).unwrap();
+        *used.entry(target.to_target[0]).or_default() += 1;
+    }
+    assert_eq!(used.len(), 4);
+    assert!(used.values().all(|&count| (30..=70).contains(&count)), "{used:?}");
+    world.check();
+}
+
+/// Something that happens to a world of six switches and five hosts.
+#[derive(Clone, Copy, Debug)]
+enum Happening {
+    Link(u8, u8),
+    Cut(u8, u8),
+    Restart(u8),
+    Plug(u8, u8),
+    Unplug(u8),
+    Ask(u8, u8),
+    Wait,
+}
+
+fn happening() -> impl Strategy<Value = Happening> {
+    prop_oneof![
+        6 => (0..6_u8, 0..6_u8).prop_map(|(a, b)| Happening::Link(a, b)),
+        3 => (0..6_u8, 0..6_u8).prop_map(|(a, b)| Happening::Cut(a, b)),
+        1 => (0..6_u8).prop_map(Happening::Restart),
+        4 => (0..5_u8, 0..12_u8).prop_map(|(host, place)| Happening::Plug(host, place)),
+        1 => (0..5_u8).prop_map(Happening::Unplug),
+        8 => (0..5_u8, 0..5_u8).prop_map(|(a, b)| Happening::Ask(a, b)),
+        1 => Just(Happening::Wait),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn whatever_happens_tables_and_registry_agree_and_routes_lead_home(
+        happenings in prop::collection::vec(happening(), 0..120),
+    ) {
+        let mut world = World::new();
+        // Where each host is plugged in, and which places still claim it.
+        let mut places = BTreeMap::<u8, (u64, u16)>::new();
+        let mut claims = BTreeSet::<(u8, (u64, u16))>::new();
+        for happening in happenings {
+            match happening {
+                Happening::Link(a, b) if a != b => {
+                    world.link((u64::from(a) + 1, b.into()), (u64::from(b) + 1, a.into()));
+                }
+                Happening::Cut(a, b) => world.cut((u64::from(a) + 1, b.into())),
+                Happening::Restart(node) => {
+                    let node = u64::from(node) + 1;
+                    claims.retain(|(_, (at, _))| *at != node);
+                    places.retain(|_, (at, _)| *at != node);
+                    world.restart(node);
+                }
+                Happening::Plug(host, place) => {
+                    let place = (u64::from(place % 6) + 1, 100 + u16::from(place / 6));
+                    places.insert(host, place);
+                    claims.insert((host, place));
+                    world.seen(place.0, place.1, host);
+                }
+                Happening::Unplug(host) => {
+                    places.remove(&host);
+                    // The claims are withdrawn in no particular order of age.
+                    for &(_, (node, port)) in claims.iter().filter(|(who, _)| *who == host) {
+                        world.gone(node, port, host);
+                    }
+                    claims.retain(|(who, _)| *who != host);
+                }
+                Happening::Ask(a, b) => {
+                    if let Some(&(node, port)) = places.get(&a) {
+                        world.ask(node, port, a, Target::Mac(mac(b)));
+                    }
+                }
+                Happening::Wait => world.wait(),
+                Happening::Link(..) => {}
+            }
+            world.check();
+        }
+    }
+}
