@@ -201,3 +201,96 @@ impl Router for ShortestPaths {
         (distance != UNREACHABLE).then_some(usize::from(distance))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axon_wire::message::{Peer, PortState, Role};
+    use axon_wire::{Hops, Life};
+    use proptest::prelude::*;
+
+    /// The graph of these pairs of switches; switch `n` reaches `m` by port `m`.
+    fn tell(graph: &mut Graph, version: u64, count: u64, pairs: &[(u64, u64)]) {
+        for node in 0..count {
+            let life = Life {
+                node: NodeId(node),
+                incarnation: 1,
+            };
+            let super::super::topology::Admission::Known(index) = graph.admit(life) else {
+                panic!("one life only")
+            };
+            let ends = pairs.iter().flat_map(|&(a, b)| [(a, b), (b, a)]);
+            let ports: Vec<_> = ends
+                .filter(|&(here, _)| here == node)
+                .map(|(_, there)| PortState {
+                    port: PortNo(there as u16),
+                    peer: Peer::Axon {
+                        node: NodeId(there),
+                        port: PortNo(node as u16),
+                        role: Role::Switch,
+                    },
+                })
+                .collect();
+            graph.update(index, version, &ports, Hops::to_control());
+        }
+    }
+
+    fn ring(count: u64) -> Vec<(u64, u64)> {
+        (0..count).map(|node| (node, (node + 1) % count)).collect()
+    }
+
+    #[test]
+    fn a_path_is_shortest_and_none_is_none() {
+        let mut graph = Graph::default();
+        tell(&mut graph, 1, 6, &ring(5));
+        let mut router = ShortestPaths::default();
+        let mut path = Vec::new();
+        let (s, t) = (SwitchIndex(0), SwitchIndex(2));
+        assert!(router.path(&graph, s, t, 7, &mut path));
+        let ports: Vec<u16> = path.iter().map(|step| step.egress.0).collect();
+        assert_eq!(ports, [1, 2]);
+        assert!(router.path(&graph, s, s, 7, &mut path) && path.is_empty());
+        assert!(!router.path(&graph, s, SwitchIndex(5), 7, &mut path) && path.is_empty());
+    }
+
+    #[test]
+    fn a_row_that_a_failure_does_not_touch_is_kept() {
+        let mut graph = Graph::default();
+        let mut pairs = ring(8);
+        pairs.extend([(0, 2), (0, 3)]);
+        tell(&mut graph, 1, 8, &pairs);
+        let mut router = ShortestPaths::default();
+        for to in 0..8 {
+            router.distance(&graph, SwitchIndex(0), SwitchIndex(to));
+        }
+        tell(&mut graph, 2, 8, &pairs[..9]);
+        for to in 0..8 {
+            router.distance(&graph, SwitchIndex(0), SwitchIndex(to));
+        }
+        assert_eq!(router.searches + router.kept, 16);
+        assert!(router.kept >= 2, "{router:?}");
+    }
+
+    proptest! {
+        #[test]
+        fn rows_kept_through_changes_are_those_of_a_fresh_search(
+            graphs in prop::collection::vec(
+                prop::collection::btree_set((0..9_u64, 0..9_u64), 0..16), 1..8),
+        ) {
+            let mut graph = Graph::default();
+            let mut router = ShortestPaths::default();
+            for (version, pairs) in graphs.iter().enumerate() {
+                let pairs: Vec<_> = pairs.iter().copied().filter(|(a, b)| a < b).collect();
+                tell(&mut graph, version as u64, 9, &pairs);
+                let mut fresh = ShortestPaths::default();
+                for (from, to) in (0..81).map(|n| (SwitchIndex(n / 9), SwitchIndex(n % 9))) {
+                    let distance = router.distance(&graph, from, to);
+                    prop_assert_eq!(distance, fresh.distance(&graph, from, to));
+                    let mut path = Vec::new();
+                    let found = router.path(&graph, from, to, 3, &mut path);
+                    prop_assert_eq!(found.then_some(path.len()), distance);
+                }
+            }
+        }
+    }
+}
