@@ -11,6 +11,14 @@
 //! Nothing is measured but the job: packets are made fresh between the timed passes. The
 //! best of many passes counts, since other work on the machine only ever adds time. Cycles
 //! come from a chain of dependent additions, so they are core cycles at the clock of now.
+//!
+//! What bounds it (EPYC with AVX-512 at 4.2 GHz): in cache, instructions. The step takes
+//! about 40 cycles; the plane around it 70 to 90 more, for moving the frame's handle, the
+//! state and counters of two ports, and the action. At the edge the table of 4096 routes
+//! (320 KiB) adds about 70: one random access to the second cache, and a header copied in
+//! pieces and read back as words. With 128 MiB of packets in random order one miss to memory
+//! and in the address translation per packet is nearly all of the time (160 ns); a NIC puts
+//! packets into the last cache, so that is not how they arrive.
 
 use axon_plane::contract::Action;
 use axon_plane::forward::{Step, forward};
@@ -56,8 +64,8 @@ impl Random {
 /// Core cycles per second: each turn of this loop is an exclusive or and an addition that
 /// wait for each other, two cycles, and no compiler or core can shorten the chain.
 fn cycles_per_second() -> f64 {
-    const TURNS: u64 = 20_000_000;
-    let best = (0..5).map(|_| {
+    const TURNS: u64 = 200_000;
+    let best = (0..500).map(|_| {
         let start = Instant::now();
         let mut sum = black_box(1u64);
         for turn in 0..TURNS {

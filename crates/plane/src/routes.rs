@@ -236,10 +236,12 @@ impl PortTable {
 struct MacHasher(u64);
 
 impl Hasher for MacHasher {
+    #[inline]
     fn finish(&self) -> u64 {
         self.0
     }
 
+    #[inline]
     fn write(&mut self, bytes: &[u8]) {
         let mut word = [0; 8];
         let length = bytes.len().min(8);
@@ -248,6 +250,7 @@ impl Hasher for MacHasher {
         self.0 = mixed ^ (mixed >> 32);
     }
 
+    #[inline]
     fn write_usize(&mut self, _length: usize) {}
 }
 

@@ -64,19 +64,23 @@ impl Frame for FrameBuf {
         }
     }
 
+    #[inline]
     fn bytes(&self) -> &[u8] {
         &self.store[self.start..]
     }
 
+    #[inline]
     fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.store[self.start..]
     }
 
+    #[inline]
     fn push_front(&mut self, count: usize) -> Result<(), NoHeadroom> {
         self.start = self.start.checked_sub(count).ok_or(NoHeadroom)?;
         Ok(())
     }
 
+    #[inline]
     fn pop_front(&mut self, count: usize) {
         self.start = (self.start + count).min(self.store.len());
     }

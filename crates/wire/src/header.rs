@@ -93,6 +93,7 @@ impl HopWidth {
         }
     }
 
+    #[inline]
     fn get(self, bytes: &[u8], index: usize) -> PortNo {
         let bit = self.bit_offset(index);
         let at = bit / 8;
@@ -164,6 +165,7 @@ pub enum HeaderError {
 
 /// Whether a frame on an Axon port starts with an Axon header (any type but 0) rather
 /// than with a link-local Ethernet address.
+#[inline]
 pub fn is_axon(frame: &[u8]) -> bool {
     frame.first().is_some_and(|byte| byte >> 4 != 0)
 }
