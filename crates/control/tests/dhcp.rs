@@ -432,13 +432,12 @@ proptest! {
             frame[at + 2] = kind;
         }
         frame.truncate(length);
-        if let Some(served) = world.server.serve(Time::ZERO, place, &frame, &world.hosts) {
-            if let Some(reply) = served.reply {
-                let ethernet = EthernetFrame::new_checked(&reply[..]).unwrap();
-                let ip = Ipv4Packet::new_checked(ethernet.payload()).unwrap();
-                let udp = UdpPacket::new_checked(ip.payload()).unwrap();
-                DhcpRepr::parse(&DhcpPacket::new_checked(udp.payload()).unwrap()).ok();
-            }
+        let served = world.server.serve(Time::ZERO, place, &frame, &world.hosts);
+        if let Some(reply) = served.and_then(|served| served.reply) {
+            let ethernet = EthernetFrame::new_checked(&reply[..]).unwrap();
+            let ip = Ipv4Packet::new_checked(ethernet.payload()).unwrap();
+            let udp = UdpPacket::new_checked(ip.payload()).unwrap();
+            DhcpRepr::parse(&DhcpPacket::new_checked(udp.payload()).unwrap()).ok();
         }
     }
 }

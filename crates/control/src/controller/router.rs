@@ -44,15 +44,15 @@ pub trait Router: Debug + Send {
 pub fn flow_hash(node: NodeId, port: PortNo, destination: MacAddr) -> u64 {
     let mut word = [0; 8];
     word[..6].copy_from_slice(&destination.0);
-    mix(mix(node.0 ^ u64::from(port.0) << 48) ^ u64::from_le_bytes(word))
+    mix(mix(node.0 ^ (u64::from(port.0) << 48)) ^ u64::from_le_bytes(word))
 }
 
 /// The finaliser of splitmix64 (Steele et al., OOPSLA 2014): every bit of the result
 /// depends on every bit of the argument.
 fn mix(word: u64) -> u64 {
-    let word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    word ^ word >> 31
+    let word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    word ^ (word >> 31)
 }
 
 /// Shortest paths, every link counting one; equal ones are chosen by the hash of the flow.
@@ -177,7 +177,7 @@ impl Router for ShortestPaths {
             let choices = down().count() as u64;
             let pick = if choices > 1 {
                 let random = mix(flow ^ graph.switch(at).life.node.0.rotate_left(32)) >> 32;
-                (random * choices >> 32) as usize
+                ((random * choices) >> 32) as usize
             } else {
                 0
             };
