@@ -214,6 +214,17 @@ impl<B: Frame> SwitchNode<B> {
         let chassis = &mut self.chassis;
         match effect {
             Effect::Link { port, to, message } => chassis.send_link(now, port, to, &message),
+            // Source and target host on one switch: nobody seals a message for himself.
+            Effect::Routed { to, message, .. } if to == chassis.life => {
+                let opened = Opened {
+                    from: to,
+                    message,
+                    addressed: true,
+                };
+                if let Err(refusal) = self.message(now, opened) {
+                    self.chassis.refuse(PortNo::CONTROL, refusal, out);
+                }
+            }
             Effect::Routed { hops, to, message } => {
                 chassis.send_routed(now, &hops, to, &message);
             }
