@@ -4,6 +4,7 @@ use crate::error::Problem;
 use crate::file::{self, Subnet};
 use crate::model::{Dhcp, Fabric};
 use crate::topology::Plan;
+use crate::units::span_text;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
@@ -47,7 +48,7 @@ pub(crate) fn without_hosts(asked: &file::Dhcp) -> Result<Dhcp, Problem> {
     }
     let lease = asked.lease.0;
     if !(10_000..=1_000_000_000).contains(&lease.as_millis()) {
-        let what = format!("{lease} is impossible");
+        let what = format!("{} is impossible", span_text(lease));
         return Err(Problem::new("dhcp.lease", what, "10s to 1000000s"));
     }
     Ok(Dhcp {

@@ -8,7 +8,7 @@ use crate::file::File;
 use crate::model::{Controller, End, Fabric, Host, Link, Switch, Timers, Wire};
 use crate::names::{PORT_NAME_MAX, port_name};
 use crate::topology::{self, Plan, PlanEnd, WireChange};
-use crate::units::SpanText;
+use crate::units::{SpanText, span_text};
 use axon_wire::{HopWidth, PortNo, Span};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -147,7 +147,7 @@ pub(crate) fn check_wire(key: &str, wire: &Wire) -> Result<(), Problem> {
         return Err(Problem::new(format!("{key}.queue"), what, "2KiB to 4GiB"));
     }
     if wire.latency > Span::from_secs(3600) {
-        let what = format!("{} is impossible", wire.latency);
+        let what = format!("{} is impossible", span_text(wire.latency));
         return Err(Problem::new(format!("{key}.latency"), what, "0s to 1h"));
     }
     Ok(())
@@ -159,7 +159,7 @@ fn timers(file: &File) -> Result<Timers, Problem> {
         None => Ok(default),
         Some(SpanText(span)) if (1..=3_600_000).contains(&span.as_millis()) => Ok(span),
         Some(SpanText(span)) => {
-            let what = format!("{span} is impossible");
+            let what = format!("{} is impossible", span_text(span));
             Err(Problem::new(format!("timers.{key}"), what, "1ms to 1h"))
         }
     };

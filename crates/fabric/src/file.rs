@@ -5,7 +5,7 @@ use axon_wire::MacAddr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
-use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -418,8 +418,12 @@ impl<'de, S: Deserialize<'de>, L: Deserialize<'de>> Visitor<'de> for ShortOrVisi
         S::deserialize(serde::de::value::StrDeserializer::new(text)).map(ShortOr::Short)
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Self::Value, A::Error> {
-        S::deserialize(SeqAccessDeserializer::new(seq)).map(ShortOr::Short)
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+        let short = S::deserialize(SeqAccessDeserializer::new(&mut seq))?;
+        match seq.next_element::<IgnoredAny>()? {
+            None => Ok(ShortOr::Short(short)),
+            Some(_) => Err(A::Error::custom("there are too many; expected two names")),
+        }
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {

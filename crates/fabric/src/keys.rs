@@ -76,6 +76,16 @@ impl Keys {
             .map_or("", |(_, path)| path)
     }
 
+    /// The mapping around a position, which is its own first token or its first key.
+    pub(crate) fn mapping_at(&self, position: Position) -> &str {
+        let key = self.at(position);
+        match key.rfind('.') {
+            _ if self.by_path.get(key) == Some(&position) => key,
+            Some(end) => &key[..end],
+            None => "",
+        }
+    }
+
     /// Where a key's value stands, or the nearest key around it that is in the text.
     pub(crate) fn position(&self, key: &str) -> Position {
         let mut key = key;

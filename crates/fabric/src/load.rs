@@ -7,6 +7,8 @@ use crate::model::Fabric;
 use serde_saphyr::Error as YamlError;
 use std::path::Path;
 
+/// What a whole file should be.
+const WHOLE: &str = "a fabric file in YAML";
 /// The longest fabric file that is read, in bytes.
 const FILE_BYTES_MAX: u64 = 16 << 20;
 
@@ -125,27 +127,43 @@ fn explain(path: &Path, keys: &Keys, error: &YamlError) -> LoadError {
         YamlError::SerdeInvalidLength { len, expected, .. } => {
             Problem::new(key, format!("{len} values do not fit"), expected.as_str())
         }
-        YamlError::InvalidScalar { ty, .. } => Problem::new(
-            key,
-            "the value does not fit",
-            format!("a value of type {ty}"),
-        ),
-        YamlError::Unexpected { expected, .. } => {
-            Problem::new(key, "the value does not fit", *expected)
+        YamlError::InvalidScalar { ty, .. } => {
+            Problem::new(key, "the value does not fit", type_name(ty))
         }
+        YamlError::Unexpected { expected, .. } => {
+            Problem::new(key, "the value does not fit", type_name(expected))
+        }
+        YamlError::ExpectedMappingEndAfterEnumVariantValue { .. } => {
+            Problem::new(key, "there is one already", "one topology")
+        }
+        YamlError::Eof { .. } => Problem::new(key, "the text ends here", WHOLE),
         YamlError::Message { msg, .. } => match msg.split_once("; expected ") {
             Some((what, expected)) => Problem::new(key, what, expected),
-            None => Problem::new(key, msg.as_str(), "a fabric file in YAML"),
+            None if msg.contains("IPv4") => {
+                Problem::new(key, msg.as_str(), "an address such as 10.0.0.1")
+            }
+            None => Problem::new(key, msg.as_str(), WHOLE),
         },
         other => {
             let text = other.to_string();
-            let first = text.lines().next().unwrap_or("not YAML");
-            Problem::new(key, first, "a fabric file in YAML")
+            Problem::new(key, text.lines().next().unwrap_or("not YAML"), WHOLE)
         }
     };
     LoadError {
         file: path.into(),
         position: Some(position),
         problem,
+    }
+}
+
+/// The reader's name of a type, in the words of someone who writes a file.
+fn type_name(name: &str) -> &str {
+    match name {
+        "u8" => "a whole number, 0 to 255",
+        "u16" => "a whole number, 0 to 65535",
+        "u32" | "u64" | "usize" => "a whole number, 0 or more",
+        "mapping start" => "a mapping: keys with values",
+        "sequence start" => "a list",
+        other => other,
     }
 }

@@ -40,7 +40,9 @@ pub struct Fabric {
 pub struct Switch {
     /// `s1`.
     pub name: String,
-    /// Ports 0 to `ports - 1`; port `p` of `s1` is `s1-p0`.
+    /// Ports 0 to `ports - 1`; port 0 of `s1` is `s1-p0`. Ports that the file names are what
+    /// it says; the others are numbered from the lowest free one: hosts first, in order, then
+    /// links, in order, then the controller.
     pub ports: u16,
 }
 

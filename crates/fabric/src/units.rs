@@ -27,8 +27,8 @@ const RATES: &[(&str, u64)] = &[
 const SPANS: &[(&str, u64)] = &[
     ("ps", 1),
     ("ns", 1_000),
-    ("us", 1_000_000),
     ("µs", 1_000_000),
+    ("us", 1_000_000),
     ("ms", 1_000_000_000),
     ("s", 1_000_000_000_000),
     ("min", 60_000_000_000_000),
@@ -98,6 +98,16 @@ pub fn span(text: &str) -> Result<Span, &'static str> {
         .and_then(|picos| u64::try_from(picos / PICOS_PER_TICK).ok())
         .map(Span::from_ticks)
         .ok_or(SPAN_EXPECTED)
+}
+
+/// A span as the file would say it: in the largest unit that leaves no fraction.
+pub fn span_text(span: Span) -> String {
+    let picos = u128::from(span.ticks()) * PICOS_PER_TICK;
+    let whole = |(_, scale): &&(&str, u64)| picos.is_multiple_of(u128::from(*scale));
+    match SPANS.iter().rev().find(whole) {
+        Some((unit, scale)) if picos > 0 => format!("{}{unit}", picos / u128::from(*scale)),
+        _ => "0s".into(),
+    }
 }
 
 /// Reads a number of bytes: `128KiB`.
@@ -180,6 +190,9 @@ mod tests {
         assert_eq!(span("1us"), Ok(Span::from_micros(1)));
         assert_eq!(span("0.01ns"), Ok(Span::from_ticks(1)));
         assert_eq!(span("0s"), Ok(Span::ZERO));
+        for text in ["0s", "10ps", "1us", "1500ms", "2h"] {
+            assert_eq!(span(text).map(span_text).as_deref(), Ok(text));
+        }
         assert_eq!(bytes("128KiB"), Ok(Bytes(131_072)));
         assert_eq!(bytes("1.5 kB"), Ok(Bytes(1500)));
     }
