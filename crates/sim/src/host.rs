@@ -186,6 +186,8 @@ impl Host {
 
     fn carrier(&mut self, up: bool, now: Time) {
         self.nic.carrier = up;
+        // No `TxDone` is owed for a frame that lost its carrier.
+        self.busy = false;
         self.nic.flush();
         self.neighbours.forget();
         self.iface.update_ip_addrs(|_| ());

@@ -11,6 +11,9 @@ use axon_wire::{PortNo, Time};
 use std::io::Write;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
+/// Bytes of each sent frame that a line of text shows.
+const HEAD_BYTES: usize = 64;
+
 /// Something that happened at a station.
 #[derive(Clone, Copy, Debug)]
 pub enum What<'a> {
@@ -100,7 +103,7 @@ impl Trace {
             port => format!("{name}-{port}"),
         };
         let said = match what {
-            What::Sent(frame) => format!("sent {} B {hash:016x}", frame.len()),
+            What::Sent(frame) => format!("sent {} B {hash:016x} {}", frame.len(), head(frame)),
             What::Received(frame) => format!("received {} B {hash:016x}", frame.len()),
             What::Lost(loss, frame) => {
                 format!("lost {} {} B {hash:016x}", loss.name(), frame.len())
@@ -126,6 +129,15 @@ impl Trace {
             self.failure = Some(error);
         }
     }
+}
+
+/// The first bytes of a frame, as many as show what an ARP packet in a short route says.
+fn head(frame: &[u8]) -> String {
+    frame
+        .iter()
+        .take(HEAD_BYTES)
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }
 
 /// The kind of an event, what it says besides, and the frame it is about.

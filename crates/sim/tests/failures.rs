@@ -5,7 +5,9 @@ mod common;
 use axon_fabric::model::FaultKind;
 use axon_plane::PortKind;
 use axon_wire::{Span, Time};
-use common::{HEARTBEAT, assert_sound, assert_whole, boot, end, line, ring, start_steady, unreached};
+use common::{
+    HEARTBEAT, assert_sound, assert_whole, boot, end, line, ring, start_steady, unreached,
+};
 
 /// Runs a 1 kHz ping from h1 to h2 over a ring of three, does `fault` in its middle, and
 /// returns the longest time without an answered request.
@@ -25,14 +27,23 @@ fn gap_of(fault: FaultKind) -> Span {
 #[test]
 fn a_cut_link_reroutes_at_once() {
     let gap = gap_of(FaultKind::LinkDown(0));
-    assert!(gap <= Span::from_millis(5), "carrier loss tells at once: {gap}");
+    assert!(
+        gap <= Span::from_millis(5),
+        "carrier loss tells at once: {gap}"
+    );
 }
 
 #[test]
 fn a_silent_link_is_found_by_missed_heartbeats() {
     let gap = gap_of(FaultKind::LinkSilent(0));
-    assert!(gap >= HEARTBEAT, "nothing tells but the missing heartbeats: {gap}");
-    assert!(gap <= HEARTBEAT * 3 + Span::from_millis(20), "two intervals, then reroute: {gap}");
+    assert!(
+        gap >= HEARTBEAT,
+        "nothing tells but the missing heartbeats: {gap}"
+    );
+    assert!(
+        gap <= HEARTBEAT * 3 + Span::from_millis(20),
+        "two intervals, then reroute: {gap}"
+    );
 }
 
 #[test]
@@ -69,10 +80,16 @@ fn traffic_goes_on_without_the_controller_and_it_learns_again() {
     let before: Vec<_> = (0..3).map(|host| world.address(host)).collect();
     world.inject(FaultKind::ControllerDown);
     world.run_for(Span::from_millis(500));
-    assert!(unreached(&mut world, &[(0, 1), (1, 2)], 3).is_empty(), "routes stand at the edge");
+    assert!(
+        unreached(&mut world, &[(0, 1), (1, 2)], 3).is_empty(),
+        "routes stand at the edge"
+    );
     world.inject(FaultKind::ControllerUp);
     world.run_for(Span::from_secs(1));
-    assert_eq!(before, (0..3).map(|host| world.address(host)).collect::<Vec<_>>());
+    assert_eq!(
+        before,
+        (0..3).map(|host| world.address(host)).collect::<Vec<_>>()
+    );
     assert_whole(&mut world);
     world.inject(FaultKind::LinkDown(0));
     world.run_for(Span::from_millis(200));
@@ -103,7 +120,10 @@ fn a_dead_hosts_flows_are_destroyed_everywhere() {
             .map(|switch| {
                 let tables = world.switch(switch).expect("on").plane().tables();
                 let ports = (0..world.fabric().switches[switch].ports).map(axon_wire::PortNo);
-                ports.flat_map(|port| tables.routes(port)).filter(|(to, _)| *to == mac).count()
+                ports
+                    .flat_map(|port| tables.routes(port))
+                    .filter(|(to, _)| *to == mac)
+                    .count()
             })
             .sum()
     };
@@ -139,7 +159,11 @@ fn a_port_changes_kind_at_run_time() {
     let mut world = boot(&builder);
     assert_whole(&mut world);
     let kind = |world: &axon_sim::World, switch: usize| {
-        world.switch(switch).expect("on").plane().kind(spare[switch].port)
+        world
+            .switch(switch)
+            .expect("on")
+            .plane()
+            .kind(spare[switch].port)
     };
     // h1 moves to the spare port: a host port.
     let home = end(0, builder.fabric.hosts[0].port.0);
