@@ -37,7 +37,7 @@ use crate::effect::Effect;
 use agenda::Agenda;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use axon_plane::{PortKind, RouteTables};
+use axon_plane::{Drop, PortKind, RouteTables};
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::message::{ArpReply, ArpTarget, HostFrame, Item, Stamp, Target};
 use axon_wire::{Hops, Life, MacAddr, NodeId, PortNo, Span, Time};
@@ -149,8 +149,12 @@ impl Edge {
 
     /// A frame that a host sent and that had no route, without Axon header.
     ///
-    /// A frame that ends here for a reason comes back as [`Effect::Drop`], now or later; one
-    /// that goes on, as [`Effect::Forward`]; one that was served (ARP, DHCP) does not come back.
+    /// A frame that goes on comes back as [`Effect::Forward`], now or when its route is
+    /// there; one that waited in vain, as [`Effect::Drop`]; one that was served (ARP, DHCP)
+    /// does not come back.
+    ///
+    /// # Errors
+    /// Why the frame ends here and now.
     pub fn host_frame(
         &mut self,
         now: Time,
@@ -158,15 +162,8 @@ impl Edge {
         frame: &[u8],
         tables: &mut RouteTables,
         out: &mut Vec<Effect>,
-    ) {
-        let cx = &mut Cx { now, tables, out };
-        if let Err(reason) = self.serve(cx, port, frame) {
-            out.push(Effect::Drop {
-                ingress: port,
-                reason,
-                frame: frame.to_vec(),
-            });
-        }
+    ) -> Result<(), Drop> {
+        self.serve(&mut Cx { now, tables, out }, port, frame)
     }
 
     /// Phase II of Axon-ARP: the controller looks for a host of this switch.

@@ -172,7 +172,10 @@ impl Bench {
 
     pub(super) fn frame(&mut self, port: u16, frame: &[u8]) -> Vec<Effect> {
         self.call(|edge, now, tables, out| {
-            edge.host_frame(now, PortNo(port), frame, tables, out);
+            if let Err(reason) = edge.host_frame(now, PortNo(port), frame, tables, out) {
+                let (ingress, frame) = (PortNo(port), frame.to_vec());
+                out.push(Effect::Drop { ingress, reason, frame });
+            }
         })
     }
 

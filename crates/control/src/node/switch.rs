@@ -143,12 +143,17 @@ impl<B: Frame> SwitchNode<B> {
             }
             self.edge.controller_changed(now, controller, plane.tables_mut(), effects);
         }
-        if self.uplink.path().is_some()
-            && let Some(stream) = &mut self.stream
-        {
-            while let Some(segment) = stream.poll(now) {
-                effects.push(Effect::ToController(Message::Segment(segment)));
-            }
+        self.report(now);
+    }
+
+    /// Sends what the stream has to say, if there is a way to the controller.
+    fn report(&mut self, now: Time) {
+        let (Some(path), Some(stream)) = (self.uplink.path(), &mut self.stream) else {
+            return;
+        };
+        while let Some(segment) = stream.poll(now) {
+            let message = Message::Segment(segment);
+            self.chassis.send_routed(now, &path.hops, path.controller, &message);
         }
     }
 
@@ -166,9 +171,10 @@ impl<B: Frame> SwitchNode<B> {
         match arrival {
             Arrival::HostFrame { port, frame } => {
                 let Chassis { plane, effects, .. } = &mut self.chassis;
-                self.edge
-                    .host_frame(now, port, frame.bytes(), plane.tables_mut(), effects);
-                out.push(self.chassis.ended(port, Drop::Consumed, frame));
+                let tables = plane.tables_mut();
+                let served = self.edge.host_frame(now, port, frame.bytes(), tables, effects);
+                let reason = served.err().unwrap_or(Drop::Consumed);
+                out.push(self.chassis.ended(port, reason, frame));
             }
             Arrival::Message {
                 ingress, opened, ..
@@ -229,6 +235,9 @@ impl<B: Frame> SwitchNode<B> {
                 chassis.send_routed(now, &hops, to, &message);
             }
             Effect::ToController(message) => {
+                // A request speaks of hosts: the report of them goes first.
+                self.report(now);
+                let chassis = &mut self.chassis;
                 if let Some(path) = self.uplink.path() {
                     chassis.send_routed(now, &path.hops, path.controller, &message);
                 }
