@@ -1,1 +1,67 @@
-fn main() {}
+//! Axon's one binary: each verb has a file of its own.
+#![forbid(unsafe_code)]
+
+mod check;
+mod controller;
+mod down;
+mod exec;
+mod schema;
+mod sim;
+mod status;
+mod switch;
+mod up;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// Builds, simulates and runs source-routed Ethernet fabrics.
+#[derive(Parser)]
+#[command(name = "axon", version, propagate_version = true)]
+struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    Up(up::Arguments),
+    Exec(exec::Arguments),
+    Status(status::Arguments),
+    Down(down::Arguments),
+    Sim(sim::Arguments),
+    Check(check::Arguments),
+    Schema(schema::Arguments),
+    Switch(switch::Arguments),
+    Controller(controller::Arguments),
+}
+
+/// Exit codes: 0, 1 if something went wrong or a run failed, 2 for wrong usage; `exec` ends
+/// as its command does.
+fn main() -> ExitCode {
+    // Before any thread starts: this may be a process of a lab.
+    if let Some(code) = axon_linux::lab::part() {
+        return code;
+    }
+    let cli = Cli::parse();
+    let filter = tracing_subscriber::EnvFilter::try_from_default_env()
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .init();
+    let outcome = match cli.verb {
+        Verb::Up(arguments) => up::run(&arguments),
+        Verb::Exec(arguments) => exec::run(&arguments),
+        Verb::Status(arguments) => status::run(&arguments),
+        Verb::Down(arguments) => down::run(&arguments),
+        Verb::Sim(arguments) => sim::run(&arguments),
+        Verb::Check(arguments) => check::run(&arguments),
+        Verb::Schema(arguments) => schema::run(&arguments),
+        Verb::Switch(arguments) => switch::run(&arguments),
+        Verb::Controller(arguments) => controller::run(&arguments),
+    };
+    outcome.unwrap_or_else(|error| {
+        eprintln!("{error:#}");
+        ExitCode::FAILURE
+    })
+}

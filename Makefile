@@ -1,0 +1,37 @@
+# Everything starts here; `make help` lists it.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := build
+FUZZ_SECONDS ?= 10
+export PATH := $(CURDIR)/target/tools/bin:$(HOME)/.cargo/bin:$(PATH)
+# Debian's compiler has no rustup that would read rust-toolchain.toml; both are fine.
+
+.PHONY: help setup build test lint bench fuzz docs
+
+help: ## this list
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
+
+setup: ## installs what is missing, or says what is
+	@tools/setup
+
+build: setup ## the axon binary, in target/release
+	cargo build --release --locked -p axon
+
+lint: setup
+	cargo fmt --all --check
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --quiet
+
+test: lint ## format, lints, docs, all tests, a short fuzz run
+	cargo test --locked --workspace
+	tools/fuzz $(FUZZ_SECONDS)
+
+bench: setup ## benchmarks, on one core
+	cargo bench --locked --workspace
+
+fuzz: setup ## every fuzz target, ten minutes each unless FUZZ_SECONDS says otherwise
+	tools/fuzz $(if $(filter 10,$(FUZZ_SECONDS)),600,$(FUZZ_SECONDS))
+
+docs: setup ## the documentation of all crates, in target/doc
+	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps

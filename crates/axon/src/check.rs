@@ -1,0 +1,60 @@
+//! `axon check FILE`: what the file would build.
+
+use anyhow::Result;
+use axon_fabric::assemble::port_name;
+use axon_fabric::model::{End, Fabric, Wire};
+use axon_fabric::units::span_text;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Read a fabric file and say what it would build
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// The fabric file
+    file: PathBuf,
+}
+
+/// Prints every node and link.
+pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let fabric = axon_fabric::load(&arguments.file)?;
+    println!(
+        "{}: {} switches, {} hosts, {} links between switches, {} faults",
+        fabric.name,
+        fabric.switches.len(),
+        fabric.hosts.len(),
+        fabric.links.len(),
+        fabric.faults.len()
+    );
+    let Fabric { controller, .. } = &fabric;
+    link(
+        &format!("{}-p0", controller.name),
+        &end(&fabric, controller.at),
+        controller.wire,
+    );
+    for host in &fabric.hosts {
+        let at = End {
+            switch: host.switch,
+            port: host.port,
+        };
+        link(&format!("{}-p0", host.name), &end(&fabric, at), host.wire);
+    }
+    for one in &fabric.links {
+        link(&end(&fabric, one.a), &end(&fabric, one.b), one.wire);
+    }
+    if fabric.key == axon_fabric::LAB_KEY {
+        eprintln!("the key is the published lab key, which protects nothing");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn end(fabric: &Fabric, end: End) -> String {
+    port_name(&fabric.switches[end.switch].name, end.port)
+}
+
+fn link(a: &str, b: &str, wire: Wire) {
+    let latency = span_text(wire.latency);
+    println!(
+        "{a:<15} {b:<15} {} {latency} loss {} ppm",
+        wire.rate, wire.loss_ppm
+    );
+}

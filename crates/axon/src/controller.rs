@@ -1,0 +1,26 @@
+//! `axon controller FILE`: the controller, on a port of this machine.
+
+use anyhow::Result;
+use axon_linux::daemon::{self, DaemonOptions};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Run a fabric's controller on this machine's port c1-p0
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// The fabric file
+    file: PathBuf,
+    /// Answer status requests on this socket
+    #[arg(long, value_name = "PATH")]
+    status_socket: Option<PathBuf>,
+}
+
+/// Runs until SIGTERM or SIGINT.
+pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let options = DaemonOptions {
+        status_socket: arguments.status_socket.clone(),
+        ..DaemonOptions::default()
+    };
+    daemon::controller(&axon_fabric::load(&arguments.file)?, &options)?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,14 @@
+//! `axon schema`: the JSON Schema of fabric files.
+
+use anyhow::Result;
+use std::process::ExitCode;
+
+/// Print the JSON Schema of fabric files
+#[derive(clap::Args)]
+pub struct Arguments {}
+
+/// Prints the schema.
+pub fn run(_: &Arguments) -> Result<ExitCode> {
+    print!("{}", axon_fabric::json_schema());
+    Ok(ExitCode::SUCCESS)
+}

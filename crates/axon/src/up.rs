@@ -1,0 +1,54 @@
+//! `axon up FILE`: the fabric with real Linux hosts, each node in a namespace.
+
+use anyhow::Result;
+use axon_linux::lab::{self, UpOptions};
+use indicatif::{ProgressBar, ProgressStyle};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Start a fabric on this machine: switches, controller and hosts in network namespaces
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// The fabric file
+    file: PathBuf,
+    /// Capture the ports of this switch to a pcapng file; may be given more than once
+    #[arg(long, value_name = "SWITCH")]
+    capture: Vec<String>,
+    /// Seconds that switches may take to find the controller
+    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    timeout: u64,
+}
+
+/// Fails, with the lab left running, if a switch has not found the controller in time.
+pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let options = UpOptions {
+        timeout_ms: arguments.timeout.saturating_mul(1000),
+        capture: arguments.capture.clone(),
+    };
+    let bar = ProgressBar::no_length();
+    bar.set_style(ProgressStyle::with_template(
+        "{msg} {wide_bar} {pos}/{len}",
+    )?);
+    let outcome = lab::up(&arguments.file, &options, |progress| {
+        bar.set_message(progress.step.clone());
+        bar.set_length(progress.of as u64);
+        bar.set_position(progress.done as u64);
+    });
+    bar.finish_and_clear();
+    let (lab, report) = outcome?;
+    println!(
+        "{}: {} switches and {} hosts are up",
+        lab.name(),
+        report.switches,
+        report.hosts
+    );
+    println!("logs and captures: {}", lab.state().path().display());
+    if report.missing.is_empty() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    eprintln!(
+        "without a path to the controller: {}",
+        report.missing.join(", ")
+    );
+    Ok(ExitCode::FAILURE)
+}
