@@ -384,6 +384,26 @@ fn a_host_that_moves_is_followed_and_one_that_dies_leaves_nothing() {
 }
 
 #[test]
+fn an_address_that_changes_hands_cuts_off_its_old_owner() {
+    let mut world = ring();
+    world.ask(1, 9, 1, Target::Ip(ip(2))).unwrap();
+    // Switch 1 would go on answering for the address with the MAC of host 2.
+    let item = Item::HostSeen {
+        port: PortNo(9),
+        mac: mac(3),
+        ip: Some(ip(2)),
+    };
+    let from = world.life(3);
+    let (now, out) = (world.now, &mut world.out);
+    world.controller.item(now, from, item, out);
+    world.carry_out();
+    assert!(!world.tables.contains_key(&(1, 9, mac(2))));
+    let target = world.ask(1, 9, 1, Target::Ip(ip(2))).unwrap();
+    assert_eq!(target.target_mac, mac(3));
+    world.check();
+}
+
+#[test]
 fn hosts_behind_one_port_share_a_route_until_the_last_of_them_goes() {
     let mut world = ring();
     world.seen(1, 9, 11);

@@ -203,21 +203,23 @@ impl HostTable {
         Learned::Here(index)
     }
 
-    /// `index` owns `ip` from now on, and whoever owned it before does not.
-    pub fn own(&mut self, index: HostIndex, ip: IpAddr) {
+    /// `index` owns `ip` from now on, and whoever owned it before does not: returned, so that
+    /// nobody goes on answering for the address in their name.
+    pub fn own(&mut self, index: HostIndex, ip: IpAddr) -> Option<HostIndex> {
         let plain = match ip {
             IpAddr::V4(ip) => !ip.is_broadcast(),
             IpAddr::V6(_) => true,
         };
         let usable = plain && !ip.is_unspecified() && !ip.is_multicast() && !ip.is_loopback();
         if !usable || ip == self.server.1 || self.by_ip(ip) == Some(index) {
-            return;
+            return None;
         }
-        if let Some(before) = self.by_ip(ip) {
+        let before = self.by_ip(ip);
+        if let Some(before) = before {
             self.disown(before, ip);
         }
         let Some(host) = self.slots.get_mut(index.index()).and_then(Option::as_mut) else {
-            return;
+            return before;
         };
         host.ips.push(ip);
         let surplus = (host.ips.len() > IPS_MAX).then(|| host.ips.remove(0));
@@ -225,6 +227,7 @@ impl HostTable {
         if let Some(oldest) = surplus {
             self.by_ip.remove(&oldest);
         }
+        before
     }
 
     /// `index` does not own `ip` any more.

@@ -186,7 +186,7 @@ impl Controller {
             return;
         };
         if let Some(ip) = m.source_ip {
-            self.hosts.own(source, ip);
+            self.own(source, ip, out);
         }
         let target = match m.target {
             Target::Ip(ip) => self.hosts.by_ip(ip),
@@ -263,9 +263,10 @@ impl Controller {
         if let Learned::Here(host) = self.hosts.request(now, place, done.mac) {
             if let Some(ip) = done.released {
                 self.hosts.disown(host, IpAddr::V4(ip));
+                self.cut_off(host, out);
             }
             if let Some(ip) = done.leased {
-                self.hosts.own(host, IpAddr::V4(ip));
+                self.own(host, IpAddr::V4(ip), out);
             }
         }
         let Some(frame) = done.reply else { return };
@@ -296,7 +297,7 @@ impl Controller {
                     return;
                 };
                 if let Some(ip) = ip {
-                    self.hosts.own(host, ip);
+                    self.own(host, ip, out);
                 }
                 if learned == Learned::Moved(host) {
                     self.migrate(host, out);
@@ -378,6 +379,20 @@ impl Controller {
         }
     }
 
+    /// Gives an address to a host. Edges answer ARP from the flows they have, so the flows
+    /// towards whoever had it before go; frames ask for them again by MAC.
+    fn own(&mut self, host: HostIndex, ip: IpAddr, out: &mut Vec<Effect>) {
+        if let Some(before) = self.hosts.own(host, ip) {
+            self.cut_off(before, out);
+        }
+    }
+
+    fn cut_off(&mut self, host: HostIndex, out: &mut Vec<Effect>) {
+        for route in self.flows.towards(host) {
+            self.remove(route, out);
+        }
+    }
+
     /// Withdraws a claim, and does to the flows what that means.
     fn withdraw(&mut self, place: Place, mac: axon_wire::MacAddr, out: &mut Vec<Effect>) {
         match self.hosts.withdraw(place, mac) {
@@ -385,9 +400,7 @@ impl Controller {
             Withdrawn::Moved(host) => self.migrate(host, out),
             Withdrawn::Gone(host) => {
                 self.leave(host, out);
-                for route in self.flows.towards(host) {
-                    self.remove(route, out);
-                }
+                self.cut_off(host, out);
                 self.hosts.forget(host);
             }
         }
