@@ -67,7 +67,10 @@ pub fn controller(fabric: &Fabric, options: &DaemonOptions) -> Result<()> {
 /// Runs a node of a lab, from the inside.
 pub(crate) fn in_lab(state: &StateDir, name: &str, capture: bool) -> Result<()> {
     // Its standard error is its log.
-    tracing_subscriber::fmt().with_ansi(false).with_writer(std::io::stderr).init();
+    tracing_subscriber::fmt()
+        .with_ansi(false)
+        .with_writer(std::io::stderr)
+        .init();
     let fabric = load(&state.fabric())?;
     let options = DaemonOptions {
         status_socket: Some(state.socket(name)),
@@ -90,6 +93,11 @@ fn run<N: Node<FrameBuf> + Inspect>(
     // Without the right to packet sockets every port would be silently down.
     if let Err(error) = crate::sys::packet_socket() {
         bail!("{name} cannot open packet sockets ({error}); it needs CAP_NET_RAW");
+    }
+    // Without the right to it, a busy machine may make links slower than they are meant to
+    // be: `late` in the status tells.
+    if let Err(error) = crate::sys::prefer_this_process() {
+        tracing::info!(node = name, %error, "runs at ordinary priority");
     }
     let options = RunOptions {
         name: name.into(),

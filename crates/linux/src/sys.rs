@@ -207,6 +207,16 @@ pub fn set_packet_option<T: Copy>(fd: BorrowedFd<'_>, option: c_int, value: &T) 
     Ok(())
 }
 
+/// Asks the scheduler to run this process before ordinary ones (nice -10).
+///
+/// # Errors
+/// EPERM or EACCES without CAP_SYS_NICE in the machine's own user namespace.
+pub fn prefer_this_process() -> io::Result<()> {
+    // SAFETY: no pointers are passed.
+    check(unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -10) })?;
+    Ok(())
+}
+
 /// Frames lost at a packet socket since the last call because its ring was full.
 ///
 /// # Errors

@@ -49,8 +49,10 @@ fn bind(from: &Path, to: &Path) -> Result<()> {
     .with_context(|| format!("cannot bind {} to {}", from.display(), to.display()))
 }
 
-/// Gives this mount namespace its own /proc and /run.
+/// Makes a mount namespace with its own /proc and /run. Not before this process is the
+/// first of its PID namespace: the launcher still looks at the machine's /proc.
 pub fn private_mounts(state: &Path) -> Result<()> {
+    unshare(CloneFlags::CLONE_NEWNS).context("cannot make a mount namespace")?;
     let none = None::<&str>;
     mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none)
         .context("cannot make the mounts private")?;

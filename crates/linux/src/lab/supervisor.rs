@@ -78,7 +78,7 @@ fn try_launch(state: &StateDir) -> Result<()> {
     setsid().context("the launcher is a new process and can lead a session")?;
     let (user, group) = (geteuid(), getegid());
     let program = std::env::current_exe()?;
-    let own = CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWNET;
+    let own = CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWNET;
     // Root in a container may lack the right and still be allowed a user namespace.
     let as_root = if user.is_root() {
         unshare(own)
