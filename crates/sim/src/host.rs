@@ -8,10 +8,13 @@
 //! smoltcp counts microseconds. `now` is rounded down, and a deadline lies on a whole
 //! microsecond, so the stack is never called before the moment it asked for.
 //!
-//! Two habits of smoltcp would show something that no ordinary host shows, and are evened
-//! out here: it asks for at most one address a second whatever the number of neighbours, so
-//! applications ask for their target's address themselves ([`Neighbours`]); and it does not
-//! heed gratuitous ARP, so a changed address empties its cache.
+//! Three habits of smoltcp would show something that no ordinary host shows, and are evened
+//! out here. It asks for at most one address a second whatever the number of neighbours, so
+//! applications ask for their target's address themselves (`resolve.rs`). It does not
+//! heed gratuitous ARP, so a changed address empties its cache. And it believes an address
+//! for a minute even if nobody answers from there; a kernel verifies a neighbour that gives
+//! no sign of life after 5 s with 3 requests a second apart (Linux: `delay_first_probe_time`,
+//! `mcast_solicit`), so an address that stays silent that long is forgotten and asked for.
 
 use crate::nic::Nic;
 use crate::ping::{Ping, PingPlan, PingStats};
@@ -29,6 +32,9 @@ use std::net::Ipv4Addr;
 pub const PORT: PortNo = PortNo(0);
 /// Announcements of a fixed address (RFC 5227 clause 1.1, ANNOUNCE_NUM).
 const ANNOUNCEMENTS: u32 = 2;
+
+/// Retry intervals after which a silent neighbour's address is no longer believed.
+const PATIENCE: u64 = 8;
 
 /// What a host is told at its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -205,6 +211,7 @@ impl Host {
     fn run(&mut self, now: Time) {
         let at = instant(now);
         self.announce_if_due(now);
+        self.doubt_the_silent(now);
         loop {
             self.iface.poll(at, &mut self.nic, &mut self.sockets);
             let mut more = self.poll_dhcp();
@@ -228,6 +235,15 @@ impl Host {
             self.neighbours.ask(now, self.config.mac, ip, &mut self.nic);
         }
         self.deadline = self.next_deadline(now);
+    }
+
+    fn doubt_the_silent(&mut self, now: Time) {
+        let patience = self.config.retry * PATIENCE;
+        for ping in &mut self.pings {
+            if ping.doubts(now, patience) && self.neighbours.doubt(ping.plan.target) {
+                self.iface.update_ip_addrs(|_| ());
+            }
+        }
     }
 
     fn poll_dhcp(&mut self) -> bool {

@@ -84,6 +84,8 @@ pub(crate) struct Ping {
     end: Option<Time>,
     waiting: VecDeque<(u16, Time)>,
     answered_last: Option<Time>,
+    /// Since when no reply has come, or the target's address was last doubted.
+    silent_since: Time,
 }
 
 impl Ping {
@@ -111,6 +113,7 @@ impl Ping {
             end: None,
             waiting: VecDeque::new(),
             answered_last: None,
+            silent_since: plan.start.max(now),
         }
     }
 
@@ -183,6 +186,7 @@ impl Ping {
         let Some((_, asked)) = self.waiting.remove(at) else {
             return;
         };
+        self.silent_since = now;
         let rtt = now.since(asked);
         let stats = &mut self.stats;
         stats.received += 1;
@@ -192,6 +196,15 @@ impl Ping {
             stats.gap_max = stats.gap_max.max(asked.since(last));
         }
         self.answered_last = Some(self.answered_last.map_or(asked, |last| last.max(asked)));
+    }
+
+    /// Whether the target has been silent for `patience`, told once each time.
+    pub(crate) fn doubts(&mut self, now: Time, patience: Span) -> bool {
+        let doubts = !self.stats.done && now.since(self.silent_since) >= patience;
+        if doubts {
+            self.silent_since = now;
+        }
+        doubts
     }
 
     /// When it has something to do of its own.

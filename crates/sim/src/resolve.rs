@@ -48,6 +48,13 @@ impl Neighbours {
         }
     }
 
+    /// Asks for an address that was known again; says whether it was.
+    pub(crate) fn doubt(&mut self, ip: Ipv4Addr) -> bool {
+        let known = self.known.remove(&ip).is_some();
+        self.want(ip);
+        known
+    }
+
     /// Forgets every address that was learned.
     pub(crate) fn forget(&mut self) {
         self.known.clear();
