@@ -107,7 +107,7 @@ fn explain(path: &Path, keys: &Keys, error: &YamlError) -> LoadError {
             variant, expected, ..
         } => Problem::new(key, format!("`{variant}` is unknown"), list(expected)),
         YamlError::SerdeMissingField { field, .. } => Problem::new(
-            key,
+            keys.mapping_at(position),
             format!("`{field}` is missing"),
             format!("the key `{field}`"),
         ),

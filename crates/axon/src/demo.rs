@@ -1,0 +1,62 @@
+//! `axon demo`: table 1 of the Axon paper with real Linux hosts.
+
+use anyhow::Result;
+use axon_papers::axon::live::process::Stop;
+use axon_papers::axon::live::{self, gap};
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Arguments of `axon demo`.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// Where the summary, the capture, the plot and the logs go
+    #[arg(long, default_value = "results/demo")]
+    out: PathBuf,
+    #[command(subcommand)]
+    part: Option<Part>,
+}
+
+/// What the demo runs on its hosts.
+#[derive(Debug, clap::Subcommand)]
+enum Part {
+    /// Send a probe each millisecond
+    #[command(hide = true)]
+    ProbeSend {
+        /// To whom
+        receiver: Ipv4Addr,
+        /// For how long, in milliseconds
+        millis: u64,
+    },
+    /// Receive probes and print when each came
+    #[command(hide = true)]
+    ProbeReceive {
+        /// For how long, in milliseconds
+        millis: u64,
+    },
+}
+
+/// Runs the demo; fails if a bar is missed.
+///
+/// # Errors
+/// A step of the demo fails; everything that was started is stopped again.
+pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    match arguments.part {
+        Some(Part::ProbeSend { receiver, millis }) => {
+            gap::send(receiver, Duration::from_millis(millis))?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Some(Part::ProbeReceive { millis }) => {
+            print!("{}", gap::receive(Duration::from_millis(millis))?);
+            Ok(ExitCode::SUCCESS)
+        }
+        None => {
+            let stop = Stop::on_signals()?;
+            let summary = live::run(&arguments.out, &stop)?;
+            print!("\n{}", summary.text());
+            println!("\nResults are in {}", arguments.out.display());
+            Ok(if summary.pass { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        }
+    }
+}
