@@ -10,6 +10,7 @@
 
 pub mod build;
 mod enter;
+mod neighbours;
 pub mod plan;
 pub mod state;
 mod supervisor;
@@ -64,6 +65,8 @@ pub struct Report {
     pub switches: usize,
     /// How many hosts there are.
     pub hosts: usize,
+    /// What the user should know about this machine.
+    pub notes: Vec<String>,
 }
 
 /// A lab that runs.
@@ -126,17 +129,24 @@ pub fn up(
     options: &UpOptions,
     mut on_progress: impl FnMut(&Progress),
 ) -> Result<(Lab, Report)> {
-    let name = crate::daemon::load(fabric)?.name;
+    let (name, hosts) = {
+        let fabric = crate::daemon::load(fabric)?;
+        (fabric.name, fabric.hosts.len())
+    };
     let state = StateDir::of(&name)?;
     if state.supervisor().is_some() {
         bail!("lab {name} is already up; end it with `axon down {name}`");
     }
     if state.exists() {
         // Its supervisor is dead, and all else died with it.
-        state.remove()?;
+        end(&state)?;
     }
     state.create()?;
-    let started = start(&state, fabric, options, &mut on_progress);
+    let started = neighbours::raise(&state, hosts).and_then(|note| {
+        let mut report = start(&state, fabric, options, &mut on_progress)?;
+        report.notes.extend(note);
+        Ok(report)
+    });
     match started {
         Ok(report) => Ok((Lab { name, state }, report)),
         Err(error) => {
@@ -205,6 +215,7 @@ fn end(state: &StateDir) -> Result<()> {
             std::thread::sleep(Duration::from_millis(10));
         }
     }
+    neighbours::restore(state);
     state.remove()
 }
 

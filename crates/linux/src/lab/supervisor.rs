@@ -223,6 +223,7 @@ impl Supervisor {
                     missing,
                     switches,
                     hosts: self.plan.hosts.len(),
+                    notes: Vec::new(),
                 });
             }
             if self.daemons.len() < switches + 1 {

@@ -1,0 +1,208 @@
+//! The lab, from the outside: it comes up, carries pings, and leaves nothing behind.
+//!
+//! The lab starts its parts from the program that calls it, so this test is a program of its
+//! own and not under the test harness. What lacks a privilege says SKIP and why.
+
+use axon_linux::lab::{self, Lab, StateDir, UpOptions, state::ProcessId};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+fn main() -> ExitCode {
+    if let Some(code) = lab::part() {
+        return code;
+    }
+    let root = std::env::temp_dir().join(format!("axon-lab-test-{}", std::process::id()));
+    // SAFETY-free way to give children another state directory: this program starts itself
+    // once more with the variable set.
+    if std::env::var_os(lab::STATE_VARIABLE).is_none() {
+        let program = std::env::current_exe().expect("a running program has a path");
+        let status = Command::new(program)
+            .env(lab::STATE_VARIABLE, &root)
+            .status();
+        let _ = std::fs::remove_dir_all(&root);
+        return if status.is_ok_and(|s| s.success()) {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        };
+    }
+    if let Some(why) = missing() {
+        println!("SKIP lab: {why}");
+        return ExitCode::SUCCESS;
+    }
+    let tests: [(&str, fn(&Path)); 4] = [
+        (
+            "hosts_ping_and_nothing_is_left_behind",
+            hosts_ping_and_nothing_is_left_behind,
+        ),
+        (
+            "a_killed_supervisor_takes_everything_along",
+            a_killed_supervisor_takes_everything_along,
+        ),
+        (
+            "a_command_keeps_its_status_and_the_machine_its_files",
+            a_command_keeps_its_status,
+        ),
+        ("a_second_up_says_the_way_out", a_second_up_says_the_way_out),
+    ];
+    let file = fabric_file();
+    for (name, test) in tests {
+        test(&file);
+        println!("test {name} ... ok");
+    }
+    ExitCode::SUCCESS
+}
+
+/// What this machine lacks, if anything.
+fn missing() -> Option<String> {
+    for program in ["ip", "tc", "ping"] {
+        let found = Command::new(program)
+            .arg("-V")
+            .stdout(Stdio::null())
+            .status();
+        if found.is_err() {
+            return Some(format!("{program} is not installed"));
+        }
+    }
+    let namespaces = Command::new("unshare")
+        .args(["-Urnpf", "--mount-proc", "true"])
+        .status();
+    let root = nix::unistd::geteuid().is_root();
+    if !root && !namespaces.is_ok_and(|status| status.success()) {
+        return Some("not root, and the kernel allows no user namespaces here".into());
+    }
+    None
+}
+
+/// A ring of three with fixed addresses, so that pings need no DHCP client.
+fn fabric_file() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/ring3.yaml")
+}
+
+fn up(file: &Path) -> Lab {
+    let (lab, report) = lab::up(file, &UpOptions::default(), |_| ()).expect("the lab comes up");
+    assert!(
+        report.missing.is_empty(),
+        "without controller: {:?}",
+        report.missing
+    );
+    lab
+}
+
+/// Processes that belong to the lab: those that name its state directory.
+fn processes(state: &StateDir) -> Vec<i32> {
+    let needle = state.path().as_os_str().as_encoded_bytes().to_vec();
+    let inside = [
+        b"lab-part\0node\0".to_vec(),
+        b"lab-part\0supervisor\0".to_vec(),
+    ];
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    let contains = |text: &[u8], part: &[u8]| text.windows(part.len()).any(|w| w == part);
+    let program = std::env::current_exe().unwrap_or_default();
+    pids.filter(|pid| {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let ours = line.starts_with(program.as_os_str().as_encoded_bytes());
+        contains(&line, &needle) || ours && inside.iter().any(|part| contains(&line, part))
+    })
+    .collect()
+}
+
+fn run(lab: &Lab, node: &str, line: &str) -> std::process::Output {
+    lab.command(node, &["sh", "-c", line])
+        .output()
+        .expect("the command starts")
+}
+
+fn hosts_ping_and_nothing_is_left_behind(file: &Path) {
+    let lab = up(file);
+    let state = lab.state().clone();
+    for host in 1..=6 {
+        let line = format!("ip address add 10.0.77.{host}/16 dev h{host}-p0");
+        assert!(run(&lab, &format!("h{host}"), &line).status.success());
+    }
+    for (from, to) in [(1, 2), (1, 3), (6, 1), (4, 5)] {
+        let line = format!("ping -c 1 -W 5 10.0.77.{to}");
+        let output = run(&lab, &format!("h{from}"), &line);
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stdout)
+        );
+    }
+    for status in lab.status().expect("daemons answer") {
+        assert!(status["error"].is_null(), "{status}");
+    }
+    assert!(!processes(&state).is_empty());
+    assert_eq!(lab::down(Some(lab.name())).expect("it ends"), lab.name());
+    assert_eq!(processes(&state), [0; 0]);
+    assert!(!state.exists());
+    assert!(lab::down(Some(lab.name())).is_err());
+}
+
+fn a_killed_supervisor_takes_everything_along(file: &Path) {
+    let lab = up(file);
+    let state = lab.state().clone();
+    let supervisor: ProcessId = state.supervisor().expect("it runs");
+    let mut left = lab.command("h1", &["sleep", "1000"]).expect("a command");
+    let mut left = left.spawn().expect("it starts");
+    kill(Pid::from_raw(supervisor.pid), Signal::SIGKILL).expect("it is ours");
+    let started = Instant::now();
+    while !processes(&state).is_empty() && started.elapsed() < Duration::from_secs(20) {
+        std::thread::yield_now();
+        let _ = left.try_wait();
+    }
+    assert_eq!(processes(&state), [0; 0]);
+    assert!(Lab::open(Some(lab.name())).is_err());
+    lab::down(Some(lab.name())).expect("down is clean after a crash");
+    assert!(!state.exists());
+}
+
+fn a_command_keeps_its_status(file: &Path) {
+    let lab = up(file);
+    let resolv = std::fs::read("/etc/resolv.conf").unwrap_or_default();
+    let output = run(
+        &lab,
+        "h1",
+        "hostname; echo nameserver 192.0.2.1 > /etc/resolv.conf; exit 7",
+    );
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "h1\n");
+    assert_eq!(output.status.code(), Some(7));
+    assert_eq!(
+        std::fs::read("/etc/resolv.conf").unwrap_or_default(),
+        resolv
+    );
+    let kept = run(&lab, "h1", "cat /etc/resolv.conf");
+    assert_eq!(
+        String::from_utf8_lossy(&kept.stdout),
+        "nameserver 192.0.2.1\n"
+    );
+    assert!(run(&lab, "h2", "cat /etc/resolv.conf").stdout.is_empty());
+    assert_eq!(run(&lab, "h1", "kill -9 $$").status.code(), Some(128 + 9));
+    assert!(!run(&lab, "h9", "true").status.success());
+    assert!(
+        run(&lab, "s1", "test -d /sys/class/net/s1-p0")
+            .status
+            .success()
+    );
+    lab.set_port("s1-p0", false).expect("s1 has this port");
+    let carrier = run(&lab, "h1", "cat /sys/class/net/h1-p0/carrier");
+    assert_eq!(String::from_utf8_lossy(&carrier.stdout), "0\n");
+    assert!(lab.set_port("s1-p200", false).is_err());
+    lab::down(Some(lab.name())).expect("it ends");
+}
+
+fn a_second_up_says_the_way_out(file: &Path) {
+    let lab = up(file);
+    let error = lab::up(file, &UpOptions::default(), |_| ()).expect_err("it runs already");
+    assert!(
+        error
+            .to_string()
+            .contains(&format!("axon down {}", lab.name())),
+        "{error}"
+    );
+    lab::down(None).expect("it is the only one");
+}
