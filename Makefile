@@ -5,9 +5,10 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := build
 FUZZ_SECONDS ?= 10
 export PATH := $(CURDIR)/target/tools/bin:$(HOME)/.cargo/bin:$(PATH)
-# Debian's compiler has no rustup that would read rust-toolchain.toml; both are fine.
 
-.PHONY: help setup build test lint bench fuzz docs
+DEMO_OUT ?= results/demo
+
+.PHONY: help setup build test demo lint bench fuzz docs
 
 help: ## this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -26,6 +27,9 @@ lint: setup
 test: lint ## format, lints, docs, all tests, a short fuzz run
 	cargo test --locked --workspace
 	tools/fuzz $(FUZZ_SECONDS)
+
+demo: build ## table 1 of the Axon paper with real Linux hosts; results in results/demo
+	target/release/axon demo --out $(DEMO_OUT)
 
 bench: setup ## benchmarks, on one core
 	cargo bench --locked --workspace

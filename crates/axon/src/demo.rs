@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Arguments of `axon demo`.
+/// Measure six flows over a line and a ring of real hosts, and cut a link under traffic
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// Where the summary, the capture, the plot and the logs go
@@ -56,7 +56,11 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
             let summary = live::run(&arguments.out, &stop)?;
             print!("\n{}", summary.text());
             println!("\nResults are in {}", arguments.out.display());
-            Ok(if summary.pass { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+            Ok(if summary.pass {
+                ExitCode::SUCCESS
+            } else {
+                ExitCode::FAILURE
+            })
         }
     }
 }

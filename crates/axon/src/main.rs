@@ -3,6 +3,7 @@
 
 mod check;
 mod controller;
+mod demo;
 mod down;
 mod exec;
 mod schema;
@@ -29,6 +30,7 @@ enum Verb {
     Status(status::Arguments),
     Down(down::Arguments),
     Sim(sim::Arguments),
+    Demo(demo::Arguments),
     Check(check::Arguments),
     Schema(schema::Arguments),
     Switch(switch::Arguments),
@@ -55,6 +57,7 @@ fn main() -> ExitCode {
         Verb::Status(arguments) => status::run(&arguments),
         Verb::Down(arguments) => down::run(&arguments),
         Verb::Sim(arguments) => sim::run(&arguments),
+        Verb::Demo(arguments) => demo::run(&arguments),
         Verb::Check(arguments) => check::run(&arguments),
         Verb::Schema(arguments) => schema::run(&arguments),
         Verb::Switch(arguments) => switch::run(&arguments),

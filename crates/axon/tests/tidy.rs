@@ -22,6 +22,17 @@ const ARROWS: &[(&str, &[&str])] = &[
         "axon-linux",
         &["axon-fabric", "axon-control", "axon-plane", "axon-wire"],
     ),
+    (
+        "axon-papers",
+        &[
+            "axon-sim",
+            "axon-linux",
+            "axon-fabric",
+            "axon-control",
+            "axon-plane",
+            "axon-wire",
+        ],
+    ),
 ];
 /// A dependency needs one of these; terms joined by AND need to be here each.
 const LICENCES: &[&str] = &[
@@ -87,6 +98,9 @@ fn assert_none(problems: &[String]) {
 fn files_are_short() {
     let mut problems = Vec::new();
     for (name, text) in sources() {
+        if name.contains("/tests/") {
+            continue;
+        }
         let lines = without_tests(&text).lines().count();
         if lines > FILE_LINES_MAX {
             problems.push(format!("{name}: {lines} lines without tests"));
@@ -109,6 +123,12 @@ fn functions_are_short() {
                 word.starts_with("pub") || ["const", "unsafe", "async"].contains(&word)
             });
             if !trimmed.contains("fn ") || !modifiers || trimmed.ends_with(['}', ';']) {
+                continue;
+            }
+            let body = lines[start..]
+                .iter()
+                .find(|line| line.ends_with(['{', ';']));
+            if body.is_none_or(|line| line.ends_with(';')) {
                 continue;
             }
             let end = format!("{}}}", &line[..line.len() - trimmed.len()]);
@@ -245,7 +265,9 @@ fn every_link_between_pages_leads_somewhere() {
 
 fn metadata() -> serde_json::Value {
     let output = Command::new(env!("CARGO"))
-        .args(["metadata", "--offline", "--locked", "--format-version", "1"])
+        .args(["metadata", "--offline", "--locked", "--format-version=1"])
+        // Other systems' dependencies need not be on this disk.
+        .arg("--filter-platform=x86_64-unknown-linux-gnu")
         .current_dir(root())
         .output()
         .unwrap();
