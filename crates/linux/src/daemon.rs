@@ -71,7 +71,7 @@ pub(crate) fn in_lab(state: &StateDir, name: &str, capture: bool) -> Result<()> 
         .with_ansi(false)
         .with_writer(std::io::stderr)
         .init();
-    let fabric = load(&state.fabric())?;
+    let fabric = state.load_fabric()?;
     let options = DaemonOptions {
         status_socket: Some(state.socket(name)),
         capture: capture.then(|| CaptureOptions::to(state.capture(name))),

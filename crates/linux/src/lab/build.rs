@@ -22,6 +22,7 @@ use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, setns, unshare};
 use std::fs::{self, File};
 use std::io::Write;
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -186,6 +187,29 @@ pub fn set_up_host(host: &HostPlan) -> Result<()> {
         let address = format!("{address}/{prefix_len}");
         run("ip", &["address", "add", &address, "dev", device], "")?;
     }
+    Ok(())
+}
+
+/// Says a host's fixed address to the fabric, as a host does that comes up (RFC 5227
+/// section 3, an ARP announcement). A DHCP client needs none.
+pub fn announce(host: &HostPlan) -> Result<()> {
+    let Some((address, _)) = host.address else {
+        return Ok(());
+    };
+    enter_net(&host.name)?;
+    let ip = address.octets();
+    let mut frame = vec![0xff; 6];
+    frame.extend_from_slice(&host.mac.0);
+    // EtherType ARP; hardware Ethernet, protocol IPv4, their lengths, request.
+    frame.extend_from_slice(&[0x08, 0x06, 0, 1, 8, 0, 6, 4, 0, 1]);
+    frame.extend_from_slice(&host.mac.0);
+    frame.extend_from_slice(&ip);
+    frame.extend_from_slice(&[0; 6]);
+    frame.extend_from_slice(&ip);
+    let socket = sys::packet_socket()?;
+    let index = nix::net::if_::if_nametoindex(host.device.as_str())?;
+    sys::bind_packet(socket.as_fd(), index, 0)?;
+    sys::send_many(socket.as_fd(), &[&frame])?;
     Ok(())
 }
 

@@ -167,7 +167,7 @@ fn start(
     options: &UpOptions,
     on_progress: &mut dyn FnMut(&Progress),
 ) -> Result<Report> {
-    std::fs::copy(fabric, state.fabric()).context("cannot copy the fabric file")?;
+    state.keep_fabric(fabric)?;
     std::fs::write(
         state.path().join("options.json"),
         serde_json::to_vec(options)?,
@@ -290,7 +290,7 @@ impl Lab {
     /// # Errors
     /// The lab's fabric file is gone.
     pub fn status(&self) -> Result<Vec<Value>> {
-        let plan = plan::Plan::of(&crate::daemon::load(&self.state.fabric())?);
+        let plan = plan::Plan::of(&self.state.load_fabric()?);
         let one = |node: &str| {
             ask(&self.state.socket(node))
                 .unwrap_or_else(|error| json!({ "name": node, "error": error.to_string() }))

@@ -32,6 +32,8 @@ pub struct HostPlan {
     pub name: String,
     /// `h1-p0`.
     pub device: String,
+    /// The device's address.
+    pub mac: MacAddr,
     /// A fixed address and its prefix length.
     pub address: Option<(Ipv4Addr, u8)>,
     /// What its NIC sends at.
@@ -109,6 +111,7 @@ impl Plan {
             hosts.push(HostPlan {
                 name: host.name.clone(),
                 device,
+                mac: host.mac,
                 address: host.ip.map(|ip| (ip, fabric.dhcp.prefix_len)),
                 rate: host.wire.rate,
             });

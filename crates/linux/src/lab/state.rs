@@ -2,6 +2,7 @@
 //! and logs.
 
 use anyhow::{Context, Result, bail};
+use axon_fabric::model::Fabric;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -128,6 +129,30 @@ impl StateDir {
     /// The copy of the fabric file.
     pub fn fabric(&self) -> PathBuf {
         self.path.join("fabric.yaml")
+    }
+
+    /// Copies the fabric file, and notes where it was: a key file that it names is looked for
+    /// from there.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn keep_fabric(&self, file: &Path) -> Result<()> {
+        fs::copy(file, self.fabric()).context("cannot copy the fabric file")?;
+        let origin = fs::canonicalize(file)?;
+        Ok(fs::write(
+            self.path.join("origin.json"),
+            serde_json::to_vec(&origin)?,
+        )?)
+    }
+
+    /// Reads the copied fabric file.
+    ///
+    /// # Errors
+    /// It, or a key file that it names, is gone.
+    pub fn load_fabric(&self) -> Result<Fabric> {
+        let origin: PathBuf = serde_json::from_slice(&fs::read(self.path.join("origin.json"))?)?;
+        let text = fs::read_to_string(self.fabric()).context("the lab's fabric file is gone")?;
+        Ok(axon_fabric::parse(&origin, &text)?)
     }
 
     /// A daemon's status socket.

@@ -121,6 +121,7 @@ pub(super) fn supervise(state: &StateDir) -> Result<()> {
     mask.thread_block()?;
     let result = Supervisor::build(state).and_then(|mut supervisor| {
         let report = supervisor.wait_until_connected()?;
+        supervisor.plan.hosts.iter().try_for_each(build::announce)?;
         say(&Line::Ready(report))?;
         Ok(supervisor)
     });
@@ -143,7 +144,7 @@ struct Supervisor {
 impl Supervisor {
     fn build(state: &StateDir) -> Result<Supervisor> {
         let options = serde_json::from_slice(&fs::read(state.path().join("options.json"))?)?;
-        let fabric = crate::daemon::load(&state.fabric())?;
+        let fabric = state.load_fabric()?;
         let plan = Plan::of(&fabric);
         build::private_mounts(state.path())?;
         let nodes: Vec<&str> = plan.nodes().collect();
@@ -208,7 +209,7 @@ impl Supervisor {
         Ok(())
     }
 
-    /// Asks every switch until it has a verified path to the controller.
+    /// Asks every switch until it is ready for hosts.
     fn wait_until_connected(&mut self) -> Result<Report> {
         let started = Instant::now();
         let limit = Duration::from_millis(self.options.timeout_ms);
@@ -268,6 +269,15 @@ impl Supervisor {
     }
 }
 
+/// Whether a switch has a verified path to the controller and knows what each of its ports
+/// with carrier is, so that hosts are heard.
 fn is_connected(socket: &Path) -> bool {
-    ask(socket).is_ok_and(|status| !status["node"]["controller_path"].is_null())
+    let Ok(status) = ask(socket) else {
+        return false;
+    };
+    let ports = status["ports"].as_array().map_or(&[][..], Vec::as_slice);
+    let unknown = ports
+        .iter()
+        .any(|port| port["up"] == true && port["kind"] == "unknown");
+    !unknown && !status["node"]["controller_path"].is_null()
 }

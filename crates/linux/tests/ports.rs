@@ -1,0 +1,333 @@
+//! Real ports over a veth pair, in a user and network namespace of the test's own thread.
+//! What lacks a privilege says SKIP and why.
+
+use axon_linux::link_watch::{LinkEvent, LinkWatch, is_up};
+use axon_linux::packet::PacketPort;
+use axon_linux::port::{Pool, Port};
+use axon_linux::run::{Body, Clock, Inspect, RunOptions};
+use axon_linux::slot::{Medium, PortSetup};
+use axon_linux::sys::{self, Offload};
+use axon_linux::tap::TapPort;
+use axon_plane::{Action, Input, Node, PortKind};
+use axon_wire::{Frame, FrameBuf, PortNo, Rate, Span, Time};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sched::{CloneFlags, unshare};
+use std::net::UdpSocket;
+use std::os::fd::BorrowedFd;
+use std::process::{Command, ExitCode};
+
+/// The tests need a process of one thread, which may change its user namespace; so this
+/// program starts itself once for each of them.
+fn main() -> ExitCode {
+    let tests: [(&str, fn()); 7] = [
+        (
+            "a_tag_that_the_kernel_took_out_comes_back",
+            a_tag_that_the_kernel_took_out_comes_back,
+        ),
+        (
+            "a_partial_checksum_is_completed",
+            a_partial_checksum_is_completed,
+        ),
+        (
+            "a_super_frame_is_refused_and_counted",
+            a_super_frame_is_refused_and_counted,
+        ),
+        (
+            "what_this_machine_sends_is_not_heard_again",
+            what_this_machine_sends_is_not_heard_again,
+        ),
+        ("carrier_is_followed_at_once", carrier_is_followed_at_once),
+        (
+            "a_device_that_is_replaced_is_the_port_again",
+            a_device_that_is_replaced,
+        ),
+        (
+            "a_tap_port_carries_whole_frames",
+            a_tap_port_carries_whole_frames,
+        ),
+    ];
+    if let Some(wanted) = std::env::args()
+        .nth(1)
+        .and_then(|a| a.strip_prefix("only=").map(str::to_owned))
+    {
+        if let Err(why) = own_namespace() {
+            println!("SKIP {wanted}: {why}");
+            return ExitCode::SUCCESS;
+        }
+        tests
+            .iter()
+            .filter(|(name, _)| *name == wanted)
+            .for_each(|(_, test)| test());
+        println!("test {wanted} ... ok");
+        return ExitCode::SUCCESS;
+    }
+    let program = std::env::current_exe().expect("a running program has a path");
+    let fails = |name: &str| {
+        let status = Command::new(&program).arg(format!("only={name}")).status();
+        !status.is_ok_and(|status| status.success())
+    };
+    let failed: Vec<&str> = tests
+        .iter()
+        .map(|(name, _)| *name)
+        .filter(|name| fails(name))
+        .collect();
+    if failed.is_empty() {
+        return ExitCode::SUCCESS;
+    }
+    println!("FAILED: {}", failed.join(" "));
+    ExitCode::FAILURE
+}
+
+fn own_namespace() -> Result<(), String> {
+    let user = nix::unistd::geteuid();
+    let net = CloneFlags::CLONE_NEWNET;
+    if !(user.is_root() && unshare(net).is_ok()) {
+        unshare(CloneFlags::CLONE_NEWUSER | net)
+            .map_err(|error| format!("no network namespace of its own ({error})"))?;
+        let map = std::fs::write("/proc/self/uid_map", format!("0 {user} 1"));
+        map.map_err(|error| format!("cannot be root of a user namespace ({error})"))?;
+    }
+    Ok(())
+}
+
+fn ip(line: &str) {
+    let status = Command::new("ip")
+        .args(line.split(' '))
+        .status()
+        .expect("iproute2 is there");
+    assert!(status.success(), "ip {line}");
+}
+
+/// A veth pair that is up at both ends, `va` without IPv6 chatter.
+fn veth() {
+    for which in ["all", "default"] {
+        let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{which}/disable_ipv6"), "1");
+    }
+    ip("link add va index 101 mtu 1500 type veth peer name vb index 102 mtu 1500");
+    sys::set_device_up("va", true).unwrap();
+    sys::set_device_up("vb", true).unwrap();
+    let mut watch = LinkWatch::open().unwrap();
+    while !(is_up("va") && is_up("vb")) {
+        wait(watch.fd());
+        watch.read(&mut Vec::new());
+    }
+}
+
+/// Waits for `fd`, at most five seconds.
+fn wait(fd: BorrowedFd<'_>) {
+    let mut fds = [PollFd::new(fd, PollFlags::POLLIN)];
+    poll(&mut fds, PollTimeout::from(5000u16)).unwrap();
+}
+
+/// The next frame that `wanted` accepts.
+fn next(port: &mut dyn Port, wanted: impl Fn(&[u8]) -> bool) -> Vec<u8> {
+    let mut pool = Pool::default();
+    for _ in 0..100 {
+        let mut frames = Vec::new();
+        port.receive(&mut pool, &mut frames).unwrap();
+        if let Some(frame) = frames.iter().find(|frame| wanted(frame.bytes())) {
+            return frame.bytes().to_vec();
+        }
+        wait(port.fd());
+    }
+    panic!("the frame did not come");
+}
+
+fn frame(bytes: &[u8]) -> FrameBuf {
+    FrameBuf::new(bytes)
+}
+
+fn a_tag_that_the_kernel_took_out_comes_back() {
+    veth();
+    let (mut a, mut b) = (
+        PacketPort::open("va").unwrap(),
+        PacketPort::open("vb").unwrap(),
+    );
+    for tpid in [[0x81, 0x00], [0x88, 0xa8]] {
+        // What looks like a tag here are hops of an Axon header.
+        let mut bytes: Vec<u8> = (16..116).collect();
+        bytes[12..14].copy_from_slice(&tpid);
+        bytes[14..16].copy_from_slice(&[0xe1, 0x23]);
+        a.transmit(&[frame(&bytes)]).unwrap();
+        assert_eq!(next(&mut b, |frame| frame[0] == 16), bytes);
+    }
+    assert_eq!(b.counters().rx_tags_restored, 2);
+}
+
+/// Gives `va` an address and a neighbour behind `vb`, and a socket that sends there.
+fn sender() -> UdpSocket {
+    ip("address add 10.0.0.1/24 dev va");
+    ip("neigh add 10.0.0.2 lladdr 02:00:00:00:00:02 dev va");
+    let socket = UdpSocket::bind("10.0.0.1:5000").unwrap();
+    socket.connect("10.0.0.2:5001").unwrap();
+    socket
+}
+
+fn is_udp(frame: &[u8]) -> bool {
+    frame.len() > 23 && frame[12..14] == [8, 0] && frame[23] == 17
+}
+
+fn a_partial_checksum_is_completed() {
+    veth();
+    let mut b = PacketPort::open("vb").unwrap();
+    sender().send(b"an odd number of bytes.").unwrap();
+    let frame = next(&mut b, is_udp);
+    assert_eq!(b.counters().rx_checksums_completed, 1);
+    // Pseudo-header (addresses, protocol, length) and the datagram sum up to all ones.
+    let datagram = &frame[34..];
+    let words = frame[26..34].chunks(2).chain(datagram.chunks(2));
+    let sum = words.map(|w| u64::from(w[0]) << 8 | w.get(1).map_or(0, |b| u64::from(*b)));
+    let mut sum = sum.sum::<u64>() + 17 + datagram.len() as u64;
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    assert_eq!(sum, 0xffff);
+    // With the offload off, as the lab sets it, there is nothing left to complete.
+    sys::set_offload("va", Offload::TxChecksum, false).unwrap();
+    sender_again(b"even").expect("a second datagram");
+    next(&mut b, is_udp);
+    assert_eq!(b.counters().rx_checksums_completed, 1);
+}
+
+fn sender_again(payload: &[u8]) -> std::io::Result<usize> {
+    let socket = UdpSocket::bind("10.0.0.1:5002")?;
+    socket.connect("10.0.0.2:5001")?;
+    socket.send(payload)
+}
+
+fn a_super_frame_is_refused_and_counted() {
+    veth();
+    let mut b = PacketPort::open("vb").unwrap();
+    let socket = sender();
+    // The port was opened at 1500, and its link takes more since.
+    ip("link set vb mtu 4000");
+    ip("link set va mtu 4000");
+    socket.send(&[0; 3000]).unwrap();
+    socket.send(b"small").unwrap();
+    assert_eq!(next(&mut b, is_udp).len(), 14 + 20 + 8 + 5);
+    assert_eq!(b.counters().rx_oversized, 1);
+}
+
+fn what_this_machine_sends_is_not_heard_again() {
+    veth();
+    let (mut a, mut b) = (
+        PacketPort::open("va").unwrap(),
+        PacketPort::open("vb").unwrap(),
+    );
+    let many: Vec<FrameBuf> = (0..200).map(|n| frame(&[n as u8; 60])).collect();
+    a.transmit(&many).unwrap();
+    next(&mut b, |frame| frame[0] == 199);
+    assert_eq!((a.counters().tx_frames, b.counters().rx_frames), (200, 200));
+    b.transmit(&[frame(&[7; 60])]).unwrap();
+    assert_eq!(next(&mut a, |_| true), [7; 60]);
+    assert_eq!(a.counters().rx_frames, 1);
+}
+
+fn carrier_is_followed_at_once() {
+    veth();
+    let mut watch = LinkWatch::open().unwrap();
+    sys::set_device_up("vb", false).unwrap();
+    let mut events = Vec::new();
+    while !events.contains(&LinkEvent {
+        device: "va".into(),
+        up: false,
+    }) {
+        wait(watch.fd());
+        assert!(watch.read(&mut events));
+    }
+    assert!(!is_up("va"));
+}
+
+/// Sends back what it hears and writes down what happens to its one port.
+#[derive(Default)]
+struct Echo {
+    links: Vec<bool>,
+    heard: usize,
+}
+
+impl Node<FrameBuf> for Echo {
+    fn handle(&mut self, now: Time, input: Input<FrameBuf>, out: &mut Vec<Action<FrameBuf>>) {
+        match input {
+            Input::Link { up, .. } => self.links.push(up),
+            Input::Frame { port, frame, .. } => {
+                self.heard += 1;
+                out.push(Action::Transmit {
+                    port,
+                    frame,
+                    complete_at: now,
+                });
+            }
+            Input::TxDone { .. } | Input::Timeout => {}
+        }
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        None
+    }
+}
+
+impl Inspect for Echo {
+    fn port_kind(&self, _: PortNo) -> PortKind {
+        PortKind::Host
+    }
+
+    fn status(&self) -> serde_json::Value {
+        serde_json::json!({ "heard": self.heard })
+    }
+}
+
+fn a_device_that_is_replaced() {
+    veth();
+    let clock = Clock::start();
+    let setup = PortSetup {
+        device: "va".into(),
+        medium: Medium::Packet,
+        rate: Some(Rate::mbps(100)),
+    };
+    let options = RunOptions {
+        name: "s1".into(),
+        ports: vec![setup],
+        ..RunOptions::default()
+    };
+    let mut body = Body::open(Echo::default(), clock, options).unwrap();
+    assert_eq!(body.node().links, [true]);
+    let limit = clock.now() + Span::from_secs(10);
+    ip("link delete va");
+    while body.node().links.len() < 2 && clock.now() < limit {
+        body.turn(limit).unwrap();
+    }
+    assert_eq!(body.node().links, [true, false]);
+    ip("link add va index 201 type veth peer name vb index 202");
+    sys::set_device_up("va", true).unwrap();
+    sys::set_device_up("vb", true).unwrap();
+    while body.node().links.len() < 3 && clock.now() < limit {
+        body.turn(limit).unwrap();
+    }
+    assert_eq!(body.node().links, [true, false, true]);
+    let mut b = PacketPort::open("vb").unwrap();
+    b.transmit(&[frame(&[9; 60])]).unwrap();
+    while body.node().heard < 1 && clock.now() < limit {
+        body.turn(limit).unwrap();
+    }
+    assert_eq!(next(&mut b, |_| true), [9; 60]);
+}
+
+fn a_tap_port_carries_whole_frames() {
+    let mut tap = match TapPort::open("t0") {
+        Ok(tap) => tap,
+        Err(error) => {
+            println!("SKIP a_tap_port_carries_whole_frames: /dev/net/tun: {error}");
+            return;
+        }
+    };
+    let _ = std::fs::write("/proc/sys/net/ipv6/conf/t0/disable_ipv6", "1");
+    sys::set_device_up("t0", true).unwrap();
+    ip("address add 10.0.1.1/24 dev t0");
+    ip("neigh add 10.0.1.2 lladdr 02:00:00:00:00:02 dev t0");
+    let socket = UdpSocket::bind("10.0.1.1:5000").unwrap();
+    socket.send_to(b"out", "10.0.1.2:5001").unwrap();
+    assert_eq!(next(&mut tap, is_udp).len(), 14 + 20 + 8 + 3);
+    let mut device = PacketPort::open("t0").unwrap();
+    tap.transmit(&[frame(&[5; 60])]).unwrap();
+    assert_eq!(next(&mut device, |frame| frame[0] == 5), [5; 60]);
+}
