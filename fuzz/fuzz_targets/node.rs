@@ -1,0 +1,179 @@
+//! A whole switch and a whole controller among arbitrary frames, and among arbitrary messages
+//! under the right key from a neighbour that has gone through the handshake. Nothing panics;
+//! whatever a port can make grow keeps its bound.
+#![no_main]
+
+use axon_control::config::SwitchConfig;
+use axon_control::node::{ControllerNode, SwitchNode};
+use axon_control::seal::Sealer;
+use axon_fabric::{assemble, topology};
+use axon_fuzz::Reader;
+use axon_plane::{Action, Input, Node};
+use axon_wire::header::{self, PacketType};
+use axon_wire::message::{Hello, HelloConfirm, Message, Role};
+use axon_wire::{Frame, FrameBuf, HopWidth, Hops, Life, MacAddr, NodeId, PortNo, Span, Time, link};
+use libfuzzer_sys::fuzz_target;
+
+const FRIEND: Life = Life { node: NodeId(77), incarnation: 5 };
+const WIDTH: HopWidth = HopWidth::Eight;
+
+/// A node, the wires of its ports, and a neighbour that knows the key.
+struct World<N> {
+    node: N,
+    ports: u16,
+    now: Time,
+    out: Vec<Action<FrameBuf>>,
+    friend: Sealer,
+    life: Life,
+    /// What the friend has to echo.
+    challenge: u64,
+}
+
+impl<N: Node<FrameBuf>> World<N> {
+    fn new(node: N, life: Life, key: &[u8; 32], ports: u16) -> World<N> {
+        let friend = Sealer::new(key, FRIEND);
+        let (now, out) = (Time::ZERO, Vec::new());
+        let mut world = World { node, ports, now, out, friend, life, challenge: 0 };
+        for port in 0..ports {
+            world.input(Input::Link { port: PortNo(port), up: true });
+        }
+        let (role, hop_width) = (Role::Switch, WIDTH);
+        let hello = Hello { port: PortNo(1), role, hop_width, challenge: 3 };
+        world.link_message(PortNo(0), None, &Message::Hello(hello));
+        let confirm = HelloConfirm { echo: world.challenge };
+        world.link_message(PortNo(0), Some(life), &Message::HelloConfirm(confirm));
+        world
+    }
+
+    fn input(&mut self, input: Input<FrameBuf>) {
+        self.node.handle(self.now, input, &mut self.out);
+        // Every wire is free again at once.
+        let mut at = 0;
+        while at < self.out.len() {
+            if let Action::Transmit { port, frame, .. } = &self.out[at] {
+                let port = *port;
+                self.overhear(&frame.bytes().to_vec());
+                self.node.handle(self.now, Input::TxDone { port }, &mut self.out);
+            }
+            at += 1;
+        }
+        self.out.clear();
+    }
+
+    /// The friend reads what is sent to it.
+    fn overhear(&mut self, frame: &[u8]) {
+        let Some(payload) = link::parse(frame) else { return };
+        let Ok(opened) = self.friend.open(payload, true) else { return };
+        match opened.message {
+            Message::Hello(hello) => self.challenge = hello.challenge,
+            Message::HelloReply(reply) => self.challenge = reply.challenge,
+            _ => {}
+        }
+    }
+
+    fn frame(&mut self, port: PortNo, bytes: &[u8]) {
+        let (frame, complete_at) = (FrameBuf::new(bytes), self.now);
+        self.input(Input::Frame { port, frame, complete_at });
+    }
+
+    fn link_message(&mut self, port: PortNo, to: Option<Life>, message: &Message) {
+        let sealed = self.friend.seal(to, message);
+        self.frame(port, &link::emit(MacAddr([2, 9, 9, 9, 9, 9]), &sealed));
+    }
+
+    /// A message by a source route that ends at this node, from `behind` hops away.
+    fn routed_message(&mut self, port: PortNo, behind: u8, message: &Message) {
+        let reverse: Hops = (0..u16::from(behind % 9)).map(PortNo).collect();
+        let sealed = self.friend.seal(Some(self.life), message);
+        let mut packet = vec![0; 64];
+        let route = [PortNo::CONTROL];
+        let Ok(length) = header::emit(&mut packet, WIDTH, PacketType::Control, &route, &reverse)
+        else {
+            return;
+        };
+        packet.truncate(length);
+        packet.extend_from_slice(&sealed);
+        self.frame(port, &packet);
+    }
+
+    fn event(&mut self, reader: &mut Reader) -> Option<()> {
+        let what = reader.byte()?;
+        let port = PortNo(u16::from(reader.byte()?) % (self.ports + 1));
+        match what % 8 {
+            0 => self.frame(port, reader.string()?),
+            1 => {
+                let mut frame = [2, 0, 0, 0, 0, reader.byte()? % 4].to_vec();
+                frame.extend_from_slice(&[2, 0, 0, 0, 0, reader.byte()? % 4]);
+                frame.extend_from_slice(reader.string()?);
+                self.frame(port, &frame);
+            }
+            2 | 3 => {
+                let behind = reader.byte()?;
+                let message = self.message(reader.string()?)?;
+                self.routed_message(PortNo(0), behind, &message);
+            }
+            4 => {
+                let message = self.message(reader.string()?)?;
+                let to = (!matches!(message, Message::Hello(_))).then_some(self.life);
+                self.link_message(port, to, &message);
+            }
+            5 => self.input(Input::Link { port, up: reader.byte()? & 1 == 1 }),
+            _ => {
+                self.now += Span::from_millis(u64::from(reader.number()?) % 700);
+                self.input(Input::Timeout);
+            }
+        }
+        Some(())
+    }
+
+    /// Arbitrary bytes as a message, with the echo that gets it past the handshake.
+    fn message(&self, bytes: &[u8]) -> Option<Message> {
+        let mut message = Message::decode(bytes)?;
+        match &mut message {
+            Message::HelloConfirm(confirm) => confirm.echo = self.challenge,
+            Message::HelloReply(reply) => reply.echo = self.challenge,
+            Message::Heartbeat(beat) => beat.echo = self.challenge,
+            _ => {}
+        }
+        Some(message)
+    }
+}
+
+fn check_switch(switch: &SwitchNode<FrameBuf>, config: &SwitchConfig) {
+    let plane = &config.node.plane;
+    assert!(switch.edge().waiting_bytes() <= config.waiting_bytes_max);
+    for port in (0..plane.ports).map(PortNo) {
+        assert!(switch.plane().tables().len(port) <= plane.routes_per_port_max);
+        for (_, hops) in switch.plane().tables().routes(port) {
+            assert!(!hops.is_empty());
+        }
+        let hosts = switch.edge().hosts().filter(|(_, host)| host.port == port).count();
+        assert!(hosts <= config.hosts_per_port_max);
+        let most = plane.queue_bytes_max.0 * u64::from(plane.ports + 1);
+        assert!(switch.plane().queued_bytes(port).0 <= most);
+    }
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    let fabric = topology::ring(3, 2);
+    let mut reader = Reader::new(bytes);
+    let Some(which) = reader.byte() else { return };
+    if which & 1 == 0 {
+        let mut config = assemble::switch_config(&fabric, 0, 1, 1);
+        config.node.plane.routes_per_port_max = 8;
+        config.waiting_bytes_max = 4096;
+        config.hosts_per_port_max = 3;
+        let (life, ports) = (config.node.life, config.node.plane.ports);
+        let node = SwitchNode::new(config.clone(), Time::ZERO);
+        let mut world = World::new(node, life, &fabric.key, ports);
+        while world.event(&mut reader).is_some() {
+            check_switch(&world.node, &config);
+        }
+    } else {
+        let config = assemble::controller_config(&fabric, 1, 1);
+        let (life, ports) = (config.node.life, config.node.plane.ports);
+        let node = ControllerNode::new(config, Time::ZERO);
+        let mut world = World::new(node, life, &fabric.key, ports);
+        while world.event(&mut reader).is_some() {}
+    }
+});
