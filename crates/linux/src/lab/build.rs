@@ -132,14 +132,15 @@ fn private_etc(own: &Path) -> Result<()> {
             }
         }
     }
-    // It may be a link to somewhere below /run, which the node does not have.
-    let resolv = etc.join("resolv.conf");
-    let _ = fs::remove_file(&resolv);
-    fs::write(&resolv, "").context("cannot give the node its own /etc/resolv.conf")?;
-    fs::write(
-        etc.join("hostname"),
-        own.file_name().unwrap_or_default().as_encoded_bytes(),
-    )?;
+    // Removed first: one may be a link to somewhere below /run, which the node does not have,
+    // and without root neither may be written to, but both may be replaced.
+    let name = own.file_name().unwrap_or_default().as_encoded_bytes();
+    for (file, content) in [("resolv.conf", &b""[..]), ("hostname", name)] {
+        let path = etc.join(file);
+        let _ = fs::remove_file(&path);
+        fs::write(&path, content)
+            .with_context(|| format!("cannot give the node its own /etc/{file}"))?;
+    }
     Ok(())
 }
 
