@@ -124,8 +124,12 @@ pub(crate) fn resolve(fabric: &Fabric, asked: &[file::Fault]) -> Result<Vec<Faul
 
 fn kind(fabric: &Fabric, key: &str, fault: &file::Fault) -> Result<FaultKind, Problem> {
     let mut kinds = Vec::new();
-    let links: [(_, _, fn(usize) -> FaultKind); 3] = [
-        ("down", &fault.down, FaultKind::LinkDown),
+    let links = [
+        (
+            "down",
+            &fault.down,
+            FaultKind::LinkDown as fn(usize) -> FaultKind,
+        ),
         ("up", &fault.up, FaultKind::LinkUp),
         ("silent", &fault.silent, FaultKind::LinkSilent),
     ];

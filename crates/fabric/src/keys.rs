@@ -33,12 +33,7 @@ impl Keys {
             let Ok((event, span)) = item else { break };
             let at = (span.start.line() as u64, span.start.col() as u64 + 1);
             match event {
-                Event::Scalar(value, ..) => {
-                    if !name_key(&mut open, &value, at, &mut keys) {
-                        let path = value_path(&mut open);
-                        keys.note(path, at);
-                    }
-                }
+                Event::Scalar(name, ..) if name_key(&mut open, &name, at, &mut keys) => {}
                 Event::MappingStart(..) => {
                     let path = value_path(&mut open);
                     keys.note(path.clone(), at);
@@ -49,7 +44,7 @@ impl Keys {
                     keys.note(path.clone(), at);
                     open.push(Open::Sequence { path, next: 0 });
                 }
-                Event::Alias(..) | Event::UnresolvedAlias(..) => {
+                Event::Scalar(..) | Event::Alias(..) | Event::UnresolvedAlias(..) => {
                     let path = value_path(&mut open);
                     keys.note(path, at);
                 }
