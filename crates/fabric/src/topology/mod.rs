@@ -158,7 +158,7 @@ pub fn line(switches: usize, hosts_per_switch: usize) -> Fabric {
     with_defaults("line", Topology::Line(row))
 }
 
-/// A ring of switches with every default. Panics like [`line`].
+/// A ring of switches with every default. Panics like [`line()`].
 pub fn ring(switches: usize, hosts_per_switch: usize) -> Fabric {
     let row = file::Row {
         switches,
@@ -167,7 +167,7 @@ pub fn ring(switches: usize, hosts_per_switch: usize) -> Fabric {
     with_defaults("ring", Topology::Ring(row))
 }
 
-/// A star around `s1` with every default. Panics like [`line`].
+/// A star around `s1` with every default. Panics like [`line()`].
 pub fn star(switches: usize, hosts_per_switch: usize) -> Fabric {
     let row = file::Row {
         switches,
@@ -176,7 +176,7 @@ pub fn star(switches: usize, hosts_per_switch: usize) -> Fabric {
     with_defaults("star", Topology::Star(row))
 }
 
-/// A torus with every default. Panics like [`line`].
+/// A torus with every default. Panics like [`line()`].
 pub fn torus(rows: usize, cols: usize, hosts_per_switch: usize) -> Fabric {
     let torus = file::Torus {
         rows,
@@ -186,7 +186,7 @@ pub fn torus(rows: usize, cols: usize, hosts_per_switch: usize) -> Fabric {
     with_defaults("torus", Topology::Torus(torus))
 }
 
-/// A fat tree of `k`-port switches with every default. Panics like [`line`].
+/// A fat tree of `k`-port switches with every default. Panics like [`line()`].
 pub fn fat_tree(k: usize) -> Fabric {
     let tree = file::FatTree {
         k,
@@ -195,7 +195,7 @@ pub fn fat_tree(k: usize) -> Fabric {
     with_defaults("fat-tree", Topology::FatTree(tree))
 }
 
-/// A connected random graph with every default. Panics like [`line`].
+/// A connected random graph with every default. Panics like [`line()`].
 pub fn random(switches: usize, degree: usize, hosts_per_switch: usize, seed: u64) -> Fabric {
     let random = file::Random {
         switches,
