@@ -1,6 +1,6 @@
 //! Which nodes there are and what is linked to what: one file per family of generators.
 //!
-//! A generator answers with a [`Plan`]: nodes by index, links in order, no ports yet. The
+//! A generator answers with a plan: nodes by index, links in order, no ports yet. The
 //! free functions here give whole fabrics with every default, for tests and benchmarks.
 
 mod fat_tree;
