@@ -3,7 +3,9 @@
 //! An address of the pool is *offered* for seconds, *bound* for a lease, or *declined*
 //! (somebody else answers on it) for minutes; then it is *free* again, but remembered, so
 //! that its last owner gets it back as long as nobody needed it. Addresses never given yet go
-//! first, then the one that has been free longest.
+//! first, then the one that has been free longest. Of the former a client gets the one that
+//! its MAC points to, if it can: a controller that has forgotten all leases then gives each
+//! client what it had before, and not what another still holds.
 //!
 //! Everything is bounded by the pool and the reservations: the only thing that an unknown
 //! client adds is an entry for an address. One host port can hold a few offers and declined
@@ -116,7 +118,7 @@ impl Leases {
     }
 
     /// Promises an address of the pool: the client's own, the one it had, the one it would
-    /// like, or the next free one for which `usable` holds. `None` when there is none.
+    /// like, the one its MAC points to, or the next free one for which `usable` holds. `None` when there is none.
     pub fn offer(
         &mut self,
         now: Time,
@@ -126,7 +128,8 @@ impl Leases {
         usable: impl Fn(Ipv4Addr) -> bool,
     ) -> Option<Ipv4Addr> {
         let own = self.by_mac.get(&mac).copied();
-        let mut wanted = [own, requested].into_iter().flatten();
+        let pointed_to = Some(self.pointed_to(mac)).filter(|ip| !self.by_ip.contains_key(ip));
+        let mut wanted = [own, requested, pointed_to].into_iter().flatten();
         let fits = |ip: &Ipv4Addr| self.in_pool(*ip) && !self.taken_from(mac, *ip) && usable(*ip);
         let ip = match wanted.find(fits) {
             Some(ip) => ip,
@@ -141,6 +144,15 @@ impl Leases {
             );
         }
         Some(ip)
+    }
+
+    /// The address that a MAC points to, by the part that its maker counts up from one: MACs
+    /// in a row point to addresses in a row.
+    fn pointed_to(&self, mac: MacAddr) -> Ipv4Addr {
+        let [_, _, _, d, e, f] = mac.0;
+        let number = u64::from(u32::from_be_bytes([0, d, e, f]));
+        let size = (self.last + 1).saturating_sub(self.first).max(1);
+        Ipv4Addr::from((self.first + (number + size - 1) % size) as u32)
     }
 
     fn next_free(&mut self, now: Time, usable: impl Fn(Ipv4Addr) -> bool) -> Option<Ipv4Addr> {
@@ -331,6 +343,20 @@ mod tests {
             leases.offer(later + OFFER, at(0), mac(3), None, |_| true),
             Some(ip(1))
         );
+    }
+
+    #[test]
+    fn a_pool_that_forgot_everything_gives_clients_what_they_had() {
+        let give = |order: &mut dyn Iterator<Item = u32>| {
+            let mut leases = pool(1, 200);
+            order
+                .map(|number| {
+                    let offer = leases.offer(Time::ZERO, at(0), mac(number), None, |_| true);
+                    (number, offer)
+                })
+                .collect::<BTreeMap<_, _>>()
+        };
+        assert_eq!(give(&mut (0..150)), give(&mut (0..150).rev()));
     }
 
     #[test]
