@@ -21,6 +21,7 @@ fn gap_of(fault: FaultKind) -> Span {
     let stats = world.ping_stats(ping).expect("h1 runs");
     assert!(stats.done && stats.received > 1000, "{stats:?}");
     assert_whole(&mut world);
+    println!("{fault:?}: {} without an answered request", stats.gap_max);
     stats.gap_max
 }
 
