@@ -3,7 +3,6 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := build
-FUZZ_SECONDS ?= 10
 export PATH := $(CURDIR)/target/tools/bin:$(HOME)/.cargo/bin:$(PATH)
 
 DEMO_OUT ?= results/demo
@@ -26,7 +25,7 @@ lint: setup
 
 test: lint ## format, lints, docs, all tests, a short fuzz run
 	cargo test --locked --workspace
-	tools/fuzz $(FUZZ_SECONDS)
+	tools/fuzz $(or $(FUZZ_SECONDS),10)
 
 demo: build ## table 1 of the Axon paper with real Linux hosts; results in results/demo
 	target/release/axon demo --out $(DEMO_OUT)
@@ -35,7 +34,7 @@ bench: setup ## benchmarks, on one core
 	cargo bench --locked --workspace
 
 fuzz: setup ## every fuzz target, ten minutes each unless FUZZ_SECONDS says otherwise
-	tools/fuzz $(if $(filter 10,$(FUZZ_SECONDS)),600,$(FUZZ_SECONDS))
+	tools/fuzz $(or $(FUZZ_SECONDS),600)
 
 docs: setup ## the documentation of all crates, in target/doc
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps

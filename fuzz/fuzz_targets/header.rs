@@ -33,10 +33,7 @@ fn check(bytes: &[u8], width: HopWidth) {
     let length = header::emit(&mut written, width, view.packet_type(), &forward, &reverse);
     assert_eq!(length, Ok(view.header_bytes()));
     let again = HeaderView::parse(&written, width).expect("what is written can be read");
-    assert_eq!(
-        (again.forward(), again.reverse()),
-        (forward.clone(), reverse.clone())
-    );
+    assert_eq!((again.forward(), again.reverse()), (forward.clone(), reverse.clone()));
 
     let mut taken = bytes.to_vec();
     header::advance(&mut taken, width, PortNo(3));
@@ -45,10 +42,7 @@ fn check(bytes: &[u8], width: HopWidth) {
     if forward.is_empty() || reverse.len() == header::HOPS_MAX {
         assert_eq!(taken, bytes);
     } else {
-        assert_eq!(
-            after.forward(),
-            forward[1..].iter().copied().collect::<Hops>()
-        );
+        assert_eq!(after.forward(), forward[1..].iter().copied().collect::<Hops>());
         assert_eq!(after.reverse(), reverse.after(PortNo(3)));
     }
 }

@@ -22,9 +22,6 @@ fn check(bytes: &[u8]) {
         return;
     };
     let written = message.encode();
-    assert!(
-        written.len() <= bytes.len(),
-        "no encoding is longer than the one that was read"
-    );
+    assert!(written.len() <= bytes.len(), "no encoding is longer than the one that was read");
     assert_eq!(Message::decode(&written), Some(message));
 }

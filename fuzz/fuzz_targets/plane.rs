@@ -42,54 +42,25 @@ fn event(reader: &mut Reader) -> Option<Event> {
     Some(match what % 10 {
         0 => {
             let headroom = usize::from(reader.byte()?);
-            Event::Receive {
-                port,
-                headroom,
-                frame: frame(reader)?,
-            }
+            Event::Receive { port, headroom, frame: frame(reader)? }
         }
-        1 => Event::Receive {
-            port,
-            headroom: 64,
-            frame: ethernet(reader)?,
-        },
-        2 => Event::Receive {
-            port,
-            headroom: 0,
-            frame: frame(reader)?,
-        },
+        1 => Event::Receive { port, headroom: 64, frame: ethernet(reader)? },
+        2 => Event::Receive { port, headroom: 0, frame: frame(reader)? },
         3 => Event::TxDone(port),
-        4 => Event::Link {
-            port,
-            up: reader.byte()? & 1 == 1,
-        },
+        4 => Event::Link { port, up: reader.byte()? & 1 == 1 },
         5 => Event::Inject(frame(reader)?),
-        6 => Event::SendRaw {
-            port,
-            frame: frame(reader)?,
-        },
+        6 => Event::SendRaw { port, frame: frame(reader)? },
         7 => {
             let kinds = [PortKind::Host, PortKind::Axon, PortKind::Unknown];
-            Event::Kind {
-                port,
-                kind: kinds[usize::from(reader.byte()?) % 3],
-            }
+            Event::Kind { port, kind: kinds[usize::from(reader.byte()?) % 3] }
         }
         8 => {
             let destination = host(reader.byte()?);
             let hop = |&byte: &u8| {
-                if byte == 0xff {
-                    PortNo::CONTROL
-                } else {
-                    PortNo(u16::from(byte))
-                }
+                if byte == 0xff { PortNo::CONTROL } else { PortNo(u16::from(byte)) }
             };
             let hops: Hops = reader.string()?.iter().map(hop).collect();
-            Event::Route {
-                port,
-                destination,
-                hops,
-            }
+            Event::Route { port, destination, hops }
         }
         _ => Event::Wait(Span::from_micros(u64::from(reader.number()?))),
     })

@@ -26,16 +26,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         fabric.faults.len()
     );
     let Fabric { controller, .. } = &fabric;
-    link(
-        &format!("{}-p0", controller.name),
-        &end(&fabric, controller.at),
-        controller.wire,
-    );
+    link(&format!("{}-p0", controller.name), &end(&fabric, controller.at), controller.wire);
     for host in &fabric.hosts {
-        let at = End {
-            switch: host.switch,
-            port: host.port,
-        };
+        let at = End { switch: host.switch, port: host.port };
         link(&format!("{}-p0", host.name), &end(&fabric, at), host.wire);
     }
     for one in &fabric.links {
@@ -53,8 +46,5 @@ fn end(fabric: &Fabric, end: End) -> String {
 
 fn link(a: &str, b: &str, wire: Wire) {
     let latency = span_text(wire.latency);
-    println!(
-        "{a:<15} {b:<15} {} {latency} loss {} ppm",
-        wire.rate, wire.loss_ppm
-    );
+    println!("{a:<15} {b:<15} {} {latency} loss {} ppm", wire.rate, wire.loss_ppm);
 }

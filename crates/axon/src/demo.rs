@@ -56,11 +56,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
             let summary = live::run(&arguments.out, &stop)?;
             print!("\n{}", summary.text());
             println!("\nResults are in {}", arguments.out.display());
-            Ok(if summary.pass {
-                ExitCode::SUCCESS
-            } else {
-                ExitCode::FAILURE
-            })
+            Ok(if summary.pass { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         }
     }
 }

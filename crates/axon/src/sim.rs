@@ -27,10 +27,7 @@ pub struct Arguments {
 /// from the accounts.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let fabric = axon_fabric::load(&arguments.file)?;
-    let mut options = Options {
-        seed: arguments.seed,
-        ..Options::default()
-    };
+    let mut options = Options { seed: arguments.seed, ..Options::default() };
     if let Some(path) = &arguments.trace {
         let file = File::create(path).with_context(|| path.display().to_string())?;
         options.trace = Some(Box::new(BufWriter::new(file)) as Box<dyn Write>);
@@ -44,21 +41,12 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     if report.passed() {
         return Ok(ExitCode::SUCCESS);
     }
-    eprintln!(
-        "{} failed; replay it with --seed {}",
-        report.fabric, report.seed
-    );
+    eprintln!("{} failed; replay it with --seed {}", report.fabric, report.seed);
     Ok(ExitCode::FAILURE)
 }
 
 fn print(report: &Report) {
-    let Report {
-        fabric,
-        seed,
-        hosts,
-        addressed,
-        ..
-    } = report;
+    let Report { fabric, seed, hosts, addressed, .. } = report;
     println!("{fabric}, seed {seed}: {addressed} of {hosts} hosts have an address");
     for round in &report.rounds {
         println!(

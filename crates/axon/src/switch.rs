@@ -23,10 +23,6 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         status_socket: arguments.status_socket.clone(),
         ..DaemonOptions::default()
     };
-    daemon::switch(
-        &axon_fabric::load(&arguments.file)?,
-        &arguments.name,
-        &options,
-    )?;
+    daemon::switch(&axon_fabric::load(&arguments.file)?, &arguments.name, &options)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -26,9 +26,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         capture: arguments.capture.clone(),
     };
     let bar = ProgressBar::no_length();
-    bar.set_style(ProgressStyle::with_template(
-        "{msg} {wide_bar} {pos}/{len}",
-    )?);
+    bar.set_style(ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len}")?);
     let outcome = lab::up(&arguments.file, &options, |progress| {
         bar.set_message(progress.step.clone());
         bar.set_length(progress.of as u64);
@@ -36,19 +34,11 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     });
     bar.finish_and_clear();
     let (lab, report) = outcome?;
-    println!(
-        "{}: {} switches and {} hosts are up",
-        lab.name(),
-        report.switches,
-        report.hosts
-    );
+    println!("{}: {} switches and {} hosts are up", lab.name(), report.switches, report.hosts);
     println!("logs and captures: {}", lab.state().path().display());
     if report.missing.is_empty() {
         return Ok(ExitCode::SUCCESS);
     }
-    eprintln!(
-        "without a path to the controller: {}",
-        report.missing.join(", ")
-    );
+    eprintln!("without a path to the controller: {}", report.missing.join(", "));
     Ok(ExitCode::FAILURE)
 }

@@ -14,24 +14,11 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("axon-plane", &["axon-wire"]),
     ("axon-control", &["axon-plane", "axon-wire"]),
     ("axon-fabric", &["axon-control", "axon-plane", "axon-wire"]),
-    (
-        "axon-sim",
-        &["axon-fabric", "axon-control", "axon-plane", "axon-wire"],
-    ),
-    (
-        "axon-linux",
-        &["axon-fabric", "axon-control", "axon-plane", "axon-wire"],
-    ),
+    ("axon-sim", &["axon-fabric", "axon-control", "axon-plane", "axon-wire"]),
+    ("axon-linux", &["axon-fabric", "axon-control", "axon-plane", "axon-wire"]),
     (
         "axon-papers",
-        &[
-            "axon-sim",
-            "axon-linux",
-            "axon-fabric",
-            "axon-control",
-            "axon-plane",
-            "axon-wire",
-        ],
+        &["axon-sim", "axon-linux", "axon-fabric", "axon-control", "axon-plane", "axon-wire"],
     ),
 ];
 /// A dependency needs one of these; terms joined by AND need to be here each.
@@ -49,39 +36,21 @@ const LICENCES: &[&str] = &[
 ];
 
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../..")
-        .canonicalize()
-        .unwrap()
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
 /// The committed text files, with their text.
 fn files() -> Vec<(String, String)> {
-    let output = Command::new("git")
-        .arg("-C")
-        .arg(root())
-        .arg("ls-files")
-        .output()
-        .unwrap();
-    assert!(
-        output.status.success(),
-        "the tidy test needs git and a checkout"
-    );
+    let output = Command::new("git").arg("-C").arg(root()).arg("ls-files").output().unwrap();
+    assert!(output.status.success(), "the tidy test needs git and a checkout");
     let names = String::from_utf8(output.stdout).unwrap();
-    let read = |name: &str| {
-        Some((
-            name.to_string(),
-            std::fs::read_to_string(root().join(name)).ok()?,
-        ))
-    };
+    let read =
+        |name: &str| Some((name.to_string(), std::fs::read_to_string(root().join(name)).ok()?));
     names.lines().filter_map(read).collect()
 }
 
 fn sources() -> Vec<(String, String)> {
-    files()
-        .into_iter()
-        .filter(|(name, _)| name.ends_with(".rs"))
-        .collect()
+    files().into_iter().filter(|(name, _)| name.ends_with(".rs")).collect()
 }
 
 /// The text before the tests at the bottom.
@@ -125,18 +94,12 @@ fn functions_are_short() {
             if !trimmed.contains("fn ") || !modifiers || trimmed.ends_with(['}', ';']) {
                 continue;
             }
-            let body = lines[start..]
-                .iter()
-                .find(|line| line.ends_with(['{', ';']));
+            let body = lines[start..].iter().find(|line| line.ends_with(['{', ';']));
             if body.is_none_or(|line| line.ends_with(';')) {
                 continue;
             }
             let end = format!("{}}}", &line[..line.len() - trimmed.len()]);
-            let length = lines[start..]
-                .iter()
-                .position(|line| *line == end)
-                .unwrap_or(0)
-                + 1;
+            let length = lines[start..].iter().position(|line| *line == end).unwrap_or(0) + 1;
             if length > FUNCTION_LINES_MAX {
                 problems.push(format!("{name}:{}: {length} lines", start + 1));
             }
@@ -170,10 +133,7 @@ fn no_file_is_dead() {
         let path = Path::new(name);
         let stem = path.file_stem().unwrap().to_str().unwrap();
         let folder = path.parent().unwrap();
-        let folder_name = folder
-            .file_name()
-            .and_then(|name| name.to_str())
-            .unwrap_or("");
+        let folder_name = folder.file_name().and_then(|name| name.to_str()).unwrap_or("");
         let is_root = ["tests", "benches", "fuzz_targets", "examples", "bin"]
             .contains(&folder_name)
             || folder_name == "src" && ["lib", "main"].contains(&stem);
@@ -188,9 +148,7 @@ fn no_file_is_dead() {
             // Tests and fuzz targets of another crate may share a file by `#[path]`.
             let near = Path::new(other).parent() == Some(above)
                 || Path::new(other).with_extension("") == above;
-            near && text
-                .lines()
-                .any(|line| line.trim_end().ends_with(&format!("mod {module};")))
+            near && text.lines().any(|line| line.trim_end().ends_with(&format!("mod {module};")))
         });
         if !declared {
             problems.push(format!("{name}: no `mod {module};` leads here"));
@@ -206,11 +164,7 @@ fn every_drop_and_refusal_says_why() {
     let mut count = 0;
     for (index, line) in lines.iter().enumerate() {
         if line.ends_with("\",") && line.contains(" = \"") {
-            assert!(
-                lines[index - 1].starts_with("///"),
-                "contract.rs:{}: {line}",
-                index + 1
-            );
+            assert!(lines[index - 1].starts_with("///"), "contract.rs:{}: {line}", index + 1);
             count += 1;
         }
     }
@@ -220,11 +174,7 @@ fn every_drop_and_refusal_says_why() {
 #[test]
 fn text_is_clean_and_knows_no_machine() {
     // In halves, so that this file does not find itself.
-    let homes = [
-        concat!("/ho", "me/"),
-        concat!("/ro", "ot/"),
-        concat!("/wo", "rk/"),
-    ];
+    let homes = [concat!("/ho", "me/"), concat!("/ro", "ot/"), concat!("/wo", "rk/")];
     let mut problems = Vec::new();
     for (name, text) in files() {
         let may_tab = name == "Makefile" || name == "LICENSE" || name.ends_with(".lua");
@@ -247,10 +197,7 @@ fn text_is_clean_and_knows_no_machine() {
 #[test]
 fn every_link_between_pages_leads_somewhere() {
     let mut problems = Vec::new();
-    for (name, text) in files()
-        .into_iter()
-        .filter(|(name, _)| name.ends_with(".md"))
-    {
+    for (name, text) in files().into_iter().filter(|(name, _)| name.ends_with(".md")) {
         for part in text.split("](").skip(1) {
             let target = part.split(')').next().unwrap_or("");
             let target = target.split('#').next().unwrap_or("");
@@ -271,11 +218,7 @@ fn metadata() -> serde_json::Value {
         .current_dir(root())
         .output()
         .unwrap();
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
@@ -290,10 +233,7 @@ fn arrows_between_crates_go_down() {
         for dependency in package["dependencies"].as_array().unwrap() {
             let to = dependency["name"].as_str().unwrap();
             let ours = to == "axon" || to.starts_with("axon-");
-            assert!(
-                !ours || allowed.contains(&to),
-                "{name} must not depend on {to}"
-            );
+            assert!(!ours || allowed.contains(&to), "{name} must not depend on {to}");
         }
     }
 }
@@ -304,14 +244,9 @@ fn every_dependency_has_a_licence_that_we_may_use() {
     let mut problems = BTreeSet::new();
     for package in metadata["packages"].as_array().unwrap() {
         let licence = package["license"].as_str().unwrap_or("none");
-        let plain = licence
-            .replace(['(', ')'], "")
-            .replace(" / ", " OR ")
-            .replace('/', " OR ");
+        let plain = licence.replace(['(', ')'], "").replace(" / ", " OR ").replace('/', " OR ");
         let allowed = |term: &str| LICENCES.contains(&term.trim());
-        let good = plain
-            .split(" AND ")
-            .all(|part| part.split(" OR ").any(allowed));
+        let good = plain.split(" AND ").all(|part| part.split(" OR ").any(allowed));
         if !good {
             problems.insert(format!("{}: {licence}", package["name"]));
         }

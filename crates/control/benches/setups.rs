@@ -24,10 +24,7 @@ const HOSTS: u64 = SWITCHES * HOSTS_PER_SWITCH;
 const FIRST_HOST_PORT: u64 = 5;
 
 fn life(switch: u64) -> Life {
-    Life {
-        node: NodeId(switch + 1),
-        incarnation: 1,
-    }
+    Life { node: NodeId(switch + 1), incarnation: 1 }
 }
 
 fn mac(host: u64) -> MacAddr {
@@ -65,35 +62,20 @@ fn hello(
     let mut ports = Vec::new();
     for port in (0..4).filter(|&port| Some(port) != down) {
         let (node, there) = neighbour(switch, port);
-        let peer = Peer::Axon {
-            node: life(node).node,
-            port: PortNo(there as u16),
-            role: Role::Switch,
-        };
-        ports.push(PortState {
-            port: PortNo(port as u16),
-            peer,
-        });
+        let peer =
+            Peer::Axon { node: life(node).node, port: PortNo(there as u16), role: Role::Switch };
+        ports.push(PortState { port: PortNo(port as u16), peer });
     }
-    let message = ControllerHello {
-        version,
-        nonce: 0,
-        ports,
-    };
+    let message = ControllerHello { version, nonce: 0, ports };
     controller.controller_hello(Time::ZERO, life(switch), Hops::to_control(), message, out);
 }
 
 fn config() -> ControllerConfig {
-    let server = ServerIdentity {
-        mac: MacAddr([2, 255, 0, 0, 0, 1]),
-        ip: Ipv4Addr::new(10, 255, 0, 1),
-    };
+    let server =
+        ServerIdentity { mac: MacAddr([2, 255, 0, 0, 0, 1]), ip: Ipv4Addr::new(10, 255, 0, 1) };
     ControllerConfig {
         node: NodeConfig {
-            life: Life {
-                node: NodeId(u64::MAX),
-                incarnation: 1,
-            },
+            life: Life { node: NodeId(u64::MAX), incarnation: 1 },
             mac: server.mac,
             key: [0; 32],
             seed: 1,
@@ -117,27 +99,14 @@ fn build() -> Controller {
     let mut out = Vec::new();
     let mut controller = Controller::new(&config());
     let started = Instant::now();
-    controller.attached(
-        Time::ZERO,
-        PortNo(0),
-        Some((life(0).node, PortNo(4))),
-        &mut out,
-    );
+    controller.attached(Time::ZERO, PortNo(0), Some((life(0).node, PortNo(4))), &mut out);
     for switch in 0..SWITCHES {
         hello(&mut controller, switch, 1, None, &mut out);
     }
-    println!(
-        "{:<44}{:>12.1} ms",
-        "1,000 Controller Hellos, 2,000 links",
-        ms(started)
-    );
+    println!("{:<44}{:>12.1} ms", "1,000 Controller Hellos, 2,000 links", ms(started));
     let started = Instant::now();
     for host in 0..HOSTS {
-        let item = Item::HostSeen {
-            port: host_port(host),
-            mac: mac(host),
-            ip: Some(ip(host)),
-        };
+        let item = Item::HostSeen { port: host_port(host), mac: mac(host), ip: Some(ip(host)) };
         controller.item(Time::ZERO, life(host / HOSTS_PER_SWITCH), item, &mut out);
     }
     println!("{:<44}{:>12.1} ms", "10,000 hosts reported", ms(started));
@@ -211,41 +180,24 @@ fn run(name: &str, controller: &mut Controller, pairs: &[(u64, u64)]) {
 fn main() {
     // cargo test runs benches with --test: one small round says that it works.
     let quick = std::env::args().any(|argument| argument == "--test");
-    let (many, few) = if quick {
-        (1_000, 100)
-    } else {
-        (300_000, 1_000)
-    };
-    let mut pairs = Pairs {
-        state: 0x9e37_79b9_7f4a_7c15,
-        seen: Default::default(),
-    };
+    let (many, few) = if quick { (1_000, 100) } else { (300_000, 1_000) };
+    let mut pairs = Pairs { state: 0x9e37_79b9_7f4a_7c15, seen: Default::default() };
     let mut controller = build();
     let first = pairs.take(few);
     run("first set-ups, no distances known", &mut controller, &first);
     let warm = pairs.take(many);
     run("set-ups, warm", &mut controller, &warm);
     run("the same again: routes stand", &mut controller, &warm);
-    let links: usize = controller
-        .flows()
-        .iter()
-        .map(|(_, route)| route.len())
-        .sum();
+    let links: usize = controller.flows().iter().map(|(_, route)| route.len()).sum();
     let routes = controller.flows().len();
-    println!(
-        "{routes} routes of {:.1} links on average",
-        links as f64 / routes as f64
-    );
+    println!("{routes} routes of {:.1} links on average", links as f64 / routes as f64);
 
     let mut out = Vec::new();
     let failed = Instant::now();
     hello(&mut controller, 500, 2, Some(0), &mut out);
     let moved = controller.counters().routes_moved;
     let took = ms(failed);
-    println!(
-        "{:<44}{took:>12.1} ms, {moved} routes moved",
-        "a link fails: its routes move"
-    );
+    println!("{:<44}{took:>12.1} ms, {moved} routes moved", "a link fails: its routes move");
     let next = pairs.take(few);
     run("first set-ups after the failure", &mut controller, &next);
     let started = Instant::now();

@@ -51,12 +51,7 @@ impl Sealer {
     /// For the node that lives `life` in the fabric that shares `key`.
     pub fn new(key: &[u8; 32], life: Life) -> Sealer {
         let cipher = XChaCha20Poly1305::new(key.into());
-        Sealer {
-            cipher,
-            life,
-            sequence: 0,
-            heard: BTreeMap::new(),
-        }
+        Sealer { cipher, life, sequence: 0, heard: BTreeMap::new() }
     }
 
     /// The envelope of `message` for `to`, or for whoever is there.
@@ -66,20 +61,9 @@ impl Sealer {
         let (aad, plain) = (associated(to), message.encode());
         let sealed = self
             .cipher
-            .encrypt(
-                &nonce,
-                Payload {
-                    msg: &plain,
-                    aad: &aad,
-                },
-            )
+            .encrypt(&nonce, Payload { msg: &plain, aad: &aad })
             .expect("a control message is far shorter than the cipher's limit");
-        Envelope {
-            from: self.life,
-            sequence: self.sequence,
-            sealed: &sealed,
-        }
-        .emit()
+        Envelope { from: self.life, sequence: self.sequence, sealed: &sealed }.emit()
     }
 
     /// Opens an envelope for this life, or where `broadcast` is allowed, for whoever is there.
@@ -90,27 +74,17 @@ impl Sealer {
         let envelope = Envelope::parse(bytes).map_err(|_| Refusal::Malformed)?;
         let (plain, addressed) = match self.decrypt(&envelope, Some(self.life)) {
             Some(plain) => (plain, true),
-            None if broadcast => (
-                self.decrypt(&envelope, None).ok_or(Refusal::BadSeal)?,
-                false,
-            ),
+            None if broadcast => (self.decrypt(&envelope, None).ok_or(Refusal::BadSeal)?, false),
             None => return Err(Refusal::BadSeal),
         };
         self.admit(envelope.from, envelope.sequence)?;
         let message = Message::decode(&plain).ok_or(Refusal::Malformed)?;
-        Ok(Opened {
-            from: envelope.from,
-            message,
-            addressed,
-        })
+        Ok(Opened { from: envelope.from, message, addressed })
     }
 
     fn decrypt(&self, envelope: &Envelope, to: Option<Life>) -> Option<alloc::vec::Vec<u8>> {
         let nonce = XNonce::from(envelope::nonce(envelope.from, envelope.sequence));
-        let payload = Payload {
-            msg: envelope.sealed,
-            aad: &associated(to),
-        };
+        let payload = Payload { msg: envelope.sealed, aad: &associated(to) };
         self.cipher.decrypt(&nonce, payload).ok()
     }
 
@@ -119,11 +93,7 @@ impl Sealer {
         if from.node == self.life.node {
             return Err(Refusal::Replayed);
         }
-        let fresh = Heard {
-            incarnation: from.incarnation,
-            newest: sequence,
-            window: 1,
-        };
+        let fresh = Heard { incarnation: from.incarnation, newest: sequence, window: 1 };
         let Some(heard) = self.heard.get_mut(&from.node) else {
             self.heard.insert(from.node, fresh);
             return Ok(());
@@ -135,11 +105,7 @@ impl Sealer {
             *heard = fresh;
         } else if sequence > heard.newest {
             let step = sequence - heard.newest;
-            heard.window = if step < WINDOW {
-                heard.window << step | 1
-            } else {
-                1
-            };
+            heard.window = if step < WINDOW { heard.window << step | 1 } else { 1 };
             heard.newest = sequence;
         } else {
             let age = heard.newest - sequence;
@@ -169,10 +135,7 @@ mod tests {
     use axon_wire::message::HelloConfirm;
 
     fn life(node: u64, incarnation: u64) -> Life {
-        Life {
-            node: NodeId(node),
-            incarnation,
-        }
+        Life { node: NodeId(node), incarnation }
     }
 
     fn message(echo: u64) -> Message {
@@ -180,10 +143,7 @@ mod tests {
     }
 
     fn pair() -> (Sealer, Sealer) {
-        (
-            Sealer::new(&[7; 32], life(1, 1)),
-            Sealer::new(&[7; 32], life(2, 1)),
-        )
+        (Sealer::new(&[7; 32], life(1, 1)), Sealer::new(&[7; 32], life(2, 1)))
     }
 
     #[test]
@@ -191,10 +151,7 @@ mod tests {
         let (mut alice, mut bob) = pair();
         let bytes = alice.seal(Some(life(2, 1)), &message(5));
         let opened = bob.open(&bytes, false).unwrap();
-        assert_eq!(
-            (opened.from, opened.message, opened.addressed),
-            (life(1, 1), message(5), true)
-        );
+        assert_eq!((opened.from, opened.message, opened.addressed), (life(1, 1), message(5), true));
         assert_eq!(bob.open(&bytes, false), Err(Refusal::Replayed));
         let mut later_bob = Sealer::new(&[7; 32], life(2, 2));
         assert_eq!(later_bob.open(&bytes, true), Err(Refusal::BadSeal));
@@ -204,23 +161,14 @@ mod tests {
     fn another_key_another_receiver_and_any_flipped_bit_are_refused() {
         let (mut alice, mut bob) = pair();
         let bytes = alice.seal(Some(life(2, 1)), &message(5));
-        assert_eq!(
-            Sealer::new(&[8; 32], life(2, 1)).open(&bytes, true),
-            Err(Refusal::BadSeal)
-        );
-        assert_eq!(
-            Sealer::new(&[7; 32], life(3, 1)).open(&bytes, true),
-            Err(Refusal::BadSeal)
-        );
+        assert_eq!(Sealer::new(&[8; 32], life(2, 1)).open(&bytes, true), Err(Refusal::BadSeal));
+        assert_eq!(Sealer::new(&[7; 32], life(3, 1)).open(&bytes, true), Err(Refusal::BadSeal));
         for bit in 24..bytes.len() * 8 {
             let mut bent = bytes.clone();
             bent[bit / 8] ^= 1 << (bit % 8);
             assert_eq!(bob.open(&bent, true), Err(Refusal::BadSeal), "bit {bit}");
         }
-        assert!(
-            bob.open(&bytes, false).is_ok(),
-            "refused messages leave no trace"
-        );
+        assert!(bob.open(&bytes, false).is_ok(), "refused messages leave no trace");
     }
 
     #[test]
@@ -234,9 +182,8 @@ mod tests {
     #[test]
     fn late_messages_pass_and_replays_do_not_whatever_the_order() {
         let (mut alice, mut bob) = pair();
-        let sealed: Vec<_> = (0..200)
-            .map(|echo| alice.seal(Some(life(2, 1)), &message(echo)))
-            .collect();
+        let sealed: Vec<_> =
+            (0..200).map(|echo| alice.seal(Some(life(2, 1)), &message(echo))).collect();
         assert!(bob.open(&sealed[150], false).is_ok());
         for (index, bytes) in sealed.iter().enumerate().take(150) {
             let fits = index > 150 - WINDOW as usize;
@@ -250,10 +197,7 @@ mod tests {
         let (mut alice, mut bob) = pair();
         let old = alice.seal(Some(life(2, 1)), &message(5));
         let mut reborn = Sealer::new(&[7; 32], life(1, 2));
-        assert!(
-            bob.open(&reborn.seal(Some(life(2, 1)), &message(6)), false)
-                .is_ok()
-        );
+        assert!(bob.open(&reborn.seal(Some(life(2, 1)), &message(6)), false).is_ok());
         assert_eq!(bob.open(&old, false), Err(Refusal::StaleLife));
     }
 

@@ -97,11 +97,8 @@ impl Stream {
         let Some(known) = self.expected.checked_sub(segment.first) else {
             return Vec::new();
         };
-        let fresh: Vec<Item> = segment
-            .items
-            .into_iter()
-            .skip(usize::try_from(known).unwrap_or(usize::MAX))
-            .collect();
+        let fresh: Vec<Item> =
+            segment.items.into_iter().skip(usize::try_from(known).unwrap_or(usize::MAX)).collect();
         self.expected += fresh.len() as u64;
         fresh
     }
@@ -150,11 +147,7 @@ impl Stream {
             self.resend_at = Some(now + self.retry * self.backoff);
         }
         self.ack_due = false;
-        Some(Segment {
-            first,
-            ack: self.expected,
-            items,
-        })
+        Some(Segment { first, ack: self.expected, items })
     }
 
     fn next_items(&self) -> Vec<Item> {
@@ -189,12 +182,9 @@ fn subject(item: &Item) -> (Subject, PortNo, MacAddr) {
     match *item {
         // Whatever the port: after two moves only the last place counts.
         Item::HostSeen { mac, .. } | Item::HostGone { mac, .. } => (Subject::Host, PortNo(0), mac),
-        Item::SetRoute {
-            port, destination, ..
+        Item::SetRoute { port, destination, .. } | Item::RemoveRoute { port, destination, .. } => {
+            (Subject::Route, port, destination)
         }
-        | Item::RemoveRoute {
-            port, destination, ..
-        } => (Subject::Route, port, destination),
     }
 }
 
@@ -208,30 +198,17 @@ mod tests {
     const RETRY: Span = Span::from_millis(10);
 
     fn stream() -> Stream {
-        Stream::new(
-            Life {
-                node: NodeId(1),
-                incarnation: 1,
-            },
-            RETRY,
-        )
+        Stream::new(Life { node: NodeId(1), incarnation: 1 }, RETRY)
     }
 
     fn gone(host: u32) -> Item {
         let [a, b, c, d] = host.to_be_bytes();
-        Item::HostGone {
-            port: PortNo(0),
-            mac: MacAddr([2, 0, a, b, c, d]),
-        }
+        Item::HostGone { port: PortNo(0), mac: MacAddr([2, 0, a, b, c, d]) }
     }
 
     fn remove(number: u64) -> Item {
         let stamp = Stamp { epoch: 1, number };
-        Item::RemoveRoute {
-            port: PortNo(0),
-            destination: MacAddr([2; 6]),
-            stamp,
-        }
+        Item::RemoveRoute { port: PortNo(0), destination: MacAddr([2; 6]), stamp }
     }
 
     #[test]
@@ -258,11 +235,7 @@ mod tests {
             now = sender.deadline().unwrap();
             assert_eq!(sender.poll(now).unwrap().items, [gone(1)]);
         }
-        let answer = Segment {
-            first: 0,
-            ack: 1,
-            items: Vec::new(),
-        };
+        let answer = Segment { first: 0, ack: 1, items: Vec::new() };
         sender.receive(now, answer);
         assert_eq!((sender.deadline(), sender.unacknowledged()), (None, 0));
     }
@@ -271,23 +244,9 @@ mod tests {
     fn an_acknowledgement_of_what_was_never_sent_changes_nothing() {
         let (mut sender, now) = (stream(), Time::ZERO);
         sender.push(gone(1));
-        sender.receive(
-            now,
-            Segment {
-                first: 0,
-                ack: 1,
-                items: Vec::new(),
-            },
-        );
+        sender.receive(now, Segment { first: 0, ack: 1, items: Vec::new() });
         assert_eq!(sender.poll(now).unwrap().items, [gone(1)]);
-        sender.receive(
-            now,
-            Segment {
-                first: 9,
-                ack: u64::MAX,
-                items: Vec::new(),
-            },
-        );
+        sender.receive(now, Segment { first: 9, ack: u64::MAX, items: Vec::new() });
         assert_eq!(sender.unacknowledged(), 1);
     }
 

@@ -77,19 +77,11 @@ impl Uplink {
     /// or new. To be called after anything that may have changed discovery.
     pub fn update(&mut self, now: Time, discovery: &Discovery, out: &mut Vec<Effect>) {
         let candidates = candidates(discovery);
-        if self
-            .current
-            .as_ref()
-            .is_some_and(|path| !candidates.contains(path))
-        {
+        if self.current.as_ref().is_some_and(|path| !candidates.contains(path)) {
             self.current = None;
             out.push(Effect::Note(Note::ControllerPath { reachable: false }));
         }
-        if self
-            .trial
-            .as_ref()
-            .is_some_and(|trial| !candidates.contains(&trial.path))
-        {
+        if self.trial.as_ref().is_some_and(|trial| !candidates.contains(&trial.path)) {
             self.trial = None;
             self.send_at = None;
         }
@@ -98,21 +90,14 @@ impl Uplink {
             return;
         };
         let version = discovery.version();
-        let better = self
-            .current
-            .as_ref()
-            .is_none_or(|path| rank(best) < rank(path));
+        let better = self.current.as_ref().is_none_or(|path| rank(best) < rank(path));
         let stale = self.acknowledged != Some(version);
         let awaited = self.trial.as_ref();
         let changed = awaited.is_none_or(|trial| {
             trial.version != version || (better && rank(best) < rank(&trial.path))
         });
         if (better || stale) && changed {
-            let path = if better {
-                best
-            } else {
-                self.current.as_ref().unwrap_or(best)
-            };
+            let path = if better { best } else { self.current.as_ref().unwrap_or(best) };
             self.begin(now, path.clone(), discovery, out);
         } else if awaited.is_none() && self.send_at.is_none() {
             self.send_at = Some(now + self.timers.heartbeat * REFRESH_HEARTBEATS);
@@ -153,7 +138,7 @@ impl Uplink {
 
     /// Sends again what has not been answered, or what is due for a refresh.
     pub fn timeout(&mut self, now: Time, discovery: &Discovery, out: &mut Vec<Effect>) {
-        if !self.send_at.is_some_and(|at| at <= now) {
+        if self.send_at.is_none_or(|at| at > now) {
             return;
         }
         let Some(mut trial) = self.trial.take() else {
@@ -199,12 +184,7 @@ impl Uplink {
         out: &mut Vec<Effect>,
     ) {
         self.nonce += 1;
-        let trial = Trial {
-            path,
-            nonce: self.nonce,
-            version: discovery.version(),
-            tries: 1,
-        };
+        let trial = Trial { path, nonce: self.nonce, version: discovery.version(), tries: 1 };
         self.send(now, trial, discovery, out);
     }
 
@@ -227,11 +207,7 @@ impl Uplink {
 /// Best first: the latest life of the controller, then the fewest hops, then the lowest port.
 fn rank(path: &ControllerPath) -> (core::cmp::Reverse<(u64, u64)>, usize, PortNo) {
     let life = (path.controller.incarnation, path.controller.node.0);
-    (
-        core::cmp::Reverse(life),
-        path.hops.len(),
-        path.hops.first().copied().unwrap_or_default(),
-    )
+    (core::cmp::Reverse(life), path.hops.len(), path.hops.first().copied().unwrap_or_default())
 }
 
 /// What neighbours tell, as seen from here, best first.
@@ -240,10 +216,7 @@ fn candidates(discovery: &Discovery) -> Vec<ControllerPath> {
         .neighbours()
         .filter_map(|(port, neighbour)| {
             let path = neighbour.path.as_ref()?;
-            Some(ControllerPath {
-                controller: path.controller,
-                hops: path.hops.after(port),
-            })
+            Some(ControllerPath { controller: path.controller, hops: path.hops.after(port) })
         })
         .collect();
     candidates.sort_by_key(rank);
@@ -263,10 +236,7 @@ mod tests {
     const CONTROL: u16 = PortNo::CONTROL.0;
 
     fn life(node: u64, incarnation: u64) -> Life {
-        Life {
-            node: NodeId(node),
-            incarnation,
-        }
+        Life { node: NodeId(node), incarnation }
     }
 
     /// A switch whose neighbours are played by the test: neighbour `n` is on port `n`.
@@ -288,19 +258,11 @@ mod tests {
                 seed: 1,
                 timers: Timers::default(),
                 plane: PlaneConfig::with_ports(neighbours, mac),
-                server: ServerIdentity {
-                    mac,
-                    ip: [10, 0, 0, 1].into(),
-                },
+                server: ServerIdentity { mac, ip: [10, 0, 0, 1].into() },
             };
             let discovery = Discovery::new(&config, Role::Switch);
             let uplink = Uplink::new(config.timers);
-            let mut scene = Scene {
-                now: Time::ZERO,
-                discovery,
-                uplink,
-                challenges: vec![],
-            };
+            let mut scene = Scene { now: Time::ZERO, discovery, uplink, challenges: vec![] };
             for port in (0..neighbours).map(PortNo) {
                 scene.meet(port);
             }
@@ -310,31 +272,18 @@ mod tests {
         fn hear(&mut self, port: PortNo, message: Message, addressed: bool) -> Vec<Effect> {
             let from = life(100 + u64::from(port.0), 1);
             let mut effects = vec![];
-            let opened = Opened {
-                from,
-                message,
-                addressed,
-            };
-            self.discovery
-                .message(self.now, port, &opened, &mut effects);
+            let opened = Opened { from, message, addressed };
+            self.discovery.message(self.now, port, &opened, &mut effects);
             effects
         }
 
         fn meet(&mut self, port: PortNo) {
             self.discovery.link(self.now, port, true, &mut vec![]);
             let (role, hop_width) = (Role::Switch, HopWidth::Eight);
-            let hello = Hello {
-                port: PortNo(9),
-                role,
-                hop_width,
-                challenge: 7,
-            };
+            let hello = Hello { port: PortNo(9), role, hop_width, challenge: 7 };
             let effects = self.hear(port, Message::Hello(hello), false);
             let challenge = effects.iter().find_map(|effect| match effect {
-                Effect::Link {
-                    message: Message::HelloReply(reply),
-                    ..
-                } => Some(reply.challenge),
+                Effect::Link { message: Message::HelloReply(reply), .. } => Some(reply.challenge),
                 _ => None,
             });
             self.challenges.push(challenge.unwrap());
@@ -345,21 +294,14 @@ mod tests {
         /// A neighbour tells its path; returns the Controller Hello that follows, if any.
         fn told(&mut self, port: u16, path: Option<ControllerPath>) -> Option<Sent> {
             let echo = self.challenges[usize::from(port)];
-            self.hear(
-                PortNo(port),
-                Message::Heartbeat(Heartbeat { echo, path }),
-                true,
-            );
+            self.hear(PortNo(port), Message::Heartbeat(Heartbeat { echo, path }), true);
             let mut effects = vec![];
             self.uplink.update(self.now, &self.discovery, &mut effects);
             sent(effects)
         }
 
         fn answer(&mut self, sent: &Sent) -> bool {
-            let ack = ControllerHelloAck {
-                version: sent.1.version,
-                nonce: sent.1.nonce,
-            };
+            let ack = ControllerHelloAck { version: sent.1.version, nonce: sent.1.nonce };
             self.uplink.acknowledged(self.now, sent.2, ack, &mut vec![])
         }
 
@@ -375,20 +317,15 @@ mod tests {
 
     fn sent(effects: Vec<Effect>) -> Option<Sent> {
         effects.into_iter().find_map(|effect| match effect {
-            Effect::Routed {
-                hops,
-                to,
-                message: Message::ControllerHello(hello),
-            } => Some((hops, hello, to)),
+            Effect::Routed { hops, to, message: Message::ControllerHello(hello) } => {
+                Some((hops, hello, to))
+            }
             _ => None,
         })
     }
 
     fn path<const N: usize>(incarnation: u64, hops: [u16; N]) -> Option<ControllerPath> {
-        Some(ControllerPath {
-            controller: life(50, incarnation),
-            hops: Hops::from(hops),
-        })
+        Some(ControllerPath { controller: life(50, incarnation), hops: Hops::from(hops) })
     }
 
     #[test]
@@ -410,16 +347,9 @@ mod tests {
         scene.answer(&first);
         assert_eq!(scene.told(1, path(1, [4, 5, 6, CONTROL])), None);
         let better = scene.told(1, path(1, [4, CONTROL])).unwrap();
-        assert_eq!(
-            scene.uplink.path().unwrap().hops,
-            first.0,
-            "kept until the new one is sure"
-        );
+        assert_eq!(scene.uplink.path().unwrap().hops, first.0, "kept until the new one is sure");
         scene.answer(&better);
-        assert_eq!(
-            scene.uplink.path().unwrap().hops,
-            Hops::from([1, 4, CONTROL])
-        );
+        assert_eq!(scene.uplink.path().unwrap().hops, Hops::from([1, 4, CONTROL]));
     }
 
     #[test]
@@ -429,10 +359,7 @@ mod tests {
         scene.answer(&first);
         assert_eq!(scene.told(0, None), None);
         assert_eq!(scene.uplink.path(), None);
-        assert!(
-            scene.uplink.controller().is_some(),
-            "who it was is still known"
-        );
+        assert!(scene.uplink.controller().is_some(), "who it was is still known");
     }
 
     #[test]

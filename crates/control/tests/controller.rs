@@ -17,16 +17,10 @@ const CONTROLLER_PORT: u16 = 200;
 
 fn config() -> ControllerConfig {
     let mac = MacAddr([2, 255, 0, 0, 0, 1]);
-    let server = ServerIdentity {
-        mac,
-        ip: Ipv4Addr::new(10, 0, 0, 254),
-    };
+    let server = ServerIdentity { mac, ip: Ipv4Addr::new(10, 0, 0, 254) };
     ControllerConfig {
         node: NodeConfig {
-            life: Life {
-                node: NodeId(1000),
-                incarnation: 3,
-            },
+            life: Life { node: NodeId(1000), incarnation: 3 },
             mac,
             key: [0; 32],
             seed: 1,
@@ -85,10 +79,7 @@ impl World {
 
     fn life(&mut self, node: u64) -> Life {
         let incarnation = self.lives.entry(node).or_insert((1, 0)).0;
-        Life {
-            node: NodeId(node),
-            incarnation,
-        }
+        Life { node: NodeId(node), incarnation }
     }
 
     fn link(&mut self, a: (u64, u16), b: (u64, u16)) {
@@ -115,21 +106,12 @@ impl World {
         let ports = ports
             .map(|(&(_, port), &(peer, there))| PortState {
                 port: PortNo(port),
-                peer: Peer::Axon {
-                    node: NodeId(peer),
-                    port: PortNo(there),
-                    role: Role::Switch,
-                },
+                peer: Peer::Axon { node: NodeId(peer), port: PortNo(there), role: Role::Switch },
             })
             .collect();
-        let hello = ControllerHello {
-            version,
-            nonce: 0,
-            ports,
-        };
+        let hello = ControllerHello { version, nonce: 0, ports };
         let reverse = Hops::from([0, PortNo::CONTROL.0]);
-        self.controller
-            .controller_hello(self.now, from, reverse, hello, &mut self.out);
+        self.controller.controller_hello(self.now, from, reverse, hello, &mut self.out);
         self.carry_out();
     }
 
@@ -143,21 +125,14 @@ impl World {
 
     fn seen(&mut self, node: u64, port: u16, host: u8) {
         let from = self.life(node);
-        let item = Item::HostSeen {
-            port: PortNo(port),
-            mac: mac(host),
-            ip: Some(ip(host)),
-        };
+        let item = Item::HostSeen { port: PortNo(port), mac: mac(host), ip: Some(ip(host)) };
         self.controller.item(self.now, from, item, &mut self.out);
         self.carry_out();
     }
 
     fn gone(&mut self, node: u64, port: u16, host: u8) {
         let from = self.life(node);
-        let item = Item::HostGone {
-            port: PortNo(port),
-            mac: mac(host),
-        };
+        let item = Item::HostGone { port: PortNo(port), mac: mac(host) };
         self.controller.item(self.now, from, item, &mut self.out);
         self.carry_out();
     }
@@ -172,8 +147,7 @@ impl World {
             target,
         };
         self.targets.clear();
-        self.controller
-            .arp_request(self.now, from, request, &mut self.out);
+        self.controller.arp_request(self.now, from, request, &mut self.out);
         self.carry_out();
         self.targets.pop()
     }
@@ -190,33 +164,14 @@ impl World {
     fn carry_out(&mut self) {
         for effect in std::mem::take(&mut self.out) {
             match effect {
-                Effect::Command {
-                    to,
-                    item:
-                        Item::SetRoute {
-                            port,
-                            destination,
-                            hops,
-                            ..
-                        },
-                } => {
+                Effect::Command { to, item: Item::SetRoute { port, destination, hops, .. } } => {
                     self.tables.insert((to.0, port.0, destination), hops);
                 }
-                Effect::Command {
-                    to,
-                    item:
-                        Item::RemoveRoute {
-                            port, destination, ..
-                        },
-                } => {
+                Effect::Command { to, item: Item::RemoveRoute { port, destination, .. } } => {
                     let old = self.tables.remove(&(to.0, port.0, destination));
                     assert!(old.is_some(), "only what is there is removed");
                 }
-                Effect::Routed {
-                    to,
-                    message: Message::ArpTarget(m),
-                    ..
-                } => {
+                Effect::Routed { to, message: Message::ArpTarget(m), .. } => {
                     let (source, target) = (m.source_switch.node.0, to.node.0);
                     let back = (target, m.target_port.0, m.source_mac);
                     self.tables.insert(back, m.to_source.clone());
@@ -224,10 +179,7 @@ impl World {
                     self.tables.insert(there, m.to_target.clone());
                     self.targets.push(m);
                 }
-                Effect::Routed {
-                    message: Message::ControllerHelloAck(_),
-                    ..
-                } => {}
+                Effect::Routed { message: Message::ControllerHelloAck(_), .. } => {}
                 other => panic!("{other:?}"),
             }
         }
@@ -247,16 +199,10 @@ impl World {
         let (graph, hosts) = (self.controller.graph(), self.controller.hosts());
         for (_, route) in self.controller.flows().iter() {
             let node = graph.switch(route.at.switch).life.node.0;
-            let host = hosts
-                .get(route.destination)
-                .expect("routes lead to hosts that are there");
+            let host = hosts.get(route.destination).expect("routes lead to hosts that are there");
             let end = self.follow(node, &route.hops());
             let there = graph.switch(host.place().switch).life.node.0;
-            assert_eq!(
-                end,
-                Some((there, host.place().port)),
-                "a route ends at its host"
-            );
+            assert_eq!(end, Some((there, host.place().port)), "a route ends at its host");
             assert!(!route.users().is_empty(), "a route has a user");
             for &user in route.users() {
                 assert_eq!(hosts.get(user).map(|user| user.place()), Some(route.at));
@@ -283,15 +229,9 @@ fn ring() -> World {
 fn a_request_gets_routes_both_ways_and_asking_again_changes_nothing() {
     let mut world = ring();
     let first = world.ask(1, 9, 1, Target::Ip(ip(2))).unwrap();
-    assert_eq!(
-        (&first.to_target, &first.to_source),
-        (&Hops::from([1, 9]), &Hops::from([2, 9]))
-    );
+    assert_eq!((&first.to_target, &first.to_source), (&Hops::from([1, 9]), &Hops::from([2, 9])));
     assert_eq!(first.answer_by, Hops::from([2, PortNo::CONTROL.0]));
-    assert_eq!(
-        (first.target_mac, first.target_ip, first.id),
-        (mac(2), Some(ip(2)), 5)
-    );
+    assert_eq!((first.target_mac, first.target_ip, first.id), (mac(2), Some(ip(2)), 5));
     assert_eq!(world.ask(1, 9, 1, Target::Ip(ip(2))), Some(first.clone()));
     let by_mac = world.ask(1, 9, 1, Target::Mac(mac(2))).unwrap();
     assert_eq!(by_mac, first);
@@ -303,10 +243,7 @@ fn hosts_of_one_switch_meet_there() {
     let mut world = ring();
     world.seen(1, 8, 7);
     let target = world.ask(1, 9, 1, Target::Ip(ip(7))).unwrap();
-    assert_eq!(
-        (target.to_target, target.to_source),
-        (Hops::from([8]), Hops::from([9]))
-    );
+    assert_eq!((target.to_target, target.to_source), (Hops::from([8]), Hops::from([9])));
     assert_eq!(target.answer_by, Hops::to_control());
 }
 
@@ -315,17 +252,9 @@ fn nobody_answers_for_the_unknown_or_for_the_asker() {
     let mut world = ring();
     assert_eq!(world.ask(1, 9, 1, Target::Ip(ip(77))), None);
     assert_eq!(world.ask(1, 9, 1, Target::Ip(ip(1))), None);
-    assert_eq!(
-        world.ask(2, 9, 1, Target::Ip(ip(3))),
-        None,
-        "host 1 is elsewhere"
-    );
+    assert_eq!(world.ask(2, 9, 1, Target::Ip(ip(3))), None, "host 1 is elsewhere");
     let counters = world.controller.counters();
-    let counted = (
-        counters.arp_unknown_target,
-        counters.arp_self,
-        counters.arp_misplaced,
-    );
+    let counted = (counters.arp_unknown_target, counters.arp_self, counters.arp_misplaced);
     assert_eq!(counted, (1, 1, 1));
     assert!(world.controller.flows().is_empty());
 }
@@ -340,11 +269,7 @@ fn a_cut_ring_link_moves_its_routes_at_once_and_they_return_when_it_heals() {
     let after = world.ask(1, 9, 1, Target::Ip(ip(2))).unwrap();
     assert!(after.stamp > before.stamp);
     world.link((1, 1), (2, 2));
-    assert_eq!(
-        world.tables[&(1, 9, mac(2))],
-        Hops::from([2, 2, 2, 9]),
-        "not at once"
-    );
+    assert_eq!(world.tables[&(1, 9, mac(2))], Hops::from([2, 2, 2, 9]), "not at once");
     world.wait();
     assert_eq!(world.tables[&(1, 9, mac(2))], Hops::from([1, 9]));
     world.check();
@@ -374,11 +299,7 @@ fn a_host_that_moves_is_followed_and_one_that_dies_leaves_nothing() {
     let (end, port) = world.follow(1, &world.tables[&(1, 9, mac(2))]).unwrap();
     assert_eq!((end, port), (3, PortNo(6)));
     world.gone(2, 9, 2);
-    assert_eq!(
-        world.controller.flows().len(),
-        2,
-        "the old place's word does not count"
-    );
+    assert_eq!(world.controller.flows().len(), 2, "the old place's word does not count");
     world.gone(3, 6, 2);
     assert!(world.tables.is_empty() && world.controller.flows().is_empty());
 }
@@ -388,11 +309,7 @@ fn an_address_that_changes_hands_cuts_off_its_old_owner() {
     let mut world = ring();
     world.ask(1, 9, 1, Target::Ip(ip(2))).unwrap();
     // Switch 1 would go on answering for the address with the MAC of host 2.
-    let item = Item::HostSeen {
-        port: PortNo(9),
-        mac: mac(3),
-        ip: Some(ip(2)),
-    };
+    let item = Item::HostSeen { port: PortNo(9), mac: mac(3), ip: Some(ip(2)) };
     let from = world.life(3);
     let (now, out) = (world.now, &mut world.out);
     world.controller.item(now, from, item, out);
@@ -424,25 +341,13 @@ fn a_new_life_of_a_switch_starts_without_hosts_and_routes() {
     world.ask(1, 9, 1, Target::Ip(ip(3))).unwrap();
     world.restart(2);
     world.check();
-    assert_eq!(
-        world.controller.flows().len(),
-        2,
-        "those between hosts 1 and 3 stand"
-    );
+    assert_eq!(world.controller.flows().len(), 2, "those between hosts 1 and 3 stand");
     assert_eq!(world.ask(1, 9, 1, Target::Ip(ip(2))), None);
     world.seen(2, 9, 2);
     assert!(world.ask(1, 9, 1, Target::Ip(ip(2))).is_some());
-    let old = Life {
-        node: NodeId(2),
-        incarnation: 1,
-    };
-    let item = Item::HostGone {
-        port: PortNo(9),
-        mac: mac(2),
-    };
-    world
-        .controller
-        .item(Time::ZERO, old, item, &mut Vec::new());
+    let old = Life { node: NodeId(2), incarnation: 1 };
+    let item = Item::HostGone { port: PortNo(9), mac: mac(2) };
+    world.controller.item(Time::ZERO, old, item, &mut Vec::new());
     assert_eq!(world.controller.counters().stale_life, 1);
     assert_eq!(world.controller.life_of(NodeId(2)).unwrap().incarnation, 2);
 }
@@ -450,42 +355,23 @@ fn a_new_life_of_a_switch_starts_without_hosts_and_routes() {
 #[test]
 fn an_old_version_is_acknowledged_by_its_own_path_and_changes_nothing() {
     let mut world = ring();
-    let hello = ControllerHello {
-        version: 1,
-        nonce: 99,
-        ports: Vec::new(),
-    };
+    let hello = ControllerHello { version: 1, nonce: 99, ports: Vec::new() };
     let mut out = Vec::new();
     let reverse = Hops::from([0, 7, PortNo::CONTROL.0]);
     let life = world.life(1);
-    world
-        .controller
-        .controller_hello(Time::ZERO, life, reverse.clone(), hello, &mut out);
-    let [
-        Effect::Routed {
-            hops,
-            to,
-            message: Message::ControllerHelloAck(ack),
-        },
-    ] = &out[..]
-    else {
+    world.controller.controller_hello(Time::ZERO, life, reverse.clone(), hello, &mut out);
+    let [Effect::Routed { hops, to, message: Message::ControllerHelloAck(ack) }] = &out[..] else {
         panic!("{out:?}");
     };
     assert_eq!((hops, *to, ack.version, ack.nonce), (&reverse, life, 1, 99));
-    assert_eq!(
-        world.controller.path_to(NodeId(3)).map(|hops| hops.len()),
-        Some(4)
-    );
+    assert_eq!(world.controller.path_to(NodeId(3)).map(|hops| hops.len()), Some(4));
 }
 
 #[test]
 fn before_the_graph_knows_a_way_the_last_hello_is_the_way() {
     let mut world = World::new();
     world.hello(5);
-    assert_eq!(
-        world.controller.path_to(NodeId(5)),
-        Some(Hops::from([0, PortNo::CONTROL.0]))
-    );
+    assert_eq!(world.controller.path_to(NodeId(5)), Some(Hops::from([0, PortNo::CONTROL.0])));
     assert_eq!(world.controller.path_to(NodeId(6)), None);
 }
 
@@ -501,16 +387,11 @@ fn equal_paths_are_all_used() {
     world.seen(2, 9, 250);
     for host in 0..200_u8 {
         world.seen(1, 10 + u16::from(host), host);
-        let target = world
-            .ask(1, 10 + u16::from(host), host, Target::Ip(ip(250)))
-            .unwrap();
+        let target = world.ask(1, 10 + u16::from(host), host, Target::Ip(ip(250))).unwrap();
         *used.entry(target.to_target[0]).or_default() += 1;
     }
     assert_eq!(used.len(), 4);
-    assert!(
-        used.values().all(|&count| (30..=70).contains(&count)),
-        "{used:?}"
-    );
+    assert!(used.values().all(|&count| (30..=70).contains(&count)), "{used:?}");
     world.check();
 }
 

@@ -42,26 +42,15 @@ impl World {
             dns: vec![ip(53), ip(54), ip(55), ip(56)],
         };
         World {
-            server: DhcpServer::new(
-                ServerIdentity {
-                    mac: SERVER_MAC,
-                    ip: SERVER,
-                },
-                &config,
-            ),
+            server: DhcpServer::new(ServerIdentity { mac: SERVER_MAC, ip: SERVER }, &config),
             hosts: HostTable::new(SERVER_MAC, IpAddr::V4(SERVER)),
             now: Time::ZERO,
         }
     }
 
     fn say(&mut self, client: &Client) -> Option<Reply> {
-        let place = Place {
-            switch: SwitchIndex(0),
-            port: PortNo(u16::from(client.mac.0[5])),
-        };
-        let served = self
-            .server
-            .serve(self.now, place, &client.frame(), &self.hosts)?;
+        let place = Place { switch: SwitchIndex(0), port: PortNo(u16::from(client.mac.0[5])) };
+        let served = self.server.serve(self.now, place, &client.frame(), &self.hosts)?;
         served.reply.map(|frame| Reply::parse(&frame))
     }
 }
@@ -91,10 +80,7 @@ fn client(host: u8, kind: DhcpMessageType) -> Client {
 
 impl Client {
     fn frame(&self) -> Vec<u8> {
-        let options = [DhcpOption {
-            kind: 61,
-            data: self.client_id,
-        }];
+        let options = [DhcpOption { kind: 61, data: self.client_id }];
         let repr = DhcpRepr {
             message_type: self.kind,
             transaction_id: 0x1234_5678,
@@ -116,11 +102,7 @@ impl Client {
             lease_duration: None,
             renew_duration: None,
             rebind_duration: None,
-            additional_options: if self.client_id.is_empty() {
-                &[]
-            } else {
-                &options
-            },
+            additional_options: if self.client_id.is_empty() { &[] } else { &options },
         };
         let ip = Ipv4Repr {
             src_addr: self.ciaddr,
@@ -138,11 +120,7 @@ impl Client {
         let checksums = ChecksumCapabilities::default();
         ethernet.emit(&mut EthernetFrame::new_unchecked(&mut frame[..]));
         ip.emit(&mut Ipv4Packet::new_unchecked(&mut frame[14..]), &checksums);
-        UdpRepr {
-            src_port: 68,
-            dst_port: 67,
-        }
-        .emit(
+        UdpRepr { src_port: 68, dst_port: 67 }.emit(
             &mut UdpPacket::new_unchecked(&mut frame[34..]),
             &ip.src_addr.into(),
             &ip.dst_addr.into(),
@@ -186,20 +164,13 @@ impl Reply {
         assert!((300..=548).contains(&payload.len()));
         let packet = DhcpPacket::new_checked(payload).unwrap();
         let repr = DhcpRepr::parse(&packet).unwrap();
-        assert_eq!(
-            (repr.transaction_id, repr.server_identifier),
-            (0x1234_5678, Some(SERVER))
-        );
+        assert_eq!((repr.transaction_id, repr.server_identifier), (0x1234_5678, Some(SERVER)));
         let option = |kind| packet.options().find(|option| option.kind == kind);
         Reply {
             kind: repr.message_type,
             to: (MacAddr(ethernet.dst_addr().0), ip.dst_addr()),
             yiaddr: repr.your_ip,
-            seconds: (
-                repr.lease_duration,
-                repr.renew_duration,
-                repr.rebind_duration,
-            ),
+            seconds: (repr.lease_duration, repr.renew_duration, repr.rebind_duration),
             mask: repr.subnet_mask,
             router: repr.router,
             client_id: option(61).map(|option| option.data.to_vec()),
@@ -211,46 +182,25 @@ impl Reply {
 use DhcpMessageType::{Ack, Decline, Discover, Inform, Nak, Offer, Release, Request};
 
 fn selecting(host: u8, address: Ipv4Addr) -> Client {
-    Client {
-        requested: Some(address),
-        server: Some(SERVER),
-        ..client(host, Request)
-    }
+    Client { requested: Some(address), server: Some(SERVER), ..client(host, Request) }
 }
 
 fn reboot(host: u8, address: Ipv4Addr) -> Client {
-    Client {
-        requested: Some(address),
-        ..client(host, Request)
-    }
+    Client { requested: Some(address), ..client(host, Request) }
 }
 
 fn renewing(host: u8, address: Ipv4Addr) -> Client {
-    Client {
-        ciaddr: address,
-        ..client(host, Request)
-    }
+    Client { ciaddr: address, ..client(host, Request) }
 }
 
 #[test]
 fn a_host_gets_an_address_and_all_that_comes_with_it() {
     let mut world = World::new();
     let id: &[u8] = &[255, 1, 2, 3, 4, 5, 6, 7, 8, 9];
-    let offer = world
-        .say(&Client {
-            client_id: id,
-            ..client(1, Discover)
-        })
-        .unwrap();
-    assert_eq!(
-        (offer.kind, offer.yiaddr, offer.to),
-        (Offer, ip(10), (mac(1), ip(10)))
-    );
+    let offer = world.say(&Client { client_id: id, ..client(1, Discover) }).unwrap();
+    assert_eq!((offer.kind, offer.yiaddr, offer.to), (Offer, ip(10), (mac(1), ip(10))));
     assert_eq!(offer.seconds, (Some(800), Some(400), Some(700)));
-    assert_eq!(
-        (offer.mask, offer.router),
-        (Some(Ipv4Addr::new(255, 255, 255, 0)), Some(ip(253)))
-    );
+    assert_eq!((offer.mask, offer.router), (Some(Ipv4Addr::new(255, 255, 255, 0)), Some(ip(253))));
     assert_eq!(offer.client_id.as_deref(), Some(id));
     assert_eq!(offer.dns.len(), 16);
     let ack = world.say(&selecting(1, ip(10))).unwrap();
@@ -262,10 +212,7 @@ fn a_host_gets_an_address_and_all_that_comes_with_it() {
 #[test]
 fn who_hears_broadcast_only_is_told_by_broadcast_and_a_renewal_by_unicast() {
     let mut world = World::new();
-    let deaf = Client {
-        broadcast: true,
-        ..client(1, Discover)
-    };
+    let deaf = Client { broadcast: true, ..client(1, Discover) };
     let everybody = (MacAddr::BROADCAST, Ipv4Addr::BROADCAST);
     assert_eq!(world.say(&deaf).unwrap().to, everybody);
     world.say(&selecting(1, ip(10))).unwrap();
@@ -273,12 +220,7 @@ fn who_hears_broadcast_only_is_told_by_broadcast_and_a_renewal_by_unicast() {
     let ack = world.say(&renewing(1, ip(10))).unwrap();
     assert_eq!((ack.kind, ack.to), (Ack, (mac(1), ip(10))));
     world.now += Span::from_secs(700);
-    let other = world
-        .say(&Client {
-            requested: Some(ip(10)),
-            ..client(2, Discover)
-        })
-        .unwrap();
+    let other = world.say(&Client { requested: Some(ip(10)), ..client(2, Discover) }).unwrap();
     assert_eq!(other.yiaddr, ip(11), "the renewed lease still stands");
 }
 
@@ -290,24 +232,10 @@ fn a_server_without_memory_confirms_what_is_free_and_refuses_what_is_not() {
     let nak = world.say(&reboot(3, ip(11))).unwrap();
     assert_eq!((nak.kind, nak.yiaddr, nak.mask), (Nak, NONE, None));
     assert_eq!(nak.to, (MacAddr::BROADCAST, Ipv4Addr::BROADCAST));
-    assert_eq!(
-        world
-            .say(&reboot(3, Ipv4Addr::new(192, 168, 0, 3)))
-            .unwrap()
-            .kind,
-        Nak
-    );
-    assert_eq!(
-        world.say(&reboot(3, ip(77))),
-        None,
-        "in the subnet, but not the server's"
-    );
+    assert_eq!(world.say(&reboot(3, Ipv4Addr::new(192, 168, 0, 3))).unwrap().kind, Nak);
+    assert_eq!(world.say(&reboot(3, ip(77))), None, "in the subnet, but not the server's");
     assert_eq!(world.say(&reboot(3, SERVER)).unwrap().kind, Nak);
-    assert_eq!(
-        world.say(&reboot(2, ip(10))).unwrap().kind,
-        Nak,
-        "it has another address"
-    );
+    assert_eq!(world.say(&reboot(2, ip(10))).unwrap().kind, Nak, "it has another address");
 }
 
 #[test]
@@ -322,21 +250,12 @@ fn reserved_addresses_are_their_hosts_and_nobody_elses() {
 #[test]
 fn an_address_that_the_host_table_shows_in_use_is_not_offered() {
     let mut world = World::new();
-    let place = Place {
-        switch: SwitchIndex(3),
-        port: PortNo(3),
-    };
-    let Learned::Here(host) = world.hosts.report(place, mac(50)) else {
-        panic!()
-    };
+    let place = Place { switch: SwitchIndex(3), port: PortNo(3) };
+    let Learned::Here(host) = world.hosts.report(place, mac(50)) else { panic!() };
     world.hosts.own(host, IpAddr::V4(ip(10)));
     assert_eq!(world.say(&client(1, Discover)).unwrap().yiaddr, ip(11));
     assert_eq!(world.say(&reboot(1, ip(10))).unwrap().kind, Nak);
-    assert_eq!(
-        world.say(&renewing(50, ip(10))).unwrap().kind,
-        Ack,
-        "it is its own"
-    );
+    assert_eq!(world.say(&renewing(50, ip(10))).unwrap().kind, Ack, "it is its own");
 }
 
 #[test]
@@ -348,17 +267,10 @@ fn an_empty_pool_is_silent_and_released_or_declined_addresses_are_what_they_are(
     }
     assert_eq!(world.say(&client(4, Discover)), None);
     assert_eq!(world.server.counters().exhausted, 1);
-    let release = Client {
-        ciaddr: ip(11),
-        server: Some(SERVER),
-        ..client(2, Release)
-    };
+    let release = Client { ciaddr: ip(11), server: Some(SERVER), ..client(2, Release) };
     assert_eq!(world.say(&release), None);
     assert_eq!(world.say(&client(4, Discover)).unwrap().yiaddr, ip(11));
-    let decline = Client {
-        kind: Decline,
-        ..selecting(4, ip(11))
-    };
+    let decline = Client { kind: Decline, ..selecting(4, ip(11)) };
     assert_eq!(world.say(&decline), None);
     assert_eq!(world.say(&client(4, Discover)), None, "quarantined");
     world.now += Span::from_secs(600);
@@ -369,26 +281,12 @@ fn an_empty_pool_is_silent_and_released_or_declined_addresses_are_what_they_are(
 fn another_servers_client_is_left_alone_and_inform_gives_no_address() {
     let mut world = World::new();
     world.say(&client(1, Discover)).unwrap();
-    let other = Client {
-        server: Some(ip(99)),
-        ..selecting(1, ip(10))
-    };
+    let other = Client { server: Some(ip(99)), ..selecting(1, ip(10)) };
     assert_eq!(world.say(&other), None);
-    let free = world
-        .server
-        .leases()
-        .all(|(_, lease)| lease.state == LeaseState::Free);
+    let free = world.server.leases().all(|(_, lease)| lease.state == LeaseState::Free);
     assert!(free);
-    let inform = world
-        .say(&Client {
-            ciaddr: ip(77),
-            ..client(1, Inform)
-        })
-        .unwrap();
-    assert_eq!(
-        (inform.kind, inform.yiaddr, inform.to),
-        (Ack, NONE, (mac(1), ip(77)))
-    );
+    let inform = world.say(&Client { ciaddr: ip(77), ..client(1, Inform) }).unwrap();
+    assert_eq!((inform.kind, inform.yiaddr, inform.to), (Ack, NONE, (mac(1), ip(77))));
     assert_eq!(inform.seconds, (None, None, None));
 }
 
@@ -397,14 +295,8 @@ fn nobody_asks_in_anothers_name() {
     let mut world = World::new();
     let mut frame = client(1, Discover).frame();
     frame[11] = 7;
-    let place = Place {
-        switch: SwitchIndex(0),
-        port: PortNo(0),
-    };
-    assert_eq!(
-        world.server.serve(Time::ZERO, place, &frame, &world.hosts),
-        None
-    );
+    let place = Place { switch: SwitchIndex(0), port: PortNo(0) };
+    assert_eq!(world.server.serve(Time::ZERO, place, &frame, &world.hosts), None);
     assert_eq!(world.server.counters().malformed, 1);
 }
 

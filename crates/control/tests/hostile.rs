@@ -10,14 +10,8 @@ use axon_wire::{FrameBuf, HopWidth, Life, MacAddr, NodeId, PortNo, Time, link};
 
 const KEY: [u8; 32] = [7; 32];
 const PORT: PortNo = PortNo(0);
-const SWITCH: Life = Life {
-    node: NodeId(1),
-    incarnation: 1,
-};
-const STRANGER: Life = Life {
-    node: NodeId(2),
-    incarnation: 1,
-};
+const SWITCH: Life = Life { node: NodeId(1), incarnation: 1 };
+const STRANGER: Life = Life { node: NodeId(2), incarnation: 1 };
 
 struct Scene {
     now: Time,
@@ -40,20 +34,10 @@ impl Scene {
                 ip: [10, 0, 0, 1].into(),
             },
         };
-        let config = SwitchConfig {
-            node,
-            waiting_bytes_max: 65536,
-            hosts_per_port_max: 16,
-        };
+        let config = SwitchConfig { node, waiting_bytes_max: 65536, hosts_per_port_max: 16 };
         let switch = SwitchNode::new(config, Time::ZERO);
-        let mut scene = Scene {
-            now: Time::ZERO,
-            switch,
-        };
-        scene.input(Input::Link {
-            port: PORT,
-            up: true,
-        });
+        let mut scene = Scene { now: Time::ZERO, switch };
+        scene.input(Input::Link { port: PORT, up: true });
         scene.input(Input::TxDone { port: PORT });
         while scene.now < Time::from_nanos(1_000_000_000) {
             scene.now = scene.switch.deadline().unwrap();
@@ -71,11 +55,7 @@ impl Scene {
 
     fn frame(&mut self, bytes: &[u8]) -> Vec<Action<FrameBuf>> {
         let (frame, complete_at) = (FrameBuf::new(bytes), self.now);
-        self.input(Input::Frame {
-            port: PORT,
-            frame,
-            complete_at,
-        })
+        self.input(Input::Frame { port: PORT, frame, complete_at })
     }
 
     fn link(&mut self, sealed: &[u8]) -> Vec<Action<FrameBuf>> {
@@ -85,22 +65,13 @@ impl Scene {
     #[track_caller]
     fn refused(&self, refusal: Refusal, times: u64) {
         let refusals = self.switch.refusals();
-        assert_eq!(
-            (refusals.of(refusal), refusals.total()),
-            (times, times),
-            "{refusal:?}"
-        );
+        assert_eq!((refusals.of(refusal), refusals.total()), (times, times), "{refusal:?}");
     }
 }
 
 fn hello() -> Message {
     let (role, hop_width) = (Role::Switch, HopWidth::Eight);
-    Message::Hello(Hello {
-        port: PortNo(3),
-        role,
-        hop_width,
-        challenge: 9,
-    })
+    Message::Hello(Hello { port: PortNo(3), role, hop_width, challenge: 9 })
 }
 
 #[test]
@@ -108,11 +79,7 @@ fn a_hello_under_another_key_is_refused_and_not_answered() {
     let mut scene = Scene::new();
     let forged = Sealer::new(&[8; 32], STRANGER).seal(None, &hello());
     let actions = scene.link(&forged);
-    assert!(
-        !actions
-            .iter()
-            .any(|action| matches!(action, Action::Transmit { .. }))
-    );
+    assert!(!actions.iter().any(|action| matches!(action, Action::Transmit { .. })));
     scene.refused(Refusal::BadSeal, 1);
 }
 
@@ -121,9 +88,7 @@ fn a_hello_played_again_is_refused() {
     let mut scene = Scene::new();
     let sealed = Sealer::new(&KEY, STRANGER).seal(None, &hello());
     let answered = |actions: Vec<Action<FrameBuf>>| {
-        actions
-            .iter()
-            .any(|action| matches!(action, Action::Transmit { .. }))
+        actions.iter().any(|action| matches!(action, Action::Transmit { .. }))
     };
     assert!(answered(scene.link(&sealed)));
     scene.input(Input::TxDone { port: PORT });
@@ -145,11 +110,7 @@ fn a_confirmation_that_answers_nothing_makes_no_neighbour() {
 #[test]
 fn a_message_of_the_wrong_kind_on_a_link_is_refused() {
     let mut scene = Scene::new();
-    let segment = Message::Segment(Segment {
-        first: 0,
-        ack: 0,
-        items: vec![],
-    });
+    let segment = Message::Segment(Segment { first: 0, ack: 0, items: vec![] });
     let sealed = Sealer::new(&KEY, STRANGER).seal(Some(SWITCH), &segment);
     scene.link(&sealed);
     scene.refused(Refusal::Misplaced, 1);
@@ -158,22 +119,12 @@ fn a_message_of_the_wrong_kind_on_a_link_is_refused() {
 #[test]
 fn a_source_routed_control_packet_from_a_host_is_refused_even_under_the_right_key() {
     let mut scene = Scene::new();
-    let segment = Message::Segment(Segment {
-        first: 0,
-        ack: 0,
-        items: vec![],
-    });
+    let segment = Message::Segment(Segment { first: 0, ack: 0, items: vec![] });
     let sealed = Sealer::new(&KEY, STRANGER).seal(Some(SWITCH), &segment);
     let mut packet = vec![0; 64];
     let route = [PortNo::CONTROL];
-    let length = header::emit(
-        &mut packet,
-        HopWidth::Eight,
-        PacketType::Control,
-        &route,
-        &[],
-    )
-    .unwrap();
+    let length =
+        header::emit(&mut packet, HopWidth::Eight, PacketType::Control, &route, &[]).unwrap();
     packet.truncate(length);
     packet.extend_from_slice(&sealed);
     scene.frame(&packet);

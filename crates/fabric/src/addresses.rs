@@ -40,11 +40,7 @@ pub(crate) fn without_hosts(asked: &file::Dhcp) -> Result<Dhcp, Problem> {
     subnet.check("dhcp.pool[1]", pool_last)?;
     if pool_first > pool_last {
         let what = format!("{pool_last} comes before {pool_first}");
-        return Err(Problem::new(
-            "dhcp.pool[1]",
-            what,
-            "the last address of the pool",
-        ));
+        return Err(Problem::new("dhcp.pool[1]", what, "the last address of the pool"));
     }
     let lease = asked.lease.0;
     if !(10_000..=1_000_000_000).contains(&lease.as_millis()) {
@@ -71,11 +67,7 @@ pub(crate) fn finish(fabric: &mut Fabric, asked: &file::Dhcp, plan: &Plan) -> Re
         if used.insert(address) {
             return Ok(());
         }
-        Err(Problem::new(
-            key,
-            format!("{address} is in use already"),
-            "another address",
-        ))
+        Err(Problem::new(key, format!("{address} is in use already"), "another address"))
     };
     for (host, planned) in fabric.hosts.iter().zip(&plan.hosts) {
         if let Some(ip) = host.ip {
@@ -91,11 +83,7 @@ pub(crate) fn finish(fabric: &mut Fabric, asked: &file::Dhcp, plan: &Plan) -> Re
         };
         if let Some(ip) = host.ip {
             let what = format!("{name} has the fixed address {ip}");
-            return Err(Problem::new(
-                key,
-                what,
-                "either a fixed address or a reservation",
-            ));
+            return Err(Problem::new(key, what, "either a fixed address or a reservation"));
         }
         take(&key, address)?;
         fabric.dhcp.reservations.insert(host.mac, address);
@@ -106,11 +94,7 @@ pub(crate) fn finish(fabric: &mut Fabric, asked: &file::Dhcp, plan: &Plan) -> Re
     let wanted = (fabric.hosts.len() - fabric.dhcp.reservations.len()) as u64;
     if wanted > free {
         let what = format!("{wanted} hosts need an address and the pool has {free}");
-        let key = if asked.pool.is_some() {
-            "dhcp.pool"
-        } else {
-            "dhcp.subnet"
-        };
+        let key = if asked.pool.is_some() { "dhcp.pool" } else { "dhcp.subnet" };
         return Err(Problem::new(key, what, "an address for every host"));
     }
     Ok(())

@@ -53,10 +53,7 @@ pub const fn switch_id(index: usize) -> NodeId {
 /// If there is no such switch.
 pub fn switch_config(fabric: &Fabric, index: usize, incarnation: u64, seed: u64) -> SwitchConfig {
     let ports = fabric.switches[index].ports;
-    let life = Life {
-        node: switch_id(index),
-        incarnation,
-    };
+    let life = Life { node: switch_id(index), incarnation };
     SwitchConfig {
         node: node_config(fabric, life, switch_mac(index), ports, seed),
         waiting_bytes_max: WAITING_BYTES_MAX,
@@ -66,10 +63,7 @@ pub fn switch_config(fabric: &Fabric, index: usize, incarnation: u64, seed: u64)
 
 /// The configuration of the controller; see [`switch_config`].
 pub fn controller_config(fabric: &Fabric, incarnation: u64, seed: u64) -> ControllerConfig {
-    let life = Life {
-        node: CONTROLLER_ID,
-        incarnation,
-    };
+    let life = Life { node: CONTROLLER_ID, incarnation };
     ControllerConfig {
         node: node_config(fabric, life, CONTROLLER_MAC, 1, seed),
         dhcp: DhcpConfig {
@@ -103,10 +97,7 @@ fn node_config(fabric: &Fabric, life: Life, mac: MacAddr, ports: u16, seed: u64)
             queue_bytes_max: queue(fabric),
             ..PlaneConfig::with_ports(ports, mac)
         },
-        server: ServerIdentity {
-            mac: SERVER_MAC,
-            ip: fabric.dhcp.server,
-        },
+        server: ServerIdentity { mac: SERVER_MAC, ip: fabric.dhcp.server },
     }
 }
 
@@ -117,10 +108,7 @@ fn queue(fabric: &Fabric) -> Bytes {
 
 /// The index of a switch by name.
 pub fn switch_index(fabric: &Fabric, name: &str) -> Option<usize> {
-    fabric
-        .switches
-        .iter()
-        .position(|switch| switch.name == name)
+    fabric.switches.iter().position(|switch| switch.name == name)
 }
 
 /// The index of a host by name.
@@ -154,10 +142,7 @@ mod tests {
                     links: {queue: 64KiB}\ntimers: {heartbeat: 20ms}\ndhcp: {subnet: 10.1.0.0/24}";
         let fabric = crate::parse("a.yaml".as_ref(), text).unwrap();
         let switch = switch_config(&fabric, 1, 5, 7).node;
-        assert_eq!(
-            (switch.plane.frame_bytes_max, switch.plane.ports),
-            (9014, 3)
-        );
+        assert_eq!((switch.plane.frame_bytes_max, switch.plane.ports), (9014, 3));
         assert_eq!(switch.plane.queue_bytes_max, Bytes(64 << 10));
         assert_eq!(switch.timers.heartbeat.as_millis(), 20);
         assert_eq!(switch.life.incarnation, 5);

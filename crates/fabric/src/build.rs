@@ -26,11 +26,7 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
     check_name(&file.name)?;
     let hop_width = hop_width(file.hop_width)?;
     if !(576..=9000).contains(&file.mtu) {
-        return Err(Problem::new(
-            "mtu",
-            format!("{} is impossible", file.mtu),
-            "576 to 9000",
-        ));
+        return Err(Problem::new("mtu", format!("{} is impossible", file.mtu), "576 to 9000"));
     }
     let mut plan = topology::expand(&file.topology, file.seed)?;
     let default_wire = Wire {
@@ -83,11 +79,7 @@ fn check_name(name: &str) -> Result<(), Problem> {
         return Ok(());
     }
     let expected = "a letter, then letters, digits or `-`, at most 32 in all";
-    Err(Problem::new(
-        "name",
-        format!("`{name}` cannot name a fabric"),
-        expected,
-    ))
+    Err(Problem::new("name", format!("`{name}` cannot name a fabric"), expected))
 }
 
 fn hop_width(bits: u8) -> Result<HopWidth, Problem> {
@@ -95,11 +87,7 @@ fn hop_width(bits: u8) -> Result<HopWidth, Problem> {
         4 => Ok(HopWidth::Four),
         8 => Ok(HopWidth::Eight),
         16 => Ok(HopWidth::Sixteen),
-        _ => Err(Problem::new(
-            "hop_width",
-            format!("{bits} is impossible"),
-            "4, 8 or 16",
-        )),
+        _ => Err(Problem::new("hop_width", format!("{bits} is impossible"), "4, 8 or 16")),
     }
 }
 
@@ -136,11 +124,7 @@ pub(crate) fn changed(wire: Wire, change: WireChange) -> Wire {
 pub(crate) fn check_wire(key: &str, wire: &Wire) -> Result<(), Problem> {
     if wire.loss_ppm > 1_000_000 {
         let what = format!("{} is more than all frames", wire.loss_ppm);
-        return Err(Problem::new(
-            format!("{key}.loss_ppm"),
-            what,
-            "0 to 1000000",
-        ));
+        return Err(Problem::new(format!("{key}.loss_ppm"), what, "0 to 1000000"));
     }
     if !(2048..=1 << 32).contains(&wire.queue.0) {
         let what = format!("{} is impossible", wire.queue);
@@ -174,10 +158,7 @@ fn timers(file: &File) -> Result<Timers, Problem> {
 
 fn controller_end(file: &File, plan: &Plan) -> Result<(PlanEnd, &'static str), Problem> {
     let key = "controller.at";
-    let none = PlanEnd {
-        switch: 0,
-        port: None,
-    };
+    let none = PlanEnd { switch: 0, port: None };
     let Some(at) = &file.controller.at else {
         return Ok((none, key));
     };
@@ -204,11 +185,7 @@ fn number_ports(plan: &mut Plan, controller: PlanEnd, key: &str) -> Result<Ports
             return Ok(());
         }
         let name = port_name(&plan.switches[end.switch], port);
-        Err(Problem::new(
-            key,
-            format!("{name} is in use already"),
-            "a free port",
-        ))
+        Err(Problem::new(key, format!("{name} is in use already"), "a free port"))
     };
     for host in &plan.hosts {
         claim(host.at, &host.key)?;
@@ -237,22 +214,10 @@ fn number_ports(plan: &mut Plan, controller: PlanEnd, key: &str) -> Result<Ports
         PortNo(*next)
     };
     let hosts = plan.hosts.iter().map(|host| number(host.at)).collect();
-    let mut full = |end: PlanEnd| End {
-        switch: end.switch,
-        port: number(end),
-    };
-    let links = plan
-        .links
-        .iter()
-        .map(|link| link.ends.map(&mut full))
-        .collect();
+    let mut full = |end: PlanEnd| End { switch: end.switch, port: number(end) };
+    let links = plan.links.iter().map(|link| link.ends.map(&mut full)).collect();
     let controller = full(controller);
-    Ok(Ports {
-        taken,
-        hosts,
-        links,
-        controller,
-    })
+    Ok(Ports { taken, hosts, links, controller })
 }
 
 impl Ports {
@@ -305,19 +270,11 @@ fn add_hosts(
         let mac = host.mac.unwrap_or_else(|| crate::assemble::host_mac(index));
         if !macs.insert(mac) {
             let key = format!("{}.mac", host.key);
-            return Err(Problem::new(
-                key,
-                format!("{mac} is in use already"),
-                "another MAC",
-            ));
+            return Err(Problem::new(key, format!("{mac} is in use already"), "another MAC"));
         }
         if host.name == CONTROLLER {
             let what = format!("a host is called {CONTROLLER}");
-            return Err(Problem::new(
-                &host.key,
-                what,
-                "that name for the controller only",
-            ));
+            return Err(Problem::new(&host.key, what, "that name for the controller only"));
         }
         let wire = changed(default_wire, host.wire);
         check_wire(&host.key, &wire)?;

@@ -31,11 +31,7 @@ impl Problem {
         what: impl Into<String>,
         expected: impl Into<String>,
     ) -> Problem {
-        Problem {
-            key: key.into(),
-            what: what.into(),
-            expected: expected.into(),
-        }
+        Problem { key: key.into(), what: what.into(), expected: expected.into() }
     }
 }
 

@@ -29,10 +29,7 @@ pub(crate) fn apply_overrides(
             Found::Host(host) => &mut fabric.hosts[host].wire,
             Found::Controller => &mut fabric.controller.wire,
         };
-        *wire = changed(
-            *wire,
-            wire_change(&asked.rate, &asked.latency, &asked.loss_ppm),
-        );
+        *wire = changed(*wire, wire_change(&asked.rate, &asked.latency, &asked.loss_ppm));
         check_wire(&key, wire)?;
     }
     Ok(())
@@ -66,10 +63,7 @@ fn find(fabric: &Fabric, key: &str, between: &[String; 2]) -> Result<Found, Prob
     let hosts = fabric.hosts.iter().enumerate();
     let hosts = hosts
         .filter(|(_, host)| {
-            let edge = End {
-                switch: host.switch,
-                port: host.port,
-            };
+            let edge = End { switch: host.switch, port: host.port };
             joins((&host.name, PortNo(0)), switch_end(edge))
         })
         .map(|(index, _)| Found::Host(index));
@@ -86,11 +80,7 @@ fn find(fabric: &Fabric, key: &str, between: &[String; 2]) -> Result<Found, Prob
         }
         _ => {
             let what = format!("there are {} links between {a} and {b}", found.len());
-            Err(Problem::new(
-                key,
-                what,
-                "a port such as s1-p0 that tells which",
-            ))
+            Err(Problem::new(key, what, "a port such as s1-p0 that tells which"))
         }
     }
 }
@@ -98,10 +88,7 @@ fn find(fabric: &Fabric, key: &str, between: &[String; 2]) -> Result<Found, Prob
 fn exists(fabric: &Fabric, name: &str) -> bool {
     let node = |name: &str, port: PortNo| {
         let alone = |other: &str| other == name && port == PortNo(0);
-        fabric
-            .switches
-            .iter()
-            .any(|s| s.name == name && port.0 < s.ports.max(1))
+        fabric.switches.iter().any(|s| s.name == name && port.0 < s.ports.max(1))
             || fabric.hosts.iter().any(|host| alone(&host.name))
             || alone(&fabric.controller.name)
     };
@@ -113,10 +100,7 @@ pub(crate) fn resolve(fabric: &Fabric, asked: &[file::Fault]) -> Result<Vec<Faul
     let mut faults = Vec::new();
     for (index, fault) in asked.iter().enumerate() {
         let key = format!("faults[{index}]");
-        faults.push(Fault {
-            at: fault.at.0,
-            what: kind(fabric, &key, fault)?,
-        });
+        faults.push(Fault { at: fault.at.0, what: kind(fabric, &key, fault)? });
     }
     faults.sort_by_key(|fault| fault.at);
     Ok(faults)
@@ -125,11 +109,7 @@ pub(crate) fn resolve(fabric: &Fabric, asked: &[file::Fault]) -> Result<Vec<Faul
 fn kind(fabric: &Fabric, key: &str, fault: &file::Fault) -> Result<FaultKind, Problem> {
     let mut kinds = Vec::new();
     let links = [
-        (
-            "down",
-            &fault.down,
-            FaultKind::LinkDown as fn(usize) -> FaultKind,
-        ),
+        ("down", &fault.down, FaultKind::LinkDown as fn(usize) -> FaultKind),
         ("up", &fault.up, FaultKind::LinkUp),
         ("silent", &fault.silent, FaultKind::LinkSilent),
     ];
@@ -147,18 +127,10 @@ fn kind(fabric: &Fabric, key: &str, fault: &file::Fault) -> Result<FaultKind, Pr
         kinds.push(node.map_or(FaultKind::ControllerUp, FaultKind::SwitchUp));
     }
     if let Some(name) = &fault.unplug {
-        kinds.push(FaultKind::HostDown(host(
-            fabric,
-            &format!("{key}.unplug"),
-            name,
-        )?));
+        kinds.push(FaultKind::HostDown(host(fabric, &format!("{key}.unplug"), name)?));
     }
     if let Some(name) = &fault.plug {
-        kinds.push(FaultKind::HostUp(host(
-            fabric,
-            &format!("{key}.plug"),
-            name,
-        )?));
+        kinds.push(FaultKind::HostUp(host(fabric, &format!("{key}.plug"), name)?));
     }
     match kinds[..] {
         [kind] => Ok(kind),
@@ -174,16 +146,12 @@ fn kind(fabric: &Fabric, key: &str, fault: &file::Fault) -> Result<FaultKind, Pr
 fn link(fabric: &Fabric, key: &str, between: &[String; 2]) -> Result<usize, Problem> {
     match find(fabric, key, between)? {
         Found::Link(link) => Ok(link),
-        Found::Host(_) => Err(Problem::new(
-            key,
-            "this is a host's link",
-            "unplug or plug for hosts",
-        )),
-        Found::Controller => Err(Problem::new(
-            key,
-            "this is the controller's link",
-            "crash or start for c1",
-        )),
+        Found::Host(_) => {
+            Err(Problem::new(key, "this is a host's link", "unplug or plug for hosts"))
+        }
+        Found::Controller => {
+            Err(Problem::new(key, "this is the controller's link", "crash or start for c1"))
+        }
     }
 }
 
@@ -192,10 +160,7 @@ fn node(fabric: &Fabric, key: &str, name: &str) -> Result<Option<usize>, Problem
     if name == fabric.controller.name {
         return Ok(None);
     }
-    let switch = fabric
-        .switches
-        .iter()
-        .position(|switch| switch.name == name);
+    let switch = fabric.switches.iter().position(|switch| switch.name == name);
     switch.map(Some).ok_or_else(|| {
         let what = format!("there is no switch or controller `{name}`");
         Problem::new(key, what, "a name such as s1 or c1")

@@ -295,10 +295,7 @@ pub struct Dhcp {
 impl Default for Dhcp {
     fn default() -> Dhcp {
         Dhcp {
-            subnet: SubnetText(Subnet {
-                network: Ipv4Addr::new(10, 0, 0, 0),
-                prefix_len: 16,
-            }),
+            subnet: SubnetText(Subnet { network: Ipv4Addr::new(10, 0, 0, 0), prefix_len: 16 }),
             server: None,
             pool: None,
             lease: SpanText(axon_wire::Span::from_secs(3600)),
@@ -362,10 +359,7 @@ fn subnet(text: &str) -> Result<Subnet, &'static str> {
     if !(8..=30).contains(&prefix_len) || network.to_bits() << prefix_len != 0 {
         return Err(SUBNET_EXPECTED);
     }
-    Ok(Subnet {
-        network,
-        prefix_len,
-    })
+    Ok(Subnet { network, prefix_len })
 }
 
 const MAC_EXPECTED: &str = "a unicast MAC such as 02:00:00:00:00:01";
@@ -374,16 +368,11 @@ fn mac(text: &str) -> Result<MacAddr, &'static str> {
     let mut bytes = [0; 6];
     let mut parts = text.split(':');
     for byte in &mut bytes {
-        let part = parts
-            .next()
-            .filter(|part| part.len() == 2)
-            .ok_or(MAC_EXPECTED)?;
+        let part = parts.next().filter(|part| part.len() == 2).ok_or(MAC_EXPECTED)?;
         *byte = u8::from_str_radix(part, 16).map_err(|_| MAC_EXPECTED)?;
     }
     let mac = MacAddr(bytes);
-    (parts.next().is_none() && mac.is_unicast())
-        .then_some(mac)
-        .ok_or(MAC_EXPECTED)
+    (parts.next().is_none() && mac.is_unicast()).then_some(mac).ok_or(MAC_EXPECTED)
 }
 
 text_value!(

@@ -65,10 +65,7 @@ impl Keys {
 
     /// The key of the last token that begins at or before a position.
     pub(crate) fn at(&self, position: Position) -> &str {
-        self.by_position
-            .range(..=position)
-            .next_back()
-            .map_or("", |(_, path)| path)
+        self.by_position.range(..=position).next_back().map_or("", |(_, path)| path)
     }
 
     /// The mapping around a position, which is its own first token or its first key.

@@ -18,10 +18,7 @@ const FILE_BYTES_MAX: u64 = 16 << 20;
 /// If it cannot be read, is not YAML, or describes something impossible: file, line, column,
 /// key, and what was expected.
 pub fn load(path: &Path) -> Result<Fabric, LoadError> {
-    parse(
-        path,
-        &read(path).map_err(|problem| unplaced(path, problem))?,
-    )
+    parse(path, &read(path).map_err(|problem| unplaced(path, problem))?)
 }
 
 fn read(path: &Path) -> Result<String, Problem> {
@@ -30,21 +27,13 @@ fn read(path: &Path) -> Result<String, Problem> {
         |error: std::io::Error| Problem::new("", format!("cannot be read: {error}"), expected);
     let bytes = std::fs::metadata(path).map_err(cannot)?.len();
     if bytes > FILE_BYTES_MAX {
-        return Err(Problem::new(
-            "",
-            format!("it has {bytes} bytes"),
-            "at most 16 MiB",
-        ));
+        return Err(Problem::new("", format!("it has {bytes} bytes"), "at most 16 MiB"));
     }
     std::fs::read_to_string(path).map_err(cannot)
 }
 
 fn unplaced(path: &Path, problem: Problem) -> LoadError {
-    LoadError {
-        file: path.into(),
-        position: None,
-        problem,
-    }
+    LoadError { file: path.into(), position: None, problem }
 }
 
 /// Reads the text of a fabric file. `path` names it in errors, and `key_file` is relative to
@@ -72,11 +61,7 @@ fn read_key_file(path: &Path, file: &mut File) -> Result<(), Problem> {
         return Ok(());
     };
     if file.key.is_some() {
-        return Err(Problem::new(
-            "key_file",
-            "there is a key too",
-            "either key or key_file",
-        ));
+        return Err(Problem::new("key_file", "there is a key too", "either key or key_file"));
     }
     let key_path = path.parent().unwrap_or(Path::new("")).join(key_file);
     let text = std::fs::read_to_string(&key_path).map_err(|error| {
@@ -84,28 +69,24 @@ fn read_key_file(path: &Path, file: &mut File) -> Result<(), Problem> {
         Problem::new("key_file", what, "a file with 64 hex digits")
     })?;
     let text = text.trim();
-    crate::build::parse_key(Some(text)).map_err(|problem| Problem {
-        key: "key_file".into(),
-        ..problem
-    })?;
+    crate::build::parse_key(Some(text))
+        .map_err(|problem| Problem { key: "key_file".into(), ..problem })?;
     file.key = Some(text.into());
     Ok(())
 }
 
 /// Puts an error of the YAML reader into our words.
 fn explain(path: &Path, keys: &Keys, error: &YamlError) -> LoadError {
-    let position = error
-        .location()
-        .map_or((1, 1), |at| (at.line().max(1), at.column().max(1)));
+    let position = error.location().map_or((1, 1), |at| (at.line().max(1), at.column().max(1)));
     let key = keys.at(position);
     let list = |names: &[&str]| format!("one of {}", names.join(", "));
     let problem = match error.without_snippet() {
-        YamlError::SerdeUnknownField {
-            field, expected, ..
-        } => Problem::new(key, format!("unknown key `{field}`"), list(expected)),
-        YamlError::SerdeUnknownVariant {
-            variant, expected, ..
-        } => Problem::new(key, format!("`{variant}` is unknown"), list(expected)),
+        YamlError::SerdeUnknownField { field, expected, .. } => {
+            Problem::new(key, format!("unknown key `{field}`"), list(expected))
+        }
+        YamlError::SerdeUnknownVariant { variant, expected, .. } => {
+            Problem::new(key, format!("`{variant}` is unknown"), list(expected))
+        }
         YamlError::SerdeMissingField { field, .. } => Problem::new(
             keys.mapping_at(position),
             format!("`{field}` is missing"),
@@ -114,16 +95,10 @@ fn explain(path: &Path, keys: &Keys, error: &YamlError) -> LoadError {
         YamlError::DuplicateMappingKey { .. } => {
             Problem::new(key, "this key is there twice", "every key once")
         }
-        YamlError::SerdeInvalidType {
-            unexpected,
-            expected,
-            ..
+        YamlError::SerdeInvalidType { unexpected, expected, .. }
+        | YamlError::SerdeInvalidValue { unexpected, expected, .. } => {
+            Problem::new(key, format!("{unexpected} does not fit"), expected.as_str())
         }
-        | YamlError::SerdeInvalidValue {
-            unexpected,
-            expected,
-            ..
-        } => Problem::new(key, format!("{unexpected} does not fit"), expected.as_str()),
         YamlError::SerdeInvalidLength { len, expected, .. } => {
             Problem::new(key, format!("{len} values do not fit"), expected.as_str())
         }
@@ -149,11 +124,7 @@ fn explain(path: &Path, keys: &Keys, error: &YamlError) -> LoadError {
             Problem::new(key, text.lines().next().unwrap_or("not YAML"), WHOLE)
         }
     };
-    LoadError {
-        file: path.into(),
-        position: Some(position),
-        problem,
-    }
+    LoadError { file: path.into(), position: Some(position), problem }
 }
 
 /// The reader's name of a type, in the words of someone who writes a file.

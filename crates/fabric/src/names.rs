@@ -34,11 +34,7 @@ pub(crate) fn check(key: &str, name: &str) -> Result<(), Problem> {
     if good {
         return Ok(());
     }
-    Err(Problem::new(
-        key,
-        format!("`{name}` cannot name a node"),
-        expected,
-    ))
+    Err(Problem::new(key, format!("`{name}` cannot name a node"), expected))
 }
 
 #[cfg(test)]
@@ -50,15 +46,7 @@ mod tests {
         assert_eq!(port_name("s1", PortNo(12)), "s1-p12");
         assert_eq!(split_port("s1-p12"), Some(("s1", PortNo(12))));
         assert_eq!(split_port("spine-p-p0"), Some(("spine-p", PortNo(0))));
-        for name in [
-            "s1",
-            "s1-p",
-            "-p1",
-            "s1-p01",
-            "s1-p65535",
-            "s1-p-1",
-            "s1-p+1",
-        ] {
+        for name in ["s1", "s1-p", "-p1", "s1-p01", "s1-p65535", "s1-p-1", "s1-p+1"] {
             assert_eq!(split_port(name), None, "{name}");
         }
     }
@@ -66,16 +54,7 @@ mod tests {
     #[test]
     fn names_that_linux_would_not_take_are_refused() {
         assert!(check("", "abcdefghijkl").is_ok());
-        for name in [
-            "abcdefghijklm",
-            "",
-            "1s",
-            "S1",
-            "s_1",
-            "s1-p0",
-            "a/b",
-            "s 1",
-        ] {
+        for name in ["abcdefghijklm", "", "1s", "S1", "s_1", "s1-p0", "a/b", "s 1"] {
             assert!(check("", name).is_err(), "{name}");
         }
     }

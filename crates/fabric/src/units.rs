@@ -72,9 +72,7 @@ fn scaled(text: &str, units: &[(&str, u64)]) -> Option<u128> {
     let whole: u128 = whole.parse().ok()?;
     let parts = fraction.parse::<u128>().ok()?.checked_mul(scale)?;
     let tenths = 10u128.pow(fraction.len() as u32);
-    parts
-        .is_multiple_of(tenths)
-        .then(|| whole.checked_mul(scale)?.checked_add(parts / tenths))?
+    parts.is_multiple_of(tenths).then(|| whole.checked_mul(scale)?.checked_add(parts / tenths))?
 }
 
 /// Reads a rate: `100Mbps`, `10 Gb/s`.
@@ -115,10 +113,7 @@ pub fn span_text(span: Span) -> String {
 /// # Errors
 /// What was expected.
 pub fn bytes(text: &str) -> Result<Bytes, &'static str> {
-    scaled(text, SIZES)
-        .and_then(|bytes| u64::try_from(bytes).ok())
-        .map(Bytes)
-        .ok_or(SIZE_EXPECTED)
+    scaled(text, SIZES).and_then(|bytes| u64::try_from(bytes).ok()).map(Bytes).ok_or(SIZE_EXPECTED)
 }
 
 /// A value that is written as text in the fabric file.
@@ -199,9 +194,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_told_exactly_is_refused() {
-        for text in [
-            "", "100", "Mbps", "0bps", "1 mbps", "0.5bps", "-1bps", "1.bps", ".1Mbps",
-        ] {
+        for text in ["", "100", "Mbps", "0bps", "1 mbps", "0.5bps", "-1bps", "1.bps", ".1Mbps"] {
             assert_eq!(rate(text), Err(RATE_EXPECTED), "{text:?}");
         }
         for text in ["1.2.3s", "5ps", "0.001ns", "9999999999h", "1 S", "1e3s"] {
@@ -209,9 +202,6 @@ mod tests {
         }
         assert_eq!(rate("99999999999Gbps"), Err(RATE_EXPECTED));
         assert_eq!(bytes("0.3B"), Err(SIZE_EXPECTED));
-        assert_eq!(
-            bytes("340282366920938463463374607431768211456B"),
-            Err(SIZE_EXPECTED)
-        );
+        assert_eq!(bytes("340282366920938463463374607431768211456B"), Err(SIZE_EXPECTED));
     }
 }

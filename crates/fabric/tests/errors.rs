@@ -37,10 +37,5 @@ fn every_wrong_file_is_answered_word_for_word() {
 #[test]
 fn a_file_that_is_not_there_is_an_error_with_its_name() {
     let error = axon_fabric::load(Path::new("no/such.yaml")).unwrap_err();
-    assert!(
-        error
-            .to_string()
-            .starts_with("no/such.yaml: cannot be read: "),
-        "{error}"
-    );
+    assert!(error.to_string().starts_with("no/such.yaml: cannot be read: "), "{error}");
 }

@@ -15,10 +15,7 @@ fn every_scenario_loads_under_its_own_name() {
             continue;
         }
         let fabric = axon_fabric::load(&path).unwrap_or_else(|error| panic!("{error}"));
-        assert_eq!(
-            Some(fabric.name.as_str()),
-            path.file_stem().unwrap().to_str()
-        );
+        assert_eq!(Some(fabric.name.as_str()), path.file_stem().unwrap().to_str());
         count += 1;
     }
     assert!(count >= 5, "only {count} scenarios");
@@ -33,21 +30,9 @@ fn the_hand_written_scenario_means_what_its_comments_say() {
     assert_eq!(fabric.hosts[1].port.0, 4);
     assert_eq!(fabric.links[1].wire.rate, axon_wire::Rate::mbps(500));
     assert_eq!(fabric.links[2].wire.loss_ppm, 10);
-    assert_eq!(
-        fabric.controller.wire.latency,
-        axon_wire::Span::from_micros(10)
-    );
-    let reserved: Vec<_> = fabric
-        .dhcp
-        .reservations
-        .values()
-        .map(|ip| ip.octets())
-        .collect();
-    assert_eq!(
-        reserved,
-        [[10, 0, 0, 20], [10, 0, 0, 11]],
-        "h3's fixed address too"
-    );
+    assert_eq!(fabric.controller.wire.latency, axon_wire::Span::from_micros(10));
+    let reserved: Vec<_> = fabric.dhcp.reservations.values().map(|ip| ip.octets()).collect();
+    assert_eq!(reserved, [[10, 0, 0, 20], [10, 0, 0, 11]], "h3's fixed address too");
     assert_eq!(fabric.faults.len(), 10);
 }
 
@@ -59,8 +44,5 @@ fn the_published_schema_is_that_of_the_code() {
         std::fs::write(&path, &schema).unwrap();
     }
     let published = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        published == schema,
-        "stale: run the tests with BLESS=1 and review the diff"
-    );
+    assert!(published == schema, "stale: run the tests with BLESS=1 and review the diff");
 }

@@ -45,18 +45,13 @@ struct Random(u64);
 
 impl Random {
     fn below(&mut self, bound: usize) -> usize {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963);
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963);
         ((self.0 >> 33) as usize) % bound
     }
 
     fn order(&mut self, count: usize) -> Vec<u32> {
         let mut order: Vec<u32> = (0..count as u32).collect();
-        (1..count)
-            .rev()
-            .for_each(|index| order.swap(index, self.below(index + 1)));
+        (1..count).rev().for_each(|index| order.swap(index, self.below(index + 1)));
         order
     }
 }
@@ -89,11 +84,7 @@ fn report(job: &str, packets: usize, best: Duration, per_pass: usize, hertz: f64
 }
 
 fn size(bytes: usize) -> String {
-    if bytes < 1 << 20 {
-        format!("{} KiB", bytes >> 10)
-    } else {
-        format!("{} MiB", bytes >> 20)
-    }
+    if bytes < 1 << 20 { format!("{} KiB", bytes >> 10) } else { format!("{} MiB", bytes >> 20) }
 }
 
 /// Passes enough to take a moment, at least seven.
@@ -112,9 +103,7 @@ fn kind_of(port: PortNo) -> Option<PortKind> {
 
 /// A route of five random hops.
 fn route(random: &mut Random) -> Hops {
-    (0..HOPS)
-        .map(|_| PortNo(1 + random.below(usize::from(PORTS) - 1) as u16))
-        .collect()
+    (0..HOPS).map(|_| PortNo(1 + random.below(usize::from(PORTS) - 1) as u16)).collect()
 }
 
 fn destination(index: usize) -> MacAddr {
@@ -126,9 +115,7 @@ fn destination(index: usize) -> MacAddr {
 fn packet(random: &mut Random, width: HopWidth) -> Vec<u8> {
     let mut bytes = vec![0; width.header_bytes(HOPS)];
     let hops: Hops = match width {
-        HopWidth::Four => (0..HOPS)
-            .map(|_| PortNo(1 + random.below(14) as u16))
-            .collect(),
+        HopWidth::Four => (0..HOPS).map(|_| PortNo(1 + random.below(14) as u16)).collect(),
         _ => route(random),
     };
     header::emit(&mut bytes, width, PacketType::Ethernet, &hops, &[]).expect("a short route");
@@ -217,9 +204,7 @@ fn transit_plane(packets: usize, hertz: f64) {
     let mut random = Random(2);
     let width = HopWidth::Eight;
     let fresh: Vec<Vec<u8>> = (0..64).map(|_| packet(&mut random, width)).collect();
-    let mut pool: Vec<FrameBuf> = (0..packets)
-        .map(|index| buffer(&fresh[index % 64]))
-        .collect();
+    let mut pool: Vec<FrameBuf> = (0..packets).map(|index| buffer(&fresh[index % 64])).collect();
     for index in random.order(packets) {
         pool.swap(0, index as usize);
     }
@@ -237,20 +222,12 @@ fn transit_plane(packets: usize, hertz: f64) {
         }
         start.elapsed()
     });
-    report(
-        "transit plane, 8 bit hops",
-        packets,
-        best,
-        packets * (HOPS - 1),
-        hertz,
-    );
+    report("transit plane, 8 bit hops", packets, best, packets * (HOPS - 1), hertz);
 }
 
 fn fill(tables: &mut RouteTables, random: &mut Random) {
     for index in 0..ROUTES {
-        tables
-            .install(HOST, destination(index), &route(random))
-            .expect("room for 4096 routes");
+        tables.install(HOST, destination(index), &route(random)).expect("room for 4096 routes");
     }
 }
 
@@ -271,9 +248,7 @@ fn edge_step(packets: usize, hertz: f64) {
             let at = index as usize * STRIDE;
             let slot = &mut pool[at..at + START + FRAME_BYTES];
             let to = MacAddr::destination_of(&slot[START..]).unwrap_or_default();
-            let Some(route) = tables.lookup(HOST, to) else {
-                panic!("every route is there")
-            };
+            let Some(route) = tables.lookup(HOST, to) else { panic!("every route is there") };
             let packet = &mut slot[START - route.len()..];
             packet[..route.len()].copy_from_slice(route);
             let step = forward(packet, width, HOST, kind_of);
@@ -289,9 +264,8 @@ fn edge_plane(packets: usize, hertz: f64) {
     let mut random = Random(4);
     let mut plane = plane();
     fill(plane.tables_mut(), &mut random);
-    let mut pool: Vec<FrameBuf> = (0..packets)
-        .map(|_| buffer(&frame_to(destination(random.below(ROUTES)))))
-        .collect();
+    let mut pool: Vec<FrameBuf> =
+        (0..packets).map(|_| buffer(&frame_to(destination(random.below(ROUTES))))).collect();
     for index in random.order(packets) {
         pool.swap(0, index as usize);
     }
@@ -303,8 +277,7 @@ fn edge_plane(packets: usize, hertz: f64) {
         through(&mut plane, HOST, &mut pool, &mut done, &mut out);
         let time = start.elapsed();
         std::mem::swap(&mut pool, &mut done);
-        pool.iter_mut()
-            .for_each(|frame| frame.pop_front(header_bytes));
+        pool.iter_mut().for_each(|frame| frame.pop_front(header_bytes));
         time
     });
     report("edge plane, 4096 routes", packets, best, packets, hertz);
@@ -314,18 +287,9 @@ fn main() {
     // `cargo test --benches` only asks whether it runs.
     let quick = std::env::args().any(|argument| argument == "--test");
     let hertz = cycles_per_second();
-    println!(
-        "one core at {:.2} GHz, {FRAME_BYTES} byte frames, {HOPS} hops",
-        hertz / 1e9
-    );
-    println!(
-        "{:<28} {:>8} {:>9} {:>8} {:>8}",
-        "job", "packets", "Mpps", "ns", "cycles"
-    );
-    for packets in WORKING_SETS
-        .into_iter()
-        .take(if quick { 1 } else { usize::MAX })
-    {
+    println!("one core at {:.2} GHz, {FRAME_BYTES} byte frames, {HOPS} hops", hertz / 1e9);
+    println!("{:<28} {:>8} {:>9} {:>8} {:>8}", "job", "packets", "Mpps", "ns", "cycles");
+    for packets in WORKING_SETS.into_iter().take(if quick { 1 } else { usize::MAX }) {
         for width in [HopWidth::Eight, HopWidth::Four, HopWidth::Sixteen] {
             transit_step(packets, width, hertz);
         }

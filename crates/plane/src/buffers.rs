@@ -46,12 +46,7 @@ struct Fifo<B> {
 impl<B> Egress<B> {
     /// Empty buffers.
     pub const fn new() -> Egress<B> {
-        Egress {
-            fifos: Vec::new(),
-            ring: VecDeque::new(),
-            bytes: 0,
-            frames: 0,
-        }
+        Egress { fifos: Vec::new(), ring: VecDeque::new(), bytes: 0, frames: 0 }
     }
 
     /// Queues a frame behind those of the same ingress, if that leaves no more than
@@ -63,10 +58,7 @@ impl<B> Egress<B> {
         // The control plane is port 65,535, so this makes it 0 and port p is p + 1.
         let index = usize::from(item.ingress.0.wrapping_add(1));
         if index >= self.fifos.len() {
-            self.fifos.resize_with(index + 1, || Fifo {
-                queue: VecDeque::new(),
-                bytes: 0,
-            });
+            self.fifos.resize_with(index + 1, || Fifo { queue: VecDeque::new(), bytes: 0 });
         }
         let fifo = &mut self.fifos[index];
         let bytes = u64::from(item.bytes);
@@ -120,19 +112,11 @@ mod tests {
     use super::*;
 
     fn item(ingress: PortNo, name: u32, bytes: u32) -> Queued<u32> {
-        Queued {
-            frame: name,
-            bytes,
-            ingress,
-            complete_at: Time::ZERO,
-            kind: None,
-        }
+        Queued { frame: name, bytes, ingress, complete_at: Time::ZERO, kind: None }
     }
 
     fn drain(egress: &mut Egress<u32>) -> Vec<u32> {
-        core::iter::from_fn(|| egress.pop())
-            .map(|item| item.frame)
-            .collect()
+        core::iter::from_fn(|| egress.pop()).map(|item| item.frame).collect()
     }
 
     #[test]
@@ -154,13 +138,7 @@ mod tests {
     fn one_ingress_cannot_use_the_room_of_another() {
         let mut egress = Egress::new();
         egress.push(item(PortNo(1), 1, 600), 1000).unwrap();
-        assert_eq!(
-            egress
-                .push(item(PortNo(1), 2, 401), 1000)
-                .unwrap_err()
-                .frame,
-            2
-        );
+        assert_eq!(egress.push(item(PortNo(1), 2, 401), 1000).unwrap_err().frame, 2);
         egress.push(item(PortNo(1), 3, 400), 1000).unwrap();
         egress.push(item(PortNo(2), 4, 1000), 1000).unwrap();
         assert_eq!(drain(&mut egress), [1, 4, 3]);

@@ -59,10 +59,7 @@ impl PlaneConfig {
             frame_bytes_max: 1514,
             queue_bytes_max: Bytes(128 * 1024),
             routes_per_port_max: 4096,
-            punt: PuntLimit {
-                frames_per_second: 1000,
-                burst: 256,
-            },
+            punt: PuntLimit { frames_per_second: 1000, burst: 256 },
             self_congestion_pause: false,
         }
     }

@@ -59,14 +59,8 @@ impl PortCounters {
         self.tx_frames += other.tx_frames;
         self.tx_bytes += other.tx_bytes;
         self.pauses += other.pauses;
-        self.drops
-            .iter_mut()
-            .zip(other.drops)
-            .for_each(|(sum, count)| *sum += count);
-        self.punts
-            .iter_mut()
-            .zip(other.punts)
-            .for_each(|(sum, count)| *sum += count);
+        self.drops.iter_mut().zip(other.drops).for_each(|(sum, count)| *sum += count);
+        self.punts.iter_mut().zip(other.punts).for_each(|(sum, count)| *sum += count);
     }
 }
 
@@ -80,9 +74,7 @@ pub struct Counters {
 impl Counters {
     /// All zero.
     pub fn new(ports: u16) -> Counters {
-        Counters {
-            ports: alloc::vec![PortCounters::default(); usize::from(ports) + 1],
-        }
+        Counters { ports: alloc::vec![PortCounters::default(); usize::from(ports) + 1] }
     }
 
     /// Those of one port. [`PortNo::CONTROL`], and any port that does not exist, stand for
@@ -114,16 +106,11 @@ mod tests {
         let mut counters = Counters::new(2);
         counters.port_mut(PortNo(1)).received(60);
         counters.port_mut(PortNo(9)).received(40);
-        counters
-            .port_mut(PortNo::CONTROL)
-            .drop_one(Drop::NoSuchPort);
+        counters.port_mut(PortNo::CONTROL).drop_one(Drop::NoSuchPort);
         counters.port_mut(PortNo(0)).punt_one(Punt::Miss);
         assert_eq!(counters.port(PortNo::CONTROL).rx_bytes, 40);
         let total = counters.total();
         assert_eq!((total.rx_frames, total.rx_bytes), (2, 100));
-        assert_eq!(
-            (total.dropped(Drop::NoSuchPort), total.punted(Punt::Miss)),
-            (1, 1)
-        );
+        assert_eq!((total.dropped(Drop::NoSuchPort), total.punted(Punt::Miss)), (1, 1));
     }
 }

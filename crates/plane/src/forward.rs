@@ -108,34 +108,16 @@ mod tests {
 
     /// Ports 0 and 1 are Axons, 2 is a host port, 3 is unknown, and there are no others.
     fn kind_of(port: PortNo) -> Option<PortKind> {
-        let kinds = [
-            PortKind::Axon,
-            PortKind::Axon,
-            PortKind::Host,
-            PortKind::Unknown,
-        ];
+        let kinds = [PortKind::Axon, PortKind::Axon, PortKind::Host, PortKind::Unknown];
         kinds.get(port.index()).copied()
     }
 
     #[test]
     fn a_hop_to_an_axon_is_taken() {
         for width in WIDTHS {
-            let mut bytes = packet(
-                width,
-                PacketType::Control,
-                Hops::from([1, 9]),
-                Hops::from([7]),
-            );
-            assert_eq!(
-                forward(&mut bytes, width, INGRESS, kind_of),
-                Step::Egress(PortNo(1))
-            );
-            let after = packet(
-                width,
-                PacketType::Control,
-                Hops::from([9]),
-                Hops::from([5, 7]),
-            );
+            let mut bytes = packet(width, PacketType::Control, Hops::from([1, 9]), Hops::from([7]));
+            assert_eq!(forward(&mut bytes, width, INGRESS, kind_of), Step::Egress(PortNo(1)));
+            let after = packet(width, PacketType::Control, Hops::from([9]), Hops::from([5, 7]));
             assert_eq!(bytes, after);
         }
     }
@@ -143,21 +125,10 @@ mod tests {
     #[test]
     fn a_host_port_gets_the_frame_without_its_header() {
         for width in WIDTHS {
-            let mut bytes = packet(
-                width,
-                PacketType::Ethernet,
-                Hops::from([2]),
-                Hops::from([7]),
-            );
+            let mut bytes = packet(width, PacketType::Ethernet, Hops::from([2]), Hops::from([7]));
             let header_bytes = width.header_bytes(2);
             let step = forward(&mut bytes, width, INGRESS, kind_of);
-            assert_eq!(
-                step,
-                Step::Strip {
-                    port: PortNo(2),
-                    header_bytes
-                }
-            );
+            assert_eq!(step, Step::Strip { port: PortNo(2), header_bytes });
             assert!(bytes[header_bytes..].iter().all(|&byte| byte == 0xee));
         }
     }
@@ -169,12 +140,7 @@ mod tests {
                 let mut bytes = packet(width, packet_type, Hops::from([2, 1]), Hops::from([7]));
                 let step = forward(&mut bytes, width, INGRESS, kind_of);
                 assert_eq!(step, Step::Punt(Punt::Error));
-                let after = packet(
-                    width,
-                    PacketType::Error,
-                    Hops::from([1]),
-                    Hops::from([5, 7]),
-                );
+                let after = packet(width, PacketType::Error, Hops::from([1]), Hops::from([5, 7]));
                 assert_eq!(bytes, after);
             }
         }
@@ -183,20 +149,9 @@ mod tests {
     #[test]
     fn a_route_that_ends_too_early_keeps_its_reverse_list() {
         for width in WIDTHS {
-            let mut bytes = packet(
-                width,
-                PacketType::Ethernet,
-                Hops::default(),
-                Hops::from([7]),
-            );
-            assert_eq!(
-                forward(&mut bytes, width, INGRESS, kind_of),
-                Step::Punt(Punt::Error)
-            );
-            assert_eq!(
-                bytes,
-                packet(width, PacketType::Error, Hops::default(), Hops::from([7]))
-            );
+            let mut bytes = packet(width, PacketType::Ethernet, Hops::default(), Hops::from([7]));
+            assert_eq!(forward(&mut bytes, width, INGRESS, kind_of), Step::Punt(Punt::Error));
+            assert_eq!(bytes, packet(width, PacketType::Error, Hops::default(), Hops::from([7])));
         }
     }
 
@@ -205,65 +160,33 @@ mod tests {
         for width in WIDTHS {
             let to_us = Hops::from([PortNo::CONTROL.0, 3]);
             let mut bytes = packet(width, PacketType::Control, to_us, Hops::default());
-            assert_eq!(
-                forward(&mut bytes, width, INGRESS, kind_of),
-                Step::Punt(Punt::Addressed)
-            );
-            assert_eq!(
-                bytes,
-                packet(width, PacketType::Control, Hops::from([3]), Hops::from([5]))
-            );
+            assert_eq!(forward(&mut bytes, width, INGRESS, kind_of), Step::Punt(Punt::Addressed));
+            assert_eq!(bytes, packet(width, PacketType::Control, Hops::from([3]), Hops::from([5])));
         }
     }
 
     #[test]
     fn a_dropped_packet_is_left_as_it_came() {
         for width in WIDTHS {
-            let mut bytes = packet(
-                width,
-                PacketType::Ethernet,
-                Hops::from([9]),
-                Hops::default(),
-            );
+            let mut bytes = packet(width, PacketType::Ethernet, Hops::from([9]), Hops::default());
             let before = bytes.clone();
             let step = forward(&mut bytes, width, INGRESS, kind_of);
             assert_eq!(step, Step::Drop(Drop::NoSuchPort));
             assert_eq!(bytes, before);
-            let mut bytes = packet(
-                width,
-                PacketType::Ethernet,
-                Hops::from([3]),
-                Hops::default(),
-            );
+            let mut bytes = packet(width, PacketType::Ethernet, Hops::from([3]), Hops::default());
             let before = bytes.clone();
             let step = forward(&mut bytes, width, INGRESS, kind_of);
             assert_eq!(step, Step::Drop(Drop::PortUnknown));
             assert_eq!(bytes, before);
             let step = forward(&mut bytes[..6], width, INGRESS, |_| None);
-            let expected = if width == HopWidth::Four {
-                Drop::NoSuchPort
-            } else {
-                Drop::Malformed
-            };
+            let expected = if width == HopWidth::Four { Drop::NoSuchPort } else { Drop::Malformed };
             assert_eq!(step, Step::Drop(expected), "one nibble hop fits six bytes");
         }
-        let full: Hops = (0..header::HOPS_MAX as u16)
-            .map(|hop| PortNo(hop & 3))
-            .collect();
+        let full: Hops = (0..header::HOPS_MAX as u16).map(|hop| PortNo(hop & 3)).collect();
         let mut bytes = vec![0; 6 + header::HOPS_MAX + 1];
-        header::emit(
-            &mut bytes,
-            HopWidth::Eight,
-            PacketType::Ethernet,
-            &[PortNo(1)],
-            &full,
-        )
-        .unwrap();
+        header::emit(&mut bytes, HopWidth::Eight, PacketType::Ethernet, &[PortNo(1)], &full)
+            .unwrap();
         let step = forward(&mut bytes, HopWidth::Eight, INGRESS, kind_of);
-        assert_eq!(
-            step,
-            Step::Drop(Drop::Malformed),
-            "a full reverse list takes no more"
-        );
+        assert_eq!(step, Step::Drop(Drop::Malformed), "a full reverse list takes no more");
     }
 }

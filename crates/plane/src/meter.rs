@@ -27,11 +27,7 @@ impl Meter {
             Some(ahead) if rate > 0 => Some(interval * u64::from(ahead)),
             _ => None,
         };
-        Meter {
-            interval,
-            tolerance,
-            next: Time::ZERO,
-        }
+        Meter { interval, tolerance, next: Time::ZERO }
     }
 
     /// Whether a frame at `now` is within the limit; it counts only if it is.
@@ -57,44 +53,26 @@ mod tests {
 
     #[test]
     fn a_burst_passes_and_then_the_rate() {
-        let mut meter = Meter::new(PuntLimit {
-            frames_per_second: 1000,
-            burst: 5,
-        });
+        let mut meter = Meter::new(PuntLimit { frames_per_second: 1000, burst: 5 });
         assert_eq!(admitted(&mut meter, Time::ZERO, 20), 5);
         assert_eq!(admitted(&mut meter, Time::from_nanos(999_999), 20), 0);
         assert_eq!(admitted(&mut meter, Time::from_nanos(1_000_000), 20), 1);
         assert_eq!(admitted(&mut meter, Time::from_nanos(3_000_000), 20), 2);
-        assert_eq!(
-            admitted(&mut meter, Time::from_nanos(1_000_000_000), 20),
-            5,
-            "rested"
-        );
+        assert_eq!(admitted(&mut meter, Time::from_nanos(1_000_000_000), 20), 5, "rested");
     }
 
     #[test]
     fn the_long_run_rate_is_never_above_the_limit() {
-        let mut meter = Meter::new(PuntLimit {
-            frames_per_second: 7,
-            burst: 3,
-        });
-        let passed: u32 = (0..100_000u64)
-            .map(|t| admitted(&mut meter, Time::from_nanos(t * 100_000), 1))
-            .sum();
-        assert_eq!(
-            passed,
-            3 + 69,
-            "the burst, and 7 a second for just under ten seconds"
-        );
+        let mut meter = Meter::new(PuntLimit { frames_per_second: 7, burst: 3 });
+        let passed: u32 =
+            (0..100_000u64).map(|t| admitted(&mut meter, Time::from_nanos(t * 100_000), 1)).sum();
+        assert_eq!(passed, 3 + 69, "the burst, and 7 a second for just under ten seconds");
     }
 
     #[test]
     fn zero_lets_nothing_pass() {
         for (frames_per_second, burst) in [(0, 5), (5, 0), (0, 0)] {
-            let mut meter = Meter::new(PuntLimit {
-                frames_per_second,
-                burst,
-            });
+            let mut meter = Meter::new(PuntLimit { frames_per_second, burst });
             assert_eq!(admitted(&mut meter, Time::from_nanos(1 << 40), 3), 0);
         }
     }

@@ -57,10 +57,7 @@ impl<B: Frame> Plane<B> {
     /// # Panics
     /// If hops of this width cannot name all the ports.
     pub fn new(config: PlaneConfig) -> Plane<B> {
-        assert!(
-            usize::from(config.ports) <= config.hop_width.ports_max(),
-            "too many ports"
-        );
+        assert!(usize::from(config.ports) <= config.hop_width.ports_max(), "too many ports");
         let port = || Port {
             kind: PortKind::default(),
             up: false,
@@ -89,11 +86,7 @@ impl<B: Frame> Plane<B> {
         out: &mut Vec<Action<B>>,
     ) {
         self.counters.port_mut(port).received(frame.bytes().len());
-        let moving = Moving {
-            frame,
-            ingress: port,
-            complete_at,
-        };
+        let moving = Moving { frame, ingress: port, complete_at };
         match self.kind(port) {
             Some(PortKind::Axon) => self.axon_ingress(now, moving, out),
             Some(PortKind::Host) => self.host_ingress(now, moving, out),
@@ -114,17 +107,8 @@ impl<B: Frame> Plane<B> {
         }
         let kind = state.kind;
         while let Some(item) = self.ports[port.index()].egress.pop() {
-            let Queued {
-                frame,
-                ingress,
-                complete_at,
-                ..
-            } = item;
-            let moving = Moving {
-                frame,
-                ingress,
-                complete_at,
-            };
+            let Queued { frame, ingress, complete_at, .. } = item;
+            let moving = Moving { frame, ingress, complete_at };
             if item.kind.is_none_or(|wanted| wanted == kind) {
                 return self.transmit(moving, port, out);
             }
@@ -145,49 +129,24 @@ impl<B: Frame> Plane<B> {
         state.busy = false;
         state.load = SelfCongestion::default();
         while let Some(item) = self.ports[port.index()].egress.pop() {
-            let Queued {
-                frame,
-                ingress,
-                complete_at,
-                ..
-            } = item;
-            self.discard(
-                Moving {
-                    frame,
-                    ingress,
-                    complete_at,
-                },
-                Drop::PortDown,
-                out,
-            );
+            let Queued { frame, ingress, complete_at, .. } = item;
+            self.discard(Moving { frame, ingress, complete_at }, Drop::PortDown, out);
         }
     }
 
     /// Sends an Axon packet of the control plane on its way. If its first hop is the control
     /// plane, it comes straight back as [`Punt::Addressed`].
     pub fn inject(&mut self, now: Time, frame: B, out: &mut Vec<Action<B>>) {
-        self.counters
-            .port_mut(PortNo::CONTROL)
-            .received(frame.bytes().len());
-        let moving = Moving {
-            frame,
-            ingress: PortNo::CONTROL,
-            complete_at: now,
-        };
+        self.counters.port_mut(PortNo::CONTROL).received(frame.bytes().len());
+        let moving = Moving { frame, ingress: PortNo::CONTROL, complete_at: now };
         self.step(moving, out);
     }
 
     /// Sends an Ethernet frame of the control plane out of `port`: a link-local frame on any
     /// port, or another to the hosts of a host port.
     pub fn send_raw(&mut self, now: Time, port: PortNo, frame: B, out: &mut Vec<Action<B>>) {
-        self.counters
-            .port_mut(PortNo::CONTROL)
-            .received(frame.bytes().len());
-        let moving = Moving {
-            frame,
-            ingress: PortNo::CONTROL,
-            complete_at: now,
-        };
+        self.counters.port_mut(PortNo::CONTROL).received(frame.bytes().len());
+        let moving = Moving { frame, ingress: PortNo::CONTROL, complete_at: now };
         let link_local = is_link_local(moving.frame.bytes());
         match self.kind(port) {
             None => self.discard(moving, Drop::NoSuchPort, out),
@@ -247,18 +206,12 @@ impl<B: Frame> Plane<B> {
 
     /// Bytes that wait for the wire of `port`.
     pub fn queued_bytes(&self, port: PortNo) -> Bytes {
-        Bytes(
-            self.ports
-                .get(port.index())
-                .map_or(0, |state| state.egress.bytes()),
-        )
+        Bytes(self.ports.get(port.index()).map_or(0, |state| state.egress.bytes()))
     }
 
     /// Frames that wait for the wire of `port`.
     pub fn queued_frames(&self, port: PortNo) -> u64 {
-        self.ports
-            .get(port.index())
-            .map_or(0, |state| state.egress.frames())
+        self.ports.get(port.index()).map_or(0, |state| state.egress.frames())
     }
 
     /// What the plane was told at its start.
@@ -402,80 +355,40 @@ impl<B: Frame> Plane<B> {
         if !state.busy {
             return self.transmit(moving, port, out);
         }
-        let Moving {
-            frame,
-            ingress,
-            complete_at,
-        } = moving;
+        let Moving { frame, ingress, complete_at } = moving;
         let bytes = frame.bytes().len() as u32;
-        let item = Queued {
-            frame,
-            bytes,
-            ingress,
-            complete_at,
-            kind,
-        };
+        let item = Queued { frame, bytes, ingress, complete_at, kind };
         if let Err(item) = state.egress.push(item, self.config.queue_bytes_max.0) {
-            let Queued {
-                frame,
-                ingress,
-                complete_at,
-                ..
-            } = item;
-            self.discard(
-                Moving {
-                    frame,
-                    ingress,
-                    complete_at,
-                },
-                Drop::QueueFull,
-                out,
-            );
+            let Queued { frame, ingress, complete_at, .. } = item;
+            self.discard(Moving { frame, ingress, complete_at }, Drop::QueueFull, out);
         }
     }
 
     #[inline]
     fn transmit(&mut self, moving: Moving<B>, port: PortNo, out: &mut Vec<Action<B>>) {
-        let Moving {
-            frame, complete_at, ..
-        } = moving;
+        let Moving { frame, complete_at, .. } = moving;
         self.ports[port.index()].busy = true;
         self.counters.port_mut(port).sent(frame.bytes().len());
-        out.push(Action::Transmit {
-            port,
-            frame,
-            complete_at,
-        });
+        out.push(Action::Transmit { port, frame, complete_at });
     }
 
     fn punt(&mut self, moving: Moving<B>, punt: Punt, out: &mut Vec<Action<B>>) {
         let Moving { frame, ingress, .. } = moving;
         self.counters.port_mut(ingress).punt_one(punt);
-        out.push(Action::Punt {
-            ingress,
-            frame,
-            punt,
-        });
+        out.push(Action::Punt { ingress, frame, punt });
     }
 
     #[cold]
     fn discard(&mut self, moving: Moving<B>, reason: Drop, out: &mut Vec<Action<B>>) {
         let Moving { frame, ingress, .. } = moving;
         self.counters.port_mut(ingress).drop_one(reason);
-        out.push(Action::Dropped {
-            ingress,
-            reason,
-            frame,
-        });
+        out.push(Action::Dropped { ingress, reason, frame });
     }
 
     /// Counts header bytes against the hosts of `port`, and tells them to pause when due.
     fn burden(&mut self, now: Time, port: PortNo, header_bytes: usize, out: &mut Vec<Action<B>>) {
         let frame_bytes_max = self.config.frame_bytes_max;
-        if !self.ports[port.index()]
-            .load
-            .add(header_bytes, frame_bytes_max)
-        {
+        if !self.ports[port.index()].load.add(header_bytes, frame_bytes_max) {
             return;
         }
         let frame = pause::emit(self.config.mac, pause::quanta_for(frame_bytes_max));

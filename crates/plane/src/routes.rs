@@ -48,18 +48,12 @@ const SHORT_BYTES: usize = 22;
 /// A header to prepend; one of no length where the slot is only reserved.
 #[derive(Clone, Debug)]
 enum Slot {
-    Short {
-        length: u8,
-        bytes: [u8; SHORT_BYTES],
-    },
+    Short { length: u8, bytes: [u8; SHORT_BYTES] },
     Long(Box<[u8]>),
 }
 
 impl Slot {
-    const RESERVED: Slot = Slot::Short {
-        length: 0,
-        bytes: [0; SHORT_BYTES],
-    };
+    const RESERVED: Slot = Slot::Short { length: 0, bytes: [0; SHORT_BYTES] };
 
     fn new(header: &[u8]) -> Slot {
         let mut bytes = [0; SHORT_BYTES];
@@ -67,10 +61,7 @@ impl Slot {
             None => Slot::Long(header.into()),
             Some(place) => {
                 place.copy_from_slice(header);
-                Slot::Short {
-                    length: header.len() as u8,
-                    bytes,
-                }
+                Slot::Short { length: header.len() as u8, bytes }
             }
         }
     }
@@ -90,11 +81,7 @@ impl RouteTables {
     /// Empty tables for `ports` ports of `routes_per_port_max` routes each.
     pub fn new(width: HopWidth, ports: u16, routes_per_port_max: usize) -> RouteTables {
         let ports = (0..ports).map(|_| PortTable::default()).collect();
-        RouteTables {
-            width,
-            routes_per_port_max,
-            ports,
-        }
+        RouteTables { width, routes_per_port_max, ports }
     }
 
     /// Holds a place for a route from `port` to `destination`; nothing changes if there is
@@ -104,10 +91,7 @@ impl RouteTables {
     /// `Full` or `NoSuchPort`.
     pub fn reserve(&mut self, port: PortNo, destination: MacAddr) -> Result<(), RouteError> {
         let most = self.routes_per_port_max;
-        let table = self
-            .ports
-            .get_mut(port.index())
-            .ok_or(RouteError::NoSuchPort)?;
+        let table = self.ports.get_mut(port.index()).ok_or(RouteError::NoSuchPort)?;
         table.slot_for(destination, most).map(|_| ())
     }
 
@@ -119,10 +103,7 @@ impl RouteTables {
     /// `Full` or `NoSuchPort`.
     pub fn hold(&mut self, port: PortNo) -> Result<(), RouteError> {
         let most = self.routes_per_port_max;
-        let table = self
-            .ports
-            .get_mut(port.index())
-            .ok_or(RouteError::NoSuchPort)?;
+        let table = self.ports.get_mut(port.index()).ok_or(RouteError::NoSuchPort)?;
         if table.cam.len() + table.held >= most {
             return Err(RouteError::Full);
         }
@@ -152,10 +133,7 @@ impl RouteTables {
         header::emit(&mut bytes, self.width, PacketType::Ethernet, hops, &[])
             .map_err(|_: HeaderError| RouteError::Unrepresentable)?;
         let most = self.routes_per_port_max;
-        let table = self
-            .ports
-            .get_mut(port.index())
-            .ok_or(RouteError::NoSuchPort)?;
+        let table = self.ports.get_mut(port.index()).ok_or(RouteError::NoSuchPort)?;
         *table.slot_for(destination, most)? = Slot::new(&bytes);
         Ok(())
     }
@@ -176,11 +154,7 @@ impl RouteTables {
     /// The header to prepend to a frame from `port` to `destination`, if its route is valid.
     #[inline]
     pub fn lookup(&self, port: PortNo, destination: MacAddr) -> Option<&[u8]> {
-        self.ports
-            .get(port.index())?
-            .cam
-            .get(&destination)?
-            .header()
+        self.ports.get(port.index())?.cam.get(&destination)?.header()
     }
 
     /// The valid routes of one port, by destination.
@@ -192,12 +166,7 @@ impl RouteTables {
             .cam
             .iter()
             .filter_map(|(&mac, slot)| {
-                Some((
-                    mac,
-                    HeaderView::parse(slot.header()?, self.width)
-                        .ok()?
-                        .forward(),
-                ))
+                Some((mac, HeaderView::parse(slot.header()?, self.width).ok()?.forward()))
             })
             .collect();
         routes.sort();
@@ -206,16 +175,12 @@ impl RouteTables {
 
     /// Places taken on one port, reservations included.
     pub fn len(&self, port: PortNo) -> usize {
-        self.ports
-            .get(port.index())
-            .map_or(0, |table| table.cam.len() + table.held)
+        self.ports.get(port.index()).map_or(0, |table| table.cam.len() + table.held)
     }
 
     /// Whether no port holds anything.
     pub fn is_empty(&self) -> bool {
-        self.ports
-            .iter()
-            .all(|table| table.cam.is_empty() && table.held == 0)
+        self.ports.iter().all(|table| table.cam.is_empty() && table.held == 0)
     }
 }
 
@@ -272,11 +237,7 @@ mod tests {
         tables.install(PORT, mac(1), &Hops::from([3, 4])).unwrap();
         let header = tables.lookup(PORT, mac(1)).unwrap();
         assert_eq!(header, [0x10, 0x00, 0x80, 2, 0, 0, 3, 4]);
-        assert_eq!(
-            tables.lookup(PortNo(0), mac(1)),
-            None,
-            "each port has its own routes"
-        );
+        assert_eq!(tables.lookup(PortNo(0), mac(1)), None, "each port has its own routes");
     }
 
     #[test]
@@ -284,10 +245,7 @@ mod tests {
         let mut tables = RouteTables::new(HopWidth::Eight, 2, 1);
         tables.install(PORT, mac(1), &Hops::from([3])).unwrap();
         assert_eq!(tables.reserve(PORT, mac(2)), Err(RouteError::Full));
-        assert_eq!(
-            tables.install(PORT, mac(2), &Hops::from([3])),
-            Err(RouteError::Full)
-        );
+        assert_eq!(tables.install(PORT, mac(2), &Hops::from([3])), Err(RouteError::Full));
         assert_eq!(tables.routes(PORT), [(mac(1), Hops::from([3]))]);
         assert!(tables.remove(PORT, mac(1)));
         tables.install(PORT, mac(2), &Hops::from([5])).unwrap();
@@ -300,10 +258,7 @@ mod tests {
         tables.hold(PORT).unwrap();
         assert_eq!(tables.len(PORT), 1);
         assert_eq!(tables.hold(PORT), Err(RouteError::Full));
-        assert_eq!(
-            tables.install(PORT, mac(1), &Hops::from([3])),
-            Err(RouteError::Full)
-        );
+        assert_eq!(tables.install(PORT, mac(1), &Hops::from([3])), Err(RouteError::Full));
         tables.release(PORT);
         tables.release(PORT);
         tables.install(PORT, mac(1), &Hops::from([3])).unwrap();
@@ -318,10 +273,7 @@ mod tests {
         for count in [8, 9, 200] {
             let hops: Hops = (0..count).map(PortNo).collect();
             tables.install(PORT, mac(1), &hops).unwrap();
-            assert_eq!(
-                tables.lookup(PORT, mac(1)).unwrap().len(),
-                6 + 2 * usize::from(count)
-            );
+            assert_eq!(tables.lookup(PORT, mac(1)).unwrap().len(), 6 + 2 * usize::from(count));
             assert_eq!(tables.routes(PORT), [(mac(1), hops)]);
         }
     }
@@ -333,9 +285,6 @@ mod tests {
         let bad = tables.install(PORT, mac(1), &Hops::from([15]));
         assert_eq!(bad, Err(RouteError::Unrepresentable));
         assert_eq!(tables.routes(PORT), [(mac(1), Hops::from([3]))]);
-        assert_eq!(
-            tables.reserve(PortNo(9), mac(1)),
-            Err(RouteError::NoSuchPort)
-        );
+        assert_eq!(tables.reserve(PortNo(9), mac(1)), Err(RouteError::NoSuchPort));
     }
 }

@@ -21,14 +21,8 @@ fn plane(change: impl FnOnce(&mut PlaneConfig)) -> Plane<FrameBuf> {
     let mut config = PlaneConfig::with_ports(6, MacAddr([2, 0, 0, 0, 0, 0xaa]));
     change(&mut config);
     let mut plane = Plane::new(config);
-    for (port, kind) in [
-        PortKind::Host,
-        PortKind::Axon,
-        PortKind::Axon,
-        PortKind::Axon,
-    ]
-    .into_iter()
-    .enumerate()
+    for (port, kind) in
+        [PortKind::Host, PortKind::Axon, PortKind::Axon, PortKind::Axon].into_iter().enumerate()
     {
         plane.set_kind(PortNo(port as u16), kind);
     }
@@ -67,45 +61,22 @@ fn receive(plane: &mut Plane<FrameBuf>, port: PortNo, frame: &[u8]) -> Action<Fr
 }
 
 fn reason(action: Action<FrameBuf>) -> Option<Drop> {
-    if let Action::Dropped { reason, .. } = action {
-        Some(reason)
-    } else {
-        None
-    }
+    if let Action::Dropped { reason, .. } = action { Some(reason) } else { None }
 }
 
 #[test]
 fn a_route_is_pushed_taken_and_stripped() {
     let mut plane = plane(|_| ());
     let frame = ethernet(host(9), 60);
-    plane
-        .tables_mut()
-        .install(HOST, host(9), &Hops::from([1, 7]))
-        .unwrap();
-    let Action::Transmit {
-        port, frame: sent, ..
-    } = receive(&mut plane, HOST, &frame)
-    else {
+    plane.tables_mut().install(HOST, host(9), &Hops::from([1, 7])).unwrap();
+    let Action::Transmit { port, frame: sent, .. } = receive(&mut plane, HOST, &frame) else {
         panic!("not sent")
     };
-    let expected = packet(
-        PacketType::Ethernet,
-        &Hops::from([7]),
-        &Hops::from([0]),
-        &frame,
-    );
+    let expected = packet(PacketType::Ethernet, &Hops::from([7]), &Hops::from([0]), &frame);
     assert_eq!((port, sent.bytes()), (AXON, &expected[..]));
 
-    let arriving = packet(
-        PacketType::Ethernet,
-        &Hops::from([0]),
-        &Hops::from([3]),
-        &frame,
-    );
-    let Action::Transmit {
-        port, frame: sent, ..
-    } = receive(&mut plane, AXON, &arriving)
-    else {
+    let arriving = packet(PacketType::Ethernet, &Hops::from([0]), &Hops::from([3]), &frame);
+    let Action::Transmit { port, frame: sent, .. } = receive(&mut plane, AXON, &arriving) else {
         panic!("not sent")
     };
     assert_eq!((port, sent.bytes()), (HOST, &frame[..]));
@@ -116,27 +87,16 @@ fn a_miss_and_a_broadcast_get_the_default_header() {
     for width in WIDTHS {
         let mut plane = plane(|config| config.hop_width = width);
         plane.tables_mut().reserve(HOST, host(9)).unwrap();
-        for to in [
-            host(9),
-            MacAddr::BROADCAST,
-            MacAddr([0x33, 0x33, 0, 0, 0, 1]),
-        ] {
+        for to in [host(9), MacAddr::BROADCAST, MacAddr([0x33, 0x33, 0, 0, 0, 1])] {
             let frame = ethernet(to, 60);
-            let Action::Punt {
-                ingress,
-                frame: punted,
-                punt,
-            } = receive(&mut plane, HOST, &frame)
+            let Action::Punt { ingress, frame: punted, punt } = receive(&mut plane, HOST, &frame)
             else {
                 panic!("not punted")
             };
             let view = HeaderView::parse(punted.bytes(), width).unwrap();
             assert_eq!((ingress, punt, view.forward_count()), (HOST, Punt::Miss, 0));
             assert_eq!(view.packet_type(), PacketType::Ethernet);
-            assert_eq!(
-                (view.reverse(), view.payload()),
-                (Hops::from([0]), &frame[..])
-            );
+            assert_eq!((view.reverse(), view.payload()), (Hops::from([0]), &frame[..]));
         }
     }
 }
@@ -144,26 +104,10 @@ fn a_miss_and_a_broadcast_get_the_default_header() {
 #[test]
 fn bad_frames_are_counted_by_reason() {
     let mut plane = plane(|_| ());
-    plane
-        .tables_mut()
-        .install(HOST, host(9), &Hops::from([1]))
-        .unwrap();
-    let to_host = |inner: &[u8]| {
-        packet(
-            PacketType::Ethernet,
-            &Hops::from([0]),
-            &Hops::default(),
-            inner,
-        )
-    };
-    let via = |hop| {
-        packet(
-            PacketType::Ethernet,
-            &Hops::from([hop]),
-            &Hops::default(),
-            &[0; 60],
-        )
-    };
+    plane.tables_mut().install(HOST, host(9), &Hops::from([1])).unwrap();
+    let to_host =
+        |inner: &[u8]| packet(PacketType::Ethernet, &Hops::from([0]), &Hops::default(), inner);
+    let via = |hop| packet(PacketType::Ethernet, &Hops::from([hop]), &Hops::default(), &[0; 60]);
     let mut tagged = ethernet(host(9), 1519);
     tagged[12..14].copy_from_slice(&[0x81, 0]);
     let cases = [
@@ -188,29 +132,18 @@ fn bad_frames_are_counted_by_reason() {
     ];
     for (port, frame, expected) in cases {
         let before = plane.counters().port(port).dropped(expected);
-        assert_eq!(
-            reason(receive(&mut plane, port, &frame)),
-            Some(expected),
-            "{frame:02x?}"
-        );
+        assert_eq!(reason(receive(&mut plane, port, &frame)), Some(expected), "{frame:02x?}");
         assert_eq!(plane.counters().port(port).dropped(expected), before + 1);
     }
     let mut tagged = ethernet(host(9), 1518);
     tagged[12..14].copy_from_slice(&[0x81, 0]);
-    assert_eq!(
-        reason(receive(&mut plane, HOST, &tagged)),
-        None,
-        "a tag is on top"
-    );
+    assert_eq!(reason(receive(&mut plane, HOST, &tagged)), None, "a tag is on top");
 }
 
 #[test]
 fn a_frame_without_headroom_is_dropped_and_not_copied() {
     let mut plane = plane(|_| ());
-    plane
-        .tables_mut()
-        .install(HOST, host(9), &Hops::from([1, 2]))
-        .unwrap();
+    plane.tables_mut().install(HOST, host(9), &Hops::from([1, 2])).unwrap();
     for (to, needed) in [(host(9), 8), (host(8), 7)] {
         for headroom in [needed - 1, needed] {
             let mut out = Vec::new();
@@ -224,45 +157,23 @@ fn a_frame_without_headroom_is_dropped_and_not_copied() {
 
 #[test]
 fn a_flooding_host_is_limited_and_cannot_silence_discovery() {
-    let mut plane = plane(|config| {
-        config.punt = PuntLimit {
-            frames_per_second: 10,
-            burst: 3,
-        }
-    });
+    let mut plane = plane(|config| config.punt = PuntLimit { frames_per_second: 10, burst: 3 });
     let flood = ethernet(MacAddr::BROADCAST, 60);
-    let passed = (0..50)
-        .filter(|_| reason(receive(&mut plane, HOST, &flood)).is_none())
-        .count();
+    let passed = (0..50).filter(|_| reason(receive(&mut plane, HOST, &flood)).is_none()).count();
     assert_eq!(passed, 3);
     assert_eq!(plane.counters().port(HOST).dropped(Drop::PuntLimit), 47);
     let hello = link::emit(host(1), b"hello");
     for port in [HOST, AXON, UNKNOWN] {
         let action = receive(&mut plane, port, &hello);
-        let Action::Punt {
-            ingress,
-            frame,
-            punt,
-        } = action
-        else {
-            panic!("{action:?}")
-        };
-        assert_eq!(
-            (ingress, punt, frame.bytes()),
-            (port, Punt::LinkLocal, &hello[..])
-        );
+        let Action::Punt { ingress, frame, punt } = action else { panic!("{action:?}") };
+        assert_eq!((ingress, punt, frame.bytes()), (port, Punt::LinkLocal, &hello[..]));
     }
 }
 
 #[test]
 fn lost_carrier_empties_the_queue_and_frees_the_wire() {
     let mut plane = plane(|_| ());
-    let transit = packet(
-        PacketType::Ethernet,
-        &Hops::from([1]),
-        &Hops::default(),
-        &[0; 60],
-    );
+    let transit = packet(PacketType::Ethernet, &Hops::from([1]), &Hops::default(), &[0; 60]);
     for _ in 0..3 {
         receive_any(&mut plane, PortNo(2), &transit);
     }
@@ -270,31 +181,17 @@ fn lost_carrier_empties_the_queue_and_frees_the_wire() {
     let mut out = Vec::new();
     plane.link(T0, AXON, false, &mut out);
     assert_eq!(out.len(), 2);
-    assert!(
-        out.into_iter()
-            .all(|action| reason(action) == Some(Drop::PortDown))
-    );
-    assert_eq!(
-        (plane.queued_bytes(AXON), plane.is_up(AXON)),
-        (Bytes(0), false)
-    );
+    assert!(out.into_iter().all(|action| reason(action) == Some(Drop::PortDown)));
+    assert_eq!((plane.queued_bytes(AXON), plane.is_up(AXON)), (Bytes(0), false));
     assert_eq!(plane.counters().port(PortNo(2)).dropped(Drop::PortDown), 2);
     plane.link(T0, AXON, true, &mut Vec::new());
-    assert!(matches!(
-        receive(&mut plane, PortNo(2), &transit),
-        Action::Transmit { .. }
-    ));
+    assert!(matches!(receive(&mut plane, PortNo(2), &transit), Action::Transmit { .. }));
 }
 
 #[test]
 fn a_queued_axon_packet_never_reaches_a_port_that_has_hosts_by_then() {
     let mut plane = plane(|_| ());
-    let transit = packet(
-        PacketType::Ethernet,
-        &Hops::from([1]),
-        &Hops::default(),
-        &[0; 60],
-    );
+    let transit = packet(PacketType::Ethernet, &Hops::from([1]), &Hops::default(), &[0; 60]);
     for _ in 0..3 {
         receive_any(&mut plane, PortNo(2), &transit);
     }
@@ -304,14 +201,7 @@ fn a_queued_axon_packet_never_reaches_a_port_that_has_hosts_by_then() {
     plane.set_kind(AXON, PortKind::Host);
     plane.tx_done(T0, AXON, &mut out);
     let sent = out.pop().unwrap();
-    assert_eq!(
-        sent,
-        Action::Transmit {
-            port: AXON,
-            frame: hello,
-            complete_at: T0
-        }
-    );
+    assert_eq!(sent, Action::Transmit { port: AXON, frame: hello, complete_at: T0 });
     assert_eq!(reason(out.pop().unwrap()), Some(Drop::KindChanged));
     plane.tx_done(T0, AXON, &mut out);
     assert_eq!(reason(out.pop().unwrap()), Some(Drop::KindChanged));
@@ -356,10 +246,7 @@ fn the_control_plane_can_reach_every_port_and_itself() {
 #[test]
 fn a_host_that_sends_at_line_rate_is_told_to_pause() {
     let mut plane = plane(|config| config.self_congestion_pause = true);
-    plane
-        .tables_mut()
-        .install(HOST, host(9), &Hops::from([1, 2, 3, 4]))
-        .unwrap();
+    plane.tables_mut().install(HOST, host(9), &Hops::from([1, 2, 3, 4])).unwrap();
     let frame = ethernet(host(9), 1000);
     let mut pauses = 0;
     for _ in 0..1000 {
@@ -368,10 +255,7 @@ fn a_host_that_sends_at_line_rate_is_told_to_pause() {
         plane.tx_done(T0, AXON, &mut out);
         plane.tx_done(T0, HOST, &mut out);
         for action in out {
-            let Action::Transmit {
-                port: HOST, frame, ..
-            } = action
-            else {
+            let Action::Transmit { port: HOST, frame, .. } = action else {
                 continue;
             };
             assert_eq!(frame.bytes(), pause::emit(plane.config().mac, 25));
@@ -385,12 +269,7 @@ fn a_host_that_sends_at_line_rate_is_told_to_pause() {
 #[test]
 fn cut_through_and_loops_back_are_allowed() {
     let mut plane = plane(|_| ());
-    let bytes = packet(
-        PacketType::Ethernet,
-        &Hops::from([1, 2]),
-        &Hops::default(),
-        &[0; 60],
-    );
+    let bytes = packet(PacketType::Ethernet, &Hops::from([1, 2]), &Hops::default(), &[0; 60]);
     let later = T0 + Span::from_micros(12);
     let mut out = Vec::new();
     for _ in 0..2 {
@@ -399,17 +278,8 @@ fn cut_through_and_loops_back_are_allowed() {
     plane.tx_done(T0, AXON, &mut out);
     assert_eq!(out.len(), 2);
     for action in out {
-        let Action::Transmit {
-            port, complete_at, ..
-        } = action
-        else {
-            panic!("not sent")
-        };
-        assert_eq!(
-            (port, complete_at),
-            (AXON, later),
-            "also after it has waited"
-        );
+        let Action::Transmit { port, complete_at, .. } = action else { panic!("not sent") };
+        assert_eq!((port, complete_at), (AXON, later), "also after it has waited");
     }
 }
 
@@ -433,11 +303,7 @@ fn any_frame(width: HopWidth) -> impl Strategy<Value = Vec<u8>> {
     let to_host =
         (0..4u8, size.clone()).prop_map(|(last, bytes)| ethernet(host(last), bytes.max(14)));
     let group = any::<bool>().prop_map(|link_local| {
-        if link_local {
-            link::emit(host(1), b"hi")
-        } else {
-            ethernet(MacAddr::BROADCAST, 60)
-        }
+        if link_local { link::emit(host(1), b"hi") } else { ethernet(MacAddr::BROADCAST, 60) }
     });
     let source_routed = (any_hops(), any_hops(), 1..5u8, size.clone()).prop_map(
         move |(forward, reverse, packet_type, inner)| {

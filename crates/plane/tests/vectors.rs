@@ -14,9 +14,7 @@ use std::path::Path;
 /// Runs every case of one file through `answer`, and compares or, if blessed, rewrites what
 /// stands right of `=>`.
 fn check(file: &str, answer: impl Fn(&[&str]) -> String) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../vectors")
-        .join(file);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors").join(file);
     let text = std::fs::read_to_string(&path).expect("the vectors are part of the repository");
     let mut blessed = String::new();
     let mut differences = Vec::new();
@@ -32,9 +30,8 @@ fn check(file: &str, answer: impl Fn(&[&str]) -> String) {
         let answer = answer(&fields);
         if answer != expected {
             let number = index + 1;
-            differences.push(format!(
-                "{file}:{number}: {inputs}\n  file: {expected}\n  code: {answer}"
-            ));
+            differences
+                .push(format!("{file}:{number}: {inputs}\n  file: {expected}\n  code: {answer}"));
         }
         blessed += &format!("{inputs} => {answer}\n");
     }
@@ -76,36 +73,20 @@ fn width(word: &str) -> HopWidth {
 }
 
 fn port(word: &str) -> PortNo {
-    if word == "cpu" {
-        PortNo::CONTROL
-    } else {
-        PortNo(word.parse().expect("a port"))
-    }
+    if word == "cpu" { PortNo::CONTROL } else { PortNo(word.parse().expect("a port")) }
 }
 
 fn port_word(port: PortNo) -> String {
-    if port == PortNo::CONTROL {
-        "cpu".into()
-    } else {
-        port.0.to_string()
-    }
+    if port == PortNo::CONTROL { "cpu".into() } else { port.0.to_string() }
 }
 
 fn hops(word: &str) -> Hops {
-    if word == "-" {
-        Hops::default()
-    } else {
-        word.split(',').map(port).collect()
-    }
+    if word == "-" { Hops::default() } else { word.split(',').map(port).collect() }
 }
 
 fn hops_word(hops: &Hops) -> String {
     let words: Vec<String> = hops.iter().map(|&hop| port_word(hop)).collect();
-    if words.is_empty() {
-        "-".into()
-    } else {
-        words.join(",")
-    }
+    if words.is_empty() { "-".into() } else { words.join(",") }
 }
 
 fn kinds(word: &str) -> Vec<PortKind> {
@@ -145,28 +126,16 @@ fn parse_case(hop_width: &str, packet: &str) -> String {
             let (name, _) = TYPES.iter().find(of_type).expect("every type has a name");
             let (forward, reverse) = (hops_word(&view.forward()), hops_word(&view.reverse()));
             let payload = hex(view.payload());
-            format!(
-                "ok {name} {} {forward} {reverse} {payload}",
-                view.header_bytes()
-            )
+            format!("ok {name} {} {forward} {reverse} {payload}", view.header_bytes())
         }
     }
 }
 
 fn emit_case(hop_width: &str, name: &str, forward: &str, reverse: &str) -> String {
-    let (_, packet_type) = TYPES
-        .iter()
-        .find(|(word, _)| *word == name)
-        .expect("a packet type");
+    let (_, packet_type) = TYPES.iter().find(|(word, _)| *word == name).expect("a packet type");
     let mut dirty = vec![0xa5; 256];
     let (forward, reverse) = (hops(forward), hops(reverse));
-    match header::emit(
-        &mut dirty,
-        width(hop_width),
-        *packet_type,
-        &forward,
-        &reverse,
-    ) {
+    match header::emit(&mut dirty, width(hop_width), *packet_type, &forward, &reverse) {
         Err(error) => header_error(error),
         Ok(length) => format!("ok {}", hex(&dirty[..length])),
     }
@@ -216,34 +185,16 @@ fn edge_case(hop_width: &str, ingress: &str, kinds_of: &str, route: &str, frame:
     }
     if let Some((destination, route)) = route.split_once('/') {
         let destination = MacAddr(bytes(destination).try_into().expect("six bytes"));
-        plane
-            .tables_mut()
-            .install(ingress, destination, &hops(route))
-            .expect("a route");
+        plane.tables_mut().install(ingress, destination, &hops(route)).expect("a route");
     }
     let mut out = Vec::new();
-    plane.receive(
-        Time::ZERO,
-        ingress,
-        FrameBuf::new(&bytes(frame)),
-        Time::ZERO,
-        &mut out,
-    );
+    plane.receive(Time::ZERO, ingress, FrameBuf::new(&bytes(frame)), Time::ZERO, &mut out);
     match out.pop() {
         Some(Action::Transmit { port, frame, .. }) => {
             format!("transmit {} {}", port_word(port), hex(frame.bytes()))
         }
-        Some(Action::Punt {
-            ingress,
-            frame,
-            punt,
-        }) => {
-            format!(
-                "punt-{} {} {}",
-                punt.name(),
-                port_word(ingress),
-                hex(frame.bytes())
-            )
+        Some(Action::Punt { ingress, frame, punt }) => {
+            format!("punt-{} {} {}", punt.name(), port_word(ingress), hex(frame.bytes()))
         }
         Some(Action::Dropped { reason, frame, .. }) => {
             format!("drop-{} - {}", reason.name(), hex(frame.bytes()))
@@ -264,44 +215,21 @@ fn open_case(envelope: &str) -> String {
     match Envelope::parse(&bytes(envelope)) {
         Err(EnvelopeError::Truncated) => "error truncated".into(),
         Err(EnvelopeError::Version(_)) => "error version".into(),
-        Ok(Envelope {
-            from,
-            sequence,
-            sealed,
-        }) => {
-            format!(
-                "ok {} {:016x} {sequence:016x} {}",
-                from.node,
-                from.incarnation,
-                hex(sealed)
-            )
+        Ok(Envelope { from, sequence, sealed }) => {
+            format!("ok {} {:016x} {sequence:016x} {}", from.node, from.incarnation, hex(sealed))
         }
     }
 }
 
 fn seal_case(node: &str, incarnation: &str, sequence: &str, sealed: &str) -> String {
-    let from = Life {
-        node: NodeId(number(node)),
-        incarnation: number(incarnation),
-    };
-    hex(&Envelope {
-        from,
-        sequence: number(sequence),
-        sealed: &bytes(sealed),
-    }
-    .emit())
+    let from = Life { node: NodeId(number(node)), incarnation: number(incarnation) };
+    hex(&Envelope { from, sequence: number(sequence), sealed: &bytes(sealed) }.emit())
 }
 
 fn message_case(name: &str) -> String {
-    let Some(message) = samples::message(name) else {
-        panic!("{name} is no sample")
-    };
+    let Some(message) = samples::message(name) else { panic!("{name} is no sample") };
     let bytes = message.encode();
-    assert_eq!(
-        Message::decode(&bytes),
-        Some(message),
-        "{name} is read as it was written"
-    );
+    assert_eq!(Message::decode(&bytes), Some(message), "{name} is read as it was written");
     hex(&bytes)
 }
 
@@ -323,24 +251,11 @@ fn every_fate_of_a_packet_stands_in_the_vectors() {
     let read = |file| std::fs::read_to_string(folder.join(file)).expect("a file of vectors");
     let text = read("forward.txt") + &read("edge.txt");
     for punt in Punt::ALL {
-        assert!(
-            text.contains(&format!("=> punt-{} ", punt.name())),
-            "no {}",
-            punt.name()
-        );
+        assert!(text.contains(&format!("=> punt-{} ", punt.name())), "no {}", punt.name());
     }
-    let one_frame_suffices = [
-        Drop::Malformed,
-        Drop::Oversized,
-        Drop::NoSuchPort,
-        Drop::PortUnknown,
-        Drop::MacControl,
-    ];
+    let one_frame_suffices =
+        [Drop::Malformed, Drop::Oversized, Drop::NoSuchPort, Drop::PortUnknown, Drop::MacControl];
     for reason in one_frame_suffices {
-        assert!(
-            text.contains(&format!("=> drop-{} ", reason.name())),
-            "no {}",
-            reason.name()
-        );
+        assert!(text.contains(&format!("=> drop-{} ", reason.name())), "no {}", reason.name());
     }
 }

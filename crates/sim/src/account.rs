@@ -34,9 +34,7 @@ impl Engine {
         }
         let arrivals = self.arrivals_to_come();
         if in_flight != arrivals {
-            faults.push(format!(
-                "{in_flight} frames in flight, {arrivals} arrivals to come"
-            ));
+            faults.push(format!("{in_flight} frames in flight, {arrivals} arrivals to come"));
         }
         let all = self.accounts();
         let nowhere = self.sent_nowhere();
@@ -52,11 +50,7 @@ impl Engine {
                 faults.push(format!("{}: {fault}", station.name));
             }
         }
-        if faults.is_empty() {
-            Ok(())
-        } else {
-            Err(faults.join("\n"))
-        }
+        if faults.is_empty() { Ok(()) } else { Err(faults.join("\n")) }
     }
 }
 
@@ -92,15 +86,10 @@ fn check_plane(station: &Station, plane: &Plane<FrameBuf>) -> Result<(), String>
     for (reason, counted) in Drop::ALL.iter().zip(accounts.dropped) {
         if total.dropped(*reason) != counted {
             let name = reason.name();
-            return Err(format!(
-                "{name}: {} counted, {counted} seen",
-                total.dropped(*reason)
-            ));
+            return Err(format!("{name}: {} counted, {counted} seen", total.dropped(*reason)));
         }
     }
-    let queued: u64 = (0..plane.config().ports)
-        .map(|port| plane.queued_frames(PortNo(port)))
-        .sum();
+    let queued: u64 = (0..plane.config().ports).map(|port| plane.queued_frames(PortNo(port))).sum();
     let punted: u64 = Punt::ALL.iter().map(|&punt| total.punted(punt)).sum();
     let dropped: u64 = accounts.dropped.iter().sum();
     let least = total.tx_frames + queued + punted;

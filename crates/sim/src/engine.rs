@@ -23,18 +23,9 @@ const STUCK_MAX: u32 = 10_000;
 #[derive(Debug)]
 pub(crate) enum Event {
     /// A frame comes out of a link at the end that `side` does not name.
-    Arrive {
-        link: LinkId,
-        side: usize,
-        epoch: u32,
-        frame: FrameBuf,
-    },
+    Arrive { link: LinkId, side: usize, epoch: u32, frame: FrameBuf },
     /// A wire is free, if the jack's turn is still this one.
-    TxDone {
-        station: usize,
-        port: PortNo,
-        turn: u32,
-    },
+    TxDone { station: usize, port: PortNo, turn: u32 },
     /// A station wanted to be called, if it is still armed for this instant.
     Wake { station: usize },
     /// Something breaks or comes back.
@@ -85,11 +76,7 @@ impl Engine {
 
     /// Plans a fault. The caller carries it out when [`Engine::step`] returns it.
     pub fn plan(&mut self, at: Time, fault: FaultKind) {
-        let key = Key {
-            time: at.max(self.now),
-            source: Key::WORLD,
-            sequence: self.faults_caused,
-        };
+        let key = Key { time: at.max(self.now), source: Key::WORLD, sequence: self.faults_caused };
         self.faults_caused += 1;
         self.queue.push(key, Event::Fault(fault));
     }
@@ -107,17 +94,8 @@ impl Engine {
         self.now = key.time;
         self.events += 1;
         match event {
-            Event::Arrive {
-                link,
-                side,
-                epoch,
-                frame,
-            } => self.arrive(link, side, epoch, frame),
-            Event::TxDone {
-                station,
-                port,
-                turn,
-            } => {
+            Event::Arrive { link, side, epoch, frame } => self.arrive(link, side, epoch, frame),
+            Event::TxDone { station, port, turn } => {
                 let jack = self.stations[station].jack(port.index());
                 if jack.turn == turn && jack.busy {
                     jack.busy = false;
@@ -138,26 +116,13 @@ impl Engine {
         let state = &mut self.links[link.0];
         let (from, to) = (state.ends[side], state.ends[1 - side]);
         if let Some(loss) = state.arrive(side, epoch) {
-            self.trace.add(
-                self.now,
-                from.station,
-                from.port,
-                What::Lost(loss, frame.bytes()),
-            );
+            self.trace.add(self.now, from.station, from.port, What::Lost(loss, frame.bytes()));
             return;
         }
         self.packet_hops += 1;
-        self.trace
-            .add(self.now, to.station, to.port, What::Received(frame.bytes()));
+        self.trace.add(self.now, to.station, to.port, What::Received(frame.bytes()));
         self.stations[to.station].accounts.received += 1;
-        self.hand(
-            to.station,
-            Input::Frame {
-                port: to.port,
-                frame,
-                complete_at: self.now,
-            },
-        );
+        self.hand(to.station, Input::Frame { port: to.port, frame, complete_at: self.now });
     }
 
     fn wake(&mut self, station: usize) {
@@ -175,30 +140,19 @@ impl Engine {
     /// Calls a station and carries out what it asks for.
     pub(crate) fn hand(&mut self, station: usize, input: Input<FrameBuf>) {
         let mut out = std::mem::take(&mut self.out);
-        self.stations[station]
-            .body
-            .handle(self.now, input, &mut out);
+        self.stations[station].body.handle(self.now, input, &mut out);
         for action in out.drain(..) {
             match action {
-                Action::Transmit {
-                    port,
-                    frame,
-                    complete_at,
-                } => {
+                Action::Transmit { port, frame, complete_at } => {
                     self.transmit(station, port, frame, complete_at);
                 }
-                Action::Dropped {
-                    ingress,
-                    reason,
-                    frame,
-                } => {
+                Action::Dropped { ingress, reason, frame } => {
                     self.stations[station].accounts.dropped[reason as usize] += 1;
                     let what = What::Dropped(reason, frame.bytes());
                     self.trace.add(self.now, station, ingress, what);
                 }
                 Action::Note(note) => {
-                    self.trace
-                        .add(self.now, station, PortNo::CONTROL, What::Note(&note));
+                    self.trace.add(self.now, station, PortNo::CONTROL, What::Note(&note));
                     self.notes.push((self.now, station, note));
                 }
                 Action::Punt { ingress, .. } => {
@@ -213,8 +167,7 @@ impl Engine {
 
     fn transmit(&mut self, station: usize, port: PortNo, frame: FrameBuf, complete_at: Time) {
         let now = self.now;
-        self.trace
-            .add(now, station, port, What::Sent(frame.bytes()));
+        self.trace.add(now, station, port, What::Sent(frame.bytes()));
         let state = &mut self.stations[station];
         state.accounts.sent += 1;
         let name = &state.name;
@@ -233,22 +186,9 @@ impl Engine {
             let passage = link.passage(now, frame.bytes().len(), complete_at);
             loss = link.send(side);
             if loss.is_none() {
-                let event = Event::Arrive {
-                    link: id,
-                    side,
-                    epoch: link.epoch,
-                    frame,
-                };
+                let event = Event::Arrive { link: id, side, epoch: link.epoch, frame };
                 self.push(station, passage.arrival, event);
-                self.push(
-                    station,
-                    passage.free,
-                    Event::TxDone {
-                        station,
-                        port,
-                        turn,
-                    },
-                );
+                self.push(station, passage.free, Event::TxDone { station, port, turn });
                 return;
             }
             if loss != Some(Loss::NoCarrier) {
@@ -259,18 +199,9 @@ impl Engine {
             self.sent_nowhere += 1;
         }
         if let Some(loss) = loss {
-            self.trace
-                .add(now, station, port, What::Lost(loss, frame.bytes()));
+            self.trace.add(now, station, port, What::Lost(loss, frame.bytes()));
         }
-        self.push(
-            station,
-            free,
-            Event::TxDone {
-                station,
-                port,
-                turn,
-            },
-        );
+        self.push(station, free, Event::TxDone { station, port, turn });
     }
 
     /// Puts a wake-up in the queue if the one that is there, if any, is too late.
@@ -285,10 +216,7 @@ impl Engine {
         } else {
             state.stuck += 1;
             let name = &state.name;
-            assert!(
-                state.stuck < STUCK_MAX,
-                "{name} stays due at {at} however often it is called"
-            );
+            assert!(state.stuck < STUCK_MAX, "{name} stays due at {at} however often it is called");
         }
         if state.armed.is_none_or(|armed| armed > at) {
             state.armed = Some(at);
@@ -298,11 +226,7 @@ impl Engine {
 
     fn push(&mut self, station: usize, time: Time, event: Event) {
         let state = &mut self.stations[station];
-        let key = Key {
-            time,
-            source: station as u32,
-            sequence: state.sequence,
-        };
+        let key = Key { time, source: station as u32, sequence: state.sequence };
         state.sequence += 1;
         self.queue.push(key, event);
     }

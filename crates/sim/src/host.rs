@@ -135,8 +135,7 @@ impl Host {
     pub fn ping(&mut self, plan: PingPlan, now: Time) -> usize {
         let number = self.pings.len();
         let ident = number as u16 + 1;
-        self.pings
-            .push(Ping::new(plan, ident, now, &mut self.sockets));
+        self.pings.push(Ping::new(plan, ident, now, &mut self.sockets));
         self.deadline = Some(now);
         number
     }
@@ -155,8 +154,7 @@ impl Host {
     pub fn udp_send(&mut self, plan: UdpPlan, now: Time) -> usize {
         let number = self.sources.len();
         let local_port = 49152 + (number % 16384) as u16;
-        self.sources
-            .push(UdpSource::new(plan, local_port, now, &mut self.sockets));
+        self.sources.push(UdpSource::new(plan, local_port, now, &mut self.sockets));
         self.neighbours.want(plan.target);
         self.deadline = Some(now);
         number
@@ -175,9 +173,7 @@ impl Host {
 
     /// Datagrams and bytes of payload that counter `number` has seen.
     pub fn udp_received(&self, number: usize) -> (u64, Bytes) {
-        self.sinks
-            .get(number)
-            .map_or((0, Bytes(0)), |sink| (sink.datagrams, sink.payload))
+        self.sinks.get(number).map_or((0, Bytes(0)), |sink| (sink.datagrams, sink.payload))
     }
 
     /// Frames that this host has made, that ended inside it unsent, and that wait now.
@@ -275,20 +271,13 @@ impl Host {
         let stack = self.iface.poll_at(instant(now), &self.sockets).map(|at| {
             let at = Time::from_nanos(at.total_micros().max(0) as u64 * 1000);
             // What is still due after a poll waits for something else: ask again soon.
-            if at <= now {
-                now + Span::from_micros(1000)
-            } else {
-                at
-            }
+            if at <= now { now + Span::from_micros(1000) } else { at }
         });
         let pings = self.pings.iter().filter_map(Ping::deadline).min();
         let sources = self.sources.iter().filter_map(UdpSource::deadline).min();
         let announce = self.announce.map(|(at, _)| at);
         let neighbours = self.address.and_then(|_| self.neighbours.deadline());
-        [stack, pings, sources, announce, neighbours]
-            .into_iter()
-            .flatten()
-            .min()
+        [stack, pings, sources, announce, neighbours].into_iter().flatten().min()
     }
 }
 
@@ -315,11 +304,7 @@ impl Node<FrameBuf> for Host {
         }
         if let Some(frame) = self.nic.tx.pop_front() {
             self.busy = true;
-            out.push(Action::Transmit {
-                port: PORT,
-                frame,
-                complete_at: now,
-            });
+            out.push(Action::Transmit { port: PORT, frame, complete_at: now });
         }
     }
 
@@ -336,9 +321,7 @@ fn set_address(iface: &mut Interface, cidr: Option<Ipv4Cidr>) {
     iface.update_ip_addrs(|addresses| {
         addresses.clear();
         if let Some(cidr) = cidr {
-            addresses
-                .push(IpCidr::Ipv4(cidr))
-                .expect("one address fits");
+            addresses.push(IpCidr::Ipv4(cidr)).expect("one address fits");
         }
     });
 }

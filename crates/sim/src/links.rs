@@ -197,10 +197,7 @@ mod tests {
     use axon_wire::Rate;
 
     fn link(loss_ppm: u32, id: usize) -> Link {
-        let end = |station| WireEnd {
-            station,
-            port: PortNo(0),
-        };
+        let end = |station| WireEnd { station, port: PortNo(0) };
         let wire = Wire {
             rate: Rate::gbps(1),
             latency: Span::from_nanos(500),
@@ -219,26 +216,17 @@ mod tests {
         assert_eq!(full.arrival, Time::from_nanos((8 + 1514 + 4) * 8 + 500));
         assert_eq!(full.free, Time::from_nanos((8 + 1514 + 4 + 12) * 8));
         let short = link.passage(Time::ZERO, 20, Time::ZERO);
-        assert_eq!(
-            short.free,
-            Time::from_nanos((8 + 60 + 4 + 12) * 8),
-            "short frames are padded"
-        );
+        assert_eq!(short.free, Time::from_nanos((8 + 60 + 4 + 12) * 8), "short frames are padded");
         let late = link.passage(Time::ZERO, 60, Time::from_nanos(5000));
-        assert_eq!(
-            late.arrival,
-            Time::from_nanos(5500),
-            "its last byte was not here before"
-        );
+        assert_eq!(late.arrival, Time::from_nanos(5500), "its last byte was not here before");
         assert_eq!(late.free, Time::from_nanos(5000 + 12 * 8));
     }
 
     #[test]
     fn noise_takes_the_stated_share_and_each_direction_has_its_own() {
         let mut link = link(50_000, 3);
-        let streams: Vec<Vec<bool>> = (0..2)
-            .map(|side| (0..20_000).map(|_| link.send(side).is_some()).collect())
-            .collect();
+        let streams: Vec<Vec<bool>> =
+            (0..2).map(|side| (0..20_000).map(|_| link.send(side).is_some()).collect()).collect();
         for stream in &streams {
             let lost = stream.iter().filter(|&&lost| lost).count();
             assert!((900..1100).contains(&lost), "{lost} of 20000 at 5 %");

@@ -30,11 +30,7 @@ impl Engine {
 
     /// The link at a port, and which end of it is there.
     pub fn link_at(&self, end: WireEnd) -> Option<(LinkId, usize)> {
-        self.stations
-            .get(end.station)?
-            .jacks
-            .get(end.port.index())?
-            .link
+        self.stations.get(end.station)?.jacks.get(end.port.index())?.link
     }
 
     /// What the stations have said, in order: when, who, what.
@@ -75,9 +71,7 @@ impl Engine {
     /// What has passed between the world and all its stations, over all their lives.
     pub fn accounts(&self) -> Accounts {
         let mut sum = Accounts::default();
-        self.stations
-            .iter()
-            .for_each(|station| sum.add(&station.accounts()));
+        self.stations.iter().for_each(|station| sum.add(&station.accounts()));
         sum
     }
 
@@ -88,9 +82,6 @@ impl Engine {
 
     /// Arrivals that are still to come.
     pub(crate) fn arrivals_to_come(&self) -> u64 {
-        self.queue
-            .iter()
-            .filter(|event| matches!(event, Event::Arrive { .. }))
-            .count() as u64
+        self.queue.iter().filter(|event| matches!(event, Event::Arrive { .. })).count() as u64
     }
 }

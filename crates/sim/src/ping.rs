@@ -33,14 +33,7 @@ pub struct PingPlan {
 impl PingPlan {
     /// Asks until one reply comes: up to `count` requests, one each `interval`.
     pub fn until_reply(target: Ipv4Addr, interval: Span, count: u16) -> PingPlan {
-        PingPlan {
-            target,
-            start: Time::ZERO,
-            interval,
-            count,
-            enough: 1,
-            linger: interval,
-        }
+        PingPlan { target, start: Time::ZERO, interval, count, enough: 1, linger: interval }
     }
 
     /// Sends `count` requests, one each `interval`, and counts the replies.
@@ -101,9 +94,7 @@ impl Ping {
             icmp::PacketBuffer::new(places, vec![0; WAITING_MAX * (DATA_BYTES + 8)])
         };
         let mut socket = icmp::Socket::new(buffer(), buffer());
-        socket
-            .bind(icmp::Endpoint::Ident(ident))
-            .expect("a new socket, a given identifier");
+        socket.bind(icmp::Endpoint::Ident(ident)).expect("a new socket, a given identifier");
         Ping {
             plan,
             stats: PingStats::default(),
@@ -154,11 +145,7 @@ impl Ping {
     fn send(&mut self, now: Time, socket: &mut icmp::Socket<'static>) {
         let sequence = self.stats.sent as u16;
         let data = [0x61; DATA_BYTES];
-        let echo = Icmpv4Repr::EchoRequest {
-            ident: self.ident,
-            seq_no: sequence,
-            data: &data,
-        };
+        let echo = Icmpv4Repr::EchoRequest { ident: self.ident, seq_no: sequence, data: &data };
         // With its buffer full of requests for a neighbour that does not answer, this one
         // is lost, as it would be in a kernel.
         if let Ok(bytes) = socket.send(echo.buffer_len(), IpAddress::Ipv4(self.plan.target)) {
@@ -176,11 +163,7 @@ impl Ping {
     }
 
     fn answered(&mut self, sequence: u16, now: Time) {
-        let Some(at) = self
-            .waiting
-            .iter()
-            .position(|&(waiting, _)| waiting == sequence)
-        else {
+        let Some(at) = self.waiting.iter().position(|&(waiting, _)| waiting == sequence) else {
             return;
         };
         let Some((_, asked)) = self.waiting.remove(at) else {

@@ -51,10 +51,7 @@ impl Engine {
             let station = &mut self.stations[end.station];
             let name = &station.name;
             assert!(
-                station
-                    .jacks
-                    .get(end.port.index())
-                    .is_none_or(|jack| jack.link.is_none()),
+                station.jacks.get(end.port.index()).is_none_or(|jack| jack.link.is_none()),
                 "{name}-{} is taken",
                 end.port
             );
@@ -105,8 +102,7 @@ impl Engine {
         state.armed = None;
         let accounts = std::mem::take(&mut state.accounts);
         state.past.add(&accounts);
-        self.trace
-            .add(self.now, station, PortNo::CONTROL, What::Power(None));
+        self.trace.add(self.now, station, PortNo::CONTROL, What::Power(None));
         self.refresh_station(station);
     }
 
@@ -123,9 +119,7 @@ impl Engine {
     fn refresh_carrier(&mut self, link: LinkId) {
         let state = &mut self.links[link.0];
         let ends = state.ends;
-        let powered = ends
-            .iter()
-            .all(|end| self.stations[end.station].body.is_on());
+        let powered = ends.iter().all(|end| self.stations[end.station].body.is_on());
         let carrier = state.plugged && !state.cut && powered;
         if carrier == state.carrier {
             return;
@@ -140,15 +134,8 @@ impl Engine {
             jack.busy = false;
             jack.turn += 1;
             if station.body.is_on() {
-                self.trace
-                    .add(self.now, end.station, end.port, What::Carrier(carrier));
-                self.hand(
-                    end.station,
-                    Input::Link {
-                        port: end.port,
-                        up: carrier,
-                    },
-                );
+                self.trace.add(self.now, end.station, end.port, What::Carrier(carrier));
+                self.hand(end.station, Input::Link { port: end.port, up: carrier });
             }
         }
     }

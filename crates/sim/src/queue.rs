@@ -35,11 +35,7 @@ pub struct Queue<E> {
 
 impl<E> Default for Queue<E> {
     fn default() -> Queue<E> {
-        Queue {
-            heap: BinaryHeap::new(),
-            slots: Vec::new(),
-            free: Vec::new(),
-        }
+        Queue { heap: BinaryHeap::new(), slots: Vec::new(), free: Vec::new() }
     }
 }
 
@@ -96,22 +92,12 @@ mod tests {
     use super::*;
 
     fn key(nanos: u64, source: u32, sequence: u64) -> Key {
-        Key {
-            time: Time::from_nanos(nanos),
-            source,
-            sequence,
-        }
+        Key { time: Time::from_nanos(nanos), source, sequence }
     }
 
     #[test]
     fn events_come_by_time_then_source_then_sequence() {
-        let order = [
-            key(1, 9, 9),
-            key(2, 0, 1),
-            key(2, 0, 2),
-            key(2, 1, 0),
-            key(2, Key::WORLD, 0),
-        ];
+        let order = [key(1, 9, 9), key(2, 0, 1), key(2, 0, 2), key(2, 1, 0), key(2, Key::WORLD, 0)];
         let mut queue = Queue::default();
         for index in [3, 1, 4, 0, 2] {
             queue.push(order[index], index);

@@ -25,11 +25,7 @@ pub(crate) struct Neighbours {
 
 impl Neighbours {
     pub(crate) fn new(interval: Span) -> Neighbours {
-        Neighbours {
-            interval,
-            known: BTreeMap::new(),
-            unknown: BTreeMap::new(),
-        }
+        Neighbours { interval, known: BTreeMap::new(), unknown: BTreeMap::new() }
     }
 
     /// An application wants to reach `ip`.
@@ -132,11 +128,7 @@ fn parse_arp(frame: &[u8]) -> Option<(Ipv4Addr, MacAddr, Ipv4Addr)> {
             source_protocol_addr,
             target_protocol_addr,
             ..
-        } => Some((
-            source_protocol_addr,
-            MacAddr(source_hardware_addr.0),
-            target_protocol_addr,
-        )),
+        } => Some((source_protocol_addr, MacAddr(source_hardware_addr.0), target_protocol_addr)),
         _ => None,
     }
 }

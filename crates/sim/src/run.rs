@@ -104,9 +104,7 @@ impl Report {
     /// Whether every connected pair was answered in every round, no route is stale and every
     /// frame is accounted for.
     pub fn passed(&self) -> bool {
-        self.rounds
-            .iter()
-            .all(|round| round.answered == round.pairs)
+        self.rounds.iter().all(|round| round.answered == round.pairs)
             && self.stale_routes.is_empty()
             && self.unaccounted.is_none()
     }
@@ -126,9 +124,7 @@ pub fn run(fabric: &Fabric, options: Options) -> Report {
     let mut world = World::with_trace(fabric, seed, options.trace);
     world.run_until_true(Time::ZERO + options.boot, World::all_have_addresses);
     let boot = world.now();
-    let addressed = (0..fabric.hosts.len())
-        .filter(|&host| world.address(host).is_some())
-        .count();
+    let addressed = (0..fabric.hosts.len()).filter(|&host| world.address(host).is_some()).count();
     let plan = (options.interval, options.requests);
     let mut rounds = vec![all_pairs(&mut world, plan, options.pairs_max)];
     if let Some(last) = fabric.faults.last() {
@@ -158,10 +154,7 @@ fn all_pairs(world: &mut World, (interval, requests): (Span, u16), pairs_max: us
     }
     let limit = at + interval * (u64::from(requests) + 2);
     world.run_until_true(limit, |world| {
-        started
-            .iter()
-            .filter_map(|&(_, _, id)| world.ping_stats(id?))
-            .all(|stats| stats.done)
+        started.iter().filter_map(|&(_, _, id)| world.ping_stats(id?)).all(|stats| stats.done)
     });
     summary(world, at, &started)
 }
@@ -180,16 +173,12 @@ fn summary(world: &World, at: Time, started: &[(usize, usize, Option<PingId>)]) 
         let stats: PingStats = id.and_then(|id| world.ping_stats(id)).unwrap_or_default();
         round.requests += u64::from(stats.sent);
         round.replies += u64::from(stats.received);
-        round.rtt_max_ns = round
-            .rtt_max_ns
-            .max(stats.rtt_max.map_or(0, Span::as_nanos));
+        round.rtt_max_ns = round.rtt_max_ns.max(stats.rtt_max.map_or(0, Span::as_nanos));
         if stats.received > 0 {
             round.answered += 1;
         } else {
             let name = |host: usize| &world.fabric().hosts[host].name;
-            round
-                .unanswered
-                .push(format!("{} {}", name(from), name(to)));
+            round.unanswered.push(format!("{} {}", name(from), name(to)));
         }
     }
     round
@@ -200,16 +189,8 @@ fn report(world: &World, seed: u64, boot: Time, addressed: usize, rounds: Vec<Ro
     let ended = engine.accounts().dropped;
     let drops = Drop::ALL.iter().zip(ended).filter(|&(_, count)| count > 0);
     let mut losses = BTreeMap::new();
-    for fates in engine
-        .links()
-        .iter()
-        .flat_map(|link| [link.fates(0), link.fates(1)])
-    {
-        for (loss, count) in Loss::ALL
-            .iter()
-            .zip(fates.lost)
-            .filter(|&(_, count)| count > 0)
-        {
+    for fates in engine.links().iter().flat_map(|link| [link.fates(0), link.fates(1)]) {
+        for (loss, count) in Loss::ALL.iter().zip(fates.lost).filter(|&(_, count)| count > 0) {
             *losses.entry(loss.name()).or_insert(0) += count;
         }
     }
@@ -220,15 +201,9 @@ fn report(world: &World, seed: u64, boot: Time, addressed: usize, rounds: Vec<Ro
         addressed,
         boot_ns: boot.as_nanos(),
         rounds,
-        drops: drops
-            .map(|(reason, count)| (reason.name(), count))
-            .collect(),
+        drops: drops.map(|(reason, count)| (reason.name(), count)).collect(),
         losses,
-        stale_routes: world
-            .stale_routes()
-            .iter()
-            .map(ToString::to_string)
-            .collect(),
+        stale_routes: world.stale_routes().iter().map(ToString::to_string).collect(),
         unaccounted: engine.check_conservation().err(),
         simulated_ns: world.now().as_nanos(),
         events: engine.events(),

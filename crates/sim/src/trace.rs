@@ -47,13 +47,7 @@ pub struct Trace {
 impl Trace {
     /// An empty trace; lines go to `text`, if given.
     pub fn new(text: Option<Box<dyn Write>>) -> Trace {
-        Trace {
-            hash: Box::new(Xxh3::new()),
-            events: 0,
-            names: Vec::new(),
-            text,
-            failure: None,
-        }
+        Trace { hash: Box::new(Xxh3::new()), events: 0, names: Vec::new(), text, failure: None }
     }
 
     /// Names the next station.
@@ -133,11 +127,7 @@ impl Trace {
 
 /// The first bytes of a frame, as many as show what an ARP packet in a short route says.
 fn head(frame: &[u8]) -> String {
-    frame
-        .iter()
-        .take(HEAD_BYTES)
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    frame.iter().take(HEAD_BYTES).map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The kind of an event, what it says besides, and the frame it is about.

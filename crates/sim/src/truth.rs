@@ -26,16 +26,8 @@ pub struct StaleRoute {
 
 impl fmt::Display for StaleRoute {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let StaleRoute {
-            at,
-            destination,
-            hops,
-            leads_to,
-        } = self;
-        write!(
-            f,
-            "{at}: the route [{hops}] to {destination} leads to {leads_to}"
-        )
+        let StaleRoute { at, destination, hops, leads_to } = self;
+        write!(f, "{at}: the route [{hops}] to {destination} leads to {leads_to}")
     }
 }
 
@@ -51,24 +43,15 @@ impl World {
     /// that is not among them cannot be told anything.
     pub fn controlled_switches(&self) -> Vec<bool> {
         let mut reached = vec![false; self.fabric.switches.len()];
-        let from = WireEnd {
-            station: self.controller_station(),
-            port: PortNo(0),
-        };
-        let mut next: VecDeque<usize> = self
-            .far_end(from)
-            .map(|end| end.station)
-            .into_iter()
-            .collect();
+        let from = WireEnd { station: self.controller_station(), port: PortNo(0) };
+        let mut next: VecDeque<usize> =
+            self.far_end(from).map(|end| end.station).into_iter().collect();
         while let Some(station) = next.pop_front() {
             if station >= reached.len() || std::mem::replace(&mut reached[station], true) {
                 continue;
             }
             for port in 0..self.fabric.switches[station].ports {
-                let from = WireEnd {
-                    station,
-                    port: PortNo(port),
-                };
+                let from = WireEnd { station, port: PortNo(port) };
                 next.extend(self.far_end(from).map(|end| end.station));
             }
         }
@@ -82,12 +65,8 @@ impl World {
         let hosts = 0..self.fabric.hosts.len();
         hosts
             .filter(|&host| {
-                let plug = WireEnd {
-                    station: self.host_station(host),
-                    port: crate::host::PORT,
-                };
-                self.far_end(plug)
-                    .is_some_and(|end| reached.get(end.station) == Some(&true))
+                let plug = WireEnd { station: self.host_station(host), port: crate::host::PORT };
+                self.far_end(plug).is_some_and(|end| reached.get(end.station) == Some(&true))
             })
             .collect()
     }
@@ -108,12 +87,7 @@ impl World {
                         Err(place) => place,
                     };
                     let at = format!("{}-{port}", self.fabric.switches[index].name);
-                    stale.push(StaleRoute {
-                        at,
-                        destination,
-                        hops,
-                        leads_to,
-                    });
+                    stale.push(StaleRoute { at, destination, hops, leads_to });
                 }
             }
         }
@@ -144,10 +118,7 @@ impl World {
     /// Entries in a switch's tables (reservations included) on all its ports.
     pub fn table_entries(&self, switch: usize) -> usize {
         let ports = 0..self.fabric.switches[switch].ports;
-        self.switch(switch).map_or(0, |node| {
-            ports
-                .map(|port| node.plane().tables().len(PortNo(port)))
-                .sum()
-        })
+        self.switch(switch)
+            .map_or(0, |node| ports.map(|port| node.plane().tables().len(PortNo(port))).sum())
     }
 }

@@ -45,17 +45,8 @@ impl UdpSource {
         sockets: &mut SocketSet<'static>,
     ) -> UdpSource {
         let socket = sockets.add(socket(local_port));
-        let plan = UdpPlan {
-            payload: plan.payload.min(DATAGRAM_BYTES_MAX),
-            ..plan
-        };
-        UdpSource {
-            plan,
-            socket,
-            next: Some(now),
-            left: plan.count,
-            sent: 0,
-        }
+        let plan = UdpPlan { payload: plan.payload.min(DATAGRAM_BYTES_MAX), ..plan };
+        UdpSource { plan, socket, next: Some(now), left: plan.count, sent: 0 }
     }
 
     /// Sends the datagrams that are due; says whether there was one.
@@ -91,11 +82,7 @@ pub(crate) struct UdpSink {
 
 impl UdpSink {
     pub(crate) fn new(port: u16, sockets: &mut SocketSet<'static>) -> UdpSink {
-        UdpSink {
-            socket: sockets.add(socket(port)),
-            datagrams: 0,
-            payload: Bytes(0),
-        }
+        UdpSink { socket: sockets.add(socket(port)), datagrams: 0, payload: Bytes(0) }
     }
 
     /// Takes what has arrived.
@@ -114,8 +101,6 @@ fn socket(port: u16) -> udp::Socket<'static> {
         udp::PacketBuffer::new(places, vec![0; DATAGRAMS_MAX * DATAGRAM_BYTES_MAX / 4])
     };
     let mut socket = udp::Socket::new(buffer(), buffer());
-    socket
-        .bind(port)
-        .expect("a new socket, a port that is not zero");
+    socket.bind(port).expect("a new socket, a port that is not zero");
     socket
 }

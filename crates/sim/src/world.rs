@@ -57,31 +57,17 @@ impl World {
         for name in names.chain(fabric.hosts.iter().map(|host| &host.name)) {
             world.engine.add_station(name);
         }
-        let end = |end: End| WireEnd {
-            station: end.switch,
-            port: end.port,
-        };
+        let end = |end: End| WireEnd { station: end.switch, port: end.port };
         for link in &fabric.links {
             world.engine.plug(end(link.a), end(link.b), link.wire);
         }
         for (index, host) in fabric.hosts.iter().enumerate() {
-            let plug = WireEnd {
-                station: world.host_station(index),
-                port: host::PORT,
-            };
-            let jack = End {
-                switch: host.switch,
-                port: host.port,
-            };
+            let plug = WireEnd { station: world.host_station(index), port: host::PORT };
+            let jack = End { switch: host.switch, port: host.port };
             world.engine.plug(plug, end(jack), host.wire);
         }
-        let plug = WireEnd {
-            station: world.controller_station(),
-            port: CONTROLLER_PORT,
-        };
-        world
-            .engine
-            .plug(plug, end(fabric.controller.at), fabric.controller.wire);
+        let plug = WireEnd { station: world.controller_station(), port: CONTROLLER_PORT };
+        world.engine.plug(plug, end(fabric.controller.at), fabric.controller.wire);
         for fault in &fabric.faults {
             world.engine.plan(Time::ZERO + fault.at, fault.what);
         }
@@ -113,8 +99,7 @@ impl World {
         let life = self.engine.next_life(station);
         let config = assemble::controller_config(&self.fabric, life, self.node_seed(station));
         let node = ControllerNode::new(config, self.now());
-        self.engine
-            .power_on(station, Body::Controller(Box::new(node)));
+        self.engine.power_on(station, Body::Controller(Box::new(node)));
     }
 
     /// (Re)starts a host; its pings and streams are forgotten.
@@ -303,14 +288,8 @@ impl World {
     /// # Panics
     /// If the jack is taken.
     pub fn move_host(&mut self, host: usize, to: End) {
-        let plug = WireEnd {
-            station: self.host_station(host),
-            port: host::PORT,
-        };
-        let jack = WireEnd {
-            station: to.switch,
-            port: to.port,
-        };
+        let plug = WireEnd { station: self.host_station(host), port: host::PORT };
+        let jack = WireEnd { station: to.switch, port: to.port };
         self.engine.replug(self.access_link(host), plug, jack);
     }
 
@@ -319,10 +298,7 @@ impl World {
     /// # Panics
     /// If a jack is taken.
     pub fn plug(&mut self, a: End, b: End, wire: Wire) -> LinkId {
-        let end = |end: End| WireEnd {
-            station: end.switch,
-            port: end.port,
-        };
+        let end = |end: End| WireEnd { station: end.switch, port: end.port };
         self.engine.plug(end(a), end(b), wire)
     }
 }

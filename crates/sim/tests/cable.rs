@@ -21,10 +21,7 @@ fn cable(seed: u64, loss_ppm: u32) -> Engine {
     for name in ["h1", "h2"] {
         engine.add_station(name);
     }
-    let end = |station| WireEnd {
-        station,
-        port: host::PORT,
-    };
+    let end = |station| WireEnd { station, port: host::PORT };
     let wire = Wire {
         rate: Rate::gbps(1),
         latency: Span::from_micros(1),
@@ -73,11 +70,7 @@ fn run(engine: &mut Engine, span: Span) {
 #[test]
 fn two_hosts_on_a_cable_answer_each_other_to_the_tick() {
     let mut engine = cable(1, 0);
-    let number = ping(
-        &mut engine,
-        0,
-        PingPlan::steady(ip(1), Span::from_millis(10), 10),
-    );
+    let number = ping(&mut engine, 0, PingPlan::steady(ip(1), Span::from_millis(10), 10));
     run(&mut engine, Span::from_secs(2));
     let stats = stats(&mut engine, 0, number);
     assert_eq!((stats.sent, stats.received, stats.done), (10, 10, true));
@@ -88,25 +81,16 @@ fn two_hosts_on_a_cable_answer_each_other_to_the_tick() {
 #[test]
 fn a_cut_loses_what_is_under_way_and_carrier_brings_it_back() {
     let mut engine = cable(2, 0);
-    let number = ping(
-        &mut engine,
-        0,
-        PingPlan::steady(ip(1), Span::from_millis(1), 1000),
-    );
+    let number = ping(&mut engine, 0, PingPlan::steady(ip(1), Span::from_millis(1), 1000));
     run(&mut engine, Span::from_micros(300_001));
     engine.set_cut(CABLE, true);
     run(&mut engine, Span::from_millis(200));
     engine.set_cut(CABLE, false);
     run(&mut engine, Span::from_secs(3));
     let stats = stats(&mut engine, 0, number);
-    assert!(
-        stats.done && (790..=805).contains(&stats.received),
-        "{stats:?}"
-    );
+    assert!(stats.done && (790..=805).contains(&stats.received), "{stats:?}");
     assert!(stats.gap_max >= Span::from_millis(195), "{stats:?}");
-    let lost: u64 = (0..2)
-        .map(|side| engine.links()[0].fates(side).lost[Loss::Cut as usize])
-        .sum();
+    let lost: u64 = (0..2).map(|side| engine.links()[0].fates(side).lost[Loss::Cut as usize]).sum();
     assert_eq!(lost, 1, "one frame was on the wire");
 }
 
@@ -115,11 +99,7 @@ fn a_silent_cable_keeps_carrier_and_loses_everything() {
     let mut engine = cable(3, 0);
     run(&mut engine, Span::from_millis(1));
     engine.set_silent(CABLE, true);
-    let number = ping(
-        &mut engine,
-        0,
-        PingPlan::until_reply(ip(1), Span::from_millis(50), 5),
-    );
+    let number = ping(&mut engine, 0, PingPlan::until_reply(ip(1), Span::from_millis(50), 5));
     run(&mut engine, Span::from_secs(1));
     assert_eq!(stats(&mut engine, 0, number).received, 0);
     assert!(engine.links()[0].carrier);
@@ -130,16 +110,8 @@ fn a_silent_cable_keeps_carrier_and_loses_everything() {
 fn the_same_seed_gives_the_same_trace_and_another_seed_another() {
     let hash = |seed| {
         let mut engine = cable(seed, 100_000);
-        ping(
-            &mut engine,
-            0,
-            PingPlan::steady(ip(1), Span::from_millis(1), 500),
-        );
-        ping(
-            &mut engine,
-            1,
-            PingPlan::steady(ip(0), Span::from_millis(1), 500),
-        );
+        ping(&mut engine, 0, PingPlan::steady(ip(1), Span::from_millis(1), 500));
+        ping(&mut engine, 1, PingPlan::steady(ip(0), Span::from_millis(1), 500));
         run(&mut engine, Span::from_secs(3));
         (engine.trace_hash(), engine.events())
     };
@@ -171,11 +143,7 @@ fn datagrams_fill_the_wire_and_no_more() {
 #[test]
 fn a_host_that_restarts_forgets_and_its_frames_are_accounted_for() {
     let mut engine = cable(7, 0);
-    ping(
-        &mut engine,
-        0,
-        PingPlan::steady(ip(1), Span::from_millis(1), 100),
-    );
+    ping(&mut engine, 0, PingPlan::steady(ip(1), Span::from_millis(1), 100));
     run(&mut engine, Span::from_millis(50));
     engine.power_off(1);
     assert!(!engine.links()[0].carrier);

@@ -104,28 +104,19 @@ fn plan(seed: u64) -> Plan {
             0..5 => {
                 let link = dice.below(fabric.links.len());
                 let silent = dice.chance(40);
-                let down = if silent {
-                    FaultKind::LinkSilent(link)
-                } else {
-                    FaultKind::LinkDown(link)
-                };
+                let down =
+                    if silent { FaultKind::LinkSilent(link) } else { FaultKind::LinkDown(link) };
                 (down, FaultKind::LinkUp(link), dice.chance(25))
             }
             5..7 => {
                 let switch = dice.below(fabric.switches.len());
                 let vital = switch == fabric.controller.at.switch;
                 let stays = dice.chance(if vital { 3 } else { 20 });
-                (
-                    FaultKind::SwitchDown(switch),
-                    FaultKind::SwitchUp(switch),
-                    stays,
-                )
+                (FaultKind::SwitchDown(switch), FaultKind::SwitchUp(switch), stays)
             }
-            7 if controller_restarts => (
-                FaultKind::ControllerDown,
-                FaultKind::ControllerUp,
-                dice.chance(3),
-            ),
+            7 if controller_restarts => {
+                (FaultKind::ControllerDown, FaultKind::ControllerUp, dice.chance(3))
+            }
             8 if !spare.is_empty() => {
                 let to = spare.swap_remove(dice.below(spare.len()));
                 acts.push((at, Act::Move(dice.below(fabric.hosts.len()), to)));
@@ -133,11 +124,7 @@ fn plan(seed: u64) -> Plan {
             }
             _ => {
                 let host = dice.below(fabric.hosts.len());
-                (
-                    FaultKind::HostDown(host),
-                    FaultKind::HostUp(host),
-                    dice.chance(20),
-                )
+                (FaultKind::HostDown(host), FaultKind::HostUp(host), dice.chance(20))
             }
         };
         acts.push((at, Act::Fault(down)));
@@ -146,10 +133,7 @@ fn plan(seed: u64) -> Plan {
         }
     }
     acts.sort_by_key(|&(at, _)| at);
-    let acts = acts
-        .into_iter()
-        .map(|(at, act)| (Time::from_nanos(at * 1_000_000), act))
-        .collect();
+    let acts = acts.into_iter().map(|(at, act)| (Time::from_nanos(at * 1_000_000), act)).collect();
     Plan { builder, acts }
 }
 
@@ -190,35 +174,21 @@ fn check(world: &mut World) -> Result<(), String> {
     let limit = world.now() + PATIENCE;
     let addressed = |world: &World| hosts.iter().all(|&host| world.address(host).is_some());
     if !world.run_until_true(limit, addressed) {
-        let without: Vec<_> = hosts
-            .iter()
-            .filter(|&&host| world.address(host).is_none())
-            .collect();
+        let without: Vec<_> = hosts.iter().filter(|&&host| world.address(host).is_none()).collect();
         return Err(format!("hosts without address (by index): {without:?}"));
     }
     let silent = unreached(world, &pairs(&hosts), TRIES);
     let limit = world.now() + PATIENCE;
     // On links that lose frames, what must be removed is removed after some tries.
     world.run_until_true(limit, |world| world.stale_routes().is_empty());
-    let mut wrong: Vec<String> = world
-        .stale_routes()
-        .iter()
-        .map(ToString::to_string)
-        .collect();
+    let mut wrong: Vec<String> = world.stale_routes().iter().map(ToString::to_string).collect();
     if !silent.is_empty() {
         let count = pairs(&hosts).len();
-        wrong.push(format!(
-            "{} of {count} pairs (by index) unanswered: {silent:?}",
-            silent.len()
-        ));
+        wrong.push(format!("{} of {count} pairs (by index) unanswered: {silent:?}", silent.len()));
         wrong.push(describe(world, silent[0].0, silent[0].1));
     }
     wrong.extend(world.engine().check_conservation().err());
-    if wrong.is_empty() {
-        Ok(())
-    } else {
-        Err(wrong.join("\n"))
-    }
+    if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n")) }
 }
 
 /// Runs one seed; a panic is a failure like any other.
@@ -232,10 +202,7 @@ fn attempt(seed: u64) -> Result<u64, String> {
 
 fn number(variable: &str) -> Option<u64> {
     let text = std::env::var(variable).ok()?;
-    Some(
-        text.parse()
-            .unwrap_or_else(|_| panic!("{variable}={text} is not a number")),
-    )
+    Some(text.parse().unwrap_or_else(|_| panic!("{variable}={text} is not a number")))
 }
 
 fn replay(seed: u64) {
@@ -274,10 +241,7 @@ fn whatever_fails_every_connected_pair_pings_again_and_no_route_is_stale() {
             }
         };
         let workers: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
-        workers
-            .into_iter()
-            .flat_map(|worker| worker.join().expect("attempts catch"))
-            .collect()
+        workers.into_iter().flat_map(|worker| worker.join().expect("attempts catch")).collect()
     });
     failures.sort();
     for (seed, wrong) in &failures {
@@ -285,11 +249,7 @@ fn whatever_fails_every_connected_pair_pings_again_and_no_route_is_stale() {
         println!("replay: AXON_SEED={seed} cargo test -p axon-sim --test chaos -- --nocapture\n");
     }
     let failed: Vec<u64> = failures.iter().map(|&(seed, _)| seed).collect();
-    assert!(
-        failed.is_empty(),
-        "{} of {seeds} seeds failed: {failed:?}",
-        failed.len()
-    );
+    assert!(failed.is_empty(), "{} of {seeds} seeds failed: {failed:?}", failed.len());
 }
 
 #[test]

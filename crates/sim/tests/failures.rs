@@ -28,23 +28,14 @@ fn gap_of(fault: FaultKind) -> Span {
 #[test]
 fn a_cut_link_reroutes_at_once() {
     let gap = gap_of(FaultKind::LinkDown(0));
-    assert!(
-        gap <= Span::from_millis(5),
-        "carrier loss tells at once: {gap}"
-    );
+    assert!(gap <= Span::from_millis(5), "carrier loss tells at once: {gap}");
 }
 
 #[test]
 fn a_silent_link_is_found_by_missed_heartbeats() {
     let gap = gap_of(FaultKind::LinkSilent(0));
-    assert!(
-        gap >= HEARTBEAT,
-        "nothing tells but the missing heartbeats: {gap}"
-    );
-    assert!(
-        gap <= HEARTBEAT * 3 + Span::from_millis(20),
-        "two intervals, then reroute: {gap}"
-    );
+    assert!(gap >= HEARTBEAT, "nothing tells but the missing heartbeats: {gap}");
+    assert!(gap <= HEARTBEAT * 3 + Span::from_millis(20), "two intervals, then reroute: {gap}");
 }
 
 #[test]
@@ -81,16 +72,10 @@ fn traffic_goes_on_without_the_controller_and_it_learns_again() {
     let before: Vec<_> = (0..3).map(|host| world.address(host)).collect();
     world.inject(FaultKind::ControllerDown);
     world.run_for(Span::from_millis(500));
-    assert!(
-        unreached(&mut world, &[(0, 1), (1, 2)], 3).is_empty(),
-        "routes stand at the edge"
-    );
+    assert!(unreached(&mut world, &[(0, 1), (1, 2)], 3).is_empty(), "routes stand at the edge");
     world.inject(FaultKind::ControllerUp);
     world.run_for(Span::from_secs(1));
-    assert_eq!(
-        before,
-        (0..3).map(|host| world.address(host)).collect::<Vec<_>>()
-    );
+    assert_eq!(before, (0..3).map(|host| world.address(host)).collect::<Vec<_>>());
     assert_whole(&mut world);
     world.inject(FaultKind::LinkDown(0));
     world.run_for(Span::from_millis(200));
@@ -121,10 +106,7 @@ fn a_dead_hosts_flows_are_destroyed_everywhere() {
             .map(|switch| {
                 let tables = world.switch(switch).expect("on").plane().tables();
                 let ports = (0..world.fabric().switches[switch].ports).map(axon_wire::PortNo);
-                ports
-                    .flat_map(|port| tables.routes(port))
-                    .filter(|(to, _)| *to == mac)
-                    .count()
+                ports.flat_map(|port| tables.routes(port)).filter(|(to, _)| *to == mac).count()
             })
             .sum()
     };
@@ -160,11 +142,7 @@ fn a_port_changes_kind_at_run_time() {
     let mut world = boot(&builder);
     assert_whole(&mut world);
     let kind = |world: &axon_sim::World, switch: usize| {
-        world
-            .switch(switch)
-            .expect("on")
-            .plane()
-            .kind(spare[switch].port)
+        world.switch(switch).expect("on").plane().kind(spare[switch].port)
     };
     // h1 moves to the spare port: a host port.
     let home = end(0, builder.fabric.hosts[0].port.0);

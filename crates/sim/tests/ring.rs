@@ -47,28 +47,15 @@ fn transit_switches_hold_no_routes() {
     // h1 and h3 are at the ends of a line of three; h2, in the middle, stays silent.
     let mut world = boot_with(&line(3, 1, true), 3);
     assert!(unreached(&mut world, &[(0, 2), (2, 0)], 20).is_empty());
-    assert_eq!(
-        world.table_entries(1),
-        0,
-        "what passes a switch leaves nothing there"
-    );
+    assert_eq!(world.table_entries(1), 0, "what passes a switch leaves nothing there");
     let routes = |switch: usize, port: PortNo| {
-        world
-            .switch(switch)
-            .expect("on")
-            .plane()
-            .tables()
-            .routes(port)
+        world.switch(switch).expect("on").plane().tables().routes(port)
     };
     let fabric = world.fabric();
     for (host, other) in [(0, 2), (2, 0)] {
         let edge = &fabric.hosts[host];
         let routes = routes(edge.switch, edge.port);
-        assert_eq!(
-            routes.len(),
-            1,
-            "one route, on the host's own port: {routes:?}"
-        );
+        assert_eq!(routes.len(), 1, "one route, on the host's own port: {routes:?}");
         assert_eq!(routes[0].0, fabric.hosts[other].mac);
     }
     common::assert_sound(&world);
@@ -78,14 +65,8 @@ fn transit_switches_hold_no_routes() {
 fn a_scenario_runs_from_boot_to_report() {
     let report = axon_sim::run(&ring(3, 2, false).fabric, Options::default());
     assert!(report.passed(), "{}", report.to_json());
-    assert_eq!(
-        (report.hosts, report.addressed, report.rounds.len()),
-        (6, 6, 1)
-    );
-    assert_eq!(
-        (report.rounds[0].pairs, report.rounds[0].answered),
-        (30, 30)
-    );
+    assert_eq!((report.hosts, report.addressed, report.rounds.len()), (6, 6, 1));
+    assert_eq!((report.rounds[0].pairs, report.rounds[0].answered), (30, 30));
     let again = axon_sim::run(&ring(3, 2, false).fabric, Options::default());
     assert_eq!(report.trace_hash, again.trace_hash);
 }

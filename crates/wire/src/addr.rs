@@ -34,11 +34,7 @@ impl MacAddr {
 
     /// The source (bytes 6 to 11) of an Ethernet frame, if it has one.
     pub fn source_of(frame: &[u8]) -> Option<MacAddr> {
-        frame
-            .get(6..)
-            .and_then(<[u8]>::first_chunk)
-            .copied()
-            .map(MacAddr)
+        frame.get(6..).and_then(<[u8]>::first_chunk).copied().map(MacAddr)
     }
 }
 

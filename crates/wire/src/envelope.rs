@@ -48,9 +48,8 @@ impl<'a> Envelope<'a> {
     /// # Errors
     /// Truncation, or a version other than [`VERSION`].
     pub fn parse(bytes: &'a [u8]) -> Result<Envelope<'a>, EnvelopeError> {
-        let (head, rest) = bytes
-            .split_first_chunk::<ENVELOPE_BYTES>()
-            .ok_or(EnvelopeError::Truncated)?;
+        let (head, rest) =
+            bytes.split_first_chunk::<ENVELOPE_BYTES>().ok_or(EnvelopeError::Truncated)?;
         if head[0] != VERSION {
             return Err(EnvelopeError::Version(head[0]));
         }
@@ -61,10 +60,7 @@ impl<'a> Envelope<'a> {
             u64::from_be_bytes(bytes)
         };
         Ok(Envelope {
-            from: Life {
-                node: NodeId(word(3)),
-                incarnation: word(11),
-            },
+            from: Life { node: NodeId(word(3)), incarnation: word(11) },
             sequence: word(19),
             sealed: rest.get(..length).ok_or(EnvelopeError::Truncated)?,
         })
@@ -100,15 +96,8 @@ mod tests {
 
     #[test]
     fn padding_behind_an_envelope_is_not_part_of_it() {
-        let from = Life {
-            node: NodeId(7),
-            incarnation: 9,
-        };
-        let envelope = Envelope {
-            from,
-            sequence: 3,
-            sealed: b"sealed",
-        };
+        let from = Life { node: NodeId(7), incarnation: 9 };
+        let envelope = Envelope { from, sequence: 3, sealed: b"sealed" };
         let mut bytes = envelope.emit();
         bytes.extend_from_slice(&[0; 20]);
         assert_eq!(Envelope::parse(&bytes), Ok(envelope));
@@ -116,21 +105,10 @@ mod tests {
 
     #[test]
     fn short_and_foreign_envelopes_are_refused() {
-        let from = Life {
-            node: NodeId(7),
-            incarnation: 9,
-        };
-        let mut bytes = Envelope {
-            from,
-            sequence: 3,
-            sealed: b"sealed",
-        }
-        .emit();
+        let from = Life { node: NodeId(7), incarnation: 9 };
+        let mut bytes = Envelope { from, sequence: 3, sealed: b"sealed" }.emit();
         for length in 0..bytes.len() {
-            assert_eq!(
-                Envelope::parse(&bytes[..length]),
-                Err(EnvelopeError::Truncated)
-            );
+            assert_eq!(Envelope::parse(&bytes[..length]), Err(EnvelopeError::Truncated));
         }
         bytes[0] = 2;
         assert_eq!(Envelope::parse(&bytes), Err(EnvelopeError::Version(2)));

@@ -58,10 +58,7 @@ impl Frame for FrameBuf {
         let mut store = Vec::with_capacity(headroom + bytes.len());
         store.resize(headroom, 0);
         store.extend_from_slice(bytes);
-        FrameBuf {
-            store,
-            start: headroom,
-        }
+        FrameBuf { store, start: headroom }
     }
 
     #[inline]

@@ -62,11 +62,7 @@ impl HopWidth {
 
     /// The port that hop value `hop` names.
     const fn decode(self, hop: u16) -> PortNo {
-        if hop as usize == self.ports_max() {
-            PortNo::CONTROL
-        } else {
-            PortNo(hop)
-        }
+        if hop as usize == self.ports_max() { PortNo::CONTROL } else { PortNo(hop) }
     }
 
     /// Whether a hop of this width can name `port`.
@@ -86,11 +82,7 @@ impl HopWidth {
     /// Bytes of a header with `hops` hops in all, forward and reverse.
     pub const fn header_bytes(self, hops: usize) -> usize {
         let bytes = self.bit_offset(hops).div_ceil(8);
-        if bytes < FIXED_BYTES {
-            FIXED_BYTES
-        } else {
-            bytes
-        }
+        if bytes < FIXED_BYTES { FIXED_BYTES } else { bytes }
     }
 
     #[inline]
@@ -201,14 +193,7 @@ impl<'a> HeaderView<'a> {
         if header_bytes > bytes.len() {
             return Err(HeaderError::Truncated);
         }
-        Ok(HeaderView {
-            bytes,
-            width,
-            packet_type,
-            header_bytes,
-            forward,
-            reverse,
-        })
+        Ok(HeaderView { bytes, width, packet_type, header_bytes, forward, reverse })
     }
 
     /// What the packet carries.
@@ -239,9 +224,7 @@ impl<'a> HeaderView<'a> {
 
     /// The forward hops that remain, next first.
     pub fn forward(&self) -> Hops {
-        (0..self.forward)
-            .map(|index| self.width.get(self.bytes, index))
-            .collect()
+        (0..self.forward).map(|index| self.width.get(self.bytes, index)).collect()
     }
 
     /// The way back, nearest hop first: a forward route to whoever sent the packet.
@@ -312,10 +295,7 @@ fn advance_bytes(bytes: &mut [u8], width: HopWidth, forward: usize, ingress: Por
         }
     } else {
         let hop_bytes = width.bits() / 8;
-        bytes.copy_within(
-            FIXED_BYTES + hop_bytes..FIXED_BYTES + forward * hop_bytes,
-            FIXED_BYTES,
-        );
+        bytes.copy_within(FIXED_BYTES + hop_bytes..FIXED_BYTES + forward * hop_bytes, FIXED_BYTES);
     }
     width.set(bytes, forward - 1, ingress);
 }
@@ -348,10 +328,7 @@ pub fn emit(
 ) -> Result<usize, HeaderError> {
     let fits = forward.len() <= HOPS_MAX
         && reverse.len() <= HOPS_MAX
-        && forward
-            .iter()
-            .chain(reverse)
-            .all(|&port| width.can_name(port));
+        && forward.iter().chain(reverse).all(|&port| width.can_name(port));
     let length = width.header_bytes(forward.len() + reverse.len());
     if !fits || length > usize::from(u16::MAX) {
         return Err(HeaderError::Unrepresentable);
@@ -397,14 +374,8 @@ mod tests {
         for width in WIDTHS {
             let mut bytes = vec![0x5a; 40];
             let reverse = Hops::from([9, PortNo::CONTROL.0]);
-            emit(
-                &mut bytes,
-                width,
-                PacketType::Ethernet,
-                &Hops::from([1, 2, 3]),
-                &reverse,
-            )
-            .unwrap();
+            emit(&mut bytes, width, PacketType::Ethernet, &Hops::from([1, 2, 3]), &reverse)
+                .unwrap();
             advance(&mut bytes, width, PortNo(7));
             let view = HeaderView::parse(&bytes, width).unwrap();
             assert_eq!(view.forward(), Hops::from([2, 3]));
@@ -434,14 +405,7 @@ mod tests {
     fn the_reverse_list_at_the_end_is_the_way_back() {
         for width in WIDTHS {
             let mut bytes = vec![0; 40];
-            emit(
-                &mut bytes,
-                width,
-                PacketType::Control,
-                &Hops::from([4, 5, 6]),
-                &[],
-            )
-            .unwrap();
+            emit(&mut bytes, width, PacketType::Control, &Hops::from([4, 5, 6]), &[]).unwrap();
             for ingress in [PortNo::CONTROL, PortNo(1), PortNo(2)] {
                 advance(&mut bytes, width, ingress);
             }
@@ -455,13 +419,7 @@ mod tests {
     fn nibble_hops_follow_the_thesis() {
         // 44 bits and one hop fill six bytes; two hops need four bits of padding.
         let mut bytes = vec![0xff; 7];
-        let one = emit(
-            &mut bytes,
-            HopWidth::Four,
-            PacketType::Ethernet,
-            &[PortNo(3)],
-            &[],
-        );
+        let one = emit(&mut bytes, HopWidth::Four, PacketType::Ethernet, &[PortNo(3)], &[]);
         assert_eq!((one, bytes[5]), (Ok(6), 0x03));
         let two = emit(
             &mut bytes,
@@ -477,15 +435,9 @@ mod tests {
     fn what_is_not_a_header_is_refused() {
         let parse = |bytes: &[u8]| HeaderView::parse(bytes, HopWidth::Eight).map(|_| ());
         assert_eq!(parse(&[0x10; 5]), Err(HeaderError::Truncated));
-        assert_eq!(
-            parse(&[0x01, 0x80, 0xc2, 0, 0, 0x0e]),
-            Err(HeaderError::Type)
-        );
+        assert_eq!(parse(&[0x01, 0x80, 0xc2, 0, 0, 0x0e]), Err(HeaderError::Type));
         assert_eq!(parse(&[0x10, 0, 0x70, 0, 0, 0]), Err(HeaderError::Length));
-        assert_eq!(
-            parse(&[0x10, 0, 0x70, 1, 0, 0]),
-            Err(HeaderError::Truncated)
-        );
+        assert_eq!(parse(&[0x10, 0, 0x70, 1, 0, 0]), Err(HeaderError::Truncated));
         let mut out = [0; 64];
         let route = [PortNo(15)];
         assert_eq!(

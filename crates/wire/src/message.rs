@@ -316,10 +316,7 @@ mod tests {
         let message = Message::Heartbeat(Heartbeat {
             echo: 5,
             path: Some(ControllerPath {
-                controller: Life {
-                    node: NodeId(1),
-                    incarnation: 2,
-                },
+                controller: Life { node: NodeId(1), incarnation: 2 },
                 hops: Hops::from([3, PortNo::CONTROL.0]),
             }),
         });

@@ -146,21 +146,13 @@ impl Rate {
     /// Ethernet rate from 1 Gb/s to 800 Gb/s. Saturates.
     pub const fn time_for(self, bytes: Bytes) -> Span {
         let ticks = (bytes.0 as u128 * 8 * TICKS_PER_SECOND as u128).div_ceil(self.0 as u128);
-        Span(if ticks > u64::MAX as u128 {
-            u64::MAX
-        } else {
-            ticks as u64
-        })
+        Span(if ticks > u64::MAX as u128 { u64::MAX } else { ticks as u64 })
     }
 
     /// How many whole bytes pass in `span`, rounded down. Saturates.
     pub const fn bytes_in(self, span: Span) -> Bytes {
         let bytes = span.0 as u128 * self.0 as u128 / (8 * TICKS_PER_SECOND as u128);
-        Bytes(if bytes > u64::MAX as u128 {
-            u64::MAX
-        } else {
-            bytes as u64
-        })
+        Bytes(if bytes > u64::MAX as u128 { u64::MAX } else { bytes as u64 })
     }
 }
 
@@ -253,16 +245,9 @@ mod tests {
 
     #[test]
     fn every_ethernet_byte_time_is_a_whole_number_of_ticks() {
-        for (gigabits, ticks) in [
-            (1, 800),
-            (10, 80),
-            (25, 32),
-            (40, 20),
-            (100, 8),
-            (200, 4),
-            (400, 2),
-            (800, 1),
-        ] {
+        for (gigabits, ticks) in
+            [(1, 800), (10, 80), (25, 32), (40, 20), (100, 8), (200, 4), (400, 2), (800, 1)]
+        {
             assert_eq!(Rate::gbps(gigabits).time_for(Bytes(1)).ticks(), ticks);
         }
     }
@@ -280,9 +265,6 @@ mod tests {
         assert_eq!(Time::MAX + Span::from_secs(1), Time::MAX);
         assert_eq!(Time::ZERO - Span::from_secs(1), Time::ZERO);
         assert_eq!(Time::ZERO.since(Time::MAX), Span::ZERO);
-        assert_eq!(
-            Rate::mbps(1).time_for(Bytes(u64::MAX)),
-            Span::from_ticks(u64::MAX)
-        );
+        assert_eq!(Rate::mbps(1).time_for(Bytes(u64::MAX)), Span::from_ticks(u64::MAX));
     }
 }

@@ -114,12 +114,7 @@ impl DhcpServer {
             return None;
         };
         self.leases.expire(now);
-        let mut served = Served {
-            mac: request.mac,
-            reply: None,
-            leased: None,
-            released: None,
-        };
+        let mut served = Served { mac: request.mac, reply: None, leased: None, released: None };
         match request.kind {
             DhcpMessageType::Discover => {
                 served.reply = self.discover(now, place, &request, hosts);
@@ -163,9 +158,7 @@ impl DhcpServer {
         let unused = |ip| !used_by_another(hosts, mac, ip);
         let ip = match self.config.reservations.get(&mac) {
             Some(&ip) => Some(ip).filter(|&ip| unused(ip)),
-            None => self
-                .leases
-                .offer(now, place, mac, request.requested, unused),
+            None => self.leases.offer(now, place, mac, request.requested, unused),
         };
         let Some(ip) = ip else {
             self.counters.exhausted += 1;
@@ -224,11 +217,7 @@ impl DhcpServer {
         if others || ip == self.identity.ip || self.leases.taken_from(mac, ip) {
             return Judgement::No;
         }
-        if self.leases.in_pool(ip) {
-            Judgement::Yes
-        } else {
-            Judgement::NotOurs
-        }
+        if self.leases.in_pool(ip) { Judgement::Yes } else { Judgement::NotOurs }
     }
 
     fn in_subnet(&self, ip: Ipv4Addr) -> bool {
@@ -238,9 +227,7 @@ impl DhcpServer {
 
     /// Whether the client speaks to this server, or to none in particular.
     fn is_for_us(&self, request: &Request) -> bool {
-        request
-            .server
-            .is_none_or(|server| server == self.identity.ip)
+        request.server.is_none_or(|server| server == self.identity.ip)
     }
 
     fn grant(&self, address: Ipv4Addr, lease: bool) -> Grant<'_> {
@@ -262,22 +249,16 @@ impl DhcpServer {
 
 /// The mask of a prefix; lengths over 32 are 32.
 fn mask(prefix_len: u8) -> u32 {
-    u32::MAX
-        .checked_shl(32 - u32::from(prefix_len.min(32)))
-        .unwrap_or(0)
+    u32::MAX.checked_shl(32 - u32::from(prefix_len.min(32))).unwrap_or(0)
 }
 
 /// A lease in seconds, at least one; what does not fit is for ever (RFC 2132 §9.2).
 fn whole_seconds(lease: Span) -> u32 {
-    u32::try_from(lease.as_millis() / 1_000)
-        .unwrap_or(u32::MAX)
-        .max(1)
+    u32::try_from(lease.as_millis() / 1_000).unwrap_or(u32::MAX).max(1)
 }
 
 /// Whether the host table shows an address with a host other than `mac`.
 fn used_by_another(hosts: &HostTable, mac: MacAddr, ip: Ipv4Addr) -> bool {
-    let owner = hosts
-        .by_ip(IpAddr::V4(ip))
-        .and_then(|owner| hosts.get(owner));
+    let owner = hosts.by_ip(IpAddr::V4(ip)).and_then(|owner| hosts.get(owner));
     owner.is_some_and(|owner| owner.mac != mac)
 }

@@ -59,10 +59,7 @@ struct Crossing {
 impl Route {
     /// The links it uses, nearest first.
     pub fn steps(&self) -> impl Iterator<Item = Step> {
-        self.links.iter().map(|link| Step {
-            switch: link.switch,
-            egress: link.port,
-        })
+        self.links.iter().map(|link| Step { switch: link.switch, egress: link.port })
     }
 
     /// How many links it uses.
@@ -154,10 +151,7 @@ impl Flows {
 
     /// The routes over a directed link; one that comes twice is named twice.
     pub fn over(&self, switch: SwitchIndex, port: PortNo) -> impl Iterator<Item = RouteIndex> {
-        let link = self
-            .over
-            .get(switch.index())
-            .and_then(|ports| ports.get(port.index()));
+        let link = self.over.get(switch.index()).and_then(|ports| ports.get(port.index()));
         link.into_iter().flatten().map(|crossing| crossing.route)
     }
 
@@ -176,14 +170,7 @@ impl Flows {
         });
         let links = self.link(index, path);
         let users = Vec::with_capacity(1);
-        let route = Route {
-            at,
-            destination,
-            number,
-            exit,
-            users,
-            links,
-        };
+        let route = Route { at, destination, number, exit, users, links };
         self.routes[index.index()] = Some(route);
         grown(&mut self.towards, destination.index()).insert(at, index);
         self.count += 1;
@@ -246,16 +233,9 @@ impl Flows {
         let enter = |(at, step): (usize, &Step)| {
             let ports = grown(&mut self.over, step.switch.index());
             let crossings = grown(ports, step.egress.index());
-            crossings.push(Crossing {
-                route: index,
-                link: at as u32,
-            });
+            crossings.push(Crossing { route: index, link: at as u32 });
             let position = (crossings.len() - 1) as u32;
-            Link {
-                switch: step.switch,
-                port: step.egress,
-                position,
-            }
+            Link { switch: step.switch, port: step.egress, position }
         };
         path.iter().enumerate().map(enter).collect()
     }
@@ -268,11 +248,7 @@ impl Flows {
         };
         let mut links = core::mem::take(&mut route.links);
         for at in 0..links.len() {
-            let Link {
-                switch,
-                port,
-                position,
-            } = links[at];
+            let Link { switch, port, position } = links[at];
             let crossings = &mut self.over[switch.index()][port.index()];
             crossings.swap_remove(position as usize);
             let Some(&moved) = crossings.get(position as usize) else {
@@ -300,17 +276,11 @@ mod tests {
     use super::*;
 
     fn at(switch: u32, port: u16) -> Place {
-        Place {
-            switch: SwitchIndex(switch),
-            port: PortNo(port),
-        }
+        Place { switch: SwitchIndex(switch), port: PortNo(port) }
     }
 
     fn step(switch: u32, port: u16) -> Step {
-        Step {
-            switch: SwitchIndex(switch),
-            egress: PortNo(port),
-        }
+        Step { switch: SwitchIndex(switch), egress: PortNo(port) }
     }
 
     fn over(flows: &Flows, switch: u32, port: u16) -> Vec<RouteIndex> {
@@ -328,19 +298,13 @@ mod tests {
         let c = flows.insert(at(1, 8), HostIndex(1), &[step(1, 1)], PortNo(5), 3);
         assert_eq!(over(&flows, 1, 1), [a, b, c]);
         flows.change(a, &[step(0, 2)], PortNo(6), 4);
-        assert_eq!(
-            (over(&flows, 0, 1), over(&flows, 1, 1)),
-            ([b].into(), [b, c].into())
-        );
+        assert_eq!((over(&flows, 0, 1), over(&flows, 1, 1)), ([b].into(), [b, c].into()));
         assert_eq!(flows.get(a).unwrap().hops(), Hops::from([2, 6]));
         flows.remove(c);
         flows.remove(b);
         assert!(over(&flows, 1, 1).is_empty() && over(&flows, 0, 1).is_empty());
         assert_eq!((flows.len(), flows.find(at(0, 8), HostIndex(1))), (1, None));
-        assert_eq!(
-            flows.get(a).unwrap().steps().collect::<Vec<_>>(),
-            [step(0, 2)]
-        );
+        assert_eq!(flows.get(a).unwrap().steps().collect::<Vec<_>>(), [step(0, 2)]);
     }
 
     #[test]

@@ -125,9 +125,7 @@ impl HostTable {
 
     /// The hosts, by MAC.
     pub fn iter(&self) -> impl Iterator<Item = (HostIndex, &Host)> {
-        self.by_mac
-            .values()
-            .filter_map(|&index| Some((index, self.get(index)?)))
+        self.by_mac.values().filter_map(|&index| Some((index, self.get(index)?)))
     }
 
     /// A host that is there.
@@ -164,11 +162,7 @@ impl HostTable {
         if host.claims.len() > CLAIMS_MAX {
             host.claims.remove(0);
         }
-        if before == place {
-            Learned::Here(index)
-        } else {
-            Learned::Moved(index)
-        }
+        if before == place { Learned::Here(index) } else { Learned::Moved(index) }
     }
 
     /// A request named `mac` at `place`.
@@ -186,11 +180,7 @@ impl HostTable {
         if !mac.is_unicast() || mac == self.server.0 {
             return Learned::Refused;
         }
-        let host = Host {
-            mac,
-            ips: Vec::new(),
-            claims: [Claim { place, until }].into(),
-        };
+        let host = Host { mac, ips: Vec::new(), claims: [Claim { place, until }].into() };
         let index = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
             HostIndex((self.slots.len() - 1) as u32)
@@ -259,11 +249,7 @@ impl HostTable {
             return Withdrawn::Gone(index);
         }
         host.claims.remove(at);
-        if current {
-            Withdrawn::Moved(index)
-        } else {
-            Withdrawn::Nothing
-        }
+        if current { Withdrawn::Moved(index) } else { Withdrawn::Nothing }
     }
 
     /// Removes a host and its addresses.
@@ -312,10 +298,7 @@ mod tests {
     const MAC: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
 
     fn at(switch: u32, port: u16) -> Place {
-        Place {
-            switch: SwitchIndex(switch),
-            port: PortNo(port),
-        }
+        Place { switch: SwitchIndex(switch), port: PortNo(port) }
     }
 
     fn ip(last: u8) -> IpAddr {
@@ -365,23 +348,15 @@ mod tests {
     #[test]
     fn an_address_has_one_owner_and_the_newest_wins() {
         let mut table = table();
-        let Learned::Here(first) = table.report(at(1, 1), MAC) else {
-            panic!()
-        };
+        let Learned::Here(first) = table.report(at(1, 1), MAC) else { panic!() };
         let other = MacAddr([2, 0, 0, 0, 0, 2]);
-        let Learned::Here(second) = table.report(at(1, 2), other) else {
-            panic!()
-        };
+        let Learned::Here(second) = table.report(at(1, 2), other) else { panic!() };
         table.own(first, ip(1));
         table.own(second, ip(1));
         assert_eq!(table.by_ip(ip(1)), Some(second));
         assert!(table.get(first).unwrap().ips.is_empty());
         table.own(second, ip(254));
-        assert_eq!(
-            table.by_ip(ip(254)),
-            None,
-            "nobody takes the server's address"
-        );
+        assert_eq!(table.by_ip(ip(254)), None, "nobody takes the server's address");
         for last in 10..30 {
             table.own(second, ip(last));
         }
@@ -395,10 +370,7 @@ mod tests {
     fn a_group_address_or_the_servers_is_no_host() {
         let mut table = table();
         assert_eq!(table.report(at(1, 1), MacAddr::BROADCAST), Learned::Refused);
-        assert_eq!(
-            table.report(at(1, 1), MacAddr([2, 9, 9, 9, 9, 9])),
-            Learned::Refused
-        );
+        assert_eq!(table.report(at(1, 1), MacAddr([2, 9, 9, 9, 9, 9])), Learned::Refused);
         assert!(table.is_empty());
     }
 }

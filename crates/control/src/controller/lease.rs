@@ -137,11 +137,7 @@ impl Leases {
         };
         // An offer of the address that a client has bound takes nothing from its lease.
         if self.of(mac) != Some((ip, LeaseState::Bound)) {
-            self.set(
-                now,
-                ip,
-                Lease::new(mac, LeaseState::Offered, now + OFFER, Some(at)),
-            );
+            self.set(now, ip, Lease::new(mac, LeaseState::Offered, now + OFFER, Some(at)));
         }
         Some(ip)
     }
@@ -180,22 +176,14 @@ impl Leases {
 
     /// Gives a client an address for that long.
     pub fn bind(&mut self, now: Time, mac: MacAddr, ip: Ipv4Addr, lease: Span) {
-        self.set(
-            now,
-            ip,
-            Lease::new(mac, LeaseState::Bound, now + lease, None),
-        );
+        self.set(now, ip, Lease::new(mac, LeaseState::Bound, now + lease, None));
     }
 
     /// Leaves an address alone for a while, if it was this client's.
     pub fn decline(&mut self, now: Time, at: Place, mac: MacAddr, ip: Ipv4Addr) -> bool {
         let own = self.of(mac).is_some_and(|(held, _)| held == ip);
         if own {
-            self.set(
-                now,
-                ip,
-                Lease::new(mac, LeaseState::Declined, now + QUARANTINE, Some(at)),
-            );
+            self.set(now, ip, Lease::new(mac, LeaseState::Declined, now + QUARANTINE, Some(at)));
             self.by_mac.remove(&mac);
         }
         own
@@ -225,12 +213,7 @@ impl Leases {
         self.unset(ip);
         if self.in_pool(ip) {
             self.free.insert((now, ip));
-            let free = Lease {
-                state: LeaseState::Free,
-                until: now,
-                held_at: None,
-                ..lease
-            };
+            let free = Lease { state: LeaseState::Free, until: now, held_at: None, ..lease };
             self.by_ip.insert(ip, free);
             if !declined {
                 self.by_mac.insert(lease.mac, ip);
@@ -279,12 +262,7 @@ impl Leases {
 
 impl Lease {
     const fn new(mac: MacAddr, state: LeaseState, until: Time, held_at: Option<Place>) -> Lease {
-        Lease {
-            mac,
-            state,
-            until,
-            held_at,
-        }
+        Lease { mac, state, until, held_at }
     }
 
     fn is_held(&self) -> bool {
@@ -308,10 +286,7 @@ mod tests {
     }
 
     fn at(port: u16) -> Place {
-        Place {
-            switch: SwitchIndex(0),
-            port: PortNo(port),
-        }
+        Place { switch: SwitchIndex(0), port: PortNo(port) }
     }
 
     fn pool(first: u8, last: u8) -> Leases {
@@ -322,27 +297,15 @@ mod tests {
     fn a_client_gets_its_old_address_back_until_somebody_needs_it() {
         let mut leases = pool(1, 2);
         let now = Time::ZERO;
-        assert_eq!(
-            leases.offer(now, at(0), mac(1), None, |_| true),
-            Some(ip(1))
-        );
+        assert_eq!(leases.offer(now, at(0), mac(1), None, |_| true), Some(ip(1)));
         leases.bind(now, mac(1), ip(1), Span::from_secs(60));
         let later = now + Span::from_secs(61);
         leases.expire(later);
-        assert_eq!(
-            leases.offer(later, at(0), mac(2), None, |_| true),
-            Some(ip(2))
-        );
-        assert_eq!(
-            leases.offer(later, at(0), mac(1), None, |_| true),
-            Some(ip(1))
-        );
+        assert_eq!(leases.offer(later, at(0), mac(2), None, |_| true), Some(ip(2)));
+        assert_eq!(leases.offer(later, at(0), mac(1), None, |_| true), Some(ip(1)));
         assert_eq!(leases.offer(later, at(0), mac(3), None, |_| true), None);
         leases.expire(later + OFFER);
-        assert_eq!(
-            leases.offer(later + OFFER, at(0), mac(3), None, |_| true),
-            Some(ip(1))
-        );
+        assert_eq!(leases.offer(later + OFFER, at(0), mac(3), None, |_| true), Some(ip(1)));
     }
 
     #[test]
@@ -363,20 +326,12 @@ mod tests {
     fn a_port_that_invents_clients_holds_few_offers_and_little_memory() {
         let mut leases = pool(1, 40);
         for number in 0..10_000 {
-            assert!(
-                leases
-                    .offer(Time::ZERO, at(0), mac(number), None, |_| true)
-                    .is_some()
-            );
+            assert!(leases.offer(Time::ZERO, at(0), mac(number), None, |_| true).is_some());
         }
         assert_eq!(leases.held[&at(0)].len(), HELD_MAX);
         assert!(leases.by_ip.len() <= 40 && leases.by_mac.len() <= 40);
         assert_eq!(leases.expiry.len() + leases.free.len(), leases.by_ip.len());
-        assert!(
-            leases
-                .offer(Time::ZERO, at(1), mac(77_777), None, |_| true)
-                .is_some()
-        );
+        assert!(leases.offer(Time::ZERO, at(1), mac(77_777), None, |_| true).is_some());
     }
 
     #[test]
@@ -384,15 +339,9 @@ mod tests {
         let mut leases = pool(1, 2);
         let now = Time::ZERO;
         leases.offer(now, at(0), mac(1), None, |_| true);
-        assert!(
-            !leases.decline(now, at(0), mac(2), ip(1)),
-            "not its address"
-        );
+        assert!(!leases.decline(now, at(0), mac(2), ip(1)), "not its address");
         assert!(leases.decline(now, at(0), mac(1), ip(1)));
-        assert_eq!(
-            leases.offer(now, at(0), mac(1), Some(ip(1)), |_| true),
-            Some(ip(2))
-        );
+        assert_eq!(leases.offer(now, at(0), mac(1), Some(ip(1)), |_| true), Some(ip(2)));
         leases.expire(now + QUARANTINE);
         assert!(!leases.taken_from(mac(2), ip(1)));
     }
@@ -401,17 +350,8 @@ mod tests {
     fn an_address_in_use_is_passed_over_and_looked_at_again() {
         let mut leases = pool(1, 2);
         let taken = |address| address != ip(1);
-        assert_eq!(
-            leases.offer(Time::ZERO, at(0), mac(1), None, taken),
-            Some(ip(2))
-        );
-        assert_eq!(
-            leases.offer(Time::ZERO, at(0), mac(2), Some(ip(1)), taken),
-            None
-        );
-        assert_eq!(
-            leases.offer(Time::ZERO, at(0), mac(2), None, |_| true),
-            Some(ip(1))
-        );
+        assert_eq!(leases.offer(Time::ZERO, at(0), mac(1), None, taken), Some(ip(2)));
+        assert_eq!(leases.offer(Time::ZERO, at(0), mac(2), Some(ip(1)), taken), None);
+        assert_eq!(leases.offer(Time::ZERO, at(0), mac(2), None, |_| true), Some(ip(1)));
     }
 }

@@ -155,16 +155,9 @@ impl Controller {
         let Some(index) = self.admit(now, from, out) else {
             return;
         };
-        let ack = ControllerHelloAck {
-            version: m.version,
-            nonce: m.nonce,
-        };
+        let ack = ControllerHelloAck { version: m.version, nonce: m.nonce };
         let message = Message::ControllerHelloAck(ack);
-        out.push(Effect::Routed {
-            hops: reverse.clone(),
-            to: from,
-            message,
-        });
+        out.push(Effect::Routed { hops: reverse.clone(), to: from, message });
         let change = self.graph.update(index, m.version, &m.ports, reverse);
         self.changed(now, &change, out);
     }
@@ -177,10 +170,7 @@ impl Controller {
         let Some(switch) = self.admit(now, from, out) else {
             return;
         };
-        let place = Place {
-            switch,
-            port: m.port,
-        };
+        let place = Place { switch, port: m.port };
         let Learned::Here(source) = self.hosts.request(now, place, m.source_mac) else {
             self.counters.arp_misplaced += 1;
             return;
@@ -253,10 +243,7 @@ impl Controller {
         let Some(switch) = self.admit(now, from, out) else {
             return;
         };
-        let place = Place {
-            switch,
-            port: m.port,
-        };
+        let place = Place { switch, port: m.port };
         let Some(done) = self.dhcp.serve(now, place, &m.frame, &self.hosts) else {
             return;
         };
@@ -274,15 +261,8 @@ impl Controller {
             self.counters.dhcp_unreachable += 1;
             return;
         };
-        let message = Message::HostFrame(HostFrame {
-            port: m.port,
-            frame,
-        });
-        out.push(Effect::Routed {
-            hops,
-            to: from,
-            message,
-        });
+        let message = Message::HostFrame(HostFrame { port: m.port, frame });
+        out.push(Effect::Routed { hops, to: from, message });
     }
 
     /// An item of a switch's reliable stream.
@@ -328,10 +308,7 @@ impl Controller {
         let Some((_, port, via)) = best else {
             return self.graph.switch(to).reverse.clone();
         };
-        if !self
-            .router
-            .path(&self.graph, via, to, switch.0, &mut self.path)
-        {
+        if !self.router.path(&self.graph, via, to, switch.0, &mut self.path) {
             return None;
         }
         let mut hops = Vec::with_capacity(self.path.len() + 2);
@@ -357,10 +334,7 @@ impl Controller {
     /// When to call [`Controller::timeout`] next.
     pub fn deadline(&self) -> Option<Time> {
         let improving = self.improving.as_ref().map(|improving| improving.next);
-        [self.hosts.deadline(), improving]
-            .into_iter()
-            .flatten()
-            .min()
+        [self.hosts.deadline(), improving].into_iter().flatten().min()
     }
 
     /// The switch that speaks, unless this life of it is over. A new life has lost its
@@ -407,10 +381,7 @@ impl Controller {
     }
 
     const fn stamp(&self, number: u64) -> Stamp {
-        Stamp {
-            epoch: self.epoch,
-            number,
-        }
+        Stamp { epoch: self.epoch, number }
     }
 
     const fn next_number(&mut self) -> u64 {

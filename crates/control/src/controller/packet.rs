@@ -73,10 +73,7 @@ impl Request {
             return None;
         }
         let udp = UdpPacket::new_checked(ip.payload()).ok()?;
-        let ends = (
-            IpAddress::Ipv4(ip.src_addr()),
-            IpAddress::Ipv4(ip.dst_addr()),
-        );
+        let ends = (IpAddress::Ipv4(ip.src_addr()), IpAddress::Ipv4(ip.dst_addr()));
         let intact = udp.checksum() == 0 || udp.verify_checksum(&ends.0, &ends.1);
         if udp.dst_port() != DHCP_SERVER_PORT || !intact {
             return None;
@@ -174,19 +171,13 @@ pub fn reply(
         payload_len: UDP_HEADER_LEN + message.len(),
         hop_limit: TTL,
     };
-    let udp = UdpRepr {
-        src_port: DHCP_SERVER_PORT,
-        dst_port: DHCP_CLIENT_PORT,
-    };
+    let udp = UdpRepr { src_port: DHCP_SERVER_PORT, dst_port: DHCP_CLIENT_PORT };
     let checksums = ChecksumCapabilities::default();
     let ip_at = ethernet.buffer_len();
     let udp_at = ip_at + ipv4.buffer_len();
     let mut frame = vec![0; udp_at + ipv4.payload_len];
     ethernet.emit(&mut EthernetFrame::new_unchecked(&mut frame[..]));
-    ipv4.emit(
-        &mut Ipv4Packet::new_unchecked(&mut frame[ip_at..]),
-        &checksums,
-    );
+    ipv4.emit(&mut Ipv4Packet::new_unchecked(&mut frame[ip_at..]), &checksums);
     udp.emit(
         &mut UdpPacket::new_unchecked(&mut frame[udp_at..]),
         &IpAddress::Ipv4(from.1),
@@ -214,9 +205,7 @@ fn message(
     let mut push = |kind, data| options.push(DhcpOption { kind, data });
     t1.iter().for_each(|data| push(OPTION_T1, data));
     t2.iter().for_each(|data| push(OPTION_T2, data));
-    broadcast
-        .iter()
-        .for_each(|data| push(OPTION_BROADCAST, data));
+    broadcast.iter().for_each(|data| push(OPTION_BROADCAST, data));
     if !request.client_id.is_empty() {
         push(OPTION_CLIENT, &request.client_id);
     }
@@ -247,16 +236,9 @@ fn message(
     let taken = repr.buffer_len() + options.iter().map(|o| 2 + o.data.len()).sum::<usize>();
     let room = MESSAGE_BYTES_MAX.saturating_sub(taken + 2) / 4;
     let names = grant.map_or(&[][..], |grant| grant.dns);
-    let dns: Vec<u8> = names
-        .iter()
-        .take(room.min(63))
-        .flat_map(Ipv4Addr::octets)
-        .collect();
+    let dns: Vec<u8> = names.iter().take(room.min(63)).flat_map(Ipv4Addr::octets).collect();
     if !dns.is_empty() {
-        options.push(DhcpOption {
-            kind: OPTION_DNS,
-            data: &dns,
-        });
+        options.push(DhcpOption { kind: OPTION_DNS, data: &dns });
     }
     repr.additional_options = &options;
     let mut bytes = vec![0; repr.buffer_len().max(MESSAGE_BYTES_MIN)];

@@ -42,8 +42,7 @@ impl Controller {
             None => {
                 let exit = self.find_path(at, destination)?;
                 let number = self.next_number();
-                self.flows
-                    .insert(at, destination, &self.path, exit.port, number)
+                self.flows.insert(at, destination, &self.path, exit.port, number)
             }
         };
         self.flows.add_user(route, user);
@@ -55,9 +54,7 @@ impl Controller {
         let host = self.hosts.get(destination)?;
         let flow = flow_hash(self.graph.switch(at.switch).life.node, at.port, host.mac);
         let to = host.place();
-        let found = self
-            .router
-            .path(&self.graph, at.switch, to.switch, flow, &mut self.path);
+        let found = self.router.path(&self.graph, at.switch, to.switch, flow, &mut self.path);
         found.then_some(to)
     }
 
@@ -83,10 +80,7 @@ impl Controller {
             stamp: self.stamp(number),
             hops: route.hops(),
         };
-        out.push(Effect::Command {
-            to: self.graph.switch(at.switch).life.node,
-            item,
-        });
+        out.push(Effect::Command { to: self.graph.switch(at.switch).life.node, item });
     }
 
     /// Removes a route here and at its switch.
@@ -104,10 +98,7 @@ impl Controller {
             destination: host.mac,
             stamp: self.stamp(self.number),
         };
-        out.push(Effect::Command {
-            to: self.graph.switch(route.at.switch).life.node,
-            item,
-        });
+        out.push(Effect::Command { to: self.graph.switch(route.at.switch).life.node, item });
     }
 
     /// A host sends from its port no more: the routes that only it used go.
@@ -140,10 +131,7 @@ impl Controller {
             self.reroute(route, out);
         }
         if change.gained && !self.flows.is_empty() {
-            self.improving = Some(Improving {
-                next: now + self.settle,
-                at: 0,
-            });
+            self.improving = Some(Improving { next: now + self.settle, at: 0 });
         }
     }
 
@@ -190,9 +178,6 @@ impl Controller {
             }
         }
         let pause = Span::from_ticks(self.settle.ticks() / 10);
-        self.improving = (until < end).then_some(Improving {
-            next: now + pause,
-            at: until,
-        });
+        self.improving = (until < end).then_some(Improving { next: now + pause, at: until });
     }
 }

@@ -98,11 +98,9 @@ impl ShortestPaths {
         let fresh = row.distance.is_empty();
         row.distance.resize(graph.len(), UNREACHABLE);
         let stands = !fresh
-            && graph
-                .touched_since(row.generation)
-                .is_some_and(|mut touched| {
-                    touched.all(|switch| consistent(graph, &row.distance, switch))
-                });
+            && graph.touched_since(row.generation).is_some_and(|mut touched| {
+                touched.all(|switch| consistent(graph, &row.distance, switch))
+            });
         row.generation = graph.generation();
         if stands {
             self.kept += 1;
@@ -169,11 +167,7 @@ impl Router for ShortestPaths {
         while left > 0 {
             left -= 1;
             let edges = graph.edges(at);
-            let down = || {
-                edges
-                    .iter()
-                    .filter(|edge| distance[edge.to.index()] == left)
-            };
+            let down = || edges.iter().filter(|edge| distance[edge.to.index()] == left);
             let choices = down().count() as u64;
             let pick = if choices > 1 {
                 let random = mix(flow ^ graph.switch(at).life.node.0.rotate_left(32)) >> 32;
@@ -186,10 +180,7 @@ impl Router for ShortestPaths {
                 path.clear();
                 return false;
             };
-            path.push(Step {
-                switch: at,
-                egress: edge.egress,
-            });
+            path.push(Step { switch: at, egress: edge.egress });
             at = edge.to;
         }
         true
@@ -212,10 +203,7 @@ mod tests {
     /// The graph of these pairs of switches; switch `n` reaches `m` by port `m`.
     fn tell(graph: &mut Graph, version: u64, count: u64, pairs: &[(u64, u64)]) {
         for node in 0..count {
-            let life = Life {
-                node: NodeId(node),
-                incarnation: 1,
-            };
+            let life = Life { node: NodeId(node), incarnation: 1 };
             let super::super::topology::Admission::Known(index) = graph.admit(life) else {
                 panic!("one life only")
             };

@@ -112,10 +112,7 @@ impl Graph {
 
     /// The switches, in order of index.
     pub fn switches(&self) -> impl Iterator<Item = (SwitchIndex, &Switch)> {
-        self.switches
-            .iter()
-            .enumerate()
-            .map(|(at, switch)| (SwitchIndex(at as u32), switch))
+        self.switches.iter().enumerate().map(|(at, switch)| (SwitchIndex(at as u32), switch))
     }
 
     /// The edges of a switch, by egress port.
@@ -189,20 +186,11 @@ impl Graph {
         let switch = &self.switches[index.index()];
         let here = switch.life.node;
         let edge = |(&egress, peer): (&PortNo, &Peer)| {
-            let Peer::Axon {
-                node,
-                port: ingress,
-                role: Role::Switch,
-            } = *peer
-            else {
+            let Peer::Axon { node, port: ingress, role: Role::Switch } = *peer else {
                 return None;
             };
             let to = self.index_of(node).filter(|&to| to != index)?;
-            let back = Peer::Axon {
-                node: here,
-                port: egress,
-                role: Role::Switch,
-            };
+            let back = Peer::Axon { node: here, port: egress, role: Role::Switch };
             (self.switches[to.index()].ports.get(&ingress) == Some(&back)).then_some(Edge {
                 to,
                 egress,
@@ -226,14 +214,7 @@ impl Graph {
         for edge in wanted.iter().filter(|edge| !had.contains(edge)) {
             let others = &mut self.adjacency[edge.to.index()];
             let at = others.partition_point(|other| other.egress < edge.ingress);
-            others.insert(
-                at,
-                Edge {
-                    to: index,
-                    egress: edge.ingress,
-                    ingress: edge.egress,
-                },
-            );
+            others.insert(at, Edge { to: index, egress: edge.ingress, ingress: edge.egress });
             change.gained = true;
             self.touch(edge.to);
         }
@@ -266,12 +247,7 @@ impl Graph {
 
 impl Switch {
     fn new(life: Life) -> Switch {
-        Switch {
-            life,
-            version: None,
-            ports: BTreeMap::new(),
-            reverse: None,
-        }
+        Switch { life, version: None, ports: BTreeMap::new(), reverse: None }
     }
 }
 
@@ -280,28 +256,16 @@ mod tests {
     use super::*;
 
     fn life(node: u64) -> Life {
-        Life {
-            node: NodeId(node),
-            incarnation: 1,
-        }
+        Life { node: NodeId(node), incarnation: 1 }
     }
 
     fn to(port: u16, node: u64, there: u16) -> PortState {
-        let peer = Peer::Axon {
-            node: NodeId(node),
-            port: PortNo(there),
-            role: Role::Switch,
-        };
-        PortState {
-            port: PortNo(port),
-            peer,
-        }
+        let peer = Peer::Axon { node: NodeId(node), port: PortNo(there), role: Role::Switch };
+        PortState { port: PortNo(port), peer }
     }
 
     fn tell(graph: &mut Graph, node: u64, version: u64, ports: &[PortState]) -> Change {
-        let Admission::Known(index) = graph.admit(life(node)) else {
-            panic!("stale")
-        };
+        let Admission::Known(index) = graph.admit(life(node)) else { panic!("stale") };
         graph.update(index, version, ports, Hops::to_control())
     }
 
@@ -310,17 +274,10 @@ mod tests {
         let mut graph = Graph::default();
         assert_eq!(tell(&mut graph, 1, 1, &[to(4, 2, 5)]), Change::default());
         assert!(tell(&mut graph, 2, 1, &[to(5, 1, 4)]).gained);
-        let edge = Edge {
-            to: SwitchIndex(1),
-            egress: PortNo(4),
-            ingress: PortNo(5),
-        };
+        let edge = Edge { to: SwitchIndex(1), egress: PortNo(4), ingress: PortNo(5) };
         assert_eq!(graph.edges(SwitchIndex(0)), [edge]);
         let change = tell(&mut graph, 1, 2, &[to(4, 2, 6)]);
-        assert_eq!(
-            change.lost,
-            [(SwitchIndex(0), PortNo(4)), (SwitchIndex(1), PortNo(5))]
-        );
+        assert_eq!(change.lost, [(SwitchIndex(0), PortNo(4)), (SwitchIndex(1), PortNo(5))]);
         assert!(graph.edges(SwitchIndex(1)).is_empty());
     }
 
@@ -331,43 +288,18 @@ mod tests {
         tell(&mut graph, 2, 1, &[to(5, 1, 4)]);
         assert_eq!(tell(&mut graph, 1, 6, &[]), Change::default());
         assert_eq!(graph.edges(SwitchIndex(0)).len(), 1);
-        let reborn = graph.admit(Life {
-            node: NodeId(1),
-            incarnation: 2,
-        });
-        let Admission::Reborn(index, change) = reborn else {
-            panic!("{reborn:?}")
-        };
+        let reborn = graph.admit(Life { node: NodeId(1), incarnation: 2 });
+        let Admission::Reborn(index, change) = reborn else { panic!("{reborn:?}") };
         assert_eq!((index, change.lost.len()), (SwitchIndex(0), 2));
         assert_eq!(graph.admit(life(1)), Admission::Stale);
-        assert!(
-            graph
-                .update(index, 1, &[to(4, 2, 5)], Hops::to_control())
-                .gained
-        );
+        assert!(graph.update(index, 1, &[to(4, 2, 5)], Hops::to_control()).gained);
     }
 
     #[test]
     fn controllers_and_cables_to_oneself_are_no_edges() {
         let mut graph = Graph::default();
-        let peer = Peer::Axon {
-            node: NodeId(2),
-            port: PortNo(0),
-            role: Role::Controller,
-        };
-        tell(
-            &mut graph,
-            1,
-            1,
-            &[
-                PortState {
-                    port: PortNo(1),
-                    peer,
-                },
-                to(2, 1, 3),
-                to(3, 1, 2),
-            ],
-        );
+        let peer = Peer::Axon { node: NodeId(2), port: PortNo(0), role: Role::Controller };
+        tell(&mut graph, 1, 1, &[PortState { port: PortNo(1), peer }, to(2, 1, 3), to(3, 1, 2)]);
         tell(&mut graph, 2, 1, &[to(0, 1, 1)]);
         assert!(graph.edges(SwitchIndex(0)).is_empty() && graph.edges(SwitchIndex(1)).is_empty());
     }
@@ -379,20 +311,12 @@ mod tests {
         tell(&mut graph, 2, 1, &[to(5, 1, 4)]);
         let before = graph.generation();
         for version in 2..100 {
-            let ports: &[_] = if version % 2 == 0 {
-                &[]
-            } else {
-                &[to(4, 2, 5)]
-            };
+            let ports: &[_] = if version % 2 == 0 { &[] } else { &[to(4, 2, 5)] };
             tell(&mut graph, 1, version, ports);
         }
         assert_eq!(graph.touched_since(before).unwrap().count(), 98 * 2);
         for version in 100..1000 {
-            let ports: &[_] = if version % 2 == 0 {
-                &[]
-            } else {
-                &[to(4, 2, 5)]
-            };
+            let ports: &[_] = if version % 2 == 0 { &[] } else { &[to(4, 2, 5)] };
             tell(&mut graph, 1, version, ports);
         }
         assert!(graph.touched_since(before).is_none());

@@ -22,13 +22,8 @@ impl Discovery {
         let state = &mut self.ports[index];
         let met = |peer: &Neighbour| peer.life == from && peer.challenge == hello.challenge;
         if !state.neighbour.as_ref().is_some_and(met) {
-            state.pending = Some(Neighbour::new(
-                now,
-                from,
-                hello.port,
-                hello.role,
-                hello.challenge,
-            ));
+            state.pending =
+                Some(Neighbour::new(now, from, hello.port, hello.role, hello.challenge));
         }
         let challenge = state.challenge;
         if state.neighbour.is_none() {
@@ -63,26 +58,14 @@ impl Discovery {
         }
         let met = |peer: &Neighbour| peer.life == from && peer.challenge == reply.challenge;
         if !state.neighbour.as_ref().is_some_and(met) {
-            state.pending = Some(Neighbour::new(
-                now,
-                from,
-                reply.port,
-                reply.role,
-                reply.challenge,
-            ));
+            state.pending =
+                Some(Neighbour::new(now, from, reply.port, reply.role, reply.challenge));
         }
         if state.neighbour.is_none() {
             state.host_at = now + self.timers.heartbeat * UNKNOWN_HEARTBEATS;
             self.set_kind(index, PortKind::Unknown, out);
         }
-        send(
-            out,
-            index,
-            from,
-            Message::HelloConfirm(HelloConfirm {
-                echo: reply.challenge,
-            }),
-        );
+        send(out, index, from, Message::HelloConfirm(HelloConfirm { echo: reply.challenge }));
         Ok(())
     }
 
@@ -100,11 +83,7 @@ impl Discovery {
         if echo != state.challenge {
             return Err(Refusal::Unexpected);
         }
-        if state
-            .pending
-            .as_ref()
-            .is_some_and(|pending| pending.life == from)
-        {
+        if state.pending.as_ref().is_some_and(|pending| pending.life == from) {
             let mut newcomer = state.pending.take().ok_or(Refusal::Unexpected)?;
             newcomer.heard_at = now;
             let same = state.neighbour.as_ref().is_some_and(|known| {
@@ -114,10 +93,7 @@ impl Discovery {
             if !same {
                 self.lose_neighbour(index, out);
                 self.version += 1;
-                let note = Note::NeighbourUp {
-                    port: PortNo(index as u16),
-                    node: from.node,
-                };
+                let note = Note::NeighbourUp { port: PortNo(index as u16), node: from.node };
                 out.push(Effect::Note(note));
             }
             self.ports[index].neighbour = Some(newcomer);
@@ -125,9 +101,7 @@ impl Discovery {
             self.heartbeat(now, index, out);
         }
         let neighbour = self.ports[index].neighbour.as_mut();
-        neighbour
-            .filter(|known| known.life == from)
-            .ok_or(Refusal::Unexpected)
+        neighbour.filter(|known| known.life == from).ok_or(Refusal::Unexpected)
     }
 
     pub(super) fn on_heartbeat(

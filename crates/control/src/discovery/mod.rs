@@ -118,9 +118,7 @@ impl Discovery {
 
     /// What kind a port is now.
     pub fn kind(&self, port: PortNo) -> PortKind {
-        self.ports
-            .get(port.index())
-            .map_or(PortKind::Unknown, |state| state.kind)
+        self.ports.get(port.index()).map_or(PortKind::Unknown, |state| state.kind)
     }
 
     /// The ports whose peer is known, for a Controller Hello.
@@ -128,11 +126,9 @@ impl Discovery {
         numbered(&self.ports)
             .filter_map(|(port, state)| {
                 let peer = match (&state.neighbour, state.kind) {
-                    (Some(peer), _) => Peer::Axon {
-                        node: peer.life.node,
-                        port: peer.port,
-                        role: peer.role,
-                    },
+                    (Some(peer), _) => {
+                        Peer::Axon { node: peer.life.node, port: peer.port, role: peer.role }
+                    }
                     (None, PortKind::Host) => Peer::Host,
                     (None, _) => return None,
                 };
@@ -163,11 +159,7 @@ impl Discovery {
         }
         state.up = up;
         self.lose_neighbour(port.index(), out);
-        self.search(
-            now,
-            port.index(),
-            self.timers.hello.ticks() * HELLOS_BEFORE_HOST,
-        );
+        self.search(now, port.index(), self.timers.hello.ticks() * HELLOS_BEFORE_HOST);
         self.set_kind(port.index(), PortKind::Unknown, out);
         self.timeout(now, out);
     }
@@ -176,19 +168,16 @@ impl Discovery {
     pub fn message(&mut self, now: Time, port: PortNo, opened: &Opened, out: &mut Vec<Effect>) {
         let index = port.index();
         if !self.ports.get(index).is_some_and(|state| state.up) {
-            out.push(Effect::Refuse {
-                port,
-                refusal: Refusal::Unexpected,
-            });
+            out.push(Effect::Refuse { port, refusal: Refusal::Unexpected });
             return;
         }
         let from = opened.from;
         let result = match (&opened.message, opened.addressed) {
             (Message::Hello(hello), false) => self.on_hello(now, index, from, hello, out),
             (Message::HelloReply(reply), true) => self.on_reply(now, index, from, reply, out),
-            (Message::HelloConfirm(confirm), true) => self
-                .on_echo(now, index, from, confirm.echo, out)
-                .map(|_| ()),
+            (Message::HelloConfirm(confirm), true) => {
+                self.on_echo(now, index, from, confirm.echo, out).map(|_| ())
+            }
             (Message::Heartbeat(beat), true) => self.on_heartbeat(now, index, from, beat, out),
             _ => Err(Refusal::Misplaced),
         };
@@ -249,10 +238,7 @@ impl Discovery {
         if let Some(lost) = self.ports[index].neighbour.take() {
             self.version += 1;
             let port = PortNo(index as u16);
-            out.push(Effect::Note(Note::NeighbourDown {
-                port,
-                node: lost.life.node,
-            }));
+            out.push(Effect::Note(Note::NeighbourDown { port, node: lost.life.node }));
         }
     }
 
@@ -261,20 +247,13 @@ impl Discovery {
         if state.kind != kind {
             state.kind = kind;
             self.version += 1;
-            out.push(Effect::PortKind {
-                port: PortNo(index as u16),
-                kind,
-            });
+            out.push(Effect::PortKind { port: PortNo(index as u16), kind });
         }
     }
 
     fn hello(&mut self, now: Time, index: usize, out: &mut Vec<Effect>) {
         let state = &mut self.ports[index];
-        let pace = if state.kind == PortKind::Host {
-            HOST_HELLO_FACTOR
-        } else {
-            1
-        };
+        let pace = if state.kind == PortKind::Host { HOST_HELLO_FACTOR } else { 1 };
         state.hello_at = now + self.timers.hello * pace;
         let hello = Hello {
             port: PortNo(index as u16),
@@ -283,11 +262,7 @@ impl Discovery {
             challenge: state.challenge,
         };
         let port = PortNo(index as u16);
-        out.push(Effect::Link {
-            port,
-            to: None,
-            message: Message::Hello(hello),
-        });
+        out.push(Effect::Link { port, to: None, message: Message::Hello(hello) });
     }
 
     fn heartbeat(&mut self, now: Time, index: usize, out: &mut Vec<Effect>) {
@@ -297,14 +272,8 @@ impl Discovery {
         neighbour.heartbeat_at = now + self.timers.heartbeat;
         // Nobody is told of a way that leads through themselves.
         let port = PortNo(index as u16);
-        let path = self
-            .path
-            .clone()
-            .filter(|path| path.hops.first() != Some(&port));
-        let beat = Heartbeat {
-            echo: neighbour.challenge,
-            path,
-        };
+        let path = self.path.clone().filter(|path| path.hops.first() != Some(&port));
+        let beat = Heartbeat { echo: neighbour.challenge, path };
         send(out, index, neighbour.life, Message::Heartbeat(beat));
     }
 
@@ -329,29 +298,14 @@ impl Discovery {
 
 impl Neighbour {
     fn new(now: Time, life: Life, port: PortNo, role: Role, challenge: u64) -> Neighbour {
-        Neighbour {
-            life,
-            port,
-            role,
-            path: None,
-            challenge,
-            heard_at: now,
-            heartbeat_at: now,
-        }
+        Neighbour { life, port, role, path: None, challenge, heard_at: now, heartbeat_at: now }
     }
 }
 
 fn numbered(ports: &[Port]) -> impl Iterator<Item = (PortNo, &Port)> {
-    ports
-        .iter()
-        .enumerate()
-        .map(|(index, state)| (PortNo(index as u16), state))
+    ports.iter().enumerate().map(|(index, state)| (PortNo(index as u16), state))
 }
 
 fn send(out: &mut Vec<Effect>, index: usize, to: Life, message: Message) {
-    out.push(Effect::Link {
-        port: PortNo(index as u16),
-        to: Some(to),
-        message,
-    });
+    out.push(Effect::Link { port: PortNo(index as u16), to: Some(to), message });
 }

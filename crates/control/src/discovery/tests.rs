@@ -17,29 +17,12 @@ struct Pair {
 }
 
 fn end(node: u64, hop_width: HopWidth) -> (Discovery, Life) {
-    let life = Life {
-        node: NodeId(node),
-        incarnation: 1,
-    };
+    let life = Life { node: NodeId(node), incarnation: 1 };
     let mac = MacAddr([2, 0, 0, 0, 0, node as u8]);
-    let plane = PlaneConfig {
-        hop_width,
-        ..PlaneConfig::with_ports(1, mac)
-    };
-    let server = crate::config::ServerIdentity {
-        mac,
-        ip: [10, 0, 0, 1].into(),
-    };
+    let plane = PlaneConfig { hop_width, ..PlaneConfig::with_ports(1, mac) };
+    let server = crate::config::ServerIdentity { mac, ip: [10, 0, 0, 1].into() };
     let timers = Timers::default();
-    let config = NodeConfig {
-        life,
-        mac,
-        key: [0; 32],
-        seed: node,
-        timers,
-        plane,
-        server,
-    };
+    let config = NodeConfig { life, mac, key: [0; 32], seed: node, timers, plane, server };
     (Discovery::new(&config, Role::Switch), life)
 }
 
@@ -73,11 +56,8 @@ impl Pair {
                     let other = 1 - side;
                     let known = to.is_none_or(|life| life == self.lives[other]);
                     assert!(known, "sealed for a life that is not there");
-                    let opened = Opened {
-                        from: self.lives[side],
-                        message,
-                        addressed: to.is_some(),
-                    };
+                    let opened =
+                        Opened { from: self.lives[side], message, addressed: to.is_some() };
                     let mut answers = Vec::new();
                     self.ends[other].message(self.now, PORT, &opened, &mut answers);
                     self.check();
@@ -93,9 +73,7 @@ impl Pair {
     /// An end that takes the link for an Axon link never faces one that sees a host.
     fn check(&self) {
         let kinds = [self.ends[0].kind(PORT), self.ends[1].kind(PORT)];
-        let confused = [PortKind::Axon, PortKind::Host]
-            .iter()
-            .all(|kind| kinds.contains(kind));
+        let confused = [PortKind::Axon, PortKind::Host].iter().all(|kind| kinds.contains(kind));
         assert!(!confused, "{kinds:?} at {}", self.now);
     }
 
@@ -127,10 +105,7 @@ fn two_axons_find_each_other_at_once_and_stay_together() {
     pair.carrier(true, &mut |_| false);
     assert_eq!(pair.kinds(), [PortKind::Axon; 2]);
     pair.run(Span::from_secs(10), |_| false);
-    let up = |side| Note::NeighbourUp {
-        port: PORT,
-        node: NodeId(2 - side as u64),
-    };
+    let up = |side| Note::NeighbourUp { port: PORT, node: NodeId(2 - side as u64) };
     assert_eq!(pair.notes.len(), 2);
     assert!(pair.notes.iter().all(|&(side, note)| note == up(side)));
     assert_eq!(pair.refusals, []);
@@ -145,11 +120,7 @@ fn a_port_that_nobody_answers_is_a_host_port() {
     pair.run(Span::from_millis(1), |_| true);
     assert_eq!(pair.kinds(), [PortKind::Host; 2]);
     pair.run(Span::from_secs(2), |_| false);
-    assert_eq!(
-        pair.kinds(),
-        [PortKind::Axon; 2],
-        "a port may change its kind"
-    );
+    assert_eq!(pair.kinds(), [PortKind::Axon; 2], "a port may change its kind");
 }
 
 #[test]
@@ -180,11 +151,7 @@ fn ends_whose_hops_differ_in_width_do_not_join() {
     pair.carrier(true, &mut |_| false);
     pair.run(Span::from_secs(1), |_| false);
     assert!(pair.ends.iter().all(|end| end.neighbour(PORT).is_none()));
-    assert!(
-        pair.refusals
-            .iter()
-            .all(|&refusal| refusal == Refusal::HopWidth)
-    );
+    assert!(pair.refusals.iter().all(|&refusal| refusal == Refusal::HopWidth));
 }
 
 proptest! {

@@ -13,10 +13,7 @@ pub(super) struct Agenda<K> {
 
 impl<K: Copy + Ord> Agenda<K> {
     pub(super) fn new() -> Agenda<K> {
-        Agenda {
-            when: BTreeMap::new(),
-            order: BTreeSet::new(),
-        }
+        Agenda { when: BTreeMap::new(), order: BTreeSet::new() }
     }
 
     /// Makes `at` the one time at which `key` is due.

@@ -18,9 +18,7 @@ impl Edge {
             return;
         }
         let target_ip = ipv4(m.target_ip);
-        let by_ip = target_ip
-            .or_else(|| self.asked_ip(port, m.id))
-            .map(IpAddr::V4);
+        let by_ip = target_ip.or_else(|| self.asked_ip(port, m.id)).map(IpAddr::V4);
         let key = by_ip.map(|ip| (port, Target::Ip(ip)));
         let setup = key.and_then(|key| self.setups.open.get_mut(&key));
         let held = setup.is_some_and(|setup| core::mem::take(&mut setup.held));
@@ -74,11 +72,7 @@ impl Edge {
         self.counters.setups_done += 1;
         let hops = self.flows.get(port, mac).map_or(hops, |flow| &flow.hops);
         for frame in self.waiting.take(port, mac) {
-            cx.out.push(Effect::Forward {
-                ingress: port,
-                hops: hops.clone(),
-                frame,
-            });
+            cx.out.push(Effect::Forward { ingress: port, hops: hops.clone(), frame });
         }
     }
 }
@@ -109,11 +103,7 @@ mod tests {
         let effects = bench.reply(answer_to(request, 1));
         let hops = Hops::from([3, 4]);
         assert_eq!(bench.placed(0, 9), Some(hops.clone()));
-        assert_eq!(
-            bench.tables.len(PortNo(0)),
-            1,
-            "both reservations became the one route"
-        );
+        assert_eq!(bench.tables.len(PortNo(0)), 1, "both reservations became the one route");
         let forward = |content| Effect::Forward {
             ingress: PortNo(0),
             hops: hops.clone(),
@@ -142,9 +132,7 @@ mod tests {
         let unicast = packet::request(mac(1), ip(1), mac(9), ip(9));
         for frame in [arp_request(1, 9), unicast] {
             let effects = bench.frame(0, &frame);
-            let [(PortNo(0), arp)] = arps(&effects)[..] else {
-                panic!("{effects:?}")
-            };
+            let [(PortNo(0), arp)] = arps(&effects)[..] else { panic!("{effects:?}") };
             assert_eq!(arp.operation, ArpOperation::Reply);
             assert_eq!((arp.sender_mac, arp.sender_ip), (mac(9), ip(9)));
             assert_eq!((arp.target_mac, effects.len()), (mac(1), 1));
@@ -164,11 +152,7 @@ mod tests {
         assert_eq!(bench.placed(0, 9), None);
         let frame = udp_frame(mac(9), mac(1), 1);
         let hops = Hops::from([3, 4]);
-        let slow = Effect::Forward {
-            ingress: PortNo(0),
-            hops: hops.clone(),
-            frame: frame.clone(),
-        };
+        let slow = Effect::Forward { ingress: PortNo(0), hops: hops.clone(), frame: frame.clone() };
         assert_eq!(bench.frame(0, &frame), [slow]);
         bench.remove_route(0, 7, 3);
         assert_eq!(bench.placed(0, 9), Some(hops));
@@ -207,9 +191,7 @@ mod tests {
         let mut bench = Bench::new();
         let request = asked(&bench.frame(0, &probe));
         let effects = bench.reply(answer_to(request, 1));
-        let [(PortNo(0), arp)] = arps(&effects)[..] else {
-            panic!("{effects:?}")
-        };
+        let [(PortNo(0), arp)] = arps(&effects)[..] else { panic!("{effects:?}") };
         assert_eq!((arp.sender_mac, arp.target_ip), (mac(9), unspecified));
     }
 
@@ -221,16 +203,9 @@ mod tests {
         let request = asked(&bench.frame(0, &arp_request(1, 9)));
         assert_eq!(bench.frame(0, &arp_request(2, 9)), []);
         let effects = bench.reply(answer_to(request, 1));
-        let told: Vec<_> = arps(&effects)
-            .iter()
-            .map(|(_, arp)| arp.target_mac)
-            .collect();
+        let told: Vec<_> = arps(&effects).iter().map(|(_, arp)| arp.target_mac).collect();
         assert_eq!(told, [mac(1), mac(2)]);
-        assert_eq!(
-            bench.frame(0, &arp_request(1, 2)),
-            [],
-            "they hear one another"
-        );
+        assert_eq!(bench.frame(0, &arp_request(1, 2)), [], "they hear one another");
     }
 
     #[test]
@@ -242,11 +217,7 @@ mod tests {
             let request = asked(&bench.frame(0, &frame));
             let effects = bench.reply(answer_to(request, number));
             let hops = Hops::from([3, 4]);
-            let forward = Effect::Forward {
-                ingress: PortNo(0),
-                hops,
-                frame: frame.clone(),
-            };
+            let forward = Effect::Forward { ingress: PortNo(0), hops, frame: frame.clone() };
             assert_eq!(effects, [forward]);
         }
         assert_eq!(bench.edge.flows().count(), 0);

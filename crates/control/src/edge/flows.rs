@@ -78,9 +78,7 @@ impl Flows {
     }
 
     pub(super) fn all(&self) -> impl Iterator<Item = (PortNo, MacAddr, &Flow)> {
-        self.live
-            .iter()
-            .map(|(&(port, mac), flow)| (port, mac, flow))
+        self.live.iter().map(|(&(port, mac), flow)| (port, mac, flow))
     }
 
     /// The MAC of the host at `ip`, if `port` has a flow to it.
@@ -106,11 +104,7 @@ impl Flows {
             self.place(cx, key);
             return Verdict::Known;
         }
-        if self
-            .removed
-            .get(&key)
-            .is_some_and(|&(newest, _)| newest >= stamp)
-        {
+        if self.removed.get(&key).is_some_and(|&(newest, _)| newest >= stamp) {
             return Verdict::Removed;
         }
         let placed = match cx.tables.install(port, destination, hops) {
@@ -127,20 +121,11 @@ impl Flows {
         }
         self.forget_removed(key);
         let ip_before = self.live.get(&key).and_then(|flow| flow.ip);
-        self.live.insert(
-            key,
-            Flow {
-                stamp,
-                hops: hops.clone(),
-                placed,
-                ip: ip_before,
-            },
-        );
+        self.live.insert(key, Flow { stamp, hops: hops.clone(), placed, ip: ip_before });
         self.learn_ip(key, ip);
         if placed {
             self.unplaced.remove(&key);
-            cx.out
-                .push(Effect::Note(Note::RouteSet { port, destination }));
+            cx.out.push(Effect::Note(Note::RouteSet { port, destination }));
         } else {
             self.unplaced.insert(key);
         }
@@ -170,8 +155,7 @@ impl Flows {
             }
             if flow.placed {
                 cx.tables.remove(port, destination);
-                cx.out
-                    .push(Effect::Note(Note::RouteRemoved { port, destination }));
+                cx.out.push(Effect::Note(Note::RouteRemoved { port, destination }));
             }
         }
         self.forget_removed(key);
@@ -204,18 +188,13 @@ impl Flows {
         }
         flow.placed = true;
         self.unplaced.remove(&key);
-        cx.out
-            .push(Effect::Note(Note::RouteSet { port, destination }));
+        cx.out.push(Effect::Note(Note::RouteSet { port, destination }));
         true
     }
 
     /// Ends all flows of one port; their stamps stay for a while.
     pub(super) fn clear_port(&mut self, cx: &mut Cx, port: PortNo) {
-        let keys: Vec<_> = self
-            .live
-            .range(of_port(port))
-            .map(|(&key, _)| key)
-            .collect();
+        let keys: Vec<_> = self.live.range(of_port(port)).map(|(&key, _)| key).collect();
         for key in keys {
             self.remove(cx, key, None);
         }
@@ -330,23 +309,13 @@ mod tests {
         let mut tables = tables(4);
         let mut flows = Flows::new(4);
         let mut out = Vec::new();
-        let cx = &mut Cx {
-            now: Time::ZERO,
-            tables: &mut tables,
-            out: &mut out,
-        };
+        let cx = &mut Cx { now: Time::ZERO, tables: &mut tables, out: &mut out };
         flows.remove(cx, KEY, Some(stamp(5)));
-        assert_eq!(
-            flows.set(cx, KEY, stamp(4), &Hops::from([1]), None),
-            Verdict::Removed
-        );
+        assert_eq!(flows.set(cx, KEY, stamp(4), &Hops::from([1]), None), Verdict::Removed);
         let expiry = flows.next_expiry().unwrap();
         flows.expire(expiry);
         assert_eq!(flows.next_expiry(), None);
-        assert_eq!(
-            flows.set(cx, KEY, stamp(4), &Hops::from([1]), None),
-            Verdict::Set
-        );
+        assert_eq!(flows.set(cx, KEY, stamp(4), &Hops::from([1]), None), Verdict::Set);
     }
 
     #[test]
@@ -354,16 +323,9 @@ mod tests {
         let mut tables = tables(4);
         let mut flows = Flows::new(4);
         let mut out = Vec::new();
-        let cx = &mut Cx {
-            now: Time::ZERO,
-            tables: &mut tables,
-            out: &mut out,
-        };
+        let cx = &mut Cx { now: Time::ZERO, tables: &mut tables, out: &mut out };
         flows.set(cx, KEY, stamp(1), &Hops::from([1]), None);
-        assert_eq!(
-            flows.set(cx, KEY, stamp(2), &Hops::from([999]), None),
-            Verdict::Unusable
-        );
+        assert_eq!(flows.set(cx, KEY, stamp(2), &Hops::from([999]), None), Verdict::Unusable);
         assert_eq!(flows.sizes(), (0, 0, 1));
         assert!(cx.tables.is_empty());
     }
@@ -373,26 +335,11 @@ mod tests {
         let mut tables = tables(1);
         let mut flows = Flows::new(2);
         let mut out = Vec::new();
-        let cx = &mut Cx {
-            now: Time::ZERO,
-            tables: &mut tables,
-            out: &mut out,
-        };
+        let cx = &mut Cx { now: Time::ZERO, tables: &mut tables, out: &mut out };
         let verdicts: Vec<_> = (1..=4)
-            .map(|n| {
-                flows.set(
-                    cx,
-                    (PortNo(0), mac(n)),
-                    stamp(1),
-                    &Hops::from([1]),
-                    Some(ip(n)),
-                )
-            })
+            .map(|n| flows.set(cx, (PortNo(0), mac(n)), stamp(1), &Hops::from([1]), Some(ip(n))))
             .collect();
-        assert_eq!(
-            verdicts,
-            [Verdict::Set, Verdict::Set, Verdict::Set, Verdict::NotKept]
-        );
+        assert_eq!(verdicts, [Verdict::Set, Verdict::Set, Verdict::Set, Verdict::NotKept]);
         assert_eq!(flows.sizes(), (3, 2, 0));
         assert_eq!(flows.mac_of(PortNo(0), ip(3)), Some(mac(3)));
         assert_eq!(flows.mac_of(PortNo(0), ip(4)), None);
@@ -403,11 +350,7 @@ mod tests {
         let mut tables = tables(4);
         let mut flows = Flows::new(4);
         let mut out = Vec::new();
-        let cx = &mut Cx {
-            now: Time::ZERO,
-            tables: &mut tables,
-            out: &mut out,
-        };
+        let cx = &mut Cx { now: Time::ZERO, tables: &mut tables, out: &mut out };
         let hops = Hops::from([1]);
         flows.set(cx, (PortNo(0), mac(1)), stamp(1), &hops, Some(ip(1)));
         flows.set(cx, (PortNo(0), mac(2)), stamp(2), &hops, Some(ip(1)));

@@ -119,13 +119,7 @@ impl Edge {
             return false;
         }
         let moved = self.forget_host(cx, mac);
-        let host = Host {
-            port,
-            ip: None,
-            heard: cx.now,
-            unanswered: 0,
-            changed: cx.now,
-        };
+        let host = Host { port, ip: None, heard: cx.now, unanswered: 0, changed: cx.now };
         self.hosts.insert(mac, host);
         self.counters.hosts_moved += u64::from(moved);
         cx.out.push(Effect::Note(Note::HostUp { port, mac }));
@@ -212,10 +206,7 @@ impl Edge {
         }
         host.unanswered += 1;
         let frame = packet::request(self.server.mac, self.server.ip, mac, ip);
-        cx.out.push(Effect::Host {
-            port: host.port,
-            frame,
-        });
+        cx.out.push(Effect::Host { port: host.port, frame });
         self.agenda.set(Timer::Host(mac), cx.now + self.host_probe);
     }
 
@@ -248,13 +239,8 @@ impl Edge {
         if new_life {
             self.hosts.told.clear();
         }
-        let macs: BTreeSet<_> = self
-            .hosts
-            .told
-            .keys()
-            .chain(self.hosts.by_mac.keys())
-            .copied()
-            .collect();
+        let macs: BTreeSet<_> =
+            self.hosts.told.keys().chain(self.hosts.by_mac.keys()).copied().collect();
         for mac in macs {
             self.tell(out, mac);
         }
@@ -286,38 +272,21 @@ mod tests {
 
     fn seen(port: u16, n: u8, with_ip: bool) -> Item {
         let ip = with_ip.then(|| ip(n).into());
-        Item::HostSeen {
-            port: PortNo(port),
-            mac: mac(n),
-            ip,
-        }
+        Item::HostSeen { port: PortNo(port), mac: mac(n), ip }
     }
 
     fn gone(port: u16, n: u8) -> Item {
-        Item::HostGone {
-            port: PortNo(port),
-            mac: mac(n),
-        }
+        Item::HostGone { port: PortNo(port), mac: mac(n) }
     }
 
     #[test]
     fn a_host_is_learned_from_any_frame_and_its_address_from_arp() {
         let mut bench = Bench::new();
         let effects = bench.frame(0, &udp_frame(mac(9), mac(1), 0));
-        assert_eq!(
-            effects[0],
-            Effect::Note(Note::HostUp {
-                port: PortNo(0),
-                mac: mac(1)
-            })
-        );
+        assert_eq!(effects[0], Effect::Note(Note::HostUp { port: PortNo(0), mac: mac(1) }));
         assert_eq!(reports(&effects), [seen(0, 1, false)]);
         assert_eq!(reports(&bench.host(0, 1)), [seen(0, 1, true)]);
-        assert_eq!(
-            bench.host(0, 1),
-            [],
-            "nothing new, and nobody answers a gratuitous ARP"
-        );
+        assert_eq!(bench.host(0, 1), [], "nothing new, and nobody answers a gratuitous ARP");
     }
 
     #[test]
@@ -349,18 +318,11 @@ mod tests {
             additional_options: &[],
         };
         let mut payload = alloc::vec![0; dhcp.buffer_len()];
-        dhcp.emit(&mut DhcpPacket::new_unchecked(&mut payload))
-            .unwrap();
+        dhcp.emit(&mut DhcpPacket::new_unchecked(&mut payload)).unwrap();
         let frame = dhcp_frame(mac(1), SERVER.mac, (67, 68), &payload);
         let effects = bench.send_to_host(0, frame.clone());
         assert_eq!(reports(&effects), [seen(0, 1, true)]);
-        assert_eq!(
-            effects.last(),
-            Some(&Effect::Host {
-                port: PortNo(0),
-                frame: frame.clone()
-            })
-        );
+        assert_eq!(effects.last(), Some(&Effect::Host { port: PortNo(0), frame: frame.clone() }));
         assert_eq!(bench.send_to_host(3, frame), [], "port 3 has no hosts");
     }
 
@@ -376,10 +338,7 @@ mod tests {
         let mut claims_server = packet::request(mac(1), SERVER.ip, MacAddr::BROADCAST, ip(9));
         assert!(matches!(
             bench.frame(0, &claims_server).last(),
-            Some(Effect::Drop {
-                reason: Drop::Refused,
-                ..
-            })
+            Some(Effect::Drop { reason: Drop::Refused, .. })
         ));
         claims_server[22..28].copy_from_slice(&mac(5).0);
         bench.frame(0, &claims_server);
@@ -392,9 +351,7 @@ mod tests {
         bench.host(0, 1);
         for _ in 0..10 {
             let probes = arps(&bench.pass(Span::from_secs(5)));
-            let [(PortNo(0), arp)] = probes[..] else {
-                panic!("one probe, not {probes:?}")
-            };
+            let [(PortNo(0), arp)] = probes[..] else { panic!("one probe, not {probes:?}") };
             assert_eq!((arp.sender_mac, arp.sender_ip), (SERVER.mac, SERVER.ip));
             assert_eq!(arp.target_ip, ip(1));
             bench.frame(0, &packet::reply(mac(1), ip(1), SERVER.mac, SERVER.ip));
@@ -416,10 +373,7 @@ mod tests {
         assert!(bench.tables.is_empty());
         assert_eq!(bench.edge.flows().count(), 0);
         bench.set_route(0, 9, 2, 3);
-        assert!(
-            bench.tables.is_empty(),
-            "a port without hosts has no routes"
-        );
+        assert!(bench.tables.is_empty(), "a port without hosts has no routes");
     }
 
     #[test]
@@ -442,17 +396,10 @@ mod tests {
         bench.frame(0, &arp_request(1, 8));
         bench.pass(Span::from_secs(1));
         let effects = bench.host(1, 1);
-        assert_eq!(
-            reports(&effects),
-            [gone(0, 1), seen(1, 1, false), seen(1, 1, true)]
-        );
+        assert_eq!(reports(&effects), [gone(0, 1), seen(1, 1, false), seen(1, 1, true)]);
         assert!(bench.tables.is_empty());
         assert_eq!(bench.edge.setups(), 0);
-        assert_eq!(
-            reports(&bench.host(0, 1)),
-            [],
-            "it cannot be on two ports at once"
-        );
+        assert_eq!(reports(&bench.host(0, 1)), [], "it cannot be on two ports at once");
         assert_eq!(bench.edge.counters().hosts_refused, 1);
     }
 
@@ -465,26 +412,16 @@ mod tests {
             bench.frame(0, &arp_request(1, 7));
             let frame = udp_frame(mac(8), mac(1), 0);
             bench.frame(0, &frame);
-            bench.target(axon_wire::message::ArpTarget {
-                source_mac: mac(6),
-                ..looked_for(2)
-            });
+            bench.target(axon_wire::message::ArpTarget { source_mac: mac(6), ..looked_for(2) });
             let effects = bench.port(0, kind);
             assert_eq!(reports(&effects), [gone(0, 1)]);
             let (ingress, reason) = (PortNo(0), Drop::NoRoute);
-            assert!(effects.contains(&Effect::Drop {
-                ingress,
-                reason,
-                frame: frame.clone()
-            }));
+            assert!(effects.contains(&Effect::Drop { ingress, reason, frame: frame.clone() }));
             assert!(bench.tables.is_empty());
             assert_eq!((bench.edge.setups(), bench.edge.waiting_bytes()), (0, 0));
             assert!(matches!(
                 bench.frame(0, &frame)[..],
-                [Effect::Drop {
-                    reason: Drop::Refused,
-                    ..
-                }]
+                [Effect::Drop { reason: Drop::Refused, .. }]
             ));
         }
     }
@@ -496,35 +433,16 @@ mod tests {
         bench.host(1, 2);
         bench.set_route(0, 9, 8, 3);
         let open = asked(&bench.frame(0, &arp_request(1, 7)));
-        let life = Life {
-            incarnation: 6,
-            ..CONTROLLER
-        };
+        let life = Life { incarnation: 6, ..CONTROLLER };
         let effects = bench.controller(Some(life));
         assert_eq!(reports(&effects), [seen(0, 1, true), seen(1, 2, true)]);
-        assert_eq!(
-            asked(&effects),
-            open,
-            "it is asked what the old one did not answer"
-        );
+        assert_eq!(asked(&effects), open, "it is asked what the old one did not answer");
         assert_eq!((bench.placed(0, 9), bench.tables.len(PortNo(0))), (None, 1));
         bench.set_route(0, 9, 9, 3);
-        assert_eq!(
-            bench.placed(0, 9),
-            None,
-            "the old controller's word does not count"
-        );
-        let stamp = axon_wire::message::Stamp {
-            epoch: 6,
-            number: 1,
-        };
+        assert_eq!(bench.placed(0, 9), None, "the old controller's word does not count");
+        let stamp = axon_wire::message::Stamp { epoch: 6, number: 1 };
         let hops = Hops::from([2]);
-        bench.item(Item::SetRoute {
-            port: PortNo(0),
-            destination: mac(9),
-            stamp,
-            hops,
-        });
+        bench.item(Item::SetRoute { port: PortNo(0), destination: mac(9), stamp, hops });
         assert_eq!(bench.placed(0, 9), Some(Hops::from([2])));
     }
 
@@ -542,11 +460,7 @@ mod tests {
             [gone(0, 1), seen(2, 3, true)],
             "only what has changed"
         );
-        assert_eq!(
-            bench.placed(1, 9),
-            Some(Hops::from([3])),
-            "flows have gone on"
-        );
+        assert_eq!(bench.placed(1, 9), Some(Hops::from([3])), "flows have gone on");
         assert_eq!(bench.controller(Some(CONTROLLER)), []);
     }
 
@@ -555,22 +469,13 @@ mod tests {
         let mut bench = Bench::with(8, 1000, 2);
         bench.host(0, 1);
         bench.frame(0, &udp_frame(mac(9), mac(2), 0));
-        assert!(matches!(
-            bench.host(0, 3)[..],
-            [Effect::Drop {
-                reason: Drop::Refused,
-                ..
-            }]
-        ));
+        assert!(matches!(bench.host(0, 3)[..], [Effect::Drop { reason: Drop::Refused, .. }]));
         for _ in 0..6 {
             bench.pass(Span::from_secs(4));
             bench.host(0, 1);
         }
         let effects = bench.host(0, 3);
-        assert_eq!(
-            reports(&effects),
-            [gone(0, 2), seen(0, 3, false), seen(0, 3, true)]
-        );
+        assert_eq!(reports(&effects), [gone(0, 2), seen(0, 3, false), seen(0, 3, true)]);
     }
 
     #[test]
@@ -582,9 +487,7 @@ mod tests {
         for _ in 0..50 {
             assert!(arps(&bench.pass(Span::from_millis(50))).is_empty());
         }
-        let most = (0..50)
-            .map(|_| arps(&bench.pass(Span::from_millis(50))).len())
-            .max();
+        let most = (0..50).map(|_| arps(&bench.pass(Span::from_millis(50))).len()).max();
         assert!(most < Some(10), "{most:?} probes in 50 ms");
     }
 }

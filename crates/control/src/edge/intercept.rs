@@ -56,10 +56,7 @@ impl Edge {
         if !probe {
             self.learn_ip(cx.now, source, arp.sender_ip, cx.out);
         }
-        let asker = Asker {
-            mac: source,
-            ip: arp.sender_ip,
-        };
+        let asker = Asker { mac: source, ip: arp.sender_ip };
         match arp.operation {
             ArpOperation::Reply => self.target_answered(cx, port, source, arp.sender_ip),
             ArpOperation::Request if arp.sender_ip == arp.target_ip => {}
@@ -88,11 +85,7 @@ impl Edge {
         if let Some(flow) = self.flows.get(port, destination) {
             self.counters.slow_path += 1;
             let (hops, frame) = (flow.hops.clone(), frame.to_vec());
-            cx.out.push(Effect::Forward {
-                ingress: port,
-                hops,
-                frame,
-            });
+            cx.out.push(Effect::Forward { ingress: port, hops, frame });
             return Ok(());
         }
         if self.hosts.is_on(destination, port) {
@@ -122,42 +115,23 @@ mod tests {
         for to in [MacAddr::BROADCAST, SERVER.mac] {
             let frame = dhcp_frame(to, mac(1), (68, 67), b"discover");
             let effects = bench.frame(0, &frame);
-            let relay = Message::DhcpRelay(HostFrame {
-                port: PortNo(0),
-                frame,
-            });
+            let relay = Message::DhcpRelay(HostFrame { port: PortNo(0), frame });
             assert_eq!(effects.last(), Some(&Effect::ToController(relay)));
         }
         let from_server = dhcp_frame(MacAddr::BROADCAST, mac(1), (67, 68), b"offer");
         let effects = bench.frame(0, &from_server);
-        assert!(matches!(
-            effects[..],
-            [Effect::Drop {
-                reason: Drop::Broadcast,
-                ..
-            }]
-        ));
+        assert!(matches!(effects[..], [Effect::Drop { reason: Drop::Broadcast, .. }]));
     }
 
     #[test]
     fn the_servers_address_is_answered_for_and_its_other_frames_are_refused() {
         let mut bench = Bench::new();
-        let effects = bench.frame(
-            0,
-            &packet::request(mac(1), ip(1), MacAddr::BROADCAST, SERVER.ip),
-        );
-        let [(PortNo(0), arp)] = arps(&effects)[..] else {
-            panic!("{effects:?}")
-        };
+        let effects =
+            bench.frame(0, &packet::request(mac(1), ip(1), MacAddr::BROADCAST, SERVER.ip));
+        let [(PortNo(0), arp)] = arps(&effects)[..] else { panic!("{effects:?}") };
         assert_eq!((arp.sender_mac, arp.sender_ip), (SERVER.mac, SERVER.ip));
         let effects = bench.frame(0, &udp_frame(SERVER.mac, mac(1), 0));
-        assert!(matches!(
-            effects[..],
-            [Effect::Drop {
-                reason: Drop::Refused,
-                ..
-            }]
-        ));
+        assert!(matches!(effects[..], [Effect::Drop { reason: Drop::Refused, .. }]));
     }
 
     #[test]
@@ -177,11 +151,7 @@ mod tests {
         ];
         for (frame, reason) in cases {
             let ingress = PortNo(0);
-            let drop = Effect::Drop {
-                ingress,
-                reason,
-                frame: frame.clone(),
-            };
+            let drop = Effect::Drop { ingress, reason, frame: frame.clone() };
             assert_eq!(bench.frame(0, &frame), [drop]);
         }
         assert!(bench.tables.is_empty());

@@ -193,23 +193,14 @@ impl Edge {
     pub fn item(&mut self, now: Time, item: Item, tables: &mut RouteTables, out: &mut Vec<Effect>) {
         let cx = &mut Cx { now, tables, out };
         match item {
-            Item::SetRoute {
-                port,
-                destination,
-                stamp,
-                hops,
-            } if self.is_current(stamp) => {
+            Item::SetRoute { port, destination, stamp, hops } if self.is_current(stamp) => {
                 match self.set_route(cx, (port, destination), stamp, &hops, None) {
                     Verdict::Removed | Verdict::Unusable => self.counters.messages_ignored += 1,
                     _ => self.route_ready(cx, port, destination, &hops),
                 }
                 self.flows.promote(cx, port);
             }
-            Item::RemoveRoute {
-                port,
-                destination,
-                stamp,
-            } if self.is_current(stamp) => {
+            Item::RemoveRoute { port, destination, stamp } if self.is_current(stamp) => {
                 self.flows.remove(cx, (port, destination), Some(stamp));
                 self.flows.promote(cx, port);
             }
@@ -309,10 +300,7 @@ impl Edge {
 
     /// When to call [`Edge::timeout`] next.
     pub fn deadline(&self) -> Option<Time> {
-        [self.agenda.next(), self.flows.next_expiry()]
-            .into_iter()
-            .flatten()
-            .min()
+        [self.agenda.next(), self.flows.next_expiry()].into_iter().flatten().min()
     }
 
     /// All local hosts, in the order of their MACs.
@@ -351,8 +339,7 @@ impl Edge {
 
     /// Whether this was decided by the controller that is in charge now.
     fn is_current(&self, stamp: Stamp) -> bool {
-        self.controller
-            .is_some_and(|life| life.incarnation == stamp.epoch)
+        self.controller.is_some_and(|life| life.incarnation == stamp.epoch)
     }
 
     /// Takes a route. A port without hosts has none, and no route leads to the control plane.
@@ -398,38 +385,18 @@ mod tests {
         let (mut source, mut target) = (Bench::new(), Bench::new());
         source.host(0, 9);
         target.host(0, 1);
-        let ArpRequest {
-            id,
-            port,
-            source_mac,
-            source_ip,
-            ..
-        } = asked(&source.frame(0, &arp_request(9, 1)));
-        let m = ArpTarget {
-            id,
-            source_port: port,
-            source_mac,
-            source_ip,
-            ..looked_for(1)
-        };
+        let ArpRequest { id, port, source_mac, source_ip, .. } =
+            asked(&source.frame(0, &arp_request(9, 1)));
+        let m = ArpTarget { id, source_port: port, source_mac, source_ip, ..looked_for(1) };
         let questions = arps(&target.target(m.clone()));
         let (_, question) = questions[0];
         let host_says = packet::reply(mac(1), ip(1), question.sender_mac, question.sender_ip);
-        let answer = target
-            .frame(0, &host_says)
-            .into_iter()
-            .find_map(|effect| match effect {
-                Effect::Routed {
-                    message: Message::ArpReply(reply),
-                    ..
-                } => Some(reply),
-                _ => None,
-            });
+        let answer = target.frame(0, &host_says).into_iter().find_map(|effect| match effect {
+            Effect::Routed { message: Message::ArpReply(reply), .. } => Some(reply),
+            _ => None,
+        });
         let told = arps(&source.reply(answer.unwrap()));
-        assert_eq!(
-            (told[0].1.sender_mac, told[0].1.target_mac),
-            (mac(1), mac(9))
-        );
+        assert_eq!((told[0].1.sender_mac, told[0].1.target_mac), (mac(1), mac(9)));
         assert_eq!(source.placed(0, 1), Some(m.to_target));
         assert_eq!(target.placed(0, 9), Some(m.to_source));
     }
@@ -438,14 +405,7 @@ mod tests {
     #[derive(Clone, Debug)]
     enum Event {
         Bytes(u16, Vec<u8>),
-        Arp {
-            port: u16,
-            reply: bool,
-            from: u8,
-            ip: u8,
-            wanted: u8,
-            claimed: u8,
-        },
+        Arp { port: u16, reply: bool, from: u8, ip: u8, wanted: u8, claimed: u8 },
         Unicast(u16, u8, u8),
         ToHost(u16, Vec<u8>),
         Target(u16, u8, u8, u64, Option<u8>),
@@ -463,14 +423,7 @@ mod tests {
         let maybe = prop::option::of(0..6u8);
         prop_oneof![
             (port.clone(), bytes()).prop_map(|(port, bytes)| Event::Bytes(port, bytes)),
-            (
-                port.clone(),
-                any::<bool>(),
-                host.clone(),
-                host.clone(),
-                host.clone(),
-                host.clone()
-            )
+            (port.clone(), any::<bool>(), host.clone(), host.clone(), host.clone(), host.clone())
                 .prop_map(|(port, reply, from, ip, wanted, claimed)| Event::Arp {
                     port,
                     reply,
@@ -482,21 +435,9 @@ mod tests {
             (port.clone(), host.clone(), host.clone())
                 .prop_map(|(p, a, b)| Event::Unicast(p, a, b)),
             (port.clone(), bytes()).prop_map(|(port, bytes)| Event::ToHost(port, bytes)),
-            (
-                port.clone(),
-                host.clone(),
-                host.clone(),
-                number.clone(),
-                maybe.clone()
-            )
+            (port.clone(), host.clone(), host.clone(), number.clone(), maybe.clone())
                 .prop_map(|(p, a, b, n, ip)| Event::Target(p, a, b, n, ip)),
-            (
-                port.clone(),
-                host.clone(),
-                host.clone(),
-                number.clone(),
-                maybe
-            )
+            (port.clone(), host.clone(), host.clone(), number.clone(), maybe)
                 .prop_map(|(p, a, b, n, ip)| Event::Reply(p, a, b, n, ip)),
             (port.clone(), host.clone(), number.clone(), 0..300u16)
                 .prop_map(|(p, a, n, hop)| Event::Set(p, a, n, hop)),
@@ -510,24 +451,9 @@ mod tests {
     fn happen(bench: &mut Bench, event: Event) {
         match event {
             Event::Bytes(port, bytes) => bench.frame(port, &bytes),
-            Event::Arp {
-                port,
-                reply,
-                from,
-                ip: own,
-                wanted,
-                claimed,
-            } => {
-                let operation = if reply {
-                    ArpOperation::Reply
-                } else {
-                    ArpOperation::Request
-                };
-                let sender_ip = if own == 0 {
-                    Ipv4Addr::UNSPECIFIED
-                } else {
-                    ip(own)
-                };
+            Event::Arp { port, reply, from, ip: own, wanted, claimed } => {
+                let operation = if reply { ArpOperation::Reply } else { ArpOperation::Request };
+                let sender_ip = if own == 0 { Ipv4Addr::UNSPECIFIED } else { ip(own) };
                 let sender_mac = mac(if claimed == 0 { 0 } else { from });
                 let arp = Arp {
                     operation,

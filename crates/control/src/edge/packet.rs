@@ -103,31 +103,13 @@ pub(super) fn request(
 ) -> Vec<u8> {
     let target_mac = MacAddr([0; 6]);
     let operation = ArpOperation::Request;
-    emit(
-        to,
-        Arp {
-            operation,
-            sender_mac,
-            sender_ip,
-            target_mac,
-            target_ip,
-        },
-    )
+    emit(to, Arp { operation, sender_mac, sender_ip, target_mac, target_ip })
 }
 
 /// An ARP reply that tells `to` that `ip` is at `mac`.
 pub(super) fn reply(mac: MacAddr, ip: Ipv4Addr, to: MacAddr, to_ip: Ipv4Addr) -> Vec<u8> {
     let operation = ArpOperation::Reply;
-    emit(
-        to,
-        Arp {
-            operation,
-            sender_mac: mac,
-            sender_ip: ip,
-            target_mac: to,
-            target_ip: to_ip,
-        },
-    )
+    emit(to, Arp { operation, sender_mac: mac, sender_ip: ip, target_mac: to, target_ip: to_ip })
 }
 
 /// The frame of an ARP packet from its sender, padded to the Ethernet minimum.
@@ -180,9 +162,7 @@ mod tests {
     #[test]
     fn an_arp_reply_is_read_back_and_short_ones_are_bad() {
         let frame = reply(A, IP_A, B, IP_B);
-        let Kind::Arp(arp) = classify(&frame) else {
-            panic!("not ARP")
-        };
+        let Kind::Arp(arp) = classify(&frame) else { panic!("not ARP") };
         assert_eq!(arp.operation, ArpOperation::Reply);
         assert_eq!((arp.sender_mac, arp.sender_ip), (A, IP_A));
         assert_eq!((arp.target_mac, arp.target_ip), (B, IP_B));
@@ -194,12 +174,7 @@ mod tests {
 
     #[test]
     fn group_and_special_addresses_are_nobodys() {
-        for ip in [
-            [0, 0, 0, 0],
-            [127, 0, 0, 1],
-            [224, 0, 0, 1],
-            [255, 255, 255, 255],
-        ] {
+        for ip in [[0, 0, 0, 0], [127, 0, 0, 1], [224, 0, 0, 1], [255, 255, 255, 255]] {
             assert!(!is_host_ip(ip.into()));
         }
         assert!(is_host_ip(IP_A));

@@ -117,10 +117,7 @@ impl Setups {
         let held = |((on, target), setup): (&Key, &Setup)| {
             *on == port && matches!(target, Target::Ip(_)) && setup.held
         };
-        self.open
-            .iter()
-            .filter(|&(key, setup)| held((key, setup)))
-            .count()
+        self.open.iter().filter(|&(key, setup)| held((key, setup))).count()
     }
 }
 
@@ -131,11 +128,7 @@ impl Edge {
     /// has been heard by it: the edge stays silent.
     pub(super) fn resolve(&mut self, cx: &mut Cx, port: PortNo, asker: Asker, wanted: Ipv4Addr) {
         let neighbour = |mac| {
-            mac != asker.mac
-                && self
-                    .hosts
-                    .get(mac)
-                    .is_some_and(|host| host.ip == Some(wanted))
+            mac != asker.mac && self.hosts.get(mac).is_some_and(|host| host.ip == Some(wanted))
         };
         if self.hosts.on_port(port).any(neighbour) {
             return;
@@ -175,11 +168,7 @@ impl Edge {
         if self.setups.contains(key) {
             return true;
         }
-        let pausing = self
-            .setups
-            .failed
-            .get(&key)
-            .is_some_and(|failure| cx.now < failure.until);
+        let pausing = self.setups.failed.get(&key).is_some_and(|failure| cx.now < failure.until);
         if pausing || self.setups.count_on(key.0) >= SETUPS_PER_PORT_MAX {
             self.counters.setups_refused += 1;
             return false;
@@ -205,18 +194,16 @@ impl Edge {
             return;
         };
         let (port, target) = key;
-        cx.out
-            .push(Effect::ToController(Message::ArpRequest(ArpRequest {
-                id: setup.id,
-                port,
-                source_mac: setup.source_mac,
-                source_ip: setup.source_ip.map(IpAddr::V4),
-                target,
-            })));
+        cx.out.push(Effect::ToController(Message::ArpRequest(ArpRequest {
+            id: setup.id,
+            port,
+            source_mac: setup.source_mac,
+            source_ip: setup.source_ip.map(IpAddr::V4),
+            target,
+        })));
         let pause = self.retry * (1 << setup.tries.min(RETRY_DOUBLINGS_MAX));
         setup.tries = setup.tries.saturating_add(1);
-        self.agenda
-            .set(Timer::Setup(port, target), setup.until.min(cx.now + pause));
+        self.agenda.set(Timer::Setup(port, target), setup.until.min(cx.now + pause));
     }
 
     /// A set-up's time has come: ask again, or give up.
@@ -229,11 +216,7 @@ impl Edge {
         }
         self.counters.setups_failed += 1;
         self.stop_setup(cx, key);
-        let times = self
-            .setups
-            .failed
-            .get(&key)
-            .map_or(0, |failure| failure.times);
+        let times = self.setups.failed.get(&key).map_or(0, |failure| failure.times);
         if times == 0 && self.setups.failed.len() >= FAILURES_MAX {
             return;
         }
@@ -281,11 +264,7 @@ impl Edge {
             Target::Mac(mac) => {
                 self.unreserve(cx, port, mac);
                 for frame in self.waiting.take(port, mac) {
-                    cx.out.push(Effect::Drop {
-                        ingress: port,
-                        reason: Drop::NoRoute,
-                        frame,
-                    });
+                    cx.out.push(Effect::Drop { ingress: port, reason: Drop::NoRoute, frame });
                 }
             }
         }
@@ -339,11 +318,7 @@ mod tests {
         assert_eq!(request.target, Target::Ip(ip(9).into()));
         assert_eq!((request.port, request.source_mac), (PortNo(0), mac(1)));
         assert_eq!(request.source_ip, Some(ip(1).into()));
-        assert_eq!(
-            bench.frame(0, &arp_request(1, 9)),
-            [],
-            "one request is enough"
-        );
+        assert_eq!(bench.frame(0, &arp_request(1, 9)), [], "one request is enough");
     }
 
     #[test]
@@ -358,25 +333,10 @@ mod tests {
         assert!(effects.len() < 8, "the pauses grow");
         let frame = udp_frame(mac(9), mac(1), 1);
         let (ingress, reason) = (PortNo(0), Drop::NoRoute);
-        assert_eq!(
-            effects.last(),
-            Some(&Effect::Drop {
-                ingress,
-                reason,
-                frame: frame.clone()
-            })
-        );
+        assert_eq!(effects.last(), Some(&Effect::Drop { ingress, reason, frame: frame.clone() }));
         assert!(bench.tables.is_empty());
         let effects = bench.frame(0, &frame);
-        assert_eq!(
-            effects,
-            [Effect::Drop {
-                ingress,
-                reason,
-                frame: frame.clone()
-            }],
-            "a pause"
-        );
+        assert_eq!(effects, [Effect::Drop { ingress, reason, frame: frame.clone() }], "a pause");
         bench.pass(Span::from_secs(1));
         asked(&bench.frame(0, &frame));
     }
@@ -391,21 +351,10 @@ mod tests {
         let newest = udp_frame(mac(9), mac(1), 2);
         let effects = bench.frame(0, &newest);
         let (ingress, reason) = (PortNo(0), Drop::NoRoute);
-        assert_eq!(
-            effects,
-            [Effect::Drop {
-                ingress,
-                reason,
-                frame: newest
-            }]
-        );
+        assert_eq!(effects, [Effect::Drop { ingress, reason, frame: newest }]);
         bench.host(1, 2);
         bench.frame(1, &udp_frame(mac(9), mac(2), 1));
-        assert_eq!(
-            bench.edge.waiting_bytes(),
-            3 * 124,
-            "the other port has its own share"
-        );
+        assert_eq!(bench.edge.waiting_bytes(), 3 * 124, "the other port has its own share");
     }
 
     #[test]

@@ -54,15 +54,7 @@ impl Edge {
             return self.phase_three(cx, &m);
         };
         let until = cx.now + self.arp_wait;
-        self.askings.insert(
-            key,
-            Asking {
-                m,
-                target_ip,
-                tries: 0,
-                until,
-            },
-        );
+        self.askings.insert(key, Asking { m, target_ip, tries: 0, until });
         self.ask(cx, key);
     }
 
@@ -83,8 +75,7 @@ impl Edge {
         let pause = self.retry * (1 << asking.tries.min(RETRY_DOUBLINGS_MAX));
         asking.tries = asking.tries.saturating_add(1);
         let due = asking.until.min(cx.now + pause);
-        self.agenda
-            .set(Timer::Asking(port, target_mac, source_mac), due);
+        self.agenda.set(Timer::Asking(port, target_mac, source_mac), due);
     }
 
     /// A question's time has come: ask again, or give up.
@@ -101,8 +92,7 @@ impl Edge {
     fn stop_asking(&mut self, cx: &mut Cx, key: Key) {
         let (port, target_mac, source_mac) = key;
         if self.askings.remove(&key).is_some() {
-            self.agenda
-                .cancel(Timer::Asking(port, target_mac, source_mac));
+            self.agenda.cancel(Timer::Asking(port, target_mac, source_mac));
             self.unreserve(cx, port, source_mac);
             self.flows.promote(cx, port);
         }
@@ -124,9 +114,7 @@ impl Edge {
 
     /// Whether a place on `port` is kept for a route to `source_mac`.
     pub(super) fn is_asking_for(&self, port: PortNo, source_mac: MacAddr) -> bool {
-        self.askings
-            .range(of_port(port))
-            .any(|(key, _)| key.2 == source_mac)
+        self.askings.range(of_port(port)).any(|(key, _)| key.2 == source_mac)
     }
 
     fn questions_to(&self, port: PortNo, mac: MacAddr) -> Vec<Key> {
@@ -143,11 +131,7 @@ impl Edge {
         ip: Ipv4Addr,
     ) {
         for key in self.questions_to(port, mac) {
-            if self
-                .askings
-                .get(&key)
-                .is_none_or(|asking| asking.target_ip != ip)
-            {
+            if self.askings.get(&key).is_none_or(|asking| asking.target_ip != ip) {
                 continue;
             }
             if let Some(asking) = self.askings.remove(&key) {
@@ -205,11 +189,7 @@ mod tests {
 
     fn answers(effects: &[Effect]) -> Vec<ArpReply> {
         let reply = |effect: &Effect| match effect {
-            Effect::Routed {
-                hops,
-                to,
-                message: Message::ArpReply(reply),
-            } => {
+            Effect::Routed { hops, to, message: Message::ArpReply(reply) } => {
                 assert_eq!((hops, *to), (&looked_for(0).answer_by, OTHER));
                 Some(reply.clone())
             }
@@ -225,13 +205,8 @@ mod tests {
         let effects = bench.target(looked_for(1));
         assert_eq!(bench.tables.len(PortNo(0)), 1);
         assert_eq!(bench.placed(0, 9), None, "reserved, not valid");
-        let [(PortNo(0), arp)] = arps(&effects)[..] else {
-            panic!("{effects:?}")
-        };
-        assert_eq!(
-            (arp.sender_mac, arp.sender_ip, arp.target_ip),
-            (mac(9), ip(9), ip(1))
-        );
+        let [(PortNo(0), arp)] = arps(&effects)[..] else { panic!("{effects:?}") };
+        assert_eq!((arp.sender_mac, arp.sender_ip, arp.target_ip), (mac(9), ip(9), ip(1)));
         assert_eq!(answers(&effects), []);
     }
 
@@ -243,17 +218,9 @@ mod tests {
         bench.target(m.clone());
         let effects = bench.frame(0, &host_reply(1, mac(9), ip(9)));
         assert_eq!(bench.placed(0, 9), Some(m.to_source));
-        assert!(
-            matches!(effects[0], Effect::Note(_)),
-            "the route comes first"
-        );
-        let [reply] = &answers(&effects)[..] else {
-            panic!("{effects:?}")
-        };
-        assert_eq!(
-            (reply.id, reply.source_port, reply.stamp),
-            (42, PortNo(6), stamp(1))
-        );
+        assert!(matches!(effects[0], Effect::Note(_)), "the route comes first");
+        let [reply] = &answers(&effects)[..] else { panic!("{effects:?}") };
+        assert_eq!((reply.id, reply.source_port, reply.stamp), (42, PortNo(6), stamp(1)));
         assert_eq!((reply.target_mac, &reply.to_target), (mac(1), &m.to_target));
         let cached = bench.frame(0, &arp_request(1, 9));
         assert_eq!(arps(&cached).len(), 1, "the target knows the source now");
@@ -285,9 +252,7 @@ mod tests {
         let mut bench = Bench::new();
         bench.host(0, 1);
         bench.set_route(0, 9, 1, 5);
-        let [(_, arp)] = arps(&bench.target(looked_for(2)))[..] else {
-            panic!()
-        };
+        let [(_, arp)] = arps(&bench.target(looked_for(2)))[..] else { panic!() };
         assert_eq!((arp.sender_mac, arp.sender_ip), (SERVER.mac, SERVER.ip));
         let effects = bench.frame(0, &host_reply(1, SERVER.mac, SERVER.ip));
         assert_eq!(answers(&effects).len(), 1);
@@ -340,10 +305,7 @@ mod tests {
     fn a_target_without_address_is_not_asked() {
         let mut bench = Bench::new();
         bench.host(0, 1);
-        let effects = bench.target(ArpTarget {
-            target_ip: None,
-            ..looked_for(1)
-        });
+        let effects = bench.target(ArpTarget { target_ip: None, ..looked_for(1) });
         assert_eq!((answers(&effects).len(), arps(&effects).len()), (1, 0));
         assert_eq!(bench.placed(0, 9), Some(Hops::from([3, 6])));
     }

@@ -11,22 +11,11 @@ use axon_wire::message::Message;
 
 /// Ports of the switch under test: 0 to 2 for hosts, 3 an Axon port.
 pub(super) const PORTS: u16 = 4;
-pub(super) const LIFE: Life = Life {
-    node: NodeId(1),
-    incarnation: 7,
-};
-pub(super) const CONTROLLER: Life = Life {
-    node: NodeId(99),
-    incarnation: 5,
-};
-pub(super) const OTHER: Life = Life {
-    node: NodeId(2),
-    incarnation: 3,
-};
-pub(super) const SERVER: ServerIdentity = ServerIdentity {
-    mac: MacAddr([2, 0xff, 0, 0, 0, 1]),
-    ip: Ipv4Addr::new(10, 0, 0, 254),
-};
+pub(super) const LIFE: Life = Life { node: NodeId(1), incarnation: 7 };
+pub(super) const CONTROLLER: Life = Life { node: NodeId(99), incarnation: 5 };
+pub(super) const OTHER: Life = Life { node: NodeId(2), incarnation: 3 };
+pub(super) const SERVER: ServerIdentity =
+    ServerIdentity { mac: MacAddr([2, 0xff, 0, 0, 0, 1]), ip: Ipv4Addr::new(10, 0, 0, 254) };
 
 pub(super) fn mac(host: u8) -> MacAddr {
     MacAddr([2, 0, 0, 0, 0, host])
@@ -37,10 +26,7 @@ pub(super) fn ip(host: u8) -> Ipv4Addr {
 }
 
 pub(super) fn stamp(number: u64) -> Stamp {
-    Stamp {
-        epoch: CONTROLLER.incarnation,
-        number,
-    }
+    Stamp { epoch: CONTROLLER.incarnation, number }
 }
 
 /// A broadcast ARP request from one host for another's address.
@@ -68,19 +54,10 @@ pub(super) fn dhcp_frame(
     use smoltcp::phy::ChecksumCapabilities;
     use smoltcp::wire::{IpProtocol, Ipv4Packet, Ipv4Repr, UdpPacket, UdpRepr};
     let (src_addr, dst_addr) = (Ipv4Addr::UNSPECIFIED, Ipv4Addr::BROADCAST);
-    let udp = UdpRepr {
-        src_port: source,
-        dst_port: destination,
-    };
+    let udp = UdpRepr { src_port: source, dst_port: destination };
     let udp_bytes = udp.header_len() + payload.len();
     let next_header = IpProtocol::Udp;
-    let ip = Ipv4Repr {
-        src_addr,
-        dst_addr,
-        next_header,
-        payload_len: udp_bytes,
-        hop_limit: 64,
-    };
+    let ip = Ipv4Repr { src_addr, dst_addr, next_header, payload_len: udp_bytes, hop_limit: 64 };
     let mut frame = alloc::vec![0; ETHERNET_BYTES + ip.buffer_len() + udp_bytes];
     frame[..6].copy_from_slice(&to.0);
     frame[6..12].copy_from_slice(&from.0);
@@ -137,14 +114,7 @@ impl Bench {
             limits: (routes, waiting, hosts),
         };
         for port in 0..PORTS {
-            bench.port(
-                port,
-                Some(if port == 3 {
-                    PortKind::Axon
-                } else {
-                    PortKind::Host
-                }),
-            );
+            bench.port(port, Some(if port == 3 { PortKind::Axon } else { PortKind::Host }));
         }
         bench.controller(Some(CONTROLLER));
         bench
@@ -192,31 +162,19 @@ impl Bench {
     }
 
     pub(super) fn send_to_host(&mut self, port: u16, frame: Vec<u8>) -> Vec<Effect> {
-        let m = HostFrame {
-            port: PortNo(port),
-            frame,
-        };
+        let m = HostFrame { port: PortNo(port), frame };
         self.call(|edge, now, _, out| edge.host_frame_out(now, m, out))
     }
 
     pub(super) fn set_route(&mut self, port: u16, to: u8, number: u64, hop: u16) -> Vec<Effect> {
         let (port, destination) = (PortNo(port), mac(to));
         let hops = Hops::from([hop]);
-        self.item(Item::SetRoute {
-            port,
-            destination,
-            stamp: stamp(number),
-            hops,
-        })
+        self.item(Item::SetRoute { port, destination, stamp: stamp(number), hops })
     }
 
     pub(super) fn remove_route(&mut self, port: u16, to: u8, number: u64) -> Vec<Effect> {
         let (port, destination) = (PortNo(port), mac(to));
-        self.item(Item::RemoveRoute {
-            port,
-            destination,
-            stamp: stamp(number),
-        })
+        self.item(Item::RemoveRoute { port, destination, stamp: stamp(number) })
     }
 
     /// Host `n` appears on `port` and announces its address.
@@ -239,10 +197,7 @@ impl Bench {
     /// The route in the port's memory.
     pub(super) fn placed(&self, port: u16, to: u8) -> Option<Hops> {
         let routes = self.tables.routes(PortNo(port));
-        routes
-            .into_iter()
-            .find(|(destination, _)| *destination == mac(to))
-            .map(|(_, hops)| hops)
+        routes.into_iter().find(|(destination, _)| *destination == mac(to)).map(|(_, hops)| hops)
     }
 
     /// Everything stays within its bounds, and every place kept belongs to somebody.
@@ -251,10 +206,7 @@ impl Bench {
         let edge = &self.edge;
         assert!(edge.waiting.bytes() <= waiting);
         for (port, mac) in edge.waiting.keys() {
-            assert!(
-                edge.setups.contains((port, Target::Mac(mac))),
-                "a frame waits for nothing"
-            );
+            assert!(edge.setups.contains((port, Target::Mac(mac))), "a frame waits for nothing");
         }
         let (_, _, removed) = edge.flows.sizes();
         assert!(removed <= 16_384 && edge.setups.failures() <= FAILURES_MAX);
@@ -266,36 +218,22 @@ impl Bench {
             assert!(asked <= ASKINGS_PER_PORT_MAX);
             self.check_places(port);
         }
-        let hosts_due = edge
-            .hosts
-            .all()
-            .filter(|(_, host)| host.ip.is_some())
-            .count();
+        let hosts_due = edge.hosts.all().filter(|(_, host)| host.ip.is_some()).count();
         let due = edge.setups.count() + edge.setups.failures() + edge.askings.len() + hosts_due;
         assert_eq!(edge.agenda.len(), due, "each thing is due once");
     }
 
     fn check_places(&self, port: PortNo) {
         let edge = &self.edge;
-        let placed = edge
-            .flows
-            .all()
-            .filter(|(on, _, flow)| *on == port && flow.placed)
-            .count();
+        let placed = edge.flows.all().filter(|(on, _, flow)| *on == port && flow.placed).count();
         assert_eq!(self.tables.routes(port).len(), placed);
         let reserved = self.tables.len(port) - placed;
         let macs = edge.setups.macs_on(port).count();
         let asked = edge.askings.keys().filter(|key| key.0 == port).count();
         let held = edge.setups.held_on(port);
-        assert!(
-            held <= reserved && reserved <= held + macs + asked,
-            "a place belongs to nobody"
-        );
+        assert!(held <= reserved && reserved <= held + macs + asked, "a place belongs to nobody");
         for (on, destination, flow) in edge.flows.all().filter(|(on, ..)| *on == port) {
-            assert!(
-                edge.hosts.count_on(on) > 0,
-                "a port without hosts has a flow"
-            );
+            assert!(edge.hosts.count_on(on) > 0, "a port without hosts has a flow");
             let software = self.tables.lookup(on, destination).is_none();
             assert_eq!(software, !flow.placed);
         }

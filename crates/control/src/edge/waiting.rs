@@ -23,12 +23,7 @@ pub(super) struct Waiting {
 impl Waiting {
     /// Room for `bytes_max` bytes, frames and their overhead.
     pub(super) fn new(bytes_max: usize) -> Waiting {
-        Waiting {
-            bytes_max,
-            bytes: 0,
-            port_bytes: BTreeMap::new(),
-            queues: BTreeMap::new(),
-        }
+        Waiting { bytes_max, bytes: 0, port_bytes: BTreeMap::new(), queues: BTreeMap::new() }
     }
 
     /// Puts `frame` at the end of its queue; `false` if there is no room.
@@ -46,10 +41,7 @@ impl Waiting {
         }
         self.bytes += cost;
         self.port_bytes.insert(port, of_port + cost);
-        self.queues
-            .entry((port, destination))
-            .or_default()
-            .push_back(frame.to_vec());
+        self.queues.entry((port, destination)).or_default().push_back(frame.to_vec());
         true
     }
 
@@ -105,14 +97,8 @@ mod tests {
     fn one_port_cannot_fill_the_room_of_another() {
         let mut waiting = Waiting::new(200);
         assert!(waiting.push(PortNo(0), A, &[0; 36], 100));
-        assert!(
-            !waiting.push(PortNo(0), A, &[0; 36], 100),
-            "the share of port 0 is used"
-        );
+        assert!(!waiting.push(PortNo(0), A, &[0; 36], 100), "the share of port 0 is used");
         assert!(waiting.push(PortNo(1), A, &[0; 36], 100));
-        assert!(
-            !waiting.push(PortNo(2), A, &[0; 36], 100),
-            "the room is full"
-        );
+        assert!(!waiting.push(PortNo(2), A, &[0; 36], 100), "the room is full");
     }
 }

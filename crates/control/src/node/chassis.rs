@@ -40,13 +40,10 @@ pub(super) struct Chassis<B> {
 }
 
 /// Something for the control plane.
+#[allow(clippy::large_enum_variant, reason = "one at a time, and never stored")]
 pub(super) enum Arrival<B> {
     /// A sealed message that came by a source route.
-    Message {
-        ingress: PortNo,
-        reverse: Hops,
-        opened: Opened,
-    },
+    Message { ingress: PortNo, reverse: Hops, opened: Opened },
     /// A host's Ethernet frame without a route.
     HostFrame { port: PortNo, frame: B },
     /// Nothing more to do.
@@ -81,13 +78,8 @@ impl<B: Frame> Chassis<B> {
     /// Hands an input to the plane and to discovery.
     pub fn feed(&mut self, now: Time, input: Input<B>) {
         match input {
-            Input::Frame {
-                port,
-                frame,
-                complete_at,
-            } => {
-                self.plane
-                    .receive(now, port, frame, complete_at, &mut self.actions);
+            Input::Frame { port, frame, complete_at } => {
+                self.plane.receive(now, port, frame, complete_at, &mut self.actions);
             }
             Input::TxDone { port } => self.plane.tx_done(now, port, &mut self.actions),
             Input::Link { port, up } => {
@@ -126,11 +118,7 @@ impl<B: Frame> Chassis<B> {
             Punt::Addressed => self.routed(ingress, frame.bytes(), out),
             Punt::Error => None,
         };
-        let reason = if arrival.is_some() {
-            Drop::Consumed
-        } else {
-            Drop::Refused
-        };
+        let reason = if arrival.is_some() { Drop::Consumed } else { Drop::Refused };
         out.push(self.ended(ingress, reason, frame));
         arrival.unwrap_or(Arrival::Done)
     }
@@ -142,8 +130,7 @@ impl<B: Frame> Chassis<B> {
         };
         match self.sealer.open(payload, true) {
             Ok(opened) => {
-                self.discovery
-                    .message(now, port, &opened, &mut self.effects);
+                self.discovery.message(now, port, &opened, &mut self.effects);
                 true
             }
             Err(refusal) => {
@@ -192,11 +179,7 @@ impl<B: Frame> Chassis<B> {
             return None;
         }
         match self.sealer.open(view.payload(), false) {
-            Ok(opened) => Some(Arrival::Message {
-                ingress,
-                reverse: view.reverse(),
-                opened,
-            }),
+            Ok(opened) => Some(Arrival::Message { ingress, reverse: view.reverse(), opened }),
             Err(refusal) => {
                 self.refuse(ingress, refusal, out);
                 None
@@ -207,11 +190,7 @@ impl<B: Frame> Chassis<B> {
     /// Counts a frame that ends in the control plane and hands it back to the body.
     pub fn ended(&mut self, ingress: PortNo, reason: Drop, frame: B) -> Action<B> {
         self.plane.count_drop(ingress, reason);
-        Action::Dropped {
-            ingress,
-            reason,
-            frame,
-        }
+        Action::Dropped { ingress, reason, frame }
     }
 
     /// Counts a refused message and tells of it.
@@ -224,8 +203,7 @@ impl<B: Frame> Chassis<B> {
     pub fn send_link(&mut self, now: Time, port: PortNo, to: Option<Life>, message: &Message) {
         let sealed = self.sealer.seal(to, message);
         let frame = link::emit(self.mac, &sealed);
-        self.plane
-            .send_raw(now, port, B::with_headroom(0, &frame), &mut self.actions);
+        self.plane.send_raw(now, port, B::with_headroom(0, &frame), &mut self.actions);
     }
 
     /// Seals a message and sends it by a source route.
@@ -253,7 +231,6 @@ impl<B: Frame> Chassis<B> {
 
     /// Sends a plain Ethernet frame to a host.
     pub fn send_host(&mut self, now: Time, port: PortNo, frame: &[u8]) {
-        self.plane
-            .send_raw(now, port, B::with_headroom(0, frame), &mut self.actions);
+        self.plane.send_raw(now, port, B::with_headroom(0, frame), &mut self.actions);
     }
 }

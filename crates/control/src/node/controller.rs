@@ -30,13 +30,8 @@ impl<B: Frame> ControllerNode<B> {
     /// A controller that has just been switched on and knows nothing.
     pub fn new(config: ControllerConfig, now: Time) -> ControllerNode<B> {
         let mut chassis = Chassis::new(&config.node, Role::Controller);
-        let own = ControllerPath {
-            controller: config.node.life,
-            hops: Hops::to_control(),
-        };
-        chassis
-            .discovery
-            .advertise(now, Some(own), &mut chassis.effects);
+        let own = ControllerPath { controller: config.node.life, hops: Hops::to_control() };
+        chassis.discovery.advertise(now, Some(own), &mut chassis.effects);
         ControllerNode {
             chassis,
             controller: Controller::new(&config),
@@ -78,9 +73,7 @@ impl<B: Frame> ControllerNode<B> {
     }
 
     fn timeouts(&mut self, now: Time) {
-        let Chassis {
-            discovery, effects, ..
-        } = &mut self.chassis;
+        let Chassis { discovery, effects, .. } = &mut self.chassis;
         if discovery.deadline().is_some_and(|at| at <= now) {
             discovery.timeout(now, effects);
         }
@@ -100,11 +93,7 @@ impl<B: Frame> ControllerNode<B> {
             let mut round = self.chassis.take_actions();
             for action in round.drain(..) {
                 match action {
-                    Action::Punt {
-                        ingress,
-                        frame,
-                        punt,
-                    } => {
+                    Action::Punt { ingress, frame, punt } => {
                         let arrival = self.chassis.arrival(now, ingress, frame, punt, out);
                         self.arrival(now, arrival, out);
                     }
@@ -134,8 +123,7 @@ impl<B: Frame> ControllerNode<B> {
             let (to, path) = (stream.peer(), self.controller.path_to(node));
             while let Some(segment) = stream.poll(now) {
                 if let Some(hops) = &path {
-                    self.chassis
-                        .send_routed(now, hops, to, &Message::Segment(segment));
+                    self.chassis.send_routed(now, hops, to, &Message::Segment(segment));
                 }
             }
             if let Some(at) = stream.deadline() {
@@ -149,11 +137,7 @@ impl<B: Frame> ControllerNode<B> {
             Arrival::HostFrame { port, frame } => {
                 out.push(self.chassis.ended(port, Drop::Refused, frame));
             }
-            Arrival::Message {
-                ingress,
-                reverse,
-                opened,
-            } => {
+            Arrival::Message { ingress, reverse, opened } => {
                 if let Err(refusal) = self.message(now, reverse, opened) {
                     self.chassis.refuse(ingress, refusal, out);
                 }
@@ -166,25 +150,16 @@ impl<B: Frame> ControllerNode<B> {
         let Opened { from, message, .. } = opened;
         let effects = &mut self.chassis.effects;
         if let Message::ControllerHello(hello) = message {
-            if self
-                .streams
-                .get(&from.node)
-                .is_none_or(|stream| stream.peer() != from)
-            {
+            if self.streams.get(&from.node).is_none_or(|stream| stream.peer() != from) {
                 self.forget_stream(from.node);
-                self.streams
-                    .insert(from.node, Stream::new(from, self.timers.retry));
+                self.streams.insert(from.node, Stream::new(from, self.timers.retry));
             }
             let effects = &mut self.chassis.effects;
-            self.controller
-                .controller_hello(now, from, reverse, hello, effects);
+            self.controller.controller_hello(now, from, reverse, hello, effects);
             return Ok(());
         }
         // Everything else is for switches that have introduced themselves.
-        let stream = self
-            .streams
-            .get_mut(&from.node)
-            .filter(|stream| stream.peer() == from);
+        let stream = self.streams.get_mut(&from.node).filter(|stream| stream.peer() == from);
         let stream = stream.ok_or(Refusal::Unexpected)?;
         match message {
             Message::ArpRequest(request) => {
@@ -209,11 +184,7 @@ impl<B: Frame> ControllerNode<B> {
     }
 
     fn forget_stream(&mut self, node: NodeId) {
-        if let Some(at) = self
-            .streams
-            .remove(&node)
-            .and_then(|stream| stream.deadline())
-        {
+        if let Some(at) = self.streams.remove(&node).and_then(|stream| stream.deadline()) {
             self.resends.remove(&(at, node));
         }
     }
@@ -250,9 +221,7 @@ impl<B: Frame> ControllerNode<B> {
 
     /// Tells the controller which switch is on one of its own ports now.
     fn attachment(&mut self, now: Time, port: PortNo) {
-        let Chassis {
-            discovery, effects, ..
-        } = &mut self.chassis;
+        let Chassis { discovery, effects, .. } = &mut self.chassis;
         let peer = discovery
             .neighbour(port)
             .filter(|neighbour| neighbour.role == Role::Switch)
@@ -270,13 +239,9 @@ impl<B: Frame> Node<B> for ControllerNode<B> {
 
     fn deadline(&self) -> Option<Time> {
         let resend = self.resends.first().map(|&(at, _)| at);
-        [
-            self.chassis.discovery.deadline(),
-            self.controller.deadline(),
-            resend,
-        ]
-        .into_iter()
-        .flatten()
-        .min()
+        [self.chassis.discovery.deadline(), self.controller.deadline(), resend]
+            .into_iter()
+            .flatten()
+            .min()
     }
 }

@@ -74,12 +74,7 @@ impl<B: Frame> SwitchNode<B> {
     }
 
     fn timeouts(&mut self, now: Time) {
-        let Chassis {
-            plane,
-            discovery,
-            effects,
-            ..
-        } = &mut self.chassis;
+        let Chassis { plane, discovery, effects, .. } = &mut self.chassis;
         let due = |deadline: Option<Time>| deadline.is_some_and(|at| at <= now);
         if due(discovery.deadline()) {
             discovery.timeout(now, effects);
@@ -99,11 +94,7 @@ impl<B: Frame> SwitchNode<B> {
             let mut round = self.chassis.take_actions();
             for action in round.drain(..) {
                 match action {
-                    Action::Punt {
-                        ingress,
-                        frame,
-                        punt,
-                    } => {
+                    Action::Punt { ingress, frame, punt } => {
                         control = true;
                         let arrival = self.chassis.arrival(now, ingress, frame, punt, out);
                         self.arrival(now, arrival, out);
@@ -125,12 +116,7 @@ impl<B: Frame> SwitchNode<B> {
     /// What may follow from any change: a new way to the controller, a new controller,
     /// reports to send.
     fn housekeeping(&mut self, now: Time) {
-        let Chassis {
-            plane,
-            discovery,
-            effects,
-            ..
-        } = &mut self.chassis;
+        let Chassis { plane, discovery, effects, .. } = &mut self.chassis;
         self.uplink.update(now, discovery, effects);
         discovery.advertise(now, self.uplink.path().cloned(), effects);
         let controller = self.uplink.path().map(|path| path.controller);
@@ -176,9 +162,7 @@ impl<B: Frame> SwitchNode<B> {
                 let reason = served.err().unwrap_or(Drop::Consumed);
                 out.push(self.chassis.ended(port, reason, frame));
             }
-            Arrival::Message {
-                ingress, opened, ..
-            } => {
+            Arrival::Message { ingress, opened, .. } => {
                 if let Err(refusal) = self.message(now, opened) {
                     self.chassis.refuse(ingress, refusal, out);
                 }
@@ -198,8 +182,7 @@ impl<B: Frame> SwitchNode<B> {
                 self.edge.arp_reply(now, reply, plane.tables_mut(), effects);
             }
             Message::ArpTarget(target) if ours => {
-                self.edge
-                    .arp_target(now, target, plane.tables_mut(), effects);
+                self.edge.arp_target(now, target, plane.tables_mut(), effects);
             }
             Message::HostFrame(frame) if ours => self.edge.host_frame_out(now, frame, effects),
             Message::Segment(segment) if ours => {
@@ -222,11 +205,7 @@ impl<B: Frame> SwitchNode<B> {
             Effect::Link { port, to, message } => chassis.send_link(now, port, to, &message),
             // Source and target host on one switch: nobody seals a message for himself.
             Effect::Routed { to, message, .. } if to == chassis.life => {
-                let opened = Opened {
-                    from: to,
-                    message,
-                    addressed: true,
-                };
+                let opened = Opened { from: to, message, addressed: true };
                 if let Err(refusal) = self.message(now, opened) {
                     self.chassis.refuse(PortNo::CONTROL, refusal, out);
                 }
@@ -251,11 +230,7 @@ impl<B: Frame> SwitchNode<B> {
             Effect::Forward { hops, frame, .. } => {
                 chassis.inject(now, PacketType::Ethernet, &hops, &frame);
             }
-            Effect::Drop {
-                ingress,
-                reason,
-                frame,
-            } => {
+            Effect::Drop { ingress, reason, frame } => {
                 let action = chassis.ended(ingress, reason, B::with_headroom(0, &frame));
                 out.push(action);
             }
@@ -270,8 +245,7 @@ impl<B: Frame> SwitchNode<B> {
         let Chassis { plane, effects, .. } = &mut self.chassis;
         plane.set_kind(port, kind);
         let known = (kind != PortKind::Unknown).then_some(kind);
-        self.edge
-            .port_changed(now, port, known, plane.tables_mut(), effects);
+        self.edge.port_changed(now, port, known, plane.tables_mut(), effects);
     }
 }
 

@@ -11,11 +11,7 @@ pub(super) fn plan(tree: &FatTree) -> Result<Plan, Problem> {
     let key = "topology.fat_tree.k";
     in_range(key, tree.k, 2, 88)?;
     if !tree.k.is_multiple_of(2) {
-        return Err(Problem::new(
-            key,
-            format!("{} is odd", tree.k),
-            "an even number",
-        ));
+        return Err(Problem::new(key, format!("{} is odd", tree.k), "an even number"));
     }
     let (pods, half) = (tree.k, tree.k / 2);
     let edges = pods * half;

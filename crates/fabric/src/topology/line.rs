@@ -24,9 +24,6 @@ mod tests {
         assert_eq!((fabric.hosts[3].switch, fabric.hosts[3].port.0), (1, 1));
         let ends = [fabric.links[1].a, fabric.links[1].b].map(|end| (end.switch, end.port.0));
         assert_eq!(ends, [(1, 3), (2, 2)]);
-        assert_eq!(
-            (fabric.controller.at.switch, fabric.controller.at.port.0),
-            (0, 3)
-        );
+        assert_eq!((fabric.controller.at.switch, fabric.controller.at.port.0), (0, 3));
     }
 }

@@ -8,29 +8,17 @@ use crate::units::{RateText, SpanText};
 use std::collections::BTreeMap;
 
 pub(super) fn plan(listed: &Listed) -> Result<Plan, Problem> {
-    in_range(
-        "topology.listed.switches",
-        listed.switches.len(),
-        1,
-        SWITCHES_MAX,
-    )?;
+    in_range("topology.listed.switches", listed.switches.len(), 1, SWITCHES_MAX)?;
     in_range("topology.listed.hosts", listed.hosts.0.len(), 0, HOSTS_MAX)?;
     let mut switches = BTreeMap::new();
     for (index, name) in listed.switches.iter().enumerate() {
         let key = format!("topology.listed.switches[{index}]");
         names::check(&key, name)?;
         if switches.insert(name.as_str(), index).is_some() {
-            return Err(Problem::new(
-                key,
-                format!("`{name}` is there twice"),
-                "another name",
-            ));
+            return Err(Problem::new(key, format!("`{name}` is there twice"), "another name"));
         }
     }
-    let mut plan = Plan {
-        switches: listed.switches.clone(),
-        ..Plan::default()
-    };
+    let mut plan = Plan { switches: listed.switches.clone(), ..Plan::default() };
     for (name, host) in &listed.hosts.0 {
         plan.hosts.push(plan_host(name, host, &switches)?);
     }
@@ -38,23 +26,14 @@ pub(super) fn plan(listed: &Listed) -> Result<Plan, Problem> {
         let key = format!("topology.listed.links[{index}]");
         let (between, wire, between_key) = match link {
             ShortOr::Short(between) => (between, WireChange::default(), key.clone()),
-            ShortOr::Long(ListedLink {
-                between,
-                rate,
-                latency,
-                loss_ppm,
-            }) => {
+            ShortOr::Long(ListedLink { between, rate, latency, loss_ppm }) => {
                 let wire = wire_change(rate, latency, loss_ppm);
                 (between, wire, format!("{key}.between"))
             }
         };
         let a = end(&format!("{between_key}[0]"), &between[0], &switches)?;
         let b = end(&format!("{between_key}[1]"), &between[1], &switches)?;
-        plan.links.push(PlanLink {
-            ends: [a, b],
-            wire,
-            key,
-        });
+        plan.links.push(PlanLink { ends: [a, b], wire, key });
     }
     Ok(plan)
 }
@@ -79,14 +58,7 @@ fn plan_host(
             wire: WireChange::default(),
             key,
         },
-        ShortOr::Long(ListedHost {
-            at,
-            ip,
-            mac,
-            rate,
-            latency,
-            loss_ppm,
-        }) => PlanHost {
+        ShortOr::Long(ListedHost { at, ip, mac, rate, latency, loss_ppm }) => PlanHost {
             name: name.into(),
             at: end(&format!("{key}.at"), at, switches)?,
             ip: *ip,

@@ -131,11 +131,7 @@ fn in_range(key: &str, number: usize, least: usize, most: usize) -> Result<(), P
         return Ok(());
     }
     let expected = format!("{least} to {most}");
-    Err(Problem::new(
-        key,
-        format!("{number} is impossible"),
-        expected,
-    ))
+    Err(Problem::new(key, format!("{number} is impossible"), expected))
 }
 
 fn with_defaults(name: &str, topology: Topology) -> Fabric {
@@ -151,57 +147,36 @@ fn with_defaults(name: &str, topology: Topology) -> Fabric {
 /// Like its fellows below, on sizes that a fabric file could not have: for tests and
 /// benchmarks, not for input.
 pub fn line(switches: usize, hosts_per_switch: usize) -> Fabric {
-    let row = file::Row {
-        switches,
-        hosts_per_switch,
-    };
+    let row = file::Row { switches, hosts_per_switch };
     with_defaults("line", Topology::Line(row))
 }
 
 /// A ring of switches with every default. Panics like [`line()`].
 pub fn ring(switches: usize, hosts_per_switch: usize) -> Fabric {
-    let row = file::Row {
-        switches,
-        hosts_per_switch,
-    };
+    let row = file::Row { switches, hosts_per_switch };
     with_defaults("ring", Topology::Ring(row))
 }
 
 /// A star around `s1` with every default. Panics like [`line()`].
 pub fn star(switches: usize, hosts_per_switch: usize) -> Fabric {
-    let row = file::Row {
-        switches,
-        hosts_per_switch,
-    };
+    let row = file::Row { switches, hosts_per_switch };
     with_defaults("star", Topology::Star(row))
 }
 
 /// A torus with every default. Panics like [`line()`].
 pub fn torus(rows: usize, cols: usize, hosts_per_switch: usize) -> Fabric {
-    let torus = file::Torus {
-        rows,
-        cols,
-        hosts_per_switch,
-    };
+    let torus = file::Torus { rows, cols, hosts_per_switch };
     with_defaults("torus", Topology::Torus(torus))
 }
 
 /// A fat tree of `k`-port switches with every default. Panics like [`line()`].
 pub fn fat_tree(k: usize) -> Fabric {
-    let tree = file::FatTree {
-        k,
-        hosts_per_edge: None,
-    };
+    let tree = file::FatTree { k, hosts_per_edge: None };
     with_defaults("fat-tree", Topology::FatTree(tree))
 }
 
 /// A connected random graph with every default. Panics like [`line()`].
 pub fn random(switches: usize, degree: usize, hosts_per_switch: usize, seed: u64) -> Fabric {
-    let random = file::Random {
-        switches,
-        degree,
-        hosts_per_switch,
-        seed: Some(seed),
-    };
+    let random = file::Random { switches, degree, hosts_per_switch, seed: Some(seed) };
     with_defaults("random", Topology::Random(random))
 }

@@ -91,10 +91,7 @@ mod tests {
                 degree[link.a.switch] += 1;
                 degree[link.b.switch] += 1;
             }
-            assert!(
-                degree.iter().all(|d| (1..=3).contains(d)),
-                "seed {seed}: {degree:?}"
-            );
+            assert!(degree.iter().all(|d| (1..=3).contains(d)), "seed {seed}: {degree:?}");
             assert!(fabric.links.len() >= 28, "seed {seed}: nearly full");
         }
     }
@@ -103,10 +100,7 @@ mod tests {
     fn a_seed_is_a_graph_for_good() {
         let ends = |seed| -> Vec<(usize, usize)> {
             let links = random(6, 3, 0, seed).links;
-            links
-                .iter()
-                .map(|link| (link.a.switch, link.b.switch))
-                .collect()
+            links.iter().map(|link| (link.a.switch, link.b.switch)).collect()
         };
         assert_eq!(ends(1), ends(1));
         assert_ne!(ends(1), ends(2));

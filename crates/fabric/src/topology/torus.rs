@@ -7,11 +7,7 @@ use crate::file::Torus;
 /// Each switch is linked to its right and its lower neighbour, both around the edge. With a
 /// side of two both neighbours are the same switch, and one link joins them, not two.
 pub(super) fn plan(torus: &Torus) -> Result<Plan, Problem> {
-    let &Torus {
-        rows,
-        cols,
-        hosts_per_switch,
-    } = torus;
+    let &Torus { rows, cols, hosts_per_switch } = torus;
     in_range("topology.torus.rows", rows, 2, super::SWITCHES_MAX / 2)?;
     in_range("topology.torus.cols", cols, 2, super::SWITCHES_MAX / rows)?;
     let mut plan = Plan::with_switches("topology.torus", rows * cols, 4)?;

@@ -14,11 +14,7 @@ pub const QUEUE_BYTES_MAX: u64 = 3000;
 #[derive(Clone, Debug)]
 pub enum Event {
     /// A frame comes in, with so many bytes of room in front.
-    Receive {
-        port: PortNo,
-        headroom: usize,
-        frame: Vec<u8>,
-    },
+    Receive { port: PortNo, headroom: usize, frame: Vec<u8> },
     /// The wire of a port says it is free, rightly or not.
     TxDone(PortNo),
     /// Carrier comes or goes.
@@ -30,11 +26,7 @@ pub enum Event {
     /// A port changes kind.
     Kind { port: PortNo, kind: PortKind },
     /// A route is set.
-    Route {
-        port: PortNo,
-        destination: MacAddr,
-        hops: Hops,
-    },
+    Route { port: PortNo, destination: MacAddr, hops: Hops },
     /// Time passes.
     Wait(Span),
 }
@@ -55,10 +47,7 @@ impl World {
             hop_width,
             queue_bytes_max: Bytes(QUEUE_BYTES_MAX),
             routes_per_port_max: 8,
-            punt: PuntLimit {
-                frames_per_second: 1000,
-                burst: 20,
-            },
+            punt: PuntLimit { frames_per_second: 1000, burst: 20 },
             self_congestion_pause: true,
             frame_bytes_max: 200,
             ..PlaneConfig::with_ports(PORTS, MacAddr([2, 0, 0, 0, 0, 1]))
@@ -68,13 +57,7 @@ impl World {
             plane.set_kind(port, [PortKind::Host, PortKind::Axon][port.index() % 2]);
         }
         let on_wire = vec![false; usize::from(PORTS)];
-        World {
-            plane,
-            now: Time::ZERO,
-            on_wire,
-            frames_in: 0,
-            frames_out: 0,
-        }
+        World { plane, now: Time::ZERO, on_wire, frames_in: 0, frames_out: 0 }
     }
 
     /// Lets `event` happen, checks everything, and returns what the plane asked for.
@@ -82,15 +65,10 @@ impl World {
         let mut out = Vec::new();
         let pauses = self.plane.counters().total().pauses;
         match event {
-            Event::Receive {
-                port,
-                headroom,
-                frame,
-            } => {
+            Event::Receive { port, headroom, frame } => {
                 self.frames_in += 1;
                 let frame = FrameBuf::with_headroom(headroom, &frame);
-                self.plane
-                    .receive(self.now, port, frame, self.now, &mut out);
+                self.plane.receive(self.now, port, frame, self.now, &mut out);
             }
             Event::TxDone(port) => {
                 if let Some(wire) = self.on_wire.get_mut(port.index()) {
@@ -110,15 +88,10 @@ impl World {
             }
             Event::SendRaw { port, frame } => {
                 self.frames_in += 1;
-                self.plane
-                    .send_raw(self.now, port, FrameBuf::new(&frame), &mut out);
+                self.plane.send_raw(self.now, port, FrameBuf::new(&frame), &mut out);
             }
             Event::Kind { port, kind } => self.plane.set_kind(port, kind),
-            Event::Route {
-                port,
-                destination,
-                hops,
-            } => {
+            Event::Route { port, destination, hops } => {
                 let _ = self.plane.tables_mut().install(port, destination, &hops);
             }
             Event::Wait(span) => self.now += span,
@@ -138,40 +111,21 @@ impl World {
             assert!(!self.on_wire[port.index()], "sent while the wire was busy");
             self.on_wire[port.index()] = true;
             if self.plane.kind(*port) != Some(PortKind::Axon) {
-                assert!(
-                    (14..=204).contains(&frame.bytes().len()),
-                    "a host can take this frame"
-                );
+                assert!((14..=204).contains(&frame.bytes().len()), "a host can take this frame");
             }
         }
-        let queued: u64 = (0..PORTS)
-            .map(|port| self.plane.queued_frames(PortNo(port)))
-            .sum();
-        assert_eq!(
-            self.frames_in,
-            self.frames_out + queued,
-            "no frame is lost or made up"
-        );
+        let queued: u64 = (0..PORTS).map(|port| self.plane.queued_frames(PortNo(port))).sum();
+        assert_eq!(self.frames_in, self.frames_out + queued, "no frame is lost or made up");
         for port in (0..PORTS).map(PortNo) {
             let bytes = self.plane.queued_bytes(port);
-            assert!(
-                bytes.0 <= u64::from(PORTS + 1) * QUEUE_BYTES_MAX,
-                "buffers are bounded"
-            );
+            assert!(bytes.0 <= u64::from(PORTS + 1) * QUEUE_BYTES_MAX, "buffers are bounded");
             let idle = !self.on_wire[port.index()];
             assert!(!idle || bytes.0 == 0, "no frame waits for a free wire");
         }
         let total = self.plane.counters().total();
         assert_eq!(total.rx_frames, self.frames_in);
         let drops: u64 = Drop::ALL.iter().map(|&reason| total.dropped(reason)).sum();
-        let punts: u64 = axon_plane::Punt::ALL
-            .iter()
-            .map(|&punt| total.punted(punt))
-            .sum();
-        assert_eq!(
-            total.rx_frames,
-            total.tx_frames + drops + punts + queued,
-            "conservation"
-        );
+        let punts: u64 = axon_plane::Punt::ALL.iter().map(|&punt| total.punted(punt)).sum();
+        assert_eq!(total.rx_frames, total.tx_frames + drops + punts + queued, "conservation");
     }
 }

@@ -5,58 +5,29 @@ use axon_wire::message::*;
 use axon_wire::{Hops, Life, MacAddr, NodeId, PortNo};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-const LIFE: Life = Life {
-    node: NodeId(0x0102_0304_0506_0708),
-    incarnation: 300,
-};
-const STAMP: Stamp = Stamp {
-    epoch: 2,
-    number: 1000,
-};
+const LIFE: Life = Life { node: NodeId(0x0102_0304_0506_0708), incarnation: 300 };
+const STAMP: Stamp = Stamp { epoch: 2, number: 1000 };
 const SOURCE: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
 const TARGET: MacAddr = MacAddr([2, 0, 0, 0, 0, 2]);
 const SOURCE_IP: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
 const TARGET_IP: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
 
 fn host_frame() -> HostFrame {
-    HostFrame {
-        port: PortNo(4),
-        frame: vec![0xff; 14],
-    }
+    HostFrame { port: PortNo(4), frame: vec![0xff; 14] }
 }
 
 fn controller_hello() -> ControllerHello {
-    let peer = Peer::Axon {
-        node: NodeId(9),
-        port: PortNo(2),
-        role: Role::Switch,
-    };
+    let peer = Peer::Axon { node: NodeId(9), port: PortNo(2), role: Role::Switch };
     let ports = vec![
-        PortState {
-            port: PortNo(0),
-            peer: Peer::Host,
-        },
-        PortState {
-            port: PortNo(200),
-            peer,
-        },
+        PortState { port: PortNo(0), peer: Peer::Host },
+        PortState { port: PortNo(200), peer },
     ];
-    ControllerHello {
-        version: 3,
-        nonce: u64::MAX,
-        ports,
-    }
+    ControllerHello { version: 3, nonce: u64::MAX, ports }
 }
 
 fn arp_request(target: Target, source_ip: Option<IpAddr>) -> Message {
     let (id, port) = (7, PortNo(1));
-    Message::ArpRequest(ArpRequest {
-        id,
-        port,
-        source_mac: SOURCE,
-        source_ip,
-        target,
-    })
+    Message::ArpRequest(ArpRequest { id, port, source_mac: SOURCE, source_ip, target })
 }
 
 fn arp_target() -> ArpTarget {
@@ -79,51 +50,24 @@ fn arp_target() -> ArpTarget {
 fn segment() -> Segment {
     let (port, destination, stamp) = (PortNo(1), TARGET, STAMP);
     let items = vec![
-        Item::HostSeen {
-            port,
-            mac: SOURCE,
-            ip: Some(SOURCE_IP),
-        },
+        Item::HostSeen { port, mac: SOURCE, ip: Some(SOURCE_IP) },
         Item::HostGone { port, mac: SOURCE },
-        Item::SetRoute {
-            port,
-            destination,
-            stamp,
-            hops: Hops::from([2, 5]),
-        },
-        Item::RemoveRoute {
-            port,
-            destination,
-            stamp,
-        },
+        Item::SetRoute { port, destination, stamp, hops: Hops::from([2, 5]) },
+        Item::RemoveRoute { port, destination, stamp },
     ];
-    Segment {
-        first: 128,
-        ack: 5,
-        items,
-    }
+    Segment { first: 128, ack: 5, items }
 }
 
 /// The message of that name.
 pub fn message(name: &str) -> Option<Message> {
     let (port, challenge, echo) = (PortNo(2), 0x1122_3344_5566_7788, 0x99aa);
-    let hello = Hello {
-        port,
-        role: Role::Switch,
-        hop_width: HopWidth::Eight,
-        challenge,
-    };
-    let path = ControllerPath {
-        controller: LIFE,
-        hops: Hops::from([3, PortNo::CONTROL.0]),
-    };
+    let hello = Hello { port, role: Role::Switch, hop_width: HopWidth::Eight, challenge };
+    let path = ControllerPath { controller: LIFE, hops: Hops::from([3, PortNo::CONTROL.0]) };
     Some(match name {
         "hello" => Message::Hello(hello),
-        "hello-controller-nibble" => Message::Hello(Hello {
-            role: Role::Controller,
-            hop_width: HopWidth::Four,
-            ..hello
-        }),
+        "hello-controller-nibble" => {
+            Message::Hello(Hello { role: Role::Controller, hop_width: HopWidth::Four, ..hello })
+        }
         "hello-reply" => Message::HelloReply(HelloReply {
             port,
             role: Role::Controller,
@@ -132,16 +76,12 @@ pub fn message(name: &str) -> Option<Message> {
             challenge,
         }),
         "hello-confirm" => Message::HelloConfirm(HelloConfirm { echo }),
-        "heartbeat" => Message::Heartbeat(Heartbeat {
-            echo,
-            path: Some(path),
-        }),
+        "heartbeat" => Message::Heartbeat(Heartbeat { echo, path: Some(path) }),
         "heartbeat-without-path" => Message::Heartbeat(Heartbeat { echo, path: None }),
         "controller-hello" => Message::ControllerHello(controller_hello()),
-        "controller-hello-ack" => Message::ControllerHelloAck(ControllerHelloAck {
-            version: 3,
-            nonce: u64::MAX,
-        }),
+        "controller-hello-ack" => {
+            Message::ControllerHelloAck(ControllerHelloAck { version: 3, nonce: u64::MAX })
+        }
         "arp-request-ip" => {
             arp_request(Target::Ip(IpAddr::V6(Ipv6Addr::LOCALHOST)), Some(SOURCE_IP))
         }
@@ -159,11 +99,7 @@ pub fn message(name: &str) -> Option<Message> {
         "dhcp-relay" => Message::DhcpRelay(host_frame()),
         "host-frame" => Message::HostFrame(host_frame()),
         "segment" => Message::Segment(segment()),
-        "segment-empty" => Message::Segment(Segment {
-            first: 0,
-            ack: 0,
-            items: vec![],
-        }),
+        "segment-empty" => Message::Segment(Segment { first: 0, ack: 0, items: vec![] }),
         _ => return None,
     })
 }

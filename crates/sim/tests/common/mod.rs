@@ -23,10 +23,7 @@ pub fn wire() -> Wire {
 }
 
 pub fn end(switch: usize, port: u16) -> End {
-    End {
-        switch,
-        port: PortNo(port),
-    }
+    End { switch, port: PortNo(port) }
 }
 
 /// The MAC of a host.
@@ -43,10 +40,7 @@ impl Builder {
     /// `switches` switches of 16 ports, nothing plugged in, the controller at port 15 of the
     /// first.
     pub fn new(switches: usize) -> Builder {
-        let switches = (1..=switches).map(|number| Switch {
-            name: format!("s{number}"),
-            ports: 0,
-        });
+        let switches = (1..=switches).map(|number| Switch { name: format!("s{number}"), ports: 0 });
         let mut builder = Builder {
             fabric: Fabric {
                 name: "test".to_owned(),
@@ -56,11 +50,7 @@ impl Builder {
                 switches: switches.collect(),
                 hosts: Vec::new(),
                 links: Vec::new(),
-                controller: Controller {
-                    name: "c1".to_owned(),
-                    at: end(0, 0),
-                    wire: wire(),
-                },
+                controller: Controller { name: "c1".to_owned(), at: end(0, 0), wire: wire() },
                 timers: Timers {
                     hello: HEARTBEAT,
                     heartbeat: HEARTBEAT,
@@ -91,11 +81,7 @@ impl Builder {
     }
 
     pub fn link(&mut self, a: usize, b: usize) -> usize {
-        let link = Link {
-            a: self.free_port(a),
-            b: self.free_port(b),
-            wire: wire(),
-        };
+        let link = Link { a: self.free_port(a), b: self.free_port(b), wire: wire() };
         self.fabric.links.push(link);
         self.fabric.links.len() - 1
     }
@@ -127,9 +113,7 @@ impl Builder {
 
     /// A spare port on every switch, for plugging at run time.
     pub fn spare_ports(&mut self) -> Vec<End> {
-        (0..self.fabric.switches.len())
-            .map(|switch| self.free_port(switch))
-            .collect()
+        (0..self.fabric.switches.len()).map(|switch| self.free_port(switch)).collect()
     }
 }
 
@@ -196,28 +180,17 @@ pub fn unreached(world: &mut World, pairs: &[(usize, usize)], tries: u16) -> Vec
         .collect();
     let limit = world.now() + interval * (u64::from(tries) + 2);
     world.run_until_true(limit, |world| {
-        ids.iter().all(|id| {
-            id.and_then(|id| world.ping_stats(id))
-                .is_none_or(|stats| stats.done)
-        })
+        ids.iter().all(|id| id.and_then(|id| world.ping_stats(id)).is_none_or(|stats| stats.done))
     });
     let answered = |id: &Option<PingId>| {
-        id.and_then(|id| world.ping_stats(id))
-            .is_some_and(|stats| stats.received > 0)
+        id.and_then(|id| world.ping_stats(id)).is_some_and(|stats| stats.received > 0)
     };
-    pairs
-        .iter()
-        .zip(&ids)
-        .filter(|(_, id)| !answered(id))
-        .map(|(&pair, _)| pair)
-        .collect()
+    pairs.iter().zip(&ids).filter(|(_, id)| !answered(id)).map(|(&pair, _)| pair).collect()
 }
 
 /// All ordered pairs of these hosts.
 pub fn pairs(hosts: &[usize]) -> Vec<(usize, usize)> {
-    let all = hosts
-        .iter()
-        .flat_map(|&from| hosts.iter().map(move |&to| (from, to)));
+    let all = hosts.iter().flat_map(|&from| hosts.iter().map(move |&to| (from, to)));
     all.filter(|(from, to)| from != to).collect()
 }
 
@@ -225,11 +198,7 @@ pub fn pairs(hosts: &[usize]) -> Vec<(usize, usize)> {
 pub fn assert_whole(world: &mut World) {
     let hosts: Vec<usize> = (0..world.fabric().hosts.len()).collect();
     let silent = unreached(world, &pairs(&hosts), 30);
-    assert!(
-        silent.is_empty(),
-        "no answer: {silent:?}; {}",
-        states(world)
-    );
+    assert!(silent.is_empty(), "no answer: {silent:?}; {}", states(world));
     assert_sound(world);
 }
 
@@ -257,11 +226,7 @@ pub fn start_steady(world: &mut World, from: usize, to: usize, span: Span) -> Pi
 /// What hosts and switches believe, for messages.
 pub fn states(world: &World) -> String {
     let hosts = (0..world.fabric().hosts.len()).map(|host| world.address(host));
-    format!(
-        "at {}: addresses {:?}",
-        world.now(),
-        hosts.collect::<Vec<_>>()
-    )
+    format!("at {}: addresses {:?}", world.now(), hosts.collect::<Vec<_>>())
 }
 
 /// What is known about two hosts that do not reach each other, for messages.
@@ -285,9 +250,7 @@ pub fn describe(world: &World, from: usize, to: usize) -> String {
         let local: Vec<_> = edge.hosts().filter(|(at, _)| *at == mac(host)).collect();
         let routes = switch.plane().tables().routes(jack.port);
         let route = routes.iter().find(|(to, _)| *to == mac(other));
-        let flow = edge
-            .flows()
-            .find(|&(port, to, _)| (port, to) == (jack.port, mac(other)));
+        let flow = edge.flows().find(|&(port, to, _)| (port, to) == (jack.port, mac(other)));
         lines.push(format!(
             "{name} {:?} at s{}-{} ({:?}), edge has {local:?}, route {route:?}, flow {:?}, {:?}",
             world.address(host),
@@ -301,10 +264,7 @@ pub fn describe(world: &World, from: usize, to: usize) -> String {
             let controller = controller.controller();
             let known = controller.hosts().by_mac(mac(host));
             let known = known.and_then(|index| controller.hosts().get(index));
-            lines.push(format!(
-                "  controller: {known:?}, {:?}",
-                controller.counters()
-            ));
+            lines.push(format!("  controller: {known:?}, {:?}", controller.counters()));
         }
     }
     lines.join("\n")
