@@ -1,0 +1,159 @@
+//! What the hosts' ports carry, seen by somebody else: dumpcap in the host's own namespace.
+//!
+//! Two captures run on each port from before its first frame of the demo to after its last.
+//! One takes everything but bulk data, whole; the other takes bulk data, the first
+//! [`BULK_SNAP_BYTES`] bytes of each frame, enough for all headers. The two filters are
+//! complements, so no frame escapes both. A frame cut short by the second is one that tshark
+//! knows to be cut short, not a malformed one.
+
+use super::process::{Process, Stop};
+use super::{gap, iperf};
+use anyhow::{Context, Result, bail};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+/// Ethernet 14, IPv4 20, TCP with all options 60, and 2 to spare.
+pub const BULK_SNAP_BYTES: u32 = 96;
+/// Kernel buffer of one capture, in MiB: a second of a 100 Mb/s port at 96 of 1514 bytes.
+const BUFFER_MIB: u32 = 4;
+/// dumpcap says this on stderr when it has the port open.
+const OPEN: &str = "File: ";
+
+/// What one capture takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Take {
+    /// All but bulk data, whole.
+    Everything,
+    /// Bulk data, headers only.
+    Bulk,
+}
+
+impl Take {
+    /// Both.
+    pub const ALL: [Take; 2] = [Take::Everything, Take::Bulk];
+
+    /// In file names.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Take::Everything => "frames",
+            Take::Bulk => "bulk",
+        }
+    }
+
+    /// The capture filter.
+    pub fn filter(self) -> String {
+        let bulk = format!("(tcp port {0} or udp port {0} or udp port {1})", iperf::PORT, gap::PORT);
+        match self {
+            Take::Everything => format!("not {bulk}"),
+            Take::Bulk => bulk,
+        }
+    }
+}
+
+/// Runs dumpcap until stdin is closed, which also happens if the demo is killed. A signal
+/// would not do: between the demo and a host's processes there is one that passes none on.
+const UNTIL_CLOSED: &str = r#"dumpcap "$@" & read -r _; kill -TERM $!; wait $!"#;
+
+/// The command that captures `port` to `file` for as long as its stdin is open.
+pub fn command(take: Take, port: &str, file: &Path) -> Vec<String> {
+    let snap = match take {
+        Take::Everything => 65_535,
+        Take::Bulk => BULK_SNAP_BYTES,
+    };
+    let (snap, buffer) = (snap.to_string(), BUFFER_MIB.to_string());
+    let file = file.display().to_string();
+    let filter = take.filter();
+    let shell = ["sh", "-c", UNTIL_CLOSED, "dumpcap"];
+    let options =
+        ["-q", "-P", "-i", port, "-s", &snap, "-B", &buffer, "-w", &file, "-f", &filter];
+    shell.iter().chain(&options).map(|word| (*word).to_owned()).collect()
+}
+
+/// A capture that runs.
+#[derive(Debug)]
+pub struct Capture {
+    process: Process,
+    /// Where it goes.
+    pub file: PathBuf,
+    host: String,
+}
+
+impl Capture {
+    /// Starts `command`, made from [`command`].
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn start(command: Command, host: &str, file: PathBuf, logs: &Path) -> Result<Capture> {
+        let stem = file.file_stem().context("a capture needs a file name")?;
+        let name = format!("dumpcap-{}", stem.to_string_lossy());
+        let process = Process::start(command, logs, &name)?;
+        Ok(Capture { process, file, host: host.to_owned() })
+    }
+
+    /// Waits until it has the port open.
+    ///
+    /// # Errors
+    /// dumpcap is not there or ends at once, or the user wants it all to stop.
+    pub fn wait_open(&mut self, stop: &Stop) -> Result<()> {
+        for _ in 0..1000 {
+            if self.process.complaint().contains(OPEN) {
+                return Ok(());
+            }
+            if !self.process.is_running() {
+                break;
+            }
+            stop.sleep(Duration::from_millis(10))?;
+        }
+        bail!("no capture of {}: {}", self.host, self.process.complaint().trim())
+    }
+
+    /// Ends it; returns the host and the frames that the capture has missed.
+    ///
+    /// # Errors
+    /// dumpcap does not end, or does not say what it missed.
+    pub fn end(self) -> Result<Captured> {
+        let said = self.process.close(Duration::from_secs(10))?;
+        let missed = missed(&said)
+            .with_context(|| format!("dumpcap on {} does not say what it missed: {said}", self.host))?;
+        Ok(Captured { host: self.host, file: self.file, missed })
+    }
+}
+
+/// A capture that has ended.
+#[derive(Clone, Debug)]
+pub struct Captured {
+    /// The host whose port it was.
+    pub host: String,
+    /// The file, pcap.
+    pub file: PathBuf,
+    /// Frames that the kernel or dumpcap had no room for.
+    pub missed: u64,
+}
+
+/// The second number in `Packets received/dropped on interface 'h1-p0': 10/0 (...)`.
+fn missed(said: &str) -> Option<u64> {
+    let line = said.lines().find(|line| line.starts_with("Packets received/dropped"))?;
+    let counts = line.split("': ").nth(1)?.split(' ').next()?;
+    counts.split('/').nth(1)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_dumpcap_missed_is_read_from_what_it_says() {
+        let said = "Capturing on 'h1-p0'\nFile: /tmp/x.pcap\nPackets captured: 10\n\
+            Packets received/dropped on interface 'h1-p0': 10/3 \
+            (pcap:3/dumpcap:0/flushed:0/ps_ifdrop:0) (76.9%)\n";
+        assert_eq!(missed(said), Some(3));
+        assert_eq!(missed("Capturing on 'h1-p0'"), None);
+    }
+
+    #[test]
+    fn no_frame_escapes_both_captures() {
+        let [everything, bulk] = Take::ALL.map(Take::filter);
+        assert_eq!(everything, format!("not {bulk}"));
+    }
+}

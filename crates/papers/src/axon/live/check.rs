@@ -1,0 +1,239 @@
+//! What the captures of the hosts' ports prove: nothing but plain Ethernet, nothing malformed.
+//!
+//! Two judges. Ours reads each frame's first 14 bytes: its EtherType is one of a short list,
+//! and one of its addresses is the host's own or a group's. An Axon packet passes neither
+//! test: it begins with its header, so hops and counts stand where addresses would be. The
+//! other judge is tshark, which dissects every frame with checksums verified.
+
+use super::capture::Captured;
+use super::process::{Process, Stop};
+use anyhow::{Context, Result, bail};
+use axon_wire::MacAddr;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+/// EtherTypes that a host's port may carry: IPv4, ARP, our link frames, MAC control.
+const ETHERTYPES: [u16; 4] = [0x0800, 0x0806, axon_wire::link::ETHERTYPE, 0x8808];
+/// tshark dissects some 50,000 frames a second; a demo has a few million at most.
+const TSHARK_LIMIT: Duration = Duration::from_secs(240);
+/// How many tshark run at once.
+const TSHARKS: usize = 2;
+
+/// What was found in a set of captures.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Findings {
+    /// Frames looked at.
+    pub frames: u64,
+    /// Frames that dumpcap had no room for and that nobody has looked at.
+    pub missed: u64,
+    /// Frames that are not plain Ethernet of that host.
+    pub foreign: u64,
+    /// Frames that tshark calls malformed or in error.
+    pub malformed: u64,
+    /// How many frames had which EtherType, in hexadecimal.
+    pub ethertypes: BTreeMap<String, u64>,
+    /// The first few of the foreign and malformed ones, in words.
+    pub examples: Vec<String>,
+}
+
+impl Findings {
+    /// Adds what else was found.
+    pub fn add(&mut self, other: Findings) {
+        self.frames += other.frames;
+        self.missed += other.missed;
+        self.foreign += other.foreign;
+        self.malformed += other.malformed;
+        for (ethertype, count) in other.ethertypes {
+            *self.ethertypes.entry(ethertype).or_default() += count;
+        }
+        self.examples.extend(other.examples);
+        self.examples.truncate(10);
+    }
+}
+
+/// Judges all captures; `mac` gives the address of a host.
+///
+/// # Errors
+/// A file cannot be read, tshark fails, or the user wants it all to stop.
+pub fn judge(
+    captures: &[Captured],
+    mac: impl Fn(&str) -> MacAddr,
+    logs: &Path,
+    stop: &Stop,
+) -> Result<Findings> {
+    let mut findings = Findings::default();
+    let mut running: Vec<(Process, &Captured)> = Vec::new();
+    for capture in captures {
+        stop.check()?;
+        if running.len() >= TSHARKS {
+            let (process, of) = running.remove(0);
+            findings.add(complaints(process, of, stop)?);
+        }
+        let name = capture.file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let tshark = Process::start(tshark(&capture.file), logs, &format!("tshark-{name}"))?;
+        running.push((tshark, capture));
+        let file = File::open(&capture.file)
+            .with_context(|| format!("no capture of {}", capture.host))?;
+        let mut plain = plain_ethernet(BufReader::new(file), &capture.host, mac(&capture.host))
+            .with_context(|| format!("cannot read {}", capture.file.display()))?;
+        plain.missed = capture.missed;
+        findings.add(plain);
+    }
+    for (process, of) in running {
+        findings.add(complaints(process, of, stop)?);
+    }
+    Ok(findings)
+}
+
+/// Prints the frames that are malformed or in error. Bulk data is random bytes, which a
+/// guess of tshark's could take for some protocol: it is told that they are data.
+fn tshark(file: &Path) -> Command {
+    use super::{gap, iperf};
+    let mut command = Command::new("tshark");
+    command.arg("-n").arg("-r").arg(file);
+    for option in ["ip.check_checksum", "tcp.check_checksum", "udp.check_checksum"] {
+        command.args(["-o", &format!("{option}:TRUE")]);
+    }
+    for port in [iperf::PORT, gap::PORT] {
+        command.args(["-d", &format!("udp.port=={port},data")]);
+    }
+    command.args(["-d", &format!("tcp.port=={},data", iperf::PORT)]);
+    command.args(["-Y", "_ws.malformed || _ws.expert.severity == error"]);
+    command
+}
+
+fn complaints(process: Process, of: &Captured, stop: &Stop) -> Result<Findings> {
+    let output = process.succeed(TSHARK_LIMIT, stop)?;
+    let malformed = output.lines().filter(|line| !line.trim().is_empty()).count() as u64;
+    let examples = output.lines().take(3).map(|line| format!("{}: {}", of.host, line.trim()));
+    Ok(Findings { malformed, examples: examples.collect(), ..Findings::default() })
+}
+
+/// Reads a pcap file (magic a1b2c3d4 or its nanosecond form, little-endian; Ethernet) and
+/// judges each frame as seen from `host` with address `mac`.
+fn plain_ethernet(mut file: impl Read, host: &str, mac: MacAddr) -> Result<Findings> {
+    let mut header = [0; 24];
+    file.read_exact(&mut header).context("no pcap header")?;
+    let word = |bytes: &[u8], at: usize| {
+        u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+    };
+    if !matches!(word(&header, 0), 0xa1b2_c3d4 | 0xa1b2_3c4d) || word(&header, 20) & 0xffff != 1 {
+        bail!("not a little-endian pcap file of Ethernet frames");
+    }
+    let mut findings = Findings::default();
+    let mut counts = BTreeMap::<u16, u64>::new();
+    let (mut record, mut frame) = ([0; 16], Vec::new());
+    loop {
+        match file.read_exact(&mut record) {
+            Ok(()) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => break,
+            Err(error) => return Err(error.into()),
+        }
+        let kept = word(&record, 8) as usize;
+        if kept > 1 << 18 {
+            bail!("a frame of {kept} bytes");
+        }
+        frame.resize(kept, 0);
+        file.read_exact(&mut frame).context("the last frame is cut short")?;
+        findings.frames += 1;
+        let ethertype = frame.get(12..14).map_or(0, |b| u16::from_be_bytes([b[0], b[1]]));
+        *counts.entry(ethertype).or_default() += 1;
+        if !is_plain(&frame, ethertype, mac) {
+            findings.foreign += 1;
+            if findings.examples.len() < 3 {
+                let head = &frame[..frame.len().min(20)];
+                findings.examples.push(format!("{host}: {head:02x?} ..."));
+            }
+        }
+    }
+    let name = |(ethertype, count)| (format!("0x{ethertype:04x}"), count);
+    findings.ethertypes = counts.into_iter().map(name).collect();
+    Ok(findings)
+}
+
+fn is_plain(frame: &[u8], ethertype: u16, mac: MacAddr) -> bool {
+    let (Some(destination), Some(source)) =
+        (MacAddr::destination_of(frame), MacAddr::source_of(frame))
+    else {
+        return false;
+    };
+    let ours = source == mac || destination == mac || destination.is_multicast();
+    ours && !source.is_multicast() && ETHERTYPES.contains(&ethertype)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOST: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
+
+    fn pcap(frames: &[Vec<u8>]) -> Vec<u8> {
+        let mut file = Vec::new();
+        for word in [0xa1b2_c3d4u32, 0x0004_0002, 0, 0, 65535, 1] {
+            file.extend_from_slice(&word.to_le_bytes());
+        }
+        for frame in frames {
+            for word in [0, 0, frame.len() as u32, frame.len() as u32] {
+                file.extend_from_slice(&word.to_le_bytes());
+            }
+            file.extend_from_slice(frame);
+        }
+        file
+    }
+
+    fn ethernet(destination: MacAddr, source: MacAddr, ethertype: u16) -> Vec<u8> {
+        let mut frame = [destination.0, source.0].concat();
+        frame.extend_from_slice(&ethertype.to_be_bytes());
+        frame.resize(60, 0);
+        frame
+    }
+
+    #[test]
+    fn frames_from_and_to_the_host_and_to_groups_are_plain() {
+        let other = MacAddr([2, 0, 0, 0, 0, 2]);
+        let file = pcap(&[
+            ethernet(HOST, other, 0x0800),
+            ethernet(other, HOST, 0x0806),
+            ethernet(MacAddr::BROADCAST, HOST, 0x0806),
+            axon_wire::link::emit(other, b"hello"),
+        ]);
+        let findings = plain_ethernet(&file[..], "h1", HOST).unwrap();
+        assert_eq!((findings.frames, findings.foreign), (4, 0));
+        assert_eq!(findings.ethertypes["0x0806"], 2);
+    }
+
+    #[test]
+    fn an_axon_packet_on_a_host_port_is_found() {
+        use axon_wire::header::{PacketType, emit};
+        use axon_wire::{HopWidth, PortNo};
+        let mut packet = vec![0; 16];
+        let hops = [PortNo(1), PortNo(3)];
+        let length =
+            emit(&mut packet, HopWidth::Eight, PacketType::Ethernet, &hops, &[PortNo(0)]).unwrap();
+        packet.truncate(length);
+        packet.extend(ethernet(HOST, MacAddr([2, 0, 0, 0, 0, 2]), 0x0800));
+        let findings = plain_ethernet(&pcap(&[packet])[..], "h1", HOST).unwrap();
+        assert_eq!((findings.frames, findings.foreign), (1, 1));
+        assert!(findings.examples[0].starts_with("h1: [10, 00, 90"), "{:?}", findings.examples);
+    }
+
+    #[test]
+    fn a_foreign_address_or_type_is_found() {
+        let (a, b) = (MacAddr([2, 0, 0, 0, 0, 2]), MacAddr([2, 0, 0, 0, 0, 3]));
+        let file = pcap(&[ethernet(a, b, 0x0800), ethernet(HOST, a, 0x1234), vec![2; 13]]);
+        assert_eq!(plain_ethernet(&file[..], "h1", HOST).unwrap().foreign, 3);
+    }
+
+    #[test]
+    fn a_file_that_is_no_pcap_or_cut_short_is_an_error() {
+        let file = pcap(&[ethernet(HOST, HOST, 0x0800)]);
+        assert!(plain_ethernet(&file[..20], "h1", HOST).is_err());
+        assert!(plain_ethernet(&file[..60], "h1", HOST).is_err());
+        assert!(plain_ethernet(&[0; 24][..], "h1", HOST).is_err());
+    }
+}

@@ -1,0 +1,186 @@
+//! The steps of the demo inside one world.
+
+use super::gap::{self, Outage};
+use super::iperf::{self, Load};
+use super::process::Process;
+use super::report::{Cut, Stream, Tables};
+use super::world::World;
+use crate::axon::table1::{FLOWS, HOSTS, PAIRS};
+use anyhow::{Context, Result, bail};
+use std::time::Duration;
+
+/// Pings that run at the same time.
+const PINGS: usize = 10;
+/// How long the probes run, and when in that time the link is cut.
+const PROBES: Duration = Duration::from_secs(6);
+const CUT_AFTER: Duration = Duration::from_secs(2);
+/// Receivers are there before the first probe and after the last.
+const PROBES_RECEIVED: Duration = Duration::from_millis(7_500);
+/// A daemon or a program on a host answers within this.
+const ANSWER: Duration = Duration::from_secs(15);
+
+fn words(text: &str) -> Vec<String> {
+    text.split_whitespace().map(str::to_owned).collect()
+}
+
+/// Pings between all ordered pairs of hosts, three times each; counts the pairs with an
+/// answer.
+///
+/// # Errors
+/// ping is not there, or the user wants it all to stop.
+pub fn ping_all(world: &World<'_>, name: &str) -> Result<usize> {
+    let pairs = (1..=HOSTS).flat_map(|from| (1..=HOSTS).map(move |to| (from, to)));
+    let pairs: Vec<_> = pairs.filter(|(from, to)| from != to).collect();
+    debug_assert_eq!(pairs.len(), PAIRS);
+    let mut reachable = 0;
+    for some in pairs.chunks(PINGS) {
+        let start = |&(from, to): &(usize, usize)| ping(world, from, to, &format!("{name}-to{to}"));
+        let running = some.iter().map(start).collect::<Result<Vec<_>>>()?;
+        for process in running {
+            let (status, _) = process.finish(ANSWER, world.stop())?;
+            match status.code() {
+                Some(0) => reachable += 1,
+                // ping(8): 1 is no answer, 2 is another error.
+                Some(1) => {}
+                _ => bail!("ping ended with {status}; its output is in {:?}", world.folder()),
+            }
+        }
+    }
+    Ok(reachable)
+}
+
+fn ping(world: &World<'_>, from: usize, to: usize, name: &str) -> Result<Process> {
+    let command = format!("ping -n -c 3 -i 0.2 -W 1 {}", world.address(to));
+    world.start(from, &words(&command), name)
+}
+
+/// Lets h1 and h3 talk, and nobody else, and reads the tables: at s2, which they pass, and at
+/// s1 and s3. The world must be a fresh line.
+///
+/// # Errors
+/// They cannot, or a switch does not answer.
+pub fn transit_state(world: &World<'_>) -> Result<Tables> {
+    ping(world, 1, 3, "transit")?.succeed(ANSWER, world.stop()).context("h1 cannot ping h3")?;
+    let entries = world.table_entries()?;
+    let sum = |switch: usize| entries[switch].iter().map(|(_, count)| count).sum::<u64>();
+    Ok(Tables {
+        transit_entries: sum(1),
+        edge_entries: sum(0) + sum(2),
+        axon_port_entries: 0,
+    })
+}
+
+/// Entries on ports that lead to other switches: there should be none.
+///
+/// # Errors
+/// A switch does not answer.
+pub fn axon_port_entries(world: &World<'_>) -> Result<u64> {
+    let entries = world.table_entries()?;
+    let axon = entries.iter().flatten().filter(|(is_host, _)| !is_host);
+    Ok(axon.map(|(_, count)| count).sum())
+}
+
+/// A load whose servers and clients run.
+struct Running {
+    servers: Vec<Process>,
+    clients: Vec<Process>,
+}
+
+/// Starts all six flows.
+fn start(world: &World<'_>, load: &Load, congestion: &str, name: &str) -> Result<Running> {
+    let server = |host| world.start(host, &load.server(), &format!("{name}-server"));
+    let servers = (1..=HOSTS).map(server).collect::<Result<Vec<_>>>()?;
+    (1..=HOSTS).try_for_each(|host| wait_listening(world, host))?;
+    let client = |flow: &crate::axon::table1::Flow| {
+        let command = load.client(world.address(flow.to), congestion);
+        world.start(flow.from, &command, &format!("{name}-client"))
+    };
+    let clients = FLOWS.iter().map(client).collect::<Result<Vec<_>>>()?;
+    Ok(Running { servers, clients })
+}
+
+/// Waits until iperf3 listens; it says so nowhere.
+fn wait_listening(world: &World<'_>, host: usize) -> Result<()> {
+    for _ in 0..100 {
+        let sockets = world.start(host, &words("ss -H -l -t -n"), "ss")?;
+        let sockets = sockets.succeed(ANSWER, world.stop())?;
+        if sockets.split_whitespace().any(|word| word.ends_with(&format!(":{}", iperf::PORT))) {
+            return Ok(());
+        }
+        world.stop().sleep(Duration::from_millis(20))?;
+    }
+    bail!("iperf3 does not listen on h{host}")
+}
+
+/// Waits for the end of a load; each flow's goodput in Mb/s between the two times.
+fn collect(world: &World<'_>, running: Running, from: f64, until: f64) -> Result<[f64; 6]> {
+    let limit = Duration::from_secs_f64(until) + ANSWER;
+    for (client, flow) in running.clients.into_iter().zip(FLOWS) {
+        let (status, output) = client.finish(limit, world.stop())?;
+        if !status.success() {
+            let why = iperf::client_error(&output).unwrap_or_else(|| status.to_string());
+            bail!("iperf3 {}: {why}", flow.label());
+        }
+    }
+    let mut outputs = Vec::new();
+    for server in running.servers {
+        outputs.push(server.finish(ANSWER, world.stop())?.1);
+    }
+    let mut mbps = [0.0; 6];
+    for (mbps, flow) in mbps.iter_mut().zip(FLOWS) {
+        let received = iperf::parse_server(&outputs[flow.to - 1], from, until);
+        *mbps = received.with_context(|| format!("the flow {}", flow.label()))?.mbps;
+    }
+    Ok(mbps)
+}
+
+/// Runs all six flows at once; each flow's goodput in Mb/s, in the order of the table.
+///
+/// # Errors
+/// iperf3 fails somewhere.
+pub fn load(world: &World<'_>, load: &Load, congestion: &str, name: &str) -> Result<[f64; 6]> {
+    let running = start(world, load, congestion, name)?;
+    collect(world, running, load.warm_up, f64::from(load.seconds) - load.cool_down)
+}
+
+/// Cuts the link between the first two switches while all six flows run over TCP and a stream
+/// of probes runs beside each.
+///
+/// # Errors
+/// A program fails somewhere, or the link cannot be cut.
+pub fn cut(world: &World<'_>, load: &Load, congestion: &str) -> Result<Cut> {
+    let program = std::env::current_exe()?.display().to_string();
+    let part = |arguments: String| {
+        let mut argv = vec![program.clone(), "demo".into()];
+        argv.extend(words(&arguments));
+        argv
+    };
+    let running = start(world, load, congestion, "cut")?;
+    let receive = part(format!("probe-receive {}", PROBES_RECEIVED.as_millis()));
+    let receivers = FLOWS.iter().map(|flow| world.start(flow.to, &receive, "probes"));
+    let receivers = receivers.collect::<Result<Vec<_>>>()?;
+    let send = |flow: &crate::axon::table1::Flow| {
+        let to = world.address(flow.to);
+        let argv = part(format!("probe-send {to} {}", PROBES.as_millis()));
+        world.start(flow.from, &argv, "probe-send")
+    };
+    let senders = FLOWS.iter().map(send).collect::<Result<Vec<_>>>()?;
+    world.stop().sleep(CUT_AFTER)?;
+    let cut_at = gap::now_nanos()?;
+    let port = world.cut()?;
+    for sender in senders {
+        sender.succeed(ANSWER, world.stop())?;
+    }
+    let count = (PROBES.as_nanos() / gap::INTERVAL.as_nanos()) as u32;
+    let mut streams = Vec::new();
+    for (receiver, flow) in receivers.into_iter().zip(FLOWS) {
+        let arrivals = gap::parse(&receiver.succeed(ANSWER, world.stop())?)?;
+        let outage: Outage = gap::outage(&arrivals, cut_at, count);
+        let crossed = matches!(flow.axons(), (0, 1) | (1, 0));
+        streams.push(Stream { flow, crossed, outage });
+    }
+    // The load's last second but a half is long after the cut.
+    let end = f64::from(load.seconds);
+    let tcp_after_mbps = collect(world, running, end - 1.5, end - 0.5)?.iter().sum();
+    Ok(Cut { port, streams, tcp_after_mbps })
+}

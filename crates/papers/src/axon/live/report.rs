@@ -1,0 +1,463 @@
+//! What the demo found, as JSON and as one table.
+
+use super::check::Findings;
+use super::dhcp::{Client, Lease};
+use super::gap::Outage;
+use crate::axon::table1::{Comparison, FLOWS, Flow, PAIRS, Transport};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// UDP gain that the demo must reach, as a fraction.
+pub const UDP_GAIN_MIN: f64 = 0.90;
+/// TCP gain that the demo must reach, as a fraction.
+pub const TCP_GAIN_MIN: f64 = 0.80;
+/// The longest silence after a cut must stay below this, in ms.
+pub const CUT_GAP_MS_BOUND: f64 = 200.0;
+
+/// One transport over both topologies. All rates are 10^6 bits of application data per
+/// second, as received.
+#[derive(Clone, Debug, Serialize)]
+pub struct TransportResult {
+    /// All six flows over the line.
+    pub line_mbps: f64,
+    /// All six flows over the ring.
+    pub ring_mbps: f64,
+    /// `ring_mbps / line_mbps - 1`: 0.96 is +96 %.
+    pub gain: f64,
+    /// Flow by flow, in the order of the paper.
+    pub flows: Vec<FlowResult>,
+    /// What the paper has.
+    pub paper: PaperResult,
+}
+
+/// One flow.
+#[derive(Clone, Debug, Serialize)]
+pub struct FlowResult {
+    /// From which host to which.
+    #[serde(flatten)]
+    pub flow: Flow,
+    /// Over the line.
+    pub line_mbps: f64,
+    /// Over the ring.
+    pub ring_mbps: f64,
+}
+
+/// The paper's aggregates, over links of 1000 Mb/s.
+#[derive(Clone, Debug, Serialize)]
+pub struct PaperResult {
+    /// Over the line.
+    pub line_mbps: f64,
+    /// Over the ring.
+    pub ring_mbps: f64,
+    /// As a fraction.
+    pub gain: f64,
+}
+
+impl TransportResult {
+    /// Puts a measurement beside the paper's.
+    pub fn new(transport: Transport, ours: &Comparison) -> TransportResult {
+        let flows = FLOWS.iter().zip(ours.line.iter().zip(&ours.ring));
+        let (line_mbps, ring_mbps) = transport.paper_aggregate();
+        TransportResult {
+            line_mbps: ours.line_mbps(),
+            ring_mbps: ours.ring_mbps(),
+            gain: ours.gain(),
+            flows: flows
+                .map(|(flow, (line, ring))| FlowResult {
+                    flow: *flow,
+                    line_mbps: *line,
+                    ring_mbps: *ring,
+                })
+                .collect(),
+            paper: PaperResult { line_mbps, ring_mbps, gain: transport.paper().gain() },
+        }
+    }
+}
+
+/// Ordered pairs of hosts that ping each other, of 30.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Pairs {
+    /// Over the line.
+    pub line: usize,
+    /// Over the ring.
+    pub ring: usize,
+    /// Over the ring with one link cut.
+    pub ring_cut: usize,
+}
+
+/// The cut link.
+#[derive(Clone, Debug, Serialize)]
+pub struct Cut {
+    /// The port that was set down: `s1-p0`.
+    pub port: String,
+    /// Each flow's stream of probes.
+    pub streams: Vec<Stream>,
+    /// All six TCP flows in the last second of the load that ran through the cut, Mb/s.
+    pub tcp_after_mbps: f64,
+}
+
+/// The probes beside one flow.
+#[derive(Clone, Debug, Serialize)]
+pub struct Stream {
+    /// From which host to which.
+    #[serde(flatten)]
+    pub flow: Flow,
+    /// Whether the flow crossed the link that was cut.
+    pub crossed: bool,
+    /// What became of it.
+    #[serde(flatten)]
+    pub outage: Outage,
+}
+
+impl Cut {
+    /// The longest gap of the streams that crossed the link, ms.
+    pub fn gap_ms(&self) -> f64 {
+        let crossed = self.streams.iter().filter(|stream| stream.crossed);
+        crossed.map(|stream| stream.outage.gap_ms).fold(0.0, f64::max)
+    }
+
+    /// The longest silence of any stream before the cut, ms.
+    pub fn jitter_ms(&self) -> f64 {
+        self.streams.iter().map(|stream| stream.outage.jitter_ms).fold(0.0, f64::max)
+    }
+
+    /// The least fraction of the last second's probes that arrived, over all streams.
+    pub fn at_the_end(&self) -> f64 {
+        self.streams.iter().map(|stream| stream.outage.at_the_end).fold(1.0, f64::min)
+    }
+}
+
+/// What a switch's tables hold where a flow merely passes.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Tables {
+    /// Entries at s2 while h1, at s1, and h3, at s3, talk through it and nobody else does.
+    pub transit_entries: u64,
+    /// Entries at s1 and s3 for those two hosts.
+    pub edge_entries: u64,
+    /// Entries on ports between switches, after all pairs talked, in line and ring.
+    pub axon_port_entries: u64,
+}
+
+/// A host's lease and who asked for it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Leased {
+    /// The host.
+    pub host: String,
+    /// Its DHCP client.
+    pub client: Client,
+    /// What it was given.
+    #[serde(flatten)]
+    pub lease: Lease,
+}
+
+/// The machine that ran it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Machine {
+    /// As /proc/cpuinfo names it.
+    pub cpu: String,
+    /// CPUs that this process may use.
+    pub cpus: usize,
+    /// Release of the kernel.
+    pub kernel: String,
+}
+
+/// One bar and whether it is held.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Bar {
+    /// What.
+    pub name: &'static str,
+    /// What was wanted.
+    pub wanted: String,
+    /// What was found.
+    pub found: String,
+    /// Whether that is good enough.
+    pub pass: bool,
+}
+
+/// All of `summary.json`.
+#[derive(Clone, Debug, Serialize)]
+pub struct Summary {
+    /// Version of this format.
+    pub format: u32,
+    /// When the demo began, UTC, RFC 3339.
+    pub date: String,
+    /// On what.
+    pub machine: Machine,
+    /// What the numbers are.
+    pub units: BTreeMap<&'static str, &'static str>,
+    /// Rate of every link, Mb/s on the wire.
+    pub link_mbps: f64,
+    /// Congestion control of the TCP senders.
+    pub tcp_congestion: String,
+    /// The least of the pairs that ping on the line and on the ring, of 30.
+    pub pairs_reachable: usize,
+    /// Where they do.
+    pub pairs: Pairs,
+    /// The flows over UDP.
+    pub udp: TransportResult,
+    /// The flows over TCP.
+    pub tcp: TransportResult,
+    /// The longest silence of a stream whose link was cut, ms.
+    pub cut_gap_ms: f64,
+    /// The cut.
+    pub cut: Cut,
+    /// Addresses of the hosts, line first.
+    pub leases: Vec<Leased>,
+    /// What the captures of all host ports show.
+    pub captures: Findings,
+    /// What the switches' tables hold.
+    pub tables: Tables,
+    /// Fraction of all CPU time that was not idle, in each load phase.
+    pub cpu_busy: BTreeMap<String, f64>,
+    /// The bars.
+    pub bars: Vec<Bar>,
+    /// Whether all are held.
+    pub pass: bool,
+    /// How long all took, s.
+    pub seconds: f64,
+}
+
+/// Units, for whoever reads the JSON alone.
+pub fn units() -> BTreeMap<&'static str, &'static str> {
+    BTreeMap::from([
+        ("*_mbps", "10^6 bit/s of application data, as received; link_mbps: on the wire"),
+        ("gain", "fraction: ring_mbps / line_mbps - 1, so 0.96 is +96 %"),
+        ("*_ms", "milliseconds; null is endless"),
+        ("at_the_end", "fraction of the last second's probes that arrived"),
+        ("cpu_busy", "fraction of all CPUs' time"),
+    ])
+}
+
+impl Summary {
+    /// Judges what was found; fills `bars` and `pass`.
+    pub fn judge(&mut self) {
+        let percent = |gain: f64| format!("{:+.1} %", gain * 100.0);
+        let gain = |name, gain: f64, min: f64| Bar {
+            name,
+            wanted: format!(">= {:+.0} %", min * 100.0),
+            found: percent(gain),
+            pass: gain >= min,
+        };
+        let none = |name, count: u64| Bar {
+            name,
+            wanted: "0".into(),
+            found: count.to_string(),
+            pass: count == 0,
+        };
+        let pairs = |name, found: usize| Bar {
+            name,
+            wanted: PAIRS.to_string(),
+            found: found.to_string(),
+            pass: found == PAIRS,
+        };
+        let at_the_end = self.cut.at_the_end();
+        self.bars = vec![
+            pairs("pairs that ping", self.pairs_reachable),
+            pairs("pairs that ping with a link cut", self.pairs.ring_cut),
+            gain("UDP gain", self.udp.gain, UDP_GAIN_MIN),
+            gain("TCP gain", self.tcp.gain, TCP_GAIN_MIN),
+            Bar {
+                name: "gap when a link is cut",
+                wanted: format!("< {CUT_GAP_MS_BOUND:.0} ms"),
+                found: format!("{:.1} ms", self.cut_gap_ms),
+                pass: self.cut_gap_ms < CUT_GAP_MS_BOUND,
+            },
+            Bar {
+                name: "probes that arrive after the cut",
+                wanted: ">= 90 %".into(),
+                found: format!("{:.1} %", at_the_end * 100.0),
+                pass: at_the_end >= 0.9,
+            },
+            none("frames on host ports that are not plain Ethernet", self.captures.foreign),
+            none("frames on host ports that tshark calls malformed", self.captures.malformed),
+            none("table entries at a switch that a flow passes", self.tables.transit_entries),
+            none("table entries on ports between switches", self.tables.axon_port_entries),
+        ];
+        self.pass = self.bars.iter().all(|bar| bar.pass);
+    }
+
+    /// The one table, and what else the demo found, as text.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        // Writing to a String cannot fail.
+        let _ = self.write_table(&mut text).and_then(|()| self.write_rest(&mut text));
+        text
+    }
+
+    fn write_table(&self, out: &mut String) -> std::fmt::Result {
+        let both = [(&self.udp, Transport::Udp), (&self.tcp, Transport::Tcp)];
+        writeln!(out, "{:<10}{:^36}{:^36}", "", "UDP, Mb/s", "TCP, Mb/s")?;
+        write!(out, "{:<10}", "")?;
+        for _ in both {
+            write!(out, "{:>13}{:>6}{:>14}{:>3}", "ours", "", "paper", "")?;
+        }
+        write!(out, "\n{:<10}", "flow")?;
+        for _ in both {
+            write!(out, "{:>10}{:>8}{:>10}{:>8}", "line", "ring", "line", "ring")?;
+        }
+        writeln!(out)?;
+        for (index, flow) in FLOWS.iter().enumerate() {
+            write!(out, "{:<10}", flow.label())?;
+            for (ours, transport) in both {
+                let (ours, paper) = (&ours.flows[index], transport.paper());
+                let theirs = (paper.line[index], paper.ring[index]);
+                write!(out, "{:>10.1}{:>8.1}", ours.line_mbps, ours.ring_mbps)?;
+                write!(out, "{:>10.0}{:>8.0}", theirs.0, theirs.1)?;
+            }
+            writeln!(out)?;
+        }
+        write!(out, "{:<10}", "aggregate")?;
+        for (ours, _) in both {
+            write!(out, "{:>10.1}{:>8.1}", ours.line_mbps, ours.ring_mbps)?;
+            write!(out, "{:>10.0}{:>8.0}", ours.paper.line_mbps, ours.paper.ring_mbps)?;
+        }
+        write!(out, "\n{:<10}", "gain")?;
+        for (ours, _) in both {
+            let percent = |gain: f64, digits| format!("{:+.*} %", digits, gain * 100.0);
+            write!(out, "{:>18}{:>18}", percent(ours.gain, 1), percent(ours.paper.gain, 0))?;
+        }
+        writeln!(out)
+    }
+
+    fn write_rest(&self, out: &mut String) -> std::fmt::Result {
+        let pairs = self.pairs;
+        writeln!(out, "\nlinks        {:.0} Mb/s each, the paper's 1000 Mb/s", self.link_mbps)?;
+        writeln!(
+            out,
+            "pings        {} of {PAIRS} pairs on the line, {} on the ring, {} with a link cut",
+            pairs.line, pairs.ring, pairs.ring_cut
+        )?;
+        writeln!(
+            out,
+            "cut link     {:.1} ms of silence at most ({:.1} ms of jitter before), {} down",
+            self.cut_gap_ms,
+            self.cut.jitter_ms(),
+            self.cut.port
+        )?;
+        let seen = &self.captures;
+        writeln!(
+            out,
+            "host ports   {} frames captured, {} missed; {} not plain Ethernet, {} malformed",
+            seen.frames, seen.missed, seen.foreign, seen.malformed
+        )?;
+        for example in &seen.examples {
+            writeln!(out, "             {example}")?;
+        }
+        writeln!(
+            out,
+            "tables       h1 and h3 talk through s2: {} entries at s2, {} at s1 and s3",
+            self.tables.transit_entries, self.tables.edge_entries
+        )?;
+        writeln!(out)?;
+        for bar in &self.bars {
+            let verdict = if bar.pass { "ok    " } else { "MISSED" };
+            writeln!(out, "{verdict} {:<50} {} (wanted {})", bar.name, bar.found, bar.wanted)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    pub(crate) fn sample() -> Summary {
+        let ours = |line: f64, ring: f64| Comparison { line: [line; 6], ring: [ring; 6] };
+        let outage = Outage {
+            gap_ms: 37.0,
+            jitter_ms: 2.0,
+            sender_gap_ms: 1.5,
+            lost: 36,
+            at_the_end: 1.0,
+        };
+        let stream = |flow, crossed| Stream { flow, crossed, outage };
+        let mut summary = Summary {
+            format: 1,
+            date: "2026-01-01T00:00:00Z".into(),
+            machine: Machine { cpu: "CPU".into(), cpus: 2, kernel: "6.18".into() },
+            units: units(),
+            link_mbps: 100.0,
+            tcp_congestion: "cubic".into(),
+            pairs_reachable: 30,
+            pairs: Pairs { line: 30, ring: 30, ring_cut: 30 },
+            udp: TransportResult::new(Transport::Udp, &ours(47.5, 95.0)),
+            tcp: TransportResult::new(Transport::Tcp, &ours(45.0, 88.0)),
+            cut_gap_ms: 37.0,
+            cut: Cut {
+                port: "s1-p0".into(),
+                streams: vec![stream(FLOWS[0], true), stream(FLOWS[1], false)],
+                tcp_after_mbps: 300.0,
+            },
+            leases: Vec::new(),
+            captures: Findings { frames: 1000, ..Findings::default() },
+            tables: Tables { edge_entries: 2, ..Tables::default() },
+            cpu_busy: BTreeMap::new(),
+            bars: Vec::new(),
+            pass: false,
+            seconds: 100.0,
+        };
+        summary.judge();
+        summary
+    }
+
+    #[test]
+    fn the_summary_has_the_keys_that_readers_count_on() {
+        let json: serde_json::Value =
+            serde_json::from_str(&serde_json::to_string(&sample()).unwrap()).unwrap();
+        assert_eq!(json["pairs_reachable"], 30);
+        assert_eq!(json["udp"]["line_mbps"], 285.0);
+        assert_eq!(json["udp"]["ring_mbps"], 570.0);
+        assert_eq!(json["udp"]["gain"], 1.0);
+        assert_eq!(json["tcp"]["flows"][3]["to"], 6);
+        assert_eq!(json["cut_gap_ms"], 37.0);
+        assert_eq!(json["cut"]["streams"][0]["gap_ms"], 37.0);
+        assert_eq!(json["pass"], true);
+    }
+
+    #[test]
+    fn every_bar_can_be_missed() {
+        let edits: [fn(&mut Summary); 10] = [
+            |s| s.pairs_reachable = 29,
+            |s| s.pairs.ring_cut = 29,
+            |s| s.udp.gain = 0.89,
+            |s| s.tcp.gain = 0.79,
+            |s| s.cut_gap_ms = f64::INFINITY,
+            |s| s.cut.streams[1].outage.at_the_end = 0.5,
+            |s| s.captures.foreign = 1,
+            |s| s.captures.malformed = 1,
+            |s| s.tables.transit_entries = 1,
+            |s| s.tables.axon_port_entries = 1,
+        ];
+        for (index, edit) in edits.into_iter().enumerate() {
+            let mut summary = sample();
+            assert!(summary.pass);
+            edit(&mut summary);
+            summary.judge();
+            assert!(!summary.pass);
+            let missed: Vec<_> = (0..10).filter(|bar| !summary.bars[*bar].pass).collect();
+            assert_eq!(missed, [index]);
+            assert!(summary.text().contains("MISSED"));
+        }
+    }
+
+    #[test]
+    fn the_table_puts_the_papers_figures_beside_ours_in_columns() {
+        let text = sample().text();
+        let row = |start: &str| text.lines().find(|line| line.starts_with(start)).unwrap();
+        let words = |start| row(start).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(words("h1 -> h2"), "h1 -> h2 47.5 95.0 481 952 45.0 88.0 566 752");
+        assert_eq!(words("aggregate"), "aggregate 285.0 570.0 2906 5690 270.0 528.0 2425 3951");
+        assert_eq!(words("gain"), "gain +100.0 % +96 % +95.6 % +63 %");
+        for start in ["flow", "h5 -> h4", "aggregate", "gain"] {
+            assert_eq!(row(start).chars().count(), 82, "{start}");
+        }
+    }
+
+    #[test]
+    fn only_streams_that_crossed_the_link_make_the_gap() {
+        let mut cut = sample().cut;
+        cut.streams[1].outage.gap_ms = 500.0;
+        assert_eq!(cut.gap_ms(), 37.0);
+    }
+}

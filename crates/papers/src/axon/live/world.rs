@@ -1,0 +1,283 @@
+//! One topology of the demo: a lab that is up, with its hosts' addresses and processes.
+
+use super::capture::{self, Capture, Captured, Take};
+use super::dhcp::{self, Client, Lease};
+use super::process::{Process, Stop};
+use super::report::Leased;
+use crate::axon::table1::{AXON_OF_HOST, HOSTS};
+use anyhow::{Context, Result, bail, ensure};
+use axon_fabric::model::Fabric;
+use axon_fabric::assemble::port_name;
+use axon_linux::lab::{self, Lab, StateDir, UpOptions};
+use axon_wire::{MacAddr, PortNo};
+use serde_json::Value;
+use std::fs;
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How long switches may take to find the controller.
+const UP_LIMIT_MS: u64 = 15_000;
+/// How long a DHCP client may take.
+const LEASE_LIMIT: Duration = Duration::from_secs(20);
+
+/// A lab that is up. Dropping it ends it, whatever has happened.
+pub struct World<'a> {
+    // In order: processes end before the lab does.
+    clients: Vec<Process>,
+    captures: Vec<Capture>,
+    addresses: Vec<Ipv4Addr>,
+    fabric: Fabric,
+    folder: PathBuf,
+    stop: &'a Stop,
+    lab: Lab,
+}
+
+impl<'a> World<'a> {
+    /// Starts the lab that `scenario` describes, under the name `name`, so that a lab of the
+    /// user's from the same file is none of ours. One that a killed demo has left is ended.
+    /// `folder` takes all files.
+    ///
+    /// # Errors
+    /// The lab does not come up or is not the experiment's: six hosts on three switches.
+    pub fn up(
+        name: &str,
+        scenario: &str,
+        capture_switches: bool,
+        folder: &Path,
+        stop: &'a Stop,
+    ) -> Result<World<'a>> {
+        let folder = folder.join(name);
+        fs::create_dir_all(&folder)?;
+        let path = folder.join("fabric.yaml");
+        fs::write(&path, renamed(scenario, name))?;
+        let fabric = axon_fabric::load(&path)?;
+        let placed = fabric.hosts.iter().map(|host| host.switch);
+        ensure!(placed.eq(AXON_OF_HOST), "{name} has not the hosts of the experiment");
+        if StateDir::of(name)?.exists() {
+            lab::down(Some(name)).context("a demo that was killed has left a lab")?;
+        }
+        stop.check()?;
+        let switches = fabric.switches.iter().map(|switch| switch.name.clone());
+        let options = UpOptions {
+            timeout_ms: UP_LIMIT_MS,
+            capture: if capture_switches { switches.collect() } else { Vec::new() },
+        };
+        let (lab, report) = lab::up(&path, &options, |_| {})?;
+        let world = World {
+            clients: Vec::new(),
+            captures: Vec::new(),
+            addresses: Vec::new(),
+            fabric,
+            folder,
+            stop,
+            lab,
+        };
+        stop.check()?;
+        ensure!(report.missing.is_empty(), "no way to the controller from {:?}", report.missing);
+        Ok(world)
+    }
+
+    /// The fabric as loaded.
+    pub fn fabric(&self) -> &Fabric {
+        &self.fabric
+    }
+
+    /// The user's wish to stop.
+    pub fn stop(&self) -> &'a Stop {
+        self.stop
+    }
+
+    /// Where this world's files are.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The address of host number `host`, counted from 1.
+    pub fn address(&self, host: usize) -> Ipv4Addr {
+        self.addresses[host - 1]
+    }
+
+    /// The MAC address of a host by name.
+    pub fn mac(&self, host: &str) -> MacAddr {
+        let named = self.fabric.hosts.iter().find(|one| one.name == host);
+        named.map_or(MacAddr([0; 6]), |host| host.mac)
+    }
+
+    /// Starts a command on host number `host`; `name` names its output.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn start(&self, host: usize, argv: &[String], name: &str) -> Result<Process> {
+        let host = &self.fabric.hosts[host - 1].name;
+        let command = self.lab.command(host, argv)?;
+        Process::start(command, &self.folder, &format!("{name}-{host}"))
+    }
+
+    /// Captures all hosts' ports, from now to [`World::end_captures`].
+    ///
+    /// # Errors
+    /// dumpcap does not start.
+    pub fn start_captures(&mut self) -> Result<()> {
+        for host in &self.fabric.hosts {
+            let port = port_name(&host.name, PortNo(0));
+            for take in Take::ALL {
+                let file = self.folder.join(format!("{port}-{}.pcap", take.name()));
+                let argv = capture::command(take, &port, &file);
+                let command = self.lab.command(&host.name, &argv)?;
+                self.captures.push(Capture::start(command, &host.name, file, &self.folder)?);
+            }
+        }
+        self.captures.iter_mut().try_for_each(|capture| capture.wait_open(self.stop))
+    }
+
+    /// Ends all captures.
+    ///
+    /// # Errors
+    /// A capture does not end well.
+    pub fn end_captures(&mut self) -> Result<Vec<Captured>> {
+        self.captures.drain(..).map(Capture::end).collect()
+    }
+
+    /// Starts a DHCP client on each host and waits until all have an address.
+    ///
+    /// # Errors
+    /// A client ends, a lease does not come in time or is not what the fabric file promises,
+    /// or two hosts get the same address.
+    pub fn get_addresses(&mut self) -> Result<Vec<Leased>> {
+        dhcp::write_scripts(&self.folder)?;
+        for host in 1..=HOSTS {
+            let name = &self.fabric.hosts[host - 1].name;
+            let client = Client::of_host(host);
+            let argv = client.command(&self.folder, name, &port_name(name, PortNo(0)));
+            let process = self.start(host, &argv, "dhcp")?;
+            self.clients.push(process);
+        }
+        let end = Instant::now() + LEASE_LIMIT;
+        let mut leases = Vec::new();
+        for host in 1..=HOSTS {
+            let name = self.fabric.hosts[host - 1].name.clone();
+            let file = dhcp::lease_file(&self.folder, &port_name(&name, PortNo(0)));
+            let client = &mut self.clients[host - 1];
+            while !file.exists() {
+                if !client.is_running() || Instant::now() > end {
+                    bail!("{name} got no address: {}", client.complaint().trim());
+                }
+                self.stop.sleep(Duration::from_millis(20))?;
+            }
+            let lease = Lease::parse(&fs::read_to_string(file)?)
+                .and_then(|lease| lease.check(&self.fabric.dhcp).map(|()| lease))
+                .with_context(|| format!("the lease of {name}"))?;
+            ensure!(
+                !self.addresses.contains(&lease.address),
+                "{name} was given {}, which another host has",
+                lease.address
+            );
+            self.addresses.push(lease.address);
+            leases.push(Leased { host: name, client: Client::of_host(host), lease });
+        }
+        Ok(leases)
+    }
+
+    /// Cuts the link between the first two switches at the first one's end; returns the port.
+    ///
+    /// # Errors
+    /// There is no such link, or the port cannot be set down.
+    pub fn cut(&self) -> Result<String> {
+        let link = self.fabric.links.iter().find_map(|link| {
+            match (link.a.switch, link.b.switch) {
+                (0, 1) => Some(link.a),
+                (1, 0) => Some(link.b),
+                _ => None,
+            }
+        });
+        let end = link.context("no link between the first two switches")?;
+        let port = port_name(&self.fabric.switches[end.switch].name, end.port);
+        self.lab.set_port(&port, false)?;
+        Ok(port)
+    }
+
+    /// Entries in each port's table, switch by switch, and whether the port is a host's.
+    ///
+    /// # Errors
+    /// A switch does not answer.
+    pub fn table_entries(&self) -> Result<Vec<Vec<(bool, u64)>>> {
+        // The controller answers first.
+        let status = self.lab.status()?;
+        ensure!(status.len() == self.fabric.switches.len() + 1, "not all daemons answer");
+        status.iter().skip(1).enumerate().map(|(index, of)| self.entries(index, of)).collect()
+    }
+
+    fn entries(&self, switch: usize, status: &Value) -> Result<Vec<(bool, u64)>> {
+        let counts = status["node"]["plane"]["table_entries"]
+            .as_array()
+            .with_context(|| format!("no tables in the status of a switch: {status}"))?;
+        let is_host = |port: usize| {
+            self.fabric.hosts.iter().any(|host| host.switch == switch && host.port.index() == port)
+        };
+        let entry = |(port, count): (usize, &Value)| {
+            Ok((is_host(port), count.as_u64().context("a number of entries")?))
+        };
+        counts.iter().enumerate().map(entry).collect()
+    }
+
+    /// Ends the lab and returns the switches' captures, one file each, which its end completes.
+    ///
+    /// # Errors
+    /// A capture is not there, or the lab does not end.
+    pub fn down_with_switch_captures(self) -> Result<Vec<PathBuf>> {
+        let names: Vec<String> =
+            self.fabric.switches.iter().map(|switch| switch.name.clone()).collect();
+        let state = self.lab.state().clone();
+        let folder = self.folder.clone();
+        // Open files outlive the lab's directory.
+        let files = names.iter().map(|name| {
+            let path = state.capture(name);
+            fs::File::open(&path).with_context(|| format!("no capture at {}", path.display()))
+        });
+        let files = files.collect::<Result<Vec<_>>>()?;
+        drop(self);
+        let copy = |(name, mut file): (&String, fs::File)| {
+            let path = folder.join(format!("{name}.pcapng"));
+            std::io::copy(&mut file, &mut fs::File::create(&path)?)?;
+            Ok(path)
+        };
+        names.iter().zip(files).map(copy).collect()
+    }
+}
+
+impl std::ops::Drop for World<'_> {
+    fn drop(&mut self) {
+        self.captures.clear();
+        self.clients.clear();
+        if let Err(error) = lab::down(Some(self.lab.name())) {
+            eprintln!("axon: cannot end lab {}: {error:#}", self.lab.name());
+        }
+    }
+}
+
+/// The scenario under another name.
+fn renamed(scenario: &str, name: &str) -> String {
+    let rename = |line: &str| match line.strip_prefix("name:") {
+        Some(_) => format!("name: {name}\n"),
+        None => format!("{line}\n"),
+    };
+    scenario.lines().map(rename).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::axon::live::{LINE, RING};
+
+    #[test]
+    fn both_scenarios_are_the_experiment_under_any_name() {
+        for (scenario, links) in [(LINE, 2), (RING, 3)] {
+            let text = renamed(scenario, "demo-x");
+            let fabric = axon_fabric::parse(Path::new("x.yaml"), &text).unwrap();
+            assert_eq!((fabric.name.as_str(), fabric.links.len()), ("demo-x", links));
+            assert!(fabric.hosts.iter().map(|host| host.switch).eq(AXON_OF_HOST));
+            assert!(fabric.hosts.iter().all(|host| host.ip.is_none()));
+        }
+    }
+}

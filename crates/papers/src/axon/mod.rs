@@ -1,0 +1,4 @@
+//! The Axon thesis (Foss, Rice University 2010: "000") and paper (ANCS 2010: "001").
+
+pub mod live;
+pub mod table1;
