@@ -2,7 +2,7 @@
 
 use crate::model::Fabric;
 use axon_control::config::{
-    ControllerConfig, DhcpConfig, NodeConfig, ServerIdentity, SwitchConfig, Timers,
+    ControllerConfig, DhcpConfig, NodeConfig, ServerIdentity, SwitchConfig,
 };
 use axon_plane::PlaneConfig;
 use axon_wire::{Bytes, Life, MacAddr, NodeId};
@@ -84,13 +84,7 @@ fn node_config(fabric: &Fabric, life: Life, mac: MacAddr, ports: u16, seed: u64)
         mac,
         key: fabric.key,
         seed,
-        timers: Timers {
-            hello: fabric.timers.hello,
-            heartbeat: fabric.timers.heartbeat,
-            retry: fabric.timers.retry,
-            host_probe: fabric.timers.host_probe,
-            ..Timers::default()
-        },
+        timers: fabric.timers,
         plane: PlaneConfig {
             hop_width: fabric.hop_width,
             frame_bytes_max: usize::from(fabric.mtu) + ETHERNET_HEADER_BYTES,

@@ -138,7 +138,7 @@ pub(crate) fn check_wire(key: &str, wire: &Wire) -> Result<(), Problem> {
 }
 
 fn timers(file: &File) -> Result<Timers, Problem> {
-    let ours = axon_control::config::Timers::default();
+    let ours = Timers::default();
     let pick = |key: &str, asked: Option<SpanText>, default: Span| match asked {
         None => Ok(default),
         Some(SpanText(span)) if (1..=3_600_000).contains(&span.as_millis()) => Ok(span),
@@ -153,6 +153,7 @@ fn timers(file: &File) -> Result<Timers, Problem> {
         heartbeat: pick("heartbeat", asked.heartbeat, ours.heartbeat)?,
         retry: pick("retry", asked.retry, ours.retry)?,
         host_probe: pick("host_probe", asked.host_probe, ours.host_probe)?,
+        ..ours
     })
 }
 

@@ -2,6 +2,7 @@
 //!
 //! This is what the simulator and the lab build from; [`crate::load`] makes it from a file.
 
+pub use axon_control::config::Timers;
 use axon_wire::{Bytes, HopWidth, MacAddr, PortNo, Rate, Span};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -105,19 +106,6 @@ pub struct Controller {
     pub at: End,
     /// Its link.
     pub wire: Wire,
-}
-
-/// Intervals; see `axon_control::config::Timers`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Timers {
-    /// Between Hellos.
-    pub hello: Span,
-    /// Between heartbeats; two without one and the link is down.
-    pub heartbeat: Span,
-    /// Before a control message is sent again.
-    pub retry: Span,
-    /// Between probes of a local host.
-    pub host_probe: Span,
 }
 
 /// Addresses for hosts.

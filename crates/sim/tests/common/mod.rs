@@ -56,6 +56,7 @@ impl Builder {
                     heartbeat: HEARTBEAT,
                     retry: Span::from_millis(10),
                     host_probe: Span::from_millis(500),
+                    ..Timers::default()
                 },
                 dhcp: Dhcp {
                     server: Ipv4Addr::new(10, 0, 0, 1),
