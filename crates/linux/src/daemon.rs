@@ -55,22 +55,13 @@ pub fn controller(fabric: &Fabric, options: &DaemonOptions) -> Result<()> {
     let clock = Clock::start();
     let config = controller_config(fabric, incarnation(&clock), seed()?);
     let node = Controller(ControllerNode::<FrameBuf>::new(config, clock.now()));
-    run(
-        node,
-        clock,
-        &fabric.controller.name,
-        controller_ports(fabric),
-        options,
-    )
+    run(node, clock, &fabric.controller.name, controller_ports(fabric), options)
 }
 
 /// Runs a node of a lab, from the inside.
 pub(crate) fn in_lab(state: &StateDir, name: &str, capture: bool) -> Result<()> {
     // Its standard error is its log.
-    tracing_subscriber::fmt()
-        .with_ansi(false)
-        .with_writer(std::io::stderr)
-        .init();
+    tracing_subscriber::fmt().with_ansi(false).with_writer(std::io::stderr).init();
     let fabric = state.load_fabric()?;
     let options = DaemonOptions {
         status_socket: Some(state.socket(name)),

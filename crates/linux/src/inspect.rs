@@ -155,10 +155,7 @@ fn plane<B: Frame>(plane: &Plane<B>) -> Value {
         .map(|(name, count)| (name, count.into()))
         .collect();
     let ports = 0..plane.config().ports;
-    let queued: Vec<u64> = ports
-        .clone()
-        .map(|port| plane.queued_bytes(PortNo(port)).0)
-        .collect();
+    let queued: Vec<u64> = ports.clone().map(|port| plane.queued_bytes(PortNo(port)).0).collect();
     let table: Vec<usize> = ports.map(|port| plane.tables().len(PortNo(port))).collect();
     json!({
         "rx_frames": total.rx_frames,
@@ -170,11 +167,6 @@ fn plane<B: Frame>(plane: &Plane<B>) -> Value {
 }
 
 fn refusals(of: impl Fn(Refusal) -> u64) -> Map<String, Value> {
-    let counts = Refusal::ALL
-        .iter()
-        .map(|refusal| (refusal.name().to_owned(), of(*refusal)));
-    counts
-        .filter(|(_, count)| *count > 0)
-        .map(|(name, count)| (name, count.into()))
-        .collect()
+    let counts = Refusal::ALL.iter().map(|refusal| (refusal.name().to_owned(), of(*refusal)));
+    counts.filter(|(_, count)| *count > 0).map(|(name, count)| (name, count.into())).collect()
 }

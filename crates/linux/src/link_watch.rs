@@ -35,10 +35,7 @@ impl LinkWatch {
         let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
         let protocol = SockProtocol::NetlinkRoute;
         let socket = socket(AddressFamily::Netlink, SockType::Raw, flags, protocol)?;
-        bind(
-            socket.as_raw_fd(),
-            &NetlinkAddr::new(0, libc::RTMGRP_LINK as u32),
-        )?;
+        bind(socket.as_raw_fd(), &NetlinkAddr::new(0, libc::RTMGRP_LINK as u32))?;
         Ok(LinkWatch { socket })
     }
 
@@ -72,9 +69,7 @@ pub fn is_up(device: &str) -> bool {
 fn parse(mut datagram: &[u8], out: &mut Vec<LinkEvent>) {
     while datagram.len() >= 32 {
         let word = |at: usize| {
-            datagram
-                .get(at..at + 4)
-                .map_or(0, |b| u32::from_ne_bytes([b[0], b[1], b[2], b[3]]))
+            datagram.get(at..at + 4).map_or(0, |b| u32::from_ne_bytes([b[0], b[1], b[2], b[3]]))
         };
         let length = word(0) as usize;
         if length < 32 || length > datagram.len() {
@@ -85,10 +80,7 @@ fn parse(mut datagram: &[u8], out: &mut Vec<LinkEvent>) {
         if let Some(device) = device_name(&datagram[32..length]) {
             let running = flags & sys::UP_AND_RUNNING == sys::UP_AND_RUNNING;
             match kind {
-                libc::RTM_NEWLINK => out.push(LinkEvent {
-                    device,
-                    up: running,
-                }),
+                libc::RTM_NEWLINK => out.push(LinkEvent { device, up: running }),
                 libc::RTM_DELLINK => out.push(LinkEvent { device, up: false }),
                 _ => {}
             }
@@ -135,10 +127,7 @@ mod tests {
         datagram.extend(message(libc::RTM_DELLINK, sys::UP_AND_RUNNING, "s1-p10"));
         let mut events = Vec::new();
         parse(&datagram, &mut events);
-        let event = |device: &str, up| LinkEvent {
-            device: device.into(),
-            up,
-        };
+        let event = |device: &str, up| LinkEvent { device: device.into(), up };
         assert_eq!(events, [event("s1-p0", true), event("s1-p10", false)]);
     }
 

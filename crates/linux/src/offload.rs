@@ -27,13 +27,8 @@ pub fn complete_checksum(frame: &mut [u8], partial: PartialChecksum) -> bool {
         return false;
     }
     let words = summed.chunks_exact(2);
-    let odd = words
-        .remainder()
-        .first()
-        .map_or(0, |byte| u64::from(*byte) << 8);
-    let mut sum = words
-        .map(|word| u64::from(u16::from_be_bytes([word[0], word[1]])))
-        .sum::<u64>();
+    let odd = words.remainder().first().map_or(0, |byte| u64::from(*byte) << 8);
+    let mut sum = words.map(|word| u64::from(u16::from_be_bytes([word[0], word[1]]))).sum::<u64>();
     sum += odd;
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
@@ -80,13 +75,7 @@ mod tests {
             let mut frame: Vec<u8> = (0..length).collect();
             frame[10..12].copy_from_slice(&[0x12, 0x34]);
             let pseudo = 0x1234;
-            assert!(complete_checksum(
-                &mut frame,
-                PartialChecksum {
-                    start: 4,
-                    offset: 6
-                }
-            ));
+            assert!(complete_checksum(&mut frame, PartialChecksum { start: 4, offset: 6 }));
             let rest = u32::from(folded(&frame[4..])) + pseudo;
             assert_eq!((rest & 0xffff) + (rest >> 16), 0xffff);
         }
@@ -95,13 +84,7 @@ mod tests {
     #[test]
     fn a_sum_of_zero_is_sent_as_all_ones() {
         let mut frame = [0xff, 0xff, 0, 0];
-        assert!(complete_checksum(
-            &mut frame,
-            PartialChecksum {
-                start: 0,
-                offset: 2
-            }
-        ));
+        assert!(complete_checksum(&mut frame, PartialChecksum { start: 0, offset: 2 }));
         assert_eq!(frame, [0xff, 0xff, 0xff, 0xff]);
     }
 
@@ -109,10 +92,7 @@ mod tests {
     fn a_checksum_outside_the_frame_is_refused() {
         let mut frame = [0; 10];
         for (start, offset) in [(11, 0), (9, 0), (4, 5), (usize::MAX, 0)] {
-            assert!(!complete_checksum(
-                &mut frame,
-                PartialChecksum { start, offset }
-            ));
+            assert!(!complete_checksum(&mut frame, PartialChecksum { start, offset }));
         }
     }
 
@@ -120,10 +100,7 @@ mod tests {
     fn the_tag_goes_back_exactly_where_it_was() {
         let mut store = vec![7];
         append_with_tag(&mut store, &[1; 14], Some([0x81, 0, 0x20, 5]));
-        assert_eq!(
-            store[1..],
-            [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0x81, 0, 0x20, 5, 1, 1]
-        );
+        assert_eq!(store[1..], [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0x81, 0, 0x20, 5, 1, 1]);
         store.clear();
         append_with_tag(&mut store, &[1; 5], Some([0x81, 0, 0, 5]));
         assert_eq!(store, [1; 5]);

@@ -25,10 +25,7 @@ pub struct Pacer {
 impl Pacer {
     /// A free wire of this rate; without a rate it is free at once after every frame.
     pub fn new(rate: Option<Rate>) -> Pacer {
-        Pacer {
-            rate,
-            free_at: Time::ZERO,
-        }
+        Pacer { rate, free_at: Time::ZERO }
     }
 
     /// Puts a frame of `bytes` on the wire at `now` and says when the wire is free again,
@@ -70,9 +67,7 @@ mod tests {
     fn a_burst_after_a_rest_is_no_longer_than_the_slack() {
         let mut pacer = Pacer::new(Some(Rate::mbps(100)));
         let now = Time::from_nanos(5_000_000_000);
-        let burst = (0..100)
-            .take_while(|_| pacer.send(now, 1500) <= now)
-            .count();
+        let burst = (0..100).take_while(|_| pacer.send(now, 1500) <= now).count();
         assert_eq!(burst, 16);
     }
 

@@ -51,13 +51,7 @@ impl PacketPort {
         sys::set_packet_option(tx.as_fd(), libc::PACKET_QDISC_BYPASS, &1i32)?;
         sys::bind_packet(tx.as_fd(), index, 0)?;
         sys::bind_packet(rx.as_fd(), index, libc::ETH_P_ALL as u16)?;
-        Ok(PacketPort {
-            ring,
-            rx,
-            tx,
-            frame_bytes_max,
-            counters: PortCounters::default(),
-        })
+        Ok(PacketPort { ring, rx, tx, frame_bytes_max, counters: PortCounters::default() })
     }
 
     /// Takes the error that a socket holds, which is how a device that went down shows.
@@ -120,9 +114,7 @@ impl Port for PacketPort {
             match sys::send_many(self.tx.as_fd(), &batch[..waiting.len()]) {
                 Ok(sent) => {
                     self.counters.tx_frames += sent as u64;
-                    let bytes = waiting[..sent]
-                        .iter()
-                        .map(|frame| frame.bytes().len() as u64);
+                    let bytes = waiting[..sent].iter().map(|frame| frame.bytes().len() as u64);
                     self.counters.tx_bytes += bytes.sum::<u64>();
                     at += sent;
                 }

@@ -30,11 +30,7 @@ pub struct CaptureOptions {
 impl CaptureOptions {
     /// Whole frames, and at most 256 MiB of them.
     pub fn to(path: impl Into<PathBuf>) -> CaptureOptions {
-        CaptureOptions {
-            path: path.into(),
-            snap_bytes: 65_535,
-            file_bytes_max: 256 << 20,
-        }
+        CaptureOptions { path: path.into(), snap_bytes: 65_535, file_bytes_max: 256 << 20 }
     }
 }
 
@@ -80,12 +76,7 @@ impl Capture {
 
 fn create_private(path: &Path) -> io::Result<File> {
     use std::os::unix::fs::OpenOptionsExt;
-    File::options()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(path)
+    File::options().write(true).create(true).truncate(true).mode(0o600).open(path)
 }
 
 impl<W: Write> Capture<W> {
@@ -96,13 +87,7 @@ impl<W: Write> Capture<W> {
     pub fn new(out: W, snap_bytes: u32, bytes_max: u64) -> io::Result<Capture<W>> {
         let interfaces = BTreeMap::new();
         let block = Vec::new();
-        let mut capture = Capture {
-            out,
-            snap_bytes,
-            bytes_left: bytes_max,
-            interfaces,
-            block,
-        };
+        let mut capture = Capture { out, snap_bytes, bytes_left: bytes_max, interfaces, block };
         capture.put32(0x1a2b_3c4d);
         capture.put16(1);
         capture.put16(0);
@@ -220,9 +205,7 @@ mod tests {
         let mut capture = Capture::new(Vec::new(), 8, 1 << 20).unwrap();
         for link_type in [LinkType::Axon, LinkType::Ethernet, LinkType::Axon] {
             let port = (3, "s1-p3");
-            capture
-                .record(port, link_type, Direction::Outbound, 1 << 33 | 5, &[9; 13])
-                .unwrap();
+            capture.record(port, link_type, Direction::Outbound, 1 << 33 | 5, &[9; 13]).unwrap();
         }
         let blocks = blocks(&capture.out);
         let kinds: Vec<u32> = blocks.iter().map(|(kind, _)| *kind).collect();
@@ -239,9 +222,7 @@ mod tests {
         let mut capture = Capture::new(Vec::new(), 100, 200).unwrap();
         for _ in 0..10 {
             let port = (0, "s1-p0");
-            capture
-                .record(port, LinkType::Ethernet, Direction::Inbound, 0, &[1; 60])
-                .unwrap();
+            capture.record(port, LinkType::Ethernet, Direction::Inbound, 0, &[1; 60]).unwrap();
         }
         assert!(capture.out.len() <= 200);
         assert!(blocks(&capture.out).len() >= 2);

@@ -123,10 +123,7 @@ impl Pool {
 
 /// Whether an error means that the device is down or gone, not that one frame is unwelcome.
 pub fn is_device_loss(error: &io::Error) -> bool {
-    matches!(
-        error.raw_os_error(),
-        Some(libc::ENETDOWN | libc::ENODEV | libc::ENXIO | libc::EIO)
-    )
+    matches!(error.raw_os_error(), Some(libc::ENETDOWN | libc::ENODEV | libc::ENXIO | libc::EIO))
 }
 
 #[cfg(test)]
@@ -148,10 +145,6 @@ mod tests {
         let mut frame = pool.frame(&[2; 3], None);
         assert_eq!(frame.bytes(), [2; 3]);
         frame.push_front(FrameBuf::HEADROOM).unwrap();
-        assert!(
-            frame.bytes()[..FrameBuf::HEADROOM]
-                .iter()
-                .all(|byte| *byte == 0)
-        );
+        assert!(frame.bytes()[..FrameBuf::HEADROOM].iter().all(|byte| *byte == 0));
     }
 }

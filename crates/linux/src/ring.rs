@@ -59,11 +59,7 @@ impl RxRing {
         let blocks = slots_min.div_ceil(slots_per_block);
         let slots = blocks * slots_per_block;
         let bytes = blocks * block_bytes;
-        sys::set_packet_option(
-            fd,
-            libc::PACKET_VERSION,
-            &libc::tpacket_versions::TPACKET_V2,
-        )?;
+        sys::set_packet_option(fd, libc::PACKET_VERSION, &libc::tpacket_versions::TPACKET_V2)?;
         sys::set_packet_option(fd, libc::PACKET_VNET_HDR, &1i32)?;
         let request = libc::tpacket_req {
             tp_block_size: block_bytes as u32,
@@ -82,15 +78,7 @@ impl RxRing {
             return Err(io::Error::last_os_error());
         }
         let memory = NonNull::new(memory.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
-        Ok(RxRing {
-            memory,
-            bytes,
-            block_bytes,
-            slot_bytes,
-            slots_per_block,
-            slots,
-            next: 0,
-        })
+        Ok(RxRing { memory, bytes, block_bytes, slot_bytes, slots_per_block, slots, next: 0 })
     }
 
     /// How many frames the ring holds.
@@ -135,20 +123,12 @@ fn parse_slot(slot: &[u8], state: u32) -> RxFrame<'_> {
     let (length, captured, mac) = (word(4) as usize, word(8) as usize, usize::from(half(12)));
     let bytes = slot.get(mac..mac + captured).unwrap_or(&[]);
     let truncated = bytes.len() < length;
-    let virtio = mac
-        .checked_sub(VIRTIO_BYTES)
-        .and_then(|at| slot.get(at..mac))
-        .unwrap_or(&[0; 10]);
+    let virtio = mac.checked_sub(VIRTIO_BYTES).and_then(|at| slot.get(at..mac)).unwrap_or(&[0; 10]);
     let segmented = !truncated && virtio[1] != 0;
     let unfinished = !truncated && virtio[0] & VIRTIO_NEEDS_CHECKSUM != 0;
     let vlan = (state & libc::TP_STATUS_VLAN_VALID != 0).then(|| {
         let known = state & libc::TP_STATUS_VLAN_TPID_VALID != 0;
-        let tpid = if known {
-            half(26)
-        } else {
-            libc::ETH_P_8021Q as u16
-        }
-        .to_be_bytes();
+        let tpid = if known { half(26) } else { libc::ETH_P_8021Q as u16 }.to_be_bytes();
         let tci = half(24).to_be_bytes();
         [tpid[0], tpid[1], tci[0], tci[1]]
     });
@@ -156,12 +136,7 @@ fn parse_slot(slot: &[u8], state: u32) -> RxFrame<'_> {
         start: usize::from(u16::from_ne_bytes([virtio[6], virtio[7]])),
         offset: usize::from(u16::from_ne_bytes([virtio[8], virtio[9]])),
     });
-    RxFrame {
-        bytes,
-        vlan,
-        checksum,
-        oversized: truncated || segmented,
-    }
+    RxFrame { bytes, vlan, checksum, oversized: truncated || segmented }
 }
 
 #[cfg(test)]

@@ -48,13 +48,8 @@ pub struct Clock {
 impl Clock {
     /// Starts at [`Time::ZERO`].
     pub fn start() -> Clock {
-        let unix = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or(Duration::ZERO);
-        Clock {
-            start: Instant::now(),
-            unix_nanos: unix.as_nanos() as u64,
-        }
+        let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
+        Clock { start: Instant::now(), unix_nanos: unix.as_nanos() as u64 }
     }
 
     /// Now; never goes back.
@@ -136,11 +131,7 @@ impl<N: Node<FrameBuf> + Inspect> Body<N> {
         // The default slack of 50 us on every timer would be half a frame at 100 Mb/s.
         nix::sys::prctl::set_timerslack(1)?;
         let capture = options.capture.as_ref().map(Capture::create).transpose()?;
-        let status = options
-            .status_socket
-            .as_deref()
-            .map(StatusServer::open)
-            .transpose()?;
+        let status = options.status_socket.as_deref().map(StatusServer::open).transpose()?;
         let mut body = Body {
             node,
             name: options.name,
@@ -188,11 +179,7 @@ impl<N: Node<FrameBuf> + Inspect> Body<N> {
         }
         self.receive(&ready.ports);
         self.free_wires();
-        if self
-            .node
-            .deadline()
-            .is_some_and(|deadline| deadline <= self.clock.now())
-        {
+        if self.node.deadline().is_some_and(|deadline| deadline <= self.clock.now()) {
             self.feed(Input::Timeout);
             self.free_wires();
         }
@@ -225,11 +212,7 @@ impl<N: Node<FrameBuf> + Inspect> Body<N> {
 
     fn wait(&mut self, until: Time) -> io::Result<Ready> {
         let wake_at = self.wake_at().unwrap_or(Time::MAX).min(until);
-        let span = if self.more {
-            Span::ZERO
-        } else {
-            wake_at.since(self.clock.now())
-        };
+        let span = if self.more { Span::ZERO } else { wake_at.since(self.clock.now()) };
         let timeout = (wake_at < Time::MAX || self.more)
             .then(|| TimeSpec::from_duration(Duration::from_nanos(span.as_nanos())));
         let mut fds = vec![
@@ -237,11 +220,7 @@ impl<N: Node<FrameBuf> + Inspect> Body<N> {
             PollFd::new(self.watch.fd(), PollFlags::POLLIN),
         ];
         let fixed = fds.len() + usize::from(self.status.is_some());
-        fds.extend(
-            self.status
-                .as_ref()
-                .map(|s| PollFd::new(s.fd(), PollFlags::POLLIN)),
-        );
+        fds.extend(self.status.as_ref().map(|s| PollFd::new(s.fd(), PollFlags::POLLIN)));
         let mut of_port = Vec::with_capacity(self.slots.len());
         for (index, slot) in self.slots.iter().enumerate() {
             if let Some(port) = &slot.port {
@@ -262,10 +241,7 @@ impl<N: Node<FrameBuf> + Inspect> Body<N> {
             stop: woken(&fds[0]),
             links: woken(&fds[1]),
             status: self.status.is_some() && woken(&fds[2]),
-            ports: ports
-                .filter(|(_, fd)| due || woken(fd))
-                .map(|(index, _)| *index)
-                .collect(),
+            ports: ports.filter(|(_, fd)| due || woken(fd)).map(|(index, _)| *index).collect(),
         };
         self.counters.rounds += 1;
         let late = now.since(wake_at);
@@ -304,10 +280,7 @@ impl<N: Node<FrameBuf> + Inspect> Body<N> {
         if slot.set_up(up) {
             let up = slot.up;
             tracing::info!(node = self.name, port = slot.setup.device, up, "carrier");
-            self.feed(Input::Link {
-                port: PortNo(index as u16),
-                up,
-            });
+            self.feed(Input::Link { port: PortNo(index as u16), up });
         }
     }
 
@@ -324,11 +297,7 @@ impl<N: Node<FrameBuf> + Inspect> Body<N> {
             for frame in frames.drain(..) {
                 self.record(index, Direction::Inbound, &frame);
                 let complete_at = self.clock.now();
-                self.feed(Input::Frame {
-                    port: number,
-                    frame,
-                    complete_at,
-                });
+                self.feed(Input::Frame { port: number, frame, complete_at });
             }
             self.received = frames;
             if result.is_err() {
@@ -346,9 +315,7 @@ impl<N: Node<FrameBuf> + Inspect> Body<N> {
                 return;
             };
             self.slots[index].busy_until = None;
-            self.feed(Input::TxDone {
-                port: PortNo(index as u16),
-            });
+            self.feed(Input::TxDone { port: PortNo(index as u16) });
         }
     }
 
@@ -397,11 +364,7 @@ impl<N: Node<FrameBuf> + Inspect> Body<N> {
         };
         let axon = self.node.port_kind(PortNo(index as u16)) == PortKind::Axon;
         let axon = axon && header::is_axon(frame.bytes());
-        let link_type = if axon {
-            LinkType::Axon
-        } else {
-            LinkType::Ethernet
-        };
+        let link_type = if axon { LinkType::Axon } else { LinkType::Ethernet };
         let nanos = self.clock.unix_nanos(self.clock.now());
         let port = (index, slot.setup.device.as_str());
         if let Err(error) = capture.record(port, link_type, direction, nanos, frame.bytes()) {

@@ -154,11 +154,8 @@ mod tests {
 
     #[test]
     fn a_port_without_device_stays_down_and_counts_what_it_cannot_send() {
-        let mut slot = Slot::new(PortSetup {
-            device: "none-p0".into(),
-            medium: Medium::Packet,
-            rate: None,
-        });
+        let mut slot =
+            Slot::new(PortSetup { device: "none-p0".into(), medium: Medium::Packet, rate: None });
         assert!(!slot.set_up(true));
         let mut pool = Pool::default();
         slot.transmit(Time::ZERO, FrameBuf::new(&[0; 60]), &mut pool);

@@ -50,10 +50,7 @@ impl StatusServer {
                     tracing::debug!(%error, "status not delivered");
                 }
             };
-            if let Err(error) = std::thread::Builder::new()
-                .name("status".into())
-                .spawn(write)
-            {
+            if let Err(error) = std::thread::Builder::new().name("status".into()).spawn(write) {
                 tracing::warn!(%error, "no thread for status");
             }
         }
@@ -85,10 +82,7 @@ mod tests {
             let path = path.clone();
             move || ask(&path)
         });
-        let mut fds = [nix::poll::PollFd::new(
-            server.fd(),
-            nix::poll::PollFlags::POLLIN,
-        )];
+        let mut fds = [nix::poll::PollFd::new(server.fd(), nix::poll::PollFlags::POLLIN)];
         nix::poll::poll(&mut fds, nix::poll::PollTimeout::from(2000u16)).unwrap();
         server.answer(serde_json::json!({ "name": "s1" }));
         assert_eq!(asker.join().unwrap().unwrap()["name"], "s1");

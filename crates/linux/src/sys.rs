@@ -38,11 +38,7 @@ struct EthtoolValue {
 }
 
 fn check(result: c_int) -> io::Result<c_int> {
-    if result < 0 {
-        Err(io::Error::last_os_error())
-    } else {
-        Ok(result)
-    }
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
 
 fn owned(result: c_int) -> io::Result<OwnedFd> {
@@ -54,10 +50,7 @@ fn owned(result: c_int) -> io::Result<OwnedFd> {
 /// A request about the device `name`; a name is at most 15 bytes.
 fn request(name: &str) -> io::Result<libc::ifreq> {
     if name.is_empty() || name.len() >= libc::IFNAMSIZ {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            "not a device name",
-        ));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a device name"));
     }
     // SAFETY: `ifreq` is plain data for which all zeros is a value.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
@@ -119,10 +112,7 @@ pub fn device_mtu(name: &str) -> io::Result<usize> {
 /// # Errors
 /// EOPNOTSUPP where the device does not have it, EPERM without CAP_NET_ADMIN.
 pub fn set_offload(name: &str, offload: Offload, on: bool) -> io::Result<()> {
-    let mut value = EthtoolValue {
-        command: offload as u32,
-        data: u32::from(on),
-    };
+    let mut value = EthtoolValue { command: offload as u32, data: u32::from(on) };
     let mut request = request(name)?;
     request.ifr_ifru.ifru_data = (&raw mut value).cast();
     device_ioctl(libc::SIOCETHTOOL as libc::Ioctl, &mut request)
@@ -196,13 +186,7 @@ pub fn set_packet_option<T: Copy>(fd: BorrowedFd<'_>, option: c_int, value: &T) 
     let value: *const T = value;
     // SAFETY: `value` is valid for the length given; the kernel only reads it.
     check(unsafe {
-        libc::setsockopt(
-            fd.as_raw_fd(),
-            libc::SOL_PACKET,
-            option,
-            value.cast::<c_void>(),
-            length,
-        )
+        libc::setsockopt(fd.as_raw_fd(), libc::SOL_PACKET, option, value.cast::<c_void>(), length)
     })?;
     Ok(())
 }
@@ -222,10 +206,7 @@ pub fn prefer_this_process() -> io::Result<()> {
 /// # Errors
 /// What `getsockopt(2)` answers.
 pub fn packet_drops(fd: BorrowedFd<'_>) -> io::Result<u64> {
-    let mut stats = libc::tpacket_stats {
-        tp_packets: 0,
-        tp_drops: 0,
-    };
+    let mut stats = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
     let mut length = size_of::<libc::tpacket_stats>() as libc::socklen_t;
     // SAFETY: `stats` is writable for the length given.
     check(unsafe {

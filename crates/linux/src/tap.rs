@@ -30,11 +30,7 @@ impl TapPort {
     pub fn open(device: &str) -> io::Result<TapPort> {
         let file = File::from(sys::open_tap(device)?);
         let buffer = vec![0; sys::device_mtu(device)? + ETHERNET_BYTES + TAG_BYTES + 1];
-        Ok(TapPort {
-            file,
-            buffer,
-            counters: PortCounters::default(),
-        })
+        Ok(TapPort { file, buffer, counters: PortCounters::default() })
     }
 }
 

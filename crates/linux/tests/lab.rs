@@ -3,83 +3,22 @@
 //! The lab starts its parts from the program that calls it, so this test is a program of its
 //! own and not under the test harness. What lacks a privilege says SKIP and why.
 
+mod support;
+
 use axon_linux::lab::{self, Lab, StateDir, UpOptions, state::ProcessId};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 fn main() -> ExitCode {
-    if let Some(code) = lab::part() {
-        return code;
-    }
-    let root = std::env::temp_dir().join(format!("axon-lab-test-{}", std::process::id()));
-    // The variable is for this process too, and a running one cannot set its own safely.
-    if std::env::var_os(lab::STATE_VARIABLE).is_none() {
-        let program = std::env::current_exe().expect("a running program has a path");
-        let status = Command::new(program)
-            .env(lab::STATE_VARIABLE, &root)
-            .status();
-        let _ = std::fs::remove_dir_all(&root);
-        let _ = std::fs::remove_file(root.with_extension("yaml"));
-        return if status.is_ok_and(|s| s.success()) {
-            ExitCode::SUCCESS
-        } else {
-            ExitCode::FAILURE
-        };
-    }
-    if let Some(why) = missing() {
-        println!("SKIP lab: {why}");
-        return ExitCode::SUCCESS;
-    }
-    let tests: [(&str, fn(&Path)); 4] = [
-        (
-            "hosts_ping_and_nothing_is_left_behind",
-            hosts_ping_and_nothing_is_left_behind,
-        ),
-        (
-            "a_killed_supervisor_takes_everything_along",
-            a_killed_supervisor_takes_everything_along,
-        ),
-        (
-            "a_command_keeps_its_status_and_the_machine_its_files",
-            a_command_keeps_its_status,
-        ),
+    support::run(&[
+        ("hosts_ping_and_nothing_is_left_behind", hosts_ping_and_nothing_is_left_behind),
+        ("a_killed_supervisor_takes_everything_along", a_killed_supervisor_takes_everything_along),
+        ("a_command_keeps_its_status_and_the_machine_its_files", a_command_keeps_its_status),
         ("a_second_up_says_the_way_out", a_second_up_says_the_way_out),
-    ];
-    let file = fabric_file();
-    for (name, test) in tests {
-        if std::panic::catch_unwind(|| test(&file)).is_err() {
-            // What failed must leave nothing behind either.
-            let _ = lab::down(None);
-            println!("test {name} ... FAILED");
-            return ExitCode::FAILURE;
-        }
-        println!("test {name} ... ok");
-    }
-    ExitCode::SUCCESS
-}
-
-/// What this machine lacks, if anything.
-fn missing() -> Option<String> {
-    for program in ["ip", "tc", "ping", "unshare"] {
-        let found = Command::new(program)
-            .arg("-V")
-            .stdout(Stdio::null())
-            .status();
-        if found.is_err() {
-            return Some(format!("{program} is not installed"));
-        }
-    }
-    let namespaces = Command::new("unshare")
-        .args(["-Urnpf", "--mount-proc", "true"])
-        .status();
-    let root = nix::unistd::geteuid().is_root();
-    if !root && !namespaces.is_ok_and(|status| status.success()) {
-        return Some("not root, and the kernel allows no user namespaces here".into());
-    }
-    None
+    ])
 }
 
 /// A ring of three, six hosts with fixed addresses: pings then need no DHCP client.
@@ -112,21 +51,14 @@ links: {{ rate: 100Mbps }}
 
 fn up(file: &Path) -> Lab {
     let (lab, report) = lab::up(file, &UpOptions::default(), |_| ()).expect("the lab comes up");
-    assert!(
-        report.missing.is_empty(),
-        "without controller: {:?}",
-        report.missing
-    );
+    assert!(report.missing.is_empty(), "without controller: {:?}", report.missing);
     lab
 }
 
 /// Processes that belong to the lab: those that name its state directory.
 fn processes(state: &StateDir) -> Vec<i32> {
     let needle = state.path().as_os_str().as_encoded_bytes().to_vec();
-    let inside = [
-        b"lab-part\0node\0".to_vec(),
-        b"lab-part\0supervisor\0".to_vec(),
-    ];
+    let inside = [b"lab-part\0node\0".to_vec(), b"lab-part\0supervisor\0".to_vec()];
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
     let contains = |text: &[u8], part: &[u8]| text.windows(part.len()).any(|w| w == part);
@@ -144,17 +76,14 @@ fn run(lab: &Lab, node: &str, line: &str) -> std::process::Output {
     command.output().expect("it starts")
 }
 
-fn hosts_ping_and_nothing_is_left_behind(file: &Path) {
+fn hosts_ping_and_nothing_is_left_behind() {
+    let file = &fabric_file();
     let lab = up(file);
     let state = lab.state().clone();
     for (from, to) in [(1, 2), (1, 3), (6, 1), (4, 5)] {
         let line = format!("ping -c 1 -W 5 10.0.77.{to}");
         let output = run(&lab, &format!("h{from}"), &line);
-        assert!(
-            output.status.success(),
-            "{}",
-            String::from_utf8_lossy(&output.stdout)
-        );
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
     }
     for status in lab.status().expect("daemons answer") {
         assert!(status["error"].is_null(), "{status}");
@@ -166,7 +95,8 @@ fn hosts_ping_and_nothing_is_left_behind(file: &Path) {
     assert!(lab::down(Some(lab.name())).is_err());
 }
 
-fn a_killed_supervisor_takes_everything_along(file: &Path) {
+fn a_killed_supervisor_takes_everything_along() {
+    let file = &fabric_file();
     let lab = up(file);
     let state = lab.state().clone();
     let supervisor: ProcessId = state.supervisor().expect("it runs");
@@ -185,33 +115,20 @@ fn a_killed_supervisor_takes_everything_along(file: &Path) {
     assert!(!state.exists());
 }
 
-fn a_command_keeps_its_status(file: &Path) {
+fn a_command_keeps_its_status() {
+    let file = &fabric_file();
     let lab = up(file);
     let resolv = std::fs::read("/etc/resolv.conf").unwrap_or_default();
-    let output = run(
-        &lab,
-        "h1",
-        "hostname; echo nameserver 192.0.2.1 > /etc/resolv.conf; exit 7",
-    );
+    let output = run(&lab, "h1", "hostname; echo nameserver 192.0.2.1 > /etc/resolv.conf; exit 7");
     assert_eq!(String::from_utf8_lossy(&output.stdout), "h1\n");
     assert_eq!(output.status.code(), Some(7));
-    assert_eq!(
-        std::fs::read("/etc/resolv.conf").unwrap_or_default(),
-        resolv
-    );
+    assert_eq!(std::fs::read("/etc/resolv.conf").unwrap_or_default(), resolv);
     let kept = run(&lab, "h1", "cat /etc/resolv.conf");
-    assert_eq!(
-        String::from_utf8_lossy(&kept.stdout),
-        "nameserver 192.0.2.1\n"
-    );
+    assert_eq!(String::from_utf8_lossy(&kept.stdout), "nameserver 192.0.2.1\n");
     assert!(run(&lab, "h2", "cat /etc/resolv.conf").stdout.is_empty());
     assert_eq!(run(&lab, "h1", "kill -9 $$").status.code(), Some(128 + 9));
     assert!(!run(&lab, "h9", "true").status.success());
-    assert!(
-        run(&lab, "s1", "test -d /sys/class/net/s1-p0")
-            .status
-            .success()
-    );
+    assert!(run(&lab, "s1", "test -d /sys/class/net/s1-p0").status.success());
     lab.set_port("s1-p0", false).expect("s1 has this port");
     let carrier = run(&lab, "h1", "cat /sys/class/net/h1-p0/carrier");
     assert_eq!(String::from_utf8_lossy(&carrier.stdout), "0\n");
@@ -219,14 +136,10 @@ fn a_command_keeps_its_status(file: &Path) {
     lab::down(Some(lab.name())).expect("it ends");
 }
 
-fn a_second_up_says_the_way_out(file: &Path) {
+fn a_second_up_says_the_way_out() {
+    let file = &fabric_file();
     let lab = up(file);
     let error = lab::up(file, &UpOptions::default(), |_| ()).expect_err("it runs already");
-    assert!(
-        error
-            .to_string()
-            .contains(&format!("axon down {}", lab.name())),
-        "{error}"
-    );
+    assert!(error.to_string().contains(&format!("axon down {}", lab.name())), "{error}");
     lab::down(None).expect("it is the only one");
 }

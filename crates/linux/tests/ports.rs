@@ -20,44 +20,22 @@ use std::process::{Command, ExitCode};
 /// program starts itself once for each of them.
 fn main() -> ExitCode {
     let tests: [(&str, fn()); 7] = [
-        (
-            "a_tag_that_the_kernel_took_out_comes_back",
-            a_tag_that_the_kernel_took_out_comes_back,
-        ),
-        (
-            "a_partial_checksum_is_completed",
-            a_partial_checksum_is_completed,
-        ),
-        (
-            "a_super_frame_is_refused_and_counted",
-            a_super_frame_is_refused_and_counted,
-        ),
-        (
-            "what_this_machine_sends_is_not_heard_again",
-            what_this_machine_sends_is_not_heard_again,
-        ),
+        ("a_tag_that_the_kernel_took_out_comes_back", a_tag_that_the_kernel_took_out_comes_back),
+        ("a_partial_checksum_is_completed", a_partial_checksum_is_completed),
+        ("a_super_frame_is_refused_and_counted", a_super_frame_is_refused_and_counted),
+        ("what_this_machine_sends_is_not_heard_again", what_this_machine_sends_is_not_heard_again),
         ("carrier_is_followed_at_once", carrier_is_followed_at_once),
-        (
-            "a_device_that_is_replaced_is_the_port_again",
-            a_device_that_is_replaced,
-        ),
-        (
-            "a_tap_port_carries_whole_frames",
-            a_tap_port_carries_whole_frames,
-        ),
+        ("a_device_that_is_replaced_is_the_port_again", a_device_that_is_replaced),
+        ("a_tap_port_carries_whole_frames", a_tap_port_carries_whole_frames),
     ];
-    if let Some(wanted) = std::env::args()
-        .nth(1)
-        .and_then(|a| a.strip_prefix("only=").map(str::to_owned))
+    if let Some(wanted) =
+        std::env::args().nth(1).and_then(|a| a.strip_prefix("only=").map(str::to_owned))
     {
         if let Err(why) = own_namespace() {
             println!("SKIP {wanted}: {why}");
             return ExitCode::SUCCESS;
         }
-        tests
-            .iter()
-            .filter(|(name, _)| *name == wanted)
-            .for_each(|(_, test)| test());
+        tests.iter().filter(|(name, _)| *name == wanted).for_each(|(_, test)| test());
         println!("test {wanted} ... ok");
         return ExitCode::SUCCESS;
     }
@@ -66,11 +44,8 @@ fn main() -> ExitCode {
         let status = Command::new(&program).arg(format!("only={name}")).status();
         !status.is_ok_and(|status| status.success())
     };
-    let failed: Vec<&str> = tests
-        .iter()
-        .map(|(name, _)| *name)
-        .filter(|name| fails(name))
-        .collect();
+    let failed: Vec<&str> =
+        tests.iter().map(|(name, _)| *name).filter(|name| fails(name)).collect();
     if failed.is_empty() {
         return ExitCode::SUCCESS;
     }
@@ -91,10 +66,7 @@ fn own_namespace() -> Result<(), String> {
 }
 
 fn ip(line: &str) {
-    let status = Command::new("ip")
-        .args(line.split(' '))
-        .status()
-        .expect("iproute2 is there");
+    let status = Command::new("ip").args(line.split(' ')).status().expect("iproute2 is there");
     assert!(status.success(), "ip {line}");
 }
 
@@ -139,10 +111,7 @@ fn frame(bytes: &[u8]) -> FrameBuf {
 
 fn a_tag_that_the_kernel_took_out_comes_back() {
     veth();
-    let (mut a, mut b) = (
-        PacketPort::open("va").unwrap(),
-        PacketPort::open("vb").unwrap(),
-    );
+    let (mut a, mut b) = (PacketPort::open("va").unwrap(), PacketPort::open("vb").unwrap());
     for tpid in [[0x81, 0x00], [0x88, 0xa8]] {
         // What looks like a tag here are hops of an Axon header.
         let mut bytes: Vec<u8> = (16..116).collect();
@@ -210,10 +179,7 @@ fn a_super_frame_is_refused_and_counted() {
 
 fn what_this_machine_sends_is_not_heard_again() {
     veth();
-    let (mut a, mut b) = (
-        PacketPort::open("va").unwrap(),
-        PacketPort::open("vb").unwrap(),
-    );
+    let (mut a, mut b) = (PacketPort::open("va").unwrap(), PacketPort::open("vb").unwrap());
     let many: Vec<FrameBuf> = (0..200).map(|n| frame(&[n as u8; 60])).collect();
     a.transmit(&many).unwrap();
     next(&mut b, |frame| frame[0] == 199);
@@ -228,10 +194,7 @@ fn carrier_is_followed_at_once() {
     let mut watch = LinkWatch::open().unwrap();
     sys::set_device_up("vb", false).unwrap();
     let mut events = Vec::new();
-    while !events.contains(&LinkEvent {
-        device: "va".into(),
-        up: false,
-    }) {
+    while !events.contains(&LinkEvent { device: "va".into(), up: false }) {
         wait(watch.fd());
         assert!(watch.read(&mut events));
     }
@@ -251,11 +214,7 @@ impl Node<FrameBuf> for Echo {
             Input::Link { up, .. } => self.links.push(up),
             Input::Frame { port, frame, .. } => {
                 self.heard += 1;
-                out.push(Action::Transmit {
-                    port,
-                    frame,
-                    complete_at: now,
-                });
+                out.push(Action::Transmit { port, frame, complete_at: now });
             }
             Input::TxDone { .. } | Input::Timeout => {}
         }
@@ -279,16 +238,9 @@ impl Inspect for Echo {
 fn a_device_that_is_replaced() {
     veth();
     let clock = Clock::start();
-    let setup = PortSetup {
-        device: "va".into(),
-        medium: Medium::Packet,
-        rate: Some(Rate::mbps(100)),
-    };
-    let options = RunOptions {
-        name: "s1".into(),
-        ports: vec![setup],
-        ..RunOptions::default()
-    };
+    let setup =
+        PortSetup { device: "va".into(), medium: Medium::Packet, rate: Some(Rate::mbps(100)) };
+    let options = RunOptions { name: "s1".into(), ports: vec![setup], ..RunOptions::default() };
     let mut body = Body::open(Echo::default(), clock, options).unwrap();
     assert_eq!(body.node().links, [true]);
     let limit = clock.now() + Span::from_secs(10);

@@ -40,14 +40,8 @@ const NIC_QUEUE_BYTES: u64 = 1 << 20;
 const NIC_BURST: Span = Span::from_millis(1);
 
 fn bind(from: &Path, to: &Path) -> Result<()> {
-    mount(
-        Some(from),
-        to,
-        None::<&str>,
-        MsFlags::MS_BIND | MsFlags::MS_REC,
-        None::<&str>,
-    )
-    .with_context(|| format!("cannot bind {} to {}", from.display(), to.display()))
+    mount(Some(from), to, None::<&str>, MsFlags::MS_BIND | MsFlags::MS_REC, None::<&str>)
+        .with_context(|| format!("cannot bind {} to {}", from.display(), to.display()))
 }
 
 /// Makes a mount namespace with its own /proc and /run. Not before this process is the
@@ -101,24 +95,12 @@ pub fn make_node(node: &str) -> Result<()> {
 /// system, a copy of the files at the top of /etc takes its place.
 fn private_etc(own: &Path) -> Result<()> {
     let path = |name: &str| own.join(name).display().to_string();
-    let layers = format!(
-        "lowerdir=/etc,upperdir={},workdir={}",
-        path("etc-changes"),
-        path("etc-work")
-    );
-    let overlay = [format!("{layers},userxattr"), layers]
-        .into_iter()
-        .any(|options| {
-            let (source, target) = (Some("overlay"), own.join("etc"));
-            mount(
-                source,
-                &target,
-                source,
-                MsFlags::empty(),
-                Some(options.as_str()),
-            )
-            .is_ok()
-        });
+    let layers =
+        format!("lowerdir=/etc,upperdir={},workdir={}", path("etc-changes"), path("etc-work"));
+    let overlay = [format!("{layers},userxattr"), layers].into_iter().any(|options| {
+        let (source, target) = (Some("overlay"), own.join("etc"));
+        mount(source, &target, source, MsFlags::empty(), Some(options.as_str())).is_ok()
+    });
     let etc = own.join("etc");
     if !overlay {
         for entry in fs::read_dir("/etc")?.flatten() {
@@ -164,20 +146,11 @@ pub fn make_cables(plan: &Plan) -> Result<()> {
 /// checksum less to complete at the edge is one touch less of the payload.
 pub fn set_up_host(host: &HostPlan) -> Result<()> {
     let device = host.device.as_str();
-    for offload in [
-        Offload::Tso,
-        Offload::Gso,
-        Offload::Gro,
-        Offload::TxChecksum,
-    ] {
+    for offload in [Offload::Tso, Offload::Gso, Offload::Gro, Offload::TxChecksum] {
         sys::set_offload(device, offload, false)
             .with_context(|| format!("cannot switch {offload:?} of {device} off"))?;
     }
-    let burst = host
-        .rate
-        .bytes_in(NIC_BURST)
-        .0
-        .max(2 * sys::device_mtu(device)? as u64 + 128);
+    let burst = host.rate.bytes_in(NIC_BURST).0.max(2 * sys::device_mtu(device)? as u64 + 128);
     let shape = format!(
         "qdisc add dev {device} root tbf rate {}bit burst {burst} limit {NIC_QUEUE_BYTES} \
          overhead {WIRE_OVERHEAD_BYTES}",
@@ -230,11 +203,7 @@ fn run(program: &str, arguments: &[&str], input: &str) -> Result<()> {
     let output = child.wait_with_output()?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
-        bail!(
-            "`{program} {}` failed: {}",
-            arguments.join(" "),
-            said.trim()
-        );
+        bail!("`{program} {}` failed: {}", arguments.join(" "), said.trim());
     }
     Ok(())
 }

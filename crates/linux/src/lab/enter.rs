@@ -49,14 +49,8 @@ pub(super) fn enter(state: &StateDir, node: &str, argv: &[OsString]) -> Result<E
     mask.add(Signal::SIGINT);
     mask.add(Signal::SIGQUIT);
     mask.thread_block()?;
-    let status = Command::new(program)
-        .args([super::PART, "inside", node])
-        .args(argv)
-        .status()?;
-    let code = status
-        .code()
-        .or(status.signal().map(|signal| 128 + signal))
-        .unwrap_or(1);
+    let status = Command::new(program).args([super::PART, "inside", node]).args(argv).status()?;
+    let code = status.code().or(status.signal().map(|signal| 128 + signal)).unwrap_or(1);
     Ok(ExitCode::from(code as u8))
 }
 
@@ -81,23 +75,11 @@ pub(super) fn inside(node: &str, argv: &[OsString]) -> Result<ExitCode> {
     }
     // So that /sys/class/net shows this node's devices. Not every container allows it, and
     // hardly a command needs it.
-    let _ = mount(
-        Some("sysfs"),
-        "/sys",
-        Some("sysfs"),
-        MsFlags::MS_RDONLY,
-        none,
-    );
-    let Some((program, arguments)) = argv.split_first() else {
-        bail!("no command given")
-    };
+    let _ = mount(Some("sysfs"), "/sys", Some("sysfs"), MsFlags::MS_RDONLY, none);
+    let Some((program, arguments)) = argv.split_first() else { bail!("no command given") };
     let error = Command::new(program).args(arguments).exec();
     eprintln!("axon exec: {}: {error}", program.display());
-    let code = if error.kind() == std::io::ErrorKind::NotFound {
-        127
-    } else {
-        126
-    };
+    let code = if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 };
     Ok(ExitCode::from(code))
 }
 

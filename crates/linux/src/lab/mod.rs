@@ -49,10 +49,7 @@ pub struct UpOptions {
 
 impl Default for UpOptions {
     fn default() -> UpOptions {
-        UpOptions {
-            timeout_ms: 30_000,
-            capture: Vec::new(),
-        }
+        UpOptions { timeout_ms: 30_000, capture: Vec::new() }
     }
 }
 
@@ -92,11 +89,7 @@ pub fn part() -> Option<ExitCode> {
 }
 
 fn run_part(arguments: &[OsString]) -> Result<ExitCode> {
-    let text: Vec<&str> = arguments
-        .iter()
-        .take(3)
-        .filter_map(|a| a.to_str())
-        .collect();
+    let text: Vec<&str> = arguments.iter().take(3).filter_map(|a| a.to_str()).collect();
     let done = |()| ExitCode::SUCCESS;
     match text[..] {
         ["launcher", state] => supervisor::launch(&StateDir::at(state)).map(done),
@@ -152,11 +145,7 @@ pub fn up(
         Err(error) => {
             let log = std::fs::read_to_string(state.log("supervisor")).unwrap_or_default();
             end(&state)?;
-            Err(if log.is_empty() {
-                error
-            } else {
-                error.context(log.trim().to_owned())
-            })
+            Err(if log.is_empty() { error } else { error.context(log.trim().to_owned()) })
         }
     }
 }
@@ -168,10 +157,7 @@ fn start(
     on_progress: &mut dyn FnMut(&Progress),
 ) -> Result<Report> {
     state.keep_fabric(fabric)?;
-    std::fs::write(
-        state.path().join("options.json"),
-        serde_json::to_vec(options)?,
-    )?;
+    std::fs::write(state.path().join("options.json"), serde_json::to_vec(options)?)?;
     let mut launcher = Command::new(std::env::current_exe()?)
         .args([PART, "launcher"])
         .arg(state.path())
@@ -257,11 +243,7 @@ impl Lab {
     /// runs (128 + signal if that was killed), and what it runs ends with it.
     pub fn command<A: AsRef<OsStr>>(&self, node: &str, argv: &[A]) -> Result<Command> {
         let mut command = Command::new(std::env::current_exe()?);
-        command
-            .args([PART, "enter"])
-            .arg(self.state.path())
-            .arg(node)
-            .args(argv);
+        command.args([PART, "enter"]).arg(self.state.path()).arg(node).args(argv);
         Ok(command)
     }
 

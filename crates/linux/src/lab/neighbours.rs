@@ -37,11 +37,7 @@ fn read(limit: &str) -> Result<u64> {
 pub(super) fn raise(state: &StateDir, hosts: usize) -> Result<Option<String>> {
     // Each knows all others and the fabric's server, with as much again for what else there is.
     let after = 2 * (hosts as u64) * (hosts as u64 + 1);
-    let Ok(before) = LIMITS
-        .iter()
-        .map(|limit| read(limit))
-        .collect::<Result<Vec<u64>>>()
-    else {
+    let Ok(before) = LIMITS.iter().map(|limit| read(limit)).collect::<Result<Vec<u64>>>() else {
         // In a container the limits cannot be seen, and not be changed either.
         return Ok(None);
     };
@@ -53,10 +49,8 @@ pub(super) fn raise(state: &StateDir, hosts: usize) -> Result<Option<String>> {
     let note = serde_json::to_vec(&Raised { before, after })?;
     fs::write(state.path().join("neighbours.json"), note)?;
     // The hard limit first: the soft one means nothing above it.
-    let written = LIMITS
-        .iter()
-        .rev()
-        .all(|limit| fs::write(path(limit), after.to_string()).is_ok());
+    let written =
+        LIMITS.iter().rev().all(|limit| fs::write(path(limit), after.to_string()).is_ok());
     Ok((!written).then(|| {
         format!(
             "this kernel holds {} neighbour entries for all hosts together, and {hosts} hosts \

@@ -65,49 +65,26 @@ impl Plan {
     pub fn of(fabric: &Fabric) -> Plan {
         let switch_plug = |end: End| {
             let node = fabric.switches[end.switch].name.clone();
-            Plug {
-                device: port_name(&node, end.port),
-                node,
-                mac: None,
-            }
+            Plug { device: port_name(&node, end.port), node, mac: None }
         };
         let host_mtu = usize::from(fabric.mtu);
         let mut cables = Vec::new();
         for link in &fabric.links {
             let ends = [switch_plug(link.a), switch_plug(link.b)];
-            cables.push(Cable {
-                ends,
-                mtu: fabric_mtu(host_mtu),
-            });
+            cables.push(Cable { ends, mtu: fabric_mtu(host_mtu) });
         }
         let controller = fabric.controller.name.clone();
         let device = port_name(&controller, PortNo(0));
-        let plug = Plug {
-            node: controller.clone(),
-            device,
-            mac: None,
-        };
+        let plug = Plug { node: controller.clone(), device, mac: None };
         let ends = [plug, switch_plug(fabric.controller.at)];
-        cables.push(Cable {
-            ends,
-            mtu: fabric_mtu(host_mtu),
-        });
+        cables.push(Cable { ends, mtu: fabric_mtu(host_mtu) });
         let mut hosts = Vec::new();
         for host in &fabric.hosts {
             let device = port_name(&host.name, PortNo(0));
-            let plug = Plug {
-                node: host.name.clone(),
-                device: device.clone(),
-                mac: Some(host.mac),
-            };
-            let edge = switch_plug(End {
-                switch: host.switch,
-                port: host.port,
-            });
-            cables.push(Cable {
-                ends: [plug, edge],
-                mtu: host_mtu,
-            });
+            let plug =
+                Plug { node: host.name.clone(), device: device.clone(), mac: Some(host.mac) };
+            let edge = switch_plug(End { switch: host.switch, port: host.port });
+            cables.push(Cable { ends: [plug, edge], mtu: host_mtu });
             hosts.push(HostPlan {
                 name: host.name.clone(),
                 device,
@@ -116,17 +93,8 @@ impl Plan {
                 rate: host.wire.rate,
             });
         }
-        let switches = fabric
-            .switches
-            .iter()
-            .map(|switch| switch.name.clone())
-            .collect();
-        Plan {
-            switches,
-            controller,
-            hosts,
-            cables,
-        }
+        let switches = fabric.switches.iter().map(|switch| switch.name.clone()).collect();
+        Plan { switches, controller, hosts, cables }
     }
 
     /// All namespaces.
@@ -159,14 +127,9 @@ impl Plan {
         let mut index = INDEX_FIRST;
         for Cable { ends: [a, b], mtu } in &self.cables {
             let mut end = |plug: &Plug| {
-                let mac = plug
-                    .mac
-                    .map_or(String::new(), |mac| format!(" address {mac}"));
+                let mac = plug.mac.map_or(String::new(), |mac| format!(" address {mac}"));
                 index += 1;
-                format!(
-                    "{} index {index} mtu {mtu}{mac} netns {}",
-                    plug.device, plug.node
-                )
+                format!("{} index {index} mtu {mtu}{mac} netns {}", plug.device, plug.node)
             };
             let (a, b) = (end(a), end(b));
             // Writing to a String cannot fail.
@@ -185,13 +148,7 @@ pub fn switch_ports(fabric: &Fabric, switch: usize) -> Vec<PortSetup> {
         rates.insert(link.b, link.wire.rate);
     }
     for host in &fabric.hosts {
-        rates.insert(
-            End {
-                switch: host.switch,
-                port: host.port,
-            },
-            host.wire.rate,
-        );
+        rates.insert(End { switch: host.switch, port: host.port }, host.wire.rate);
     }
     rates.insert(fabric.controller.at, fabric.controller.wire.rate);
     let Some(owner) = fabric.switches.get(switch) else {
@@ -200,12 +157,7 @@ pub fn switch_ports(fabric: &Fabric, switch: usize) -> Vec<PortSetup> {
     let setup = |port| PortSetup {
         device: port_name(&owner.name, PortNo(port)),
         medium: Medium::Packet,
-        rate: rates
-            .get(&End {
-                switch,
-                port: PortNo(port),
-            })
-            .copied(),
+        rate: rates.get(&End { switch, port: PortNo(port) }).copied(),
     };
     (0..owner.ports).map(setup).collect()
 }

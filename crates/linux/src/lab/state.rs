@@ -30,10 +30,7 @@ impl ProcessId {
         if matches!(*fields.first()?, "Z" | "X") {
             return None;
         }
-        Some(ProcessId {
-            pid,
-            start_ticks: fields.get(19)?.parse().ok()?,
-        })
+        Some(ProcessId { pid, start_ticks: fields.get(19)?.parse().ok()? })
     }
 
     /// Whether it still runs.
@@ -59,9 +56,7 @@ impl StateDir {
         if name.is_empty() || name.len() > 32 || name.starts_with('.') || !name.chars().all(plain) {
             bail!("{name:?} cannot name a lab: up to 32 letters, digits, '-', '_', '.'");
         }
-        Ok(StateDir {
-            path: root().join(name),
-        })
+        Ok(StateDir { path: root().join(name) })
     }
 
     /// A directory that is known already: inside the lab it has another path.
@@ -72,9 +67,8 @@ impl StateDir {
     /// All labs of this user that have left a directory, by name.
     pub fn all() -> Vec<String> {
         let entries = fs::read_dir(root()).into_iter().flatten().flatten();
-        let mut names: Vec<String> = entries
-            .filter_map(|entry| entry.file_name().into_string().ok())
-            .collect();
+        let mut names: Vec<String> =
+            entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
         names.sort();
         names
     }
@@ -84,27 +78,17 @@ impl StateDir {
     /// # Errors
     /// It is there already, or its parent belongs to another user.
     pub fn create(&self) -> Result<()> {
-        let parent = self
-            .path
-            .parent()
-            .context("a lab's directory has a parent")?;
+        let parent = self.path.parent().context("a lab's directory has a parent")?;
         let mut builder = fs::DirBuilder::new();
         builder.mode(0o700);
         builder.recursive(true);
-        builder
-            .create(parent)
-            .with_context(|| format!("cannot make {}", parent.display()))?;
+        builder.create(parent).with_context(|| format!("cannot make {}", parent.display()))?;
         let owner = fs::metadata(parent)?.uid();
         if owner != nix::unistd::geteuid().as_raw() {
-            bail!(
-                "{} belongs to user {owner}, not to this one",
-                parent.display()
-            );
+            bail!("{} belongs to user {owner}, not to this one", parent.display());
         }
         builder.recursive(false);
-        builder
-            .create(&self.path)
-            .with_context(|| format!("cannot make {}", self.path.display()))
+        builder.create(&self.path).with_context(|| format!("cannot make {}", self.path.display()))
     }
 
     /// Removes the directory and all in it.
@@ -139,10 +123,7 @@ impl StateDir {
     pub fn keep_fabric(&self, file: &Path) -> Result<()> {
         fs::copy(file, self.fabric()).context("cannot copy the fabric file")?;
         let origin = fs::canonicalize(file)?;
-        Ok(fs::write(
-            self.path.join("origin.json"),
-            serde_json::to_vec(&origin)?,
-        )?)
+        Ok(fs::write(self.path.join("origin.json"), serde_json::to_vec(&origin)?)?)
     }
 
     /// Reads the copied fabric file.
@@ -209,13 +190,7 @@ mod tests {
     fn a_process_is_told_apart_from_a_later_one_with_its_number() {
         let own = ProcessId::of(std::process::id() as i32).unwrap();
         assert!(own.is_alive());
-        assert!(
-            !ProcessId {
-                start_ticks: own.start_ticks + 1,
-                ..own
-            }
-            .is_alive()
-        );
+        assert!(!ProcessId { start_ticks: own.start_ticks + 1, ..own }.is_alive());
         assert_eq!(ProcessId::of(-5), None);
     }
 

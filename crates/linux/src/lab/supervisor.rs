@@ -59,11 +59,7 @@ fn say(line: &Line) -> Result<()> {
 }
 
 fn progress(step: &str, done: usize, of: usize) -> Result<()> {
-    say(&Line::Progress(Progress {
-        step: step.into(),
-        done,
-        of,
-    }))
+    say(&Line::Progress(Progress { step: step.into(), done, of }))
 }
 
 /// Makes the namespaces and starts the supervisor in them.
@@ -80,11 +76,7 @@ fn try_launch(state: &StateDir) -> Result<()> {
     let program = std::env::current_exe()?;
     let own = CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWNET;
     // Root in a container may lack the right and still be allowed a user namespace.
-    let as_root = if user.is_root() {
-        unshare(own)
-    } else {
-        Err(Errno::EPERM)
-    };
+    let as_root = if user.is_root() { unshare(own) } else { Err(Errno::EPERM) };
     if as_root.is_err() {
         unshare(CloneFlags::CLONE_NEWUSER | own).context(
             "the kernel allows neither namespaces nor user namespaces to this user; run as \
@@ -110,12 +102,7 @@ fn try_launch(state: &StateDir) -> Result<()> {
 /// Builds the lab, waits until it works, then keeps it until told to end.
 pub(super) fn supervise(state: &StateDir) -> Result<()> {
     let mut mask = SigSet::empty();
-    for signal in [
-        Signal::SIGTERM,
-        Signal::SIGINT,
-        Signal::SIGHUP,
-        Signal::SIGCHLD,
-    ] {
+    for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGCHLD] {
         mask.add(signal);
     }
     mask.thread_block()?;
@@ -158,12 +145,7 @@ impl Supervisor {
         progress("cables", 0, plan.cables.len())?;
         build::make_cables(&plan)?;
         let lab = StateDir::at(build::LAB);
-        let mut supervisor = Supervisor {
-            plan,
-            options,
-            lab,
-            daemons: BTreeMap::new(),
-        };
+        let mut supervisor = Supervisor { plan, options, lab, daemons: BTreeMap::new() };
         supervisor.plug_in()?;
         nix::sched::setns(&home, CloneFlags::CLONE_NEWNET)?;
         Ok(supervisor)
@@ -204,8 +186,7 @@ impl Supervisor {
             .stderr(log)
             .spawn()
             .with_context(|| format!("cannot start the daemon of {node}"))?;
-        self.daemons
-            .insert(Pid::from_raw(child.id() as i32), node.into());
+        self.daemons.insert(Pid::from_raw(child.id() as i32), node.into());
         Ok(())
     }
 
@@ -276,8 +257,6 @@ fn is_connected(socket: &Path) -> bool {
         return false;
     };
     let ports = status["ports"].as_array().map_or(&[][..], Vec::as_slice);
-    let unknown = ports
-        .iter()
-        .any(|port| port["up"] == true && port["kind"] == "unknown");
+    let unknown = ports.iter().any(|port| port["up"] == true && port["kind"] == "unknown");
     !unknown && !status["node"]["controller_path"].is_null()
 }

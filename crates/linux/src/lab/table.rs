@@ -3,16 +3,8 @@
 use serde_json::Value;
 use std::fmt::Write;
 
-const HEADINGS: [&str; 8] = [
-    "node",
-    "ports up",
-    "neighbours",
-    "hosts",
-    "routes",
-    "controller",
-    "rx frames",
-    "drops",
-];
+const HEADINGS: [&str; 8] =
+    ["node", "ports up", "neighbours", "hosts", "routes", "controller", "rx frames", "drops"];
 
 /// One line for each daemon of [`super::Lab::status`].
 pub fn table(status: &[Value]) -> String {
@@ -24,10 +16,7 @@ pub fn table(status: &[Value]) -> String {
     let widths: Vec<usize> = (0..HEADINGS.len()).map(width).collect();
     let mut text = String::new();
     let mut line = |cells: [&str; 8]| {
-        let cells = cells
-            .iter()
-            .zip(&widths)
-            .map(|(cell, width)| format!("{cell:<width$}"));
+        let cells = cells.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
         // Writing to a String cannot fail.
         let _ = writeln!(text, "{}", cells.collect::<Vec<_>>().join("  ").trim_end());
     };
@@ -68,10 +57,7 @@ fn row(status: &Value) -> [String; 8] {
     };
     let drops = node["plane"]["drops"].as_object();
     // The ordinary end of a control packet is no loss.
-    let lost = drops
-        .into_iter()
-        .flatten()
-        .filter(|(reason, _)| *reason != "consumed");
+    let lost = drops.into_iter().flatten().filter(|(reason, _)| *reason != "consumed");
     let lost: u64 = lost.filter_map(|(_, count)| count.as_u64()).sum();
     [
         name,
@@ -98,15 +84,9 @@ mod tests {
                     "plane": { "rx_frames": 7, "drops": { "consumed": 5, "no_route": 1 } } } }),
             json!({ "name": "s2", "error": "refused" }),
         ]);
-        let lines: Vec<Vec<&str>> = text
-            .lines()
-            .skip(1)
-            .map(|line| line.split_whitespace().collect())
-            .collect();
-        assert_eq!(
-            lines[0],
-            ["s1", "1/2", "-", "2", "-", "p0", "cpu", "7", "1"]
-        );
+        let lines: Vec<Vec<&str>> =
+            text.lines().skip(1).map(|line| line.split_whitespace().collect()).collect();
+        assert_eq!(lines[0], ["s1", "1/2", "-", "2", "-", "p0", "cpu", "7", "1"]);
         assert_eq!(lines[1][..3], ["s2", "no", "answer:"]);
     }
 }

@@ -1,0 +1,59 @@
+//! A lab test is a program of its own: the lab starts its parts from the program that calls
+//! it, which the test harness would not be. What lacks a privilege says SKIP and why.
+
+use axon_linux::lab;
+use std::process::{Command, ExitCode, Stdio};
+
+/// A test and its name.
+pub type Test = (&'static str, fn());
+
+/// Runs the tests one after the other, with a directory of their own for the labs' state.
+pub fn run(tests: &[Test]) -> ExitCode {
+    if let Some(code) = lab::part() {
+        return code;
+    }
+    let root = std::env::temp_dir().join(format!("axon-lab-test-{}", std::process::id()));
+    // The variable is for this process too, and a running one cannot set its own safely.
+    if std::env::var_os(lab::STATE_VARIABLE).is_none() {
+        let program = std::env::current_exe().expect("a running program has a path");
+        let status = Command::new(program).env(lab::STATE_VARIABLE, &root).status();
+        let _ = std::fs::remove_dir_all(&root);
+        let _ = std::fs::remove_file(root.with_extension("yaml"));
+        let passed = status.is_ok_and(|status| status.success());
+        return if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+    }
+    if let Some(why) = missing() {
+        println!("SKIP lab: {why}");
+        return ExitCode::SUCCESS;
+    }
+    for (name, test) in tests {
+        if std::panic::catch_unwind(test).is_err() {
+            // What failed must leave nothing behind either.
+            let _ = lab::down(None);
+            println!("test {name} ... FAILED");
+            return ExitCode::FAILURE;
+        }
+        println!("test {name} ... ok");
+    }
+    ExitCode::SUCCESS
+}
+
+/// What this machine lacks, if anything.
+fn missing() -> Option<String> {
+    for program in ["ip", "tc", "ping", "unshare"] {
+        let found = Command::new(program).arg("-V").stdout(Stdio::null()).status();
+        if found.is_err() {
+            return Some(format!("{program} is not installed"));
+        }
+    }
+    let namespaces = Command::new("unshare").args(["-Urnpf", "--mount-proc", "true"]).status();
+    if !root() && !namespaces.is_ok_and(|status| status.success()) {
+        return Some("not root, and the kernel allows no user namespaces here".into());
+    }
+    None
+}
+
+/// Whether this runs as root.
+pub fn root() -> bool {
+    nix::unistd::geteuid().is_root()
+}

@@ -1,0 +1,128 @@
+//! A torus of 25 switches and 50 hosts that get their addresses by DHCP: every host pings
+//! every other, and still does when ten random links have been cut.
+//!
+//! `AXON_SEED=n` cuts the links of that seed.
+
+mod support;
+
+use axon_fabric::model::{Fabric, Link};
+use axon_linux::lab::{self, Lab, UpOptions};
+use oorandom::Rand32;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ExitCode, Stdio};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+/// Links that are cut.
+const CUTS: usize = 10;
+/// What the DHCP client does with a lease: it sets the address and nothing else.
+const SCRIPT: &str = "#!/bin/sh\n[ \"$1\" = bound ] && exec ip addr replace \"$ip/$mask\" dev \"$interface\"\nexit 0\n";
+
+fn main() -> ExitCode {
+    support::run(&[("all_pairs_ping_on_a_torus_that_loses_ten_links", torus)])
+}
+
+fn torus() {
+    if !support::root() {
+        println!("SKIP torus: 50 hosts overflow the machine's ARP table, which only root may grow");
+        return;
+    }
+    if std::process::Command::new("udhcpc").arg("--help").output().is_err() {
+        println!("SKIP torus: udhcpc is not installed");
+        return;
+    }
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/torus5x5.yaml");
+    let started = Instant::now();
+    let (lab, report) = lab::up(&file, &UpOptions::default(), |_| ()).expect("the lab comes up");
+    assert_eq!(report.missing, [String::new(); 0], "without controller");
+    let fabric = axon_fabric::load(&file).expect("it was loaded before");
+    let addresses = lease_all(&lab, &fabric);
+    assert_eq!(unanswered(&lab, &fabric, &addresses), [""; 0]);
+    println!("all pairs after {:.1} s", started.elapsed().as_secs_f32());
+    let seed = seed();
+    println!("AXON_SEED={seed} cuts these links again");
+    for link in cuts(&fabric, seed) {
+        let port = format!("{}-{}", fabric.switches[link.a.switch].name, link.a.port);
+        lab.set_port(&port, false).expect("the switch has this port");
+    }
+    assert_eq!(unanswered(&lab, &fabric, &addresses), [""; 0], "AXON_SEED={seed}");
+    lab::down(Some(lab.name())).expect("it ends");
+}
+
+fn seed() -> u64 {
+    let given = std::env::var("AXON_SEED").ok().and_then(|text| text.parse().ok());
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970");
+    given.unwrap_or(now.as_secs())
+}
+
+/// Every host asks for an address; answers with all of them.
+fn lease_all(lab: &Lab, fabric: &Fabric) -> Vec<String> {
+    let script: PathBuf = lab.state().path().join("lease.sh");
+    std::fs::write(&script, SCRIPT).expect("a file");
+    std::fs::set_permissions(&script, Permissions::from_mode(0o755)).expect("it is ours");
+    let client = format!("udhcpc -qnf -t 20 -T 1 -s {}", script.display());
+    on_all(lab, fabric, |host| format!("{client} -i {host}-p0"));
+    let shown = on_all(lab, fabric, |host| format!("ip -4 -o addr show dev {host}-p0"));
+    let address = |text: &String| Some(text.split_once("inet ")?.1.split_once('/')?.0.to_owned());
+    shown.iter().map(|text| address(text).expect("a lease")).collect()
+}
+
+/// Pings from every host to every other; answers with the pairs that failed.
+fn unanswered(lab: &Lab, fabric: &Fabric, addresses: &[String]) -> Vec<String> {
+    let all = addresses.join(" ");
+    // One request will do where the route stands; one that has to be found may take more.
+    let line = format!(
+        "for a in {all}; do \
+         ping -q -c 1 -W 2 $a >/dev/null || ping -q -c 5 -i 0.2 -w 10 $a >/dev/null || echo $a; \
+         done"
+    );
+    let failed = on_all(lab, fabric, |_| line.clone());
+    let named = failed.iter().zip(&fabric.hosts);
+    named
+        .flat_map(|(text, host)| {
+            text.lines().map(|a| format!("{} to {a}", host.name)).collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+/// Runs a shell line on all hosts at once; answers with what each printed.
+fn on_all(lab: &Lab, fabric: &Fabric, line: impl Fn(&str) -> String) -> Vec<String> {
+    let start = |name: &str| {
+        let mut command = lab.command(name, &["sh", "-c", &line(name)]).expect("a command");
+        command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it starts")
+    };
+    let children: Vec<Child> = fabric.hosts.iter().map(|host| start(&host.name)).collect();
+    let output = |child: Child| child.wait_with_output().expect("it ends").stdout;
+    children.into_iter().map(|child| String::from_utf8_lossy(&output(child)).into_owned()).collect()
+}
+
+/// Ten random links whose loss leaves the switches connected.
+fn cuts(fabric: &Fabric, seed: u64) -> Vec<Link> {
+    let mut random = Rand32::new(seed);
+    let mut links = fabric.links.clone();
+    let mut cut = Vec::new();
+    while cut.len() < CUTS {
+        let index = random.rand_range(0..links.len() as u32) as usize;
+        let link = links.swap_remove(index);
+        if connected(fabric.switches.len(), &links) {
+            cut.push(link);
+        } else {
+            links.push(link);
+        }
+    }
+    cut
+}
+
+fn connected(switches: usize, links: &[Link]) -> bool {
+    let mut reached = vec![false; switches];
+    reached[0] = true;
+    for _ in 0..switches {
+        for link in links {
+            let either = reached[link.a.switch] || reached[link.b.switch];
+            reached[link.a.switch] = either;
+            reached[link.b.switch] = either;
+        }
+    }
+    reached.into_iter().all(|reached| reached)
+}
