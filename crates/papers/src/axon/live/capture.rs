@@ -43,7 +43,8 @@ impl Take {
 
     /// The capture filter.
     pub fn filter(self) -> String {
-        let bulk = format!("(tcp port {0} or udp port {0} or udp port {1})", iperf::PORT, gap::PORT);
+        let bulk =
+            format!("(tcp port {0} or udp port {0} or udp port {1})", iperf::PORT, gap::PORT);
         match self {
             Take::Everything => format!("not {bulk}"),
             Take::Bulk => bulk,
@@ -65,8 +66,7 @@ pub fn command(take: Take, port: &str, file: &Path) -> Vec<String> {
     let file = file.display().to_string();
     let filter = take.filter();
     let shell = ["sh", "-c", UNTIL_CLOSED, "dumpcap"];
-    let options =
-        ["-q", "-P", "-i", port, "-s", &snap, "-B", &buffer, "-w", &file, "-f", &filter];
+    let options = ["-q", "-P", "-i", port, "-s", &snap, "-B", &buffer, "-w", &file, "-f", &filter];
     shell.iter().chain(&options).map(|word| (*word).to_owned()).collect()
 }
 
@@ -114,8 +114,9 @@ impl Capture {
     /// dumpcap does not end, or does not say what it missed.
     pub fn end(self) -> Result<Captured> {
         let said = self.process.close(Duration::from_secs(10))?;
-        let missed = missed(&said)
-            .with_context(|| format!("dumpcap on {} does not say what it missed: {said}", self.host))?;
+        let missed = missed(&said).with_context(|| {
+            format!("dumpcap on {} does not say what it missed: {said}", self.host)
+        })?;
         Ok(Captured { host: self.host, file: self.file, missed })
     }
 }

@@ -77,8 +77,8 @@ pub fn judge(
         let name = capture.file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let tshark = Process::start(tshark(&capture.file), logs, &format!("tshark-{name}"))?;
         running.push((tshark, capture));
-        let file = File::open(&capture.file)
-            .with_context(|| format!("no capture of {}", capture.host))?;
+        let file =
+            File::open(&capture.file).with_context(|| format!("no capture of {}", capture.host))?;
         let mut plain = plain_ethernet(BufReader::new(file), &capture.host, mac(&capture.host))
             .with_context(|| format!("cannot read {}", capture.file.display()))?;
         plain.missed = capture.missed;

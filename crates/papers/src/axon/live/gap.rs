@@ -172,7 +172,9 @@ mod tests {
     /// One probe each millisecond, 2 ms on the way.
     fn stream(numbers: impl Iterator<Item = u32>) -> Vec<Arrival> {
         let at = |number: u32| u64::from(number) * 1_000_000;
-        numbers.map(|number| Arrival { number, sent: at(number), received: at(number + 2) }).collect()
+        numbers
+            .map(|number| Arrival { number, sent: at(number), received: at(number + 2) })
+            .collect()
     }
 
     #[test]

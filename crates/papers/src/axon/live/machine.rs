@@ -25,9 +25,13 @@ const PROGRAMS: [(&str, &str); 10] = [
 /// Names the packages that are missing.
 pub fn check_programs() -> Result<()> {
     let path = std::env::var("PATH").unwrap_or_default();
-    let is_there = |program: &str| path.split(':').any(|dir| std::path::Path::new(dir).join(program).exists());
-    let mut missing: Vec<_> =
-        PROGRAMS.iter().filter(|(program, _)| !is_there(program)).map(|(_, package)| *package).collect();
+    let is_there =
+        |program: &str| path.split(':').any(|dir| std::path::Path::new(dir).join(program).exists());
+    let mut missing: Vec<_> = PROGRAMS
+        .iter()
+        .filter(|(program, _)| !is_there(program))
+        .map(|(_, package)| *package)
+        .collect();
     missing.dedup();
     if !missing.is_empty() {
         bail!("the demo needs these Debian packages: {}", missing.join(" "));

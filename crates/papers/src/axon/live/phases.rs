@@ -63,11 +63,7 @@ pub fn transit_state(world: &World<'_>) -> Result<Tables> {
     ping(world, 1, 3, "transit")?.succeed(ANSWER, world.stop()).context("h1 cannot ping h3")?;
     let entries = world.table_entries()?;
     let sum = |switch: usize| entries[switch].iter().map(|(_, count)| count).sum::<u64>();
-    Ok(Tables {
-        transit_entries: sum(1),
-        edge_entries: sum(0) + sum(2),
-        axon_port_entries: 0,
-    })
+    Ok(Tables { transit_entries: sum(1), edge_entries: sum(0) + sum(2), axon_port_entries: 0 })
 }
 
 /// Entries on ports that lead to other switches: there should be none.

@@ -179,7 +179,8 @@ mod tests {
     }
 
     fn folder(name: &str) -> PathBuf {
-        let folder = std::env::temp_dir().join(format!("axon-papers-{}-{name}", std::process::id()));
+        let folder =
+            std::env::temp_dir().join(format!("axon-papers-{}-{name}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         folder
     }

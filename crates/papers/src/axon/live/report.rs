@@ -364,13 +364,8 @@ pub(super) mod tests {
 
     pub(crate) fn sample() -> Summary {
         let ours = |line: f64, ring: f64| Comparison { line: [line; 6], ring: [ring; 6] };
-        let outage = Outage {
-            gap_ms: 37.0,
-            jitter_ms: 2.0,
-            sender_gap_ms: 1.5,
-            lost: 36,
-            at_the_end: 1.0,
-        };
+        let outage =
+            Outage { gap_ms: 37.0, jitter_ms: 2.0, sender_gap_ms: 1.5, lost: 36, at_the_end: 1.0 };
         let stream = |flow, crossed| Stream { flow, crossed, outage };
         let mut summary = Summary {
             format: 1,

@@ -6,8 +6,8 @@ use super::process::{Process, Stop};
 use super::report::Leased;
 use crate::axon::table1::{AXON_OF_HOST, HOSTS};
 use anyhow::{Context, Result, bail, ensure};
-use axon_fabric::model::Fabric;
 use axon_fabric::assemble::port_name;
+use axon_fabric::model::Fabric;
 use axon_linux::lab::{self, Lab, StateDir, UpOptions};
 use axon_wire::{MacAddr, PortNo};
 use serde_json::Value;
@@ -184,12 +184,10 @@ impl<'a> World<'a> {
     /// # Errors
     /// There is no such link, or the port cannot be set down.
     pub fn cut(&self) -> Result<String> {
-        let link = self.fabric.links.iter().find_map(|link| {
-            match (link.a.switch, link.b.switch) {
-                (0, 1) => Some(link.a),
-                (1, 0) => Some(link.b),
-                _ => None,
-            }
+        let link = self.fabric.links.iter().find_map(|link| match (link.a.switch, link.b.switch) {
+            (0, 1) => Some(link.a),
+            (1, 0) => Some(link.b),
+            _ => None,
         });
         let end = link.context("no link between the first two switches")?;
         let port = port_name(&self.fabric.switches[end.switch].name, end.port);
