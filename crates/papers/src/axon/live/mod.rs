@@ -143,8 +143,9 @@ fn measure(
         progress.step(&format!("{name}: six flows, {}", transport.name()));
         let load = Load {
             transport,
-            seconds: if transport == Transport::Udp { 6 } else { 8 },
-            warm_up: if transport == Transport::Udp { 1.0 } else { 2.0 },
+            // TCP takes seconds to share a bottleneck fairly after a slow start of all at once.
+            seconds: if transport == Transport::Udp { 6 } else { 12 },
+            warm_up: if transport == Transport::Udp { 1.0 } else { 4.0 },
             cool_down: 0.5,
             link_bits_per_second,
         };
