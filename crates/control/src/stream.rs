@@ -180,8 +180,11 @@ fn hop_count(item: &Item) -> usize {
 
 fn subject(item: &Item) -> (Subject, PortNo, MacAddr) {
     match *item {
-        // Whatever the port: after two moves only the last place counts.
-        Item::HostSeen { mac, .. } | Item::HostGone { mac, .. } => (Subject::Host, PortNo(0), mac),
+        // By port: of a host that moves, the old port says gone and the new one says seen, and
+        // each port's last word is true in whatever order they are heard.
+        Item::HostSeen { port, mac, .. }
+        | Item::HostGone { port, mac }
+        | Item::AskHost { port, mac, .. } => (Subject::Host, port, mac),
         Item::SetRoute { port, destination, .. } | Item::RemoveRoute { port, destination, .. } => {
             (Subject::Route, port, destination)
         }

@@ -58,6 +58,8 @@ struct World {
     tables: BTreeMap<(u64, u16, MacAddr), Hops>,
     out: Vec<Effect>,
     targets: Vec<ArpTarget>,
+    /// Hosts that switches are to ask for after a restart.
+    asked: Vec<(u64, u16, MacAddr)>,
     now: Time,
 }
 
@@ -73,6 +75,7 @@ impl World {
             tables: BTreeMap::new(),
             out: Vec::new(),
             targets: Vec::new(),
+            asked: Vec::new(),
             now: Time::ZERO,
         }
     }
@@ -178,6 +181,9 @@ impl World {
                     let there = (source, m.source_port.0, m.target_mac);
                     self.tables.insert(there, m.to_target.clone());
                     self.targets.push(m);
+                }
+                Effect::Command { to, item: Item::AskHost { port, mac, .. } } => {
+                    self.asked.push((to.0, port.0, mac));
                 }
                 Effect::Routed { message: Message::ControllerHelloAck(_), .. } => {}
                 other => panic!("{other:?}"),
@@ -341,6 +347,7 @@ fn a_new_life_of_a_switch_starts_without_hosts_and_routes() {
     world.ask(1, 9, 1, Target::Ip(ip(3))).unwrap();
     world.restart(2);
     world.check();
+    assert_eq!(world.asked, [(2, 9, mac(2))], "a host that only listens must be asked for");
     assert_eq!(world.controller.flows().len(), 2, "those between hosts 1 and 3 stand");
     assert_eq!(world.ask(1, 9, 1, Target::Ip(ip(2))), None);
     world.seen(2, 9, 2);

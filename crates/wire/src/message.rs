@@ -305,6 +305,15 @@ pub enum Item {
         /// Older stamps no longer count.
         stamp: Stamp,
     },
+    /// Controller: in your last life this host was on this port; ask whether it still is.
+    AskHost {
+        /// The host port.
+        port: PortNo,
+        /// The host.
+        mac: MacAddr,
+        /// Its address.
+        ip: IpAddr,
+    },
 }
 
 #[cfg(test)]

@@ -284,7 +284,9 @@ impl Controller {
                 }
             }
             Item::HostGone { port, mac } => self.withdraw(Place { switch, port }, mac, out),
-            Item::SetRoute { .. } | Item::RemoveRoute { .. } => self.counters.item_misplaced += 1,
+            Item::SetRoute { .. } | Item::RemoveRoute { .. } | Item::AskHost { .. } => {
+                self.counters.item_misplaced += 1;
+            }
         }
     }
 

@@ -150,7 +150,14 @@ impl Controller {
         for route in routes {
             self.flows.remove(route);
         }
+        let to = self.graph.switch(switch).life.node;
         for (place, mac) in self.hosts.claimed_by(switch) {
+            // A host that only listens would not be found again: its switch is to ask for it.
+            let host = self.hosts.by_mac(mac).and_then(|index| self.hosts.get(index));
+            if let Some(&ip) = host.and_then(|host| host.ips.last()) {
+                let item = Item::AskHost { port: place.port, mac, ip };
+                out.push(Effect::Command { to, item });
+            }
             self.withdraw(place, mac, out);
         }
         self.changed(now, change, out);

@@ -22,6 +22,7 @@ mod flows;
 mod hosts;
 mod intercept;
 mod packet;
+mod recall;
 mod setup;
 mod target;
 mod waiting;
@@ -71,6 +72,7 @@ pub struct Edge {
     flows: Flows,
     setups: Setups,
     askings: BTreeMap<target::Key, target::Asking>,
+    recalls: BTreeMap<(PortNo, MacAddr), recall::Recall>,
     waiting: Waiting,
     agenda: Agenda<Timer>,
     counters: EdgeCounters,
@@ -116,6 +118,7 @@ enum Timer {
     Setup(PortNo, Target),
     Failed(PortNo, Target),
     Asking(PortNo, MacAddr, MacAddr),
+    Recall(PortNo, MacAddr),
 }
 
 impl Edge {
@@ -141,6 +144,7 @@ impl Edge {
             flows: Flows::new(node.plane.routes_per_port_max),
             setups: Setups::new(),
             askings: BTreeMap::new(),
+            recalls: BTreeMap::new(),
             waiting: Waiting::new(config.waiting_bytes_max),
             agenda: Agenda::new(),
             counters: EdgeCounters::default(),
@@ -204,6 +208,7 @@ impl Edge {
                 self.flows.remove(cx, (port, destination), Some(stamp));
                 self.flows.promote(cx, port);
             }
+            Item::AskHost { port, mac, ip: IpAddr::V4(ip) } => self.recall(cx, port, mac, ip),
             _ => self.counters.messages_ignored += 1,
         }
     }
@@ -290,6 +295,7 @@ impl Edge {
             match timer {
                 Timer::Host(mac) => self.probe_host(cx, mac),
                 Timer::Setup(port, target) => self.setup_due(cx, (port, target)),
+                Timer::Recall(port, mac) => self.recall_due(cx, port, mac),
                 Timer::Failed(port, target) => self.forget_failure((port, target)),
                 Timer::Asking(port, target, source) => {
                     self.asking_due(cx, (port, target, source));

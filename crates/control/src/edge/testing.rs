@@ -219,7 +219,8 @@ impl Bench {
             self.check_places(port);
         }
         let hosts_due = edge.hosts.all().filter(|(_, host)| host.ip.is_some()).count();
-        let due = edge.setups.count() + edge.setups.failures() + edge.askings.len() + hosts_due;
+        let asked = edge.askings.len() + edge.recalls.len();
+        let due = edge.setups.count() + edge.setups.failures() + asked + hosts_due;
         assert_eq!(edge.agenda.len(), due, "each thing is due once");
     }
 

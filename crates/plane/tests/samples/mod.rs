@@ -54,6 +54,7 @@ fn segment() -> Segment {
         Item::HostGone { port, mac: SOURCE },
         Item::SetRoute { port, destination, stamp, hops: Hops::from([2, 5]) },
         Item::RemoveRoute { port, destination, stamp },
+        Item::AskHost { port, mac: SOURCE, ip: SOURCE_IP },
     ];
     Segment { first: 128, ack: 5, items }
 }
