@@ -282,7 +282,7 @@ impl Summary {
         let mut text = String::new();
         // Writing to a String cannot fail.
         let _ = self.write_table(&mut text).and_then(|()| self.write_rest(&mut text));
-        text
+        text.lines().map(|line| format!("{}\n", line.trim_end())).collect()
     }
 
     fn write_table(&self, out: &mut String) -> std::fmt::Result {
