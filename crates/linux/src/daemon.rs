@@ -1,20 +1,19 @@
 //! A switch or a controller as a process: from a fabric file and a name to a running node.
 
 use crate::inspect::{Controller, Switch};
-use crate::lab::StateDir;
-use crate::lab::plan::{controller_ports, switch_ports};
 use crate::pcapng::CaptureOptions;
 use crate::run::{Body, Clock, Inspect, RunOptions};
-use crate::slot::PortSetup;
+use crate::slot::{Medium, PortSetup};
 use anyhow::{Context, Result, bail};
 use axon_control::node::{ControllerNode, SwitchNode};
-use axon_fabric::assemble::{controller_config, switch_config, switch_index};
-use axon_fabric::model::Fabric;
+use axon_fabric::assemble::{controller_config, port_name, switch_config, switch_index};
+use axon_fabric::model::{End, Fabric};
 use axon_plane::Node;
-use axon_wire::FrameBuf;
+use axon_wire::{FrameBuf, PortNo};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// What a daemon may be told beside its fabric and its name.
 #[derive(Clone, Debug, Default)]
@@ -23,14 +22,6 @@ pub struct DaemonOptions {
     pub status_socket: Option<PathBuf>,
     /// Where to write what the ports carry.
     pub capture: Option<CaptureOptions>,
-}
-
-/// Reads a fabric file.
-///
-/// # Errors
-/// File, line, key and what was expected.
-pub fn load(path: &Path) -> Result<Fabric> {
-    Ok(axon_fabric::load(path)?)
 }
 
 /// Runs switch `name` of the fabric on the ports `name-p0`, `name-p1`, ... of this network
@@ -56,22 +47,6 @@ pub fn controller(fabric: &Fabric, options: &DaemonOptions) -> Result<()> {
     let config = controller_config(fabric, incarnation(&clock), seed()?);
     let node = Controller(ControllerNode::<FrameBuf>::new(config, clock.now()));
     run(node, clock, &fabric.controller.name, controller_ports(fabric), options)
-}
-
-/// Runs a node of a lab, from the inside.
-pub(crate) fn in_lab(state: &StateDir, name: &str, capture: bool) -> Result<()> {
-    // Its standard error is its log.
-    tracing_subscriber::fmt().with_ansi(false).with_writer(std::io::stderr).init();
-    let fabric = state.load_fabric()?;
-    let options = DaemonOptions {
-        status_socket: Some(state.socket(name)),
-        capture: capture.then(|| CaptureOptions::to(state.capture(name))),
-    };
-    if name == fabric.controller.name {
-        controller(&fabric, &options)
-    } else {
-        switch(&fabric, name, &options)
-    }
 }
 
 fn run<N: Node<FrameBuf> + Inspect>(
@@ -115,4 +90,36 @@ fn seed() -> Result<u64> {
         .and_then(|mut file| file.read_exact(&mut bytes))
         .context("cannot read /dev/random")?;
     Ok(u64::from_ne_bytes(bytes))
+}
+
+/// The ports of switch number `switch`, each paced to the rate of its link. A port that
+/// nothing is plugged into has no device and stays down.
+fn switch_ports(fabric: &Fabric, switch: usize) -> Vec<PortSetup> {
+    let mut rates = BTreeMap::new();
+    for link in &fabric.links {
+        rates.insert(link.a, link.wire.rate);
+        rates.insert(link.b, link.wire.rate);
+    }
+    for host in &fabric.hosts {
+        rates.insert(End { switch: host.switch, port: host.port }, host.wire.rate);
+    }
+    rates.insert(fabric.controller.at, fabric.controller.wire.rate);
+    let Some(owner) = fabric.switches.get(switch) else {
+        return Vec::new();
+    };
+    let setup = |port| PortSetup {
+        device: port_name(&owner.name, PortNo(port)),
+        medium: Medium::Packet,
+        rate: rates.get(&End { switch, port: PortNo(port) }).copied(),
+    };
+    (0..owner.ports).map(setup).collect()
+}
+
+/// The controller's one port.
+fn controller_ports(fabric: &Fabric) -> Vec<PortSetup> {
+    vec![PortSetup {
+        device: port_name(&fabric.controller.name, PortNo(0)),
+        medium: Medium::Packet,
+        rate: Some(fabric.controller.wire.rate),
+    }]
 }

@@ -11,6 +11,7 @@
 pub mod build;
 mod enter;
 mod neighbours;
+mod node;
 pub mod plan;
 pub mod state;
 mod supervisor;
@@ -96,7 +97,7 @@ fn run_part(arguments: &[OsString]) -> Result<ExitCode> {
         ["supervisor", state] => supervisor::supervise(&StateDir::at(state)).map(done),
         ["node", state, node] => {
             let capture = arguments.get(3).is_some_and(|word| word == "capture");
-            crate::daemon::in_lab(&StateDir::at(state), node, capture).map(done)
+            node::run(&StateDir::at(state), node, capture).map(done)
         }
         ["enter", state, node] => enter::enter(&StateDir::at(state), node, &arguments[3..]),
         ["inside", node, ..] => enter::inside(node, &arguments[2..]),
@@ -123,7 +124,7 @@ pub fn up(
     mut on_progress: impl FnMut(&Progress),
 ) -> Result<(Lab, Report)> {
     let (name, hosts) = {
-        let fabric = crate::daemon::load(fabric)?;
+        let fabric = axon_fabric::load(fabric)?;
         (fabric.name, fabric.hosts.len())
     };
     let state = StateDir::of(&name)?;

@@ -1,7 +1,6 @@
 //! What a lab consists of, worked out from the fabric before anything is made.
 
 use crate::port::fabric_mtu;
-use crate::slot::{Medium, PortSetup};
 use axon_fabric::assemble::port_name;
 use axon_fabric::model::{End, Fabric};
 use axon_wire::{MacAddr, PortNo, Rate};
@@ -137,36 +136,4 @@ impl Plan {
         }
         text
     }
-}
-
-/// The ports of switch number `switch`, each paced to the rate of its link. A port that
-/// nothing is plugged into has no device and stays down.
-pub fn switch_ports(fabric: &Fabric, switch: usize) -> Vec<PortSetup> {
-    let mut rates = BTreeMap::new();
-    for link in &fabric.links {
-        rates.insert(link.a, link.wire.rate);
-        rates.insert(link.b, link.wire.rate);
-    }
-    for host in &fabric.hosts {
-        rates.insert(End { switch: host.switch, port: host.port }, host.wire.rate);
-    }
-    rates.insert(fabric.controller.at, fabric.controller.wire.rate);
-    let Some(owner) = fabric.switches.get(switch) else {
-        return Vec::new();
-    };
-    let setup = |port| PortSetup {
-        device: port_name(&owner.name, PortNo(port)),
-        medium: Medium::Packet,
-        rate: rates.get(&End { switch, port: PortNo(port) }).copied(),
-    };
-    (0..owner.ports).map(setup).collect()
-}
-
-/// The controller's one port.
-pub fn controller_ports(fabric: &Fabric) -> Vec<PortSetup> {
-    vec![PortSetup {
-        device: port_name(&fabric.controller.name, PortNo(0)),
-        medium: Medium::Packet,
-        rate: Some(fabric.controller.wire.rate),
-    }]
 }

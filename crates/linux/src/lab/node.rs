@@ -1,0 +1,22 @@
+//! A daemon among the lab's processes: where its fabric, status socket and log are.
+
+use super::state::StateDir;
+use crate::daemon::{DaemonOptions, controller, switch};
+use crate::pcapng::CaptureOptions;
+use anyhow::Result;
+
+/// Runs a node of a lab, from the inside.
+pub(super) fn run(state: &StateDir, name: &str, capture: bool) -> Result<()> {
+    // Its standard error is its log.
+    tracing_subscriber::fmt().with_ansi(false).with_writer(std::io::stderr).init();
+    let fabric = state.load_fabric()?;
+    let options = DaemonOptions {
+        status_socket: Some(state.socket(name)),
+        capture: capture.then(|| CaptureOptions::to(state.capture(name))),
+    };
+    if name == fabric.controller.name {
+        controller(&fabric, &options)
+    } else {
+        switch(&fabric, name, &options)
+    }
+}
