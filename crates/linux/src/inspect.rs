@@ -40,6 +40,10 @@ impl Inspect for Switch {
         self.0.discovery().kind(port)
     }
 
+    fn has_queue(&self, port: PortNo) -> bool {
+        self.0.plane().queued_frames(port) > 0
+    }
+
     fn status(&self) -> Value {
         let node = &self.0;
         let hosts = node.edge().hosts().map(|(mac, host)| {
@@ -85,6 +89,10 @@ impl Inspect for Switch {
 impl Inspect for Controller {
     fn port_kind(&self, port: PortNo) -> PortKind {
         self.0.discovery().kind(port)
+    }
+
+    fn has_queue(&self, port: PortNo) -> bool {
+        self.0.plane().queued_frames(port) > 0
     }
 
     fn status(&self) -> Value {

@@ -6,6 +6,7 @@ pub mod daemon;
 pub mod inspect;
 pub mod lab;
 pub mod link_watch;
+pub mod moderation;
 pub mod offload;
 pub mod pacer;
 pub mod packet;

@@ -1,11 +1,12 @@
 //! The run loop: one thread feeds one node from real ports.
 //!
-//! Every round, in this order: wait; carrier changes; all frames that have arrived; wires
-//! that have become free; the node's own timers; send what has been decided. Frames come
-//! before timers, so that a process that did not run for a while first hears the heartbeats
+//! Every round, in this order: wait; carrier changes; wires that have become free; all frames
+//! that have arrived; the node's own timers; send what has been decided. Frames come before
+//! timers, so that a process that did not run for a while first hears the heartbeats
 //! that its neighbours sent meanwhile.
 
 use crate::link_watch::{LinkEvent, LinkWatch, is_up};
+use crate::moderation::Moderation;
 use crate::pcapng::{Capture, CaptureOptions, Direction, LinkType};
 use crate::port::Pool;
 use crate::slot::{PortSetup, Slot};
@@ -34,6 +35,8 @@ const CAPTURE_FLUSH: Span = Span::from_secs(1);
 pub trait Inspect {
     /// What is at the other end of a port.
     fn port_kind(&self, port: PortNo) -> PortKind;
+    /// Whether frames wait for the wire of a port.
+    fn has_queue(&self, port: PortNo) -> bool;
     /// All an operator may want to know, as JSON.
     fn status(&self) -> serde_json::Value;
 }
@@ -105,6 +108,7 @@ pub struct Body<N> {
     received: Vec<FrameBuf>,
     /// Some port had more than one round's worth.
     more: bool,
+    moderation: Moderation,
 }
 
 /// What a wait found.
@@ -147,6 +151,7 @@ impl<N: Node<FrameBuf> + Inspect> Body<N> {
             actions: Vec::new(),
             received: Vec::new(),
             more: false,
+            moderation: Moderation::default(),
         };
         body.look_at_all_links();
         body.flush();
@@ -177,6 +182,7 @@ impl<N: Node<FrameBuf> + Inspect> Body<N> {
         if ready.links {
             self.follow_links();
         }
+        self.free_wires();
         self.receive(&ready.ports);
         self.free_wires();
         if self.node.deadline().is_some_and(|deadline| deadline <= self.clock.now()) {
@@ -202,9 +208,13 @@ impl<N: Node<FrameBuf> + Inspect> Body<N> {
         self.counters
     }
 
-    /// When to wake up although nothing arrives.
+    /// When to wake up although nothing arrives. A wire that nobody waits for may become free
+    /// unnoticed until then.
     fn wake_at(&self) -> Option<Time> {
-        let wires = self.slots.iter().filter_map(|slot| slot.busy_until).min();
+        let awaited = |index: usize| self.node.has_queue(PortNo(index as u16));
+        let wires = self.slots.iter().enumerate();
+        let wires = wires.filter_map(|(index, slot)| slot.busy_until.filter(|_| awaited(index)));
+        let wires = wires.min();
         let grid = PACING_GRID.ticks();
         let wires = wires.map(|time| Time::from_ticks(time.ticks().next_multiple_of(grid)));
         wires.into_iter().chain(self.node.deadline()).min()
@@ -212,8 +222,13 @@ impl<N: Node<FrameBuf> + Inspect> Body<N> {
 
     fn wait(&mut self, until: Time) -> io::Result<Ready> {
         let wake_at = self.wake_at().unwrap_or(Time::MAX).min(until);
-        let span = if self.more { Span::ZERO } else { wake_at.since(self.clock.now()) };
-        let timeout = (wake_at < Time::MAX || self.more)
+        let pause = if self.more { Span::ZERO } else { self.moderation.pause() };
+        let at_once = self.more || pause > Span::ZERO;
+        if pause > Span::ZERO {
+            std::thread::sleep(Duration::from_nanos(pause.as_nanos()));
+        }
+        let span = if at_once { Span::ZERO } else { wake_at.since(self.clock.now()) };
+        let timeout = (wake_at < Time::MAX || at_once)
             .then(|| TimeSpec::from_duration(Duration::from_nanos(span.as_nanos())));
         let mut fds = vec![
             PollFd::new(std::os::fd::AsFd::as_fd(&self.signals), PollFlags::POLLIN),
@@ -286,6 +301,7 @@ impl<N: Node<FrameBuf> + Inspect> Body<N> {
 
     fn receive(&mut self, ports: &[usize]) {
         self.more = false;
+        let mut count = 0;
         for &index in ports {
             let mut frames = std::mem::take(&mut self.received);
             let Some(port) = &mut self.slots[index].port else {
@@ -294,6 +310,7 @@ impl<N: Node<FrameBuf> + Inspect> Body<N> {
             let result = port.receive(&mut self.pool, &mut frames);
             self.more |= matches!(result, Ok(true));
             let number = PortNo(index as u16);
+            count += frames.len();
             for frame in frames.drain(..) {
                 self.record(index, Direction::Inbound, &frame);
                 let complete_at = self.clock.now();
@@ -304,6 +321,7 @@ impl<N: Node<FrameBuf> + Inspect> Body<N> {
                 self.set_link(index, false);
             }
         }
+        self.moderation.round(self.clock.now(), count);
     }
 
     /// Tells the node of every wire that is free, until all are busy or have nothing to send.

@@ -230,6 +230,10 @@ impl Inspect for Echo {
         PortKind::Host
     }
 
+    fn has_queue(&self, _: PortNo) -> bool {
+        false
+    }
+
     fn status(&self) -> serde_json::Value {
         serde_json::json!({ "heard": self.heard })
     }

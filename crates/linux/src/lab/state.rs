@@ -47,7 +47,8 @@ pub struct StateDir {
 
 impl StateDir {
     /// Where the state of lab `name` is, whether there or not: `$AXON_STATE_DIR`, else
-    /// `/run/axon` for root, else `$XDG_RUNTIME_DIR/axon`, else `/tmp/axon-UID`.
+    /// `/run/axon` for root, else `$XDG_RUNTIME_DIR/axon`, else `axon-UID` in the directory
+    /// for temporary files.
     ///
     /// # Errors
     /// A name that is not a plain file name of at most 32 letters, digits, `-`, `_`, `.`.
@@ -178,7 +179,7 @@ fn root() -> PathBuf {
     match std::env::var_os("XDG_RUNTIME_DIR") {
         _ if user.is_root() => "/run/axon".into(),
         Some(path) => PathBuf::from(path).join("axon"),
-        None => format!("/tmp/axon-{user}").into(),
+        None => std::env::temp_dir().join(format!("axon-{user}")),
     }
 }
 

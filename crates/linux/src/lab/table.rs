@@ -1,74 +1,116 @@
 //! The status of a lab as a table for people.
 
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
-const HEADINGS: [&str; 8] =
-    ["node", "ports up", "neighbours", "hosts", "routes", "controller", "rx frames", "drops"];
+const HEADINGS: [&str; 9] = [
+    "node",
+    "ports up",
+    "neighbours",
+    "hosts",
+    "routes",
+    "controller",
+    "rx frames",
+    "drops",
+    "refusals",
+];
+/// Neighbours or hosts that are named in one cell.
+const LISTED_MAX: usize = 6;
 
 /// One line for each daemon of [`super::Lab::status`].
 pub fn table(status: &[Value]) -> String {
-    let rows: Vec<[String; 8]> = status.iter().map(row).collect();
+    let names = names(status);
+    let rows: Vec<Vec<String>> = status.iter().map(|status| row(status, &names)).collect();
     let width = |column: usize| {
-        let cells = rows.iter().map(|row| row[column].len());
+        let cells = rows.iter().filter(|row| row.len() == HEADINGS.len());
+        let cells = cells.map(|row| row[column].len());
         cells.chain([HEADINGS[column].len()]).max().unwrap_or(0)
     };
     let widths: Vec<usize> = (0..HEADINGS.len()).map(width).collect();
     let mut text = String::new();
-    let mut line = |cells: [&str; 8]| {
-        let cells = cells.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
+    let headings = HEADINGS.map(str::to_owned).to_vec();
+    for row in [headings].iter().chain(&rows) {
+        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
         // Writing to a String cannot fail.
         let _ = writeln!(text, "{}", cells.collect::<Vec<_>>().join("  ").trim_end());
-    };
-    line(HEADINGS);
-    for row in &rows {
-        line(row.each_ref().map(String::as_str));
     }
     text
 }
 
-fn row(status: &Value) -> [String; 8] {
+/// Who has which id. Nodes know their neighbours by id, people by name.
+fn names<'a>(status: &'a [Value]) -> BTreeMap<&'a str, &'a str> {
+    let pair = |status: &'a Value| Some((status["node"]["id"].as_str()?, status["name"].as_str()?));
+    status.iter().filter_map(pair).collect()
+}
+
+fn row(status: &Value, names: &BTreeMap<&str, &str>) -> Vec<String> {
     let name = status["name"].as_str().unwrap_or("?").to_owned();
     if let Some(error) = status["error"].as_str() {
-        let none = String::new;
-        return [
-            name,
-            format!("no answer: {error}"),
-            none(),
-            none(),
-            none(),
-            none(),
-            none(),
-            none(),
-        ];
+        return vec![name, format!("no answer: {error}")];
     }
     let node = &status["node"];
-    let ports = status["ports"].as_array().map_or(&[][..], Vec::as_slice);
+    let is_controller = node["role"] == "controller";
+    let ports = items(&status["ports"]);
     let up = ports.iter().filter(|port| port["up"] == true).count();
-    let count = |value: &Value| match value {
-        Value::Array(list) => list.len().to_string(),
-        Value::Number(number) => number.to_string(),
+    let neighbours = items(&node["neighbours"]).iter().map(|neighbour| {
+        let id = neighbour["node"].as_str().unwrap_or("?");
+        let port = neighbour["port"].as_u64().unwrap_or(0);
+        format!("p{port}:{}", names.get(id).unwrap_or(&id))
+    });
+    let hosts = items(&node["hosts"]);
+    let hosts = if is_controller {
+        hosts.len().to_string()
+    } else {
+        // A host that has not said its address yet is known by its MAC.
+        let known = |host: &Value| host["ip"].as_str().or(host["mac"].as_str()).map(str::to_owned);
+        listed(hosts.iter().filter_map(known))
+    };
+    let routes = match &node["routes"] {
+        Value::Array(routes) => routes.len().to_string(),
+        Value::Number(routes) => routes.to_string(),
         _ => "-".to_owned(),
     };
-    let controller = match (&node["controller_path"], node["role"].as_str()) {
-        (_, Some("controller")) => "itself".to_owned(),
-        (Value::String(hops), _) => hops.clone(),
-        _ => "not found".to_owned(),
+    let controller = match node["controller_path"].as_str() {
+        _ if is_controller => "itself",
+        Some(hops) => hops,
+        None => "not found",
     };
-    let drops = node["plane"]["drops"].as_object();
-    // The ordinary end of a control packet is no loss.
-    let lost = drops.into_iter().flatten().filter(|(reason, _)| *reason != "consumed");
-    let lost: u64 = lost.filter_map(|(_, count)| count.as_u64()).sum();
-    [
+    vec![
         name,
         format!("{up}/{}", ports.len()),
-        count(&node["neighbours"]),
-        count(&node["hosts"]),
-        count(&node["routes"]),
-        controller,
-        count(&node["plane"]["rx_frames"]),
-        lost.to_string(),
+        listed(neighbours),
+        hosts,
+        routes,
+        controller.to_owned(),
+        node["plane"]["rx_frames"].as_u64().map_or("-".to_owned(), |frames| frames.to_string()),
+        reasons(&node["plane"]["drops"]),
+        reasons(&node["refusals"]),
     ]
+}
+
+fn items(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+/// The first few, and how many there are beyond.
+fn listed(items: impl Iterator<Item = String>) -> String {
+    let mut items: Vec<String> = items.collect();
+    let more = items.len().saturating_sub(LISTED_MAX);
+    items.truncate(LISTED_MAX);
+    match (items.is_empty(), more) {
+        (true, _) => "-".to_owned(),
+        (_, 0) => items.join(" "),
+        _ => format!("{} +{more}", items.join(" ")),
+    }
+}
+
+/// Counts by reason. The ordinary end of a control packet is no loss.
+fn reasons(counts: &Value) -> String {
+    let counts = counts.as_object().into_iter().flatten();
+    let counts = counts.filter(|(reason, _)| *reason != "consumed");
+    let text: Vec<String> = counts.map(|(reason, count)| format!("{reason}:{count}")).collect();
+    if text.is_empty() { "0".to_owned() } else { text.join(" ") }
 }
 
 #[cfg(test)]
@@ -77,16 +119,28 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_daemon_that_does_not_answer_has_a_line_too() {
+    fn an_operator_sees_names_addresses_and_reasons() {
         let text = table(&[
             json!({ "name": "s1", "ports": [{ "up": true }, { "up": false }],
-                "node": { "role": "switch", "controller_path": "p0 cpu", "hosts": [1, 2],
+                "node": { "role": "switch", "id": "1", "controller_path": "p0 cpu",
+                    "neighbours": [{ "port": 1, "node": "2" }, { "port": 2, "node": "9" }],
+                    "hosts": [{ "ip": "10.0.0.2", "mac": "m" }, { "ip": null, "mac": "m" }],
+                    "routes": [1, 2], "refusals": { "replay": 4 },
                     "plane": { "rx_frames": 7, "drops": { "consumed": 5, "no_route": 1 } } } }),
-            json!({ "name": "s2", "error": "refused" }),
+            json!({ "name": "s2", "ports": [], "node": { "id": "2", "role": "switch" } }),
+            json!({ "name": "s3", "error": "refused" }),
         ]);
-        let lines: Vec<Vec<&str>> =
-            text.lines().skip(1).map(|line| line.split_whitespace().collect()).collect();
-        assert_eq!(lines[0], ["s1", "1/2", "-", "2", "-", "p0", "cpu", "7", "1"]);
-        assert_eq!(lines[1][..3], ["s2", "no", "answer:"]);
+        let lines: Vec<&str> = text.lines().skip(1).collect();
+        let words: Vec<&str> = lines[0].split_whitespace().collect();
+        let expected = "s1 1/2 p1:s2 p2:9 10.0.0.2 m 2 p0 cpu 7 no_route:1 replay:4";
+        assert_eq!(words.join(" "), expected);
+        assert!(lines[1].contains("not found"));
+        assert_eq!(lines[2], format!("{:<4}  no answer: refused", "s3"));
+    }
+
+    #[test]
+    fn a_long_list_is_cut_short_and_says_so() {
+        assert_eq!(listed((0..9).map(|n| n.to_string())), "0 1 2 3 4 5 +3");
+        assert_eq!(listed(std::iter::empty()), "-");
     }
 }
