@@ -1,5 +1,6 @@
 //! `axon controller FILE`: the controller, on a port of this machine.
 
+use crate::capture;
 use anyhow::Result;
 use axon_linux::daemon::{self, DaemonOptions};
 use std::path::PathBuf;
@@ -13,13 +14,15 @@ pub struct Arguments {
     /// Answer status requests on this socket
     #[arg(long, value_name = "PATH")]
     status_socket: Option<PathBuf>,
+    #[command(flatten)]
+    capture: capture::Arguments,
 }
 
 /// Runs until SIGTERM or SIGINT.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let options = DaemonOptions {
         status_socket: arguments.status_socket.clone(),
-        ..DaemonOptions::default()
+        capture: arguments.capture.options(),
     };
     daemon::controller(&axon_fabric::load(&arguments.file)?, &options)?;
     Ok(ExitCode::SUCCESS)

@@ -1,6 +1,7 @@
 //! Axon's one binary: each verb has a file of its own.
 #![forbid(unsafe_code)]
 
+mod capture;
 mod check;
 mod controller;
 mod demo;

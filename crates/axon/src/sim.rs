@@ -2,10 +2,12 @@
 
 use anyhow::{Context, Result};
 use axon_sim::run::{Options, Report};
+use indicatif::ProgressBar;
 use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 /// Run a fabric and its faults in the simulator: same seed, same trace
 #[derive(clap::Args)]
@@ -15,7 +17,7 @@ pub struct Arguments {
     /// Seed of everything random; the file's if not said
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Write the report as JSON
+    /// Write the report as JSON; `-` writes it to standard output, and nothing else
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     /// Write every event as a line of text
@@ -32,12 +34,19 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         let file = File::create(path).with_context(|| path.display().to_string())?;
         options.trace = Some(Box::new(BufWriter::new(file)) as Box<dyn Write>);
     }
+    let progress = ProgressBar::new_spinner().with_message(format!("simulating {}", fabric.name));
+    progress.enable_steady_tick(Duration::from_millis(100));
     let report = axon_sim::run::run(&fabric, options);
-    if let Some(path) = &arguments.json {
-        let text = report.to_json() + "\n";
-        std::fs::write(path, text).with_context(|| path.display().to_string())?;
+    progress.finish_and_clear();
+    match arguments.json.as_deref() {
+        Some(path) if path == Path::new("-") => println!("{}", report.to_json()),
+        Some(path) => {
+            let text = report.to_json() + "\n";
+            std::fs::write(path, text).with_context(|| path.display().to_string())?;
+            print(&report);
+        }
+        None => print(&report),
     }
-    print(&report);
     if report.passed() {
         return Ok(ExitCode::SUCCESS);
     }
@@ -48,17 +57,28 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 fn print(report: &Report) {
     let Report { fabric, seed, hosts, addressed, .. } = report;
     println!("{fabric}, seed {seed}: {addressed} of {hosts} hosts have an address");
+    println!(
+        "{:>10}  {:>13}  {:>8}  {:>8}  {:>10}",
+        "from", "pairs", "requests", "replies", "worst rtt"
+    );
     for round in &report.rounds {
         println!(
-            "from {} ms: {} of {} pairs answer, at most {} us",
+            "{:>7} ms  {:>13}  {:>8}  {:>8}  {:>7} us",
             round.at_ns / 1_000_000,
-            round.answered,
-            round.pairs,
+            format!("{} of {}", round.answered, round.pairs),
+            round.requests,
+            round.replies,
             round.rtt_max_ns / 1_000
         );
-        for pair in &round.unanswered {
-            println!("  no answer: {pair}");
-        }
+    }
+    for pair in report.rounds.iter().flat_map(|round| &round.unanswered) {
+        println!("no answer: {pair}");
+    }
+    for (title, counts) in [("drops", &report.drops), ("losses on links", &report.losses)] {
+        // The ordinary end of a control packet is no loss.
+        let counts = counts.iter().filter(|(reason, _)| **reason != "consumed");
+        let text: Vec<String> = counts.map(|(reason, count)| format!("{reason} {count}")).collect();
+        println!("{title}: {}", if text.is_empty() { "none".to_owned() } else { text.join(", ") });
     }
     for route in &report.stale_routes {
         println!("stale route: {route}");
@@ -66,5 +86,6 @@ fn print(report: &Report) {
     for problem in report.unaccounted.iter().chain(&report.trace_error) {
         println!("{problem}");
     }
-    println!("{} events, trace {}", report.events, report.trace_hash);
+    let simulated_ms = report.simulated_ns / 1_000_000;
+    println!("{simulated_ms} ms simulated, {} events, trace {}", report.events, report.trace_hash);
 }

@@ -1,5 +1,6 @@
 //! `axon switch FILE NAME`: one switch, on the ports of this machine.
 
+use crate::capture;
 use anyhow::Result;
 use axon_linux::daemon::{self, DaemonOptions};
 use std::path::PathBuf;
@@ -15,13 +16,15 @@ pub struct Arguments {
     /// Answer status requests on this socket
     #[arg(long, value_name = "PATH")]
     status_socket: Option<PathBuf>,
+    #[command(flatten)]
+    capture: capture::Arguments,
 }
 
 /// Runs until SIGTERM or SIGINT.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let options = DaemonOptions {
         status_socket: arguments.status_socket.clone(),
-        ..DaemonOptions::default()
+        capture: arguments.capture.options(),
     };
     daemon::switch(&axon_fabric::load(&arguments.file)?, &arguments.name, &options)?;
     Ok(ExitCode::SUCCESS)

@@ -11,7 +11,8 @@ use std::process::ExitCode;
 pub struct Arguments {
     /// The fabric file
     file: PathBuf,
-    /// Capture the ports of this switch to a pcapng file; may be given more than once
+    /// Capture the ports of this switch, whole frames up to 256 MiB, to SWITCH.pcapng in the
+    /// lab's directory, which goes with `axon down`; may be given more than once
     #[arg(long, value_name = "SWITCH")]
     capture: Vec<String>,
     /// Seconds that switches may take to find the controller
@@ -35,6 +36,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     bar.finish_and_clear();
     let (lab, report) = outcome?;
     println!("{}: {} switches and {} hosts are up", lab.name(), report.switches, report.hosts);
+    for note in &report.notes {
+        eprintln!("note: {note}");
+    }
     println!("logs and captures: {}", lab.state().path().display());
     if report.missing.is_empty() {
         return Ok(ExitCode::SUCCESS);

@@ -1,0 +1,29 @@
+//! The options of a capture, the same for every daemon.
+
+use axon_linux::pcapng::CaptureOptions;
+use std::path::PathBuf;
+
+/// What the ports carry, as pcapng.
+#[derive(clap::Args)]
+#[group(id = "capture", multiple = true)]
+pub struct Arguments {
+    /// Write what the ports carry to this pcapng file; one that exists is overwritten
+    #[arg(long, value_name = "FILE")]
+    pcap: Option<PathBuf>,
+    /// Bytes kept of each frame
+    #[arg(long, value_name = "BYTES", requires = "pcap")]
+    pcap_snap_bytes: Option<u32>,
+    /// Stop before the file is larger than this; 256 MiB if not said
+    #[arg(long, value_name = "BYTES", requires = "pcap")]
+    pcap_bytes_max: Option<u64>,
+}
+
+impl Arguments {
+    /// What to capture, if anything.
+    pub fn options(&self) -> Option<CaptureOptions> {
+        let mut options = CaptureOptions::to(self.pcap.as_ref()?);
+        options.snap_bytes = self.pcap_snap_bytes.unwrap_or(options.snap_bytes);
+        options.file_bytes_max = self.pcap_bytes_max.unwrap_or(options.file_bytes_max);
+        Some(options)
+    }
+}

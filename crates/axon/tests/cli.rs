@@ -1,0 +1,290 @@
+//! The binary as a user types it: output, errors and exit codes.
+//!
+//! `BLESS=1` rewrites the expected output in `tests/check/`. What lacks a privilege says SKIP
+//! and why.
+
+use serde_json::Value;
+use std::io::Write;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+const SCENARIOS: &[&str] = &["fat-tree4", "hand", "line3", "ring3", "torus5x5"];
+const VERBS: &[&str] =
+    &["up", "exec", "status", "down", "sim", "demo", "check", "schema", "switch", "controller"];
+/// What Debian calls the user without rights: its number.
+const NOBODY: u32 = 65_534;
+
+/// A directory that goes when the test ends. Labs keep their state in it, out of the way of
+/// the user's own.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("axon-cli-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+
+    fn file(&self, name: &str, text: &str) -> String {
+        let path = self.0.join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+fn scenario(name: &str) -> String {
+    root().join(format!("scenarios/{name}.yaml")).to_str().unwrap().to_owned()
+}
+
+fn axon(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_axon")).args(arguments).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap()
+}
+
+/// Standard output of a run that must succeed.
+fn good(output: &Output) -> &str {
+    assert!(output.status.success(), "{output:?}");
+    text(&output.stdout)
+}
+
+/// Standard error of a run that must end with `code` and print nothing else.
+fn bad(output: &Output, code: i32) -> &str {
+    assert_eq!(output.status.code(), Some(code), "{output:?}");
+    assert_eq!(text(&output.stdout), "");
+    assert!(!output.stderr.is_empty());
+    text(&output.stderr)
+}
+
+#[test]
+fn every_verb_explains_itself() {
+    let all = axon(&["--help"]);
+    for verb in VERBS {
+        assert!(good(&all).contains(&format!("\n  {verb} ")), "{verb} is not listed");
+        let own = axon(&[verb, "--help"]);
+        assert!(good(&own).contains(&format!("Usage: axon {verb}")));
+    }
+}
+
+#[test]
+fn wrong_usage_ends_with_two() {
+    bad(&axon(&["fly"]), 2);
+    bad(&axon(&["sim"]), 2);
+    bad(&axon(&["sim", "x.yaml", "--seed", "many"]), 2);
+    assert!(bad(&axon(&["exec", "h1"]), 2).contains("COMMAND"));
+    bad(&axon(&["switch", "x.yaml", "s1", "--pcap-snap-bytes", "64"]), 2);
+}
+
+#[test]
+fn check_says_what_each_scenario_builds() {
+    for name in SCENARIOS {
+        let output = axon(&["check", &scenario(name)]);
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/check/{name}.txt"));
+        if std::env::var_os("BLESS").is_some() {
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(&path, good(&output)).unwrap();
+        }
+        let expected = std::fs::read_to_string(&path).unwrap_or_default();
+        assert_eq!(good(&output), expected, "{name}; BLESS=1 rewrites what is expected");
+    }
+}
+
+#[test]
+fn an_error_in_a_file_is_named_by_file_line_column_and_key() {
+    let folder = Folder::new("errors");
+    let head = "name: x\ntopology:\n  ring: { switches: 3, hosts_per_switch: 1 }\n";
+    let unknown = folder.file("unknown.yaml", &format!("{head}colour: red\n"));
+    let impossible = folder.file("impossible.yaml", &format!("{head}hop_width: 5\n"));
+    for verb in ["check", "sim", "up"] {
+        let missing = axon(&[verb, "no-such-file.yaml"]);
+        assert!(bad(&missing, 1).starts_with("no-such-file.yaml: cannot be read"));
+        let output = axon(&[verb, &unknown]);
+        assert!(bad(&output, 1).starts_with(&format!("{unknown}:4:1: colour: ")), "{output:?}");
+        let output = axon(&[verb, &impossible]);
+        let message = bad(&output, 1);
+        assert!(message.starts_with(&format!("{impossible}:4:")), "{message}");
+        assert!(message.contains("hop_width: ") && message.contains("16"), "{message}");
+    }
+    let ring = scenario("ring3");
+    assert!(bad(&axon(&["switch", &ring, "s9"]), 1).contains("no switch s9"));
+}
+
+#[test]
+fn schema_prints_the_published_one() {
+    let published = std::fs::read_to_string(root().join("scenarios/fabric.schema.json")).unwrap();
+    assert_eq!(good(&axon(&["schema"])), published);
+}
+
+fn simulated(file: &str, seed: &str) -> Value {
+    serde_json::from_str(good(&axon(&["sim", file, "--seed", seed, "--json", "-"]))).unwrap()
+}
+
+#[test]
+fn the_same_seed_gives_the_same_trace_and_another_another() {
+    let ring = scenario("ring3");
+    let first = simulated(&ring, "7");
+    assert_eq!(first, simulated(&ring, "7"));
+    assert_ne!(first["trace_hash"], simulated(&ring, "8")["trace_hash"]);
+    let folder = Folder::new("sim");
+    let (json, trace) = (folder.file("r.json", ""), folder.file("t.txt", ""));
+    let output = axon(&["sim", &ring, "--seed", "7", "--json", &json, "--trace", &trace]);
+    assert!(good(&output).contains(first["trace_hash"].as_str().unwrap()));
+    let written: Value = serde_json::from_str(&std::fs::read_to_string(json).unwrap()).unwrap();
+    assert_eq!(written, first);
+    assert!(std::fs::read_to_string(trace).unwrap().lines().count() > 100);
+}
+
+#[test]
+fn a_fabric_with_faults_is_pinged_again_after_them() {
+    let report = simulated(&scenario("hand"), "1");
+    let rounds = report["rounds"].as_array().unwrap();
+    assert_eq!(rounds.len(), 2);
+    assert!(rounds.iter().all(|round| round["answered"] == round["pairs"]), "{report}");
+}
+
+#[test]
+fn without_a_lab_the_way_out_is_told() {
+    let folder = Folder::new("none");
+    for line in [&["status"][..], &["down"], &["exec", "h1", "--", "true"]] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_axon"));
+        let output = command.env("AXON_STATE_DIR", &folder.0).args(line).output().unwrap();
+        assert!(bad(&output, 1).contains("start one with `axon up FILE`"), "{output:?}");
+    }
+}
+
+/// Runs the binary as some user, with the labs' state in a folder.
+struct User<'a> {
+    program: Vec<&'a str>,
+    folder: &'a Folder,
+}
+
+impl User<'_> {
+    fn axon(&self, line: &str) -> Output {
+        let mut command = Command::new(self.program[0]);
+        command.args(&self.program[1..]).args(line.split(' '));
+        command.current_dir(&self.folder.0).env("AXON_STATE_DIR", self.folder.0.join("state"));
+        command.env_remove("XDG_RUNTIME_DIR").output().unwrap()
+    }
+}
+
+/// Ends the lab also when the test fails half-way.
+struct Ends<'a>(&'a User<'a>);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.axon("down");
+        }
+    }
+}
+
+fn is_root() -> bool {
+    std::os::unix::fs::MetadataExt::uid(&std::fs::metadata("/proc/self").unwrap()) == 0
+}
+
+fn can_run(line: &[&str]) -> bool {
+    Command::new(line[0]).args(&line[1..]).output().is_ok_and(|output| output.status.success())
+}
+
+/// Says so past the test harness, which keeps what a passing test prints to itself.
+fn skip(why: &str) {
+    let _ = writeln!(std::io::stdout(), "SKIP {why}");
+}
+
+fn address(user: &User, host: &str) -> String {
+    let lease = user.axon(&format!("exec {host} -- udhcpc -f -n -q -t 10 -i {host}-p0"));
+    good(&lease);
+    let output = user.axon(&format!("exec {host} -- ip -4 -o addr show dev {host}-p0"));
+    let words: Vec<&str> = good(&output).split_whitespace().collect();
+    let inet = words.iter().position(|word| *word == "inet").expect("it has an address");
+    words[inet + 1].split('/').next().unwrap().to_owned()
+}
+
+fn round_trip(user: &User) {
+    let _ends = Ends(user);
+    assert!(good(&user.axon("up ring3.yaml")).contains("3 switches and 6 hosts are up"));
+    assert!(bad(&user.axon("up ring3.yaml"), 1).contains("axon down ring3"));
+    let (own, other) = (address(user, "h1"), address(user, "h4"));
+    good(&user.axon(&format!("exec h1 -- ping -c 2 -W 5 {other}")));
+    assert_eq!(user.axon("exec h2 -- grep nothing /dev/null").status.code(), Some(1));
+    assert!(!user.axon("exec h2 -- no-such-command").status.success());
+    let output = user.axon("status");
+    let row = good(&output).lines().find(|line| line.starts_with("s1 ")).unwrap();
+    assert!(row.contains("p2:s2 p3:s3 p4:c1") && row.contains(&own), "{row}");
+    let output = user.axon("status --json");
+    let status: Value = serde_json::from_str(good(&output)).unwrap();
+    let routes = status[1]["node"]["routes"].as_array().unwrap();
+    assert!(!routes.is_empty(), "h1 has talked, so s1 has a route");
+    assert_eq!(good(&user.axon("down")), "ring3 is down\n");
+    bad(&user.axon("status"), 1);
+    assert_eq!(std::fs::read_dir(user.folder.0.join("state")).unwrap().count(), 0);
+}
+
+/// A folder that anyone may enter, with a fabric file and a copy of the binary: the build's
+/// own directory may be closed to others.
+fn prepared(name: &str) -> (Folder, String) {
+    let folder = Folder::new(name);
+    std::fs::copy(scenario("ring3"), folder.0.join("ring3.yaml")).unwrap();
+    let program = folder.0.join("axon");
+    std::fs::copy(env!("CARGO_BIN_EXE_axon"), &program).unwrap();
+    for path in [&folder.0, &program] {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    (folder, program.to_str().unwrap().to_owned())
+}
+
+fn tools_missing() -> Option<&'static str> {
+    let probes = [("udhcpc", "--help"), ("ip", "-V"), ("tc", "-V"), ("ping", "-V")];
+    let missing = |(name, flag): &(&str, &str)| Command::new(name).arg(flag).output().is_err();
+    probes.iter().find(|probe| missing(probe)).map(|(name, _)| *name)
+}
+
+#[test]
+fn a_lab_from_up_to_down() {
+    if let Some(name) = tools_missing() {
+        skip(&format!("lab: {name} is not installed"));
+        return;
+    }
+    if !is_root() && !can_run(&["unshare", "-Urnpf", "--mount-proc", "true"]) {
+        skip("lab: not root, and the kernel allows no user namespaces here");
+        return;
+    }
+    let (folder, program) = prepared("own");
+    round_trip(&User { program: vec![&program], folder: &folder });
+}
+
+#[test]
+fn a_lab_without_root_from_up_to_down() {
+    let as_nobody = ["runuser", "-u", "nobody", "--"];
+    if !is_root() {
+        skip("lab without root: not root, so a_lab_from_up_to_down is this very test");
+        return;
+    }
+    let probe: Vec<&str> =
+        as_nobody.into_iter().chain(["unshare", "-Urnpf", "--mount-proc", "true"]).collect();
+    if let Some(name) = tools_missing() {
+        skip(&format!("lab without root: {name} is not installed"));
+        return;
+    }
+    if !can_run(&probe) {
+        skip("lab without root: the kernel allows no user namespaces here");
+        return;
+    }
+    let (folder, program) = prepared("nobody");
+    chown(&folder.0, Some(NOBODY), None).unwrap();
+    let program: Vec<&str> = as_nobody.into_iter().chain([program.as_str()]).collect();
+    round_trip(&User { program, folder: &folder });
+}
