@@ -8,9 +8,15 @@
 use axon_control::config::{ControllerConfig, DhcpConfig, NodeConfig, ServerIdentity, Timers};
 use axon_control::controller::Controller;
 use axon_control::effect::Effect;
-use axon_plane::PlaneConfig;
-use axon_wire::message::{ArpRequest, ControllerHello, Item, Peer, PortState, Role, Target};
-use axon_wire::{Hops, Life, MacAddr, NodeId, PortNo, Span, Time};
+use axon_control::node::ControllerNode;
+use axon_control::seal::Sealer;
+use axon_plane::{Action, Input, Node, PlaneConfig};
+use axon_wire::header::{self, HopWidth, PacketType};
+use axon_wire::message::{
+    ArpRequest, ControllerHello, Hello, HelloConfirm, Item, Message, Peer, PortState, Role,
+    Segment, Target,
+};
+use axon_wire::{Frame, FrameBuf, Hops, Life, MacAddr, NodeId, PortNo, Span, Time, link};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Instant;
@@ -59,6 +65,11 @@ fn hello(
     down: Option<u64>,
     out: &mut Vec<Effect>,
 ) {
+    let message = ports_of(switch, version, down);
+    controller.controller_hello(Time::ZERO, life(switch), Hops::to_control(), message, out);
+}
+
+fn ports_of(switch: u64, version: u64, down: Option<u64>) -> ControllerHello {
     let mut ports = Vec::new();
     for port in (0..4).filter(|&port| Some(port) != down) {
         let (node, there) = neighbour(switch, port);
@@ -66,8 +77,7 @@ fn hello(
             Peer::Axon { node: life(node).node, port: PortNo(there as u16), role: Role::Switch };
         ports.push(PortState { port: PortNo(port as u16), peer });
     }
-    let message = ControllerHello { version, nonce: 0, ports };
-    controller.controller_hello(Time::ZERO, life(switch), Hops::to_control(), message, out);
+    ControllerHello { version, nonce: 0, ports }
 }
 
 fn config() -> ControllerConfig {
@@ -170,11 +180,98 @@ fn run(name: &str, controller: &mut Controller, pairs: &[(u64, u64)]) {
         std::hint::black_box(&out);
         out.clear();
     }
-    let nanos = started.elapsed().as_nanos() as f64 / pairs.len() as f64;
     let answered = controller.counters().arp_answered - before;
-    assert_eq!(answered, pairs.len() as u64, "every request is answered");
+    report(name, started, answered, pairs.len());
+}
+
+fn report(name: &str, started: Instant, answered: u64, asked: usize) {
+    let nanos = started.elapsed().as_nanos() as f64 / asked as f64;
+    assert_eq!(answered, asked as u64, "every request is answered");
     let cycles = gigahertz().map_or(String::new(), |ghz| format!("{:>9.0} cycles", nanos * ghz));
     println!("{name:<44}{:>12.0}/s{nanos:>9.0} ns{cycles}", 1e9 / nanos);
+}
+
+/// A whole controller, and all the switches' seals: packets go in, packets come out.
+struct Whole {
+    node: ControllerNode<FrameBuf>,
+    switches: Vec<Sealer>,
+    out: Vec<Action<FrameBuf>>,
+}
+
+impl Whole {
+    fn build() -> Whole {
+        let node = ControllerNode::new(config(), Time::ZERO);
+        let switches = (0..SWITCHES).map(|switch| Sealer::new(&[0; 32], life(switch))).collect();
+        let mut whole = Whole { node, switches, out: Vec::new() };
+        whole.input(Input::Link { port: PortNo(0), up: true });
+        let (role, hop_width) = (Role::Switch, HopWidth::Eight);
+        let hello = Hello { port: PortNo(4), role, hop_width, challenge: 1 };
+        let sealed = whole.switches[0].seal(None, &Message::Hello(hello));
+        let echo = whole.frame(&link::emit(mac(0), &sealed)).expect("the Hello is answered");
+        let confirm = Message::HelloConfirm(HelloConfirm { echo });
+        let sealed = whole.switches[0].seal(Some(config().node.life), &confirm);
+        whole.frame(&link::emit(mac(0), &sealed));
+        for switch in 0..SWITCHES {
+            let hello = Message::ControllerHello(ports_of(switch, 1, None));
+            let packet = whole.packet(switch, &hello);
+            whole.frame(&packet);
+            let hosts = switch * HOSTS_PER_SWITCH..(switch + 1) * HOSTS_PER_SWITCH;
+            let seen =
+                |host| Item::HostSeen { port: host_port(host), mac: mac(host), ip: Some(ip(host)) };
+            let segment = Segment { first: 0, ack: 0, items: hosts.map(seen).collect() };
+            let packet = whole.packet(switch, &Message::Segment(segment));
+            whole.frame(&packet);
+        }
+        whole
+    }
+
+    /// A sealed message as it arrives after a few hops.
+    fn packet(&mut self, switch: u64, message: &Message) -> Vec<u8> {
+        let sealed = self.switches[switch as usize].seal(Some(config().node.life), message);
+        let mut packet = vec![0; 64];
+        let (forward, reverse) = (Hops::to_control(), Hops::from([0, 1, 2, PortNo::CONTROL.0]));
+        let kind = PacketType::Control;
+        let length = header::emit(&mut packet, HopWidth::Eight, kind, &forward, &reverse);
+        packet.truncate(length.expect("a short route fits"));
+        packet.extend_from_slice(&sealed);
+        packet
+    }
+
+    /// One frame in; the challenge of a Hello Reply among what comes out.
+    fn frame(&mut self, bytes: &[u8]) -> Option<u64> {
+        let (port, complete_at) = (PortNo(0), Time::ZERO);
+        self.input(Input::Frame { port, frame: FrameBuf::new(bytes), complete_at })
+    }
+
+    fn input(&mut self, input: Input<FrameBuf>) -> Option<u64> {
+        let mut challenge = None;
+        self.node.handle(Time::ZERO, input, &mut self.out);
+        while let Some(action) = self.out.pop() {
+            let Action::Transmit { port, frame, .. } = action else { continue };
+            let payload = link::parse(frame.bytes());
+            let opened = payload.and_then(|bytes| self.switches[0].open(bytes, true).ok());
+            if let Some(Message::HelloReply(reply)) = opened.map(|opened| opened.message) {
+                challenge = Some(reply.challenge);
+            }
+            self.node.handle(Time::ZERO, Input::TxDone { port }, &mut self.out);
+        }
+        challenge
+    }
+
+    fn run(&mut self, name: &str, pairs: &[(u64, u64)]) {
+        let mut packets = Vec::with_capacity(pairs.len());
+        for &(source, target) in pairs {
+            let (from, message) = request(source, target);
+            packets.push(self.packet(from.node.0 - 1, &Message::ArpRequest(message)));
+        }
+        let before = self.node.controller().counters().arp_answered;
+        let started = Instant::now();
+        for packet in &packets {
+            self.frame(packet);
+        }
+        let answered = self.node.controller().counters().arp_answered - before;
+        report(name, started, answered, pairs.len());
+    }
 }
 
 fn main() {
@@ -188,6 +285,10 @@ fn main() {
     let warm = pairs.take(many);
     run("set-ups, warm", &mut controller, &warm);
     run("the same again: routes stand", &mut controller, &warm);
+    let mut whole = Whole::build();
+    whole.run("warming up a whole node, seals included", &first);
+    whole.run("set-ups of a whole node, seals included", &warm[..warm.len() / 3]);
+    drop(whole);
     let links: usize = controller.flows().iter().map(|(_, route)| route.len()).sum();
     let routes = controller.flows().len();
     println!("{routes} routes of {:.1} links on average", links as f64 / routes as f64);
