@@ -109,6 +109,8 @@ fn a_killed_supervisor_takes_everything_along() {
     while runs() && started.elapsed() < Duration::from_secs(20) {
         let _ = left.try_wait();
     }
+    let _ = left.kill();
+    left.wait().expect("it has ended");
     assert_eq!(processes(&state), [0; 0]);
     assert!(Lab::open(Some(lab.name())).is_err());
     lab::down(Some(lab.name())).expect("down is clean after a crash");
