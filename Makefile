@@ -25,7 +25,7 @@ lint: setup
 
 test: lint ## format, lints, docs, all tests, a short fuzz run
 	cargo test --locked --workspace
-	tools/fuzz $(or $(FUZZ_SECONDS),10)
+	tools/fuzz $(or $(FUZZ_SECONDS),10) quick
 
 demo: build ## table 1 of the Axon paper with real Linux hosts; results in results/demo
 	target/release/axon demo --out $(DEMO_OUT)
