@@ -304,6 +304,11 @@ fn a_host_that_moves_is_followed_and_one_that_dies_leaves_nothing() {
     world.check();
     let (end, port) = world.follow(1, &world.tables[&(1, 9, mac(2))]).unwrap();
     assert_eq!((end, port), (3, PortNo(6)));
+    assert_eq!(world.asked, [(2, 9, mac(2))], "its old switch is to make sure");
+    world.seen(2, 9, 2);
+    world.seen(3, 6, 2);
+    assert_eq!(world.asked.len(), 1, "but not again and again");
+    world.check();
     world.gone(2, 9, 2);
     assert_eq!(world.controller.flows().len(), 2, "the old place's word does not count");
     world.gone(3, 6, 2);
@@ -324,6 +329,21 @@ fn an_address_that_changes_hands_cuts_off_its_old_owner() {
     let target = world.ask(1, 9, 1, Target::Ip(ip(2))).unwrap();
     assert_eq!(target.target_mac, mac(3));
     world.check();
+}
+
+#[test]
+fn a_reserved_address_is_not_taken_by_whoever_says_so() {
+    let mut config = config();
+    config.dhcp.reservations.insert(mac(2), Ipv4Addr::new(10, 0, 0, 2));
+    let mut controller = Controller::new(&config);
+    let from = Life { node: NodeId(1), incarnation: 1 };
+    for host in [3, 2, 3] {
+        let item = Item::HostSeen { port: PortNo(host), mac: mac(host as u8), ip: Some(ip(2)) };
+        controller.item(Time::ZERO, from, item, &mut Vec::new());
+    }
+    let owner = controller.hosts().by_ip(ip(2)).and_then(|host| controller.hosts().get(host));
+    assert_eq!(owner.map(|host| host.mac), Some(mac(2)));
+    assert_eq!(controller.counters().ip_refused, 2);
 }
 
 #[test]

@@ -195,8 +195,9 @@ impl PortTable {
     }
 }
 
-/// Hashes the six bytes of a MAC with one multiplication. The tables are bounded and filled
-/// by the controller only, so a host cannot make them collide at will.
+/// Hashes the six bytes of a MAC with one multiplication. A host can choose the MACs that it
+/// asks for, and so make a few entries of its own port's table collide: at most those that it
+/// may ask for at once, and at nobody's cost but its own.
 #[derive(Clone, Copy, Debug, Default)]
 struct MacHasher(u64);
 

@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Seeds when nobody says how many.
-const SEEDS: u64 = 200;
+const SEEDS: u64 = 500;
 /// When failures begin and end.
 const FAILURES: (u64, u64) = (2_000, 8_000);
 /// Nothing breaks any more for this long before anything is held to be wrong.

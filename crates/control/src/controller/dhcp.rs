@@ -101,6 +101,12 @@ impl DhcpServer {
         self.leases.iter()
     }
 
+    /// Whether an address is reserved for, or leased to, somebody else than `mac`.
+    pub fn belongs_to_another(&self, mac: MacAddr, ip: Ipv4Addr) -> bool {
+        let reserved = self.config.reservations.iter().find(|(_, reserved)| **reserved == ip);
+        reserved.map_or_else(|| self.leases.bound_to_another(mac, ip), |(owner, _)| *owner != mac)
+    }
+
     /// Serves a frame that a host sent at `place`; `None` if it is no request.
     pub fn serve(
         &mut self,

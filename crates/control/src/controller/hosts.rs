@@ -15,6 +15,8 @@ use alloc::vec::Vec;
 use axon_wire::{MacAddr, PortNo, Span, Time};
 use core::net::IpAddr;
 
+/// A host that is claimed at two places is asked for at the older one this often at most.
+const DOUBT_PAUSE: Span = Span::from_secs(1);
 /// How long a claim by request stands without a report.
 const UNCONFIRMED: Span = Span::from_secs(5);
 /// Claims kept for one host; beyond that the oldest is forgotten.
@@ -51,6 +53,8 @@ pub struct Host {
     pub ips: Vec<IpAddr>,
     /// Never empty; the last is where it is.
     claims: Vec<Claim>,
+    /// When a move of it was last doubted.
+    doubted: Option<Time>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -180,7 +184,8 @@ impl HostTable {
         if !mac.is_unicast() || mac == self.server.0 {
             return Learned::Refused;
         }
-        let host = Host { mac, ips: Vec::new(), claims: [Claim { place, until }].into() };
+        let host =
+            Host { mac, ips: Vec::new(), claims: [Claim { place, until }].into(), doubted: None };
         let index = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
             HostIndex((self.slots.len() - 1) as u32)
@@ -191,6 +196,20 @@ impl HostTable {
             self.unconfirmed.insert((until, mac, place));
         }
         Learned::Here(index)
+    }
+
+    /// The place where a host was before its last move, and the address to ask it by, unless
+    /// it was asked for less than [`DOUBT_PAUSE`] ago.
+    pub fn doubt(&mut self, now: Time, index: HostIndex) -> Option<(MacAddr, Place, IpAddr)> {
+        let host = self.slots.get_mut(index.index())?.as_mut()?;
+        let before = host.claims.iter().rev().nth(1)?.place;
+        let ip = *host.ips.last()?;
+        let recently = host.doubted.is_some_and(|at| now.since(at) < DOUBT_PAUSE);
+        if recently {
+            return None;
+        }
+        host.doubted = Some(now);
+        Some((host.mac, before, ip))
     }
 
     /// `index` owns `ip` from now on, and whoever owned it before does not: returned, so that

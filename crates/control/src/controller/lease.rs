@@ -107,6 +107,12 @@ impl Leases {
         })
     }
 
+    /// Whether an address is somebody else's lease now.
+    pub fn bound_to_another(&self, mac: MacAddr, ip: Ipv4Addr) -> bool {
+        let lease = self.by_ip.get(&ip);
+        lease.is_some_and(|lease| lease.state == LeaseState::Bound && lease.mac != mac)
+    }
+
     /// Frees what has run out by `now`.
     pub fn expire(&mut self, now: Time) {
         while let Some(&(until, ip)) = self.expiry.first() {

@@ -50,6 +50,8 @@ pub struct ControllerCounters {
     pub routes_moved: u64,
     /// Routes taken away.
     pub routes_removed: u64,
+    /// Addresses that a host claimed and that belong to another by reservation or lease.
+    pub ip_refused: u64,
     /// Items on a stream that only a controller sends.
     pub item_misplaced: u64,
     /// DHCP replies with no way to their switch.
@@ -281,6 +283,7 @@ impl Controller {
                 }
                 if learned == Learned::Moved(host) {
                     self.migrate(host, out);
+                    self.doubt(now, host, out);
                 }
             }
             Item::HostGone { port, mac } => self.withdraw(Place { switch, port }, mac, out),
@@ -357,9 +360,29 @@ impl Controller {
 
     /// Gives an address to a host. Edges answer ARP from the flows they have, so the flows
     /// towards whoever had it before go; frames ask for them again by MAC.
+    ///
+    /// An address that is reserved for another host, or leased to it, is not taken from it by
+    /// whoever says so.
     fn own(&mut self, host: HostIndex, ip: IpAddr, out: &mut Vec<Effect>) {
+        let Some(mac) = self.hosts.get(host).map(|host| host.mac) else { return };
+        if let IpAddr::V4(ip) = ip
+            && self.dhcp.belongs_to_another(mac, ip)
+        {
+            self.counters.ip_refused += 1;
+            return;
+        }
         if let Some(before) = self.hosts.own(host, ip) {
             self.cut_off(before, out);
+        }
+    }
+
+    /// A host is said to have moved. If it is still where it was, its old switch will hear it
+    /// answer, and say so: a forged frame takes a host offline for a moment, not for good.
+    fn doubt(&mut self, now: Time, host: HostIndex, out: &mut Vec<Effect>) {
+        if let Some((mac, place, ip)) = self.hosts.doubt(now, host) {
+            let to = self.graph.switch(place.switch).life.node;
+            let item = Item::AskHost { port: place.port, mac, ip };
+            out.push(Effect::Command { to, item });
         }
     }
 

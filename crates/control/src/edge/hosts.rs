@@ -103,10 +103,16 @@ impl Edge {
     /// as a host with one would need to be declared dead. Hosts without address are not
     /// forgotten otherwise: there is no question that they would have to answer.
     pub(super) fn learn(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr) -> bool {
+        let recalled = self.recalled(port, mac);
         if let Some(host) = self.hosts.by_mac.get_mut(&mac) {
             if host.port == port {
                 host.heard = cx.now;
                 host.unanswered = 0;
+                if recalled {
+                    // The controller doubts it: say it again.
+                    self.hosts.told.remove(&mac);
+                    self.tell(cx.out, mac);
+                }
                 return true;
             }
             if cx.now.since(host.changed) < CHANGE_HOLD {
@@ -174,9 +180,12 @@ impl Edge {
     /// Others on that port may use them; the controller removes those that nobody needs.
     /// Says whether there was such a host.
     pub(super) fn forget_host(&mut self, cx: &mut Cx, mac: MacAddr) -> bool {
-        let Some(Host { port, .. }) = self.hosts.remove(mac) else {
+        let Some(Host { port, ip, .. }) = self.hosts.remove(mac) else {
             return false;
         };
+        if let Some(ip) = ip {
+            self.recall_later(cx, port, mac, ip);
+        }
         self.agenda.cancel(Timer::Host(mac));
         self.stop_asking_host(cx, port, mac);
         self.stop_setups_of(cx, port, mac);

@@ -245,7 +245,8 @@ impl Edge {
             return;
         };
         *host_port = kind == Some(PortKind::Host);
-        if *host_port {
+        self.recall_port(cx, port);
+        if self.is_host_port(port) {
             return;
         }
         let macs: Vec<_> = self.hosts.on_port(port).collect();

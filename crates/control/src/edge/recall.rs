@@ -1,57 +1,96 @@
-//! Hosts of an earlier life of this switch, asked for again.
+//! Hosts that were here, asked for again.
 //!
-//! A switch that has restarted knows no host until one sends something; a server that only
-//! listens would stay unknown, and nobody could reach it. The controller remembers who was
-//! where. The switch asks each such host by ARP, a few times, once its port has become a host
-//! port; a host that answers is learned like any other, and one that does not is forgotten.
+//! A host that only listens would stay unknown for ever once it has been forgotten, and
+//! nobody could reach it. So whoever had an address is remembered and asked by ARP: when its
+//! port has carrier again, when it stopped answering, when the switch has restarted (then the
+//! controller remembers), and when the controller hears that it is elsewhere and wants to be
+//! sure. A host that answers is learned and reported like any other. The questions become
+//! rarer, down to the pace of probes, and end after an hour or so.
 
 use super::{Cx, Edge, Timer, packet};
 use crate::effect::Effect;
 use axon_wire::{MacAddr, PortNo};
 use core::net::Ipv4Addr;
 
-/// Questions, and waits for the port, before a host is given up.
-const TRIES: u32 = 16;
-/// Hosts of one switch that are asked for at once.
+/// Questions before a host is given up: an hour of them at the pace of probes.
+const TRIES: u64 = 720;
+/// Hosts of one switch that are remembered.
 const RECALLS_MAX: usize = 4096;
 
 /// A host that is asked for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Recall {
     ip: Ipv4Addr,
-    tries: u32,
+    tries: u64,
 }
 
 impl Edge {
-    /// The controller remembers a host on `port`.
+    /// The controller remembers a host on `port`, or doubts that it is still there.
     pub(super) fn recall(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr, ip: Ipv4Addr) {
         let sane = port.index() < self.host_ports.len()
             && self.is_host_mac(mac)
             && packet::is_host_ip(ip)
-            && self.recalls.len() < RECALLS_MAX;
-        if !sane {
+            && ip != self.server.ip;
+        if sane && self.remember(port, mac, ip) {
+            self.recall_due(cx, port, mac);
+        } else {
             self.counters.messages_ignored += 1;
-            return;
         }
-        self.recalls.insert((port, mac), Recall { ip, tries: 0 });
-        self.recall_due(cx, port, mac);
     }
 
-    /// Asks, waits for the port, or gives up.
+    /// Remembers a host that was on `port`; `false` if there are too many already.
+    fn remember(&mut self, port: PortNo, mac: MacAddr, ip: Ipv4Addr) -> bool {
+        let known = self.recalls.contains_key(&(port, mac));
+        if !known && self.recalls.len() >= RECALLS_MAX {
+            return false;
+        }
+        self.recalls.insert((port, mac), Recall { ip, tries: 0 });
+        true
+    }
+
+    /// A host is forgotten; it will be asked whether it is there again.
+    pub(super) fn recall_later(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr, ip: Ipv4Addr) {
+        if self.remember(port, mac, ip) && self.is_host_port(port) {
+            self.agenda.set(Timer::Recall(port, mac), cx.now + self.host_probe);
+        }
+    }
+
+    /// A port has become a host port, and whoever was there is asked at once, or it is none
+    /// any more, and they are only remembered.
+    pub(super) fn recall_port(&mut self, cx: &mut Cx, port: PortNo) {
+        let all = (port, MacAddr([0; 6]))..=(port, MacAddr::BROADCAST);
+        let macs: alloc::vec::Vec<_> = self.recalls.range(all).map(|(key, _)| key.1).collect();
+        for mac in macs {
+            if let Some(recall) = self.recalls.get_mut(&(port, mac)) {
+                recall.tries = 0;
+            }
+            self.recall_due(cx, port, mac);
+        }
+    }
+
+    /// A host was heard on `port`; says whether it was asked for.
+    pub(super) fn recalled(&mut self, port: PortNo, mac: MacAddr) -> bool {
+        self.agenda.cancel(Timer::Recall(port, mac));
+        self.recalls.remove(&(port, mac)).is_some()
+    }
+
+    /// Asks, or gives up.
     pub(super) fn recall_due(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr) {
         let key = (port, mac);
         let Some(recall) = self.recalls.get_mut(&key) else { return };
-        recall.tries += 1;
-        let (ip, tries) = (recall.ip, recall.tries);
-        if tries > TRIES || self.hosts.get(mac).is_some() {
-            self.recalls.remove(&key);
+        let elsewhere = self.hosts.get(mac).is_some_and(|host| host.port != port);
+        if recall.tries >= TRIES || elsewhere {
+            self.recalled(port, mac);
             return;
         }
-        if self.is_host_port(port) {
-            let frame = packet::request(self.server.mac, self.server.ip, mac, ip);
-            cx.out.push(Effect::Host { port, frame });
+        if !self.host_ports[port.index()] {
+            self.agenda.cancel(Timer::Recall(port, mac));
+            return;
         }
-        let pause = self.retry * u64::from(tries);
+        recall.tries += 1;
+        let frame = packet::request(self.server.mac, self.server.ip, mac, recall.ip);
+        cx.out.push(Effect::Host { port, frame });
+        let pause = self.host_probe.min(self.retry * recall.tries);
         self.agenda.set(Timer::Recall(port, mac), cx.now + pause);
     }
 }
@@ -60,44 +99,67 @@ impl Edge {
 mod tests {
     use super::super::testing::*;
     use super::*;
+    use alloc::vec::Vec;
+    use axon_plane::PortKind;
+    use axon_wire::Span;
     use axon_wire::message::Item;
     use core::net::IpAddr;
 
-    fn remembered(bench: &mut Bench, port: u16, host: u8) -> alloc::vec::Vec<Effect> {
+    fn asked_for(bench: &mut Bench, port: u16, host: u8) -> Vec<Effect> {
         bench.item(Item::AskHost { port: PortNo(port), mac: mac(host), ip: IpAddr::V4(ip(host)) })
     }
 
-    fn questions(effects: &[Effect]) -> usize {
-        arps(effects).len()
+    fn answer(host: u8) -> Vec<u8> {
+        packet::reply(mac(host), ip(host), SERVER.mac, SERVER.ip)
+    }
+
+    fn seen(effects: &[Effect]) -> usize {
+        let seen = |effect: &&Effect| matches!(effect, Effect::Report(Item::HostSeen { .. }));
+        effects.iter().filter(seen).count()
     }
 
     #[test]
-    fn a_host_that_only_listens_is_found_again() {
+    fn a_host_that_only_listens_is_found_again_after_a_restart_of_its_switch() {
         let mut bench = Bench::new();
-        assert_eq!(questions(&remembered(&mut bench, 0, 7)), 1);
-        let answer = packet::reply(mac(7), ip(7), SERVER.mac, SERVER.ip);
-        let effects = bench.frame(0, &answer);
-        let seen = |effect: &Effect| matches!(effect, Effect::Report(Item::HostSeen { .. }));
-        assert!(effects.iter().any(seen));
-        let later = bench.pass(axon_wire::Span::from_secs(2));
-        assert_eq!(questions(&later), 0, "whoever has answered is not asked again");
-        assert!(bench.edge.recalls.is_empty());
+        assert_eq!(arps(&asked_for(&mut bench, 0, 7)).len(), 1);
+        assert!(seen(&bench.frame(0, &answer(7))) > 0);
+        assert!(bench.edge.recalls.is_empty(), "whoever has answered is not asked again");
+    }
+
+    #[test]
+    fn a_host_that_only_listens_is_found_again_when_its_cable_is_back() {
+        let mut bench = Bench::new();
+        bench.host(0, 7);
+        bench.port(0, None);
+        assert_eq!(bench.edge.hosts().count(), 0);
+        bench.pass(Span::from_secs(60));
+        assert_eq!(arps(&bench.port(0, Some(PortKind::Host))).len(), 1);
+        assert!(seen(&bench.frame(0, &answer(7))) > 0);
+    }
+
+    #[test]
+    fn a_host_that_is_said_to_have_moved_and_has_not_is_reported_again() {
+        let mut bench = Bench::new();
+        bench.host(0, 7);
+        assert_eq!(seen(&bench.frame(0, &answer(7))), 0, "nothing new");
+        assert_eq!(arps(&asked_for(&mut bench, 0, 7)).len(), 1);
+        assert_eq!(seen(&bench.frame(0, &answer(7))), 1);
     }
 
     #[test]
     fn a_host_that_is_gone_is_given_up_and_one_on_an_axon_port_is_not_asked() {
         let mut bench = Bench::new();
-        let asked = questions(&remembered(&mut bench, 0, 7));
-        assert_eq!(questions(&remembered(&mut bench, 3, 8)), 0);
-        let later = bench.pass(axon_wire::Span::from_secs(60));
-        assert_eq!(asked + questions(&later), TRIES as usize);
-        assert!(bench.edge.recalls.is_empty());
+        let first = arps(&asked_for(&mut bench, 0, 7)).len();
+        assert_eq!(arps(&asked_for(&mut bench, 3, 8)).len(), 0);
+        let later = bench.pass(Span::from_secs(7200));
+        assert_eq!((first + arps(&later).len()) as u64, TRIES);
+        assert_eq!(bench.edge.recalls.len(), 1, "the one whose port is no host port");
     }
 
     #[test]
     fn nonsense_from_the_controller_is_ignored() {
         let mut bench = Bench::new();
-        remembered(&mut bench, 900, 7);
+        asked_for(&mut bench, 900, 7);
         let server = Item::AskHost { port: PortNo(0), mac: SERVER.mac, ip: IpAddr::V4(ip(7)) };
         bench.item(server);
         assert!(bench.edge.recalls.is_empty());

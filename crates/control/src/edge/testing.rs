@@ -219,7 +219,8 @@ impl Bench {
             self.check_places(port);
         }
         let hosts_due = edge.hosts.all().filter(|(_, host)| host.ip.is_some()).count();
-        let asked = edge.askings.len() + edge.recalls.len();
+        let recalled = edge.recalls.keys().filter(|key| edge.is_host_port(key.0)).count();
+        let asked = edge.askings.len() + recalled;
         let due = edge.setups.count() + edge.setups.failures() + asked + hosts_due;
         assert_eq!(edge.agenda.len(), due, "each thing is due once");
     }
