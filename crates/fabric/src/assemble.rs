@@ -89,6 +89,7 @@ fn node_config(fabric: &Fabric, life: Life, mac: MacAddr, ports: u16, seed: u64)
             hop_width: fabric.hop_width,
             frame_bytes_max: usize::from(fabric.mtu) + ETHERNET_HEADER_BYTES,
             queue_bytes_max: queue(fabric),
+            self_congestion_pause: fabric.self_congestion_pause,
             ..PlaneConfig::with_ports(ports, mac)
         },
         server: ServerIdentity { mac: SERVER_MAC, ip: fabric.dhcp.server },
@@ -117,7 +118,7 @@ mod tests {
 
     #[test]
     fn every_node_has_its_own_identity_and_address() {
-        let fabric = crate::topology::ring(300, 2);
+        let fabric = crate::topology::torus(15, 20, 2);
         let mut ids = BTreeSet::from([CONTROLLER_ID]);
         let mut macs = BTreeSet::from([SERVER_MAC, CONTROLLER_MAC]);
         for index in 0..300 {

@@ -7,6 +7,7 @@ use crate::faults;
 use crate::file::File;
 use crate::model::{Controller, End, Fabric, Host, Link, Switch, Timers, Wire};
 use crate::names::{PORT_NAME_MAX, port_name};
+use crate::reach;
 use crate::topology::{self, Plan, PlanEnd, WireChange};
 use crate::units::{SpanText, span_text};
 use axon_wire::{HopWidth, PortNo, Span};
@@ -54,6 +55,7 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
         timers: timers(file)?,
         dhcp: addresses::without_hosts(&file.dhcp)?,
         mtu: file.mtu,
+        self_congestion_pause: file.self_congestion_pause,
         faults: Vec::new(),
     };
     check_ports(&fabric, file.topology_key())?;
@@ -63,7 +65,7 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
         check_wire(&link.key, &wire)?;
         fabric.links.push(Link { a, b, wire });
     }
-    check_connected(&fabric, file.topology_key())?;
+    reach::check(&fabric, file.topology_key())?;
     addresses::finish(&mut fabric, &file.dhcp, &plan)?;
     faults::apply_overrides(&mut fabric, &file.overrides)?;
     fabric.faults = faults::resolve(&fabric, &file.faults)?;
@@ -289,29 +291,4 @@ fn add_hosts(
         });
     }
     Ok(())
-}
-
-/// Refuses a graph in which some switch cannot be reached from the first: depth first.
-fn check_connected(fabric: &Fabric, key: &str) -> Result<(), Problem> {
-    let mut neighbours = vec![Vec::new(); fabric.switches.len()];
-    for link in &fabric.links {
-        neighbours[link.a.switch].push(link.b.switch);
-        neighbours[link.b.switch].push(link.a.switch);
-    }
-    let mut reached = vec![false; fabric.switches.len()];
-    reached[0] = true;
-    let mut queue = vec![0];
-    while let Some(switch) = queue.pop() {
-        for &next in &neighbours[switch] {
-            if !std::mem::replace(&mut reached[next], true) {
-                queue.push(next);
-            }
-        }
-    }
-    let Some(lost) = reached.iter().position(|reached| !reached) else {
-        return Ok(());
-    };
-    let (first, lost) = (&fabric.switches[0].name, &fabric.switches[lost].name);
-    let what = format!("there is no path from {first} to {lost}");
-    Err(Problem::new(key, what, "links that connect all switches"))
 }

@@ -48,6 +48,10 @@ pub struct File {
     #[serde(default = "ethernet_mtu")]
     #[schemars(range(min = 576, max = 9000))]
     pub mtu: u16,
+    /// Whether switches send a host a PAUSE for the bytes that its routes add (thesis 000
+    /// §3.3.3). Hosts on veth or TAP do not obey it.
+    #[serde(default)]
+    pub self_congestion_pause: bool,
     /// The key of the control plane, 64 hex digits. Without `key` and `key_file` it is the
     /// published lab key, which protects nothing.
     pub key: Option<String>,
@@ -84,6 +88,7 @@ impl File {
             dhcp: Dhcp::default(),
             timers: Timers::default(),
             mtu: ethernet_mtu(),
+            self_congestion_pause: false,
             key: None,
             key_file: None,
             faults: Vec::new(),

@@ -16,6 +16,7 @@ mod keys;
 mod load;
 pub mod model;
 mod names;
+mod reach;
 mod schema;
 pub mod topology;
 pub mod units;

@@ -32,6 +32,8 @@ pub struct Fabric {
     pub dhcp: Dhcp,
     /// MTU of hosts, in bytes of IP packet.
     pub mtu: u16,
+    /// Whether switches tell a host to pause for the bytes that its routes add.
+    pub self_congestion_pause: bool,
     /// What breaks when, in order of time.
     pub faults: Vec<Fault>,
 }

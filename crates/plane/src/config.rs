@@ -1,6 +1,6 @@
 //! What a plane is told before its first frame.
 
-use axon_wire::{Bytes, HopWidth, MacAddr};
+use axon_wire::{Bytes, FrameBuf, HopWidth, MacAddr};
 
 /// A plane's size and limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,6 +13,9 @@ pub struct PlaneConfig {
     pub mac: MacAddr,
     /// The longest Ethernet frame taken from a host, in bytes without FCS; 1514 by default.
     pub frame_bytes_max: usize,
+    /// The longest header of a route. Every frame has so much room before it, and links
+    /// between switches take frames longer by so much.
+    pub route_bytes_max: usize,
     /// Each output port has one buffer for each ingress port, of this many bytes.
     pub queue_bytes_max: Bytes,
     /// Routes that one port's memory holds.
@@ -57,6 +60,7 @@ impl PlaneConfig {
             ports,
             mac,
             frame_bytes_max: 1514,
+            route_bytes_max: FrameBuf::HEADROOM,
             queue_bytes_max: Bytes(128 * 1024),
             routes_per_port_max: 4096,
             punt: PuntLimit { frames_per_second: 1000, burst: 256 },

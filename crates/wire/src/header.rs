@@ -86,6 +86,11 @@ impl HopWidth {
     }
 
     #[inline]
+    /// How many hops a header of at most `bytes` bytes holds, forward and reverse.
+    pub const fn hops_in(self, bytes: usize) -> usize {
+        (8 * bytes).saturating_sub(self.bit_offset(0)) / self.bits()
+    }
+
     fn get(self, bytes: &[u8], index: usize) -> PortNo {
         let bit = self.bit_offset(index);
         let at = bit / 8;
@@ -365,6 +370,16 @@ mod tests {
                 assert_eq!(view.header_bytes(), length);
                 assert_eq!(view.packet_type(), PacketType::Control);
                 assert_eq!((view.forward(), view.reverse()), (forward, reverse));
+            }
+        }
+    }
+
+    #[test]
+    fn a_header_holds_as_many_hops_as_it_says() {
+        for width in WIDTHS {
+            for bytes in 6..200 {
+                let hops = width.hops_in(bytes);
+                assert!(width.header_bytes(hops) <= bytes && width.header_bytes(hops + 1) > bytes);
             }
         }
     }

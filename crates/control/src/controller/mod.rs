@@ -74,6 +74,8 @@ pub struct Controller {
     /// Routes that have become longer than they need be are looked for from here.
     improving: Option<reroute::Improving>,
     settle: Span,
+    /// A longer path does not fit a header, and counts as none.
+    hops_max: usize,
     counters: ControllerCounters,
     path: Vec<Step>,
 }
@@ -97,6 +99,7 @@ impl Controller {
             dhcp: DhcpServer::new(server, &config.dhcp),
             attachments: BTreeMap::new(),
             improving: None,
+            hops_max: config.node.plane.hop_width.hops_in(config.node.plane.route_bytes_max),
             settle: config.node.timers.heartbeat * 10,
             counters: ControllerCounters::default(),
             path: Vec::new(),

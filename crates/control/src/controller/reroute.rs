@@ -55,7 +55,8 @@ impl Controller {
         let flow = flow_hash(self.graph.switch(at.switch).life.node, at.port, host.mac);
         let to = host.place();
         let found = self.router.path(&self.graph, at.switch, to.switch, flow, &mut self.path);
-        found.then_some(to)
+        let fits = self.path.len() < self.hops_max;
+        (found && fits).then_some(to)
     }
 
     /// Gives a route the path it should have now, or removes it.

@@ -66,6 +66,7 @@ impl Builder {
                     lease: Span::from_secs(3600),
                     reservations: BTreeMap::new(),
                 },
+                self_congestion_pause: false,
                 mtu: 1500,
                 faults: Vec::new(),
             },
