@@ -11,7 +11,7 @@ use oorandom::Rand32;
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ExitCode, Stdio};
+use std::process::{Child, ExitCode, Output, Stdio};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// Links that are cut.
@@ -58,7 +58,9 @@ fn seed() -> u64 {
 
 /// Every host asks for an address; answers with all of them.
 fn lease_all(lab: &Lab, fabric: &Fabric) -> Vec<String> {
-    let script: PathBuf = lab.state().path().join("lease.sh");
+    // Not below /run, of which a lab has its own.
+    let root = PathBuf::from(std::env::var_os(lab::STATE_VARIABLE).expect("it is set"));
+    let script = root.with_extension("sh");
     std::fs::write(&script, SCRIPT).expect("a file");
     std::fs::set_permissions(&script, Permissions::from_mode(0o755)).expect("it is ours");
     let client = format!("udhcpc -qnf -t 20 -T 1 -s {}", script.display());
@@ -86,15 +88,25 @@ fn unanswered(lab: &Lab, fabric: &Fabric, addresses: &[String]) -> Vec<String> {
         .collect()
 }
 
-/// Runs a shell line on all hosts at once; answers with what each printed.
+/// Runs a shell line on all hosts at once; answers with what each printed. A line that fails,
+/// or that was never run, fails the test.
 fn on_all(lab: &Lab, fabric: &Fabric, line: impl Fn(&str) -> String) -> Vec<String> {
     let start = |name: &str| {
-        let mut command = lab.command(name, &["sh", "-c", &line(name)]).expect("a command");
-        command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it starts")
+        let line = format!("{{ {}; }} && echo done", line(name));
+        let mut command = lab.command(name, &["sh", "-c", &line]).expect("a command");
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts")
     };
-    let children: Vec<Child> = fabric.hosts.iter().map(|host| start(&host.name)).collect();
-    let output = |child: Child| child.wait_with_output().expect("it ends").stdout;
-    children.into_iter().map(|child| String::from_utf8_lossy(&output(child)).into_owned()).collect()
+    let hosts = || fabric.hosts.iter().map(|host| host.name.as_str());
+    let children: Vec<Child> = hosts().map(start).collect();
+    let outputs = children.into_iter().map(|child| child.wait_with_output().expect("it ends"));
+    let text = |(output, host): (Output, &str)| {
+        let printed = String::from_utf8_lossy(&output.stdout);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        let whole = printed.strip_suffix("done\n").filter(|_| output.status.success());
+        let Some(whole) = whole else { panic!("{host}: {}: {printed}{errors}", output.status) };
+        whole.to_owned()
+    };
+    outputs.zip(hosts()).map(text).collect()
 }
 
 /// Ten random links whose loss leaves the switches connected.
