@@ -160,7 +160,7 @@ fn without_a_lab_the_way_out_is_told() {
     let folder = Folder::new("none");
     for line in [&["status"][..], &["down"], &["exec", "h1", "--", "true"]] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_axon"));
-        let output = command.env("AXON_STATE_DIR", &folder.0).args(line).output().unwrap();
+        let output = command.env("AXON_STATE_DIR", folder.0.join("state")).args(line).output().unwrap();
         assert!(bad(&output, 1).contains("start one with `axon up FILE`"), "{output:?}");
     }
 }

@@ -18,6 +18,8 @@ fn main() -> ExitCode {
         ("a_killed_supervisor_takes_everything_along", a_killed_supervisor_takes_everything_along),
         ("a_command_keeps_its_status_and_the_machine_its_files", a_command_keeps_its_status),
         ("a_second_up_says_the_way_out", a_second_up_says_the_way_out),
+        ("of_two_ups_at_once_one_starts_the_lab", of_two_ups_at_once_one_starts_the_lab),
+        ("what_up_has_not_made_down_leaves_alone", what_up_has_not_made_down_leaves_alone),
     ])
 }
 
@@ -43,7 +45,6 @@ links: {{ rate: 100Mbps }}
 "
     );
     let root = PathBuf::from(std::env::var_os(lab::STATE_VARIABLE).expect("it is set"));
-    std::fs::create_dir_all(&root).expect("a directory");
     let path = root.with_extension("yaml");
     std::fs::write(&path, text).expect("a file");
     path
@@ -144,4 +145,38 @@ fn a_second_up_says_the_way_out() {
     let error = lab::up(file, &UpOptions::default(), |_| ()).expect_err("it runs already");
     assert!(error.to_string().contains(&format!("axon down {}", lab.name())), "{error}");
     lab::down(None).expect("it is the only one");
+}
+
+fn of_two_ups_at_once_one_starts_the_lab() {
+    let file = &fabric_file();
+    let up = || lab::up(file, &UpOptions::default(), |_| ());
+    let (first, second) = std::thread::scope(|scope| {
+        let other = scope.spawn(up);
+        (up(), other.join().expect("it does not panic"))
+    });
+    let (lab, error) = match (first, second) {
+        (Ok((lab, _)), Err(error)) | (Err(error), Ok((lab, _))) => (lab, error),
+        both => panic!("one, and only one, must start: {both:?}"),
+    };
+    assert!(error.to_string().contains("already up") || error.to_string().contains("just being"));
+    assert!(run(&lab, "h1", "ping -c 1 -W 5 10.0.77.3").status.success());
+    lab::down(Some(lab.name())).expect("it ends");
+}
+
+fn what_up_has_not_made_down_leaves_alone() {
+    let file = &fabric_file();
+    let lab = up(file);
+    let state = lab.state().clone();
+    lab::down(Some(lab.name())).expect("it ends");
+    // A directory of the lab's name, with a process of ours in it, that is no lab.
+    std::fs::create_dir(state.path()).expect("a directory");
+    let mut other = std::process::Command::new("sleep").arg("1000").spawn().expect("it starts");
+    let process = ProcessId::of(other.id() as i32).expect("it runs");
+    state.write_supervisor(process).expect("a file");
+    assert!(lab::down(Some(lab.name())).is_err());
+    assert!(lab::down(None).expect_err("it is not listed").to_string().contains("no lab is up"));
+    assert!(lab::up(file, &UpOptions::default(), |_| ()).is_err());
+    assert!(process.is_alive() && state.path().join("supervisor.json").exists());
+    other.kill().and_then(|()| other.wait()).expect("it is ours");
+    std::fs::remove_dir_all(state.path()).expect("it is ours");
 }

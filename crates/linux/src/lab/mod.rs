@@ -13,31 +13,26 @@ mod enter;
 mod neighbours;
 mod node;
 pub mod plan;
+mod root;
+mod start;
 pub mod state;
 mod supervisor;
 pub mod table;
 
-pub use state::{STATE_VARIABLE, StateDir};
+pub use root::STATE_VARIABLE;
+pub use start::{down, up};
+pub use state::StateDir;
 pub use supervisor::Progress;
 
 use crate::status::ask;
 use anyhow::{Context, Result, bail};
-use nix::errno::Errno;
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::ffi::{OsStr, OsString};
-use std::io::{BufRead, BufReader};
-use std::path::Path;
-use std::process::{Command, ExitCode, Stdio};
-use std::time::{Duration, Instant};
-use supervisor::Line;
+use std::process::{Command, ExitCode};
 
 /// The first argument of a process that the lab has started from its own program.
 const PART: &str = "lab-part";
-/// How long a lab may take to end before it is killed.
-const END_LIMIT: Duration = Duration::from_secs(3);
 
 /// How to start a lab.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -112,100 +107,6 @@ fn run_part(arguments: &[OsString]) -> Result<ExitCode> {
     }
 }
 
-/// Starts the lab that `fabric` (a fabric file) describes. Returns when all switches have a
-/// verified path to the controller, or when the time is up.
-///
-/// # Errors
-/// The file is wrong (nothing is started), a lab of that name runs, no privilege, iproute2
-/// is missing, or the kernel refuses something. Nothing is left behind.
-pub fn up(
-    fabric: &Path,
-    options: &UpOptions,
-    mut on_progress: impl FnMut(&Progress),
-) -> Result<(Lab, Report)> {
-    let (name, hosts) = {
-        let fabric = axon_fabric::load(fabric)?;
-        (fabric.name, fabric.hosts.len())
-    };
-    let state = StateDir::of(&name)?;
-    if state.supervisor().is_some() {
-        bail!("lab {name} is already up; end it with `axon down {name}`");
-    }
-    if state.exists() {
-        // Its supervisor is dead, and all else died with it.
-        end(&state)?;
-    }
-    state.create()?;
-    let started = neighbours::raise(&state, hosts).and_then(|note| {
-        let mut report = start(&state, fabric, options, &mut on_progress)?;
-        report.notes.extend(note);
-        Ok(report)
-    });
-    match started {
-        Ok(report) => Ok((Lab { name, state }, report)),
-        Err(error) => {
-            let log = std::fs::read_to_string(state.log("supervisor")).unwrap_or_default();
-            end(&state)?;
-            Err(if log.is_empty() { error } else { error.context(log.trim().to_owned()) })
-        }
-    }
-}
-
-fn start(
-    state: &StateDir,
-    fabric: &Path,
-    options: &UpOptions,
-    on_progress: &mut dyn FnMut(&Progress),
-) -> Result<Report> {
-    state.keep_fabric(fabric)?;
-    std::fs::write(state.path().join("options.json"), serde_json::to_vec(options)?)?;
-    let mut launcher = Command::new(std::env::current_exe()?)
-        .args([PART, "launcher"])
-        .arg(state.path())
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .spawn()
-        .context("cannot start the lab's launcher")?;
-    let lines = BufReader::new(launcher.stdout.take().context("stdout is a pipe")?);
-    let mut report = Err(anyhow::anyhow!("the supervisor ended without a word"));
-    for line in lines.lines() {
-        match serde_json::from_str(&line?)? {
-            Line::Progress(progress) => on_progress(&progress),
-            Line::Failed(why) => {
-                report = Err(anyhow::anyhow!(why));
-                break;
-            }
-            Line::Ready(ready) => {
-                report = Ok(ready);
-                break;
-            }
-        }
-    }
-    launcher.wait()?;
-    report
-}
-
-/// Ends whatever runs for `state` and removes it.
-fn end(state: &StateDir) -> Result<()> {
-    if let Some(process) = state.supervisor() {
-        let pid = Pid::from_raw(process.pid);
-        let started = Instant::now();
-        let mut signal = Signal::SIGTERM;
-        while process.is_alive() {
-            match kill(pid, signal) {
-                Ok(()) | Err(Errno::ESRCH) => {}
-                Err(error) => return Err(error).context("cannot end the lab's supervisor"),
-            }
-            if started.elapsed() > END_LIMIT {
-                signal = Signal::SIGKILL;
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
-    }
-    neighbours::restore(state);
-    state.remove()
-}
-
 impl Lab {
     /// The running lab `name`; without a name, the only one that runs.
     ///
@@ -214,7 +115,7 @@ impl Lab {
     pub fn open(name: Option<&str>) -> Result<Lab> {
         let name = match name {
             Some(name) => name.to_owned(),
-            None => only(&Lab::running())?,
+            None => only(&Lab::running()?)?,
         };
         let state = StateDir::of(&name)?;
         if state.supervisor().is_none() {
@@ -224,10 +125,13 @@ impl Lab {
     }
 
     /// The names of this user's labs that run.
-    pub fn running() -> Vec<String> {
-        let mut names = StateDir::all();
+    ///
+    /// # Errors
+    /// The directory of labs is not this user's alone.
+    pub fn running() -> Result<Vec<String>> {
+        let mut names = StateDir::all()?;
         names.retain(|name| StateDir::of(name).is_ok_and(|state| state.supervisor().is_some()));
-        names
+        Ok(names)
     }
 
     /// Its name.
@@ -280,24 +184,6 @@ impl Lab {
         };
         Ok(plan.daemons().map(one).collect())
     }
-}
-
-/// Ends the lab `name` (without a name, the only one there is) and removes all that was made
-/// for it, also after a crash. Returns its name.
-///
-/// # Errors
-/// There is none, or the choice is not clear, or it belongs to another user.
-pub fn down(name: Option<&str>) -> Result<String> {
-    let name = match name {
-        Some(name) => name.to_owned(),
-        None => only(&StateDir::all())?,
-    };
-    let state = StateDir::of(&name)?;
-    if !state.exists() {
-        bail!("there is no lab {name}");
-    }
-    end(&state)?;
-    Ok(name)
 }
 
 fn only(names: &[String]) -> Result<String> {

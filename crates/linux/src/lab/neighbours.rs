@@ -1,79 +1,200 @@
-//! Room in the kernel's neighbour table for all hosts of a lab.
+//! Room in the kernel's neighbour table for all hosts of all labs.
 //!
 //! The table is one for all network namespaces of a machine, with a limit (`gc_thresh3`,
 //! 1024 by default) on the entries of all of them together. Hosts that all talk to each
 //! other need hosts x hosts entries. When it is full, a host can neither ask nor answer ARP,
 //! and looks dead to the fabric. The limit exists in the machine's own namespace only, so
-//! root raises it while a lab is up, and `down` puts it back; without root it stays.
+//! root raises it while labs are up; without root it stays.
+//!
+//! One record for all labs, beside their directories, says how the limits were before the
+//! first of them and what each lab needs. A lab that comes raises the limits to the sum; a
+//! lab that goes takes its need out, and that of every lab that has died meanwhile; the last
+//! one puts the limits back and removes the record.
 
+use super::root::{self, RootLock};
 use super::state::StateDir;
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// The soft limit, beyond which old entries are looked for, and the hard one.
 const LIMITS: [&str; 2] = ["gc_thresh2", "gc_thresh3"];
 const DIRECTORY: &str = "/proc/sys/net/ipv4/neigh/default";
+/// No lab can have this name.
+const RECORD: &str = ".neighbours.json";
 
 /// What was changed and must be put back.
 #[derive(Debug, Serialize, Deserialize)]
-struct Raised {
+struct Record {
+    /// As they were before the first lab.
     before: [u64; 2],
-    after: u64,
+    /// To what both were raised, if they were.
+    raised: Option<u64>,
+    /// Entries that each lab needs.
+    needs: BTreeMap<String, u64>,
 }
 
-fn path(limit: &str) -> PathBuf {
-    Path::new(DIRECTORY).join(limit)
+/// Where the limits and the record of them are.
+struct Limits {
+    directory: PathBuf,
+    record: PathBuf,
 }
 
-fn read(limit: &str) -> Result<u64> {
-    let text = fs::read_to_string(path(limit)).with_context(|| format!("cannot read {limit}"))?;
-    Ok(text.trim().parse()?)
-}
-
-/// Makes room for `hosts` hosts that all talk to each other. Returns what to tell the user
-/// if that is not possible.
-pub(super) fn raise(state: &StateDir, hosts: usize) -> Result<Option<String>> {
+/// Makes room for `hosts` hosts of lab `name` that all talk to each other. Returns what to
+/// tell the user if that is not possible.
+pub(super) fn raise(lock: &RootLock, name: &str, hosts: usize) -> Result<Option<String>> {
     // Each knows all others and the fabric's server, with as much again for what else there is.
-    let after = 2 * (hosts as u64) * (hosts as u64 + 1);
-    let Ok(before) = LIMITS.iter().map(|limit| read(limit)).collect::<Result<Vec<u64>>>() else {
-        // In a container the limits cannot be seen, and not be changed either.
-        return Ok(None);
-    };
-    let before = [before[0], before[1]];
-    if before[1] >= after {
-        return Ok(None);
-    }
-    // First the note, so that a crash between the two leaves nothing that cannot be undone.
-    let note = serde_json::to_vec(&Raised { before, after })?;
-    fs::write(state.path().join("neighbours.json"), note)?;
-    // The hard limit first: the soft one means nothing above it.
-    let written =
-        LIMITS.iter().rev().all(|limit| fs::write(path(limit), after.to_string()).is_ok());
-    Ok((!written).then(|| {
+    let need = 2 * (hosts as u64) * (hosts as u64 + 1);
+    let missing = Limits::of_this_machine().raise(name, need, |other| is_live(lock, other))?;
+    Ok(missing.map(|(limit, sum)| {
         format!(
-            "this kernel holds {} neighbour entries for all hosts together, and {hosts} hosts \
-             that all talk to each other need {}: pings among all of them at once may fail; \
-             as root: sysctl -w net.ipv4.neigh.default.gc_thresh3={after}",
-            before[1],
-            after / 2
+            "this kernel holds {limit} neighbour entries for all hosts together, and {hosts} \
+             hosts that all talk to each other need {}: pings among all of them at once may \
+             fail; as root: sysctl -w net.ipv4.neigh.default.gc_thresh3={sum}",
+            need / 2
         )
     }))
 }
 
-/// Puts back what [`raise`] has changed, unless somebody has changed it since.
-pub(super) fn restore(state: &StateDir) {
-    let Ok(note) = fs::read(state.path().join("neighbours.json")) else {
-        return;
-    };
-    let Ok(raised) = serde_json::from_slice::<Raised>(&note) else {
-        return;
-    };
-    for (limit, before) in LIMITS.iter().zip(raised.before) {
-        if read(limit).is_ok_and(|now| now == raised.after) {
-            // Without the right to it nothing was changed either.
-            let _ = fs::write(path(limit), before.to_string());
+/// Takes lab `name` out of the record, and puts back what [`raise`] has changed if no lab is
+/// left, unless somebody has changed it since.
+pub(super) fn restore(lock: &RootLock, name: &str) {
+    Limits::of_this_machine().restore(name, |other| is_live(lock, other));
+}
+
+/// Whether a lab runs, or is being started.
+fn is_live(lock: &RootLock, name: &str) -> bool {
+    StateDir::of(name).is_ok_and(|state| {
+        let free = || matches!(state.lock(lock), Ok(Some(_)));
+        state.check().is_ok() && (state.supervisor().is_some() || !free())
+    })
+}
+
+impl Limits {
+    fn of_this_machine() -> Limits {
+        Limits { directory: DIRECTORY.into(), record: root::path().join(RECORD) }
+    }
+
+    fn now(&self) -> Result<[u64; 2]> {
+        let read = |limit: &str| -> Result<u64> {
+            let text = fs::read_to_string(self.directory.join(limit))
+                .with_context(|| format!("cannot read {limit}"))?;
+            Ok(text.trim().parse()?)
+        };
+        Ok([read(LIMITS[0])?, read(LIMITS[1])?])
+    }
+
+    fn write(&self, limit: usize, value: u64) -> bool {
+        fs::write(self.directory.join(LIMITS[limit]), value.to_string()).is_ok()
+    }
+
+    fn record(&self) -> Option<Record> {
+        serde_json::from_slice(&fs::read(&self.record).ok()?).ok()
+    }
+
+    /// Notes the need and raises the limits; answers with the limit and the sum of all needs
+    /// if it cannot.
+    fn raise(
+        &self,
+        name: &str,
+        need: u64,
+        is_live: impl Fn(&str) -> bool,
+    ) -> Result<Option<(u64, u64)>> {
+        let Ok(now) = self.now() else {
+            // In a container the limits cannot be seen, and not be changed either.
+            return Ok(None);
+        };
+        let fresh = Record { before: now, raised: None, needs: BTreeMap::new() };
+        let mut record = self.record().unwrap_or(fresh);
+        if record.raised.is_none_or(|raised| now != [raised; 2]) {
+            // Somebody else has set them since, and means it.
+            (record.before, record.raised) = (now, None);
         }
+        record.needs.retain(|other, _| is_live(other));
+        record.needs.insert(name.to_owned(), need);
+        let sum = record.needs.values().sum::<u64>();
+        let is_enough = now[1] >= sum;
+        if !is_enough {
+            record.raised = Some(sum);
+        }
+        // First the note, so that a crash between the two leaves nothing that cannot be undone.
+        fs::write(&self.record, serde_json::to_vec(&record)?)?;
+        // The hard limit first: the soft one means nothing above it.
+        let done = is_enough || [1, 0].into_iter().all(|limit| self.write(limit, sum));
+        Ok((!done).then_some((now[1], sum)))
+    }
+
+    fn restore(&self, name: &str, is_live: impl Fn(&str) -> bool) {
+        let Some(mut record) = self.record() else {
+            return;
+        };
+        record.needs.retain(|other, _| other != name && is_live(other));
+        if !record.needs.is_empty() {
+            // What it cannot write it could not have raised either.
+            let _ = serde_json::to_vec(&record).map(|text| fs::write(&self.record, text));
+            return;
+        }
+        let now = self.now().unwrap_or_default();
+        for (limit, now) in now.into_iter().enumerate() {
+            if record.raised == Some(now) {
+                // Without the right to it nothing was changed either.
+                self.write(limit, record.before[limit]);
+            }
+        }
+        let _ = fs::remove_file(&self.record);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scratch(name: &str) -> (PathBuf, Limits) {
+        let path = std::env::temp_dir().join(format!("axon-limits-{name}-{}", std::process::id()));
+        fs::create_dir(&path).unwrap();
+        let limits = Limits { directory: path.clone(), record: path.join(RECORD) };
+        assert!(limits.write(0, 512) && limits.write(1, 1024));
+        (path, limits)
+    }
+
+    #[test]
+    fn the_last_of_two_labs_puts_the_limits_back() {
+        let (path, limits) = scratch("two");
+        for (name, need) in [("a", 3000), ("b", 2000)] {
+            assert_eq!(limits.raise(name, need, |_| true).unwrap(), None);
+        }
+        assert_eq!(limits.now().unwrap(), [5000; 2]);
+        limits.restore("a", |_| true);
+        assert_eq!(limits.now().unwrap(), [5000; 2]);
+        limits.restore("b", |_| true);
+        assert_eq!(limits.now().unwrap(), [512, 1024]);
+        assert!(limits.record().is_none());
+        fs::remove_dir_all(path).unwrap();
+    }
+
+    #[test]
+    fn a_lab_that_died_holds_nothing_up() {
+        let (path, limits) = scratch("died");
+        for name in ["dead", "gone", "alive"] {
+            limits.raise(name, 2000, |_| true).unwrap();
+        }
+        // Nobody ends the two dead ones.
+        limits.restore("alive", |_| false);
+        assert_eq!(limits.now().unwrap(), [512, 1024]);
+        fs::remove_dir_all(path).unwrap();
+    }
+
+    #[test]
+    fn what_an_administrator_sets_meanwhile_stays() {
+        let (path, limits) = scratch("admin");
+        limits.raise("a", 2000, |_| true).unwrap();
+        assert!(limits.write(0, 8192) && limits.write(1, 8192));
+        limits.raise("b", 2000, |_| true).unwrap();
+        limits.restore("a", |_| true);
+        limits.restore("b", |_| true);
+        assert_eq!(limits.now().unwrap(), [8192; 2]);
+        fs::remove_dir_all(path).unwrap();
     }
 }

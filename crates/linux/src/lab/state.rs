@@ -1,15 +1,32 @@
 //! The state directory of a lab: who supervises it, its fabric file, its daemons' sockets
 //! and logs.
 
+use super::PART;
+use super::root::{self, RootLock};
 use anyhow::{Context, Result, bail};
 use axon_fabric::model::Fabric;
 use serde::{Deserialize, Serialize};
-use std::fs;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::ffi::OsStr;
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-/// Sets another place for the state of labs than the user's runtime directory.
-pub const STATE_VARIABLE: &str = "AXON_STATE_DIR";
+/// The file that says that a directory is a lab's, and what it says.
+const MARKER: (&str, &str) = ("AXON-LAB", "Made by `axon up`; `axon down` removes it.\n");
+/// What else the lab writes into its directory, beside one file of each [`ENDINGS`] per node.
+const FILES: [&str; 6] = [
+    "fabric.yaml",
+    "origin.json",
+    "options.json",
+    "supervisor.json",
+    "supervisor.json.new",
+    "restarts.json",
+];
+const ENDINGS: [&str; 5] = ["log", "sock", "pcapng", "life", "new"];
+/// Where the supervisor mounts its /run; empty when seen from outside.
+const MOUNT_POINT: &str = "run";
 
 /// A process, told apart from any later one with the same number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,6 +54,29 @@ impl ProcessId {
     pub fn is_alive(self) -> bool {
         ProcessId::of(self.pid) == Some(self)
     }
+
+    /// Whether it is a supervisor that this user has started for the lab at `directory`.
+    fn supervises(self, directory: &Path) -> bool {
+        let Ok(status) = fs::read_to_string(format!("/proc/{}/status", self.pid)) else {
+            return false;
+        };
+        let user = status.lines().find_map(|line| line.strip_prefix("Uid:"));
+        let user = user.and_then(|line| line.split_whitespace().next()?.parse::<u32>().ok());
+        if user != Some(nix::unistd::geteuid().as_raw()) {
+            return false;
+        }
+        let line = fs::read(format!("/proc/{}/cmdline", self.pid)).unwrap_or_default();
+        let words: Vec<&[u8]> = line.split(|byte| *byte == 0).collect();
+        match words[..] {
+            // A process that is ending has lost its words already.
+            [] | [b""] => true,
+            [_, part, b"supervisor", path, ..] if part == PART.as_bytes() => {
+                let found = fs::canonicalize(OsStr::from_bytes(path)).ok();
+                found.is_some() && found == fs::canonicalize(directory).ok()
+            }
+            _ => false,
+        }
+    }
 }
 
 /// The directory of one lab.
@@ -57,7 +97,7 @@ impl StateDir {
         if name.is_empty() || name.len() > 32 || name.starts_with('.') || !name.chars().all(plain) {
             bail!("{name:?} cannot name a lab: up to 32 letters, digits, '-', '_', '.'");
         }
-        Ok(StateDir { path: root().join(name) })
+        Ok(StateDir { path: root::path().join(name) })
     }
 
     /// A directory that is known already: inside the lab it has another path.
@@ -66,44 +106,98 @@ impl StateDir {
     }
 
     /// All labs of this user that have left a directory, by name.
-    pub fn all() -> Vec<String> {
-        let entries = fs::read_dir(root()).into_iter().flatten().flatten();
-        let mut names: Vec<String> =
-            entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
-        names.sort();
-        names
-    }
-
-    /// Makes the directory, readable by this user only.
     ///
     /// # Errors
-    /// It is there already, or its parent belongs to another user.
-    pub fn create(&self) -> Result<()> {
-        let parent = self.path.parent().context("a lab's directory has a parent")?;
+    /// The directory of labs is not this user's alone.
+    pub fn all() -> Result<Vec<String>> {
+        let root = root::path();
+        if fs::symlink_metadata(&root).is_err_and(|e| e.kind() == io::ErrorKind::NotFound) {
+            return Ok(Vec::new());
+        }
+        root::check_private(&root)?;
+        let entries = fs::read_dir(root)?.flatten();
+        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        let is_lab = |name: &String| StateDir::of(name).is_ok_and(|state| state.check().is_ok());
+        let mut names: Vec<String> = names.filter(is_lab).collect();
+        names.sort();
+        Ok(names)
+    }
+
+    /// Makes the directory, for this user only, and says in it whose it is. An empty one,
+    /// left by a crash right here, is taken.
+    pub(super) fn create(&self, _: &RootLock) -> Result<()> {
+        if self.exists() {
+            // Fails unless it is empty, and then it is not ours to take.
+            fs::remove_dir(&self.path).with_context(|| {
+                format!("{} is not a lab's; Axon leaves it alone", self.path.display())
+            })?;
+        }
         let mut builder = fs::DirBuilder::new();
         builder.mode(0o700);
-        builder.recursive(true);
-        builder.create(parent).with_context(|| format!("cannot make {}", parent.display()))?;
-        let owner = fs::metadata(parent)?.uid();
-        if owner != nix::unistd::geteuid().as_raw() {
-            bail!("{} belongs to user {owner}, not to this one", parent.display());
-        }
-        builder.recursive(false);
-        builder.create(&self.path).with_context(|| format!("cannot make {}", self.path.display()))
+        builder
+            .create(&self.path)
+            .with_context(|| format!("cannot make {}", self.path.display()))?;
+        let (name, text) = MARKER;
+        Ok(fs::write(self.path.join(name), text)?)
     }
 
-    /// Removes the directory and all in it.
+    /// Whether this is a lab's directory that no other user can have made.
     ///
     /// # Errors
-    /// What the file system says.
-    pub fn remove(&self) -> Result<()> {
-        fs::remove_dir_all(&self.path)
-            .with_context(|| format!("cannot remove {}", self.path.display()))
+    /// What speaks against it.
+    pub fn check(&self) -> Result<()> {
+        root::check_private(self.path.parent().context("a lab's directory has a parent")?)?;
+        root::check_private(&self.path)?;
+        let (name, text) = MARKER;
+        let marker = self.path.join(name);
+        let is_file = fs::symlink_metadata(&marker).is_ok_and(|found| found.is_file());
+        if !is_file || fs::read(&marker)? != text.as_bytes() {
+            bail!("{} is not a lab's; Axon leaves it alone", self.path.display());
+        }
+        Ok(())
     }
 
-    /// Whether the directory is there.
+    /// Takes the lab for as long as the file is open: whoever starts or ends it holds this.
+    /// `None` if somebody else does.
+    pub(super) fn lock(&self, _: &RootLock) -> Result<Option<File>> {
+        let file = File::open(&self.path)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(file)),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(error).context("cannot lock the lab"),
+        }
+    }
+
+    /// Removes what the lab has written, and then its directory.
+    ///
+    /// # Errors
+    /// It is not a lab's, it holds something that is not the lab's, or what the file system says.
+    pub(super) fn remove(&self, _: &RootLock) -> Result<()> {
+        self.check()?;
+        let mut foreign = Vec::new();
+        for entry in fs::read_dir(&self.path)? {
+            let entry = entry?;
+            let (name, is_dir) = (entry.file_name(), entry.file_type()?.is_dir());
+            let ending = Path::new(&name).extension().and_then(OsStr::to_str).unwrap_or("");
+            if is_dir && name == MOUNT_POINT {
+                fs::remove_dir(entry.path())?;
+            } else if !is_dir && (FILES.iter().any(|f| name == *f) || ENDINGS.contains(&ending)) {
+                fs::remove_file(entry.path())?;
+            } else if name != MARKER.0 {
+                foreign.push(name.to_string_lossy().into_owned());
+            }
+        }
+        if !foreign.is_empty() {
+            let (path, foreign) = (self.path.display(), foreign.join(", "));
+            bail!("{path} holds what no lab has written: {foreign}; move it away first");
+        }
+        fs::remove_file(self.path.join(MARKER.0))?;
+        fs::remove_dir(&self.path).with_context(|| format!("cannot remove {}", self.path.display()))
+    }
+
+    /// Whether there is anything of this name.
     pub fn exists(&self) -> bool {
-        self.path.is_dir()
+        fs::symlink_metadata(&self.path).is_ok()
     }
 
     /// The directory.
@@ -163,23 +257,12 @@ impl StateDir {
         Ok(fs::rename(new, path)?)
     }
 
-    /// Who supervises the lab, if that process is alive.
+    /// Who supervises the lab, if that process is alive and really does.
     pub fn supervisor(&self) -> Option<ProcessId> {
+        self.check().ok()?;
         let bytes = fs::read(self.path.join("supervisor.json")).ok()?;
         let process: ProcessId = serde_json::from_slice(&bytes).ok()?;
-        process.is_alive().then_some(process)
-    }
-}
-
-fn root() -> PathBuf {
-    if let Some(path) = std::env::var_os(STATE_VARIABLE) {
-        return path.into();
-    }
-    let user = nix::unistd::geteuid();
-    match std::env::var_os("XDG_RUNTIME_DIR") {
-        _ if user.is_root() => "/run/axon".into(),
-        Some(path) => PathBuf::from(path).join("axon"),
-        None => std::env::temp_dir().join(format!("axon-{user}")),
+        (process.is_alive() && process.supervises(&self.path)).then_some(process)
     }
 }
 
@@ -193,6 +276,51 @@ mod tests {
         assert!(own.is_alive());
         assert!(!ProcessId { start_ticks: own.start_ticks + 1, ..own }.is_alive());
         assert_eq!(ProcessId::of(-5), None);
+    }
+
+    /// A lab's directory in a root of its own, which goes with the test.
+    fn scratch(name: &str) -> StateDir {
+        let root = std::env::temp_dir().join(format!("axon-state-{name}-{}", std::process::id()));
+        let mut builder = fs::DirBuilder::new();
+        builder.mode(0o700).create(&root).unwrap();
+        builder.create(root.join("lab")).unwrap();
+        StateDir::at(root.join("lab"))
+    }
+
+    fn mark(state: &StateDir) {
+        fs::write(state.path.join(MARKER.0), MARKER.1).unwrap();
+    }
+
+    #[test]
+    fn a_directory_that_is_no_labs_is_neither_removed_nor_believed() {
+        let (lock, state) = (RootLock::for_test(), scratch("foreign"));
+        let own = ProcessId::of(std::process::id() as i32).unwrap();
+        state.write_supervisor(own).unwrap();
+        assert!(state.remove(&lock).is_err());
+        assert!(state.create(&lock).is_err());
+        mark(&state);
+        // Alive, and of this user, but not a supervisor: it must not be killed.
+        assert!(own.is_alive() && state.supervisor().is_none());
+        fs::write(state.path.join("thesis.tex"), "").unwrap();
+        let error = state.remove(&lock).unwrap_err().to_string();
+        assert!(error.contains("thesis.tex"), "{error}");
+        assert!(state.path.join("thesis.tex").exists());
+        fs::remove_file(state.path.join("thesis.tex")).unwrap();
+        fs::write(state.log("s1"), "").unwrap();
+        state.remove(&lock).unwrap();
+        fs::remove_dir(state.path.parent().unwrap()).unwrap();
+    }
+
+    #[test]
+    fn one_of_two_takes_a_lab() {
+        let (lock, state) = (RootLock::for_test(), scratch("taken"));
+        mark(&state);
+        let first = state.lock(&lock).unwrap();
+        assert!(first.is_some() && state.lock(&lock).unwrap().is_none());
+        drop(first);
+        assert!(state.lock(&lock).unwrap().is_some());
+        state.remove(&lock).unwrap();
+        fs::remove_dir(state.path.parent().unwrap()).unwrap();
     }
 
     #[test]

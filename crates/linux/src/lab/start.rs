@@ -1,0 +1,162 @@
+//! Starts and ends a lab. Whoever does either holds the lab's lock until it is done, so that
+//! two who start the same lab cannot destroy each other's.
+
+use super::plan::Plan;
+use super::root::{self, RootLock};
+use super::state::StateDir;
+use super::supervisor::Line;
+use super::{Lab, PART, Progress, Report, UpOptions, neighbours, only};
+use anyhow::{Context, Result, bail};
+use nix::errno::Errno;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long a lab may take to end before it is killed.
+const END_LIMIT: Duration = Duration::from_secs(3);
+
+/// Starts the lab that `fabric` (a fabric file) describes. Returns when all switches have a
+/// verified path to the controller, or when the time is up.
+///
+/// # Errors
+/// The file is wrong or has no node of a name in `options` (nothing is started), a lab of
+/// that name runs or is being started, no privilege, iproute2 is missing, or the kernel
+/// refuses something. Nothing is left behind.
+pub fn up(
+    fabric: &Path,
+    options: &UpOptions,
+    mut on_progress: impl FnMut(&Progress),
+) -> Result<(Lab, Report)> {
+    let (name, plan) = {
+        let fabric = axon_fabric::load(fabric)?;
+        (fabric.name.clone(), Plan::of(&fabric))
+    };
+    let state = StateDir::of(&name)?;
+    let (taken, note) = take_new(&name, &state, plan.hosts.len())?;
+    let started = start(&state, fabric, options, &mut on_progress);
+    match started {
+        Ok(mut report) => {
+            report.notes.extend(note);
+            Ok((Lab { name, state }, report))
+        }
+        Err(error) => {
+            let log = std::fs::read_to_string(state.log("supervisor")).unwrap_or_default();
+            end(&name, &state, taken)?;
+            Err(if log.is_empty() { error } else { error.context(log.trim().to_owned()) })
+        }
+    }
+}
+
+/// Makes the directory of a new lab and takes it, after clearing away what a crash has left.
+/// Answers with the lock and with what the user should know.
+fn take_new(name: &str, state: &StateDir, hosts: usize) -> Result<(File, Option<String>)> {
+    let lock = root::lock()?;
+    if state.supervisor().is_some() {
+        bail!("lab {name} is already up; end it with `axon down {name}`");
+    }
+    if state.check().is_ok() {
+        let _taken = take(name, state, &lock)?;
+        // Its supervisor is dead, and all else died with it.
+        state.remove(&lock)?;
+    }
+    state.create(&lock)?;
+    let taken = take(name, state, &lock)?;
+    match neighbours::raise(&lock, name, hosts) {
+        Ok(note) => Ok((taken, note)),
+        Err(error) => {
+            state.remove(&lock)?;
+            Err(error)
+        }
+    }
+}
+
+fn take(name: &str, state: &StateDir, lock: &RootLock) -> Result<File> {
+    state.lock(lock)?.with_context(|| {
+        format!("lab {name} is just being started or ended by another axon; try again later")
+    })
+}
+
+fn start(
+    state: &StateDir,
+    fabric: &Path,
+    options: &UpOptions,
+    on_progress: &mut dyn FnMut(&Progress),
+) -> Result<Report> {
+    state.keep_fabric(fabric)?;
+    std::fs::write(state.path().join("options.json"), serde_json::to_vec(options)?)?;
+    let mut launcher = Command::new(std::env::current_exe()?)
+        .args([PART, "launcher"])
+        .arg(state.path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .context("cannot start the lab's launcher")?;
+    let lines = BufReader::new(launcher.stdout.take().context("stdout is a pipe")?);
+    let mut report = Err(anyhow::anyhow!("the supervisor ended without a word"));
+    for line in lines.lines() {
+        match serde_json::from_str(&line?)? {
+            Line::Progress(progress) => on_progress(&progress),
+            Line::Failed(why) => {
+                report = Err(anyhow::anyhow!(why));
+                break;
+            }
+            Line::Ready(ready) => {
+                report = Ok(ready);
+                break;
+            }
+        }
+    }
+    launcher.wait()?;
+    report
+}
+
+/// Ends whatever runs for the lab and removes it; `taken` is its lock.
+fn end(name: &str, state: &StateDir, taken: File) -> Result<()> {
+    if let Some(process) = state.supervisor() {
+        let pid = Pid::from_raw(process.pid);
+        let started = Instant::now();
+        let mut signal = Signal::SIGTERM;
+        while process.is_alive() {
+            match kill(pid, signal) {
+                Ok(()) | Err(Errno::ESRCH) => {}
+                Err(error) => return Err(error).context("cannot end the lab's supervisor"),
+            }
+            if started.elapsed() > END_LIMIT {
+                signal = Signal::SIGKILL;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+    let lock = root::lock()?;
+    neighbours::restore(&lock, name);
+    let removed = state.remove(&lock);
+    drop(taken);
+    removed
+}
+
+/// Ends the lab `name` (without a name, the only one there is) and removes all that was made
+/// for it, also after a crash. Returns its name.
+///
+/// # Errors
+/// There is none, the choice is not clear, it is being started, or what has that name was
+/// not made by `up` for this user: then nothing is touched.
+pub fn down(name: Option<&str>) -> Result<String> {
+    let name = match name {
+        Some(name) => name.to_owned(),
+        None => only(&StateDir::all()?)?,
+    };
+    let state = StateDir::of(&name)?;
+    if !state.exists() {
+        bail!("there is no lab {name}");
+    }
+    let lock = root::lock()?;
+    state.check()?;
+    let taken = take(&name, &state, &lock)?;
+    drop(lock);
+    end(&name, &state, taken)?;
+    Ok(name)
+}
