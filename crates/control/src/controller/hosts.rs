@@ -199,7 +199,7 @@ impl HostTable {
     }
 
     /// The place where a host was before its last move, and the address to ask it by, unless
-    /// it was asked for less than [`DOUBT_PAUSE`] ago.
+    /// it was asked for less than a second ago.
     pub fn doubt(&mut self, now: Time, index: HostIndex) -> Option<(MacAddr, Place, IpAddr)> {
         let host = self.slots.get_mut(index.index())?.as_mut()?;
         let before = host.claims.iter().rev().nth(1)?.place;
