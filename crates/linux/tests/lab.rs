@@ -18,6 +18,7 @@ fn main() -> ExitCode {
         ("a_killed_supervisor_takes_everything_along", a_killed_supervisor_takes_everything_along),
         ("a_command_keeps_its_status_and_the_machine_its_files", a_command_keeps_its_status),
         ("a_second_up_says_the_way_out", a_second_up_says_the_way_out),
+        ("a_switch_that_is_killed_comes_back", a_switch_that_is_killed_comes_back),
         ("of_two_ups_at_once_one_starts_the_lab", of_two_ups_at_once_one_starts_the_lab),
         ("what_up_has_not_made_down_leaves_alone", what_up_has_not_made_down_leaves_alone),
     ])
@@ -145,6 +146,29 @@ fn a_second_up_says_the_way_out() {
     let error = lab::up(file, &UpOptions::default(), |_| ()).expect_err("it runs already");
     assert!(error.to_string().contains(&format!("axon down {}", lab.name())), "{error}");
     lab::down(None).expect("it is the only one");
+}
+
+fn a_switch_that_is_killed_comes_back() {
+    let file = &fabric_file();
+    let lab = up(file);
+    assert!(run(&lab, "h1", "ping -c 1 -W 5 10.0.77.3").status.success());
+    let is_s1 = |pid: &i32| {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        line.ends_with(b"\0/run/lab\0s1\0")
+    };
+    let s1 = || processes(lab.state()).into_iter().find(is_s1);
+    let before = s1().expect("s1 runs");
+    kill(Pid::from_raw(before), Signal::SIGKILL).expect("it is ours");
+    // With -w, one answer ends it: it asks once a second until then.
+    for (from, to) in [(1, 3), (3, 2), (2, 1)] {
+        let output = run(&lab, &format!("h{from}"), &format!("ping -c 1 -w 30 10.0.77.{to}"));
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    }
+    assert_ne!(s1().expect("s1 runs again"), before);
+    let status = lab.status().expect("daemons answer");
+    let restarts: Vec<_> = status.iter().map(|of| of["restarts"].as_u64()).collect();
+    assert_eq!(restarts, [Some(0), Some(1), Some(0), Some(0)]);
+    lab::down(Some(lab.name())).expect("it ends");
 }
 
 fn of_two_ups_at_once_one_starts_the_lab() {

@@ -9,6 +9,7 @@
 //! them, because the fabric does not answer neighbour discovery.
 
 pub mod build;
+mod daemons;
 mod enter;
 mod neighbours;
 mod node;
@@ -90,10 +91,7 @@ fn run_part(arguments: &[OsString]) -> Result<ExitCode> {
     match text[..] {
         ["launcher", state] => supervisor::launch(&StateDir::at(state)).map(done),
         ["supervisor", state] => supervisor::supervise(&StateDir::at(state)).map(done),
-        ["node", state, node] => {
-            let capture = arguments.get(3).is_some_and(|word| word == "capture");
-            node::run(&StateDir::at(state), node, capture).map(done)
-        }
+        ["node", state, node] => node::run(&StateDir::at(state), node, arguments.get(3)).map(done),
         ["enter", state, node] => enter::enter(&StateDir::at(state), node, &arguments[3..]),
         ["inside", node, ..] => enter::inside(node, &arguments[2..]),
         ["device", state, node] => match arguments.get(3..).unwrap_or(&[]) {
@@ -172,15 +170,19 @@ impl Lab {
     }
 
     /// What every daemon tells of itself, the controller first, then switches in the order of
-    /// the file. A daemon that does not answer has `error` instead.
+    /// the file. A daemon that does not answer has `error` instead. `restarts` says how often
+    /// it has been started again after a crash.
     ///
     /// # Errors
     /// The lab's fabric file is gone.
     pub fn status(&self) -> Result<Vec<Value>> {
         let plan = plan::Plan::of(&self.state.load_fabric()?);
+        let restarts = self.state.restarts();
         let one = |node: &str| {
-            ask(&self.state.socket(node))
-                .unwrap_or_else(|error| json!({ "name": node, "error": error.to_string() }))
+            let mut status = ask(&self.state.socket(node))
+                .unwrap_or_else(|error| json!({ "name": node, "error": error.to_string() }));
+            status["restarts"] = restarts.get(node).copied().unwrap_or(0).into();
+            status
         };
         Ok(plan.daemons().map(one).collect())
     }

@@ -4,15 +4,16 @@ use super::state::StateDir;
 use crate::daemon::{DaemonOptions, controller, switch};
 use crate::pcapng::CaptureOptions;
 use anyhow::Result;
+use std::ffi::OsString;
 
 /// Runs a node of a lab, from the inside.
-pub(super) fn run(state: &StateDir, name: &str, capture: bool) -> Result<()> {
+pub(super) fn run(state: &StateDir, name: &str, capture: Option<&OsString>) -> Result<()> {
     // Its standard error is its log.
     tracing_subscriber::fmt().with_ansi(false).with_writer(std::io::stderr).init();
     let fabric = state.load_fabric()?;
     let options = DaemonOptions {
         status_socket: Some(state.socket(name)),
-        capture: capture.then(|| CaptureOptions::to(state.capture(name))),
+        capture: capture.map(CaptureOptions::to),
     };
     if name == fabric.controller.name {
         controller(&fabric, &options)

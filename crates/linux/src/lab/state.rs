@@ -6,6 +6,7 @@ use super::root::{self, RootLock};
 use anyhow::{Context, Result, bail};
 use axon_fabric::model::Fabric;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -244,6 +245,19 @@ impl StateDir {
     /// A daemon's capture.
     pub fn capture(&self, node: &str) -> PathBuf {
         self.path.join(format!("{node}.pcapng"))
+    }
+
+    /// Writes down how often each daemon has been started again.
+    pub(super) fn write_restarts(&self, restarts: &BTreeMap<String, u32>) -> Result<()> {
+        let new = self.path.join("restarts.json.new");
+        fs::write(&new, serde_json::to_vec(restarts)?)?;
+        Ok(fs::rename(new, self.path.join("restarts.json"))?)
+    }
+
+    /// How often each daemon has been started again; empty if none ever was.
+    pub(super) fn restarts(&self) -> BTreeMap<String, u32> {
+        let bytes = fs::read(self.path.join("restarts.json")).unwrap_or_default();
+        serde_json::from_slice(&bytes).unwrap_or_default()
     }
 
     /// Writes down who supervises the lab.

@@ -6,21 +6,22 @@
 //! last of them the mounts go, and with the mounts the network namespaces and veths.
 
 use super::build;
+use super::daemons::Daemons;
 use super::plan::Plan;
 use super::state::{ProcessId, StateDir};
 use super::{PART, Report, UpOptions};
 use crate::status::ask;
 use anyhow::{Context, Result, bail};
 use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::signal::{SigSet, Signal, kill};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
-use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, getegid, geteuid, setsid};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Write;
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -123,14 +124,15 @@ pub(super) fn supervise(state: &StateDir) -> Result<()> {
 
 struct Supervisor {
     plan: Plan,
-    options: UpOptions,
+    timeout: Duration,
     lab: StateDir,
-    daemons: BTreeMap<Pid, String>,
+    daemons: Daemons,
 }
 
 impl Supervisor {
     fn build(state: &StateDir) -> Result<Supervisor> {
-        let options = serde_json::from_slice(&fs::read(state.path().join("options.json"))?)?;
+        let options: UpOptions =
+            serde_json::from_slice(&fs::read(state.path().join("options.json"))?)?;
         let fabric = state.load_fabric()?;
         let plan = Plan::of(&fabric);
         build::private_mounts(state.path())?;
@@ -145,7 +147,12 @@ impl Supervisor {
         progress("cables", 0, plan.cables.len())?;
         build::make_cables(&plan)?;
         let lab = StateDir::at(build::LAB);
-        let mut supervisor = Supervisor { plan, options, lab, daemons: BTreeMap::new() };
+        let mut supervisor = Supervisor {
+            plan,
+            timeout: Duration::from_millis(options.timeout_ms),
+            daemons: Daemons::new(lab.clone(), options),
+            lab,
+        };
         supervisor.plug_in()?;
         nix::sched::setns(&home, CloneFlags::CLONE_NEWNET)?;
         Ok(supervisor)
@@ -168,39 +175,21 @@ impl Supervisor {
             for device in devices.get(node).into_iter().flatten() {
                 crate::sys::set_device_up(device, true)?;
             }
-            self.start_daemon(node)?;
+            self.daemons.start(node)?;
         }
-        Ok(())
-    }
-
-    fn start_daemon(&mut self, node: &str) -> Result<()> {
-        let log = File::create(self.lab.log(node))?;
-        let mut command = Command::new(std::env::current_exe()?);
-        command.args([PART, "node", build::LAB, node]);
-        if self.options.capture.iter().any(|name| name == node) {
-            command.arg("capture");
-        }
-        let child = command
-            .stdin(Stdio::null())
-            .stdout(log.try_clone()?)
-            .stderr(log)
-            .spawn()
-            .with_context(|| format!("cannot start the daemon of {node}"))?;
-        self.daemons.insert(Pid::from_raw(child.id() as i32), node.into());
         Ok(())
     }
 
     /// Asks every switch until it is ready for hosts.
     fn wait_until_connected(&mut self) -> Result<Report> {
         let started = Instant::now();
-        let limit = Duration::from_millis(self.options.timeout_ms);
         let switches = self.plan.switches.len();
         let mut missing = self.plan.switches.clone();
         loop {
-            self.reap();
+            self.daemons.reap();
             missing.retain(|switch| !is_connected(&self.lab.socket(switch)));
             progress("switches connected", switches - missing.len(), switches)?;
-            if missing.is_empty() || started.elapsed() > limit {
+            if missing.is_empty() || started.elapsed() > self.timeout {
                 return Ok(Report {
                     missing,
                     switches,
@@ -208,45 +197,48 @@ impl Supervisor {
                     notes: Vec::new(),
                 });
             }
-            if self.daemons.len() < switches + 1 {
+            if self.daemons.running() < switches + 1 {
                 bail!("a daemon ended; see its log in the lab's directory");
             }
             std::thread::sleep(LOOK);
         }
     }
 
-    /// Keeps the lab: buries the dead, and ends at SIGTERM.
+    /// Keeps the lab: buries the dead, starts crashed daemons again, and ends at SIGTERM.
     fn keep(&mut self, mask: &SigSet) -> Result<()> {
-        while mask.wait()? == Signal::SIGCHLD {
-            self.reap();
+        let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
+        let signals = SignalFd::with_flags(mask, flags)?;
+        let mut is_to_end = false;
+        while !is_to_end {
+            wait(&signals, self.daemons.next_due())?;
+            while let Some(signal) = signals.read_signal()? {
+                is_to_end |= signal.ssi_signo != Signal::SIGCHLD as u32;
+            }
+            self.daemons.reap();
+            if let Err(error) = self.daemons.restart_due() {
+                eprintln!("{error:#}");
+            }
         }
         // To all processes of this PID namespace but this one.
         let _ = kill(Pid::from_raw(-1), Signal::SIGTERM);
-        let signals = SignalFd::with_flags(mask, SfdFlags::SFD_CLOEXEC)?;
         let ended = Instant::now();
-        while !self.daemons.is_empty() && ended.elapsed() < GRACE {
-            let mut fds = [nix::poll::PollFd::new(
-                std::os::fd::AsFd::as_fd(&signals),
-                nix::poll::PollFlags::POLLIN,
-            )];
-            nix::poll::poll(&mut fds, 20u16)?;
-            self.reap();
+        while self.daemons.running() > 0 && ended.elapsed() < GRACE {
+            wait(&signals, Some(Duration::from_millis(20)))?;
+            while signals.read_signal()?.is_some() {}
+            self.daemons.reap();
         }
         Ok(())
     }
+}
 
-    /// Takes the exit status of every process that has ended: daemons, and whatever a
-    /// command on a node has left behind.
-    fn reap(&mut self) {
-        while let Ok(status) = waitpid(None, Some(WaitPidFlag::WNOHANG)) {
-            let Some(pid) = status.pid() else { return };
-            if let Some(node) = self.daemons.remove(&pid) {
-                match status {
-                    WaitStatus::Exited(_, 0) => {}
-                    status => eprintln!("the daemon of {node} ended: {status:?}"),
-                }
-            }
-        }
+/// Waits for a signal, or until `limit` is over.
+fn wait(signals: &SignalFd, limit: Option<Duration>) -> Result<()> {
+    // Rounded up: a limit in the next millisecond is not over yet.
+    let limit = limit.map(|limit| i32::try_from(limit.as_millis() + 1).unwrap_or(i32::MAX));
+    let limit = limit.map_or(Ok(PollTimeout::NONE), PollTimeout::try_from)?;
+    match poll(&mut [PollFd::new(signals.as_fd(), PollFlags::POLLIN)], limit) {
+        Ok(_) | Err(Errno::EINTR) => Ok(()),
+        Err(error) => Err(error.into()),
     }
 }
 

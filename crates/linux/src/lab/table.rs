@@ -4,7 +4,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-const HEADINGS: [&str; 9] = [
+const HEADINGS: [&str; 10] = [
     "node",
     "ports up",
     "neighbours",
@@ -14,6 +14,7 @@ const HEADINGS: [&str; 9] = [
     "rx frames",
     "drops",
     "refusals",
+    "restarts",
 ];
 /// Neighbours or hosts that are named in one cell.
 const LISTED_MAX: usize = 6;
@@ -86,6 +87,7 @@ fn row(status: &Value, names: &BTreeMap<&str, &str>) -> Vec<String> {
         node["plane"]["rx_frames"].as_u64().map_or("-".to_owned(), |frames| frames.to_string()),
         reasons(&node["plane"]["drops"]),
         reasons(&node["refusals"]),
+        status["restarts"].as_u64().unwrap_or(0).to_string(),
     ]
 }
 
@@ -121,7 +123,7 @@ mod tests {
     #[test]
     fn an_operator_sees_names_addresses_and_reasons() {
         let text = table(&[
-            json!({ "name": "s1", "ports": [{ "up": true }, { "up": false }],
+            json!({ "name": "s1", "restarts": 3, "ports": [{ "up": true }, { "up": false }],
                 "node": { "role": "switch", "id": "1", "controller_path": "p0 cpu",
                     "neighbours": [{ "port": 1, "node": "2" }, { "port": 2, "node": "9" }],
                     "hosts": [{ "ip": "10.0.0.2", "mac": "m" }, { "ip": null, "mac": "m" }],
@@ -132,7 +134,7 @@ mod tests {
         ]);
         let lines: Vec<&str> = text.lines().skip(1).collect();
         let words: Vec<&str> = lines[0].split_whitespace().collect();
-        let expected = "s1 1/2 p1:s2 p2:9 10.0.0.2 m 2 p0 cpu 7 no_route:1 replay:4";
+        let expected = "s1 1/2 p1:s2 p2:9 10.0.0.2 m 2 p0 cpu 7 no_route:1 replay:4 3";
         assert_eq!(words.join(" "), expected);
         assert!(lines[1].contains("not found"));
         assert_eq!(lines[2], format!("{:<4}  no answer: refused", "s3"));
