@@ -14,6 +14,8 @@ use std::time::{Duration, Instant};
 
 fn main() -> ExitCode {
     support::run(&[
+        ("an_unknown_switch_to_capture_is_refused", an_unknown_switch_to_capture_is_refused),
+        ("an_interrupted_up_leaves_nothing_behind", an_interrupted_up_leaves_nothing_behind),
         ("hosts_ping_and_nothing_is_left_behind", hosts_ping_and_nothing_is_left_behind),
         ("a_killed_supervisor_takes_everything_along", a_killed_supervisor_takes_everything_along),
         ("a_command_keeps_its_status_and_the_machine_its_files", a_command_keeps_its_status),
@@ -55,6 +57,32 @@ fn up(file: &Path) -> Lab {
     let (lab, report) = lab::up(file, &UpOptions::default(), |_| ()).expect("the lab comes up");
     assert!(report.missing.is_empty(), "without controller: {:?}", report.missing);
     lab
+}
+
+fn an_unknown_switch_to_capture_is_refused() {
+    let options = UpOptions { capture: vec!["s1".into(), "s9".into()], ..UpOptions::default() };
+    let started = |_: &lab::Progress| panic!("nothing may start");
+    let error = lab::up(&fabric_file(), &options, started).expect_err("there is no s9");
+    assert!(error.to_string().contains("no switch s9"), "{error}");
+    assert!(!StateDir::of("test-ring").expect("a good name").exists());
+}
+
+fn an_interrupted_up_leaves_nothing_behind() {
+    let state = StateDir::of("test-ring").expect("a good name");
+    for step in ["namespaces", "daemons", "switches connected"] {
+        let mut pressed = false;
+        let press = |progress: &lab::Progress| {
+            if progress.step == step && !pressed {
+                pressed = true;
+                kill(Pid::this(), Signal::SIGINT).expect("it is this process");
+            }
+        };
+        let outcome = lab::up(&fabric_file(), &UpOptions::default(), press);
+        let error = format!("{:#}", outcome.expect_err("it is interrupted"));
+        assert!(error.contains("interrupted"), "{step}: {error}");
+        assert!(!state.exists());
+        assert_eq!(processes(&state), [0; 0]);
+    }
 }
 
 /// Processes that belong to the lab: those that name its state directory.
@@ -131,7 +159,10 @@ fn a_command_keeps_its_status() {
     assert_eq!(String::from_utf8_lossy(&kept.stdout), "nameserver 192.0.2.1\n");
     assert!(run(&lab, "h2", "cat /etc/resolv.conf").stdout.is_empty());
     assert_eq!(run(&lab, "h1", "kill -9 $$").status.code(), Some(128 + 9));
-    assert!(!run(&lab, "h9", "true").status.success());
+    for unknown in ["h9", "/proc/1/ns/net", "../../proc/1/ns/net", ""] {
+        let error = lab.command(unknown, &["true"]).expect_err("no such node").to_string();
+        assert!(error.contains("c1 s1 s2 s3 h1"), "{error}");
+    }
     assert!(run(&lab, "s1", "test -d /sys/class/net/s1-p0").status.success());
     lab.set_port("s1-p0", false).expect("s1 has this port");
     let carrier = run(&lab, "h1", "cat /sys/class/net/h1-p0/carrier");

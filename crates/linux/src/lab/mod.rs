@@ -11,6 +11,7 @@
 pub mod build;
 mod daemons;
 mod enter;
+mod interrupt;
 mod neighbours;
 mod node;
 pub mod plan;
@@ -144,10 +145,24 @@ impl Lab {
 
     /// The command `argv` on `node`, ready to be spawned. It ends with the status of what it
     /// runs (128 + signal if that was killed), and what it runs ends with it.
+    ///
+    /// # Errors
+    /// There is no such node; the error names those there are.
     pub fn command<A: AsRef<OsStr>>(&self, node: &str, argv: &[A]) -> Result<Command> {
+        self.check_node(node)?;
         let mut command = Command::new(std::env::current_exe()?);
         command.args([PART, "enter"]).arg(self.state.path()).arg(node).args(argv);
         Ok(command)
+    }
+
+    /// A node's name becomes part of paths, so it must be one of the plan's.
+    fn check_node(&self, node: &str) -> Result<()> {
+        let plan = plan::Plan::of(&self.state.load_fabric()?);
+        if plan.nodes().any(|name| name == node) {
+            return Ok(());
+        }
+        let nodes: Vec<&str> = plan.nodes().collect();
+        bail!("lab {} has no node {node}; it has {}", self.name, nodes.join(" "))
     }
 
     /// Cuts or restores a link at one of its ends, by the name of the port: `s1-p0`. The
@@ -158,6 +173,7 @@ impl Lab {
     pub fn set_port(&self, port: &str, up: bool) -> Result<()> {
         let (node, _) = axon_fabric::assemble::split_port(port)
             .with_context(|| format!("{port} is not a port; s1-p0 is one"))?;
+        self.check_node(node)?;
         let output = Command::new(std::env::current_exe()?)
             .args([PART, "device"])
             .arg(self.state.path())

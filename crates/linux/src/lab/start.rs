@@ -1,6 +1,7 @@
 //! Starts and ends a lab. Whoever does either holds the lab's lock until it is done, so that
 //! two who start the same lab cannot destroy each other's.
 
+use super::interrupt::Interrupts;
 use super::plan::Plan;
 use super::root::{self, RootLock};
 use super::state::StateDir;
@@ -8,12 +9,14 @@ use super::supervisor::Line;
 use super::{Lab, PART, Progress, Report, UpOptions, neighbours, only};
 use anyhow::{Context, Result, bail};
 use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::Read;
+use std::os::fd::AsFd;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// How long a lab may take to end before it is killed.
@@ -23,9 +26,9 @@ const END_LIMIT: Duration = Duration::from_secs(3);
 /// verified path to the controller, or when the time is up.
 ///
 /// # Errors
-/// The file is wrong or has no node of a name in `options` (nothing is started), a lab of
-/// that name runs or is being started, no privilege, iproute2 is missing, or the kernel
-/// refuses something. Nothing is left behind.
+/// The file is wrong or has no switch of a name in `options` (nothing is started), a lab of
+/// that name runs or is being started, no privilege, iproute2 is missing, the kernel refuses
+/// something, or SIGINT, SIGTERM or SIGHUP came meanwhile. Nothing is left behind.
 pub fn up(
     fabric: &Path,
     options: &UpOptions,
@@ -36,8 +39,12 @@ pub fn up(
         (fabric.name.clone(), Plan::of(&fabric))
     };
     let state = StateDir::of(&name)?;
+    if let Some(unknown) = options.capture.iter().find(|name| !plan.daemons().any(|n| n == *name)) {
+        bail!("{name} has no switch {unknown} to capture");
+    }
+    let interrupts = Interrupts::hold().context("cannot hold signals back")?;
     let (taken, note) = take_new(&name, &state, plan.hosts.len())?;
-    let started = start(&state, fabric, options, &mut on_progress);
+    let started = start(&state, fabric, options, &interrupts, &mut on_progress);
     match started {
         Ok(mut report) => {
             report.notes.extend(note);
@@ -84,6 +91,7 @@ fn start(
     state: &StateDir,
     fabric: &Path,
     options: &UpOptions,
+    interrupts: &Interrupts,
     on_progress: &mut dyn FnMut(&Progress),
 ) -> Result<Report> {
     state.keep_fabric(fabric)?;
@@ -95,23 +103,53 @@ fn start(
         .stdout(Stdio::piped())
         .spawn()
         .context("cannot start the lab's launcher")?;
-    let lines = BufReader::new(launcher.stdout.take().context("stdout is a pipe")?);
-    let mut report = Err(anyhow::anyhow!("the supervisor ended without a word"));
-    for line in lines.lines() {
-        match serde_json::from_str(&line?)? {
-            Line::Progress(progress) => on_progress(&progress),
-            Line::Failed(why) => {
-                report = Err(anyhow::anyhow!(why));
-                break;
-            }
-            Line::Ready(ready) => {
-                report = Ok(ready);
-                break;
+    let words = launcher.stdout.take().context("stdout is a pipe")?;
+    // Closes the pipe: a supervisor that is not heard to the end gives up.
+    let report = listen(words, interrupts, on_progress);
+    // Once it has ended, it is written down who the supervisor is.
+    launcher.wait()?;
+    report
+}
+
+/// Follows what the supervisor says until the lab is up or has failed, or until a signal.
+fn listen(
+    mut words: ChildStdout,
+    interrupts: &Interrupts,
+    on_progress: &mut dyn FnMut(&Progress),
+) -> Result<Report> {
+    let mut heard = Vec::new();
+    loop {
+        let mut fds = [
+            PollFd::new(words.as_fd(), PollFlags::POLLIN),
+            PollFd::new(interrupts.fd(), PollFlags::POLLIN),
+        ];
+        match poll(&mut fds, PollTimeout::NONE) {
+            Ok(_) => {}
+            Err(Errno::EINTR) => continue,
+            Err(error) => return Err(error.into()),
+        }
+        let has_words = fds[0].any().unwrap_or(false);
+        if interrupts.has_come() {
+            bail!("interrupted");
+        }
+        if !has_words {
+            continue;
+        }
+        let mut part = [0; 4096];
+        let length = words.read(&mut part)?;
+        if length == 0 {
+            bail!("the supervisor ended without a word");
+        }
+        heard.extend_from_slice(&part[..length]);
+        while let Some(end) = heard.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = heard.drain(..=end).collect();
+            match serde_json::from_slice(&line)? {
+                Line::Progress(progress) => on_progress(&progress),
+                Line::Failed(why) => bail!(why),
+                Line::Ready(report) => return Ok(report),
             }
         }
     }
-    launcher.wait()?;
-    report
 }
 
 /// Ends whatever runs for the lab and removes it; `taken` is its lock.
