@@ -1,4 +1,4 @@
-//! The buffers of one output port (paper 001 §4.1.1): one FIFO per ingress port and one for
+//! The buffers of one output port (thesis 000 §3.2.1): one FIFO per ingress port and one for
 //! the control plane, each with its own bound in bytes, served in turn.
 
 use crate::config::PortKind;
@@ -21,12 +21,24 @@ pub struct Queued<B> {
     pub kind: Option<PortKind>,
 }
 
+/// What a FIFO may send in one turn, in bytes of wire time: a full frame, its overhead and a
+/// route of some hops, so that a turn is seldom passed over.
+const QUANTUM: i64 = 1600;
+/// Preamble and start delimiter, FCS and gap (IEEE 802.3 clause 4.4.2): what a frame costs
+/// on the wire beside its bytes.
+const WIRE_OVERHEAD: i64 = 24;
+
 /// The buffers of one output port.
 ///
-/// Round robin, frame by frame: the FIFOs that hold something stand in a ring, and the one
-/// at its head sends one frame and goes to its tail if it holds more. An empty FIFO is not
-/// in the ring, and one that fills joins at the tail. So between two frames of one ingress
-/// no other ingress sends twice, and no step looks at empty FIFOs.
+/// Fair in wire time, whatever the length of frames, as the thesis wants the link shared
+/// among ingress ports. The FIFOs that hold something stand in a ring. The one at its head
+/// sends; what its frame costs is taken from its credit. When the credit is used up, it gets
+/// a quantum and goes to the tail, carrying over what it has overdrawn (surplus round robin,
+/// a deficit round robin that need not know the next frame's length). An empty FIFO is not in
+/// the ring and has no credit to save; one that fills joins at the tail with one quantum.
+///
+/// Turns by frames instead would give an ingress that carries acknowledgements beside data a
+/// fraction of what its neighbour gets.
 #[derive(Clone, Debug)]
 pub struct Egress<B> {
     /// The control plane's, then one per ingress port, made at first use.
@@ -41,6 +53,8 @@ pub struct Egress<B> {
 struct Fifo<B> {
     queue: VecDeque<Queued<B>>,
     bytes: u64,
+    /// Bytes that it may still send in this turn; not above zero for what it has overdrawn.
+    credit: i64,
 }
 
 impl<B> Egress<B> {
@@ -58,7 +72,8 @@ impl<B> Egress<B> {
         // The control plane is port 65,535, so this makes it 0 and port p is p + 1.
         let index = usize::from(item.ingress.0.wrapping_add(1));
         if index >= self.fifos.len() {
-            self.fifos.resize_with(index + 1, || Fifo { queue: VecDeque::new(), bytes: 0 });
+            let empty = || Fifo { queue: VecDeque::new(), bytes: 0, credit: 0 };
+            self.fifos.resize_with(index + 1, empty);
         }
         let fifo = &mut self.fifos[index];
         let bytes = u64::from(item.bytes);
@@ -66,6 +81,7 @@ impl<B> Egress<B> {
             return Err(item);
         }
         if fifo.queue.is_empty() {
+            fifo.credit = QUANTUM;
             self.ring.push_back(index as u32);
         }
         fifo.bytes += bytes;
@@ -77,17 +93,31 @@ impl<B> Egress<B> {
 
     /// Takes the next frame in turn.
     pub fn pop(&mut self) -> Option<Queued<B>> {
-        let index = self.ring.pop_front()?;
+        let index = *self.ring.front()?;
         let fifo = &mut self.fifos[index as usize];
         let item = fifo.queue.pop_front()?;
-        if !fifo.queue.is_empty() {
-            self.ring.push_back(index);
-        }
         let bytes = u64::from(item.bytes);
         fifo.bytes -= bytes;
+        fifo.credit -= i64::from(item.bytes) + WIRE_OVERHEAD;
+        if fifo.queue.is_empty() {
+            self.ring.pop_front();
+        }
         self.bytes -= bytes;
         self.frames -= 1;
+        self.next_turn();
         Some(item)
+    }
+
+    /// Brings a FIFO with credit to the head.
+    fn next_turn(&mut self) {
+        while let Some(&index) = self.ring.front() {
+            let fifo = &mut self.fifos[index as usize];
+            if fifo.credit > 0 {
+                return;
+            }
+            fifo.credit += QUANTUM;
+            self.ring.rotate_left(1);
+        }
     }
 
     /// Bytes that wait.
@@ -120,18 +150,50 @@ mod tests {
     }
 
     #[test]
-    fn ingress_ports_take_turns_whatever_they_have_queued() {
+    fn full_frames_take_turns_whatever_is_queued() {
         let mut egress = Egress::new();
         for name in 10..15 {
-            egress.push(item(PortNo(1), name, 100), 1000).unwrap();
+            egress.push(item(PortNo(1), name, 1576), 10_000).unwrap();
         }
-        egress.push(item(PortNo::CONTROL, 90, 100), 1000).unwrap();
+        egress.push(item(PortNo::CONTROL, 90, 1576), 10_000).unwrap();
         for name in 20..22 {
-            egress.push(item(PortNo(2), name, 1000), 2000).unwrap();
+            egress.push(item(PortNo(2), name, 1576), 10_000).unwrap();
         }
-        assert_eq!((egress.frames(), egress.bytes()), (8, 2600));
+        assert_eq!((egress.frames(), egress.bytes()), (8, 8 * 1576));
         assert_eq!(drain(&mut egress), [10, 90, 20, 11, 21, 12, 13, 14]);
         assert_eq!((egress.frames(), egress.bytes()), (0, 0));
+    }
+
+    #[test]
+    fn the_wire_is_shared_by_time_and_not_by_frames() {
+        let mut egress = Egress::new();
+        let lengths = [64, 1514, 9000];
+        let mut cost = [0; 3];
+        for turn in 0..100_000 {
+            // All three have something to send all the time.
+            for (port, &bytes) in lengths.iter().enumerate() {
+                while egress.push(item(PortNo(port as u16), turn, bytes), 20_000).is_ok() {}
+            }
+            let sent = egress.pop().unwrap();
+            cost[sent.ingress.index()] += i64::from(sent.bytes) + WIRE_OVERHEAD;
+        }
+        let apart = cost.iter().max().unwrap() - cost.iter().min().unwrap();
+        assert!(apart <= 9024 + QUANTUM, "{cost:?}");
+    }
+
+    #[test]
+    fn an_ingress_that_was_silent_has_saved_nothing() {
+        let mut egress = Egress::new();
+        for round in 0..10 {
+            egress.push(item(PortNo(1), round, 64), 10_000).unwrap();
+            assert_eq!(drain(&mut egress), [round]);
+        }
+        for name in 0..60 {
+            egress.push(item(PortNo(1), name, 64), 10_000).unwrap();
+            egress.push(item(PortNo(2), 100 + name, 64), 10_000).unwrap();
+        }
+        let first = drain(&mut egress).iter().position(|&name| name >= 100).unwrap();
+        assert!(first as i64 <= QUANTUM / 88 + 1, "{first} frames before the other's first");
     }
 
     #[test]
@@ -141,7 +203,7 @@ mod tests {
         assert_eq!(egress.push(item(PortNo(1), 2, 401), 1000).unwrap_err().frame, 2);
         egress.push(item(PortNo(1), 3, 400), 1000).unwrap();
         egress.push(item(PortNo(2), 4, 1000), 1000).unwrap();
-        assert_eq!(drain(&mut egress), [1, 4, 3]);
+        assert_eq!(drain(&mut egress), [1, 3, 4]);
         egress.push(item(PortNo(1), 5, 1000), 1000).unwrap();
         assert_eq!(drain(&mut egress), [5], "room comes back");
     }

@@ -2,7 +2,7 @@
 //! agent ([`SwitchNode`]) or the controller ([`ControllerNode`]).
 //!
 //! A node handles one input in rounds. The plane answers with actions; those that are
-//! punts go to the control plane, whose wishes ([`Effect`]s) come back as frames for the
+//! punts go to the control plane, whose wishes ([`Effect`](crate::effect::Effect)s) come back as frames for the
 //! plane; the round ends when nobody has anything more to say. A frame in transit takes no
 //! part in this: it goes through the plane and out.
 
@@ -13,6 +13,3 @@ mod switch;
 pub use chassis::Refusals;
 pub use controller::ControllerNode;
 pub use switch::SwitchNode;
-
-#[allow(unused_imports, reason = "named in the documentation above")]
-use crate::effect::Effect;
