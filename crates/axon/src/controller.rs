@@ -14,6 +14,10 @@ pub struct Arguments {
     /// Answer status requests on this socket
     #[arg(long, value_name = "PATH")]
     status_socket: Option<PathBuf>,
+    /// Keep the controller's last incarnation in this file, which is made: with it, a clock
+    /// that is set back does no harm
+    #[arg(long, value_name = "FILE")]
+    state: Option<PathBuf>,
     #[command(flatten)]
     capture: capture::Arguments,
 }
@@ -23,6 +27,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let options = DaemonOptions {
         status_socket: arguments.status_socket.clone(),
         capture: arguments.capture.options(),
+        state: arguments.state.clone(),
+        taps: Vec::new(),
     };
     daemon::controller(&axon_fabric::load(&arguments.file)?, &options)?;
     Ok(ExitCode::SUCCESS)

@@ -16,6 +16,14 @@ pub struct Arguments {
     /// Answer status requests on this socket
     #[arg(long, value_name = "PATH")]
     status_socket: Option<PathBuf>,
+    /// Keep the switch's last incarnation in this file, which is made: with it, a clock that
+    /// is set back does no harm
+    #[arg(long, value_name = "FILE")]
+    state: Option<PathBuf>,
+    /// Make this port a TAP device (s1-p4), for a virtual machine or this machine itself; may
+    /// be given more than once
+    #[arg(long, value_name = "PORT")]
+    tap: Vec<String>,
     #[command(flatten)]
     capture: capture::Arguments,
 }
@@ -25,6 +33,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let options = DaemonOptions {
         status_socket: arguments.status_socket.clone(),
         capture: arguments.capture.options(),
+        state: arguments.state.clone(),
+        taps: arguments.tap.clone(),
     };
     daemon::switch(&axon_fabric::load(&arguments.file)?, &arguments.name, &options)?;
     Ok(ExitCode::SUCCESS)

@@ -1,5 +1,6 @@
 //! A switch or a controller as a process: from a fabric file and a name to a running node.
 
+use crate::incarnation;
 use crate::inspect::{Controller, Switch};
 use crate::pcapng::CaptureOptions;
 use crate::run::{Body, Clock, Inspect, RunOptions};
@@ -22,20 +23,33 @@ pub struct DaemonOptions {
     pub status_socket: Option<PathBuf>,
     /// Where to write what the ports carry.
     pub capture: Option<CaptureOptions>,
+    /// Where the node keeps its last incarnation, so that a clock that was set back does not
+    /// make its neighbours refuse it; nowhere if `None`.
+    pub state: Option<PathBuf>,
+    /// Ports of a switch, as `s1-p4`, that are TAP devices: made if they are not there.
+    pub taps: Vec<String>,
 }
 
 /// Runs switch `name` of the fabric on the ports `name-p0`, `name-p1`, ... of this network
 /// namespace, until SIGTERM or SIGINT. Ports whose device is not there are down.
 ///
 /// # Errors
-/// No such switch, no right to open packet sockets, or no capture file.
+/// No such switch, none of its ports has the name of a TAP port, no right to open packet
+/// sockets, no capture file, or a state file that cannot be read or written.
 pub fn switch(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Result<()> {
     let index = switch_index(fabric, name)
         .with_context(|| format!("fabric {} has no switch {name}", fabric.name))?;
+    let mut ports = switch_ports(fabric, index);
+    for tap in &options.taps {
+        let port = ports.iter_mut().find(|port| port.device == *tap);
+        let port = port.with_context(|| format!("{name} has no port {tap} to be a TAP device"))?;
+        port.medium = Medium::Tap;
+    }
     let clock = Clock::start();
-    let config = switch_config(fabric, index, incarnation(&clock), seed()?);
+    let config =
+        switch_config(fabric, index, incarnation::next(&clock, options.state.as_deref())?, seed()?);
     let node = Switch(SwitchNode::<FrameBuf>::new(config, clock.now()));
-    run(node, clock, name, switch_ports(fabric, index), options)
+    run(node, clock, name, ports, options)
 }
 
 /// Runs the fabric's controller on its one port `c1-p0`; see [`switch`].
@@ -44,7 +58,8 @@ pub fn switch(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Result<()
 /// As [`switch`].
 pub fn controller(fabric: &Fabric, options: &DaemonOptions) -> Result<()> {
     let clock = Clock::start();
-    let config = controller_config(fabric, incarnation(&clock), seed()?);
+    let config =
+        controller_config(fabric, incarnation::next(&clock, options.state.as_deref())?, seed()?);
     let node = Controller(ControllerNode::<FrameBuf>::new(config, clock.now()));
     run(node, clock, &fabric.controller.name, controller_ports(fabric), options)
 }
@@ -75,12 +90,6 @@ fn run<N: Node<FrameBuf> + Inspect>(
         Body::open(node, clock, options).with_context(|| format!("cannot start {name}"))?;
     tracing::info!(node = name, "running");
     body.run().with_context(|| format!("{name} ended"))
-}
-
-/// No two lives of a node start in the same nanosecond, and a later one starts later, as
-/// long as the machine's wall clock is not set back between them.
-fn incarnation(clock: &Clock) -> u64 {
-    clock.unix_nanos(axon_wire::Time::ZERO).max(1)
 }
 
 /// Unpredictable bits. The device blocks at boot until the kernel has some.

@@ -28,6 +28,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 const PACING_GRID: Span = Span::from_micros(200);
 /// A wake-up later than this is counted as late.
 const LATE: Span = Span::from_millis(1);
+/// How often a port that has carrier and could not be opened is tried again. The kernel may
+/// have been short of memory, and says nothing when it no longer is.
+const RETRY: Span = Span::from_secs(1);
 /// A capture reaches its file at least this often while frames come.
 const CAPTURE_FLUSH: Span = Span::from_secs(1);
 
@@ -102,6 +105,7 @@ pub struct Body<N> {
     status: Option<StatusServer>,
     capture: Option<Capture>,
     capture_flushed: Time,
+    retried: Time,
     counters: LoopCounters,
     /// Kept between rounds for their memory.
     actions: Vec<Action<FrameBuf>>,
@@ -147,6 +151,7 @@ impl<N: Node<FrameBuf> + Inspect> Body<N> {
             status,
             capture,
             capture_flushed: Time::ZERO,
+            retried: Time::ZERO,
             counters: LoopCounters::default(),
             actions: Vec::new(),
             received: Vec::new(),
@@ -182,6 +187,7 @@ impl<N: Node<FrameBuf> + Inspect> Body<N> {
         if ready.links {
             self.follow_links();
         }
+        self.retry_ports();
         self.free_wires();
         self.receive(&ready.ports);
         self.free_wires();
@@ -217,7 +223,8 @@ impl<N: Node<FrameBuf> + Inspect> Body<N> {
         let wires = wires.min();
         let grid = PACING_GRID.ticks();
         let wires = wires.map(|time| Time::from_ticks(time.ticks().next_multiple_of(grid)));
-        wires.into_iter().chain(self.node.deadline()).min()
+        let retry = self.slots.iter().any(|slot| slot.failed).then_some(self.retried + RETRY);
+        wires.into_iter().chain(self.node.deadline()).chain(retry).min()
     }
 
     fn wait(&mut self, until: Time) -> io::Result<Ready> {
@@ -281,6 +288,25 @@ impl<N: Node<FrameBuf> + Inspect> Body<N> {
         }
     }
 
+    /// Opens ports that have carrier and could not be opened when it came.
+    fn retry_ports(&mut self) {
+        let now = self.clock.now();
+        if now.since(self.retried) < RETRY {
+            return;
+        }
+        self.retried = now;
+        for index in 0..self.slots.len() {
+            if !self.slots[index].failed {
+                continue;
+            }
+            self.slots[index].open_tap();
+            // That carrier has gone meanwhile is said by rtnetlink.
+            if is_up(&self.slots[index].setup.device) {
+                self.set_link(index, true);
+            }
+        }
+    }
+
     fn look_at_all_links(&mut self) {
         for index in 0..self.slots.len() {
             // A TAP device is not there before its port is.
@@ -319,6 +345,7 @@ impl<N: Node<FrameBuf> + Inspect> Body<N> {
             self.received = frames;
             if result.is_err() {
                 self.set_link(index, false);
+                self.slots[index].lose_tap();
             }
         }
         self.moderation.round(self.clock.now(), count);

@@ -37,6 +37,9 @@ pub(crate) struct Slot {
     pub(crate) setup: PortSetup,
     pub(crate) port: Option<Box<dyn Port>>,
     pub(crate) up: bool,
+    /// There is carrier, or it is a TAP port, but the device could not be opened: to be tried
+    /// again.
+    pub(crate) failed: bool,
     /// When the wire is free; `None` once the node knows it is.
     pub(crate) busy_until: Option<Time>,
     kind: PortKind,
@@ -53,6 +56,7 @@ impl Slot {
             setup,
             port: None,
             up: false,
+            failed: false,
             busy_until: None,
             kind: PortKind::default(),
             pacer,
@@ -65,25 +69,46 @@ impl Slot {
     pub(crate) fn open_tap(&mut self) {
         if self.setup.medium == Medium::Tap && self.port.is_none() {
             match TapPort::open(&self.setup.device) {
-                Ok(port) => self.port = Some(Box::new(port)),
-                Err(error) => tracing::warn!(port = self.setup.device, %error, "no TAP device"),
+                Ok(port) => {
+                    self.port = Some(Box::new(port));
+                    self.failed = false;
+                }
+                Err(error) => {
+                    if !std::mem::replace(&mut self.failed, true) {
+                        tracing::warn!(port = self.setup.device, %error, "no TAP device");
+                    }
+                }
             }
+        }
+    }
+
+    /// A TAP device that cannot be read was deleted by somebody; it is to be made again.
+    pub(crate) fn lose_tap(&mut self) {
+        if self.setup.medium == Medium::Tap {
+            self.close();
+            self.failed = true;
         }
     }
 
     /// Follows the carrier; returns whether the port's state has changed. A packet port is
     /// opened anew whenever carrier returns, because the device may be another one now.
     pub(crate) fn set_up(&mut self, up: bool) -> bool {
+        let is_tap = self.setup.medium == Medium::Tap;
+        let has_failed = !is_tap && std::mem::take(&mut self.failed);
         if up == self.up {
             return false;
         }
-        if self.setup.medium == Medium::Packet {
+        if !is_tap {
             self.close();
             if up {
                 match PacketPort::open(&self.setup.device) {
                     Ok(port) => self.port = Some(Box::new(port)),
                     Err(error) => {
-                        tracing::warn!(port = self.setup.device, %error, "cannot be opened");
+                        self.failed = true;
+                        // Once is enough for a port that is tried again every second.
+                        if !has_failed {
+                            tracing::warn!(port = self.setup.device, %error, "cannot be opened");
+                        }
                         return false;
                     }
                 }
@@ -157,9 +182,11 @@ mod tests {
         let mut slot =
             Slot::new(PortSetup { device: "none-p0".into(), medium: Medium::Packet, rate: None });
         assert!(!slot.set_up(true));
+        assert!(slot.failed, "to be tried again");
         let mut pool = Pool::default();
         slot.transmit(Time::ZERO, FrameBuf::new(&[0; 60]), &mut pool);
         slot.flush(&mut pool).unwrap();
         assert_eq!(slot.counters().tx_refused, 1);
+        assert!(!slot.set_up(false) && !slot.failed, "without carrier there is nothing to try");
     }
 }

@@ -19,7 +19,7 @@ use std::process::{Command, ExitCode};
 /// The tests need a process of one thread, which may change its user namespace; so this
 /// program starts itself once for each of them.
 fn main() -> ExitCode {
-    let tests: [(&str, fn()); 7] = [
+    let tests: [(&str, fn()); 8] = [
         ("a_tag_that_the_kernel_took_out_comes_back", a_tag_that_the_kernel_took_out_comes_back),
         ("a_partial_checksum_is_completed", a_partial_checksum_is_completed),
         ("a_super_frame_is_refused_and_counted", a_super_frame_is_refused_and_counted),
@@ -27,6 +27,7 @@ fn main() -> ExitCode {
         ("carrier_is_followed_at_once", carrier_is_followed_at_once),
         ("a_device_that_is_replaced_is_the_port_again", a_device_that_is_replaced),
         ("a_tap_port_carries_whole_frames", a_tap_port_carries_whole_frames),
+        ("a_tap_device_that_is_deleted_is_made_again", a_tap_device_that_is_deleted),
     ];
     if let Some(wanted) =
         std::env::args().nth(1).and_then(|a| a.strip_prefix("only=").map(str::to_owned))
@@ -286,4 +287,27 @@ fn a_tap_port_carries_whole_frames() {
     let mut device = PacketPort::open("t0").unwrap();
     tap.transmit(&[frame(&[5; 60])]).unwrap();
     assert_eq!(next(&mut device, |frame| frame[0] == 5), [5; 60]);
+}
+
+fn a_tap_device_that_is_deleted() {
+    if let Err(error) = TapPort::open("t1") {
+        println!("SKIP a_tap_device_that_is_deleted_is_made_again: /dev/net/tun: {error}");
+        return;
+    }
+    let clock = Clock::start();
+    let setup = PortSetup { device: "t1".into(), medium: Medium::Tap, rate: None };
+    let options = RunOptions { name: "s1".into(), ports: vec![setup], ..RunOptions::default() };
+    let mut body = Body::open(Echo::default(), clock, options).unwrap();
+    let limit = clock.now() + Span::from_secs(10);
+    for links in [&[true][..], &[true, false, true]] {
+        while sys::device_mtu("t1").is_err() && clock.now() < limit {
+            body.turn(limit).unwrap();
+        }
+        sys::set_device_up("t1", true).unwrap();
+        while body.node().links.len() < links.len() && clock.now() < limit {
+            body.turn(limit).unwrap();
+        }
+        assert_eq!(body.node().links, links);
+        ip("link delete t1");
+    }
 }

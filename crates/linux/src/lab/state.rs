@@ -247,6 +247,11 @@ impl StateDir {
         self.path.join(format!("{node}.pcapng"))
     }
 
+    /// A daemon's last incarnation.
+    pub fn life(&self, node: &str) -> PathBuf {
+        self.path.join(format!("{node}.life"))
+    }
+
     /// Writes down how often each daemon has been started again.
     pub(super) fn write_restarts(&self, restarts: &BTreeMap<String, u32>) -> Result<()> {
         let new = self.path.join("restarts.json.new");
