@@ -120,6 +120,9 @@ fn an_error_in_a_file_is_named_by_file_line_column_and_key() {
     }
     let ring = scenario("ring3");
     assert!(bad(&axon(&["switch", &ring, "s9"]), 1).contains("no switch s9"));
+    let no_port = axon(&["switch", &ring, "s1", "--tap", "s2-p0"]);
+    assert!(bad(&no_port, 1).contains("no port s2-p0"));
+    assert!(bad(&axon(&["up", &ring, "--capture", "s9"]), 1).contains("no switch s9"));
 }
 
 #[test]
@@ -160,7 +163,8 @@ fn without_a_lab_the_way_out_is_told() {
     let folder = Folder::new("none");
     for line in [&["status"][..], &["down"], &["exec", "h1", "--", "true"]] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_axon"));
-        let output = command.env("AXON_STATE_DIR", folder.0.join("state")).args(line).output().unwrap();
+        let output =
+            command.env("AXON_STATE_DIR", folder.0.join("state")).args(line).output().unwrap();
         assert!(bad(&output, 1).contains("start one with `axon up FILE`"), "{output:?}");
     }
 }
