@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn what_dumpcap_missed_is_read_from_what_it_says() {
-        let said = "Capturing on 'h1-p0'\nFile: /tmp/x.pcap\nPackets captured: 10\n\
+        let said = "Capturing on 'h1-p0'\nFile: x.pcap\nPackets captured: 10\n\
             Packets received/dropped on interface 'h1-p0': 10/3 \
             (pcap:3/dumpcap:0/flushed:0/ps_ifdrop:0) (76.9%)\n";
         assert_eq!(missed(said), Some(3));
