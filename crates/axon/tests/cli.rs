@@ -243,7 +243,12 @@ fn prepared(name: &str) -> (Folder, String) {
     let folder = Folder::new(name);
     std::fs::copy(scenario("ring3"), folder.0.join("ring3.yaml")).unwrap();
     let program = folder.0.join("axon");
-    std::fs::copy(env!("CARGO_BIN_EXE_axon"), &program).unwrap();
+    // By a process of its own: a test on another thread that forks while this one writes would
+    // hold the file open for writing, and it could not be run.
+    let binary = env!("CARGO_BIN_EXE_axon");
+    assert!(
+        Command::new("cp").args([binary.as_ref(), program.as_os_str()]).status().unwrap().success()
+    );
     for path in [&folder.0, &program] {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
     }
