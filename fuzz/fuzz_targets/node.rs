@@ -73,7 +73,7 @@ impl<N: Node<FrameBuf>> World<N> {
 
     fn frame(&mut self, port: PortNo, bytes: &[u8]) {
         let (frame, complete_at) = (FrameBuf::new(bytes), self.now);
-        self.input(Input::Frame { port, frame, complete_at });
+        self.input(Input::Frame { port, frame, complete_at, intact: true });
     }
 
     fn link_message(&mut self, port: PortNo, to: Option<Life>, message: &Message) {

@@ -7,6 +7,7 @@
 
 use axon_control::config::{ControllerConfig, DhcpConfig, NodeConfig, ServerIdentity, Timers};
 use axon_control::controller::Controller;
+use axon_control::controller::router::RouterKind;
 use axon_control::effect::Effect;
 use axon_control::node::ControllerNode;
 use axon_control::seal::Sealer;
@@ -102,6 +103,7 @@ fn config() -> ControllerConfig {
             router: None,
             dns: Vec::new(),
         },
+        router: RouterKind::default(),
     }
 }
 
@@ -240,7 +242,7 @@ impl Whole {
     /// One frame in; the challenge of a Hello Reply among what comes out.
     fn frame(&mut self, bytes: &[u8]) -> Option<u64> {
         let (port, complete_at) = (PortNo(0), Time::ZERO);
-        self.input(Input::Frame { port, frame: FrameBuf::new(bytes), complete_at })
+        self.input(Input::Frame { port, frame: FrameBuf::new(bytes), complete_at, intact: true })
     }
 
     fn input(&mut self, input: Input<FrameBuf>) -> Option<u64> {

@@ -1,5 +1,6 @@
 //! What a node is told before its first input. Every limit and interval is here.
 
+use crate::controller::router::RouterKind;
 use alloc::collections::BTreeMap;
 use axon_plane::PlaneConfig;
 use axon_wire::{Life, MacAddr, Span};
@@ -82,6 +83,8 @@ pub struct ControllerConfig {
     pub node: NodeConfig,
     /// The address service.
     pub dhcp: DhcpConfig,
+    /// How paths are chosen.
+    pub router: RouterKind,
 }
 
 /// The DHCP server's addresses (RFC 2131).

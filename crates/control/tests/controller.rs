@@ -2,6 +2,7 @@
 
 use axon_control::config::{ControllerConfig, DhcpConfig, NodeConfig, ServerIdentity, Timers};
 use axon_control::controller::Controller;
+use axon_control::controller::router::RouterKind;
 use axon_control::effect::Effect;
 use axon_plane::PlaneConfig;
 use axon_wire::message::{
@@ -37,6 +38,7 @@ fn config() -> ControllerConfig {
             router: None,
             dns: Vec::new(),
         },
+        router: RouterKind::default(),
     }
 }
 

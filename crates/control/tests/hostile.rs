@@ -55,7 +55,7 @@ impl Scene {
 
     fn frame(&mut self, bytes: &[u8]) -> Vec<Action<FrameBuf>> {
         let (frame, complete_at) = (FrameBuf::new(bytes), self.now);
-        self.input(Input::Frame { port: PORT, frame, complete_at })
+        self.input(Input::Frame { port: PORT, frame, complete_at, intact: true })
     }
 
     fn link(&mut self, sealed: &[u8]) -> Vec<Action<FrameBuf>> {

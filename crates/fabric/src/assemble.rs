@@ -75,6 +75,7 @@ pub fn controller_config(fabric: &Fabric, incarnation: u64, seed: u64) -> Contro
             router: None,
             dns: Vec::new(),
         },
+        router: fabric.controller.router,
     }
 }
 

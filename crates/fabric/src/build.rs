@@ -5,7 +5,9 @@ use crate::addresses;
 use crate::error::Problem;
 use crate::faults;
 use crate::file::File;
-use crate::model::{Controller, End, Fabric, Host, Link, Switch, Timers, Wire};
+use crate::model::{
+    Controller, Device, End, Fabric, Host, Link, Network, RouterKind, Switch, Timers, Wire,
+};
 use crate::names::{PORT_NAME_MAX, port_name};
 use crate::reach;
 use crate::topology::{self, Plan, PlanEnd, WireChange};
@@ -34,6 +36,7 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
         rate: file.links.rate.0,
         latency: file.links.latency.0,
         loss_ppm: file.links.loss_ppm,
+        bit_errors_per_1e15: 0,
         queue: file.links.queue.0,
     };
     check_wire("links", &default_wire)?;
@@ -44,6 +47,8 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
         seed: file.seed,
         hop_width,
         key: parse_key(file.key.as_deref())?,
+        network: Network::Axon,
+        device: Device::ideal(),
         switches: ports.switches(&plan),
         hosts: Vec::new(),
         links: Vec::new(),
@@ -51,12 +56,14 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
             name: CONTROLLER.into(),
             at: ports.controller,
             wire: default_wire,
+            router: RouterKind::default(),
         },
         timers: timers(file)?,
         dhcp: addresses::without_hosts(&file.dhcp)?,
         mtu: file.mtu,
         self_congestion_pause: file.self_congestion_pause,
         faults: Vec::new(),
+        traffic: Vec::new(),
     };
     check_ports(&fabric, file.topology_key())?;
     add_hosts(&mut fabric, &plan, &ports, default_wire)?;
@@ -69,6 +76,7 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
     addresses::finish(&mut fabric, &file.dhcp, &plan)?;
     faults::apply_overrides(&mut fabric, &file.overrides)?;
     fabric.faults = faults::resolve(&fabric, &file.faults)?;
+    fabric.traffic = crate::traffic::resolve(&fabric, &file.traffic)?;
     Ok(fabric)
 }
 
@@ -118,6 +126,7 @@ pub(crate) fn changed(wire: Wire, change: WireChange) -> Wire {
         rate: change.rate.unwrap_or(wire.rate),
         latency: change.latency.unwrap_or(wire.latency),
         loss_ppm: change.loss_ppm.unwrap_or(wire.loss_ppm),
+        bit_errors_per_1e15: wire.bit_errors_per_1e15,
         queue: wire.queue,
     }
 }

@@ -60,6 +60,9 @@ pub struct File {
     /// What breaks and comes back, and when.
     #[serde(default)]
     pub faults: Vec<Fault>,
+    /// What the hosts send, in the simulator.
+    #[serde(default)]
+    pub traffic: Vec<crate::traffic::Entry>,
 }
 
 fn one() -> u64 {
@@ -92,6 +95,7 @@ impl File {
             key: None,
             key_file: None,
             faults: Vec::new(),
+            traffic: Vec::new(),
         }
     }
 

@@ -9,6 +9,7 @@
 mod addresses;
 pub mod assemble;
 mod build;
+pub mod device;
 mod error;
 mod faults;
 pub mod file;
@@ -19,6 +20,7 @@ mod names;
 mod reach;
 mod schema;
 pub mod topology;
+pub mod traffic;
 pub mod units;
 
 pub use build::{LAB_KEY, build};

@@ -2,7 +2,10 @@
 //!
 //! This is what the simulator and the lab build from; [`crate::load`] makes it from a file.
 
+pub use crate::device::{Device, Side, Stage};
+pub use crate::traffic::{App, Traffic};
 pub use axon_control::config::Timers;
+pub use axon_control::controller::router::RouterKind;
 use axon_wire::{Bytes, HopWidth, MacAddr, PortNo, Rate, Span};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -18,6 +21,10 @@ pub struct Fabric {
     pub hop_width: HopWidth,
     /// The pre-shared key of the control plane.
     pub key: [u8; 32],
+    /// What the switches are.
+    pub network: Network,
+    /// What a frame goes through inside each switch, in the simulator.
+    pub device: Device,
     /// The switches, in order: `s1`, `s2`, ...
     pub switches: Vec<Switch>,
     /// The hosts, in order: `h1`, `h2`, ...
@@ -36,6 +43,24 @@ pub struct Fabric {
     pub self_congestion_pause: bool,
     /// What breaks when, in order of time.
     pub faults: Vec<Fault>,
+    /// What the hosts send, in the order of the file.
+    pub traffic: Vec<Traffic>,
+}
+
+/// What the switches of a fabric are. All but [`Network::Axon`] are baselines, for the
+/// simulator only.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Network {
+    /// `axon`: source routing, a controller.
+    #[default]
+    Axon,
+    /// `ethernet`: learning bridges with the rapid spanning tree protocol; no controller.
+    Ethernet,
+    /// `portland`: PortLand's switches, its fabric manager in the controller's place.
+    PortLand,
+    /// `ecmp`: static tables with all shortest paths, one by the hash of the flow; no
+    /// controller.
+    Ecmp,
 }
 
 /// A switch.
@@ -95,6 +120,8 @@ pub struct Wire {
     pub latency: Span,
     /// Frames lost per million, independently.
     pub loss_ppm: u32,
+    /// Bits that arrive flipped, per 10^15, independently: 1000 is an error rate of 1e-12.
+    pub bit_errors_per_1e15: u64,
     /// Buffer at each output for each ingress.
     pub queue: Bytes,
 }
@@ -108,6 +135,8 @@ pub struct Controller {
     pub at: End,
     /// Its link.
     pub wire: Wire,
+    /// How it chooses paths.
+    pub router: RouterKind,
 }
 
 /// Addresses for hosts.

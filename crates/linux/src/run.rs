@@ -340,7 +340,7 @@ impl<N: Node<FrameBuf> + Inspect> Body<N> {
             for frame in frames.drain(..) {
                 self.record(index, Direction::Inbound, &frame);
                 let complete_at = self.clock.now();
-                self.feed(Input::Frame { port: number, frame, complete_at });
+                self.feed(Input::Frame { port: number, frame, complete_at, intact: true });
             }
             self.received = frames;
             if result.is_err() {

@@ -215,7 +215,7 @@ impl Node<FrameBuf> for Echo {
             Input::Link { up, .. } => self.links.push(up),
             Input::Frame { port, frame, .. } => {
                 self.heard += 1;
-                out.push(Action::Transmit { port, frame, complete_at: now });
+                out.push(Action::Transmit { port, frame, complete_at: now, intact: true });
             }
             Input::TxDone { .. } | Input::Timeout => {}
         }

@@ -182,7 +182,7 @@ fn through(
     let mut frames = pool.drain(..);
     loop {
         for frame in frames.by_ref().take(BURST) {
-            plane.receive(Time::ZERO, port, frame, Time::ZERO, out);
+            plane.receive(Time::ZERO, port, frame, Time::ZERO, true, out);
             if let Some(Action::Transmit { port, .. }) = out.last() {
                 let port = *port;
                 plane.tx_done(Time::ZERO, port, out);

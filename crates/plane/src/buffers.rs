@@ -17,6 +17,8 @@ pub struct Queued<B> {
     pub ingress: PortNo,
     /// When its last byte will be here.
     pub complete_at: Time,
+    /// Whether its FCS fits; see [`Input::Frame`](crate::Input).
+    pub intact: bool,
     /// The only kind of port that it may leave by; `None` for link-local frames.
     pub kind: Option<PortKind>,
 }
@@ -142,7 +144,7 @@ mod tests {
     use super::*;
 
     fn item(ingress: PortNo, name: u32, bytes: u32) -> Queued<u32> {
-        Queued { frame: name, bytes, ingress, complete_at: Time::ZERO, kind: None }
+        Queued { frame: name, bytes, ingress, complete_at: Time::ZERO, intact: true, kind: None }
     }
 
     fn drain(egress: &mut Egress<u32>) -> Vec<u32> {

@@ -18,6 +18,10 @@ pub enum Input<B> {
         frame: B,
         /// When its last byte is here: later than now for cut-through, now otherwise.
         complete_at: Time,
+        /// Whether its FCS fits. Only its last byte tells, so nobody acts on this before
+        /// `complete_at`: by then a frame that has left again took the fault along, and one
+        /// that is still here is dropped as [`Drop::BadFcs`] (thesis 000 §3.3.1).
+        intact: bool,
     },
     /// The wire of a port is free for the next frame. One for each `Transmit`, except that
     /// none is owed, or should be sent, for a frame whose port has lost carrier since.
@@ -49,6 +53,8 @@ pub enum Action<B> {
         frame: B,
         /// Its last byte must not leave before this.
         complete_at: Time,
+        /// Whether it ends in a valid FCS; otherwise in an invalid one.
+        intact: bool,
     },
     /// A packet for the control plane. A whole node consumes these itself; a bare plane
     /// hands them out.
@@ -127,6 +133,8 @@ reasons! {
         /// Too short to be Ethernet, or an Axon header that contradicts itself or has no
         /// room for another hop.
         Malformed = "malformed",
+        /// Its FCS does not fit, and all of it was here before it could leave.
+        BadFcs = "bad_fcs",
         /// Longer than a host may send or be sent.
         Oversized = "oversized",
         /// The buffer of this ingress at that egress is full.
@@ -246,4 +254,12 @@ pub trait Node<B> {
 
     /// When to call with [`Input::Timeout`] next. Early or repeated calls are harmless.
     fn deadline(&self) -> Option<Time>;
+
+    /// Whether anything waits for the wire of `port`. While nothing does, a body may hold
+    /// back the `TxDone` of that port until the next input to this node, and must deliver it
+    /// before that input if the wire is free by then.
+    fn waits_for(&self, port: PortNo) -> bool {
+        let _ = port;
+        true
+    }
 }

@@ -49,6 +49,7 @@ struct Moving<B> {
     frame: B,
     ingress: PortNo,
     complete_at: Time,
+    intact: bool,
 }
 
 impl<B: Frame> Plane<B> {
@@ -83,10 +84,11 @@ impl<B: Frame> Plane<B> {
         port: PortNo,
         frame: B,
         complete_at: Time,
+        intact: bool,
         out: &mut Vec<Action<B>>,
     ) {
         self.counters.port_mut(port).received(frame.bytes().len());
-        let moving = Moving { frame, ingress: port, complete_at };
+        let moving = Moving { frame, ingress: port, complete_at, intact };
         match self.kind(port) {
             Some(PortKind::Axon) => self.axon_ingress(now, moving, out),
             Some(PortKind::Host) => self.host_ingress(now, moving, out),
@@ -107,8 +109,8 @@ impl<B: Frame> Plane<B> {
         }
         let kind = state.kind;
         while let Some(item) = self.ports[port.index()].egress.pop() {
-            let Queued { frame, ingress, complete_at, .. } = item;
-            let moving = Moving { frame, ingress, complete_at };
+            let Queued { frame, ingress, complete_at, intact, .. } = item;
+            let moving = Moving { frame, ingress, complete_at, intact };
             if item.kind.is_none_or(|wanted| wanted == kind) {
                 return self.transmit(moving, port, out);
             }
@@ -129,8 +131,8 @@ impl<B: Frame> Plane<B> {
         state.busy = false;
         state.load = SelfCongestion::default();
         while let Some(item) = self.ports[port.index()].egress.pop() {
-            let Queued { frame, ingress, complete_at, .. } = item;
-            self.discard(Moving { frame, ingress, complete_at }, Drop::PortDown, out);
+            let Queued { frame, ingress, complete_at, intact, .. } = item;
+            self.discard(Moving { frame, ingress, complete_at, intact }, Drop::PortDown, out);
         }
     }
 
@@ -138,7 +140,7 @@ impl<B: Frame> Plane<B> {
     /// plane, it comes straight back as [`Punt::Addressed`].
     pub fn inject(&mut self, now: Time, frame: B, out: &mut Vec<Action<B>>) {
         self.counters.port_mut(PortNo::CONTROL).received(frame.bytes().len());
-        let moving = Moving { frame, ingress: PortNo::CONTROL, complete_at: now };
+        let moving = Moving { frame, ingress: PortNo::CONTROL, complete_at: now, intact: true };
         self.step(moving, out);
     }
 
@@ -146,7 +148,7 @@ impl<B: Frame> Plane<B> {
     /// port, or another to the hosts of a host port.
     pub fn send_raw(&mut self, now: Time, port: PortNo, frame: B, out: &mut Vec<Action<B>>) {
         self.counters.port_mut(PortNo::CONTROL).received(frame.bytes().len());
-        let moving = Moving { frame, ingress: PortNo::CONTROL, complete_at: now };
+        let moving = Moving { frame, ingress: PortNo::CONTROL, complete_at: now, intact: true };
         let link_local = is_link_local(moving.frame.bytes());
         match self.kind(port) {
             None => self.discard(moving, Drop::NoSuchPort, out),
@@ -355,21 +357,21 @@ impl<B: Frame> Plane<B> {
         if !state.busy {
             return self.transmit(moving, port, out);
         }
-        let Moving { frame, ingress, complete_at } = moving;
+        let Moving { frame, ingress, complete_at, intact } = moving;
         let bytes = frame.bytes().len() as u32;
-        let item = Queued { frame, bytes, ingress, complete_at, kind };
+        let item = Queued { frame, bytes, ingress, complete_at, intact, kind };
         if let Err(item) = state.egress.push(item, self.config.queue_bytes_max.0) {
-            let Queued { frame, ingress, complete_at, .. } = item;
-            self.discard(Moving { frame, ingress, complete_at }, Drop::QueueFull, out);
+            let Queued { frame, ingress, complete_at, intact, .. } = item;
+            self.discard(Moving { frame, ingress, complete_at, intact }, Drop::QueueFull, out);
         }
     }
 
     #[inline]
     fn transmit(&mut self, moving: Moving<B>, port: PortNo, out: &mut Vec<Action<B>>) {
-        let Moving { frame, complete_at, .. } = moving;
+        let Moving { frame, complete_at, intact, .. } = moving;
         self.ports[port.index()].busy = true;
         self.counters.port_mut(port).sent(frame.bytes().len());
-        out.push(Action::Transmit { port, frame, complete_at });
+        out.push(Action::Transmit { port, frame, complete_at, intact });
     }
 
     fn punt(&mut self, moving: Moving<B>, punt: Punt, out: &mut Vec<Action<B>>) {

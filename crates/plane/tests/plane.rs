@@ -55,7 +55,7 @@ fn packet(packet_type: PacketType, forward: &Hops, reverse: &Hops, inner: &[u8])
 
 fn receive(plane: &mut Plane<FrameBuf>, port: PortNo, frame: &[u8]) -> Action<FrameBuf> {
     let mut out = Vec::new();
-    plane.receive(T0, port, FrameBuf::new(frame), T0, &mut out);
+    plane.receive(T0, port, FrameBuf::new(frame), T0, true, &mut out);
     assert_eq!(out.len(), 1, "one frame, one action");
     out.remove(0)
 }
@@ -148,7 +148,7 @@ fn a_frame_without_headroom_is_dropped_and_not_copied() {
         for headroom in [needed - 1, needed] {
             let mut out = Vec::new();
             let frame = FrameBuf::with_headroom(headroom, &ethernet(to, 60));
-            plane.receive(T0, HOST, frame, T0, &mut out);
+            plane.receive(T0, HOST, frame, T0, true, &mut out);
             let expected = (headroom < needed).then_some(Drop::NoHeadroom);
             assert_eq!(reason(out.remove(0)), expected);
         }
@@ -201,7 +201,7 @@ fn a_queued_axon_packet_never_reaches_a_port_that_has_hosts_by_then() {
     plane.set_kind(AXON, PortKind::Host);
     plane.tx_done(T0, AXON, &mut out);
     let sent = out.pop().unwrap();
-    assert_eq!(sent, Action::Transmit { port: AXON, frame: hello, complete_at: T0 });
+    assert_eq!(sent, Action::Transmit { port: AXON, frame: hello, complete_at: T0, intact: true });
     assert_eq!(reason(out.pop().unwrap()), Some(Drop::KindChanged));
     plane.tx_done(T0, AXON, &mut out);
     assert_eq!(reason(out.pop().unwrap()), Some(Drop::KindChanged));
@@ -251,7 +251,7 @@ fn a_host_that_sends_at_line_rate_is_told_to_pause() {
     let mut pauses = 0;
     for _ in 0..1000 {
         let mut out = Vec::new();
-        plane.receive(T0, HOST, FrameBuf::new(&frame), T0, &mut out);
+        plane.receive(T0, HOST, FrameBuf::new(&frame), T0, true, &mut out);
         plane.tx_done(T0, AXON, &mut out);
         plane.tx_done(T0, HOST, &mut out);
         for action in out {
@@ -273,7 +273,7 @@ fn cut_through_and_loops_back_are_allowed() {
     let later = T0 + Span::from_micros(12);
     let mut out = Vec::new();
     for _ in 0..2 {
-        plane.receive(T0, AXON, FrameBuf::new(&bytes), later, &mut out);
+        plane.receive(T0, AXON, FrameBuf::new(&bytes), later, true, &mut out);
     }
     plane.tx_done(T0, AXON, &mut out);
     assert_eq!(out.len(), 2);
@@ -285,7 +285,7 @@ fn cut_through_and_loops_back_are_allowed() {
 
 fn receive_any(plane: &mut Plane<FrameBuf>, port: PortNo, frame: &[u8]) -> usize {
     let mut out = Vec::new();
-    plane.receive(T0, port, FrameBuf::new(frame), T0, &mut out);
+    plane.receive(T0, port, FrameBuf::new(frame), T0, true, &mut out);
     out.len()
 }
 

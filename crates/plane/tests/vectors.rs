@@ -188,7 +188,7 @@ fn edge_case(hop_width: &str, ingress: &str, kinds_of: &str, route: &str, frame:
         plane.tables_mut().install(ingress, destination, &hops(route)).expect("a route");
     }
     let mut out = Vec::new();
-    plane.receive(Time::ZERO, ingress, FrameBuf::new(&bytes(frame)), Time::ZERO, &mut out);
+    plane.receive(Time::ZERO, ingress, FrameBuf::new(&bytes(frame)), Time::ZERO, true, &mut out);
     match out.pop() {
         Some(Action::Transmit { port, frame, .. }) => {
             format!("transmit {} {}", port_word(port), hex(frame.bytes()))

@@ -122,7 +122,10 @@ impl Engine {
         self.packet_hops += 1;
         self.trace.add(self.now, to.station, to.port, What::Received(frame.bytes()));
         self.stations[to.station].accounts.received += 1;
-        self.hand(to.station, Input::Frame { port: to.port, frame, complete_at: self.now });
+        self.hand(
+            to.station,
+            Input::Frame { port: to.port, frame, complete_at: self.now, intact: true },
+        );
     }
 
     fn wake(&mut self, station: usize) {
@@ -143,7 +146,7 @@ impl Engine {
         self.stations[station].body.handle(self.now, input, &mut out);
         for action in out.drain(..) {
             match action {
-                Action::Transmit { port, frame, complete_at } => {
+                Action::Transmit { port, frame, complete_at, .. } => {
                     self.transmit(station, port, frame, complete_at);
                 }
                 Action::Dropped { ingress, reason, frame } => {

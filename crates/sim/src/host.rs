@@ -304,7 +304,7 @@ impl Node<FrameBuf> for Host {
         }
         if let Some(frame) = self.nic.tx.pop_front() {
             self.busy = true;
-            out.push(Action::Transmit { port: PORT, frame, complete_at: now });
+            out.push(Action::Transmit { port: PORT, frame, complete_at: now, intact: true });
         }
     }
 

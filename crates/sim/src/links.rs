@@ -202,6 +202,7 @@ mod tests {
             rate: Rate::gbps(1),
             latency: Span::from_nanos(500),
             loss_ppm,
+            bit_errors_per_1e15: 0,
             queue: Bytes(1 << 17),
         };
         let mut link = Link::new([end(0), end(1)], wire, 7, LinkId(id));

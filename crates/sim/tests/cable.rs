@@ -26,6 +26,7 @@ fn cable(seed: u64, loss_ppm: u32) -> Engine {
         rate: Rate::gbps(1),
         latency: Span::from_micros(1),
         loss_ppm,
+        bit_errors_per_1e15: 0,
         queue: Bytes(1 << 17),
     };
     engine.plug(end(0), end(1), wire);

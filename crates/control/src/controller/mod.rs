@@ -28,7 +28,7 @@ use core::net::IpAddr;
 use dhcp::DhcpServer;
 use flows::Flows;
 use hosts::{HostIndex, HostTable, Learned, Place, Withdrawn};
-use router::{Router, ShortestPaths, Step};
+use router::{Router, Step};
 use topology::{Admission, Graph, SwitchIndex};
 
 /// What a controller counts; each of these is something that was asked and not done.
@@ -81,9 +81,9 @@ pub struct Controller {
 }
 
 impl Controller {
-    /// A controller that knows nothing yet and routes by [`ShortestPaths`].
+    /// A controller that knows nothing yet.
     pub fn new(config: &ControllerConfig) -> Controller {
-        Controller::with_router(config, Box::<ShortestPaths>::default())
+        Controller::with_router(config, config.router.build(config.node.seed))
     }
 
     /// A controller with another way to choose paths.

@@ -1,6 +1,7 @@
 //! Which way a flow goes.
 
 use super::topology::{Graph, SwitchIndex};
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use axon_wire::{MacAddr, NodeId, PortNo};
 use core::fmt::Debug;
@@ -37,6 +38,58 @@ pub trait Router: Debug + Send {
     /// Links on the best path from `from` to `to`, if there is one. A flow whose path is
     /// longer is worth moving when links have come back.
     fn distance(&mut self, graph: &Graph, from: SwitchIndex, to: SwitchIndex) -> Option<usize>;
+}
+
+/// The routers there are, by the names that fabric files use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum RouterKind {
+    /// `shortest_path`: one shortest path per flow, of several equal ones by its hash.
+    #[default]
+    ShortestPath,
+    /// `ecmp`: a shortest path drawn anew for each flow by a seeded random number.
+    Ecmp,
+    /// `spain`: greedy weighted shortest path, a link's weight the flows on it (paper 001
+    /// §5.5).
+    Spain,
+    /// `hedera_gff`: Hedera's global first fit.
+    HederaFirstFit,
+    /// `hedera_sa`: Hedera's simulated annealing.
+    HederaAnnealing,
+    /// `congestion_aware`: by the load that links were measured to carry.
+    CongestionAware,
+    /// `balanced`: our own best spread of flows over links.
+    Balanced,
+}
+
+impl RouterKind {
+    /// All of them, in order.
+    pub const ALL: [RouterKind; 7] = [
+        RouterKind::ShortestPath,
+        RouterKind::Ecmp,
+        RouterKind::Spain,
+        RouterKind::HederaFirstFit,
+        RouterKind::HederaAnnealing,
+        RouterKind::CongestionAware,
+        RouterKind::Balanced,
+    ];
+
+    /// The name in fabric files and results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            RouterKind::ShortestPath => "shortest_path",
+            RouterKind::Ecmp => "ecmp",
+            RouterKind::Spain => "spain",
+            RouterKind::HederaFirstFit => "hedera_gff",
+            RouterKind::HederaAnnealing => "hedera_sa",
+            RouterKind::CongestionAware => "congestion_aware",
+            RouterKind::Balanced => "balanced",
+        }
+    }
+
+    /// A router of this kind; `seed` feeds those that draw.
+    pub fn build(self, _seed: u64) -> Box<dyn Router> {
+        Box::<ShortestPaths>::default()
+    }
 }
 
 /// The hash of the frames that one port of a switch sends to one host: they share one place

@@ -78,8 +78,8 @@ impl<B: Frame> Chassis<B> {
     /// Hands an input to the plane and to discovery.
     pub fn feed(&mut self, now: Time, input: Input<B>) {
         match input {
-            Input::Frame { port, frame, complete_at } => {
-                self.plane.receive(now, port, frame, complete_at, &mut self.actions);
+            Input::Frame { port, frame, complete_at, intact } => {
+                self.plane.receive(now, port, frame, complete_at, intact, &mut self.actions);
             }
             Input::TxDone { port } => self.plane.tx_done(now, port, &mut self.actions),
             Input::Link { port, up } => {

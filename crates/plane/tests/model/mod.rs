@@ -68,7 +68,7 @@ impl World {
             Event::Receive { port, headroom, frame } => {
                 self.frames_in += 1;
                 let frame = FrameBuf::with_headroom(headroom, &frame);
-                self.plane.receive(self.now, port, frame, self.now, &mut out);
+                self.plane.receive(self.now, port, frame, self.now, true, &mut out);
             }
             Event::TxDone(port) => {
                 if let Some(wire) = self.on_wire.get_mut(port.index()) {

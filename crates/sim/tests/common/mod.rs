@@ -1,7 +1,9 @@
 //! Fabrics for tests, built as plain data, with timers fast enough for short simulations.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
-use axon_fabric::model::{Controller, Dhcp, End, Fabric, Host, Link, Switch, Timers, Wire};
+use axon_fabric::model::{
+    Controller, Device, Dhcp, End, Fabric, Host, Link, Network, RouterKind, Switch, Timers, Wire,
+};
 use axon_sim::{PingId, PingPlan, PingStats, World};
 use axon_wire::{Bytes, HopWidth, MacAddr, PortNo, Rate, Span, Time};
 use std::collections::BTreeMap;
@@ -18,6 +20,7 @@ pub fn wire() -> Wire {
         rate: Rate::gbps(1),
         latency: Span::from_micros(1),
         loss_ppm: 0,
+        bit_errors_per_1e15: 0,
         queue: Bytes(128 * 1024),
     }
 }
@@ -50,7 +53,15 @@ impl Builder {
                 switches: switches.collect(),
                 hosts: Vec::new(),
                 links: Vec::new(),
-                controller: Controller { name: "c1".to_owned(), at: end(0, 0), wire: wire() },
+                network: Network::Axon,
+                device: Device::ideal(),
+                traffic: Vec::new(),
+                controller: Controller {
+                    name: "c1".to_owned(),
+                    at: end(0, 0),
+                    wire: wire(),
+                    router: RouterKind::default(),
+                },
                 timers: Timers {
                     hello: HEARTBEAT,
                     heartbeat: HEARTBEAT,
