@@ -186,4 +186,22 @@ pub enum FaultKind {
     HostDown(usize),
     /// It is plugged in again.
     HostUp(usize),
+    /// A cable loses this many frames per million from now on.
+    Loss(Cable, u32),
+    /// A cable flips this many bits per 10^15 from now on.
+    BitErrors(Cable, u64),
+    /// A host, by index, takes frames from its port no faster than this from now on; as fast
+    /// as they come without a rate.
+    HostSlow(usize, Option<Rate>),
+}
+
+/// Any link of a fabric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Cable {
+    /// Between two switches, by index.
+    Link(usize),
+    /// A host's, by the host's index.
+    Host(usize),
+    /// The controller's.
+    Controller,
 }

@@ -2,7 +2,7 @@
 
 use crate::links::LinkId;
 use crate::world::World;
-use axon_fabric::model::FaultKind;
+use axon_fabric::model::{Cable, FaultKind};
 use axon_wire::Time;
 
 impl World {
@@ -30,12 +30,27 @@ impl World {
             }
             FaultKind::HostDown(host) => self.engine.set_cut(self.access_link(host), true),
             FaultKind::HostUp(host) => self.mend(self.access_link(host)),
+            FaultKind::Loss(cable, ppm) => self.engine.set_loss(self.cable(cable), ppm),
+            FaultKind::BitErrors(cable, per_1e15) => {
+                self.engine.set_bit_errors(self.cable(cable), per_1e15);
+            }
+            // Carried out by the host's ring of received frames (`Host::set_receive_rate`).
+            FaultKind::HostSlow(_host, _rate) => {}
         }
     }
 
     /// Plans a fault for later (for now, if `at` has passed).
     pub fn plan(&mut self, at: Time, fault: FaultKind) {
         self.engine.plan(at, fault);
+    }
+
+    /// The link of the world that is a cable of the fabric.
+    pub fn cable(&self, cable: Cable) -> LinkId {
+        match cable {
+            Cable::Link(link) => LinkId(link),
+            Cable::Host(host) => self.access_link(host),
+            Cable::Controller => self.controller_link(),
+        }
     }
 
     fn mend(&mut self, link: LinkId) {

@@ -75,6 +75,11 @@ impl Engine {
         self.links[link.0].wire.loss_ppm = loss_ppm;
     }
 
+    /// Changes how many bits a link flips, per 10^15.
+    pub fn set_bit_errors(&mut self, link: LinkId, per_1e15: u64) {
+        self.links[link.0].wire.bit_errors_per_1e15 = per_1e15;
+    }
+
     /// The incarnation that the station's next life will have: greater than any before.
     pub fn next_life(&self, station: usize) -> u64 {
         self.stations[station].lives + 1
