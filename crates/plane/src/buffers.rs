@@ -1,6 +1,7 @@
 //! The buffers of one output port (thesis 000 §3.2.1): one FIFO per ingress port and one for
 //! the control plane, each with its own bound in bytes, served in turn.
 
+use crate::bank::Moving;
 use crate::config::PortKind;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -10,15 +11,9 @@ use axon_wire::{PortNo, Time};
 #[derive(Clone, Debug)]
 pub struct Queued<B> {
     /// The frame as it will leave.
-    pub frame: B,
+    pub moving: Moving<B>,
     /// Its length in bytes.
     pub bytes: u32,
-    /// The port it came in by.
-    pub ingress: PortNo,
-    /// When its last byte will be here.
-    pub complete_at: Time,
-    /// Whether its FCS fits; see [`Input::Frame`](crate::Input).
-    pub intact: bool,
     /// The only kind of port that it may leave by; `None` for link-local frames.
     pub kind: Option<PortKind>,
 }
@@ -72,7 +67,7 @@ impl<B> Egress<B> {
     /// Gives the frame back if there is no room for it.
     pub fn push(&mut self, item: Queued<B>, bytes_max: u64) -> Result<(), Queued<B>> {
         // The control plane is port 65,535, so this makes it 0 and port p is p + 1.
-        let index = usize::from(item.ingress.0.wrapping_add(1));
+        let index = usize::from(item.moving.ingress.0.wrapping_add(1));
         if index >= self.fifos.len() {
             let empty = || Fifo { queue: VecDeque::new(), bytes: 0, credit: 0 };
             self.fifos.resize_with(index + 1, empty);
@@ -122,6 +117,15 @@ impl<B> Egress<B> {
         }
     }
 
+    /// The carrier of the port `ingress` is gone: what had not come in by it entirely never
+    /// will.
+    pub(crate) fn break_off(&mut self, now: Time, ingress: PortNo) {
+        let fifo = self.fifos.get_mut(usize::from(ingress.0.wrapping_add(1)));
+        for item in fifo.into_iter().flat_map(|fifo| &mut fifo.queue) {
+            item.moving.break_off(now, ingress);
+        }
+    }
+
     /// Bytes that wait.
     pub const fn bytes(&self) -> u64 {
         self.bytes
@@ -144,11 +148,11 @@ mod tests {
     use super::*;
 
     fn item(ingress: PortNo, name: u32, bytes: u32) -> Queued<u32> {
-        Queued { frame: name, bytes, ingress, complete_at: Time::ZERO, intact: true, kind: None }
+        Queued { moving: Moving::new(name, ingress, Time::ZERO, true), bytes, kind: None }
     }
 
     fn drain(egress: &mut Egress<u32>) -> Vec<u32> {
-        core::iter::from_fn(|| egress.pop()).map(|item| item.frame).collect()
+        core::iter::from_fn(|| egress.pop()).map(|item| item.moving.frame).collect()
     }
 
     #[test]
@@ -177,7 +181,7 @@ mod tests {
                 while egress.push(item(PortNo(port as u16), turn, bytes), 20_000).is_ok() {}
             }
             let sent = egress.pop().unwrap();
-            cost[sent.ingress.index()] += i64::from(sent.bytes) + WIRE_OVERHEAD;
+            cost[sent.moving.ingress.index()] += i64::from(sent.bytes) + WIRE_OVERHEAD;
         }
         let apart = cost.iter().max().unwrap() - cost.iter().min().unwrap();
         assert!(apart <= 9024 + QUANTUM, "{cost:?}");
@@ -202,7 +206,7 @@ mod tests {
     fn one_ingress_cannot_use_the_room_of_another() {
         let mut egress = Egress::new();
         egress.push(item(PortNo(1), 1, 600), 1000).unwrap();
-        assert_eq!(egress.push(item(PortNo(1), 2, 401), 1000).unwrap_err().frame, 2);
+        assert_eq!(egress.push(item(PortNo(1), 2, 401), 1000).unwrap_err().moving.frame, 2);
         egress.push(item(PortNo(1), 3, 400), 1000).unwrap();
         egress.push(item(PortNo(2), 4, 1000), 1000).unwrap();
         assert_eq!(drain(&mut egress), [1, 3, 4]);

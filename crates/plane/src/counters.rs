@@ -1,7 +1,8 @@
 //! What a plane counts: frames and bytes per port, drops by reason, punts by kind.
 //!
 //! Conservation, which the tests hold: summed over all ports and the control plane,
-//! `rx_frames` = `tx_frames` + drops before a punt + punts + frames in the queues.
+//! `rx_frames` + `copies` = `tx_frames` + drops before a punt + punts + frames in the queues +
+//! punted frames that wait for their tail.
 
 use crate::contract::{Drop, Punt};
 use alloc::vec::Vec;
@@ -18,6 +19,8 @@ pub struct PortCounters {
     pub tx_frames: u64,
     /// Their bytes as they left, without FCS.
     pub tx_bytes: u64,
+    /// Copies made of frames that came in by this port, to flood them.
+    pub copies: u64,
     /// PAUSE frames made for the hosts of this port.
     pub pauses: u64,
     drops: [u64; Drop::ALL.len()],
@@ -58,6 +61,7 @@ impl PortCounters {
         self.rx_bytes += other.rx_bytes;
         self.tx_frames += other.tx_frames;
         self.tx_bytes += other.tx_bytes;
+        self.copies += other.copies;
         self.pauses += other.pauses;
         self.drops.iter_mut().zip(other.drops).for_each(|(sum, count)| *sum += count);
         self.punts.iter_mut().zip(other.punts).for_each(|(sum, count)| *sum += count);

@@ -7,16 +7,19 @@
 
 extern crate alloc;
 
+pub mod bank;
 pub mod buffers;
 pub mod config;
 pub mod contract;
 pub mod counters;
 pub mod forward;
+mod hold;
 pub mod meter;
 pub mod pause;
 pub mod plane;
 pub mod routes;
 
+pub use bank::{Moving, PortBank};
 pub use config::{PlaneConfig, PortKind, PuntLimit};
 pub use contract::{Action, Drop, Input, Node, Note, Punt, Refusal};
 pub use counters::{Counters, PortCounters};

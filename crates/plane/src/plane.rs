@@ -1,6 +1,6 @@
 //! A switch's data plane: what happens to a frame from ingress to wire (thesis 000 §3.2).
 
-use crate::buffers::{Egress, Queued};
+use crate::bank::{Moving, PortBank};
 use crate::config::{PlaneConfig, PortKind};
 use crate::contract::{Action, Drop, Punt};
 use crate::counters::Counters;
@@ -18,7 +18,7 @@ const TAG_BYTES: usize = 4;
 /// EtherTypes of the customer and the service tag (IEEE 802.1Q table 9-1).
 const TAGS: [[u8; 2]; 2] = [[0x81, 0x00], [0x88, 0xa8]];
 
-/// The data plane of one switch.
+/// The data plane of one switch: its ports, and the routes of its hosts.
 ///
 /// Every call takes the time, and appends what is to be done to `out`. None blocks, fails,
 /// or copies a frame; only the queues allocate, when they grow.
@@ -26,30 +26,17 @@ const TAGS: [[u8; 2]; 2] = [[0x81, 0x00], [0x88, 0xa8]];
 pub struct Plane<B> {
     config: PlaneConfig,
     tables: RouteTables,
-    ports: Vec<Port<B>>,
-    counters: Counters,
+    bank: PortBank<B>,
+    guards: Vec<Guard>,
 }
 
+/// What keeps the hosts of one port within bounds.
 #[derive(Clone, Debug)]
-struct Port<B> {
-    kind: PortKind,
-    /// Has carrier.
-    up: bool,
-    /// A frame is on the wire.
-    busy: bool,
-    egress: Egress<B>,
+struct Guard {
     /// Two meters, so that a host that floods cannot keep discovery from being heard.
     misses: Meter,
     link_frames: Meter,
     load: SelfCongestion,
-}
-
-/// A frame on its way through the plane.
-struct Moving<B> {
-    frame: B,
-    ingress: PortNo,
-    complete_at: Time,
-    intact: bool,
 }
 
 impl<B: Frame> Plane<B> {
@@ -59,19 +46,15 @@ impl<B: Frame> Plane<B> {
     /// If hops of this width cannot name all the ports.
     pub fn new(config: PlaneConfig) -> Plane<B> {
         assert!(usize::from(config.ports) <= config.hop_width.ports_max(), "too many ports");
-        let port = || Port {
-            kind: PortKind::default(),
-            up: false,
-            busy: false,
-            egress: Egress::new(),
+        let guard = || Guard {
             misses: Meter::new(config.punt),
             link_frames: Meter::new(config.punt),
             load: SelfCongestion::default(),
         };
         Plane {
             tables: RouteTables::new(config.hop_width, config.ports, config.routes_per_port_max),
-            ports: (0..config.ports).map(|_| port()).collect(),
-            counters: Counters::new(config.ports),
+            bank: PortBank::new(config.ports, config.queue_bytes_max),
+            guards: (0..config.ports).map(|_| guard()).collect(),
             config,
         }
     }
@@ -87,80 +70,70 @@ impl<B: Frame> Plane<B> {
         intact: bool,
         out: &mut Vec<Action<B>>,
     ) {
-        self.counters.port_mut(port).received(frame.bytes().len());
-        let moving = Moving { frame, ingress: port, complete_at, intact };
+        let moving = Moving::new(frame, port, complete_at, intact);
+        let Some(moving) = self.bank.receive(now, moving, out) else {
+            return;
+        };
         match self.kind(port) {
             Some(PortKind::Axon) => self.axon_ingress(now, moving, out),
             Some(PortKind::Host) => self.host_ingress(now, moving, out),
-            Some(PortKind::Unknown) => self.unknown_ingress(now, moving, out),
-            None => self.discard(moving, Drop::NoSuchPort, out),
+            Some(PortKind::Unknown) | None => self.unknown_ingress(now, moving, out),
         }
     }
 
     /// The wire of `port` is free: the next frame in turn goes out.
     #[inline]
-    pub fn tx_done(&mut self, _now: Time, port: PortNo, out: &mut Vec<Action<B>>) {
-        let Some(state) = self.ports.get_mut(port.index()) else {
-            return;
-        };
-        state.busy = false;
-        if !state.up {
-            return;
-        }
-        let kind = state.kind;
-        while let Some(item) = self.ports[port.index()].egress.pop() {
-            let Queued { frame, ingress, complete_at, intact, .. } = item;
-            let moving = Moving { frame, ingress, complete_at, intact };
-            if item.kind.is_none_or(|wanted| wanted == kind) {
-                return self.transmit(moving, port, out);
-            }
-            self.discard(moving, Drop::KindChanged, out);
-        }
+    pub fn tx_done(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) {
+        self.bank.tx_done(now, port, out);
     }
 
     /// The carrier of `port` came or went. Without carrier its queues are emptied and its
     /// wire counts as free: no `TxDone` is owed for a frame that was on it.
-    pub fn link(&mut self, _now: Time, port: PortNo, up: bool, out: &mut Vec<Action<B>>) {
-        let Some(state) = self.ports.get_mut(port.index()) else {
-            return;
-        };
-        state.up = up;
-        if up {
-            return;
+    pub fn link(&mut self, now: Time, port: PortNo, up: bool, out: &mut Vec<Action<B>>) {
+        self.bank.link(now, port, up, out);
+        if let Some(guard) = self.guards.get_mut(port.index()).filter(|_| !up) {
+            guard.load = SelfCongestion::default();
         }
-        state.busy = false;
-        state.load = SelfCongestion::default();
-        while let Some(item) = self.ports[port.index()].egress.pop() {
-            let Queued { frame, ingress, complete_at, intact, .. } = item;
-            self.discard(Moving { frame, ingress, complete_at, intact }, Drop::PortDown, out);
-        }
+    }
+
+    /// The time has come, or may have: packets for the control plane whose tail is here now
+    /// are punted.
+    #[inline]
+    pub fn timeout(&mut self, now: Time, out: &mut Vec<Action<B>>) {
+        self.bank.timeout(now, out);
+    }
+
+    /// When to call [`Plane::timeout`] next. Early or repeated calls are harmless.
+    #[inline]
+    pub fn deadline(&self) -> Option<Time> {
+        self.bank.deadline()
     }
 
     /// Sends an Axon packet of the control plane on its way. If its first hop is the control
     /// plane, it comes straight back as [`Punt::Addressed`].
     pub fn inject(&mut self, now: Time, frame: B, out: &mut Vec<Action<B>>) {
-        self.counters.port_mut(PortNo::CONTROL).received(frame.bytes().len());
-        let moving = Moving { frame, ingress: PortNo::CONTROL, complete_at: now, intact: true };
-        self.step(moving, out);
+        let moving = self.bank.originate(now, frame);
+        self.step(now, moving, out);
     }
 
     /// Sends an Ethernet frame of the control plane out of `port`: a link-local frame on any
     /// port, or another to the hosts of a host port.
     pub fn send_raw(&mut self, now: Time, port: PortNo, frame: B, out: &mut Vec<Action<B>>) {
-        self.counters.port_mut(PortNo::CONTROL).received(frame.bytes().len());
-        let moving = Moving { frame, ingress: PortNo::CONTROL, complete_at: now, intact: true };
+        let moving = self.bank.originate(now, frame);
         let link_local = is_link_local(moving.frame.bytes());
         match self.kind(port) {
-            None => self.discard(moving, Drop::NoSuchPort, out),
-            Some(PortKind::Axon) if !link_local => self.discard(moving, Drop::KindChanged, out),
+            None => self.bank.discard(moving, Drop::NoSuchPort, out),
+            Some(PortKind::Axon) if !link_local => {
+                self.bank.discard(moving, Drop::KindChanged, out)
+            }
             Some(PortKind::Unknown) if !link_local => {
-                self.discard(moving, Drop::PortUnknown, out);
+                self.bank.discard(moving, Drop::PortUnknown, out);
             }
             Some(_) => match self.ethernet_fault(moving.frame.bytes()) {
-                Some(reason) => self.discard(moving, reason, out),
+                Some(reason) => self.bank.discard(moving, reason, out),
                 None => {
                     let kind = (!link_local).then_some(PortKind::Host);
-                    self.deliver(moving, port, kind, out);
+                    self.bank.deliver(now, moving, port, kind, out);
                 }
             },
         }
@@ -170,19 +143,24 @@ impl<B: Frame> Plane<B> {
     /// are dropped as [`Drop::KindChanged`] when their turn comes: a host never sees an Axon
     /// header. Routes are left alone.
     pub fn set_kind(&mut self, port: PortNo, kind: PortKind) {
-        if let Some(state) = self.ports.get_mut(port.index()) {
-            state.kind = kind;
-        }
+        self.bank.set_kind(port, kind);
     }
 
     /// What is plugged into `port`; `None` if there is no such port.
+    #[inline]
     pub fn kind(&self, port: PortNo) -> Option<PortKind> {
-        self.ports.get(port.index()).map(|state| state.kind)
+        self.bank.kind(port)
     }
 
     /// Whether `port` exists and has carrier.
     pub fn is_up(&self, port: PortNo) -> bool {
-        self.ports.get(port.index()).is_some_and(|state| state.up)
+        self.bank.is_up(port)
+    }
+
+    /// Whether a frame waits for the wire of `port`.
+    #[inline]
+    pub fn waits_for(&self, port: PortNo) -> bool {
+        self.bank.waits_for(port)
     }
 
     /// The route tables.
@@ -197,23 +175,28 @@ impl<B: Frame> Plane<B> {
 
     /// What has been counted.
     pub fn counters(&self) -> &Counters {
-        &self.counters
+        self.bank.counters()
     }
 
     /// Counts a frame that ended in the control plane after a punt, so that every drop of a
     /// switch is in one place.
     pub fn count_drop(&mut self, ingress: PortNo, reason: Drop) {
-        self.counters.port_mut(ingress).drop_one(reason);
+        self.bank.count_drop(ingress, reason);
     }
 
     /// Bytes that wait for the wire of `port`.
     pub fn queued_bytes(&self, port: PortNo) -> Bytes {
-        Bytes(self.ports.get(port.index()).map_or(0, |state| state.egress.bytes()))
+        self.bank.queued_bytes(port)
     }
 
     /// Frames that wait for the wire of `port`.
     pub fn queued_frames(&self, port: PortNo) -> u64 {
-        self.ports.get(port.index()).map_or(0, |state| state.egress.frames())
+        self.bank.queued_frames(port)
+    }
+
+    /// Punted packets that wait for their last byte.
+    pub fn held_frames(&self) -> u64 {
+        self.bank.held_frames()
     }
 
     /// What the plane was told at its start.
@@ -225,11 +208,11 @@ impl<B: Frame> Plane<B> {
     #[inline]
     fn axon_ingress(&mut self, now: Time, moving: Moving<B>, out: &mut Vec<Action<B>>) {
         if header::is_axon(moving.frame.bytes()) {
-            self.step(moving, out);
+            self.step(now, moving, out);
         } else if is_link_local(moving.frame.bytes()) {
             self.link_ingress(now, moving, out);
         } else {
-            self.discard(moving, Drop::Malformed, out);
+            self.bank.discard(moving, Drop::Malformed, out);
         }
     }
 
@@ -238,7 +221,7 @@ impl<B: Frame> Plane<B> {
         if is_link_local(moving.frame.bytes()) {
             self.link_ingress(now, moving, out);
         } else {
-            self.discard(moving, Drop::PortUnknown, out);
+            self.bank.discard(moving, Drop::PortUnknown, out);
         }
     }
 
@@ -248,7 +231,7 @@ impl<B: Frame> Plane<B> {
     fn host_ingress(&mut self, now: Time, mut moving: Moving<B>, out: &mut Vec<Action<B>>) {
         let ingress = moving.ingress;
         if let Some(reason) = self.ethernet_fault(moving.frame.bytes()) {
-            return self.discard(moving, reason, out);
+            return self.bank.discard(moving, reason, out);
         }
         let destination = MacAddr::destination_of(moving.frame.bytes()).unwrap_or_default();
         if destination.is_multicast() {
@@ -263,10 +246,10 @@ impl<B: Frame> Plane<B> {
         };
         let header_bytes = route.len();
         if moving.frame.push_front(header_bytes).is_err() {
-            return self.discard(moving, Drop::NoHeadroom, out);
+            return self.bank.discard(moving, Drop::NoHeadroom, out);
         }
         moving.frame.bytes_mut()[..header_bytes].copy_from_slice(route);
-        let left_for_axon = self.step(moving, out);
+        let left_for_axon = self.step(now, moving, out);
         if left_for_axon && self.config.self_congestion_pause {
             self.burden(now, ingress, header_bytes, out);
         }
@@ -290,111 +273,65 @@ impl<B: Frame> Plane<B> {
     fn link_ingress(&mut self, now: Time, moving: Moving<B>, out: &mut Vec<Action<B>>) {
         let bytes = moving.frame.bytes();
         if bytes.len() < ETHERNET_BYTES {
-            return self.discard(moving, Drop::Malformed, out);
+            return self.bank.discard(moving, Drop::Malformed, out);
         }
         if pause::is_mac_control(bytes) {
-            return self.discard(moving, Drop::MacControl, out);
+            return self.bank.discard(moving, Drop::MacControl, out);
         }
-        if !self.ports[moving.ingress.index()].link_frames.admit(now) {
-            return self.discard(moving, Drop::PuntLimit, out);
+        if !self.guards[moving.ingress.index()].link_frames.admit(now) {
+            return self.bank.discard(moving, Drop::PuntLimit, out);
         }
-        self.punt(moving, Punt::LinkLocal, out);
+        self.bank.punt(now, moving, Punt::LinkLocal, out);
     }
 
     /// The default header: no forward hops, and the ingress port as the way back.
     fn miss(&mut self, now: Time, mut moving: Moving<B>, out: &mut Vec<Action<B>>) {
         let (ingress, width) = (moving.ingress, self.config.hop_width);
-        if !self.ports[ingress.index()].misses.admit(now) {
-            return self.discard(moving, Drop::PuntLimit, out);
+        if !self.guards[ingress.index()].misses.admit(now) {
+            return self.bank.discard(moving, Drop::PuntLimit, out);
         }
         if moving.frame.push_front(width.header_bytes(1)).is_err() {
-            return self.discard(moving, Drop::NoHeadroom, out);
+            return self.bank.discard(moving, Drop::NoHeadroom, out);
         }
         let bytes = moving.frame.bytes_mut();
         match header::emit(bytes, width, PacketType::Ethernet, &[], &[ingress]) {
-            Ok(_) => self.punt(moving, Punt::Miss, out),
-            Err(_) => self.discard(moving, Drop::Malformed, out),
+            Ok(_) => self.bank.punt(now, moving, Punt::Miss, out),
+            Err(_) => self.bank.discard(moving, Drop::Malformed, out),
         }
     }
 
     /// Takes one hop of an Axon packet; says whether it is now on its way to another Axon.
     #[inline]
-    fn step(&mut self, mut moving: Moving<B>, out: &mut Vec<Action<B>>) -> bool {
-        let ports = &self.ports;
-        let kind_of = |port: PortNo| ports.get(port.index()).map(|state| state.kind);
+    fn step(&mut self, now: Time, mut moving: Moving<B>, out: &mut Vec<Action<B>>) -> bool {
+        let bank = &self.bank;
+        let kind_of = |port: PortNo| bank.kind(port);
         let bytes = moving.frame.bytes_mut();
         match forward(bytes, self.config.hop_width, moving.ingress, kind_of) {
             Step::Egress(port) => {
-                self.deliver(moving, port, Some(PortKind::Axon), out);
+                self.bank.deliver(now, moving, port, Some(PortKind::Axon), out);
                 return true;
             }
             Step::Strip { port, header_bytes } => {
                 moving.frame.pop_front(header_bytes);
                 match self.ethernet_fault(moving.frame.bytes()) {
-                    Some(reason) => self.discard(moving, reason, out),
-                    None => self.deliver(moving, port, Some(PortKind::Host), out),
+                    Some(reason) => self.bank.discard(moving, reason, out),
+                    None => self.bank.deliver(now, moving, port, Some(PortKind::Host), out),
                 }
             }
-            Step::Punt(punt) => self.punt(moving, punt, out),
-            Step::Drop(reason) => self.discard(moving, reason, out),
+            Step::Punt(punt) => self.bank.punt(now, moving, punt, out),
+            Step::Drop(reason) => self.bank.discard(moving, reason, out),
         }
         false
-    }
-
-    /// Gives a frame to the wire of `port` if that is free, and to its queue otherwise.
-    #[inline]
-    fn deliver(
-        &mut self,
-        moving: Moving<B>,
-        port: PortNo,
-        kind: Option<PortKind>,
-        out: &mut Vec<Action<B>>,
-    ) {
-        let state = &mut self.ports[port.index()];
-        if !state.up {
-            return self.discard(moving, Drop::PortDown, out);
-        }
-        if !state.busy {
-            return self.transmit(moving, port, out);
-        }
-        let Moving { frame, ingress, complete_at, intact } = moving;
-        let bytes = frame.bytes().len() as u32;
-        let item = Queued { frame, bytes, ingress, complete_at, intact, kind };
-        if let Err(item) = state.egress.push(item, self.config.queue_bytes_max.0) {
-            let Queued { frame, ingress, complete_at, intact, .. } = item;
-            self.discard(Moving { frame, ingress, complete_at, intact }, Drop::QueueFull, out);
-        }
-    }
-
-    #[inline]
-    fn transmit(&mut self, moving: Moving<B>, port: PortNo, out: &mut Vec<Action<B>>) {
-        let Moving { frame, complete_at, intact, .. } = moving;
-        self.ports[port.index()].busy = true;
-        self.counters.port_mut(port).sent(frame.bytes().len());
-        out.push(Action::Transmit { port, frame, complete_at, intact });
-    }
-
-    fn punt(&mut self, moving: Moving<B>, punt: Punt, out: &mut Vec<Action<B>>) {
-        let Moving { frame, ingress, .. } = moving;
-        self.counters.port_mut(ingress).punt_one(punt);
-        out.push(Action::Punt { ingress, frame, punt });
-    }
-
-    #[cold]
-    fn discard(&mut self, moving: Moving<B>, reason: Drop, out: &mut Vec<Action<B>>) {
-        let Moving { frame, ingress, .. } = moving;
-        self.counters.port_mut(ingress).drop_one(reason);
-        out.push(Action::Dropped { ingress, reason, frame });
     }
 
     /// Counts header bytes against the hosts of `port`, and tells them to pause when due.
     fn burden(&mut self, now: Time, port: PortNo, header_bytes: usize, out: &mut Vec<Action<B>>) {
         let frame_bytes_max = self.config.frame_bytes_max;
-        if !self.ports[port.index()].load.add(header_bytes, frame_bytes_max) {
+        if !self.guards[port.index()].load.add(header_bytes, frame_bytes_max) {
             return;
         }
         let frame = pause::emit(self.config.mac, pause::quanta_for(frame_bytes_max));
-        self.counters.port_mut(port).pauses += 1;
+        self.bank.count_pause(port);
         self.send_raw(now, port, B::with_headroom(0, &frame), out);
     }
 }

@@ -77,6 +77,8 @@ impl<B: Frame> Chassis<B> {
 
     /// Hands an input to the plane and to discovery.
     pub fn feed(&mut self, now: Time, input: Input<B>) {
+        // What was held for its tail came before whatever comes now.
+        self.plane.timeout(now, &mut self.actions);
         match input {
             Input::Frame { port, frame, complete_at, intact } => {
                 self.plane.receive(now, port, frame, complete_at, intact, &mut self.actions);

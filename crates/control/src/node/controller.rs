@@ -239,9 +239,18 @@ impl<B: Frame> Node<B> for ControllerNode<B> {
 
     fn deadline(&self) -> Option<Time> {
         let resend = self.resends.first().map(|&(at, _)| at);
-        [self.chassis.discovery.deadline(), self.controller.deadline(), resend]
-            .into_iter()
-            .flatten()
-            .min()
+        [
+            self.chassis.plane.deadline(),
+            self.chassis.discovery.deadline(),
+            self.controller.deadline(),
+            resend,
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+    }
+
+    fn waits_for(&self, port: PortNo) -> bool {
+        self.chassis.plane.waits_for(port)
     }
 }

@@ -258,6 +258,7 @@ impl<B: Frame> Node<B> for SwitchNode<B> {
 
     fn deadline(&self) -> Option<Time> {
         [
+            self.chassis.plane.deadline(),
             self.chassis.discovery.deadline(),
             self.uplink.deadline(),
             self.edge.deadline(),
@@ -266,5 +267,9 @@ impl<B: Frame> Node<B> for SwitchNode<B> {
         .into_iter()
         .flatten()
         .min()
+    }
+
+    fn waits_for(&self, port: PortNo) -> bool {
+        self.chassis.plane.waits_for(port)
     }
 }

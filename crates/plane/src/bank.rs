@@ -1,0 +1,313 @@
+//! The ports of a switch, whatever program it runs: carrier, wire, buffers, counters.
+//!
+//! A program (the Axon plane, an Ethernet bridge, PortLand) decides where a frame goes; the
+//! bank sees to everything that is the same for all of them. The judgement of a frame's FCS
+//! is here too (thesis 000 §3.3.1): nobody can know that a frame is broken before its last
+//! byte has come. One that is entirely here before it starts to leave is dropped as
+//! [`Drop::BadFcs`]; one that starts earlier leaves, and takes the fault along. A queued frame
+//! is judged when its turn comes, a punted one before anybody reads it.
+
+use crate::buffers::{Egress, Queued};
+use crate::config::PortKind;
+use crate::contract::{Action, Drop, Punt};
+use crate::counters::Counters;
+use crate::hold::Hold;
+use alloc::vec::Vec;
+use axon_wire::{Bytes, Frame, PortNo, Time};
+
+/// A frame on its way through a switch.
+#[derive(Clone, Debug)]
+pub struct Moving<B> {
+    /// The frame.
+    pub frame: B,
+    /// The port it came in by.
+    pub ingress: PortNo,
+    /// When its last byte is here.
+    pub complete_at: Time,
+    /// Whether its FCS fits, which nobody may ask before `complete_at`.
+    pub intact: bool,
+}
+
+impl<B> Moving<B> {
+    /// A frame that has come in by `ingress`; the rest as in [`Input::Frame`](crate::Input).
+    #[inline]
+    pub const fn new(frame: B, ingress: PortNo, complete_at: Time, intact: bool) -> Moving<B> {
+        Moving { frame, ingress, complete_at, intact }
+    }
+
+    /// A frame of the control plane, which is whole and sound.
+    #[inline]
+    pub const fn from_control(frame: B, now: Time) -> Moving<B> {
+        Moving { frame, ingress: PortNo::CONTROL, complete_at: now, intact: true }
+    }
+
+    /// Whether all of it is here, and its FCS does not fit.
+    #[inline]
+    pub fn is_known_bad(&self, now: Time) -> bool {
+        !self.intact && self.complete_at <= now
+    }
+
+    /// If it was still coming in by `port`, its tail never comes.
+    pub(crate) fn break_off(&mut self, now: Time, port: PortNo) {
+        if self.ingress == port && self.complete_at > now {
+            self.intact = false;
+        }
+    }
+}
+
+/// The ports of one switch.
+///
+/// Every call takes the time, and appends what is to be done to `out`. None blocks, fails,
+/// or copies a frame; only the queues allocate, when they grow.
+#[derive(Clone, Debug)]
+pub struct PortBank<B> {
+    ports: Vec<Port<B>>,
+    counters: Counters,
+    hold: Hold<B>,
+    queue_bytes_max: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Port<B> {
+    kind: PortKind,
+    /// Has carrier.
+    up: bool,
+    /// A frame is on the wire.
+    busy: bool,
+    egress: Egress<B>,
+}
+
+impl<B: Frame> PortBank<B> {
+    /// Ports of unknown kind and without carrier. Each has one buffer for each ingress port
+    /// and one for the control plane, of `queue_bytes_max` bytes.
+    pub fn new(ports: u16, queue_bytes_max: Bytes) -> PortBank<B> {
+        let port =
+            || Port { kind: PortKind::default(), up: false, busy: false, egress: Egress::new() };
+        PortBank {
+            ports: (0..ports).map(|_| port()).collect(),
+            counters: Counters::new(ports),
+            hold: Hold::new(),
+            queue_bytes_max: queue_bytes_max.0,
+        }
+    }
+
+    /// Counts a frame that has come in. Gives it back, unless it ends here: because there is
+    /// no such port, or because it is known to be bad.
+    #[inline]
+    pub fn receive(
+        &mut self,
+        now: Time,
+        moving: Moving<B>,
+        out: &mut Vec<Action<B>>,
+    ) -> Option<Moving<B>> {
+        self.counters.port_mut(moving.ingress).received(moving.frame.bytes().len());
+        if moving.is_known_bad(now) {
+            self.discard(moving, Drop::BadFcs, out);
+            return None;
+        }
+        if moving.ingress.index() >= self.ports.len() {
+            self.discard(moving, Drop::NoSuchPort, out);
+            return None;
+        }
+        Some(moving)
+    }
+
+    /// Counts a frame that the control plane sends, and makes it one on its way.
+    #[inline]
+    pub fn originate(&mut self, now: Time, frame: B) -> Moving<B> {
+        self.counters.port_mut(PortNo::CONTROL).received(frame.bytes().len());
+        Moving::from_control(frame, now)
+    }
+
+    /// A copy of a frame, for a program that floods; counted at its ingress.
+    pub fn copy(&mut self, moving: &Moving<B>) -> Moving<B> {
+        self.counters.port_mut(moving.ingress).copies += 1;
+        Moving { frame: B::with_headroom(0, moving.frame.bytes()), ..*moving }
+    }
+
+    /// Gives a frame to the wire of `port` if that is free, and to its queue otherwise. With
+    /// a `kind`, it leaves only if the port is of that kind when its turn comes.
+    #[inline]
+    pub fn deliver(
+        &mut self,
+        now: Time,
+        moving: Moving<B>,
+        port: PortNo,
+        kind: Option<PortKind>,
+        out: &mut Vec<Action<B>>,
+    ) {
+        let Some(state) = self.ports.get_mut(port.index()) else {
+            return self.discard(moving, Drop::NoSuchPort, out);
+        };
+        if !state.up {
+            return self.discard(moving, Drop::PortDown, out);
+        }
+        if !state.busy {
+            if moving.is_known_bad(now) {
+                return self.discard(moving, Drop::BadFcs, out);
+            }
+            return self.transmit(moving, port, out);
+        }
+        let bytes = moving.frame.bytes().len() as u32;
+        if let Err(item) = state.egress.push(Queued { moving, bytes, kind }, self.queue_bytes_max) {
+            self.discard(item.moving, Drop::QueueFull, out);
+        }
+    }
+
+    /// Hands a frame to the control plane, once it is whole: a bad one is dropped, and one
+    /// whose tail is missing waits for [`PortBank::timeout`].
+    pub fn punt(&mut self, now: Time, moving: Moving<B>, punt: Punt, out: &mut Vec<Action<B>>) {
+        if self.hold.concerns(now, &moving) {
+            if let Err(moving) = self.hold.push(moving, punt, self.queue_bytes_max) {
+                self.discard(moving, Drop::QueueFull, out);
+            }
+            return;
+        }
+        self.hand_over(now, moving, punt, out);
+    }
+
+    fn hand_over(&mut self, now: Time, moving: Moving<B>, punt: Punt, out: &mut Vec<Action<B>>) {
+        if moving.is_known_bad(now) {
+            return self.discard(moving, Drop::BadFcs, out);
+        }
+        let Moving { frame, ingress, .. } = moving;
+        self.counters.port_mut(ingress).punt_one(punt);
+        out.push(Action::Punt { ingress, frame, punt });
+    }
+
+    /// Ends a frame, counted at its ingress.
+    #[cold]
+    pub fn discard(&mut self, moving: Moving<B>, reason: Drop, out: &mut Vec<Action<B>>) {
+        let Moving { frame, ingress, .. } = moving;
+        self.counters.port_mut(ingress).drop_one(reason);
+        out.push(Action::Dropped { ingress, reason, frame });
+    }
+
+    /// The wire of `port` is free: the next frame in turn goes out.
+    #[inline]
+    pub fn tx_done(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) {
+        let Some(state) = self.ports.get_mut(port.index()) else {
+            return;
+        };
+        state.busy = false;
+        if !state.up {
+            return;
+        }
+        let kind = state.kind;
+        while let Some(item) = self.ports[port.index()].egress.pop() {
+            let reason = if item.kind.is_some_and(|wanted| wanted != kind) {
+                Drop::KindChanged
+            } else if item.moving.is_known_bad(now) {
+                Drop::BadFcs
+            } else {
+                return self.transmit(item.moving, port, out);
+            };
+            self.discard(item.moving, reason, out);
+        }
+    }
+
+    /// The carrier of `port` came or went. Without carrier its queues are emptied and its
+    /// wire counts as free: no `TxDone` is owed for a frame that was on it. A frame that was
+    /// still coming in by it is broken.
+    pub fn link(&mut self, now: Time, port: PortNo, up: bool, out: &mut Vec<Action<B>>) {
+        let Some(state) = self.ports.get_mut(port.index()) else {
+            return;
+        };
+        state.up = up;
+        if up {
+            return;
+        }
+        state.busy = false;
+        while let Some(item) = self.ports[port.index()].egress.pop() {
+            self.discard(item.moving, Drop::PortDown, out);
+        }
+        self.hold.break_off(now, port);
+        for state in &mut self.ports {
+            state.egress.break_off(now, port);
+        }
+    }
+
+    /// The time has come, or may have: punted frames whose tail is here now are handed over.
+    #[inline]
+    pub fn timeout(&mut self, now: Time, out: &mut Vec<Action<B>>) {
+        while let Some((moving, punt)) = self.hold.pop(now) {
+            self.hand_over(now, moving, punt, out);
+        }
+    }
+
+    /// When to call [`PortBank::timeout`] next.
+    #[inline]
+    pub fn deadline(&self) -> Option<Time> {
+        self.hold.deadline()
+    }
+
+    #[inline]
+    fn transmit(&mut self, moving: Moving<B>, port: PortNo, out: &mut Vec<Action<B>>) {
+        let Moving { frame, complete_at, intact, .. } = moving;
+        self.ports[port.index()].busy = true;
+        self.counters.port_mut(port).sent(frame.bytes().len());
+        out.push(Action::Transmit { port, frame, complete_at, intact });
+    }
+
+    /// How many ports there are.
+    pub fn ports(&self) -> u16 {
+        self.ports.len() as u16
+    }
+
+    /// Says what is plugged into `port`. Frames queued there that do not suit the new kind
+    /// are dropped as [`Drop::KindChanged`] when their turn comes.
+    pub fn set_kind(&mut self, port: PortNo, kind: PortKind) {
+        if let Some(state) = self.ports.get_mut(port.index()) {
+            state.kind = kind;
+        }
+    }
+
+    /// What is plugged into `port`; `None` if there is no such port.
+    #[inline]
+    pub fn kind(&self, port: PortNo) -> Option<PortKind> {
+        self.ports.get(port.index()).map(|state| state.kind)
+    }
+
+    /// Whether `port` exists and has carrier.
+    pub fn is_up(&self, port: PortNo) -> bool {
+        self.ports.get(port.index()).is_some_and(|state| state.up)
+    }
+
+    /// Whether a frame waits for the wire of `port`; see
+    /// [`Node::waits_for`](crate::Node::waits_for).
+    #[inline]
+    pub fn waits_for(&self, port: PortNo) -> bool {
+        self.ports.get(port.index()).is_some_and(|state| state.egress.frames() > 0)
+    }
+
+    /// Bytes that wait for the wire of `port`.
+    pub fn queued_bytes(&self, port: PortNo) -> Bytes {
+        Bytes(self.ports.get(port.index()).map_or(0, |state| state.egress.bytes()))
+    }
+
+    /// Frames that wait for the wire of `port`.
+    pub fn queued_frames(&self, port: PortNo) -> u64 {
+        self.ports.get(port.index()).map_or(0, |state| state.egress.frames())
+    }
+
+    /// Punted frames that wait for their last byte.
+    pub fn held_frames(&self) -> u64 {
+        self.hold.len() as u64
+    }
+
+    /// What has been counted.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Counts a frame that ended in the control plane after a punt, so that every drop of a
+    /// switch is in one place.
+    pub fn count_drop(&mut self, ingress: PortNo, reason: Drop) {
+        self.counters.port_mut(ingress).drop_one(reason);
+    }
+
+    /// Counts a PAUSE frame made for the hosts of `port`.
+    pub(crate) fn count_pause(&mut self, port: PortNo) {
+        self.counters.port_mut(port).pauses += 1;
+    }
+}
