@@ -57,20 +57,24 @@ impl Engine {
 fn check_station(station: &Station) -> Result<(), String> {
     let accounts = &station.accounts;
     match &station.body {
-        Body::Host(host) => {
-            let (made, unsent, waiting) = host.accounts();
-            if made != accounts.sent + unsent + waiting || host.received() != accounts.received {
-                return Err(format!(
-                    "made {made}, unsent {unsent}, waiting {waiting}, took {}: {accounts:?}",
-                    host.received()
-                ));
-            }
-            Ok(())
-        }
+        Body::Host(host) => check_host(station, host.accounts(), host.received()),
+        Body::ArpHost(host) => check_host(station, host.accounts(), host.received()),
         Body::Switch(node) => check_plane(station, node.plane()),
         Body::Controller(node) => check_plane(station, node.plane()),
         Body::Off | Body::Other(_) => Ok(()),
     }
+}
+
+fn check_host(
+    station: &Station,
+    (made, unsent, waiting): (u64, u64, u64),
+    received: u64,
+) -> Result<(), String> {
+    let accounts = &station.accounts;
+    if made == accounts.sent + unsent + waiting && received == accounts.received {
+        return Ok(());
+    }
+    Err(format!("made {made}, unsent {unsent}, waiting {waiting}, took {received}: {accounts:?}"))
 }
 
 fn check_plane(station: &Station, plane: &Plane<FrameBuf>) -> Result<(), String> {

@@ -7,6 +7,8 @@
 #![forbid(unsafe_code)]
 
 pub mod account;
+pub mod arp_host;
+pub mod classes;
 pub mod engine;
 pub mod faults;
 pub mod host;

@@ -1,5 +1,6 @@
 //! What stands at the ends of links: switches, the controller, hosts, and test nodes.
 
+use crate::arp_host::ArpHost;
 use crate::host::Host;
 use crate::links::LinkId;
 use axon_control::node::{ControllerNode, SwitchNode};
@@ -16,6 +17,8 @@ pub enum Body {
     Controller(Box<ControllerNode<FrameBuf>>),
     /// A host.
     Host(Box<Host>),
+    /// A host that speaks ARP only.
+    ArpHost(Box<ArpHost>),
     /// Any other node: tests bring their own.
     Other(Box<dyn Node<FrameBuf>>),
 }
@@ -32,6 +35,7 @@ impl Body {
             Body::Switch(node) => node.handle(now, input, out),
             Body::Controller(node) => node.handle(now, input, out),
             Body::Host(node) => node.handle(now, input, out),
+            Body::ArpHost(node) => node.handle(now, input, out),
             Body::Other(node) => node.handle(now, input, out),
         }
     }
@@ -42,6 +46,7 @@ impl Body {
             Body::Switch(node) => node.deadline(),
             Body::Controller(node) => node.deadline(),
             Body::Host(node) => node.deadline(),
+            Body::ArpHost(node) => node.deadline(),
             Body::Other(node) => node.deadline(),
         }
     }

@@ -111,6 +111,7 @@ impl World {
         }
         match &self.engine.stations()[station].body {
             Body::Host(host) => Ok(host.mac()),
+            Body::ArpHost(host) => Ok(host.mac()),
             _ => Err(self.engine.stations()[station].name.clone()),
         }
     }

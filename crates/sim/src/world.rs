@@ -5,6 +5,7 @@
 //! links and the random numbers of hosts; those of switches and the controller follow from
 //! it, their number and their incarnation.
 
+use crate::arp_host::ArpHosts;
 use crate::engine::{Engine, Step};
 use crate::host::{self, Host, HostConfig};
 use crate::links::{LinkId, WireEnd};
@@ -35,6 +36,8 @@ pub struct World {
     pub(crate) fabric: Fabric,
     seed: u64,
     host_retry: Span,
+    /// Whether hosts speak ARP only, and how.
+    pub(crate) arp_hosts: Option<ArpHosts>,
 }
 
 impl World {
@@ -46,11 +49,21 @@ impl World {
 
     /// The same, with its trace written as lines to `text`.
     pub fn with_trace(fabric: &Fabric, seed: u64, text: Option<Box<dyn Write>>) -> World {
+        World::build(fabric, seed, text, None)
+    }
+
+    pub(crate) fn build(
+        fabric: &Fabric,
+        seed: u64,
+        text: Option<Box<dyn Write>>,
+        arp_hosts: Option<ArpHosts>,
+    ) -> World {
         let mut world = World {
             engine: Engine::new(seed, text),
             fabric: fabric.clone(),
             seed,
             host_retry: Span::from_secs(1),
+            arp_hosts,
         };
         let names = fabric.switches.iter().map(|switch| &switch.name);
         let names = names.chain([&fabric.controller.name]);
@@ -105,6 +118,10 @@ impl World {
     /// (Re)starts a host; its pings and streams are forgotten.
     pub fn start_host(&mut self, index: usize) {
         let station = self.host_station(index);
+        if let Some(host) = self.new_arp_host(index) {
+            self.engine.power_on(station, Body::ArpHost(Box::new(host)));
+            return;
+        }
         let host = &self.fabric.hosts[index];
         let config = HostConfig {
             mac: host.mac,
@@ -125,7 +142,7 @@ impl World {
     }
 
     /// A seed for the next life of a station.
-    fn node_seed(&self, station: usize) -> u64 {
+    pub(crate) fn node_seed(&self, station: usize) -> u64 {
         let stream = (station as u128) << 64 | u128::from(self.engine.next_life(station));
         oorandom::Rand64::new_inc(u128::from(self.seed), stream).rand_u64()
     }
@@ -275,7 +292,10 @@ impl World {
 
     /// The address of a host, if it has one now.
     pub fn address(&self, host: usize) -> Option<Ipv4Addr> {
-        self.host(host)?.address()
+        match self.arp_host(host) {
+            Some(host) => Some(host.address()),
+            None => self.host(host)?.address(),
+        }
     }
 
     /// Whether every host has an address.
