@@ -91,25 +91,18 @@ impl<B: Frame> PortBank<B> {
         }
     }
 
-    /// Counts a frame that has come in. Gives it back, unless it ends here: because there is
-    /// no such port, or because it is known to be bad.
+    /// Counts a frame that has come in.
+    ///
+    /// # Errors
+    /// If it is to be discarded at once: there is no such port, or it is known to be bad.
     #[inline]
-    pub fn receive(
-        &mut self,
-        now: Time,
-        moving: Moving<B>,
-        out: &mut Vec<Action<B>>,
-    ) -> Option<Moving<B>> {
+    pub fn receive(&mut self, now: Time, moving: &Moving<B>) -> Result<(), Drop> {
         self.counters.port_mut(moving.ingress).received(moving.frame.bytes().len());
         if moving.is_known_bad(now) {
-            self.discard(moving, Drop::BadFcs, out);
-            return None;
+            return Err(Drop::BadFcs);
         }
-        if moving.ingress.index() >= self.ports.len() {
-            self.discard(moving, Drop::NoSuchPort, out);
-            return None;
-        }
-        Some(moving)
+        let known = moving.ingress.index() < self.ports.len();
+        if known { Ok(()) } else { Err(Drop::NoSuchPort) }
     }
 
     /// Counts a frame that the control plane sends, and makes it one on its way.

@@ -71,9 +71,9 @@ impl<B: Frame> Plane<B> {
         out: &mut Vec<Action<B>>,
     ) {
         let moving = Moving::new(frame, port, complete_at, intact);
-        let Some(moving) = self.bank.receive(now, moving, out) else {
-            return;
-        };
+        if let Err(reason) = self.bank.receive(now, &moving) {
+            return self.bank.discard(moving, reason, out);
+        }
         match self.kind(port) {
             Some(PortKind::Axon) => self.axon_ingress(now, moving, out),
             Some(PortKind::Host) => self.host_ingress(now, moving, out),
