@@ -7,6 +7,7 @@ mod controller;
 mod demo;
 mod down;
 mod exec;
+mod reproduce;
 mod schema;
 mod sim;
 mod status;
@@ -32,6 +33,7 @@ enum Verb {
     Down(down::Arguments),
     Sim(sim::Arguments),
     Demo(demo::Arguments),
+    Reproduce(reproduce::Arguments),
     Check(check::Arguments),
     Schema(schema::Arguments),
     Switch(switch::Arguments),
@@ -56,6 +58,7 @@ fn main() -> ExitCode {
         Verb::Down(arguments) => down::run(&arguments),
         Verb::Sim(arguments) => sim::run(&arguments),
         Verb::Demo(arguments) => demo::run(&arguments),
+        Verb::Reproduce(arguments) => reproduce::run(&arguments),
         Verb::Check(arguments) => check::run(&arguments),
         Verb::Schema(arguments) => schema::run(&arguments),
         Verb::Switch(arguments) => switch::run(&arguments),

@@ -1,0 +1,107 @@
+//! `axon reproduce ID...`: tables and figures of the papers, theirs beside ours.
+
+use anyhow::{Context, Result, ensure};
+use axon_papers::axon::live::process::Stop;
+use axon_papers::reproduce::store::{self, Kept};
+use axon_papers::reproduce::{Options, page, run as run_one, select, show};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Run experiments of the papers and hold ours against theirs
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// Which: `axon/table1`, or patterns such as `axon/*`
+    #[arg(value_name = "ID", required_unless_present_any = ["list", "write_docs"])]
+    ids: Vec<String>,
+    /// List all experiments and the state of their last run
+    #[arg(long, conflicts_with = "ids")]
+    list: bool,
+    /// The results folder
+    #[arg(long, value_name = "DIR", default_value = "results/reproduce")]
+    out: PathBuf,
+    /// Write rows and verdicts as JSON, a list if there are several ids; `-` is standard
+    /// output, and nothing else goes there
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Seed of everything random
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Threads that a simulation may use; results are the same with any number
+    #[arg(long, value_name = "K", default_value_t = 1)]
+    threads: usize,
+    /// Make the page of all results from the results folder
+    #[arg(long, value_name = "FILE")]
+    write_docs: Option<PathBuf>,
+}
+
+/// Runs what is asked for; fails if a bound is missed or an experiment cannot be run. All
+/// others are run all the same.
+///
+/// # Errors
+/// No such experiment, or a file cannot be written.
+pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    if arguments.list {
+        print!("{}", show::list(&arguments.out)?);
+    }
+    ensure!(arguments.threads > 0, "--threads: expected at least 1, got 0");
+    let chosen = select(&arguments.ids)?;
+    let stop = Stop::on_signals()?;
+    let quiet = arguments.json.as_deref() == Some(Path::new("-"));
+    let (out, seed, threads) = (arguments.out.as_path(), arguments.seed, arguments.threads);
+    let options = Options { out, seed, threads };
+    let mut results = Vec::new();
+    let mut failed = 0;
+    for experiment in chosen {
+        match run_one(experiment, &options, &stop) {
+            Ok(kept) => {
+                if !quiet {
+                    println!("{}", show::side_by_side(experiment, &kept));
+                }
+                failed += usize::from(!kept.pass);
+                results.push(json(&kept));
+            }
+            Err(error) => {
+                eprintln!("{error:#}");
+                failed += 1;
+                let reason = format!("{error:#}");
+                let none: [Value; 0] = [];
+                let result = json!({
+                    "id": experiment.id, "pass": false, "rows": none, "error": reason,
+                });
+                results.push(result);
+            }
+        }
+        if stop.check().is_err() {
+            // What has been done is written; what has not is said.
+            break;
+        }
+    }
+    if let Some(path) = &arguments.json {
+        write_json(path, results)?;
+    }
+    if let Some(path) = &arguments.write_docs {
+        page::write(out, path)?;
+    }
+    if !arguments.ids.is_empty() && !quiet {
+        println!("Results are in {}", out.display());
+    }
+    let done = failed == 0 && stop.check().is_ok();
+    Ok(if done { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn json(kept: &store::Kept) -> Value {
+    let Kept { id, pass, rows, remarks, notes, seed, .. } = kept;
+    json!({ "id": id, "pass": pass, "rows": rows, "remarks": remarks, "notes": notes, "seed": seed })
+}
+
+/// One result as an object, several as a list.
+fn write_json(path: &Path, mut results: Vec<Value>) -> Result<()> {
+    let value = if results.len() == 1 { results.remove(0) } else { Value::Array(results) };
+    let text = serde_json::to_string_pretty(&value)?;
+    if path == Path::new("-") {
+        println!("{text}");
+        return Ok(());
+    }
+    std::fs::write(path, text + "\n").with_context(|| format!("cannot write {}", path.display()))
+}

@@ -1,0 +1,70 @@
+//! What an experiment is given: a seed, threads, a folder, a way to say how far it is.
+
+use crate::axon::live::process::Stop;
+use anyhow::Result;
+use indicatif::{ProgressBar, ProgressStyle};
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// What an experiment is given.
+pub struct Context {
+    /// Seed of everything random.
+    pub seed: u64,
+    /// Threads that a simulation may use; the result is the same with any number.
+    pub threads: usize,
+    folder: PathBuf,
+    id: String,
+    stop: Stop,
+    bar: Option<ProgressBar>,
+    started: Instant,
+}
+
+impl Context {
+    /// For experiment `id`; `folder` exists and takes what it writes itself.
+    pub fn new(id: &str, folder: PathBuf, seed: u64, threads: usize, stop: Stop) -> Context {
+        let bar = std::io::stderr().is_terminal().then(|| {
+            let bar = ProgressBar::new_spinner();
+            if let Ok(style) = ProgressStyle::with_template("{elapsed:>4} {spinner} {msg}") {
+                bar.set_style(style);
+            }
+            bar.enable_steady_tick(Duration::from_millis(200));
+            bar
+        });
+        let started = Instant::now();
+        Context { seed, threads, folder, id: id.to_owned(), stop, bar, started }
+    }
+
+    /// Where an experiment may leave captures and the like; tables and plots of its outcome
+    /// come here by themselves.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The user's wish to stop.
+    pub fn stop(&self) -> &Stop {
+        &self.stop
+    }
+
+    /// Says what is done next: on a terminal in one line that changes, else a line each.
+    ///
+    /// # Errors
+    /// The user wants it to stop.
+    pub fn step(&mut self, what: impl AsRef<str>) -> Result<()> {
+        self.stop.check()?;
+        let (id, what) = (&self.id, what.as_ref());
+        match &self.bar {
+            Some(bar) => bar.set_message(format!("{id}: {what}")),
+            None => eprintln!("{:>5.0} s  {id}: {what}", self.started.elapsed().as_secs_f64()),
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}

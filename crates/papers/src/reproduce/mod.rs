@@ -1,0 +1,168 @@
+//! `axon reproduce`: every table and figure of the papers as an experiment that runs, is
+//! judged by stated bounds and leaves figures, plots and reasons.
+//!
+//! An experiment is a function in the module of its paper and a line in [`ALL`].
+
+pub mod context;
+mod glob;
+pub mod outcome;
+pub mod page;
+pub mod plot;
+pub mod show;
+pub mod store;
+
+pub use context::Context;
+pub use outcome::{Figure, Outcome, Row, Table};
+pub use plot::{Axis, Plot, Series};
+
+use crate::axon::live::process::Stop;
+use anyhow::{Context as _, Result, bail};
+use std::fs;
+use std::path::Path;
+use store::Kept;
+
+/// One table or figure of a paper.
+#[derive(Debug)]
+pub struct Experiment {
+    /// `axon/fig4.1`.
+    pub id: &'static str,
+    /// A few words.
+    pub title: &'static str,
+    /// Where in which paper: `000 §4.3.1, figure 4.1`.
+    pub source: &'static str,
+    /// What is set up and measured, in our words; a short paragraph.
+    pub setup: &'static str,
+    /// Runs it.
+    pub run: fn(&mut Context) -> Result<Outcome>,
+}
+
+/// All experiments, in the order of the papers.
+pub const ALL: &[&Experiment] = &[];
+
+/// How experiments are run.
+#[derive(Clone, Debug)]
+pub struct Options<'a> {
+    /// The results folder.
+    pub out: &'a Path,
+    /// Seed of everything random.
+    pub seed: u64,
+    /// Threads that a simulation may use.
+    pub threads: usize,
+}
+
+/// The experiments that the patterns name, in the order of [`ALL`]: an id, or one with `*`
+/// for any characters and `?` for one.
+///
+/// # Errors
+/// A pattern names none; the message lists what there is.
+pub fn select(patterns: &[String]) -> Result<Vec<&'static Experiment>> {
+    select_of(ALL, patterns)
+}
+
+fn select_of<'a>(all: &[&'a Experiment], patterns: &[String]) -> Result<Vec<&'a Experiment>> {
+    for pattern in patterns {
+        if !all.iter().any(|experiment| glob::matches(pattern, experiment.id)) {
+            let ids: Vec<&str> = all.iter().map(|experiment| experiment.id).collect();
+            bail!("no experiment is named {pattern}; there are: {}", ids.join(", "));
+        }
+    }
+    let named = |id: &str| patterns.iter().any(|pattern| glob::matches(pattern, id));
+    Ok(all.iter().copied().filter(|experiment| named(experiment.id)).collect())
+}
+
+/// Runs one experiment and keeps its outcome in the results folder.
+///
+/// # Errors
+/// The experiment cannot be run to its end, or the folder cannot be written.
+pub fn run(experiment: &Experiment, options: &Options<'_>, stop: &Stop) -> Result<Kept> {
+    let folder = store::folder(options.out, experiment.id);
+    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let Options { seed, threads, .. } = *options;
+    let mut context = Context::new(experiment.id, folder, seed, threads, stop.clone());
+    let outcome = (experiment.run)(&mut context).with_context(|| experiment.id)?;
+    drop(context);
+    store::keep(options.out, experiment, &outcome, seed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    fn ran(_: &mut Context) -> Result<Outcome> {
+        let mut outcome = Outcome::default();
+        outcome.rows.push(Row::at_least("gain", 96.0, 99.5, "%", 96.0));
+        outcome.remark("RTL", 520.0, "no RTL yet", "ns");
+        outcome.note("Ours has larger buffers.");
+        let mut table = Table::new("flows", &["flow", "Mb/s"]);
+        table.push(vec!["h1 -> h2".into(), 957.0.into()]);
+        outcome.tables.push(table);
+        let series = vec![Series::ours("ours", vec![(0.0, 1.0)])];
+        outcome.plots.push(Plot::bars("plot", "Gain", &["line"], "Mb/s", series));
+        Ok(outcome)
+    }
+
+    fn failed(_: &mut Context) -> Result<Outcome> {
+        bail!("no such fabric")
+    }
+
+    const GOOD: Experiment = Experiment {
+        id: "axon/good",
+        title: "A good one",
+        source: "000 §1",
+        setup: "Nothing is set up.",
+        run: ran,
+    };
+    const BAD: Experiment = Experiment { id: "axon/bad", run: failed, ..GOOD };
+
+    #[test]
+    fn ids_are_one_of_a_kind_and_every_experiment_says_what_it_is() {
+        let ids: BTreeSet<&str> = ALL.iter().map(|experiment| experiment.id).collect();
+        assert_eq!(ids.len(), ALL.len());
+        for experiment in ALL {
+            let said = [experiment.title, experiment.source, experiment.setup];
+            assert!(said.iter().all(|text| !text.is_empty()), "{}", experiment.id);
+            assert!(experiment.id.starts_with("axon/"), "{}", experiment.id);
+        }
+    }
+
+    #[test]
+    fn patterns_pick_experiments_and_a_wrong_one_names_them_all() {
+        let all = [&GOOD, &BAD];
+        let ids = |patterns: &[&str]| -> Result<Vec<&str>> {
+            let patterns: Vec<String> = patterns.iter().map(|&text| text.to_owned()).collect();
+            Ok(select_of(&all, &patterns)?.iter().map(|experiment| experiment.id).collect())
+        };
+        assert_eq!(ids(&["axon/*"]).unwrap(), ["axon/good", "axon/bad"]);
+        assert_eq!(ids(&["axon/bad", "axon/?ad"]).unwrap(), ["axon/bad"]);
+        let error = ids(&["axon/bad", "axon/nix"]).unwrap_err().to_string();
+        assert!(error.contains("axon/nix") && error.contains("axon/good, axon/bad"), "{error}");
+    }
+
+    #[test]
+    fn a_run_leaves_everything_and_a_failed_run_leaves_the_old_outcome() {
+        let out = std::env::temp_dir().join(format!("axon-reproduce-{}", std::process::id()));
+        let options = Options { out: &out, seed: 5, threads: 1 };
+        let stop = Stop::default();
+        assert!(store::last(&out, GOOD.id).unwrap().is_none());
+        let kept = run(&GOOD, &options, &stop).unwrap();
+        assert!(kept.pass && kept.seed == 5);
+        assert_eq!(store::last(&out, GOOD.id).unwrap(), Some(kept.clone()));
+        for file in ["outcome.json", "flows.csv", "plot.svg"] {
+            assert!(out.join("axon/good").join(file).exists(), "{file}");
+        }
+        let error = run(&BAD, &options, &stop).unwrap_err();
+        assert_eq!(format!("{error:#}"), "axon/bad: no such fabric");
+        let all = [&GOOD, &BAD];
+        let list = show::list_of(&all, &out).unwrap();
+        assert!(list.contains("passed") && list.contains("not run"), "{list}");
+        let side = show::side_by_side(&GOOD, &kept);
+        for part in ["99.5", "96", ">= 96", "no RTL yet", "larger buffers"] {
+            assert!(side.contains(part), "{part}: {side}");
+        }
+        let page = page::text(&all, &out, "papers").unwrap();
+        assert!(page.contains("papers/axon-good-plot.svg") && page.contains("not run"), "{page}");
+        assert_eq!(page, page::text(&all, &out, "papers").unwrap());
+        fs::remove_dir_all(out).unwrap();
+    }
+}

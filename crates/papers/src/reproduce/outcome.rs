@@ -1,0 +1,322 @@
+//! What came of an experiment: judged rows, figures without a bound, tables, plots, reasons.
+
+use super::plot::Plot;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// A figure: a number, or words where no number says it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Figure {
+    /// In the row's unit.
+    Number(f64),
+    /// In words.
+    Text(String),
+    /// There is none.
+    #[default]
+    None,
+}
+
+impl From<f64> for Figure {
+    fn from(number: f64) -> Figure {
+        Figure::Number(number)
+    }
+}
+
+impl From<u64> for Figure {
+    fn from(number: u64) -> Figure {
+        Figure::Number(number as f64)
+    }
+}
+
+impl From<usize> for Figure {
+    fn from(number: usize) -> Figure {
+        Figure::Number(number as f64)
+    }
+}
+
+impl From<&str> for Figure {
+    fn from(text: &str) -> Figure {
+        Figure::Text(text.to_owned())
+    }
+}
+
+impl From<String> for Figure {
+    fn from(text: String) -> Figure {
+        Figure::Text(text)
+    }
+}
+
+impl<T: Into<Figure>> From<Option<T>> for Figure {
+    fn from(figure: Option<T>) -> Figure {
+        figure.map_or(Figure::None, Into::into)
+    }
+}
+
+impl fmt::Display for Figure {
+    /// Numbers with as many digits as tell them apart: `5690`, `97.3`, `0.0412`, `1.2e-6`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Figure::Number(number) => f.write_str(&number_text(*number)),
+            Figure::Text(text) => f.write_str(text),
+            Figure::None => f.write_str("-"),
+        }
+    }
+}
+
+/// Five significant digits, no zeros behind the last that says something.
+fn number_text(number: f64) -> String {
+    let size = number.abs();
+    if size != 0.0 && !(1e-4..1e15).contains(&size) {
+        return format!("{number:.3e}");
+    }
+    let digits = if size >= 1.0 { 4 - (size.log10() as i32).clamp(0, 4) } else { 5 };
+    let text = format!("{number:.*}", digits as usize);
+    if !text.contains('.') {
+        return text;
+    }
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// One thing that the paper says and we measure, with the bound we hold ourselves to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// What is measured.
+    pub name: String,
+    /// What the paper says.
+    pub paper: Figure,
+    /// What we measured.
+    pub ours: Figure,
+    /// Of both.
+    pub unit: String,
+    /// What ours must be, in words.
+    pub bound: String,
+    /// Whether it is.
+    pub pass: bool,
+}
+
+impl Row {
+    /// Ours must be at least `least`.
+    pub fn at_least(
+        name: impl Into<String>,
+        paper: impl Into<Figure>,
+        ours: f64,
+        unit: &str,
+        least: f64,
+    ) -> Row {
+        let bound = format!(">= {}", number_text(least));
+        Row::holds(name, paper, ours, unit, bound, ours >= least)
+    }
+
+    /// Ours must be at most `most`.
+    pub fn at_most(
+        name: impl Into<String>,
+        paper: impl Into<Figure>,
+        ours: f64,
+        unit: &str,
+        most: f64,
+    ) -> Row {
+        let bound = format!("<= {}", number_text(most));
+        Row::holds(name, paper, ours, unit, bound, ours <= most)
+    }
+
+    /// Ours must lie within `percent` per cent of `target`; zero per cent is exactly.
+    pub fn within(
+        name: impl Into<String>,
+        paper: impl Into<Figure>,
+        ours: f64,
+        unit: &str,
+        (target, percent): (f64, f64),
+    ) -> Row {
+        let pass = (ours - target).abs() <= target.abs() * percent / 100.0;
+        let target = number_text(target);
+        let bound = match percent == 0.0 {
+            true => format!("= {target}"),
+            false => format!("{target} +- {} %", number_text(percent)),
+        };
+        Row::holds(name, paper, ours, unit, bound, pass)
+    }
+
+    /// Anything else: `bound` says in words what `pass` has checked.
+    pub fn holds(
+        name: impl Into<String>,
+        paper: impl Into<Figure>,
+        ours: impl Into<Figure>,
+        unit: &str,
+        bound: impl Into<String>,
+        pass: bool,
+    ) -> Row {
+        Row {
+            name: name.into(),
+            paper: paper.into(),
+            ours: ours.into(),
+            unit: unit.to_owned(),
+            bound: bound.into(),
+            pass,
+        }
+    }
+}
+
+/// A figure that no bound is held to: it never makes an experiment pass or fail.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Remark {
+    /// What is measured.
+    pub name: String,
+    /// What the paper says.
+    pub paper: Figure,
+    /// What we measured, or why we have not.
+    pub ours: Figure,
+    /// Of both.
+    pub unit: String,
+}
+
+/// Figures for a spreadsheet, as one CSV file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Table {
+    /// The file's name, without `.csv`.
+    pub name: String,
+    /// Heads of the columns, units included.
+    pub columns: Vec<String>,
+    /// As many figures in each as there are columns.
+    pub rows: Vec<Vec<Figure>>,
+}
+
+impl Table {
+    /// A table without rows yet.
+    pub fn new(name: &str, columns: &[&str]) -> Table {
+        let columns = columns.iter().map(|&column| column.to_owned()).collect();
+        Table { name: name.to_owned(), columns, rows: Vec::new() }
+    }
+
+    /// Adds a row.
+    ///
+    /// # Panics
+    /// If it has not as many figures as the table has columns.
+    pub fn push(&mut self, row: Vec<Figure>) {
+        assert_eq!(row.len(), self.columns.len(), "{}: a row of another width", self.name);
+        self.rows.push(row);
+    }
+
+    /// As CSV (RFC 4180, with line feeds). Numbers in full.
+    pub fn to_csv(&self) -> String {
+        let cell = |text: String| match text.contains([',', '"', '\n']) {
+            true => format!("\"{}\"", text.replace('"', "\"\"")),
+            false => text,
+        };
+        let mut csv = self.columns.iter().cloned().map(cell).collect::<Vec<_>>().join(",");
+        csv.push('\n');
+        for row in &self.rows {
+            let cells = row.iter().map(|figure| match figure {
+                Figure::Number(number) => number.to_string(),
+                Figure::Text(text) => cell(text.clone()),
+                Figure::None => String::new(),
+            });
+            csv.push_str(&cells.collect::<Vec<_>>().join(","));
+            csv.push('\n');
+        }
+        csv
+    }
+}
+
+/// What came of an experiment.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Outcome {
+    /// What is held to a bound.
+    pub rows: Vec<Row>,
+    /// What is not.
+    pub remarks: Vec<Remark>,
+    /// The figures behind them.
+    pub tables: Vec<Table>,
+    /// The same, drawn.
+    pub plots: Vec<Plot>,
+    /// Why ours differs, and what had to be read into the paper; a sentence or two each.
+    pub notes: Vec<String>,
+}
+
+impl Outcome {
+    /// Whether every bound is held. Nothing measured is nothing held.
+    pub fn pass(&self) -> bool {
+        !self.rows.is_empty() && self.rows.iter().all(|row| row.pass)
+    }
+
+    /// Adds a figure that no bound is held to.
+    pub fn remark(
+        &mut self,
+        name: impl Into<String>,
+        paper: impl Into<Figure>,
+        ours: impl Into<Figure>,
+        unit: &str,
+    ) {
+        let (name, unit) = (name.into(), unit.to_owned());
+        self.remarks.push(Remark { name, paper: paper.into(), ours: ours.into(), unit });
+    }
+
+    /// Adds a reason.
+    pub fn note(&mut self, text: impl Into<String>) {
+        self.notes.push(text.into());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_as_long_as_they_must_be() {
+        for (number, text) in [
+            (5690.0, "5690"),
+            (97.34567, "97.346"),
+            (0.5, "0.5"),
+            (0.04123456, "0.04123"),
+            (1234567.8, "1234568"),
+            (0.0, "0"),
+            (-2.5, "-2.5"),
+            (0.000_012_3, "1.230e-5"),
+            (99_999.6, "100000"),
+        ] {
+            assert_eq!(Figure::from(number).to_string(), text);
+        }
+        assert_eq!(Figure::from(None::<f64>).to_string(), "-");
+    }
+
+    #[test]
+    fn a_bound_is_a_bound_and_no_number_passes_none() {
+        assert!(Row::at_least("x", 1.0, 2.0, "", 2.0).pass);
+        assert!(!Row::at_least("x", 1.0, 1.99, "", 2.0).pass);
+        assert!(Row::at_most("x", 1.0, 2.0, "", 2.0).pass);
+        assert!(Row::within("x", 1.0, 1.05, "", (1.0, 5.0 + 1e-9)).pass);
+        assert!(!Row::within("x", 1.0, 1.06, "", (1.0, 5.0)).pass);
+        assert!(Row::within("x", 1.0, 520.0, "ns", (520.0, 0.0)).pass);
+        let nan = f64::NAN;
+        assert!(!Row::at_least("x", 1.0, nan, "", 0.0).pass);
+        assert!(!Row::at_most("x", 1.0, nan, "", 0.0).pass);
+        assert!(!Row::within("x", 1.0, nan, "", (1.0, 5.0)).pass);
+    }
+
+    #[test]
+    fn an_experiment_without_rows_has_not_passed() {
+        let mut outcome = Outcome::default();
+        outcome.remark("seen", 1.0, 2.0, "");
+        assert!(!outcome.pass());
+        outcome.rows.push(Row::at_least("x", 1.0, 2.0, "", 1.0));
+        assert!(outcome.pass());
+        outcome.rows.push(Row::at_least("y", 1.0, 0.0, "", 1.0));
+        assert!(!outcome.pass());
+    }
+
+    #[test]
+    fn a_table_becomes_csv_with_quotes_where_they_must_be() {
+        let mut table = Table::new("t", &["flow", "Mb/s, ours"]);
+        table.push(vec!["h1 \"a\"".into(), 0.1.into()]);
+        table.push(vec!["h2".into(), Figure::None]);
+        assert_eq!(table.to_csv(), "flow,\"Mb/s, ours\"\n\"h1 \"\"a\"\"\",0.1\nh2,\n");
+    }
+
+    #[test]
+    fn figures_survive_json() {
+        for figure in [Figure::Number(0.1), Figure::Text("no RTL yet".into()), Figure::None] {
+            let text = serde_json::to_string(&figure).unwrap();
+            assert_eq!(serde_json::from_str::<Figure>(&text).unwrap(), figure, "{text}");
+        }
+    }
+}

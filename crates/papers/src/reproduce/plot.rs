@@ -1,0 +1,309 @@
+//! Plots: lines over a number, or bars over names; theirs dashed or pale, ours full.
+
+use anyhow::{Result, anyhow};
+use plotters::coord::ranged1d::{Ranged, ValueFormatter};
+use plotters::prelude::*;
+use std::path::Path;
+
+const SIZE: (u32, u32) = (820, 480);
+/// Told apart also by those who do not see red and green alike.
+const COLOURS: [RGBColor; 8] = [
+    RGBColor(29, 112, 184),
+    RGBColor(213, 94, 0),
+    RGBColor(0, 133, 102),
+    RGBColor(170, 68, 153),
+    RGBColor(120, 94, 40),
+    RGBColor(60, 60, 60),
+    RGBColor(86, 180, 233),
+    RGBColor(200, 160, 0),
+];
+
+/// How an axis is divided.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scale {
+    /// Evenly, from zero if no value is below.
+    #[default]
+    Linear,
+    /// By powers; values must be above zero, others are left out.
+    Log,
+}
+
+/// One axis.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Axis {
+    /// What it shows, with its unit.
+    pub label: String,
+    /// How it is divided.
+    pub scale: Scale,
+}
+
+impl Axis {
+    /// Evenly divided.
+    pub fn linear(label: &str) -> Axis {
+        Axis { label: label.to_owned(), scale: Scale::Linear }
+    }
+
+    /// Divided by powers.
+    pub fn log(label: &str) -> Axis {
+        Axis { label: label.to_owned(), scale: Scale::Log }
+    }
+}
+
+/// One line, or one colour of bars.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Series {
+    /// Its name in the legend.
+    pub name: String,
+    /// Whether it is the paper's: dashed, and of the colour of the series that follows.
+    pub theirs: bool,
+    /// From left to right.
+    pub points: Vec<(f64, f64)>,
+}
+
+impl Series {
+    /// Measured by us.
+    pub fn ours(name: impl Into<String>, points: Vec<(f64, f64)>) -> Series {
+        Series { name: name.into(), theirs: false, points }
+    }
+
+    /// Read in the paper.
+    pub fn theirs(name: impl Into<String>, points: Vec<(f64, f64)>) -> Series {
+        Series { name: name.into(), theirs: true, points }
+    }
+}
+
+/// A plot, one SVG file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plot {
+    /// The file's name, without `.svg`.
+    pub name: String,
+    /// Above it.
+    pub title: String,
+    /// Below it.
+    pub x: Axis,
+    /// At its left.
+    pub y: Axis,
+    /// Names of the groups of bars: the point with `x` = 2 stands in the third. Lines
+    /// without.
+    pub groups: Vec<String>,
+    /// The lines.
+    pub series: Vec<Series>,
+}
+
+type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
+
+impl Plot {
+    /// A plot of lines.
+    pub fn lines(name: &str, title: &str, x: Axis, y: Axis, series: Vec<Series>) -> Plot {
+        let (name, title) = (name.to_owned(), title.to_owned());
+        Plot { name, title, x, y, groups: Vec::new(), series }
+    }
+
+    /// A plot of bars, one group over each name.
+    pub fn bars(name: &str, title: &str, groups: &[&str], y: &str, series: Vec<Series>) -> Plot {
+        let mut plot = Plot::lines(name, title, Axis::linear(""), Axis::linear(y), series);
+        plot.groups = groups.iter().map(|&group| group.to_owned()).collect();
+        plot
+    }
+
+    /// Draws the plot as SVG.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn draw(&self, path: &Path) -> Result<()> {
+        // Errors of the backend borrow it, so they leave as text.
+        self.try_draw(path).map_err(|error| anyhow!("cannot draw {}: {error}", path.display()))
+    }
+
+    fn try_draw(&self, path: &Path) -> Result<(), Box<dyn std::error::Error>> {
+        let area = SVGBackend::new(path, SIZE).into_drawing_area();
+        area.fill(&WHITE)?;
+        let (x, y) = (self.span(|point| point.0, &self.x), self.span(|point| point.1, &self.y));
+        if !self.groups.is_empty() {
+            let x = 0.0..self.groups.len() as f64;
+            return match self.y.scale {
+                Scale::Linear => self.on(&area, x, y.clone(), y.start),
+                Scale::Log => self.on(&area, x, y.clone().log_scale(), y.start),
+            };
+        }
+        match (self.x.scale, self.y.scale) {
+            (Scale::Linear, Scale::Linear) => self.on(&area, x, y, 0.0),
+            (Scale::Log, Scale::Linear) => self.on(&area, x.log_scale(), y, 0.0),
+            (Scale::Linear, Scale::Log) => self.on(&area, x, y.log_scale(), 0.0),
+            (Scale::Log, Scale::Log) => self.on(&area, x.log_scale(), y.log_scale(), 0.0),
+        }
+    }
+
+    /// What one axis must show: all values, and a little air.
+    fn span(&self, of: impl Fn(&(f64, f64)) -> f64, axis: &Axis) -> std::ops::Range<f64> {
+        let points = self.series.iter().flat_map(|series| &series.points);
+        let log = axis.scale == Scale::Log;
+        let values = points.map(of).filter(|value| value.is_finite() && (!log || *value > 0.0));
+        let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
+        values.for_each(|value| (low, high) = (low.min(value), high.max(value)));
+        if low > high {
+            return if log { 0.1..1.0 } else { 0.0..1.0 };
+        }
+        if log {
+            return low / 1.15..high * 1.3;
+        }
+        let low = if low >= 0.0 { 0.0 } else { low * 1.05 };
+        low..if high > low { high + (high - low) * 0.06 } else { low + 1.0 }
+    }
+
+    fn on<X, Y>(
+        &self,
+        area: &Area<'_>,
+        x: X,
+        y: Y,
+        floor: f64,
+    ) -> Result<(), Box<dyn std::error::Error>>
+    where
+        X: plotters::coord::ranged1d::AsRangedCoord<Value = f64>,
+        Y: plotters::coord::ranged1d::AsRangedCoord<Value = f64>,
+        X::CoordDescType: Ranged<ValueType = f64> + ValueFormatter<f64>,
+        Y::CoordDescType: Ranged<ValueType = f64> + ValueFormatter<f64>,
+    {
+        let bars = !self.groups.is_empty();
+        let mut chart = ChartBuilder::on(area)
+            .caption(&self.title, ("sans-serif", 18))
+            .margin(14)
+            .set_label_area_size(LabelAreaPosition::Left, 66)
+            .set_label_area_size(LabelAreaPosition::Bottom, 48)
+            .build_cartesian_2d(x, y)?;
+        let tick = |value: &f64| super::outcome::Figure::from(*value).to_string();
+        let mut mesh = chart.configure_mesh();
+        mesh.light_line_style(WHITE)
+            .bold_line_style(BLACK.mix(0.12))
+            .x_desc(&self.x.label)
+            .y_desc(&self.y.label)
+            .x_label_formatter(&tick)
+            .y_label_formatter(&tick)
+            .label_style(("sans-serif", 14));
+        if bars {
+            mesh.disable_x_mesh().x_labels(0);
+        }
+        mesh.draw()?;
+        for (index, series) in self.series.iter().enumerate() {
+            let colour = self.colour(index);
+            let legend = move |theirs: bool| {
+                move |(x, y): (i32, i32)| {
+                    let style = if theirs { colour.mix(0.45) } else { colour.to_rgba() };
+                    Rectangle::new([(x, y - 3), (x + 16, y + 3)], style.filled())
+                }
+            };
+            if bars {
+                let columns = self.columns(index, series, floor, colour);
+                chart.draw_series(columns)?.label(&series.name).legend(legend(series.theirs));
+                continue;
+            }
+            let points = || series.points.iter().copied();
+            let line = if series.theirs {
+                let dashes = DashedLineSeries::new(points(), 7, 5, colour.stroke_width(2));
+                chart.draw_series(dashes)?
+            } else {
+                chart.draw_series(LineSeries::new(points(), colour.stroke_width(2)))?
+            };
+            line.label(&series.name).legend(legend(series.theirs));
+            if series.points.len() <= 32 {
+                chart.draw_series(points().map(|at| Circle::new(at, 3, colour.filled())))?;
+            }
+        }
+        self.names(area, &chart)?;
+        chart
+            .configure_series_labels()
+            .position(SeriesLabelPosition::UpperLeft)
+            .border_style(BLACK.mix(0.3))
+            .background_style(WHITE.mix(0.85))
+            .label_font(("sans-serif", 14))
+            .draw()?;
+        area.present()?;
+        Ok(())
+    }
+
+    /// The names of the groups, below them.
+    fn names<X, Y>(
+        &self,
+        area: &Area<'_>,
+        chart: &ChartContext<'_, SVGBackend<'_>, Cartesian2d<X, Y>>,
+    ) -> Result<(), Box<dyn std::error::Error>>
+    where
+        X: Ranged<ValueType = f64>,
+        Y: Ranged<ValueType = f64>,
+    {
+        use plotters::style::text_anchor::{HPos, Pos, VPos};
+        let below = Pos::new(HPos::Center, VPos::Top);
+        let style = TextStyle::from(("sans-serif", 14).into_font()).pos(below);
+        for (index, group) in self.groups.iter().enumerate() {
+            let (x, _) = chart.plotting_area().map_coordinate(&(index as f64 + 0.5, 1.0));
+            area.draw_text(group, &style, (x, SIZE.1 as i32 - 54))?;
+        }
+        Ok(())
+    }
+
+    /// The bars of one series.
+    fn columns(
+        &self,
+        index: usize,
+        series: &Series,
+        floor: f64,
+        colour: RGBColor,
+    ) -> Vec<Rectangle<(f64, f64)>> {
+        let width = 0.8 / self.series.len() as f64;
+        let style = if series.theirs { colour.mix(0.45) } else { colour.to_rgba() };
+        let bar = |&(group, height): &(f64, f64)| {
+            let left = group + 0.1 + width * index as f64;
+            Rectangle::new([(left, floor), (left + width * 0.94, height)], style.filled())
+        };
+        series.points.iter().filter(|point| point.1.is_finite()).map(bar).collect()
+    }
+
+    /// Theirs and ours of one thing, which stand side by side, have one colour.
+    fn colour(&self, index: usize) -> RGBColor {
+        let ours = self.series[..index].iter().filter(|series| !series.theirs).count();
+        COLOURS[ours % COLOURS.len()]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn svg(plot: &Plot) -> String {
+        let file = format!("axon-{}-{}.svg", plot.name, std::process::id());
+        let path = std::env::temp_dir().join(file);
+        plot.draw(&path).unwrap();
+        let svg = std::fs::read_to_string(&path).unwrap();
+        std::fs::remove_file(path).unwrap();
+        svg
+    }
+
+    #[test]
+    fn a_plot_names_its_axes_lines_and_groups() {
+        let series = || {
+            vec![
+                Series::theirs("paper", vec![(0.0, 1.0), (1.0, 100.0)]),
+                Series::ours("ours", vec![(0.0, 2.0), (1.0, 200.0)]),
+            ]
+        };
+        for axis in [Axis::linear("Mb/s"), Axis::log("Mb/s")] {
+            let lines = Plot::lines("lines", "title", Axis::linear("hosts"), axis, series());
+            let text = svg(&lines);
+            for name in ["title", "hosts", "Mb/s", "paper", "ours"] {
+                assert!(text.contains(name), "{name}");
+            }
+        }
+        let text = svg(&Plot::bars("bars", "t", &["line", "ring"], "Mb/s", series()));
+        assert!(text.contains("line") && text.contains("ring"));
+    }
+
+    #[test]
+    fn what_cannot_be_drawn_is_left_out() {
+        let points = vec![(0.0, 0.0), (1.0, f64::NAN), (2.0, 5.0)];
+        let axis = Axis::log("x");
+        let plot = Plot::lines("odd", "t", axis.clone(), axis, vec![Series::ours("a", points)]);
+        assert!(plot.span(|point| point.1, &plot.y).start > 0.0);
+        svg(&plot);
+        svg(&Plot::lines("none", "t", Axis::linear("x"), Axis::linear("y"), Vec::new()));
+    }
+}

@@ -1,0 +1,94 @@
+//! The results folder: one folder for each experiment, its last outcome in it.
+//!
+//! `outcome.json` holds rows, remarks and notes; tables are CSV and plots SVG beside it. The
+//! file is written last, so that a folder with it is whole.
+
+use super::Experiment;
+use super::outcome::{Outcome, Remark, Row};
+use anyhow::{Context, Result, ensure};
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+const FILE: &str = "outcome.json";
+
+/// An outcome as it lies in the folder.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Kept {
+    /// Of which experiment.
+    pub id: String,
+    /// Whether every bound is held.
+    pub pass: bool,
+    /// What is held to a bound.
+    pub rows: Vec<Row>,
+    /// What is not.
+    pub remarks: Vec<Remark>,
+    /// Why ours differs.
+    pub notes: Vec<String>,
+    /// Names of the plots, without `.svg`, and their titles.
+    pub plots: Vec<(String, String)>,
+    /// Names of the tables, without `.csv`.
+    pub tables: Vec<String>,
+    /// The seed of the run.
+    pub seed: u64,
+}
+
+/// The folder of an experiment: `results/reproduce/axon/table1`.
+pub fn folder(out: &Path, id: &str) -> PathBuf {
+    out.join(id)
+}
+
+/// Writes an outcome in place of the one before.
+///
+/// # Errors
+/// A file cannot be written.
+pub fn keep(out: &Path, experiment: &Experiment, outcome: &Outcome, seed: u64) -> Result<Kept> {
+    let folder = folder(out, experiment.id);
+    match fs::remove_file(folder.join(FILE)) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            return Err(error).with_context(|| folder.join(FILE).display().to_string());
+        }
+        _ => {}
+    }
+    for table in &outcome.tables {
+        write(&folder.join(format!("{}.csv", table.name)), &table.to_csv())?;
+    }
+    for plot in &outcome.plots {
+        plot.draw(&folder.join(format!("{}.svg", plot.name)))?;
+    }
+    let plots = outcome.plots.iter().map(|plot| (plot.name.clone(), plot.title.clone()));
+    let kept = Kept {
+        id: experiment.id.to_owned(),
+        pass: outcome.pass(),
+        rows: outcome.rows.clone(),
+        remarks: outcome.remarks.clone(),
+        notes: outcome.notes.clone(),
+        plots: plots.collect(),
+        tables: outcome.tables.iter().map(|table| table.name.clone()).collect(),
+        seed,
+    };
+    write(&folder.join(FILE), &(serde_json::to_string_pretty(&kept)? + "\n"))?;
+    Ok(kept)
+}
+
+fn write(path: &Path, text: &str) -> Result<()> {
+    fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// The last outcome of an experiment, if it was run.
+///
+/// # Errors
+/// The file is there but cannot be read or is no outcome of this experiment.
+pub fn last(out: &Path, id: &str) -> Result<Option<Kept>> {
+    let path = folder(out, id).join(FILE);
+    let text = match fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error).with_context(|| path.display().to_string()),
+    };
+    let kept: Kept = serde_json::from_str(&text)
+        .with_context(|| format!("{} is no outcome; delete it", path.display()))?;
+    ensure!(kept.id == id, "{}: expected the outcome of {id}, got {}", path.display(), kept.id);
+    Ok(Some(kept))
+}
