@@ -1,8 +1,8 @@
 //! The subnet, the pool, and whether every host finds an address in them.
 
 use crate::error::Problem;
-use crate::file::{self, Subnet};
-use crate::model::{Dhcp, Fabric};
+use crate::file::{self, Subnet, SubnetText};
+use crate::model::{Dhcp, Fabric, Host};
 use crate::topology::Plan;
 use crate::units::span_text;
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,9 +29,20 @@ impl Subnet {
     }
 }
 
+/// Hosts that fit into the small one of the two subnets that are taken if none is asked for;
+/// some room is left for hosts that come later.
+const SMALL_HOSTS_MAX: usize = 60_000;
+
+/// The subnet asked for, or one in which that many hosts have room.
+fn subnet(asked: &file::Dhcp, hosts: usize) -> Subnet {
+    let prefix_len = if hosts <= SMALL_HOSTS_MAX { 16 } else { 8 };
+    let ours = Subnet { network: Ipv4Addr::new(10, 0, 0, 0), prefix_len };
+    asked.subnet.map_or(ours, |SubnetText(subnet)| subnet)
+}
+
 /// The address service, its reservations still empty.
-pub(crate) fn without_hosts(asked: &file::Dhcp) -> Result<Dhcp, Problem> {
-    let subnet = asked.subnet.0;
+pub(crate) fn without_hosts(asked: &file::Dhcp, hosts: usize) -> Result<Dhcp, Problem> {
+    let subnet = subnet(asked, hosts);
     let server = asked.server.unwrap_or(subnet.first());
     subnet.check("dhcp.server", server)?;
     let after_first = Ipv4Addr::from_bits(subnet.first().to_bits() + 1);
@@ -60,7 +71,7 @@ pub(crate) fn without_hosts(asked: &file::Dhcp) -> Result<Dhcp, Problem> {
 /// Reserves addresses for hosts by name, and for hosts with fixed addresses so that nobody
 /// else is given them; then counts whether the pool is enough for the others.
 pub(crate) fn finish(fabric: &mut Fabric, asked: &file::Dhcp, plan: &Plan) -> Result<(), Problem> {
-    let subnet = asked.subnet.0;
+    let subnet = subnet(asked, fabric.hosts.len());
     let mut used = BTreeSet::from([fabric.dhcp.server]);
     let mut take = |key: &str, address: Ipv4Addr| -> Result<(), Problem> {
         subnet.check(key, address)?;
@@ -75,9 +86,11 @@ pub(crate) fn finish(fabric: &mut Fabric, asked: &file::Dhcp, plan: &Plan) -> Re
             fabric.dhcp.reservations.insert(host.mac, ip);
         }
     }
+    let hosts: BTreeMap<&str, &Host> =
+        fabric.hosts.iter().map(|host| (host.name.as_str(), host)).collect();
     for (name, &address) in &asked.reservations {
         let key = format!("dhcp.reservations.{name}");
-        let Some(host) = fabric.hosts.iter().find(|host| host.name == *name) else {
+        let Some(host) = hosts.get(name.as_str()) else {
             let what = format!("there is no host `{name}`");
             return Err(Problem::new(key, what, "the name of a host"));
         };

@@ -4,10 +4,8 @@
 use crate::addresses;
 use crate::error::Problem;
 use crate::faults;
-use crate::file::File;
-use crate::model::{
-    Controller, Device, End, Fabric, Host, Link, Network, RouterKind, Switch, Timers, Wire,
-};
+use crate::file::{self, File};
+use crate::model::{Controller, End, Fabric, Host, Link, Network, Switch, Timers, Wire};
 use crate::names::{PORT_NAME_MAX, port_name};
 use crate::reach;
 use crate::topology::{self, Plan, PlanEnd, WireChange};
@@ -36,7 +34,7 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
         rate: file.links.rate.0,
         latency: file.links.latency.0,
         loss_ppm: file.links.loss_ppm,
-        bit_errors_per_1e15: 0,
+        bit_errors_per_1e15: file.links.bit_error_rate.0,
         queue: file.links.queue.0,
     };
     check_wire("links", &default_wire)?;
@@ -47,8 +45,8 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
         seed: file.seed,
         hop_width,
         key: parse_key(file.key.as_deref())?,
-        network: Network::Axon,
-        device: Device::ideal(),
+        network: network(file.network),
+        device: crate::device::resolve(&file.device)?,
         switches: ports.switches(&plan),
         hosts: Vec::new(),
         links: Vec::new(),
@@ -56,10 +54,10 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
             name: CONTROLLER.into(),
             at: ports.controller,
             wire: default_wire,
-            router: RouterKind::default(),
+            router: file.controller.router.kind(),
         },
         timers: timers(file)?,
-        dhcp: addresses::without_hosts(&file.dhcp)?,
+        dhcp: addresses::without_hosts(&file.dhcp, plan.hosts.len())?,
         mtu: file.mtu,
         self_congestion_pause: file.self_congestion_pause,
         faults: Vec::new(),
@@ -126,13 +124,30 @@ pub(crate) fn changed(wire: Wire, change: WireChange) -> Wire {
         rate: change.rate.unwrap_or(wire.rate),
         latency: change.latency.unwrap_or(wire.latency),
         loss_ppm: change.loss_ppm.unwrap_or(wire.loss_ppm),
-        bit_errors_per_1e15: wire.bit_errors_per_1e15,
+        bit_errors_per_1e15: change.bit_errors_per_1e15.unwrap_or(wire.bit_errors_per_1e15),
         queue: wire.queue,
     }
 }
 
-/// Refuses links that nothing can pass.
+fn network(asked: file::Network) -> Network {
+    match asked {
+        file::Network::Axon => Network::Axon,
+        file::Network::Ethernet => Network::Ethernet,
+        file::Network::Portland => Network::PortLand,
+        file::Network::Ecmp => Network::Ecmp,
+    }
+}
+
+/// The slowest and the fastest link, in bits per second. Above the fastest a byte would be
+/// shorter than the unit of time; below the slowest a large frame would take minutes.
+const RATES: std::ops::RangeInclusive<u64> = 1_000..=800_000_000_000;
+
+/// Refuses links that nothing can pass, and those whose times cannot be told.
 pub(crate) fn check_wire(key: &str, wire: &Wire) -> Result<(), Problem> {
+    if !RATES.contains(&wire.rate.bits_per_second()) {
+        let what = format!("{} cannot be represented", wire.rate);
+        return Err(Problem::new(format!("{key}.rate"), what, "1kbps to 800Gbps"));
+    }
     if wire.loss_ppm > 1_000_000 {
         let what = format!("{} is more than all frames", wire.loss_ppm);
         return Err(Problem::new(format!("{key}.loss_ppm"), what, "0 to 1000000"));

@@ -1,5 +1,8 @@
 //! What a frame goes through inside a switch: the stages of its pipeline and their times.
 
+use crate::error::Problem;
+use crate::file::{DeviceName, ListedDevice, ListedSide, ListedStage, ShortOr};
+use crate::units::span_text;
 use axon_wire::Span;
 
 /// A switch's timing. The plane decides what happens to a frame; this says when.
@@ -45,6 +48,9 @@ pub enum Side {
     Egress,
 }
 
+/// A cycle of the prototype's 125 MHz clock.
+const CYCLE: Span = Span::from_nanos(8);
+
 impl Device {
     /// Store and forward in no time at all: what the wires add is all there is.
     pub fn ideal() -> Device {
@@ -55,5 +61,170 @@ impl Device {
             from_switch: Vec::new(),
             from_host: Vec::new(),
         }
+    }
+
+    /// The Axon prototype (thesis 000 section 4.4.1, table 4.2): cut-through, 65 cycles of
+    /// 125 MHz (520 ns) for a frame from another Axon and 96 (768 ns) for one from a host, from
+    /// its first bit in to its first bit out. "MAC receive" contains the wait for the bytes
+    /// that it looks at, so no head is waited for besides.
+    ///
+    /// The table is for the shortest route header that the route memory holds, 18 bytes; there
+    /// the thesis adds a cycle for each further 32-bit word. A stage has one time here, so a
+    /// frame with a longer route is early by 8 ns for each further word at its first switch.
+    pub fn axon_netfpga() -> Device {
+        Device {
+            name: "axon-netfpga".into(),
+            cut_through: true,
+            head_bytes: 0,
+            from_switch: netfpga(6, 0),
+            from_host: netfpga(2, 35),
+        }
+    }
+
+    /// The prototype in its store-and-forward mode (thesis 000 section 4.4.3): the same stages,
+    /// begun when the whole frame is in.
+    pub fn axon_netfpga_stored() -> Device {
+        let name = "axon-netfpga-stored".into();
+        Device { name, cut_through: false, ..Device::axon_netfpga() }
+    }
+
+    /// The commodity gigabit switch of thesis 000 figure 4.4.
+    ///
+    /// The text gives about 7 us a switch for the smallest frame (60 bytes and FCS), over 28 us
+    /// for one switch and 137 us for five with 1514 bytes and FCS. A line through the last two
+    /// has (137 - 28) / 4 = 27.25 us a switch, and some 0.8 us outside them. To store the frame
+    /// takes 8 ns for each byte and for 8 of preamble and 4 of FCS: 576 ns and 12,208 ns. The
+    /// rest, 6424 ns and 15,042 ns, is a line of 5.93 ns a byte and 6068.2 ns. So 60 bytes take
+    /// 7000.0 ns and 1514 bytes take 27,254.2 ns, at 1 Gb/s.
+    pub fn store_and_forward() -> Device {
+        let stage = Stage {
+            name: "store and look up".into(),
+            side: Side::Ingress,
+            time: Span::from_ticks(606_820),
+            time_per_byte: Span::from_ticks(593),
+        };
+        Device {
+            name: "store-and-forward".into(),
+            cut_through: false,
+            head_bytes: 0,
+            from_switch: vec![stage.clone()],
+            from_host: vec![stage],
+        }
+    }
+}
+
+/// Table 4.2 with the two lines in which its columns differ, in cycles.
+fn netfpga(pre_processing: u64, lookup: u64) -> Vec<Stage> {
+    let stages = [
+        ("MAC receive", Side::Ingress, 11),
+        ("cross clock domain", Side::Ingress, 6),
+        ("pre-processing", Side::Ingress, pre_processing),
+        ("header lookup and retrieval", Side::Ingress, lookup),
+        ("header processing", Side::Ingress, 9),
+        ("cross the switch and buffer at output", Side::Ingress, 11),
+        ("cross clock domain", Side::Egress, 5),
+        ("MAC transmit", Side::Egress, 17),
+    ];
+    let stage = |(name, side, cycles): (&str, Side, u64)| Stage {
+        name: name.into(),
+        side,
+        time: CYCLE * cycles,
+        time_per_byte: Span::ZERO,
+    };
+    stages.map(stage).into()
+}
+
+/// The device that a file asks for.
+pub(crate) fn resolve(asked: &ShortOr<DeviceName, ListedDevice>) -> Result<Device, Problem> {
+    let listed = match asked {
+        ShortOr::Short(DeviceName::Ideal) => return Ok(Device::ideal()),
+        ShortOr::Short(DeviceName::AxonNetfpga) => return Ok(Device::axon_netfpga()),
+        ShortOr::Short(DeviceName::AxonNetfpgaStored) => return Ok(Device::axon_netfpga_stored()),
+        ShortOr::Short(DeviceName::StoreAndForward) => return Ok(Device::store_and_forward()),
+        ShortOr::Long(listed) => listed,
+    };
+    if listed.head_bytes > HEAD_BYTES_MAX {
+        let what = format!("{} is impossible", listed.head_bytes);
+        return Err(Problem::new("device.head_bytes", what, format!("0 to {HEAD_BYTES_MAX}")));
+    }
+    let from_switch = stages("device.from_switch", &listed.from_switch)?;
+    let from_host = match &listed.from_host {
+        Some(from_host) => stages("device.from_host", from_host)?,
+        None => from_switch.clone(),
+    };
+    Ok(Device {
+        name: listed.name.clone().unwrap_or_else(|| "listed".into()),
+        cut_through: listed.cut_through,
+        head_bytes: listed.head_bytes,
+        from_switch,
+        from_host,
+    })
+}
+
+/// Bytes of a head, at most: a smallest frame with its preamble and FCS.
+const HEAD_BYTES_MAX: u64 = 72;
+
+fn stages(key: &str, listed: &[ListedStage]) -> Result<Vec<Stage>, Problem> {
+    let mut stages: Vec<Stage> = Vec::new();
+    for (index, stage) in listed.iter().enumerate() {
+        let key = format!("{key}[{index}]");
+        let side = match stage.side {
+            ListedSide::Ingress => Side::Ingress,
+            ListedSide::Egress => Side::Egress,
+        };
+        if stages.last().is_some_and(|before| before.side > side) {
+            let what = "an ingress stage behind an egress stage";
+            return Err(Problem::new(format!("{key}.side"), what, "all of the ingress side first"));
+        }
+        let time_per_byte = stage.time_per_byte.map_or(Span::ZERO, |time| time.0);
+        for (name, time, most) in [
+            ("time", stage.time.0, Span::from_secs(1)),
+            ("time_per_byte", time_per_byte, Span::from_millis(1)),
+        ] {
+            if time > most {
+                let what = format!("{} is impossible", span_text(time));
+                let expected = format!("0s to {}", span_text(most));
+                return Err(Problem::new(format!("{key}.{name}"), what, expected));
+            }
+        }
+        stages.push(Stage { name: stage.name.clone(), side, time: stage.time.0, time_per_byte });
+    }
+    Ok(stages)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sum(stages: &[Stage]) -> u64 {
+        stages.iter().map(|stage| stage.time.as_nanos()).sum()
+    }
+
+    #[test]
+    fn the_prototype_takes_what_table_4_2_says() {
+        let device = Device::axon_netfpga();
+        assert_eq!((sum(&device.from_switch), sum(&device.from_host)), (520, 768));
+    }
+
+    #[test]
+    fn the_commodity_switch_goes_through_both_points_of_figure_4_4() {
+        let device = Device::store_and_forward();
+        let nanos = |bytes: u64| {
+            let stage = &device.from_switch[0];
+            (8 * (bytes + 12)) + (stage.time + stage.time_per_byte * bytes).as_nanos()
+        };
+        assert_eq!((nanos(60), nanos(1514)), (7000, 27_254));
+    }
+
+    #[test]
+    fn a_pipeline_by_hand_is_what_it_says() {
+        let text = "name: a\ntopology: {ring: {switches: 3}}\ndevice: {cut_through: true, \
+                    head_bytes: 22, from_switch: [{name: x, side: ingress, time: 100ns}, \
+                    {name: y, side: egress, time: 10ns, time_per_byte: 10ps}]}";
+        let device = crate::parse("a.yaml".as_ref(), text).unwrap().device;
+        assert_eq!(sum(&device.from_switch), 110);
+        assert_eq!(device.from_switch, device.from_host);
+        assert_eq!(device.from_switch[1].time_per_byte, Span::from_ticks(1));
+        assert!(device.cut_through && device.head_bytes == 22);
     }
 }

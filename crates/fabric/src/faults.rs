@@ -1,113 +1,64 @@
-//! Links and nodes by name: single links that differ, and what breaks when.
+//! Single links that differ, and what breaks when.
 
 use crate::build::{changed, check_wire};
 use crate::error::Problem;
-use crate::file;
-use crate::model::{End, Fabric, Fault, FaultKind, Wire};
-use crate::names;
+use crate::file::{self, BitErrorsText};
+use crate::index::{Index, Node};
+use crate::model::{Cable, Fabric, Fault, FaultKind, Wire};
 use crate::topology::wire_change;
-use axon_wire::PortNo;
+use crate::units::{SpanText, span_text};
+use axon_wire::Span;
 
-/// A link that a pair of names may mean.
-#[derive(Clone, Copy, Debug)]
-enum Found {
-    Link(usize),
-    Host(usize),
-    Controller,
-}
+/// The keys of a fault that say what happens.
+const WHAT_EXPECTED: &str = "exactly one of down, up, silent, crash, start, unplug, plug, flap, \
+                             loss_ppm, bit_error_rate, slow, fast";
+/// Times that one `flap` goes down, at most.
+const FLAPS_MAX: u32 = 100_000;
 
 /// Sets what `overrides` say, in order.
 pub(crate) fn apply_overrides(
     fabric: &mut Fabric,
     overrides: &[file::Override],
 ) -> Result<(), Problem> {
-    for (index, asked) in overrides.iter().enumerate() {
-        let key = format!("overrides[{index}]");
-        let found = find(fabric, &format!("{key}.between"), &asked.between)?;
-        let wire: &mut Wire = match found {
-            Found::Link(link) => &mut fabric.links[link].wire,
-            Found::Host(host) => &mut fabric.hosts[host].wire,
-            Found::Controller => &mut fabric.controller.wire,
+    let index = Index::of(fabric);
+    let mut found = Vec::new();
+    for (number, asked) in overrides.iter().enumerate() {
+        found.push(index.cable(&format!("overrides[{number}].between"), &asked.between)?);
+    }
+    for (number, (asked, cable)) in overrides.iter().zip(found).enumerate() {
+        let wire: &mut Wire = match cable {
+            Cable::Link(link) => &mut fabric.links[link].wire,
+            Cable::Host(host) => &mut fabric.hosts[host].wire,
+            Cable::Controller => &mut fabric.controller.wire,
         };
-        *wire = changed(*wire, wire_change(&asked.rate, &asked.latency, &asked.loss_ppm));
-        check_wire(&key, wire)?;
+        let file::Override { rate, latency, loss_ppm, bit_error_rate, .. } = asked;
+        *wire = changed(*wire, wire_change(rate, latency, loss_ppm, bit_error_rate));
+        check_wire(&format!("overrides[{number}]"), wire)?;
     }
     Ok(())
 }
 
-/// The one link whose ends have these names. An end is a node or, where a node is not
-/// enough, a port of it.
-fn find(fabric: &Fabric, key: &str, between: &[String; 2]) -> Result<Found, Problem> {
-    for (index, name) in between.iter().enumerate() {
-        if !exists(fabric, name) {
-            let what = format!("there is no node or port `{name}`");
-            return Err(Problem::new(
-                format!("{key}[{index}]"),
-                what,
-                "a name such as s1 or s1-p0",
-            ));
-        }
-    }
-    let switch_end = |end: End| (fabric.switches[end.switch].name.as_str(), end.port);
-    let same = |name: &str, (node, port): (&str, PortNo)| {
-        name == node || names::split_port(name) == Some((node, port))
-    };
-    let joins = |a: (&str, PortNo), b: (&str, PortNo)| {
-        let [first, second] = between;
-        same(first, a) && same(second, b) || same(first, b) && same(second, a)
-    };
-    let links = fabric.links.iter().enumerate();
-    let links = links
-        .filter(|(_, link)| joins(switch_end(link.a), switch_end(link.b)))
-        .map(|(index, _)| Found::Link(index));
-    let hosts = fabric.hosts.iter().enumerate();
-    let hosts = hosts
-        .filter(|(_, host)| {
-            let edge = End { switch: host.switch, port: host.port };
-            joins((&host.name, PortNo(0)), switch_end(edge))
-        })
-        .map(|(index, _)| Found::Host(index));
-    let controller = &fabric.controller;
-    let controller = joins((&controller.name, PortNo(0)), switch_end(controller.at))
-        .then_some(Found::Controller);
-    let found: Vec<Found> = links.chain(hosts).chain(controller).collect();
-    let [a, b] = between;
-    match found[..] {
-        [found] => Ok(found),
-        [] => {
-            let what = format!("there is no link between {a} and {b}");
-            Err(Problem::new(key, what, "the two ends of a link"))
-        }
-        _ => {
-            let what = format!("there are {} links between {a} and {b}", found.len());
-            Err(Problem::new(key, what, "a port such as s1-p0 that tells which"))
-        }
-    }
-}
-
-fn exists(fabric: &Fabric, name: &str) -> bool {
-    let node = |name: &str, port: PortNo| {
-        let alone = |other: &str| other == name && port == PortNo(0);
-        fabric.switches.iter().any(|s| s.name == name && port.0 < s.ports.max(1))
-            || fabric.hosts.iter().any(|host| alone(&host.name))
-            || alone(&fabric.controller.name)
-    };
-    node(name, PortNo(0)) || names::split_port(name).is_some_and(|(name, port)| node(name, port))
-}
-
 /// Resolves the faults and puts them in order of time; those at one time keep their order.
 pub(crate) fn resolve(fabric: &Fabric, asked: &[file::Fault]) -> Result<Vec<Fault>, Problem> {
+    let index = Index::of(fabric);
     let mut faults = Vec::new();
-    for (index, fault) in asked.iter().enumerate() {
-        let key = format!("faults[{index}]");
-        faults.push(Fault { at: fault.at.0, what: kind(fabric, &key, fault)? });
+    for (number, fault) in asked.iter().enumerate() {
+        let key = format!("faults[{number}]");
+        let happens = what_happens(&index, &key, fault)?;
+        faults.extend(
+            happens.into_iter().map(|(after, what)| Fault { at: fault.at.0 + after, what }),
+        );
     }
     faults.sort_by_key(|fault| fault.at);
     Ok(faults)
 }
 
-fn kind(fabric: &Fabric, key: &str, fault: &file::Fault) -> Result<FaultKind, Problem> {
-    let mut kinds = Vec::new();
+/// What one entry says, each with its time after the entry's.
+type Happens = Vec<(Span, FaultKind)>;
+
+fn what_happens(index: &Index<'_>, key: &str, fault: &file::Fault) -> Result<Happens, Problem> {
+    let mut kinds: Vec<Happens> = Vec::new();
+    let mut now = |kind: FaultKind| kinds.push(vec![(Span::ZERO, kind)]);
     let links = [
         ("down", &fault.down, FaultKind::LinkDown as fn(usize) -> FaultKind),
         ("up", &fault.up, FaultKind::LinkUp),
@@ -115,62 +66,187 @@ fn kind(fabric: &Fabric, key: &str, fault: &file::Fault) -> Result<FaultKind, Pr
     ];
     for (name, between, kind) in links {
         if let Some(between) = between {
-            kinds.push(kind(link(fabric, &format!("{key}.{name}"), between)?));
+            now(kind(link(index, &format!("{key}.{name}"), between)?));
         }
     }
     if let Some(name) = &fault.crash {
-        let node = node(fabric, &format!("{key}.crash"), name)?;
-        kinds.push(node.map_or(FaultKind::ControllerDown, FaultKind::SwitchDown));
+        let node = node(index, &format!("{key}.crash"), name)?;
+        now(node.map_or(FaultKind::ControllerDown, FaultKind::SwitchDown));
     }
     if let Some(name) = &fault.start {
-        let node = node(fabric, &format!("{key}.start"), name)?;
-        kinds.push(node.map_or(FaultKind::ControllerUp, FaultKind::SwitchUp));
+        let node = node(index, &format!("{key}.start"), name)?;
+        now(node.map_or(FaultKind::ControllerUp, FaultKind::SwitchUp));
     }
     if let Some(name) = &fault.unplug {
-        kinds.push(FaultKind::HostDown(host(fabric, &format!("{key}.unplug"), name)?));
+        now(FaultKind::HostDown(index.host(&format!("{key}.unplug"), name)?));
     }
     if let Some(name) = &fault.plug {
-        kinds.push(FaultKind::HostUp(host(fabric, &format!("{key}.plug"), name)?));
+        now(FaultKind::HostUp(index.host(&format!("{key}.plug"), name)?));
     }
-    match kinds[..] {
-        [kind] => Ok(kind),
-        _ => {
-            let what = format!("{} things happen at once", kinds.len());
-            let expected = "exactly one of down, up, silent, crash, start, unplug, plug";
-            Err(Problem::new(key, what, expected))
+    if let Some(ppm) = fault.loss_ppm {
+        if ppm > 1_000_000 {
+            let what = format!("{ppm} is more than all frames");
+            return Err(Problem::new(format!("{key}.loss_ppm"), what, "0 to 1000000"));
+        }
+        now(FaultKind::Loss(between(index, key, fault)?, ppm));
+    }
+    if let Some(BitErrorsText(per_1e15)) = fault.bit_error_rate {
+        now(FaultKind::BitErrors(between(index, key, fault)?, per_1e15));
+    }
+    if let Some(name) = &fault.slow {
+        let host = index.host(&format!("{key}.slow"), name)?;
+        let missing = || Problem::new(key, "`rate` is missing", "how fast the host is, as `rate`");
+        now(FaultKind::HostSlow(host, Some(fault.rate.ok_or_else(missing)?.0)));
+    }
+    if let Some(name) = &fault.fast {
+        now(FaultKind::HostSlow(index.host(&format!("{key}.fast"), name)?, None));
+    }
+    if fault.flap.is_some() {
+        kinds.push(flap(index, key, fault)?);
+    }
+    let Ok([kind]) = <[Happens; 1]>::try_from(kinds).map_err(|kinds| kinds.len()) else {
+        return Err(not_one(key, fault));
+    };
+    check_companions(key, fault)?;
+    Ok(kind)
+}
+
+fn not_one(key: &str, fault: &file::Fault) -> Problem {
+    let given = [
+        fault.down.is_some(),
+        fault.up.is_some(),
+        fault.silent.is_some(),
+        fault.crash.is_some(),
+        fault.start.is_some(),
+        fault.unplug.is_some(),
+        fault.plug.is_some(),
+        fault.flap.is_some(),
+        fault.loss_ppm.is_some(),
+        fault.bit_error_rate.is_some(),
+        fault.slow.is_some(),
+        fault.fast.is_some(),
+    ];
+    let count = given.iter().filter(|&&given| given).count();
+    Problem::new(key, format!("{count} things happen at once"), WHAT_EXPECTED)
+}
+
+/// Refuses keys that belong to something that does not happen here.
+fn check_companions(key: &str, fault: &file::Fault) -> Result<(), Problem> {
+    let noisy = fault.loss_ppm.is_some() || fault.bit_error_rate.is_some();
+    let flaps = fault.flap.is_some();
+    let companions = [
+        ("between", fault.between.is_some(), noisy, "it with loss_ppm or bit_error_rate only"),
+        ("rate", fault.rate.is_some(), fault.slow.is_some(), "it with slow only"),
+        ("down_for", fault.down_for.is_some(), flaps, "it with flap only"),
+        ("every", fault.every.is_some(), flaps, "it with flap only"),
+        ("times", fault.times.is_some(), flaps, "it with flap only"),
+    ];
+    for (name, given, belongs, expected) in companions {
+        if given && !belongs {
+            return Err(Problem::new(format!("{key}.{name}"), "it says nothing here", expected));
         }
     }
+    Ok(())
+}
+
+/// A link that goes down `times` times, `every` so often, for `down_for` each time.
+fn flap(index: &Index<'_>, key: &str, fault: &file::Fault) -> Result<Happens, Problem> {
+    let Some(ends) = &fault.flap else { return Ok(Vec::new()) };
+    let flap_key = format!("{key}.flap");
+    let (down, up) = match index.cable(&flap_key, ends)? {
+        Cable::Link(link) => (FaultKind::LinkDown(link), FaultKind::LinkUp(link)),
+        Cable::Host(host) => (FaultKind::HostDown(host), FaultKind::HostUp(host)),
+        Cable::Controller => return Err(controllers_link(&flap_key)),
+    };
+    let missing = |name: &str| {
+        Problem::new(key, format!("`{name}` is missing"), format!("a time such as 1s as `{name}`"))
+    };
+    let SpanText(down_for) = fault.down_for.ok_or_else(|| missing("down_for"))?;
+    let times = fault.times.unwrap_or(1);
+    if !(1..=FLAPS_MAX).contains(&times) {
+        let what = format!("{times} is impossible");
+        return Err(Problem::new(format!("{key}.times"), what, format!("1 to {FLAPS_MAX}")));
+    }
+    let every = match fault.every {
+        Some(SpanText(every)) if every > down_for => every,
+        Some(SpanText(every)) => {
+            let what = format!("{} is not longer than down_for", span_text(every));
+            let expected = format!("more than {}", span_text(down_for));
+            return Err(Problem::new(format!("{key}.every"), what, expected));
+        }
+        None if times == 1 => Span::ZERO,
+        None => return Err(missing("every")),
+    };
+    let one =
+        |time: u32| [(every * u64::from(time), down), (every * u64::from(time) + down_for, up)];
+    Ok((0..times).flat_map(one).collect())
+}
+
+/// The cable that a change of noise is about.
+fn between(index: &Index<'_>, key: &str, fault: &file::Fault) -> Result<Cable, Problem> {
+    let missing = || Problem::new(key, "`between` is missing", "the two ends of a link");
+    index.cable(&format!("{key}.between"), fault.between.as_ref().ok_or_else(missing)?)
 }
 
 /// A link between switches.
-fn link(fabric: &Fabric, key: &str, between: &[String; 2]) -> Result<usize, Problem> {
-    match find(fabric, key, between)? {
-        Found::Link(link) => Ok(link),
-        Found::Host(_) => {
+fn link(index: &Index<'_>, key: &str, between: &[String; 2]) -> Result<usize, Problem> {
+    match index.cable(key, between)? {
+        Cable::Link(link) => Ok(link),
+        Cable::Host(_) => {
             Err(Problem::new(key, "this is a host's link", "unplug or plug for hosts"))
         }
-        Found::Controller => {
-            Err(Problem::new(key, "this is the controller's link", "crash or start for c1"))
-        }
+        Cable::Controller => Err(controllers_link(key)),
     }
+}
+
+fn controllers_link(key: &str) -> Problem {
+    Problem::new(key, "this is the controller's link", "crash or start for c1")
 }
 
 /// A switch by index, or `None` for the controller.
-fn node(fabric: &Fabric, key: &str, name: &str) -> Result<Option<usize>, Problem> {
-    if name == fabric.controller.name {
-        return Ok(None);
+fn node(index: &Index<'_>, key: &str, name: &str) -> Result<Option<usize>, Problem> {
+    match index.node(name) {
+        Some(Node::Controller) => Ok(None),
+        Some(Node::Switch(switch)) => Ok(Some(switch)),
+        _ => {
+            let what = format!("there is no switch or controller `{name}`");
+            Err(Problem::new(key, what, "a name such as s1 or c1"))
+        }
     }
-    let switch = fabric.switches.iter().position(|switch| switch.name == name);
-    switch.map(Some).ok_or_else(|| {
-        let what = format!("there is no switch or controller `{name}`");
-        Problem::new(key, what, "a name such as s1 or c1")
-    })
 }
 
-fn host(fabric: &Fabric, key: &str, name: &str) -> Result<usize, Problem> {
-    let host = fabric.hosts.iter().position(|host| host.name == name);
-    host.ok_or_else(|| {
-        let what = format!("there is no host `{name}`");
-        Problem::new(key, what, "the name of a host such as h1")
-    })
+#[cfg(test)]
+mod tests {
+    use crate::model::{Cable, FaultKind};
+
+    fn faults(text: &str) -> Vec<(u64, FaultKind)> {
+        let text = format!("name: a\ntopology: {{ring: {{switches: 3}}}}\nfaults: [{text}]");
+        let fabric = crate::parse("a.yaml".as_ref(), &text).unwrap();
+        fabric.faults.iter().map(|fault| (fault.at.as_millis(), fault.what)).collect()
+    }
+
+    #[test]
+    fn a_flap_is_as_many_cuts_and_mends_as_it_says() {
+        let link = faults("{at: 1s, flap: [s1, s2], down_for: 100ms, every: 300ms, times: 2}");
+        let (down, up) = (FaultKind::LinkDown(0), FaultKind::LinkUp(0));
+        assert_eq!(link, [(1000, down), (1100, up), (1300, down), (1400, up)]);
+        let host = faults("{at: 0s, flap: [s2, h2], down_for: 1ms}");
+        assert_eq!(host, [(0, FaultKind::HostDown(1)), (1, FaultKind::HostUp(1))]);
+    }
+
+    #[test]
+    fn noise_is_of_any_cable_and_slowness_of_hosts() {
+        let noise = faults(
+            "{at: 3ms, bit_error_rate: 1e-9, between: [h1, s1]}, \
+             {at: 2ms, loss_ppm: 7, between: [c1, s1]}, {at: 4ms, slow: h2, rate: 1Mbps}, \
+             {at: 5ms, fast: h2}",
+        );
+        let wanted = [
+            (2, FaultKind::Loss(Cable::Controller, 7)),
+            (3, FaultKind::BitErrors(Cable::Host(0), 1_000_000)),
+            (4, FaultKind::HostSlow(1, Some(axon_wire::Rate::mbps(1)))),
+            (5, FaultKind::HostSlow(1, None)),
+        ];
+        assert_eq!(noise, wanted);
+    }
 }

@@ -13,6 +13,7 @@ pub mod device;
 mod error;
 mod faults;
 pub mod file;
+mod index;
 mod keys;
 mod load;
 pub mod model;

@@ -1,7 +1,7 @@
 //! From a YAML text to a checked fabric, or to the first error with its place.
 
 use crate::error::{LoadError, Problem};
-use crate::file::File;
+use crate::file::{File, Topology};
 use crate::keys::Keys;
 use crate::model::Fabric;
 use serde_saphyr::Error as YamlError;
@@ -52,6 +52,7 @@ pub fn parse(path: &Path, text: &str) -> Result<Fabric, LoadError> {
     let mut file: File = serde_saphyr::from_str_with_options(text, options)
         .map_err(|error| explain(path, &keys, &error))?;
     read_key_file(path, &mut file).map_err(place)?;
+    read_graph(path, &mut file).map_err(place)?;
     crate::build(&file).map_err(place)
 }
 
@@ -72,6 +73,25 @@ fn read_key_file(path: &Path, file: &mut File) -> Result<(), Problem> {
     crate::build::parse_key(Some(text))
         .map_err(|problem| Problem { key: "key_file".into(), ..problem })?;
     file.key = Some(text.into());
+    Ok(())
+}
+
+/// Puts the text of the graph's file where its links are read from.
+fn read_graph(path: &Path, file: &mut File) -> Result<(), Problem> {
+    let Topology::Graph(graph) = &mut file.topology else {
+        return Ok(());
+    };
+    let cannot = |what: String| {
+        let what = format!("{} {what}", graph.file.display());
+        Problem::new("topology.graph.file", what, "a file with one link a line, such as `s1 s2`")
+    };
+    let graph_path = path.parent().unwrap_or(Path::new("")).join(&graph.file);
+    let unread = |error: std::io::Error| cannot(format!("cannot be read: {error}"));
+    let bytes = std::fs::metadata(&graph_path).map_err(unread)?.len();
+    if bytes > FILE_BYTES_MAX {
+        return Err(cannot(format!("has {bytes} bytes, more than 16 MiB")));
+    }
+    graph.text = std::fs::read_to_string(&graph_path).map_err(unread)?;
     Ok(())
 }
 

@@ -24,12 +24,12 @@ pub(crate) fn check(fabric: &Fabric, key: &str) -> Result<(), Problem> {
     let hops_max = width.hops_in(FrameBuf::HEADROOM);
     // A hop for each switch on the way; the controller's own is one more.
     let hops = |distance: usize| distance + 2;
-    // No two switches are further apart than twice the distance of the furthest from one.
-    let furthest = from_first.iter().max().copied().unwrap_or(0);
-    if hops(2 * furthest) <= hops_max {
-        return Ok(());
-    }
-    for from in 0..neighbours.len() {
+    // No switch is further from anything than its distance to a second one and whatever is
+    // furthest from that. So each search settles all switches around its own start, and a few
+    // searches settle a whole fabric.
+    let mut settled = vec![false; neighbours.len()];
+    let mut start = Some(0);
+    while let Some(from) = start {
         let distances = distances(&neighbours, from);
         if let Some(to) = distances.iter().position(|&distance| hops(distance) > hops_max) {
             let (hops, bits) = (hops(distances[to]), width.bits());
@@ -37,6 +37,12 @@ pub(crate) fn check(fabric: &Fabric, key: &str) -> Result<(), Problem> {
             let expected = format!("at most {hops_max} hops with a hop_width of {bits}");
             return Err(Problem::new(key, what, expected));
         }
+        let furthest = distances.iter().max().copied().unwrap_or(0);
+        for (settled, distance) in settled.iter_mut().zip(distances) {
+            *settled |= hops(distance + furthest) <= hops_max;
+        }
+        settled[from] = true;
+        start = settled.iter().position(|&settled| !settled);
     }
     Ok(())
 }

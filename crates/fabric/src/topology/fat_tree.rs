@@ -1,5 +1,6 @@
 //! A fat tree of k-port switches (M. Al-Fares et al., SIGCOMM 2008, section 3).
 
+use super::placing::Asked;
 use super::{Plan, in_range};
 use crate::error::Problem;
 use crate::file::FatTree;
@@ -7,7 +8,7 @@ use crate::file::FatTree;
 /// Numbering: first all edge switches, pod by pod, then all aggregation switches, pod by
 /// pod, then the core. In a pod every edge switch is linked to every aggregation switch;
 /// aggregation switch `i` of each pod is linked to the `i`-th k/2 core switches.
-pub(super) fn plan(tree: &FatTree) -> Result<Plan, Problem> {
+pub(super) fn plan(tree: &FatTree, seed: u64) -> Result<Plan, Problem> {
     let key = "topology.fat_tree.k";
     in_range(key, tree.k, 2, 88)?;
     if !tree.k.is_multiple_of(2) {
@@ -16,8 +17,15 @@ pub(super) fn plan(tree: &FatTree) -> Result<Plan, Problem> {
     let (pods, half) = (tree.k, tree.k / 2);
     let edges = pods * half;
     let mut plan = Plan::with_switches(key, 2 * edges + half * half, 5)?;
-    let hosts = tree.hosts_per_edge.unwrap_or(half);
-    plan.add_hosts("topology.fat_tree.hosts_per_edge", 0..edges, hosts)?;
+    let asked = Asked {
+        topology: "topology.fat_tree",
+        key: "hosts_per_edge",
+        per_switch: tree.hosts_per_edge,
+        default: half,
+        placed: &tree.hosts,
+        seed,
+    };
+    plan.place_hosts(&asked, 0..edges)?;
     for pod in 0..pods {
         for edge in 0..half {
             for aggregation in 0..half {

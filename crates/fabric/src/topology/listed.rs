@@ -2,7 +2,7 @@
 
 use super::{HOSTS_MAX, Plan, PlanEnd, PlanHost, PlanLink, SWITCHES_MAX, WireChange, in_range};
 use crate::error::Problem;
-use crate::file::{Listed, ListedHost, ListedLink, MacText, ShortOr};
+use crate::file::{BitErrorsText, Listed, ListedHost, ListedLink, MacText, ShortOr};
 use crate::names;
 use crate::units::{RateText, SpanText};
 use std::collections::BTreeMap;
@@ -26,8 +26,8 @@ pub(super) fn plan(listed: &Listed) -> Result<Plan, Problem> {
         let key = format!("topology.listed.links[{index}]");
         let (between, wire, between_key) = match link {
             ShortOr::Short(between) => (between, WireChange::default(), key.clone()),
-            ShortOr::Long(ListedLink { between, rate, latency, loss_ppm }) => {
-                let wire = wire_change(rate, latency, loss_ppm);
+            ShortOr::Long(ListedLink { between, rate, latency, loss_ppm, bit_error_rate }) => {
+                let wire = wire_change(rate, latency, loss_ppm, bit_error_rate);
                 (between, wire, format!("{key}.between"))
             }
         };
@@ -58,12 +58,12 @@ fn plan_host(
             wire: WireChange::default(),
             key,
         },
-        ShortOr::Long(ListedHost { at, ip, mac, rate, latency, loss_ppm }) => PlanHost {
+        ShortOr::Long(long) => PlanHost {
             name: name.into(),
-            at: end(&format!("{key}.at"), at, switches)?,
-            ip: *ip,
-            mac: mac.map(|MacText(mac)| mac),
-            wire: wire_change(rate, latency, loss_ppm),
+            at: end(&format!("{key}.at"), &long.at, switches)?,
+            ip: long.ip,
+            mac: long.mac.map(|MacText(mac)| mac),
+            wire: wire_change(&long.rate, &long.latency, &long.loss_ppm, &long.bit_error_rate),
             key,
         },
     })
@@ -74,11 +74,13 @@ pub(crate) fn wire_change(
     rate: &Option<RateText>,
     latency: &Option<SpanText>,
     loss_ppm: &Option<u32>,
+    bit_error_rate: &Option<BitErrorsText>,
 ) -> WireChange {
     WireChange {
         rate: rate.map(|RateText(rate)| rate),
         latency: latency.map(|SpanText(latency)| latency),
         loss_ppm: *loss_ppm,
+        bit_errors_per_1e15: bit_error_rate.map(|BitErrorsText(bits)| bits),
     }
 }
 

@@ -1,12 +1,20 @@
-//! Which nodes there are and what is linked to what: one file per family of generators.
+//! Which nodes there are and what is linked to what: one file per family of generators, and
+//! [`placing`] for where their hosts are.
 //!
 //! A generator answers with a plan: nodes by index, links in order, no ports yet. The
 //! free functions here give whole fabrics with every default, for tests and benchmarks.
 
+mod bcube;
+mod dcell;
+mod dragonfly;
 mod fat_tree;
+mod flattened_butterfly;
+mod graph;
 mod line;
 mod listed;
+mod placing;
 mod random;
+mod random_links;
 mod ring;
 mod star;
 mod torus;
@@ -67,17 +75,24 @@ pub(crate) struct WireChange {
     pub rate: Option<Rate>,
     pub latency: Option<Span>,
     pub loss_ppm: Option<u32>,
+    pub bit_errors_per_1e15: Option<u64>,
 }
 
 /// Expands a topology; `seed` is the fabric's.
 pub(crate) fn expand(topology: &Topology, seed: u64) -> Result<Plan, Problem> {
     match topology {
-        Topology::Line(row) => line::plan(row),
-        Topology::Ring(row) => ring::plan(row),
-        Topology::Star(row) => star::plan(row),
-        Topology::Torus(torus) => torus::plan(torus),
-        Topology::FatTree(tree) => fat_tree::plan(tree),
+        Topology::Line(row) => line::plan(row, seed),
+        Topology::Ring(row) => ring::plan(row, seed),
+        Topology::Star(row) => star::plan(row, seed),
+        Topology::Torus(torus) => torus::plan(torus, seed),
+        Topology::FatTree(tree) => fat_tree::plan(tree, seed),
+        Topology::FlattenedButterfly(flat) => flattened_butterfly::plan(flat, seed),
+        Topology::Dragonfly(dragonfly) => dragonfly::plan(dragonfly, seed),
+        Topology::Bcube(bcube) => bcube::plan(bcube, seed),
+        Topology::Dcell(dcell) => dcell::plan(dcell, seed),
         Topology::Random(random) => random::plan(random, seed),
+        Topology::RandomLinks(random) => random_links::plan(random, seed),
+        Topology::Graph(graph) => graph::plan(graph, seed),
         Topology::Listed(listed) => listed::plan(listed),
     }
 }
@@ -90,30 +105,6 @@ impl Plan {
             switches: (1..=switches).map(|number| format!("s{number}")).collect(),
             ..Plan::default()
         })
-    }
-
-    /// Plugs `count` more hosts into each of `switches`, in order.
-    fn add_hosts(
-        &mut self,
-        key: &str,
-        switches: impl ExactSizeIterator<Item = usize>,
-        count: usize,
-    ) -> Result<(), Problem> {
-        let most = HOSTS_MAX / switches.len().max(1);
-        in_range(key, count, 0, most)?;
-        for switch in switches {
-            for _ in 0..count {
-                self.hosts.push(PlanHost {
-                    name: format!("h{}", self.hosts.len() + 1),
-                    at: PlanEnd { switch, port: None },
-                    ip: None,
-                    mac: None,
-                    wire: WireChange::default(),
-                    key: key.into(),
-                });
-            }
-        }
-        Ok(())
     }
 
     fn link(&mut self, key: &str, a: usize, b: usize) {
@@ -141,42 +132,69 @@ fn with_defaults(name: &str, topology: Topology) -> Fabric {
     }
 }
 
+fn row(switches: usize, hosts_per_switch: usize) -> file::Row {
+    file::Row { switches, hosts_per_switch: Some(hosts_per_switch), hosts: None }
+}
+
 /// A line of switches with every default.
 ///
 /// # Panics
 /// Like its fellows below, on sizes that a fabric file could not have: for tests and
 /// benchmarks, not for input.
 pub fn line(switches: usize, hosts_per_switch: usize) -> Fabric {
-    let row = file::Row { switches, hosts_per_switch };
-    with_defaults("line", Topology::Line(row))
+    with_defaults("line", Topology::Line(row(switches, hosts_per_switch)))
 }
 
 /// A ring of switches with every default. Panics like [`line()`].
 pub fn ring(switches: usize, hosts_per_switch: usize) -> Fabric {
-    let row = file::Row { switches, hosts_per_switch };
-    with_defaults("ring", Topology::Ring(row))
+    with_defaults("ring", Topology::Ring(row(switches, hosts_per_switch)))
 }
 
 /// A star around `s1` with every default. Panics like [`line()`].
 pub fn star(switches: usize, hosts_per_switch: usize) -> Fabric {
-    let row = file::Row { switches, hosts_per_switch };
-    with_defaults("star", Topology::Star(row))
+    with_defaults("star", Topology::Star(row(switches, hosts_per_switch)))
 }
 
 /// A torus with every default. Panics like [`line()`].
 pub fn torus(rows: usize, cols: usize, hosts_per_switch: usize) -> Fabric {
-    let torus = file::Torus { rows, cols, hosts_per_switch };
+    let hosts_per_switch = Some(hosts_per_switch);
+    let torus = file::Torus { rows, cols, hosts_per_switch, hosts: None };
     with_defaults("torus", Topology::Torus(torus))
 }
 
 /// A fat tree of `k`-port switches with every default. Panics like [`line()`].
 pub fn fat_tree(k: usize) -> Fabric {
-    let tree = file::FatTree { k, hosts_per_edge: None };
+    let tree = file::FatTree { k, hosts_per_edge: None, hosts: None };
     with_defaults("fat-tree", Topology::FatTree(tree))
+}
+
+/// A flattened butterfly, k hosts at each switch, with every default. Panics like [`line()`].
+pub fn flattened_butterfly(k: usize, n: usize) -> Fabric {
+    let flat = file::FlattenedButterfly { k, n, hosts_per_switch: None, hosts: None };
+    with_defaults("flattened-butterfly", Topology::FlattenedButterfly(flat))
 }
 
 /// A connected random graph with every default. Panics like [`line()`].
 pub fn random(switches: usize, degree: usize, hosts_per_switch: usize, seed: u64) -> Fabric {
-    let random = file::Random { switches, degree, hosts_per_switch, seed: Some(seed) };
+    let hosts_per_switch = Some(hosts_per_switch);
+    let seed = Some(seed);
+    let random = file::Random { switches, degree, hosts_per_switch, hosts: None, seed };
     with_defaults("random", Topology::Random(random))
+}
+
+/// A random graph as paper 001 builds it, with every default. Panics like [`line()`].
+pub fn random_links(
+    switches: usize,
+    average_degree: usize,
+    hosts_per_switch: usize,
+    seed: u64,
+) -> Fabric {
+    let random = file::RandomLinks {
+        switches,
+        average_degree,
+        hosts_per_switch: Some(hosts_per_switch),
+        hosts: None,
+        seed: Some(seed),
+    };
+    with_defaults("random-links", Topology::RandomLinks(random))
 }

@@ -1,5 +1,6 @@
 //! A connected random graph, the same for the same seed on every machine.
 
+use super::placing::Asked;
 use super::{Plan, in_range};
 use crate::error::Problem;
 use crate::file::Random;
@@ -49,8 +50,15 @@ pub(super) fn plan(random: &Random, fabric_seed: u64) -> Result<Plan, Problem> {
     let key = "topology.random";
     in_range("topology.random.degree", random.degree, 2, 1000)?;
     let mut plan = Plan::with_switches("topology.random.switches", random.switches, 2)?;
-    let hosts_key = "topology.random.hosts_per_switch";
-    plan.add_hosts(hosts_key, 0..random.switches, random.hosts_per_switch)?;
+    let asked = Asked {
+        topology: key,
+        key: "hosts_per_switch",
+        per_switch: random.hosts_per_switch,
+        default: 1,
+        placed: &random.hosts,
+        seed: fabric_seed,
+    };
+    plan.place_hosts(&asked, 0..random.switches)?;
     let mut graph = Graph {
         degree_max: random.degree,
         degree: Vec::new(),

@@ -1,13 +1,21 @@
 //! A ring: each switch is linked to the next, and the last to the first.
 
 use super::Plan;
+use super::placing::Asked;
 use crate::error::Problem;
 use crate::file::Row;
 
-pub(super) fn plan(row: &Row) -> Result<Plan, Problem> {
+pub(super) fn plan(row: &Row, seed: u64) -> Result<Plan, Problem> {
     let mut plan = Plan::with_switches("topology.ring.switches", row.switches, 3)?;
-    let key = "topology.ring.hosts_per_switch";
-    plan.add_hosts(key, 0..row.switches, row.hosts_per_switch)?;
+    let asked = Asked {
+        topology: "topology.ring",
+        key: "hosts_per_switch",
+        per_switch: row.hosts_per_switch,
+        default: 1,
+        placed: &row.hosts,
+        seed,
+    };
+    plan.place_hosts(&asked, 0..row.switches)?;
     for switch in 0..row.switches {
         plan.link("topology.ring", switch, (switch + 1) % row.switches);
     }

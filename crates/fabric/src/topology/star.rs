@@ -1,13 +1,21 @@
 //! A star: every other switch is linked to s1, which has no hosts.
 
 use super::Plan;
+use super::placing::Asked;
 use crate::error::Problem;
 use crate::file::Row;
 
-pub(super) fn plan(row: &Row) -> Result<Plan, Problem> {
+pub(super) fn plan(row: &Row, seed: u64) -> Result<Plan, Problem> {
     let mut plan = Plan::with_switches("topology.star.switches", row.switches, 2)?;
-    let key = "topology.star.hosts_per_switch";
-    plan.add_hosts(key, 1..row.switches, row.hosts_per_switch)?;
+    let asked = Asked {
+        topology: "topology.star",
+        key: "hosts_per_switch",
+        per_switch: row.hosts_per_switch,
+        default: 1,
+        placed: &row.hosts,
+        seed,
+    };
+    plan.place_hosts(&asked, 1..row.switches)?;
     for switch in 1..row.switches {
         plan.link("topology.star", 0, switch);
     }

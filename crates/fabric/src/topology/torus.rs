@@ -1,18 +1,26 @@
 //! A torus: a grid whose rows and columns close into rings. Switches are numbered row by row.
 
+use super::placing::Asked;
 use super::{Plan, in_range};
 use crate::error::Problem;
 use crate::file::Torus;
 
 /// Each switch is linked to its right and its lower neighbour, both around the edge. With a
 /// side of two both neighbours are the same switch, and one link joins them, not two.
-pub(super) fn plan(torus: &Torus) -> Result<Plan, Problem> {
-    let &Torus { rows, cols, hosts_per_switch } = torus;
+pub(super) fn plan(torus: &Torus, seed: u64) -> Result<Plan, Problem> {
+    let &Torus { rows, cols, .. } = torus;
     in_range("topology.torus.rows", rows, 2, super::SWITCHES_MAX / 2)?;
     in_range("topology.torus.cols", cols, 2, super::SWITCHES_MAX / rows)?;
     let mut plan = Plan::with_switches("topology.torus", rows * cols, 4)?;
-    let key = "topology.torus.hosts_per_switch";
-    plan.add_hosts(key, 0..rows * cols, hosts_per_switch)?;
+    let asked = Asked {
+        topology: "topology.torus",
+        key: "hosts_per_switch",
+        per_switch: torus.hosts_per_switch,
+        default: 1,
+        placed: &torus.hosts,
+        seed,
+    };
+    plan.place_hosts(&asked, 0..rows * cols)?;
     for row in 0..rows {
         for col in 0..cols {
             let here = row * cols + col;

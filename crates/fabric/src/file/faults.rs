@@ -1,0 +1,52 @@
+//! The `faults` section.
+
+use super::text::BitErrorsText;
+use crate::units::{RateText, SpanText};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// Something that breaks or comes back. Beside `at`, exactly one key says what: `down`, `up`,
+/// `silent`, `crash`, `start`, `unplug`, `plug`, `flap`, `loss_ppm`, `bit_error_rate`, `slow` or
+/// `fast`; the others belong to one of those.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Fault {
+    /// When, after the start.
+    pub at: SpanText,
+    /// A link between two switches: both ends lose carrier.
+    pub down: Option<[String; 2]>,
+    /// It comes back, from `down` or from `silent`.
+    pub up: Option<[String; 2]>,
+    /// Frames vanish on a link, but its ends keep carrier.
+    pub silent: Option<[String; 2]>,
+    /// A switch or the controller loses power.
+    pub crash: Option<String>,
+    /// It starts again with nothing in memory.
+    pub start: Option<String>,
+    /// A host's cable is pulled.
+    pub unplug: Option<String>,
+    /// It is plugged in again.
+    pub plug: Option<String>,
+    /// A link that goes down and comes back again and again: needs `down_for`, and with more
+    /// `times` than one, `every`. Hosts' links too.
+    pub flap: Option<[String; 2]>,
+    /// How long a flapping link is down each time.
+    pub down_for: Option<SpanText>,
+    /// From one time that a flapping link goes down to the next.
+    pub every: Option<SpanText>,
+    /// How often a flapping link goes down; once if not said.
+    pub times: Option<u32>,
+    /// Frames that a link loses per million from then on; needs `between`.
+    pub loss_ppm: Option<u32>,
+    /// Share of bits that a link flips from then on; needs `between`.
+    pub bit_error_rate: Option<BitErrorsText>,
+    /// The two ends of the link that `loss_ppm` or `bit_error_rate` is about: switches, hosts,
+    /// the controller, or ports.
+    pub between: Option<[String; 2]>,
+    /// A host that from then on takes frames from its port no faster than `rate`.
+    pub slow: Option<String>,
+    /// How fast a slow host takes frames.
+    pub rate: Option<RateText>,
+    /// A slow host that takes frames as fast as they come again.
+    pub fast: Option<String>,
+}

@@ -1,0 +1,290 @@
+//! The fabric file as it is written: what serde reads and the JSON Schema describes.
+
+mod device;
+mod faults;
+mod text;
+mod topology;
+
+pub use device::{DeviceName, ListedDevice, ListedSide, ListedStage};
+pub use faults::Fault;
+pub use text::{BitErrorsText, MacText, ShortOr, Subnet, SubnetText};
+pub use topology::{
+    BCube, DCell, Dragonfly, FatTree, FlattenedButterfly, GraphFile, Hosts, Listed, ListedHost,
+    ListedLink, Placed, Placement, Random, RandomLinks, Row, Topology, Torus,
+};
+
+use crate::units::{BytesText, RateText, SpanText};
+use axon_control::controller::router::RouterKind;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+
+/// A fabric: what to build and what happens to it. Only `name` and `topology` are needed.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "Axon fabric")]
+pub struct File {
+    /// Its name, and the lab's: a letter, then letters, digits or `-`, at most 32.
+    pub name: String,
+    /// Seed of everything random in it.
+    #[serde(default = "one")]
+    pub seed: u64,
+    /// Which switches, hosts and links there are.
+    pub topology: Topology,
+    /// What links are like, those to hosts and to the controller too.
+    #[serde(default)]
+    pub links: Links,
+    /// Where single links differ.
+    #[serde(default)]
+    pub overrides: Vec<Override>,
+    /// Bits of a hop: 4, 8 or 16. They bound the ports of a switch: 15, 255 or 65,535.
+    #[serde(default = "eight")]
+    #[schemars(extend("enum" = [4, 8, 16]))]
+    pub hop_width: u8,
+    /// What the switches are, in the simulator.
+    #[serde(default)]
+    pub network: Network,
+    /// What a frame goes through inside a switch and how long it takes, in the simulator: a
+    /// name, or a pipeline by hand.
+    #[serde(default = "ideal")]
+    pub device: ShortOr<DeviceName, ListedDevice>,
+    /// The controller.
+    #[serde(default)]
+    pub controller: Controller,
+    /// Addresses for hosts.
+    #[serde(default)]
+    pub dhcp: Dhcp,
+    /// Intervals of the control plane.
+    #[serde(default)]
+    pub timers: Timers,
+    /// MTU of the hosts, 576 to 9000 bytes of IP packet.
+    #[serde(default = "ethernet_mtu")]
+    #[schemars(range(min = 576, max = 9000))]
+    pub mtu: u16,
+    /// Whether switches send a host a PAUSE for the bytes that its routes add (thesis 000
+    /// §3.3.3). Hosts on veth or TAP do not obey it.
+    #[serde(default)]
+    pub self_congestion_pause: bool,
+    /// The key of the control plane, 64 hex digits. Without `key` and `key_file` it is the
+    /// published lab key, which protects nothing.
+    pub key: Option<String>,
+    /// A file with the key, 64 hex digits; its path is relative to this file.
+    pub key_file: Option<PathBuf>,
+    /// What breaks and comes back, and when.
+    #[serde(default)]
+    pub faults: Vec<Fault>,
+    /// What the hosts send, in the simulator.
+    #[serde(default)]
+    pub traffic: Vec<crate::traffic::Entry>,
+}
+
+fn one() -> u64 {
+    1
+}
+
+fn eight() -> u8 {
+    8
+}
+
+fn ideal() -> ShortOr<DeviceName, ListedDevice> {
+    ShortOr::Short(DeviceName::Ideal)
+}
+
+fn ethernet_mtu() -> u16 {
+    1500
+}
+
+impl File {
+    /// A fabric with nothing said but its topology.
+    pub fn new(name: &str, topology: Topology) -> File {
+        File {
+            name: name.into(),
+            seed: one(),
+            topology,
+            links: Links::default(),
+            overrides: Vec::new(),
+            hop_width: eight(),
+            network: Network::default(),
+            device: ideal(),
+            controller: Controller::default(),
+            dhcp: Dhcp::default(),
+            timers: Timers::default(),
+            mtu: ethernet_mtu(),
+            self_congestion_pause: false,
+            key: None,
+            key_file: None,
+            faults: Vec::new(),
+            traffic: Vec::new(),
+        }
+    }
+
+    /// The key of the topology's one entry: `topology.ring`.
+    pub(crate) fn topology_key(&self) -> &'static str {
+        match self.topology {
+            Topology::Line(_) => "topology.line",
+            Topology::Ring(_) => "topology.ring",
+            Topology::Star(_) => "topology.star",
+            Topology::Torus(_) => "topology.torus",
+            Topology::FatTree(_) => "topology.fat_tree",
+            Topology::FlattenedButterfly(_) => "topology.flattened_butterfly",
+            Topology::Dragonfly(_) => "topology.dragonfly",
+            Topology::Bcube(_) => "topology.bcube",
+            Topology::Dcell(_) => "topology.dcell",
+            Topology::Random(_) => "topology.random",
+            Topology::RandomLinks(_) => "topology.random_links",
+            Topology::Graph(_) => "topology.graph",
+            Topology::Listed(_) => "topology.listed",
+        }
+    }
+}
+
+/// What all links are like.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Links {
+    /// Bits per second; 1Gbps if not said.
+    pub rate: RateText,
+    /// Propagation delay; 1us if not said.
+    pub latency: SpanText,
+    /// Frames lost per million, each by itself; none if not said.
+    #[schemars(range(max = 1_000_000))]
+    pub loss_ppm: u32,
+    /// Share of bits that arrive flipped, each by itself; none if not said.
+    pub bit_error_rate: BitErrorsText,
+    /// The buffer that each output port has for each ingress port; 128KiB if not said.
+    pub queue: BytesText,
+}
+
+impl Default for Links {
+    fn default() -> Links {
+        Links {
+            rate: RateText(axon_wire::Rate::gbps(1)),
+            latency: SpanText(axon_wire::Span::from_micros(1)),
+            loss_ppm: 0,
+            bit_error_rate: BitErrorsText(0),
+            queue: BytesText(axon_wire::Bytes(128 * 1024)),
+        }
+    }
+}
+
+/// One link that differs.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Override {
+    /// Its two ends: switches, hosts, the controller, or ports (`s1-p0`).
+    pub between: [String; 2],
+    /// Its rate.
+    pub rate: Option<RateText>,
+    /// Its propagation delay.
+    pub latency: Option<SpanText>,
+    /// Frames lost per million.
+    pub loss_ppm: Option<u32>,
+    /// Share of bits that arrive flipped.
+    pub bit_error_rate: Option<BitErrorsText>,
+}
+
+/// What the switches of a fabric are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Network {
+    /// Source routing and a controller: Axon.
+    #[default]
+    Axon,
+    /// Learning bridges with the rapid spanning tree protocol; simulator only.
+    Ethernet,
+    /// PortLand's switches and its fabric manager; simulator only.
+    Portland,
+    /// Static tables of all shortest paths, one by the hash of the flow; simulator only.
+    Ecmp,
+}
+
+/// How the controller chooses paths.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Router {
+    /// One shortest path per flow, of several equal ones by its hash.
+    #[default]
+    ShortestPath,
+    /// A shortest path drawn anew for each flow.
+    Ecmp,
+    /// Greedy weighted shortest path, a link's weight the flows on it (paper 001 section 5.5).
+    Spain,
+    /// Hedera's global first fit.
+    HederaGff,
+    /// Hedera's simulated annealing.
+    HederaSa,
+    /// By the load that links were measured to carry.
+    CongestionAware,
+    /// Our own best spread of flows over links.
+    Balanced,
+}
+
+impl Router {
+    /// The controller's word for it.
+    pub fn kind(self) -> RouterKind {
+        match self {
+            Router::ShortestPath => RouterKind::ShortestPath,
+            Router::Ecmp => RouterKind::Ecmp,
+            Router::Spain => RouterKind::Spain,
+            Router::HederaGff => RouterKind::HederaFirstFit,
+            Router::HederaSa => RouterKind::HederaAnnealing,
+            Router::CongestionAware => RouterKind::CongestionAware,
+            Router::Balanced => RouterKind::Balanced,
+        }
+    }
+}
+
+/// Where the controller is plugged in, and how it chooses paths.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Controller {
+    /// A switch (`s1`) or port (`s1-p7`); the first switch if not said.
+    pub at: Option<String>,
+    /// How it chooses paths.
+    pub router: Router,
+}
+
+/// The address service that the controller gives to hosts.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Dhcp {
+    /// The subnet of all hosts; 10.0.0.0/16 if not said, 10.0.0.0/8 for more hosts than that
+    /// holds.
+    pub subnet: Option<SubnetText>,
+    /// The server's address; the subnet's first if not said.
+    pub server: Option<Ipv4Addr>,
+    /// First and last address to give; all of the subnet behind the first if not said.
+    pub pool: Option<[Ipv4Addr; 2]>,
+    /// How long a lease lasts; 1h if not said.
+    pub lease: SpanText,
+    /// Hosts, by name, that always get the same address.
+    pub reservations: BTreeMap<String, Ipv4Addr>,
+}
+
+impl Default for Dhcp {
+    fn default() -> Dhcp {
+        Dhcp {
+            subnet: None,
+            server: None,
+            pool: None,
+            lease: SpanText(axon_wire::Span::from_secs(3600)),
+            reservations: BTreeMap::new(),
+        }
+    }
+}
+
+/// Intervals of the control plane; see `axon_control::config::Timers` for the defaults.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Timers {
+    /// Between Hellos on a port without neighbour.
+    pub hello: Option<SpanText>,
+    /// Between heartbeats; a link is down after two without one.
+    pub heartbeat: Option<SpanText>,
+    /// Before an unacknowledged control message is sent again.
+    pub retry: Option<SpanText>,
+    /// Between probes of a local host.
+    pub host_probe: Option<SpanText>,
+}

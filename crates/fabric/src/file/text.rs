@@ -1,0 +1,193 @@
+//! Values and shapes of the file that serde does not know: subnets, MACs, error rates, short
+//! forms, and mappings whose order counts.
+
+use super::topology::{Hosts, ListedHost};
+use crate::units::text_value;
+use axon_wire::MacAddr;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
+use std::net::Ipv4Addr;
+
+/// An IPv4 network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Subnet {
+    /// Its lowest address.
+    pub network: Ipv4Addr,
+    /// Length of its prefix, 8 to 30 bits.
+    pub prefix_len: u8,
+}
+
+const SUBNET_EXPECTED: &str = "a subnet such as 10.0.0.0/16, with a prefix of 8 to 30 bits and \
+                               no bits set behind it";
+
+fn subnet(text: &str) -> Result<Subnet, &'static str> {
+    let (network, prefix) = text.split_once('/').ok_or(SUBNET_EXPECTED)?;
+    let network: Ipv4Addr = network.parse().map_err(|_| SUBNET_EXPECTED)?;
+    let prefix_len: u8 = prefix.parse().map_err(|_| SUBNET_EXPECTED)?;
+    if !(8..=30).contains(&prefix_len) || network.to_bits() << prefix_len != 0 {
+        return Err(SUBNET_EXPECTED);
+    }
+    Ok(Subnet { network, prefix_len })
+}
+
+const MAC_EXPECTED: &str = "a unicast MAC such as 02:00:00:00:00:01";
+
+fn mac(text: &str) -> Result<MacAddr, &'static str> {
+    let mut bytes = [0; 6];
+    let mut parts = text.split(':');
+    for byte in &mut bytes {
+        let part = parts.next().filter(|part| part.len() == 2).ok_or(MAC_EXPECTED)?;
+        *byte = u8::from_str_radix(part, 16).map_err(|_| MAC_EXPECTED)?;
+    }
+    let mac = MacAddr(bytes);
+    (parts.next().is_none() && mac.is_unicast()).then_some(mac).ok_or(MAC_EXPECTED)
+}
+
+text_value!(
+    /// A subnet in the file.
+    SubnetText(Subnet), subnet, SUBNET_EXPECTED, r"^[0-9]+(\.[0-9]+){3}/[0-9]+$"
+);
+text_value!(
+    /// A MAC in the file.
+    MacText(MacAddr), mac, MAC_EXPECTED, r"^[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}$"
+);
+
+const BIT_ERRORS_EXPECTED: &str =
+    "a share of bits such as 1e-12, 0 to 0.001, in whole multiples of 1e-15";
+
+/// Reads a share of bits as bits per 10^15: `1e-12`, `0.0000015`, `2.5e-9`, `0`.
+///
+/// The digits without their point are a whole number; how many of them stand behind the
+/// point, and the exponent, say by which power of ten it is scaled. What is left of a digit
+/// below 10^-15 is refused, never rounded.
+fn bit_errors(text: &str) -> Result<u64, &'static str> {
+    parse_bit_errors(text).filter(|&bits| bits <= BIT_ERRORS_MAX).ok_or(BIT_ERRORS_EXPECTED)
+}
+
+/// One bit in a thousand, per 10^15.
+pub(crate) const BIT_ERRORS_MAX: u64 = 1_000_000_000_000;
+
+fn parse_bit_errors(text: &str) -> Option<u64> {
+    let (number, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+    let exponent: i32 = exponent.parse().ok().filter(|e| (-30..=30).contains(e))?;
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let digits = format!("{whole}{fraction}");
+    let plain = digits.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.is_empty() || !plain || digits.len() > 18 {
+        return None;
+    }
+    let digits: u64 = digits.parse().ok()?;
+    let power = 15 + exponent - fraction.len() as i32;
+    let scale = 10u64.checked_pow(power.unsigned_abs().min(20));
+    match scale {
+        _ if digits == 0 => Some(0),
+        Some(scale) if power >= 0 => digits.checked_mul(scale),
+        Some(scale) => digits.is_multiple_of(scale).then_some(digits / scale),
+        None => None,
+    }
+}
+
+text_value!(
+    /// A share of flipped bits in the file, per 10^15.
+    BitErrorsText(u64), bit_errors, BIT_ERRORS_EXPECTED, r"^[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?$"
+);
+
+/// Either the short form (text or a list) or a mapping with more to say.
+#[derive(Clone, Debug, JsonSchema)]
+#[schemars(untagged)]
+pub enum ShortOr<S, L> {
+    /// The short form.
+    Short(S),
+    /// The long form.
+    Long(L),
+}
+
+struct ShortOrVisitor<S, L>(PhantomData<(S, L)>);
+
+impl<'de, S: Deserialize<'de>, L: Deserialize<'de>> Visitor<'de> for ShortOrVisitor<S, L> {
+    type Value = ShortOr<S, L>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a name, a list of two names, or a mapping")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+        S::deserialize(serde::de::value::StrDeserializer::new(text)).map(ShortOr::Short)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+        let short = S::deserialize(SeqAccessDeserializer::new(&mut seq))?;
+        match seq.next_element::<IgnoredAny>()? {
+            None => Ok(ShortOr::Short(short)),
+            Some(_) => Err(A::Error::custom("there are too many; expected two names")),
+        }
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+        L::deserialize(MapAccessDeserializer::new(map)).map(ShortOr::Long)
+    }
+}
+
+impl<'de, S: Deserialize<'de>, L: Deserialize<'de>> Deserialize<'de> for ShortOr<S, L> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ShortOrVisitor(PhantomData))
+    }
+}
+
+impl<'de> Deserialize<'de> for Hosts {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Hosts, D::Error> {
+        struct InOrder;
+        impl<'de> Visitor<'de> for InOrder {
+            type Value = Hosts;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("hosts by name, such as {h1: s1, h2: {at: s2}}")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Hosts, A::Error> {
+                let mut hosts = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    hosts.push(entry);
+                }
+                Ok(Hosts(hosts))
+            }
+        }
+        deserializer.deserialize_map(InOrder)
+    }
+}
+
+impl JsonSchema for Hosts {
+    fn schema_name() -> Cow<'static, str> {
+        "Hosts".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let host = generator.subschema_for::<ShortOr<String, ListedHost>>();
+        json_schema!({
+            "description": "Hosts by name, in order.",
+            "type": "object",
+            "additionalProperties": host,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_of_bits_are_read_exactly_or_not_at_all() {
+        for (text, per_1e15) in
+            [("1e-12", 1000), ("0", 0), ("0.000001", 1_000_000_000), ("2.5e-14", 25), ("1E-15", 1)]
+        {
+            assert_eq!(bit_errors(text), Ok(per_1e15), "{text}");
+        }
+        for text in ["1e-16", "1.5e-15", "0.01", "-1e-9", "e-9", "1e-9x", ".1", "1e-99", "1.e"] {
+            assert_eq!(bit_errors(text), Err(BIT_ERRORS_EXPECTED), "{text}");
+        }
+    }
+}

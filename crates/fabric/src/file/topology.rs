@@ -1,0 +1,273 @@
+//! The `topology` section: generators, a graph from another file, and everything by hand.
+
+use super::text::{BitErrorsText, MacText, ShortOr};
+use crate::units::{RateText, SpanText};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+
+/// One of the generators, or everything by hand.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Topology {
+    /// s1 - s2 - s3 - ...
+    Line(Row),
+    /// A line whose ends meet; at least three switches.
+    Ring(Row),
+    /// All switches around s1, which has no hosts; at least two switches.
+    Star(Row),
+    /// A grid whose rows and columns are rings.
+    Torus(Torus),
+    /// A three-layer fat tree of switches with k ports.
+    FatTree(FatTree),
+    /// A k-ary n-flat: a grid of n - 1 dimensions of k switches, all to all in each.
+    FlattenedButterfly(FlattenedButterfly),
+    /// Groups of switches, all to all inside a group and between groups.
+    Dragonfly(Dragonfly),
+    /// BCube(n, k), its servers' forwarding done by switches.
+    Bcube(BCube),
+    /// DCell(n, k), its servers' forwarding done by switches.
+    Dcell(DCell),
+    /// A connected random graph with a bound on each switch's links.
+    Random(Random),
+    /// A connected random graph as paper 001 section 5 builds it: each switch makes links to
+    /// random others.
+    RandomLinks(RandomLinks),
+    /// A list of links in a file of its own.
+    Graph(GraphFile),
+    /// Everything by hand.
+    Listed(Listed),
+}
+
+/// Line, ring and star.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Row {
+    /// How many switches.
+    pub switches: usize,
+    /// Hosts at each of them, on a star at each but s1; 1 if neither this nor `hosts` is said.
+    pub hosts_per_switch: Option<usize>,
+    /// Hosts by their number instead.
+    pub hosts: Option<Placed>,
+}
+
+/// So many hosts in all, instead of so many at each switch.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Placed {
+    /// How many.
+    pub count: usize,
+    /// Where they are, among the switches that may have hosts.
+    #[serde(default)]
+    pub placement: Placement,
+    /// Seed of a random placement; the fabric's if not said.
+    pub seed: Option<u64>,
+}
+
+/// Where hosts are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Placement {
+    /// As many at each switch as at every other, or one more.
+    #[default]
+    Even,
+    /// Each at a random switch, whatever the others do.
+    Random,
+}
+
+/// A torus. A side of two has one link where a ring would have two.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Torus {
+    /// Rows; at least 2.
+    pub rows: usize,
+    /// Columns; at least 2.
+    pub cols: usize,
+    /// Hosts at each switch; 1 if neither this nor `hosts` is said.
+    pub hosts_per_switch: Option<usize>,
+    /// Hosts by their number instead.
+    pub hosts: Option<Placed>,
+}
+
+/// A fat tree: k pods of k/2 edge and k/2 aggregation switches, (k/2)² core switches.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FatTree {
+    /// Ports of a switch; even, at least 2.
+    pub k: usize,
+    /// Hosts at each edge switch; k/2 if not said.
+    pub hosts_per_edge: Option<usize>,
+    /// Hosts by their number instead, at the edge switches.
+    pub hosts: Option<Placed>,
+}
+
+/// A random graph: a random tree first, then random links until no switch may have more.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Random {
+    /// How many switches; at least 2.
+    pub switches: usize,
+    /// Links to other switches that a switch has at most; at least 2.
+    pub degree: usize,
+    /// Hosts at each switch; 1 if neither this nor `hosts` is said.
+    pub hosts_per_switch: Option<usize>,
+    /// Hosts by their number instead.
+    pub hosts: Option<Placed>,
+    /// Seed of the graph; the fabric's if not said.
+    pub seed: Option<u64>,
+}
+
+/// A k-ary n-flat (J. Kim, W. J. Dally, D. Abts, ISCA 2007): k^(n-1) switches, each linked to
+/// the k - 1 others that differ in one digit of its number, for each of its n - 1 digits.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FlattenedButterfly {
+    /// Switches in a row of each dimension; at least 2.
+    pub k: usize,
+    /// One more than there are dimensions; at least 2.
+    pub n: usize,
+    /// Hosts at each switch; k if neither this nor `hosts` is said.
+    pub hosts_per_switch: Option<usize>,
+    /// Hosts by their number instead.
+    pub hosts: Option<Placed>,
+}
+
+/// A dragonfly (J. Kim, W. J. Dally, S. Scott, D. Abts, ISCA 2008).
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Dragonfly {
+    /// Switches in a group, all linked to each other.
+    pub a: usize,
+    /// Hosts at each switch; half of a, rounded up, if neither this nor `hosts` is said.
+    pub p: Option<usize>,
+    /// Links of each switch to other groups, at most.
+    pub h: usize,
+    /// Groups, 2 to a * h + 1; the most if not said.
+    pub groups: Option<usize>,
+    /// Hosts by their number instead.
+    pub hosts: Option<Placed>,
+}
+
+/// BCube(n, k) (C. Guo et al., SIGCOMM 2009). Its n^(k+1) servers are switches here, each with
+/// its hosts: they have k + 1 links and forward, as BCube's servers do. Behind them in number
+/// come the n^k switches of each level, 0 to k.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BCube {
+    /// Ports of a switch; at least 2.
+    pub n: usize,
+    /// The highest level; BCube(n, 0) is one switch and n servers.
+    pub k: usize,
+    /// Hosts at each switch that is a server; 1 if neither this nor `hosts` is said.
+    pub hosts_per_switch: Option<usize>,
+    /// Hosts by their number instead.
+    pub hosts: Option<Placed>,
+}
+
+/// DCell(n, k) (C. Guo et al., SIGCOMM 2008). Its servers are switches here, each with its
+/// hosts: they have k + 1 links and forward, as DCell's servers do. Behind them in number come
+/// the switches of the cells of level 0.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DCell {
+    /// Servers in a cell of level 0; at least 2.
+    pub n: usize,
+    /// The highest level.
+    pub k: usize,
+    /// Hosts at each switch that is a server; 1 if neither this nor `hosts` is said.
+    pub hosts_per_switch: Option<usize>,
+    /// Hosts by their number instead.
+    pub hosts: Option<Placed>,
+}
+
+/// Each switch in turn makes links to random others. Random-low of paper 001 has an average
+/// degree of 4; random-high has that of a flattened butterfly, (n - 1)(k - 1).
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RandomLinks {
+    /// How many switches; at least 3.
+    pub switches: usize,
+    /// Links of a switch on average: each makes half as many, and with an odd number every
+    /// second switch makes one more.
+    pub average_degree: usize,
+    /// Hosts at each switch; 1 if neither this nor `hosts` is said.
+    pub hosts_per_switch: Option<usize>,
+    /// Hosts by their number instead.
+    pub hosts: Option<Placed>,
+    /// Seed of the graph; the fabric's if not said.
+    pub seed: Option<u64>,
+}
+
+/// A graph in a text file of its own. Each line is a link: the names of two switches, then
+/// `rate=`, `latency=`, `loss_ppm=` or `bit_error_rate=` where it differs from the others. A
+/// bare number `7` means the switch `s7`. Switches are in the order in which they first appear.
+/// What stands behind `#` is not read.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GraphFile {
+    /// The file; its path is relative to the fabric file.
+    pub file: PathBuf,
+    /// Hosts at each switch; 1 if neither this nor `hosts` is said.
+    pub hosts_per_switch: Option<usize>,
+    /// Hosts by their number instead.
+    pub hosts: Option<Placed>,
+    /// What is in the file, once it is read.
+    #[serde(skip)]
+    pub text: String,
+}
+
+/// A topology by hand. Where no port is named, the lowest free one is taken: first for
+/// hosts, then for links, then for the controller.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Listed {
+    /// Names of the switches.
+    pub switches: Vec<String>,
+    /// The hosts by name, each with its switch.
+    #[serde(default)]
+    pub hosts: Hosts,
+    /// The links between switches.
+    #[serde(default)]
+    pub links: Vec<ShortOr<[String; 2], ListedLink>>,
+}
+
+/// Hosts in the order in which they are written.
+#[derive(Clone, Debug, Default)]
+pub struct Hosts(pub Vec<(String, ShortOr<String, ListedHost>)>);
+
+/// A host with all that can be said about it.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ListedHost {
+    /// Its switch (`s1`) or port (`s1-p0`).
+    pub at: String,
+    /// A fixed address instead of DHCP, in the subnet of `dhcp`.
+    pub ip: Option<Ipv4Addr>,
+    /// Its MAC; derived from its place in the list if not said.
+    pub mac: Option<MacText>,
+    /// Rate of its link.
+    pub rate: Option<RateText>,
+    /// Propagation delay of its link.
+    pub latency: Option<SpanText>,
+    /// Frames lost per million on its link.
+    pub loss_ppm: Option<u32>,
+    /// Share of its bits that arrive flipped.
+    pub bit_error_rate: Option<BitErrorsText>,
+}
+
+/// A link with all that can be said about it.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ListedLink {
+    /// Its two ends, switches (`s1`) or ports (`s1-p0`).
+    pub between: [String; 2],
+    /// Its rate.
+    pub rate: Option<RateText>,
+    /// Its propagation delay.
+    pub latency: Option<SpanText>,
+    /// Frames lost per million.
+    pub loss_ppm: Option<u32>,
+    /// Share of its bits that arrive flipped.
+    pub bit_error_rate: Option<BitErrorsText>,
+}

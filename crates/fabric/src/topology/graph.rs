@@ -1,0 +1,135 @@
+//! A graph from a text file of its own: one link a line.
+
+use super::listed::wire_change;
+use super::placing::Asked;
+use super::{Plan, PlanEnd, PlanLink, SWITCHES_MAX, WireChange, in_range};
+use crate::error::Problem;
+use crate::file::{BitErrorsText, GraphFile};
+use crate::names;
+use crate::units::{RateText, SpanText};
+use serde::Deserialize;
+use serde::de::IntoDeserializer;
+use serde::de::value::{Error as TextError, StrDeserializer};
+use std::collections::BTreeMap;
+
+const KEY: &str = "topology.graph";
+const FILE_KEY: &str = "topology.graph.file";
+const LINE_EXPECTED: &str = "two switches and, where it differs, rate=, latency=, loss_ppm= or \
+                             bit_error_rate=, such as `s1 s2 rate=10Gbps`";
+
+/// Reads the lines in order; a switch gets its number when it is first named. `#` begins a
+/// comment.
+pub(super) fn plan(graph: &GraphFile, seed: u64) -> Result<Plan, Problem> {
+    let mut plan = Plan::default();
+    let mut switches = BTreeMap::new();
+    for (number, line) in graph.text.lines().enumerate() {
+        let line = line.split('#').next().unwrap_or("");
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let problem = |what: String, expected: &str| {
+            let what = format!("{}:{}: {what}", graph.file.display(), number + 1);
+            Problem::new(FILE_KEY, what, expected)
+        };
+        let [a, b, changes @ ..] = &words[..] else {
+            if words.is_empty() {
+                continue;
+            }
+            return Err(problem(format!("`{}` is one word", words[0]), LINE_EXPECTED));
+        };
+        let mut end = |word: &str| -> Result<PlanEnd, Problem> {
+            let bare = word.bytes().all(|byte| byte.is_ascii_digit());
+            let name = if bare { format!("s{word}") } else { word.to_owned() };
+            names::check(FILE_KEY, &name).map_err(|wrong| problem(wrong.what, &wrong.expected))?;
+            let next = plan.switches.len();
+            let switch = *switches.entry(name.clone()).or_insert(next);
+            if switch == next {
+                plan.switches.push(name);
+            }
+            Ok(PlanEnd { switch, port: None })
+        };
+        let ends = [end(a)?, end(b)?];
+        let wire = changed(changes).map_err(|(what, expected)| problem(what, expected))?;
+        let key = FILE_KEY.into();
+        plan.links.push(PlanLink { ends, wire, key });
+    }
+    in_range(FILE_KEY, plan.switches.len(), 1, SWITCHES_MAX)?;
+    let asked = Asked {
+        topology: KEY,
+        key: "hosts_per_switch",
+        per_switch: graph.hosts_per_switch,
+        default: 1,
+        placed: &graph.hosts,
+        seed,
+    };
+    plan.place_hosts(&asked, 0..plan.switches.len())?;
+    let number = |name: &str| name[1..].bytes().all(|byte| byte.is_ascii_digit());
+    let taken = plan.switches.iter().find(|name| name.starts_with('h') && number(name));
+    match taken {
+        Some(name) if !plan.hosts.is_empty() => {
+            let what = format!("a switch is called {name}");
+            Err(Problem::new(FILE_KEY, what, "names like that for hosts only"))
+        }
+        _ => Ok(plan),
+    }
+}
+
+/// What the words behind the two ends say.
+fn changed(words: &[&str]) -> Result<WireChange, (String, &'static str)> {
+    fn read<'de, T: Deserialize<'de>>(
+        word: &str,
+        text: &'de str,
+    ) -> Result<Option<T>, (String, &'static str)> {
+        let text: StrDeserializer<'de, TextError> = text.into_deserializer();
+        T::deserialize(text)
+            .map(Some)
+            .map_err(|_| (format!("`{word}` cannot be read"), LINE_EXPECTED))
+    }
+    let (mut rate, mut latency, mut loss, mut errors) = (None, None, None, None);
+    for word in words {
+        let unknown = || (format!("`{word}` is unknown"), LINE_EXPECTED);
+        let (key, text) = word.split_once('=').ok_or_else(unknown)?;
+        match key {
+            "rate" => rate = read::<RateText>(word, text)?,
+            "latency" => latency = read::<SpanText>(word, text)?,
+            "bit_error_rate" => errors = read::<BitErrorsText>(word, text)?,
+            "loss_ppm" => {
+                let cannot = |_| (format!("`{word}` cannot be read"), LINE_EXPECTED);
+                loss = Some(text.parse().map_err(cannot)?);
+            }
+            _ => return Err(unknown()),
+        }
+    }
+    Ok(wire_change(&rate, &latency, &loss, &errors))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn graph(text: &str) -> Result<Plan, Problem> {
+        let file = "net.txt".into();
+        plan(&GraphFile { file, hosts_per_switch: None, hosts: None, text: text.into() }, 1)
+    }
+
+    #[test]
+    fn links_are_read_line_by_line() {
+        let text = "# a triangle\n0 1\n1 core rate=10Gbps latency=5us # fast\n\ncore 0 loss_ppm=7";
+        let plan = graph(text).unwrap();
+        assert_eq!(plan.switches, ["s0", "s1", "core"]);
+        assert_eq!((plan.links.len(), plan.hosts.len()), (3, 3));
+        assert_eq!(plan.links[1].wire.rate, Some(axon_wire::Rate::gbps(10)));
+        assert_eq!(plan.links[2].wire.loss_ppm, Some(7));
+    }
+
+    #[test]
+    fn a_wrong_line_is_named() {
+        for (text, wanted) in [
+            ("a b\na", "net.txt:2: `a` is one word"),
+            ("a b c", "net.txt:1: `c` is unknown"),
+            ("a b rate=7", "net.txt:1: `rate=7` cannot be read"),
+            ("a B", "net.txt:1: `B` cannot name a node"),
+            ("h1 s2", "a switch is called h1"),
+        ] {
+            assert_eq!(graph(text).unwrap_err().what, wanted);
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Where hosts are: so many at each switch, or so many in all, spread evenly or by chance.
+
+use super::{HOSTS_MAX, Plan, PlanEnd, PlanHost, WireChange, in_range};
+use crate::error::Problem;
+use crate::file::{Placed, Placement};
+use oorandom::Rand64;
+
+/// Sets a placement's random numbers apart from those of a graph with the same seed.
+const STREAM: u128 = 0x686f_7374;
+
+/// What a file says about the hosts of a generator.
+pub(super) struct Asked<'a> {
+    /// The generator: `topology.ring`.
+    pub topology: &'static str,
+    /// The key of `per_switch` in it: `hosts_per_switch`.
+    pub key: &'static str,
+    /// Hosts at each switch, if said.
+    pub per_switch: Option<usize>,
+    /// Hosts at each switch, if nothing is said.
+    pub default: usize,
+    /// Hosts in all, if said.
+    pub placed: &'a Option<Placed>,
+    /// The fabric's seed.
+    pub seed: u64,
+}
+
+impl Plan {
+    /// Plugs hosts into `switches`, switch by switch: `h1` is at the first that has one.
+    pub(super) fn place_hosts(
+        &mut self,
+        asked: &Asked<'_>,
+        switches: std::ops::Range<usize>,
+    ) -> Result<(), Problem> {
+        let key = format!("{}.{}", asked.topology, asked.key);
+        let Some(placed) = asked.placed else {
+            let count = asked.per_switch.unwrap_or(asked.default);
+            in_range(&key, count, 0, HOSTS_MAX / switches.len().max(1))?;
+            self.plug_hosts(&key, switches, |_| count);
+            return Ok(());
+        };
+        let hosts_key = format!("{}.hosts", asked.topology);
+        if asked.per_switch.is_some() {
+            let what = format!("there is {} too", asked.key);
+            let expected = format!("either hosts or {}", asked.key);
+            return Err(Problem::new(hosts_key, what, expected));
+        }
+        in_range(&format!("{hosts_key}.count"), placed.count, 0, HOSTS_MAX)?;
+        let at = match placed.placement {
+            Placement::Even => even(placed.count, switches.len()),
+            Placement::Random => {
+                random(placed.count, switches.len(), placed.seed.unwrap_or(asked.seed))
+            }
+        };
+        let first = switches.start;
+        self.plug_hosts(&hosts_key, switches, |switch| at[switch - first]);
+        Ok(())
+    }
+
+    fn plug_hosts(
+        &mut self,
+        key: &str,
+        switches: std::ops::Range<usize>,
+        count: impl Fn(usize) -> usize,
+    ) {
+        for switch in switches {
+            for _ in 0..count(switch) {
+                self.hosts.push(PlanHost {
+                    name: format!("h{}", self.hosts.len() + 1),
+                    at: PlanEnd { switch, port: None },
+                    ip: None,
+                    mac: None,
+                    wire: WireChange::default(),
+                    key: key.into(),
+                });
+            }
+        }
+    }
+}
+
+/// How many of `count` hosts each of `switches` gets when nobody gets two more than another,
+/// those with one more spread over the whole row.
+fn even(count: usize, switches: usize) -> Vec<usize> {
+    (0..switches).map(|at| (at + 1) * count / switches - at * count / switches).collect()
+}
+
+/// The same, each host thrown by itself.
+fn random(count: usize, switches: usize, seed: u64) -> Vec<usize> {
+    let mut dice = Rand64::new(STREAM << 64 | u128::from(seed));
+    let mut at = vec![0; switches];
+    for _ in 0..count {
+        at[dice.rand_range(0..switches as u64) as usize] += 1;
+    }
+    at
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn even_means_no_two_more_than_another() {
+        assert_eq!(even(5, 3), [1, 2, 2]);
+        assert_eq!(even(6, 3), [2, 2, 2]);
+        assert_eq!(even(1, 3), [0, 0, 1]);
+        for count in 0..50 {
+            let at = even(count, 7);
+            assert_eq!(at.iter().sum::<usize>(), count);
+            assert!(at.iter().all(|&n| n == count / 7 || n == count / 7 + 1), "{at:?}");
+        }
+    }
+
+    #[test]
+    fn a_random_placement_follows_its_seed_and_forgets_nobody() {
+        let at = random(1000, 10, 5);
+        assert_eq!(at, random(1000, 10, 5));
+        assert_ne!(at, random(1000, 10, 6));
+        assert_eq!(at.iter().sum::<usize>(), 1000);
+        // 100 each on average, with a standard deviation of 9.5.
+        assert!(at.iter().all(|&n| (50..150).contains(&n)), "{at:?}");
+    }
+
+    #[test]
+    fn a_count_of_hosts_takes_the_place_of_hosts_per_switch() {
+        let text = "name: a\ntopology: {star: {switches: 4, hosts: {count: 7}}}";
+        let fabric = crate::parse("a.yaml".as_ref(), text).unwrap();
+        let at: Vec<usize> = fabric.hosts.iter().map(|host| host.switch).collect();
+        assert_eq!(at, [1, 1, 2, 2, 3, 3, 3]);
+    }
+}
