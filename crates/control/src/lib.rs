@@ -14,6 +14,7 @@ pub mod edge;
 pub mod effect;
 pub mod node;
 mod random;
+pub mod rstp;
 pub mod seal;
 pub mod stream;
 pub mod uplink;

@@ -118,6 +118,26 @@ impl<B: Frame> PortBank<B> {
         Moving { frame: B::with_headroom(0, moving.frame.bytes()), ..*moving }
     }
 
+    /// Delivers a frame to all of `ports`: copies, and last the frame itself. Without any
+    /// port it ends as [`Drop::Filtered`].
+    pub fn flood(
+        &mut self,
+        now: Time,
+        moving: Moving<B>,
+        ports: &[PortNo],
+        kind: Option<PortKind>,
+        out: &mut Vec<Action<B>>,
+    ) {
+        let Some((&last, others)) = ports.split_last() else {
+            return self.discard(moving, Drop::Filtered, out);
+        };
+        for &port in others {
+            let copy = self.copy(&moving);
+            self.deliver(now, copy, port, kind, out);
+        }
+        self.deliver(now, moving, last, kind, out);
+    }
+
     /// Gives a frame to the wire of `port` if that is free, and to its queue otherwise. With
     /// a `kind`, it leaves only if the port is of that kind when its turn comes.
     #[inline]

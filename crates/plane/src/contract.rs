@@ -161,6 +161,10 @@ reasons! {
         NoRoute = "no_route",
         /// The egress port is no longer of the kind that the frame was made for.
         KindChanged = "kind_changed",
+        /// A bridge's port is not forwarding, or not in the broadcast tree.
+        Blocked = "blocked",
+        /// A bridge has nowhere else to send it: what it is for is where it came from.
+        Filtered = "filtered",
     }
 }
 

@@ -8,13 +8,18 @@
 extern crate alloc;
 
 pub mod bank;
+pub mod bridge;
 pub mod buffers;
 pub mod config;
 pub mod contract;
 pub mod counters;
+pub mod ethernet;
+pub mod fdb;
+pub mod flow_hash;
 pub mod forward;
 mod hold;
 pub mod meter;
+pub mod multipath;
 pub mod pause;
 pub mod plane;
 pub mod routes;

@@ -4,6 +4,7 @@ use crate::bank::{Moving, PortBank};
 use crate::config::{PlaneConfig, PortKind};
 use crate::contract::{Action, Drop, Punt};
 use crate::counters::Counters;
+use crate::ethernet;
 use crate::forward::{Step, forward};
 use crate::meter::Meter;
 use crate::pause::{self, SelfCongestion};
@@ -12,11 +13,6 @@ use alloc::vec::Vec;
 use axon_wire::header::{self, PacketType};
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::{Bytes, Frame, MacAddr, PortNo, Time};
-
-/// Bytes of an IEEE 802.1Q tag, which a frame may have on top of its longest length.
-const TAG_BYTES: usize = 4;
-/// EtherTypes of the customer and the service tag (IEEE 802.1Q table 9-1).
-const TAGS: [[u8; 2]; 2] = [[0x81, 0x00], [0x88, 0xa8]];
 
 /// The data plane of one switch: its ports, and the routes of its hosts.
 ///
@@ -258,15 +254,7 @@ impl<B: Frame> Plane<B> {
     /// Why a frame is not Ethernet that a host may send or see, if it is not.
     #[inline]
     fn ethernet_fault(&self, bytes: &[u8]) -> Option<Drop> {
-        let most = self.config.frame_bytes_max;
-        if bytes.len() < ETHERNET_BYTES {
-            return Some(Drop::Malformed);
-        }
-        if bytes.len() <= most {
-            return None;
-        }
-        let tagged = TAGS.iter().any(|tag| bytes[12..14] == *tag);
-        (!tagged || bytes.len() > most + TAG_BYTES).then_some(Drop::Oversized)
+        ethernet::fault(bytes, self.config.frame_bytes_max)
     }
 
     /// A link-local frame belongs to this switch alone.

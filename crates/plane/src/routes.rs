@@ -37,7 +37,7 @@ pub struct RouteTables {
 
 #[derive(Clone, Debug, Default)]
 struct PortTable {
-    cam: HashMap<MacAddr, Slot, BuildHasherDefault<MacHasher>>,
+    cam: MacMap<Slot>,
     /// Places kept for destinations whose MAC is not known yet.
     held: usize,
 }
@@ -199,7 +199,10 @@ impl PortTable {
 /// asks for, and so make a few entries of its own port's table collide: at most those that it
 /// may ask for at once, and at nobody's cost but its own.
 #[derive(Clone, Copy, Debug, Default)]
-struct MacHasher(u64);
+pub struct MacHasher(u64);
+
+/// A hash table by MAC, the same in every run.
+pub type MacMap<V> = HashMap<MacAddr, V, BuildHasherDefault<MacHasher>>;
 
 impl Hasher for MacHasher {
     #[inline]

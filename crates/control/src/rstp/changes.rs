@@ -1,0 +1,137 @@
+//! Topology changes and transmission (IEEE 802.1D-2004 clauses 17.31 and 17.26).
+//!
+//! In plain English: when a port that is not an edge begins to forward, addresses may be
+//! elsewhere now. The bridge says so on all its other ports of the tree for a hello time and a
+//! second, and forgets what it has learned there; whoever hears it does the same. A BPDU is
+//! sent when there is something new, and by designated ports once per hello time all the
+//! same; at most six at once, then one a second.
+
+use super::bpdu::{Bpdu, SentRole};
+use super::port::{ChangeState, Port, Role};
+use super::{Rstp, Wish};
+use alloc::vec::Vec;
+use axon_wire::{PortNo, Span, Time};
+
+impl Rstp {
+    /// One step of the topology change machine of a port; says whether there was one.
+    pub(super) fn topology_step(
+        &mut self,
+        now: Time,
+        index: usize,
+        wishes: &mut Vec<Wish>,
+    ) -> bool {
+        let port = &mut self.ports[index];
+        let active = matches!(port.role, Role::Root | Role::Designated);
+        let heard = port.rcvd_tc || port.rcvd_tc_ack || port.tc_prop;
+        match port.change {
+            ChangeState::Inactive if port.learn => port.change = ChangeState::Learning,
+            ChangeState::Learning if active && port.forward && !port.oper_edge => {
+                port.change = ChangeState::Active;
+                port.new_tc_while(now);
+                port.new_info = true;
+                self.propagate(index);
+            }
+            ChangeState::Learning if heard => port.forget_changes(),
+            ChangeState::Learning if !active && !port.learn && !port.learning => {
+                port.change = ChangeState::Inactive;
+                port.tc.stop();
+                wishes.push(Wish::Flush { port: PortNo(index as u16) });
+            }
+            ChangeState::Active if !active || port.oper_edge => {
+                port.change = ChangeState::Learning;
+                port.forget_changes();
+            }
+            ChangeState::Active if port.rcvd_tc => {
+                port.rcvd_tc = false;
+                self.propagate(index);
+            }
+            ChangeState::Active if port.tc_prop => {
+                port.tc_prop = false;
+                port.new_tc_while(now);
+                wishes.push(Wish::Flush { port: PortNo(index as u16) });
+            }
+            ChangeState::Active if port.rcvd_tc_ack => {
+                port.rcvd_tc_ack = false;
+                port.tc.stop();
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// `setTcPropTree` (clause 17.21.18), and counts the change once.
+    fn propagate(&mut self, from: usize) {
+        for (index, port) in self.ports.iter_mut().enumerate() {
+            port.tc_prop |= index != from;
+        }
+    }
+
+    /// Sends what is due on a port.
+    pub(super) fn transmit(&mut self, now: Time, index: usize, wishes: &mut Vec<Wish>) {
+        let hello = self.config.times.hello.span();
+        let port = &mut self.ports[index];
+        port.pay_back(now);
+        if !port.enabled || port.role == Role::Disabled || !port.selected || port.updt_info {
+            return;
+        }
+        if port.hello.is_over(now) {
+            let changing = !port.tc.is_over(now);
+            port.new_info |= port.role == Role::Designated || port.role == Role::Root && changing;
+            port.hello.start(now, hello);
+        }
+        if !port.new_info || port.tx_count >= self.config.tx_hold_count {
+            return;
+        }
+        port.new_info = false;
+        if port.tx_count == 0 {
+            port.tx_tick.start(now, Span::from_secs(1));
+        }
+        port.tx_count += 1;
+        let frame = port.rst_bpdu(now).emit(self.id.mac);
+        self.sent += 1;
+        wishes.push(Wish::Send { port: PortNo(index as u16), frame });
+    }
+}
+
+impl Port {
+    /// `newTcWhile` (clause 17.21.7).
+    fn new_tc_while(&mut self, now: Time) {
+        if self.tc.is_over(now) {
+            self.tc.start(now, self.designated_times.hello.span() + Span::from_secs(1));
+            self.new_info = true;
+        }
+    }
+
+    fn forget_changes(&mut self) {
+        (self.rcvd_tc, self.rcvd_tc_ack, self.tc_prop) = (false, false, false);
+    }
+
+    /// `txCount` goes down by one each second.
+    fn pay_back(&mut self, now: Time) {
+        while self.tx_count > 0 && self.tx_tick.is_over(now) {
+            self.tx_count -= 1;
+            let last = self.tx_tick;
+            self.tx_tick.start(last.moment(), Span::from_secs(1));
+        }
+    }
+
+    /// `txRstp` (clause 17.21.20).
+    fn rst_bpdu(&self, now: Time) -> Bpdu {
+        Bpdu {
+            vector: self.designated,
+            times: self.designated_times,
+            role: match self.role {
+                Role::Disabled => SentRole::Unknown,
+                Role::Alternate | Role::Backup => SentRole::AlternateOrBackup,
+                Role::Root => SentRole::Root,
+                Role::Designated => SentRole::Designated,
+            },
+            topology_change: !self.tc.is_over(now),
+            proposal: self.proposing,
+            agreement: self.agree,
+            learning: self.learning,
+            forwarding: self.forwarding,
+            acknowledgment: false,
+        }
+    }
+}
