@@ -8,7 +8,13 @@ use core::fmt;
 #[error("no headroom in front of the frame")]
 pub struct NoHeadroom;
 
-/// A frame that can grow and shrink at its front, where the route is.
+/// There was no room behind the frame for a probe's record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no tailroom behind the frame")]
+pub struct NoTailroom;
+
+/// A frame that can grow and shrink at its front, where the route is, and grow at its end,
+/// where probes gather their records.
 ///
 /// The body chooses what stands behind it (a vector, an arena slot, a UMEM chunk); the
 /// plane moves it and never copies it.
@@ -23,6 +29,11 @@ pub trait Frame: Sized {
     fn push_front(&mut self, count: usize) -> Result<(), NoHeadroom>;
     /// Takes `count` bytes off the front; all of them if there are fewer.
     fn pop_front(&mut self, count: usize);
+    /// Appends `bytes`. A frame of a fixed size has no room and need not do it.
+    fn push_back(&mut self, bytes: &[u8]) -> Result<(), NoTailroom> {
+        let _ = bytes;
+        Err(NoTailroom)
+    }
 }
 
 /// The ordinary frame: one vector with spare room at its front.
@@ -69,6 +80,11 @@ impl Frame for FrameBuf {
     #[inline]
     fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.store[self.start..]
+    }
+
+    fn push_back(&mut self, bytes: &[u8]) -> Result<(), NoTailroom> {
+        self.store.extend_from_slice(bytes);
+        Ok(())
     }
 
     #[inline]

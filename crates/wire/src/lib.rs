@@ -14,10 +14,11 @@ pub mod header;
 pub mod hops;
 pub mod link;
 pub mod message;
+pub mod probe;
 pub mod units;
 
 pub use addr::{Life, MacAddr, NodeId, PortNo};
-pub use frame::{Frame, FrameBuf, NoHeadroom};
+pub use frame::{Frame, FrameBuf, NoHeadroom, NoTailroom};
 pub use header::{HeaderError, HeaderView, HopWidth, PacketType};
 pub use hops::Hops;
 pub use units::{Bytes, Rate, Span, Time};
