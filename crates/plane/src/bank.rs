@@ -12,7 +12,9 @@ use crate::config::PortKind;
 use crate::contract::{Action, Drop, Punt};
 use crate::counters::Counters;
 use crate::hold::Hold;
+use crate::probe::{self, ProbeUnits};
 use alloc::vec::Vec;
+use axon_wire::probe::ProbeUnit;
 use axon_wire::{Bytes, Frame, PortNo, Time};
 
 /// A frame on its way through a switch.
@@ -26,19 +28,21 @@ pub struct Moving<B> {
     pub complete_at: Time,
     /// Whether its FCS fits, which nobody may ask before `complete_at`.
     pub intact: bool,
+    /// Where the head of a probe begins in it; 0 if it is none.
+    pub probe_at: u16,
 }
 
 impl<B> Moving<B> {
     /// A frame that has come in by `ingress`; the rest as in [`Input::Frame`](crate::Input).
     #[inline]
     pub const fn new(frame: B, ingress: PortNo, complete_at: Time, intact: bool) -> Moving<B> {
-        Moving { frame, ingress, complete_at, intact }
+        Moving { frame, ingress, complete_at, intact, probe_at: 0 }
     }
 
     /// A frame of the control plane, which is whole and sound.
     #[inline]
     pub const fn from_control(frame: B, now: Time) -> Moving<B> {
-        Moving { frame, ingress: PortNo::CONTROL, complete_at: now, intact: true }
+        Moving::new(frame, PortNo::CONTROL, now, true)
     }
 
     /// Whether all of it is here, and its FCS does not fit.
@@ -65,6 +69,9 @@ pub struct PortBank<B> {
     counters: Counters,
     hold: Hold<B>,
     queue_bytes_max: u64,
+    units: ProbeUnits,
+    /// No probe grows beyond this.
+    probe_bytes_max: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -88,7 +95,15 @@ impl<B: Frame> PortBank<B> {
             counters: Counters::new(ports),
             hold: Hold::new(),
             queue_bytes_max: queue_bytes_max.0,
+            units: ProbeUnits::default(),
+            probe_bytes_max: usize::MAX,
         }
+    }
+
+    /// Says where the probe units stand, and how long a probe may become with their records.
+    pub fn set_probe_units(&mut self, units: ProbeUnits, probe_bytes_max: usize) {
+        self.units = units;
+        self.probe_bytes_max = probe_bytes_max;
     }
 
     /// Counts a frame that has come in.
@@ -159,7 +174,7 @@ impl<B: Frame> PortBank<B> {
             if moving.is_known_bad(now) {
                 return self.discard(moving, Drop::BadFcs, out);
             }
-            return self.transmit(moving, port, out);
+            return self.transmit(now, moving, port, out);
         }
         let bytes = moving.frame.bytes().len() as u32;
         if let Err(item) = state.egress.push(Queued { moving, bytes, kind }, self.queue_bytes_max) {
@@ -213,7 +228,7 @@ impl<B: Frame> PortBank<B> {
             } else if item.moving.is_known_bad(now) {
                 Drop::BadFcs
             } else {
-                return self.transmit(item.moving, port, out);
+                return self.transmit(now, item.moving, port, out);
             };
             self.discard(item.moving, reason, out);
         }
@@ -255,11 +270,35 @@ impl<B: Frame> PortBank<B> {
     }
 
     #[inline]
-    fn transmit(&mut self, moving: Moving<B>, port: PortNo, out: &mut Vec<Action<B>>) {
+    fn transmit(
+        &mut self,
+        now: Time,
+        mut moving: Moving<B>,
+        port: PortNo,
+        out: &mut Vec<Action<B>>,
+    ) {
+        if moving.probe_at > 0 {
+            self.stamp(now, &mut moving, ProbeUnit::Egress, port);
+        }
         let Moving { frame, complete_at, intact, .. } = moving;
         self.ports[port.index()].busy = true;
         self.counters.port_mut(port).sent(frame.bytes().len());
         out.push(Action::Transmit { port, frame, complete_at, intact });
+    }
+
+    /// The probe unit at the ingress of a probe.
+    #[cold]
+    pub fn stamp_ingress(&mut self, now: Time, moving: &mut Moving<B>) {
+        self.stamp(now, moving, ProbeUnit::Ingress, moving.ingress);
+    }
+
+    #[cold]
+    fn stamp(&mut self, now: Time, moving: &mut Moving<B>, unit: ProbeUnit, port: PortNo) {
+        let time = self.units.time(unit, now, moving.frame.bytes().len());
+        let queued = self.queued_bytes(port);
+        if !probe::stamp(moving, (unit, port), (time, queued), self.probe_bytes_max) {
+            self.counters.port_mut(port).unstamped += 1;
+        }
     }
 
     /// How many ports there are.

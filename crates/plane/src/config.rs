@@ -1,5 +1,6 @@
 //! What a plane is told before its first frame.
 
+use crate::probe::ProbeUnits;
 use axon_wire::{Bytes, FrameBuf, HopWidth, MacAddr};
 
 /// A plane's size and limits.
@@ -25,6 +26,8 @@ pub struct PlaneConfig {
     /// Whether a host that has caused a maximum frame's worth of route bytes is told to
     /// pause for as long (thesis 000 §3.3.3).
     pub self_congestion_pause: bool,
+    /// Where the probe units stand; beside the plane by default.
+    pub probe_units: ProbeUnits,
 }
 
 /// A token bucket over frames.
@@ -65,6 +68,7 @@ impl PlaneConfig {
             routes_per_port_max: 4096,
             punt: PuntLimit { frames_per_second: 1000, burst: 256 },
             self_congestion_pause: false,
+            probe_units: ProbeUnits::default(),
         }
     }
 }

@@ -91,11 +91,14 @@ pub enum Punt {
     Error,
     /// An Ethernet frame to a link-local address, on any port, without Axon header.
     LinkLocal,
+    /// An ether probe, as the Ethernet frame that came in by a host port.
+    EtherProbe,
 }
 
 impl Punt {
     /// All of them, in order.
-    pub const ALL: &'static [Punt] = &[Punt::Miss, Punt::Addressed, Punt::Error, Punt::LinkLocal];
+    pub const ALL: &'static [Punt] =
+        &[Punt::Miss, Punt::Addressed, Punt::Error, Punt::LinkLocal, Punt::EtherProbe];
 
     /// The name in counters, traces and results.
     pub const fn name(self) -> &'static str {
@@ -104,6 +107,7 @@ impl Punt {
             Punt::Addressed => "addressed",
             Punt::Error => "error",
             Punt::LinkLocal => "link_local",
+            Punt::EtherProbe => "ether_probe",
         }
     }
 }

@@ -21,6 +21,8 @@ pub struct PortCounters {
     pub tx_bytes: u64,
     /// Copies made of frames that came in by this port, to flood them.
     pub copies: u64,
+    /// Probes that had no room for the record of this port's unit.
+    pub unstamped: u64,
     /// PAUSE frames made for the hosts of this port.
     pub pauses: u64,
     drops: [u64; Drop::ALL.len()],
@@ -62,6 +64,7 @@ impl PortCounters {
         self.tx_frames += other.tx_frames;
         self.tx_bytes += other.tx_bytes;
         self.copies += other.copies;
+        self.unstamped += other.unstamped;
         self.pauses += other.pauses;
         self.drops.iter_mut().zip(other.drops).for_each(|(sum, count)| *sum += count);
         self.punts.iter_mut().zip(other.punts).for_each(|(sum, count)| *sum += count);

@@ -22,6 +22,7 @@ pub mod meter;
 pub mod multipath;
 pub mod pause;
 pub mod plane;
+pub mod probe;
 pub mod routes;
 
 pub use bank::{Moving, PortBank};
@@ -30,4 +31,5 @@ pub use contract::{Action, Drop, Input, Node, Note, Punt, Refusal};
 pub use counters::{Counters, PortCounters};
 pub use forward::{Step, forward};
 pub use plane::Plane;
+pub use probe::ProbeUnits;
 pub use routes::{RouteError, RouteTables};

@@ -8,6 +8,7 @@ use crate::ethernet;
 use crate::forward::{Step, forward};
 use crate::meter::Meter;
 use crate::pause::{self, SelfCongestion};
+use crate::probe;
 use crate::routes::RouteTables;
 use alloc::vec::Vec;
 use axon_wire::header::{self, PacketType};
@@ -42,6 +43,9 @@ impl<B: Frame> Plane<B> {
     /// If hops of this width cannot name all the ports.
     pub fn new(config: PlaneConfig) -> Plane<B> {
         assert!(usize::from(config.ports) <= config.hop_width.ports_max(), "too many ports");
+        let mut bank = PortBank::new(config.ports, config.queue_bytes_max);
+        let probe_bytes_max = config.frame_bytes_max + config.route_bytes_max;
+        bank.set_probe_units(config.probe_units, probe_bytes_max);
         let guard = || Guard {
             misses: Meter::new(config.punt),
             link_frames: Meter::new(config.punt),
@@ -49,7 +53,7 @@ impl<B: Frame> Plane<B> {
         };
         Plane {
             tables: RouteTables::new(config.hop_width, config.ports, config.routes_per_port_max),
-            bank: PortBank::new(config.ports, config.queue_bytes_max),
+            bank,
             guards: (0..config.ports).map(|_| guard()).collect(),
             config,
         }
@@ -108,14 +112,17 @@ impl<B: Frame> Plane<B> {
     /// Sends an Axon packet of the control plane on its way. If its first hop is the control
     /// plane, it comes straight back as [`Punt::Addressed`].
     pub fn inject(&mut self, now: Time, frame: B, out: &mut Vec<Action<B>>) {
-        let moving = self.bank.originate(now, frame);
+        let mut moving = self.bank.originate(now, frame);
+        if probe::is_probe(moving.frame.bytes()) {
+            moving.probe_at = probe::head_of(moving.frame.bytes(), self.config.hop_width);
+        }
         self.step(now, moving, out);
     }
 
     /// Sends an Ethernet frame of the control plane out of `port`: a link-local frame on any
     /// port, or another to the hosts of a host port.
     pub fn send_raw(&mut self, now: Time, port: PortNo, frame: B, out: &mut Vec<Action<B>>) {
-        let moving = self.bank.originate(now, frame);
+        let mut moving = self.bank.originate(now, frame);
         let link_local = is_link_local(moving.frame.bytes());
         match self.kind(port) {
             None => self.bank.discard(moving, Drop::NoSuchPort, out),
@@ -128,6 +135,9 @@ impl<B: Frame> Plane<B> {
             Some(_) => match self.ethernet_fault(moving.frame.bytes()) {
                 Some(reason) => self.bank.discard(moving, reason, out),
                 None => {
+                    if axon_wire::probe::is_ether(moving.frame.bytes()) {
+                        moving.probe_at = ETHERNET_BYTES as u16;
+                    }
                     let kind = (!link_local).then_some(PortKind::Host);
                     self.bank.deliver(now, moving, port, kind, out);
                 }
@@ -202,8 +212,14 @@ impl<B: Frame> Plane<B> {
 
     /// A frame on an Axon port is an Axon packet or a link-local frame.
     #[inline]
-    fn axon_ingress(&mut self, now: Time, moving: Moving<B>, out: &mut Vec<Action<B>>) {
+    fn axon_ingress(&mut self, now: Time, mut moving: Moving<B>, out: &mut Vec<Action<B>>) {
         if header::is_axon(moving.frame.bytes()) {
+            if probe::is_probe(moving.frame.bytes()) {
+                moving.probe_at = probe::head_of(moving.frame.bytes(), self.config.hop_width);
+                if moving.probe_at > 0 {
+                    self.bank.stamp_ingress(now, &mut moving);
+                }
+            }
             self.step(now, moving, out);
         } else if is_link_local(moving.frame.bytes()) {
             self.link_ingress(now, moving, out);
@@ -272,11 +288,17 @@ impl<B: Frame> Plane<B> {
         self.bank.punt(now, moving, Punt::LinkLocal, out);
     }
 
-    /// The default header: no forward hops, and the ingress port as the way back.
+    /// The default header: no forward hops, and the ingress port as the way back. An ether
+    /// probe, which has no route, is stamped and goes to the control plane as it is.
     fn miss(&mut self, now: Time, mut moving: Moving<B>, out: &mut Vec<Action<B>>) {
         let (ingress, width) = (moving.ingress, self.config.hop_width);
         if !self.guards[ingress.index()].misses.admit(now) {
             return self.bank.discard(moving, Drop::PuntLimit, out);
+        }
+        if axon_wire::probe::is_ether(moving.frame.bytes()) {
+            moving.probe_at = ETHERNET_BYTES as u16;
+            self.bank.stamp_ingress(now, &mut moving);
+            return self.bank.punt(now, moving, Punt::EtherProbe, out);
         }
         if moving.frame.push_front(width.header_bytes(1)).is_err() {
             return self.bank.discard(moving, Drop::NoHeadroom, out);
