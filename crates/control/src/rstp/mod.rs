@@ -21,6 +21,8 @@ mod changes;
 mod info;
 mod port;
 mod roles;
+#[cfg(test)]
+mod tests;
 mod transitions;
 pub mod vector;
 
