@@ -1,6 +1,7 @@
 //! Axon's one binary: each verb has a file of its own.
 #![forbid(unsafe_code)]
 
+mod cam;
 mod capture;
 mod check;
 mod controller;
@@ -34,6 +35,7 @@ enum Verb {
     Sim(sim::Arguments),
     Demo(demo::Arguments),
     Reproduce(reproduce::Arguments),
+    Cam(cam::Arguments),
     Check(check::Arguments),
     Schema(schema::Arguments),
     Switch(switch::Arguments),
@@ -59,6 +61,7 @@ fn main() -> ExitCode {
         Verb::Sim(arguments) => sim::run(&arguments),
         Verb::Demo(arguments) => demo::run(&arguments),
         Verb::Reproduce(arguments) => reproduce::run(&arguments),
+        Verb::Cam(arguments) => cam::run(&arguments),
         Verb::Check(arguments) => check::run(&arguments),
         Verb::Schema(arguments) => schema::run(&arguments),
         Verb::Switch(arguments) => switch::run(&arguments),

@@ -10,8 +10,20 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 const SCENARIOS: &[&str] = &["fat-tree4", "hand", "line3", "ring3", "torus5x5"];
-const VERBS: &[&str] =
-    &["up", "exec", "status", "down", "sim", "demo", "reproduce", "check", "schema", "switch", "controller"];
+const VERBS: &[&str] = &[
+    "up",
+    "exec",
+    "status",
+    "down",
+    "sim",
+    "demo",
+    "reproduce",
+    "cam",
+    "check",
+    "schema",
+    "switch",
+    "controller",
+];
 /// What Debian calls the user without rights: its number.
 const NOBODY: u32 = 65_534;
 

@@ -15,7 +15,7 @@ pub use context::Context;
 pub use outcome::{Figure, Outcome, Row, Table};
 pub use plot::{Axis, Plot, Series};
 
-use crate::axon::live::process::Stop;
+use crate::axon::{self, live::process::Stop};
 use anyhow::{Context as _, Result, bail};
 use std::fs;
 use std::path::Path;
@@ -37,7 +37,7 @@ pub struct Experiment {
 }
 
 /// All experiments, in the order of the papers.
-pub const ALL: &[&Experiment] = &[];
+pub const ALL: &[&Experiment] = &[&axon::fig4_9::EXPERIMENT];
 
 /// How experiments are run.
 #[derive(Clone, Debug)]

@@ -1,0 +1,155 @@
+//! Traces with stated statistics, in place of NLANR's, which are no longer to be had.
+//!
+//! A trace is a mix of flows: at any moment `active` of them run, each packet belongs to one
+//! of these, any with the same chance, and a flow that ends is followed by a new one. Where a
+//! flow goes is drawn by Zipf's law with exponent 1 (the n-th most popular destination is
+//! chosen in proportion to 1/n), how many packets it has by Pareto's with exponent 1, cut at
+//! a longest (a share of 1/n of the flows has n packets or more). Both are what measurements
+//! of Internet and data center traffic are commonly summarised by; the numbers below are
+//! ours. All draws are integers, so a trace is the same on every machine.
+
+use oorandom::Rand64;
+
+/// Weight of the most popular destination.
+const WEIGHT: u64 = 1 << 40;
+
+/// What a trace is like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Statistics {
+    /// Its name.
+    pub name: &'static str,
+    /// Destinations that there are.
+    pub destinations: u64,
+    /// Flows that run at any moment.
+    pub active: u64,
+    /// Packets of the longest flow.
+    pub flow_packets_max: u64,
+    /// Packets in all.
+    pub packets: u64,
+}
+
+/// A port at the edge, through which all traffic to and from the outside passes (the place of
+/// CESCA-I, paper 001 §5.3): everybody in the world, thousands of flows at a time.
+pub const EDGE: Statistics = Statistics {
+    name: "edge",
+    destinations: 200_000,
+    active: 2_000,
+    flow_packets_max: 10_000,
+    packets: 4_000_000,
+};
+
+/// A port between two parts of a data center (the place of LBNL): thousands of servers,
+/// hundreds of flows at a time, longer ones.
+pub const DATA_CENTER: Statistics = Statistics {
+    name: "data center",
+    destinations: 8_000,
+    active: 300,
+    flow_packets_max: 100_000,
+    packets: 4_000_000,
+};
+
+/// The destinations of a trace's packets, as numbers.
+#[derive(Clone, Debug)]
+pub struct Trace {
+    statistics: Statistics,
+    dice: Rand64,
+    /// Sums of the weights of all destinations up to each.
+    sums: Vec<u64>,
+    flows: Vec<Flow>,
+    left: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Flow {
+    to: u64,
+    left: u64,
+}
+
+impl Trace {
+    /// A trace; another one for every seed.
+    pub fn new(statistics: Statistics, seed: u64) -> Trace {
+        let weights = (1..=statistics.destinations).map(|rank| WEIGHT / rank);
+        let sums = weights.scan(0, |sum, weight| {
+            *sum += weight;
+            Some(*sum)
+        });
+        let mut trace = Trace {
+            statistics,
+            dice: Rand64::new(u128::from(seed)),
+            sums: sums.collect(),
+            flows: Vec::new(),
+            left: statistics.packets,
+        };
+        for _ in 0..statistics.active {
+            let mut flow = trace.flow();
+            // Those that run already are somewhere in their middle.
+            flow.left = trace.dice.rand_range(0..flow.left) + 1;
+            trace.flows.push(flow);
+        }
+        trace
+    }
+
+    fn flow(&mut self) -> Flow {
+        let all = self.sums.last().copied().unwrap_or(1);
+        let draw = self.dice.rand_range(0..all);
+        let to = self.sums.partition_point(|&sum| sum <= draw) as u64;
+        let most = self.statistics.flow_packets_max;
+        let left = most / (self.dice.rand_range(0..most) + 1);
+        Flow { to, left }
+    }
+}
+
+impl Iterator for Trace {
+    type Item = u64;
+
+    fn next(&mut self) -> Option<u64> {
+        self.left = self.left.checked_sub(1)?;
+        let which = self.dice.rand_range(0..self.flows.len() as u64) as usize;
+        let to = self.flows[which].to;
+        self.flows[which].left -= 1;
+        if self.flows[which].left == 0 {
+            self.flows[which] = self.flow();
+        }
+        Some(to)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SMALL: Statistics = Statistics {
+        name: "small",
+        destinations: 100,
+        active: 10,
+        flow_packets_max: 1_000,
+        packets: 200_000,
+    };
+
+    #[test]
+    fn flows_go_where_zipf_and_last_as_pareto_say() {
+        let mut trace = Trace::new(SMALL, 3);
+        let flows: Vec<Flow> = (0..200_000).map(|_| trace.flow()).collect();
+        let share = |fits: &dyn Fn(&&Flow) -> bool| {
+            flows.iter().filter(fits).count() as f64 / flows.len() as f64
+        };
+        // The harmonic number of 100 is 5.187.
+        for (rank, expected) in [(1, 1.0 / 5.187), (2, 0.5 / 5.187), (10, 0.1 / 5.187)] {
+            let got = share(&|flow| flow.to == rank - 1);
+            assert!((got / expected - 1.0).abs() < 0.1, "rank {rank}: {got}, not {expected}");
+        }
+        for packets in [2, 10, 100] {
+            let got = share(&|flow| flow.left >= packets) * packets as f64;
+            assert!((got - 1.0).abs() < 0.1, "{packets} packets: {got}");
+        }
+        assert!(flows.iter().all(|flow| (1..=1000).contains(&flow.left) && flow.to < 100));
+    }
+
+    #[test]
+    fn a_trace_has_its_packets_and_its_seed_makes_it() {
+        let of = |seed| Trace::new(SMALL, seed).collect::<Vec<_>>();
+        assert_eq!(of(1).len(), 200_000);
+        assert_eq!(of(1), of(1));
+        assert_ne!(of(1), of(2));
+    }
+}
