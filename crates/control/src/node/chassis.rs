@@ -1,5 +1,6 @@
 //! What switches and controllers have in common: a plane, a seal, discovery.
 
+use super::prober::{Due, Prober};
 use crate::config::NodeConfig;
 use crate::discovery::Discovery;
 use crate::effect::Effect;
@@ -32,6 +33,7 @@ pub(super) struct Chassis<B> {
     pub plane: Plane<B>,
     sealer: Sealer,
     pub discovery: Discovery,
+    pub prober: Prober,
     pub refusals: Refusals,
     pub actions: Vec<Action<B>>,
     /// The emptied vector of the round before, so that a frame costs no allocation.
@@ -58,6 +60,7 @@ impl<B: Frame> Chassis<B> {
             plane: Plane::new(config.plane.clone()),
             sealer: Sealer::new(&config.key, config.life),
             discovery: Discovery::new(config, role),
+            prober: Prober::new(config.life.node, config.mac),
             refusals: Refusals::default(),
             actions: Vec::new(),
             spare: Vec::new(),
@@ -92,6 +95,22 @@ impl<B: Frame> Chassis<B> {
         }
     }
 
+    /// Sends the probes that are due.
+    pub fn probe(&mut self, now: Time) {
+        while let Some(due) = self.prober.poll(now) {
+            match due {
+                Due::Routed(hops, payload) => self.inject(now, PacketType::Probe, &hops, &payload),
+                Due::Ether(port, frame) => self.send_host(now, port, &frame),
+            }
+        }
+    }
+
+    /// When the plane, discovery or a probe wants to be called.
+    pub fn deadline(&self) -> Option<Time> {
+        let own = [self.plane.deadline(), self.prober.deadline(), self.discovery.deadline()];
+        own.into_iter().flatten().min()
+    }
+
     /// Opens a punted packet. What discovery can handle is handled here; what nobody can use
     /// ends here, counted.
     pub fn arrival(
@@ -117,8 +136,11 @@ impl<B: Frame> Chassis<B> {
                     return self.host_frame(ingress, frame, out);
                 }
             }
-            Punt::Addressed => self.routed(ingress, frame.bytes(), out),
+            Punt::Addressed => self.routed(now, ingress, frame.bytes(), out),
             Punt::Error => None,
+            Punt::EtherProbe => {
+                self.prober.ether_came(now, ingress, frame.bytes()).then_some(Arrival::Done)
+            }
         };
         let reason = if arrival.is_some() { Drop::Consumed } else { Drop::Refused };
         out.push(self.ended(ingress, reason, frame));
@@ -172,13 +194,19 @@ impl<B: Frame> Chassis<B> {
 
     fn routed(
         &mut self,
+        now: Time,
         ingress: PortNo,
         packet: &[u8],
         out: &mut Vec<Action<B>>,
     ) -> Option<Arrival<B>> {
         let view = HeaderView::parse(packet, self.plane.config().hop_width).ok()?;
-        if view.packet_type() != PacketType::Control {
-            return None;
+        match view.packet_type() {
+            PacketType::Control => {}
+            PacketType::Probe => {
+                let awaited = self.prober.routed_came(now, view.payload());
+                return awaited.then_some(Arrival::Done);
+            }
+            _ => return None,
         }
         match self.sealer.open(view.payload(), false) {
             Ok(opened) => Some(Arrival::Message { ingress, reverse: view.reverse(), opened }),

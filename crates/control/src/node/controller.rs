@@ -2,6 +2,8 @@
 //! receives Axon packets, and is never a transit hop.
 
 use super::chassis::{Arrival, Chassis, Refusals};
+use super::prober::ProbeRefusal;
+use super::report::{ProbeId, ProbePlan, ProbeReport};
 use crate::config::{ControllerConfig, Timers};
 use crate::controller::Controller;
 use crate::discovery::Discovery;
@@ -72,7 +74,21 @@ impl<B: Frame> ControllerNode<B> {
         self.streams.values().map(Stream::unacknowledged).sum()
     }
 
+    /// Sends probes as the plan says, the first at the next timeout: the deadline is now.
+    ///
+    /// # Errors
+    /// What is wrong with the plan.
+    pub fn probe(&mut self, now: Time, plan: ProbePlan) -> Result<ProbeId, ProbeRefusal> {
+        self.chassis.prober.begin(now, plan, &self.chassis.plane)
+    }
+
+    /// The plans of this life, oldest first; the finished ones are forgotten in time.
+    pub fn probes(&self) -> impl Iterator<Item = &ProbeReport> {
+        self.chassis.prober.reports()
+    }
+
     fn timeouts(&mut self, now: Time) {
+        self.chassis.probe(now);
         let Chassis { discovery, effects, .. } = &mut self.chassis;
         if discovery.deadline().is_some_and(|at| at <= now) {
             discovery.timeout(now, effects);
@@ -239,15 +255,7 @@ impl<B: Frame> Node<B> for ControllerNode<B> {
 
     fn deadline(&self) -> Option<Time> {
         let resend = self.resends.first().map(|&(at, _)| at);
-        [
-            self.chassis.plane.deadline(),
-            self.chassis.discovery.deadline(),
-            self.controller.deadline(),
-            resend,
-        ]
-        .into_iter()
-        .flatten()
-        .min()
+        [self.chassis.deadline(), self.controller.deadline(), resend].into_iter().flatten().min()
     }
 
     fn waits_for(&self, port: PortNo) -> bool {

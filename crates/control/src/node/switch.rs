@@ -1,6 +1,8 @@
 //! A switch: plane, discovery, uplink and edge agent in one node.
 
 use super::chassis::{Arrival, Chassis, Refusals};
+use super::prober::ProbeRefusal;
+use super::report::{ProbeId, ProbePlan, ProbeReport};
 use crate::config::{SwitchConfig, Timers};
 use crate::discovery::Discovery;
 use crate::edge::Edge;
@@ -73,7 +75,21 @@ impl<B: Frame> SwitchNode<B> {
         self.stream.as_ref().map_or(0, Stream::unacknowledged)
     }
 
+    /// Sends probes as the plan says, the first at the next timeout: the deadline is now.
+    ///
+    /// # Errors
+    /// What is wrong with the plan.
+    pub fn probe(&mut self, now: Time, plan: ProbePlan) -> Result<ProbeId, ProbeRefusal> {
+        self.chassis.prober.begin(now, plan, &self.chassis.plane)
+    }
+
+    /// The plans of this life, oldest first; the finished ones are forgotten in time.
+    pub fn probes(&self) -> impl Iterator<Item = &ProbeReport> {
+        self.chassis.prober.reports()
+    }
+
     fn timeouts(&mut self, now: Time) {
+        self.chassis.probe(now);
         let Chassis { plane, discovery, effects, .. } = &mut self.chassis;
         let due = |deadline: Option<Time>| deadline.is_some_and(|at| at <= now);
         if due(discovery.deadline()) {
@@ -258,8 +274,7 @@ impl<B: Frame> Node<B> for SwitchNode<B> {
 
     fn deadline(&self) -> Option<Time> {
         [
-            self.chassis.plane.deadline(),
-            self.chassis.discovery.deadline(),
+            self.chassis.deadline(),
             self.uplink.deadline(),
             self.edge.deadline(),
             self.stream_deadline(),

@@ -1,0 +1,291 @@
+//! A node's probes (thesis 000 §3.2.2): what it has been asked to measure, and what came back.
+//!
+//! A plan is a number of equal probes. Each is sent when its time comes and has until its
+//! timeout to come back; whatever comes later is nobody's. An ether probe has two steps: a
+//! frame from the destination port to the source port first, so that the outside network
+//! learns where the destination is, and the measured ones once it has arrived.
+
+use super::report::{PlanKind, ProbeId, ProbePlan, ProbeReport, ProbeReturn};
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use axon_plane::{Plane, PortKind};
+use axon_wire::link::{ETHERNET_BYTES, FRAME_BYTES_MIN};
+use axon_wire::probe::{self, HEAD_BYTES, ProbeHead, ProbeOptions, ProbeView, RECORD_BYTES};
+use axon_wire::{Frame, Hops, MacAddr, NodeId, PortNo, Time};
+
+/// Probes that one plan may have.
+pub const PROBES_PER_PLAN_MAX: u32 = 1000;
+/// Plans, finished ones included, that a node remembers; a new one takes the place of the
+/// oldest that is finished.
+pub const PLANS_MAX: usize = 16;
+
+/// Why a plan was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ProbeRefusal {
+    /// The route is not a circuit back to the control plane that sends the probe.
+    #[error("the route must go out and end at the control plane of the switch that sends it")]
+    NoCircuit,
+    /// A hop that the fabric's hop width cannot name.
+    #[error("a hop of the route does not fit the fabric's hop width")]
+    Unrepresentable,
+    /// Shorter than the probe's header and head, or than Ethernet.
+    #[error("{bytes} bytes are too short for this probe; it needs {min} at least")]
+    TooShort {
+        /// What was asked for.
+        bytes: usize,
+        /// What it takes.
+        min: usize,
+    },
+    /// With the records of all units it would be longer than the links take.
+    #[error("{bytes} bytes are too long: with its records this probe may have {max} at most")]
+    TooLong {
+        /// What was asked for.
+        bytes: usize,
+        /// What there is room for.
+        max: usize,
+    },
+    /// None, or more than [`PROBES_PER_PLAN_MAX`].
+    #[error("{0} probes, where 1 to {PROBES_PER_PLAN_MAX} were expected")]
+    Count(u32),
+    /// An ether probe needs two different host ports that have carrier.
+    #[error("{0} is not a host port with carrier, or is named twice")]
+    Port(PortNo),
+    /// [`PLANS_MAX`] plans are not finished yet.
+    #[error("{PLANS_MAX} plans are under way already")]
+    Busy,
+}
+
+/// A frame that is due.
+pub(super) enum Due {
+    /// Inject this payload as a probe with these hops.
+    Routed(Hops, Vec<u8>),
+    /// Send this Ethernet frame out of this port.
+    Ether(PortNo, Vec<u8>),
+}
+
+/// All probes of one node.
+pub(super) struct Prober {
+    origin: NodeId,
+    mac: MacAddr,
+    plans: u64,
+    sequence: u32,
+    runs: VecDeque<Run>,
+    /// The earliest of all runs; kept, because it is asked for after every frame.
+    deadline: Option<Time>,
+}
+
+/// A plan on its way.
+struct Run {
+    report: ProbeReport,
+    /// When the next probe is sent; `None` when all are, or while the network outside learns.
+    next_at: Option<Time>,
+    /// Sent and not back yet, oldest first.
+    out: VecDeque<Outstanding>,
+    /// Bytes of the head and its padding.
+    body_bytes: u16,
+}
+
+#[derive(Clone, Copy)]
+struct Outstanding {
+    sequence: u32,
+    /// Its number in the plan; `None` for the frame that teaches the network outside.
+    number: Option<u32>,
+    sent_at: Time,
+}
+
+impl Prober {
+    pub const fn new(origin: NodeId, mac: MacAddr) -> Prober {
+        let runs = VecDeque::new();
+        Prober { origin, mac, plans: 0, sequence: 0, runs, deadline: None }
+    }
+
+    pub const fn deadline(&self) -> Option<Time> {
+        self.deadline
+    }
+
+    pub fn reports(&self) -> impl Iterator<Item = &ProbeReport> {
+        self.runs.iter().map(|run| &run.report)
+    }
+
+    /// Takes a plan on; the first probe is due at once.
+    pub fn begin<B: Frame>(
+        &mut self,
+        now: Time,
+        plan: ProbePlan,
+        plane: &Plane<B>,
+    ) -> Result<ProbeId, ProbeRefusal> {
+        if plan.count == 0 || plan.count > PROBES_PER_PLAN_MAX {
+            return Err(ProbeRefusal::Count(plan.count));
+        }
+        let body_bytes = body_bytes(&plan, plane)?;
+        if self.runs.len() >= PLANS_MAX {
+            let done = self.runs.iter().position(|run| run.report.is_done());
+            self.runs.remove(done.ok_or(ProbeRefusal::Busy)?);
+        }
+        self.plans += 1;
+        let id = ProbeId(self.plans);
+        let learned = matches!(plan.kind, PlanKind::Circuit(_));
+        let report = ProbeReport { id, plan, sent: 0, lost: 0, learned, returns: Vec::new() };
+        self.runs.push_back(Run { report, next_at: Some(now), out: VecDeque::new(), body_bytes });
+        self.settle();
+        Ok(id)
+    }
+
+    /// Gives up what has been out for too long, and makes the next frame that is due.
+    pub fn poll(&mut self, now: Time) -> Option<Due> {
+        if self.deadline.is_none_or(|at| at > now) {
+            return None;
+        }
+        for run in &mut self.runs {
+            run.expire(now);
+        }
+        let run = self.runs.iter_mut().find(|run| run.next_at.is_some_and(|at| at <= now));
+        let due = run.map(|run| {
+            self.sequence = self.sequence.wrapping_add(1);
+            run.send(now, (self.origin, self.mac, self.sequence))
+        });
+        self.settle();
+        due
+    }
+
+    /// A probe has come back by its route; says whether it was awaited.
+    pub fn routed_came(&mut self, now: Time, payload: &[u8]) -> bool {
+        self.came(now, payload, |_, _| true)
+    }
+
+    /// An ether probe has come in by `port`; says whether it was awaited there.
+    pub fn ether_came(&mut self, now: Time, port: PortNo, frame: &[u8]) -> bool {
+        let expected = probe::ether_address(self.mac, port);
+        if MacAddr::destination_of(frame) != Some(expected) {
+            return false;
+        }
+        let payload = frame.get(ETHERNET_BYTES..).unwrap_or_default();
+        self.came(now, payload, |kind, number| match *kind {
+            PlanKind::Circuit(_) => false,
+            PlanKind::Ether { from, to } => port == if number.is_some() { to } else { from },
+        })
+    }
+
+    fn came(
+        &mut self,
+        now: Time,
+        payload: &[u8],
+        fits: impl Fn(&PlanKind, Option<u32>) -> bool,
+    ) -> bool {
+        let Ok(view) = ProbeView::parse(payload) else {
+            return false;
+        };
+        let head = view.head();
+        if head.origin != self.origin {
+            return false;
+        }
+        for run in &mut self.runs {
+            let Some(place) = run.out.iter().position(|out| out.sequence == head.sequence) else {
+                continue;
+            };
+            if !fits(&run.report.plan.kind, run.out[place].number) {
+                return false;
+            }
+            run.back(now, place, &view);
+            self.settle();
+            return true;
+        }
+        false
+    }
+
+    fn settle(&mut self) {
+        self.deadline = self.runs.iter().filter_map(Run::deadline).min();
+    }
+}
+
+impl Run {
+    fn deadline(&self) -> Option<Time> {
+        let expiry = self.out.front().map(|out| out.sent_at + self.report.plan.timeout);
+        [self.next_at, expiry].into_iter().flatten().min()
+    }
+
+    fn expire(&mut self, now: Time) {
+        let timeout = self.report.plan.timeout;
+        while let Some(out) = self.out.front().filter(|out| out.sent_at + timeout <= now) {
+            match out.number {
+                Some(_) => self.report.lost += 1,
+                // The network outside does not join the two ports: nothing will come back.
+                None => {
+                    self.report.lost = self.report.plan.count;
+                    self.next_at = None;
+                }
+            }
+            self.out.pop_front();
+        }
+    }
+
+    fn send(&mut self, now: Time, (origin, mac, sequence): (NodeId, MacAddr, u32)) -> Due {
+        let report = &mut self.report;
+        let teaches = !report.learned;
+        let options = if teaches { ProbeOptions::default() } else { report.plan.options };
+        let head = ProbeHead { options, body_bytes: self.body_bytes, sequence, origin };
+        let number = (!teaches).then_some(report.sent);
+        self.out.push_back(Outstanding { sequence, number, sent_at: now });
+        if teaches {
+            self.next_at = None;
+        } else {
+            report.sent += 1;
+            let more = report.sent < report.plan.count;
+            self.next_at = more.then(|| now + report.plan.interval);
+        }
+        match &report.plan.kind {
+            PlanKind::Circuit(hops) => Due::Routed(hops.clone(), head.emit()),
+            &PlanKind::Ether { from, to } => {
+                let (from, to) = if teaches { (to, from) } else { (from, to) };
+                let address = |port| probe::ether_address(mac, port);
+                Due::Ether(from, head.emit_ether(address(to), address(from)))
+            }
+        }
+    }
+
+    fn back(&mut self, now: Time, place: usize, view: &ProbeView<'_>) {
+        let Some(out) = self.out.remove(place) else {
+            return;
+        };
+        let Some(number) = out.number else {
+            self.report.learned = true;
+            self.next_at = Some(now);
+            return;
+        };
+        let records = view.records().collect();
+        let back = ProbeReturn { number, sent_at: out.sent_at, back_at: now, records };
+        self.report.returns.push(back);
+    }
+}
+
+/// Bytes of head and padding that make a probe as long as the plan says.
+fn body_bytes<B: Frame>(plan: &ProbePlan, plane: &Plane<B>) -> Result<u16, ProbeRefusal> {
+    let config = plane.config();
+    let (header, records, most) = match &plan.kind {
+        PlanKind::Circuit(hops) => {
+            let out = hops.split_last().filter(|(last, out)| {
+                **last == PortNo::CONTROL && !out.is_empty() && !out.contains(&PortNo::CONTROL)
+            });
+            let (_, out) = out.ok_or(ProbeRefusal::NoCircuit)?;
+            if !out.iter().all(|&port| config.hop_width.can_name(port)) {
+                return Err(ProbeRefusal::Unrepresentable);
+            }
+            let most = config.frame_bytes_max + config.route_bytes_max;
+            (config.hop_width.header_bytes(hops.len()), 2 * out.len(), most)
+        }
+        &PlanKind::Ether { from, to } => {
+            let usable = |port| plane.kind(port) == Some(PortKind::Host) && plane.is_up(port);
+            if let Some(bad) = [from, to].into_iter().find(|&port| !usable(port) || from == to) {
+                return Err(ProbeRefusal::Port(bad));
+            }
+            (ETHERNET_BYTES, 2, config.frame_bytes_max)
+        }
+    };
+    let min = (header + HEAD_BYTES).max(FRAME_BYTES_MIN);
+    let max = most.saturating_sub(records * RECORD_BYTES);
+    if plan.bytes < min {
+        return Err(ProbeRefusal::TooShort { bytes: plan.bytes, min });
+    }
+    let body = u16::try_from(plan.bytes - header).ok().filter(|_| plan.bytes <= max);
+    body.ok_or(ProbeRefusal::TooLong { bytes: plan.bytes, max })
+}
