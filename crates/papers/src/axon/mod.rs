@@ -2,5 +2,7 @@
 
 pub mod cam;
 pub mod fig4_9;
+pub mod line;
 pub mod live;
 pub mod table1;
+pub mod table4_3;

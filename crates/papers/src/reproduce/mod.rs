@@ -37,7 +37,7 @@ pub struct Experiment {
 }
 
 /// All experiments, in the order of the papers.
-pub const ALL: &[&Experiment] = &[&axon::fig4_9::EXPERIMENT];
+pub const ALL: &[&Experiment] = &[&axon::table4_3::EXPERIMENT, &axon::fig4_9::EXPERIMENT];
 
 /// How experiments are run.
 #[derive(Clone, Debug)]
