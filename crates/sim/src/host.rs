@@ -16,15 +16,18 @@
 //! no sign of life after 5 s with 3 requests a second apart (Linux: `delay_first_probe_time`,
 //! `mcast_solicit`), so an address that stays silent that long is forgotten and asked for.
 
+use crate::apps::{App, AppId, Apps, TcpWatch};
+use crate::datagram;
 use crate::nic::Nic;
 use crate::ping::{Ping, PingPlan, PingStats};
 use crate::resolve::{self, Neighbours};
-use crate::udp::{UdpPlan, UdpSink, UdpSource};
-use axon_plane::{Action, Input, Node};
-use axon_wire::{Bytes, Frame, FrameBuf, MacAddr, PortNo, Span, Time};
+use crate::rx_ring::RxRing;
+use crate::stack::{Stack, instant};
+use axon_plane::{Action, Drop, Input, Node};
+use axon_wire::{Frame, FrameBuf, MacAddr, PortNo, Rate, Span, Time};
 use smoltcp::iface::{Config, Interface, SocketHandle, SocketSet};
 use smoltcp::socket::dhcpv4;
-use smoltcp::time::{Duration, Instant};
+use smoltcp::time::Duration;
 use smoltcp::wire::{EthernetAddress, HardwareAddress, IpCidr, Ipv4Cidr};
 use std::net::Ipv4Addr;
 
@@ -54,18 +57,18 @@ pub struct HostConfig {
 /// A host.
 pub struct Host {
     config: HostConfig,
-    iface: Interface,
-    nic: Nic,
-    sockets: SocketSet<'static>,
+    stack: Stack,
     dhcp: Option<SocketHandle>,
-    address: Option<Ipv4Addr>,
     busy: bool,
-    neighbours: Neighbours,
+    rx: RxRing,
     pings: Vec<Ping>,
-    sources: Vec<UdpSource>,
-    sinks: Vec<UdpSink>,
+    apps: Apps,
+    tcp: TcpWatch,
     announce: Option<(Time, u32)>,
-    deadline: Option<Time>,
+    /// When something beside the applications and the ring of received frames is due.
+    due: Option<Time>,
+    /// The stack was left with more to send than the card takes.
+    card_was_full: bool,
     /// Frames that came in.
     received: u64,
     /// DHCP acknowledgements that came in.
@@ -97,20 +100,21 @@ impl Host {
                 Some(sockets.add(socket))
             }
         };
+        let neighbours = Neighbours::new(config.retry);
+        let mut stack = Stack::new((iface, nic), sockets, neighbours, config.mac, config.mtu);
+        stack.address = config.fixed.map(|(ip, _)| ip);
         Host {
             config,
-            iface,
-            nic,
-            sockets,
+            stack,
             dhcp,
-            address: config.fixed.map(|(ip, _)| ip),
             busy: false,
-            neighbours: Neighbours::new(config.retry),
+            rx: RxRing::new(),
             pings: Vec::new(),
-            sources: Vec::new(),
-            sinks: Vec::new(),
+            apps: Apps::default(),
+            tcp: TcpWatch::default(),
             announce: None,
-            deadline: None,
+            due: None,
+            card_was_full: false,
             received: 0,
             dhcp_acks: 0,
         }
@@ -118,7 +122,7 @@ impl Host {
 
     /// Its address, if it has one now.
     pub fn address(&self) -> Option<Ipv4Addr> {
-        self.address
+        self.stack.address
     }
 
     /// Its address at layer 2.
@@ -135,8 +139,8 @@ impl Host {
     pub fn ping(&mut self, plan: PingPlan, now: Time) -> usize {
         let number = self.pings.len();
         let ident = number as u16 + 1;
-        self.pings.push(Ping::new(plan, ident, now, &mut self.sockets));
-        self.deadline = Some(now);
+        self.pings.push(Ping::new(plan, ident, now, &mut self.stack.sockets));
+        self.due = Some(now);
         number
     }
 
@@ -150,35 +154,51 @@ impl Host {
         self.pings.iter().map(|ping| (&ping.plan, &ping.stats))
     }
 
-    /// Starts a stream of datagrams; the number names it.
-    pub fn udp_send(&mut self, plan: UdpPlan, now: Time) -> usize {
-        let number = self.sources.len();
-        let local_port = 49152 + (number % 16384) as u16;
-        self.sources.push(UdpSource::new(plan, local_port, now, &mut self.sockets));
-        self.neighbours.want(plan.target);
-        self.deadline = Some(now);
-        number
+    /// Lets an application run; it is polled when the host is next called.
+    pub(crate) fn add(
+        &mut self,
+        now: Time,
+        make: impl FnOnce(&mut Stack) -> Box<dyn App>,
+    ) -> AppId {
+        let app = make(&mut self.stack);
+        self.due = Some(now);
+        self.apps.add(app)
     }
 
-    /// Datagrams that stream `number` has handed to the stack.
-    pub fn udp_sent(&self, number: usize) -> u64 {
-        self.sources.get(number).map_or(0, |source| source.sent)
+    /// An application, to look at.
+    pub(crate) fn app(&self, id: AppId) -> Option<&dyn App> {
+        self.apps.get(id)
     }
 
-    /// Counts datagrams on a UDP port from now on; the number names the counter.
-    pub fn udp_listen(&mut self, port: u16) -> usize {
-        self.sinks.push(UdpSink::new(port, &mut self.sockets));
-        self.sinks.len() - 1
+    /// Stops an application for good: it sends nothing new and closes what is open.
+    pub fn stop(&mut self, id: AppId, now: Time) {
+        self.apps.stop(id, now, &mut self.stack);
+        self.due = Some(now);
     }
 
-    /// Datagrams and bytes of payload that counter `number` has seen.
-    pub fn udp_received(&self, number: usize) -> (u64, Bytes) {
-        self.sinks.get(number).map_or((0, Bytes(0)), |sink| (sink.datagrams, sink.payload))
+    /// Asks for the MAC of `target` now, so that what is sent later need not wait for it.
+    pub fn resolve(&mut self, target: Ipv4Addr, now: Time) {
+        self.stack.neighbours.want(target);
+        self.due = Some(now);
+    }
+
+    /// Takes frames from the port no faster than `rate` from now on, as fast as they come
+    /// without one. The ring before the slow reader holds 512 frames; those that find it full
+    /// are dropped and counted ([`Drop::QueueFull`]).
+    pub fn set_receive_rate(&mut self, rate: Option<Rate>) {
+        self.rx.set_rate(rate);
+    }
+
+    /// How long each frame that comes from now on is processed before the stack and the
+    /// applications see it: a latency, others come in meanwhile.
+    pub fn set_processing(&mut self, processing: Span) {
+        self.rx.set_processing(processing);
     }
 
     /// Frames that this host has made, that ended inside it unsent, and that wait now.
     pub(crate) fn accounts(&self) -> (u64, u64, u64) {
-        (self.nic.made, self.nic.unsent, self.nic.tx.len() as u64)
+        let nic = &self.stack.nic;
+        (nic.made, nic.unsent, nic.tx.len() as u64)
     }
 
     /// Frames that came in.
@@ -187,20 +207,41 @@ impl Host {
     }
 
     fn carrier(&mut self, up: bool, now: Time) {
-        self.nic.carrier = up;
+        self.stack.nic.carrier = up;
         // No `TxDone` is owed for a frame that lost its carrier.
         self.busy = false;
-        self.nic.flush();
-        self.neighbours.forget();
-        self.iface.update_ip_addrs(|_| ());
+        self.stack.nic.flush();
+        self.stack.neighbours.forget();
+        self.stack.iface.update_ip_addrs(|_| ());
         self.announce = None;
         if !up {
             return;
         }
         match self.dhcp {
-            Some(dhcp) => self.sockets.get_mut::<dhcpv4::Socket>(dhcp).reset(),
+            Some(dhcp) => self.stack.sockets.get_mut::<dhcpv4::Socket>(dhcp).reset(),
             None => self.announce = Some((now, ANNOUNCEMENTS)),
         }
+    }
+
+    /// Hands a frame to the application that listens for it, or puts it before the stack.
+    /// Says whether the stack has to be called.
+    fn take(&mut self, now: Time, frame: FrameBuf) -> bool {
+        if let Some(datagram) = datagram::parse(frame.bytes())
+            && self.apps.hears(datagram.port)
+            && Some(datagram.target) == self.stack.address
+        {
+            let more = self.apps.hear(now, &datagram, &mut self.stack);
+            self.stack.nic.recycle(frame);
+            return more;
+        }
+        if resolve::is_dhcp_ack(frame.bytes()) {
+            self.dhcp_acks += 1;
+        }
+        if self.stack.neighbours.hear(frame.bytes(), self.stack.address) {
+            self.stack.iface.update_ip_addrs(|_| ());
+        }
+        self.stack.nic.rx.push_back(frame);
+        true
     }
 
     /// Calls the stack and the applications until none has more to do.
@@ -209,35 +250,36 @@ impl Host {
         self.announce_if_due(now);
         self.doubt_the_silent(now);
         loop {
-            self.iface.poll(at, &mut self.nic, &mut self.sockets);
+            let stack = &mut self.stack;
+            stack.iface.poll(at, &mut stack.nic, &mut stack.sockets);
             let mut more = self.poll_dhcp();
+            let stack = &mut self.stack;
             for ping in &mut self.pings {
-                if ping.poll(now, &mut self.sockets) {
+                if ping.poll(now, &mut stack.sockets) {
                     more = true;
-                    self.neighbours.wanted(ping.plan.target, !ping.stats.done);
+                    stack.neighbours.wanted(ping.plan.target, !ping.stats.done);
                 }
             }
-            for source in &mut self.sources {
-                more |= source.poll(now, &mut self.sockets);
-            }
-            for sink in &mut self.sinks {
-                sink.poll(&mut self.sockets);
+            if !self.apps.is_empty() {
+                more |= self.apps.poll(now, stack);
             }
             if !more {
                 break;
             }
         }
-        if let Some(ip) = self.address {
-            self.neighbours.ask(now, self.config.mac, ip, &mut self.nic);
+        self.card_was_full = !self.stack.nic.has_room();
+        if let Some(ip) = self.stack.address {
+            let stack = &mut self.stack;
+            stack.neighbours.ask(now, self.config.mac, ip, &mut stack.nic);
         }
-        self.deadline = self.next_deadline(now);
+        self.due = self.next_due(now);
     }
 
     fn doubt_the_silent(&mut self, now: Time) {
         let patience = self.config.retry * PATIENCE;
         for ping in &mut self.pings {
-            if ping.doubts(now, patience) && self.neighbours.doubt(ping.plan.target) {
-                self.iface.update_ip_addrs(|_| ());
+            if ping.doubts(now, patience) && self.stack.neighbours.doubt(ping.plan.target) {
+                self.stack.iface.update_ip_addrs(|_| ());
             }
         }
     }
@@ -246,75 +288,105 @@ impl Host {
         let Some(handle) = self.dhcp else {
             return false;
         };
-        let cidr = match self.sockets.get_mut::<dhcpv4::Socket>(handle).poll() {
+        let stack = &mut self.stack;
+        let cidr = match stack.sockets.get_mut::<dhcpv4::Socket>(handle).poll() {
             None => return false,
             Some(dhcpv4::Event::Configured(config)) => Some(config.address),
             Some(dhcpv4::Event::Deconfigured) => None,
         };
-        self.address = cidr.map(|cidr| cidr.address());
-        self.neighbours.forget();
-        set_address(&mut self.iface, cidr);
+        stack.address = cidr.map(|cidr| cidr.address());
+        stack.neighbours.forget();
+        set_address(&mut stack.iface, cidr);
         true
     }
 
     fn announce_if_due(&mut self, now: Time) {
-        let (Some((at, left)), Some(ip)) = (self.announce, self.address) else {
+        let (Some((at, left)), Some(ip)) = (self.announce, self.stack.address) else {
             return;
         };
         if at <= now {
-            resolve::announce(self.config.mac, ip, &mut self.nic);
+            resolve::announce(self.config.mac, ip, &mut self.stack.nic);
             self.announce = (left > 1).then_some((now + self.config.retry, left - 1));
         }
     }
 
-    fn next_deadline(&mut self, now: Time) -> Option<Time> {
-        let stack = self.iface.poll_at(instant(now), &self.sockets).map(|at| {
+    fn next_due(&mut self, now: Time) -> Option<Time> {
+        let stack = self.stack.iface.poll_at(instant(now), &self.stack.sockets).map(|at| {
             let at = Time::from_nanos(at.total_micros().max(0) as u64 * 1000);
             // What is still due after a poll waits for something else: ask again soon.
             if at <= now { now + Span::from_micros(1000) } else { at }
         });
         let pings = self.pings.iter().filter_map(Ping::deadline).min();
-        let sources = self.sources.iter().filter_map(UdpSource::deadline).min();
         let announce = self.announce.map(|(at, _)| at);
-        let neighbours = self.address.and_then(|_| self.neighbours.deadline());
-        [stack, pings, sources, announce, neighbours].into_iter().flatten().min()
+        let neighbours = self.stack.address.and_then(|_| self.stack.neighbours.deadline());
+        [stack, pings, announce, neighbours].into_iter().flatten().min()
+    }
+
+    /// Puts the next frame on the wire if that is free.
+    fn transmit(&mut self, now: Time, out: &mut Vec<Action<FrameBuf>>) {
+        if self.busy || !self.stack.nic.carrier {
+            return;
+        }
+        let Some(frame) = self.stack.nic.tx.pop_front() else {
+            return;
+        };
+        if let Some(port) = self.tcp.sent(frame.bytes()) {
+            self.apps.count_retransmits(port, 1);
+        }
+        self.busy = true;
+        out.push(Action::Transmit { port: PORT, frame, complete_at: now, intact: true });
     }
 }
 
 impl Node<FrameBuf> for Host {
     fn handle(&mut self, now: Time, input: Input<FrameBuf>, out: &mut Vec<Action<FrameBuf>>) {
+        let mut run = false;
         match input {
-            Input::Frame { frame, .. } => {
+            Input::Frame { port, frame, complete_at, intact } => {
                 self.received += 1;
-                if resolve::is_dhcp_ack(frame.bytes()) {
-                    self.dhcp_acks += 1;
+                let put = match intact {
+                    true => self.rx.put(now, complete_at, frame).map_err(|f| (Drop::QueueFull, f)),
+                    false => Err((Drop::BadFcs, frame)),
+                };
+                match put {
+                    Ok(Some(frame)) => run = self.take(now, frame),
+                    Ok(None) => {}
+                    Err((reason, frame)) => {
+                        out.push(Action::Dropped { ingress: port, reason, frame });
+                    }
                 }
-                if self.neighbours.hear(frame.bytes(), self.address) {
-                    self.iface.update_ip_addrs(|_| ());
-                }
-                self.nic.rx.push_back(frame);
             }
-            Input::TxDone { .. } => self.busy = false,
-            Input::Link { up, .. } => self.carrier(up, now),
+            Input::TxDone { .. } => {
+                self.busy = false;
+                run = self.card_was_full;
+            }
+            Input::Link { up, .. } => {
+                self.carrier(up, now);
+                run = true;
+            }
             Input::Timeout => {}
         }
-        self.run(now);
-        if self.busy || !self.nic.carrier {
-            return;
+        while let Some(frame) = self.rx.take(now) {
+            run |= self.take(now, frame);
         }
-        if let Some(frame) = self.nic.tx.pop_front() {
-            self.busy = true;
-            out.push(Action::Transmit { port: PORT, frame, complete_at: now, intact: true });
+        run |= self.due.is_some_and(|at| at <= now);
+        if !run && self.apps.deadline().is_some_and(|at| at <= now) {
+            run = self.apps.poll_due(now, &mut self.stack);
         }
+        if run {
+            self.run(now);
+        }
+        self.transmit(now, out);
     }
 
     fn deadline(&self) -> Option<Time> {
-        self.deadline
+        let due = [self.due, self.apps.deadline(), self.rx.deadline()];
+        due.into_iter().flatten().min()
     }
-}
 
-fn instant(now: Time) -> Instant {
-    Instant::from_micros(now.as_micros() as i64)
+    fn waits_for(&self, _port: PortNo) -> bool {
+        self.card_was_full || !self.stack.nic.tx.is_empty()
+    }
 }
 
 fn set_address(iface: &mut Interface, cidr: Option<Ipv4Cidr>) {

@@ -7,23 +7,32 @@
 #![forbid(unsafe_code)]
 
 pub mod account;
+pub mod apps;
 pub mod arp_host;
 pub mod classes;
+mod datagram;
+mod device;
 pub mod engine;
 pub mod faults;
+mod give;
 pub mod host;
+mod jack;
 pub mod links;
 mod look;
 mod nic;
+mod noise;
 pub mod ping;
+pub mod probe;
 mod plugs;
 pub mod queue;
 mod resolve;
 pub mod run;
+mod rx_ring;
+mod shard;
+mod stack;
 pub mod station;
 pub mod trace;
 pub mod truth;
-pub mod udp;
 pub mod world;
 
 pub use engine::Engine;

@@ -35,6 +35,11 @@ impl Neighbours {
         }
     }
 
+    /// The MAC of `ip`, if it is known.
+    pub(crate) fn known(&self, ip: Ipv4Addr) -> Option<MacAddr> {
+        self.known.get(&ip).copied()
+    }
+
     /// The same while `still`; otherwise nobody asks for `ip` any more.
     pub(crate) fn wanted(&mut self, ip: Ipv4Addr, still: bool) {
         if still {

@@ -5,7 +5,7 @@ use axon_sim::engine::{Engine, Step};
 use axon_sim::host::{self, Host, HostConfig};
 use axon_sim::links::{LinkId, Loss, WireEnd};
 use axon_sim::station::Body;
-use axon_sim::udp::UdpPlan;
+use axon_sim::apps::UdpPlan;
 use axon_sim::{PingPlan, PingStats};
 use axon_wire::{Bytes, MacAddr, Rate, Span, Time};
 use std::net::Ipv4Addr;
@@ -91,7 +91,7 @@ fn a_cut_loses_what_is_under_way_and_carrier_brings_it_back() {
     let stats = stats(&mut engine, 0, number);
     assert!(stats.done && (790..=805).contains(&stats.received), "{stats:?}");
     assert!(stats.gap_max >= Span::from_millis(195), "{stats:?}");
-    let lost: u64 = (0..2).map(|side| engine.links()[0].fates(side).lost[Loss::Cut as usize]).sum();
+    let lost: u64 = (0..2).map(|side| engine.fates(CABLE, side).lost[Loss::Cut as usize]).sum();
     assert_eq!(lost, 1, "one frame was on the wire");
 }
 
@@ -104,7 +104,7 @@ fn a_silent_cable_keeps_carrier_and_loses_everything() {
     run(&mut engine, Span::from_secs(1));
     assert_eq!(stats(&mut engine, 0, number).received, 0);
     assert!(engine.links()[0].carrier);
-    assert!(engine.links()[0].fates(0).lost[Loss::Silent as usize] > 0);
+    assert!(engine.fates(CABLE, 0).lost[Loss::Silent as usize] > 0);
 }
 
 #[test]

@@ -1,0 +1,292 @@
+//! What is counted about a flow, in integers.
+
+use axon_wire::{Bytes, Rate, Span, Time};
+
+/// Bits of a value that a histogram keeps: each power of two has 64 steps.
+const STEP_BITS: u32 = 6;
+const STEPS: usize = 1 << STEP_BITS;
+
+/// Spans of time, counted in steps that grow with the span.
+///
+/// A span below 128 ticks has a step of its own. Above, each power of two is cut into 64
+/// equal steps, so a quantile is at most 1/64 (1.6 %) above the true one; the smallest, the
+/// largest and the mean are exact.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Histogram {
+    counts: Vec<u32>,
+    count: u64,
+    sum: u128,
+    min: u64,
+    max: u64,
+}
+
+impl Histogram {
+    /// Counts one span.
+    pub fn add(&mut self, span: Span) {
+        let ticks = span.ticks();
+        let step = step_of(ticks);
+        if step >= self.counts.len() {
+            self.counts.resize(step + 1, 0);
+        }
+        self.counts[step] = self.counts[step].saturating_add(1);
+        self.min = if self.count == 0 { ticks } else { self.min.min(ticks) };
+        self.max = self.max.max(ticks);
+        self.count += 1;
+        self.sum += u128::from(ticks);
+    }
+
+    /// Adds all that another has counted.
+    pub fn merge(&mut self, other: &Histogram) {
+        if other.count == 0 {
+            return;
+        }
+        if other.counts.len() > self.counts.len() {
+            self.counts.resize(other.counts.len(), 0);
+        }
+        for (mine, theirs) in self.counts.iter_mut().zip(&other.counts) {
+            *mine = mine.saturating_add(*theirs);
+        }
+        self.min = if self.count == 0 { other.min } else { self.min.min(other.min) };
+        self.max = self.max.max(other.max);
+        self.count += other.count;
+        self.sum += other.sum;
+    }
+
+    /// How many were counted.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// All of them together, in ticks of 10 ps.
+    pub fn sum_ticks(&self) -> u128 {
+        self.sum
+    }
+
+    /// The smallest.
+    pub fn min(&self) -> Option<Span> {
+        (self.count > 0).then_some(Span::from_ticks(self.min))
+    }
+
+    /// The largest.
+    pub fn max(&self) -> Option<Span> {
+        (self.count > 0).then_some(Span::from_ticks(self.max))
+    }
+
+    /// The mean, rounded down to a tick.
+    pub fn mean(&self) -> Option<Span> {
+        let mean = self.sum.checked_div(u128::from(self.count))?;
+        Some(Span::from_ticks(mean as u64))
+    }
+
+    /// The span that `per_mille` of a thousand do not exceed: 500 is the median.
+    pub fn quantile(&self, per_mille: u32) -> Option<Span> {
+        if self.count == 0 {
+            return None;
+        }
+        let wanted = (u128::from(self.count) * u128::from(per_mille)).div_ceil(1000).max(1);
+        let mut seen = 0;
+        for (step, &count) in self.counts.iter().enumerate() {
+            seen += u128::from(count);
+            if seen >= wanted {
+                return Some(Span::from_ticks(top_of(step).clamp(self.min, self.max)));
+            }
+        }
+        self.max()
+    }
+}
+
+/// The step that a number of ticks falls into.
+fn step_of(ticks: u64) -> usize {
+    let bits = u64::BITS - ticks.leading_zeros();
+    if bits <= STEP_BITS + 1 {
+        return ticks as usize;
+    }
+    let shift = bits - STEP_BITS - 1;
+    // The leading bit is set, so this lies in 64..128.
+    let mantissa = (ticks >> shift) as usize;
+    shift as usize * STEPS + mantissa
+}
+
+/// The largest number of ticks of a step.
+fn top_of(step: usize) -> u64 {
+    if step < 2 * STEPS {
+        return step as u64;
+    }
+    let shift = step / STEPS - 1;
+    let mantissa = (step - shift * STEPS) as u128;
+    let top = ((mantissa + 1) << shift) - 1;
+    u64::try_from(top).unwrap_or(u64::MAX)
+}
+
+/// What the receiving end of a flow has counted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Received {
+    /// Datagrams, or reads of a byte stream.
+    pub packets: u64,
+    /// Bytes of payload.
+    pub bytes: Bytes,
+    /// When the first came.
+    pub first: Option<Time>,
+    /// When the last came.
+    pub last: Option<Time>,
+    /// Datagrams that came after one that was sent later.
+    pub reordered: u64,
+    /// Bytes that are not what was sent: none, or there is a bug below.
+    pub wrong_bytes: u64,
+    /// From sending to arrival, of datagrams with room for a time stamp (16 bytes).
+    pub latency: Histogram,
+    /// Bytes of payload per interval, counted from time zero, where the sink was asked to.
+    pub per_interval: Vec<u64>,
+    /// The number that the next datagram in order has.
+    pub(crate) next: u64,
+}
+
+impl Received {
+    /// Counts an arrival; `interval` is that of [`Received::per_interval`].
+    pub(crate) fn count(&mut self, now: Time, bytes: usize, interval: Option<Span>) {
+        self.packets += 1;
+        self.bytes += Bytes(bytes as u64);
+        self.first.get_or_insert(now);
+        self.last = Some(now);
+        if let Some(index) = interval.and_then(|span| now.ticks().checked_div(span.ticks())) {
+            let index = index as usize;
+            if index >= self.per_interval.len() {
+                self.per_interval.resize(index + 1, 0);
+            }
+            self.per_interval[index] += bytes as u64;
+        }
+    }
+
+    /// Adds what another end has counted.
+    pub(crate) fn merge(&mut self, other: &Received) {
+        self.packets += other.packets;
+        self.bytes += other.bytes;
+        self.first = [self.first, other.first].into_iter().flatten().min();
+        self.last = self.last.max(other.last);
+        self.reordered += other.reordered;
+        self.wrong_bytes += other.wrong_bytes;
+        self.latency.merge(&other.latency);
+        if other.per_interval.len() > self.per_interval.len() {
+            self.per_interval.resize(other.per_interval.len(), 0);
+        }
+        for (mine, theirs) in self.per_interval.iter_mut().zip(&other.per_interval) {
+            *mine += theirs;
+        }
+    }
+
+    /// Payload per time from the first arrival to the last, without the first's bytes being
+    /// known apart: `None` with fewer than two arrivals.
+    pub fn goodput(&self) -> Option<Rate> {
+        let span = self.last?.since(self.first?);
+        rate(self.bytes, span)
+    }
+}
+
+/// Bytes per span as a rate; `None` where that is zero or the span is.
+pub fn rate(bytes: Bytes, span: Span) -> Option<Rate> {
+    let ticks = u128::from(span.ticks());
+    let bits = u128::from(bytes.0) * 8 * u128::from(Span::from_secs(1).ticks());
+    Rate::from_bits_per_second(u64::try_from(bits.checked_div(ticks)?).ok()?)
+}
+
+/// What an application has counted at its own end.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FlowStats {
+    /// Datagrams sent, or writes to a byte stream.
+    pub sent_packets: u64,
+    /// Bytes of payload sent; of a byte stream, handed to the stack.
+    pub sent_bytes: Bytes,
+    /// Segments of a byte stream that were sent again.
+    pub retransmits: u64,
+    /// When the first was sent.
+    pub first_sent: Option<Time>,
+    /// When the last was sent.
+    pub last_sent: Option<Time>,
+    /// What it has received itself: answers, or all that came to a sink.
+    pub received: Received,
+    /// Transfers, requests, transactions or rounds that came to their end.
+    pub completed: u64,
+    /// Requests that were given up, and connections that broke.
+    pub failed: u64,
+    /// How long each completed one took.
+    pub times: Histogram,
+    /// When all that it had to do was done.
+    pub done: Option<Time>,
+    /// Of a file service: what its transactions have moved.
+    pub files: Option<FileStats>,
+}
+
+impl FlowStats {
+    pub(crate) fn count_sent(&mut self, now: Time, bytes: usize) {
+        self.sent_packets += 1;
+        self.sent_bytes += Bytes(bytes as u64);
+        self.first_sent.get_or_insert(now);
+        self.last_sent = Some(now);
+    }
+}
+
+/// What a file service has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FileStats {
+    /// Files created, by transactions and before them.
+    pub created: u64,
+    /// Files deleted.
+    pub deleted: u64,
+    /// Files read.
+    pub reads: u64,
+    /// Files appended to.
+    pub appends: u64,
+    /// Bytes of files read.
+    pub read_bytes: Bytes,
+    /// Bytes of files written.
+    pub written_bytes: Bytes,
+    /// When the files were there and the transactions began.
+    pub began: Option<Time>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_number_lies_in_its_step_and_steps_are_narrow() {
+        let mut previous = 0;
+        for ticks in (0..200_000u64).chain((40..64).map(|bit| (1 << bit) + 12_345)) {
+            let step = step_of(ticks);
+            assert!(step >= previous, "{ticks}");
+            previous = step;
+            let top = top_of(step);
+            assert!(top >= ticks && top - ticks <= ticks / 64, "{ticks}: step {step} ends at {top}");
+            assert_eq!(step_of(top), step, "{ticks}");
+        }
+        assert_eq!(top_of(step_of(u64::MAX)), u64::MAX);
+    }
+
+    #[test]
+    fn quantiles_are_those_of_the_sorted_list_to_within_a_step() {
+        let mut histogram = Histogram::default();
+        let mut all: Vec<u64> = (0..1000).map(|n| n * n * 37 + 5).collect();
+        all.iter().rev().for_each(|&ticks| histogram.add(Span::from_ticks(ticks)));
+        all.sort_unstable();
+        for per_mille in [1, 250, 500, 990, 999, 1000] {
+            let exact = all[per_mille as usize - 1];
+            let found = histogram.quantile(per_mille).unwrap().ticks();
+            assert!(found >= exact && found - exact <= exact / 64, "{per_mille}: {found}, {exact}");
+        }
+        assert_eq!(histogram.min(), Some(Span::from_ticks(5)));
+        assert_eq!(histogram.max(), Some(Span::from_ticks(all[999])));
+        let mean = all.iter().sum::<u64>() / 1000;
+        assert_eq!(histogram.mean(), Some(Span::from_ticks(mean)));
+        let mut twice = histogram.clone();
+        twice.merge(&histogram);
+        assert_eq!((twice.count(), twice.mean()), (2000, histogram.mean()));
+        assert_eq!(Histogram::default().quantile(500), None);
+    }
+
+    #[test]
+    fn goodput_is_bytes_over_time() {
+        assert_eq!(rate(Bytes(125_000_000), Span::from_secs(1)), Some(Rate::gbps(1)));
+        assert_eq!(rate(Bytes(1), Span::ZERO), None);
+        assert_eq!(rate(Bytes(0), Span::from_secs(1)), None);
+    }
+}

@@ -1,0 +1,177 @@
+//! UDP datagrams in Ethernet frames, beside the stack (RFC 768, RFC 791).
+//!
+//! Sources of datagrams make their frames and sinks read them without the IP stack, whose
+//! time counts whole microseconds and whose sockets cost a search per frame. The frames are
+//! the same to the bit: what no application here listens for goes to the stack.
+
+use axon_wire::MacAddr;
+use smoltcp::phy::ChecksumCapabilities;
+use smoltcp::wire::{
+    EthernetAddress, EthernetFrame, EthernetProtocol, EthernetRepr, IpProtocol, Ipv4Packet,
+    Ipv4Repr, UdpPacket, UdpRepr,
+};
+use std::net::Ipv4Addr;
+
+/// Ethernet, IPv4 and UDP headers, in bytes.
+pub(crate) const HEADER_BYTES: usize = 14 + 20 + 8;
+/// IPv4 and UDP headers, in bytes.
+pub(crate) const IP_HEADER_BYTES: usize = 20 + 8;
+/// What ordinary hosts start with.
+const HOP_LIMIT: u8 = 64;
+
+/// The two ends of a datagram: MAC, address and port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Addresses {
+    pub(crate) source: (MacAddr, Ipv4Addr, u16),
+    pub(crate) target: (MacAddr, Ipv4Addr, u16),
+}
+
+/// A datagram that came in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Datagram<'a> {
+    pub(crate) from: (Ipv4Addr, u16),
+    pub(crate) target: Ipv4Addr,
+    pub(crate) port: u16,
+    pub(crate) payload: &'a [u8],
+}
+
+/// Fills `frame`, which is as long as headers and payload together; `write` fills the payload.
+pub(crate) fn emit(frame: &mut [u8], ends: Addresses, write: impl FnOnce(&mut [u8])) {
+    let payload_bytes = frame.len() - HEADER_BYTES;
+    let ethernet = EthernetRepr {
+        src_addr: EthernetAddress(ends.source.0.0),
+        dst_addr: EthernetAddress(ends.target.0.0),
+        ethertype: EthernetProtocol::Ipv4,
+    };
+    let ip = Ipv4Repr {
+        src_addr: ends.source.1,
+        dst_addr: ends.target.1,
+        next_header: IpProtocol::Udp,
+        payload_len: 8 + payload_bytes,
+        hop_limit: HOP_LIMIT,
+    };
+    let udp = UdpRepr { src_port: ends.source.2, dst_port: ends.target.2 };
+    let checksums = ChecksumCapabilities::default();
+    let mut frame = EthernetFrame::new_unchecked(frame);
+    ethernet.emit(&mut frame);
+    let mut packet = Ipv4Packet::new_unchecked(frame.payload_mut());
+    ip.emit(&mut packet, &checksums);
+    let (source, target) = (ip.src_addr.into(), ip.dst_addr.into());
+    let mut datagram = UdpPacket::new_unchecked(packet.payload_mut());
+    udp.emit(&mut datagram, &source, &target, payload_bytes, write, &checksums);
+}
+
+/// Reads a whole datagram in a unicast IPv4 packet, without its checksum: the FCS was good.
+/// Fragments and packets with options are the stack's business.
+pub(crate) fn parse(frame: &[u8]) -> Option<Datagram<'_>> {
+    /// EtherType IPv4, version 4 with a header of 5 words.
+    const START: [u8; 3] = [0x08, 0x00, 0x45];
+    const UDP: u8 = 17;
+    let head = frame.first_chunk::<HEADER_BYTES>()?;
+    let word = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
+    let fragment = word(20) & 0x3fff;
+    if head[12..15] != START || head[23] != UDP || fragment != 0 || head[0] & 1 != 0 {
+        return None;
+    }
+    let address = |at: usize| Ipv4Addr::new(head[at], head[at + 1], head[at + 2], head[at + 3]);
+    let bytes = usize::from(word(38)).checked_sub(8)?;
+    let payload = frame[HEADER_BYTES..].get(..bytes)?;
+    let from = (address(26), word(34));
+    Some(Datagram { from, target: address(30), port: word(36), payload })
+}
+
+/// Bytes of payload that hold a datagram's number and the time it was sent.
+pub(crate) const STAMP_BYTES: usize = 16;
+
+/// Writes a number and a time (in ticks) over the first 16 bytes of the payload, and keeps
+/// the checksum true: the difference of each word is added to it (RFC 1624, equation 3).
+/// Shorter payloads stay as they are.
+pub(crate) fn stamp(frame: &mut [u8], number: u64, ticks: u64) {
+    const CHECKSUM: usize = 40;
+    if frame.len() < HEADER_BYTES + STAMP_BYTES {
+        return;
+    }
+    let mut stamp = [0; STAMP_BYTES];
+    stamp[..8].copy_from_slice(&number.to_be_bytes());
+    stamp[8..].copy_from_slice(&ticks.to_be_bytes());
+    let mut sum = u64::from(!u16::from_be_bytes([frame[CHECKSUM], frame[CHECKSUM + 1]]));
+    let payload = &mut frame[HEADER_BYTES..HEADER_BYTES + STAMP_BYTES];
+    for (old, new) in payload.chunks_exact_mut(2).zip(stamp.chunks_exact(2)) {
+        sum += u64::from(!u16::from_be_bytes([old[0], old[1]]));
+        sum += u64::from(u16::from_be_bytes([new[0], new[1]]));
+        old.copy_from_slice(new);
+    }
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    // Zero would mean that there is no checksum (RFC 768).
+    let checksum = match !(sum as u16) {
+        0 => 0xffff,
+        checksum => checksum,
+    };
+    frame[CHECKSUM..CHECKSUM + 2].copy_from_slice(&checksum.to_be_bytes());
+}
+
+/// The number and the time of a stamped payload.
+pub(crate) fn read_stamp(payload: &[u8]) -> Option<(u64, u64)> {
+    let (number, rest) = payload.split_first_chunk()?;
+    Some((u64::from_be_bytes(*number), u64::from_be_bytes(*rest.first_chunk()?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ENDS: Addresses = Addresses {
+        source: (MacAddr([2, 0, 0, 0, 0, 1]), Ipv4Addr::new(10, 0, 0, 1), 4000),
+        target: (MacAddr([2, 0, 0, 0, 0, 2]), Ipv4Addr::new(10, 0, 0, 2), 7),
+    };
+
+    fn frame(bytes: usize) -> Vec<u8> {
+        let mut frame = vec![0xee; HEADER_BYTES + bytes];
+        emit(&mut frame, ENDS, |payload| payload.fill(0x61));
+        frame
+    }
+
+    #[test]
+    fn a_datagram_is_read_as_it_was_written_and_its_checksums_fit() {
+        for bytes in [0, 1, 18, 1472] {
+            let mut frame = frame(bytes);
+            // Padding is not payload.
+            frame.resize(frame.len().max(60), 0);
+            let datagram = parse(&frame).unwrap();
+            assert_eq!(datagram.from, (ENDS.source.1, 4000));
+            assert_eq!((datagram.target, datagram.port), (ENDS.target.1, 7));
+            assert_eq!(datagram.payload, vec![0x61; bytes]);
+            let ethernet = EthernetFrame::new_checked(&frame[..]).unwrap();
+            let packet = Ipv4Packet::new_checked(ethernet.payload()).unwrap();
+            assert!(packet.verify_checksum());
+            let datagram = UdpPacket::new_checked(packet.payload()).unwrap();
+            assert!(datagram.verify_checksum(&ENDS.source.1.into(), &ENDS.target.1.into()));
+        }
+    }
+
+    #[test]
+    fn a_stamp_keeps_the_checksum_true() {
+        let mut frame = frame(100);
+        for (number, ticks) in [(0, 0), (1, 77), (u64::MAX, u64::MAX), (0x6161, 1 << 40)] {
+            stamp(&mut frame, number, ticks);
+            assert_eq!(read_stamp(parse(&frame).unwrap().payload), Some((number, ticks)));
+            let datagram = UdpPacket::new_checked(&frame[34..]).unwrap();
+            assert!(datagram.verify_checksum(&ENDS.source.1.into(), &ENDS.target.1.into()));
+        }
+        assert_eq!(read_stamp(&[0; 15]), None);
+    }
+
+    #[test]
+    fn what_is_cut_short_or_in_fragments_is_left_alone() {
+        let whole = frame(100);
+        assert!((0..whole.len()).all(|bytes| parse(&whole[..bytes]).is_none()));
+        let mut fragment = whole.clone();
+        fragment[20] = 0x20;
+        assert_eq!(parse(&fragment), None);
+        let mut tcp = whole;
+        tcp[23] = 6;
+        assert_eq!(parse(&tcp), None);
+    }
+}
