@@ -1,7 +1,7 @@
 //! BCube (C. Guo et al., SIGCOMM 2009, section 3.1).
 
 use super::placing::Asked;
-use super::{Plan, SWITCHES_MAX, in_range};
+use super::{Plan, in_range, not_too_many};
 use crate::error::Problem;
 use crate::file::BCube;
 
@@ -14,8 +14,9 @@ pub(super) fn plan(bcube: &BCube, seed: u64) -> Result<Plan, Problem> {
     in_range(&format!("{KEY}.n"), n, 2, 1000)?;
     in_range(&format!("{KEY}.k"), k, 0, 12)?;
     let servers = n.checked_pow(k as u32 + 1).unwrap_or(usize::MAX);
-    in_range(KEY, servers, 2, SWITCHES_MAX)?;
+    not_too_many(KEY, servers)?;
     let per_level = servers / n;
+    not_too_many(KEY, servers + (k + 1) * per_level)?;
     let mut plan = Plan::with_switches(KEY, servers + (k + 1) * per_level, 3)?;
     let asked = Asked {
         topology: KEY,

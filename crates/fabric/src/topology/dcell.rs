@@ -1,7 +1,7 @@
 //! DCell (C. Guo et al., SIGCOMM 2008, section 3.2).
 
 use super::placing::Asked;
-use super::{Plan, SWITCHES_MAX, in_range};
+use super::{Plan, in_range, not_too_many};
 use crate::error::Problem;
 use crate::file::DCell;
 
@@ -17,10 +17,11 @@ pub(super) fn plan(dcell: &DCell, seed: u64) -> Result<Plan, Problem> {
     let mut sizes = vec![n];
     for level in 0..k {
         let below = sizes[level];
-        in_range(KEY, below * (below + 1), 2, SWITCHES_MAX)?;
+        not_too_many(KEY, below * (below + 1))?;
         sizes.push(below * (below + 1));
     }
     let servers = sizes[k];
+    not_too_many(KEY, servers + servers / n)?;
     let mut plan = Plan::with_switches(KEY, servers + servers / n, 3)?;
     let asked = Asked {
         topology: KEY,

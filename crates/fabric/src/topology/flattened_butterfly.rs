@@ -1,7 +1,7 @@
 //! A flattened butterfly (J. Kim, W. J. Dally, D. Abts, ISCA 2007, section 2).
 
 use super::placing::Asked;
-use super::{Plan, SWITCHES_MAX, in_range};
+use super::{Plan, in_range, not_too_many};
 use crate::error::Problem;
 use crate::file::FlattenedButterfly;
 
@@ -14,7 +14,7 @@ pub(super) fn plan(flat: &FlattenedButterfly, seed: u64) -> Result<Plan, Problem
     in_range(&format!("{KEY}.k"), flat.k, 2, 1000)?;
     in_range(&format!("{KEY}.n"), flat.n, 2, 15)?;
     let switches = flat.k.checked_pow(flat.n as u32 - 1).unwrap_or(usize::MAX);
-    in_range(KEY, switches, 2, SWITCHES_MAX)?;
+    not_too_many(KEY, switches)?;
     let mut plan = Plan::with_switches(KEY, switches, 2)?;
     let asked = Asked {
         topology: KEY,

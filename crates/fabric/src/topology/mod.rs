@@ -1,5 +1,5 @@
 //! Which nodes there are and what is linked to what: one file per family of generators, and
-//! [`placing`] for where their hosts are.
+//! `placing` for where their hosts are.
 //!
 //! A generator answers with a plan: nodes by index, links in order, no ports yet. The
 //! free functions here give whole fabrics with every default, for tests and benchmarks.
@@ -123,6 +123,18 @@ fn in_range(key: &str, number: usize, least: usize, most: usize) -> Result<(), P
     }
     let expected = format!("{least} to {most}");
     Err(Problem::new(key, format!("{number} is impossible"), expected))
+}
+
+/// Refuses a fabric of more switches than there may be.
+fn not_too_many(key: &str, switches: usize) -> Result<(), Problem> {
+    if switches <= SWITCHES_MAX {
+        return Ok(());
+    }
+    let what = match switches {
+        usize::MAX => "it would have more switches than can be counted".into(),
+        _ => format!("it would have {switches} switches"),
+    };
+    Err(Problem::new(key, what, format!("at most {SWITCHES_MAX}")))
 }
 
 fn with_defaults(name: &str, topology: Topology) -> Fabric {
