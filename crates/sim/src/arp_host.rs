@@ -353,7 +353,7 @@ impl World {
 
     /// An ARP host, if there is one with power.
     pub fn arp_host(&self, host: usize) -> Option<&ArpHost> {
-        match &self.engine().stations().get(self.host_station(host))?.body {
+        match &self.engine().station(self.host_station(host))?.body {
             Body::ArpHost(host) => Some(host),
             _ => None,
         }

@@ -1,9 +1,12 @@
 //! Looking at an engine.
 
-use crate::engine::{Engine, Event};
-use crate::links::{Link, LinkId, WireEnd};
+use crate::classes::ClassBytes;
+use crate::engine::Engine;
+use crate::jack::Plug;
+use crate::links::{Fates, Link, LinkId, WireEnd};
+use crate::shard::Kind;
 use crate::station::{Accounts, Station};
-use crate::trace::Trace;
+use crate::trace::{self, Trace};
 use axon_plane::Note;
 use axon_wire::Time;
 
@@ -14,13 +17,23 @@ impl Engine {
     }
 
     /// The stations, in the order they were added.
-    pub fn stations(&self) -> &[Station] {
-        &self.stations
+    pub fn stations(&self) -> impl ExactSizeIterator<Item = &Station> {
+        self.places.iter().map(|at| &self.shards[at.shard as usize].stations[at.slot as usize])
+    }
+
+    /// One station, by number.
+    pub fn station(&self, number: usize) -> Option<&Station> {
+        let at = self.places.get(number)?;
+        self.shards[at.shard as usize].stations.get(at.slot as usize)
     }
 
     /// One station, to change what stands there from outside. Call [`Engine::nudge`] after.
-    pub fn station_mut(&mut self, station: usize) -> &mut Station {
-        &mut self.stations[station]
+    ///
+    /// # Panics
+    /// If there is no such station.
+    pub fn station_mut(&mut self, number: usize) -> &mut Station {
+        let at = self.places[number];
+        &mut self.shards[at.shard as usize].stations[at.slot as usize]
     }
 
     /// The links, in the order of their ids.
@@ -28,12 +41,43 @@ impl Engine {
         &self.links
     }
 
-    /// The link at a port, and which end of it is there.
-    pub fn link_at(&self, end: WireEnd) -> Option<(LinkId, usize)> {
-        self.stations.get(end.station)?.jacks.get(end.port.index())?.link
+    /// What became of the frames that end `side` of a link sent.
+    ///
+    /// # Panics
+    /// If there is no such link.
+    pub fn fates(&self, link: LinkId, side: usize) -> Fates {
+        let mut fates = self.links[link.0].past[side];
+        if let Some(plug) = self.plug_at(link, side) {
+            fates.add(&plug.fates_from_here());
+        }
+        if let Some(plug) = self.plug_at(link, 1 - side) {
+            fates.add(&plug.fates_to_here());
+        }
+        fates
     }
 
-    /// What the stations have said, in order: when, who, what.
+    /// The bytes that end `side` of a link sent, by class, if they are counted.
+    ///
+    /// # Panics
+    /// If there is no such link.
+    pub fn class_bytes(&self, link: LinkId, side: usize) -> Option<&ClassBytes> {
+        self.plug_at(link, side)?.classes.as_deref()
+    }
+
+    /// One end of a link, unless it is pulled.
+    pub(crate) fn plug_at(&self, link: LinkId, side: usize) -> Option<&Plug> {
+        let end = self.links[link.0].ends[side];
+        let jack = self.station(end.station)?.jacks.get(end.port.index())?;
+        jack.plug.as_ref().filter(|plug| plug.link == link)
+    }
+
+    /// The link at a port, and which end of it is there.
+    pub fn link_at(&self, end: WireEnd) -> Option<(LinkId, usize)> {
+        let plug = self.station(end.station)?.jacks.get(end.port.index())?.plug.as_ref()?;
+        Some((plug.link, plug.side))
+    }
+
+    /// What the stations have said, by time and station: when, who, what.
     pub fn notes(&self) -> &[(Time, usize, Note)] {
         &self.notes
     }
@@ -43,45 +87,52 @@ impl Engine {
         self.notes.clear();
     }
 
-    /// The trace.
+    /// The text of the trace.
     pub fn trace(&self) -> &Trace {
         &self.trace
     }
 
-    /// The trace, to flush it.
+    /// The text of the trace, to flush it.
     pub fn trace_mut(&mut self) -> &mut Trace {
         &mut self.trace
     }
 
     /// The hash of all that has happened.
     pub fn trace_hash(&self) -> u64 {
-        self.trace.hash()
+        let stations = self.stations().map(|station| &station.trace);
+        trace::combine(stations.chain([&self.world_trace]))
     }
 
     /// Events handled.
     pub fn events(&self) -> u64 {
-        self.events
+        self.shards.iter().map(|shard| shard.events).sum::<u64>() + self.world_trace.events()
     }
 
     /// Frames that came out of a link.
     pub fn packet_hops(&self) -> u64 {
-        self.packet_hops
+        self.shards.iter().map(|shard| shard.packet_hops).sum()
     }
 
     /// What has passed between the world and all its stations, over all their lives.
     pub fn accounts(&self) -> Accounts {
         let mut sum = Accounts::default();
-        self.stations.iter().for_each(|station| sum.add(&station.accounts()));
+        self.stations().for_each(|station| sum.add(&station.accounts()));
         sum
     }
 
-    /// Frames that were sent on ports with nothing plugged in.
-    pub(crate) fn sent_nowhere(&self) -> u64 {
-        self.sent_nowhere
-    }
-
-    /// Arrivals that are still to come.
+    /// Frames that are to arrive under the carrier that is there.
     pub(crate) fn arrivals_to_come(&self) -> u64 {
-        self.queue.iter().filter(|event| matches!(event, Event::Arrive { .. })).count() as u64
+        let arrives = |shard: &crate::shard::Shard| {
+            let live = |&event: &&crate::shard::Event| match event.kind {
+                Kind::Arrive { port, carrier, .. } => {
+                    let station = &shard.stations[event.station as usize];
+                    let plug = station.jacks[port.index()].plug.as_ref();
+                    plug.is_some_and(|plug| plug.carrier == carrier)
+                }
+                Kind::TxDone | Kind::Wake => false,
+            };
+            shard.queue.iter().filter(live).count() as u64
+        };
+        self.shards.iter().map(arrives).sum()
     }
 }

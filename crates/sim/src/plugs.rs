@@ -1,36 +1,67 @@
 //! Plugs and power: who is connected to whom, who lives, and who therefore has carrier.
 
+use crate::classes::ClassBytes;
+use crate::device::{Speed, Timing, Way};
 use crate::engine::Engine;
-use crate::links::{Link, LinkId, WireEnd};
+use crate::jack::Plug;
+use crate::links::{Link, LinkId, Loss, WireEnd};
+use crate::noise::Noise;
 use crate::station::Body;
 use crate::trace::What;
-use axon_fabric::model::Wire;
+use axon_fabric::model::{Device, Wire};
 use axon_plane::Input;
-use axon_wire::PortNo;
+use axon_wire::{PortNo, Time};
 
 impl Engine {
+    /// Gives a switch the timing of a device, before anything is plugged into it. Without, it
+    /// stores frames and takes no time.
+    pub fn set_device(&mut self, station: usize, device: &Device) {
+        self.station_mut(station).timing = Timing::of(device);
+    }
+
+    /// Makes the pipelines of switches take what comes from this station for a host's frames.
+    /// To be said before anything is plugged in.
+    pub fn set_host(&mut self, station: usize) {
+        self.station_mut(station).host = true;
+    }
+
     /// Plugs a link between two free ports.
     ///
     /// # Panics
     /// If a port is taken.
     pub fn plug(&mut self, a: WireEnd, b: WireEnd, wire: Wire) -> LinkId {
         let id = LinkId(self.links.len());
-        self.links.push(Link::new([a, b], wire, self.seed, id));
-        self.seat(id);
+        self.links.push(Link::new([a, b], wire));
+        self.seat(id, [None, None]);
         self.refresh_carrier(id);
         id
     }
 
     /// Pulls both plugs of a link; what is under way on it is lost.
     pub fn unplug(&mut self, link: LinkId) {
+        self.pull(link);
+    }
+
+    /// Pulls both plugs and keeps their noise.
+    fn pull(&mut self, link: LinkId) -> [Option<Box<Noise>>; 2] {
         self.links[link.0].plugged = false;
         self.refresh_carrier(link);
-        for end in self.links[link.0].ends {
-            let jack = self.stations[end.station].jack(end.port.index());
-            if jack.link.is_some_and(|(plugged, _)| plugged == link) {
-                jack.link = None;
-            }
+        let ends = self.links[link.0].ends;
+        let mut noise = [None, None];
+        for (side, end) in ends.into_iter().enumerate() {
+            let jack = self.station_mut(end.station).jack(end.port);
+            let Some(plug) = jack.plug.take_if(|plug| plug.link == link) else {
+                continue;
+            };
+            let past = &mut self.links[link.0].past;
+            past[side].sent += plug.sent;
+            past[side].corrupted += plug.corrupted;
+            past[side].lost.iter_mut().zip(plug.lost).for_each(|(sum, count)| *sum += count);
+            past[1 - side].delivered += plug.delivered;
+            noise[side] = Some(plug.noise);
+            self.restore_ways(end.station);
         }
+        noise
     }
 
     /// Plugs an unplugged link in again, perhaps elsewhere.
@@ -38,24 +69,84 @@ impl Engine {
     /// # Panics
     /// If a port is taken.
     pub fn replug(&mut self, link: LinkId, a: WireEnd, b: WireEnd) {
-        self.unplug(link);
+        let noise = self.pull(link);
         let state = &mut self.links[link.0];
         state.ends = [a, b];
         state.plugged = true;
-        self.seat(link);
+        self.seat(link, noise);
         self.refresh_carrier(link);
     }
 
-    fn seat(&mut self, link: LinkId) {
-        for (side, end) in self.links[link.0].ends.into_iter().enumerate() {
-            let station = &mut self.stations[end.station];
-            let name = &station.name;
-            assert!(
-                station.jacks.get(end.port.index()).is_none_or(|jack| jack.link.is_none()),
-                "{name}-{} is taken",
-                end.port
-            );
-            station.jack(end.port.index()).link = Some((link, side));
+    fn seat(&mut self, link: LinkId, noise: [Option<Box<Noise>>; 2]) {
+        let (ends, wire) = (self.links[link.0].ends, self.links[link.0].wire);
+        for ((side, end), noise) in ends.into_iter().enumerate().zip(noise) {
+            let stream = (link.0 as u64) << 1 | side as u64;
+            let fresh = || Box::new(Noise::new(self.seed, stream, &wire));
+            let noise = noise.unwrap_or_else(fresh);
+            let peer = ends[1 - side];
+            let plug = Plug {
+                way: self.way(link, side),
+                peer: self.places[peer.station],
+                peer_port: peer.port,
+                carrier: 0,
+                silent: self.links[link.0].silent,
+                noisy: noise.is_on(),
+                sent: 0,
+                delivered: 0,
+                lost: [0; Loss::ALL.len()],
+                corrupted: 0,
+                noise,
+                classes: None,
+                link,
+                side,
+            };
+            let station = self.station_mut(end.station);
+            let taken = station.jacks.get(end.port.index()).is_some_and(|jack| jack.plug.is_some());
+            assert!(!taken, "{}-{} is taken", station.name, end.port);
+            station.jack(end.port).plug = Some(plug);
+        }
+        ends.iter().for_each(|end| self.restore_ways(end.station));
+    }
+
+    /// How frames go from end `side` of a link.
+    fn way(&self, link: LinkId, side: usize) -> Way {
+        let Link { ends, wire, .. } = &self.links[link.0];
+        let (near, far) = (ends[side].station, ends[1 - side].station);
+        let stored = self.fastest(far).is_some_and(|rate| rate > wire.rate.bits_per_second());
+        let stations = [near, far].map(|number| self.station(number).expect("a station"));
+        let [near, far] = stations;
+        let speed = Speed::new(wire.rate);
+        Way::new(speed, wire.latency, &near.timing, &far.timing, near.host, stored)
+    }
+
+    /// Bits per second of the fastest link of a station.
+    fn fastest(&self, station: usize) -> Option<u64> {
+        let plugs = self.station(station)?.jacks.iter().filter_map(|jack| jack.plug.as_ref());
+        plugs.map(|plug| self.links[plug.link.0].wire.rate.bits_per_second()).max()
+    }
+
+    /// Works out anew how frames come to a station: whether they are stored depends on the
+    /// fastest link that is plugged in.
+    fn restore_ways(&mut self, station: usize) {
+        if !self.station_mut(station).timing.is_cut_through() {
+            return;
+        }
+        let jacks = &self.station_mut(station).jacks;
+        let plugs: Vec<(LinkId, usize)> =
+            jacks.iter().filter_map(|jack| jack.plug.as_ref()).map(|p| (p.link, p.side)).collect();
+        for (link, side) in plugs {
+            if self.plug_at(link, 1 - side).is_some() {
+                let way = self.way(link, 1 - side);
+                self.with_plug(link, 1 - side, |plug| plug.way = way);
+            }
+        }
+    }
+
+    fn with_plug(&mut self, link: LinkId, side: usize, change: impl FnOnce(&mut Plug)) {
+        let end = self.links[link.0].ends[side];
+        let jack = self.station_mut(end.station).jack(end.port);
+        if let Some(plug) = jack.plug.as_mut().filter(|plug| plug.link == link) {
+            change(plug);
         }
     }
 
@@ -68,52 +159,78 @@ impl Engine {
     /// Makes a link swallow every frame while its ends keep carrier, or mends it.
     pub fn set_silent(&mut self, link: LinkId, silent: bool) {
         self.links[link.0].silent = silent;
+        (0..2).for_each(|side| self.with_plug(link, side, |plug| plug.silent = silent));
     }
 
     /// Changes how many frames a link loses, per million.
     pub fn set_loss(&mut self, link: LinkId, loss_ppm: u32) {
         self.links[link.0].wire.loss_ppm = loss_ppm;
+        self.refresh_noise(link);
     }
 
     /// Changes how many bits a link flips, per 10^15.
     pub fn set_bit_errors(&mut self, link: LinkId, per_1e15: u64) {
         self.links[link.0].wire.bit_errors_per_1e15 = per_1e15;
+        self.refresh_noise(link);
+    }
+
+    fn refresh_noise(&mut self, link: LinkId) {
+        let wire = self.links[link.0].wire;
+        for side in 0..2 {
+            self.with_plug(link, side, |plug| {
+                plug.noise.set(&wire);
+                plug.noisy = plug.noise.is_on();
+            });
+        }
+    }
+
+    /// Starts to count the bytes of a link by class, from nothing; `axon` says that the link
+    /// joins Axons.
+    pub fn count_classes(&mut self, link: LinkId, axon: bool) {
+        for side in 0..2 {
+            self.with_plug(link, side, |plug| plug.classes = Some(Box::new(ClassBytes::new(axon))));
+        }
     }
 
     /// The incarnation that the station's next life will have: greater than any before.
     pub fn next_life(&self, station: usize) -> u64 {
-        self.stations[station].lives + 1
+        self.station(station).map_or(1, |station| station.lives + 1)
     }
 
     /// Starts a life at a station; the one that runs there, if any, ends first.
     pub fn power_on(&mut self, station: usize, body: Body) {
         self.power_off(station);
-        let state = &mut self.stations[station];
+        let state = self.station_mut(station);
         state.lives += 1;
+        state.trace.whole = !body.is_transit();
         state.body = body;
         let what = What::Power(Some(state.lives));
-        self.trace.add(self.now, station, PortNo::CONTROL, what);
+        self.record(station, PortNo::CONTROL, what);
         self.refresh_station(station);
-        self.arm(station);
+        self.nudge(station);
     }
 
     /// Ends the life at a station: what it held is gone, its neighbours lose carrier.
     pub fn power_off(&mut self, station: usize) {
-        let state = &mut self.stations[station];
+        let state = self.station_mut(station);
         if !state.body.is_on() {
             return;
         }
         state.body = Body::Off;
         state.armed = None;
+        state.owed.clear();
+        state.owed_first = Time::MAX;
+        state.jacks.iter_mut().for_each(|jack| jack.busy = false);
         let accounts = std::mem::take(&mut state.accounts);
         state.past.add(&accounts);
-        self.trace.add(self.now, station, PortNo::CONTROL, What::Power(None));
+        self.record(station, PortNo::CONTROL, What::Power(None));
         self.refresh_station(station);
     }
 
     fn refresh_station(&mut self, station: usize) {
-        for index in 0..self.stations[station].jacks.len() {
-            if let Some((link, _)) = self.stations[station].jacks[index].link {
+        for index in 0..self.station_mut(station).jacks.len() {
+            let plug = self.station_mut(station).jacks[index].plug.as_ref();
+            if let Some(link) = plug.map(|plug| plug.link) {
                 self.refresh_carrier(link);
             }
         }
@@ -122,26 +239,45 @@ impl Engine {
     /// Carrier is there when the link is plugged and whole and both ends have power. When
     /// that changes, frames under way are lost, no `TxDone` is owed, and the ends are told.
     fn refresh_carrier(&mut self, link: LinkId) {
-        let state = &mut self.links[link.0];
+        let state = &self.links[link.0];
         let ends = state.ends;
-        let powered = ends.iter().all(|end| self.stations[end.station].body.is_on());
-        let carrier = state.plugged && !state.cut && powered;
+        let powered = |end: &WireEnd| self.station(end.station).is_some_and(|s| s.body.is_on());
+        let carrier = state.plugged && !state.cut && ends.iter().all(powered);
         if carrier == state.carrier {
             return;
         }
-        state.carrier = carrier;
-        if !carrier {
-            state.epoch += 1;
+        let in_flight = [0, 1].map(|side| self.fates(link, side).in_flight);
+        self.links[link.0].carrier = carrier;
+        self.carriers += 1;
+        let name = if carrier { self.carriers } else { 0 };
+        for (side, lost) in in_flight.into_iter().enumerate() {
+            self.with_plug(link, side, |plug| {
+                plug.carrier = name;
+                plug.lost[Loss::Cut as usize] += lost;
+            });
         }
         for end in ends {
-            let station = &mut self.stations[end.station];
-            let jack = station.jack(end.port.index());
-            jack.busy = false;
-            jack.turn += 1;
-            if station.body.is_on() {
-                self.trace.add(self.now, end.station, end.port, What::Carrier(carrier));
-                self.hand(end.station, Input::Link { port: end.port, up: carrier });
-            }
+            self.tell_carrier(end, carrier);
         }
+    }
+
+    fn tell_carrier(&mut self, end: WireEnd, carrier: bool) {
+        let at = self.places[end.station];
+        let (shard, slot) = (&mut self.shards[at.shard as usize], at.slot as usize);
+        shard.free_wires(slot);
+        let station = &mut shard.stations[slot];
+        station.forgive(end.port);
+        let jack = station.jack(end.port);
+        jack.busy = false;
+        (jack.wire_free, jack.handed_last) = (self.now, self.now);
+        if station.body.is_on() {
+            shard.record(slot, end.port, What::Carrier(carrier));
+            shard.hand(slot, Input::Link { port: end.port, up: carrier });
+        }
+    }
+
+    fn record(&mut self, station: usize, port: PortNo, what: What<'_>) {
+        let at = self.places[station];
+        self.shards[at.shard as usize].record(at.slot as usize, port, what);
     }
 }

@@ -14,15 +14,10 @@ use std::collections::BinaryHeap;
 pub struct Key {
     /// When it happens.
     pub time: Time,
-    /// The station that caused it; [`Key::WORLD`] for what comes from outside.
+    /// The station that caused it.
     pub source: u32,
     /// Events that this source had caused before.
     pub sequence: u64,
-}
-
-impl Key {
-    /// The source of faults and of whatever else no station causes: last at its instant.
-    pub const WORLD: u32 = u32::MAX;
 }
 
 /// A priority queue of events, earliest key first.
@@ -66,6 +61,12 @@ impl<E> Queue<E> {
         Some((key, event))
     }
 
+    /// Takes the earliest event, if it is due at or before `limit`.
+    pub fn pop_until(&mut self, limit: Time) -> Option<(Key, E)> {
+        self.peek().filter(|key| key.time <= limit)?;
+        self.pop()
+    }
+
     /// The key of the earliest event.
     pub fn peek(&self) -> Option<Key> {
         self.heap.peek().map(|&Reverse((key, _))| key)
@@ -97,7 +98,7 @@ mod tests {
 
     #[test]
     fn events_come_by_time_then_source_then_sequence() {
-        let order = [key(1, 9, 9), key(2, 0, 1), key(2, 0, 2), key(2, 1, 0), key(2, Key::WORLD, 0)];
+        let order = [key(1, 9, 9), key(2, 0, 1), key(2, 0, 2), key(2, 1, 0), key(2, u32::MAX, 0)];
         let mut queue = Queue::default();
         for index in [3, 1, 4, 0, 2] {
             queue.push(order[index], index);

@@ -1,7 +1,7 @@
 //! A whole scenario, start to report: hosts boot and get addresses, every pair pings, the
 //! fabric's faults happen, every connected pair pings again.
 
-use crate::links::Loss;
+use crate::links::{LinkId, Loss};
 use crate::ping::{PingPlan, PingStats};
 use crate::world::{PingId, World};
 use axon_fabric::model::Fabric;
@@ -189,7 +189,8 @@ fn report(world: &World, seed: u64, boot: Time, addressed: usize, rounds: Vec<Ro
     let ended = engine.accounts().dropped;
     let drops = Drop::ALL.iter().zip(ended).filter(|&(_, count)| count > 0);
     let mut losses = BTreeMap::new();
-    for fates in engine.links().iter().flat_map(|link| [link.fates(0), link.fates(1)]) {
+    let ids = (0..engine.links().len()).map(LinkId);
+    for fates in ids.flat_map(|link| [engine.fates(link, 0), engine.fates(link, 1)]) {
         for (loss, count) in Loss::ALL.iter().zip(fates.lost).filter(|&(_, count)| count > 0) {
             *losses.entry(loss.name()).or_insert(0) += count;
         }

@@ -1,11 +1,13 @@
 //! What stands at the ends of links: switches, the controller, hosts, and test nodes.
 
 use crate::arp_host::ArpHost;
+use crate::device::Timing;
 use crate::host::Host;
-use crate::links::LinkId;
+use crate::jack::Jack;
+use crate::trace::StationTrace;
 use axon_control::node::{ControllerNode, SwitchNode};
 use axon_plane::{Action, Drop, Input, Node};
-use axon_wire::{FrameBuf, Time};
+use axon_wire::{FrameBuf, PortNo, Time};
 
 /// A node in one of its lives, or the lack of one.
 pub enum Body {
@@ -20,10 +22,11 @@ pub enum Body {
     /// A host that speaks ARP only.
     ArpHost(Box<ArpHost>),
     /// Any other node: tests bring their own.
-    Other(Box<dyn Node<FrameBuf>>),
+    Other(Box<dyn Node<FrameBuf> + Send>),
 }
 
 impl Body {
+    #[inline]
     pub(crate) fn handle(
         &mut self,
         now: Time,
@@ -40,6 +43,7 @@ impl Body {
         }
     }
 
+    #[inline]
     pub(crate) fn deadline(&self) -> Option<Time> {
         match self {
             Body::Off => None,
@@ -51,31 +55,45 @@ impl Body {
         }
     }
 
+    #[inline]
+    pub(crate) fn waits_for(&self, port: PortNo) -> bool {
+        match self {
+            Body::Off => false,
+            Body::Switch(node) => node.waits_for(port),
+            Body::Controller(node) => node.waits_for(port),
+            Body::Host(node) => node.waits_for(port),
+            Body::ArpHost(node) => node.waits_for(port),
+            Body::Other(node) => node.waits_for(port),
+        }
+    }
+
     /// Whether it has power.
     pub fn is_on(&self) -> bool {
         !matches!(self, Body::Off)
     }
-}
 
-/// What a port of a station is doing.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Jack {
-    /// The link plugged in, and which end of it.
-    pub(crate) link: Option<(LinkId, usize)>,
-    /// A frame is on the wire.
-    pub(crate) busy: bool,
-    /// Counts frames and losses of carrier: a `TxDone` of an older turn is not owed.
-    pub(crate) turn: u32,
+    /// Whether it is in the middle of ways: a switch or a controller.
+    pub(crate) fn is_transit(&self) -> bool {
+        matches!(self, Body::Switch(_) | Body::Controller(_))
+    }
+
+    /// Whether it is a host, whose network card drops a frame with a bad FCS.
+    pub(crate) fn is_host(&self) -> bool {
+        matches!(self, Body::Host(_) | Body::ArpHost(_))
+    }
 }
 
 /// What has passed between the world and one life of a station.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Accounts {
-    /// Frames handed to it.
+    /// Frames handed to it, or dropped by its network card.
     pub received: u64,
     /// Frames it put on a wire.
     pub sent: u64,
-    /// Frames it said had ended, by [`Drop`].
+    /// Of those, frames on a port with nothing plugged in.
+    pub nowhere: u64,
+    /// Frames that had ended, by [`Drop`], as it said; [`Drop::BadFcs`] of a host is its
+    /// network card's.
     pub dropped: [u64; Drop::ALL.len()],
 }
 
@@ -83,10 +101,20 @@ impl Accounts {
     pub(crate) fn add(&mut self, other: &Accounts) {
         self.received += other.received;
         self.sent += other.sent;
+        self.nowhere += other.nowhere;
         for (sum, count) in self.dropped.iter_mut().zip(other.dropped) {
             *sum += count;
         }
     }
+}
+
+/// A `TxDone` that is owed to a station.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Owed {
+    pub(crate) due: Time,
+    pub(crate) port: PortNo,
+    /// An event will see to it; otherwise it is seen to before the next input.
+    pub(crate) planned: bool,
 }
 
 /// A place in the world, whatever stands there.
@@ -96,41 +124,76 @@ pub struct Station {
     /// What stands there now.
     pub body: Body,
     pub(crate) jacks: Vec<Jack>,
-    /// Lives so far: the incarnation of the one that runs, from 1.
-    pub(crate) lives: u64,
+    /// Wires that are busy.
+    pub(crate) owed: Vec<Owed>,
+    /// The earliest of them.
+    pub(crate) owed_first: Time,
+    /// Its number in the world.
+    pub(crate) number: u32,
     /// Events that it has caused.
     pub(crate) sequence: u64,
     /// When its next wake-up is due, if one is in the queue.
     pub(crate) armed: Option<Time>,
     /// Wake-ups in a row that did not move its deadline past them.
     pub(crate) stuck: u32,
+    pub(crate) trace: StationTrace,
+    pub(crate) timing: Timing,
     /// Of this life.
     pub(crate) accounts: Accounts,
     /// Of all lives before.
     pub(crate) past: Accounts,
+    /// Lives so far: the incarnation of the one that runs, from 1.
+    pub(crate) lives: u64,
+    /// Its frames look like a host's to the pipeline of a switch.
+    pub(crate) host: bool,
 }
 
 impl Station {
-    pub(crate) fn new(name: String) -> Station {
+    pub(crate) fn new(name: String, number: usize) -> Station {
         Station {
             name,
             body: Body::Off,
             jacks: Vec::new(),
-            lives: 0,
+            owed: Vec::new(),
+            owed_first: Time::MAX,
+            number: u32::try_from(number).expect("fewer than 2^32 stations"),
             sequence: 0,
             armed: None,
             stuck: 0,
+            trace: StationTrace::default(),
+            timing: Timing::default(),
             accounts: Accounts::default(),
             past: Accounts::default(),
+            lives: 0,
+            host: false,
         }
     }
 
     /// The jack of a port; ports come into being when they are first used.
-    pub(crate) fn jack(&mut self, index: usize) -> &mut Jack {
+    pub(crate) fn jack(&mut self, port: PortNo) -> &mut Jack {
+        let index = port.index();
         if index >= self.jacks.len() {
-            self.jacks.resize(index + 1, Jack::default());
+            self.jacks.resize_with(index + 1, Jack::default);
         }
         &mut self.jacks[index]
+    }
+
+    /// No `TxDone` is owed for this port any more.
+    pub(crate) fn forgive(&mut self, port: PortNo) {
+        self.owed.retain(|owed| owed.port != port);
+        self.owed_first = self.owed.iter().map(|owed| owed.due).min().unwrap_or(Time::MAX);
+    }
+
+    /// Takes the earliest `TxDone` that is due at or before `now`: by time, then by port.
+    #[inline]
+    pub(crate) fn take_due(&mut self, now: Time) -> Option<Owed> {
+        if self.owed_first > now {
+            return None;
+        }
+        let (index, _) = self.owed.iter().enumerate().min_by_key(|&(_, &owed)| owed)?;
+        let owed = self.owed.swap_remove(index);
+        self.owed_first = self.owed.iter().map(|owed| owed.due).min().unwrap_or(Time::MAX);
+        Some(owed)
     }
 
     /// What has passed over all its lives.

@@ -1,18 +1,33 @@
-//! The trace: everything that happened, in order, folded into one hash.
+//! The trace: everything that happened, folded into one hash.
 //!
-//! Each event becomes a fixed record of bytes that runs through XXH3 (64 bits); frames
-//! enter by length and XXH3 of their bytes. The same fabric and seed give the same hash on
-//! every machine. On request the same events are also written as lines of text.
+//! Each station folds what happens there, in order, into a hash of its own; the hash of the
+//! world is that of all stations' hashes, in the order of stations. So it says all that a
+//! hash over the one order of events would say (what a station does next depends on what
+//! came to it, and when), and yet does not depend on how many threads ran the stations.
+//!
+//! An event enters by time, port, kind and detail. A frame enters by its length and, where it
+//! is sent, lost or dropped, by XXH3 (64 bits) of its bytes: of all of them at hosts and other
+//! ends, where frames are made and received; of the first 64 at switches and controllers,
+//! where a frame in transit changes nothing but its head. A bit that a link flips enters by
+//! its place. The same fabric and seed give the same hash on every machine.
+//!
+//! On request the same events are also written as lines of text: by time, then station, then
+//! in the order of what happened there. There a frame shows XXH3 of all of its bytes.
 
 use crate::links::Loss;
 use axon_fabric::model::FaultKind;
 use axon_plane::{Drop, Note};
 use axon_wire::{PortNo, Time};
+use std::fmt::Write as _;
 use std::io::Write;
-use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+use xxhash_rust::xxh3::xxh3_64;
 
-/// Bytes of each sent frame that a line of text shows.
+/// Bytes of each sent frame that a line of text shows, and that enter the hash in transit.
 const HEAD_BYTES: usize = 64;
+/// The station that stands for the world itself in lines: the last at its instant.
+const WORLD: u32 = u32::MAX;
+/// Odd numbers without a pattern, to mix with.
+const MIX: [u64; 3] = [0xa0c4_3e6d_9b17_f25d, 0xd6e8_feb8_6659_fd93, 0x8f3b_51c2_e07d_4a69];
 
 /// Something that happened at a station.
 #[derive(Clone, Copy, Debug)]
@@ -21,8 +36,10 @@ pub enum What<'a> {
     Sent(&'a [u8]),
     /// A frame came in.
     Received(&'a [u8]),
-    /// A frame that it had sent never came out of the link.
+    /// A frame that it had sent, or that was on its way here, never came out of the link.
     Lost(Loss, &'a [u8]),
+    /// The link flips this bit of the frame that was sent last, counted from its first.
+    Flipped(u64),
     /// A frame ended inside it.
     Dropped(Drop, &'a [u8]),
     /// Carrier came or went.
@@ -35,34 +52,135 @@ pub enum What<'a> {
     Fault(FaultKind),
 }
 
-/// Folds events into a hash, and writes them where somebody wants to read them.
-pub struct Trace {
-    hash: Box<Xxh3>,
+/// The hash of what happened at one station.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct StationTrace {
+    hash: u64,
     events: u64,
-    names: Vec<String>,
-    text: Option<Box<dyn Write>>,
+    /// Frames enter with all their bytes where they are sent and received.
+    pub(crate) whole: bool,
+}
+
+impl StationTrace {
+    /// Adds one event. `port` is [`PortNo::CONTROL`] where none is meant.
+    #[inline]
+    pub(crate) fn add(&mut self, time: Time, port: PortNo, what: What<'_>) {
+        let (kind, detail, length) = match what {
+            What::Sent(frame) => (1, self.frame_hash(frame), frame.len()),
+            What::Received(frame) if self.whole => (2, self.frame_hash(frame), frame.len()),
+            What::Received(frame) => (2, 0, frame.len()),
+            What::Lost(loss, frame) => (3 + 256 * loss as u64, self.frame_hash(frame), frame.len()),
+            What::Dropped(reason, frame) => {
+                (4 + 256 * reason as u64, self.frame_hash(frame), frame.len())
+            }
+            What::Carrier(up) => (5, u64::from(up), 0),
+            What::Power(life) => (6, life.map_or(0, |life| life.wrapping_add(1)), 0),
+            What::Note(note) => (7, xxh3_64(format!("{note:?}").as_bytes()), 0),
+            What::Fault(fault) => (8, xxh3_64(format!("{fault:?}").as_bytes()), 0),
+            What::Flipped(bit) => (9, bit, 0),
+        };
+        let place = kind << 48 | u64::from(port.0) << 32 | length as u64;
+        let moment = fold(self.hash ^ time.ticks() ^ MIX[0], place ^ MIX[1]);
+        self.hash = fold(moment ^ MIX[2], detail ^ MIX[0]).wrapping_add(self.events);
+        self.events += 1;
+    }
+
+    #[inline]
+    fn frame_hash(&self, frame: &[u8]) -> u64 {
+        let counted = if self.whole { frame.len() } else { frame.len().min(HEAD_BYTES) };
+        xxh3_64(&frame[..counted])
+    }
+
+    /// How many events it holds.
+    pub(crate) fn events(&self) -> u64 {
+        self.events
+    }
+}
+
+/// Both halves of the product, folded together: each bit of either number touches all.
+#[inline]
+fn fold(a: u64, b: u64) -> u64 {
+    let product = u128::from(a) * u128::from(b);
+    product as u64 ^ (product >> 64) as u64
+}
+
+/// The hash of a world, from those of its stations in order.
+pub(crate) fn combine<'a>(stations: impl Iterator<Item = &'a StationTrace>) -> u64 {
+    let words = stations.flat_map(|trace| [trace.hash, trace.events]);
+    let bytes: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
+    xxh3_64(&bytes)
+}
+
+/// One line of text.
+#[derive(Debug)]
+pub(crate) struct Line {
+    time: Time,
+    station: u32,
+    text: String,
+}
+
+impl Line {
+    /// What happened at a station, in words.
+    pub(crate) fn new(time: Time, station: u32, name: &str, port: PortNo, what: What<'_>) -> Line {
+        let mut text = format!("{time} {name}");
+        let _ = match port {
+            PortNo::CONTROL => Ok(()),
+            port => write!(text, "-{port}"),
+        };
+        let _ = match what {
+            What::Sent(frame) => {
+                write!(text, " sent {} B {:016x} {}", frame.len(), xxh3_64(frame), head(frame))
+            }
+            What::Received(frame) => {
+                write!(text, " received {} B {:016x}", frame.len(), xxh3_64(frame))
+            }
+            What::Lost(loss, frame) => {
+                write!(text, " lost {} {} B {:016x}", loss.name(), frame.len(), xxh3_64(frame))
+            }
+            What::Dropped(reason, frame) => {
+                let hash = xxh3_64(frame);
+                write!(text, " dropped {} {} B {hash:016x}", reason.name(), frame.len())
+            }
+            What::Flipped(bit) => write!(text, " flipped bit {bit}"),
+            What::Carrier(up) => write!(text, " carrier {}", if up { "up" } else { "down" }),
+            What::Power(Some(life)) => write!(text, " power on, life {life}"),
+            What::Power(None) => write!(text, " power off"),
+            What::Note(note) => write!(text, " note {note:?}"),
+            What::Fault(fault) => write!(text, " fault {fault:?}"),
+        };
+        Line { time, station, text }
+    }
+
+    /// What happened to the world itself.
+    pub(crate) fn of_world(time: Time, what: What<'_>) -> Line {
+        Line::new(time, WORLD, "world", PortNo::CONTROL, what)
+    }
+}
+
+/// The first bytes of a frame, as many as show what an ARP packet in a short route says.
+fn head(frame: &[u8]) -> String {
+    let mut text = String::with_capacity(2 * HEAD_BYTES);
+    for byte in frame.iter().take(HEAD_BYTES) {
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}
+
+/// Where the text of a trace goes.
+pub struct Trace {
+    out: Option<Box<dyn Write>>,
     failure: Option<std::io::Error>,
 }
 
 impl Trace {
-    /// An empty trace; lines go to `text`, if given.
-    pub fn new(text: Option<Box<dyn Write>>) -> Trace {
-        Trace { hash: Box::new(Xxh3::new()), events: 0, names: Vec::new(), text, failure: None }
+    /// A trace whose lines go to `out`, if given.
+    pub fn new(out: Option<Box<dyn Write>>) -> Trace {
+        Trace { out, failure: None }
     }
 
-    /// Names the next station.
-    pub fn name(&mut self, station: &str) {
-        self.names.push(station.to_owned());
-    }
-
-    /// The hash of everything so far.
-    pub fn hash(&self) -> u64 {
-        self.hash.digest()
-    }
-
-    /// How many events it holds.
-    pub fn events(&self) -> u64 {
-        self.events
+    /// Whether anybody wants to read lines.
+    pub fn is_written(&self) -> bool {
+        self.out.is_some()
     }
 
     /// Why text could not be written, if so; writing stopped there.
@@ -70,78 +188,32 @@ impl Trace {
         self.failure.as_ref()
     }
 
-    /// Adds one event. `port` is [`PortNo::CONTROL`] where none is meant.
-    pub fn add(&mut self, time: Time, station: usize, port: PortNo, what: What<'_>) {
-        let (kind, detail, frame) = parts(&what);
-        let (length, frame_hash) = frame.map_or((0, 0), |bytes| (bytes.len(), xxh3_64(bytes)));
-        let mut record = [0; 35];
-        record[..8].copy_from_slice(&time.ticks().to_le_bytes());
-        record[8..12].copy_from_slice(&(station as u32).to_le_bytes());
-        record[12..14].copy_from_slice(&port.0.to_le_bytes());
-        record[14] = kind;
-        record[15..23].copy_from_slice(&detail.to_le_bytes());
-        record[23..27].copy_from_slice(&(length as u32).to_le_bytes());
-        record[27..].copy_from_slice(&frame_hash.to_le_bytes());
-        self.hash.update(&record);
-        self.events += 1;
-        if self.text.is_some() {
-            self.write(time, station, port, what, frame_hash);
-        }
-    }
-
-    fn write(&mut self, time: Time, station: usize, port: PortNo, what: What<'_>, hash: u64) {
-        let Some(text) = &mut self.text else { return };
-        let name = self.names.get(station).map_or("world", String::as_str);
-        let place = match port {
-            PortNo::CONTROL => name.to_owned(),
-            port => format!("{name}-{port}"),
-        };
-        let said = match what {
-            What::Sent(frame) => format!("sent {} B {hash:016x} {}", frame.len(), head(frame)),
-            What::Received(frame) => format!("received {} B {hash:016x}", frame.len()),
-            What::Lost(loss, frame) => {
-                format!("lost {} {} B {hash:016x}", loss.name(), frame.len())
-            }
-            What::Dropped(reason, frame) => {
-                format!("dropped {} {} B {hash:016x}", reason.name(), frame.len())
-            }
-            What::Carrier(up) => format!("carrier {}", if up { "up" } else { "down" }),
-            What::Power(Some(life)) => format!("power on, life {life}"),
-            What::Power(None) => "power off".to_owned(),
-            What::Note(note) => format!("note {note:?}"),
-            What::Fault(fault) => format!("fault {fault:?}"),
-        };
-        if let Err(error) = writeln!(text, "{time} {place} {said}") {
-            self.failure = Some(error);
-            self.text = None;
-        }
-    }
-
     /// Hands on text that is still buffered.
     pub fn flush(&mut self) {
-        if let Some(Err(error)) = self.text.as_mut().map(|text| text.flush()) {
+        if let Some(Err(error)) = self.out.as_mut().map(|out| out.flush()) {
             self.failure = Some(error);
+        }
+    }
+
+    /// Writes lines in their order: those of one station at one instant as they were made.
+    pub(crate) fn write(&mut self, mut lines: Vec<Line>) {
+        lines.sort_by_key(|line| (line.time, line.station));
+        let Some(out) = &mut self.out else { return };
+        for line in &lines {
+            if let Err(error) = writeln!(out, "{}", line.text) {
+                self.failure = Some(error);
+                self.out = None;
+                return;
+            }
         }
     }
 }
 
-/// The first bytes of a frame, as many as show what an ARP packet in a short route says.
-fn head(frame: &[u8]) -> String {
-    frame.iter().take(HEAD_BYTES).map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// The kind of an event, what it says besides, and the frame it is about.
-fn parts<'a>(what: &What<'a>) -> (u8, u64, Option<&'a [u8]>) {
-    match *what {
-        What::Sent(frame) => (1, 0, Some(frame)),
-        What::Received(frame) => (2, 0, Some(frame)),
-        What::Lost(loss, frame) => (3, loss as u64, Some(frame)),
-        What::Dropped(reason, frame) => (4, reason as u64, Some(frame)),
-        What::Carrier(up) => (5, u64::from(up), None),
-        What::Power(life) => (6, life.map_or(0, |life| life.wrapping_add(1)), None),
-        What::Note(note) => (7, xxh3_64(format!("{note:?}").as_bytes()), None),
-        What::Fault(fault) => (8, xxh3_64(format!("{fault:?}").as_bytes()), None),
-    }
+/// Takes those of `lines` that happened before `time`, keeping the order of the others.
+pub(crate) fn take_before(lines: &mut Vec<Line>, time: Time) -> Vec<Line> {
+    let (before, after) = std::mem::take(lines).into_iter().partition(|line| line.time < time);
+    *lines = after;
+    before
 }
 
 #[cfg(test)]
@@ -162,21 +234,74 @@ mod tests {
         }
     }
 
-    #[test]
-    fn the_hash_tells_traces_apart_whether_or_not_they_are_written() {
-        let page = Page::default();
-        let mut silent = Trace::new(None);
-        let mut written = Trace::new(Some(Box::new(page.clone())));
-        written.name("s1");
-        for trace in [&mut silent, &mut written] {
-            trace.add(Time::from_nanos(5), 0, PortNo(2), What::Sent(&[1, 2, 3]));
-            trace.add(Time::from_nanos(9), 0, PortNo::CONTROL, What::Power(None));
+    fn trace(events: &[(u64, u16, What<'_>)], whole: bool) -> StationTrace {
+        let mut trace = StationTrace { whole, ..StationTrace::default() };
+        for &(nanos, port, what) in events {
+            trace.add(Time::from_nanos(nanos), PortNo(port), what);
         }
-        assert_eq!(silent.hash(), written.hash());
-        silent.add(Time::from_nanos(9), 0, PortNo(0), What::Carrier(true));
-        assert_ne!(silent.hash(), written.hash());
+        trace
+    }
+
+    #[test]
+    fn every_part_of_an_event_enters_the_hash() {
+        let (frame, mut other, mut tail) = ([7; 100], [7; 100], [7; 100]);
+        (other[3], tail[99]) = (8, 8);
+        let hash = |event| combine([trace(&[event], true)].iter());
+        let base = hash((5, 1, What::Sent(&frame)));
+        assert_eq!(base, hash((5, 1, What::Sent(&frame))));
+        for event in [
+            (6, 1, What::Sent(&frame)),
+            (5, 2, What::Sent(&frame)),
+            (5, 1, What::Received(&frame)),
+            (5, 1, What::Sent(&frame[..99])),
+            (5, 1, What::Sent(&other)),
+            (5, 1, What::Sent(&tail)),
+            (5, 1, What::Dropped(Drop::QueueFull, &frame)),
+            (5, 1, What::Dropped(Drop::PortDown, &frame)),
+            (5, 1, What::Lost(Loss::Cut, &frame)),
+            (5, 1, What::Flipped(9)),
+        ] {
+            assert_ne!(base, hash(event), "{event:?}");
+        }
+        let transit = |frame| trace(&[(5, 1, What::Sent(frame))], false);
+        assert_eq!(transit(&frame), transit(&tail), "in transit the head stands for the frame");
+        assert_ne!(transit(&frame), transit(&other));
+    }
+
+    #[test]
+    fn the_order_of_events_and_of_stations_matters() {
+        let (one, two) = ((5, 1, What::Carrier(true)), (5, 2, What::Carrier(true)));
+        let (forth, back) = (trace(&[one, two], false), trace(&[two, one], false));
+        assert_ne!(forth, back);
+        assert_ne!(combine([forth, back].iter()), combine([back, forth].iter()));
+    }
+
+    #[test]
+    fn lines_stand_by_time_and_station_and_then_as_they_were_made() {
+        let page = Page::default();
+        let mut trace = Trace::new(Some(Box::new(page.clone())));
+        let line = |nanos, station: u32, what| {
+            let name = format!("s{station}");
+            Line::new(Time::from_nanos(nanos), station, &name, PortNo(2), what)
+        };
+        let mut lines = vec![
+            line(9, 1, What::Power(None)),
+            Line::of_world(Time::from_nanos(5), What::Fault(FaultKind::ControllerUp)),
+            line(5, 2, What::Sent(&[1, 2, 3])),
+            line(5, 1, What::Carrier(true)),
+            line(5, 1, What::Carrier(false)),
+        ];
+        let early = take_before(&mut lines, Time::from_nanos(9));
+        trace.write(early);
+        trace.write(lines);
         let text = String::from_utf8(page.0.borrow().clone()).unwrap();
-        assert!(text.starts_with("0.000000005s s1-p2 sent 3 B "), "{text}");
-        assert!(text.ends_with("0.000000009s s1 power off\n"), "{text}");
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], "0.000000005s s1-p2 carrier up");
+        assert_eq!(lines[1], "0.000000005s s1-p2 carrier down");
+        assert!(
+            lines[2].starts_with("0.000000005s s2-p2 sent 3 B ") && lines[2].ends_with("010203")
+        );
+        assert_eq!(lines[3], "0.000000005s world fault ControllerUp");
+        assert_eq!(lines[4], "0.000000009s s1-p2 power off");
     }
 }

@@ -99,7 +99,9 @@ impl World {
     fn walk(&self, switch: usize, hops: &Hops) -> Result<MacAddr, String> {
         let mut station = switch;
         for &port in hops.iter() {
-            let here = &self.engine.stations()[station];
+            let Some(here) = self.engine.station(station) else {
+                return Err(format!("station {station}, which is not there"));
+            };
             if !matches!(here.body, Body::Switch(_)) {
                 return Err(format!("{}, with hops left", here.name));
             }
@@ -109,10 +111,10 @@ impl World {
             };
             station = end.station;
         }
-        match &self.engine.stations()[station].body {
-            Body::Host(host) => Ok(host.mac()),
-            Body::ArpHost(host) => Ok(host.mac()),
-            _ => Err(self.engine.stations()[station].name.clone()),
+        match self.engine.station(station).map(|here| (&here.body, &here.name)) {
+            Some((Body::Host(host), _)) => Ok(host.mac()),
+            Some((Body::ArpHost(host), _)) => Ok(host.mac()),
+            there => Err(there.map_or_else(String::new, |(_, name)| name.clone())),
         }
     }
 

@@ -70,6 +70,8 @@ impl World {
         for name in names.chain(fabric.hosts.iter().map(|host| &host.name)) {
             world.engine.add_station(name);
         }
+        (0..fabric.switches.len()).for_each(|s| world.engine.set_device(s, &fabric.device));
+        (0..fabric.hosts.len()).for_each(|h| world.engine.set_host(world.host_station(h)));
         let end = |end: End| WireEnd { station: end.switch, port: end.port };
         for link in &fabric.links {
             world.engine.plug(end(link.a), end(link.b), link.wire);
@@ -180,7 +182,9 @@ impl World {
                 return false;
             }
             let look = (self.now() + Span::from_millis(1)).min(limit);
-            while self.step(look) {}
+            while let Step::Fault(fault) = self.engine.run(look) {
+                self.inject(fault);
+            }
         }
     }
 
@@ -254,7 +258,7 @@ impl World {
 
     /// A switch, if it has power.
     pub fn switch(&self, switch: usize) -> Option<&SwitchNode<FrameBuf>> {
-        match &self.engine.stations().get(switch)?.body {
+        match &self.engine.station(switch)?.body {
             Body::Switch(node) => Some(node),
             _ => None,
         }
@@ -262,7 +266,7 @@ impl World {
 
     /// The controller, if it has power.
     pub fn controller(&self) -> Option<&ControllerNode<FrameBuf>> {
-        match &self.engine.stations().get(self.controller_station())?.body {
+        match &self.engine.station(self.controller_station())?.body {
             Body::Controller(node) => Some(node),
             _ => None,
         }
@@ -270,7 +274,7 @@ impl World {
 
     /// A host, if it has power.
     pub fn host(&self, host: usize) -> Option<&Host> {
-        match &self.engine.stations().get(self.host_station(host))?.body {
+        match &self.engine.station(self.host_station(host))?.body {
             Body::Host(node) => Some(node),
             _ => None,
         }
