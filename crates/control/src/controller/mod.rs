@@ -71,13 +71,18 @@ pub struct Controller {
     dhcp: DhcpServer,
     /// Own ports that lead to a switch, and to which port of which.
     attachments: BTreeMap<PortNo, (NodeId, PortNo)>,
-    /// Routes that have become longer than they need be are looked for from here.
+    /// The round of looking for better paths that is on its way.
     improving: Option<reroute::Improving>,
     settle: Span,
     /// A longer path does not fit a header, and counts as none.
     hops_max: usize,
     counters: ControllerCounters,
+    /// Whether routes came or moved since the last round began.
+    restless: bool,
+    /// The path that is being looked for.
     path: Vec<Step>,
+    /// The path that a route has so far.
+    current: Vec<Step>,
 }
 
 impl Controller {
@@ -102,7 +107,9 @@ impl Controller {
             hops_max: config.node.plane.hop_width.hops_in(config.node.plane.route_bytes_max),
             settle: config.node.timers.heartbeat * 10,
             counters: ControllerCounters::default(),
+            restless: false,
             path: Vec::new(),
+            current: Vec::new(),
         }
     }
 
@@ -199,7 +206,9 @@ impl Controller {
             Target::Ip(ip) => Some(ip),
             Target::Mac(_) => None,
         };
-        if self.answer(&m, from, source, target, asked, out).is_some() {
+        let answered = self.answer(&m, from, source, target, asked, out).is_some();
+        self.plan_round(now);
+        if answered {
             self.counters.arp_answered += 1;
         } else {
             self.counters.arp_unreachable += 1;
@@ -306,7 +315,7 @@ impl Controller {
             let Some(via) = self.graph.index_of(node) else {
                 continue;
             };
-            let Some(distance) = self.router.distance(&self.graph, via, to) else {
+            let Some(distance) = self.router.shortest().distance(&self.graph, via, to) else {
                 continue;
             };
             if best.is_none_or(|(least, ..)| distance < least) {
@@ -316,7 +325,7 @@ impl Controller {
         let Some((_, port, via)) = best else {
             return self.graph.switch(to).reverse.clone();
         };
-        if !self.router.path(&self.graph, via, to, switch.0, &mut self.path) {
+        if !self.router.shortest().pick(&self.graph, via, to, switch.0, &mut self.path) {
             return None;
         }
         let mut hops = Vec::with_capacity(self.path.len() + 2);

@@ -5,13 +5,21 @@
 //! frames miss, and their switch asks again when there is an answer.
 //!
 //! A link that comes back hurts nobody, so nothing moves at once. When the graph has been
-//! quiet for ten heartbeats, routes longer than the best path are moved to it, a batch per
-//! heartbeat; equally long ones stay, for moving them costs order and gains nothing.
+//! quiet for ten heartbeats there is a round: every route is shown to the router, a batch per
+//! heartbeat, and those that it knows a better path for are moved. What is better is the
+//! router's to say; for shortest paths, what is shorter: equally long routes stay, for moving
+//! them costs order and gains nothing. A router that balances load gets rounds also when
+//! flows have come, ten heartbeats apart, until one moves nothing.
+//!
+//! **Order.** A switch takes a new route from one frame to the next. Frames on the old path
+//! are not waited for, so a frame may overtake those sent before it by at most the difference
+//! of the two paths' delays at that time: a flow is out of order for no longer than that,
+//! once per move, and never where the new path is the slower one.
 
 use super::Controller;
-use super::flows::RouteIndex;
+use super::flows::{Route, RouteIndex};
 use super::hosts::{HostIndex, Place};
-use super::router::flow_hash;
+use super::router::{Flow, flow_hash};
 use super::topology::{Change, SwitchIndex};
 use crate::effect::Effect;
 use alloc::vec::Vec;
@@ -21,12 +29,22 @@ use axon_wire::{Span, Time};
 /// Routes looked at in one batch.
 const BATCH: u32 = 2_048;
 
-/// How far the search for routes that could be shorter has come.
+/// How far a round has come.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Improving {
     /// When to look at the next batch.
     pub next: Time,
+    /// The next route to look at.
     at: u32,
+    /// Routes moved in this round so far.
+    moved: u32,
+}
+
+impl Improving {
+    /// A round that begins then.
+    const fn begin(next: Time) -> Improving {
+        Improving { next, at: 0, moved: 0 }
+    }
 }
 
 impl Controller {
@@ -42,6 +60,8 @@ impl Controller {
             None => {
                 let exit = self.find_path(at, destination)?;
                 let number = self.next_number();
+                self.router.placed(&self.path);
+                self.restless = true;
                 self.flows.insert(at, destination, &self.path, exit.port, number)
             }
         };
@@ -49,14 +69,34 @@ impl Controller {
         Some(route)
     }
 
-    /// Leaves the links from a port to a host in `self.path`, and says where they end.
+    /// Leaves the links from a port to a host in `self.path`, and says where they end. Where
+    /// the router's choice does not fit a header, it is a shortest path.
     fn find_path(&mut self, at: Place, destination: HostIndex) -> Option<Place> {
-        let host = self.hosts.get(destination)?;
-        let flow = flow_hash(self.graph.switch(at.switch).life.node, at.port, host.mac);
-        let to = host.place();
-        let found = self.router.path(&self.graph, at.switch, to.switch, flow, &mut self.path);
+        let (flow, to) = self.flow(at, destination)?;
+        let mut found = self.router.path(&self.graph, &flow, &mut self.path);
+        if found && self.path.len() >= self.hops_max {
+            let shortest = self.router.shortest();
+            found = shortest.pick(&self.graph, flow.from, flow.to, flow.hash, &mut self.path);
+        }
         let fits = self.path.len() < self.hops_max;
         (found && fits).then_some(to)
+    }
+
+    /// What the router is told of a flow, and where the flow ends.
+    fn flow(&self, at: Place, destination: HostIndex) -> Option<(Flow, Place)> {
+        let host = self.hosts.get(destination)?;
+        let (from, to) = (at.switch, host.place());
+        let hash = flow_hash(self.graph.switch(from).life.node, at.port, host.mac);
+        Some((Flow { from, to: to.switch, hash, towards: destination.0 }, to))
+    }
+
+    /// Takes a route's path from the router's books.
+    fn unplace(&mut self, index: RouteIndex) {
+        if let Some(route) = self.flows.get(index) {
+            self.current.clear();
+            self.current.extend(route.steps());
+            self.router.removed(&self.current);
+        }
     }
 
     /// Gives a route the path it should have now, or removes it.
@@ -65,10 +105,26 @@ impl Controller {
             return;
         };
         let (at, destination) = (route.at, route.destination);
-        let Some(exit) = self.find_path(at, destination) else {
+        self.unplace(index);
+        let found = self.find_path(at, destination);
+        // Whoever removes the route next takes from the books what it finds in the registry.
+        let Some(exit) = found else {
+            self.router.placed(&self.current);
             self.remove(index, out);
             return;
         };
+        self.router.placed(&self.path);
+        self.restless = true;
+        self.switch_over(index, exit, out);
+    }
+
+    /// Gives a route the path in `self.path`, which the router has in its books already, and
+    /// tells the switch.
+    fn switch_over(&mut self, index: RouteIndex, exit: Place, out: &mut Vec<Effect>) {
+        let Some(route) = self.flows.get(index) else {
+            return;
+        };
+        let (at, destination) = (route.at, route.destination);
         let number = self.next_number();
         self.flows.change(index, &self.path, exit.port, number);
         self.counters.routes_moved += 1;
@@ -86,6 +142,7 @@ impl Controller {
 
     /// Removes a route here and at its switch.
     pub(super) fn remove(&mut self, index: RouteIndex, out: &mut Vec<Effect>) {
+        self.unplace(index);
         let Some(route) = self.flows.remove(index) else {
             return;
         };
@@ -132,8 +189,9 @@ impl Controller {
             self.reroute(route, out);
         }
         if change.gained && !self.flows.is_empty() {
-            self.improving = Some(Improving { next: now + self.settle, at: 0 });
+            self.improving = Some(Improving::begin(now + self.settle));
         }
+        self.plan_round(now);
     }
 
     /// A switch starts a new life: its tables are empty, so its routes need no word to it;
@@ -149,6 +207,7 @@ impl Controller {
         let routes = self.flows.iter().filter(|(_, route)| here(&route.at));
         let routes: Vec<RouteIndex> = routes.map(|(index, _)| index).collect();
         for route in routes {
+            self.unplace(route);
             self.flows.remove(route);
         }
         let to = self.graph.switch(switch).life.node;
@@ -164,28 +223,61 @@ impl Controller {
         self.changed(now, change, out);
     }
 
-    /// Moves routes that are longer than they need be, one batch.
+    /// Plans a round, where the router wants one and none is on its way.
+    pub(super) fn plan_round(&mut self, now: Time) {
+        if self.restless && self.improving.is_none() && self.router.improves() {
+            self.improving = Some(Improving::begin(now + self.settle));
+        }
+    }
+
+    /// One batch of a round.
     pub(super) fn improve(&mut self, now: Time, out: &mut Vec<Effect>) {
-        let Some(improving) = self.improving.filter(|improving| improving.next <= now) else {
+        let Some(mut improving) = self.improving.filter(|improving| improving.next <= now) else {
             return;
         };
+        if improving.at == 0 {
+            self.restless = false;
+            self.begin_round();
+        }
         let end = self.flows.end();
         let until = improving.at.saturating_add(BATCH).min(end);
         for at in improving.at..until {
-            let index = RouteIndex(at);
-            let Some(route) = self.flows.get(index) else {
-                continue;
-            };
-            let Some(host) = self.hosts.get(route.destination) else {
-                continue;
-            };
-            let (from, to, length) = (route.at.switch, host.place().switch, route.len());
-            let best = self.router.distance(&self.graph, from, to);
-            if best.is_some_and(|best| best < length) {
-                self.reroute(index, out);
-            }
+            improving.moved += u32::from(self.improve_one(RouteIndex(at), out));
         }
         let pause = Span::from_ticks(self.settle.ticks() / 10);
-        self.improving = (until < end).then_some(Improving { next: now + pause, at: until });
+        self.improving = if until < end {
+            Some(Improving { next: now + pause, at: until, ..improving })
+        } else {
+            self.restless |= improving.moved > 0;
+            None
+        };
+        self.plan_round(now);
+    }
+
+    fn begin_round(&mut self) {
+        if self.router.improves() {
+            let flow = |(_, route): (_, &Route)| self.flow(route.at, route.destination);
+            let flows: Vec<Flow> = self.flows.iter().filter_map(flow).map(|(f, _)| f).collect();
+            self.router.round(&self.graph, &flows);
+        }
+    }
+
+    /// Moves one route if the router knows a better path; says whether.
+    fn improve_one(&mut self, index: RouteIndex, out: &mut Vec<Effect>) -> bool {
+        let Some(route) = self.flows.get(index) else {
+            return false;
+        };
+        let Some((flow, exit)) = self.flow(route.at, route.destination) else {
+            return false;
+        };
+        self.unplace(index);
+        let better = self.router.better(&self.graph, &flow, &self.current, &mut self.path);
+        if !better || self.path.len() >= self.hops_max || self.path == self.current {
+            self.router.placed(&self.current);
+            return false;
+        }
+        self.router.placed(&self.path);
+        self.switch_over(index, exit, out);
+        true
     }
 }

@@ -1,112 +1,14 @@
-//! Which way a flow goes.
+//! Shortest paths by the number of links.
 
-use super::topology::{Graph, SwitchIndex};
-use alloc::boxed::Box;
+use super::{Flow, Router, Step, mix};
+use crate::controller::topology::{Graph, SwitchIndex};
 use alloc::vec::Vec;
-use axon_wire::{MacAddr, NodeId, PortNo};
-use core::fmt::Debug;
 
 /// Paths longer than this are none: a route has to fit the 12-bit hop count of the header,
 /// with a hop for the host port and one to spare.
 const DISTANCE_MAX: u16 = 4_000;
-const UNREACHABLE: u16 = u16::MAX;
-
-/// One link of a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step {
-    /// The switch that is left.
-    pub switch: SwitchIndex,
-    /// The port it is left by.
-    pub egress: PortNo,
-}
-
-/// Finds paths between switches. What it answers depends on the graph and its arguments
-/// only, never on what was asked before, so that one graph has one set of routes.
-pub trait Router: Debug + Send {
-    /// Replaces `path` with the links from `from` to `to` for the flow that hashes to
-    /// `flow`; no link at all where the two are the same. Says whether there is a path, and
-    /// leaves `path` empty otherwise.
-    fn path(
-        &mut self,
-        graph: &Graph,
-        from: SwitchIndex,
-        to: SwitchIndex,
-        flow: u64,
-        path: &mut Vec<Step>,
-    ) -> bool;
-
-    /// Links on the best path from `from` to `to`, if there is one. A flow whose path is
-    /// longer is worth moving when links have come back.
-    fn distance(&mut self, graph: &Graph, from: SwitchIndex, to: SwitchIndex) -> Option<usize>;
-}
-
-/// The routers there are, by the names that fabric files use.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum RouterKind {
-    /// `shortest_path`: one shortest path per flow, of several equal ones by its hash.
-    #[default]
-    ShortestPath,
-    /// `ecmp`: a shortest path drawn anew for each flow by a seeded random number.
-    Ecmp,
-    /// `spain`: greedy weighted shortest path, a link's weight the flows on it (paper 001
-    /// §5.5).
-    Spain,
-    /// `hedera_gff`: Hedera's global first fit.
-    HederaFirstFit,
-    /// `hedera_sa`: Hedera's simulated annealing.
-    HederaAnnealing,
-    /// `congestion_aware`: by the load that links were measured to carry.
-    CongestionAware,
-    /// `balanced`: our own best spread of flows over links.
-    Balanced,
-}
-
-impl RouterKind {
-    /// All of them, in order.
-    pub const ALL: [RouterKind; 7] = [
-        RouterKind::ShortestPath,
-        RouterKind::Ecmp,
-        RouterKind::Spain,
-        RouterKind::HederaFirstFit,
-        RouterKind::HederaAnnealing,
-        RouterKind::CongestionAware,
-        RouterKind::Balanced,
-    ];
-
-    /// The name in fabric files and results.
-    pub const fn name(self) -> &'static str {
-        match self {
-            RouterKind::ShortestPath => "shortest_path",
-            RouterKind::Ecmp => "ecmp",
-            RouterKind::Spain => "spain",
-            RouterKind::HederaFirstFit => "hedera_gff",
-            RouterKind::HederaAnnealing => "hedera_sa",
-            RouterKind::CongestionAware => "congestion_aware",
-            RouterKind::Balanced => "balanced",
-        }
-    }
-
-    /// A router of this kind; `seed` feeds those that draw.
-    pub fn build(self, _seed: u64) -> Box<dyn Router> {
-        Box::<ShortestPaths>::default()
-    }
-}
-
-/// The hash of the frames that one port of a switch sends to one host: they share one place
-/// in its route memory, so they share a path.
-pub fn flow_hash(node: NodeId, port: PortNo, destination: MacAddr) -> u64 {
-    let mut word = [0; 8];
-    word[..6].copy_from_slice(&destination.0);
-    mix(mix(node.0 ^ (u64::from(port.0) << 48)) ^ u64::from_le_bytes(word))
-}
-
-/// The finaliser of splitmix64 (Steele et al., OOPSLA 2014): every bit of the result
-/// depends on every bit of the argument.
-fn mix(word: u64) -> u64 {
-    let word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    word ^ (word >> 31)
-}
+/// A distance that is none.
+pub(super) const UNREACHABLE: u16 = u16::MAX;
 
 /// Shortest paths, every link counting one; equal ones are chosen by the hash of the flow.
 ///
@@ -200,13 +102,16 @@ fn search(graph: &Graph, to: SwitchIndex, distance: &mut [u16], queue: &mut Vec<
     }
 }
 
-impl Router for ShortestPaths {
-    fn path(
+impl ShortestPaths {
+    /// Replaces `path` with the links of a shortest path that `hash` picks; no link at all
+    /// where the two ends are the same. Says whether there is a path, and leaves `path` empty
+    /// otherwise.
+    pub fn pick(
         &mut self,
         graph: &Graph,
         from: SwitchIndex,
         to: SwitchIndex,
-        flow: u64,
+        hash: u64,
         path: &mut Vec<Step>,
     ) -> bool {
         path.clear();
@@ -223,7 +128,7 @@ impl Router for ShortestPaths {
             let down = || edges.iter().filter(|edge| distance[edge.to.index()] == left);
             let choices = down().count() as u64;
             let pick = if choices > 1 {
-                let random = mix(flow ^ graph.switch(at).life.node.0.rotate_left(32)) >> 32;
+                let random = mix(hash ^ graph.switch(at).life.node.0.rotate_left(32)) >> 32;
                 ((random * choices) >> 32) as usize
             } else {
                 0
@@ -239,46 +144,34 @@ impl Router for ShortestPaths {
         true
     }
 
-    fn distance(&mut self, graph: &Graph, from: SwitchIndex, to: SwitchIndex) -> Option<usize> {
-        self.refresh(graph, to);
-        let distance = self.rows[to.index()].distance[from.index()];
+    /// Links on a shortest path from `from` to `to`, if there is one.
+    pub fn distance(&mut self, graph: &Graph, from: SwitchIndex, to: SwitchIndex) -> Option<usize> {
+        let distance = self.row(graph, to)[from.index()];
         (distance != UNREACHABLE).then_some(usize::from(distance))
+    }
+
+    /// How many links each switch is away from `to`; [`UNREACHABLE`] where there is no way.
+    pub(super) fn row(&mut self, graph: &Graph, to: SwitchIndex) -> &[u16] {
+        self.refresh(graph, to);
+        &self.rows[to.index()].distance
+    }
+}
+
+impl Router for ShortestPaths {
+    fn path(&mut self, graph: &Graph, flow: &Flow, path: &mut Vec<Step>) -> bool {
+        self.pick(graph, flow.from, flow.to, flow.hash, path)
+    }
+
+    fn shortest(&mut self) -> &mut ShortestPaths {
+        self
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::{ring, tell};
     use super::*;
-    use axon_wire::message::{Peer, PortState, Role};
-    use axon_wire::{Hops, Life};
     use proptest::prelude::*;
-
-    /// The graph of these pairs of switches; switch `n` reaches `m` by port `m`.
-    fn tell(graph: &mut Graph, version: u64, count: u64, pairs: &[(u64, u64)]) {
-        for node in 0..count {
-            let life = Life { node: NodeId(node), incarnation: 1 };
-            let super::super::topology::Admission::Known(index) = graph.admit(life) else {
-                panic!("one life only")
-            };
-            let ends = pairs.iter().flat_map(|&(a, b)| [(a, b), (b, a)]);
-            let ports: Vec<_> = ends
-                .filter(|&(here, _)| here == node)
-                .map(|(_, there)| PortState {
-                    port: PortNo(there as u16),
-                    peer: Peer::Axon {
-                        node: NodeId(there),
-                        port: PortNo(node as u16),
-                        role: Role::Switch,
-                    },
-                })
-                .collect();
-            graph.update(index, version, &ports, Hops::to_control());
-        }
-    }
-
-    fn ring(count: u64) -> Vec<(u64, u64)> {
-        (0..count).map(|node| (node, (node + 1) % count)).collect()
-    }
 
     #[test]
     fn a_path_is_shortest_and_none_is_none() {
@@ -287,11 +180,11 @@ mod tests {
         let mut router = ShortestPaths::default();
         let mut path = Vec::new();
         let (s, t) = (SwitchIndex(0), SwitchIndex(2));
-        assert!(router.path(&graph, s, t, 7, &mut path));
+        assert!(router.pick(&graph, s, t, 7, &mut path));
         let ports: Vec<u16> = path.iter().map(|step| step.egress.0).collect();
         assert_eq!(ports, [1, 2]);
-        assert!(router.path(&graph, s, s, 7, &mut path) && path.is_empty());
-        assert!(!router.path(&graph, s, SwitchIndex(5), 7, &mut path) && path.is_empty());
+        assert!(router.pick(&graph, s, s, 7, &mut path) && path.is_empty());
+        assert!(!router.pick(&graph, s, SwitchIndex(5), 7, &mut path) && path.is_empty());
     }
 
     #[test]
@@ -328,7 +221,7 @@ mod tests {
                     let distance = router.distance(&graph, from, to);
                     prop_assert_eq!(distance, fresh.distance(&graph, from, to));
                     let mut path = Vec::new();
-                    let found = router.path(&graph, from, to, 3, &mut path);
+                    let found = router.pick(&graph, from, to, 3, &mut path);
                     prop_assert_eq!(found.then_some(path.len()), distance);
                 }
             }

@@ -1,0 +1,211 @@
+//! By the load that links were measured to carry.
+
+use super::search::{Bound, Search};
+use super::{Flow, Router, ShortestPaths, Step};
+use crate::controller::topology::{Edge, Graph, SwitchIndex};
+use alloc::vec::Vec;
+use axon_wire::{PortNo, Span};
+
+/// Heartbeats between two reports of a switch.
+const REPORT_HEARTBEATS: u32 = 10;
+/// Links that a path may have more than a shortest one.
+const DETOUR_MAX: u16 = 2;
+/// What a link that carries nothing costs; one with the mean load costs four times as much
+/// on top.
+const EMPTY: u64 = 1 << 10;
+
+/// Steers flows around links that carry much.
+///
+/// Switches report what each of their ports has sent. Between reports a link is taken to
+/// carry what it was measured to carry, and a typical flow's bytes for each flow that was
+/// placed on it since, or less for each that was removed; typical is what all links carry,
+/// divided by the flows on them. A link's cost grows with the square of its load against the
+/// mean of all links; a flow takes the cheapest path with at most two links more than a
+/// shortest one.
+///
+/// After reports there is a round. A flow moves if its busiest link carries more than 5/4 of
+/// the mean and the new path's busiest would carry less than 7/8 of that, the flow included.
+/// Each move counts as load at once, so that a round does not send all flows the same way.
+/// Loads are bytes, not shares of a rate: links are taken to be equally fast.
+#[derive(Debug, Default)]
+pub struct CongestionAware {
+    shortest: ShortestPaths,
+    search: Search,
+    links: Links,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Link {
+    /// Bytes per second by the last report.
+    measured: u64,
+    /// Flows that cross it.
+    flows: u32,
+    /// Flows that crossed it when it was measured.
+    flows_then: u32,
+}
+
+#[derive(Debug, Default)]
+struct Links {
+    /// By switch, then by egress port.
+    links: Vec<Vec<Link>>,
+    /// Of all links: bytes per second, and the flows that crossed them then.
+    measured: u64,
+    flows_then: u64,
+    /// Flows that cross them now.
+    flows: u64,
+    /// How many there are.
+    count: u64,
+}
+
+impl Links {
+    fn at(&mut self, switch: SwitchIndex, egress: PortNo) -> &mut Link {
+        let at = switch.index();
+        if self.links.len() <= at {
+            self.links.resize_with(at + 1, Vec::new);
+        }
+        let ports = &mut self.links[at];
+        if ports.len() <= egress.index() {
+            self.count += (egress.index() + 1 - ports.len()) as u64;
+            ports.resize(egress.index() + 1, Link::default());
+        }
+        &mut ports[egress.index()]
+    }
+
+    /// Bytes per second of a typical flow; one before anything was measured.
+    fn typical(&self) -> u64 {
+        (self.measured / self.flows_then.max(1)).max(1)
+    }
+
+    /// What a link is taken to carry, in bytes per second.
+    fn load(&self, switch: SwitchIndex, egress: PortNo) -> u64 {
+        let ports = self.links.get(switch.index());
+        let Some(link) = ports.and_then(|ports| ports.get(egress.index())) else { return 0 };
+        let came = u64::from(link.flows.saturating_sub(link.flows_then));
+        let left = u64::from(link.flows_then.saturating_sub(link.flows));
+        let typical = self.typical();
+        (link.measured + came * typical).saturating_sub(left * typical)
+    }
+
+    fn mean(&self) -> u64 {
+        (self.measured.max(self.flows) / self.count.max(1)).max(1)
+    }
+
+    fn busiest(&self, path: &[Step]) -> u64 {
+        path.iter().map(|step| self.load(step.switch, step.egress)).max().unwrap_or(0)
+    }
+}
+
+impl Router for CongestionAware {
+    fn path(&mut self, graph: &Graph, flow: &Flow, path: &mut Vec<Step>) -> bool {
+        let CongestionAware { shortest, search, links } = self;
+        let row = shortest.row(graph, flow.to);
+        let links_max = row[flow.from.index()].saturating_add(DETOUR_MAX);
+        let mean = links.mean();
+        let cost = |at: SwitchIndex, edge: &Edge| {
+            // 64 is the mean; a million times the mean is as bad as it gets.
+            let share = links.load(at, edge.egress).saturating_mul(64) / mean;
+            let share = share.min(64_000_000);
+            EMPTY + share * share
+        };
+        let ends = (flow.from, flow.to);
+        search.cheapest(graph, ends, Bound { row, links_max }, cost, path)
+            || shortest.pick(graph, flow.from, flow.to, flow.hash, path)
+    }
+
+    fn shortest(&mut self) -> &mut ShortestPaths {
+        &mut self.shortest
+    }
+
+    fn placed(&mut self, path: &[Step]) {
+        for step in path {
+            self.links.at(step.switch, step.egress).flows += 1;
+        }
+        self.links.flows += path.len() as u64;
+    }
+
+    fn removed(&mut self, path: &[Step]) {
+        for step in path {
+            let link = self.links.at(step.switch, step.egress);
+            debug_assert!(link.flows > 0, "{step:?}");
+            link.flows = link.flows.saturating_sub(1);
+        }
+        self.links.flows = self.links.flows.saturating_sub(path.len() as u64);
+    }
+
+    fn better(
+        &mut self,
+        graph: &Graph,
+        flow: &Flow,
+        current: &[Step],
+        path: &mut Vec<Step>,
+    ) -> bool {
+        let distance = self.shortest.distance(graph, flow.from, flow.to);
+        let detour = current.len().saturating_sub(distance.unwrap_or(0));
+        let own = self.links.typical();
+        let before = self.links.busiest(current) + own;
+        let busy = before > self.links.mean().saturating_mul(5) / 4;
+        if !busy && detour <= usize::from(DETOUR_MAX) || !self.path(graph, flow, path) {
+            return false;
+        }
+        detour > usize::from(DETOUR_MAX) || self.links.busiest(path) + own < before - before / 8
+    }
+
+    fn improves(&self) -> bool {
+        true
+    }
+
+    fn measures(&self) -> Option<u32> {
+        Some(REPORT_HEARTBEATS)
+    }
+
+    fn measured(&mut self, switch: SwitchIndex, over: Span, bytes: &[(PortNo, u64)]) {
+        for &(port, bytes) in bytes {
+            let ticks = u128::from(over.ticks()).max(1);
+            let second = u128::from(Span::from_secs(1).ticks());
+            let rate = u128::from(bytes) * second / ticks;
+            let rate = u64::try_from(rate).unwrap_or(u64::MAX).min(1 << 40);
+            let link = self.links.at(switch, port);
+            let before = core::mem::replace(&mut link.measured, rate);
+            let (now, then) = (link.flows, link.flows_then);
+            link.flows_then = now;
+            self.links.flows_then = self.links.flows_then + u64::from(now) - u64::from(then);
+            self.links.measured = self.links.measured - before + rate;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{improve, place, ring, tell};
+    use super::*;
+
+    fn report(router: &mut CongestionAware, switch: u32, port: u16, bytes: u64) {
+        router.measured(SwitchIndex(switch), Span::from_millis(100), &[(PortNo(port), bytes)]);
+    }
+
+    #[test]
+    fn a_new_flow_goes_round_a_busy_link_and_an_old_one_moves_off_it() {
+        let mut graph = Graph::default();
+        tell(&mut graph, 1, 4, &ring(4));
+        let flow = Flow { from: SwitchIndex(0), to: SwitchIndex(1), hash: 5, towards: 0 };
+        let mut router = CongestionAware::default();
+        let flows = [flow; 2];
+        let mut paths = place(&mut router, &graph, &flows[..1]);
+        assert_eq!(paths[0].len(), 1);
+        report(&mut router, 0, 1, 100_000_000);
+        paths.extend(place(&mut router, &graph, &flows[1..]));
+        assert_eq!(paths[1].len(), 3, "round the busy link");
+        // Both flows on the direct link: half of what it carries moves, and then it is quiet.
+        let direct = paths[0].clone();
+        router.removed(&paths[1]);
+        router.placed(&direct);
+        paths[1] = direct;
+        report(&mut router, 0, 1, 100_000_000);
+        assert_eq!(improve(&mut router, &graph, &flows, &mut paths), 1);
+        assert_eq!(paths.iter().map(Vec::len).sum::<usize>(), 4);
+        for (switch, port) in [(0, 1), (0, 3), (3, 2), (2, 1)] {
+            report(&mut router, switch, port, 50_000_000);
+        }
+        assert_eq!(improve(&mut router, &graph, &flows, &mut paths), 0);
+    }
+}
