@@ -13,6 +13,7 @@
 use crate::offload::append_with_tag;
 use axon_plane::PortKind;
 use axon_wire::FrameBuf;
+use axon_wire::probe::RECORDS_BYTES_MAX;
 use serde::Serialize;
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -26,9 +27,10 @@ pub const TAG_BYTES: usize = 4;
 ///
 /// A host's frame is at most MTU + 14 + 4 (Ethernet header, one VLAN tag). The route before
 /// it is at most [`FrameBuf::HEADROOM`] = 128 bytes. A device takes frames of its MTU + 14.
-/// So the MTU must be `host_mtu + 4 + 128`. Control messages are bounded by the host's MTU.
+/// A probe of that length gathers [`RECORDS_BYTES_MAX`] = 512 bytes at its tail. So the MTU
+/// must be `host_mtu + 4 + 128 + 512`. Control messages are bounded by the host's MTU.
 pub const fn fabric_mtu(host_mtu: usize) -> usize {
-    host_mtu + TAG_BYTES + FrameBuf::HEADROOM
+    host_mtu + TAG_BYTES + FrameBuf::HEADROOM + RECORDS_BYTES_MAX
 }
 
 /// What one port has carried since it was first opened. Rates are for the reader to take.
@@ -132,8 +134,9 @@ mod tests {
     use axon_wire::Frame;
 
     #[test]
-    fn the_longest_route_before_the_longest_frame_fits_the_fabric() {
-        let longest = 1500 + ETHERNET_BYTES + TAG_BYTES + FrameBuf::HEADROOM;
+    fn the_longest_route_and_all_records_around_the_longest_frame_fit_the_fabric() {
+        let frame = 1500 + ETHERNET_BYTES + TAG_BYTES;
+        let longest = FrameBuf::HEADROOM + frame + 512;
         assert_eq!(fabric_mtu(1500) + ETHERNET_BYTES, longest);
     }
 

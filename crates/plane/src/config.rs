@@ -1,6 +1,7 @@
 //! What a plane is told before its first frame.
 
 use crate::probe::ProbeUnits;
+use axon_wire::probe::RECORDS_BYTES_MAX;
 use axon_wire::{Bytes, FrameBuf, HopWidth, MacAddr};
 
 /// A plane's size and limits.
@@ -15,7 +16,8 @@ pub struct PlaneConfig {
     /// The longest Ethernet frame taken from a host, in bytes without FCS; 1514 by default.
     pub frame_bytes_max: usize,
     /// The longest header of a route. Every frame has so much room before it, and links
-    /// between switches take frames longer by so much.
+    /// between switches take frames longer by so much, and by
+    /// [`RECORDS_BYTES_MAX`](axon_wire::probe::RECORDS_BYTES_MAX).
     pub route_bytes_max: usize,
     /// Each output port has one buffer for each ingress port, of this many bytes.
     pub queue_bytes_max: Bytes,
@@ -54,6 +56,11 @@ pub enum PortKind {
 }
 
 impl PlaneConfig {
+    /// The longest probe on a link between switches, records included.
+    pub const fn probe_bytes_max(&self) -> usize {
+        self.frame_bytes_max + self.route_bytes_max + RECORDS_BYTES_MAX
+    }
+
     /// The defaults for a switch with this many ports: 8-bit hops, 1514-byte host frames,
     /// 128 KiB per buffer, 4096 routes per port (thesis §4.5 finds that about 4000 suffice),
     /// 1000 punted frames a second per port after a burst of 256.

@@ -44,7 +44,7 @@ impl<B: Frame> Plane<B> {
     pub fn new(config: PlaneConfig) -> Plane<B> {
         assert!(usize::from(config.ports) <= config.hop_width.ports_max(), "too many ports");
         let mut bank = PortBank::new(config.ports, config.queue_bytes_max);
-        let probe_bytes_max = config.frame_bytes_max + config.route_bytes_max;
+        let probe_bytes_max = config.probe_bytes_max();
         bank.set_probe_units(config.probe_units, probe_bytes_max);
         let guard = || Guard {
             misses: Meter::new(config.punt),

@@ -34,6 +34,9 @@ pub const VERSION: u8 = 1;
 pub const HEAD_BYTES: usize = 16;
 /// Bytes of a record.
 pub const RECORD_BYTES: usize = 16;
+/// Bytes of records that a link between switches takes on top of the longest packet: two for
+/// each of 16 links, which is a way out to the ninth switch and back.
+pub const RECORDS_BYTES_MAX: usize = 2 * 16 * RECORD_BYTES;
 /// The EtherType of ether probes: local experimental 2 (IEEE 802 clause 9.2.3).
 pub const ETHERTYPE: u16 = 0x88b6;
 

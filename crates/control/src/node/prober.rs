@@ -270,8 +270,8 @@ fn body_bytes<B: Frame>(plan: &ProbePlan, plane: &Plane<B>) -> Result<u16, Probe
             if !out.iter().all(|&port| config.hop_width.can_name(port)) {
                 return Err(ProbeRefusal::Unrepresentable);
             }
-            let most = config.frame_bytes_max + config.route_bytes_max;
-            (config.hop_width.header_bytes(hops.len()), 2 * out.len(), most)
+            let header = config.hop_width.header_bytes(hops.len());
+            (header, 2 * out.len(), config.probe_bytes_max())
         }
         &PlanKind::Ether { from, to } => {
             let usable = |port| plane.kind(port) == Some(PortKind::Host) && plane.is_up(port);
