@@ -93,6 +93,9 @@ pub(crate) struct UdpSource {
     stream: Stream,
     next: Option<Time>,
     left: u64,
+    started: bool,
+    /// It is time to start, but the target's address is not here.
+    waiting: bool,
     stats: FlowStats,
 }
 
@@ -101,20 +104,21 @@ impl UdpSource {
         let stream = Stream::new(plan.target, plan.port, plan.payload, stack);
         stack.way_to(plan.target);
         let next = (plan.count > 0).then_some(now);
-        UdpSource { plan, stream, next, left: plan.count, stats: FlowStats::default() }
+        let (left, stats) = (plan.count, FlowStats::default());
+        UdpSource { plan, stream, next, left, started: false, waiting: false, stats }
     }
 }
 
 impl App for UdpSource {
     fn poll(&mut self, now: Time, stack: &mut Stack) -> bool {
         while let Some(next) = self.next.filter(|&next| next <= now) {
-            if self.stats.sent_packets == 0 && stack.way_to(self.plan.target).is_none() {
-                // The whole plan starts when the address is there: the frame that brings it
-                // polls this again.
-                self.next = Some(now + Span::from_millis(1));
-                return true;
-            }
-            if self.stats.sent_packets == 0 && next < now {
+            if !self.started {
+                if stack.way_to(self.plan.target).is_none() {
+                    // The frame that brings the address polls this again; the stack has to be
+                    // called once, to ask for it.
+                    return !std::mem::replace(&mut self.waiting, true);
+                }
+                (self.started, self.waiting) = (true, false);
                 self.next = Some(now);
                 continue;
             }
@@ -131,7 +135,7 @@ impl App for UdpSource {
     }
 
     fn deadline(&self) -> Option<Time> {
-        self.next
+        self.next.filter(|_| !self.waiting)
     }
 
     fn stop(&mut self, now: Time, _stack: &mut Stack) {
