@@ -25,6 +25,9 @@ pub struct SwitchNode<B> {
     /// The controller that the edge has been told of.
     controller: Option<Life>,
     timers: Timers,
+    /// When uplink, edge or stream have something to do next. Found anew after each input
+    /// that may have moved it, which a frame in transit does not.
+    due: Option<Time>,
 }
 
 impl<B: Frame> SwitchNode<B> {
@@ -37,6 +40,7 @@ impl<B: Frame> SwitchNode<B> {
             stream: None,
             controller: None,
             timers: config.node.timers,
+            due: None,
         }
     }
 
@@ -88,12 +92,16 @@ impl<B: Frame> SwitchNode<B> {
         self.chassis.prober.reports()
     }
 
-    fn timeouts(&mut self, now: Time) {
+    /// Does what is due; says whether uplink, edge or stream were.
+    fn timeouts(&mut self, now: Time) -> bool {
         self.chassis.probe(now);
         let Chassis { plane, discovery, effects, .. } = &mut self.chassis;
         let due = |deadline: Option<Time>| deadline.is_some_and(|at| at <= now);
         if due(discovery.deadline()) {
             discovery.timeout(now, effects);
+        }
+        if !due(self.due) {
+            return false;
         }
         if due(self.uplink.deadline()) {
             self.uplink.timeout(now, discovery, effects);
@@ -101,10 +109,13 @@ impl<B: Frame> SwitchNode<B> {
         if due(self.edge.deadline()) {
             self.edge.timeout(now, plane.tables_mut(), effects);
         }
+        true
     }
 
-    /// Goes round until neither the plane nor the control plane has anything more to say.
-    fn settle(&mut self, now: Time, out: &mut Vec<Action<B>>) {
+    /// Goes round until neither the plane nor the control plane has anything more to say;
+    /// says whether the control plane had something.
+    fn settle(&mut self, now: Time, out: &mut Vec<Action<B>>) -> bool {
+        let mut worked = false;
         loop {
             let mut control = false;
             let mut round = self.chassis.take_actions();
@@ -120,8 +131,9 @@ impl<B: Frame> SwitchNode<B> {
             }
             self.chassis.keep_for_next_round(round);
             if !control && self.chassis.effects.is_empty() && !self.stream_wants(now) {
-                return;
+                return worked;
             }
+            worked = true;
             self.housekeeping(now);
             for effect in core::mem::take(&mut self.chassis.effects) {
                 self.apply(now, effect, out);
@@ -267,21 +279,17 @@ impl<B: Frame> SwitchNode<B> {
 
 impl<B: Frame> Node<B> for SwitchNode<B> {
     fn handle(&mut self, now: Time, input: Input<B>, out: &mut Vec<Action<B>>) {
+        let link = matches!(input, Input::Link { .. });
         self.chassis.feed(now, input);
-        self.timeouts(now);
-        self.settle(now, out);
+        let was_due = self.timeouts(now);
+        if self.settle(now, out) || was_due || link {
+            let parts = [self.uplink.deadline(), self.edge.deadline(), self.stream_deadline()];
+            self.due = parts.into_iter().flatten().min();
+        }
     }
 
     fn deadline(&self) -> Option<Time> {
-        [
-            self.chassis.deadline(),
-            self.uplink.deadline(),
-            self.edge.deadline(),
-            self.stream_deadline(),
-        ]
-        .into_iter()
-        .flatten()
-        .min()
+        [self.chassis.deadline(), self.due].into_iter().flatten().min()
     }
 
     fn waits_for(&self, port: PortNo) -> bool {
