@@ -9,6 +9,7 @@
 pub mod account;
 pub mod apps;
 pub mod arp_host;
+pub mod capture;
 pub mod classes;
 mod datagram;
 mod device;

@@ -57,6 +57,8 @@ pub(crate) struct Shard {
     /// Lines of text, where somebody reads them.
     pub(crate) lines: Vec<Line>,
     pub(crate) written: bool,
+    /// Some of its stations have [`Taps`](crate::capture::Taps).
+    pub(crate) watched: bool,
     /// Every `TxDone` is an event: for tests, which must not see a difference.
     pub(crate) eager: bool,
     pub(crate) events: u64,
@@ -75,6 +77,7 @@ impl Shard {
             notes: Vec::new(),
             lines: Vec::new(),
             written,
+            watched: false,
             eager: false,
             events: 0,
             packet_hops: 0,
@@ -298,9 +301,21 @@ impl Shard {
     pub(crate) fn record(&mut self, station: usize, port: PortNo, what: What<'_>) {
         let state = &mut self.stations[station];
         state.trace.add(self.now, port, what);
+        if self.written || self.watched {
+            self.show(station, port, what);
+        }
+    }
+
+    /// Shows what happens to those who want to see it.
+    #[cold]
+    fn show(&mut self, station: usize, port: PortNo, what: What<'_>) {
+        let state = &mut self.stations[station];
         if self.written {
             let line = Line::new(self.now, state.number, &state.name, port, what);
             self.lines.push(line);
+        }
+        if let Some(taps) = &mut state.taps {
+            taps.see(self.now, state.number, port, what);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What stands at the ends of links: switches, the controller, hosts, and test nodes.
 
 use crate::arp_host::ArpHost;
+use crate::capture::Taps;
 use crate::device::Timing;
 use crate::host::Host;
 use crate::jack::Jack;
@@ -146,6 +147,8 @@ pub struct Station {
     pub(crate) lives: u64,
     /// Its frames look like a host's to the pipeline of a switch.
     pub(crate) host: bool,
+    /// Ports that somebody looks at.
+    pub(crate) taps: Option<Box<Taps>>,
 }
 
 impl Station {
@@ -166,6 +169,7 @@ impl Station {
             past: Accounts::default(),
             lives: 0,
             host: false,
+            taps: None,
         }
     }
 
