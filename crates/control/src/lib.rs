@@ -13,6 +13,7 @@ pub mod discovery;
 pub mod edge;
 pub mod effect;
 pub mod node;
+pub mod portland;
 mod random;
 pub mod rstp;
 pub mod seal;

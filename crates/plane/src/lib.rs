@@ -23,6 +23,7 @@ pub mod multipath;
 pub mod pause;
 pub mod plane;
 pub mod probe;
+pub mod portland;
 pub mod routes;
 
 pub use bank::{Moving, PortBank};

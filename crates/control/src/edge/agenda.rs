@@ -6,18 +6,18 @@ use axon_wire::Time;
 /// One due time for each key. Every entry is removed with its key, so the agenda is as
 /// bounded as what it serves; equal times come in the order of the keys.
 #[derive(Debug)]
-pub(super) struct Agenda<K> {
+pub(crate) struct Agenda<K> {
     when: BTreeMap<K, Time>,
     order: BTreeSet<(Time, K)>,
 }
 
 impl<K: Copy + Ord> Agenda<K> {
-    pub(super) fn new() -> Agenda<K> {
+    pub(crate) fn new() -> Agenda<K> {
         Agenda { when: BTreeMap::new(), order: BTreeSet::new() }
     }
 
     /// Makes `at` the one time at which `key` is due.
-    pub(super) fn set(&mut self, key: K, at: Time) {
+    pub(crate) fn set(&mut self, key: K, at: Time) {
         if let Some(before) = self.when.insert(key, at) {
             self.order.remove(&(before, key));
         }
@@ -25,14 +25,14 @@ impl<K: Copy + Ord> Agenda<K> {
     }
 
     /// `key` is not due any more.
-    pub(super) fn cancel(&mut self, key: K) {
+    pub(crate) fn cancel(&mut self, key: K) {
         if let Some(before) = self.when.remove(&key) {
             self.order.remove(&(before, key));
         }
     }
 
     /// The earliest key that is due at `now`, taken off the agenda.
-    pub(super) fn pop_due(&mut self, now: Time) -> Option<K> {
+    pub(crate) fn pop_due(&mut self, now: Time) -> Option<K> {
         let &(at, key) = self.order.first()?;
         if at > now {
             return None;
@@ -42,13 +42,13 @@ impl<K: Copy + Ord> Agenda<K> {
     }
 
     /// The earliest time of all.
-    pub(super) fn next(&self) -> Option<Time> {
+    pub(crate) fn next(&self) -> Option<Time> {
         self.order.first().map(|&(at, _)| at)
     }
 
     /// Number of keys.
     #[cfg(test)]
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.when.len()
     }
 }

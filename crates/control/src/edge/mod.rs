@@ -16,12 +16,12 @@
 //! Everything that a host can make grow is bounded. Nothing here depends on the order of
 //! messages: see `flows`.
 
-mod agenda;
+pub(crate) mod agenda;
 mod arrival;
 mod flows;
 mod hosts;
 mod intercept;
-mod packet;
+pub(crate) mod packet;
 mod recall;
 mod setup;
 mod target;

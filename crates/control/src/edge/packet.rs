@@ -15,17 +15,17 @@ const DHCP_CLIENT_PORT: u16 = 68;
 
 /// The parts of an ARP packet for IPv4 over Ethernet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Arp {
-    pub(super) operation: ArpOperation,
-    pub(super) sender_mac: MacAddr,
-    pub(super) sender_ip: Ipv4Addr,
-    pub(super) target_mac: MacAddr,
-    pub(super) target_ip: Ipv4Addr,
+pub(crate) struct Arp {
+    pub(crate) operation: ArpOperation,
+    pub(crate) sender_mac: MacAddr,
+    pub(crate) sender_ip: Ipv4Addr,
+    pub(crate) target_mac: MacAddr,
+    pub(crate) target_ip: Ipv4Addr,
 }
 
 /// What a host's frame is to the edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     /// ARP, for IPv4 over Ethernet.
     Arp(Arp),
     /// EtherType ARP with anything else in it.
@@ -37,7 +37,7 @@ pub(super) enum Kind {
 }
 
 /// Tells what `frame` is; it holds at least an Ethernet header, or is `Other`.
-pub(super) fn classify(frame: &[u8]) -> Kind {
+pub(crate) fn classify(frame: &[u8]) -> Kind {
     let Ok(ethernet) = EthernetFrame::new_checked(frame) else {
         return Kind::Other;
     };
@@ -83,7 +83,7 @@ fn udp_to(payload: &[u8], port: u16) -> Option<&[u8]> {
 }
 
 /// The host and the address that a DHCP server's acknowledgement gives it.
-pub(super) fn dhcp_ack(frame: &[u8]) -> Option<(MacAddr, Ipv4Addr)> {
+pub(crate) fn dhcp_ack(frame: &[u8]) -> Option<(MacAddr, Ipv4Addr)> {
     let ethernet = EthernetFrame::new_checked(frame).ok()?;
     if ethernet.ethertype() != EthernetProtocol::Ipv4 {
         return None;
@@ -95,7 +95,7 @@ pub(super) fn dhcp_ack(frame: &[u8]) -> Option<(MacAddr, Ipv4Addr)> {
 }
 
 /// An ARP request that asks `to` alone whether it has `target_ip`.
-pub(super) fn request(
+pub(crate) fn request(
     sender_mac: MacAddr,
     sender_ip: Ipv4Addr,
     to: MacAddr,
@@ -107,13 +107,13 @@ pub(super) fn request(
 }
 
 /// An ARP reply that tells `to` that `ip` is at `mac`.
-pub(super) fn reply(mac: MacAddr, ip: Ipv4Addr, to: MacAddr, to_ip: Ipv4Addr) -> Vec<u8> {
+pub(crate) fn reply(mac: MacAddr, ip: Ipv4Addr, to: MacAddr, to_ip: Ipv4Addr) -> Vec<u8> {
     let operation = ArpOperation::Reply;
     emit(to, Arp { operation, sender_mac: mac, sender_ip: ip, target_mac: to, target_ip: to_ip })
 }
 
 /// The frame of an ARP packet from its sender, padded to the Ethernet minimum.
-pub(super) fn emit(to: MacAddr, arp: Arp) -> Vec<u8> {
+pub(crate) fn emit(to: MacAddr, arp: Arp) -> Vec<u8> {
     let ethernet = EthernetRepr {
         src_addr: EthernetAddress(arp.sender_mac.0),
         dst_addr: EthernetAddress(to.0),
@@ -133,7 +133,7 @@ pub(super) fn emit(to: MacAddr, arp: Arp) -> Vec<u8> {
 }
 
 /// Whether one host can have this address: not "this host", loopback, group or broadcast.
-pub(super) fn is_host_ip(ip: Ipv4Addr) -> bool {
+pub(crate) fn is_host_ip(ip: Ipv4Addr) -> bool {
     !(ip.octets()[0] == 0 || ip.is_loopback() || ip.octets()[0] >= 224)
 }
 

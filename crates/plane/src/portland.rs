@@ -1,0 +1,339 @@
+//! PortLand's data plane (Niranjan Mysore et al., SIGCOMM 2009, §3): forwarding by
+//! hierarchical pseudo MAC addresses.
+//!
+//! In plain English: an edge switch gives each of its hosts a *pseudo MAC* (PMAC) that says
+//! where the host is: pod, position of the edge switch in the pod, port, and a number on that
+//! port. A frame that enters from a host gets the PMAC as its source; other hosts know only
+//! PMACs, so its destination is one. Every switch looks at the *location* in it (pod and
+//! position), never at the whole address: the longest match of location, pod, anything says
+//! which ports lead there, and the hash of the flow takes one of them. The edge switch at the
+//! location puts the host's own address (AMAC) back.
+//!
+//! ARP and what no rule is for goes to the control plane. Control frames (of EtherType
+//! [`CONTROL`]) travel in the network too: up the tree that the control plane maintains
+//! towards the fabric manager, back down by what they taught on their way, or to all switches
+//! down the whole tree.
+//!
+//! [`PortKind::Axon`] stands for any other switch here, and for the fabric manager.
+
+use crate::bank::{Moving, PortBank};
+use crate::config::PortKind;
+use crate::contract::{Action, Drop, Punt};
+use crate::ethernet;
+use crate::flow_hash::{choose, flow_hash};
+use crate::pause;
+use crate::routes::MacMap;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use axon_wire::{Bytes, Frame, MacAddr, PortNo, Time};
+
+/// EtherType of PortLand's control frames here: local experimental 2 (IEEE 802 clause 9.2.3).
+pub const CONTROL: u16 = 0x88b6;
+/// A group address for all switches, locally administered.
+pub const ALL_SWITCHES: MacAddr = MacAddr([0x03, b'p', b'l', 0, 0, 1]);
+/// EtherType of ARP.
+const ARP: u16 = 0x0806;
+
+/// A switch's size and limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PortLandConfig {
+    /// Ports, 0 to `ports - 1`.
+    pub ports: u16,
+    /// Each output port has one buffer for each ingress port, of this many bytes.
+    pub queue_bytes_max: Bytes,
+    /// The longest frame, in bytes without FCS and tag.
+    pub frame_bytes_max: usize,
+    /// Its own address.
+    pub mac: MacAddr,
+    /// Makes this switch choose otherwise than its neighbours.
+    pub seed: u64,
+}
+
+/// Where an edge switch is: the first half of a PMAC.
+///
+/// The paper writes a PMAC as pod (16 bits), position (8), port (8), number (16). Here the
+/// first octet must also say "locally administered, one station" (IEEE 802 clause 8.2), so a
+/// pod has 13 bits: five in the first octet above 110, eight in the second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Location {
+    /// 0 to [`Location::PODS`] - 1.
+    pub pod: u16,
+    /// Of the edge switch within the pod.
+    pub position: u8,
+}
+
+impl Location {
+    /// How many pods can be told apart.
+    pub const PODS: u16 = 1 << 13;
+
+    /// The PMAC of a host here.
+    pub const fn pmac(self, port: u8, number: u16) -> MacAddr {
+        let first = ((self.pod >> 8) as u8) << 3 | 0b110;
+        let [high, low] = number.to_be_bytes();
+        MacAddr([first, self.pod as u8, self.position, port, high, low])
+    }
+
+    /// Where the host with this PMAC is; `None` for an address that is no PMAC.
+    pub const fn of(pmac: MacAddr) -> Option<Location> {
+        let [first, second, position, ..] = pmac.0;
+        if first & 0b111 != 0b110 {
+            return None;
+        }
+        Some(Location { pod: (first as u16 >> 3) << 8 | second as u16, position })
+    }
+}
+
+/// Which ports lead where: the longest match counts. A match without ports says that there is
+/// no way; no match says that nothing is known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Routes {
+    /// For one location.
+    pub exact: BTreeMap<Location, Vec<PortNo>>,
+    /// For all of a pod.
+    pub pods: BTreeMap<u16, Vec<PortNo>>,
+    /// For everything else, if there is a rule for it.
+    pub default: Option<Vec<PortNo>>,
+}
+
+impl Routes {
+    /// The ports for `location`.
+    pub fn ports(&self, location: Location) -> Option<&Vec<PortNo>> {
+        let exact = self.exact.get(&location);
+        exact.or_else(|| self.pods.get(&location.pod)).or(self.default.as_ref())
+    }
+}
+
+/// The data plane of a PortLand switch.
+#[derive(Clone, Debug)]
+pub struct PortLand<B> {
+    config: PortLandConfig,
+    bank: PortBank<B>,
+    /// Where it is, if it is an edge switch and has been told.
+    location: Option<Location>,
+    /// Hosts here: by AMAC, and by PMAC.
+    by_amac: MacMap<(PortNo, MacAddr)>,
+    by_pmac: MacMap<(PortNo, MacAddr)>,
+    /// What the switch knows by itself, and what the fabric manager has told it.
+    rules: Routes,
+    told: BTreeMap<Location, Vec<PortNo>>,
+    /// Towards the fabric manager, whose address it is.
+    up: Option<(PortNo, MacAddr)>,
+    /// Ports to switches that reach the fabric manager through this one.
+    children: Vec<PortNo>,
+    /// Where control frames of a switch last came from.
+    relays: MacMap<PortNo>,
+}
+
+impl<B: Frame> PortLand<B> {
+    /// A switch that knows nothing; all ports are unknown and without carrier.
+    pub fn new(config: PortLandConfig) -> PortLand<B> {
+        PortLand {
+            bank: PortBank::new(config.ports, config.queue_bytes_max),
+            location: None,
+            by_amac: MacMap::default(),
+            by_pmac: MacMap::default(),
+            rules: Routes::default(),
+            told: BTreeMap::new(),
+            up: None,
+            children: Vec::new(),
+            relays: MacMap::default(),
+            config,
+        }
+    }
+
+    /// Takes a frame from a port; see [`Input::Frame`](crate::Input).
+    pub fn receive(&mut self, now: Time, moving: Moving<B>, out: &mut Vec<Action<B>>) {
+        if let Err(reason) = self.bank.receive(now, &moving) {
+            return self.bank.discard(moving, reason, out);
+        }
+        let frame = moving.frame.bytes();
+        if let Some(reason) = ethernet::fault(frame, self.config.frame_bytes_max) {
+            return self.bank.discard(moving, reason, out);
+        }
+        let destination = MacAddr::destination_of(frame).unwrap_or_default();
+        let ethertype = u16::from_be_bytes([frame[12], frame[13]]);
+        if destination.is_link_local() {
+            let reason = match ethertype {
+                CONTROL => return self.bank.punt(now, moving, Punt::LinkLocal, out),
+                pause::ETHERTYPE => Drop::MacControl,
+                _ => Drop::Broadcast,
+            };
+            return self.bank.discard(moving, reason, out);
+        }
+        match self.bank.kind(moving.ingress) {
+            Some(PortKind::Axon) if ethertype == CONTROL => self.relay(now, moving, out),
+            Some(PortKind::Axon) if destination.is_multicast() => {
+                self.bank.discard(moving, Drop::Broadcast, out);
+            }
+            Some(PortKind::Axon) => self.forward(now, moving, out),
+            Some(PortKind::Host) if ethertype == CONTROL => {
+                self.bank.discard(moving, Drop::Refused, out);
+            }
+            Some(PortKind::Host) => self.from_host(now, moving, ethertype, out),
+            Some(PortKind::Unknown) | None => self.bank.discard(moving, Drop::PortUnknown, out),
+        }
+    }
+
+    /// A host's frame: its source becomes its PMAC. ARP, and a host that is not known on this
+    /// port, are for the control plane.
+    fn from_host(
+        &mut self,
+        now: Time,
+        mut moving: Moving<B>,
+        ethertype: u16,
+        out: &mut Vec<Action<B>>,
+    ) {
+        let source = MacAddr::source_of(moving.frame.bytes()).unwrap_or_default();
+        let destination = MacAddr::destination_of(moving.frame.bytes()).unwrap_or_default();
+        let known = self.by_amac.get(&source).filter(|(port, _)| *port == moving.ingress);
+        match known {
+            _ if ethertype == ARP => self.bank.punt(now, moving, Punt::Miss, out),
+            None => self.bank.punt(now, moving, Punt::Miss, out),
+            Some(_) if destination.is_multicast() => {
+                self.bank.discard(moving, Drop::Broadcast, out);
+            }
+            Some(&(_, pmac)) => {
+                moving.frame.bytes_mut()[6..12].copy_from_slice(&pmac.0);
+                self.forward(now, moving, out);
+            }
+        }
+    }
+
+    /// Sends a frame between PMACs on its way. One that nothing is known about is punted as
+    /// [`Punt::Miss`], one for a host that is not here any more as [`Punt::Error`].
+    pub fn forward(&mut self, now: Time, mut moving: Moving<B>, out: &mut Vec<Action<B>>) {
+        let destination = MacAddr::destination_of(moving.frame.bytes()).unwrap_or_default();
+        let Some(location) = Location::of(destination) else {
+            return self.bank.discard(moving, Drop::NoRoute, out);
+        };
+        if self.location == Some(location) {
+            let Some(&(port, amac)) = self.by_pmac.get(&destination) else {
+                return self.bank.punt(now, moving, Punt::Error, out);
+            };
+            moving.frame.bytes_mut()[..6].copy_from_slice(&amac.0);
+            return self.bank.deliver(now, moving, port, Some(PortKind::Host), out);
+        }
+        let Some(ports) = self.told.get(&location).or_else(|| self.rules.ports(location)) else {
+            return self.bank.punt(now, moving, Punt::Miss, out);
+        };
+        let hash = flow_hash(self.config.seed, moving.frame.bytes());
+        match choose(hash, ports, |port| self.bank.is_up(port)) {
+            Some(port) => self.bank.deliver(now, moving, port, Some(PortKind::Axon), out),
+            None => self.bank.discard(moving, Drop::NoRoute, out),
+        }
+    }
+
+    /// A control frame of another switch: to this one, up, down, or to all.
+    fn relay(&mut self, now: Time, moving: Moving<B>, out: &mut Vec<Action<B>>) {
+        let frame = moving.frame.bytes();
+        let destination = MacAddr::destination_of(frame).unwrap_or_default();
+        let source = MacAddr::source_of(frame).unwrap_or_default();
+        if destination == self.config.mac {
+            return self.bank.punt(now, moving, Punt::Addressed, out);
+        }
+        if destination == ALL_SWITCHES {
+            if self.up.is_none_or(|(port, _)| port != moving.ingress) {
+                return self.bank.discard(moving, Drop::Blocked, out);
+            }
+            for port in self.children.clone() {
+                let copy = self.bank.copy(&moving);
+                self.bank.deliver(now, copy, port, Some(PortKind::Axon), out);
+            }
+            return self.bank.punt(now, moving, Punt::Addressed, out);
+        }
+        let port = match self.up {
+            Some((port, manager)) if destination == manager => {
+                self.relays.insert(source, moving.ingress);
+                Some(port)
+            }
+            _ => self.relays.get(&destination).copied(),
+        };
+        match port {
+            Some(port) if port != moving.ingress => {
+                self.bank.deliver(now, moving, port, Some(PortKind::Axon), out);
+            }
+            _ => self.bank.discard(moving, Drop::NoRoute, out),
+        }
+    }
+
+    /// Sends a frame of the switch's own out of `port`, if that is of this `kind`; `None` for
+    /// any.
+    pub fn send(
+        &mut self,
+        now: Time,
+        port: PortNo,
+        frame: &[u8],
+        kind: Option<PortKind>,
+        out: &mut Vec<Action<B>>,
+    ) {
+        let moving = self.bank.originate(now, B::with_headroom(0, frame));
+        self.bank.deliver(now, moving, port, kind, out);
+    }
+
+    /// Sends a frame of the switch's own, or one that had to wait here, to a PMAC.
+    pub fn send_on(&mut self, now: Time, frame: B, out: &mut Vec<Action<B>>) {
+        let moving = self.bank.originate(now, frame);
+        self.forward(now, moving, out);
+    }
+
+    /// Says where this edge switch is.
+    pub fn set_location(&mut self, location: Option<Location>) {
+        self.location = location;
+    }
+
+    /// Where this edge switch is.
+    pub fn location(&self) -> Option<Location> {
+        self.location
+    }
+
+    /// A host is on `port` under these two addresses; what was known of either is forgotten.
+    pub fn set_host(&mut self, port: PortNo, amac: MacAddr, pmac: MacAddr) {
+        self.remove_host(amac);
+        self.by_amac.insert(amac, (port, pmac));
+        self.by_pmac.insert(pmac, (port, amac));
+    }
+
+    /// A host is not here any more.
+    pub fn remove_host(&mut self, amac: MacAddr) {
+        if let Some((_, pmac)) = self.by_amac.remove(&amac) {
+            self.by_pmac.remove(&pmac);
+        }
+    }
+
+    /// What the switch knows by itself.
+    pub fn set_rules(&mut self, rules: Routes) {
+        self.rules = rules;
+    }
+
+    /// What the fabric manager says about one location; it counts more than the rules.
+    pub fn set_told(&mut self, location: Location, ports: Vec<PortNo>) {
+        self.told.insert(location, ports);
+    }
+
+    /// Forgets all that the fabric manager has said.
+    pub fn forget_told(&mut self) {
+        self.told.clear();
+    }
+
+    /// The ports that lead to `location` by rules and by what was told.
+    pub fn ports(&self, location: Location) -> Option<&Vec<PortNo>> {
+        self.told.get(&location).or_else(|| self.rules.ports(location))
+    }
+
+    /// The tree of control frames: the port up to the fabric manager and its address, and the
+    /// ports down.
+    pub fn set_tree(&mut self, up: Option<(PortNo, MacAddr)>, children: Vec<PortNo>) {
+        self.up = up;
+        self.children = children;
+    }
+
+    /// Its ports.
+    pub fn bank(&self) -> &PortBank<B> {
+        &self.bank
+    }
+
+    /// Its ports: for carrier, kinds, `TxDone` and time.
+    pub fn bank_mut(&mut self) -> &mut PortBank<B> {
+        &mut self.bank
+    }
+}
