@@ -109,6 +109,11 @@ impl Engine {
         Step::Event
     }
 
+    /// Spreads the stations over so many threads; see [`crate::World::set_threads`].
+    pub fn set_threads(&mut self, _threads: usize) -> usize {
+        1
+    }
+
     fn run_shards(&mut self, end: Time) {
         if let [shard] = &mut self.shards[..] {
             while shard.step(end) {

@@ -6,6 +6,7 @@
 //! it, their number and their incarnation.
 
 use crate::arp_host::ArpHosts;
+use crate::baseline::{self, Baseline, Plans};
 use crate::engine::{Engine, Step};
 use crate::host::{self, Host, HostConfig};
 use crate::links::{LinkId, WireEnd};
@@ -38,6 +39,8 @@ pub struct World {
     host_retry: Span,
     /// Whether hosts speak ARP only, and how.
     pub(crate) arp_hosts: Option<ArpHosts>,
+    /// What switches of another network are built from.
+    plans: Plans,
 }
 
 impl World {
@@ -58,9 +61,12 @@ impl World {
         text: Option<Box<dyn Write>>,
         arp_hosts: Option<ArpHosts>,
     ) -> World {
+        let mut own = fabric.clone();
+        baseline::fix_addresses(&mut own);
         let mut world = World {
             engine: Engine::new(seed, text),
-            fabric: fabric.clone(),
+            plans: Plans::new(fabric),
+            fabric: own,
             seed,
             host_retry: Span::from_secs(1),
             arp_hosts,
@@ -103,7 +109,11 @@ impl World {
     /// (Re)starts a switch with empty tables.
     pub fn start_switch(&mut self, switch: usize) {
         let life = self.engine.next_life(switch);
-        let config = assemble::switch_config(&self.fabric, switch, life, self.node_seed(switch));
+        let seed = self.node_seed(switch);
+        if let Some(body) = self.plans.switch(&self.fabric, switch, life, seed) {
+            return self.engine.power_on(switch, body);
+        }
+        let config = assemble::switch_config(&self.fabric, switch, life, seed);
         let node = SwitchNode::new(config, self.now());
         self.engine.power_on(switch, Body::Switch(Box::new(node)));
     }
@@ -112,6 +122,11 @@ impl World {
     pub fn start_controller(&mut self) {
         let station = self.controller_station();
         let life = self.engine.next_life(station);
+        match baseline::controller(&self.fabric, life) {
+            Some(Body::Off) => return,
+            Some(body) => return self.engine.power_on(station, body),
+            None => {}
+        }
         let config = assemble::controller_config(&self.fabric, life, self.node_seed(station));
         let node = ControllerNode::new(config, self.now());
         self.engine.power_on(station, Body::Controller(Box::new(node)));
@@ -134,6 +149,12 @@ impl World {
         };
         let host = Host::new(config, self.now());
         self.engine.power_on(station, Body::Host(Box::new(host)));
+    }
+
+    /// Lets the world run on so many threads from now on. What happens is the same, bit for
+    /// bit. Returns how many it really uses: one where links between its parts take no time.
+    pub fn set_threads(&mut self, threads: usize) -> usize {
+        self.engine.set_threads(threads)
     }
 
     /// How long hosts that start from now on wait between two tries (DHCP, ARP): one second
@@ -268,6 +289,15 @@ impl World {
     pub fn controller(&self) -> Option<&ControllerNode<FrameBuf>> {
         match &self.engine.station(self.controller_station())?.body {
             Body::Controller(node) => Some(node),
+            _ => None,
+        }
+    }
+
+    /// A switch of another network, or what stands in the controller's place there, if it
+    /// has power.
+    pub fn baseline(&self, station: usize) -> Option<&Baseline> {
+        match &self.engine.stations().get(station)?.body {
+            Body::Baseline(node) => Some(node),
             _ => None,
         }
     }

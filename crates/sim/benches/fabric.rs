@@ -1,0 +1,180 @@
+//! How fast the simulator is: `cargo bench -p axon-sim --bench fabric`.
+//!
+//! A fat tree of k-port switches with 10 Gb/s links of 1 us, and k³/4 hosts (k = 32 has
+//! 8,192). Real switches, a real controller, real frames: hosts have fixed addresses, the
+//! fabric comes up, and each host resolves its peer's address. Then host `i` sends to host
+//! `i + N/2`, in another pod, 1472 bytes of UDP payload (1500 bytes of IP) every 4 us: 3 Gb/s.
+//! Hosts start one after another, evenly within one interval. After a warm-up the clock
+//! starts, and stops a stretch of simulated time later.
+//!
+//! A packet-hop is a frame that comes out of a link. Every size runs in a process of its own,
+//! so that its peak of memory is its own.
+//!
+//! Arguments: `k,threads,simulated-us` for each run; without, a short list. `--csv` prints
+//! lines for programs.
+#![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "measures real time")]
+
+use axon_fabric::model::{Fabric, Wire};
+use axon_fabric::topology;
+use axon_sim::World;
+use axon_sim::apps::UdpPlan;
+use axon_wire::{Bytes, Rate, Span, Time};
+use std::net::Ipv4Addr;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// From one datagram of a host to its next.
+const INTERVAL: Span = Span::from_micros(4);
+const PORT: u16 = 9;
+/// What runs without arguments: k, threads, simulated microseconds.
+const RUNS: [&str; 3] = ["4,1,100000", "8,1,20000", "8,2,20000"];
+
+fn fabric(k: usize) -> Fabric {
+    let mut fabric = topology::fat_tree(k);
+    let wire = Wire {
+        rate: Rate::gbps(10),
+        latency: Span::from_micros(1),
+        loss_ppm: 0,
+        bit_errors_per_1e15: 0,
+        queue: Bytes(128 * 1024),
+    };
+    fabric.links.iter_mut().for_each(|link| link.wire = wire);
+    fabric.controller.wire = wire;
+    for (index, host) in fabric.hosts.iter_mut().enumerate() {
+        host.wire = wire;
+        host.ip = Some(address(index));
+    }
+    fabric.dhcp.server = Ipv4Addr::new(10, 0, 0, 1);
+    fabric.dhcp.prefix_len = 8;
+    fabric.dhcp.pool_first = Ipv4Addr::new(10, 255, 0, 1);
+    fabric.dhcp.pool_last = Ipv4Addr::new(10, 255, 0, 9);
+    fabric
+}
+
+fn address(host: usize) -> Ipv4Addr {
+    Ipv4Addr::from(0x0a01_0000 + host as u32)
+}
+
+/// Brings the fabric up and lets every host find its peer.
+fn bring_up(k: usize, threads: usize) -> World {
+    let fabric = fabric(k);
+    let hosts = fabric.hosts.len();
+    let mut world = World::new(&fabric, 1);
+    world.set_threads(threads);
+    world.run_until(Time::ZERO + Span::from_secs(2));
+    let spread = Span::from_ticks(Span::from_millis(500).ticks() / hosts as u64);
+    for host in 0..hosts {
+        let peer = address((host + hosts / 2) % hosts);
+        world.give(host, |node, now| node.resolve(peer, now));
+        world.run_for(spread);
+    }
+    world.run_for(Span::from_millis(500));
+    world
+}
+
+/// Starts every host's stream, evenly within one interval.
+fn start(world: &mut World, hosts: usize) {
+    for host in 0..hosts {
+        world.give(host, |node, _| node.udp_listen(PORT));
+    }
+    let begin = world.now();
+    for host in 0..hosts {
+        let offset = INTERVAL.ticks() * host as u64 / hosts as u64;
+        world.run_until(begin + Span::from_ticks(offset));
+        let target = address((host + hosts / 2) % hosts);
+        let plan =
+            UdpPlan { target, port: PORT, payload: 1472, interval: INTERVAL, count: u64::MAX };
+        world.give(host, |node, now| node.udp_send(plan, now));
+    }
+}
+
+struct Result {
+    hosts: usize,
+    threads: usize,
+    up: Duration,
+    hops: u64,
+    events: u64,
+    wall: Duration,
+    hash: u64,
+    delivered: u64,
+}
+
+fn measure(k: usize, threads: usize, span: Span) -> Result {
+    let begin = Instant::now();
+    let mut world = bring_up(k, threads);
+    let hosts = world.fabric().hosts.len();
+    let up = begin.elapsed();
+    start(&mut world, hosts);
+    world.run_for(Span::from_micros(200));
+    let before = (world.engine().packet_hops(), world.engine().events());
+    let begin = Instant::now();
+    world.run_for(span);
+    let wall = begin.elapsed();
+    world.engine().check_conservation().expect("every frame has one fate");
+    let lost = world.engine().accounts().dropped;
+    let delivered = world.engine().packet_hops() - before.0;
+    let expected = span.ticks() / INTERVAL.ticks() * hosts as u64 * 6;
+    assert!(delivered * 100 > expected * 99, "{delivered} hops of {expected}: drops {lost:?}");
+    Result {
+        hosts,
+        threads,
+        up,
+        hops: delivered,
+        events: world.engine().events() - before.1,
+        wall,
+        hash: world.trace_hash(),
+        delivered: delivered / 6,
+    }
+}
+
+/// The most memory that this process has used, in KiB.
+fn peak_kib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|line| line.trim().split(' ').next()?.parse().ok()).unwrap_or(0)
+}
+
+fn one(run: &str) {
+    let numbers: Vec<u64> = run.split(',').filter_map(|word| word.parse().ok()).collect();
+    let &[k, threads, micros] = &numbers[..] else {
+        panic!("{run:?} is not k,threads,microseconds");
+    };
+    let result = measure(k as usize, threads as usize, Span::from_micros(micros));
+    let nanos = result.wall.as_nanos() as u64;
+    let ps_per_hop = nanos * 1000 / result.hops.max(1);
+    println!(
+        "{:>6} {:>3} {:>8}.{:02} {:>10} {:>5}.{} {:>9} {:>9} {:>8} {:016x} {:>9}",
+        result.hosts,
+        result.threads,
+        result.up.as_millis() / 1000,
+        result.up.as_millis() % 1000 / 10,
+        result.hops,
+        ps_per_hop / 1000,
+        ps_per_hop % 1000 / 100,
+        1_000_000_000_000 / ps_per_hop.max(1),
+        result.events * 1_000_000_000 / nanos.max(1),
+        peak_kib() >> 10,
+        result.hash,
+        result.delivered,
+    );
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [flag, run] = &arguments[..]
+        && flag == "--one"
+    {
+        return one(run);
+    }
+    let runs: Vec<String> = arguments.into_iter().filter(|a| !a.starts_with("--")).collect();
+    let runs = if runs.is_empty() { RUNS.map(String::from).to_vec() } else { runs };
+    println!(
+        " hosts thr  up (s)         hops    ns/hop    hops/s  events/s  peak MiB trace hash       packets"
+    );
+    for run in runs {
+        let status = Command::new(std::env::current_exe().expect("this program"))
+            .args(["--one", &run])
+            .status();
+        assert!(status.is_ok_and(|status| status.success()), "{run} failed");
+    }
+}
