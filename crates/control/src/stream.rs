@@ -46,6 +46,7 @@ pub struct Stream {
 enum Subject {
     Host,
     Route,
+    Load,
 }
 
 impl Stream {
@@ -174,6 +175,8 @@ impl Stream {
 fn hop_count(item: &Item) -> usize {
     match item {
         Item::SetRoute { hops, .. } => hops.len(),
+        // A port takes eight bytes at the most, as four hops do.
+        Item::PortLoad { ports, .. } => ports.len() * 4,
         _ => 0,
     }
 }
@@ -187,6 +190,11 @@ fn subject(item: &Item) -> (Subject, PortNo, MacAddr) {
         | Item::AskHost { port, mac, .. } => (Subject::Host, port, mac),
         Item::SetRoute { port, destination, .. } | Item::RemoveRoute { port, destination, .. } => {
             (Subject::Route, port, destination)
+        }
+        Item::AskLoad { .. } => (Subject::Load, PortNo::CONTROL, MacAddr([0; 6])),
+        Item::PortLoad { ref ports, .. } => {
+            let first = ports.first().map_or(PortNo::CONTROL, |first| first.port);
+            (Subject::Load, first, MacAddr([0; 6]))
         }
     }
 }

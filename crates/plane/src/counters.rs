@@ -84,6 +84,11 @@ impl Counters {
         Counters { ports: alloc::vec![PortCounters::default(); usize::from(ports) + 1] }
     }
 
+    /// How many ports there are, the control plane not counted.
+    pub fn ports(&self) -> u16 {
+        (self.ports.len() - 1) as u16
+    }
+
     /// Those of one port. [`PortNo::CONTROL`], and any port that does not exist, stand for
     /// the control plane as a source.
     pub fn port(&self, port: PortNo) -> &PortCounters {

@@ -314,6 +314,28 @@ pub enum Item {
         /// Its address.
         ip: IpAddr,
     },
+    /// Controller: say every so often what your ports have sent, until a controller with
+    /// another life comes.
+    AskLoad {
+        /// Milliseconds from one report to the next; above zero.
+        every_ms: u32,
+    },
+    /// Switch: what some of the ports have sent since the last report.
+    PortLoad {
+        /// Microseconds since then.
+        over_us: u64,
+        /// The ports, in order.
+        ports: Vec<PortBytes>,
+    },
+}
+
+/// What a port has sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PortBytes {
+    /// Which.
+    pub port: PortNo,
+    /// Bytes of frames, without FCS.
+    pub bytes: u64,
 }
 
 #[cfg(test)]

@@ -74,6 +74,8 @@ pub struct Controller {
     /// The round of looking for better paths that is on its way.
     improving: Option<reroute::Improving>,
     settle: Span,
+    /// How often switches are to say what their ports send, if the router wants to know.
+    measure_every_ms: Option<u32>,
     /// A longer path does not fit a header, and counts as none.
     hops_max: usize,
     counters: ControllerCounters,
@@ -94,6 +96,11 @@ impl Controller {
     /// A controller with another way to choose paths.
     pub fn with_router(config: &ControllerConfig, router: Box<dyn Router>) -> Controller {
         let server = config.node.server;
+        let heartbeat = config.node.timers.heartbeat;
+        let every = |heartbeats: u32| (heartbeat * u64::from(heartbeats)).as_millis();
+        let measure_every_ms = router
+            .measures()
+            .map(|heartbeats| u32::try_from(every(heartbeats)).unwrap_or(u32::MAX).max(1));
         Controller {
             epoch: config.node.life.incarnation,
             number: 0,
@@ -105,7 +112,8 @@ impl Controller {
             attachments: BTreeMap::new(),
             improving: None,
             hops_max: config.node.plane.hop_width.hops_in(config.node.plane.route_bytes_max),
-            settle: config.node.timers.heartbeat * 10,
+            settle: heartbeat * 10,
+            measure_every_ms,
             counters: ControllerCounters::default(),
             restless: false,
             path: Vec::new(),
@@ -170,7 +178,11 @@ impl Controller {
         let ack = ControllerHelloAck { version: m.version, nonce: m.nonce };
         let message = Message::ControllerHelloAck(ack);
         out.push(Effect::Routed { hops: reverse.clone(), to: from, message });
+        let first = self.graph.switch(index).version.is_none();
         let change = self.graph.update(index, m.version, &m.ports, reverse);
+        if let Some(every_ms) = self.measure_every_ms.filter(|_| first) {
+            out.push(Effect::Command { to: from.node, item: Item::AskLoad { every_ms } });
+        }
         self.changed(now, &change, out);
     }
 
@@ -299,9 +311,16 @@ impl Controller {
                 }
             }
             Item::HostGone { port, mac } => self.withdraw(Place { switch, port }, mac, out),
-            Item::SetRoute { .. } | Item::RemoveRoute { .. } | Item::AskHost { .. } => {
-                self.counters.item_misplaced += 1;
+            Item::PortLoad { over_us, ports } => {
+                let over = Span::from_micros(over_us);
+                self.router.measured(&self.graph, switch, over, &ports);
+                self.restless = true;
+                self.plan_round(now);
             }
+            Item::SetRoute { .. }
+            | Item::RemoveRoute { .. }
+            | Item::AskHost { .. }
+            | Item::AskLoad { .. } => self.counters.item_misplaced += 1,
         }
     }
 

@@ -9,6 +9,7 @@
 mod bridge;
 mod chassis;
 mod controller;
+mod load;
 mod multipath;
 mod prober;
 mod report;

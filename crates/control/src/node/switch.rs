@@ -1,6 +1,7 @@
 //! A switch: plane, discovery, uplink and edge agent in one node.
 
 use super::chassis::{Arrival, Chassis, Refusals};
+use super::load::LoadReports;
 use super::prober::ProbeRefusal;
 use super::report::{ProbeId, ProbePlan, ProbeReport};
 use crate::config::{SwitchConfig, Timers};
@@ -13,7 +14,7 @@ use crate::uplink::Uplink;
 use alloc::vec::Vec;
 use axon_plane::{Action, Drop, Input, Node, Plane, PortKind, Refusal};
 use axon_wire::header::PacketType;
-use axon_wire::message::{Message, Role};
+use axon_wire::message::{Item, Message, Role};
 use axon_wire::{Frame, Life, PortNo, Time};
 
 /// A whole switch.
@@ -22,6 +23,7 @@ pub struct SwitchNode<B> {
     uplink: Uplink,
     edge: Edge,
     stream: Option<Stream>,
+    loads: LoadReports,
     /// The controller that the edge has been told of.
     controller: Option<Life>,
     timers: Timers,
@@ -38,6 +40,7 @@ impl<B: Frame> SwitchNode<B> {
             uplink: Uplink::new(config.node.timers),
             edge: Edge::new(&config),
             stream: None,
+            loads: LoadReports::default(),
             controller: None,
             timers: config.node.timers,
             due: None,
@@ -109,6 +112,9 @@ impl<B: Frame> SwitchNode<B> {
         if due(self.edge.deadline()) {
             self.edge.timeout(now, plane.tables_mut(), effects);
         }
+        if due(self.loads.deadline()) {
+            self.loads.timeout(now, plane.counters(), effects);
+        }
         true
     }
 
@@ -154,6 +160,7 @@ impl<B: Frame> SwitchNode<B> {
                 && self.stream.as_ref().is_none_or(|stream| stream.peer() != life)
             {
                 self.stream = Some(Stream::new(life, self.timers.retry));
+                self.loads = LoadReports::default();
             }
             self.edge.controller_changed(now, controller, plane.tables_mut(), effects);
         }
@@ -216,7 +223,12 @@ impl<B: Frame> SwitchNode<B> {
             Message::Segment(segment) if ours => {
                 let stream = self.stream.as_mut().ok_or(Refusal::Unexpected)?;
                 for item in stream.receive(now, segment) {
-                    self.edge.item(now, item, plane.tables_mut(), effects);
+                    match item {
+                        Item::AskLoad { every_ms } => {
+                            self.loads.ask(now, every_ms, plane.counters());
+                        }
+                        item => self.edge.item(now, item, plane.tables_mut(), effects),
+                    }
                 }
             }
             Message::ArpTarget(_) | Message::HostFrame(_) | Message::Segment(_) => {
@@ -283,7 +295,12 @@ impl<B: Frame> Node<B> for SwitchNode<B> {
         self.chassis.feed(now, input);
         let was_due = self.timeouts(now);
         if self.settle(now, out) || was_due || link {
-            let parts = [self.uplink.deadline(), self.edge.deadline(), self.stream_deadline()];
+            let parts = [
+                self.uplink.deadline(),
+                self.edge.deadline(),
+                self.stream_deadline(),
+                self.loads.deadline(),
+            ];
             self.due = parts.into_iter().flatten().min();
         }
     }

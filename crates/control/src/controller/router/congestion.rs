@@ -4,6 +4,7 @@ use super::search::{Bound, Search};
 use super::{Flow, Router, ShortestPaths, Step};
 use crate::controller::topology::{Edge, Graph, SwitchIndex};
 use alloc::vec::Vec;
+use axon_wire::message::PortBytes;
 use axon_wire::{PortNo, Span};
 
 /// Heartbeats between two reports of a switch.
@@ -158,8 +159,10 @@ impl Router for CongestionAware {
         Some(REPORT_HEARTBEATS)
     }
 
-    fn measured(&mut self, switch: SwitchIndex, over: Span, bytes: &[(PortNo, u64)]) {
-        for &(port, bytes) in bytes {
+    fn measured(&mut self, graph: &Graph, switch: SwitchIndex, over: Span, sent: &[PortBytes]) {
+        let edges = graph.edges(switch);
+        let between_switches = |of: &PortBytes| edges.iter().any(|edge| edge.egress == of.port);
+        for &PortBytes { port, bytes } in sent.iter().filter(|of| between_switches(of)) {
             let ticks = u128::from(over.ticks()).max(1);
             let second = u128::from(Span::from_secs(1).ticks());
             let rate = u128::from(bytes) * second / ticks;
@@ -179,8 +182,9 @@ mod tests {
     use super::super::testing::{improve, place, ring, tell};
     use super::*;
 
-    fn report(router: &mut CongestionAware, switch: u32, port: u16, bytes: u64) {
-        router.measured(SwitchIndex(switch), Span::from_millis(100), &[(PortNo(port), bytes)]);
+    fn report(router: &mut CongestionAware, graph: &Graph, switch: u32, port: u16, bytes: u64) {
+        let sent = PortBytes { port: PortNo(port), bytes };
+        router.measured(graph, SwitchIndex(switch), Span::from_millis(100), &[sent]);
     }
 
     #[test]
@@ -192,7 +196,7 @@ mod tests {
         let flows = [flow; 2];
         let mut paths = place(&mut router, &graph, &flows[..1]);
         assert_eq!(paths[0].len(), 1);
-        report(&mut router, 0, 1, 100_000_000);
+        report(&mut router, &graph, 0, 1, 100_000_000);
         paths.extend(place(&mut router, &graph, &flows[1..]));
         assert_eq!(paths[1].len(), 3, "round the busy link");
         // Both flows on the direct link: half of what it carries moves, and then it is quiet.
@@ -200,11 +204,11 @@ mod tests {
         router.removed(&paths[1]);
         router.placed(&direct);
         paths[1] = direct;
-        report(&mut router, 0, 1, 100_000_000);
+        report(&mut router, &graph, 0, 1, 100_000_000);
         assert_eq!(improve(&mut router, &graph, &flows, &mut paths), 1);
         assert_eq!(paths.iter().map(Vec::len).sum::<usize>(), 4);
         for (switch, port) in [(0, 1), (0, 3), (3, 2), (2, 1)] {
-            report(&mut router, switch, port, 50_000_000);
+            report(&mut router, &graph, switch, port, 50_000_000);
         }
         assert_eq!(improve(&mut router, &graph, &flows, &mut paths), 0);
     }

@@ -26,6 +26,7 @@ pub use weighted::Weighted;
 use super::topology::{Graph, SwitchIndex};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use axon_wire::message::PortBytes;
 use axon_wire::{MacAddr, NodeId, PortNo, Span};
 use core::fmt::Debug;
 
@@ -106,7 +107,8 @@ pub trait Router: Debug + Send {
     }
 
     /// A switch sent this many bytes out of each of these ports in this time.
-    fn measured(&mut self, _switch: SwitchIndex, _over: Span, _bytes: &[(PortNo, u64)]) {}
+    fn measured(&mut self, _graph: &Graph, _switch: SwitchIndex, _over: Span, _sent: &[PortBytes]) {
+    }
 }
 
 /// The routers there are, by the names that fabric files use.

@@ -1,0 +1,59 @@
+//! What ports send, told to a controller that wants to know.
+
+use crate::effect::Effect;
+use alloc::vec::Vec;
+use axon_plane::Counters;
+use axon_wire::message::{Item, PortBytes};
+use axon_wire::{PortNo, Span, Time};
+
+/// Ports in one item, so that it fits a frame with room to spare.
+const ITEM_PORTS_MAX: usize = 64;
+
+/// Reports at even intervals, from when a controller asks for them.
+///
+/// A report names the ports that have sent something since the last one, and those that had
+/// then and have not since, so that silence is heard once and an idle switch says nothing.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LoadReports {
+    /// None before a controller asks.
+    every: Option<Span>,
+    since: Time,
+    /// By port: bytes sent at the last report, and whether the last report named it as busy.
+    ports: Vec<(u64, bool)>,
+}
+
+impl LoadReports {
+    /// The controller wants a report this often; the first interval begins now.
+    pub(super) fn ask(&mut self, now: Time, every_ms: u32, counters: &Counters) {
+        self.every = Some(Span::from_millis(u64::from(every_ms.max(1))));
+        self.since = now;
+        let sent = |port| (counters.port(PortNo(port)).tx_bytes, true);
+        self.ports = (0..counters.ports()).map(sent).collect();
+    }
+
+    /// When the next report is due.
+    pub(super) fn deadline(&self) -> Option<Time> {
+        Some(self.since + self.every?)
+    }
+
+    /// Reports, if it is time.
+    pub(super) fn timeout(&mut self, now: Time, counters: &Counters, out: &mut Vec<Effect>) {
+        if self.deadline().is_none_or(|at| at > now) {
+            return;
+        }
+        let over_us = now.since(self.since).as_nanos() / 1_000;
+        self.since = now;
+        let mut changed = Vec::new();
+        for (port, (before, busy)) in (0..).map(PortNo).zip(&mut self.ports) {
+            let sent = counters.port(port).tx_bytes;
+            let bytes = sent - core::mem::replace(before, sent);
+            let was_busy = core::mem::replace(busy, bytes > 0);
+            if bytes > 0 || was_busy {
+                changed.push(PortBytes { port, bytes });
+            }
+        }
+        for ports in changed.chunks(ITEM_PORTS_MAX) {
+            out.push(Effect::Report(Item::PortLoad { over_us, ports: ports.to_vec() }));
+        }
+    }
+}
