@@ -8,8 +8,10 @@ use smoltcp::wire::{Icmpv4Packet, Icmpv4Repr, IpAddress};
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
-/// Bytes of an echo request's data, as many as ping(8) sends.
-const DATA_BYTES: usize = 56;
+/// Bytes of an echo request's data, unless told otherwise: as many as ping(8) sends.
+const DATA_BYTES: u16 = 56;
+/// Header of an echo request, in bytes.
+const HEADER_BYTES: usize = 8;
 /// Requests that may wait inside the stack for a neighbour's address.
 const WAITING_MAX: usize = 4;
 
@@ -28,12 +30,22 @@ pub struct PingPlan {
     pub enough: u16,
     /// How long to wait for replies after the last request.
     pub linger: Span,
+    /// Bytes of data in a request; with 28 of headers it has to fit the MTU.
+    pub data_bytes: u16,
 }
 
 impl PingPlan {
     /// Asks until one reply comes: up to `count` requests, one each `interval`.
     pub fn until_reply(target: Ipv4Addr, interval: Span, count: u16) -> PingPlan {
-        PingPlan { target, start: Time::ZERO, interval, count, enough: 1, linger: interval }
+        PingPlan {
+            target,
+            start: Time::ZERO,
+            interval,
+            count,
+            enough: 1,
+            linger: interval,
+            data_bytes: DATA_BYTES,
+        }
     }
 
     /// Sends `count` requests, one each `interval`, and counts the replies.
@@ -45,6 +57,7 @@ impl PingPlan {
             count,
             enough: 0,
             linger: Span::from_secs(1),
+            data_bytes: DATA_BYTES,
         }
     }
 }
@@ -91,7 +104,8 @@ impl Ping {
     ) -> Ping {
         let buffer = || {
             let places = vec![icmp::PacketMetadata::EMPTY; WAITING_MAX];
-            icmp::PacketBuffer::new(places, vec![0; WAITING_MAX * (DATA_BYTES + 8)])
+            let bytes = usize::from(plan.data_bytes) + HEADER_BYTES;
+            icmp::PacketBuffer::new(places, vec![0; WAITING_MAX * bytes])
         };
         let mut socket = icmp::Socket::new(buffer(), buffer());
         socket.bind(icmp::Endpoint::Ident(ident)).expect("a new socket, a given identifier");
@@ -144,7 +158,7 @@ impl Ping {
 
     fn send(&mut self, now: Time, socket: &mut icmp::Socket<'static>) {
         let sequence = self.stats.sent as u16;
-        let data = [0x61; DATA_BYTES];
+        let data = vec![0x61; usize::from(self.plan.data_bytes)];
         let echo = Icmpv4Repr::EchoRequest { ident: self.ident, seq_no: sequence, data: &data };
         // With its buffer full of requests for a neighbour that does not answer, this one
         // is lost, as it would be in a kernel.
