@@ -41,8 +41,10 @@ pub struct MultipathConfig {
     pub switch: u32,
     /// Where every host is.
     pub places: Arc<Places>,
-    /// By the number of a switch: the ports on a shortest path to it. Nothing for itself.
-    pub routes: Vec<Vec<PortNo>>,
+    /// Sets of ports, each once.
+    pub sets: Vec<Vec<PortNo>>,
+    /// By the number of a switch: the set of ports on a shortest path to it.
+    pub routes: Vec<u16>,
     /// Ports that frames for groups go out of: hosts, and the links of the tree.
     pub tree: Vec<PortNo>,
     /// Makes this switch choose otherwise than its neighbours.
@@ -91,7 +93,8 @@ impl<B: Frame> Multipath<B> {
         if place.switch == self.config.switch {
             return Some(place.port);
         }
-        let ports = self.config.routes.get(place.switch as usize)?;
+        let set = *self.config.routes.get(place.switch as usize)?;
+        let ports = self.config.sets.get(usize::from(set))?;
         choose(flow_hash(self.config.seed, frame), ports, |port| self.bank.is_up(port))
     }
 
@@ -137,7 +140,8 @@ mod tests {
             frame_bytes_max: 1514,
             switch: 0,
             places: Arc::new(places),
-            routes: Vec::from([Vec::new(), Vec::from([PortNo(1), PortNo(2)])]),
+            sets: Vec::from([Vec::new(), Vec::from([PortNo(1), PortNo(2)])]),
+            routes: Vec::from([0, 1]),
             tree: Vec::from([PortNo(0), PortNo(1), PortNo(3)]),
             seed: 1,
         });

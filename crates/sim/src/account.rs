@@ -62,6 +62,7 @@ fn check_station(station: &Station) -> Result<(), String> {
         Body::ArpHost(host) => check_host(station, host.accounts(), host.received()),
         Body::Switch(node) => check_plane(station, node.plane()),
         Body::Controller(node) => check_plane(station, node.plane()),
+        Body::Baseline(node) => node.check(station),
         Body::Off | Body::Other(_) => Ok(()),
     }
 }

@@ -18,13 +18,13 @@ impl World {
             FaultKind::LinkSilent(link) => self.engine.set_silent(LinkId(link), true),
             FaultKind::SwitchDown(switch) => self.engine.power_off(switch),
             FaultKind::SwitchUp(switch) => {
-                if self.switch(switch).is_none() {
+                if !self.has_power(switch) {
                     self.start_switch(switch);
                 }
             }
             FaultKind::ControllerDown => self.engine.power_off(self.controller_station()),
             FaultKind::ControllerUp => {
-                if self.controller().is_none() {
+                if !self.has_power(self.controller_station()) {
                     self.start_controller();
                 }
             }
@@ -51,6 +51,10 @@ impl World {
             Cable::Host(host) => self.access_link(host),
             Cable::Controller => self.controller_link(),
         }
+    }
+
+    fn has_power(&self, station: usize) -> bool {
+        self.engine.station(station).is_some_and(|station| station.body.is_on())
     }
 
     fn mend(&mut self, link: LinkId) {

@@ -9,6 +9,7 @@
 pub mod account;
 pub mod apps;
 pub mod arp_host;
+pub mod baseline;
 pub mod capture;
 pub mod classes;
 mod datagram;
@@ -20,6 +21,7 @@ pub mod host;
 mod jack;
 pub mod links;
 mod look;
+mod multipath;
 mod nic;
 mod noise;
 pub mod ping;

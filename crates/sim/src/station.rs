@@ -1,6 +1,7 @@
 //! What stands at the ends of links: switches, the controller, hosts, and test nodes.
 
 use crate::arp_host::ArpHost;
+use crate::baseline::Baseline;
 use crate::capture::Taps;
 use crate::device::Timing;
 use crate::host::Host;
@@ -22,6 +23,8 @@ pub enum Body {
     Host(Box<Host>),
     /// A host that speaks ARP only.
     ArpHost(Box<ArpHost>),
+    /// A switch of another network, or PortLand's fabric manager.
+    Baseline(Box<Baseline>),
     /// Any other node: tests bring their own.
     Other(Box<dyn Node<FrameBuf> + Send>),
 }
@@ -40,6 +43,7 @@ impl Body {
             Body::Controller(node) => node.handle(now, input, out),
             Body::Host(node) => node.handle(now, input, out),
             Body::ArpHost(node) => node.handle(now, input, out),
+            Body::Baseline(node) => node.handle(now, input, out),
             Body::Other(node) => node.handle(now, input, out),
         }
     }
@@ -52,6 +56,7 @@ impl Body {
             Body::Controller(node) => node.deadline(),
             Body::Host(node) => node.deadline(),
             Body::ArpHost(node) => node.deadline(),
+            Body::Baseline(node) => node.deadline(),
             Body::Other(node) => node.deadline(),
         }
     }
@@ -64,6 +69,7 @@ impl Body {
             Body::Controller(node) => node.waits_for(port),
             Body::Host(node) => node.waits_for(port),
             Body::ArpHost(node) => node.waits_for(port),
+            Body::Baseline(node) => node.waits_for(port),
             Body::Other(node) => node.waits_for(port),
         }
     }
@@ -75,7 +81,7 @@ impl Body {
 
     /// Whether it is in the middle of ways: a switch or a controller.
     pub(crate) fn is_transit(&self) -> bool {
-        matches!(self, Body::Switch(_) | Body::Controller(_))
+        matches!(self, Body::Switch(_) | Body::Controller(_) | Body::Baseline(_))
     }
 
     /// Whether it is a host, whose network card drops a frame with a bad FCS.

@@ -7,6 +7,7 @@
 use crate::links::WireEnd;
 use crate::station::Body;
 use crate::world::World;
+use axon_fabric::model::Network;
 use axon_wire::{Hops, MacAddr, PortNo};
 use std::collections::VecDeque;
 use std::fmt;
@@ -42,10 +43,30 @@ impl World {
     /// The switches that a frame from the controller can reach, itself excluded: a switch
     /// that is not among them cannot be told anything.
     pub fn controlled_switches(&self) -> Vec<bool> {
-        let mut reached = vec![false; self.fabric.switches.len()];
         let from = WireEnd { station: self.controller_station(), port: PortNo(0) };
-        let mut next: VecDeque<usize> =
-            self.far_end(from).map(|end| end.station).into_iter().collect();
+        self.reached_from(self.far_end(from).map(|end| end.station))
+    }
+
+    /// The largest set of switches that reach each other; of equal ones, the first.
+    fn largest_part(&self) -> Vec<bool> {
+        let mut seen = vec![false; self.fabric.switches.len()];
+        let mut largest = (0, seen.clone());
+        for switch in 0..seen.len() {
+            if !seen[switch] {
+                let part = self.reached_from(Some(switch));
+                seen.iter_mut().zip(&part).for_each(|(seen, &part)| *seen |= part);
+                let size = part.iter().filter(|&&part| part).count();
+                if size > largest.0 {
+                    largest = (size, part);
+                }
+            }
+        }
+        largest.1
+    }
+
+    fn reached_from(&self, start: Option<usize>) -> Vec<bool> {
+        let mut reached = vec![false; self.fabric.switches.len()];
+        let mut next: VecDeque<usize> = start.into_iter().collect();
         while let Some(station) = next.pop_front() {
             if station >= reached.len() || std::mem::replace(&mut reached[station], true) {
                 continue;
@@ -59,9 +80,12 @@ impl World {
     }
 
     /// The hosts whose edge the controller can reach: any two of them should be able to
-    /// talk.
+    /// talk. Without a controller: those in the largest part that hangs together.
     pub fn connected_hosts(&self) -> Vec<usize> {
-        let reached = self.controlled_switches();
+        let reached = match self.fabric.network {
+            Network::Axon | Network::PortLand => self.controlled_switches(),
+            Network::Ethernet | Network::Ecmp => self.largest_part(),
+        };
         let hosts = 0..self.fabric.hosts.len();
         hosts
             .filter(|&host| {

@@ -296,7 +296,7 @@ impl World {
     /// A switch of another network, or what stands in the controller's place there, if it
     /// has power.
     pub fn baseline(&self, station: usize) -> Option<&Baseline> {
-        match &self.engine.stations().get(station)?.body {
+        match &self.engine.station(station)?.body {
             Body::Baseline(node) => Some(node),
             _ => None,
         }

@@ -51,6 +51,8 @@ pub struct PortLandNode<B> {
     reported: u64,
     /// The next report, and the pause before the one after it.
     report: Option<(Time, Span)>,
+    /// Punted frames that went on.
+    resumed: u64,
     actions: Vec<Action<B>>,
 }
 
@@ -71,6 +73,7 @@ impl<B: Frame> PortLandNode<B> {
             manager: None,
             reported: 0,
             report: None,
+            resumed: 0,
             actions: Vec::new(),
             config,
         }
@@ -99,6 +102,18 @@ impl<B: Frame> PortLandNode<B> {
     /// Frames that wait for a way.
     pub fn waiting_frames(&self) -> u64 {
         self.waiting.frames()
+    }
+
+    /// Frames that have come to the control plane and gone on from there: the plane counts
+    /// them a second time then, as its own.
+    pub fn resumed_frames(&self) -> u64 {
+        self.resumed
+    }
+
+    /// Sends a punted frame on its way.
+    fn resume(&mut self, now: Time, frame: B) {
+        self.resumed += 1;
+        self.plane.send_on(now, frame, &mut self.actions);
     }
 
     /// Looks at what the plane has done until it does nothing more.
@@ -171,7 +186,7 @@ impl<B: Frame> PortLandNode<B> {
                 match pmac {
                     Some(pmac) if !group => {
                         frame.bytes_mut()[6..12].copy_from_slice(&pmac.0);
-                        return self.plane.send_on(now, frame, &mut self.actions);
+                        return self.resume(now, frame);
                     }
                     Some(_) => Drop::Broadcast,
                     None => Drop::NoRoute,
@@ -230,7 +245,7 @@ impl<B: Frame> PortLandNode<B> {
         let announcement = packet::emit(sender, announcement);
         self.plane.send_on(now, B::with_headroom(0, &announcement), &mut self.actions);
         frame.bytes_mut()[..6].copy_from_slice(&new.0);
-        self.plane.send_on(now, frame, &mut self.actions);
+        self.resume(now, frame);
     }
 
     /// Acts on a message; says whether it had any business here.
@@ -267,7 +282,7 @@ impl<B: Frame> PortLandNode<B> {
                 for (place, ports) in entries {
                     self.plane.set_told(place.into(), ports);
                     for (_, frame) in self.waiting.take(place.into()) {
-                        self.plane.send_on(now, frame, &mut self.actions);
+                        self.resume(now, frame);
                     }
                 }
             }
