@@ -8,6 +8,7 @@ mod controller;
 mod demo;
 mod down;
 mod exec;
+mod probe;
 mod reproduce;
 mod schema;
 mod sim;
@@ -33,6 +34,7 @@ enum Verb {
     Status(status::Arguments),
     Down(down::Arguments),
     Sim(sim::Arguments),
+    Probe(probe::Arguments),
     Demo(demo::Arguments),
     Reproduce(reproduce::Arguments),
     Cam(cam::Arguments),
@@ -59,6 +61,7 @@ fn main() -> ExitCode {
         Verb::Status(arguments) => status::run(&arguments),
         Verb::Down(arguments) => down::run(&arguments),
         Verb::Sim(arguments) => sim::run(&arguments),
+        Verb::Probe(arguments) => probe::run(&arguments),
         Verb::Demo(arguments) => demo::run(&arguments),
         Verb::Reproduce(arguments) => reproduce::run(&arguments),
         Verb::Cam(arguments) => cam::run(&arguments),

@@ -16,6 +16,7 @@ const VERBS: &[&str] = &[
     "status",
     "down",
     "sim",
+    "probe",
     "demo",
     "reproduce",
     "cam",

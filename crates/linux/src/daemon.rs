@@ -48,7 +48,7 @@ pub fn switch(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Result<()
     let clock = Clock::start();
     let config =
         switch_config(fabric, index, incarnation::next(&clock, options.state.as_deref())?, seed()?);
-    let node = Switch(SwitchNode::<FrameBuf>::new(config, clock.now()));
+    let node = Switch::new(SwitchNode::new(config, clock.now()));
     run(node, clock, name, ports, options)
 }
 
@@ -60,7 +60,7 @@ pub fn controller(fabric: &Fabric, options: &DaemonOptions) -> Result<()> {
     let clock = Clock::start();
     let config =
         controller_config(fabric, incarnation::next(&clock, options.state.as_deref())?, seed()?);
-    let node = Controller(ControllerNode::<FrameBuf>::new(config, clock.now()));
+    let node = Controller::new(ControllerNode::new(config, clock.now()));
     run(node, clock, &fabric.controller.name, controller_ports(fabric), options)
 }
 

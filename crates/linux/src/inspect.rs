@@ -1,5 +1,6 @@
 //! What nodes tell about themselves: the JSON of `status`.
 
+use crate::probe::Desk;
 use crate::run::Inspect;
 use axon_control::discovery::Discovery;
 use axon_control::node::{ControllerNode, SwitchNode};
@@ -8,10 +9,29 @@ use axon_wire::{Frame, FrameBuf, PortNo, Time};
 use serde_json::{Map, Value, json};
 
 /// A switch that can be asked.
-pub struct Switch(pub SwitchNode<FrameBuf>);
+pub struct Switch {
+    node: SwitchNode<FrameBuf>,
+    desk: Desk,
+}
+
+impl Switch {
+    /// Nobody has asked it yet.
+    pub fn new(node: SwitchNode<FrameBuf>) -> Switch {
+        Switch { node, desk: Desk::default() }
+    }
+}
 
 /// A controller that can be asked.
-pub struct Controller(pub ControllerNode<FrameBuf>);
+pub struct Controller {
+    node: ControllerNode<FrameBuf>,
+}
+
+impl Controller {
+    /// Nobody has asked it yet.
+    pub fn new(node: ControllerNode<FrameBuf>) -> Controller {
+        Controller { node }
+    }
+}
 
 macro_rules! is_a_node {
     ($name:ident) => {
@@ -22,11 +42,15 @@ macro_rules! is_a_node {
                 input: Input<FrameBuf>,
                 out: &mut Vec<Action<FrameBuf>>,
             ) {
-                self.0.handle(now, input, out);
+                self.node.handle(now, input, out);
             }
 
             fn deadline(&self) -> Option<Time> {
-                self.0.deadline()
+                self.node.deadline()
+            }
+
+            fn waits_for(&self, port: PortNo) -> bool {
+                self.node.waits_for(port)
             }
         }
     };
@@ -36,16 +60,20 @@ is_a_node!(Switch);
 is_a_node!(Controller);
 
 impl Inspect for Switch {
+    fn request(&mut self, now: Time, request: &Value) {
+        self.desk.request(now, &mut self.node, request);
+    }
+
     fn port_kind(&self, port: PortNo) -> PortKind {
-        self.0.discovery().kind(port)
+        self.node.discovery().kind(port)
     }
 
     fn has_queue(&self, port: PortNo) -> bool {
-        self.0.plane().queued_frames(port) > 0
+        self.node.plane().queued_frames(port) > 0
     }
 
     fn status(&self) -> Value {
-        let node = &self.0;
+        let node = &self.node;
         let hosts = node.edge().hosts().map(|(mac, host)| {
             let ip = host.ip.map(|ip| ip.to_string());
             json!({ "mac": mac.to_string(), "port": host.port.0, "ip": ip })
@@ -70,6 +98,7 @@ impl Inspect for Switch {
             "waiting_bytes": node.edge().waiting_bytes(),
             "unacknowledged": node.unacknowledged(),
             "plane": plane(node.plane()),
+            "probes": self.desk.status(node),
             "refusals": refusals(|refusal| node.refusals().of(refusal)),
             "edge": {
                 "hosts_refused": edge.hosts_refused,
@@ -88,15 +117,15 @@ impl Inspect for Switch {
 
 impl Inspect for Controller {
     fn port_kind(&self, port: PortNo) -> PortKind {
-        self.0.discovery().kind(port)
+        self.node.discovery().kind(port)
     }
 
     fn has_queue(&self, port: PortNo) -> bool {
-        self.0.plane().queued_frames(port) > 0
+        self.node.plane().queued_frames(port) > 0
     }
 
     fn status(&self) -> Value {
-        let node = &self.0;
+        let node = &self.node;
         let controller = node.controller();
         let graph = controller.graph();
         let hosts = controller.hosts().iter().map(|(_, host)| {

@@ -13,6 +13,8 @@ pub mod pacer;
 pub mod packet;
 pub mod pcapng;
 pub mod port;
+pub mod probe;
+pub mod request;
 pub mod ring;
 pub mod run;
 pub mod slot;

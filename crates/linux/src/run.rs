@@ -9,6 +9,7 @@ use crate::link_watch::{LinkEvent, LinkWatch, is_up};
 use crate::moderation::Moderation;
 use crate::pcapng::{Capture, CaptureOptions, Direction, LinkType};
 use crate::port::Pool;
+use crate::request::RequestSocket;
 use crate::slot::{PortSetup, Slot};
 use crate::status::StatusServer;
 use axon_plane::{Action, Input, Node, PortKind};
@@ -42,6 +43,11 @@ pub trait Inspect {
     fn has_queue(&self, port: PortNo) -> bool;
     /// All an operator may want to know, as JSON.
     fn status(&self) -> serde_json::Value;
+    /// Takes a request of an operator; what comes of it stands in the status. What the node
+    /// cannot do it passes over.
+    fn request(&mut self, now: Time, request: &serde_json::Value) {
+        let _ = (now, request);
+    }
 }
 
 /// Monotonic time since the clock was started.
@@ -76,7 +82,7 @@ pub struct RunOptions {
     pub name: String,
     /// Its ports, in order.
     pub ports: Vec<PortSetup>,
-    /// Where to listen for `status`.
+    /// Where to listen for `status`; requests are taken beside it.
     pub status_socket: Option<PathBuf>,
     /// Where to write what the ports carry.
     pub capture: Option<CaptureOptions>,
@@ -103,6 +109,7 @@ pub struct Body<N> {
     watch: LinkWatch,
     signals: SignalFd,
     status: Option<StatusServer>,
+    requests: Option<RequestSocket>,
     capture: Option<Capture>,
     capture_flushed: Time,
     retried: Time,
@@ -120,6 +127,7 @@ struct Ready {
     stop: bool,
     links: bool,
     status: bool,
+    requests: bool,
     /// One bit per port would do; a list says it plainly.
     ports: Vec<usize>,
 }
@@ -140,6 +148,7 @@ impl<N: Node<FrameBuf> + Inspect> Body<N> {
         nix::sys::prctl::set_timerslack(1)?;
         let capture = options.capture.as_ref().map(Capture::create).transpose()?;
         let status = options.status_socket.as_deref().map(StatusServer::open).transpose()?;
+        let requests = options.status_socket.as_deref().map(RequestSocket::open).transpose()?;
         let mut body = Body {
             node,
             name: options.name,
@@ -149,6 +158,7 @@ impl<N: Node<FrameBuf> + Inspect> Body<N> {
             watch: LinkWatch::open()?,
             signals,
             status,
+            requests,
             capture,
             capture_flushed: Time::ZERO,
             retried: Time::ZERO,
@@ -191,6 +201,10 @@ impl<N: Node<FrameBuf> + Inspect> Body<N> {
         self.free_wires();
         self.receive(&ready.ports);
         self.free_wires();
+        if ready.requests {
+            let requests = self.requests.as_ref().map(RequestSocket::take).unwrap_or_default();
+            requests.iter().for_each(|request| self.node.request(self.clock.now(), request));
+        }
         if self.node.deadline().is_some_and(|deadline| deadline <= self.clock.now()) {
             self.feed(Input::Timeout);
             self.free_wires();
@@ -241,8 +255,9 @@ impl<N: Node<FrameBuf> + Inspect> Body<N> {
             PollFd::new(std::os::fd::AsFd::as_fd(&self.signals), PollFlags::POLLIN),
             PollFd::new(self.watch.fd(), PollFlags::POLLIN),
         ];
-        let fixed = fds.len() + usize::from(self.status.is_some());
         fds.extend(self.status.as_ref().map(|s| PollFd::new(s.fd(), PollFlags::POLLIN)));
+        fds.extend(self.requests.as_ref().map(|s| PollFd::new(s.fd(), PollFlags::POLLIN)));
+        let fixed = fds.len();
         let mut of_port = Vec::with_capacity(self.slots.len());
         for (index, slot) in self.slots.iter().enumerate() {
             if let Some(port) = &slot.port {
@@ -262,7 +277,9 @@ impl<N: Node<FrameBuf> + Inspect> Body<N> {
         let ready = Ready {
             stop: woken(&fds[0]),
             links: woken(&fds[1]),
-            status: self.status.is_some() && woken(&fds[2]),
+            // Both are there, or neither.
+            status: fixed > 2 && woken(&fds[2]),
+            requests: fixed > 3 && woken(&fds[3]),
             ports: ports.filter(|(_, fd)| due || woken(fd)).map(|(index, _)| *index).collect(),
         };
         self.counters.rounds += 1;

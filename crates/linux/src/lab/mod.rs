@@ -28,6 +28,8 @@ pub use supervisor::Progress;
 
 use crate::status::ask;
 use anyhow::{Context, Result, bail};
+use axon_control::node::{ProbePlan, ProbeReport};
+use axon_fabric::model::Fabric;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::ffi::{OsStr, OsString};
@@ -183,6 +185,23 @@ impl Lab {
             bail!("{}", String::from_utf8_lossy(&output.stderr).trim());
         }
         Ok(())
+    }
+
+    /// Lets a switch send probes, and waits for them.
+    ///
+    /// # Errors
+    /// There is no such switch, or it refuses the plan, or it is not running.
+    pub fn probe(&self, switch: &str, plan: &ProbePlan) -> Result<ProbeReport> {
+        self.check_node(switch)?;
+        crate::probe::probe(&self.state.socket(switch), plan)
+    }
+
+    /// The fabric that runs here.
+    ///
+    /// # Errors
+    /// Its file is gone.
+    pub fn fabric(&self) -> Result<Fabric> {
+        self.state.load_fabric()
     }
 
     /// What every daemon tells of itself, the controller first, then switches in the order of

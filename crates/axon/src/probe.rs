@@ -1,0 +1,251 @@
+//! `axon probe`: what a path takes, hop by hop, in the simulator or in a running lab.
+
+mod summary;
+
+use anyhow::{Context, Result, bail};
+use axon_control::node::{PlanKind, ProbePlan, ProbeReport};
+use axon_fabric::assemble::{host_index, split_port, switch_index};
+use axon_fabric::model::{End, Fabric};
+use axon_linux::lab::Lab;
+use axon_sim::probe::{links_of, plan_along, shortest_path, switches_of};
+use axon_sim::{PingPlan, World};
+use axon_wire::{Hops, PortNo, Span, Time};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use summary::Summary;
+
+/// How long switches, hosts and routes may take to be there, in simulated time.
+const READY: Span = Span::from_secs(60);
+
+/// Send probes along a path and back; print what each switch and link takes
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// The fabric file; with --live that of the lab, if not said
+    #[arg(required_unless_present = "live")]
+    file: Option<PathBuf>,
+    #[command(flatten)]
+    way: Way,
+    /// How many probes
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    count: u32,
+    /// Bytes of a probe when it leaves, header included, without FCS; it grows on the way
+    #[arg(long, value_name = "N", default_value_t = 60)]
+    bytes: usize,
+    /// Microseconds from one probe to the next
+    #[arg(long, value_name = "US", default_value_t = 1000)]
+    interval: u64,
+    /// In the simulator: begin no earlier than this, in simulated milliseconds
+    #[arg(long, value_name = "MS", default_value_t = 0)]
+    at: u64,
+    /// In the simulator: the seed; the file's if not said
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// In the running lab, and not in the simulator
+    #[arg(long)]
+    live: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(clap::Args)]
+#[group(required = true, multiple = true)]
+struct Way {
+    /// Switches in order, the first one sends: s1,s2,s3
+    #[arg(long, value_delimiter = ',', value_name = "SWITCHES", conflicts_with_all = ["from", "to", "ether"])]
+    path: Vec<String>,
+    /// The path that frames take from this host ...
+    #[arg(long, value_name = "HOST", requires = "to", conflicts_with = "ether")]
+    from: Option<String>,
+    /// ... to this one
+    #[arg(long, value_name = "HOST", requires = "from")]
+    to: Option<String>,
+    /// Two host ports of one switch that an Ethernet outside joins, with --live: s1-p0,s1-p3
+    #[arg(long, value_delimiter = ',', value_name = "PORTS", num_args = 2, requires = "live")]
+    ether: Vec<String>,
+}
+
+/// Fails if a probe is lost, or a unit on the way has left no record.
+pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let summary = if arguments.live { live(arguments)? } else { simulated(arguments)? };
+    if arguments.json {
+        println!("{:#}", summary.to_json());
+    } else {
+        print!("{summary}");
+    }
+    Ok(if summary.is_complete() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+impl Arguments {
+    fn plan(&self, plan: ProbePlan) -> ProbePlan {
+        let interval = Span::from_micros(self.interval);
+        ProbePlan { bytes: self.bytes, count: self.count, interval, ..plan }
+    }
+
+    /// The switches of `--path`; without it, the two hosts of `--from` and `--to`.
+    fn path(&self, fabric: &Fabric) -> Result<Path> {
+        if self.way.path.is_empty() {
+            let from = host(fabric, self.way.from.as_deref().unwrap_or_default())?;
+            let to = host(fabric, self.way.to.as_deref().unwrap_or_default())?;
+            if fabric.hosts[from].switch == fabric.hosts[to].switch {
+                let name = &fabric.switches[fabric.hosts[from].switch].name;
+                bail!("both hosts are at {name}: no link is between them to be probed");
+            }
+            return Ok(Path::Hosts(from, to));
+        }
+        let switches = self.way.path.iter().map(|name| switch(fabric, name));
+        Ok(Path::Switches(switches.collect::<Result<Vec<_>>>()?))
+    }
+}
+
+enum Path {
+    Switches(Vec<usize>),
+    Hosts(usize, usize),
+}
+
+fn switch(fabric: &Fabric, name: &str) -> Result<usize> {
+    switch_index(fabric, name).with_context(|| {
+        let names = fabric.switches.iter().map(|switch| switch.name.as_str());
+        format!("{} has no switch {name}; it has {}", fabric.name, list(names))
+    })
+}
+
+fn host(fabric: &Fabric, name: &str) -> Result<usize> {
+    host_index(fabric, name).with_context(|| {
+        let names = fabric.hosts.iter().map(|host| host.name.as_str());
+        format!("{} has no host {name}; it has {}", fabric.name, list(names))
+    })
+}
+
+/// Some names, and how many more there are.
+fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    const SHOWN: usize = 20;
+    let names: Vec<&str> = names.collect();
+    match names.len() {
+        0 => "none".to_owned(),
+        1..=SHOWN => names.join(" "),
+        more => format!("{} and {} more", names[..SHOWN].join(" "), more - SHOWN),
+    }
+}
+
+fn simulated(arguments: &Arguments) -> Result<Summary> {
+    let file = arguments.file.as_deref().context("the fabric file is missing")?;
+    let fabric = axon_fabric::load(file)?;
+    if fabric.network != axon_fabric::model::Network::Axon {
+        bail!("{} is no Axon network: its switches have no probe units", fabric.name);
+    }
+    let path = arguments.path(&fabric)?;
+    let mut world = World::new(&fabric, arguments.seed.unwrap_or(fabric.seed));
+    let start = Time::ZERO + Span::from_millis(arguments.at);
+    let path = match path {
+        Path::Switches(path) => path,
+        Path::Hosts(from, to) => simulated_route(&mut world, from, to)?,
+    };
+    let links = links_of(&fabric, &path)?;
+    let plan = arguments.plan(plan_along(&fabric, &path)?);
+    world.run_until(start.max(world.now()));
+    let limit = world.now() + READY;
+    if !world.run_until_true(limit, |world| world.is_path_known(&links)) {
+        bail!("not all switches of the path have found each other after 60 s");
+    }
+    let name = &fabric.switches[path[0]].name;
+    let id =
+        world.probe(path[0], plan.clone()).with_context(|| format!("{name} has no power"))??;
+    let limit = world.now() + plan.interval * u64::from(plan.count) + plan.timeout * 2;
+    let report = world.run_probe(path[0], id, limit);
+    let report = report.with_context(|| format!("{name} lost power meanwhile"))?;
+    Ok(Summary::of_path(&fabric, &path, &report))
+}
+
+/// The switches on the route from host to host that the fabric itself has set up, with a
+/// ping to ask for it.
+fn simulated_route(world: &mut World, from: usize, to: usize) -> Result<Vec<usize>> {
+    let limit = world.now() + READY;
+    world.run_until_true(limit, |world| {
+        world.address(from).is_some() && world.address(to).is_some()
+    });
+    let fabric = world.fabric().clone();
+    let name = |host: usize| &fabric.hosts[host].name;
+    let target = world.address(to).with_context(|| format!("{} has no address", name(to)))?;
+    let ping = PingPlan::until_reply(target, Span::from_millis(250), 40);
+    let id = world.ping(from, ping).with_context(|| format!("{} is off", name(from)))?;
+    let limit = world.now() + READY;
+    world.run_until_true(limit, |world| world.ping_stats(id).is_none_or(|stats| stats.done));
+    let source = &fabric.hosts[from];
+    let routes = world.switch(source.switch).map(|node| node.plane().tables().routes(source.port));
+    let routes = routes.unwrap_or_default();
+    let route = routes.iter().find(|(mac, _)| *mac == fabric.hosts[to].mac);
+    let (_, hops) =
+        route.with_context(|| format!("{} found no route to {}", name(from), name(to)))?;
+    followed(&fabric, source.switch, hops)
+}
+
+fn followed(fabric: &Fabric, switch: usize, hops: &Hops) -> Result<Vec<usize>> {
+    switches_of(fabric, switch, hops)
+        .with_context(|| format!("the route {hops} leaves the links of {}", fabric.name))
+}
+
+fn live(arguments: &Arguments) -> Result<Summary> {
+    let named = match &arguments.file {
+        Some(file) => Some(axon_fabric::load(file)?.name),
+        None => None,
+    };
+    let lab = Lab::open(named.as_deref())?;
+    let fabric = lab.fabric()?;
+    if let [from, to] = &arguments.way.ether[..] {
+        return live_ether(arguments, &lab, (from, to));
+    }
+    let path = match arguments.path(&fabric)? {
+        Path::Switches(path) => path,
+        Path::Hosts(from, to) => live_route(&lab, &fabric, from, to)?,
+    };
+    let plan = arguments.plan(plan_along(&fabric, &path)?);
+    let report = lab.probe(&fabric.switches[path[0]].name, &plan)?;
+    Ok(Summary::of_path(&fabric, &path, &report))
+}
+
+/// The switches on the route that stands at the edge; if nobody has asked for it yet, those
+/// of a shortest path.
+fn live_route(lab: &Lab, fabric: &Fabric, from: usize, to: usize) -> Result<Vec<usize>> {
+    let (source, target) = (&fabric.hosts[from], &fabric.hosts[to]);
+    let edge = &fabric.switches[source.switch].name;
+    let all = lab.status()?;
+    let status = all.iter().find(|status| status["name"] == edge.as_str());
+    let status = status.with_context(|| format!("{edge} tells nothing"))?;
+    let mac = target.mac.to_string();
+    let routes = status["node"]["routes"].as_array().cloned().unwrap_or_default();
+    let route = routes
+        .iter()
+        .find(|route| route["port"] == source.port.0 && route["destination"] == mac.as_str());
+    let Some(text) = route.and_then(|route| route["hops"].as_str()) else {
+        eprintln!("{} has no route to {} now: this is a shortest path", source.name, target.name);
+        return Ok(shortest_path(fabric, source.switch, target.switch)?);
+    };
+    let hop = |word: &str| word.strip_prefix('p')?.parse().ok().map(PortNo);
+    let hops: Option<Hops> = text.split(' ').map(hop).collect::<Option<Vec<_>>>().map(Hops);
+    let hops = hops.with_context(|| format!("{edge} tells of a route {text}"))?;
+    followed(fabric, source.switch, &hops)
+}
+
+fn live_ether(arguments: &Arguments, lab: &Lab, (from, to): (&str, &str)) -> Result<Summary> {
+    let port = |text: &str| {
+        split_port(text)
+            .map(|(name, port)| (name.to_owned(), port))
+            .with_context(|| format!("{text} is not a port; s1-p0 is one"))
+    };
+    let ((switch, from), (other, to)) = (port(from)?, port(to)?);
+    if switch != other {
+        bail!("{switch} and {other} are two switches: an ether probe is between ports of one");
+    }
+    let plan = arguments.plan(ProbePlan::new(PlanKind::Ether { from, to }));
+    let report: ProbeReport = lab.probe(&switch, &plan)?;
+    if !report.learned {
+        bail!("no Ethernet outside joins {switch}-{from} and {switch}-{to}: nothing came through");
+    }
+    Ok(Summary::of_ether(&switch, (from, to), &report))
+}
+
+/// One end of a link, as users write it.
+fn end_name(fabric: &Fabric, end: End) -> String {
+    axon_fabric::assemble::port_name(&fabric.switches[end.switch].name, end.port)
+}
