@@ -2,12 +2,36 @@
 //!
 //! The order is that of [`Key`]: time, then the station that caused the event, then how
 //! many events that station had caused before. No two events share a key, so the order
-//! does not depend on how the queue keeps them. Today that is a binary heap of small
-//! entries beside a slab of events; nothing outside this file knows.
+//! does not depend on how the queue keeps them.
+//!
+//! It keeps them in a calendar (R. Brown, CACM 31(10), 1988): a wheel of buckets, each for
+//! an equal stretch of time, and a heap for what lies beyond one turn of the wheel. A bucket
+//! is a plain list until its time comes; then it is sorted, and read from its end. What is
+//! added to the bucket that is being read goes to a small heap beside it. Entries are small;
+//! the events themselves lie in a slab and move twice, in and out.
+//!
+//! The width of a bucket follows the events, so that one holds some dozens whatever the size
+//! of the world: enough to sort and to fetch together, few enough to sort fast. It decides
+//! how long things take, never their order.
 
 use axon_wire::Time;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+
+/// Buckets of the wheel: a power of two.
+const BUCKETS: usize = 4096;
+/// Buckets are made narrower above so many events in each that is not empty, on average.
+const CROWDED: u64 = 64;
+/// Buckets are made wider below so many.
+const SPARSE: u64 = 8;
+/// After so many buckets their width is reconsidered.
+const PERIOD: u64 = 512;
+/// Events that may be added to the bucket that is being read before it is held too wide.
+const LATE_MAX: usize = 256;
+/// The widest bucket is 2^36 ticks, 0.69 s.
+const SHIFT_MAX: u32 = 36;
+/// The width of buckets at the start: 2^12 ticks, 41 ns.
+const SHIFT_START: u32 = 12;
 
 /// The place of an event among all events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -20,17 +44,86 @@ pub struct Key {
     pub sequence: u64,
 }
 
+/// A key, and where its event lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Entry {
+    time: u64,
+    source: u32,
+    slot: u32,
+    sequence: u64,
+}
+
+impl Entry {
+    fn key(&self) -> Key {
+        let Entry { time, source, sequence, .. } = *self;
+        Key { time: Time::from_ticks(time), source, sequence }
+    }
+
+    /// Its key as two numbers to compare.
+    #[inline]
+    fn order(&self) -> (u64, u128) {
+        (self.time, u128::from(self.source) << 64 | u128::from(self.sequence))
+    }
+}
+
+/// An entry in a heap that gives the earliest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Early(Entry);
+
+impl PartialOrd for Early {
+    fn partial_cmp(&self, other: &Early) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Early {
+    fn cmp(&self, other: &Early) -> std::cmp::Ordering {
+        other.0.order().cmp(&self.0.order())
+    }
+}
+
 /// A priority queue of events, earliest key first.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Queue<E> {
-    heap: BinaryHeap<Reverse<(Key, u32)>>,
+    /// The bucket that is being read, the latest first.
+    current: Vec<Entry>,
+    /// What was added to it, or before it, meanwhile.
+    late: BinaryHeap<Early>,
+    wheel: Vec<Vec<Entry>>,
+    /// One bit for each bucket that is not empty.
+    occupied: Vec<u64>,
+    /// Beyond the wheel.
+    far: BinaryHeap<Early>,
+    /// The number of the bucket that is being read: time divided by the width.
+    base: u64,
+    /// The width of a bucket, as a power of two.
+    shift: u32,
     slots: Vec<Option<E>>,
     free: Vec<u32>,
+    len: usize,
+    late_max: usize,
+    /// Since the width was last reconsidered: buckets read, and events in them.
+    turns: u64,
+    turned: u64,
 }
 
 impl<E> Default for Queue<E> {
     fn default() -> Queue<E> {
-        Queue { heap: BinaryHeap::new(), slots: Vec::new(), free: Vec::new() }
+        Queue {
+            current: Vec::new(),
+            late: BinaryHeap::new(),
+            wheel: (0..BUCKETS).map(|_| Vec::new()).collect(),
+            occupied: vec![0; BUCKETS / 64],
+            far: BinaryHeap::new(),
+            base: 0,
+            shift: SHIFT_START,
+            slots: Vec::new(),
+            free: Vec::new(),
+            len: 0,
+            late_max: LATE_MAX,
+            turns: 0,
+            turned: 0,
+        }
     }
 }
 
@@ -39,6 +132,7 @@ impl<E> Queue<E> {
     ///
     /// # Panics
     /// With more than 2^32 events to come.
+    #[inline]
     pub fn push(&mut self, key: Key, event: E) {
         let slot = match self.free.pop() {
             Some(slot) => {
@@ -50,26 +144,162 @@ impl<E> Queue<E> {
                 u32::try_from(self.slots.len() - 1).expect("fewer than 2^32 events to come")
             }
         };
-        self.heap.push(Reverse((key, slot)));
+        let Key { time, source, sequence } = key;
+        self.len += 1;
+        self.place(Entry { time: time.ticks(), source, slot, sequence });
+        if self.late.len() > self.late_max {
+            self.refine();
+        }
+    }
+
+    #[inline]
+    fn place(&mut self, entry: Entry) {
+        let bucket = entry.time >> self.shift;
+        if bucket <= self.base {
+            self.late.push(Early(entry));
+        } else if bucket - self.base < BUCKETS as u64 {
+            let index = bucket as usize % BUCKETS;
+            self.wheel[index].push(entry);
+            self.occupied[index / 64] |= 1 << (index % 64);
+        } else {
+            self.far.push(Early(entry));
+        }
     }
 
     /// Takes the earliest event.
     pub fn pop(&mut self) -> Option<(Key, E)> {
-        let Reverse((key, slot)) = self.heap.pop()?;
-        let event = self.slots[slot as usize].take()?;
-        self.free.push(slot);
-        Some((key, event))
+        self.pop_until(Time::MAX, |_| {})
     }
 
-    /// Takes the earliest event, if it is due at or before `limit`.
-    pub fn pop_until(&mut self, limit: Time) -> Option<(Key, E)> {
-        self.peek().filter(|key| key.time <= limit)?;
-        self.pop()
+    /// Takes the earliest event, if it is due at or before `limit`. When a new bucket is
+    /// begun, each of its events is first shown to `look`, in no order.
+    #[inline]
+    pub fn pop_until(&mut self, limit: Time, look: impl FnMut(&E)) -> Option<(Key, E)> {
+        if self.current.is_empty() && self.late.is_empty() && !self.turn(limit.ticks(), look) {
+            return None;
+        }
+        let late = match (self.current.last(), self.late.peek()) {
+            (Some(read), Some(Early(late))) => late.order() < read.order(),
+            (read, _) => read.is_none(),
+        };
+        let next =
+            if late { self.late.peek().map(|early| early.0) } else { self.current.last().copied() };
+        let entry = next.filter(|entry| entry.time <= limit.ticks())?;
+        if late {
+            self.late.pop();
+        } else {
+            self.current.pop();
+        }
+        let event = self.slots[entry.slot as usize].take()?;
+        self.free.push(entry.slot);
+        self.len -= 1;
+        Some((entry.key(), event))
+    }
+
+    /// Begins the next bucket that is not empty, unless it lies beyond `limit`.
+    fn turn(&mut self, limit: u64, mut look: impl FnMut(&E)) -> bool {
+        let Some(bucket) = self.next_bucket().filter(|bucket| bucket << self.shift <= limit) else {
+            return false;
+        };
+        self.base = bucket;
+        let index = bucket as usize % BUCKETS;
+        std::mem::swap(&mut self.current, &mut self.wheel[index]);
+        self.occupied[index / 64] &= !(1 << (index % 64));
+        let horizon = bucket.saturating_add(BUCKETS as u64);
+        while let Some(&Early(entry)) = self.far.peek()
+            && entry.time >> self.shift < horizon
+        {
+            self.far.pop();
+            if entry.time >> self.shift == bucket {
+                self.current.push(entry);
+            } else {
+                self.place(entry);
+            }
+        }
+        for entry in &self.current {
+            if let Some(event) = &self.slots[entry.slot as usize] {
+                look(event);
+            }
+        }
+        self.current.sort_unstable_by_key(|entry| Reverse(entry.order()));
+        self.turns += 1;
+        self.turned += self.current.len() as u64;
+        if self.turns >= PERIOD {
+            self.reconsider();
+        }
+        true
+    }
+
+    /// The number of the next bucket that holds something.
+    fn next_bucket(&self) -> Option<u64> {
+        let far = self.far.peek().map(|early| early.0.time >> self.shift);
+        let first = (self.base + 1) as usize % BUCKETS;
+        // The word with the first bucket is looked at twice: its upper part, at last its lower.
+        let words = (0..=BUCKETS / 64).map(|step| {
+            let index = (first / 64 + step) % (BUCKETS / 64);
+            let mask = match step {
+                0 => u64::MAX << (first % 64),
+                step if step == BUCKETS / 64 => !(u64::MAX << (first % 64)),
+                _ => u64::MAX,
+            };
+            (index, self.occupied[index] & mask)
+        });
+        let near = words.filter(|&(_, word)| word != 0).map(|(index, word)| {
+            let found = index * 64 + word.trailing_zeros() as usize;
+            self.base + 1 + ((found + BUCKETS - first) % BUCKETS) as u64
+        });
+        near.into_iter().next().into_iter().chain(far).min()
+    }
+
+    /// Fits the width of buckets to what those of late have held.
+    #[cold]
+    fn reconsider(&mut self) {
+        let held = self.turned / self.turns;
+        (self.turns, self.turned) = (0, 0);
+        if held > CROWDED && self.shift > 0 {
+            self.set_width(self.shift - 1);
+        } else if held < SPARSE && self.shift < SHIFT_MAX {
+            self.set_width(self.shift + 1);
+        }
+    }
+
+    /// The bucket that is being read is too wide: makes all of them much narrower. Where
+    /// that does not help, since all happens at once, it is not tried again soon.
+    #[cold]
+    fn refine(&mut self) {
+        let before = self.late.len();
+        if self.shift > 0 {
+            self.set_width(self.shift.saturating_sub(3));
+        }
+        self.late_max = if self.late.len() > before / 2 { before * 2 } else { LATE_MAX };
+    }
+
+    /// Changes the width of buckets, and puts every entry where it now belongs.
+    fn set_width(&mut self, shift: u32) {
+        let mut entries: Vec<Entry> = std::mem::take(&mut self.current);
+        entries.extend(self.wheel.iter_mut().flat_map(std::mem::take));
+        entries.extend(std::mem::take(&mut self.late).into_iter().map(|early| early.0));
+        entries.extend(std::mem::take(&mut self.far).into_iter().map(|early| early.0));
+        self.occupied.fill(0);
+        self.shift = shift;
+        let first = entries.iter().map(|entry| entry.time).min().unwrap_or(0);
+        self.base = first >> shift;
+        entries.into_iter().for_each(|entry| self.place(entry));
     }
 
     /// The key of the earliest event.
     pub fn peek(&self) -> Option<Key> {
-        self.heap.peek().map(|&Reverse((key, _))| key)
+        let read = self.current.last();
+        let late = self.late.peek().map(|early| &early.0);
+        let open = read.into_iter().chain(late).min_by_key(|entry| entry.order());
+        if let Some(entry) = open {
+            return Some(entry.key());
+        }
+        let bucket = self.next_bucket()?;
+        let near = self.wheel[bucket as usize % BUCKETS].iter();
+        let near = near.filter(|entry| entry.time >> self.shift == bucket);
+        let far = self.far.peek().map(|early| &early.0);
+        near.chain(far).min_by_key(|entry| entry.order()).map(Entry::key)
     }
 
     /// Events to come, in no order: for counting only.
@@ -79,18 +309,19 @@ impl<E> Queue<E> {
 
     /// How many events are to come.
     pub fn len(&self) -> usize {
-        self.heap.len()
+        self.len
     }
 
     /// Whether nothing is to come.
     pub fn is_empty(&self) -> bool {
-        self.heap.is_empty()
+        self.len == 0
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeMap;
 
     fn key(nanos: u64, source: u32, sequence: u64) -> Key {
         Key { time: Time::from_nanos(nanos), source, sequence }
@@ -122,5 +353,59 @@ mod tests {
         }
         assert_eq!(queue.slots.len(), 2);
         assert_eq!(queue.iter().count(), 0);
+    }
+
+    /// How far ahead events are caused, in ticks: up to a power of two that changes as the
+    /// world does, from all at once to seconds.
+    fn spans(phase: u64) -> u64 {
+        [1, 1 << 4, 1 << 20, 1 << 12, 1 << 38, 1 << 8, 1 << 30][phase as usize % 7]
+    }
+
+    #[test]
+    fn the_order_is_that_of_a_sorted_map_whatever_the_events() {
+        for seed in 0..5u64 {
+            let mut random = oorandom::Rand64::new(seed.into());
+            let (mut queue, mut map) = (Queue::default(), BTreeMap::new());
+            let (mut now, mut sequence) = (0, 0);
+            for step in 0..24_000u64 {
+                let busy = 1 + (step / 4000) % 3;
+                for _ in 0..random.rand_range(0..2 * busy + 1) {
+                    let ahead = random.rand_range(0..spans(seed + step / 2400));
+                    let time = Time::from_ticks(now + ahead);
+                    let key = Key { time, source: random.rand_range(0..50) as u32, sequence };
+                    queue.push(key, sequence);
+                    map.insert(key, sequence);
+                    sequence += 1;
+                }
+                let limit = Time::from_ticks(now + random.rand_range(0..1 << 22));
+                let expected = map.first_key_value().map(|(&key, &event)| (key, event));
+                assert_eq!(queue.peek(), expected.map(|(key, _)| key), "seed {seed}, step {step}");
+                let expected = expected.filter(|(key, _)| key.time <= limit);
+                assert_eq!(queue.pop_until(limit, |_| {}), expected, "seed {seed}, step {step}");
+                if let Some((key, _)) = expected {
+                    map.remove(&key);
+                    now = key.time.ticks();
+                }
+                assert_eq!(queue.len(), map.len());
+            }
+            while let Some((key, event)) = map.pop_first() {
+                assert_eq!(queue.pop(), Some((key, event)), "seed {seed}");
+            }
+            assert!(queue.pop().is_none());
+        }
+    }
+
+    #[test]
+    fn every_event_of_a_bucket_is_shown_before_it_is_taken() {
+        let mut queue = Queue::default();
+        for time in 1..1000 {
+            queue.push(key(time * 100, 0, time), time);
+        }
+        let mut shown = vec![false; 1000];
+        while let Some((_, event)) =
+            queue.pop_until(Time::MAX, |&event| shown[event as usize] = true)
+        {
+            assert!(shown[event as usize], "{event}");
+        }
     }
 }

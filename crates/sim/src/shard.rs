@@ -88,7 +88,7 @@ impl Shard {
     /// Handles the earliest event, if it is due at or before `limit`.
     #[inline]
     pub(crate) fn step(&mut self, limit: Time) -> bool {
-        let Some((key, event)) = self.queue.pop_until(limit) else {
+        let Some((key, event)) = self.queue.pop_until(limit, |_| {}) else {
             return false;
         };
         self.now = key.time;
