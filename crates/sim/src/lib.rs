@@ -29,6 +29,7 @@ pub mod probe;
 mod plugs;
 pub mod queue;
 mod resolve;
+pub mod results;
 pub mod run;
 mod rx_ring;
 mod shard;

@@ -1,15 +1,21 @@
-//! A whole scenario, start to report: hosts boot and get addresses, every pair pings, the
-//! fabric's faults happen, every connected pair pings again.
+//! A whole scenario, start to report: hosts boot and get addresses; then the fabric's traffic
+//! runs or, without any, every pair pings, the fabric's faults happen, and every connected
+//! pair pings again.
+//!
+//! In plain English: run for a millisecond of simulated time at most; show how far it has
+//! come to whoever watches, who may stop it; take a sample if one is due; go on until the
+//! stage is over. The looks change nothing in the world, so they leave its trace as it is.
 
-use crate::links::{LinkId, Loss};
-use crate::ping::{PingPlan, PingStats};
-use crate::world::{PingId, World};
+use crate::capture::Captured;
+use crate::links::WireEnd;
+use crate::results::{Pings, Samples, all_pairs};
+use crate::world::World;
 use axon_fabric::model::Fabric;
-use axon_plane::Drop;
 use axon_wire::{Span, Time};
-use serde::Serialize;
-use std::collections::BTreeMap;
 use std::io::Write;
+use std::ops::ControlFlow;
+
+pub use crate::results::{Report, Round};
 
 /// How a scenario is run.
 pub struct Options {
@@ -27,6 +33,13 @@ pub struct Options {
     pub settle: Span,
     /// Ordered pairs that ping in one round at most; of more, an even share is taken.
     pub pairs_max: usize,
+    /// How long to go on after the hosts have their addresses; until everything is done if
+    /// not said.
+    pub duration: Option<Span>,
+    /// Ports whose frames the watcher is shown.
+    pub capture: Vec<WireEnd>,
+    /// Sample every port from when the hosts have their addresses, this often at first.
+    pub samples: Option<Span>,
 }
 
 impl Default for Options {
@@ -41,175 +54,151 @@ impl Default for Options {
             requests: 20,
             settle: Span::from_secs(3),
             pairs_max: 10_000,
+            duration: None,
+            capture: Vec::new(),
+            samples: None,
         }
     }
 }
 
-/// What came of a scenario. As JSON, times are in nanoseconds.
-#[derive(Clone, Debug, Serialize)]
-pub struct Report {
-    /// The fabric's name.
-    pub fabric: String,
-    /// The world's seed.
-    pub seed: u64,
-    /// Hosts in the fabric.
-    pub hosts: usize,
-    /// Hosts that had an address when the first round began.
-    pub addressed: usize,
-    /// When the first round began.
-    pub boot_ns: u64,
-    /// The rounds of pings: one, or two where the fabric has faults.
-    pub rounds: Vec<Round>,
-    /// Frames that ended inside nodes, by reason; the ordinary end of control packets
-    /// (`consumed`) included.
-    pub drops: BTreeMap<&'static str, u64>,
-    /// Frames that links lost, by reason.
-    pub losses: BTreeMap<&'static str, u64>,
-    /// Routes, at the end, that do not lead to the host they are for.
-    pub stale_routes: Vec<String>,
-    /// Accounts of frames that do not balance: a bug, if there is any.
-    pub unaccounted: Option<String>,
+/// What a run is busy with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stage {
+    /// Hosts get their addresses.
+    Boot,
+    /// A round of pings.
+    Pings,
+    /// Faults happen, and the fabric settles.
+    Faults,
+    /// Hosts do what the fabric file says.
+    Traffic,
+}
+
+/// How far a run has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Look {
+    /// What it is busy with.
+    pub stage: Stage,
     /// Simulated time.
-    pub simulated_ns: u64,
+    pub now: Time,
+    /// When the stage began.
+    pub began: Time,
+    /// When it ends, at the latest.
+    pub end: Time,
     /// Events handled.
     pub events: u64,
     /// Frames that came out of a link.
     pub packet_hops: u64,
-    /// The hash of everything that happened, in hexadecimal.
-    pub trace_hash: String,
-    /// Why the trace could not be written to its end, if so.
-    pub trace_error: Option<String>,
 }
 
-/// One round of pings.
-#[derive(Clone, Debug, Serialize)]
-pub struct Round {
-    /// When it began.
-    pub at_ns: u64,
-    /// Ordered pairs of hosts that were connected and pinged.
-    pub pairs: usize,
-    /// Pairs with an answer.
-    pub answered: usize,
-    /// Requests sent.
-    pub requests: u64,
-    /// Replies received.
-    pub replies: u64,
-    /// The longest time from a request to its reply.
-    pub rtt_max_ns: u64,
-    /// Pairs without an answer, as `h1 h2`.
-    pub unanswered: Vec<String>,
-}
-
-impl Report {
-    /// Whether every connected pair was answered in every round, no route is stale and every
-    /// frame is accounted for.
-    pub fn passed(&self) -> bool {
-        self.rounds.iter().all(|round| round.answered == round.pairs)
-            && self.stale_routes.is_empty()
-            && self.unaccounted.is_none()
+/// Somebody who watches a run.
+pub trait Watch {
+    /// Sees how far it has come, each millisecond of simulated time or more often. An answer
+    /// to break ends the run, for that reason; the report tells what there is.
+    fn look(&mut self, _look: &Look) -> ControlFlow<String> {
+        ControlFlow::Continue(())
     }
 
-    /// The report as JSON.
-    ///
-    /// # Panics
-    /// Never: every key is a string.
-    pub fn to_json(&self) -> String {
-        serde_json::to_string_pretty(self).expect("string keys")
-    }
+    /// Sees what the ports in [`Options::capture`] carried, in order of time.
+    fn captured(&mut self, _frames: Vec<Captured>) {}
 }
+
+/// Nobody.
+impl Watch for () {}
 
 /// Runs a scenario.
 pub fn run(fabric: &Fabric, options: Options) -> Report {
+    run_watched(fabric, options, &mut ())
+}
+
+/// Runs a scenario while somebody watches.
+pub fn run_watched(fabric: &Fabric, mut options: Options, watch: &mut dyn Watch) -> Report {
     let seed = options.seed.unwrap_or(fabric.seed);
-    let mut world = World::with_trace(fabric, seed, options.trace);
-    world.run_until_true(Time::ZERO + options.boot, World::all_have_addresses);
-    let boot = world.now();
-    let addressed = (0..fabric.hosts.len()).filter(|&host| world.address(host).is_some()).count();
-    let plan = (options.interval, options.requests);
-    let mut rounds = vec![all_pairs(&mut world, plan, options.pairs_max)];
-    if let Some(last) = fabric.faults.last() {
-        world.run_until((Time::ZERO + last.at).max(world.now()) + options.settle);
-        rounds.push(all_pairs(&mut world, plan, options.pairs_max));
+    let mut world = World::with_trace(fabric, seed, options.trace.take());
+    options.capture.iter().for_each(|&end| world.engine_mut().capture(end));
+    let captures = !options.capture.is_empty();
+    let mut run = Run { world, watch, captures, stopped: None, samples: None };
+    run.go(Stage::Boot, Time::ZERO + options.boot, World::all_have_addresses);
+    let boot = run.world.now();
+    let hosts = 0..fabric.hosts.len();
+    let addressed = hosts.filter(|&host| run.world.address(host).is_some()).count();
+    run.samples = options.samples.map(|interval| Samples::begin(&run.world, interval));
+    let rounds = run.pings(fabric, &options);
+    if let Some(duration) = options.duration {
+        run.go(Stage::Traffic, boot + duration, |_| false);
     }
-    world.engine_mut().trace_mut().flush();
-    report(&world, seed, boot, addressed, rounds)
+    run.world.engine_mut().trace_mut().flush();
+    let mut report = Report::of(&run.world, seed, boot, addressed);
+    report.rounds = rounds;
+    report.stopped = run.stopped;
+    report.samples = run.samples;
+    report
 }
 
-/// Lets every connected pair ping until it has an answer.
-fn all_pairs(world: &mut World, (interval, requests): (Span, u16), pairs_max: usize) -> Round {
-    let at = world.now();
-    let hosts = world.connected_hosts();
-    let pairs: Vec<(usize, usize)> = hosts
-        .iter()
-        .flat_map(|&from| hosts.iter().map(move |&to| (from, to)))
-        .filter(|(from, to)| from != to)
-        .collect();
-    let every = pairs.len().div_ceil(pairs_max.max(1)).max(1);
-    let mut started: Vec<(usize, usize, Option<PingId>)> = Vec::new();
-    for &(from, to) in pairs.iter().step_by(every) {
-        let target = world.address(to);
-        let id = target
-            .and_then(|target| world.ping(from, PingPlan::until_reply(target, interval, requests)));
-        started.push((from, to, id));
-    }
-    let limit = at + interval * (u64::from(requests) + 2);
-    world.run_until_true(limit, |world| {
-        started.iter().filter_map(|&(_, _, id)| world.ping_stats(id?)).all(|stats| stats.done)
-    });
-    summary(world, at, &started)
+/// A run under way.
+struct Run<'a> {
+    world: World,
+    watch: &'a mut dyn Watch,
+    /// Ports are captured.
+    captures: bool,
+    stopped: Option<String>,
+    samples: Option<Samples>,
 }
 
-fn summary(world: &World, at: Time, started: &[(usize, usize, Option<PingId>)]) -> Round {
-    let mut round = Round {
-        at_ns: at.as_nanos(),
-        pairs: started.len(),
-        answered: 0,
-        requests: 0,
-        replies: 0,
-        rtt_max_ns: 0,
-        unanswered: Vec::new(),
-    };
-    for &(from, to, id) in started {
-        let stats: PingStats = id.and_then(|id| world.ping_stats(id)).unwrap_or_default();
-        round.requests += u64::from(stats.sent);
-        round.replies += u64::from(stats.received);
-        round.rtt_max_ns = round.rtt_max_ns.max(stats.rtt_max.map_or(0, Span::as_nanos));
-        if stats.received > 0 {
-            round.answered += 1;
-        } else {
-            let name = |host: usize| &world.fabric().hosts[host].name;
-            round.unanswered.push(format!("{} {}", name(from), name(to)));
+impl Run<'_> {
+    /// Runs until `done` says so, or to `end`, or until the watcher has seen enough.
+    fn go(&mut self, stage: Stage, end: Time, mut done: impl FnMut(&World) -> bool) {
+        let began = self.world.now();
+        loop {
+            self.look(stage, began, end);
+            if self.stopped.is_some() || done(&self.world) || self.world.now() >= end {
+                return;
+            }
+            let mut next = (self.world.now() + Span::from_millis(1)).min(end);
+            if let Some(samples) = &self.samples {
+                next = next.min(samples.due().max(self.world.now() + Span::from_nanos(1)));
+            }
+            self.world.run_until(next);
+            if let Some(samples) = &mut self.samples {
+                samples.take(&self.world);
+            }
         }
     }
-    round
-}
 
-fn report(world: &World, seed: u64, boot: Time, addressed: usize, rounds: Vec<Round>) -> Report {
-    let engine = world.engine();
-    let ended = engine.accounts().dropped;
-    let drops = Drop::ALL.iter().zip(ended).filter(|&(_, count)| count > 0);
-    let mut losses = BTreeMap::new();
-    let ids = (0..engine.links().len()).map(LinkId);
-    for fates in ids.flat_map(|link| [engine.fates(link, 0), engine.fates(link, 1)]) {
-        for (loss, count) in Loss::ALL.iter().zip(fates.lost).filter(|&(_, count)| count > 0) {
-            *losses.entry(loss.name()).or_insert(0) += count;
+    fn look(&mut self, stage: Stage, began: Time, end: Time) {
+        if self.captures {
+            self.watch.captured(self.world.engine_mut().take_captured());
+        }
+        let engine = self.world.engine();
+        let (now, events) = (engine.now(), engine.events());
+        let look = Look { stage, now, began, end, events, packet_hops: engine.packet_hops() };
+        if let ControlFlow::Break(reason) = self.watch.look(&look) {
+            self.stopped.get_or_insert(reason);
         }
     }
-    Report {
-        fabric: world.fabric().name.clone(),
-        seed,
-        hosts: world.fabric().hosts.len(),
-        addressed,
-        boot_ns: boot.as_nanos(),
-        rounds,
-        drops: drops.map(|(reason, count)| (reason.name(), count)).collect(),
-        losses,
-        stale_routes: world.stale_routes().iter().map(ToString::to_string).collect(),
-        unaccounted: engine.check_conservation().err(),
-        simulated_ns: world.now().as_nanos(),
-        events: engine.events(),
-        packet_hops: engine.packet_hops(),
-        trace_hash: format!("{:016x}", engine.trace_hash()),
-        trace_error: engine.trace().failure().map(ToString::to_string),
+
+    /// One round of pings and, if the fabric has faults, another after the last of them.
+    fn pings(&mut self, fabric: &Fabric, options: &Options) -> Vec<Round> {
+        let mut rounds = Vec::new();
+        if self.stopped.is_none() {
+            rounds.push(self.round(options));
+        }
+        if let (Some(last), None) = (fabric.faults.last(), &self.stopped) {
+            let end = (Time::ZERO + last.at).max(self.world.now()) + options.settle;
+            self.go(Stage::Faults, end, |_| false);
+            if self.stopped.is_none() {
+                rounds.push(self.round(options));
+            }
+        }
+        rounds
+    }
+
+    /// Lets every connected pair ping until it has an answer.
+    fn round(&mut self, options: &Options) -> Round {
+        let plan = (options.interval, options.requests);
+        let pings: Pings = all_pairs(&mut self.world, plan, options.pairs_max);
+        let end = self.world.now() + options.interval * (u64::from(options.requests) + 2);
+        self.go(Stage::Pings, end, |world| pings.done(world));
+        pings.summary(&self.world)
     }
 }

@@ -1,0 +1,144 @@
+//! What came of a run: the report, the counts of every port, and samples over time.
+
+mod pings;
+mod ports;
+mod samples;
+
+pub use ports::{DropCount, PortCount, drop_counts, port_counts};
+pub use samples::{PortSamples, Samples};
+
+pub(crate) use pings::{Pings, all_pairs};
+
+use crate::links::{LinkId, Loss};
+use crate::world::World;
+use axon_plane::Drop;
+use axon_wire::Time;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// What came of a scenario. As JSON, times are in nanoseconds.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// The fabric's name.
+    pub fabric: String,
+    /// The world's seed.
+    pub seed: u64,
+    /// Hosts in the fabric.
+    pub hosts: usize,
+    /// Hosts that had an address when the first round, or the traffic, began.
+    pub addressed: usize,
+    /// When that was.
+    pub boot_ns: u64,
+    /// The rounds of pings: none with traffic, otherwise one, or two where the fabric has
+    /// faults.
+    pub rounds: Vec<Round>,
+    /// Frames that ended inside nodes, by reason; the ordinary end of control packets
+    /// (`consumed`) included.
+    pub drops: BTreeMap<&'static str, u64>,
+    /// Frames that links lost, by reason.
+    pub losses: BTreeMap<&'static str, u64>,
+    /// Frames that came out of a link with a bit flipped.
+    pub corrupted: u64,
+    /// Routes, at the end, that do not lead to the host they are for.
+    pub stale_routes: Vec<String>,
+    /// Accounts of frames that do not balance: a bug, if there is any.
+    pub unaccounted: Option<String>,
+    /// Why the run ended before its end, if it did.
+    pub stopped: Option<String>,
+    /// Simulated time.
+    pub simulated_ns: u64,
+    /// Events handled.
+    pub events: u64,
+    /// Frames that came out of a link.
+    pub packet_hops: u64,
+    /// The hash of everything that happened, in hexadecimal.
+    pub trace_hash: String,
+    /// Why the trace could not be written to its end, if so.
+    pub trace_error: Option<String>,
+    /// What each port of a switch has counted.
+    #[serde(skip)]
+    pub ports: Vec<PortCount>,
+    /// Where frames ended, by reason.
+    #[serde(skip)]
+    pub ends: Vec<DropCount>,
+    /// What was sampled over time, if that was asked for.
+    #[serde(skip)]
+    pub samples: Option<Samples>,
+}
+
+/// One round of pings.
+#[derive(Clone, Debug, Serialize)]
+pub struct Round {
+    /// When it began.
+    pub at_ns: u64,
+    /// Ordered pairs of hosts that were connected and pinged.
+    pub pairs: usize,
+    /// Pairs with an answer.
+    pub answered: usize,
+    /// Requests sent.
+    pub requests: u64,
+    /// Replies received.
+    pub replies: u64,
+    /// The longest time from a request to its reply.
+    pub rtt_max_ns: u64,
+    /// Pairs without an answer, as `h1 h2`.
+    pub unanswered: Vec<String>,
+}
+
+impl Report {
+    /// Whether the run came to its end, every connected pair was answered in every round, no
+    /// route is stale and every frame is accounted for.
+    pub fn passed(&self) -> bool {
+        self.stopped.is_none()
+            && self.rounds.iter().all(|round| round.answered == round.pairs)
+            && self.stale_routes.is_empty()
+            && self.unaccounted.is_none()
+    }
+
+    /// The report as JSON.
+    ///
+    /// # Panics
+    /// Never: every key is a string.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string_pretty(self).expect("string keys")
+    }
+
+    /// What can be told of a world as it is: all but the rounds, the samples and why it
+    /// stopped.
+    pub(crate) fn of(world: &World, seed: u64, boot: Time, addressed: usize) -> Report {
+        let engine = world.engine();
+        let ended = engine.accounts().dropped;
+        let drops = Drop::ALL.iter().zip(ended).filter(|&(_, count)| count > 0);
+        let mut losses = BTreeMap::new();
+        let mut corrupted = 0;
+        let ids = (0..engine.links().len()).map(LinkId);
+        for fates in ids.flat_map(|link| [engine.fates(link, 0), engine.fates(link, 1)]) {
+            corrupted += fates.corrupted;
+            for (loss, count) in Loss::ALL.iter().zip(fates.lost).filter(|&(_, count)| count > 0) {
+                *losses.entry(loss.name()).or_insert(0) += count;
+            }
+        }
+        Report {
+            fabric: world.fabric().name.clone(),
+            seed,
+            hosts: world.fabric().hosts.len(),
+            addressed,
+            boot_ns: boot.as_nanos(),
+            rounds: Vec::new(),
+            drops: drops.map(|(reason, count)| (reason.name(), count)).collect(),
+            losses,
+            corrupted,
+            stale_routes: world.stale_routes().iter().map(ToString::to_string).collect(),
+            unaccounted: engine.check_conservation().err(),
+            stopped: None,
+            simulated_ns: world.now().as_nanos(),
+            events: engine.events(),
+            packet_hops: engine.packet_hops(),
+            trace_hash: format!("{:016x}", engine.trace_hash()),
+            trace_error: engine.trace().failure().map(ToString::to_string),
+            ports: port_counts(world),
+            ends: drop_counts(world),
+            samples: None,
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! What ports did over time: bytes that had gone out, and bytes that waited.
+
+use crate::station::Body;
+use crate::world::World;
+use axon_fabric::assemble::port_name;
+use axon_wire::{PortNo, Span, Time};
+
+/// Samples that are kept at most. When there are more, every second one is thrown away and
+/// the next are taken half as often.
+const SAMPLES_MAX: usize = 2_000;
+
+/// One port at every sample.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PortSamples {
+    /// `s1-p0`.
+    pub name: String,
+    /// Bytes that had gone out by then, in this life of the switch.
+    pub tx_bytes: Vec<u64>,
+    /// Bytes that waited then.
+    pub queued_bytes: Vec<u64>,
+}
+
+/// All ports of switches, at equal distances of time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Samples {
+    /// When they were taken.
+    pub times: Vec<Time>,
+    /// The ports, switch by switch.
+    pub ports: Vec<PortSamples>,
+    /// For each flow of the report, bytes of payload that had come in by then.
+    pub flows: Vec<Vec<u64>>,
+    interval: Span,
+    due: Time,
+}
+
+impl Samples {
+    /// Samples from now on.
+    pub(crate) fn begin(world: &World, interval: Span) -> Samples {
+        let mut ports = Vec::new();
+        for switch in &world.fabric().switches {
+            for port in 0..switch.ports {
+                let name = port_name(&switch.name, PortNo(port));
+                ports.push(PortSamples { name, tx_bytes: Vec::new(), queued_bytes: Vec::new() });
+            }
+        }
+        let interval = interval.max(Span::from_nanos(1));
+        Samples { times: Vec::new(), ports, flows: Vec::new(), interval, due: world.now() }
+    }
+
+    /// When the next is due.
+    pub(crate) fn due(&self) -> Time {
+        self.due
+    }
+
+    /// Takes one if it is due.
+    pub(crate) fn take(&mut self, world: &World) {
+        if world.now() < self.due {
+            return;
+        }
+        self.due = world.now() + self.interval;
+        self.times.push(world.now());
+        let mut ports = self.ports.iter_mut();
+        for (number, switch) in world.fabric().switches.iter().enumerate() {
+            let node = match world.engine().station(number).map(|station| &station.body) {
+                Some(Body::Switch(node)) => Some(node.plane()),
+                _ => None,
+            };
+            for (port, samples) in (0..switch.ports).map(PortNo).zip(&mut ports) {
+                let count = |of: &dyn Fn(&axon_plane::Plane<axon_wire::FrameBuf>) -> u64| {
+                    node.map_or(0, |plane| of(plane))
+                };
+                samples.tx_bytes.push(count(&|plane| plane.counters().port(port).tx_bytes));
+                samples.queued_bytes.push(count(&|plane| plane.queued_bytes(port).0));
+            }
+        }
+        if self.times.len() > SAMPLES_MAX {
+            self.thin();
+        }
+    }
+
+    fn thin(&mut self) {
+        fn halve<T>(all: &mut Vec<T>) {
+            let mut index = 0;
+            all.retain(|_| {
+                index += 1;
+                index % 2 == 1
+            });
+        }
+        halve(&mut self.times);
+        self.flows.iter_mut().for_each(halve);
+        for port in &mut self.ports {
+            halve(&mut port.tx_bytes);
+            halve(&mut port.queued_bytes);
+        }
+        self.interval = self.interval * 2;
+    }
+}
