@@ -388,6 +388,8 @@ impl World {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::classes::Class;
+    use crate::links::LinkId;
 
     /// A world of two switches with two hosts each, all of them known to the controller.
     fn booted() -> World {
@@ -430,5 +432,26 @@ mod tests {
         let stats = world.ask_stats();
         assert_eq!((stats.answered, stats.failed), (0, 1));
         assert_eq!(stats.requests, u64::from(TRIES_MAX));
+    }
+
+    #[test]
+    fn links_count_what_they_carry_by_class() {
+        let mut world = booted();
+        world.count_classes();
+        let questions = plan(&world, &[2]);
+        world.ask(0, questions);
+        world.run_for(Span::from_millis(10));
+        assert!(world.all_answered());
+        let bytes = |link| {
+            let counted = world.class_bytes(link);
+            [Class::Routed, Class::Arp, Class::Data].map(|class| counted.of(class))
+        };
+        assert_eq!(bytes(world.access_link(0)), [0, 128, 0], "a request and its answer");
+        // The controller is at the first switch, so only the second half of the setup, both
+        // ways, takes the link between the two.
+        let [routed, arp, data] = bytes(LinkId(0));
+        assert!(routed > 128 && arp == 0 && data == 0, "{routed} {arp} {data}");
+        let [routed, ..] = bytes(world.controller_link());
+        assert!(routed > 128, "a request to the controller and one from it: {routed}");
     }
 }
