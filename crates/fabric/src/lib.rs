@@ -9,6 +9,7 @@
 mod addresses;
 pub mod assemble;
 mod build;
+pub mod capture;
 pub mod device;
 mod error;
 mod faults;

@@ -53,6 +53,10 @@ pub fn parse(path: &Path, text: &str) -> Result<Fabric, LoadError> {
         .map_err(|error| explain(path, &keys, &error))?;
     read_key_file(path, &mut file).map_err(place)?;
     read_graph(path, &mut file).map_err(place)?;
+    // Captures are read where traffic is checked.
+    for replay in file.traffic.iter_mut().filter_map(|entry| entry.replay.as_mut()) {
+        replay.file = path.parent().unwrap_or(Path::new("")).join(&replay.file);
+    }
     crate::build(&file).map_err(place)
 }
 

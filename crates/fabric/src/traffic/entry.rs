@@ -1,0 +1,264 @@
+//! The section as it is written.
+
+use super::{Reduction, Rewrite};
+use crate::units::{BytesText, RateText, SpanText};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::path::PathBuf;
+
+/// One entry. Exactly one key says what runs: `udp`, `tcp`, `request_response`, `incast`,
+/// `on_off`, `all_reduce`, `file_service`, `arp`, `replay` or `ping`. Where it runs: `from`
+/// and `to`, `pairs`, or `pattern` with or without `hosts`.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Entry {
+    /// Its name in results; its kind and number if not said.
+    pub name: Option<String>,
+    /// Datagrams at a constant rate.
+    pub udp: Option<UdpEntry>,
+    /// A byte stream.
+    pub tcp: Option<TcpEntry>,
+    /// Requests and answers, one after the other: `from` asks `to`.
+    pub request_response: Option<RequestEntry>,
+    /// `to` asks all `hosts` at once, and waits for all answers before it asks again.
+    pub incast: Option<IncastEntry>,
+    /// Bursts of datagrams, with pauses.
+    pub on_off: Option<OnOffEntry>,
+    /// All `hosts` sum up what each has.
+    pub all_reduce: Option<AllReduceEntry>,
+    /// A PostMark-like file service: `from` is a client of `to`.
+    pub file_service: Option<FileServiceEntry>,
+    /// ARP requests of `hosts`, by a pattern of their own.
+    pub arp: Option<ArpEntry>,
+    /// `from` sends the frames of a capture.
+    pub replay: Option<ReplayEntry>,
+    /// `from` pings `to`.
+    pub ping: Option<PingEntry>,
+    /// The host that sends or asks.
+    pub from: Option<String>,
+    /// The host that receives or answers.
+    pub to: Option<String>,
+    /// Several of these: `[[h1, h2], [h3, h4]]`.
+    pub pairs: Option<Vec<[String; 2]>>,
+    /// Which of `hosts` talks to which.
+    pub pattern: Option<Pattern>,
+    /// Hosts by name, or a range of numbered ones such as `h1..h16`; all if not said.
+    pub hosts: Option<Vec<String>>,
+    /// When it starts, after every host has its address; at once if not said.
+    pub start: Option<SpanText>,
+    /// When it stops, counted as `start` is; at the end of the run if not said.
+    pub stop: Option<SpanText>,
+}
+
+/// Which of some hosts talks to which.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Pattern {
+    /// Each to one other, and each from one other: one random circle through all of them.
+    Permutation,
+    /// Each to every other.
+    AllToAll,
+    /// All others to `to`.
+    Incast,
+    /// Each to another that is drawn at random.
+    Random,
+    /// The first to the second, the third to the fourth, and so on.
+    Pairs,
+}
+
+/// Datagrams at a constant rate.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct UdpEntry {
+    /// Bits of payload per second on each flow; as fast as the host's link if not said.
+    pub rate: Option<RateText>,
+    /// Bytes of payload in each, 1 to what the MTU leaves; the most if not said.
+    pub payload: Option<u32>,
+    /// How many on each flow; until the end if not said.
+    pub count: Option<u64>,
+}
+
+/// A byte stream.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct TcpEntry {
+    /// How many bytes; until the end if not said.
+    pub bytes: Option<BytesText>,
+    /// Whether Reno's congestion control works; it does if not said.
+    pub congestion_control: Option<bool>,
+    /// Bytes of the send and of the receive buffer, 4KiB to 64MiB; 512KiB if not said.
+    pub buffer: Option<BytesText>,
+}
+
+/// How calls travel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum TransportName {
+    /// On a connection that stays open.
+    #[default]
+    Tcp,
+    /// In datagrams; a request without an answer is sent again after 10 ms.
+    Udp,
+}
+
+/// Requests and answers.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct RequestEntry {
+    /// How they travel; over TCP if not said.
+    pub transport: TransportName,
+    /// Bytes of a request; 1 if not said.
+    pub request: Option<BytesText>,
+    /// Bytes of an answer; 1 if not said.
+    pub response: Option<BytesText>,
+    /// From an answer to the next request; none if not said.
+    pub think: Option<SpanText>,
+    /// The server's processor time for each request; none if not said.
+    pub service: Option<SpanText>,
+    /// How many requests; until the end if not said.
+    pub count: Option<u64>,
+}
+
+/// Answers of many to one.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct IncastEntry {
+    /// How requests and answers travel; over TCP if not said.
+    #[serde(default)]
+    pub transport: TransportName,
+    /// Bytes of each answer.
+    pub bytes: BytesText,
+    /// From the last answer to the next round; none if not said.
+    pub think: Option<SpanText>,
+    /// How many rounds; until the end if not said.
+    pub rounds: Option<u64>,
+}
+
+/// Bursts of datagrams.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OnOffEntry {
+    /// Bits of payload per second within a burst; as fast as the host's link if not said.
+    pub rate: Option<RateText>,
+    /// Bytes of payload in each datagram; what the MTU leaves if not said.
+    pub payload: Option<u32>,
+    /// Bytes of payload in a burst.
+    pub on: SizesEntry,
+    /// Pauses between bursts.
+    pub off: SpansEntry,
+}
+
+/// A distribution of sizes.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SizesEntry {
+    /// Always the same.
+    Fixed(BytesText),
+    /// Exponential, with this mean.
+    Exponential(BytesText),
+    /// Pareto, cut off at both ends.
+    Pareto {
+        /// The smallest.
+        min: BytesText,
+        /// The largest.
+        max: BytesText,
+        /// A thousand times the shape: 1200 for 1.2.
+        shape_per_mille: u32,
+    },
+    /// By measured points: a size, and how many of a thousand are no larger. The last says
+    /// 1000. Between points sizes are spread evenly.
+    Cdf(Vec<(BytesText, u32)>),
+}
+
+/// A distribution of spans of time.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SpansEntry {
+    /// Always the same.
+    Fixed(SpanText),
+    /// Exponential, with this mean.
+    Exponential(SpanText),
+}
+
+/// Sums over all hosts.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AllReduceEntry {
+    /// Bytes at each host.
+    pub bytes: BytesText,
+    /// How the data moves; around a ring if not said.
+    #[serde(default)]
+    pub algorithm: Reduction,
+    /// How often, one after the other; once if not said.
+    pub rounds: Option<u64>,
+}
+
+/// A PostMark-like file service. What is not said is PostMark's default.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct FileServiceEntry {
+    /// How calls travel; over TCP if not said.
+    pub transport: TransportName,
+    /// Files before the transactions begin; 500 if not said.
+    pub files: Option<u32>,
+    /// Transactions; 500 if not said.
+    pub transactions: Option<u64>,
+    /// The smallest file; 500 B if not said.
+    pub size_min: Option<BytesText>,
+    /// The largest; 9.77 kB if not said.
+    pub size_max: Option<BytesText>,
+    /// The most that one call reads or writes; 8 KiB if not said, over UDP 1 KiB.
+    pub block: Option<BytesText>,
+    /// Of ten transactions, how many read and do not append; 5 if not said.
+    pub read_bias: Option<u32>,
+    /// Of ten transactions, how many create and do not delete; 5 if not said.
+    pub create_bias: Option<u32>,
+    /// The server's processor time for each call; none if not said.
+    pub server: Option<SpanText>,
+    /// The client's processor time between calls; none if not said.
+    pub client: Option<SpanText>,
+}
+
+/// Who asks for whose MAC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ArpPattern {
+    /// Each host asks for others drawn at random, all alike.
+    Random,
+    /// A few servers are asked for by nearly everyone, and most questions stay in the
+    /// subnet: like the traces of the Lawrence Berkeley National Laboratory.
+    Lbnl,
+}
+
+/// ARP requests.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ArpEntry {
+    /// Who asks for whom.
+    pub pattern: ArpPattern,
+    /// Questions of each host: of `lbnl` on average. 5 if not said.
+    pub per_host: Option<u32>,
+    /// From one question of a host to its next; 1 s if not said.
+    pub interval: Option<SpanText>,
+}
+
+/// The frames of a capture.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReplayEntry {
+    /// A pcap or pcapng file of Ethernet frames; its path is relative to this file.
+    pub file: PathBuf,
+    /// What is changed in the frames; MACs if not said.
+    #[serde(default)]
+    pub rewrite: Rewrite,
+}
+
+/// Echo requests.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct PingEntry {
+    /// From one request to the next; 1 s if not said.
+    pub interval: Option<SpanText>,
+    /// How many, up to 65,535; 10 if not said.
+    pub count: Option<u16>,
+}
