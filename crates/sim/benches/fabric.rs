@@ -95,6 +95,8 @@ struct Result {
     hops: u64,
     events: u64,
     wall: Duration,
+    /// Processor time of all threads, in units of 10 ms.
+    cpu: u64,
     hash: u64,
     delivered: u64,
 }
@@ -107,9 +109,9 @@ fn measure(k: usize, threads: usize, span: Span) -> Result {
     start(&mut world, hosts);
     world.run_for(Span::from_micros(200));
     let before = (world.engine().packet_hops(), world.engine().events());
-    let begin = Instant::now();
+    let (begin, cpu) = (Instant::now(), cpu_ticks());
     world.run_for(span);
-    let wall = begin.elapsed();
+    let (wall, cpu) = (begin.elapsed(), cpu_ticks() - cpu);
     world.engine().check_conservation().expect("every frame has one fate");
     let lost = world.engine().accounts().dropped;
     let delivered = world.engine().packet_hops() - before.0;
@@ -122,6 +124,7 @@ fn measure(k: usize, threads: usize, span: Span) -> Result {
         hops: delivered,
         events: world.engine().events() - before.1,
         wall,
+        cpu,
         hash: world.trace_hash(),
         delivered: delivered / 6,
     }
@@ -134,6 +137,13 @@ fn peak_kib() -> u64 {
     line.and_then(|line| line.trim().split(' ').next()?.parse().ok()).unwrap_or(0)
 }
 
+/// Processor time of this process so far, in 10 ms.
+fn cpu_ticks() -> u64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let after_name = stat.rsplit(") ").next().unwrap_or_default();
+    after_name.split(' ').skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum()
+}
+
 fn one(run: &str) {
     let numbers: Vec<u64> = run.split(',').filter_map(|word| word.parse().ok()).collect();
     let &[k, threads, micros] = &numbers[..] else {
@@ -143,7 +153,7 @@ fn one(run: &str) {
     let nanos = result.wall.as_nanos() as u64;
     let ps_per_hop = nanos * 1000 / result.hops.max(1);
     println!(
-        "{:>6} {:>3} {:>8}.{:02} {:>10} {:>5}.{} {:>9} {:>9} {:>8} {:016x} {:>9}",
+        "{:>6} {:>3} {:>8}.{:02} {:>10} {:>5}.{} {:>7} {:>9} {:>9} {:>8} {:016x} {:>9}",
         result.hosts,
         result.threads,
         result.up.as_millis() / 1000,
@@ -151,6 +161,7 @@ fn one(run: &str) {
         result.hops,
         ps_per_hop / 1000,
         ps_per_hop % 1000 / 100,
+        result.cpu * 10_000_000 / result.hops.max(1),
         1_000_000_000_000 / ps_per_hop.max(1),
         result.events * 1_000_000_000 / nanos.max(1),
         peak_kib() >> 10,
@@ -169,7 +180,7 @@ fn main() {
     let runs: Vec<String> = arguments.into_iter().filter(|a| !a.starts_with("--")).collect();
     let runs = if runs.is_empty() { RUNS.map(String::from).to_vec() } else { runs };
     println!(
-        " hosts thr  up (s)         hops    ns/hop    hops/s  events/s  peak MiB trace hash       packets"
+        " hosts thr  up (s)         hops    ns/hop cpu ns    hops/s  events/s  peak MiB trace hash       packets"
     );
     for run in runs {
         let status = Command::new(std::env::current_exe().expect("this program"))
