@@ -81,7 +81,7 @@ fn ports_of(switch: u64, version: u64, down: Option<u64>) -> ControllerHello {
     ControllerHello { version, nonce: 0, ports }
 }
 
-fn config() -> ControllerConfig {
+fn config(router: RouterKind) -> ControllerConfig {
     let server =
         ServerIdentity { mac: MacAddr([2, 255, 0, 0, 0, 1]), ip: Ipv4Addr::new(10, 255, 0, 1) };
     ControllerConfig {
@@ -103,13 +103,17 @@ fn config() -> ControllerConfig {
             router: None,
             dns: Vec::new(),
         },
-        router: RouterKind::default(),
+        router,
     }
 }
 
-fn build() -> Controller {
+fn life_of_controller() -> Life {
+    config(RouterKind::default()).node.life
+}
+
+fn build(router: RouterKind) -> Controller {
     let mut out = Vec::new();
-    let mut controller = Controller::new(&config());
+    let mut controller = Controller::new(&config(router));
     let started = Instant::now();
     controller.attached(Time::ZERO, PortNo(0), Some((life(0).node, PortNo(4))), &mut out);
     for switch in 0..SWITCHES {
@@ -202,7 +206,7 @@ struct Whole {
 
 impl Whole {
     fn build() -> Whole {
-        let node = ControllerNode::new(config(), Time::ZERO);
+        let node = ControllerNode::new(config(RouterKind::default()), Time::ZERO);
         let switches = (0..SWITCHES).map(|switch| Sealer::new(&[0; 32], life(switch))).collect();
         let mut whole = Whole { node, switches, out: Vec::new() };
         whole.input(Input::Link { port: PortNo(0), up: true });
@@ -211,7 +215,7 @@ impl Whole {
         let sealed = whole.switches[0].seal(None, &Message::Hello(hello));
         let echo = whole.frame(&link::emit(mac(0), &sealed)).expect("the Hello is answered");
         let confirm = Message::HelloConfirm(HelloConfirm { echo });
-        let sealed = whole.switches[0].seal(Some(config().node.life), &confirm);
+        let sealed = whole.switches[0].seal(Some(life_of_controller()), &confirm);
         whole.frame(&link::emit(mac(0), &sealed));
         for switch in 0..SWITCHES {
             let hello = Message::ControllerHello(ports_of(switch, 1, None));
@@ -229,7 +233,7 @@ impl Whole {
 
     /// A sealed message as it arrives after a few hops.
     fn packet(&mut self, switch: u64, message: &Message) -> Vec<u8> {
-        let sealed = self.switches[switch as usize].seal(Some(config().node.life), message);
+        let sealed = self.switches[switch as usize].seal(Some(life_of_controller()), message);
         let mut packet = vec![0; 64];
         let (forward, reverse) = (Hops::to_control(), Hops::from([0, 1, 2, PortNo::CONTROL.0]));
         let kind = PacketType::Control;
@@ -281,7 +285,7 @@ fn main() {
     let quick = std::env::args().any(|argument| argument == "--test");
     let (many, few) = if quick { (1_000, 100) } else { (300_000, 1_000) };
     let mut pairs = Pairs { state: 0x9e37_79b9_7f4a_7c15, seen: Default::default() };
-    let mut controller = build();
+    let mut controller = build(RouterKind::default());
     let first = pairs.take(few);
     run("first set-ups, no distances known", &mut controller, &first);
     let warm = pairs.take(many);
@@ -321,4 +325,25 @@ fn main() {
         "{:<44}{took:>12.1} ms, {moved} routes moved",
         "routes that had become longer move back"
     );
+
+    routers(if quick { 100 } else { 20_000 });
+}
+
+/// Each router on the same requests, distances known; then its rounds until one moves
+/// nothing.
+fn routers(count: usize) {
+    for kind in RouterKind::ALL {
+        println!();
+        let mut pairs = Pairs { state: 0x9e37_79b9_7f4a_7c15, seen: Default::default() };
+        let mut controller = build(kind);
+        run("warming up", &mut controller, &pairs.take(1_000.min(count)));
+        run(&format!("set-ups, {}", kind.name()), &mut controller, &pairs.take(count));
+        let (started, mut now, mut out) = (Instant::now(), Time::ZERO, Vec::new());
+        while let Some(deadline) = controller.deadline() {
+            now = now.max(deadline);
+            controller.timeout(now, &mut out);
+        }
+        let (took, moved) = (ms(started), controller.counters().routes_moved);
+        println!("{:<44}{took:>12.1} ms, {moved} routes moved", "its rounds");
+    }
 }

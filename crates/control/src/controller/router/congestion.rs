@@ -18,43 +18,53 @@ const EMPTY: u64 = 1 << 10;
 /// Steers flows around links that carry much.
 ///
 /// Switches report what each of their ports has sent. Between reports a link is taken to
-/// carry what it was measured to carry, and a typical flow's bytes for each flow that was
-/// placed on it since, or less for each that was removed; typical is what all links carry,
-/// divided by the flows on them. A link's cost grows with the square of its load against the
-/// mean of all links; a flow takes the cheapest path with at most two links more than a
-/// shortest one.
+/// carry what it was measured to carry, more for flows that were placed on it since and less
+/// for flows that were removed. What a flow carries nobody says: one that is removed is taken
+/// to have had the least equal share among the links of its path, one that is new a typical
+/// flow's, which is what all links carry divided by the flows on them. The next report puts
+/// right what was wrong.
 ///
-/// After reports there is a round. A flow moves if its busiest link carries more than 5/4 of
-/// the mean and the new path's busiest would carry less than 7/8 of that, the flow included.
-/// Each move counts as load at once, so that a round does not send all flows the same way.
-/// Loads are bytes, not shares of a rate: links are taken to be equally fast.
+/// A link's cost grows with the square of its load against the mean of all links; a flow
+/// takes the cheapest path with at most two links more than a shortest one. After reports
+/// there is a round: a flow moves if its busiest link carries more than 5/4 of the mean and
+/// the new path's busiest would carry less than 7/8 of that, the flow included. Each move
+/// counts as load at once, so that a round does not send all flows the same way. Loads are
+/// bytes, not shares of a rate: links are taken to be equally fast.
 #[derive(Debug, Default)]
 pub struct CongestionAware {
     shortest: ShortestPaths,
     search: Search,
     links: Links,
+    /// What the flow that was removed last is taken to carry, in bytes per second; whatever
+    /// is placed next is taken to be that flow, moved.
+    in_hand: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Link {
+    /// Whether it carried a flow or was measured, ever.
+    known: bool,
     /// Bytes per second by the last report.
     measured: u64,
+    /// What flows have brought and taken since.
+    change: i64,
     /// Flows that cross it.
     flows: u32,
-    /// Flows that crossed it when it was measured.
-    flows_then: u32,
+}
+
+impl Link {
+    fn load(&self) -> u64 {
+        self.measured.saturating_add_signed(self.change)
+    }
 }
 
 #[derive(Debug, Default)]
 struct Links {
     /// By switch, then by egress port.
     links: Vec<Vec<Link>>,
-    /// Of all links: bytes per second, and the flows that crossed them then.
+    /// Of all links: bytes per second, the flows that cross them, how many are known.
     measured: u64,
-    flows_then: u64,
-    /// Flows that cross them now.
     flows: u64,
-    /// How many there are.
     count: u64,
 }
 
@@ -66,25 +76,31 @@ impl Links {
         }
         let ports = &mut self.links[at];
         if ports.len() <= egress.index() {
-            self.count += (egress.index() + 1 - ports.len()) as u64;
             ports.resize(egress.index() + 1, Link::default());
         }
-        &mut ports[egress.index()]
+        let link = &mut ports[egress.index()];
+        self.count += u64::from(!link.known);
+        link.known = true;
+        link
     }
 
-    /// Bytes per second of a typical flow; one before anything was measured.
-    fn typical(&self) -> u64 {
-        (self.measured / self.flows_then.max(1)).max(1)
-    }
-
-    /// What a link is taken to carry, in bytes per second.
-    fn load(&self, switch: SwitchIndex, egress: PortNo) -> u64 {
+    fn get(&self, switch: SwitchIndex, egress: PortNo) -> Link {
         let ports = self.links.get(switch.index());
-        let Some(link) = ports.and_then(|ports| ports.get(egress.index())) else { return 0 };
-        let came = u64::from(link.flows.saturating_sub(link.flows_then));
-        let left = u64::from(link.flows_then.saturating_sub(link.flows));
-        let typical = self.typical();
-        (link.measured + came * typical).saturating_sub(left * typical)
+        ports.and_then(|ports| ports.get(egress.index())).copied().unwrap_or_default()
+    }
+
+    /// What a new flow is taken to carry; one before anything was measured.
+    fn typical(&self) -> u64 {
+        (self.measured / self.flows.max(1)).max(1)
+    }
+
+    /// What a flow that takes this path is taken to carry.
+    fn share(&self, path: &[Step]) -> u64 {
+        let share = |step: &Step| {
+            let link = self.get(step.switch, step.egress);
+            link.load() / u64::from(link.flows.max(1))
+        };
+        path.iter().map(share).min().unwrap_or(0)
     }
 
     fn mean(&self) -> u64 {
@@ -92,19 +108,19 @@ impl Links {
     }
 
     fn busiest(&self, path: &[Step]) -> u64 {
-        path.iter().map(|step| self.load(step.switch, step.egress)).max().unwrap_or(0)
+        path.iter().map(|step| self.get(step.switch, step.egress).load()).max().unwrap_or(0)
     }
 }
 
 impl Router for CongestionAware {
     fn path(&mut self, graph: &Graph, flow: &Flow, path: &mut Vec<Step>) -> bool {
-        let CongestionAware { shortest, search, links } = self;
+        let CongestionAware { shortest, search, links, .. } = self;
         let row = shortest.row(graph, flow.to);
         let links_max = row[flow.from.index()].saturating_add(DETOUR_MAX);
         let mean = links.mean();
         let cost = |at: SwitchIndex, edge: &Edge| {
             // 64 is the mean; a million times the mean is as bad as it gets.
-            let share = links.load(at, edge.egress).saturating_mul(64) / mean;
+            let share = links.get(at, edge.egress).load().saturating_mul(64) / mean;
             let share = share.min(64_000_000);
             EMPTY + share * share
         };
@@ -118,17 +134,23 @@ impl Router for CongestionAware {
     }
 
     fn placed(&mut self, path: &[Step]) {
+        let carries = self.in_hand.take().unwrap_or_else(|| self.links.typical()) as i64;
         for step in path {
-            self.links.at(step.switch, step.egress).flows += 1;
+            let link = self.links.at(step.switch, step.egress);
+            link.flows += 1;
+            link.change = link.change.saturating_add(carries);
         }
         self.links.flows += path.len() as u64;
     }
 
     fn removed(&mut self, path: &[Step]) {
+        let carries = self.links.share(path);
+        self.in_hand = Some(carries);
         for step in path {
             let link = self.links.at(step.switch, step.egress);
             debug_assert!(link.flows > 0, "{step:?}");
             link.flows = link.flows.saturating_sub(1);
+            link.change = link.change.saturating_sub(carries as i64);
         }
         self.links.flows = self.links.flows.saturating_sub(path.len() as u64);
     }
@@ -142,7 +164,7 @@ impl Router for CongestionAware {
     ) -> bool {
         let distance = self.shortest.distance(graph, flow.from, flow.to);
         let detour = current.len().saturating_sub(distance.unwrap_or(0));
-        let own = self.links.typical();
+        let own = self.in_hand.unwrap_or(0);
         let before = self.links.busiest(current) + own;
         let busy = before > self.links.mean().saturating_mul(5) / 4;
         if !busy && detour <= usize::from(DETOUR_MAX) || !self.path(graph, flow, path) {
@@ -169,9 +191,7 @@ impl Router for CongestionAware {
             let rate = u64::try_from(rate).unwrap_or(u64::MAX).min(1 << 40);
             let link = self.links.at(switch, port);
             let before = core::mem::replace(&mut link.measured, rate);
-            let (now, then) = (link.flows, link.flows_then);
-            link.flows_then = now;
-            self.links.flows_then = self.links.flows_then + u64::from(now) - u64::from(then);
+            link.change = 0;
             self.links.measured = self.links.measured - before + rate;
         }
     }
@@ -210,6 +230,7 @@ mod tests {
         for (switch, port) in [(0, 1), (0, 3), (3, 2), (2, 1)] {
             report(&mut router, &graph, switch, port, 50_000_000);
         }
+        assert_eq!(paths.iter().map(|path| router.links.busiest(path)).max(), Some(500_000_000));
         assert_eq!(improve(&mut router, &graph, &flows, &mut paths), 0);
     }
 }

@@ -24,7 +24,7 @@ const DETOUR_MAX: u16 = 2;
 /// - A path is at most two links longer than a shortest one. That bounds what a flow pays
 ///   for the good of all, and the search, which looks only at switches between the two ends.
 /// - In rounds each flow is taken out and placed again, and moves if the new path costs less
-///   by 1/64. Every move lowers that sum over all links, so the rounds come to an end; the
+///   by 1/64, or less and has fewer links. Every move lowers that sum over all links, so the rounds come to an end; the
 ///   first flows, placed when nobody knew what would come, get their chance this way.
 #[derive(Debug)]
 pub struct Weighted {
@@ -116,7 +116,8 @@ impl Router for Weighted {
             return false;
         }
         let (before, after) = (self.cost(current), self.cost(path));
-        after < before && before - after >= before / self.rule.gain_part()
+        let gains = before.saturating_sub(after) >= before / self.rule.gain_part();
+        after < before && (gains || path.len() < current.len())
     }
 
     fn improves(&self) -> bool {

@@ -15,15 +15,15 @@ const STEPS_MAX: u64 = 20_000;
 /// which keeps it small. A choice is a tree of shortest paths towards the host: at every
 /// switch a hash of host and choice picks among the links that lead nearer. (In a fat tree
 /// that is a core switch.) A state's energy is what links carry above their limit, summed
-/// over all links; the limit is 7/8 of the fullest link when the round begins, for above it
-/// a link counts as overloaded.
+/// over all links; the limit is 31/32 of the fullest link when the round begins, so that a
+/// round works on the peaks.
 ///
 /// A round starts from the state that stands and makes one step per destination, at most
 /// 20,000: a destination and a choice are drawn, and the change of energy is computed from
 /// the flows to that host alone. A step down is always taken, a step up by d with
-/// probability 2^(-d / T), in integers; T falls evenly to zero, from the mean number of
-/// links of a flow. What the round found counts if it lowers the energy by 1/32; otherwise
-/// all stays, and the rounds are at an end.
+/// probability 2^(-d / T), in integers; T falls evenly to zero, from a quarter of the mean
+/// number of links of a flow. What the round found counts if it lowers the energy by 1/8;
+/// otherwise all stays, and the rounds are at an end.
 #[derive(Debug)]
 pub struct Annealing {
     shortest: ShortestPaths,
@@ -142,7 +142,7 @@ impl Router for Annealing {
         let Some(last) = flows.last() else { return };
         self.choices.resize((last.towards as usize + 1).max(self.choices.len()), 0);
         let fullest = self.loads.each().map(|(_, flows)| flows).max().unwrap_or(0);
-        let limit = fullest - fullest / 8;
+        let limit = (fullest - fullest / 32).max(1);
         let mut trial = Trial { loads: Loads::default(), limit, energy: 0 };
         for flow in &flows {
             if self.pick(graph, flow, self.choice(flow.towards)) {
@@ -152,7 +152,7 @@ impl Router for Annealing {
         let by_host: Vec<&[Flow]> = flows.chunk_by(|a, b| a.towards == b.towards).collect();
         let (first, choices) = (trial.energy, self.choices.clone());
         let steps = (by_host.len() as u64).min(STEPS_MAX);
-        let hottest = trial.loads.total() / flows.len() as u64 + 1;
+        let hottest = trial.loads.total() / flows.len() as u64 / 4 + 1;
         for step in 0..steps {
             let drawn = self.random.next_u64();
             let host = by_host[((drawn >> 32) * by_host.len() as u64 >> 32) as usize];
@@ -167,7 +167,7 @@ impl Router for Annealing {
                 self.change(graph, host, before.1, &mut trial);
             }
         }
-        if trial.energy > first - first.div_ceil(32) {
+        if trial.energy > first - first.div_ceil(8) {
             self.choices = choices;
         }
     }
