@@ -13,6 +13,8 @@ const FILE: &str = include_str!("line.yaml");
 const TOPOLOGY: &str = "switches: 5, hosts_per_switch: 1";
 /// How long hosts may take to get their addresses.
 const BOOT_MAX: Span = Span::from_secs(60);
+/// How long a spanning tree may take at most: listening and learning, 15 s each, and a hello.
+const SPANNING_TREE: Span = Span::from_secs(32);
 
 /// Which line.
 #[derive(Clone, Debug)]
@@ -64,9 +66,21 @@ impl Line {
         fabric.network = *network;
         Ok(fabric)
     }
+
+    /// The same with two hosts alone: one at the first device and one at the last.
+    ///
+    /// # Errors
+    /// As [`Line::fabric`].
+    pub fn ends(&self) -> Result<Fabric> {
+        let mut fabric = Line { hosts_per_switch: 2, ..self.clone() }.fabric()?;
+        let last = fabric.hosts.len() - 1;
+        fabric.hosts = vec![fabric.hosts[0].clone(), fabric.hosts[last].clone()];
+        Ok(fabric)
+    }
 }
 
-/// A world in which every host has its address.
+/// A world in which every host has its address and frames pass: where a spanning tree has to
+/// be found first, after all of its timers (IEEE 802.1D-2004: twice the forward delay).
 ///
 /// # Errors
 /// One has none after a minute.
@@ -74,6 +88,9 @@ pub fn booted(fabric: &Fabric, seed: u64) -> Result<World> {
     let mut world = World::new(fabric, seed);
     let all = world.run_until_true(Time::ZERO + BOOT_MAX, World::all_have_addresses);
     ensure!(all, "{}: not every host got an address", fabric.name);
+    if fabric.network == Network::Ethernet {
+        world.run_for(SPANNING_TREE);
+    }
     Ok(world)
 }
 
@@ -96,5 +113,10 @@ mod tests {
         let longer = Line { switches: 7, hosts_per_switch: 2, ..Line::default() };
         let fabric = longer.fabric().unwrap();
         assert_eq!((fabric.switches.len(), fabric.hosts.len(), fabric.links.len()), (7, 14, 6));
+        let ends: Vec<usize> = longer.ends().unwrap().hosts.iter().map(|h| h.switch).collect();
+        assert_eq!(ends, [0, 6]);
+        let ends = Line::of_axons(1).ends().unwrap();
+        assert_eq!(ends.hosts.len(), 2);
+        assert_ne!(ends.hosts[0].port, ends.hosts[1].port);
     }
 }

@@ -5,6 +5,8 @@
 //! two links carry six flows, two of which use two links: the fair share of a flow is half a
 //! link, three links' worth in all. In the ring each of six directions carries one flow.
 
+pub mod simulated;
+
 use serde::Serialize;
 
 /// Hosts of the experiment, two on each of three Axons.

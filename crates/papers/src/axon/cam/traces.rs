@@ -3,10 +3,11 @@
 //! A trace is a mix of flows: at any moment `active` of them run, each packet belongs to one
 //! of these, any with the same chance, and a flow that ends is followed by a new one. Where a
 //! flow goes is drawn by Zipf's law with exponent 1 (the n-th most popular destination is
-//! chosen in proportion to 1/n), how many packets it has by Pareto's with exponent 1, cut at
-//! a longest (a share of 1/n of the flows has n packets or more). Both are what measurements
-//! of Internet and data center traffic are commonly summarised by; the numbers below are
-//! ours. All draws are integers, so a trace is the same on every machine.
+//! chosen in proportion to 1/n), how many packets it has by Pareto's with exponent 1 between a
+//! shortest and a longest (with a shortest of m, a share of m/n of the flows has n packets or
+//! more). Both are what measurements of Internet and data center traffic are commonly
+//! summarised by; the numbers below are ours. All draws are integers, so a trace is the same
+//! on every machine.
 
 use oorandom::Rand64;
 
@@ -22,6 +23,8 @@ pub struct Statistics {
     pub destinations: u64,
     /// Flows that run at any moment.
     pub active: u64,
+    /// Packets of the shortest flow.
+    pub flow_packets_min: u64,
     /// Packets of the longest flow.
     pub flow_packets_max: u64,
     /// Packets in all.
@@ -34,9 +37,15 @@ pub const EDGE: Statistics = Statistics {
     name: "edge",
     destinations: 200_000,
     active: 2_000,
+    flow_packets_min: 6,
     flow_packets_max: 10_000,
     packets: 4_000_000,
 };
+
+/// The same with many flows of one packet: scans, name servers. Nothing of the paper's is like
+/// it; it shows what a CAM is worth where little comes back.
+pub const EDGE_SHORT: Statistics =
+    Statistics { name: "edge, short flows", flow_packets_min: 1, ..EDGE };
 
 /// A port between two parts of a data center (the place of LBNL): thousands of servers,
 /// hundreds of flows at a time, longer ones.
@@ -44,6 +53,7 @@ pub const DATA_CENTER: Statistics = Statistics {
     name: "data center",
     destinations: 8_000,
     active: 300,
+    flow_packets_min: 6,
     flow_packets_max: 100_000,
     packets: 4_000_000,
 };
@@ -93,8 +103,8 @@ impl Trace {
         let all = self.sums.last().copied().unwrap_or(1);
         let draw = self.dice.rand_range(0..all);
         let to = self.sums.partition_point(|&sum| sum <= draw) as u64;
-        let most = self.statistics.flow_packets_max;
-        let left = most / (self.dice.rand_range(0..most) + 1);
+        let Statistics { flow_packets_min: least, flow_packets_max: most, .. } = self.statistics;
+        let left = (least * most / (self.dice.rand_range(0..most) + 1)).clamp(least, most);
         Flow { to, left }
     }
 }
@@ -122,6 +132,7 @@ mod tests {
         name: "small",
         destinations: 100,
         active: 10,
+        flow_packets_min: 1,
         flow_packets_max: 1_000,
         packets: 200_000,
     };
@@ -142,6 +153,11 @@ mod tests {
             let got = share(&|flow| flow.left >= packets) * packets as f64;
             assert!((got - 1.0).abs() < 0.1, "{packets} packets: {got}");
         }
+        let mut longer = Trace::new(Statistics { flow_packets_min: 6, ..SMALL }, 3);
+        let flows: Vec<Flow> = (0..100_000).map(|_| longer.flow()).collect();
+        assert!(flows.iter().all(|flow| (6..=1000).contains(&flow.left)));
+        let got = flows.iter().filter(|flow| flow.left >= 60).count() as f64 / 10_000.0;
+        assert!((got - 1.0).abs() < 0.1, "a tenth has ten times the least: {got}");
         assert!(flows.iter().all(|flow| (1..=1000).contains(&flow.left) && flow.to < 100));
     }
 

@@ -1,0 +1,141 @@
+//! Figure 4.5 of the thesis (000 §4.4.3): ping from host to host through a line of devices.
+
+mod live;
+
+use super::latency::micros;
+use super::line::{self, Line};
+use crate::reproduce::{Axis, Context, Experiment, Figure, Outcome, Plot, Row, Series, Table};
+use anyhow::{Context as _, Result, ensure};
+use axon_sim::PingPlan;
+use axon_wire::Span;
+
+/// The experiment.
+pub const EXPERIMENT: Experiment = Experiment {
+    id: "axon/fig4.5",
+    title: "Host to host ping through 1 to 5 devices",
+    source: "000 §4.4.3, figure 4.5",
+    setup: "Pings of 64 B and 1514 B frames between the ends of a line of Axon prototypes or of commodity \
+            store-and-forward Ethernet switches, in the simulator. A host takes 25 us to process a frame \
+            that has come, at both ends: 50 us of the round trip, which stand for the interrupt, driver \
+            and stack of the paper's hosts (its interrupt coalescing was off). Where the lab may run, the \
+            same pings among real Linux hosts through 1 to 5 software switches, medians of 200.",
+    run,
+};
+
+/// From a frame's last bit to the stack that answers it, or to the ping that waits.
+pub const HOST: Span = Span::from_micros(25);
+const DEVICES_MAX: usize = 5;
+/// Data of an echo request in a frame of 60 bytes, and in the largest, without FCS.
+const DATA: [u16; 2] = [18, 1472];
+const SIZES: [&str; 2] = ["64 B", "1514 B"];
+const COUNT: u16 = 10;
+
+/// Round trips in us, by size and number of devices.
+type Trips = [[f64; DEVICES_MAX]; 2];
+
+fn run(context: &mut Context) -> Result<Outcome> {
+    let (mut axons, mut switches): (Trips, Trips) = Default::default();
+    for (size, data) in DATA.into_iter().enumerate() {
+        for devices in 1..=DEVICES_MAX {
+            context.step(format!("{} through {devices}", SIZES[size]))?;
+            let seed = context.seed;
+            axons[size][devices - 1] = round_trip(&Line::of_axons(devices), data, seed)?;
+            switches[size][devices - 1] = round_trip(&Line::of_switches(devices), data, seed)?;
+        }
+    }
+    let mut outcome = Outcome::default();
+    for (size, name) in SIZES.into_iter().enumerate() {
+        let growth = |of: &Trips| of[size][4] / of[size][0];
+        let (flat, doubles) = (growth(&axons), growth(&switches));
+        let row = format!("5 Axons over 1, {name}");
+        outcome.rows.push(Row::at_most(row, "barely noticeable", flat, "x", 1.15));
+        let row = format!("5 switches over 1, {name}");
+        outcome.rows.push(Row::at_least(row, 2.0, doubles, "x", 1.8));
+        let row = format!("5 switches over 5 Axons, {name}");
+        let ratio = switches[size][4] / axons[size][4];
+        outcome.rows.push(Row::at_least(row, "above 1", ratio, "x", 1.5));
+        outcome.remark(format!("1 Axon, {name}"), "", axons[size][0], "us");
+        outcome.remark(format!("1 switch, {name}"), "", switches[size][0], "us");
+    }
+    let columns = [
+        "devices",
+        "Axons, 64 B, us",
+        "Axons, 1514 B, us",
+        "switches, 64 B, us",
+        "switches, 1514 B, us",
+    ];
+    let mut table = Table::new("ping", &columns);
+    for at in 0..DEVICES_MAX {
+        let figures = [axons[0][at], axons[1][at], switches[0][at], switches[1][at]];
+        let row = std::iter::once(Figure::from(at + 1)).chain(figures.map(Figure::from));
+        table.push(row.collect());
+    }
+    let points = |of: &[f64; DEVICES_MAX]| {
+        let point = |(index, &us): (usize, &f64)| ((index + 1) as f64, us);
+        of.iter().enumerate().map(point).collect::<Vec<_>>()
+    };
+    let mut series = Vec::new();
+    for (size, name) in SIZES.into_iter().enumerate() {
+        series.push(Series::ours(format!("Axons, {name}"), points(&axons[size])));
+        series.push(Series::ours(format!("switches, {name}"), points(&switches[size])));
+    }
+    let axes = (Axis::linear("devices"), Axis::linear("round trip, us"));
+    let title = "Ping through a line of devices";
+    outcome.tables.push(table);
+    outcome.plots.push(Plot::lines("ping", title, axes.0, axes.1, series));
+    match live(context)? {
+        Ok(trips) => {
+            for (size, name) in SIZES.into_iter().enumerate() {
+                let (one, five) = (trips[size][0], trips[size][4]);
+                outcome.remark(format!("lab: 1 software switch, {name}"), "", one, "us");
+                outcome.remark(format!("lab: 5 software switches, {name}"), "", five, "us");
+            }
+        }
+        Err(reason) => outcome.remark("lab: software switches", "", reason, ""),
+    }
+    outcome.note(
+        "The thesis draws the figure without numbers; its text says that five Axons are barely noticed \
+         and that five switches double the time of one. How much a given network adds depends on the \
+         hosts: with 25 us a frame, large pings through five switches take more than twice. A software \
+         switch stores each frame and takes the time of a process that wakes up, so the lab's pings grow \
+         with each, and with what else the machine does.",
+    );
+    Ok(outcome)
+}
+
+/// Round trips through software switches, us, or why there are none: a lab needs root, or
+/// user namespaces, and its tools.
+fn live(context: &mut Context) -> Result<Result<Trips, String>> {
+    let mut trips = Trips::default();
+    for devices in 1..=DEVICES_MAX {
+        context.step(format!("real hosts through {devices} software switches"))?;
+        match live::medians(devices, &DATA, context.folder()) {
+            Ok(medians) => {
+                for (of_size, median) in trips.iter_mut().zip(medians) {
+                    of_size[devices - 1] = micros(median);
+                }
+            }
+            Err(error) => return Ok(Err(format!("not measured: {error:#}"))),
+        }
+    }
+    Ok(Ok(trips))
+}
+
+/// The shortest round trip of a ping between the ends of a line, us.
+fn round_trip(line: &Line, data_bytes: u16, seed: u64) -> Result<f64> {
+    let fabric = line.ends()?;
+    let last = fabric.hosts.len() - 1;
+    let mut world = line::booted(&fabric, seed)?;
+    let target = world.address(last).context("every host has its address")?;
+    for host in [0, last] {
+        world.give(host, |host, _| host.set_processing(HOST)).context("power")?;
+    }
+    let interval = Span::from_millis(50);
+    let plan = PingPlan { data_bytes, ..PingPlan::steady(target, interval, COUNT) };
+    let id = world.ping(0, plan).context("power")?;
+    world.run_for(interval * u64::from(COUNT) + Span::from_secs(2));
+    let stats = world.ping_stats(id).context("the ping runs")?;
+    ensure!(stats.received + 1 >= u32::from(COUNT), "{} of {COUNT} answered", stats.received);
+    line::check_conservation(&world)?;
+    Ok(micros(stats.rtt_min.context("an answer")?))
+}

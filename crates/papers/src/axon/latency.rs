@@ -1,0 +1,66 @@
+//! One-way latency of frames through a line of devices, to the tick.
+
+use super::line;
+use anyhow::{Context, Result, ensure};
+use axon_fabric::model::Fabric;
+use axon_sim::apps::UdpPlan;
+use axon_wire::{Bytes, Rate, Span};
+
+/// Preamble and FCS, in bytes.
+const AROUND_BYTES: u64 = 8 + 4;
+/// Ethernet, IPv4 and UDP headers, in bytes.
+const HEADERS_BYTES: usize = 14 + 20 + 8;
+const PORT: u16 = 7000;
+/// Datagrams of one measurement: all alone in the fabric, so all take the same time.
+const COUNT: u64 = 10;
+const INTERVAL: Span = Span::from_micros(500);
+
+/// From the first bit of a frame out of the first host to its first bit in at the last, both
+/// directions' wires being idle. `frame_bytes` counts no FCS, 60 at least.
+///
+/// A host is handed a frame when its last bit is in, so the time of its bits on the last wire
+/// is taken off.
+///
+/// # Errors
+/// The world does not boot, or a datagram is lost or late.
+pub fn first_bit_to_first_bit(fabric: &Fabric, frame_bytes: usize, seed: u64) -> Result<Span> {
+    let last = fabric.hosts.len() - 1;
+    let mut world = line::booted(fabric, seed)?;
+    let target = world.address(last).context("every host has its address")?;
+    let sink = world.give(last, |host, _| host.udp_listen(PORT)).context("power")?;
+    // The first datagram sets up the route.
+    let payload = frame_bytes - HEADERS_BYTES;
+    let once = UdpPlan { target, port: PORT, payload, interval: INTERVAL, count: 1 };
+    world.give(0, |host, now| host.udp_send(once, now)).context("power")?;
+    world.run_for(Span::from_millis(500));
+    let heard = world.flow_stats(last, sink).context("a sink")?.received.clone();
+    ensure!(heard.packets == 1, "the first datagram did not arrive");
+    let sink = world.give(last, |host, _| host.udp_listen(PORT + 1)).context("power")?;
+    let plan = UdpPlan { port: PORT + 1, count: COUNT, ..once };
+    let source = world.give(0, |host, now| host.udp_send(plan, now)).context("power")?;
+    world.run_for(INTERVAL * (COUNT + 20));
+    let port = world.host(0).and_then(|host| host.source_port(source)).context("a source")?;
+    let from = (world.address(0).context("an address")?, port);
+    let received = world.host(last).and_then(|host| host.received_from(sink, from));
+    let received = received.context("no datagram arrived")?.clone();
+    ensure!(received.packets == COUNT, "{} of {COUNT} datagrams arrived", received.packets);
+    line::check_conservation(&world)?;
+    let least = received.latency.min().context("datagrams carry the time they were sent")?;
+    let bits = wire_time(fabric.hosts[last].wire.rate, frame_bytes);
+    Ok(Span::from_ticks(least.ticks() - bits.ticks()))
+}
+
+/// How long a frame's bits take on a wire: preamble to FCS.
+pub fn wire_time(rate: Rate, frame_bytes: usize) -> Span {
+    rate.time_for(Bytes(AROUND_BYTES + frame_bytes.max(60) as u64))
+}
+
+/// As nanoseconds, with the fraction that a tick is.
+pub fn nanos(span: Span) -> f64 {
+    span.ticks() as f64 / 100.0
+}
+
+/// As microseconds.
+pub fn micros(span: Span) -> f64 {
+    nanos(span) / 1e3
+}
