@@ -1,8 +1,14 @@
 //! The Axon thesis (Foss, Rice University 2010: "000") and paper (ANCS 2010: "001").
 
 pub mod cam;
+pub mod fig4_1;
+pub mod fig4_4;
+pub mod fig4_5;
+pub mod fig4_7;
 pub mod fig4_9;
+pub mod latency;
 pub mod line;
 pub mod live;
 pub mod table1;
+pub mod table4_2;
 pub mod table4_3;

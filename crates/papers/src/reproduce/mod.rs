@@ -37,7 +37,16 @@ pub struct Experiment {
 }
 
 /// All experiments, in the order of the papers.
-pub const ALL: &[&Experiment] = &[&axon::table4_3::EXPERIMENT, &axon::fig4_9::EXPERIMENT];
+pub const ALL: &[&Experiment] = &[
+    &axon::table1::simulated::EXPERIMENT,
+    &axon::fig4_1::EXPERIMENT,
+    &axon::table4_2::EXPERIMENT,
+    &axon::table4_3::EXPERIMENT,
+    &axon::fig4_4::EXPERIMENT,
+    &axon::fig4_5::EXPERIMENT,
+    &axon::fig4_7::EXPERIMENT,
+    &axon::fig4_9::EXPERIMENT,
+];
 
 /// How experiments are run.
 #[derive(Clone, Debug)]
