@@ -95,10 +95,8 @@ mod tests {
     #[test]
     fn both_ends_of_a_link_carry_the_same_frames() {
         let fabric = axon_fabric::topology::ring(3, 1);
-        let mut world = World::new(&fabric, 1);
-        for name in ["h1-p0", "s1-p0"] {
-            world.engine_mut().capture(port_by_name(&fabric, name).unwrap());
-        }
+        let ports = ["h1-p0", "s1-p0"].map(|name| port_by_name(&fabric, name).unwrap());
+        let mut world = World::with_capture(&fabric, 1, None, &ports);
         world.run_until(Time::from_nanos(500_000_000));
         let captured = world.engine_mut().take_captured();
         let of = |station: usize, outbound: bool| -> Vec<&[u8]> {
@@ -107,7 +105,7 @@ mod tests {
         };
         assert!(!of(4, true).is_empty(), "the host asks for its address");
         assert_eq!(of(4, true), of(0, false));
-        assert_eq!(of(0, true), of(4, false));
+        assert_eq!(of(0, true), of(4, false), "nothing is under way at this moment");
         assert!(captured.is_sorted_by_key(|c| c.at));
         assert_eq!(world.engine_mut().take_captured(), []);
     }

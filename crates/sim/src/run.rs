@@ -114,8 +114,8 @@ pub fn run(fabric: &Fabric, options: Options) -> Report {
 /// Runs a scenario while somebody watches.
 pub fn run_watched(fabric: &Fabric, mut options: Options, watch: &mut dyn Watch) -> Report {
     let seed = options.seed.unwrap_or(fabric.seed);
-    let mut world = World::with_trace(fabric, seed, options.trace.take());
-    options.capture.iter().for_each(|&end| world.engine_mut().capture(end));
+    let trace = options.trace.take();
+    let world = World::with_capture(fabric, seed, trace, &options.capture);
     let captures = !options.capture.is_empty();
     let mut run = Run { world, watch, captures, stopped: None, samples: None };
     run.go(Stage::Boot, Time::ZERO + options.boot, World::all_have_addresses);

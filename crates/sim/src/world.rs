@@ -5,6 +5,7 @@
 //! links and the random numbers of hosts; those of switches and the controller follow from
 //! it, their number and their incarnation.
 
+use crate::apps::Running;
 use crate::arp_host::ArpHosts;
 use crate::baseline::{self, Baseline, Plans};
 use crate::engine::{Engine, Step};
@@ -55,7 +56,32 @@ impl World {
         World::build(fabric, seed, text, None)
     }
 
+    /// The same, with a copy kept of each frame that some ports carry, from the first.
+    pub fn with_capture(
+        fabric: &Fabric,
+        seed: u64,
+        text: Option<Box<dyn Write>>,
+        ports: &[WireEnd],
+    ) -> World {
+        let mut world = World::wired(fabric, seed, text, None);
+        ports.iter().for_each(|&port| world.engine.capture(port));
+        world.power_on_all();
+        world
+    }
+
     pub(crate) fn build(
+        fabric: &Fabric,
+        seed: u64,
+        text: Option<Box<dyn Write>>,
+        arp_hosts: Option<ArpHosts>,
+    ) -> World {
+        let mut world = World::wired(fabric, seed, text, arp_hosts);
+        world.power_on_all();
+        world
+    }
+
+    /// Everything in its place and plugged in, without power.
+    fn wired(
         fabric: &Fabric,
         seed: u64,
         text: Option<Box<dyn Write>>,
@@ -70,6 +96,7 @@ impl World {
             seed,
             host_retry: Span::from_secs(1),
             arp_hosts,
+            traffic: Vec::new(),
         };
         let names = fabric.switches.iter().map(|switch| &switch.name);
         let names = names.chain([&fabric.controller.name]);
@@ -92,7 +119,6 @@ impl World {
         for fault in &fabric.faults {
             world.engine.plan(Time::ZERO + fault.at, fault.what);
         }
-        world.power_on_all();
         world
     }
 

@@ -44,7 +44,8 @@ fn counters(station: &Station) -> Option<&Counters> {
     match &station.body {
         Body::Switch(node) => Some(node.plane().counters()),
         Body::Controller(node) => Some(node.plane().counters()),
-        _ => None,
+        Body::Baseline(node) => Some(node.bank().counters()),
+        Body::Off | Body::Host(_) | Body::ArpHost(_) | Body::Other(_) => None,
     }
 }
 

@@ -61,16 +61,21 @@ impl Samples {
         self.times.push(world.now());
         let mut ports = self.ports.iter_mut();
         for (number, switch) in world.fabric().switches.iter().enumerate() {
-            let node = match world.engine().station(number).map(|station| &station.body) {
-                Some(Body::Switch(node)) => Some(node.plane()),
-                _ => None,
-            };
+            let body = world.engine().station(number).map(|station| &station.body);
             for (port, samples) in (0..switch.ports).map(PortNo).zip(&mut ports) {
-                let count = |of: &dyn Fn(&axon_plane::Plane<axon_wire::FrameBuf>) -> u64| {
-                    node.map_or(0, |plane| of(plane))
+                let (sent, queued) = match body {
+                    Some(Body::Switch(node)) => {
+                        let plane = node.plane();
+                        (plane.counters().port(port).tx_bytes, plane.queued_bytes(port).0)
+                    }
+                    Some(Body::Baseline(node)) => {
+                        let bank = node.bank();
+                        (bank.counters().port(port).tx_bytes, bank.queued_bytes(port).0)
+                    }
+                    _ => (0, 0),
                 };
-                samples.tx_bytes.push(count(&|plane| plane.counters().port(port).tx_bytes));
-                samples.queued_bytes.push(count(&|plane| plane.queued_bytes(port).0));
+                samples.tx_bytes.push(sent);
+                samples.queued_bytes.push(queued);
             }
         }
         if self.times.len() > SAMPLES_MAX {
