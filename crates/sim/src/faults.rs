@@ -34,8 +34,11 @@ impl World {
             FaultKind::BitErrors(cable, per_1e15) => {
                 self.engine.set_bit_errors(self.cable(cable), per_1e15);
             }
-            // Carried out by the host's ring of received frames (`Host::set_receive_rate`).
-            FaultKind::HostSlow(_host, _rate) => {}
+            FaultKind::HostSlow(host, rate) => {
+                if let Some(node) = self.host_mut(host) {
+                    node.set_receive_rate(rate);
+                }
+            }
         }
     }
 

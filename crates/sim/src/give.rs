@@ -1,19 +1,20 @@
 //! Work for hosts: every application by its plan, and what has come of it.
 
 use crate::apps::{
-    AppId, FlowStats, Received, RequestPlan, Requester, RespondPlan, Responder, TcpOptions,
-    TcpPlan, TcpSender, TcpSink, UdpPlan, UdpSink, UdpSource,
+    AppId, ArpPlan, Asker, Collective, CollectivePlan, FileClient, FilePlan, FlowStats, OnOffPlan,
+    OnOffSource, Received, Replay, ReplayPlan, RequestPlan, Requester, RespondPlan, Responder,
+    TcpOptions, TcpPlan, TcpSender, TcpSink, UdpPlan, UdpSink, UdpSource,
 };
 use crate::host::Host;
 use crate::world::World;
 use axon_wire::{Bytes, Span, Time};
 use std::net::Ipv4Addr;
 
-/// Datagrams and streams.
+/// Applications. What is given a time starts then, or now if that has passed.
 impl Host {
     /// Starts a stream of datagrams.
     pub fn udp_send(&mut self, plan: UdpPlan, now: Time) -> AppId {
-        self.add(now, |stack| Box::new(UdpSource::new(plan, now, stack)))
+        self.add(|stack| Box::new(UdpSource::new(plan, now, stack)))
     }
 
     /// Datagrams that an application has sent.
@@ -28,7 +29,7 @@ impl Host {
 
     /// The same, and bytes per `interval` from time zero on, for each sender.
     pub fn udp_listen_by(&mut self, port: u16, interval: Option<Span>) -> AppId {
-        self.add(Time::ZERO, |_| Box::new(UdpSink::new(port, interval)))
+        self.add(|_| Box::new(UdpSink::new(port, interval)))
     }
 
     /// Datagrams and bytes of payload that an application has received.
@@ -38,23 +39,48 @@ impl Host {
 
     /// Opens a connection and sends bytes on it.
     pub fn tcp_send(&mut self, plan: TcpPlan, now: Time) -> AppId {
-        self.add(now, |stack| Box::new(TcpSender::new(plan, now, stack)))
+        self.add(|stack| Box::new(TcpSender::new(plan, now, stack)))
     }
 
     /// Takes connections on a TCP port from now on and counts what comes; bytes per
     /// `interval` from time zero on, for each sender, if asked.
     pub fn tcp_listen(&mut self, port: u16, options: TcpOptions, interval: Option<Span>) -> AppId {
-        self.add(Time::ZERO, |stack| Box::new(TcpSink::new(port, options, interval, stack)))
+        self.add(|stack| Box::new(TcpSink::new(port, options, interval, stack)))
     }
 
     /// Asks servers, round after round.
     pub fn request(&mut self, plan: RequestPlan, now: Time) -> AppId {
-        self.add(now, |stack| Box::new(Requester::new(plan, now, stack)))
+        self.add(|stack| Box::new(Requester::new(plan, now, stack)))
     }
 
     /// Answers requests on a TCP and a UDP port of the same number.
     pub fn respond(&mut self, plan: RespondPlan) -> AppId {
-        self.add(Time::ZERO, |stack| Box::new(Responder::new(plan, stack)))
+        self.add(|stack| Box::new(Responder::new(plan, stack)))
+    }
+
+    /// Sends bursts of datagrams.
+    pub fn on_off(&mut self, plan: OnOffPlan, now: Time) -> AppId {
+        self.add(|stack| Box::new(OnOffSource::new(plan, now, stack)))
+    }
+
+    /// Takes part in a collective operation.
+    pub fn collective(&mut self, plan: CollectivePlan, now: Time) -> AppId {
+        self.add(|stack| Box::new(Collective::new(plan, now, stack)))
+    }
+
+    /// Works with files on a server, which [`Host::respond`]s to framed requests.
+    pub fn file_client(&mut self, plan: FilePlan, now: Time) -> AppId {
+        self.add(|stack| Box::new(FileClient::new(plan, now, stack)))
+    }
+
+    /// Sends the frames of a capture.
+    pub fn replay(&mut self, plan: ReplayPlan, now: Time) -> AppId {
+        self.add(|_| Box::new(Replay::new(plan, now)))
+    }
+
+    /// Asks for MACs.
+    pub fn ask(&mut self, plan: ArpPlan, now: Time) -> AppId {
+        self.add(|_| Box::new(Asker::new(plan, now)))
     }
 
     /// What an application has counted.

@@ -16,7 +16,7 @@
 //! no sign of life after 5 s with 3 requests a second apart (Linux: `delay_first_probe_time`,
 //! `mcast_solicit`), so an address that stays silent that long is forgotten and asked for.
 
-use crate::apps::{App, AppId, Apps, TcpWatch};
+use crate::apps::{App, AppId, Apps, Histogram, TcpWatch};
 use crate::datagram;
 use crate::nic::Nic;
 use crate::ping::{Ping, PingPlan, PingStats};
@@ -144,6 +144,11 @@ impl Host {
         number
     }
 
+    /// Times from request to reply of ping `number` so far.
+    pub fn ping_times(&self, number: usize) -> Option<&Histogram> {
+        self.pings.get(number).map(|ping| &ping.times)
+    }
+
     /// What came of ping `number` so far.
     pub fn ping_stats(&self, number: usize) -> Option<PingStats> {
         self.pings.get(number).map(|ping| ping.stats)
@@ -155,13 +160,9 @@ impl Host {
     }
 
     /// Lets an application run; it is polled when the host is next called.
-    pub(crate) fn add(
-        &mut self,
-        now: Time,
-        make: impl FnOnce(&mut Stack) -> Box<dyn App>,
-    ) -> AppId {
+    pub(crate) fn add(&mut self, make: impl FnOnce(&mut Stack) -> Box<dyn App>) -> AppId {
         let app = make(&mut self.stack);
-        self.due = Some(now);
+        self.due = Some(Time::ZERO);
         self.apps.add(app)
     }
 
@@ -174,6 +175,11 @@ impl Host {
     pub fn stop(&mut self, id: AppId, now: Time) {
         self.apps.stop(id, now, &mut self.stack);
         self.due = Some(now);
+    }
+
+    /// The same at a later time.
+    pub fn stop_at(&mut self, id: AppId, at: Time) {
+        self.apps.stop_at(id, at);
     }
 
     /// Asks for the MAC of `target` now, so that what is sent later need not wait for it.

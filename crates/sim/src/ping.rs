@@ -1,5 +1,6 @@
 //! A host's ping: ICMP echo requests at an interval, replies counted (RFC 792).
 
+use crate::apps::Histogram;
 use axon_wire::{Span, Time};
 use smoltcp::iface::{SocketHandle, SocketSet};
 use smoltcp::phy::ChecksumCapabilities;
@@ -84,6 +85,8 @@ pub struct PingStats {
 pub(crate) struct Ping {
     pub(crate) plan: PingPlan,
     pub(crate) stats: PingStats,
+    /// From request to reply.
+    pub(crate) times: Histogram,
     socket: Option<SocketHandle>,
     ident: u16,
     next: Option<Time>,
@@ -112,6 +115,7 @@ impl Ping {
         Ping {
             plan,
             stats: PingStats::default(),
+            times: Histogram::default(),
             socket: Some(sockets.add(socket)),
             ident,
             next: Some(plan.start.max(now)),
@@ -185,6 +189,7 @@ impl Ping {
         };
         self.silent_since = now;
         let rtt = now.since(asked);
+        self.times.add(rtt);
         let stats = &mut self.stats;
         stats.received += 1;
         stats.rtt_min = Some(stats.rtt_min.map_or(rtt, |least| least.min(rtt)));

@@ -42,6 +42,8 @@ pub struct World {
     pub(crate) arp_hosts: Option<ArpHosts>,
     /// What switches of another network are built from.
     plans: Plans,
+    /// What runs of the fabric's traffic.
+    pub(crate) traffic: Vec<Running>,
 }
 
 impl World {

@@ -13,7 +13,11 @@ use std::net::Ipv4Addr;
 
 const PORT: u16 = 5001;
 
-fn give(world: &mut World, host: usize, work: impl FnOnce(&mut axon_sim::host::Host, axon_wire::Time) -> AppId) -> AppId {
+fn give(
+    world: &mut World,
+    host: usize,
+    work: impl FnOnce(&mut axon_sim::host::Host, axon_wire::Time) -> AppId,
+) -> AppId {
     world.give(host, work).expect("the host has power")
 }
 
@@ -29,12 +33,23 @@ fn stats(world: &World, host: usize, id: AppId) -> &FlowStats {
 fn tcp_fills_a_gigabit_link_and_every_byte_is_right() {
     let mut world = boot(&line(2, 1, true));
     let sink = give(&mut world, 1, |host, _| host.tcp_listen(PORT, TcpOptions::default(), None));
-    let plan = TcpPlan { target: ip(&world, 1), port: PORT, bytes: Some(10_000_000), options: TcpOptions::default() };
+    let plan = TcpPlan {
+        target: ip(&world, 1),
+        port: PORT,
+        bytes: Some(10_000_000),
+        options: TcpOptions::default(),
+    };
     let sender = give(&mut world, 0, |host, now| host.tcp_send(plan, now));
     world.run_for(Span::from_millis(200));
     let sent = stats(&world, 0, sender);
     let received = &stats(&world, 1, sink).received;
-    println!("{:?} {:?} {:?} rt {}", sent.times.max(), received.goodput(), received.bytes, sent.retransmits);
+    println!(
+        "{:?} {:?} {:?} rt {}",
+        sent.times.max(),
+        received.goodput(),
+        received.bytes,
+        sent.retransmits
+    );
     assert_eq!((received.bytes, received.wrong_bytes), (Bytes(10_000_000), 0));
     assert_eq!((sent.completed, sent.retransmits), (1, 0));
     assert_sound(&world);
@@ -45,7 +60,12 @@ fn requests_over_tcp_and_udp_take_one_round_trip() {
     for transport in [Transport::Tcp(TcpOptions::default()), Transport::Udp] {
         let mut world = boot(&line(2, 1, true));
         let protocol = Protocol::Fixed { request: 1, response: 1 };
-        let plan = RespondPlan { port: PORT, options: TcpOptions::default(), protocol, service: Span::ZERO };
+        let plan = RespondPlan {
+            port: PORT,
+            options: TcpOptions::default(),
+            protocol,
+            service: Span::ZERO,
+        };
         let server = give(&mut world, 1, |host, _| host.respond(plan));
         let plan = RequestPlan {
             targets: vec![ip(&world, 1)],

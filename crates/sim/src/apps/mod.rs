@@ -4,21 +4,41 @@
 //! works on the host's stack: sockets of TCP, datagrams of its own. Times of sending are
 //! exact: only TCP's own timers count whole microseconds.
 
+mod arp;
 mod caller;
+mod collective;
+mod files;
+mod on_off;
+mod replay;
+mod report;
 mod request;
 mod respond;
+mod start;
 mod stats;
 mod tcp;
 mod tcp_watch;
 mod udp;
 
+pub use arp::ArpPlan;
+pub use collective::{CollectivePlan, Step};
+pub use files::{FilePlan, POSTMARK};
+pub use on_off::OnOffPlan;
+pub use replay::ReplayPlan;
+pub use report::{FlowReport, Times};
 pub use request::RequestPlan;
 pub use respond::{Protocol, RespondPlan};
 pub use stats::{FileStats, FlowStats, Histogram, Received, rate};
 pub use tcp::{Congestion, TcpOptions, TcpPlan};
 pub use udp::UdpPlan;
+
+pub(crate) use arp::Asker;
+pub(crate) use collective::Collective;
+pub(crate) use files::FileClient;
+pub(crate) use on_off::OnOffSource;
+pub(crate) use replay::Replay;
 pub(crate) use request::Requester;
 pub(crate) use respond::Responder;
+pub(crate) use start::Running;
 pub(crate) use tcp::{TcpSender, TcpSink};
 pub(crate) use tcp_watch::TcpWatch;
 pub(crate) use udp::{UdpSink, UdpSource};
@@ -86,6 +106,8 @@ pub(crate) trait App: Send {
 pub(crate) struct Apps {
     all: Vec<Box<dyn App>>,
     udp_ports: BTreeMap<u16, usize>,
+    /// Who is to be stopped when.
+    stops: BTreeMap<Time, Vec<AppId>>,
     deadline: Option<Time>,
 }
 
@@ -111,7 +133,7 @@ impl Apps {
 
     /// Polls all of them; says whether the stack has work.
     pub(crate) fn poll(&mut self, now: Time, stack: &mut Stack) -> bool {
-        let mut more = false;
+        let mut more = self.stop_due(now, stack);
         for app in &mut self.all {
             more |= app.poll(now, stack);
         }
@@ -121,7 +143,7 @@ impl Apps {
 
     /// Polls those whose deadline has come; says whether the stack has work.
     pub(crate) fn poll_due(&mut self, now: Time, stack: &mut Stack) -> bool {
-        let mut more = false;
+        let mut more = self.stop_due(now, stack);
         for app in &mut self.all {
             if app.deadline().is_some_and(|at| at <= now) {
                 more |= app.poll(now, stack);
@@ -156,6 +178,24 @@ impl Apps {
         self.find_deadline();
     }
 
+    /// Stops an application later.
+    pub(crate) fn stop_at(&mut self, id: AppId, at: Time) {
+        self.stops.entry(at).or_default().push(id);
+        self.find_deadline();
+    }
+
+    /// Stops those whose time has come; says whether there was one.
+    fn stop_due(&mut self, now: Time, stack: &mut Stack) -> bool {
+        let mut stopped = false;
+        while let Some(entry) = self.stops.first_entry().filter(|entry| *entry.key() <= now) {
+            for id in entry.remove() {
+                self.stop(id, now, stack);
+            }
+            stopped = true;
+        }
+        stopped
+    }
+
     pub(crate) fn count_retransmits(&mut self, local_port: u16, segments: u64) {
         self.all.iter_mut().for_each(|app| app.count_retransmits(local_port, segments));
     }
@@ -166,6 +206,7 @@ impl Apps {
     }
 
     fn find_deadline(&mut self) {
-        self.deadline = self.all.iter().filter_map(|app| app.deadline()).min();
+        let stop = self.stops.first_key_value().map(|(&at, _)| at);
+        self.deadline = self.all.iter().filter_map(|app| app.deadline()).chain(stop).min();
     }
 }

@@ -50,9 +50,8 @@ impl Requester {
     pub(crate) fn new(plan: RequestPlan, now: Time, stack: &mut Stack) -> Requester {
         let udp = plan.transport == Transport::Udp;
         let udp_port = udp.then(|| stack.ephemeral_port());
-        let caller = |&target| {
-            Caller::new((target, plan.port), plan.transport, plan.timeout, udp_port)
-        };
+        let caller =
+            |&target| Caller::new((target, plan.port), plan.transport, plan.timeout, udp_port);
         let callers = plan.targets.iter().map(caller).collect();
         let next = (plan.count != Some(0)).then_some(now);
         let stats = FlowStats::default();
@@ -69,16 +68,15 @@ impl Requester {
         }
         let before = stack.sockets.iter().count();
         let callers = self.callers.iter_mut();
-        if callers.filter_map(|caller| caller.is_ready(stack).then_some(())).count() < self.callers.len() {
+        if callers.filter_map(|caller| caller.is_ready(stack).then_some(())).count()
+            < self.callers.len()
+        {
             // A new socket has a SYN to send. Frames bring the rest.
             return stack.sockets.iter().count() > before;
         }
         self.pending = false;
-        let call = Call {
-            request: self.plan.request,
-            response: self.plan.response,
-            work: Span::ZERO,
-        };
+        let call =
+            Call { request: self.plan.request, response: self.plan.response, work: Span::ZERO };
         self.callers.iter_mut().for_each(|caller| caller.ask(now, call));
         self.began = Some(now);
         true

@@ -152,9 +152,7 @@ impl Stream {
     /// complete.
     fn take(&mut self, bytes: &[u8], protocol: Protocol) -> (usize, (usize, Option<Call>)) {
         let call = match protocol {
-            Protocol::Fixed { request, response } => {
-                Call { request, response, work: Span::ZERO }
-            }
+            Protocol::Fixed { request, response } => Call { request, response, work: Span::ZERO },
             Protocol::Framed => {
                 let missing = HEADER_BYTES - self.header.len().min(HEADER_BYTES);
                 let head = &bytes[..bytes.len().min(missing)];

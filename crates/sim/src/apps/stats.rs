@@ -157,23 +157,6 @@ impl Received {
         }
     }
 
-    /// Adds what another end has counted.
-    pub(crate) fn merge(&mut self, other: &Received) {
-        self.packets += other.packets;
-        self.bytes += other.bytes;
-        self.first = [self.first, other.first].into_iter().flatten().min();
-        self.last = self.last.max(other.last);
-        self.reordered += other.reordered;
-        self.wrong_bytes += other.wrong_bytes;
-        self.latency.merge(&other.latency);
-        if other.per_interval.len() > self.per_interval.len() {
-            self.per_interval.resize(other.per_interval.len(), 0);
-        }
-        for (mine, theirs) in self.per_interval.iter_mut().zip(&other.per_interval) {
-            *mine += theirs;
-        }
-    }
-
     /// Payload per time from the first arrival to the last, without the first's bytes being
     /// known apart: `None` with fewer than two arrivals.
     pub fn goodput(&self) -> Option<Rate> {
@@ -256,7 +239,10 @@ mod tests {
             assert!(step >= previous, "{ticks}");
             previous = step;
             let top = top_of(step);
-            assert!(top >= ticks && top - ticks <= ticks / 64, "{ticks}: step {step} ends at {top}");
+            assert!(
+                top >= ticks && top - ticks <= ticks / 64,
+                "{ticks}: step {step} ends at {top}"
+            );
             assert_eq!(step_of(top), step, "{ticks}");
         }
         assert_eq!(top_of(step_of(u64::MAX)), u64::MAX);

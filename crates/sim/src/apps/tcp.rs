@@ -136,6 +136,8 @@ pub(crate) struct TcpSender {
     plan: TcpPlan,
     pattern: Pattern,
     started: Time,
+    /// It is time, but the target's address was not here.
+    waiting: bool,
     socket: Option<SocketHandle>,
     local_port: Option<u16>,
     stopped: bool,
@@ -149,6 +151,7 @@ impl TcpSender {
             plan,
             pattern: Pattern::new(),
             started: now,
+            waiting: false,
             socket: None,
             local_port: None,
             stopped: false,
@@ -177,7 +180,11 @@ impl TcpSender {
 impl App for TcpSender {
     fn poll(&mut self, now: Time, stack: &mut Stack) -> bool {
         let Some(handle) = self.socket else {
-            return self.stats.done.is_none() && self.open(stack);
+            if self.stats.done.is_some() || now < self.started {
+                return false;
+            }
+            self.waiting = true;
+            return self.open(stack);
         };
         let socket = stack.sockets.get_mut::<tcp::Socket>(handle);
         if !socket.is_open() {
@@ -216,8 +223,8 @@ impl App for TcpSender {
     }
 
     fn deadline(&self) -> Option<Time> {
-        // Frames, and nothing else, bring it on: its retransmissions are the stack's.
-        None
+        // Later frames bring it on: its retransmissions are the stack's.
+        (!self.waiting && self.stats.done.is_none()).then_some(self.started)
     }
 
     fn stop(&mut self, now: Time, _stack: &mut Stack) {
@@ -331,9 +338,8 @@ impl App for TcpSink {
             while socket.can_recv() {
                 let sender = self.senders.entry((ip, remote.port)).or_default();
                 let (offset, pattern) = (sender.bytes.0, &self.pattern);
-                let read = socket.recv(|bytes| {
-                    (bytes.len(), (bytes.len(), pattern.wrong(offset, bytes)))
-                });
+                let read =
+                    socket.recv(|bytes| (bytes.len(), (bytes.len(), pattern.wrong(offset, bytes))));
                 let Ok((count @ 1.., wrong)) = read else { break };
                 sender.count(now, count, self.interval);
                 sender.wrong_bytes += wrong;
