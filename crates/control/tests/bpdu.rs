@@ -58,9 +58,22 @@ fn wireshark_reads_every_flag_as_it_was_meant_and_finds_no_fault() {
     let file = std::env::temp_dir().join(format!("axon-bpdu-{}.pcap", std::process::id()));
     std::fs::write(&file, pcap(&frames)).unwrap();
     let fields = [
-        "eth.dst", "stp.version", "stp.type", "stp.flags", "stp.root.prio", "stp.root.hw",
-        "stp.root.cost", "stp.bridge.prio", "stp.bridge.hw", "stp.port", "stp.msg_age",
-        "stp.max_age", "stp.hello", "stp.forward", "_ws.expert", "_ws.malformed",
+        "eth.dst",
+        "stp.version",
+        "stp.type",
+        "stp.flags",
+        "stp.root.prio",
+        "stp.root.hw",
+        "stp.root.cost",
+        "stp.bridge.prio",
+        "stp.bridge.hw",
+        "stp.port",
+        "stp.msg_age",
+        "stp.max_age",
+        "stp.hello",
+        "stp.forward",
+        "_ws.expert",
+        "_ws.malformed",
     ];
     let mut tshark = Command::new("tshark");
     tshark.arg("-r").arg(&file).args(["-T", "fields", "-E", "separator=,"]);
