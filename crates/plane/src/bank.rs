@@ -69,6 +69,7 @@ pub struct PortBank<B> {
     counters: Counters,
     hold: Hold<B>,
     queue_bytes_max: u64,
+    nack_bytes_max: u64,
     units: ProbeUnits,
     /// No probe grows beyond this.
     probe_bytes_max: usize,
@@ -82,19 +83,27 @@ struct Port<B> {
     /// A frame is on the wire.
     busy: bool,
     egress: Egress<B>,
+    /// Bytes of frames that came in here, that outputs refused, and that are kept.
+    nacked_bytes: u64,
 }
 
 impl<B: Frame> PortBank<B> {
     /// Ports of unknown kind and without carrier. Each has one buffer for each ingress port
     /// and one for the control plane, of `queue_bytes_max` bytes.
     pub fn new(ports: u16, queue_bytes_max: Bytes) -> PortBank<B> {
-        let port =
-            || Port { kind: PortKind::default(), up: false, busy: false, egress: Egress::new() };
+        let port = || Port {
+            kind: PortKind::default(),
+            up: false,
+            busy: false,
+            egress: Egress::new(),
+            nacked_bytes: 0,
+        };
         PortBank {
             ports: (0..ports).map(|_| port()).collect(),
             counters: Counters::new(ports),
             hold: Hold::new(),
             queue_bytes_max: queue_bytes_max.0,
+            nack_bytes_max: 0,
             units: ProbeUnits::default(),
             probe_bytes_max: usize::MAX,
         }
@@ -178,8 +187,51 @@ impl<B: Frame> PortBank<B> {
         }
         let bytes = moving.frame.bytes().len() as u32;
         if let Err(item) = state.egress.push(Queued { moving, bytes, kind }, self.queue_bytes_max) {
-            self.discard(item.moving, Drop::QueueFull, out);
+            self.refuse(item, port, out);
         }
+    }
+
+    /// The output has no room: the input keeps the frame, if it may, or drops it.
+    #[cold]
+    fn refuse(&mut self, item: Queued<B>, port: PortNo, out: &mut Vec<Action<B>>) {
+        let (ingress, bytes) = (item.moving.ingress, u64::from(item.bytes));
+        let room = self
+            .ports
+            .get(ingress.index())
+            .map_or(0, |input| self.nack_bytes_max.saturating_sub(input.nacked_bytes));
+        if bytes > room || bytes > self.queue_bytes_max {
+            return self.discard(item.moving, Drop::QueueFull, out);
+        }
+        self.counters.port_mut(ingress).nacks += 1;
+        self.ports[ingress.index()].nacked_bytes += bytes;
+        self.ports[port.index()].egress.keep(item);
+    }
+
+    /// After a frame of `ingress` has left the queue of `port`: what the input keeps for it is
+    /// offered again.
+    #[inline]
+    fn offer_again(&mut self, ingress: PortNo, port: PortNo) {
+        if self.ports[port.index()].egress.kept() == 0 {
+            return;
+        }
+        let taken = self.ports[port.index()].egress.offer_again(ingress, self.queue_bytes_max);
+        if let Some(input) = self.ports.get_mut(ingress.index()) {
+            input.nacked_bytes -= taken;
+        }
+    }
+
+    /// Whether a frame of `bytes` bytes from `ingress` would find the buffer of `port` full.
+    pub fn is_full(&self, port: PortNo, ingress: PortNo, bytes: usize) -> bool {
+        let full = |state: &Port<B>| {
+            let egress = &state.egress;
+            state.up && state.busy && egress.refuses(ingress, bytes as u64, self.queue_bytes_max)
+        };
+        self.ports.get(port.index()).is_some_and(full)
+    }
+
+    /// Lets each input port keep refused frames of so many bytes; none at first.
+    pub fn set_nack_bytes_max(&mut self, nack_bytes_max: Bytes) {
+        self.nack_bytes_max = nack_bytes_max.0;
     }
 
     /// Hands a frame to the control plane, once it is whole: a bad one is dropped, and one
@@ -223,6 +275,7 @@ impl<B: Frame> PortBank<B> {
         }
         let kind = state.kind;
         while let Some(item) = self.ports[port.index()].egress.pop() {
+            self.offer_again(item.moving.ingress, port);
             let reason = if item.kind.is_some_and(|wanted| wanted != kind) {
                 Drop::KindChanged
             } else if item.moving.is_known_bad(now) {
@@ -247,6 +300,7 @@ impl<B: Frame> PortBank<B> {
         }
         state.busy = false;
         while let Some(item) = self.ports[port.index()].egress.pop() {
+            self.offer_again(item.moving.ingress, port);
             self.discard(item.moving, Drop::PortDown, out);
         }
         self.hold.break_off(now, port);
@@ -337,9 +391,15 @@ impl<B: Frame> PortBank<B> {
         Bytes(self.ports.get(port.index()).map_or(0, |state| state.egress.bytes()))
     }
 
-    /// Frames that wait for the wire of `port`.
+    /// Frames that wait for the wire of `port`, refused ones that their input keeps included.
     pub fn queued_frames(&self, port: PortNo) -> u64 {
-        self.ports.get(port.index()).map_or(0, |state| state.egress.frames())
+        let waiting = |state: &Port<B>| state.egress.frames() + state.egress.kept();
+        self.ports.get(port.index()).map_or(0, waiting)
+    }
+
+    /// Bytes of frames that came in by `port`, that outputs refused, and that it keeps.
+    pub fn nacked_bytes(&self, port: PortNo) -> Bytes {
+        Bytes(self.ports.get(port.index()).map_or(0, |state| state.nacked_bytes))
     }
 
     /// Punted frames that wait for their last byte.
@@ -356,6 +416,11 @@ impl<B: Frame> PortBank<B> {
     /// switch is in one place.
     pub fn count_drop(&mut self, ingress: PortNo, reason: Drop) {
         self.counters.port_mut(ingress).drop_one(reason);
+    }
+
+    /// Counts a congestion message that a frame from `ingress` has caused.
+    pub(crate) fn count_congestion(&mut self, ingress: PortNo) {
+        self.counters.port_mut(ingress).congestion_messages += 1;
     }
 
     /// Counts a PAUSE frame made for the hosts of `port`.

@@ -44,20 +44,30 @@ pub struct Egress<B> {
     ring: VecDeque<u32>,
     bytes: u64,
     frames: u64,
+    /// Frames that were refused and kept.
+    kept: u64,
 }
 
 #[derive(Clone, Debug)]
 struct Fifo<B> {
     queue: VecDeque<Queued<B>>,
+    /// What the output has refused, which the input keeps and offers again; in order.
+    refused: VecDeque<Queued<B>>,
     bytes: u64,
     /// Bytes that it may still send in this turn; not above zero for what it has overdrawn.
     credit: i64,
 }
 
+impl<B> Fifo<B> {
+    const fn new() -> Fifo<B> {
+        Fifo { queue: VecDeque::new(), refused: VecDeque::new(), bytes: 0, credit: 0 }
+    }
+}
+
 impl<B> Egress<B> {
     /// Empty buffers.
     pub const fn new() -> Egress<B> {
-        Egress { fifos: Vec::new(), ring: VecDeque::new(), bytes: 0, frames: 0 }
+        Egress { fifos: Vec::new(), ring: VecDeque::new(), bytes: 0, frames: 0, kept: 0 }
     }
 
     /// Queues a frame behind those of the same ingress, if that leaves no more than
@@ -69,14 +79,21 @@ impl<B> Egress<B> {
         // The control plane is port 65,535, so this makes it 0 and port p is p + 1.
         let index = usize::from(item.moving.ingress.0.wrapping_add(1));
         if index >= self.fifos.len() {
-            let empty = || Fifo { queue: VecDeque::new(), bytes: 0, credit: 0 };
-            self.fifos.resize_with(index + 1, empty);
+            self.fifos.resize_with(index + 1, Fifo::new);
         }
         let fifo = &mut self.fifos[index];
         let bytes = u64::from(item.bytes);
-        if fifo.bytes + bytes > bytes_max {
+        if fifo.bytes + bytes > bytes_max || !fifo.refused.is_empty() {
             return Err(item);
         }
+        self.enter(index, item);
+        Ok(())
+    }
+
+    /// Puts a frame into its FIFO, which is in the ring from now on.
+    fn enter(&mut self, index: usize, item: Queued<B>) {
+        let fifo = &mut self.fifos[index];
+        let bytes = u64::from(item.bytes);
         if fifo.queue.is_empty() {
             fifo.credit = QUANTUM;
             self.ring.push_back(index as u32);
@@ -85,7 +102,41 @@ impl<B> Egress<B> {
         fifo.queue.push_back(item);
         self.bytes += bytes;
         self.frames += 1;
-        Ok(())
+    }
+
+    /// Keeps a frame that [`Egress::push`] has refused, behind others of its ingress. It must
+    /// fit an empty FIFO.
+    pub(crate) fn keep(&mut self, item: Queued<B>) {
+        let index = usize::from(item.moving.ingress.0.wrapping_add(1));
+        self.kept += 1;
+        self.fifos[index].refused.push_back(item);
+    }
+
+    /// Offers what was refused of `ingress` again; returns the bytes that there is room for
+    /// now. To be called after every [`Egress::pop`] of a frame of that ingress.
+    pub(crate) fn offer_again(&mut self, ingress: PortNo, bytes_max: u64) -> u64 {
+        let index = usize::from(ingress.0.wrapping_add(1));
+        let mut taken = 0;
+        loop {
+            let fifo = &mut self.fifos[index];
+            let fits = |item: &&Queued<B>| fifo.bytes + u64::from(item.bytes) <= bytes_max;
+            if fifo.refused.front().filter(fits).is_none() {
+                return taken;
+            }
+            if let Some(item) = fifo.refused.pop_front() {
+                taken += u64::from(item.bytes);
+                self.kept -= 1;
+                self.enter(index, item);
+            }
+        }
+    }
+
+    /// Whether a frame of `bytes` bytes from `ingress` would be refused.
+    pub(crate) fn refuses(&self, ingress: PortNo, bytes: u64, bytes_max: u64) -> bool {
+        let fifo = self.fifos.get(usize::from(ingress.0.wrapping_add(1)));
+        let (queued, waits) =
+            fifo.map_or((0, false), |fifo| (fifo.bytes, !fifo.refused.is_empty()));
+        waits || queued + bytes > bytes_max
     }
 
     /// Takes the next frame in turn.
@@ -121,7 +172,8 @@ impl<B> Egress<B> {
     /// will.
     pub(crate) fn break_off(&mut self, now: Time, ingress: PortNo) {
         let fifo = self.fifos.get_mut(usize::from(ingress.0.wrapping_add(1)));
-        for item in fifo.into_iter().flat_map(|fifo| &mut fifo.queue) {
+        for item in fifo.into_iter().flat_map(|fifo| fifo.queue.iter_mut().chain(&mut fifo.refused))
+        {
             item.moving.break_off(now, ingress);
         }
     }
@@ -134,6 +186,11 @@ impl<B> Egress<B> {
     /// Frames that wait.
     pub const fn frames(&self) -> u64 {
         self.frames
+    }
+
+    /// Frames that were refused and wait at their input.
+    pub const fn kept(&self) -> u64 {
+        self.kept
     }
 }
 

@@ -28,8 +28,31 @@ pub struct PlaneConfig {
     /// Whether a host that has caused a maximum frame's worth of route bytes is told to
     /// pause for as long (thesis 000 §3.3.3).
     pub self_congestion_pause: bool,
+    /// What happens to a packet whose output has no room for it.
+    pub on_full: OnFull,
+    /// With [`OnFull::Nack`]: each input port keeps refused packets of so many bytes.
+    pub nack_bytes_max: Bytes,
+    /// With [`OnFull::CongestionMessage`]: how many messages the packets of one ingress port
+    /// may cause.
+    pub congestion: PuntLimit,
     /// Where the probe units stand; beside the plane by default.
     pub probe_units: ProbeUnits,
+}
+
+/// What happens to a packet when the buffer of its ingress at its egress is full (thesis 000
+/// §3.2.1). The output port refuses it (NACK); the rest is up to the input port.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum OnFull {
+    /// The input port drops it.
+    #[default]
+    Drop,
+    /// The input port keeps it, and offers it again as soon as the output has room. It keeps
+    /// so many bytes for all outputs together, and drops what goes beyond. Those for another
+    /// output are not held up.
+    Nack,
+    /// The input port drops it and sends a message to the edge that the packet came from,
+    /// which makes the hosts of that port pause for a maximum frame.
+    CongestionMessage,
 }
 
 /// A token bucket over frames.
@@ -75,6 +98,9 @@ impl PlaneConfig {
             routes_per_port_max: 4096,
             punt: PuntLimit { frames_per_second: 1000, burst: 256 },
             self_congestion_pause: false,
+            on_full: OnFull::Drop,
+            nack_bytes_max: Bytes(128 * 1024),
+            congestion: PuntLimit { frames_per_second: 1000, burst: 8 },
             probe_units: ProbeUnits::default(),
         }
     }

@@ -244,6 +244,15 @@ pub enum Note {
         /// Towards.
         destination: MacAddr,
     },
+    /// A full output has refused a frame of this host port's, and said so.
+    Congested {
+        /// The host port.
+        port: PortNo,
+        /// The MAC of the switch whose output is full.
+        switch: MacAddr,
+        /// That output.
+        egress: PortNo,
+    },
     /// A control message was refused.
     Refused {
         /// On this port.

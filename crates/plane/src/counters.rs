@@ -23,6 +23,10 @@ pub struct PortCounters {
     pub copies: u64,
     /// Probes that had no room for the record of this port's unit.
     pub unstamped: u64,
+    /// Packets that an output refused and this port kept to offer them again.
+    pub nacks: u64,
+    /// Congestion messages caused by packets that came in by this port.
+    pub congestion_messages: u64,
     /// PAUSE frames made for the hosts of this port.
     pub pauses: u64,
     drops: [u64; Drop::ALL.len()],
@@ -65,6 +69,8 @@ impl PortCounters {
         self.tx_bytes += other.tx_bytes;
         self.copies += other.copies;
         self.unstamped += other.unstamped;
+        self.nacks += other.nacks;
+        self.congestion_messages += other.congestion_messages;
         self.pauses += other.pauses;
         self.drops.iter_mut().zip(other.drops).for_each(|(sum, count)| *sum += count);
         self.punts.iter_mut().zip(other.punts).for_each(|(sum, count)| *sum += count);

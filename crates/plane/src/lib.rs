@@ -11,6 +11,7 @@ pub mod bank;
 pub mod bridge;
 pub mod buffers;
 pub mod config;
+mod congestion;
 pub mod contract;
 pub mod counters;
 pub mod ethernet;
@@ -27,7 +28,7 @@ pub mod portland;
 pub mod routes;
 
 pub use bank::{Moving, PortBank};
-pub use config::{PlaneConfig, PortKind, PuntLimit};
+pub use config::{OnFull, PlaneConfig, PortKind, PuntLimit};
 pub use contract::{Action, Drop, Input, Node, Note, Punt, Refusal};
 pub use counters::{Counters, PortCounters};
 pub use forward::{Step, forward};

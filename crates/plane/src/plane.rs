@@ -1,7 +1,8 @@
 //! A switch's data plane: what happens to a frame from ingress to wire (thesis 000 §3.2).
 
 use crate::bank::{Moving, PortBank};
-use crate::config::{PlaneConfig, PortKind};
+use crate::config::{OnFull, PlaneConfig, PortKind};
+use crate::congestion;
 use crate::contract::{Action, Drop, Punt};
 use crate::counters::Counters;
 use crate::ethernet;
@@ -11,7 +12,7 @@ use crate::pause::{self, SelfCongestion};
 use crate::probe;
 use crate::routes::RouteTables;
 use alloc::vec::Vec;
-use axon_wire::header::{self, PacketType};
+use axon_wire::header::{self, HeaderView, PacketType};
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::{Bytes, Frame, MacAddr, PortNo, Time};
 
@@ -33,6 +34,8 @@ struct Guard {
     /// Two meters, so that a host that floods cannot keep discovery from being heard.
     misses: Meter,
     link_frames: Meter,
+    /// Congestion messages that its frames cause.
+    congestion: Meter,
     load: SelfCongestion,
 }
 
@@ -45,10 +48,14 @@ impl<B: Frame> Plane<B> {
         assert!(usize::from(config.ports) <= config.hop_width.ports_max(), "too many ports");
         let mut bank = PortBank::new(config.ports, config.queue_bytes_max);
         let probe_bytes_max = config.probe_bytes_max();
+        if config.on_full == OnFull::Nack {
+            bank.set_nack_bytes_max(config.nack_bytes_max);
+        }
         bank.set_probe_units(config.probe_units, probe_bytes_max);
         let guard = || Guard {
             misses: Meter::new(config.punt),
             link_frames: Meter::new(config.punt),
+            congestion: Meter::new(config.congestion),
             load: SelfCongestion::default(),
         };
         Plane {
@@ -318,10 +325,12 @@ impl<B: Frame> Plane<B> {
         let bytes = moving.frame.bytes_mut();
         match forward(bytes, self.config.hop_width, moving.ingress, kind_of) {
             Step::Egress(port) => {
+                self.answer_refusal(now, &moving, (port, None), out);
                 self.bank.deliver(now, moving, port, Some(PortKind::Axon), out);
                 return true;
             }
             Step::Strip { port, header_bytes } => {
+                self.answer_refusal(now, &moving, (port, Some(moving.ingress)), out);
                 moving.frame.pop_front(header_bytes);
                 match self.ethernet_fault(moving.frame.bytes()) {
                     Some(reason) => self.bank.discard(moving, reason, out),
@@ -334,15 +343,72 @@ impl<B: Frame> Plane<B> {
         false
     }
 
+    /// If the output will have no room for a packet, and the fabric wants that told, sends a
+    /// message back to the edge that it came from. `before` is the ingress of a packet that
+    /// has not taken its hop.
+    #[inline]
+    fn answer_refusal(
+        &mut self,
+        now: Time,
+        moving: &Moving<B>,
+        (egress, before): (PortNo, Option<PortNo>),
+        out: &mut Vec<Action<B>>,
+    ) {
+        if self.config.on_full == OnFull::CongestionMessage {
+            let header_bytes = before.map_or(0, |_| self.header_bytes(moving));
+            let bytes = moving.frame.bytes().len() - header_bytes;
+            if self.bank.is_full(egress, moving.ingress, bytes) {
+                self.send_congestion(now, moving, (egress, before), out);
+            }
+        }
+    }
+
+    fn header_bytes(&self, moving: &Moving<B>) -> usize {
+        let view = HeaderView::parse(moving.frame.bytes(), self.config.hop_width);
+        view.map_or(0, |view| view.header_bytes())
+    }
+
+    #[cold]
+    fn send_congestion(
+        &mut self,
+        now: Time,
+        moving: &Moving<B>,
+        (egress, before): (PortNo, Option<PortNo>),
+        out: &mut Vec<Action<B>>,
+    ) {
+        let full = congestion::Full {
+            egress,
+            queued: self.bank.queued_bytes(egress),
+            switch: self.config.mac,
+        };
+        let width = self.config.hop_width;
+        let Some(message) = congestion::message(moving.frame.bytes(), width, before, &full) else {
+            return;
+        };
+        let guard = self.guards.get_mut(moving.ingress.index());
+        if guard.is_some_and(|guard| guard.congestion.admit(now)) {
+            self.bank.count_congestion(moving.ingress);
+            self.inject(now, message, out);
+        }
+    }
+
+    /// Tells the hosts of `port` to pause for as long as a maximum frame takes; nothing
+    /// happens if it is no host port.
+    pub fn pause_hosts(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) {
+        if self.kind(port) == Some(PortKind::Host) {
+            let quanta = pause::quanta_for(self.config.frame_bytes_max);
+            let frame = pause::emit(self.config.mac, quanta);
+            self.bank.count_pause(port);
+            self.send_raw(now, port, B::with_headroom(0, &frame), out);
+        }
+    }
+
     /// Counts header bytes against the hosts of `port`, and tells them to pause when due.
     fn burden(&mut self, now: Time, port: PortNo, header_bytes: usize, out: &mut Vec<Action<B>>) {
         let frame_bytes_max = self.config.frame_bytes_max;
-        if !self.guards[port.index()].load.add(header_bytes, frame_bytes_max) {
-            return;
+        if self.guards[port.index()].load.add(header_bytes, frame_bytes_max) {
+            self.pause_hosts(now, port, out);
         }
-        let frame = pause::emit(self.config.mac, pause::quanta_for(frame_bytes_max));
-        self.bank.count_pause(port);
-        self.send_raw(now, port, B::with_headroom(0, &frame), out);
     }
 }
 

@@ -5,10 +5,12 @@ mod samples;
 use axon_plane::contract::Action;
 use axon_plane::forward::{Step, forward};
 use axon_plane::{Drop, Plane, PlaneConfig, PortKind, Punt};
+use axon_wire::congestion::Congestion;
 use axon_wire::envelope::{Envelope, EnvelopeError};
 use axon_wire::header::{self, HeaderError, HeaderView, PacketType};
 use axon_wire::message::Message;
-use axon_wire::{Frame, FrameBuf, HopWidth, Hops, Life, MacAddr, NodeId, PortNo, Time};
+use axon_wire::probe::{ProbeError, ProbeHead, ProbeOptions, ProbeRecord, ProbeUnit, ProbeView};
+use axon_wire::{Bytes, Frame, FrameBuf, HopWidth, Hops, Life, MacAddr, NodeId, PortNo, Time};
 use std::path::Path;
 
 /// Runs every case of one file through `answer`, and compares or, if blessed, rewrites what
@@ -99,11 +101,12 @@ fn kinds(word: &str) -> Vec<PortKind> {
     word.chars().map(kind).collect()
 }
 
-const TYPES: [(&str, PacketType); 4] = [
+const TYPES: [(&str, PacketType); 5] = [
     ("ethernet", PacketType::Ethernet),
     ("control", PacketType::Control),
     ("probe", PacketType::Probe),
     ("error", PacketType::Error),
+    ("congestion", PacketType::Congestion),
 ];
 
 fn header_error(error: HeaderError) -> String {
@@ -209,6 +212,52 @@ fn the_edge_behaves_as_in_the_vectors() {
         [width, ingress, kinds, route, frame] => edge_case(width, ingress, kinds, route, frame),
         _ => panic!("not a case: {fields:?}"),
     });
+}
+
+fn probe_case(fields: &[&str]) -> String {
+    match *fields {
+        ["head", options, body_bytes, sequence, origin] => hex(&ProbeHead {
+            options: ProbeOptions(number(options) as u8),
+            body_bytes: number(body_bytes) as u16,
+            sequence: number(sequence) as u32,
+            origin: NodeId(number(origin)),
+        }
+        .emit()),
+        ["record", unit, port, queued, ticks] => hex(&ProbeRecord {
+            unit: if unit == "ingress" { ProbeUnit::Ingress } else { ProbeUnit::Egress },
+            port: PortNo(number(port) as u16),
+            queued: Bytes(number(queued)),
+            time: Time::from_ticks(number(ticks)),
+        }
+        .emit()),
+        ["read", probe] => match ProbeView::parse(&bytes(probe)) {
+            Err(ProbeError::Truncated) => "error truncated".into(),
+            Err(ProbeError::Version(_)) => "error version".into(),
+            Err(ProbeError::Body(_)) => "error body".into(),
+            Err(ProbeError::Tail(_)) => "error tail".into(),
+            Err(ProbeError::Unit(_)) => "error unit".into(),
+            Ok(view) => format!("ok {}", view.records().count()),
+        },
+        ["congestion", egress, host_port, queued, switch, to, from] => {
+            let mac = |word: &str| MacAddr(bytes(word).try_into().expect("six bytes"));
+            let message = Congestion {
+                egress: PortNo(number(egress) as u16),
+                host_port: PortNo(number(host_port) as u16),
+                queued: Bytes(number(queued)),
+                switch: mac(switch),
+                destination: mac(to),
+                source: mac(from),
+            };
+            assert_eq!(Congestion::parse(&message.emit()), Ok(message));
+            hex(&message.emit())
+        }
+        _ => panic!("not a case: {fields:?}"),
+    }
+}
+
+#[test]
+fn probes_and_congestion_messages_are_written_as_in_the_vectors() {
+    check("probe.txt", probe_case);
 }
 
 fn open_case(envelope: &str) -> String {

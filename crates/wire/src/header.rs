@@ -129,6 +129,8 @@ pub enum PacketType {
     Probe = 3,
     /// A packet that could not be forwarded, on its way to the control plane.
     Error = 4,
+    /// An output had no room: a message to the edge that the packet came from.
+    Congestion = 5,
 }
 
 impl PacketType {
@@ -138,6 +140,7 @@ impl PacketType {
             2 => Some(PacketType::Control),
             3 => Some(PacketType::Probe),
             4 => Some(PacketType::Error),
+            5 => Some(PacketType::Congestion),
             _ => None,
         }
     }

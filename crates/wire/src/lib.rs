@@ -8,6 +8,7 @@
 extern crate alloc;
 
 pub mod addr;
+pub mod congestion;
 pub mod envelope;
 pub mod frame;
 pub mod header;

@@ -6,7 +6,8 @@ use crate::discovery::Discovery;
 use crate::effect::Effect;
 use crate::seal::{Opened, Sealer};
 use alloc::vec::Vec;
-use axon_plane::{Action, Drop, Input, Note, Plane, Punt, Refusal};
+use axon_plane::{Action, Drop, Input, Note, Plane, PortKind, Punt, Refusal};
+use axon_wire::congestion::Congestion;
 use axon_wire::header::{self, HeaderView, PacketType};
 use axon_wire::message::{Message, Role};
 use axon_wire::{Frame, Hops, Life, MacAddr, PortNo, Time, link};
@@ -206,7 +207,11 @@ impl<B: Frame> Chassis<B> {
                 let awaited = self.prober.routed_came(now, view.payload());
                 return awaited.then_some(Arrival::Done);
             }
-            _ => return None,
+            PacketType::Congestion => {
+                let heard = self.congested(now, view.payload(), out);
+                return heard.then_some(Arrival::Done);
+            }
+            PacketType::Ethernet | PacketType::Error => return None,
         }
         match self.sealer.open(view.payload(), false) {
             Ok(opened) => Some(Arrival::Message { ingress, reverse: view.reverse(), opened }),
@@ -215,6 +220,21 @@ impl<B: Frame> Chassis<B> {
                 None
             }
         }
+    }
+
+    /// A full output somewhere has refused a frame of one of our hosts: those at its port
+    /// pause for a maximum frame, and an operator may hear of it.
+    fn congested(&mut self, now: Time, payload: &[u8], out: &mut Vec<Action<B>>) -> bool {
+        let Ok(Congestion { host_port: port, switch, egress, .. }) = Congestion::parse(payload)
+        else {
+            return false;
+        };
+        if self.plane.kind(port) != Some(PortKind::Host) {
+            return false;
+        }
+        self.plane.pause_hosts(now, port, &mut self.actions);
+        out.push(Action::Note(Note::Congested { port, switch, egress }));
+        true
     }
 
     /// Counts a frame that ends in the control plane and hands it back to the body.

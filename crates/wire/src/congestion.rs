@@ -1,0 +1,134 @@
+//! Congestion messages (thesis 000 §3.2.1): a switch whose output had no room for a packet
+//! tells the edge that the packet came from.
+//!
+//! The message is an Axon packet of type Congestion. Its route is the reverse list of the
+//! refused packet, except that it ends at the control plane of the first switch and not at
+//! the host port behind it; that port is named in the message instead.
+//!
+//! ```text
+//!  bytes  1         1       2        2           4              6            6       6
+//!       +---------+-------+--------+-----------+--------------+------------+-------+-------+---
+//!       | version | spare | egress | host port | queued bytes | switch MAC | to    | from  | 0
+//!       +---------+-------+--------+-----------+--------------+------------+-------+-------+---
+//! ```
+//!
+//! All big-endian, padded so that the packet has the Ethernet minimum. It is not sealed, no
+//! more than the frame that it speaks of: what it can do is make a host pause for a moment.
+
+use crate::addr::{MacAddr, PortNo};
+use crate::units::Bytes;
+use alloc::vec::Vec;
+
+/// The format this code speaks.
+pub const VERSION: u8 = 1;
+/// Bytes of a message, padding excluded.
+pub const MESSAGE_BYTES: usize = 28;
+/// Bytes with the padding: more than the Ethernet minimum less any Axon header.
+const PADDED_BYTES: usize = 54;
+
+/// What a full output tells the edge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Congestion {
+    /// The output that had no room.
+    pub egress: PortNo,
+    /// The edge port that the packet came in by, at the switch that gets the message.
+    pub host_port: PortNo,
+    /// Bytes that wait at that output, for all ingress ports together; at most 4 GiB.
+    pub queued: Bytes,
+    /// The MAC of the switch that is congested.
+    pub switch: MacAddr,
+    /// Whom the refused frame was for.
+    pub destination: MacAddr,
+    /// Whom it was from.
+    pub source: MacAddr,
+}
+
+/// Why bytes are not a congestion message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CongestionError {
+    /// Fewer bytes than a message has.
+    #[error("truncated: a congestion message has {MESSAGE_BYTES} bytes")]
+    Truncated,
+    /// Another version of the format.
+    #[error("version {0}, where {VERSION} was expected")]
+    Version(u8),
+}
+
+impl Congestion {
+    /// Reads the message at the start of `bytes`; anything behind it is padding.
+    ///
+    /// # Errors
+    /// Truncation, or another version.
+    pub fn parse(bytes: &[u8]) -> Result<Congestion, CongestionError> {
+        let head: &[u8; MESSAGE_BYTES] = bytes.first_chunk().ok_or(CongestionError::Truncated)?;
+        let [version, _, e, g, h, p, q, u, d, b, rest @ ..] = *head;
+        if version != VERSION {
+            return Err(CongestionError::Version(version));
+        }
+        let mac = |at: usize| {
+            let mut mac = [0; 6];
+            mac.copy_from_slice(&rest[at..at + 6]);
+            MacAddr(mac)
+        };
+        Ok(Congestion {
+            egress: PortNo(u16::from_be_bytes([e, g])),
+            host_port: PortNo(u16::from_be_bytes([h, p])),
+            queued: Bytes(u64::from(u32::from_be_bytes([q, u, d, b]))),
+            switch: mac(0),
+            destination: mac(6),
+            source: mac(12),
+        })
+    }
+
+    /// The bytes of the message, padded.
+    pub fn emit(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(PADDED_BYTES);
+        bytes.extend_from_slice(&[VERSION, 0]);
+        bytes.extend_from_slice(&self.egress.0.to_be_bytes());
+        bytes.extend_from_slice(&self.host_port.0.to_be_bytes());
+        let queued = u32::try_from(self.queued.0).unwrap_or(u32::MAX);
+        bytes.extend_from_slice(&queued.to_be_bytes());
+        for mac in [self.switch, self.destination, self.source] {
+            bytes.extend_from_slice(&mac.0);
+        }
+        bytes.resize(PADDED_BYTES, 0);
+        bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message() -> Congestion {
+        Congestion {
+            egress: PortNo(3),
+            host_port: PortNo(700),
+            queued: Bytes(131_072),
+            switch: MacAddr([2, 1, 1, 1, 1, 1]),
+            destination: MacAddr([2, 2, 2, 2, 2, 2]),
+            source: MacAddr([2, 3, 3, 3, 3, 3]),
+        }
+    }
+
+    #[test]
+    fn a_message_is_read_as_it_was_written() {
+        let bytes = message().emit();
+        assert!(bytes.len() + 6 >= 60, "no padding by the wire");
+        assert_eq!(Congestion::parse(&bytes), Ok(message()));
+        assert_eq!(Congestion::parse(&bytes[..MESSAGE_BYTES]), Ok(message()));
+        let huge = Congestion { queued: Bytes(1 << 40), ..message() };
+        let read = Congestion::parse(&huge.emit()).unwrap();
+        assert_eq!(read.queued, Bytes(u64::from(u32::MAX)));
+    }
+
+    #[test]
+    fn what_is_no_message_is_refused() {
+        let mut bytes = message().emit();
+        for length in 0..MESSAGE_BYTES {
+            assert_eq!(Congestion::parse(&bytes[..length]), Err(CongestionError::Truncated));
+        }
+        bytes[0] = 9;
+        assert_eq!(Congestion::parse(&bytes), Err(CongestionError::Version(9)));
+    }
+}
