@@ -329,8 +329,7 @@ fn main() {
     routers(if quick { 100 } else { 20_000 });
 }
 
-/// Each router on the same requests, distances known; then its rounds until one moves
-/// nothing.
+/// Each router on the same requests, distances known; then its rounds.
 fn routers(count: usize) {
     for kind in RouterKind::ALL {
         println!();

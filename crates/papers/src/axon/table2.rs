@@ -22,7 +22,7 @@ pub const EXPERIMENT: Experiment = Experiment {
             drawn at random, no pair twice: 100,000 routes, two for each pair. The requests go to the very \
             controller, and its registry is read. A link's flows are those of both directions; the length of \
             a route counts its hops, that to the host included. Routers that improve what they have placed \
-            do so until a round moves nothing. Then the fullest link fails and what the controller sends is \
+            do so until a round moves one route in 64 or fewer. Then the fullest link fails and what the controller sends is \
             counted.",
     run,
 };

@@ -93,7 +93,7 @@ pub trait Router: Debug + Send {
     }
 
     /// Whether it wants to look again at placed flows, round by round, until one round moves
-    /// nothing; and anew when flows have come or loads were measured.
+    /// one flow in 64 or fewer; and anew when flows have come or loads were measured.
     fn improves(&self) -> bool {
         false
     }

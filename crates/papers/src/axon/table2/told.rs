@@ -102,7 +102,7 @@ impl<'a> Told<'a> {
     }
 
     /// Each pair of hosts, by index, asks for routes in both directions; then the router has
-    /// its rounds until one moves nothing.
+    /// its rounds.
     ///
     /// # Errors
     /// A request is not answered.

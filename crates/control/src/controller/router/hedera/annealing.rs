@@ -21,7 +21,7 @@ const STEPS_MAX: u64 = 20_000;
 /// A round starts from the state that stands and makes one step per destination, at most
 /// 20,000: a destination and a choice are drawn, and the change of energy is computed from
 /// the flows to that host alone. A step down is always taken, a step up by d with
-/// probability 2^(-d / T), in integers; T falls evenly to zero, from a quarter of the mean
+/// probability 2^(-d / T), in integers; T falls evenly to zero, from a sixteenth of the mean
 /// number of links of a flow. What the round found counts if it lowers the energy by 1/8;
 /// otherwise all stays, and the rounds are at an end.
 #[derive(Debug)]
@@ -152,7 +152,7 @@ impl Router for Annealing {
         let by_host: Vec<&[Flow]> = flows.chunk_by(|a, b| a.towards == b.towards).collect();
         let (first, choices) = (trial.energy, self.choices.clone());
         let steps = (by_host.len() as u64).min(STEPS_MAX);
-        let hottest = trial.loads.total() / flows.len() as u64 / 4 + 1;
+        let hottest = trial.loads.total() / flows.len() as u64 / 16 + 1;
         for step in 0..steps {
             let drawn = self.random.next_u64();
             let host = by_host[((drawn >> 32) * by_host.len() as u64 >> 32) as usize];
