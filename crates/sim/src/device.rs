@@ -204,7 +204,6 @@ impl Way {
         Passage { gap_end, free: gap_end - egress, handed, complete }
     }
 
-    #[allow(dead_code, reason = "what threads need, next")]
     /// No frame transmitted at `now` is handed over before `now` plus this.
     pub(crate) fn lookahead(&self) -> Span {
         let least = padded_bytes(0);

@@ -7,12 +7,13 @@
 
 use crate::jack::Place;
 use crate::links::Link;
+use crate::parallel;
 use crate::shard::Shard;
 use crate::station::Station;
 use crate::trace::{Line, StationTrace, Trace, What, take_before};
 use axon_fabric::model::FaultKind;
 use axon_plane::Note;
-use axon_wire::{PortNo, Time};
+use axon_wire::{PortNo, Span, Time};
 use std::collections::BTreeMap;
 use std::io::Write;
 
@@ -35,6 +36,8 @@ pub struct Engine {
     faults_caused: u64,
     /// The last carrier that came; see [`crate::jack::Plug`].
     pub(crate) carriers: u32,
+    /// The least time from shard to shard, as long as no plug moves.
+    pub(crate) lookahead: Option<Span>,
 }
 
 impl Engine {
@@ -52,6 +55,7 @@ impl Engine {
             faults: BTreeMap::new(),
             faults_caused: 0,
             carriers: 0,
+            lookahead: None,
         }
     }
 
@@ -96,6 +100,7 @@ impl Engine {
     /// Handles the earliest event, unless it or the next fault lies beyond `limit`: like
     /// [`Engine::run`], but returns after each event.
     pub fn step(&mut self, limit: Time) -> Step {
+        parallel::deliver(&mut self.shards);
         let fault = self.faults.first_key_value().map_or(limit, |(&(at, _), _)| at.min(limit));
         let due = |shard: &Shard| shard.queue.peek().filter(|key| key.time <= fault);
         let first = self.shards.iter().filter_map(|shard| Some((due(shard)?, shard.number))).min();
@@ -104,14 +109,9 @@ impl Engine {
         };
         self.shards[shard as usize].step(fault);
         self.now = key.time;
-        self.deliver_parcels();
+        parallel::deliver(&mut self.shards);
         self.take_notes();
         Step::Event
-    }
-
-    /// Spreads the stations over so many threads; see [`crate::World::set_threads`].
-    pub fn set_threads(&mut self, _threads: usize) -> usize {
-        1
     }
 
     fn run_shards(&mut self, end: Time) {
@@ -121,19 +121,12 @@ impl Engine {
                     self.trace.write(take_before(&mut shard.lines, shard.now));
                 }
             }
+            return;
         }
-    }
-
-    /// Moves what shards have for one another.
-    pub(crate) fn deliver_parcels(&mut self) {
-        for from in 0..self.shards.len() {
-            for to in 0..self.shards[from].outbox.len() {
-                let parcels = std::mem::take(&mut self.shards[from].outbox[to]);
-                for (key, event) in parcels {
-                    self.shards[to].queue.push(key, event);
-                }
-            }
-        }
+        let lookahead = self.lookahead();
+        // What came of plugs and power since the last run.
+        parallel::deliver(&mut self.shards);
+        parallel::run(&mut self.shards, end, lookahead);
     }
 
     /// Takes over what stations have said, and brings the clocks of the shards to now.

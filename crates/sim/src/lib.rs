@@ -24,6 +24,8 @@ mod look;
 mod multipath;
 mod nic;
 mod noise;
+mod parallel;
+mod partition;
 pub mod ping;
 pub mod probe;
 mod plugs;

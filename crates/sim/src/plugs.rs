@@ -128,6 +128,7 @@ impl Engine {
     /// Works out anew how frames come to a station: whether they are stored depends on the
     /// fastest link that is plugged in.
     fn restore_ways(&mut self, station: usize) {
+        self.lookahead = None;
         if !self.station_mut(station).timing.is_cut_through() {
             return;
         }
@@ -142,7 +143,7 @@ impl Engine {
         }
     }
 
-    fn with_plug(&mut self, link: LinkId, side: usize, change: impl FnOnce(&mut Plug)) {
+    pub(crate) fn with_plug(&mut self, link: LinkId, side: usize, change: impl FnOnce(&mut Plug)) {
         let end = self.links[link.0].ends[side];
         let jack = self.station_mut(end.station).jack(end.port);
         if let Some(plug) = jack.plug.as_mut().filter(|plug| plug.link == link) {
