@@ -207,6 +207,11 @@ impl<B: Frame> Plane<B> {
         self.bank.queued_frames(port)
     }
 
+    /// Bytes of frames that came in by `port`, that outputs refused, and that it keeps.
+    pub fn nacked_bytes(&self, port: PortNo) -> Bytes {
+        self.bank.nacked_bytes(port)
+    }
+
     /// Punted packets that wait for their last byte.
     pub fn held_frames(&self) -> u64 {
         self.bank.held_frames()

@@ -3,7 +3,7 @@
 mod model;
 
 use axon_plane::contract::{Action, Drop, Punt};
-use axon_plane::{Plane, PlaneConfig, PortKind, PuntLimit, pause};
+use axon_plane::{OnFull, Plane, PlaneConfig, PortKind, PuntLimit, pause};
 use axon_wire::header::{self, HeaderView, PacketType};
 use axon_wire::{Bytes, Frame, FrameBuf, HopWidth, Hops, MacAddr, PortNo, Span, Time, link};
 use model::{Event, PORTS, World};
@@ -305,7 +305,7 @@ fn any_frame(width: HopWidth) -> impl Strategy<Value = Vec<u8>> {
     let group = any::<bool>().prop_map(|link_local| {
         if link_local { link::emit(host(1), b"hi") } else { ethernet(MacAddr::BROADCAST, 60) }
     });
-    let source_routed = (any_hops(), any_hops(), 1..5u8, size.clone()).prop_map(
+    let source_routed = (any_hops(), any_hops(), 1..6u8, size.clone()).prop_map(
         move |(forward, reverse, packet_type, inner)| {
             let mut bytes = vec![0; width.header_bytes(forward.len() + reverse.len())];
             header::emit(&mut bytes, width, PacketType::Ethernet, &forward, &reverse).unwrap();
@@ -324,8 +324,10 @@ fn any_event(width: HopWidth) -> impl Strategy<Value = Event> {
         3 => Just(PortKind::Axon), 3 => Just(PortKind::Host), 1 => Just(PortKind::Unknown)
     ];
     prop_oneof![
-        12 => (any_port(), frame(), 0..40usize)
-            .prop_map(|(port, frame, headroom)| Event::Receive { port, headroom, frame }),
+        12 => (any_port(), frame(), 0..40usize, any_tail(), prop::bool::weighted(0.8)).prop_map(
+            |(port, frame, headroom, tail, intact)| Event::Receive {
+                port, headroom, tail, intact, frame
+            }),
         6 => any_port().prop_map(Event::TxDone),
         1 => (any_port(), any::<bool>()).prop_map(|(port, up)| Event::Link { port, up }),
         2 => frame().prop_map(Event::Inject),
@@ -338,9 +340,17 @@ fn any_event(width: HopWidth) -> impl Strategy<Value = Event> {
     ]
 }
 
-fn any_story() -> impl Strategy<Value = (HopWidth, Vec<Event>)> {
-    prop::sample::select(WIDTHS.as_slice())
-        .prop_flat_map(|width| (Just(width), prop::collection::vec(any_event(width), 1..300)))
+/// Half of all frames are whole when their head is looked at.
+fn any_tail() -> impl Strategy<Value = Span> {
+    prop_oneof![Just(Span::ZERO), (1..3000u64).prop_map(Span::from_micros)]
+}
+
+fn any_story() -> impl Strategy<Value = (HopWidth, OnFull, Vec<Event>)> {
+    let on_full = [OnFull::Drop, OnFull::Nack, OnFull::CongestionMessage];
+    let of = (prop::sample::select(WIDTHS.as_slice()), prop::sample::select(on_full.to_vec()));
+    of.prop_flat_map(|(width, on_full)| {
+        (Just(width), Just(on_full), prop::collection::vec(any_event(width), 1..300))
+    })
 }
 
 proptest! {
@@ -349,8 +359,8 @@ proptest! {
     /// `World` checks conservation, the bound of the buffers and the discipline of the wire
     /// after every event.
     #[test]
-    fn whatever_happens_no_frame_is_lost_and_no_buffer_overflows((width, events) in any_story()) {
-        let mut world = World::new(width);
+    fn whatever_happens_no_frame_is_lost_and_no_buffer_overflows((width, on_full, events) in any_story()) {
+        let mut world = World::new(width, on_full);
         for event in events {
             world.apply(event);
         }

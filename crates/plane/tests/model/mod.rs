@@ -2,19 +2,22 @@
 //! and the fuzzer both drive it.
 
 use axon_plane::contract::{Action, Drop};
-use axon_plane::{Plane, PlaneConfig, PortKind, PuntLimit};
+use axon_plane::{OnFull, Plane, PlaneConfig, PortKind, PuntLimit};
 use axon_wire::{Bytes, Frame, FrameBuf, HopWidth, Hops, MacAddr, PortNo, Span, Time};
 
 /// Ports of the plane under test.
 pub const PORTS: u16 = 4;
 /// Bound of each of its buffers, in bytes.
 pub const QUEUE_BYTES_MAX: u64 = 3000;
+/// What one input keeps of refused frames, in bytes.
+pub const NACK_BYTES_MAX: u64 = 1000;
 
 /// Something that happens to a plane.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// A frame comes in, with so many bytes of room in front.
-    Receive { port: PortNo, headroom: usize, frame: Vec<u8> },
+    /// The head of a frame comes in, with so many bytes of room in front; its tail comes so
+    /// much later, and its FCS fits or not.
+    Receive { port: PortNo, headroom: usize, tail: Span, intact: bool, frame: Vec<u8> },
     /// The wire of a port says it is free, rightly or not.
     TxDone(PortNo),
     /// Carrier comes or goes.
@@ -42,13 +45,16 @@ pub struct World {
 
 impl World {
     /// A plane whose ports are up, the even ones with hosts, the odd ones with Axons.
-    pub fn new(hop_width: HopWidth) -> World {
+    pub fn new(hop_width: HopWidth, on_full: OnFull) -> World {
         let mut plane = Plane::new(PlaneConfig {
             hop_width,
             queue_bytes_max: Bytes(QUEUE_BYTES_MAX),
             routes_per_port_max: 8,
             punt: PuntLimit { frames_per_second: 1000, burst: 20 },
             self_congestion_pause: true,
+            on_full,
+            nack_bytes_max: Bytes(NACK_BYTES_MAX),
+            congestion: PuntLimit { frames_per_second: 1000, burst: 5 },
             frame_bytes_max: 200,
             ..PlaneConfig::with_ports(PORTS, MacAddr([2, 0, 0, 0, 0, 1]))
         });
@@ -63,12 +69,17 @@ impl World {
     /// Lets `event` happen, checks everything, and returns what the plane asked for.
     pub fn apply(&mut self, event: Event) -> Vec<Action<FrameBuf>> {
         let mut out = Vec::new();
-        let pauses = self.plane.counters().total().pauses;
+        let made = |plane: &Plane<FrameBuf>| {
+            let total = plane.counters().total();
+            total.pauses + total.congestion_messages
+        };
+        let before = made(&self.plane);
+        self.plane.timeout(self.now, &mut out);
         match event {
-            Event::Receive { port, headroom, frame } => {
+            Event::Receive { port, headroom, tail, intact, frame } => {
                 self.frames_in += 1;
                 let frame = FrameBuf::with_headroom(headroom, &frame);
-                self.plane.receive(self.now, port, frame, self.now, true, &mut out);
+                self.plane.receive(self.now, port, frame, self.now + tail, intact, &mut out);
             }
             Event::TxDone(port) => {
                 if let Some(wire) = self.on_wire.get_mut(port.index()) {
@@ -96,7 +107,7 @@ impl World {
             }
             Event::Wait(span) => self.now += span,
         }
-        self.frames_in += self.plane.counters().total().pauses - pauses;
+        self.frames_in += made(&self.plane) - before;
         self.check(&out);
         out
     }
@@ -104,9 +115,11 @@ impl World {
     fn check(&mut self, out: &[Action<FrameBuf>]) {
         for action in out {
             self.frames_out += 1;
-            let Action::Transmit { port, frame, .. } = action else {
+            let Action::Transmit { port, frame, complete_at, intact } = action else {
                 continue;
             };
+            let known_bad = !intact && *complete_at <= self.now;
+            assert!(!known_bad, "what is known to be bad is not sent");
             assert!(self.plane.is_up(*port), "sent without carrier");
             assert!(!self.on_wire[port.index()], "sent while the wire was busy");
             self.on_wire[port.index()] = true;
@@ -115,12 +128,17 @@ impl World {
             }
         }
         let queued: u64 = (0..PORTS).map(|port| self.plane.queued_frames(PortNo(port))).sum();
+        let held = self.plane.held_frames();
+        assert_eq!(held > 0, self.plane.deadline().is_some(), "what is held has a deadline");
+        let queued = queued + held;
         assert_eq!(self.frames_in, self.frames_out + queued, "no frame is lost or made up");
         for port in (0..PORTS).map(PortNo) {
             let bytes = self.plane.queued_bytes(port);
             assert!(bytes.0 <= u64::from(PORTS + 1) * QUEUE_BYTES_MAX, "buffers are bounded");
+            assert!(self.plane.nacked_bytes(port).0 <= NACK_BYTES_MAX, "inputs are bounded");
             let idle = !self.on_wire[port.index()];
             assert!(!idle || bytes.0 == 0, "no frame waits for a free wire");
+            assert_eq!(self.plane.waits_for(port), bytes.0 > 0);
         }
         let total = self.plane.counters().total();
         assert_eq!(total.rx_frames, self.frames_in);
