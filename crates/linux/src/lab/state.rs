@@ -25,7 +25,7 @@ const FILES: [&str; 6] = [
     "supervisor.json.new",
     "restarts.json",
 ];
-const ENDINGS: [&str; 5] = ["log", "sock", "pcapng", "life", "new"];
+const ENDINGS: [&str; 6] = ["log", "ask", "sock", "pcapng", "life", "new"];
 /// Where the supervisor mounts its /run; empty when seen from outside.
 const MOUNT_POINT: &str = "run";
 
