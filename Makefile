@@ -7,10 +7,10 @@ export PATH := $(CURDIR)/target/tools/bin:$(HOME)/.cargo/bin:$(PATH)
 
 DEMO_OUT ?= results/demo
 
-.PHONY: help setup build test demo reproduce lint bench fuzz docs
+.PHONY: help setup build test demo reproduce lint bench bench-ns3 fuzz docs
 
 help: ## this list
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
+	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | expand -t 10
 
 setup: ## installs what is missing, or says what is
 	@tools/setup
@@ -35,6 +35,9 @@ reproduce: build ## every table and figure of the papers, theirs beside ours; re
 
 bench: setup ## benchmarks, on one core
 	cargo bench --locked --workspace
+
+bench-ns3: setup ## the same fat tree in ns-3 and here, side by side
+	tools/bench-ns3
 
 fuzz: setup ## every fuzz target, ten minutes each unless FUZZ_SECONDS says otherwise
 	tools/fuzz $(or $(FUZZ_SECONDS),600)

@@ -2,8 +2,8 @@
 //! have a real IP stack.
 //!
 //! [`World`] runs a fabric; [`run()`] runs a whole scenario and reports. The same fabric and
-//! seed give the same trace, bit for bit: one thread, one total order of events, integers
-//! only, random numbers from pinned generators.
+//! seed give the same trace, bit for bit, on any number of threads: one total order of events,
+//! integers only, random numbers from pinned generators.
 #![forbid(unsafe_code)]
 
 pub mod account;
