@@ -337,3 +337,137 @@ impl<B: Frame> PortLand<B> {
         &mut self.bank
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axon_wire::FrameBuf;
+
+    const HERE: Location = Location { pod: 300, position: 7 };
+    const THERE: Location = Location { pod: 8191, position: 255 };
+    const AMAC: MacAddr = MacAddr([0x02, 0, 0, 0, 0, 1]);
+    const OWN: MacAddr = MacAddr([0x02, 0x73, 0, 0, 0, 1]);
+    const MANAGER: MacAddr = MacAddr([0x02, 0x63, 0, 0, 0, 1]);
+    const OTHER: MacAddr = MacAddr([0x02, 0x73, 0, 0, 0, 9]);
+
+    /// An edge switch with a host on p0, switches on p1 (up), p2 and p3, and p4 unknown.
+    fn edge() -> PortLand<FrameBuf> {
+        let mut plane = PortLand::new(PortLandConfig {
+            ports: 5,
+            queue_bytes_max: Bytes(1 << 17),
+            frame_bytes_max: 1514,
+            mac: OWN,
+            seed: 1,
+        });
+        for port in (0..5).map(PortNo) {
+            plane.bank_mut().link(Time::ZERO, port, true, &mut Vec::new());
+            let kind = match port.0 {
+                0 => PortKind::Host,
+                4 => PortKind::Unknown,
+                _ => PortKind::Axon,
+            };
+            plane.bank_mut().set_kind(port, kind);
+        }
+        plane.set_location(Some(HERE));
+        plane.set_host(PortNo(0), AMAC, HERE.pmac(0, 1));
+        plane.set_tree(Some((PortNo(1), MANAGER)), Vec::from([PortNo(2), PortNo(3)]));
+        plane
+    }
+
+    /// What becomes of a frame: ports it leaves by with its addresses, punts, drops.
+    fn fate(
+        plane: &mut PortLand<FrameBuf>,
+        ingress: u16,
+        to: MacAddr,
+        from: MacAddr,
+        ethertype: u16,
+    ) -> (Vec<(u16, MacAddr, MacAddr)>, Vec<Punt>, Vec<Drop>) {
+        let mut bytes = [0; 60];
+        bytes[..6].copy_from_slice(&to.0);
+        bytes[6..12].copy_from_slice(&from.0);
+        bytes[12..14].copy_from_slice(&ethertype.to_be_bytes());
+        let (now, mut out) = (Time::ZERO, Vec::new());
+        let moving = Moving::new(FrameBuf::new(&bytes), PortNo(ingress), now, true);
+        plane.receive(now, moving, &mut out);
+        let (mut sent, mut punts, mut drops) = (Vec::new(), Vec::new(), Vec::new());
+        for action in out {
+            match action {
+                Action::Transmit { port, frame, .. } => {
+                    let bytes = frame.bytes();
+                    let destination = MacAddr::destination_of(bytes).unwrap();
+                    sent.push((port.0, destination, MacAddr::source_of(bytes).unwrap()));
+                    plane.bank_mut().tx_done(now, port, &mut Vec::new());
+                }
+                Action::Punt { punt, .. } => punts.push(punt),
+                Action::Dropped { reason, .. } => drops.push(reason),
+                Action::Note(_) => {}
+            }
+        }
+        (sent, punts, drops)
+    }
+
+    #[test]
+    fn a_pmac_says_where_and_is_an_address_of_one_station() {
+        for location in [Location::default(), HERE, THERE] {
+            let pmac = location.pmac(255, u16::MAX);
+            assert!(pmac.is_unicast() && pmac.0[0] & 2 != 0, "{pmac}");
+            assert_eq!(Location::of(pmac), Some(location));
+        }
+        assert_eq!(Location::of(AMAC), None);
+        assert_eq!(Location::of(MacAddr::BROADCAST), None);
+    }
+
+    #[test]
+    fn sources_become_pmacs_on_the_way_in_and_destinations_amacs_on_the_way_out() {
+        let mut plane = edge();
+        let (mine, theirs) = (HERE.pmac(0, 1), THERE.pmac(3, 1));
+        plane.set_told(THERE, Vec::from([PortNo(2)]));
+        assert_eq!(fate(&mut plane, 0, theirs, AMAC, 0x0800).0, [(2, theirs, mine)]);
+        assert_eq!(fate(&mut plane, 2, mine, theirs, 0x0800).0, [(0, AMAC, theirs)]);
+        assert_eq!(fate(&mut plane, 2, HERE.pmac(0, 2), theirs, 0x0800).1, [Punt::Error]);
+        assert_eq!(fate(&mut plane, 0, theirs, OTHER, 0x0800).1, [Punt::Miss], "a new host");
+        assert_eq!(fate(&mut plane, 0, MacAddr::BROADCAST, AMAC, ARP).1, [Punt::Miss]);
+        assert_eq!(fate(&mut plane, 0, MacAddr::BROADCAST, AMAC, 0x0800).2, [Drop::Broadcast]);
+        assert_eq!(fate(&mut plane, 4, mine, theirs, 0x0800).2, [Drop::PortUnknown]);
+        plane.remove_host(AMAC);
+        assert_eq!(fate(&mut plane, 2, mine, theirs, 0x0800).1, [Punt::Error]);
+    }
+
+    #[test]
+    fn the_longest_match_counts_and_no_ports_is_no_way() {
+        let mut plane = edge();
+        let (from, to) = (Location { pod: 1, position: 1 }.pmac(0, 1), THERE.pmac(0, 1));
+        assert_eq!(fate(&mut plane, 1, to, from, 0x0800).1, [Punt::Miss], "nothing is known");
+        let mut rules = Routes { default: Some(Vec::from([PortNo(1)])), ..Routes::default() };
+        plane.set_rules(rules.clone());
+        assert_eq!(fate(&mut plane, 1, to, from, 0x0800).0[0].0, 1);
+        rules.pods.insert(THERE.pod, Vec::from([PortNo(2)]));
+        plane.set_rules(rules.clone());
+        assert_eq!(fate(&mut plane, 1, to, from, 0x0800).0[0].0, 2);
+        rules.exact.insert(THERE, Vec::from([PortNo(3)]));
+        plane.set_rules(rules);
+        assert_eq!(fate(&mut plane, 1, to, from, 0x0800).0[0].0, 3);
+        plane.set_told(THERE, Vec::new());
+        assert_eq!(fate(&mut plane, 1, to, from, 0x0800).2, [Drop::NoRoute]);
+        plane.forget_told();
+        assert_eq!(fate(&mut plane, 1, to, from, 0x0800).0[0].0, 3);
+        assert_eq!(fate(&mut plane, 1, OTHER, from, 0x0800).2, [Drop::NoRoute], "no PMAC");
+    }
+
+    #[test]
+    fn control_frames_go_up_down_by_what_they_taught_and_to_all() {
+        let mut plane = edge();
+        assert_eq!(fate(&mut plane, 1, OTHER, MANAGER, CONTROL).2, [Drop::NoRoute]);
+        assert_eq!(fate(&mut plane, 3, MANAGER, OTHER, CONTROL).0, [(1, MANAGER, OTHER)]);
+        assert_eq!(fate(&mut plane, 1, OTHER, MANAGER, CONTROL).0, [(3, OTHER, MANAGER)]);
+        assert_eq!(fate(&mut plane, 1, OWN, MANAGER, CONTROL).1, [Punt::Addressed]);
+        let (sent, punts, _) = fate(&mut plane, 1, ALL_SWITCHES, MANAGER, CONTROL);
+        assert_eq!(sent.iter().map(|sent| sent.0).collect::<Vec<_>>(), [2, 3]);
+        assert_eq!(punts, [Punt::Addressed]);
+        assert_eq!(fate(&mut plane, 2, ALL_SWITCHES, MANAGER, CONTROL).2, [Drop::Blocked]);
+        assert_eq!(fate(&mut plane, 0, MANAGER, AMAC, CONTROL).2, [Drop::Refused], "a host");
+        let link = axon_wire::link::DESTINATION;
+        assert_eq!(fate(&mut plane, 4, link, OTHER, CONTROL).1, [Punt::LinkLocal]);
+        assert_eq!(fate(&mut plane, 4, link, OTHER, 0x88cc).2, [Drop::Broadcast]);
+    }
+}

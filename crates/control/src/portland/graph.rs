@@ -247,3 +247,115 @@ impl Graph {
 pub(super) fn place_of(switch: &Switch) -> Option<Place> {
     switch.location.map(Place::from)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mac(number: usize) -> MacAddr {
+        MacAddr([2, 0, 0, 0, 0, number as u8])
+    }
+
+    /// Everyone reports: the levels of the switches, and links between them.
+    fn graph(levels: &[Level], links: &[(usize, usize)]) -> Graph {
+        let mut graph = Graph::default();
+        let mut reports: Vec<Report> = levels
+            .iter()
+            .map(|&level| Report { sequence: 1, life: 1, level, place: None, links: Vec::new() })
+            .collect();
+        for &(a, b) in links {
+            let (p, q) = (reports[a].links.len() as u16, reports[b].links.len() as u16);
+            reports[a].links.push((PortNo(p), mac(b), PortNo(q)));
+            reports[b].links.push((PortNo(q), mac(a), PortNo(p)));
+        }
+        for (number, report) in reports.iter().enumerate() {
+            let news = graph.report(mac(number), report);
+            assert_eq!(news, News { switch: number, reborn: true, changed: true });
+            assert!(!graph.report(mac(number), report).changed);
+        }
+        graph.refresh();
+        graph
+    }
+
+    /// Two pods of two edge (0-3) and two aggregation switches (4-7), two core switches.
+    fn tree() -> Graph {
+        use Level::{Aggregation, Core, Edge};
+        let levels = [[Edge; 4].as_slice(), &[Aggregation; 4], &[Core; 2]].concat();
+        let inside = [(0, 4), (0, 5), (1, 4), (1, 5), (2, 6), (2, 7), (3, 6), (3, 7)];
+        let above = [(4, 8), (5, 9), (6, 8), (7, 9)];
+        graph(&levels, &[inside.as_slice(), &above].concat())
+    }
+
+    #[test]
+    fn a_fat_tree_is_recognised_and_its_pods_are_what_hangs_together_below_the_core() {
+        let mut tree = tree();
+        assert!(tree.is_fat_tree());
+        assert_eq!(tree.place_all(true), [0, 1, 2, 3]);
+        let at = |pod, position| Some(Location { pod, position });
+        let places: Vec<_> = (0..5).map(|switch| tree.switch(switch).location).collect();
+        assert_eq!(places, [at(0, 0), at(0, 1), at(1, 0), at(1, 1), None]);
+        assert!(tree.place_all(true).is_empty(), "everyone keeps his place");
+        // What the switches do by themselves is what shortest paths are.
+        for (location, target) in tree.locations().collect::<Vec<_>>() {
+            let distances = tree.distances(target);
+            for switch in (0..tree.len()).filter(|&switch| switch != target) {
+                let closer = tree.closer(switch, &distances);
+                let ports: Vec<PortNo> = closer.iter().map(|&(port, _)| port).collect();
+                assert_eq!(tree.rules(switch).ports(location), Some(&ports), "{switch} {target}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_fat_tree_is_numbered() {
+        let ring: Vec<_> = (0..300).map(|switch| (switch, (switch + 1) % 300)).collect();
+        let mut ring = {
+            let macs = |number: usize| MacAddr([2, 0, 0, 0, (number >> 8) as u8, number as u8]);
+            let mut graph = Graph::default();
+            for &(a, b) in &ring {
+                let before = (a + 299) % 300;
+                let links = Vec::from([
+                    (PortNo(0), macs(b), PortNo(1)),
+                    (PortNo(1), macs(before), PortNo(0)),
+                ]);
+                let level = Level::Edge;
+                let report = Report { sequence: 1, life: 1, level, place: None, links };
+                graph.report(macs(a), &report);
+            }
+            graph.refresh();
+            graph
+        };
+        assert!(!ring.is_fat_tree());
+        assert_eq!(ring.place_all(false).len(), 300);
+        assert_eq!(ring.switch(255).location, Some(Location { pod: 0, position: 255 }));
+        assert_eq!(ring.switch(256).location, Some(Location { pod: 1, position: 0 }));
+        let distances = ring.distances(0);
+        assert_eq!((distances[150], distances[299]), (150, 1));
+        assert_eq!(ring.closer(150, &distances).len(), 2, "both ways round");
+    }
+
+    #[test]
+    fn a_link_counts_when_both_ends_report_it() {
+        let mut graph = graph(&[Level::Edge; 2], &[(0, 1)]);
+        assert_eq!(graph.distances(0), [0, 1]);
+        let silent =
+            Report { sequence: 2, life: 1, level: Level::Edge, place: None, links: Vec::new() };
+        assert!(graph.report(mac(1), &silent).changed);
+        graph.refresh();
+        assert_eq!(graph.distances(0), [0, FAR]);
+    }
+
+    #[test]
+    fn a_place_that_was_given_before_is_believed_if_it_is_free() {
+        let mut graph = Graph::default();
+        let place = Some(Place { pod: 9, position: 4 });
+        let report =
+            |life| Report { sequence: 1, life, level: Level::Edge, place, links: Vec::new() };
+        graph.report(mac(1), &report(1));
+        graph.report(mac(2), &report(1));
+        graph.place_all(false);
+        assert_eq!(graph.switch(0).location, Some(Location { pod: 9, position: 4 }));
+        assert_eq!(graph.switch(1).location, Some(Location { pod: 9, position: 0 }));
+        assert!(graph.report(mac(1), &report(2)).reborn);
+    }
+}

@@ -311,3 +311,16 @@ fn parallel_links_between_two_bridges_leave_one_in_use() {
     net.run(Span::from_millis(100));
     net.assert_tree("the next one takes over");
 }
+
+#[test]
+fn news_of_the_root_ends_after_twenty_hops() {
+    // The root is the last bridge; Max Age is 20 s and each bridge adds one.
+    for (bridges, reached) in [(21, 21), (23, 21)] {
+        let line: Vec<_> = (1..bridges).map(|bridge| (bridge - 1, bridge)).collect();
+        let mut net = Net::new(bridges, &line);
+        net.run(Span::from_secs(60));
+        let root = net.bridges[bridges - 1].as_ref().unwrap().id();
+        let believe = net.bridges.iter().flatten().filter(|rstp| rstp.root().0 == root).count();
+        assert_eq!(believe, reached, "{bridges} bridges in a line");
+    }
+}
