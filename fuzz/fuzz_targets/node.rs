@@ -1,16 +1,18 @@
 //! A whole switch and a whole controller among arbitrary frames, and among arbitrary messages
-//! under the right key from a neighbour that has gone through the handshake. Nothing panics;
-//! whatever a port can make grow keeps its bound.
+//! under the right key from a neighbour that has gone through the handshake. Frames come with
+//! tails and broken FCSs, probes are sent and come back. Nothing panics; whatever a port can
+//! make grow keeps its bound.
 #![no_main]
 
 use axon_control::config::SwitchConfig;
-use axon_control::node::{ControllerNode, SwitchNode};
+use axon_control::node::{ControllerNode, PLANS_MAX, PlanKind, ProbePlan, SwitchNode};
 use axon_control::seal::Sealer;
 use axon_fabric::{assemble, topology};
 use axon_fuzz::Reader;
 use axon_plane::{Action, Input, Node};
-use axon_wire::header::{self, PacketType};
+use axon_wire::header::{self, HeaderView, PacketType};
 use axon_wire::message::{Hello, HelloConfirm, Message, Role};
+use axon_wire::probe::ProbeOptions;
 use axon_wire::{Frame, FrameBuf, HopWidth, Hops, Life, MacAddr, NodeId, PortNo, Span, Time, link};
 use libfuzzer_sys::fuzz_target;
 
@@ -27,13 +29,33 @@ struct World<N> {
     life: Life,
     /// What the friend has to echo.
     challenge: u64,
+    /// Probes on their way back.
+    probes: Vec<(PortNo, Vec<u8>)>,
 }
 
-impl<N: Node<FrameBuf>> World<N> {
+/// What sends probes.
+trait Probes {
+    fn begin(&mut self, now: Time, plan: ProbePlan);
+}
+
+impl Probes for SwitchNode<FrameBuf> {
+    fn begin(&mut self, now: Time, plan: ProbePlan) {
+        let _ = self.probe(now, plan);
+    }
+}
+
+impl Probes for ControllerNode<FrameBuf> {
+    fn begin(&mut self, now: Time, plan: ProbePlan) {
+        let _ = self.probe(now, plan);
+    }
+}
+
+impl<N: Node<FrameBuf> + Probes> World<N> {
     fn new(node: N, life: Life, key: &[u8; 32], ports: u16) -> World<N> {
         let friend = Sealer::new(key, FRIEND);
         let (now, out) = (Time::ZERO, Vec::new());
-        let mut world = World { node, ports, now, out, friend, life, challenge: 0 };
+        let probes = Vec::new();
+        let mut world = World { node, ports, now, out, friend, life, challenge: 0, probes };
         for port in 0..ports {
             world.input(Input::Link { port: PortNo(port), up: true });
         }
@@ -52,7 +74,8 @@ impl<N: Node<FrameBuf>> World<N> {
         while at < self.out.len() {
             if let Action::Transmit { port, frame, .. } = &self.out[at] {
                 let port = *port;
-                self.overhear(&frame.bytes().to_vec());
+                let bytes = frame.bytes().to_vec();
+                self.overhear(port, &bytes);
                 self.node.handle(self.now, Input::TxDone { port }, &mut self.out);
             }
             at += 1;
@@ -61,7 +84,10 @@ impl<N: Node<FrameBuf>> World<N> {
     }
 
     /// The friend reads what is sent to it.
-    fn overhear(&mut self, frame: &[u8]) {
+    fn overhear(&mut self, port: PortNo, frame: &[u8]) {
+        if let Some(probe) = returned(frame) {
+            self.probes.push((port, probe));
+        }
         let Some(payload) = link::parse(frame) else { return };
         let Ok(opened) = self.friend.open(payload, true) else { return };
         match opened.message {
@@ -72,8 +98,35 @@ impl<N: Node<FrameBuf>> World<N> {
     }
 
     fn frame(&mut self, port: PortNo, bytes: &[u8]) {
-        let (frame, complete_at) = (FrameBuf::new(bytes), self.now);
-        self.input(Input::Frame { port, frame, complete_at, intact: true });
+        self.frame_with(port, bytes, Span::ZERO, true);
+    }
+
+    fn frame_with(&mut self, port: PortNo, bytes: &[u8], tail: Span, intact: bool) {
+        let (frame, complete_at) = (FrameBuf::new(bytes), self.now + tail);
+        self.input(Input::Frame { port, frame, complete_at, intact });
+    }
+
+    /// A plan for probes to a random circuit, or from port to port.
+    fn probe(&mut self, reader: &mut Reader) -> Option<()> {
+        let hops = reader.string()?;
+        let kind = match hops {
+            [from, to] => {
+                PlanKind::Ether { from: PortNo(u16::from(*from)), to: PortNo(u16::from(*to)) }
+            }
+            hops => {
+                let hops = hops.iter().map(|&hop| PortNo(u16::from(hop % 4)));
+                PlanKind::Circuit(hops.chain([PortNo::CONTROL]).collect())
+            }
+        };
+        let plan = ProbePlan {
+            bytes: usize::from(reader.number()?) % 2300,
+            count: u32::from(reader.byte()? % 8),
+            interval: Span::from_millis(u64::from(reader.byte()?)),
+            options: ProbeOptions(reader.byte()?),
+            ..ProbePlan::new(kind)
+        };
+        self.node.begin(self.now, plan);
+        Some(())
     }
 
     fn link_message(&mut self, port: PortNo, to: Option<Life>, message: &Message) {
@@ -99,8 +152,19 @@ impl<N: Node<FrameBuf>> World<N> {
     fn event(&mut self, reader: &mut Reader) -> Option<()> {
         let what = reader.byte()?;
         let port = PortNo(u16::from(reader.byte()?) % (self.ports + 1));
-        match what % 8 {
-            0 => self.frame(port, reader.string()?),
+        match what % 10 {
+            0 => {
+                let tail = Span::from_micros(u64::from(reader.byte()?));
+                let intact = reader.byte()? & 3 > 0;
+                self.frame_with(port, reader.string()?, tail, intact);
+            }
+            6 => self.probe(reader)?,
+            7 => {
+                let back = self.probes.pop();
+                if let Some((port, packet)) = back {
+                    self.frame(port, &packet);
+                }
+            }
             1 => {
                 let mut frame = [2, 0, 0, 0, 0, reader.byte()? % 4].to_vec();
                 frame.extend_from_slice(&[2, 0, 0, 0, 0, reader.byte()? % 4]);
@@ -139,9 +203,27 @@ impl<N: Node<FrameBuf>> World<N> {
     }
 }
 
+/// A probe as it comes back: at the end of its route.
+fn returned(packet: &[u8]) -> Option<Vec<u8>> {
+    let view = HeaderView::parse(packet, WIDTH).ok()?;
+    if view.packet_type() != PacketType::Probe {
+        return None;
+    }
+    let mut bytes = vec![0; WIDTH.header_bytes(1)];
+    header::emit(&mut bytes, WIDTH, PacketType::Probe, &[PortNo::CONTROL], &[]).ok()?;
+    bytes.extend_from_slice(view.payload());
+    Some(bytes)
+}
+
 fn check_switch(switch: &SwitchNode<FrameBuf>, config: &SwitchConfig) {
     let plane = &config.node.plane;
     assert!(switch.edge().waiting_bytes() <= config.waiting_bytes_max);
+    assert!(switch.probes().count() <= PLANS_MAX);
+    for report in switch.probes() {
+        assert!(report.returns.len() + report.lost as usize <= report.plan.count as usize);
+    }
+    let held_max = u64::from(plane.ports) * plane.queue_bytes_max.0 / 14;
+    assert!(switch.plane().held_frames() <= held_max);
     for port in (0..plane.ports).map(PortNo) {
         assert!(switch.plane().tables().len(port) <= plane.routes_per_port_max);
         for (_, hops) in switch.plane().tables().routes(port) {

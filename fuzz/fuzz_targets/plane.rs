@@ -6,7 +6,7 @@
 mod model;
 
 use axon_fuzz::Reader;
-use axon_plane::PortKind;
+use axon_plane::{OnFull, PortKind};
 use axon_wire::header::HopWidth;
 use axon_wire::{Hops, MacAddr, PortNo, Span};
 use libfuzzer_sys::fuzz_target;
@@ -29,6 +29,13 @@ fn frame(reader: &mut Reader) -> Option<Vec<u8>> {
     Some(frame)
 }
 
+/// How long after its head a frame's tail comes, mostly at once, and whether its FCS fits.
+fn tail(reader: &mut Reader) -> Option<(Span, bool)> {
+    let byte = reader.byte()?;
+    let micros = if byte & 1 == 0 { 0 } else { u64::from(reader.byte()?) };
+    Some((Span::from_micros(micros), byte & 6 != 6))
+}
+
 fn ethernet(reader: &mut Reader) -> Option<Vec<u8>> {
     let mut frame = host(reader.byte()?).0.to_vec();
     frame.extend_from_slice(&[2, 0, 0, 0, 0, 9, 8, 0]);
@@ -42,10 +49,17 @@ fn event(reader: &mut Reader) -> Option<Event> {
     Some(match what % 10 {
         0 => {
             let headroom = usize::from(reader.byte()?);
-            Event::Receive { port, headroom, frame: frame(reader)? }
+            let (tail, intact) = tail(reader)?;
+            Event::Receive { port, headroom, tail, intact, frame: frame(reader)? }
         }
-        1 => Event::Receive { port, headroom: 64, frame: ethernet(reader)? },
-        2 => Event::Receive { port, headroom: 0, frame: frame(reader)? },
+        1 => {
+            let (tail, intact) = tail(reader)?;
+            Event::Receive { port, headroom: 64, tail, intact, frame: ethernet(reader)? }
+        }
+        2 => {
+            let frame = frame(reader)?;
+            Event::Receive { port, headroom: 0, tail: Span::ZERO, intact: true, frame }
+        }
         3 => Event::TxDone(port),
         4 => Event::Link { port, up: reader.byte()? & 1 == 1 },
         5 => Event::Inject(frame(reader)?),
@@ -73,7 +87,12 @@ fuzz_target!(|bytes: &[u8]| {
         Some(byte) if byte % 3 == 1 => HopWidth::Sixteen,
         _ => HopWidth::Eight,
     };
-    let mut world = World::new(width);
+    let on_full = match reader.byte() {
+        Some(byte) if byte % 3 == 0 => OnFull::Nack,
+        Some(byte) if byte % 3 == 1 => OnFull::CongestionMessage,
+        _ => OnFull::Drop,
+    };
+    let mut world = World::new(width, on_full);
     while let Some(event) = event(&mut reader) {
         world.apply(event);
     }
