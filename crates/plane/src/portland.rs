@@ -169,14 +169,14 @@ impl<B: Frame> PortLand<B> {
             Some(PortKind::Host) if ethertype == CONTROL => {
                 self.bank.discard(moving, Drop::Refused, out);
             }
-            Some(PortKind::Host) => self.from_host(now, moving, ethertype, out),
+            Some(PortKind::Host) => self.host_ingress(now, moving, ethertype, out),
             Some(PortKind::Unknown) | None => self.bank.discard(moving, Drop::PortUnknown, out),
         }
     }
 
     /// A host's frame: its source becomes its PMAC. ARP, and a host that is not known on this
     /// port, are for the control plane.
-    fn from_host(
+    fn host_ingress(
         &mut self,
         now: Time,
         mut moving: Moving<B>,

@@ -324,3 +324,62 @@ fn a_scenario_runs_on_every_network_as_on_ours() {
         assert_eq!((report.hosts, report.addressed), (4, 4));
     }
 }
+
+/// A random graph with lossy links in which links break and mend at random; at the end all is
+/// whole again.
+fn survives(network: &str, seed: u64) {
+    let mut random = oorandom::Rand64::new(u128::from(seed));
+    let topology = format!("{{random: {{switches: 9, degree: 4, seed: {seed}}}}}");
+    let mut own = fabric(network, &topology);
+    own.links.iter_mut().for_each(|link| link.wire.loss_ppm = 10_000);
+    let mut world = World::new(&own, seed);
+    world.run_for(ETHERNET_BOOT);
+    let links = own.links.len() as u64;
+    for _ in 0..8 {
+        let link = random.rand_range(0..links) as usize;
+        let switch = random.rand_range(1..9) as usize;
+        world.inject(match random.rand_range(0..5) {
+            0 => FaultKind::LinkUp(link),
+            1 => FaultKind::SwitchDown(switch),
+            2 => FaultKind::SwitchUp(switch),
+            3 => FaultKind::LinkSilent(link),
+            _ => FaultKind::LinkDown(link),
+        });
+        world.run_for(Span::from_millis(random.rand_range(0..800)));
+        let told = format!("{network}, seed {seed}, at {}", world.now());
+        world.engine().check_conservation().unwrap_or_else(|fault| panic!("{told}: {fault}"));
+    }
+    (0..links).for_each(|link| world.inject(FaultKind::LinkUp(link as usize)));
+    (1..9).for_each(|switch| world.inject(FaultKind::SwitchUp(switch)));
+    // Longer than anything that a bridge believes of a root that is gone.
+    world.run_for(Span::from_secs(30));
+    if network == "ethernet" {
+        assert_eq!(forwarding(&world).len(), 8, "seed {seed}");
+    }
+    assert_whole(&mut world, 50, &format!("{network}, seed {seed}"));
+}
+
+#[test]
+fn bridges_survive_random_faults_on_lossy_links() {
+    (0..6).for_each(|seed| survives("ethernet", seed));
+}
+
+#[test]
+fn portland_survives_random_faults_on_lossy_links() {
+    (0..6).for_each(|seed| survives("portland", seed));
+}
+
+#[test]
+fn two_threads_run_other_networks_as_one_does() {
+    for network in ["ethernet", "portland", "ecmp"] {
+        let hash = |threads| {
+            let mut world = World::new(&fabric(network, "{torus: {rows: 3, cols: 3}}"), 5);
+            world.set_threads(threads);
+            world.run_for(Span::from_secs(4));
+            let hosts: Vec<usize> = (0..9).collect();
+            assert!(unreached(&mut world, &pairs(&hosts), 10).is_empty(), "{network}");
+            (world.trace_hash(), world.engine().packet_hops())
+        };
+        assert_eq!(hash(1), hash(2), "{network}");
+    }
+}
