@@ -1,15 +1,28 @@
 //! `axon sim FILE`: the fabric in the deterministic simulator.
 
-use anyhow::{Context, Result};
-use axon_sim::run::{Options, Report};
-use indicatif::ProgressBar;
+mod csv;
+mod pcap;
+mod plot;
+mod show;
+mod watch;
+
+use anyhow::{Context, Result, ensure};
+use axon_fabric::model::Fabric;
+use axon_fabric::units;
+use axon_sim::run::{Options, Report, run_watched};
+use axon_wire::{Bytes, Span};
+use pcap::Pcaps;
+use serde_json::{Value, json};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
+use watch::Watcher;
 
-/// Run a fabric and its faults in the simulator: same seed, same trace
+/// The exit code of a run that was interrupted: that of a shell for SIGINT.
+const INTERRUPTED: u8 = 130;
+
+/// Run a fabric, its traffic and its faults in the simulator: same seed, same trace
 #[derive(clap::Args)]
 pub struct Arguments {
     /// The fabric file
@@ -17,75 +30,139 @@ pub struct Arguments {
     /// Seed of everything random; the file's if not said
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
+    /// Threads to run on; results are the same with any number
+    #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
+    threads: u16,
+    /// How long to go on after the hosts have their addresses, such as 10ms; until everything
+    /// is done if not said
+    #[arg(long, value_name = "TIME", value_parser = units::span)]
+    duration: Option<Span>,
     /// Write the report as JSON; `-` writes it to standard output, and nothing else
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Write every event as a line of text
+    /// Write flows, ports, drops and samples over time as CSV files into this folder
+    #[arg(long, value_name = "DIR")]
+    csv: Option<PathBuf>,
+    /// Draw throughput and queues over time as SVG; the queues go beside it, as FILE-queues.svg
+    #[arg(long, value_name = "FILE.svg")]
+    plot: Option<PathBuf>,
+    /// Write what a port carries as pcapng, such as s1-p0=s1.pcapng; again for more ports
+    #[arg(long, value_name = "PORT=FILE")]
+    pcap: Vec<String>,
+    /// Write every event as a line of text; `axon trace` reads it
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
+    /// How often to sample for --csv and --plot; a two-thousandth of --duration if not said,
+    /// or 1ms
+    #[arg(long, value_name = "TIME", value_parser = units::span)]
+    sample: Option<Span>,
+    /// Stop when the process needs more memory than this, such as 8GiB
+    #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
+    memory_max: Option<Bytes>,
 }
 
-/// Fails if a connected pair of hosts has no answer, a route is stale or a frame is lost
-/// from the accounts.
+/// Fails if a connected pair of hosts has no answer, a route is stale, a frame is lost from
+/// the accounts or the run was stopped.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let fabric = axon_fabric::load(&arguments.file)?;
-    let mut options = Options { seed: arguments.seed, ..Options::default() };
+    let mut pcaps = Pcaps::create(&fabric, &arguments.pcap)?;
+    let seed = arguments.seed.unwrap_or(fabric.seed);
+    let options = options(arguments, &fabric, seed, &pcaps)?;
+    let mut watcher = Watcher::new(&fabric.name, arguments.memory_max, &mut pcaps)?;
+    let report = run_watched(&fabric, options, &mut watcher);
+    let wall = watcher.finish();
+    pcaps.finish()?;
+    if let Some(folder) = &arguments.csv {
+        csv::write(folder, &report)?;
+    }
+    if let Some(path) = &arguments.plot {
+        plot::draw(path, &report)?;
+    }
+    if report.threads < usize::from(arguments.threads) {
+        eprintln!("on one thread: some links take no time, so their ends cannot run apart");
+    }
+    write_json(arguments, &report, &wall)?;
+    finish(&report, &wall)
+}
+
+fn options(arguments: &Arguments, fabric: &Fabric, seed: u64, pcaps: &Pcaps) -> Result<Options> {
+    if let Some(path) = &arguments.plot {
+        let svg = path.extension().is_some_and(|extension| extension == "svg");
+        ensure!(
+            svg,
+            "{}: plots are drawn as SVG; expected a name such as plot.svg",
+            path.display()
+        );
+    }
+    let wanted = arguments.plot.is_some() || arguments.csv.is_some();
+    let finest = Span::from_micros(1);
+    let usual = arguments.duration.map_or(Span::from_millis(1), |duration| {
+        Span::from_ticks(duration.ticks() / 2_000).max(finest)
+    });
+    let mut options = Options {
+        seed: Some(seed),
+        threads: usize::from(arguments.threads),
+        duration: arguments.duration,
+        capture: pcaps.ports(),
+        samples: wanted.then_some(arguments.sample.unwrap_or(usual)),
+        ..Options::default()
+    };
     if let Some(path) = &arguments.trace {
         let file = File::create(path).with_context(|| path.display().to_string())?;
-        options.trace = Some(Box::new(BufWriter::new(file)) as Box<dyn Write>);
+        let mut out = BufWriter::with_capacity(1 << 20, file);
+        head(fabric, seed, &mut out).with_context(|| path.display().to_string())?;
+        options.trace = Some(Box::new(out));
     }
-    let progress = ProgressBar::new_spinner().with_message(format!("simulating {}", fabric.name));
-    progress.enable_steady_tick(Duration::from_millis(100));
-    let report = axon_sim::run::run(&fabric, options);
-    progress.finish_and_clear();
-    match arguments.json.as_deref() {
-        Some(path) if path == Path::new("-") => println!("{}", report.to_json()),
-        Some(path) => {
-            let text = report.to_json() + "\n";
-            std::fs::write(path, text).with_context(|| path.display().to_string())?;
-            print(&report);
-        }
-        None => print(&report),
+    Ok(options)
+}
+
+/// What a trace says before its first event: what `axon trace` needs to know of the fabric.
+fn head(fabric: &Fabric, seed: u64, out: &mut dyn Write) -> std::io::Result<()> {
+    writeln!(out, "# axon trace: fabric {}, seed {seed}", fabric.name)?;
+    writeln!(out, "# hop_width {}", fabric.hop_width.bits())?;
+    fabric.hosts.iter().try_for_each(|host| writeln!(out, "# host {} {}", host.name, host.mac))
+}
+
+/// What the run took of the real world.
+pub struct Wall {
+    /// From the first event to the last.
+    pub seconds: f64,
+    /// Resident memory at its highest.
+    pub memory_bytes: u64,
+    /// The user wanted it to end.
+    pub interrupted: bool,
+}
+
+fn write_json(arguments: &Arguments, report: &Report, wall: &Wall) -> Result<()> {
+    let quiet = arguments.json.as_deref() == Some(Path::new("-"));
+    if !quiet {
+        show::print(report, wall);
+    }
+    let Some(path) = &arguments.json else { return Ok(()) };
+    let mut value = serde_json::to_value(report)?;
+    if let Value::Object(map) = &mut value {
+        let rate = report.packet_hops as f64 / wall.seconds.max(1e-9);
+        map.insert("threads".into(), json!(report.threads));
+        map.insert("wall_seconds".into(), json!(wall.seconds));
+        map.insert("packet_hops_per_wall_second".into(), json!(rate));
+        map.insert("peak_memory_bytes".into(), json!(wall.memory_bytes));
+    }
+    let text = serde_json::to_string_pretty(&value)?;
+    if quiet {
+        println!("{text}");
+        return Ok(());
+    }
+    std::fs::write(path, text + "\n").with_context(|| path.display().to_string())
+}
+
+fn finish(report: &Report, wall: &Wall) -> Result<ExitCode> {
+    if let Some(reason) = &report.stopped {
+        eprintln!("{} stopped: {reason}; what there is was written", report.fabric);
+        return Ok(if wall.interrupted { INTERRUPTED.into() } else { ExitCode::FAILURE });
     }
     if report.passed() {
         return Ok(ExitCode::SUCCESS);
     }
     eprintln!("{} failed; replay it with --seed {}", report.fabric, report.seed);
     Ok(ExitCode::FAILURE)
-}
-
-fn print(report: &Report) {
-    let Report { fabric, seed, hosts, addressed, .. } = report;
-    println!("{fabric}, seed {seed}: {addressed} of {hosts} hosts have an address");
-    println!(
-        "{:>10}  {:>13}  {:>8}  {:>8}  {:>10}",
-        "from", "pairs", "requests", "replies", "worst rtt"
-    );
-    for round in &report.rounds {
-        println!(
-            "{:>7} ms  {:>13}  {:>8}  {:>8}  {:>7} us",
-            round.at_ns / 1_000_000,
-            format!("{} of {}", round.answered, round.pairs),
-            round.requests,
-            round.replies,
-            round.rtt_max_ns / 1_000
-        );
-    }
-    for pair in report.rounds.iter().flat_map(|round| &round.unanswered) {
-        println!("no answer: {pair}");
-    }
-    for (title, counts) in [("drops", &report.drops), ("losses on links", &report.losses)] {
-        // The ordinary end of a control packet is no loss.
-        let counts = counts.iter().filter(|(reason, _)| **reason != "consumed");
-        let text: Vec<String> = counts.map(|(reason, count)| format!("{reason} {count}")).collect();
-        println!("{title}: {}", if text.is_empty() { "none".to_owned() } else { text.join(", ") });
-    }
-    for route in &report.stale_routes {
-        println!("stale route: {route}");
-    }
-    for problem in report.unaccounted.iter().chain(&report.trace_error) {
-        println!("{problem}");
-    }
-    let simulated_ms = report.simulated_ns / 1_000_000;
-    println!("{simulated_ms} ms simulated, {} events, trace {}", report.events, report.trace_hash);
 }

@@ -21,6 +21,8 @@ pub use crate::results::{Report, Round};
 pub struct Options {
     /// The world's seed; the fabric's without.
     pub seed: Option<u64>,
+    /// Threads to run on; what happens is the same with any number.
+    pub threads: usize,
     /// Takes the trace as lines of text, if given.
     pub trace: Option<Box<dyn Write>>,
     /// How long hosts may take to get their addresses before the pings begin all the same.
@@ -48,6 +50,7 @@ impl Default for Options {
     fn default() -> Options {
         Options {
             seed: None,
+            threads: 1,
             trace: None,
             boot: Span::from_secs(30),
             interval: Span::from_millis(250),
@@ -115,7 +118,10 @@ pub fn run(fabric: &Fabric, options: Options) -> Report {
 pub fn run_watched(fabric: &Fabric, mut options: Options, watch: &mut dyn Watch) -> Report {
     let seed = options.seed.unwrap_or(fabric.seed);
     let trace = options.trace.take();
-    let world = World::with_capture(fabric, seed, trace, &options.capture);
+    let mut world = World::with_capture(fabric, seed, trace, &options.capture);
+    let threads = world.set_threads(options.threads);
+    // The ports may be in other hands now.
+    options.capture.iter().for_each(|&port| world.engine_mut().capture(port));
     let captures = !options.capture.is_empty();
     let mut run = Run { world, watch, captures, stopped: None, samples: None };
     run.go(Stage::Boot, Time::ZERO + options.boot, World::all_have_addresses);
@@ -130,6 +136,7 @@ pub fn run_watched(fabric: &Fabric, mut options: Options, watch: &mut dyn Watch)
     run.world.engine_mut().trace_mut().flush();
     let mut report = Report::of(&run.world, seed, boot, addressed);
     report.rounds = rounds;
+    report.threads = threads;
     report.stopped = run.stopped;
     report.samples = run.samples;
     report

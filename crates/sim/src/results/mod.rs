@@ -55,6 +55,9 @@ pub struct Report {
     pub trace_hash: String,
     /// Why the trace could not be written to its end, if so.
     pub trace_error: Option<String>,
+    /// Threads that it really ran on: one where links between its parts take no time.
+    #[serde(skip)]
+    pub threads: usize,
     /// What each port of a switch has counted.
     #[serde(skip)]
     pub ports: Vec<PortCount>,
@@ -136,6 +139,7 @@ impl Report {
             packet_hops: engine.packet_hops(),
             trace_hash: format!("{:016x}", engine.trace_hash()),
             trace_error: engine.trace().failure().map(ToString::to_string),
+            threads: 1,
             ports: port_counts(world),
             ends: drop_counts(world),
             samples: None,

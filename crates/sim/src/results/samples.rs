@@ -34,7 +34,7 @@ pub struct Samples {
 }
 
 impl Samples {
-    /// Samples from now on.
+    /// Takes the first sample, now.
     pub(crate) fn begin(world: &World, interval: Span) -> Samples {
         let mut ports = Vec::new();
         for switch in &world.fabric().switches {
@@ -44,7 +44,10 @@ impl Samples {
             }
         }
         let interval = interval.max(Span::from_nanos(1));
-        Samples { times: Vec::new(), ports, flows: Vec::new(), interval, due: world.now() }
+        let (times, flows, due) = (Vec::new(), Vec::new(), world.now());
+        let mut samples = Samples { times, ports, flows, interval, due };
+        samples.take(world);
+        samples
     }
 
     /// When the next is due.

@@ -1,0 +1,102 @@
+//! What single ports carry, as pcapng files.
+
+use anyhow::{Context, Result, anyhow, bail};
+use axon_fabric::model::{Fabric, Network};
+use axon_linux::pcapng::{Capture, CaptureOptions, Direction, LinkType};
+use axon_sim::capture::{Captured, port_by_name};
+use axon_sim::links::WireEnd;
+use axon_wire::header;
+use std::path::PathBuf;
+
+/// Bytes of one file, at most.
+const FILE_BYTES_MAX: u64 = 1 << 40;
+
+/// All files of a run.
+pub struct Pcaps {
+    all: Vec<Pcap>,
+    failure: Option<anyhow::Error>,
+}
+
+struct Pcap {
+    port: WireEnd,
+    name: String,
+    path: PathBuf,
+    /// The link carries Axon packets, not hosts' frames.
+    axon: bool,
+    capture: Capture,
+}
+
+impl Pcaps {
+    /// Creates the files that `PORT=FILE` ask for.
+    ///
+    /// # Errors
+    /// Not of that form, no such port, no such place.
+    pub fn create(fabric: &Fabric, asked: &[String]) -> Result<Pcaps> {
+        let mut all: Vec<Pcap> = Vec::new();
+        for asked in asked {
+            let form = || anyhow!("--pcap {asked}: expected PORT=FILE, such as s1-p0=s1.pcapng");
+            let (name, path) = asked.split_once('=').ok_or_else(form)?;
+            let Some(port) = port_by_name(fabric, name) else {
+                bail!("--pcap {asked}: there is no port {name}; `axon check FILE` lists all ports");
+            };
+            if all.iter().any(|other| other.port == port) {
+                bail!("--pcap {asked}: {name} is there twice; expected each port once");
+            }
+            let path = PathBuf::from(path);
+            let limit =
+                CaptureOptions { file_bytes_max: FILE_BYTES_MAX, ..CaptureOptions::to(&path) };
+            let capture = Capture::create(&limit).with_context(|| path.display().to_string())?;
+            let (name, axon) = (name.to_owned(), between_switches(fabric, port));
+            all.push(Pcap { port, name, path, axon, capture });
+        }
+        Ok(Pcaps { all, failure: None })
+    }
+
+    /// The ports.
+    pub fn ports(&self) -> Vec<WireEnd> {
+        self.all.iter().map(|pcap| pcap.port).collect()
+    }
+
+    /// Why a file could not be written, if so.
+    pub fn failure(&self) -> Option<String> {
+        self.failure.as_ref().map(|error| format!("{error:#}"))
+    }
+
+    /// Writes frames, in the order of their times.
+    pub fn write(&mut self, frames: &[Captured]) {
+        for frame in frames {
+            let end = WireEnd { station: frame.station, port: frame.port };
+            let Some(index) = self.all.iter().position(|pcap| pcap.port == end) else { continue };
+            let pcap = &mut self.all[index];
+            let axon = pcap.axon && header::is_axon(&frame.frame);
+            let link_type = if axon { LinkType::Axon } else { LinkType::Ethernet };
+            let direction = if frame.outbound { Direction::Outbound } else { Direction::Inbound };
+            let port = (index, pcap.name.as_str());
+            let nanos = frame.at.as_nanos();
+            let written = pcap.capture.record(port, link_type, direction, nanos, &frame.frame);
+            if let Err(error) = written.with_context(|| pcap.path.display().to_string()) {
+                self.failure.get_or_insert(error);
+            }
+        }
+    }
+
+    /// Brings everything to the files.
+    ///
+    /// # Errors
+    /// What could not be written.
+    pub fn finish(mut self) -> Result<()> {
+        for pcap in &mut self.all {
+            let flushed = pcap.capture.flush();
+            flushed.with_context(|| pcap.path.display().to_string())?;
+        }
+        self.failure.map_or(Ok(()), Err)
+    }
+}
+
+/// Whether a port's link is between switches, or the controller's: hosts' frames there are
+/// inside Axon packets.
+fn between_switches(fabric: &Fabric, port: WireEnd) -> bool {
+    let hosts = &fabric.hosts;
+    let to_host = hosts.iter().any(|host| (host.switch, host.port) == (port.station, port.port));
+    fabric.network == Network::Axon && port.station <= fabric.switches.len() && !to_host
+}

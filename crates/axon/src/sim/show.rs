@@ -1,0 +1,114 @@
+//! The report as a reader wants it.
+
+use super::Wall;
+use axon_sim::run::{Report, Round};
+
+/// Ports and drops that are listed at most; `--csv` has all of them.
+const ROWS_MAX: usize = 8;
+
+/// Prints all of it.
+pub fn print(report: &Report, wall: &Wall) {
+    let Report { fabric, seed, hosts, addressed, .. } = report;
+    println!("{fabric}, seed {seed}: {addressed} of {hosts} hosts have an address");
+    if !report.rounds.is_empty() {
+        rounds(&report.rounds);
+    }
+    ports(report);
+    for (title, counts) in [("drops", &report.drops), ("losses on links", &report.losses)] {
+        // The ordinary end of a control packet is no loss.
+        let counts = counts.iter().filter(|(reason, _)| **reason != "consumed");
+        let text: Vec<String> = counts.map(|(reason, count)| format!("{reason} {count}")).collect();
+        println!("{title}: {}", if text.is_empty() { "none".to_owned() } else { text.join(", ") });
+    }
+    if report.corrupted > 0 {
+        println!("frames with a flipped bit: {}", report.corrupted);
+    }
+    for route in &report.stale_routes {
+        println!("stale route: {route}");
+    }
+    for problem in report.unaccounted.iter().chain(&report.trace_error) {
+        println!("{problem}");
+    }
+    println!(
+        "{} ms simulated in {:.2} s, {} events, {} packet-hops ({}/s), {} of memory, trace {}",
+        report.simulated_ns / 1_000_000,
+        wall.seconds,
+        report.events,
+        report.packet_hops,
+        short(report.packet_hops as f64 / wall.seconds.max(1e-9)),
+        size(wall.memory_bytes),
+        report.trace_hash
+    );
+}
+
+fn rounds(rounds: &[Round]) {
+    println!(
+        "{:>10}  {:>13}  {:>8}  {:>8}  {:>10}",
+        "from", "pairs", "requests", "replies", "worst rtt"
+    );
+    for round in rounds {
+        println!(
+            "{:>7} ms  {:>13}  {:>8}  {:>8}  {:>7} us",
+            round.at_ns / 1_000_000,
+            format!("{} of {}", round.answered, round.pairs),
+            round.requests,
+            round.replies,
+            round.rtt_max_ns / 1_000
+        );
+    }
+    for pair in rounds.iter().flat_map(|round| &round.unanswered) {
+        println!("no answer: {pair}");
+    }
+}
+
+/// The busiest ports.
+fn ports(report: &Report) {
+    let mut ports: Vec<_> = report.ports.iter().collect();
+    ports.sort_by_key(|port| std::cmp::Reverse((port.tx_bytes, port.rx_bytes)));
+    ports.truncate(ROWS_MAX);
+    println!(
+        "{:<12}  {:<12}  {:>10}  {:>10}  {:>8}",
+        "busiest", "to", "sent", "received", "dropped"
+    );
+    for port in ports {
+        println!(
+            "{:<12}  {:<12}  {:>10}  {:>10}  {:>8}",
+            port.name,
+            port.peer,
+            size(port.tx_bytes),
+            size(port.rx_bytes),
+            port.dropped
+        );
+    }
+}
+
+/// A number with three digits and the letter of its thousand.
+pub fn short(number: f64) -> String {
+    let scales = [(1e9, " G"), (1e6, " M"), (1e3, " k")];
+    match scales.iter().find(|(scale, _)| number >= *scale) {
+        Some((scale, letter)) => format!("{:.2}{letter}", number / scale),
+        None => format!("{number:.0} "),
+    }
+}
+
+/// Bytes in the largest unit that they fill.
+pub fn size(bytes: u64) -> String {
+    let scales = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
+    match scales.iter().find(|(bits, _)| bytes >> bits > 0) {
+        Some((bits, unit)) => format!("{:.2} {unit}", bytes as f64 / (1u64 << bits) as f64),
+        None => format!("{bytes} B"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_short_and_keep_their_unit() {
+        assert_eq!(short(12.3), "12 ");
+        assert_eq!(short(12_345_678.0), "12.35 M");
+        assert_eq!(size(1023), "1023 B");
+        assert_eq!(size(3 << 29), "1.50 GiB");
+    }
+}

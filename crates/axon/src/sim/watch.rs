@@ -1,0 +1,140 @@
+//! Watching a run: a progress bar, the memory it takes, Ctrl-C, and what its ports carry.
+
+use super::Wall;
+use super::pcap::Pcaps;
+use anyhow::{Context, Result};
+use axon_sim::capture::Captured;
+use axon_sim::run::{Look, Stage, Watch};
+use axon_wire::{Bytes, Span, Time};
+use indicatif::{ProgressBar, ProgressStyle};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Between two looks at the clock's hands: the bar and the memory.
+const LOOK: Duration = Duration::from_millis(100);
+/// Steps of the bar.
+const STEPS: u64 = 1_000;
+
+/// Watches one run.
+pub struct Watcher<'a> {
+    name: String,
+    bar: ProgressBar,
+    began: Instant,
+    seen: Option<Seen>,
+    memory_max: Option<Bytes>,
+    stop: Arc<AtomicBool>,
+    pcaps: &'a mut Pcaps,
+}
+
+/// What the last look saw.
+#[derive(Clone, Copy)]
+struct Seen {
+    at: Instant,
+    now: Time,
+    packet_hops: u64,
+}
+
+impl<'a> Watcher<'a> {
+    /// Takes SIGINT and SIGTERM: the first ends the run in order, the second at once.
+    pub fn new(name: &str, memory_max: Option<Bytes>, pcaps: &'a mut Pcaps) -> Result<Watcher<'a>> {
+        let stop = Arc::new(AtomicBool::new(false));
+        for signal in [SIGINT, SIGTERM] {
+            let code = i32::from(super::INTERRUPTED);
+            flag::register_conditional_shutdown(signal, code, Arc::clone(&stop))
+                .and_then(|_| flag::register(signal, Arc::clone(&stop)))
+                .context("cannot take signals")?;
+        }
+        let bar = ProgressBar::new(STEPS);
+        let style = ProgressStyle::with_template("{spinner} {prefix} [{bar:24}] {msg}");
+        bar.set_style(style.context("the bar's template")?.progress_chars("=> "));
+        let (name, began) = (name.to_owned(), Instant::now());
+        Ok(Watcher { name, bar, began, seen: None, memory_max, stop, pcaps })
+    }
+
+    /// Takes the bar away; says what the run took.
+    pub fn finish(self) -> Wall {
+        self.bar.finish_and_clear();
+        Wall {
+            seconds: self.began.elapsed().as_secs_f64(),
+            memory_bytes: memory("VmHWM:").unwrap_or(0),
+            interrupted: self.stop.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Moves the bar, and says how fast it goes.
+    fn show(&mut self, look: &Look, at: Instant) {
+        let stage = match look.stage {
+            Stage::Boot => "booting",
+            Stage::Pings => "pinging",
+            Stage::Faults => "breaking and mending",
+            Stage::Traffic => "sending",
+        };
+        self.bar.set_prefix(format!("{} {stage}", self.name));
+        let (done, all) = (look.now.since(look.began), look.end.since(look.began));
+        // Boots and pings end when everything is done: how long that takes nobody knows.
+        let known = matches!(look.stage, Stage::Faults | Stage::Traffic) && all > Span::ZERO;
+        let share = if known { done.ticks() as f64 / all.ticks() as f64 } else { 0.0 };
+        self.bar.set_position((share * STEPS as f64) as u64);
+        let mut text = format!("{}", look.now);
+        if let Some(seen) = self.seen {
+            let wall = at.duration_since(seen.at).as_secs_f64();
+            let hops = (look.packet_hops - seen.packet_hops) as f64 / wall;
+            let pace = look.now.since(seen.now).as_nanos() as f64 / 1e9 / wall;
+            text += &format!(", {} packet-hops/s, {pace:.3} s per s", super::show::short(hops));
+            let left = all.as_nanos().saturating_sub(done.as_nanos()) as f64 / 1e9;
+            if known && pace > 0.0 {
+                text += &format!(", {:.0} s to go", left / pace);
+            }
+        }
+        self.bar.set_message(text);
+    }
+
+    fn verdict(&self, look: &Look) -> ControlFlow<String> {
+        let used = self.memory_max.and_then(|most| Some((most, memory("VmRSS:")?)));
+        match used {
+            Some((most, used)) if used > most.0 => ControlFlow::Break(format!(
+                "it needs more memory than --memory-max {}: {} after {} simulated, {} of it still \
+                 to come",
+                super::show::size(most.0),
+                super::show::size(used),
+                look.now,
+                look.end.since(look.now)
+            )),
+            _ => ControlFlow::Continue(()),
+        }
+    }
+}
+
+impl Watch for Watcher<'_> {
+    fn look(&mut self, look: &Look) -> ControlFlow<String> {
+        if self.stop.load(Ordering::Relaxed) {
+            return ControlFlow::Break(format!("interrupted at {}", look.now));
+        }
+        if let Some(error) = self.pcaps.failure() {
+            return ControlFlow::Break(error);
+        }
+        let at = Instant::now();
+        if self.seen.is_some_and(|seen| at.duration_since(seen.at) < LOOK) {
+            return ControlFlow::Continue(());
+        }
+        self.show(look, at);
+        self.seen = Some(Seen { at, now: look.now, packet_hops: look.packet_hops });
+        self.verdict(look)
+    }
+
+    fn captured(&mut self, frames: Vec<Captured>) {
+        self.pcaps.write(&frames);
+    }
+}
+
+/// A figure of this process in bytes, as the kernel tells it (proc(5), `status`).
+fn memory(key: &str) -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix(key))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kibibytes << 10)
+}
