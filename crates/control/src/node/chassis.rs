@@ -96,6 +96,26 @@ impl<B: Frame> Chassis<B> {
         }
     }
 
+    /// Hands an input to the plane alone, where nothing is held for its tail: what nearly every
+    /// frame needs, and every wire that nobody waits for. What there is for the control plane
+    /// is kept for the next round; says whether there is nothing.
+    #[inline]
+    pub fn pass(&mut self, now: Time, input: Input<B>, out: &mut Vec<Action<B>>) -> bool {
+        let start = out.len();
+        match input {
+            Input::Frame { port, frame, complete_at, intact } => {
+                self.plane.receive(now, port, frame, complete_at, intact, out);
+            }
+            Input::TxDone { port } => self.plane.tx_done(now, port, out),
+            Input::Link { .. } | Input::Timeout => return false,
+        }
+        let punted = out[start..].iter().any(|action| matches!(action, Action::Punt { .. }));
+        if punted {
+            self.actions.extend(out.drain(start..));
+        }
+        !punted
+    }
+
     /// Sends the probes that are due.
     pub fn probe(&mut self, now: Time) {
         while let Some(due) = self.prober.poll(now) {
@@ -108,8 +128,12 @@ impl<B: Frame> Chassis<B> {
 
     /// When the plane, discovery or a probe wants to be called.
     pub fn deadline(&self) -> Option<Time> {
-        let own = [self.plane.deadline(), self.prober.deadline(), self.discovery.deadline()];
-        own.into_iter().flatten().min()
+        [self.plane.deadline(), self.control_deadline()].into_iter().flatten().min()
+    }
+
+    /// When discovery or a probe wants to be called.
+    pub fn control_deadline(&self) -> Option<Time> {
+        [self.prober.deadline(), self.discovery.deadline()].into_iter().flatten().min()
     }
 
     /// Opens a punted packet. What discovery can handle is handled here; what nobody can use

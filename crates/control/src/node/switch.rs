@@ -30,13 +30,18 @@ pub struct SwitchNode<B> {
     /// When uplink, edge or stream have something to do next. Found anew after each input
     /// that may have moved it, which a frame in transit does not.
     due: Option<Time>,
+    /// The same of everything but the plane: before it, a frame that the plane has dealt with
+    /// concerns nobody else.
+    wake: Option<Time>,
 }
 
 impl<B: Frame> SwitchNode<B> {
     /// A switch that has just been switched on.
     pub fn new(config: SwitchConfig, _now: Time) -> SwitchNode<B> {
+        let chassis = Chassis::new(&config.node, Role::Switch);
         SwitchNode {
-            chassis: Chassis::new(&config.node, Role::Switch),
+            wake: chassis.control_deadline(),
+            chassis,
             uplink: Uplink::new(config.node.timers),
             edge: Edge::new(&config),
             stream: None,
@@ -87,6 +92,7 @@ impl<B: Frame> SwitchNode<B> {
     /// # Errors
     /// What is wrong with the plan.
     pub fn probe(&mut self, now: Time, plan: ProbePlan) -> Result<ProbeId, ProbeRefusal> {
+        self.wake = Some(now);
         self.chassis.prober.begin(now, plan, &self.chassis.plane)
     }
 
@@ -292,7 +298,14 @@ impl<B: Frame> SwitchNode<B> {
 impl<B: Frame> Node<B> for SwitchNode<B> {
     fn handle(&mut self, now: Time, input: Input<B>, out: &mut Vec<Action<B>>) {
         let link = matches!(input, Input::Link { .. });
-        self.chassis.feed(now, input);
+        let quiet = self.wake.is_none_or(|at| at > now) && self.chassis.plane.deadline().is_none();
+        if quiet && !link {
+            if self.chassis.pass(now, input, out) {
+                return;
+            }
+        } else {
+            self.chassis.feed(now, input);
+        }
         let was_due = self.timeouts(now);
         if self.settle(now, out) || was_due || link {
             let parts = [
@@ -303,10 +316,15 @@ impl<B: Frame> Node<B> for SwitchNode<B> {
             ];
             self.due = parts.into_iter().flatten().min();
         }
+        self.wake = [self.chassis.control_deadline(), self.due].into_iter().flatten().min();
     }
 
+    #[inline]
     fn deadline(&self) -> Option<Time> {
-        [self.chassis.deadline(), self.due].into_iter().flatten().min()
+        match (self.chassis.plane.deadline(), self.wake) {
+            (None, wake) => wake,
+            (Some(plane), wake) => Some(wake.map_or(plane, |wake| wake.min(plane))),
+        }
     }
 
     fn waits_for(&self, port: PortNo) -> bool {
