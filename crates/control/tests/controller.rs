@@ -6,7 +6,7 @@ use axon_control::controller::router::RouterKind;
 use axon_control::effect::Effect;
 use axon_plane::PlaneConfig;
 use axon_wire::message::{
-    ArpRequest, ArpTarget, ControllerHello, Item, Message, Peer, PortState, Role, Target,
+    ArpRequest, ArpTarget, ControllerHello, Item, Message, Peer, PortBytes, PortState, Role, Target,
 };
 use axon_wire::{Hops, Life, MacAddr, NodeId, PortNo, Span, Time};
 use proptest::prelude::*;
@@ -62,12 +62,18 @@ struct World {
     targets: Vec<ArpTarget>,
     /// Hosts that switches are to ask for after a restart.
     asked: Vec<(u64, u16, MacAddr)>,
+    /// How often switches were told to say what they send, in milliseconds.
+    measured: BTreeMap<u64, u32>,
     now: Time,
 }
 
 impl World {
     fn new() -> World {
-        let mut controller = Controller::new(&config());
+        World::with(RouterKind::default())
+    }
+
+    fn with(router: RouterKind) -> World {
+        let mut controller = Controller::new(&ControllerConfig { router, ..config() });
         let peer = Some((NodeId(1), PortNo(CONTROLLER_PORT)));
         controller.attached(Time::ZERO, PortNo(0), peer, &mut Vec::new());
         World {
@@ -78,6 +84,7 @@ impl World {
             out: Vec::new(),
             targets: Vec::new(),
             asked: Vec::new(),
+            measured: BTreeMap::new(),
             now: Time::ZERO,
         }
     }
@@ -157,8 +164,20 @@ impl World {
         self.targets.pop()
     }
 
+    /// A switch says that one of its ports has sent so many bytes in a second.
+    fn load(&mut self, node: u64, port: u16, bytes: u64) {
+        let from = self.life(node);
+        let ports = vec![PortBytes { port: PortNo(port), bytes }];
+        let item = Item::PortLoad { over_us: 1_000_000, ports };
+        self.controller.item(self.now, from, item, &mut self.out);
+        self.carry_out();
+    }
+
     fn wait(&mut self) {
+        let mut times = 0;
         while let Some(deadline) = self.controller.deadline() {
+            times += 1;
+            assert!(times < 1_000, "rounds must come to an end");
             self.now = self.now.max(deadline);
             self.controller.timeout(self.now, &mut self.out);
             self.carry_out();
@@ -186,6 +205,9 @@ impl World {
                 }
                 Effect::Command { to, item: Item::AskHost { port, mac, .. } } => {
                     self.asked.push((to.0, port.0, mac));
+                }
+                Effect::Command { to, item: Item::AskLoad { every_ms } } => {
+                    self.measured.insert(to.0, every_ms);
                 }
                 Effect::Routed { message: Message::ControllerHelloAck(_), .. } => {}
                 other => panic!("{other:?}"),
@@ -424,6 +446,49 @@ fn equal_paths_are_all_used() {
     world.check();
 }
 
+#[test]
+fn switches_are_asked_for_loads_once_a_life_and_only_if_the_router_wants_them() {
+    for kind in RouterKind::ALL {
+        let mut world = World::with(kind);
+        world.link((1, 1), (2, 1));
+        let wanted = kind == RouterKind::CongestionAware;
+        assert_eq!(world.measured.len(), if wanted { 2 } else { 0 }, "{kind:?}");
+        assert!(world.measured.values().all(|&every_ms| every_ms == 1_000), "ten heartbeats");
+        world.measured.clear();
+        world.link((1, 2), (2, 2));
+        assert!(world.measured.is_empty(), "once is enough");
+        world.restart(2);
+        assert_eq!(world.measured.len(), usize::from(wanted), "a new life is asked anew");
+    }
+}
+
+#[test]
+fn a_measured_hot_link_sends_its_flows_the_other_way_round() {
+    let mut world = World::with(RouterKind::CongestionAware);
+    for node in 1..=4 {
+        world.link((node, 1), (node % 4 + 1, 2));
+    }
+    for host in 1..=4 {
+        world.seen(1, 10 + u16::from(host), host);
+        world.seen(2, 10 + u16::from(host), 10 + host);
+    }
+    for host in 1..=4 {
+        world.ask(1, 10 + u16::from(host), host, Target::Ip(ip(10 + host))).unwrap();
+    }
+    world.wait();
+    let direct = |world: &World| {
+        let forward =
+            |&(&(node, _, _), hops): &(&(u64, u16, MacAddr), &Hops)| node == 1 && hops.len() == 2;
+        world.tables.iter().filter(forward).count()
+    };
+    let before = direct(&world);
+    assert!(before >= 2, "most take the one link: {before}");
+    world.load(1, 1, 125_000_000);
+    world.wait();
+    assert!(direct(&world) < before, "{} of {before}", direct(&world));
+    world.check();
+}
+
 /// Something that happens to a world of six switches and five hosts.
 #[derive(Clone, Copy, Debug)]
 enum Happening {
@@ -433,6 +498,7 @@ enum Happening {
     Plug(u8, u8),
     Unplug(u8),
     Ask(u8, u8),
+    Load(u8, u8, u32),
     Wait,
 }
 
@@ -444,6 +510,7 @@ fn happening() -> impl Strategy<Value = Happening> {
         4 => (0..5_u8, 0..12_u8).prop_map(|(host, place)| Happening::Plug(host, place)),
         1 => (0..5_u8).prop_map(Happening::Unplug),
         8 => (0..5_u8, 0..5_u8).prop_map(|(a, b)| Happening::Ask(a, b)),
+        2 => (0..6_u8, 0..6_u8, any::<u32>()).prop_map(|(a, b, n)| Happening::Load(a, b, n)),
         1 => Just(Happening::Wait),
     ]
 }
@@ -453,9 +520,10 @@ proptest! {
 
     #[test]
     fn whatever_happens_tables_and_registry_agree_and_routes_lead_home(
+        router in prop::sample::select(RouterKind::ALL.to_vec()),
         happenings in prop::collection::vec(happening(), 0..120),
     ) {
-        let mut world = World::new();
+        let mut world = World::with(router);
         // Where each host is plugged in, and which places still claim it.
         let mut places = BTreeMap::<u8, (u64, u16)>::new();
         let mut claims = BTreeSet::<(u8, (u64, u16))>::new();
@@ -489,6 +557,9 @@ proptest! {
                     if let Some(&(node, port)) = places.get(&a) {
                         world.ask(node, port, a, Target::Mac(mac(b)));
                     }
+                }
+                Happening::Load(at, port, bytes) => {
+                    world.load(u64::from(at) + 1, port.into(), bytes.into());
                 }
                 Happening::Wait => world.wait(),
                 Happening::Link(..) => {}

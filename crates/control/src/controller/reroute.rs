@@ -9,7 +9,7 @@
 //! heartbeat, and those that it knows a better path for are moved. What is better is the
 //! router's to say; for shortest paths, what is shorter: equally long routes stay, for moving
 //! them costs order and gains nothing. A router that balances load gets rounds also when
-//! flows have come, ten heartbeats apart, until one moves few.
+//! flows have come, ten heartbeats apart, until it has settled.
 //!
 //! **Order.** A switch takes a new route from one frame to the next. Frames on the old path
 //! are not waited for, so a frame may overtake those sent before it by at most the difference
@@ -28,9 +28,6 @@ use axon_wire::{Span, Time};
 
 /// Routes looked at in one batch.
 const BATCH: u32 = 2_048;
-/// A round that moves no more than one route in this many is the last: what more there is to
-/// gain is not worth the moves.
-const FEW_PART: usize = 64;
 
 /// How far a round has come.
 #[derive(Clone, Copy, Debug)]
@@ -251,8 +248,8 @@ impl Controller {
         self.improving = if until < end {
             Some(Improving { next: now + pause, at: until, ..improving })
         } else {
-            let few = self.flows.len() / FEW_PART;
-            self.restless |= improving.moved as usize > few;
+            let moved = improving.moved as usize;
+            self.restless |= !self.router.settled(moved, self.flows.len());
             None
         };
         self.plan_round(now);

@@ -92,10 +92,16 @@ pub trait Router: Debug + Send {
         distance.is_some_and(|distance| distance < current.len()) && self.path(graph, flow, path)
     }
 
-    /// Whether it wants to look again at placed flows, round by round, until one round moves
-    /// one flow in 64 or fewer; and anew when flows have come or loads were measured.
+    /// Whether it wants to look again at placed flows, round by round until it has settled,
+    /// and anew when flows have come or loads were measured.
     fn improves(&self) -> bool {
         false
+    }
+
+    /// Whether a round that moved so many of so many flows is the last: by default, if it
+    /// moved one in 64 or fewer, for what more there is to gain is not worth the moves.
+    fn settled(&self, moved: usize, flows: usize) -> bool {
+        moved <= flows / 64
     }
 
     /// A round begins, and these are the flows, all placed.

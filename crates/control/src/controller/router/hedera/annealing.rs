@@ -155,7 +155,7 @@ impl Router for Annealing {
         let hottest = trial.loads.total() / flows.len() as u64 / 16 + 1;
         for step in 0..steps {
             let drawn = self.random.next_u64();
-            let host = by_host[((drawn >> 32) * by_host.len() as u64 >> 32) as usize];
+            let host = by_host[(((drawn >> 32) * by_host.len() as u64) >> 32) as usize];
             let before = (trial.energy, self.choice(host[0].towards));
             let choice = (drawn % CANDIDATES) as u8;
             if choice == before.1 {

@@ -81,11 +81,20 @@ impl Router for FirstFit {
         let distance = self.shortest.distance(graph, flow.from, flow.to);
         let shorter = distance.is_some_and(|distance| distance < current.len());
         let full = self.loads.fullest(current) >= self.limit;
-        (shorter || full) && (self.fit(graph, flow, path) || shorter)
+        if !(shorter || full) {
+            return false;
+        }
+        let fits = self.fit(graph, flow, path);
+        fits || shorter
     }
 
     fn improves(&self) -> bool {
         true
+    }
+
+    /// The limit sinks slowly, so a round that moves few is not the last.
+    fn settled(&self, moved: usize, _flows: usize) -> bool {
+        moved == 0
     }
 
     fn round(&mut self, _graph: &Graph, _flows: &[Flow]) {
