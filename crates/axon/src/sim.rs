@@ -33,8 +33,8 @@ pub struct Arguments {
     /// Threads to run on; results are the same with any number
     #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
     threads: u16,
-    /// How long to go on after the hosts have their addresses, such as 10ms; until everything
-    /// is done if not said
+    /// How long to go on after the hosts have their addresses, such as 10ms; if not said, until
+    /// everything is done, or for 1s of traffic that has no end
     #[arg(long, value_name = "TIME", value_parser = units::span)]
     duration: Option<Span>,
     /// Write the report as JSON; `-` writes it to standard output, and nothing else

@@ -17,6 +17,9 @@ use std::ops::ControlFlow;
 
 pub use crate::results::{Report, Round};
 
+/// How long frames may still be under way after all have stopped sending.
+const DRAIN: Span = Span::from_millis(20);
+
 /// How a scenario is run.
 pub struct Options {
     /// The world's seed; the fabric's without.
@@ -38,6 +41,9 @@ pub struct Options {
     /// How long to go on after the hosts have their addresses; until everything is done if
     /// not said.
     pub duration: Option<Span>,
+    /// Without a duration: how long traffic that does not come to an end of its own may last,
+    /// or longer if an entry says when it stops.
+    pub traffic: Span,
     /// Ports whose frames the watcher is shown.
     pub capture: Vec<WireEnd>,
     /// Sample every port from when the hosts have their addresses, this often at first.
@@ -46,7 +52,7 @@ pub struct Options {
 
 impl Default for Options {
     /// Twenty requests 250 ms apart, half a minute to boot, three seconds to settle, at most
-    /// 10,000 pairs.
+    /// 10,000 pairs, a second of traffic.
     fn default() -> Options {
         Options {
             seed: None,
@@ -58,6 +64,7 @@ impl Default for Options {
             settle: Span::from_secs(3),
             pairs_max: 10_000,
             duration: None,
+            traffic: Span::from_secs(1),
             capture: Vec::new(),
             samples: None,
         }
@@ -129,7 +136,12 @@ pub fn run_watched(fabric: &Fabric, mut options: Options, watch: &mut dyn Watch)
     let hosts = 0..fabric.hosts.len();
     let addressed = hosts.filter(|&host| run.world.address(host).is_some()).count();
     run.samples = options.samples.map(|interval| Samples::begin(&run.world, interval));
-    let rounds = run.pings(fabric, &options);
+    let rounds = if fabric.traffic.is_empty() {
+        run.pings(fabric, &options)
+    } else {
+        run.traffic(fabric, &options);
+        Vec::new()
+    };
     if let Some(duration) = options.duration {
         run.go(Stage::Traffic, boot + duration, |_| false);
     }
@@ -181,6 +193,21 @@ impl Run<'_> {
         let look = Look { stage, now, began, end, events, packet_hops: engine.packet_hops() };
         if let ControlFlow::Break(reason) = self.watch.look(&look) {
             self.stopped.get_or_insert(reason);
+        }
+    }
+
+    /// Lets hosts do what the fabric file says: for the time that was asked for, or until all
+    /// is done and what is under way has come.
+    fn traffic(&mut self, fabric: &Fabric, options: &Options) {
+        if self.stopped.is_some() {
+            return;
+        }
+        self.world.start_traffic();
+        if options.duration.is_none() {
+            let last = fabric.traffic.iter().map(|entry| entry.stop.unwrap_or(entry.start)).max();
+            let limit = options.traffic.max(last.unwrap_or_default() + DRAIN);
+            self.go(Stage::Traffic, self.world.now() + limit, World::traffic_is_done);
+            self.go(Stage::Traffic, self.world.now() + DRAIN, |_| false);
         }
     }
 

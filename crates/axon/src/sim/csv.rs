@@ -1,9 +1,11 @@
-//! The report as CSV files: `ports.csv`, `drops.csv`, and, over time, `samples.csv`.
+//! The report as CSV files: `flows.csv`, `ports.csv`, `drops.csv`, and, over time,
+//! `samples.csv`.
 //!
 //! RFC 4180, but with a newline only at the end of a line. No field needs quotes: names of
-//! nodes and reasons have neither commas nor quotes in them.
+//! nodes and reasons have neither commas nor quotes in them, and those of traffic lose theirs.
 
 use anyhow::{Context, Result};
+use axon_sim::apps::Times;
 use axon_sim::run::Report;
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -12,6 +14,7 @@ use std::path::Path;
 /// Writes all files into `folder`, which is made if it is not there.
 pub fn write(folder: &Path, report: &Report) -> Result<()> {
     std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+    file(folder, "flows.csv", |out| flows(out, report))?;
     file(folder, "ports.csv", |out| ports(out, report))?;
     file(folder, "drops.csv", |out| drops(out, report))?;
     file(folder, "samples.csv", |out| samples(out, report))
@@ -29,6 +32,48 @@ fn file(
         out.flush()
     });
     written.with_context(|| path.display().to_string())
+}
+
+fn flows(out: &mut dyn Write, report: &Report) -> std::io::Result<()> {
+    writeln!(
+        out,
+        "name,app,from,to,sent_packets,sent_bytes,received_packets,received_bytes,lost_packets,\
+         reordered,retransmits,first_ns,last_ns,goodput_bps,completed,failed,times_min_ns,\
+         times_mean_ns,times_p50_ns,times_p99_ns,times_max_ns,latency_min_ns,latency_mean_ns,\
+         latency_p50_ns,latency_p99_ns,latency_max_ns,done_ns"
+    )?;
+    let or_empty = |number: Option<u64>| number.map_or(String::new(), |number| number.to_string());
+    let times = |times: Option<Times>| match times {
+        None => ",,,,".to_owned(),
+        Some(Times { min_ns, mean_ns, p50_ns, p99_ns, max_ns, .. }) => {
+            format!("{min_ns},{mean_ns},{p50_ns},{p99_ns},{max_ns}")
+        }
+    };
+    for flow in &report.flows {
+        let fields = [
+            flow.name.replace([',', '"', '\n', '\r'], " "),
+            flow.app.to_owned(),
+            flow.from.clone(),
+            flow.to.clone(),
+            flow.sent_packets.to_string(),
+            flow.sent_bytes.to_string(),
+            flow.received_packets.to_string(),
+            flow.received_bytes.to_string(),
+            or_empty(flow.lost_packets),
+            flow.reordered.to_string(),
+            flow.retransmits.to_string(),
+            or_empty(flow.first_ns),
+            or_empty(flow.last_ns),
+            or_empty(flow.goodput_bps),
+            flow.completed.to_string(),
+            flow.failed.to_string(),
+            times(flow.times),
+            times(flow.latency),
+            or_empty(flow.done_ns),
+        ];
+        writeln!(out, "{}", fields.join(","))?;
+    }
+    Ok(())
 }
 
 fn ports(out: &mut dyn Write, report: &Report) -> std::io::Result<()> {

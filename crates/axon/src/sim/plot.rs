@@ -16,12 +16,16 @@ const LINES_MAX: usize = 8;
 pub fn draw(path: &Path, report: &Report) -> Result<()> {
     let samples = report.samples.as_ref().filter(|samples| samples.times.len() > 1);
     let samples = samples.context("the run was too short to draw anything")?;
+    let (whose, lines) = match samples.flows.is_empty() {
+        true => ("what the busiest ports sent", port_rates(samples)),
+        false => ("what the largest flows received", flow_rates(samples, report)),
+    };
     let throughput = Plot::lines(
         "throughput",
-        &format!("{}, seed {}: what the busiest ports sent", report.fabric, report.seed),
+        &format!("{}, seed {}: {whose}", report.fabric, report.seed),
         Axis::linear("simulated time, ms"),
         Axis::linear("Mb/s"),
-        port_rates(samples),
+        lines,
     );
     throughput.draw(path)?;
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
@@ -47,6 +51,14 @@ fn rates(samples: &Samples, bytes: &[u64]) -> Vec<(f64, f64)> {
         Some((millis.0, sent as f64 * 8.0 / 1e3 / (millis.0 - millis.1)))
     };
     (1..samples.times.len()).filter_map(rate).collect()
+}
+
+fn flow_rates(samples: &Samples, report: &Report) -> Vec<Series> {
+    let mut flows: Vec<_> = samples.flows.iter().zip(&report.flows).collect();
+    flows.sort_by_key(|(bytes, _)| std::cmp::Reverse(bytes.last().copied()));
+    let largest = flows.iter().take(LINES_MAX);
+    let line = |bytes: &[u64], name: String| Series::ours(name, rates(samples, bytes));
+    largest.map(|(bytes, flow)| line(bytes, format!("{} to {}", flow.from, flow.to))).collect()
 }
 
 fn port_rates(samples: &Samples) -> Vec<Series> {

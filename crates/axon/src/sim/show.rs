@@ -1,6 +1,8 @@
 //! The report as a reader wants it.
 
 use super::Wall;
+use axon_sim::apps::{FlowReport, Times};
+use axon_sim::results::never_started;
 use axon_sim::run::{Report, Round};
 
 /// Ports and drops that are listed at most; `--csv` has all of them.
@@ -12,6 +14,9 @@ pub fn print(report: &Report, wall: &Wall) {
     println!("{fabric}, seed {seed}: {addressed} of {hosts} hosts have an address");
     if !report.rounds.is_empty() {
         rounds(&report.rounds);
+    }
+    if !report.flows.is_empty() {
+        flows(&report.flows);
     }
     ports(report);
     for (title, counts) in [("drops", &report.drops), ("losses on links", &report.losses)] {
@@ -58,6 +63,71 @@ fn rounds(rounds: &[Round]) {
     }
     for pair in rounds.iter().flat_map(|round| &round.unanswered) {
         println!("no answer: {pair}");
+    }
+}
+
+/// The flows, those of one entry of the traffic section together.
+fn flows(flows: &[FlowReport]) {
+    println!(
+        "{:<16} {:<16} {:>5}  {:>10}  {:>10}  {:>7}  {:>10}  {:>10}  {:>10}  {:>10}",
+        "traffic",
+        "app",
+        "flows",
+        "sent",
+        "received",
+        "lost",
+        "b/s least",
+        "b/s mean",
+        "p50",
+        "p99"
+    );
+    for entry in flows.chunk_by(|a, b| a.name == b.name && a.app == b.app) {
+        let sum = |of: fn(&FlowReport) -> u64| entry.iter().map(of).sum::<u64>();
+        let goodputs: Vec<u64> = entry.iter().filter_map(|flow| flow.goodput_bps).collect();
+        let mean = goodputs.iter().sum::<u64>() as f64 / goodputs.len().max(1) as f64;
+        let least = goodputs.iter().min().copied().unwrap_or(0) as f64;
+        // The worst flow's: quantiles of several flows cannot be put together.
+        let times = entry.iter().filter_map(|flow| flow.times.or(flow.latency));
+        let worst = times.reduce(|a, b| if a.p99_ns >= b.p99_ns { a } else { b });
+        let span = |of: fn(&Times) -> u64| worst.as_ref().map_or("-".into(), |t| nanos(of(t)));
+        println!(
+            "{:<16} {:<16} {:>5}  {:>10}  {:>10}  {:>7}  {:>10}  {:>10}  {:>10}  {:>10}",
+            entry[0].name,
+            entry[0].app,
+            entry.len(),
+            size(sum(|flow| flow.sent_bytes)),
+            size(sum(|flow| flow.received_bytes)),
+            sum(|flow| flow.lost_packets.unwrap_or(0)),
+            short(least),
+            short(mean),
+            span(|times| times.p50_ns),
+            span(|times| times.p99_ns)
+        );
+    }
+    for flow in flows.iter().filter(|flow| never_started(flow) || flow.wrong_bytes > 0) {
+        let what = if never_started(flow) { "was not started" } else { "received wrong bytes" };
+        println!("{} from {} to {} {what}", flow.name, flow.from, flow.to);
+    }
+    for flow in flows {
+        let Some(files) = &flow.files else { continue };
+        println!(
+            "{}: {}.{:03} transactions/s, {}/s read, {}/s written",
+            flow.name,
+            files.transactions_per_1000s / 1000,
+            files.transactions_per_1000s % 1000,
+            size(files.read_bytes_per_second),
+            size(files.written_bytes_per_second)
+        );
+    }
+}
+
+/// A span in the unit that leaves at most four digits before the point.
+fn nanos(nanos: u64) -> String {
+    match nanos {
+        0..10_000 => format!("{nanos} ns"),
+        10_000..10_000_000 => format!("{:.1} us", nanos as f64 / 1e3),
+        10_000_000..10_000_000_000 => format!("{:.1} ms", nanos as f64 / 1e6),
+        _ => format!("{:.1} s", nanos as f64 / 1e9),
     }
 }
 

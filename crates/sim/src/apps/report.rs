@@ -119,6 +119,23 @@ impl World {
         })
     }
 
+    /// Bytes of payload that each flow has received so far, in the order of
+    /// [`World::traffic_report`].
+    pub fn traffic_received(&self) -> impl Iterator<Item = u64> {
+        self.traffic.iter().map(|running| {
+            let Work::App(host, id) = running.work else { return 0 };
+            let bytes = match running.sink {
+                None => self.flow_stats(host, id).map(|stats| stats.received.bytes),
+                Some((at, sink)) => {
+                    let port = self.host(host).and_then(|host| host.source_port(id));
+                    let from = self.address(host).zip(port);
+                    from.and_then(|from| Some(self.host(at)?.received_from(sink, from)?.bytes))
+                }
+            };
+            bytes.map_or(0, |bytes| bytes.0)
+        })
+    }
+
     fn flow_report(&self, running: &Running) -> FlowReport {
         let hosts = &self.fabric().hosts;
         let name = |name: &Name| match name {

@@ -9,6 +9,7 @@ pub use samples::{PortSamples, Samples};
 
 pub(crate) use pings::{Pings, all_pairs};
 
+use crate::apps::FlowReport;
 use crate::links::{LinkId, Loss};
 use crate::world::World;
 use axon_plane::Drop;
@@ -32,6 +33,8 @@ pub struct Report {
     /// The rounds of pings: none with traffic, otherwise one, or two where the fabric has
     /// faults.
     pub rounds: Vec<Round>,
+    /// The traffic of the fabric file, flow by flow.
+    pub flows: Vec<FlowReport>,
     /// Frames that ended inside nodes, by reason; the ordinary end of control packets
     /// (`consumed`) included.
     pub drops: BTreeMap<&'static str, u64>,
@@ -69,6 +72,11 @@ pub struct Report {
     pub samples: Option<Samples>,
 }
 
+/// Whether a flow found no address to begin with.
+pub fn never_started(flow: &FlowReport) -> bool {
+    flow.failed > 0 && flow.sent_packets == 0
+}
+
 /// One round of pings.
 #[derive(Clone, Debug, Serialize)]
 pub struct Round {
@@ -89,11 +97,13 @@ pub struct Round {
 }
 
 impl Report {
-    /// Whether the run came to its end, every connected pair was answered in every round, no
-    /// route is stale and every frame is accounted for.
+    /// Whether the run came to its end, every connected pair was answered in every round,
+    /// every flow was started and received nothing but what was sent, no route is stale and
+    /// every frame is accounted for.
     pub fn passed(&self) -> bool {
         self.stopped.is_none()
             && self.rounds.iter().all(|round| round.answered == round.pairs)
+            && !self.flows.iter().any(|flow| flow.wrong_bytes > 0 || never_started(flow))
             && self.stale_routes.is_empty()
             && self.unaccounted.is_none()
     }
@@ -128,6 +138,7 @@ impl Report {
             addressed,
             boot_ns: boot.as_nanos(),
             rounds: Vec::new(),
+            flows: world.traffic_report(),
             drops: drops.map(|(reason, count)| (reason.name(), count)).collect(),
             losses,
             corrupted,

@@ -81,6 +81,13 @@ impl Samples {
                 samples.queued_bytes.push(queued);
             }
         }
+        for (index, bytes) in world.traffic_received().enumerate() {
+            // A flow that began since the first sample had received nothing before.
+            if index == self.flows.len() {
+                self.flows.push(vec![0; self.times.len() - 1]);
+            }
+            self.flows[index].push(bytes);
+        }
         if self.times.len() > SAMPLES_MAX {
             self.thin();
         }
