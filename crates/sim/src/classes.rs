@@ -18,6 +18,8 @@ const FCS_BYTES: u64 = 4;
 const LINK_LOCAL: [u8; 5] = [0x01, 0x80, 0xc2, 0x00, 0x00];
 /// EtherType of ARP (RFC 826).
 const ARP: [u8; 2] = [0x08, 0x06];
+/// EtherType of what PortLand's switches and its manager say to one another.
+const PORTLAND: [u8; 2] = axon_plane::portland::CONTROL.to_be_bytes();
 
 /// What a frame is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -25,7 +27,7 @@ const ARP: [u8; 2] = [0x08, 0x06];
 pub enum Class {
     /// Between the two ends of the link alone: discovery, heartbeats, BPDUs, LLDP.
     Link,
-    /// A source-routed message between control planes.
+    /// Between control planes across the network: source-routed by Axons, or PortLand's.
     Routed,
     /// Plain ARP, of a host or to it.
     Arp,
@@ -61,8 +63,11 @@ impl Class {
         if axon {
             return if frame[0] >> 4 == CONTROL { Class::Routed } else { Class::Data };
         }
-        let arp = frame.get(ETHERNET_BYTES - 2..ETHERNET_BYTES) == Some(&ARP);
-        if arp { Class::Arp } else { Class::Data }
+        match frame.get(ETHERNET_BYTES - 2..ETHERNET_BYTES).map(|bytes| [bytes[0], bytes[1]]) {
+            Some(ARP) => Class::Arp,
+            Some(PORTLAND) => Class::Routed,
+            _ => Class::Data,
+        }
     }
 }
 
@@ -151,6 +156,8 @@ mod tests {
         arp[13] = 0;
         assert_eq!(Class::of(&arp, false), Class::Data);
         assert_eq!(Class::of(&[1, 2], false), Class::Data);
+        arp[12..14].copy_from_slice(&[0x88, 0xb6]);
+        assert_eq!(Class::of(&arp, false), Class::Routed);
     }
 
     #[test]

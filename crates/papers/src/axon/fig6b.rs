@@ -1,0 +1,131 @@
+//! Figure 6(b) of the paper (001 §5.4): control overhead on five topologies.
+
+use super::scale::shape::Shape;
+use super::scale::{Run, pattern};
+use crate::reproduce::{Axis, Context, Experiment, Figure, Outcome, Plot, Row, Series, Table};
+use anyhow::Result;
+
+/// The experiment.
+pub const EXPERIMENT: Experiment = Experiment {
+    id: "axon/fig6b",
+    title: "Control overhead on five topologies",
+    source: "001 §5.4, figure 6(b)",
+    setup: "Torus, fat tree, flattened butterfly, random-low (average degree 4) and random-high (the \
+            butterfly's degree), each with as few Axons as hold the hosts; who asks for whom is \
+            LBNL-like (see `scale/pattern.rs`), the mean of 5 random placements of hosts, and random, \
+            5 questions each. Mb/s per link between Axons, both directions together, at 10 questions a \
+            second from each host and 10 heartbeats a second.",
+    run,
+};
+
+/// Hosts of each network.
+const SIZES: [usize; 3] = [1_000, 4_000, 16_000];
+/// Random placements of hosts that are averaged.
+const PLACEMENTS: u64 = 5;
+/// Questions of each host in the random pattern.
+const ASKS: usize = 5;
+
+/// What one topology costs at one size, in Mb/s per link.
+#[derive(Clone, Copy)]
+struct Point {
+    shape: Shape,
+    hosts: usize,
+    heartbeat: f64,
+    lbnl: f64,
+    /// Greatest difference of a placement from the mean.
+    spread: f64,
+    random: f64,
+}
+
+fn run(context: &mut Context) -> Result<Outcome> {
+    let mut outcome = Outcome::default();
+    let mut points = Vec::new();
+    for hosts in SIZES {
+        let here = Shape::ALL.map(|shape| point(context, shape, hosts));
+        let here = here.into_iter().collect::<Result<Vec<Point>>>()?;
+        judge(&mut outcome, &here);
+        points.extend(here);
+    }
+    outcome.tables.push(table(&points));
+    outcome.plots.push(plot(&points));
+    outcome.note(
+        "The LBNL traces can no longer be had as the paper used them: the pattern is drawn from the \
+         statistics that are known of that network, up to 16,000 of its 17,000 hosts. It asks for \
+         popular servers more than for others, and where those stand moves with the placement.",
+    );
+    Ok(outcome)
+}
+
+/// All placements on one topology. The network says the same whoever asks, so the first
+/// placement's quiet time serves for all.
+fn point(context: &mut Context, shape: Shape, hosts: usize) -> Result<Point> {
+    let fabric = shape.fabric(hosts, context.seed)?;
+    let mut heartbeat = 0.0;
+    let mut loads = Vec::new();
+    let mut quiet = None;
+    for placement in 0..=PLACEMENTS {
+        context.step(format!("{}, {hosts} hosts, placement {placement}", shape.name()))?;
+        let mut run = Run::new(context, &fabric, context.seed, false);
+        run.boot(context)?;
+        match quiet.take() {
+            None => heartbeat = run.idle(context)?.mean,
+            Some(before) => run.take_idle(before),
+        }
+        let whom = match placement {
+            0 => pattern::random(hosts, ASKS, context.seed),
+            _ => pattern::lbnl(hosts, context.seed, placement),
+        };
+        loads.push(run.ask(context, &whom, context.seed)?.load.mean);
+        quiet = Some(run.into_idle());
+    }
+    let (random, lbnl) = (loads[0], &loads[1..]);
+    let mean = lbnl.iter().sum::<f64>() / lbnl.len() as f64;
+    let spread = lbnl.iter().map(|load| (load - mean).abs()).fold(0.0, f64::max);
+    Ok(Point { shape, hosts, heartbeat, lbnl: mean, spread, random })
+}
+
+fn judge(outcome: &mut Outcome, points: &[Point]) {
+    let [torus, others @ ..] = points else { return };
+    let hosts = torus.hosts;
+    type Figure = (&'static str, fn(&Point) -> f64);
+    let figures: [Figure; 3] = [
+        ("LBNL-like ARP", |point| point.lbnl),
+        ("random ARP", |point| point.random),
+        ("heartbeat", |point| point.heartbeat),
+    ];
+    for (what, of) in figures {
+        let next = others.iter().map(of).fold(0.0, f64::max);
+        let name = format!("{what}, torus over the highest other, {hosts} hosts");
+        let ours = of(torus) / next;
+        let bound = "> 1";
+        outcome.rows.push(Row::holds(name, "highest", ours, "", bound, ours > 1.0));
+    }
+    if let Some(low) = others.iter().find(|point| point.shape == Shape::RandomLow) {
+        let sum = |point: &Point| point.heartbeat + point.lbnl;
+        let name = format!("overhead, random-low over torus, {hosts} hosts");
+        let ours = sum(low) / sum(torus);
+        outcome.rows.push(Row::holds(name, "lower", ours, "", "< 1", ours < 1.0));
+    }
+}
+
+fn table(points: &[Point]) -> Table {
+    let columns = ["topology", "hosts", "heartbeat", "LBNL-like ARP", "+- placement", "random ARP"];
+    let mut table = Table::new("overhead", &columns);
+    for point in points {
+        let figures = [point.heartbeat, point.lbnl, point.spread, point.random];
+        let names = [Figure::from(point.shape.name()), Figure::from(point.hosts)];
+        table.push(names.into_iter().chain(figures.map(Figure::from)).collect());
+    }
+    table
+}
+
+fn plot(points: &[Point]) -> Plot {
+    let line = |shape: Shape| {
+        let of = points.iter().filter(|point| point.shape == shape);
+        let at = |point: &Point| (point.hosts as f64, point.heartbeat + point.lbnl);
+        Series::ours(shape.name(), of.map(at).collect())
+    };
+    let (x, y) = (Axis::linear("hosts"), Axis::linear("Mb/s per link"));
+    let title = "Average control overhead per link, LBNL-like";
+    Plot::lines("overhead", title, x, y, Shape::ALL.map(line).to_vec())
+}

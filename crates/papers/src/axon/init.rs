@@ -1,0 +1,142 @@
+//! The start of the largest network (001 §5.4): bytes and time until the controller knows it.
+
+use super::scale::shape::Shape;
+use super::scale::{Asked, Boot, Run, pattern};
+use crate::reproduce::{Context, Experiment, Figure, Outcome, Row, Table};
+use anyhow::Result;
+use axon_fabric::model::Network;
+use axon_wire::Span;
+use std::time::{Duration, Instant};
+
+/// The experiment.
+pub const EXPERIMENT: Experiment = Experiment {
+    id: "axon/init",
+    title: "The start of 5,000 Axons",
+    source: "001 §5.4, text under figure 6",
+    setup: "50 rings of 100 Axons, 10,000 links of 1 Gb/s and 1 us between them, 50,000 hosts, \
+            everything switched on at once; our switch and controller code, packet by packet. Bytes \
+            per link, both directions together, until the controller knows every link and every Axon \
+            a verified way to it; then until it knows every host; then every host asks for 5 others. \
+            The smaller network of the comparison with PortLand has 10 rings of 100 and 10,000 hosts.",
+    run,
+};
+
+/// Hosts of the largest network.
+const HOSTS: usize = 50_000;
+/// Hosts of the network that PortLand is compared on.
+const HOSTS_COMPARED: usize = 10_000;
+/// Questions of each host.
+const ASKS: usize = 5;
+/// What the paper says of the average link, in kbit.
+const PAPER_MEAN_KBIT: f64 = 40.0;
+/// What the paper says of the worst link, in Mbit.
+const PAPER_MAX_MBIT: f64 = 108.0;
+/// The longest that the largest run may take.
+const WALL_MAX: Duration = Duration::from_secs(600);
+/// The most memory that it may take, in GB.
+const MEMORY_MAX_GB: f64 = 8.0;
+
+fn run(context: &mut Context) -> Result<Outcome> {
+    let mut outcome = Outcome::default();
+    let started = Instant::now();
+    context.step(format!("{HOSTS} hosts start"))?;
+    let fabric = Shape::Torus.fabric(HOSTS, context.seed)?;
+    let mut run = Run::new(context, &fabric, context.seed, false);
+    let boot = run.boot(context)?;
+    judge(&mut outcome, &boot);
+    context.step(format!("{HOSTS} hosts ask for {ASKS} others each"))?;
+    let asked = run.ask(context, &pattern::random(HOSTS, ASKS, context.seed), context.seed)?;
+    context.step("conservation of frames")?;
+    if let Err(unaccounted) = run.world.engine().check_conservation() {
+        anyhow::bail!("frames are not accounted for:\n{unaccounted}");
+    }
+    costs(&mut outcome, &run, &asked, started.elapsed());
+    drop(run);
+    let table = compared(context, &mut outcome)?;
+    outcome.tables.push(table);
+    outcome.note(
+        "The paper does not say over which links its average goes, nor how many ports of an Axon a \
+         Controller Hello names. Ours is over the 10,000 links between Axons and the controller's. Our \
+         worst link carries less than the paper's: an Axon tells its whole port state once when it has \
+         found the controller, and once more when its silent ports turn out to be host ports.",
+    );
+    Ok(outcome)
+}
+
+fn judge(outcome: &mut Outcome, boot: &Boot) {
+    let mean = boot.links_bytes.mean * 8e-3;
+    let name = "bits on the average link until all links are known";
+    let bound = format!("within a factor of 10 of {PAPER_MEAN_KBIT}");
+    let pass = (PAPER_MEAN_KBIT / 10.0..=PAPER_MEAN_KBIT * 10.0).contains(&mean);
+    outcome.rows.push(Row::holds(name, PAPER_MEAN_KBIT, mean, "kbit", bound, pass));
+    let max = boot.links_bytes.max * 8e-6;
+    let name = "bits on the worst link, the controller's, until then";
+    outcome.rows.push(Row::at_most(name, PAPER_MAX_MBIT, max, "Mbit", PAPER_MAX_MBIT));
+    outcome.remark("time until all links are known", "", millis(boot.links_known), "ms");
+    outcome.remark("time until all hosts are known too", "", millis(boot.hosts_known), "ms");
+    let bytes = boot.hosts_bytes;
+    outcome.remark("bits on the average link until then", "", bytes.mean * 8e-3, "kbit");
+    outcome.remark("the same, hosts' links included", "", bytes.mean_all * 8e-3, "kbit");
+    outcome.remark("bits on the worst link until then", "", bytes.max * 8e-6, "Mbit");
+}
+
+fn costs(outcome: &mut Outcome, run: &Run, asked: &Asked, wall: Duration) {
+    let seconds = wall.as_secs_f64();
+    let name = "wall time of the whole run";
+    outcome.rows.push(Row::at_most(name, "", seconds, "s", WALL_MAX.as_secs_f64()));
+    let memory = run.memory_bytes as f64 * 1e-9;
+    let name = "memory, resident, at its most";
+    outcome.rows.push(Row::at_most(name, "", memory, "GB", MEMORY_MAX_GB));
+    let stats = asked.stats;
+    let name = "questions answered";
+    let (answered, most) = (stats.answered as f64, stats.asked as f64);
+    outcome.rows.push(Row::within(name, "", answered, "", (most, 0.0)));
+    outcome.remark("requests, repeated ones included", "", stats.requests, "");
+    let mean = stats.waited.as_nanos() as f64 / answered.max(1.0) * 1e-6;
+    outcome.remark("wait for an answer, mean", "", mean, "ms");
+    let longest = stats.waited_max.as_nanos() as f64 * 1e-6;
+    outcome.remark("wait for an answer, longest", "", longest, "ms");
+    let engine = run.world.engine();
+    outcome.remark("events", "", engine.events(), "");
+    outcome.remark("packet-hops", "", engine.packet_hops(), "");
+    let rate = engine.packet_hops() as f64 / seconds * 1e-6;
+    outcome.remark("packet-hops per wall second, the start of it all included", "", rate, "M");
+}
+
+/// Axon and PortLand start on the same smaller torus.
+fn compared(context: &mut Context, outcome: &mut Outcome) -> Result<Table> {
+    let mut table = Table::new(
+        "start",
+        &[
+            "network",
+            "links known, ms",
+            "mean, kbit",
+            "max, Mbit",
+            "hosts known, ms",
+            "mean, kbit ",
+        ],
+    );
+    let mut means = Vec::new();
+    for (name, network) in [("Axon", Network::Axon), ("PortLand", Network::PortLand)] {
+        context.step(format!("{name} with {HOSTS_COMPARED} hosts starts"))?;
+        let mut fabric = Shape::Torus.fabric(HOSTS_COMPARED, context.seed)?;
+        fabric.network = network;
+        let boot = Run::new(context, &fabric, context.seed, false).boot(context)?;
+        let (links, hosts) = (boot.links_bytes, boot.hosts_bytes);
+        let row = [millis(boot.links_known), links.mean * 8e-3, links.max * 8e-6];
+        let row = row.into_iter().chain([millis(boot.hosts_known), hosts.mean * 8e-3]);
+        table.push([Figure::from(name)].into_iter().chain(row.map(Figure::from)).collect());
+        means.push((links.mean, hosts.mean));
+    }
+    if let [axon, portland] = means[..] {
+        let name = "PortLand over Axon, bits until links are known, 1,000 switches";
+        outcome.remark(name, "1.5 to 2", portland.0 / axon.0, "");
+        let name = "PortLand over Axon, bits until hosts are known, 1,000 switches";
+        outcome.remark(name, "", portland.1 / axon.1, "");
+    }
+    Ok(table)
+}
+
+fn millis(span: Span) -> f64 {
+    span.as_nanos() as f64 * 1e-6
+}

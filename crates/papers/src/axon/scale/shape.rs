@@ -1,0 +1,121 @@
+//! The five topologies of 001 §5, for a number of hosts.
+
+use anyhow::Result;
+use axon_fabric::file::{
+    FatTree, File, FlattenedButterfly, Placed, Placement, RandomLinks, Topology, Torus,
+};
+use axon_fabric::model::Fabric;
+
+/// Hosts at each switch of a torus and of a random graph.
+const HOSTS_PER_SWITCH: usize = 10;
+
+/// One of the five.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// Rings of up to 100, as many as needed.
+    Torus,
+    /// Three stages of k-port switches, non-blocking.
+    FatTree,
+    /// k-ary 3-flat, non-blocking.
+    FlattenedButterfly,
+    /// As many switches as the torus, four links each on average.
+    RandomLow,
+    /// As many switches as the flattened butterfly, and as many links each on average.
+    RandomHigh,
+}
+
+impl Shape {
+    /// All five.
+    pub const ALL: [Shape; 5] = [
+        Shape::Torus,
+        Shape::FatTree,
+        Shape::FlattenedButterfly,
+        Shape::RandomLow,
+        Shape::RandomHigh,
+    ];
+
+    /// The paper's name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Shape::Torus => "torus",
+            Shape::FatTree => "fat tree",
+            Shape::FlattenedButterfly => "FBFLY",
+            Shape::RandomLow => "random-low",
+            Shape::RandomHigh => "random-high",
+        }
+    }
+
+    /// A fabric of this shape for `hosts` hosts, evenly placed, with as few switches as hold
+    /// them; `seed` draws the random ones.
+    ///
+    /// # Errors
+    /// There is none of this size: see `axon_fabric`.
+    pub fn fabric(self, hosts: usize, seed: u64) -> Result<Fabric> {
+        let placed = Some(Placed { count: hosts, placement: Placement::Even, seed: None });
+        let few = hosts.div_ceil(HOSTS_PER_SWITCH);
+        let k = (2..).find(|k: &usize| k.pow(3) >= hosts).unwrap_or(2);
+        let topology = match self {
+            Shape::Torus => {
+                let (rows, cols) = rings(few);
+                Topology::Torus(Torus { rows, cols, hosts_per_switch: None, hosts: placed })
+            }
+            Shape::FatTree => {
+                let k = (2..).step_by(2).find(|k: &usize| k.pow(3) / 4 >= hosts).unwrap_or(2);
+                Topology::FatTree(FatTree { k, hosts_per_edge: None, hosts: placed })
+            }
+            Shape::FlattenedButterfly => {
+                let flat = FlattenedButterfly { k, n: 3, hosts_per_switch: None, hosts: placed };
+                Topology::FlattenedButterfly(flat)
+            }
+            Shape::RandomLow => random(few, 4, placed, seed),
+            Shape::RandomHigh => random(k * k, 2 * (k - 1), placed, seed),
+        };
+        let mut file = File::new("scale", topology);
+        file.seed = seed;
+        Ok(axon_fabric::build(&file).map_err(|problem| anyhow::anyhow!("{problem}"))?)
+    }
+}
+
+fn random(switches: usize, average_degree: usize, hosts: Option<Placed>, seed: u64) -> Topology {
+    let seed = Some(seed);
+    Topology::RandomLinks(RandomLinks {
+        switches,
+        average_degree,
+        hosts_per_switch: None,
+        hosts,
+        seed,
+    })
+}
+
+/// Rows and columns for about `switches` switches: rings of 100 if there are enough for ten,
+/// nearly square below.
+fn rings(switches: usize) -> (usize, usize) {
+    if switches >= 1000 {
+        return (switches.div_ceil(100), 100);
+    }
+    let rows = (2..).take_while(|rows| rows * rows <= switches).last().unwrap_or(2);
+    (rows, switches.div_ceil(rows).max(2))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_is_the_papers() {
+        let fabric = Shape::Torus.fabric(50_000, 1).unwrap();
+        assert_eq!((fabric.switches.len(), fabric.links.len()), (5_000, 10_000));
+        assert_eq!(fabric.hosts.len(), 50_000);
+    }
+
+    #[test]
+    fn every_shape_holds_the_hosts_with_as_few_switches_as_it_can() {
+        let sizes = Shape::ALL.map(|shape| {
+            let fabric = shape.fabric(1_000, 7).unwrap();
+            assert_eq!(fabric.hosts.len(), 1_000, "{}", shape.name());
+            (fabric.switches.len(), fabric.links.len())
+        });
+        // The fat tree of 16-port switches holds 1,024 hosts; the 10-ary 3-flat 1,000.
+        assert_eq!(sizes, [(100, 200), (320, 2048), (100, 900), (100, 200), (100, 900)]);
+    }
+}
