@@ -12,6 +12,7 @@ use crate::engine::{Engine, Step};
 use crate::host::{self, Host, HostConfig};
 use crate::links::{LinkId, WireEnd};
 use crate::ping::{PingPlan, PingStats};
+use crate::probe;
 use crate::station::Body;
 use axon_control::node::{ControllerNode, SwitchNode};
 use axon_fabric::assemble;
@@ -141,7 +142,8 @@ impl World {
         if let Some(body) = self.plans.switch(&self.fabric, switch, life, seed) {
             return self.engine.power_on(switch, body);
         }
-        let config = assemble::switch_config(&self.fabric, switch, life, seed);
+        let mut config = assemble::switch_config(&self.fabric, switch, life, seed);
+        config.node.plane.probe_units = probe::units(&self.fabric.device);
         let node = SwitchNode::new(config, self.now());
         self.engine.power_on(switch, Body::Switch(Box::new(node)));
     }

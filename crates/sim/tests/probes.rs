@@ -3,7 +3,7 @@
 mod common;
 
 use axon_control::node::{PlanKind, ProbeId, ProbePlan, ProbeRefusal, ProbeReport, ProbeTimes};
-use axon_fabric::model::FaultKind;
+use axon_fabric::model::{Device, FaultKind};
 use axon_sim::World;
 use axon_sim::probe::{PathError, links_of, plan_along, shortest_path};
 use axon_wire::probe::{ProbeOptions, RECORD_BYTES};
@@ -12,7 +12,12 @@ use common::{BOOT, Builder};
 
 /// A line of switches, one link between neighbours; links of 1 Gb/s and 1 us.
 fn line(switches: usize) -> World {
+    line_of(switches, Device::ideal())
+}
+
+fn line_of(switches: usize, device: Device) -> World {
     let mut builder = Builder::new(switches);
+    builder.fabric.device = device;
     for switch in 1..switches {
         builder.link(switch - 1, switch);
     }
@@ -58,6 +63,32 @@ fn a_probe_through_one_to_five_switches_measures_what_its_bytes_take() {
                 assert_eq!(round_trip, Span::from_nanos(there + back));
             }
         }
+    }
+}
+
+#[test]
+fn probe_units_stand_at_the_ports_of_the_device() {
+    // Table 4.2 of the thesis: 65 cycles of 8 ns from port to port, whatever the size; the
+    // wire takes its microsecond, because the first of those cycles begins with the first bit.
+    let cable = 2 * 1000;
+    for bytes in [60, 1514] {
+        let mut world = line_of(4, Device::axon_netfpga());
+        let plan = plan_along(world.fabric(), &[0, 1, 2, 3]).unwrap();
+        let report = probe(&mut world, ProbePlan { bytes, ..plan });
+        let times = report.returns[0].times().unwrap();
+        assert!(times.passages.iter().all(|passage| passage.residence == Span::from_nanos(520)));
+        assert_eq!(times.round_trips(), Some(vec![Span::from_nanos(cable); 3]));
+        assert_eq!(times.total, Span::from_nanos(5 * 520 + 3 * cable));
+    }
+    // One that stores the frame before it looks it up: 6068.2 ns, and 5.93 ns for each byte as
+    // it comes; the frame is here when its last bit is, so its time on the wire is the link's.
+    let mut world = line_of(3, Device::store_and_forward());
+    let plan = plan_along(world.fabric(), &[0, 1, 2]).unwrap();
+    let report = probe(&mut world, ProbePlan { bytes: 1514, ..plan });
+    let times = report.returns[0].times().unwrap();
+    for (index, passage) in times.passages.iter().enumerate() {
+        let bytes = (1514 + RECORD_BYTES * (2 * index + 1)) as u64;
+        assert_eq!(passage.residence, Span::from_ticks(606_820 + 593 * bytes));
     }
 }
 
