@@ -17,8 +17,8 @@ pub const EXPERIMENT: Experiment = Experiment {
     source: "000 §4.3.1, figure 4.1",
     setup: "The formula: payload over bytes on the wire of 1 Gb/s, with the header of the real codec (hops of \
             4 bits, as in the thesis). The measurement: a line of 2, 10 and 100 Axons, MTU 576, 1000 and \
-            1500, one TCP stream (Reno) from the first to the last host, cut-through prototype switches, \
-            buffers larger than the window; bytes delivered in 200 ms after 100 ms of start.",
+            1500, one TCP stream (Reno, a window of 180 segments) from the first to the last host, cut-through \
+            prototype switches, buffers larger than the window; bytes delivered in 200 ms after 100 ms.",
     run,
 };
 
@@ -37,9 +37,10 @@ const FRAMES: std::ops::RangeInclusive<usize> = 60..=1514;
 const MEASURED_HOPS: [usize; 3] = [2, 10, 100];
 const MEASURED_MTU: [u16; 3] = [576, 1000, 1500];
 const ETHERNET_HEADER_BYTES: usize = 14;
-/// Bounds the window: the queue before the first link between Axons, which is slower than the
-/// host's by its headers, holds all of it.
-const BUFFER_BYTES: usize = 1 << 18;
+/// Full segments in a window, an even number, so that no segment is less than full: the queue
+/// before the first link between Axons, which is slower than the host's by its headers, holds
+/// all of them.
+const WINDOW_SEGMENTS: usize = 180;
 const START: Span = Span::from_millis(100);
 const MEASURED: Span = Span::from_millis(200);
 const PORT: u16 = 5001;
@@ -91,7 +92,10 @@ fn measure(hops: usize, mtu: u16, seed: u64) -> Result<f64> {
     fabric.mtu = mtu;
     let mut world = line::booted(&fabric, seed)?;
     let target = world.address(1).context("every host has its address")?;
-    let options = TcpOptions { buffer_bytes: BUFFER_BYTES, ..TcpOptions::default() };
+    let segment = usize::from(mtu) + ETHERNET_HEADER_BYTES - HEADERS_BYTES;
+    let buffer_bytes = WINDOW_SEGMENTS * segment;
+    // With Nagle's algorithm, as any bulk sender has it: short segments wait.
+    let options = TcpOptions { buffer_bytes, nagle: true, ..TcpOptions::default() };
     let sink = world.give(1, |host, _| host.tcp_listen(PORT, options, None));
     let sink = sink.context("the host has power")?;
     let plan = TcpPlan { target, port: PORT, bytes: None, options };

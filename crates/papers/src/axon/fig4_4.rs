@@ -1,6 +1,6 @@
 //! Figure 4.4 of the thesis (000 §4.4.3): latency of small and large probes through a line.
 
-use super::latency::{first_bit_to_first_bit, micros};
+use super::latency::{first_bit_to_last_bit, micros, wire_time};
 use super::line::{self, Line};
 use crate::reproduce::{Axis, Context, Experiment, Figure, Outcome, Plot, Row, Series, Table};
 use anyhow::{Context as _, Result, ensure};
@@ -16,7 +16,8 @@ pub const EXPERIMENT: Experiment = Experiment {
     title: "Latency of probes through 1 to 5 devices",
     source: "000 §4.4.3, figure 4.4",
     setup: "Axons: a ring of prototypes; one sends a probe out by one port and has it back by the other, and \
-            compares the time stamps of its own two probe units. Switches: a line of commodity \
+            compares the time stamps of its own two probe units, less its own pipeline between them and the \
+            wires. Switches: a line of commodity \
             store-and-forward Ethernet switches (the profile `store-and-forward`); frames between two hosts, \
             from the first bit out to the first bit in. Each wire takes 317 ns, which is what is left of the \
             paper's 4.5 us for five Axons of 520 ns and six wires with their transceivers.",
@@ -48,8 +49,9 @@ fn run(context: &mut Context) -> Result<Outcome> {
             axons[size][devices - 1] = micros(probe(devices, bytes, context.seed)?);
             let mut fabric = Line::of_switches(devices).ends()?;
             set_wires(&mut fabric);
-            let through = first_bit_to_first_bit(&fabric, bytes, context.seed)?;
-            switches[size][devices - 1] = micros(through);
+            let through = first_bit_to_last_bit(&fabric, bytes, context.seed)?;
+            let bits = wire_time(fabric.hosts[0].wire.rate, bytes);
+            switches[size][devices - 1] = micros(through) - micros(bits);
         }
     }
     let mut outcome = Outcome::default();
@@ -115,7 +117,11 @@ fn probe(devices: usize, bytes: usize, seed: u64) -> Result<Span> {
     let times = report.returns.first().and_then(|back| back.times()).context("its records")?;
     ensure!(times.passages.len() == devices, "it passed {} Axons", times.passages.len());
     line::check_conservation(&world)?;
-    Ok(times.total)
+    // The units stand beside the plane: of the origin's own pipeline, what is not before or
+    // behind them in others either is in its measurement too.
+    let stages = fabric.device.from_switch.iter().map(|stage| stage.time.ticks()).sum::<u64>();
+    let residence = times.passages[0].residence.ticks();
+    Ok(Span::from_ticks(times.total.ticks() - (stages - residence)))
 }
 
 /// A fabric of switches in a circle, links in the order of the way round; with two of them

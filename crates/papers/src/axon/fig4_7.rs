@@ -5,23 +5,25 @@ use super::line::{self, Line};
 use crate::reproduce::{Axis, Context, Experiment, Outcome, Plot, Row, Series, Table};
 use anyhow::{Context as _, Result, ensure};
 use axon_fabric::model::Device;
-use axon_sim::apps::{Protocol, RequestPlan, RespondPlan, TcpOptions, Transport, UdpPlan};
-use axon_wire::Span;
+use axon_fabric::traffic::Sizes;
+use axon_sim::apps::{OnOffPlan, Protocol, RequestPlan, RespondPlan, TcpOptions, Transport};
+use axon_wire::{Bytes, Rate, Span};
 
 /// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "axon/fig4.7-8",
     title: "TCP round trips under cross load, cut-through against store-and-forward",
     source: "000 §4.4.3, figures 4.6 to 4.8",
-    setup: "A line of 5 Axon prototypes, in cut-through mode and in store-and-forward mode (the same stages, \
+    setup: "A line of 2 Axon prototypes (and of 3 and 5), in cut-through mode and in store-and-forward mode (the same stages, \
             begun when the whole frame is in). Two hosts at each end: the first pair exchanges requests \
             and answers over one TCP connection, as netperf's TCP_RR does, in frames of 64 B or 1514 B both \
-            ways; the second pair sends UDP datagrams of full frames to each other, both ways, at 0 to \
-            100 % of 1 Gb/s. A host takes 25 us to process a frame. Mean round trip over 200 ms.",
+            ways; the second pair sends UDP datagrams of full frames to each other, both ways, at random with \
+            a mean of 0 to 100 % of 1 Gb/s. A host takes 25 us to process a frame. Mean round trip over 200 ms.",
     run,
 };
 
-const SWITCHES: usize = 5;
+/// Axons in the line of the bounds, and in longer ones.
+const SWITCHES: [usize; 3] = [2, 3, 5];
 /// Host processing, as in figure 4.5.
 const HOST: Span = super::fig4_5::HOST;
 /// Payload of a request and of its answer: frames of 64 and 1518 bytes with their FCS.
@@ -31,7 +33,8 @@ const SIZES: [&str; 2] = ["64 B", "1514 B"];
 const LOADS: [u64; 11] = [0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100];
 /// UDP payload of a full frame, and its bytes on the wire with preamble, FCS and gap.
 const CROSS_PAYLOAD: usize = 1472;
-const CROSS_WIRE_BYTES: u64 = 1538;
+const CROSS_WIRE_BYTES: Bytes = Bytes(1538);
+const LINK: Rate = Rate::gbps(1);
 const START: Span = Span::from_millis(20);
 const MEASURED: Span = Span::from_millis(200);
 const RR_PORT: u16 = 5001;
@@ -40,24 +43,46 @@ const CROSS_PORT: u16 = 5002;
 /// Mean round trips in us of one mode, by size and load.
 type Trips = [[f64; LOADS.len()]; 2];
 
-fn run(context: &mut Context) -> Result<Outcome> {
-    let mut modes: [Trips; 2] = Default::default();
-    let devices = [Device::axon_netfpga(), Device::axon_netfpga_stored()];
-    for (trips, device) in modes.iter_mut().zip(&devices) {
-        for (size, &payload) in PAYLOADS.iter().enumerate() {
-            context.step(format!("{}, {}", device.name, SIZES[size]))?;
-            for (at, &load) in LOADS.iter().enumerate() {
-                trips[size][at] = round_trip(device, payload, load, context.seed)?;
+/// Both modes over one line.
+struct Modes {
+    cut: Trips,
+    stored: Trips,
+}
+
+impl Modes {
+    fn measure(context: &mut Context, switches: usize) -> Result<Modes> {
+        let mut modes: [Trips; 2] = Default::default();
+        let devices = [Device::axon_netfpga(), Device::axon_netfpga_stored()];
+        for (trips, device) in modes.iter_mut().zip(&devices) {
+            for (size, &payload) in PAYLOADS.iter().enumerate() {
+                context.step(format!("{switches} of {}, {}", device.name, SIZES[size]))?;
+                let line = Line {
+                    switches,
+                    hosts_per_switch: 2,
+                    device: device.clone(),
+                    ..Line::default()
+                };
+                for (at, &load) in LOADS.iter().enumerate() {
+                    trips[size][at] = round_trip(&line, payload, load, context.seed)?;
+                }
             }
         }
+        let [cut, stored] = modes;
+        Ok(Modes { cut, stored })
     }
-    let [cut, stored] = modes;
+
+    /// How much shorter the round trip is with cut-through, per cent, at each load.
+    fn gains(&self, size: usize) -> [f64; LOADS.len()] {
+        std::array::from_fn(|at| 100.0 * (1.0 - self.cut[size][at] / self.stored[size][at]))
+    }
+}
+
+fn run(context: &mut Context) -> Result<Outcome> {
     let mut outcome = Outcome::default();
-    let gains = |size: usize| {
-        let gain = |at: usize| 100.0 * (1.0 - cut[size][at] / stored[size][at]);
-        (0..LOADS.len()).map(gain).collect::<Vec<f64>>()
-    };
-    let (small, large) = (gains(0), gains(1));
+    let lines = SWITCHES.map(|switches| Modes::measure(context, switches));
+    let [short, middle, long] = lines;
+    let (short, middle, long) = (short?, middle?, long?);
+    let (small, large) = (short.gains(0), short.gains(1));
     let most = |of: &[f64]| of.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let least = |of: &[f64]| of.iter().copied().fold(f64::INFINITY, f64::min);
     let mean = |of: &[f64]| of.iter().sum::<f64>() / of.len() as f64;
@@ -74,42 +99,47 @@ fn run(context: &mut Context) -> Result<Outcome> {
     outcome.remark("1514 B: gain, least", "", least(&large), "%");
     for (size, name) in SIZES.into_iter().enumerate() {
         for (at, load) in [(0, 0), (LOADS.len() - 1, 100)] {
-            let (cut, stored) = (cut[size][at], stored[size][at]);
+            let (cut, stored) = (short.cut[size][at], short.stored[size][at]);
             outcome.remark(format!("{name}, cut-through, {load} % load"), "", cut, "us");
             outcome.remark(format!("{name}, store-and-forward, {load} % load"), "", stored, "us");
         }
     }
-    outcome.tables.push(table(&cut, &stored));
-    outcome.plots.push(plot(&cut, &stored));
+    for (line, switches) in [(&middle, SWITCHES[1]), (&long, SWITCHES[2])] {
+        for (size, name) in SIZES.into_iter().enumerate() {
+            let name = format!("{switches} Axons, {name}: gain, mean over loads");
+            outcome.remark(name, "", mean(&line.gains(size)), "%");
+        }
+    }
+    for (line, switches) in [&short, &middle, &long].into_iter().zip(SWITCHES) {
+        outcome.tables.push(table(line, switches));
+        outcome.plots.push(plot(line, switches));
+    }
     outcome.note(
         "The thesis draws both figures without numbers and does not say how many Axons are in its line; \
          its text says that the difference at 64 B is inconsequential and significant at 1514 B, with \
-         and without load. Cross traffic at 100 % fills the first link with its route headers on top: \
-         the queue there is then full, and the request's own buffer, one of two that take turns, keeps \
-         the wait short.",
+         and without load. That holds in a line of two. In longer ones a small frame that follows a \
+         large one out of the first switch waits for it again wherever frames are stored, also at 64 B: \
+         there cut-through gains with the load at both sizes. At 100 % the first queue is full, and the \
+         request's own buffer, one of two that take turns, keeps its wait short.",
     );
     Ok(outcome)
 }
 
 /// The mean round trip, us.
-fn round_trip(device: &Device, payload: u32, load: u64, seed: u64) -> Result<f64> {
-    let line =
-        Line { switches: SWITCHES, hosts_per_switch: 2, device: device.clone(), ..Line::default() };
+fn round_trip(line: &Line, payload: u32, load: u64, seed: u64) -> Result<f64> {
     let fabric = line.fabric()?;
     let last = fabric.hosts.len() - 2;
     let mut world = line::booted(&fabric, seed)?;
     for host in [0, last] {
         world.give(host, |host, _| host.set_processing(HOST)).context("power")?;
     }
-    // At full load there is no gap between frames at all.
-    let interval = fabric.hosts[0].wire.rate.time_for(axon_wire::Bytes(CROSS_WIRE_BYTES * 100));
-    for (from, to) in [(1, last + 1), (last + 1, 1)].into_iter().filter(|_| load > 0) {
-        let target = world.address(to).context("an address")?;
-        let interval = Span::from_ticks(interval.ticks() / load);
-        let (port, payload, count) = (CROSS_PORT, CROSS_PAYLOAD, u64::MAX);
-        let plan = UdpPlan { target, port, payload, interval, count };
-        world.give(to, |host, _| host.udp_listen(CROSS_PORT)).context("power")?;
-        world.give(from, |host, now| host.udp_send(plan, now)).context("power")?;
+    if load > 0 {
+        for (from, to) in [(1, last + 1), (last + 1, 1)] {
+            let target = world.address(to).context("an address")?;
+            let plan = cross_traffic(target, load, seed + from as u64);
+            world.give(to, |host, _| host.udp_listen(CROSS_PORT)).context("power")?;
+            world.give(from, |host, now| host.on_off(plan, now)).context("power")?;
+        }
     }
     let options = TcpOptions { ack_delay: None, ..TcpOptions::default() };
     let protocol = Protocol::Fixed { request: payload, response: payload };
@@ -139,28 +169,45 @@ fn round_trip(device: &Device, payload: u32, load: u64, seed: u64) -> Result<f64
     Ok(ticks as f64 / count as f64 / 1e5)
 }
 
-fn table(cut: &Trips, stored: &Trips) -> Table {
+/// Full frames that take `load` per cent of the link in the mean, at random: what periodic
+/// frames would do to a sender that waits for its answers depends on their phase alone.
+fn cross_traffic(target: std::net::Ipv4Addr, load: u64, seed: u64) -> OnOffPlan {
+    let frame = LINK.time_for(CROSS_WIRE_BYTES);
+    let mean = frame.ticks() * (100 - load) / load;
+    OnOffPlan {
+        target,
+        port: CROSS_PORT,
+        payload: CROSS_PAYLOAD,
+        interval: frame,
+        on: Sizes::Fixed(CROSS_PAYLOAD as u64),
+        off: if mean == 0 { Sizes::Fixed(0) } else { Sizes::Exponential { mean } },
+        seed,
+    }
+}
+
+fn table(line: &Modes, switches: usize) -> Table {
     let columns = ["frame", "load, %", "cut-through, us", "store-and-forward, us"];
-    let mut table = Table::new("round-trips", &columns);
+    let mut table = Table::new(&format!("line-of-{switches}"), &columns);
     for (size, name) in SIZES.into_iter().enumerate() {
         for (at, load) in LOADS.into_iter().enumerate() {
-            let (cut, stored) = (cut[size][at], stored[size][at]);
+            let (cut, stored) = (line.cut[size][at], line.stored[size][at]);
             table.push(vec![name.into(), load.into(), cut.into(), stored.into()]);
         }
     }
     table
 }
 
-fn plot(cut: &Trips, stored: &Trips) -> Plot {
+fn plot(line: &Modes, switches: usize) -> Plot {
     let points = |of: &[f64; LOADS.len()]| {
         let point = |(&load, &us): (&u64, &f64)| (load as f64, us);
         LOADS.iter().zip(of).map(point).collect::<Vec<_>>()
     };
     let mut series = Vec::new();
     for (size, name) in SIZES.into_iter().enumerate() {
-        series.push(Series::ours(format!("{name}, cut-through"), points(&cut[size])));
-        series.push(Series::ours(format!("{name}, store-and-forward"), points(&stored[size])));
+        series.push(Series::ours(format!("{name}, cut-through"), points(&line.cut[size])));
+        series.push(Series::ours(format!("{name}, store-and-forward"), points(&line.stored[size])));
     }
     let axes = (Axis::linear("cross load, %"), Axis::linear("mean round trip, us"));
-    Plot::lines("round-trips", "TCP round trips under cross load", axes.0, axes.1, series)
+    let title = format!("TCP round trips through {switches} Axons under cross load");
+    Plot::lines(&format!("line-of-{switches}"), &title, axes.0, axes.1, series)
 }

@@ -1,10 +1,11 @@
 //! Table 4.2 of the thesis (000 §4.4.1): what a frame goes through in one Axon, stage by stage.
 
-use super::latency::{first_bit_to_first_bit, nanos};
+use super::latency::{first_bit_to_last_bit, nanos, wire_time};
 use super::line::Line;
 use crate::reproduce::{Context, Experiment, Outcome, Plot, Row, Series, Table};
 use anyhow::Result;
-use axon_fabric::model::{Device, Stage};
+use axon_fabric::model::{Device, Fabric, Stage};
+use axon_wire::Span;
 
 /// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
@@ -12,9 +13,9 @@ pub const EXPERIMENT: Experiment = Experiment {
     title: "Latency of a hop, stage by stage",
     source: "000 §4.4.1, table 4.2; 001 §5.2",
     setup: "The switch profile `axon-netfpga` in a line of 1 to 5 switches: datagrams of 60, 512 and 1514 bytes \
-            from the first host to the last over idle wires. What is measured is first bit in to first bit \
-            out: of the first switch after wires and the bits' own time are taken off, of each further one \
-            as what it adds.",
+            from the first host to the last over idle wires, first bit out to last bit in. Wires and the bits' own \
+            time, route header included, are taken off; what is left of the first switch, and what each \
+            further one adds, is its time from the first bit in to the first bit out.",
     run,
 };
 
@@ -50,27 +51,26 @@ fn run(context: &mut Context) -> Result<Outcome> {
             table.push(vec![name.into(), from.into(), theirs.into(), ours.into()]);
         }
     }
-    let mut measured =
-        Table::new("measured", &["frame, bytes", "switches", "first bit to first bit, ns"]);
+    let columns = ["frame, bytes", "switches", "first to last bit, ns", "in switches, ns"];
+    let mut measured = Table::new("measured", &columns);
     for frame in FRAMES {
         context.step(format!("frames of {frame} bytes"))?;
         let mut before = None;
         for switches in 1..=SWITCHES {
             let fabric = Line::of_axons(switches).ends()?;
-            let wire = nanos(fabric.hosts[0].wire.latency);
-            let total = nanos(first_bit_to_first_bit(&fabric, frame, context.seed)?);
-            measured.push(vec![frame.into(), switches.into(), total.into()]);
+            let total = first_bit_to_last_bit(&fabric, frame, context.seed)?;
+            let inside = nanos(total) - nanos(outside(&fabric, frame));
+            measured.push(vec![frame.into(), switches.into(), nanos(total).into(), inside.into()]);
             let (ours, theirs, what) = match before {
-                None => (total - 2.0 * wire, PAPER_TOTAL_NS.1, "from host".to_owned()),
-                Some(before) => (
-                    total - before - wire,
-                    PAPER_TOTAL_NS.0,
-                    format!("from Axon, switch {switches}"),
-                ),
+                None => (inside, PAPER_TOTAL_NS.1, "from host".to_owned()),
+                Some(before) => {
+                    let what = format!("from Axon, switch {switches}");
+                    (inside - before, PAPER_TOTAL_NS.0, what)
+                }
             };
             let name = format!("measured, {frame} bytes, {what}");
             outcome.rows.push(Row::within(name, theirs, ours, "ns", (theirs, 0.0)));
-            before = Some(total);
+            before = Some(inside);
         }
     }
     outcome.remark("our RTL's cycles, from Axon", 65u64, "no RTL yet", "cycles");
@@ -84,6 +84,15 @@ fn run(context: &mut Context) -> Result<Outcome> {
          switch; the profile has the shortest.",
     );
     Ok(outcome)
+}
+
+/// What a frame's way takes beside the switches: the wires, and its bits once. The last wire
+/// ends with the frame's last bit, which came to the last switch behind the route header.
+fn outside(fabric: &Fabric, frame_bytes: usize) -> Span {
+    let switches = fabric.switches.len();
+    let header_bytes = if switches > 1 { fabric.hop_width.header_bytes(switches) } else { 0 };
+    let wire = fabric.hosts[0].wire;
+    wire_time(wire.rate, frame_bytes.max(60) + header_bytes) + wire.latency * (switches as u64 + 1)
 }
 
 /// The time of a stage, which must have the table's name; no number otherwise.

@@ -85,7 +85,24 @@ impl Bench {
             });
         }
         let now = world.now();
-        Ok(Bench { fabric, stations, wires, addresses, now, out: Vec::new() })
+        let mut bench = Bench { fabric, stations, wires, addresses, now, out: Vec::new() };
+        bench.free_all_wires();
+        Ok(bench)
+    }
+
+    /// The world may still have owed a `TxDone`; what then goes out belongs to no set-up.
+    fn free_all_wires(&mut self) {
+        let mut out = Vec::new();
+        for station in 0..self.stations.len() {
+            let switch = self.fabric.switches.get(station);
+            for port in (0..switch.map_or(1, |switch| switch.ports)).map(PortNo) {
+                self.call(station, Input::TxDone { port }, &mut out);
+                while !out.is_empty() {
+                    out.clear();
+                    self.call(station, Input::TxDone { port }, &mut out);
+                }
+            }
+        }
     }
 
     /// All pairs of a host at the first switch and one at the last.
