@@ -172,7 +172,7 @@ impl Asked<'_> {
     }
 
     fn tcp(&self, asked: &TcpEntry) -> Result<Tcp, Problem> {
-        let buffer = asked.buffer.map_or(Bytes(512 << 10), |buffer| buffer.0);
+        let buffer = asked.buffer.map_or(Bytes(128 << 10), |buffer| buffer.0);
         let buffer = self.size_in("tcp.buffer", buffer, 4096..=64 << 20, "4KiB to 64MiB")?;
         Ok(Tcp { congestion_control: asked.congestion_control.unwrap_or(true), buffer })
     }

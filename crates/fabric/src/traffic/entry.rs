@@ -86,7 +86,7 @@ pub struct TcpEntry {
     pub bytes: Option<BytesText>,
     /// Whether Reno's congestion control works; it does if not said.
     pub congestion_control: Option<bool>,
-    /// Bytes of the send and of the receive buffer, 4KiB to 64MiB; 512KiB if not said.
+    /// Bytes of the send and of the receive buffer, 4KiB to 64MiB; 128KiB if not said.
     pub buffer: Option<BytesText>,
 }
 
