@@ -214,7 +214,7 @@ impl<B: Frame> PortLandNode<B> {
         let pmac = self.hosts.get(arp.sender_mac).and_then(|host| host.pmac);
         if let (true, Some(ip), Some(pmac)) = (asks, ip, pmac) {
             let from = Asker { ip, pmac };
-            self.to_manager(now, &Message::ArpQuery { ip: arp.target_ip, from });
+            self.send_to_manager(now, &Message::ArpQuery { ip: arp.target_ip, from });
         }
     }
 
@@ -273,12 +273,12 @@ impl<B: Frame> PortLandNode<B> {
             Message::ArpAnswer { ip, pmac, to } => {
                 if let Some((amac, &Host { port, ip: Some(own), .. })) = self.hosts.by_pmac(to) {
                     let frame = packet::reply(pmac, ip, amac, own);
-                    self.to_host(now, port, &frame);
+                    self.send_to_host(now, port, &frame);
                 }
             }
             Message::ArpBroadcast { ip, from } => self.ask_all(now, ip, from),
             Message::Routes { sequence, entries } => {
-                self.to_manager(now, &Message::RoutesAck { sequence });
+                self.send_to_manager(now, &Message::RoutesAck { sequence });
                 for (place, ports) in entries {
                     self.plane.set_told(place.into(), ports);
                     for (_, frame) in self.waiting.take(place.into()) {
@@ -325,16 +325,16 @@ impl<B: Frame> PortLandNode<B> {
         for port in (0..self.config.plane.ports).map(PortNo) {
             let host = self.ldp.kind(port) == PortKind::Host && self.plane.bank().is_up(port);
             if host && own != Some(port) {
-                self.to_host(now, port, &frame);
+                self.send_to_host(now, port, &frame);
             }
         }
     }
 
-    fn to_host(&mut self, now: Time, port: PortNo, frame: &[u8]) {
+    fn send_to_host(&mut self, now: Time, port: PortNo, frame: &[u8]) {
         self.plane.send(now, port, frame, Some(PortKind::Host), &mut self.actions);
     }
 
-    fn to_manager(&mut self, now: Time, message: &Message) {
+    fn send_to_manager(&mut self, now: Time, message: &Message) {
         if let (Some(port), Some(way)) = (self.ldp.parent(), self.ldp.way()) {
             let frame = message.emit(way.manager, self.config.plane.mac);
             self.plane.send(now, port, &frame, Some(PortKind::Axon), &mut self.actions);
@@ -399,17 +399,17 @@ impl<B: Frame> PortLandNode<B> {
                 place: self.ldp.location().map(Place::from),
                 links: self.ldp.links(),
             };
-            self.to_manager(now, &Message::Report(report));
+            self.send_to_manager(now, &Message::Report(report));
         }
         for register in self.hosts.due(now) {
-            self.to_manager(now, &Message::Register(register));
+            self.send_to_manager(now, &Message::Register(register));
         }
     }
 
     fn ask_due(&mut self, now: Time, out: &mut Vec<Action<B>>) {
         let (ask, vain) = self.waiting.due(now);
         for location in ask {
-            self.to_manager(now, &Message::RouteQuery(location.into()));
+            self.send_to_manager(now, &Message::RouteQuery(location.into()));
         }
         for (ingress, frame) in vain {
             self.end(ingress, Drop::NoRoute, frame, out);
