@@ -2,6 +2,7 @@
 
 pub mod cam;
 pub mod fig4_1;
+pub mod fig4_10;
 pub mod fig4_4;
 pub mod fig4_5;
 pub mod fig4_7;
@@ -15,5 +16,6 @@ pub mod line;
 pub mod live;
 pub mod scale;
 pub mod table1;
+pub mod table2;
 pub mod table4_2;
 pub mod table4_3;

@@ -46,6 +46,8 @@ pub const ALL: &[&Experiment] = &[
     &axon::fig4_5::EXPERIMENT,
     &axon::fig4_7::EXPERIMENT,
     &axon::fig4_9::EXPERIMENT,
+    &axon::fig4_10::EXPERIMENT,
+    &axon::table2::EXPERIMENT,
     &axon::fig6a::EXPERIMENT,
     &axon::fig6b::EXPERIMENT,
     &axon::fig6c::EXPERIMENT,
