@@ -168,3 +168,40 @@ pub enum Step {
     /// Nothing is left before the limit.
     Limit,
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::World;
+    use crate::apps::UdpPlan;
+    use axon_wire::{Span, Time};
+
+    /// Hosts of a ring that send more than its links take; hash, packet-hops, events.
+    fn run(eager: bool, seed: u64) -> (u64, u64, u64) {
+        let mut world = World::new(&axon_fabric::topology::ring(4, 2), seed);
+        world.engine_mut().shards.iter_mut().for_each(|shard| shard.eager = eager);
+        assert!(world.run_until_true(Time::from_nanos(5_000_000_000), World::all_have_addresses));
+        for host in 0..8 {
+            let target = world.address((host + 3) % 8).expect("an address");
+            let payload = 200 + 150 * host;
+            let interval = Span::from_nanos(8 * (payload as u64 + 66));
+            world.give(host, |node, now| {
+                node.udp_listen(9);
+                node.udp_send(UdpPlan { target, port: 9, payload, interval, count: 3000 }, now);
+            });
+        }
+        world.run_for(Span::from_millis(40));
+        world.engine().check_conservation().unwrap();
+        let engine = world.engine();
+        (engine.trace_hash(), engine.packet_hops(), engine.events())
+    }
+
+    #[test]
+    fn nobody_can_tell_a_lazy_tx_done_from_an_eager_one() {
+        for seed in 1..4 {
+            let (eager, lazy) = (run(true, seed), run(false, seed));
+            assert!(lazy.1 > 50_000, "seed {seed}: {} packet-hops", lazy.1);
+            assert_eq!((eager.0, eager.1), (lazy.0, lazy.1), "seed {seed}");
+            assert!(lazy.2 < eager.2, "seed {seed}: {} and {} events", lazy.2, eager.2);
+        }
+    }
+}

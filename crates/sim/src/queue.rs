@@ -90,6 +90,8 @@ pub struct Queue<E> {
     /// What was added to it, or before it, meanwhile.
     late: BinaryHeap<Early>,
     wheel: Vec<Vec<Entry>>,
+    /// Lists to use again, the last one first: it is still in the processor's caches.
+    spare: Vec<Vec<Entry>>,
     /// One bit for each bucket that is not empty.
     occupied: Vec<u64>,
     /// Beyond the wheel.
@@ -113,6 +115,7 @@ impl<E> Default for Queue<E> {
             current: Vec::new(),
             late: BinaryHeap::new(),
             wheel: (0..BUCKETS).map(|_| Vec::new()).collect(),
+            spare: Vec::new(),
             occupied: vec![0; BUCKETS / 64],
             far: BinaryHeap::new(),
             base: 0,
@@ -159,8 +162,12 @@ impl<E> Queue<E> {
             self.late.push(Early(entry));
         } else if bucket - self.base < BUCKETS as u64 {
             let index = bucket as usize % BUCKETS;
-            self.wheel[index].push(entry);
-            self.occupied[index / 64] |= 1 << (index % 64);
+            let list = &mut self.wheel[index];
+            if list.capacity() == 0 {
+                *list = self.spare.pop().unwrap_or_default();
+                self.occupied[index / 64] |= 1 << (index % 64);
+            }
+            list.push(entry);
         } else {
             self.far.push(Early(entry));
         }
@@ -203,7 +210,11 @@ impl<E> Queue<E> {
         };
         self.base = bucket;
         let index = bucket as usize % BUCKETS;
-        std::mem::swap(&mut self.current, &mut self.wheel[index]);
+        let mut list = std::mem::take(&mut self.wheel[index]);
+        if !list.is_empty() {
+            std::mem::swap(&mut self.current, &mut list);
+            self.spare.push(list);
+        }
         self.occupied[index / 64] &= !(1 << (index % 64));
         let horizon = bucket.saturating_add(BUCKETS as u64);
         while let Some(&Early(entry)) = self.far.peek()
