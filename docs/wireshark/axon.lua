@@ -5,17 +5,26 @@
 -- Axon packets (link type USER0, 147): the header of paper 001 figure 2, then the
 -- encapsulated Ethernet frame or the envelope of a sealed control message.
 -- Link frames (EtherType 0x88B5): an envelope in plain Ethernet.
--- The layouts are those of crates/wire/src/{header,envelope,link}.rs.
+-- Probes, Axon packets or Ethernet of type 0x88B6: the head, then one record for each unit.
+-- The layouts are those of crates/wire/src/{header,envelope,link,probe,congestion}.rs.
 
 local ETHERTYPE_LINK = 0x88b5
+local ETHERTYPE_PROBE = 0x88b6
 local ENVELOPE_BYTES = 27
-local ENVELOPE_VERSION = 1
+local PROBE_HEAD_BYTES = 16
+local RECORD_BYTES = 16
+local CONGESTION_BYTES = 28
+local ENVELOPE_VERSION = 2
 
 local axon = Proto("axon", "Axon source route")
 local envelope = Proto("axon.envelope", "Axon sealed message")
 local link = Proto("axon.link", "Axon link frame")
+local probe = Proto("axon.probe", "Axon probe")
+local congestion = Proto("axon.congestion", "Axon congestion message")
 
-local TYPES = { [1] = "Ethernet", [2] = "Control", [3] = "Probe", [4] = "Error" }
+local TYPES = { [1] = "Ethernet", [2] = "Control", [3] = "Probe", [4] = "Error",
+  [5] = "Congestion" }
+local UNITS = { [1] = "ingress", [2] = "egress" }
 
 local f = axon.fields
 f.type = ProtoField.uint8("axon.type", "Type", base.DEC, TYPES, 0xf0)
@@ -39,8 +48,36 @@ e.incarnation = ProtoField.uint64("axon.envelope.incarnation", "In its life", ba
 e.sequence = ProtoField.uint64("axon.envelope.sequence", "Sequence in that life", base.DEC)
 e.sealed = ProtoField.bytes("axon.envelope.sealed", "Ciphertext and tag (XChaCha20-Poly1305)")
 local bad_envelope = ProtoExpert.new("axon.envelope.bad",
-  "Not an envelope of version 1, or cut short", expert.group.MALFORMED, expert.severity.ERROR)
+  "Not an envelope of version 2, or cut short", expert.group.MALFORMED, expert.severity.ERROR)
 envelope.experts = { bad_envelope }
+
+local p = probe.fields
+p.version = ProtoField.uint8("axon.probe.version", "Version")
+p.options = ProtoField.uint8("axon.probe.options", "Options", base.HEX)
+p.wants_ingress = ProtoField.bool("axon.probe.wants_ingress", "Ingress units stamp", 8, nil, 0x01)
+p.wants_egress = ProtoField.bool("axon.probe.wants_egress", "Egress units stamp", 8, nil, 0x02)
+p.wants_queued = ProtoField.bool("axon.probe.wants_queued", "Egress units tell what waits", 8, nil, 0x04)
+p.body = ProtoField.uint16("axon.probe.body_bytes", "Bytes before the records")
+p.sequence = ProtoField.uint32("axon.probe.sequence", "Sequence")
+p.origin = ProtoField.uint64("axon.probe.origin", "Sent by node", base.HEX)
+p.record = ProtoField.none("axon.probe.record", "Record")
+p.unit = ProtoField.uint8("axon.probe.unit", "Unit", base.DEC, UNITS)
+p.port = ProtoField.uint16("axon.probe.port", "Port")
+p.queued = ProtoField.uint32("axon.probe.queued", "Bytes that wait for the port")
+p.ticks = ProtoField.uint64("axon.probe.ticks", "Time (10 ps)", base.DEC)
+p.since = ProtoField.double("axon.probe.residence_ns", "Inside this switch (ns)")
+local bad_probe = ProtoExpert.new("axon.probe.bad",
+  "Not a probe of version 1, or cut short", expert.group.MALFORMED, expert.severity.ERROR)
+probe.experts = { bad_probe }
+
+local g = congestion.fields
+g.version = ProtoField.uint8("axon.congestion.version", "Version")
+g.egress = ProtoField.uint16("axon.congestion.egress", "Full output")
+g.host_port = ProtoField.uint16("axon.congestion.host_port", "Host port at the edge")
+g.queued = ProtoField.uint32("axon.congestion.queued", "Bytes that wait there")
+g.switch = ProtoField.ether("axon.congestion.switch", "Switch")
+g.destination = ProtoField.ether("axon.congestion.destination", "Refused frame's destination")
+g.source = ProtoField.ether("axon.congestion.source", "Refused frame's source")
 
 local ethernet = Dissector.get("eth_withoutfcs")
 local data = Dissector.get("data")
@@ -100,6 +137,59 @@ function link.dissector(tvb, pinfo, tree)
   envelope.dissector(tvb, pinfo, tree)
 end
 
+-- The time inside a switch is that of an egress record less that of the ingress record right
+-- before it: the same switch stamped both.
+function probe.dissector(tvb, pinfo, tree)
+  local item = tree:add(probe, tvb())
+  if tvb:len() < PROBE_HEAD_BYTES or tvb(0, 1):uint() ~= 1 or tvb(2, 2):uint() > tvb:len() then
+    item:add_proto_expert_info(bad_probe)
+    return
+  end
+  item:add(p.version, tvb(0, 1))
+  local options = item:add(p.options, tvb(1, 1))
+  options:add(p.wants_ingress, tvb(1, 1))
+  options:add(p.wants_egress, tvb(1, 1))
+  options:add(p.wants_queued, tvb(1, 1))
+  item:add(p.body, tvb(2, 2))
+  item:add(p.sequence, tvb(4, 4))
+  item:add(p.origin, tvb(8, 8))
+  local at = math.max(tvb(2, 2):uint(), PROBE_HEAD_BYTES)
+  local count, came = 0, nil
+  while at + RECORD_BYTES <= tvb:len() do
+    local unit, port = tvb(at, 1):uint(), tvb(at + 2, 2):uint()
+    local ticks = tvb(at + 8, 8):uint64()
+    local record = item:add(p.record, tvb(at, RECORD_BYTES))
+    record:append_text(string.format(": %s of port %d at %s", UNITS[unit] or "?", port, tostring(ticks)))
+    record:add(p.unit, tvb(at, 1))
+    record:add(p.port, tvb(at + 2, 2))
+    record:add(p.queued, tvb(at + 4, 4))
+    record:add(p.ticks, tvb(at + 8, 8))
+    if unit == 2 and came then
+      local inside = (ticks - came):tonumber() / 100
+      record:add(p.since, tvb(at + 8, 8), inside):set_generated()
+    end
+    came = unit == 1 and ticks or nil
+    count = count + 1
+    at = at + RECORD_BYTES
+  end
+  local text = string.format("probe %d, %d records", tvb(4, 4):uint(), count)
+  item:append_text(": " .. text)
+  pinfo.cols.info = text
+end
+
+function congestion.dissector(tvb, pinfo, tree)
+  local item = tree:add(congestion, tvb())
+  if tvb:len() < CONGESTION_BYTES then return end
+  item:add(g.version, tvb(0, 1))
+  item:add(g.egress, tvb(2, 2))
+  item:add(g.host_port, tvb(4, 2))
+  item:add(g.queued, tvb(6, 4))
+  item:add(g.switch, tvb(10, 6))
+  item:add(g.destination, tvb(16, 6))
+  item:add(g.source, tvb(22, 6))
+  pinfo.cols.info = string.format("output %d is full, %d bytes wait", tvb(2, 2):uint(), tvb(6, 4):uint())
+end
+
 -- What is in front of the payload's own words in the packet list. Columns are fenced, so
 -- that the dissectors of the payload write behind this and not over it.
 local function announce(pinfo, text)
@@ -143,6 +233,10 @@ function axon.dissector(tvb, pinfo, tree)
     ethernet:call(payload, pinfo, tree)
   elseif kind == 2 then
     envelope.dissector(payload, pinfo, tree)
+  elseif kind == 3 then
+    probe.dissector(payload, pinfo, tree)
+  elseif kind == 5 then
+    congestion.dissector(payload, pinfo, tree)
   else
     if not name then item:add_proto_expert_info(bad_type) end
     data:call(payload, pinfo, tree)
@@ -151,3 +245,4 @@ end
 
 DissectorTable.get("wtap_encap"):add(wtap.USER0, axon)
 DissectorTable.get("ethertype"):add(ETHERTYPE_LINK, link)
+DissectorTable.get("ethertype"):add(ETHERTYPE_PROBE, probe)

@@ -5,7 +5,9 @@
 
 mod support;
 
+use axon_control::node::{PlanKind, ProbePlan};
 use axon_linux::lab::{self, Lab, StateDir, UpOptions, state::ProcessId};
+use axon_wire::PortNo;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::path::{Path, PathBuf};
@@ -17,6 +19,7 @@ fn main() -> ExitCode {
         ("an_unknown_switch_to_capture_is_refused", an_unknown_switch_to_capture_is_refused),
         ("an_interrupted_up_leaves_nothing_behind", an_interrupted_up_leaves_nothing_behind),
         ("hosts_ping_and_nothing_is_left_behind", hosts_ping_and_nothing_is_left_behind),
+        ("probes_measure_a_path_of_running_switches", probes_measure_a_path),
         ("a_killed_supervisor_takes_everything_along", a_killed_supervisor_takes_everything_along),
         ("a_command_keeps_its_status_and_the_machine_its_files", a_command_keeps_its_status),
         ("a_second_up_says_the_way_out", a_second_up_says_the_way_out),
@@ -123,6 +126,39 @@ fn hosts_ping_and_nothing_is_left_behind() {
     assert_eq!(processes(&state), [0; 0]);
     assert!(!state.exists());
     assert!(lab::down(Some(lab.name())).is_err());
+}
+
+fn probes_measure_a_path() {
+    let file = &fabric_file();
+    let lab = up(file);
+    let fabric = lab.fabric().expect("its file is there");
+    // s1 to s2 and back, by the ring's first link, and a full frame.
+    let link = &fabric.links[0];
+    let plan = ProbePlan::out_and_back(&[link.a.port], &[link.b.port]);
+    let plan = ProbePlan { bytes: 1514, count: 20, ..plan };
+    let report = lab.probe("s1", &plan).expect("s1 sends probes");
+    assert_eq!((report.sent, report.lost, report.returns.len()), (20, 0, 20));
+    for back in &report.returns {
+        let times = back.times().expect("both switches left their records");
+        let [inside] = &times.passages[..] else { panic!("one switch: {times:?}") };
+        assert_eq!((inside.ingress, inside.egress), (link.b.port, link.b.port));
+        assert!(inside.residence <= times.total && times.total <= back.back_at.since(back.sent_at));
+        let [around] = times.round_trips().expect("out and back")[..] else { panic!("one link") };
+        assert_eq!(around.ticks() + inside.residence.ticks(), times.total.ticks());
+    }
+    // Two at once know their own reports; what cannot be is refused by the switch.
+    let more = ProbePlan { count: 5, ..plan.clone() };
+    let both = std::thread::scope(|scope| {
+        let asked = [&plan, &more].map(|plan| scope.spawn(|| lab.probe("s1", plan)));
+        asked.map(|thread| thread.join().expect("no panic").expect("a report").returns.len())
+    });
+    assert_eq!(both, [20, 5]);
+    let nowhere = ProbePlan::new(PlanKind::Circuit([PortNo(0)].into_iter().collect()));
+    let error = lab.probe("s1", &nowhere).expect_err("no circuit").to_string();
+    assert!(error.contains("must go out and end at the control plane"), "{error}");
+    let error = lab.probe("s9", &plan).expect_err("no such switch").to_string();
+    assert!(error.contains("no node s9; it has c1 s1 s2 s3"), "{error}");
+    lab::down(Some(lab.name())).expect("it ends");
 }
 
 fn a_killed_supervisor_takes_everything_along() {
