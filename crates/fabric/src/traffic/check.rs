@@ -2,7 +2,7 @@
 
 use super::entry::{
     ArpEntry, Entry, FileServiceEntry, IncastEntry, OnOffEntry, PingEntry, ReplayEntry,
-    RequestEntry, SizesEntry, SpansEntry, TcpEntry, TransportName, UdpEntry,
+    RequestEntry, SizesEntry, SpansEntry, TransportName, UdpEntry,
 };
 use super::{App, FileService, Sizes, Tcp, Traffic, Transport};
 use crate::capture;
@@ -97,7 +97,9 @@ impl Asked<'_> {
         }
         if let Some(tcp) = &entry.tcp {
             let bytes = tcp.bytes.map(|bytes| self.size("tcp.bytes", bytes)).transpose()?;
-            apps.push(App::Tcp { bytes, tcp: self.tcp(tcp)? });
+            let congestion_control = tcp.congestion_control.unwrap_or(true);
+            let tcp = Tcp { congestion_control, ..self.tcp("tcp.buffer", tcp.buffer)? };
+            apps.push(App::Tcp { bytes, tcp });
         }
         if let Some(asked) = &entry.request_response {
             apps.push(self.request(asked)?);
@@ -113,7 +115,7 @@ impl Asked<'_> {
                 reduction: asked.algorithm,
                 bytes: self.size("all_reduce.bytes", asked.bytes)?,
                 rounds: self.count("all_reduce.rounds", asked.rounds)?.unwrap_or(1),
-                tcp: self.tcp(&TcpEntry::default())?,
+                tcp: self.tcp("all_reduce.buffer", asked.buffer)?,
             });
         }
         if let Some(asked) = &entry.file_service {
@@ -171,15 +173,21 @@ impl Asked<'_> {
         Err(self.problem(key, format!("{bytes} is impossible"), expected))
     }
 
-    fn tcp(&self, asked: &TcpEntry) -> Result<Tcp, Problem> {
-        let buffer = asked.buffer.map_or(Bytes(128 << 10), |buffer| buffer.0);
-        let buffer = self.size_in("tcp.buffer", buffer, 4096..=64 << 20, "4KiB to 64MiB")?;
-        Ok(Tcp { congestion_control: asked.congestion_control.unwrap_or(true), buffer })
+    /// Connections with buffers of this size, the usual one without.
+    fn tcp(&self, key: &str, buffer: Option<BytesText>) -> Result<Tcp, Problem> {
+        let buffer = buffer.map_or(Bytes(128 << 10), |buffer| buffer.0);
+        let buffer = self.size_in(key, buffer, 4096..=64 << 20, "4KiB to 64MiB")?;
+        Ok(Tcp { congestion_control: true, buffer })
     }
 
-    fn transport(&self, name: TransportName) -> Result<Transport, Problem> {
+    fn transport(
+        &self,
+        name: TransportName,
+        key: &str,
+        buffer: Option<BytesText>,
+    ) -> Result<Transport, Problem> {
         Ok(match name {
-            TransportName::Tcp => Transport::Tcp(self.tcp(&TcpEntry::default())?),
+            TransportName::Tcp => Transport::Tcp(self.tcp(key, buffer)?),
             TransportName::Udp => Transport::Udp,
         })
     }
@@ -255,7 +263,7 @@ impl Asked<'_> {
             self.message(&format!("request_response.{key}"), bytes, asked.transport)
         };
         Ok(App::RequestResponse {
-            transport: self.transport(asked.transport)?,
+            transport: self.transport(asked.transport, "", None)?,
             request: message("request", asked.request)?,
             response: message("response", asked.response)?,
             think: asked.think.map_or(Span::ZERO, |think| think.0),
@@ -266,7 +274,7 @@ impl Asked<'_> {
 
     fn incast(&self, asked: &IncastEntry) -> Result<App, Problem> {
         Ok(App::Incast {
-            transport: self.transport(asked.transport)?,
+            transport: self.transport(asked.transport, "incast.buffer", asked.buffer)?,
             bytes: self.message("incast.bytes", asked.bytes.0, asked.transport)?,
             think: asked.think.map_or(Span::ZERO, |think| think.0),
             rounds: self.count("incast.rounds", asked.rounds)?,
@@ -358,7 +366,7 @@ impl Asked<'_> {
             return Err(self.problem("file_service.files", what, "1 to 1000000"));
         }
         Ok(FileService {
-            transport: self.transport(asked.transport)?,
+            transport: self.transport(asked.transport, "", None)?,
             files,
             transactions: self
                 .count("file_service.transactions", Some(asked.transactions.unwrap_or(500)))?,

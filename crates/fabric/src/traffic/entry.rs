@@ -132,6 +132,8 @@ pub struct IncastEntry {
     pub think: Option<SpanText>,
     /// How many rounds; until the end if not said.
     pub rounds: Option<u64>,
+    /// Bytes of the buffers of each connection, which bound its window; 128KiB if not said.
+    pub buffer: Option<BytesText>,
 }
 
 /// Bursts of datagrams.
@@ -191,6 +193,8 @@ pub struct AllReduceEntry {
     pub algorithm: Reduction,
     /// How often, one after the other; once if not said.
     pub rounds: Option<u64>,
+    /// Bytes of the buffers of each connection, which bound its window; 128KiB if not said.
+    pub buffer: Option<BytesText>,
 }
 
 /// A PostMark-like file service. What is not said is PostMark's default.

@@ -181,7 +181,15 @@ impl App for Responder {
     fn poll(&mut self, now: Time, stack: &mut Stack) -> bool {
         self.listener.poll(stack);
         let open = std::mem::take(&mut self.listener.open);
+        let before = self.streams.len();
         self.streams.retain(|handle, _| open.contains(handle));
+        if self.streams.len() < before {
+            // Nobody waits for these answers any more, and a handle may be given out again.
+            self.jobs.retain(|(_, client, _)| match client {
+                Client::Connection(handle) => open.contains(handle),
+                Client::Datagram(..) => true,
+            });
+        }
         let mut more = false;
         for &handle in &open {
             more |= self.read(now, handle, stack);

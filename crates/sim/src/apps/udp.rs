@@ -72,10 +72,7 @@ impl Stream {
         };
         let number = self.number;
         self.number += 1;
-        stack.nic.build(bytes, |frame| {
-            frame.copy_from_slice(model);
-            datagram::stamp(frame, number, now.ticks());
-        });
+        stack.nic.copy(model, |frame| datagram::stamp(frame, number, now.ticks()));
         true
     }
 
