@@ -2,13 +2,18 @@
 
 mod common;
 
-use axon_control::node::{PlanKind, ProbeId, ProbePlan, ProbeRefusal, ProbeReport, ProbeTimes};
+use axon_control::node::{
+    BridgeNode, BridgeNodeConfig, PlanKind, ProbeId, ProbePlan, ProbeRefusal, ProbeReport,
+    ProbeTimes,
+};
 use axon_fabric::model::{Device, FaultKind};
 use axon_sim::World;
+use axon_sim::links::WireEnd;
 use axon_sim::probe::{PathError, links_of, plan_along, shortest_path};
+use axon_sim::station::Body;
 use axon_wire::probe::{ProbeOptions, RECORD_BYTES};
-use axon_wire::{Bytes, Hops, PortNo, Span, Time};
-use common::{BOOT, Builder};
+use axon_wire::{Bytes, FrameBuf, Hops, MacAddr, PortNo, Span, Time};
+use common::{BOOT, Builder, wire};
 
 /// A line of switches, one link between neighbours; links of 1 Gb/s and 1 us.
 fn line(switches: usize) -> World {
@@ -111,6 +116,54 @@ fn a_probe_that_waits_behind_another_tells_for_how_long() {
     let apart = second.records[0].time.since(first.records[0].time);
     let gap = 8 * (8 + 1514 + 16 + 4 + 12);
     assert_eq!(apart, Span::from_nanos(gap), "one frame and the gap");
+}
+
+#[test]
+fn an_ether_probe_measures_the_ethernet_outside() {
+    let mut builder = Builder::new(1);
+    let ports = [builder.free_port(0), builder.free_port(0), builder.free_port(0)];
+    let mut world = World::new(&builder.fabric, 1);
+    let engine = world.engine_mut();
+    let bridge = engine.add_station("b1");
+    for (index, port) in ports[..2].iter().enumerate() {
+        let outside = WireEnd { station: bridge, port: PortNo(index as u16) };
+        engine.plug(outside, WireEnd { station: 0, port: port.port }, wire());
+    }
+    let config = BridgeNodeConfig::new(MacAddr([2, 0, 0, 0, 9, 9]), vec![20_000; 2]);
+    engine.power_on(bridge, Body::Other(Box::new(BridgeNode::<FrameBuf>::new(config))));
+    // A bridge listens and learns for half a minute before it forwards (802.1D clause 17.14).
+    world.run_until(Time::from_nanos(40_000_000_000));
+    let between = |from: usize, to: usize| {
+        let kind = PlanKind::Ether { from: ports[from].port, to: ports[to].port };
+        ProbePlan { bytes: 1000, count: 3, ..ProbePlan::new(kind) }
+    };
+    let report = probe(&mut world, between(0, 1));
+    assert!(report.learned);
+    assert_eq!((report.lost, report.returns.len()), (0, 3));
+    for back in &report.returns {
+        let times = back.times().expect("both units left their record");
+        assert_eq!((times.out, times.back), (ports[0].port, ports[1].port));
+        // The bridge takes no time of its own; BPDUs of 60 bytes may be on its wires.
+        let least = 2 * hop_nanos(1000 + RECORD_BYTES);
+        let waited = times.total.as_nanos() - least;
+        assert!(waited <= 8 * (8 + 60 + 4 + 12), "{waited} ns beyond {least}");
+    }
+    let refused = world.probe(0, between(0, 2)).expect("s1 has power");
+    assert_eq!(refused, Err(ProbeRefusal::Port(ports[2].port)), "nothing is plugged in there");
+    // Without the bridge nothing comes back, and the plan says that nothing was learned.
+    let mut alone = World::new(&builder.fabric, 1);
+    let engine = alone.engine_mut();
+    for port in &ports[..2] {
+        let station = engine.add_station("stub");
+        let end = WireEnd { station, port: PortNo(0) };
+        engine.plug(end, WireEnd { station: 0, port: port.port }, wire());
+        let config = BridgeNodeConfig::new(MacAddr([2, 0, 0, 0, 9, 9]), vec![20_000]);
+        engine.power_on(station, Body::Other(Box::new(BridgeNode::<FrameBuf>::new(config))));
+    }
+    alone.run_until(BOOT);
+    let report = probe(&mut alone, between(0, 1));
+    assert_eq!((report.learned, report.sent, report.lost), (false, 0, 3));
+    alone.engine().check_conservation().unwrap();
 }
 
 #[test]
