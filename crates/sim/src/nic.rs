@@ -80,6 +80,21 @@ impl Nic {
     }
 }
 
+impl Nic {
+    /// Queues a copy of `model`, padded like a frame that is built, after `change` has changed
+    /// it. Nothing is filled in that is written over at once.
+    pub(crate) fn copy(&mut self, model: &[u8], change: impl FnOnce(&mut [u8])) {
+        let mut store = self.spare.pop().unwrap_or_default();
+        store.clear();
+        store.reserve(FrameBuf::HEADROOM + model.len().max(FRAME_BYTES_MIN));
+        store.resize(FrameBuf::HEADROOM, 0);
+        store.extend_from_slice(model);
+        store.resize(FrameBuf::HEADROOM + model.len().max(FRAME_BYTES_MIN), 0);
+        change(&mut store[FrameBuf::HEADROOM..FrameBuf::HEADROOM + model.len()]);
+        self.queue(FrameBuf::from_vec(store, FrameBuf::HEADROOM));
+    }
+}
+
 impl Device for Nic {
     type RxToken<'a> = Received;
     type TxToken<'a> = Room<'a>;

@@ -1,5 +1,7 @@
 //! What the hardware of switches and wires does to frames: time, and flipped bits.
 
+#![allow(clippy::disallowed_types, reason = "a node must be Send, and a test looks into it")]
+
 mod common;
 
 use axon_fabric::model::{Device, FaultKind, Wire};

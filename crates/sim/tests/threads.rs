@@ -7,15 +7,16 @@ use axon_sim::World;
 use axon_sim::apps::{TcpOptions, TcpPlan, UdpPlan};
 use axon_wire::{Span, Time};
 use common::{Builder, HEARTBEAT, ring};
+use std::cell::RefCell;
 use std::io::Write;
-use std::sync::{Arc, Mutex};
+use std::rc::Rc;
 
 #[derive(Clone, Default)]
-struct Page(Arc<Mutex<Vec<u8>>>);
+struct Page(Rc<RefCell<Vec<u8>>>);
 
 impl Write for Page {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
+        self.0.borrow_mut().write(bytes)
     }
     fn flush(&mut self) -> std::io::Result<()> {
         Ok(())
@@ -67,7 +68,7 @@ fn run(builder: &Builder, seed: u64, threads: usize) -> (u64, u64, u64, String) 
     world.set_threads(threads);
     world.run_for(Span::from_millis(150));
     world.engine().check_conservation().unwrap();
-    let text = String::from_utf8(page.0.lock().unwrap().clone()).unwrap();
+    let text = String::from_utf8(page.0.borrow().clone()).unwrap();
     let engine = world.engine();
     (engine.trace_hash(), engine.events(), engine.packet_hops(), text)
 }
