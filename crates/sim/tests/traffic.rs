@@ -405,7 +405,7 @@ fn traffic_repeats_bit_by_bit() {
 
 #[test]
 fn every_scenario_with_traffic_does_it() {
-    for (name, span) in [("permutation", 3), ("incast", 30), ("allreduce", 90)] {
+    for (name, span) in [("permutation", 3), ("incast", 30), ("allreduce", 120)] {
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
         let fabric = axon_fabric::load(&folder.join(format!("{name}.yaml"))).unwrap();
         let mut world = World::new(&fabric, fabric.seed);
