@@ -28,6 +28,7 @@ const FRAME_BYTES: usize = 1514;
 const WAITING_BYTES_MAX: usize = 1 << 18;
 
 /// A node of another network.
+#[allow(clippy::large_enum_variant, reason = "a body boxes it as a whole")]
 pub enum Baseline {
     /// A learning bridge.
     Bridge(BridgeNode<FrameBuf>),
