@@ -14,6 +14,7 @@ mod schema;
 mod sim;
 mod status;
 mod switch;
+mod trace;
 mod up;
 
 use clap::{Parser, Subcommand};
@@ -34,6 +35,7 @@ enum Verb {
     Status(status::Arguments),
     Down(down::Arguments),
     Sim(sim::Arguments),
+    Trace(trace::Arguments),
     Probe(probe::Arguments),
     Demo(demo::Arguments),
     Reproduce(reproduce::Arguments),
@@ -61,6 +63,7 @@ fn main() -> ExitCode {
         Verb::Status(arguments) => status::run(&arguments),
         Verb::Down(arguments) => down::run(&arguments),
         Verb::Sim(arguments) => sim::run(&arguments),
+        Verb::Trace(arguments) => trace::run(&arguments),
         Verb::Probe(arguments) => probe::run(&arguments),
         Verb::Demo(arguments) => demo::run(&arguments),
         Verb::Reproduce(arguments) => reproduce::run(&arguments),

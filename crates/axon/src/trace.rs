@@ -1,0 +1,231 @@
+//! `axon trace FILE`: the lines of a trace that somebody wants to see.
+//!
+//! A line is a time, a place and what happened there:
+//! `0.001002003s s1-p2 sent 70 B 01c93499a09afab4 0180c2...`: so many bytes, XXH3 of all of
+//! them, and the first 64. Only `sent` shows bytes, so that is where flows are told apart; a
+//! frame that was received, lost or dropped is the one with the same hash that was sent.
+
+use anyhow::{Context, Result, bail, ensure};
+use axon_fabric::units;
+use axon_plane::Drop;
+use axon_sim::links::Loss;
+use axon_wire::{HeaderView, HopWidth, MacAddr, PacketType, Span};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::{BufRead, BufReader, BufWriter, ErrorKind, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// What a line can be about, as its third word says.
+const KINDS: [&str; 9] =
+    ["sent", "received", "lost", "dropped", "flipped", "carrier", "power", "note", "fault"];
+const LINE_EXPECTED: &str = "a line such as `0.000000005s s1-p2 sent 70 B ...`";
+
+/// Print the lines of a trace that match everything asked for
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// A file that `axon sim --trace` wrote; `-` is standard input
+    file: PathBuf,
+    /// Frames between two hosts, both ways: h1,h2. A frame is known by its addresses as far as
+    /// they are in its first 64 bytes: up to 46 hops of 8 bits
+    #[arg(long, value_name = "HOST,HOST")]
+    flow: Option<String>,
+    /// What happened at this port or node: s1-p0, s1
+    #[arg(long, value_name = "PORT")]
+    port: Option<String>,
+    /// Frames that ended for this reason, in a node or on a link
+    #[arg(long, value_name = "REASON")]
+    drop: Option<String>,
+    /// Not before this time, such as 1.5ms
+    #[arg(long, value_name = "TIME", value_parser = units::span)]
+    from: Option<Span>,
+    /// Not after this time
+    #[arg(long, value_name = "TIME", value_parser = units::span)]
+    to: Option<Span>,
+    /// Lines of this kind; again for more kinds
+    #[arg(long, value_name = "KIND", value_parser = KINDS)]
+    kind: Vec<String>,
+}
+
+/// Prints the lines that match; fails where the file is no trace.
+pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    if let Some(reason) = &arguments.drop {
+        let known: Vec<&str> =
+            Drop::ALL.iter().map(|d| d.name()).chain(Loss::ALL.iter().map(|l| l.name())).collect();
+        let listed = known.join(", ");
+        ensure!(known.contains(&reason.as_str()), "no reason {reason}; expected one of {listed}");
+    }
+    let name = arguments.file.display().to_string();
+    let input: Box<dyn BufRead> = if name == "-" {
+        Box::new(std::io::stdin().lock())
+    } else {
+        let file = File::open(&arguments.file).with_context(|| name.clone())?;
+        Box::new(BufReader::with_capacity(1 << 20, file))
+    };
+    let mut out = BufWriter::new(std::io::stdout().lock());
+    let mut filter = Filter::new(arguments);
+    for (number, line) in input.lines().enumerate() {
+        let at = || format!("{name}:{}", number + 1);
+        let line = line.with_context(at)?;
+        if filter.takes(&line).with_context(at)? {
+            match writeln!(out, "{line}") {
+                // Whoever reads has seen enough.
+                Err(error) if error.kind() == ErrorKind::BrokenPipe => {
+                    return Ok(ExitCode::SUCCESS);
+                }
+                written => written?,
+            }
+        }
+    }
+    match out.flush() {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// What is asked for, and what the lines so far have told.
+struct Filter<'a> {
+    asked: &'a Arguments,
+    hop_width: HopWidth,
+    hosts: BTreeMap<String, MacAddr>,
+    /// The two ends of the flow, once a line that is not of the head has come.
+    flow: Option<[MacAddr; 2]>,
+    /// Hashes of the flow's frames.
+    frames: BTreeSet<u64>,
+}
+
+impl<'a> Filter<'a> {
+    fn new(asked: &'a Arguments) -> Filter<'a> {
+        let (hosts, frames) = (BTreeMap::new(), BTreeSet::new());
+        Filter { asked, hop_width: HopWidth::default(), hosts, flow: None, frames }
+    }
+
+    /// Whether a line is asked for.
+    fn takes(&mut self, line: &str) -> Result<bool> {
+        if let Some(head) = line.strip_prefix('#') {
+            self.learn(head)?;
+            return Ok(false);
+        }
+        let mut words = line.split(' ');
+        let (Some(time), Some(place), Some(kind)) = (words.next(), words.next(), words.next())
+        else {
+            bail!("`{line}` is too short; expected {LINE_EXPECTED}");
+        };
+        let Ok(time) = units::span(time) else {
+            bail!("`{time}` is no time; expected {LINE_EXPECTED}");
+        };
+        let kind = kind.trim_end_matches(',');
+        ensure!(KINDS.contains(&kind), "nothing is `{kind}`; expected {LINE_EXPECTED}");
+        // A flow's frames must be known from all of its lines, whichever are asked for.
+        let flow = self.asked.flow.is_none() || self.is_of_flow(kind, words.clone())?;
+        let asked = self.asked;
+        let node = |port: &str| place.strip_prefix(port).is_some_and(|rest| rest.starts_with("-p"));
+        Ok(flow
+            && asked.from.is_none_or(|from| time >= from)
+            && asked.to.is_none_or(|to| time <= to)
+            && asked.port.as_ref().is_none_or(|port| place == port || node(port))
+            && (asked.kind.is_empty() || asked.kind.iter().any(|asked| asked == kind))
+            && asked.drop.as_deref().is_none_or(|reason| {
+                ["lost", "dropped"].contains(&kind) && words.next() == Some(reason)
+            }))
+    }
+
+    /// Takes what the head of a trace says of its fabric.
+    fn learn(&mut self, head: &str) -> Result<()> {
+        match head.split_whitespace().collect::<Vec<_>>()[..] {
+            ["host", name, mac] => {
+                let mac = parse_mac(mac).context("a host's MAC cannot be read")?;
+                self.hosts.insert(name.to_owned(), mac);
+            }
+            ["hop_width", "4"] => self.hop_width = HopWidth::Four,
+            ["hop_width", "16"] => self.hop_width = HopWidth::Sixteen,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Whether a line is about a frame of the flow that is asked for.
+    fn is_of_flow<'b>(
+        &mut self,
+        kind: &str,
+        mut words: impl Iterator<Item = &'b str>,
+    ) -> Result<bool> {
+        let ends = match self.flow {
+            Some(ends) => ends,
+            None => *self.flow.insert(self.ends()?),
+        };
+        let reasons = usize::from(["lost", "dropped"].contains(&kind));
+        // Behind the reason, if there is one: `70 B 01c93499a09afab4`.
+        let Some(hash) = words.nth(reasons + 2) else { return Ok(false) };
+        let Ok(hash) = u64::from_str_radix(hash, 16) else { return Ok(false) };
+        if kind == "sent" {
+            let bytes = words.next().and_then(parse_hex).unwrap_or_default();
+            if is_between(&bytes, self.hop_width, ends) {
+                self.frames.insert(hash);
+            }
+        }
+        Ok(self.frames.contains(&hash))
+    }
+
+    /// The MACs of the two hosts that are asked for.
+    fn ends(&self) -> Result<[MacAddr; 2]> {
+        let asked = self.asked.flow.as_deref().unwrap_or_default();
+        let Some((a, b)) = asked.split_once(',') else {
+            bail!("--flow {asked}: expected two hosts, such as h1,h2");
+        };
+        let mac = |name: &str| {
+            let mac = self.hosts.get(name).copied();
+            mac.with_context(|| format!("--flow {asked}: the trace's head has no host {name}"))
+        };
+        Ok([mac(a)?, mac(b)?])
+    }
+}
+
+/// Whether a frame is from one of two hosts to the other: as it is, or inside an Axon packet.
+fn is_between(bytes: &[u8], width: HopWidth, [a, b]: [MacAddr; 2]) -> bool {
+    let joins = |frame: &[u8]| {
+        let Some((to, rest)) = frame.split_first_chunk::<6>() else { return false };
+        let Some(from) = rest.first_chunk::<6>() else { return false };
+        let (to, from) = (MacAddr(*to), MacAddr(*from));
+        (to, from) == (a, b) || (to, from) == (b, a)
+    };
+    joins(bytes)
+        || HeaderView::parse(bytes, width)
+            .is_ok_and(|view| view.packet_type() == PacketType::Ethernet && joins(view.payload()))
+}
+
+fn parse_hex(text: &str) -> Option<Vec<u8>> {
+    let digits = text.as_bytes().chunks(2);
+    digits.map(|pair| u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok()).collect()
+}
+
+fn parse_mac(text: &str) -> Option<MacAddr> {
+    let bytes = parse_hex(&text.replace(':', ""))?;
+    bytes.try_into().ok().map(MacAddr)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flow_is_known_inside_and_outside_of_routes() {
+        let (a, b) = (MacAddr([2, 0, 0, 0, 0, 1]), MacAddr([2, 0, 0, 0, 0, 2]));
+        let frame = [&b.0[..], &a.0[..], &[8, 0]].concat();
+        // Type 1, a header of 8 bytes with two hops, one taken.
+        let routed = [&[0x10, 0, 0x80, 0x01, 0x00, 0x10, 3, 4][..], &frame[..]].concat();
+        for frame in [&frame, &routed] {
+            assert!(is_between(frame, HopWidth::Eight, [a, b]), "{frame:?}");
+            assert!(is_between(frame, HopWidth::Eight, [b, a]), "{frame:?}");
+            assert!(!is_between(frame, HopWidth::Eight, [a, a]), "{frame:?}");
+        }
+        assert!(!is_between(&routed[..15], HopWidth::Eight, [a, b]));
+    }
+
+    #[test]
+    fn macs_are_read_whole_or_not_at_all() {
+        assert_eq!(parse_mac("02:68:00:00:00:0a"), Some(MacAddr([2, 0x68, 0, 0, 0, 10])));
+        assert_eq!(parse_mac("02:68:00:00:00"), None);
+        assert_eq!(parse_mac("02:68:00:00:00:zz"), None);
+    }
+}

@@ -1,0 +1,243 @@
+//! `axon sim` and `axon trace` as a user types them.
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A directory that goes when the test ends.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("axon-sim-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.join(name).to_str().unwrap().to_owned()
+    }
+
+    fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.0.join(name)).unwrap()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn scenario(name: &str) -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    root.join(format!("scenarios/{name}.yaml")).to_str().unwrap().to_owned()
+}
+
+fn axon(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_axon")).args(arguments).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap()
+}
+
+/// Standard output of a run that must succeed.
+fn good(output: &Output) -> &str {
+    assert!(output.status.success(), "{output:?}");
+    text(&output.stdout)
+}
+
+/// Standard error of a run that must fail.
+fn bad(output: &Output) -> &str {
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    text(&output.stderr)
+}
+
+fn parse(json: &str) -> Value {
+    serde_json::from_str(json).unwrap()
+}
+
+/// A report without what belongs to the machine and not to the run.
+fn simulated(file: &str, more: &[&str]) -> Value {
+    let output = axon(&[&["sim", file, "--json", "-"], more].concat());
+    without_wall(parse(good(&output)))
+}
+
+fn without_wall(mut report: Value) -> Value {
+    let map = report.as_object_mut().unwrap();
+    for key in ["wall_seconds", "packet_hops_per_wall_second", "peak_memory_bytes"] {
+        let figure = map.remove(key).unwrap();
+        assert!(figure.as_f64().unwrap() > 0.0, "{key}: {figure}");
+    }
+    map.remove("threads").unwrap();
+    report
+}
+
+#[test]
+fn the_same_seed_gives_the_same_trace_and_another_another() {
+    let ring = scenario("ring3");
+    let first = simulated(&ring, &["--seed", "7"]);
+    assert_eq!(first, simulated(&ring, &["--seed", "7", "--threads", "2"]));
+    assert_ne!(first["trace_hash"], simulated(&ring, &["--seed", "8"])["trace_hash"]);
+    let folder = Folder::new("same");
+    let (json, trace) = (folder.path("r.json"), folder.path("t.txt"));
+    let output = axon(&["sim", &ring, "--seed", "7", "--json", &json, "--trace", &trace]);
+    assert!(good(&output).contains(first["trace_hash"].as_str().unwrap()));
+    assert_eq!(without_wall(parse(&folder.read("r.json"))), first);
+    let again = folder.path("u.txt");
+    good(&axon(&["sim", &ring, "--seed", "7", "--threads", "2", "--trace", &again]));
+    assert!(folder.read("t.txt").lines().count() > 100);
+    assert!(folder.read("t.txt") == folder.read("u.txt"), "two threads write another trace");
+}
+
+#[test]
+fn a_fabric_with_faults_is_pinged_again_after_them() {
+    let report = simulated(&scenario("hand"), &[]);
+    let rounds = report["rounds"].as_array().unwrap();
+    assert_eq!(rounds.len(), 2);
+    assert!(rounds.iter().all(|round| round["answered"] == round["pairs"]), "{report}");
+}
+
+#[test]
+fn traffic_is_told_flow_by_flow_in_every_form() {
+    let folder = Folder::new("traffic");
+    let (csv, plot, json) = (folder.path("csv"), folder.path("p.svg"), folder.path("r.json"));
+    let file = scenario("permutation");
+    let output = axon(&["sim", &file, "--csv", &csv, "--plot", &plot, "--json", &json]);
+    assert!(good(&output).contains("udp1"), "{output:?}");
+    let report = parse(&folder.read("r.json"));
+    let flows = report["flows"].as_array().unwrap();
+    assert!(!flows.is_empty());
+    let lines: Vec<String> = folder.read("csv/flows.csv").lines().map(str::to_owned).collect();
+    assert_eq!(lines.len(), flows.len() + 1);
+    let columns = lines[0].split(',').count();
+    for (line, flow) in lines[1..].iter().zip(flows) {
+        let fields: Vec<&str> = line.split(',').collect();
+        assert_eq!(fields.len(), columns, "{line}");
+        assert_eq!(fields[7], flow["received_bytes"].to_string());
+        assert!(flow["received_bytes"].as_u64().unwrap() > 0);
+    }
+    for name in ["ports", "drops", "samples"] {
+        assert!(folder.read(&format!("csv/{name}.csv")).lines().count() > 1, "{name}");
+    }
+    for name in ["p.svg", "p-queues.svg"] {
+        let drawn = folder.read(name);
+        assert!(drawn.starts_with("<svg") && drawn.contains("<polyline"), "{name}");
+    }
+}
+
+#[test]
+fn a_duration_is_kept_to_the_nanosecond() {
+    let report = simulated(&scenario("permutation"), &["--duration", "3us"]);
+    let spent = report["simulated_ns"].as_u64().unwrap() - report["boot_ns"].as_u64().unwrap();
+    assert_eq!(spent, 3_000);
+}
+
+#[test]
+fn a_captured_port_is_a_pcapng_of_both_directions() {
+    let folder = Folder::new("pcap");
+    let (switch, host) = (folder.path("s.pcapng"), folder.path("h.pcapng"));
+    let asked = [format!("s1-p0={switch}"), format!("h1-p0={host}")];
+    good(&axon(&["sim", &scenario("ring3"), "--pcap", &asked[0], "--pcap", &asked[1]]));
+    let read = |path: &str| std::fs::read(path).unwrap();
+    // Section header, then the interface with the port's name.
+    for (path, name) in [(&switch, "s1-p0"), (&host, "h1-p0")] {
+        let bytes = read(path);
+        assert_eq!(bytes[..4], [0x0a, 0x0d, 0x0d, 0x0a]);
+        assert!(bytes.windows(5).any(|window| window == name.as_bytes()), "{name}");
+    }
+    assert_eq!(read(&switch).len(), read(&host).len(), "a cable has the same at both ends");
+    for (wrong, said) in [
+        ("s1-p0", "expected PORT=FILE"),
+        ("s9-p0=x.pcapng", "there is no port s9-p0"),
+        ("s1-p0=/no/such/folder/x", "/no/such/folder/x"),
+    ] {
+        let output = axon(&["sim", &scenario("ring3"), "--pcap", wrong]);
+        assert!(bad(&output).contains(said), "{output:?}");
+    }
+}
+
+#[test]
+fn a_run_that_needs_too_much_memory_stops_and_says_what_it_took() {
+    let output = axon(&["sim", &scenario("ring3"), "--memory-max", "1MiB", "--json", "-"]);
+    let said = bad(&output);
+    assert!(said.contains("it needs more memory than --memory-max 1.00 MiB"), "{said}");
+    let report = parse(text(&output.stdout));
+    assert!(report["stopped"].as_str().unwrap().contains("MiB after "), "{report}");
+    let output = axon(&["sim", &scenario("ring3"), "--memory-max", "much"]);
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn a_trace_is_filtered_by_what_happened_where_when_and_to_whom() {
+    let folder = Folder::new("filter");
+    let trace = folder.path("t.txt");
+    good(&axon(&["sim", &scenario("ring3"), "--trace", &trace]));
+    let filtered = |more: &[&str]| -> Vec<String> {
+        let output = axon(&[&["trace", &trace], more].concat());
+        good(&output).lines().map(str::to_owned).collect()
+    };
+    let all = filtered(&[]);
+    assert!(all.len() > 100 && all.iter().all(|line| !line.starts_with('#')));
+    let port = filtered(&["--port", "s1-p0"]);
+    assert!(!port.is_empty() && port.iter().all(|line| line.contains(" s1-p0 ")));
+    let node = filtered(&["--port", "s1"]);
+    assert!(node.len() > port.len() && node.iter().all(|line| line.contains(" s1")));
+    let power = filtered(&["--kind", "power"]);
+    assert_eq!(power.len(), 3 + 1 + 6, "{power:?}");
+    let early = filtered(&["--from", "1ms", "--to", "100ms"]);
+    assert!(!early.is_empty() && early.iter().all(|line| line.starts_with("0.0")));
+    let dropped = filtered(&["--drop", "consumed"]);
+    assert!(!dropped.is_empty() && dropped.iter().all(|line| line.contains(" dropped consumed ")));
+    // h1 and h3 are behind different switches: their pings cross the link between, routed.
+    let flow = filtered(&["--flow", "h1,h3"]);
+    for place in ["h1-p0 sent", "h1-p0 received", "h3-p0 sent", "h3-p0 received", " s1-", " s2-"] {
+        assert!(flow.iter().any(|line| line.contains(place)), "{place}: {flow:#?}");
+    }
+    assert!(flow.iter().all(|line| !line.contains(" h2-")), "{flow:#?}");
+}
+
+#[test]
+fn what_cannot_be_filtered_is_told() {
+    let folder = Folder::new("wrong");
+    let trace = folder.path("t.txt");
+    std::fs::write(
+        &trace,
+        "# host h1 02:68:00:00:00:01\n0.000000001s s1 power on, life 1\nx y z\n",
+    )
+    .unwrap();
+    let said = |more: &[&str]| bad(&axon(&[&["trace", &trace], more].concat())).to_owned();
+    assert!(
+        said(&[]).contains("t.txt:3: `x` is no time; expected a line such as"),
+        "{}",
+        said(&[])
+    );
+    let missing = said(&["--flow", "h1,h7"]);
+    assert!(missing.contains("--flow h1,h7: the trace's head has no host h7"), "{missing}");
+    assert!(said(&["--flow", "h1"]).contains("expected two hosts"));
+    assert!(said(&["--drop", "bored"]).contains("no reason bored; expected one of "));
+    assert_eq!(axon(&["trace", &trace, "--kind", "song"]).status.code(), Some(2));
+}
+
+#[test]
+fn an_interrupted_run_writes_what_there_is() {
+    let folder = Folder::new("interrupt");
+    let json = folder.path("r.json");
+    let mut run = Command::new(env!("CARGO_BIN_EXE_axon"))
+        .args(["sim", &scenario("ring3"), "--duration", "1000h", "--json", &json])
+        .args(["--trace", &folder.path("t.txt")])
+        .spawn()
+        .unwrap();
+    // The run has begun once its trace is there with something in it.
+    let begun = || std::fs::metadata(folder.path("t.txt")).is_ok_and(|file| file.len() > 0);
+    while !begun() {
+        assert!(run.try_wait().unwrap().is_none(), "it ended by itself");
+        std::thread::yield_now();
+    }
+    let pid = run.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    assert_eq!(run.wait().unwrap().code(), Some(130));
+    let report = parse(&folder.read("r.json"));
+    assert!(report["stopped"].as_str().unwrap().starts_with("interrupted at "), "{report}");
+}
