@@ -1,7 +1,7 @@
 //! What hosts send: the `traffic` section of a fabric file.
 //!
 //! An entry says what runs (`udp`, `tcp`, ...), between which hosts (`from` and `to`, a list
-//! of `pairs`, or a `pattern` over `hosts`), and when. [`resolve`] makes plain data of it:
+//! of `pairs`, or a `pattern` over `hosts`), and when. Loading makes plain data of it:
 //! hosts by index, every pattern written out, every number checked.
 
 mod check;
