@@ -98,6 +98,8 @@ impl Engine {
         for mut shard in old {
             self.shards[0].events += shard.events;
             self.shards[0].packet_hops += shard.packet_hops;
+            self.shards[0].lines.append(&mut shard.lines);
+            self.shards[0].notes.append(&mut shard.notes);
             for next in &mut self.shards {
                 next.watched |= shard.watched;
                 next.eager |= shard.eager;
