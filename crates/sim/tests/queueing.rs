@@ -299,7 +299,7 @@ fn shares(lengths: [u64; 3], frames: usize, mut look: impl FnMut([u64; 3], [u64;
     (0..5).for_each(|port| plane.link(Time::ZERO, PortNo(port), true, &mut out));
     let inputs = [PortNo(2), PortNo(3), PortNo(4)];
     let (mut count, mut bytes) = ([0; 3], [0; 3]);
-    let mut feed = |plane: &mut Plane<FrameBuf>, input: usize, out: &mut Vec<_>| {
+    let feed = |plane: &mut Plane<FrameBuf>, input: usize, out: &mut Vec<_>| {
         plane.receive(Time::ZERO, inputs[input], packet(lengths[input]), Time::ZERO, true, out);
     };
     // The first frame finds the wire free; it is not part of the competition.

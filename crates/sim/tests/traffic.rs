@@ -32,18 +32,17 @@ fn stats(world: &World, host: usize, id: AppId) -> &FlowStats {
     world.flow_stats(host, id).expect("it runs")
 }
 
+/// What runs, and from which host to which.
+type Entry<'a> = (App, &'a [(usize, usize)]);
+
 /// Runs one entry of traffic for a while and gives its flows; every frame must be accounted
 /// for, and every byte right.
 fn run(builder: &mut Builder, app: App, flows: &[(usize, usize)], span: Span) -> Vec<FlowReport> {
     run_some(builder, &[(app, flows)], span)
 }
 
-fn run_some(
-    builder: &mut Builder,
-    entries: &[(App, &[(usize, usize)])],
-    span: Span,
-) -> Vec<FlowReport> {
-    let entry = |(number, (app, flows)): (usize, &(App, &[(usize, usize)]))| Traffic {
+fn run_some(builder: &mut Builder, entries: &[Entry<'_>], span: Span) -> Vec<FlowReport> {
+    let entry = |(number, (app, flows)): (usize, &Entry<'_>)| Traffic {
         name: format!("t{number}"),
         start: Span::ZERO,
         stop: None,
