@@ -12,7 +12,7 @@ pub const EXPERIMENT: Experiment = Experiment {
     title: "Control overhead per link on a torus",
     source: "001 §5.4, figure 6(a)",
     setup: "Tori of 100 to 5,000 Axons with 10 hosts each; heartbeats 10 a second; every host asks for \
-            5 random others, one a second, stated for 10 a second as in the paper. Mb/s per link, both \
+            5 random others within 5 s, stated for 10 a second as in the paper. Mb/s per link, both \
             directions together: heartbeats are what links carry while nobody asks, refreshes of the \
             controller's knowledge included; ARP is what the questions add. Means are over links \
             between Axons and the controller's. Ethernet is the paper's lower bound, all requests of all \

@@ -28,6 +28,8 @@ const BOOT_MAX: Span = Span::from_secs(60);
 const TREE: Span = Span::from_secs(8);
 /// The quiet time that is measured: as long as switches take to refresh their state.
 const IDLE: Span = Span::from_secs(3);
+/// The time over which hosts begin to ask.
+pub const ASKING: Span = Span::from_secs(5);
 /// An ARP request or reply on a plain Ethernet: padded, with FCS.
 const ARP_BYTES: f64 = 64.0;
 
@@ -212,8 +214,9 @@ impl Run {
         self.idle = idle;
     }
 
-    /// Lets hosts ask: host `h` for the hosts in `whom[h]`, one a second from a random moment
-    /// of the first on. What the network says anyway is subtracted: call [`Run::idle`] before.
+    /// Lets hosts ask: host `h` for the hosts in `whom[h]`, one right after another, from a
+    /// random moment of the next [`ASKING`] on. What the network says anyway is subtracted:
+    /// call [`Run::idle`] before.
     ///
     /// # Errors
     /// A question stays open for good, or the user wants it to stop.
@@ -222,15 +225,14 @@ impl Run {
         let mut dice = oorandom::Rand64::new(u128::from(seed) << 64 | 0x6173_6b73);
         for (host, targets) in whom.iter().enumerate() {
             let targets = targets.iter().filter_map(|&host| self.world.address(host as usize));
-            let first_at = started + Span::from_nanos(dice.rand_range(0..1_000_000_000));
-            let interval = Span::from_secs(1);
+            let first_at = started + Span::from_ticks(dice.rand_range(0..ASKING.ticks()));
+            let interval = Span::from_millis(10);
             let plan = AskPlan { targets: targets.collect(), first_at, interval };
             if !self.world.ask(host, plan) {
                 bail!("host {host} is no ARP host");
             }
         }
-        let most = whom.iter().map(Vec::len).max().unwrap_or(0) as u64;
-        let limit = started + Span::from_secs(most + 10);
+        let limit = started + ASKING + Span::from_secs(10);
         while !self.world.all_answered() {
             if self.world.now() > limit {
                 bail!("questions stay open after {limit}");
@@ -287,5 +289,53 @@ fn manager(world: &World) -> Option<&axon_control::portland::ManagerNode<axon_wi
     match world.baseline(world.controller_station())? {
         Baseline::Manager(node) => Some(node),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::axon::live::process::Stop;
+    use shape::Shape;
+
+    const HOSTS: usize = 60;
+
+    fn measured(network: Network, cold: bool) -> (Boot, Spread, Asked) {
+        let context = &mut Context::new("test", "unused".into(), 1, 1, Stop::default());
+        let mut fabric = Shape::Torus.fabric(HOSTS, 1).unwrap();
+        fabric.network = network;
+        let mut run = Run::new(context, &fabric, 1, cold);
+        let boot = run.boot(context).unwrap();
+        let idle = run.idle(context).unwrap();
+        let asked = run.ask(context, &pattern::random(HOSTS, 5, 1), 1).unwrap();
+        assert_eq!(run.world.engine().check_conservation(), Ok(()));
+        (boot, idle, asked)
+    }
+
+    #[test]
+    fn a_network_finds_itself_and_its_questions_cost_most_at_the_controller() {
+        let (boot, idle, asked) = measured(Network::Axon, false);
+        assert!(boot.links_known < boot.hosts_known);
+        assert!(boot.links_bytes.mean < boot.hosts_bytes.mean);
+        assert_eq!(asked.stats.answered, 5 * HOSTS as u64);
+        // Ten heartbeats a second from each end, of 64 to 250 bytes.
+        assert!(idle.mean * 1e6 > 20.0 * 64.0 * 8.0 && idle.mean * 1e6 < 20.0 * 250.0 * 8.0);
+        // Two messages for each question pass the controller's link.
+        let least = 2.0 * HOSTS as f64 * ASKS_PER_SECOND * 64.0 * 8.0 * 1e-6;
+        assert!(asked.load.max > least, "{} {least}", asked.load.max);
+        assert!(asked.load.mean < asked.load.max / 2.0);
+    }
+
+    #[test]
+    fn portland_pays_for_hosts_that_it_does_not_know() {
+        let (.., warm) = measured(Network::PortLand, false);
+        let (.., cold) = measured(Network::PortLand, true);
+        assert!(cold.load.mean_all > 2.0 * warm.load.mean_all);
+    }
+
+    #[test]
+    fn bridges_carry_every_request_on_every_link_of_the_tree() {
+        let (.., asked) = measured(Network::Ethernet, false);
+        assert!(asked.load.max >= ethernet_mbps(HOSTS), "{}", asked.load.max);
     }
 }
