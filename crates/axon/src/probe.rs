@@ -61,7 +61,7 @@ struct Way {
     #[arg(long, value_name = "HOST", requires = "from")]
     to: Option<String>,
     /// Two host ports of one switch that an Ethernet outside joins, with --live: s1-p0,s1-p3
-    #[arg(long, value_delimiter = ',', value_name = "PORTS", num_args = 2, requires = "live")]
+    #[arg(long, value_delimiter = ',', value_name = "PORTS", requires = "live")]
     ether: Vec<String>,
 }
 
@@ -192,8 +192,10 @@ fn live(arguments: &Arguments) -> Result<Summary> {
     };
     let lab = Lab::open(named.as_deref())?;
     let fabric = lab.fabric()?;
-    if let [from, to] = &arguments.way.ether[..] {
-        return live_ether(arguments, &lab, (from, to));
+    match &arguments.way.ether[..] {
+        [] => {}
+        [from, to] => return live_ether(arguments, &lab, (from, to)),
+        ports => bail!("--ether takes two ports, as s1-p0,s1-p3, and not {}", ports.len()),
     }
     let path = match arguments.path(&fabric)? {
         Path::Switches(path) => path,
