@@ -3,6 +3,7 @@
 //! `BLESS=1` rewrites the expected output in `tests/check/`. What lacks a privilege says SKIP
 //! and why.
 
+use serde_json::Value;
 use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
