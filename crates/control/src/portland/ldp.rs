@@ -328,3 +328,86 @@ fn path_of(before: u32, mac: MacAddr, port: PortNo) -> u32 {
     bytes
         .fold(before ^ 0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TICK: Span = Span::from_millis(10);
+
+    fn mac(last: u8) -> MacAddr {
+        MacAddr([2, 0, 0, 0, 0, last])
+    }
+
+    fn at(ticks: u64) -> Time {
+        Time::ZERO + TICK * ticks
+    }
+
+    fn ldm(level: Level, distance: Option<u16>) -> Ldm {
+        let way = distance.map(|distance| Way {
+            manager: mac(99),
+            life: 1,
+            fat_tree: false,
+            distance,
+            path: u32::from(distance),
+        });
+        Ldm { port: PortNo(7), level, pod: None, position: None, way, towards_you: false }
+    }
+
+    /// Four ports with carrier since the beginning.
+    fn switch() -> Ldp {
+        let mut ldp = Ldp::new(mac(1), 4, TICK);
+        (0..4).for_each(|port| ldp.link(Time::ZERO, PortNo(port), true));
+        ldp
+    }
+
+    #[test]
+    fn a_level_follows_from_who_is_around() {
+        use Level::{Aggregation, Core, Edge, Unknown};
+        for (heard, level) in [
+            ([None, None, Some(Unknown), Some(Unknown)], Edge),
+            ([Some(Edge), Some(Edge), Some(Unknown), Some(Core)], Aggregation),
+            ([Some(Aggregation); 4], Core),
+            ([Some(Core), Some(Core), Some(Aggregation), Some(Core)], Unknown),
+        ] {
+            let mut ldp = switch();
+            for (port, level) in heard.into_iter().enumerate() {
+                if let Some(level) = level {
+                    ldp.heard(at(1), PortNo(port as u16), mac(10), ldm(level, None));
+                }
+            }
+            ldp.timeout(at(3));
+            assert_eq!(ldp.level(), level, "{heard:?}");
+            assert!(ldp.is_settled());
+        }
+    }
+
+    #[test]
+    fn the_nearest_way_counts_and_none_that_comes_back() {
+        let mut ldp = switch();
+        ldp.heard(at(1), PortNo(0), mac(10), ldm(Level::Unknown, Some(4)));
+        ldp.heard(at(1), PortNo(1), mac(11), ldm(Level::Unknown, Some(2)));
+        assert_eq!((ldp.parent(), ldp.way().unwrap().distance), (Some(PortNo(1)), 3));
+        let below = Ldm { towards_you: true, ..ldm(Level::Unknown, Some(1)) };
+        ldp.heard(at(1), PortNo(2), mac(12), below);
+        assert_eq!((ldp.parent(), ldp.children()), (Some(PortNo(1)), Vec::from([PortNo(2)])));
+        ldp.link(at(2), PortNo(1), false);
+        assert_eq!(ldp.way().unwrap().distance, 5);
+        ldp.heard(at(3), PortNo(0), mac(10), ldm(Level::Unknown, Some(DISTANCE_MAX)));
+        assert_eq!((ldp.parent(), ldp.way()), (None, None), "too far is nowhere");
+    }
+
+    #[test]
+    fn a_neighbour_that_falls_silent_is_gone_and_its_port_is_not_for_hosts() {
+        let mut ldp = switch();
+        ldp.heard(at(1), PortNo(0), mac(10), ldm(Level::Unknown, Some(0)));
+        ldp.timeout(at(5));
+        assert_eq!(ldp.links().len(), 1);
+        let before = ldp.version();
+        ldp.timeout(at(6));
+        assert_eq!((ldp.links().len(), ldp.way()), (0, None));
+        assert!(ldp.version() > before);
+        assert_eq!(ldp.kind(PortNo(0)), PortKind::Axon);
+        assert_eq!(ldp.kind(PortNo(1)), PortKind::Host);
+    }
+}
