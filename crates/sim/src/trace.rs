@@ -5,11 +5,12 @@
 //! hash over the one order of events would say (what a station does next depends on what
 //! came to it, and when), and yet does not depend on how many threads ran the stations.
 //!
-//! An event enters by time, port, kind and detail. A frame enters by its length and, where it
-//! is sent, lost or dropped, by XXH3 (64 bits) of its bytes: of all of them at hosts and other
-//! ends, where frames are made and received; of the first 64 at switches and controllers,
-//! where a frame in transit changes nothing but its head. A bit that a link flips enters by
-//! its place. The same fabric and seed give the same hash on every machine.
+//! An event enters by time, port, kind and detail. A frame enters by its length and by XXH3
+//! (64 bits) of its bytes: of all of them where a host or another end sends, loses or drops
+//! it; of the first 64 where it comes in there, and where a switch or a controller sends, loses
+//! or drops it, since on its way nothing but its head changes. What comes in at a switch enters
+//! by its length alone: it is what was sent. A bit that a link flips enters by its place. The
+//! same fabric and seed give the same hash on every machine.
 //!
 //! On request the same events are also written as lines of text: by time, then station, then
 //! in the order of what happened there. There a frame shows XXH3 of all of its bytes.
@@ -57,7 +58,7 @@ pub enum What<'a> {
 pub(crate) struct StationTrace {
     hash: u64,
     events: u64,
-    /// Frames enter with all their bytes where they are sent and received.
+    /// Frames that are sent, lost or dropped enter with all their bytes.
     pub(crate) whole: bool,
 }
 
@@ -67,7 +68,7 @@ impl StationTrace {
     pub(crate) fn add(&mut self, time: Time, port: PortNo, what: What<'_>) {
         let (kind, detail, length) = match what {
             What::Sent(frame) => (1, self.frame_hash(frame), frame.len()),
-            What::Received(frame) if self.whole => (2, self.frame_hash(frame), frame.len()),
+            What::Received(frame) if self.whole => (2, head_hash(frame), frame.len()),
             What::Received(frame) => (2, 0, frame.len()),
             What::Lost(loss, frame) => (3 + 256 * loss as u64, self.frame_hash(frame), frame.len()),
             What::Dropped(reason, frame) => {
@@ -87,14 +88,18 @@ impl StationTrace {
 
     #[inline]
     fn frame_hash(&self, frame: &[u8]) -> u64 {
-        let counted = if self.whole { frame.len() } else { frame.len().min(HEAD_BYTES) };
-        xxh3_64(&frame[..counted])
+        if self.whole { xxh3_64(frame) } else { head_hash(frame) }
     }
 
     /// How many events it holds.
     pub(crate) fn events(&self) -> u64 {
         self.events
     }
+}
+
+#[inline]
+fn head_hash(frame: &[u8]) -> u64 {
+    xxh3_64(&frame[..frame.len().min(HEAD_BYTES)])
 }
 
 /// Both halves of the product, folded together: each bit of either number touches all.
