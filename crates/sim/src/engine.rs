@@ -1,6 +1,6 @@
 //! The engine: stations, links between them, and events in one total order.
 //!
-//! Stations live in shards ([`crate::shard`]), which run events; the engine is what stands
+//! Stations live in shards (`shard.rs`), which run events; the engine is what stands
 //! above them: the links, planned faults, the trace. The engine knows nothing of fabrics:
 //! [`crate::World`] builds one from a fabric file, tests may plug any
 //! [`Node`](axon_plane::Node) together.

@@ -1,11 +1,11 @@
 //! Two hosts on one cable, no switch: links, hosts and accounts by themselves.
 
 use axon_fabric::model::Wire;
+use axon_sim::apps::UdpPlan;
 use axon_sim::engine::{Engine, Step};
 use axon_sim::host::{self, Host, HostConfig};
 use axon_sim::links::{LinkId, Loss, WireEnd};
 use axon_sim::station::Body;
-use axon_sim::apps::UdpPlan;
 use axon_sim::{PingPlan, PingStats};
 use axon_wire::{Bytes, MacAddr, Rate, Span, Time};
 use std::net::Ipv4Addr;
