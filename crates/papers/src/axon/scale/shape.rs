@@ -72,7 +72,7 @@ impl Shape {
         };
         let mut file = File::new("scale", topology);
         file.seed = seed;
-        Ok(axon_fabric::build(&file).map_err(|problem| anyhow::anyhow!("{problem}"))?)
+        axon_fabric::build(&file).map_err(|problem| anyhow::anyhow!("{problem}"))
     }
 }
 
