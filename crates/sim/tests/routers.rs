@@ -7,7 +7,7 @@ use axon_fabric::model::FaultKind;
 use axon_sim::World;
 use axon_sim::apps::UdpPlan;
 use axon_wire::Span;
-use common::{assert_sound, assert_whole, boot, mac, ring};
+use common::{Builder, assert_sound, assert_whole, boot, mac, ring, unreached};
 
 const PORT: u16 = 5001;
 
@@ -76,5 +76,37 @@ fn a_route_that_moves_reorders_for_no_longer_than_its_paths_differ() {
     let most = difference.ticks() / interval.ticks() + 1;
     println!("{} of at most {most} reordered", received.reordered);
     assert!((1..=most).contains(&received.reordered), "{} of {most}", received.reordered);
+    assert_sound(&world);
+}
+#[test]
+fn measured_load_moves_two_heavy_flows_apart() {
+    // Two switches with a cable between them, and a way round over a third.
+    let mut builder = Builder::new(3);
+    for (a, b) in [(0, 1), (0, 2), (2, 1)] {
+        builder.link(a, b);
+    }
+    for switch in [0, 1] {
+        (0..4).for_each(|_| {
+            builder.host(switch, true);
+        });
+    }
+    builder.fabric.controller.router = RouterKind::CongestionAware;
+    let mut world = boot(&builder);
+    let pairs: Vec<(usize, usize)> = (0..4).map(|host| (host, host + 4)).collect();
+    assert!(unreached(&mut world, &pairs, 10).is_empty());
+    world.run_for(Span::from_secs(2));
+    // Of four flows over two ways, two share one.
+    let ways: Vec<Vec<Step>> = pairs.iter().map(|&(from, to)| route(&world, from, to)).collect();
+    let mut heavy = (0..4).flat_map(|a| (0..a).map(move |b| (a, b)));
+    let (a, b) = heavy.find(|&(a, b)| ways[a] == ways[b]).expect("two share a way");
+    // Each sends 800 Mb/s: together they do not fit.
+    for host in [a, b] {
+        let plan = plan(&world, host + 4, Span::from_micros(10), 200_000);
+        world.give(host + 4, |host, _| host.udp_listen(PORT)).expect("it has power");
+        world.give(host, |host, now| host.udp_send(plan, now)).expect("it has power");
+    }
+    world.run_for(Span::from_millis(1_500));
+    let (one, other) = (route(&world, a, a + 4), route(&world, b, b + 4));
+    assert!(one.iter().all(|step| !other.contains(step)), "{one:?} {other:?}");
     assert_sound(&world);
 }

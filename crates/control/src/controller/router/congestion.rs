@@ -22,7 +22,7 @@ const EMPTY: u64 = 1 << 10;
 /// for flows that were removed. What a flow carries nobody says: one that is removed is taken
 /// to have had the least equal share among the links of its path, one that is new a typical
 /// flow's, which is what all links carry divided by the flows on them. The next report puts
-/// right what was wrong.
+/// right what was wrong; of a link whose flows changed meanwhile, the one after it.
 ///
 /// A link's cost grows with the square of its load against the mean of all links; a flow
 /// takes the cheapest path with at most two links more than a shortest one. After reports
@@ -44,6 +44,10 @@ pub struct CongestionAware {
 struct Link {
     /// Whether it carried a flow or was measured, ever.
     known: bool,
+    /// Whether it was ever measured.
+    reported: bool,
+    /// Whether the last report was passed over for what was reckoned.
+    reckoned: bool,
     /// Bytes per second by the last report.
     measured: u64,
     /// What flows have brought and taken since.
@@ -190,8 +194,12 @@ impl Router for CongestionAware {
             let rate = u128::from(bytes) * second / ticks;
             let rate = u64::try_from(rate).unwrap_or(u64::MAX).min(1 << 40);
             let link = self.links.at(switch, port);
+            // A report over a time in which flows came or went speaks of the past in part:
+            // what was reckoned stands for one report more.
+            link.reckoned = link.change != 0 && link.reported && !link.reckoned;
+            let rate = if link.reckoned { link.load() } else { rate };
             let before = core::mem::replace(&mut link.measured, rate);
-            link.change = 0;
+            (link.reported, link.change) = (true, 0);
             self.links.measured = self.links.measured - before + rate;
         }
     }
