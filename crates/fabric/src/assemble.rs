@@ -91,6 +91,8 @@ fn node_config(fabric: &Fabric, life: Life, mac: MacAddr, ports: u16, seed: u64)
             frame_bytes_max: usize::from(fabric.mtu) + ETHERNET_HEADER_BYTES,
             queue_bytes_max: queue(fabric),
             self_congestion_pause: fabric.self_congestion_pause,
+            on_full: fabric.on_full,
+            nack_bytes_max: fabric.nack_queue,
             ..PlaneConfig::with_ports(ports, mac)
         },
         server: ServerIdentity { mac: SERVER_MAC, ip: fabric.dhcp.server },
@@ -135,11 +137,13 @@ mod tests {
     #[test]
     fn what_the_file_says_reaches_the_nodes() {
         let text = "name: a\ntopology: {ring: {switches: 3}}\nmtu: 9000\nhop_width: 16\n\
-                    links: {queue: 64KiB}\ntimers: {heartbeat: 20ms}\ndhcp: {subnet: 10.1.0.0/24}";
+                    links: {queue: 64KiB, on_full: nack, nack_queue: 8KiB}\ntimers: {heartbeat: 20ms}\ndhcp: {subnet: 10.1.0.0/24}";
         let fabric = crate::parse("a.yaml".as_ref(), text).unwrap();
         let switch = switch_config(&fabric, 1, 5, 7).node;
         assert_eq!((switch.plane.frame_bytes_max, switch.plane.ports), (9014, 3));
         assert_eq!(switch.plane.queue_bytes_max, Bytes(64 << 10));
+        assert_eq!(switch.plane.on_full, axon_plane::OnFull::Nack);
+        assert_eq!(switch.plane.nack_bytes_max, Bytes(8 << 10));
         assert_eq!(switch.timers.heartbeat.as_millis(), 20);
         assert_eq!(switch.life.incarnation, 5);
         let controller = controller_config(&fabric, 5, 7);

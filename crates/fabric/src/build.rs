@@ -38,6 +38,7 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
         queue: file.links.queue.0,
     };
     check_wire("links", &default_wire)?;
+    let (on_full, nack_queue) = crate::full::resolve(file)?;
     let (controller_end, controller_key) = controller_end(file, &plan)?;
     let ports = number_ports(&mut plan, controller_end, controller_key)?;
     let mut fabric = Fabric {
@@ -60,6 +61,8 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
         dhcp: addresses::without_hosts(&file.dhcp, plan.hosts.len())?,
         mtu: file.mtu,
         self_congestion_pause: file.self_congestion_pause,
+        on_full,
+        nack_queue,
         faults: Vec::new(),
         traffic: Vec::new(),
     };

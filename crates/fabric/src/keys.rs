@@ -63,6 +63,11 @@ impl Keys {
         self.by_path.insert(path, at);
     }
 
+    /// Every key, and where it stands.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = (&str, Position)> {
+        self.by_path.iter().map(|(path, &at)| (path.as_str(), at))
+    }
+
     /// The key of the last token that begins at or before a position.
     pub(crate) fn at(&self, position: Position) -> &str {
         self.by_position.range(..=position).next_back().map_or("", |(_, path)| path)

@@ -18,7 +18,12 @@ const FILE_BYTES_MAX: u64 = 16 << 20;
 /// If it cannot be read, is not YAML, or describes something impossible: file, line, column,
 /// key, and what was expected.
 pub fn load(path: &Path) -> Result<Fabric, LoadError> {
-    parse(path, &read(path).map_err(|problem| unplaced(path, problem))?)
+    parse(path, &text(path)?)
+}
+
+/// The text of a fabric file.
+pub(crate) fn text(path: &Path) -> Result<String, LoadError> {
+    read(path).map_err(|problem| unplaced(path, problem))
 }
 
 fn read(path: &Path) -> Result<String, Problem> {

@@ -6,6 +6,7 @@ pub use crate::device::{Device, Side, Stage};
 pub use crate::traffic::{App, Traffic};
 pub use axon_control::config::Timers;
 pub use axon_control::controller::router::RouterKind;
+pub use axon_plane::OnFull;
 use axon_wire::{Bytes, HopWidth, MacAddr, PortNo, Rate, Span};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -41,6 +42,10 @@ pub struct Fabric {
     pub mtu: u16,
     /// Whether switches tell a host to pause for the bytes that its routes add.
     pub self_congestion_pause: bool,
+    /// What becomes of a packet that finds its buffer full.
+    pub on_full: OnFull,
+    /// With [`OnFull::Nack`], what each input port keeps of refused packets.
+    pub nack_queue: Bytes,
     /// What breaks when, in order of time.
     pub faults: Vec<Fault>,
     /// What the hosts send, in the order of the file.

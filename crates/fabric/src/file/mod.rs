@@ -64,7 +64,7 @@ pub struct File {
     #[schemars(range(min = 576, max = 9000))]
     pub mtu: u16,
     /// Whether switches send a host a PAUSE for the bytes that its routes add (thesis 000
-    /// §3.3.3). Hosts on veth or TAP do not obey it.
+    /// §3.3.3). Simulated hosts, and those on veth or TAP, do not obey it.
     #[serde(default)]
     pub self_congestion_pause: bool,
     /// The key of the control plane, 64 hex digits. Without `key` and `key_file` it is the
@@ -155,6 +155,24 @@ pub struct Links {
     pub bit_error_rate: BitErrorsText,
     /// The buffer that each output port has for each ingress port; 128KiB if not said.
     pub queue: BytesText,
+    /// What becomes of a packet that finds its buffer full; Axon only.
+    pub on_full: WhenFull,
+    /// With `on_full: nack`, what each input port keeps of refused packets; 128KiB if not said.
+    pub nack_queue: Option<BytesText>,
+}
+
+/// What becomes of a packet that finds its buffer full (thesis 000 §3.2.1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WhenFull {
+    /// It is dropped.
+    #[default]
+    Drop,
+    /// The input port keeps it until the output has room.
+    Nack,
+    /// It is dropped, and the hosts that it came from are sent a PAUSE. Simulated hosts, and
+    /// those on veth or TAP, do not obey it.
+    CongestionMessage,
 }
 
 impl Default for Links {
@@ -165,6 +183,8 @@ impl Default for Links {
             loss_ppm: 0,
             bit_error_rate: BitErrorsText(0),
             queue: BytesText(axon_wire::Bytes(128 * 1024)),
+            on_full: WhenFull::default(),
+            nack_queue: None,
         }
     }
 }

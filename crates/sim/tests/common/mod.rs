@@ -2,7 +2,8 @@
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 use axon_fabric::model::{
-    Controller, Device, Dhcp, End, Fabric, Host, Link, Network, RouterKind, Switch, Timers, Wire,
+    Controller, Device, Dhcp, End, Fabric, Host, Link, Network, OnFull, RouterKind, Switch, Timers,
+    Wire,
 };
 use axon_sim::{PingId, PingPlan, PingStats, World};
 use axon_wire::{Bytes, HopWidth, MacAddr, PortNo, Rate, Span, Time};
@@ -78,6 +79,8 @@ impl Builder {
                     reservations: BTreeMap::new(),
                 },
                 self_congestion_pause: false,
+                on_full: OnFull::Drop,
+                nack_queue: Bytes(128 * 1024),
                 mtu: 1500,
                 faults: Vec::new(),
             },

@@ -1,0 +1,33 @@
+//! What becomes of packets that find their buffer full.
+
+use crate::error::Problem;
+use crate::file::{File, Network, WhenFull};
+use crate::model::OnFull;
+use axon_wire::Bytes;
+
+/// What an input port keeps of refused packets, if the file does not say.
+const NACK_QUEUE: Bytes = Bytes(128 * 1024);
+
+/// Reads `links.on_full` and `links.nack_queue`: baselines only drop, and a queue for refused
+/// packets is of use to nobody else.
+pub(crate) fn resolve(file: &File) -> Result<(OnFull, Bytes), Problem> {
+    let on_full = match file.links.on_full {
+        WhenFull::Drop => OnFull::Drop,
+        WhenFull::Nack => OnFull::Nack,
+        WhenFull::CongestionMessage => OnFull::CongestionMessage,
+    };
+    if on_full != OnFull::Drop && file.network != Network::Axon {
+        let what = "only Axons refuse packets or send congestion messages";
+        return Err(Problem::new("links.on_full", what, "drop, or a network of axon"));
+    }
+    let Some(queue) = file.links.nack_queue else { return Ok((on_full, NACK_QUEUE)) };
+    let key = "links.nack_queue";
+    if on_full != OnFull::Nack {
+        return Err(Problem::new(key, "no packet is refused", "it only with `on_full: nack`"));
+    }
+    if !(2048..=1 << 32).contains(&queue.0.0) {
+        let what = format!("{} is impossible", queue.0);
+        return Err(Problem::new(key, what, "2KiB to 4GiB"));
+    }
+    Ok((on_full, queue.0))
+}
