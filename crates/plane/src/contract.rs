@@ -169,6 +169,8 @@ reasons! {
         Blocked = "blocked",
         /// A bridge has nowhere else to send it: what it is for is where it came from.
         Filtered = "filtered",
+        /// It waited in a node whose power went.
+        PowerLost = "power_lost",
     }
 }
 

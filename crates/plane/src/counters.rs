@@ -2,7 +2,9 @@
 //!
 //! Conservation, which the tests hold: summed over all ports and the control plane,
 //! `rx_frames` + `copies` = `tx_frames` + drops before a punt + punts + frames in the queues +
-//! punted frames that wait for their tail.
+//! punted frames that wait for their tail. In a whole node each punted frame ends as a drop
+//! before the input that brought it is done with (consumed, mostly), so there
+//! `rx_frames` + `copies` = `tx_frames` + drops + frames in the queues + held ones.
 
 use crate::contract::{Drop, Punt};
 use alloc::vec::Vec;

@@ -197,6 +197,11 @@ impl<B: Frame> Plane<B> {
         self.bank.count_drop(ingress, reason);
     }
 
+    /// Counts a frame of the control plane's own that ended before any port saw it.
+    pub fn count_own_drop(&mut self, ingress: PortNo, bytes: usize, reason: Drop) {
+        self.bank.count_own_drop(ingress, bytes, reason);
+    }
+
     /// Bytes that wait for the wire of `port`.
     pub fn queued_bytes(&self, port: PortNo) -> Bytes {
         self.bank.queued_bytes(port)

@@ -330,6 +330,17 @@ impl Edge {
         self.waiting.bytes()
     }
 
+    /// Hosts' frames that it has taken over so far: those that had to wait for a route, and
+    /// those that went by a software route at once.
+    pub fn taken_over(&self) -> u64 {
+        self.waiting.pushed() + self.counters.slow_path
+    }
+
+    /// Frames that wait for routes.
+    pub fn waiting_frames(&self) -> u64 {
+        self.waiting.frames()
+    }
+
     /// What this edge has done so far.
     pub fn counters(&self) -> EdgeCounters {
         self.counters

@@ -16,6 +16,8 @@ const FRAME_OVERHEAD_BYTES: usize = 64;
 pub(super) struct Waiting {
     bytes_max: usize,
     bytes: usize,
+    /// Frames let in so far.
+    pushed: u64,
     port_bytes: BTreeMap<PortNo, usize>,
     queues: BTreeMap<(PortNo, MacAddr), VecDeque<Vec<u8>>>,
 }
@@ -23,7 +25,13 @@ pub(super) struct Waiting {
 impl Waiting {
     /// Room for `bytes_max` bytes, frames and their overhead.
     pub(super) fn new(bytes_max: usize) -> Waiting {
-        Waiting { bytes_max, bytes: 0, port_bytes: BTreeMap::new(), queues: BTreeMap::new() }
+        Waiting {
+            bytes_max,
+            bytes: 0,
+            pushed: 0,
+            port_bytes: BTreeMap::new(),
+            queues: BTreeMap::new(),
+        }
     }
 
     /// Puts `frame` at the end of its queue; `false` if there is no room.
@@ -40,6 +48,7 @@ impl Waiting {
             return false;
         }
         self.bytes += cost;
+        self.pushed += 1;
         self.port_bytes.insert(port, of_port + cost);
         self.queues.entry((port, destination)).or_default().push_back(frame.to_vec());
         true
@@ -62,6 +71,16 @@ impl Waiting {
     /// Bytes that wait, overhead included.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    /// Frames let in so far.
+    pub(super) fn pushed(&self) -> u64 {
+        self.pushed
+    }
+
+    /// Frames that wait.
+    pub(super) fn frames(&self) -> u64 {
+        self.queues.values().map(|queue| queue.len() as u64).sum()
     }
 
     /// The queues that hold anything.

@@ -267,6 +267,13 @@ impl<B: Frame> Chassis<B> {
         Action::Dropped { ingress, reason, frame }
     }
 
+    /// The same for a frame of our own making that no port has seen: it counts as one that
+    /// the control plane sent, too, so that every drop has a frame.
+    pub fn ended_unsent(&mut self, ingress: PortNo, reason: Drop, frame: B) -> Action<B> {
+        self.plane.count_own_drop(ingress, frame.bytes().len(), reason);
+        Action::Dropped { ingress, reason, frame }
+    }
+
     /// Counts a refused message and tells of it.
     pub fn refuse(&mut self, port: PortNo, refusal: Refusal, out: &mut Vec<Action<B>>) {
         self.refusals.0[refusal as usize] += 1;
@@ -298,7 +305,7 @@ impl<B: Frame> Chassis<B> {
         if built {
             self.plane.inject(now, frame, &mut self.actions);
         } else {
-            let action = self.ended(PortNo::CONTROL, Drop::NoHeadroom, frame);
+            let action = self.ended_unsent(PortNo::CONTROL, Drop::NoHeadroom, frame);
             self.actions.push(action);
         }
     }

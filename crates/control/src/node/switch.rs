@@ -33,6 +33,8 @@ pub struct SwitchNode<B> {
     /// The same of everything but the plane: before it, a frame that the plane has dealt with
     /// concerns nobody else.
     wake: Option<Time>,
+    /// Hosts' frames that the edge had taken over, and that went on or were dropped.
+    released: u64,
 }
 
 impl<B: Frame> SwitchNode<B> {
@@ -49,6 +51,7 @@ impl<B: Frame> SwitchNode<B> {
             controller: None,
             timers: config.node.timers,
             due: None,
+            released: 0,
         }
     }
 
@@ -75,6 +78,13 @@ impl<B: Frame> SwitchNode<B> {
     /// Hosts, flows and frames that wait.
     pub fn edge(&self) -> &Edge {
         &self.edge
+    }
+
+    /// Hosts' frames that the edge has taken over so far, with or without a wait for a route;
+    /// those that went on or were dropped since; those that still wait. The first is the sum
+    /// of the others.
+    pub fn taken_over(&self) -> (u64, u64, u64) {
+        (self.edge.taken_over(), self.released, self.edge.waiting_frames())
     }
 
     /// Control messages that were refused.
@@ -274,10 +284,13 @@ impl<B: Frame> SwitchNode<B> {
             }
             Effect::Host { port, frame } => chassis.send_host(now, port, &frame),
             Effect::Forward { hops, frame, .. } => {
+                self.released += 1;
                 chassis.inject(now, PacketType::Ethernet, &hops, &frame);
             }
             Effect::Drop { ingress, reason, frame } => {
-                let action = chassis.ended(ingress, reason, B::with_headroom(0, &frame));
+                self.released += 1;
+                let frame = B::with_headroom(0, &frame);
+                let action = chassis.ended_unsent(ingress, reason, frame);
                 out.push(action);
             }
             Effect::PortKind { port, kind } => self.port_kind(now, port, kind),
