@@ -131,7 +131,7 @@ impl<'a> Told<'a> {
             self.controller.timeout(self.now, &mut out);
             out.clear();
         }
-        self.now = self.now + Span::from_secs(60);
+        self.now += Span::from_secs(60);
         Ok(())
     }
 
