@@ -59,6 +59,13 @@ impl Baseline {
         }
     }
 
+    /// Frames that it holds: in queues, for their tails, or in the control plane.
+    pub(crate) fn held(&self) -> u64 {
+        let bank = self.bank();
+        let queued: u64 = (0..bank.ports()).map(|port| bank.queued_frames(PortNo(port))).sum();
+        queued + bank.held_frames() + self.kept().0
+    }
+
     /// Checks that every frame has exactly one fate.
     pub(crate) fn check(&self, station: &Station) -> Result<(), String> {
         let (accounts, bank) = (&station.accounts, self.bank());

@@ -20,6 +20,8 @@ pub(crate) struct Jack {
     pub(crate) plug: Option<Plug>,
     /// A frame is on the wire, or a `TxDone` for it is owed.
     pub(crate) busy: bool,
+    /// Another link was plugged in before.
+    pub(crate) replugged: bool,
     /// The end of the gap after the last frame.
     pub(crate) wire_free: Time,
     /// When the far end was last handed a frame from here.

@@ -8,7 +8,7 @@ use crate::shard::Kind;
 use crate::station::{Accounts, Station};
 use crate::trace::{self, Trace};
 use axon_plane::Note;
-use axon_wire::Time;
+use axon_wire::{Frame, Time};
 
 impl Engine {
     /// Simulated time.
@@ -120,19 +120,21 @@ impl Engine {
         sum
     }
 
-    /// Frames that are to arrive under the carrier that is there.
-    pub(crate) fn arrivals_to_come(&self) -> u64 {
-        let arrives = |shard: &crate::shard::Shard| {
-            let live = |&event: &&crate::shard::Event| match event.kind {
-                Kind::Arrive { port, carrier, .. } => {
-                    let station = &shard.stations[event.station as usize];
-                    let plug = station.jacks[port.index()].plug.as_ref();
-                    plug.is_some_and(|plug| plug.carrier == carrier)
+    /// Frames, and their bytes, that are to arrive under the carrier that is there: by link
+    /// and by the side that sent them.
+    pub(crate) fn arrivals_to_come(&self) -> Vec<[(u64, u64); 2]> {
+        let mut sums = vec![[(0, 0); 2]; self.links.len()];
+        for shard in &self.shards {
+            for event in shard.queue.iter() {
+                let Kind::Arrive { port, carrier, frame, .. } = &event.kind else { continue };
+                let jack = &shard.stations[event.station as usize].jacks[port.index()];
+                if let Some(plug) = jack.plug.as_ref().filter(|plug| plug.carrier == *carrier) {
+                    let (frames, bytes) = &mut sums[plug.link.0][1 - plug.side];
+                    *frames += 1;
+                    *bytes += frame.bytes().len() as u64;
                 }
-                Kind::TxDone | Kind::Wake => false,
-            };
-            shard.queue.iter().filter(live).count() as u64
-        };
-        self.shards.iter().map(arrives).sum()
+            }
+        }
+        sums
     }
 }

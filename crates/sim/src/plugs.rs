@@ -53,6 +53,7 @@ impl Engine {
             let Some(plug) = jack.plug.take_if(|plug| plug.link == link) else {
                 continue;
             };
+            jack.replugged = true;
             let past = &mut self.links[link.0].past;
             past[side].sent += plug.sent;
             past[side].corrupted += plug.corrupted;
@@ -211,12 +212,14 @@ impl Engine {
         self.nudge(station);
     }
 
-    /// Ends the life at a station: what it held is gone, its neighbours lose carrier.
+    /// Ends the life at a station: what it held is gone ([`axon_plane::Drop::PowerLost`]), its neighbours
+    /// lose carrier.
     pub fn power_off(&mut self, station: usize) {
         let state = self.station_mut(station);
         if !state.body.is_on() {
             return;
         }
+        state.close_accounts();
         state.body = Body::Off;
         state.armed = None;
         state.owed.clear();

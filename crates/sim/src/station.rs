@@ -100,7 +100,7 @@ pub struct Accounts {
     /// Of those, frames on a port with nothing plugged in.
     pub nowhere: u64,
     /// Frames that had ended, by [`Drop`], as it said; [`Drop::BadFcs`] of a host is its
-    /// network card's.
+    /// network card's. [`Drop::PowerLost`] is what it held when its power went.
     pub dropped: [u64; Drop::ALL.len()],
 }
 
@@ -149,6 +149,8 @@ pub struct Station {
     pub(crate) accounts: Accounts,
     /// Of all lives before.
     pub(crate) past: Accounts,
+    /// What did not balance when the first life with such a fault ended.
+    pub(crate) fault: Option<String>,
     /// Lives so far: the incarnation of the one that runs, from 1.
     pub(crate) lives: u64,
     /// Its frames look like a host's to the pipeline of a switch.
@@ -173,6 +175,7 @@ impl Station {
             timing: Timing::default(),
             accounts: Accounts::default(),
             past: Accounts::default(),
+            fault: None,
             lives: 0,
             host: false,
             taps: None,
