@@ -23,8 +23,8 @@ pub mod meter;
 pub mod multipath;
 pub mod pause;
 pub mod plane;
-pub mod probe;
 pub mod portland;
+pub mod probe;
 pub mod routes;
 
 pub use bank::{Moving, PortBank};

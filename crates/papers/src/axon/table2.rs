@@ -297,14 +297,14 @@ mod tests {
         let fabric = small("torus: { rows: 4, cols: 6, hosts_per_switch: 2 }");
         let pairs = pairs(&fabric, 3, 5);
         assert_eq!(pairs.len(), 240);
-        for index in 0..ROUTERS.len() {
+        for (index, name) in ROUTERS.iter().enumerate() {
             let one = measure_one(&fabric, &pairs, router(index, 3), 3).unwrap();
             let Spread { route_hops, mean, sd, max } = one.spread;
             let crossings = mean * fabric.links.len() as f64;
             let same = (crossings - 480.0 * (route_hops - 1.0)).abs() < 1e-6;
-            assert!(same && sd > 0.0 && max > mean, "{}: {:?}", ROUTERS[index], one.spread);
+            assert!(same && sd > 0.0 && max > mean, "{name}: {:?}", one.spread);
             // Every flow of the failed link, and no other, got another path.
-            assert_eq!(one.failure.routes as f64, max, "{}", ROUTERS[index]);
+            assert_eq!(one.failure.routes as f64, max, "{name}");
             assert!(one.failure.packets > 0 && one.failure.bytes > one.failure.packets * 60);
         }
     }
