@@ -99,6 +99,18 @@ impl Engine {
     }
 }
 
+/// In a build with debug assertions, which every test is, no world ends unchecked.
+#[cfg(debug_assertions)]
+impl std::ops::Drop for Engine {
+    fn drop(&mut self) {
+        if !std::thread::panicking()
+            && let Err(faults) = self.check_conservation()
+        {
+            panic!("a world ends with frames unaccounted for: {faults}");
+        }
+    }
+}
+
 impl Station {
     /// Checks the accounts of a life that ends now, and counts what it holds as lost.
     pub(crate) fn close_accounts(&mut self) {
@@ -243,15 +255,18 @@ mod tests {
         }
     }
 
-    fn fault(world: &World) -> String {
-        world.engine().check_conservation().expect_err("there is a fault")
+    /// What is wrong in a world, which is forgotten: it would complain when it is dropped.
+    fn fault(world: World) -> String {
+        let fault = world.engine().check_conservation().expect_err("there is a fault");
+        std::mem::forget(world);
+        fault
     }
 
     #[test]
     fn a_link_that_loses_a_frame_without_a_word_is_found() {
         let mut world = busy();
         drop(take_arrival(&mut world));
-        let fault = fault(&world);
+        let fault = fault(world);
         assert!(fault.contains("arrivals to come"), "{fault}");
     }
 
@@ -276,6 +291,7 @@ mod tests {
                 break;
             }
         }
+        std::mem::forget(world);
         assert!(found.contains("bytes sent"), "{found}");
     }
 
@@ -293,7 +309,7 @@ mod tests {
         let plug = station.jacks[port.index()].plug.as_mut().expect("it came by a link");
         plug.delivered += 1;
         drop((intact, complete_at, frame));
-        let fault = fault(&world);
+        let fault = fault(world);
         assert!(fault.contains("the plane counts"), "{fault}");
     }
 
@@ -330,6 +346,6 @@ mod tests {
         let other = engine.stations().position(is_switch).expect("another switch");
         engine.station_mut(other).accounts.received += 1;
         engine.power_off(other);
-        assert!(fault(&world).contains("in a past life"));
+        assert!(fault(world).contains("in a past life"));
     }
 }
