@@ -141,7 +141,13 @@ impl Shard {
         true
     }
 
-    pub(crate) fn arrive(&mut self, station: usize, port: PortNo, carrier: u32, input: Input<FrameBuf>) {
+    pub(crate) fn arrive(
+        &mut self,
+        station: usize,
+        port: PortNo,
+        carrier: u32,
+        input: Input<FrameBuf>,
+    ) {
         let Input::Frame { frame, intact, .. } = &input else { return };
         let here = &mut self.stations[station];
         let plug = here.jacks[port.index()].plug.as_mut().filter(|plug| plug.carrier == carrier);
