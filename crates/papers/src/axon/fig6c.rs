@@ -1,7 +1,7 @@
 //! Figure 6(c) of the paper (001 §5.4): Axon's control overhead and PortLand's.
 
 use super::scale::shape::Shape;
-use super::scale::{Run, Spread, pattern};
+use super::scale::{Asked, Run, Spread, beyond_the_link, pattern};
 use crate::reproduce::{Axis, Context, Experiment, Figure, Outcome, Plot, Row, Series, Table};
 use anyhow::Result;
 use axon_fabric::model::Network;
@@ -15,7 +15,7 @@ pub const EXPERIMENT: Experiment = Experiment {
             on the same tori and random graphs (random-low), with the same hosts asking the same questions: \
             5 random others each, one right after another. Warm: every host has announced itself before. \
             Cold: no host has said anything, so the manager broadcasts what it cannot resolve. Mb/s per \
-            link, hosts' links included since a broadcast takes them too, both directions together, at 10 \
+            link, the mean over all links as in all of figure 6, both directions together, at 10 \
             questions a second from each host and 10 heartbeats a second.",
     run,
 };
@@ -26,6 +26,9 @@ const SIZES: [usize; 3] = [1_000, 2_000, 4_000];
 const SHAPES: [Shape; 2] = [Shape::Torus, Shape::RandomLow];
 /// Questions of each host.
 const ASKS: usize = 5;
+/// Hosts above which the paper's cold factor is held to: it shows networks of up to 50,000, and
+/// a broadcast costs every link once, so that the factor grows with the network.
+const COLD_FROM: usize = 4_000;
 /// What the paper's "over an order of magnitude" is.
 const COLD_LEAST: f64 = 10.0;
 
@@ -36,8 +39,8 @@ const KINDS: [(&str, Network, bool); 3] = [
     ("PortLand (cold)", Network::PortLand, true),
 ];
 
-/// What one network costs at one size: quiet, and asked.
-type Cost = (Spread, Spread);
+/// What one network costs at one size: quiet, and asked; what is to be said of it.
+type Cost = (Spread, Asked, Option<String>);
 
 fn run(context: &mut Context) -> Result<Outcome> {
     let mut outcome = Outcome::default();
@@ -48,10 +51,12 @@ fn run(context: &mut Context) -> Result<Outcome> {
         for hosts in SIZES {
             let mut sums = Vec::new();
             for (kind, line) in KINDS.into_iter().zip(&mut lines) {
-                let (idle, arp) = cost(context, kind, shape, hosts)?;
-                let sum = idle.mean_all + arp.mean_all;
+                let (idle, asked, beyond) = cost(context, kind, shape, hosts)?;
+                let of = format!("{}, {}: ", kind.0, shape.name());
+                outcome.notes.extend(beyond.map(|text| of + &text));
+                let sum = asked.sum.mean;
                 let names = [shape.name().into(), kind.0.into(), Figure::from(hosts)];
-                let figures = [idle.mean_all, arp.mean_all, sum, idle.max + arp.max];
+                let figures = [idle.mean, asked.load.mean, sum, asked.sum.max];
                 table.push(names.into_iter().chain(figures.map(Figure::from)).collect());
                 line.points.push((hosts as f64, sum));
                 sums.push(sum);
@@ -66,7 +71,11 @@ fn run(context: &mut Context) -> Result<Outcome> {
     outcome.tables.push(table);
     outcome.note(
         "A broadcast costs every link once, so what the cold start costs grows with the network, while \
-         a resolved question costs its way only: the smaller networks stay below a factor of 10. A host \
+         a resolved question costs its way only: the factor grows with the hosts, and is below 10 on the \
+         smaller tori. The paper's claim is of networks of up to 50,000 hosts, so the factor of 10 is held \
+         to on the largest that are run here, and the smaller ones are held to being dearer than Axon. It \
+         depends on how often a host is asked for before it is known: with all questions of a host at once, \
+         before any answer, an earlier setting of ours had no factor at all. A host \
          is looked for by broadcast once at most; here that is about one question in six. Warm, our \
          PortLand is well below Axon and not slightly: its messages are not sealed (43 bytes each), \
          carry no route, and are two for each question where Axon has three.",
@@ -87,7 +96,8 @@ fn cost(
     run.boot(context)?;
     let idle = run.idle(context)?;
     let asked = run.ask(context, &pattern::random(hosts, ASKS, context.seed), context.seed)?;
-    Ok((idle, asked.load))
+    let beyond = beyond_the_link(&fabric, hosts, &asked);
+    Ok((idle, asked, beyond))
 }
 
 fn judge(outcome: &mut Outcome, shape: Shape, hosts: usize, sums: &[f64]) {
@@ -97,9 +107,11 @@ fn judge(outcome: &mut Outcome, shape: Shape, hosts: usize, sums: &[f64]) {
     let ours = warm / axon;
     outcome.rows.push(Row::holds(name, "slightly below 1", ours, "", "< 1", ours < 1.0));
     let name = format!("PortLand (cold) over Axon, {of}");
-    if hosts == SIZES[SIZES.len() - 1] {
-        outcome.rows.push(Row::at_least(name, "over 10", cold / axon, "", COLD_LEAST));
+    let ours = cold / axon;
+    if hosts >= COLD_FROM {
+        outcome.rows.push(Row::at_least(name, "over 10", ours, "", COLD_LEAST));
     } else {
-        outcome.remark(name, "over 10", cold / axon, "");
+        let bound = "> 1; grows with the hosts";
+        outcome.rows.push(Row::holds(name, "over 10", ours, "", bound, ours > 1.0));
     }
 }

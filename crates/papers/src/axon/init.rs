@@ -17,7 +17,7 @@ pub const EXPERIMENT: Experiment = Experiment {
             everything switched on at once; our switch and controller code, packet by packet. Bytes \
             per link, both directions together, until the controller knows every link and every Axon \
             a verified way to it; then until it knows every host; then every host asks for 5 others. \
-            The smaller network of the comparison with PortLand has 10 rings of 100 and 10,000 hosts.",
+            The average link is over all links, hosts' included, as in all of figure 6. The smaller network of the comparison with PortLand has 10 rings of 100 and 10,000 hosts.",
     run,
 };
 
@@ -31,6 +31,13 @@ const ASKS: usize = 5;
 const PAPER_MEAN_KBIT: f64 = 40.0;
 /// What the paper says of the worst link, in Mbit.
 const PAPER_MAX_MBIT: f64 = 108.0;
+/// How far the average link may be from the paper's, either way: what a message weighs (seals,
+/// ports that a hello names) is not told and is ours.
+const MEAN_FACTOR: f64 = 2.0;
+/// How far the worst link may be, in per cent.
+const MAX_PERCENT: f64 = 10.0;
+/// By how much PortLand starts with more bytes than Axon in the paper.
+const PAPER_PORTLAND: (f64, f64) = (1.5, 2.0);
 /// The longest that the largest run may take.
 const WALL_MAX: Duration = Duration::from_secs(600);
 /// The most memory that it may take, in GB.
@@ -55,32 +62,48 @@ fn run(context: &mut Context) -> Result<Outcome> {
     let table = compared(context, &mut outcome)?;
     outcome.tables.push(table);
     outcome.note(
-        "The paper does not say over which links its average goes, nor how many ports of an Axon a \
-         Controller Hello names. Ours is over the 10,000 links between Axons and the controller's. Our \
-         worst link carries less than the paper's: an Axon tells its whole port state once when it has \
-         found the controller, and once more when its silent ports turn out to be host ports. \
-         Our PortLand starts with fewer bytes than Axon, not more: its messages are not sealed and carry \
-         no route, and its links count as known when every switch has reported. Wall time is that of the \
-         machine as it was: beside other work it says little.",
+        "The paper does not say what its convergence is, nor over which links its average goes. Of the two \
+         readings, until links are known and until hosts are known too, the second has the paper's 108 Mbit \
+         on the worst link, and the first has an eighth of it: so the second is judged, with the average \
+         over all links, the one definition of all of figure 6. Its average has the heartbeats of the \
+         second over which hosts announce themselves, which the paper's simulator, without time, has not; \
+         and our messages are sealed.",
+    );
+    outcome.note(
+        "PortLand: the paper's starts with 50 to 100 % more bytes than Axon, ours with fewer, and the bound \
+         is missed. Our PortLand's messages are not sealed (43 bytes each) and carry no route, and its \
+         switches report once to the manager; its location discovery is one message a link and \
+         heartbeat like Axon's. What the paper's PortLand sends more is not told, and nothing was added to \
+         ours to make it dearer. Wall time is that of the machine as it was: beside other work it says \
+         little.",
     );
     Ok(outcome)
 }
 
 fn judge(outcome: &mut Outcome, boot: &Boot) {
-    let mean = boot.links_bytes.mean * 8e-3;
-    let name = "bits on the average link until all links are known";
-    let bound = format!("within a factor of 10 of {PAPER_MEAN_KBIT}");
-    let pass = (PAPER_MEAN_KBIT / 10.0..=PAPER_MEAN_KBIT * 10.0).contains(&mean);
+    let (links, hosts) = (boot.links_bytes, boot.hosts_bytes);
+    let mean = hosts.mean * 8e-3;
+    let name = "bits on the average link until all hosts are known";
+    let bound = format!("within a factor of {MEAN_FACTOR} of {PAPER_MEAN_KBIT}");
+    let pass = (PAPER_MEAN_KBIT / MEAN_FACTOR..=PAPER_MEAN_KBIT * MEAN_FACTOR).contains(&mean);
     outcome.rows.push(Row::holds(name, PAPER_MEAN_KBIT, mean, "kbit", bound, pass));
-    let max = boot.links_bytes.max * 8e-6;
+    let max = hosts.max * 8e-6;
     let name = "bits on the worst link, the controller's, until then";
-    outcome.rows.push(Row::at_most(name, PAPER_MAX_MBIT, max, "Mbit", PAPER_MAX_MBIT));
+    let bound = (PAPER_MAX_MBIT, MAX_PERCENT);
+    outcome.rows.push(Row::within(name, PAPER_MAX_MBIT, max, "Mbit", bound));
     outcome.remark("time until all links are known", "", millis(boot.links_known), "ms");
     outcome.remark("time until all hosts are known too", "", millis(boot.hosts_known), "ms");
-    let bytes = boot.hosts_bytes;
-    outcome.remark("bits on the average link until then", "", bytes.mean * 8e-3, "kbit");
-    outcome.remark("the same, hosts' links included", "", bytes.mean_all * 8e-3, "kbit");
-    outcome.remark("bits on the worst link until then", "", bytes.max * 8e-6, "Mbit");
+    let routed = boot.routed_bytes;
+    let name = "average link until all hosts are known, without heartbeats and hosts' frames";
+    outcome.remark(name, "", routed.mean * 8e-3, "kbit");
+    let name = "average link between Axons until all hosts are known";
+    outcome.remark(name, "", hosts.between * 8e-3, "kbit");
+    let name = "average link until all links are known";
+    outcome.remark(name, PAPER_MEAN_KBIT, links.mean * 8e-3, "kbit");
+    let name = "average link between Axons until all links are known";
+    outcome.remark(name, PAPER_MEAN_KBIT, links.between * 8e-3, "kbit");
+    let name = "worst link until all links are known";
+    outcome.remark(name, PAPER_MAX_MBIT, links.max * 8e-6, "Mbit");
 }
 
 fn costs(outcome: &mut Outcome, run: &Run, asked: &Asked, wall: Duration) {
@@ -132,10 +155,14 @@ fn compared(context: &mut Context, outcome: &mut Outcome) -> Result<Table> {
         means.push((links.mean, hosts.mean));
     }
     if let [axon, portland] = means[..] {
-        let name = "PortLand over Axon, bits until links are known, 1,000 switches";
+        let ours = portland.1 / axon.1;
+        let name = "PortLand over Axon, average link until hosts are known, 1,000 switches";
+        let (least, most) = PAPER_PORTLAND;
+        let bound = format!("{least} to {most}");
+        let pass = (least..=most).contains(&ours);
+        outcome.rows.push(Row::holds(name, bound.clone(), ours, "", bound, pass));
+        let name = "PortLand over Axon, average link until links are known, 1,000 switches";
         outcome.remark(name, "1.5 to 2", portland.0 / axon.0, "");
-        let name = "PortLand over Axon, bits until hosts are known, 1,000 switches";
-        outcome.remark(name, "", portland.1 / axon.1, "");
     }
     Ok(table)
 }
