@@ -4,6 +4,7 @@ use anyhow::Result;
 use axon_fabric::assemble::port_name;
 use axon_fabric::model::{End, Fabric, Wire};
 use axon_fabric::units::span_text;
+use std::fmt::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -17,23 +18,31 @@ pub struct Arguments {
 /// Prints every node and link.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let fabric = axon_fabric::load(&arguments.file)?;
-    println!(
+    let mut out = String::new();
+    writeln!(
+        out,
         "{}: {} switches, {} hosts, {} links between switches, {} faults",
         fabric.name,
         fabric.switches.len(),
         fabric.hosts.len(),
         fabric.links.len(),
         fabric.faults.len()
-    );
+    )?;
     let Fabric { controller, .. } = &fabric;
-    link(&format!("{}-p0", controller.name), &end(&fabric, controller.at), controller.wire);
+    link(
+        &mut out,
+        &format!("{}-p0", controller.name),
+        &end(&fabric, controller.at),
+        controller.wire,
+    )?;
     for host in &fabric.hosts {
         let at = End { switch: host.switch, port: host.port };
-        link(&format!("{}-p0", host.name), &end(&fabric, at), host.wire);
+        link(&mut out, &format!("{}-p0", host.name), &end(&fabric, at), host.wire)?;
     }
     for one in &fabric.links {
-        link(&end(&fabric, one.a), &end(&fabric, one.b), one.wire);
+        link(&mut out, &end(&fabric, one.a), &end(&fabric, one.b), one.wire)?;
     }
+    crate::say::print(&out)?;
     if fabric.key == axon_fabric::LAB_KEY {
         eprintln!("the key is the published lab key, which protects nothing");
     }
@@ -44,7 +53,7 @@ fn end(fabric: &Fabric, end: End) -> String {
     port_name(&fabric.switches[end.switch].name, end.port)
 }
 
-fn link(a: &str, b: &str, wire: Wire) {
+fn link(out: &mut String, a: &str, b: &str, wire: Wire) -> std::fmt::Result {
     let latency = span_text(wire.latency);
-    println!("{a:<15} {b:<15} {} {latency} loss {} ppm", wire.rate, wire.loss_ppm);
+    writeln!(out, "{a:<15} {b:<15} {} {latency} loss {} ppm", wire.rate, wire.loss_ppm)
 }

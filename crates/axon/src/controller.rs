@@ -1,6 +1,6 @@
 //! `axon controller FILE`: the controller, on a port of this machine.
 
-use crate::capture;
+use crate::{capture, real};
 use anyhow::Result;
 use axon_linux::daemon::{self, DaemonOptions};
 use std::path::PathBuf;
@@ -30,6 +30,6 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         state: arguments.state.clone(),
         taps: Vec::new(),
     };
-    daemon::controller(&axon_fabric::load(&arguments.file)?, &options)?;
+    daemon::controller(&real::load(&arguments.file)?, &options)?;
     Ok(ExitCode::SUCCESS)
 }

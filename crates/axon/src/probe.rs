@@ -69,9 +69,9 @@ struct Way {
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let summary = if arguments.live { live(arguments)? } else { simulated(arguments)? };
     if arguments.json {
-        println!("{:#}", summary.to_json());
+        crate::say::print(&format!("{:#}\n", summary.to_json()))?;
     } else {
-        print!("{summary}");
+        crate::say::print(&summary.to_string())?;
     }
     Ok(if summary.is_complete() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -9,6 +9,6 @@ pub struct Arguments {}
 
 /// Prints the schema.
 pub fn run(_: &Arguments) -> Result<ExitCode> {
-    print!("{}", axon_fabric::json_schema());
+    crate::say::print(&axon_fabric::json_schema())?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,6 +1,7 @@
 //! `axon sim FILE`: the fabric in the deterministic simulator.
 
 mod csv;
+mod memory;
 mod pcap;
 mod plot;
 mod show;
@@ -65,6 +66,10 @@ pub struct Arguments {
 /// the accounts or the run was stopped.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let fabric = axon_fabric::load(&arguments.file)?;
+    if let Some(most) = arguments.memory_max {
+        memory::check(&fabric, most)?;
+    }
+    reserve(arguments)?;
     let mut pcaps = Pcaps::create(&fabric, &arguments.pcap)?;
     let seed = arguments.seed.unwrap_or(fabric.seed);
     let options = options(arguments, &fabric, seed, &pcaps)?;
@@ -82,7 +87,21 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         eprintln!("on one thread: some links take no time, so their ends cannot run apart");
     }
     write_json(arguments, &report, &wall)?;
-    finish(&report, &wall)
+    finish(arguments, &report, &wall)
+}
+
+/// Makes every file that is written at the end, so that nobody learns after a long run that
+/// its results have nowhere to go.
+fn reserve(arguments: &Arguments) -> Result<()> {
+    let standard = Path::new("-");
+    if let Some(folder) = &arguments.csv {
+        csv::reserve(folder)?;
+    }
+    let files = [&arguments.json, &arguments.plot].into_iter().flatten();
+    for path in files.filter(|path| *path != standard) {
+        File::create(path).with_context(|| path.display().to_string())?;
+    }
+    Ok(())
 }
 
 fn options(arguments: &Arguments, fabric: &Fabric, seed: u64, pcaps: &Pcaps) -> Result<Options> {
@@ -136,7 +155,7 @@ pub struct Wall {
 fn write_json(arguments: &Arguments, report: &Report, wall: &Wall) -> Result<()> {
     let quiet = arguments.json.as_deref() == Some(Path::new("-"));
     if !quiet {
-        show::print(report, wall);
+        crate::say::print(&show::text(report, wall))?;
     }
     let Some(path) = &arguments.json else { return Ok(()) };
     let mut value = serde_json::to_value(report)?;
@@ -149,16 +168,18 @@ fn write_json(arguments: &Arguments, report: &Report, wall: &Wall) -> Result<()>
     }
     let text = serde_json::to_string_pretty(&value)?;
     if quiet {
-        println!("{text}");
-        return Ok(());
+        return crate::say::print(&(text + "\n"));
     }
     std::fs::write(path, text + "\n").with_context(|| path.display().to_string())
 }
 
-fn finish(report: &Report, wall: &Wall) -> Result<ExitCode> {
+fn finish(arguments: &Arguments, report: &Report, wall: &Wall) -> Result<ExitCode> {
     if let Some(reason) = &report.stopped {
         eprintln!("{} stopped: {reason}; what there is was written", report.fabric);
         return Ok(if wall.interrupted { INTERRUPTED.into() } else { ExitCode::FAILURE });
+    }
+    if let (Some(error), Some(path)) = (&report.trace_error, &arguments.trace) {
+        eprintln!("{}: the trace is not whole: {error}", path.display());
     }
     if report.passed() {
         return Ok(ExitCode::SUCCESS);

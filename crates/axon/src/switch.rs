@@ -1,6 +1,6 @@
 //! `axon switch FILE NAME`: one switch, on the ports of this machine.
 
-use crate::capture;
+use crate::{capture, real};
 use anyhow::Result;
 use axon_linux::daemon::{self, DaemonOptions};
 use std::path::PathBuf;
@@ -36,6 +36,6 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         state: arguments.state.clone(),
         taps: arguments.tap.clone(),
     };
-    daemon::switch(&axon_fabric::load(&arguments.file)?, &arguments.name, &options)?;
+    daemon::switch(&real::load(&arguments.file)?, &arguments.name, &options)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,5 +1,6 @@
 //! `axon up FILE`: the fabric with real Linux hosts, each node in a namespace.
 
+use crate::real;
 use anyhow::Result;
 use axon_linux::lab::{self, UpOptions};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -22,6 +23,7 @@ pub struct Arguments {
 
 /// Fails, with the lab left running, if a switch has not found the controller in time.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    real::load(&arguments.file)?;
     let options = UpOptions {
         timeout_ms: arguments.timeout.saturating_mul(1000),
         capture: arguments.capture.clone(),

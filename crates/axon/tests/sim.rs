@@ -164,7 +164,7 @@ fn a_run_that_needs_too_much_memory_stops_and_says_what_it_took() {
     let said = bad(&output);
     assert!(said.contains("it needs more memory than --memory-max 1.00 MiB"), "{said}");
     let report = parse(text(&output.stdout));
-    assert!(report["stopped"].as_str().unwrap().contains("MiB after "), "{report}");
+    assert!(report["stopped"].as_str().unwrap().contains("MiB in use after "), "{report}");
     let output = axon(&["sim", &scenario("ring3"), "--memory-max", "much"]);
     assert_eq!(output.status.code(), Some(2));
 }
@@ -242,4 +242,45 @@ fn an_interrupted_run_writes_what_there_is() {
     assert_eq!(run.wait().unwrap().code(), Some(130));
     let report = parse(&folder.read("r.json"));
     assert!(report["stopped"].as_str().unwrap().starts_with("interrupted at "), "{report}");
+}
+
+#[test]
+fn a_fabric_too_large_for_the_memory_is_refused_before_anything_runs() {
+    let output = axon(&["sim", &scenario("torus5x5"), "--memory-max", "10KiB"]);
+    let said = bad(&output);
+    assert!(said.contains("25 switches and 50 links need at least"), "{said}");
+    assert!(said.ends_with("before anything is sent; --memory-max is 10.00 KiB\n"), "{said}");
+    assert!(output.stdout.is_empty());
+}
+
+#[test]
+fn results_that_have_nowhere_to_go_are_refused_before_the_run() {
+    for option in ["--json", "--csv", "--plot"] {
+        let output = axon(&["sim", &scenario("ring3"), option, "/dev/null/here.svg"]);
+        let said = bad(&output);
+        assert!(said.starts_with("/dev/null/here.svg: Not a directory"), "{said}");
+        assert!(output.stdout.is_empty(), "nothing has run");
+    }
+}
+
+#[test]
+fn a_trace_that_is_not_whole_fails_the_run_by_name() {
+    let output = axon(&["sim", &scenario("ring3"), "--trace", "/dev/full"]);
+    let said = bad(&output);
+    assert!(said.contains("/dev/full: the trace is not whole: No space left"), "{said}");
+}
+
+#[test]
+fn a_reader_that_leaves_early_is_no_error() {
+    for arguments in [&["schema"][..], &["check", &scenario("hand")]] {
+        let command = Command::new(env!("CARGO_BIN_EXE_axon"))
+            .args(arguments)
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn();
+        let mut child = command.unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    }
 }

@@ -11,6 +11,15 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
+/// Makes the folder, and a file in it.
+///
+/// # Errors
+/// It cannot be made or written to.
+pub fn reserve(folder: &Path) -> Result<()> {
+    std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+    file(folder, "flows.csv", |_| Ok(()))
+}
+
 /// Writes all files into `folder`, which is made if it is not there.
 pub fn write(folder: &Path, report: &Report) -> Result<()> {
     std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
@@ -107,7 +116,7 @@ fn samples(out: &mut dyn Write, report: &Report) -> std::io::Result<()> {
     writeln!(out, "time_ns,port,tx_bytes,queued_bytes")?;
     let Some(samples) = &report.samples else { return Ok(()) };
     for (index, time) in samples.times.iter().enumerate() {
-        for port in samples.ports.iter().filter(|port| port.tx_bytes.last() > Some(&0)) {
+        for port in samples.ports.iter().filter(|port| port.tx_bytes.iter().any(|&sent| sent > 0)) {
             let (sent, queued) = (port.tx_bytes[index], port.queued_bytes[index]);
             writeln!(out, "{},{},{sent},{queued}", time.as_nanos(), port.name)?;
         }

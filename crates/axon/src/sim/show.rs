@@ -4,37 +4,52 @@ use super::Wall;
 use axon_sim::apps::{FlowReport, Times};
 use axon_sim::results::never_started;
 use axon_sim::run::{Report, Round};
+use std::fmt::Write;
 
 /// Ports and drops that are listed at most; `--csv` has all of them.
 const ROWS_MAX: usize = 8;
 
-/// Prints all of it.
-pub fn print(report: &Report, wall: &Wall) {
+/// A line of the report; a text takes all that is written to it.
+macro_rules! line {
+    ($out:expr, $($rest:tt)*) => {{
+        let _ = writeln!($out, $($rest)*);
+    }};
+}
+
+/// All of it.
+pub fn text(report: &Report, wall: &Wall) -> String {
+    let mut text = String::new();
+    let out = &mut text;
     let Report { fabric, seed, hosts, addressed, .. } = report;
-    println!("{fabric}, seed {seed}: {addressed} of {hosts} hosts have an address");
+    line!(out, "{fabric}, seed {seed}: {addressed} of {hosts} hosts have an address");
     if !report.rounds.is_empty() {
-        rounds(&report.rounds);
+        rounds(out, &report.rounds);
     }
     if !report.flows.is_empty() {
-        flows(&report.flows);
+        flows(out, &report.flows);
     }
-    ports(report);
+    ports(out, report);
     for (title, counts) in [("drops", &report.drops), ("losses on links", &report.losses)] {
         // The ordinary end of a control packet is no loss.
         let counts = counts.iter().filter(|(reason, _)| **reason != "consumed");
         let text: Vec<String> = counts.map(|(reason, count)| format!("{reason} {count}")).collect();
-        println!("{title}: {}", if text.is_empty() { "none".to_owned() } else { text.join(", ") });
+        line!(
+            out,
+            "{title}: {}",
+            if text.is_empty() { "none".to_owned() } else { text.join(", ") }
+        );
     }
     if report.corrupted > 0 {
-        println!("frames with a flipped bit: {}", report.corrupted);
+        line!(out, "frames with a flipped bit: {}", report.corrupted);
     }
     for route in &report.stale_routes {
-        println!("stale route: {route}");
+        line!(out, "stale route: {route}");
     }
-    for problem in report.unaccounted.iter().chain(&report.trace_error) {
-        println!("{problem}");
+    if let Some(problem) = &report.unaccounted {
+        line!(out, "{problem}");
     }
-    println!(
+    line!(
+        out,
         "{} ms simulated in {:.2} s, {} events, {} packet-hops ({}/s), {} of memory, trace {}",
         report.simulated_ns / 1_000_000,
         wall.seconds,
@@ -44,15 +59,22 @@ pub fn print(report: &Report, wall: &Wall) {
         size(wall.memory_bytes),
         report.trace_hash
     );
+    text
 }
 
-fn rounds(rounds: &[Round]) {
-    println!(
+fn rounds(out: &mut String, rounds: &[Round]) {
+    line!(
+        out,
         "{:>10}  {:>13}  {:>8}  {:>8}  {:>10}",
-        "from", "pairs", "requests", "replies", "worst rtt"
+        "from",
+        "pairs",
+        "requests",
+        "replies",
+        "worst rtt"
     );
     for round in rounds {
-        println!(
+        line!(
+            out,
             "{:>7} ms  {:>13}  {:>8}  {:>8}  {:>7} us",
             round.at_ns / 1_000_000,
             format!("{} of {}", round.answered, round.pairs),
@@ -62,13 +84,14 @@ fn rounds(rounds: &[Round]) {
         );
     }
     for pair in rounds.iter().flat_map(|round| &round.unanswered) {
-        println!("no answer: {pair}");
+        line!(out, "no answer: {pair}");
     }
 }
 
 /// The flows, those of one entry of the traffic section together.
-fn flows(flows: &[FlowReport]) {
-    println!(
+fn flows(out: &mut String, flows: &[FlowReport]) {
+    line!(
+        out,
         "{:<16} {:<16} {:>5}  {:>10}  {:>10}  {:>7}  {:>10}  {:>10}  {:>10}  {:>10}",
         "traffic",
         "app",
@@ -90,7 +113,8 @@ fn flows(flows: &[FlowReport]) {
         let times = entry.iter().filter_map(|flow| flow.times.or(flow.latency));
         let worst = times.reduce(|a, b| if a.p99_ns >= b.p99_ns { a } else { b });
         let span = |of: fn(&Times) -> u64| worst.as_ref().map_or("-".into(), |t| nanos(of(t)));
-        println!(
+        line!(
+            out,
             "{:<16} {:<16} {:>5}  {:>10}  {:>10}  {:>7}  {:>10}  {:>10}  {:>10}  {:>10}",
             entry[0].name,
             entry[0].app,
@@ -106,11 +130,12 @@ fn flows(flows: &[FlowReport]) {
     }
     for flow in flows.iter().filter(|flow| never_started(flow) || flow.wrong_bytes > 0) {
         let what = if never_started(flow) { "was not started" } else { "received wrong bytes" };
-        println!("{} from {} to {} {what}", flow.name, flow.from, flow.to);
+        line!(out, "{} from {} to {} {what}", flow.name, flow.from, flow.to);
     }
     for flow in flows {
         let Some(files) = &flow.files else { continue };
-        println!(
+        line!(
+            out,
             "{}: {}.{:03} transactions/s, {}/s read, {}/s written",
             flow.name,
             files.transactions_per_1000s / 1000,
@@ -132,16 +157,22 @@ fn nanos(nanos: u64) -> String {
 }
 
 /// The busiest ports.
-fn ports(report: &Report) {
+fn ports(out: &mut String, report: &Report) {
     let mut ports: Vec<_> = report.ports.iter().collect();
     ports.sort_by_key(|port| std::cmp::Reverse((port.tx_bytes, port.rx_bytes)));
     ports.truncate(ROWS_MAX);
-    println!(
+    line!(
+        out,
         "{:<12}  {:<12}  {:>10}  {:>10}  {:>8}",
-        "busiest", "to", "sent", "received", "dropped"
+        "busiest",
+        "to",
+        "sent",
+        "received",
+        "dropped"
     );
     for port in ports {
-        println!(
+        line!(
+            out,
             "{:<12}  {:<12}  {:>10}  {:>10}  {:>8}",
             port.name,
             port.peer,

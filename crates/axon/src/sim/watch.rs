@@ -26,6 +26,8 @@ pub struct Watcher<'a> {
     began: Instant,
     seen: Option<Seen>,
     memory_max: Option<Bytes>,
+    /// What the process took at the first look, and when that was.
+    memory_first: Option<(Time, u64)>,
     stop: Arc<AtomicBool>,
     pcaps: &'a mut Pcaps,
 }
@@ -52,7 +54,7 @@ impl<'a> Watcher<'a> {
         let style = ProgressStyle::with_template("{spinner} {prefix} [{bar:24}] {msg}");
         bar.set_style(style.context("the bar's template")?.progress_chars("=> "));
         let (name, began) = (name.to_owned(), Instant::now());
-        Ok(Watcher { name, bar, began, seen: None, memory_max, stop, pcaps })
+        Ok(Watcher { name, bar, began, seen: None, memory_max, memory_first: None, stop, pcaps })
     }
 
     /// Takes the bar away; says what the run took.
@@ -93,20 +95,41 @@ impl<'a> Watcher<'a> {
         self.bar.set_message(text);
     }
 
-    fn verdict(&self, look: &Look) -> ControlFlow<String> {
-        let used = self.memory_max.and_then(|most| Some((most, memory("VmRSS:")?)));
-        match used {
-            Some((most, used)) if used > most.0 => ControlFlow::Break(format!(
-                "it needs more memory than --memory-max {}: {} after {} simulated, {} of it still \
-                 to come",
-                super::show::size(most.0),
-                super::show::size(used),
-                look.now,
-                look.end.since(look.now)
-            )),
-            _ => ControlFlow::Continue(()),
+    fn verdict(&mut self, look: &Look) -> ControlFlow<String> {
+        let (Some(most), Some(used)) = (self.memory_max, memory("VmRSS:")) else {
+            return ControlFlow::Continue(());
+        };
+        let first = *self.memory_first.get_or_insert((look.now, used));
+        if used <= most.0 {
+            return ControlFlow::Continue(());
         }
+        let size = super::show::size;
+        let mut text = format!(
+            "it needs more memory than --memory-max {}: {} in use after {} simulated, at most {} \
+             of it still to come",
+            size(most.0),
+            size(used),
+            look.now,
+            look.end.since(look.now)
+        );
+        if let Some(needed) = extrapolated(first, (look.now, used), look.end) {
+            text += &format!("; at this rate {} in all", size(needed));
+        }
+        ControlFlow::Break(text)
     }
+}
+
+/// What will be in use at `end` if memory goes on to grow as it did from the first look to
+/// the last.
+fn extrapolated(first: (Time, u64), last: (Time, u64), end: Time) -> Option<u64> {
+    let grown = last.1.checked_sub(first.1)?;
+    let took = last.0.since(first.0).ticks();
+    let left = end.since(last.0).ticks();
+    if took == 0 {
+        return None;
+    }
+    let more = u128::from(grown) * u128::from(left) / u128::from(took);
+    Some(last.1.saturating_add(u64::try_from(more).unwrap_or(u64::MAX)))
 }
 
 impl Watch for Watcher<'_> {
@@ -137,4 +160,18 @@ fn memory(key: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix(key))?;
     let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kibibytes << 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_told_ahead_as_it_grew() {
+        let at = |millis: u64, bytes: u64| (Time::from_nanos(millis * 1_000_000), bytes);
+        let end = Time::from_nanos(100_000_000);
+        assert_eq!(extrapolated(at(10, 1_000), at(20, 3_000), end), Some(19_000));
+        assert_eq!(extrapolated(at(20, 3_000), at(20, 3_000), end), None, "nothing to go by");
+        assert_eq!(extrapolated(at(10, 3_000), at(20, 1_000), end), None, "it shrinks");
+    }
 }

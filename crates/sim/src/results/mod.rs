@@ -106,6 +106,7 @@ impl Report {
             && !self.flows.iter().any(|flow| flow.wrong_bytes > 0 || never_started(flow))
             && self.stale_routes.is_empty()
             && self.unaccounted.is_none()
+            && self.trace_error.is_none()
     }
 
     /// The report as JSON.

@@ -1,0 +1,37 @@
+//! What a run needs before anything has happened in it.
+
+use super::show::size;
+use anyhow::{Result, ensure};
+use axon_fabric::model::{Fabric, Network};
+use axon_wire::Bytes;
+
+/// Bytes that the world takes for each host, link between switches and Axon before the first
+/// event, as measured on rings, tori of 2,000 and 4,000 switches and a fat tree with 3,456
+/// hosts, and rounded down: what they take later is more.
+const HOST_BYTES: u64 = 19_000;
+const LINK_BYTES: u64 = 3_000;
+const SWITCH_BYTES: u64 = 3_500;
+
+/// Refuses a run whose nodes and links alone need more than `most`.
+pub fn check(fabric: &Fabric, most: Bytes) -> Result<()> {
+    let (hosts, links) = (fabric.hosts.len(), fabric.links.len());
+    let switches = fabric.switches.len();
+    let least = least(fabric);
+    ensure!(
+        least <= most.0,
+        "{}: {hosts} hosts, {switches} switches and {links} links need at least {} before \
+         anything is sent; --memory-max is {}",
+        fabric.name,
+        size(least),
+        size(most.0)
+    );
+    Ok(())
+}
+
+fn least(fabric: &Fabric) -> u64 {
+    let hosts = fabric.hosts.len() as u64 * HOST_BYTES;
+    if fabric.network != Network::Axon {
+        return hosts;
+    }
+    hosts + fabric.links.len() as u64 * LINK_BYTES + fabric.switches.len() as u64 * SWITCH_BYTES
+}

@@ -1,0 +1,92 @@
+//! `axon probe` as a user types it, in the simulator; and what real ports say of a file that
+//! is for the simulator.
+
+use serde_json::Value;
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn scenario(name: &str) -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    root.join(format!("scenarios/{name}.yaml")).to_str().unwrap().to_owned()
+}
+
+fn axon(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_axon")).args(arguments).output().unwrap()
+}
+
+fn good(output: &Output) -> &str {
+    assert!(output.status.success(), "{output:?}");
+    std::str::from_utf8(&output.stdout).unwrap()
+}
+
+/// Standard error of a run that must fail with nothing else printed.
+fn bad(output: &Output) -> &str {
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(output.stdout.is_empty(), "{output:?}");
+    std::str::from_utf8(&output.stderr).unwrap()
+}
+
+#[test]
+fn the_table_names_every_switch_and_link_of_the_path() {
+    let output = axon(&["probe", &scenario("line3"), "--path", "s1,s2,s3", "--count", "3"]);
+    let table = good(&output);
+    for name in ["s1", "s2", "s3"] {
+        assert!(table.contains(name), "{name} is missing:\n{table}");
+    }
+}
+
+#[test]
+fn json_holds_the_same_path_and_is_the_same_each_time() {
+    let arguments = ["probe", &scenario("line3"), "--path", "s1,s2,s3", "--count", "3", "--json"];
+    let (first, second) = (axon(&arguments), axon(&arguments));
+    assert_eq!(good(&first), good(&second));
+    let json: Value = serde_json::from_str(good(&first)).unwrap();
+    assert!(json.is_object(), "{json}");
+    let text = json.to_string();
+    assert!(text.contains("s1") && text.contains("s3"), "{text}");
+}
+
+#[test]
+fn from_host_to_host_is_the_path_that_the_fabric_set_up() {
+    let line = scenario("line3");
+    let hosts = axon(&["probe", &line, "--from", "h1", "--to", "h5", "--json", "--count", "2"]);
+    let hosts: Value = serde_json::from_str(good(&hosts)).unwrap();
+    let text = hosts.to_string();
+    assert!(["s1", "s2", "s3"].iter().all(|name| text.contains(name)), "{text}");
+}
+
+#[test]
+fn errors_say_what_there_is() {
+    let line = scenario("line3");
+    let cases: &[(&[&str], &str)] = &[
+        (&["--path", "s1,s9"], "line3 has no switch s9; it has s1 s2 s3\n"),
+        (&["--from", "h1", "--to", "h9"], "line3 has no host h9; it has h1 h2 h3 h4 h5 h6\n"),
+        (&["--from", "h1", "--to", "h2"], "both hosts are at s1: no link is between them"),
+    ];
+    for (arguments, wanted) in cases {
+        let output = axon(&[&["probe", line.as_str()], *arguments].concat());
+        assert!(bad(&output).starts_with(wanted), "{}", bad(&output));
+    }
+}
+
+#[test]
+fn real_ports_refuse_the_simulators_networks_and_tell_what_they_do_not_heed() {
+    let path = std::env::temp_dir().join(format!("axon-real-{}.yaml", std::process::id()));
+    let file = path.to_str().unwrap();
+    let ring = "name: a\ntopology: { ring: { switches: 3 } }\n";
+    std::fs::write(&path, format!("{ring}network: portland\n")).unwrap();
+    let wanted =
+        format!("{file}:3:10: network: this network is in the simulator only; expected axon\n");
+    for arguments in [&["up", file][..], &["switch", file, "s1"], &["controller", file]] {
+        assert_eq!(bad(&axon(arguments)), wanted);
+    }
+    std::fs::write(&path, format!("{ring}device: ideal\nlinks: {{ latency: 5us }}\n")).unwrap();
+    // There is no switch of that name, so nothing starts.
+    let output = axon(&["switch", file, "s9"]);
+    let warnings = format!(
+        "warning: {file}:3:9: device: only the simulator heeds this\n\
+         warning: {file}:4:19: links.latency: only the simulator heeds this\n"
+    );
+    assert!(bad(&output).starts_with(&warnings), "{}", bad(&output));
+    std::fs::remove_file(&path).unwrap();
+}
