@@ -166,6 +166,13 @@ fn pairs(fabric: &Fabric, seed: u64, each: usize) -> Vec<(usize, usize)> {
 fn rows_within(outcome: &mut Outcome, fabric: &str, router: &str, paper: &Column, ours: &Column) {
     for (at, (line, unit)) in LINES.into_iter().enumerate() {
         let name = format!("{fabric}, {router}: {line}");
+        if line.starts_with("per link failure") {
+            // Reckoned from the flows with constants fitted to the paper's table: they would
+            // pass whenever the flows do, so they are told and not judged.
+            let name = format!("{name}, reckoned from the flows");
+            outcome.remark(name, paper[at], ours[at], unit);
+            continue;
+        }
         outcome.rows.push(Row::within(name, paper[at], ours[at], unit, (paper[at], 10.0)));
     }
 }
