@@ -26,7 +26,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         fabric.switches.len(),
         fabric.hosts.len(),
         fabric.links.len(),
-        fabric.faults.len()
+        fabric.faults.len() + fabric.faults_after_start.len()
     )?;
     let Fabric { controller, .. } = &fabric;
     link(

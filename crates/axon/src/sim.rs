@@ -22,6 +22,8 @@ use watch::Watcher;
 
 /// The exit code of a run that was interrupted: that of a shell for SIGINT.
 const INTERRUPTED: u8 = 130;
+/// How often samples are taken at first; whenever there are too many, half of them go.
+const SAMPLE: Span = Span::from_micros(1);
 
 /// Run a fabric, its traffic and its faults in the simulator: same seed, same trace
 #[derive(clap::Args)]
@@ -34,7 +36,7 @@ pub struct Arguments {
     /// Threads to run on; results are the same with any number
     #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
     threads: u16,
-    /// How long to go on after the hosts have their addresses, such as 10ms; if not said, until
+    /// How long to go on after the network is ready, such as 10ms; if not said, until
     /// everything is done, or for 1s of traffic that has no end
     #[arg(long, value_name = "TIME", value_parser = units::span)]
     duration: Option<Span>,
@@ -53,8 +55,8 @@ pub struct Arguments {
     /// Write every event as a line of text; `axon trace` reads it
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
-    /// How often to sample for --csv and --plot; a two-thousandth of --duration if not said,
-    /// or 1ms
+    /// How often to sample for --csv and --plot, from when traffic begins; if not said, so
+    /// often that there are 1000 to 2000 samples
     #[arg(long, value_name = "TIME", value_parser = units::span)]
     sample: Option<Span>,
     /// Stop when the process needs more memory than this, such as 8GiB
@@ -114,16 +116,12 @@ fn options(arguments: &Arguments, fabric: &Fabric, seed: u64, pcaps: &Pcaps) -> 
         );
     }
     let wanted = arguments.plot.is_some() || arguments.csv.is_some();
-    let finest = Span::from_micros(1);
-    let usual = arguments.duration.map_or(Span::from_millis(1), |duration| {
-        Span::from_ticks(duration.ticks() / 2_000).max(finest)
-    });
     let mut options = Options {
         seed: Some(seed),
         threads: usize::from(arguments.threads),
         duration: arguments.duration,
         capture: pcaps.ports(),
-        samples: wanted.then_some(arguments.sample.unwrap_or(usual)),
+        samples: wanted.then_some(arguments.sample.unwrap_or(SAMPLE)),
         ..Options::default()
     };
     if let Some(path) = &arguments.trace {
@@ -181,6 +179,8 @@ fn finish(arguments: &Arguments, report: &Report, wall: &Wall) -> Result<ExitCod
     if let (Some(error), Some(path)) = (&report.trace_error, &arguments.trace) {
         eprintln!("{}: the trace is not whole: {error}", path.display());
     }
+    report.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+    report.silent.iter().for_each(|entry| eprintln!("{entry}"));
     if report.passed() {
         return Ok(ExitCode::SUCCESS);
     }

@@ -67,6 +67,10 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     for (number, line) in input.lines().enumerate() {
         let at = || format!("{name}:{}", number + 1);
         let line = line.with_context(at)?;
+        if !line.starts_with('#') {
+            // What is wrong with an option is not the line's fault.
+            filter.begin()?;
+        }
         if filter.takes(&line).with_context(at)? {
             match writeln!(out, "{line}") {
                 // Whoever reads has seen enough.
@@ -76,6 +80,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
                 written => written?,
             }
         }
+    }
+    if let (Some(port), false) = (&arguments.port, filter.named) {
+        bail!("--port {port}: no line of {name} names it; expected one such as s1-p0, or a node");
     }
     match out.flush() {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error.into()),
@@ -92,12 +99,22 @@ struct Filter<'a> {
     flow: Option<[MacAddr; 2]>,
     /// Hashes of the flow's frames.
     frames: BTreeSet<u64>,
+    /// A line has named the port that is asked for.
+    named: bool,
 }
 
 impl<'a> Filter<'a> {
     fn new(asked: &'a Arguments) -> Filter<'a> {
         let (hosts, frames) = (BTreeMap::new(), BTreeSet::new());
-        Filter { asked, hop_width: HopWidth::default(), hosts, flow: None, frames }
+        Filter { asked, hop_width: HopWidth::default(), hosts, flow: None, frames, named: false }
+    }
+
+    /// Looks up what the options name, once the head has been read.
+    fn begin(&mut self) -> Result<()> {
+        if self.asked.flow.is_some() && self.flow.is_none() {
+            self.flow = Some(self.ends()?);
+        }
+        Ok(())
     }
 
     /// Whether a line is asked for.
@@ -117,13 +134,15 @@ impl<'a> Filter<'a> {
         let kind = kind.trim_end_matches(',');
         ensure!(KINDS.contains(&kind), "nothing is `{kind}`; expected {LINE_EXPECTED}");
         // A flow's frames must be known from all of its lines, whichever are asked for.
-        let flow = self.asked.flow.is_none() || self.is_of_flow(kind, words.clone())?;
+        let flow = self.asked.flow.is_none() || self.is_of_flow(kind, words.clone());
         let asked = self.asked;
         let node = |port: &str| place.strip_prefix(port).is_some_and(|rest| rest.starts_with("-p"));
+        let here = asked.port.as_ref().is_none_or(|port| place == port || node(port));
+        self.named |= here;
         Ok(flow
             && asked.from.is_none_or(|from| time >= from)
             && asked.to.is_none_or(|to| time <= to)
-            && asked.port.as_ref().is_none_or(|port| place == port || node(port))
+            && here
             && (asked.kind.is_empty() || asked.kind.iter().any(|asked| asked == kind))
             && asked.drop.as_deref().is_none_or(|reason| {
                 ["lost", "dropped"].contains(&kind) && words.next() == Some(reason)
@@ -145,26 +164,19 @@ impl<'a> Filter<'a> {
     }
 
     /// Whether a line is about a frame of the flow that is asked for.
-    fn is_of_flow<'b>(
-        &mut self,
-        kind: &str,
-        mut words: impl Iterator<Item = &'b str>,
-    ) -> Result<bool> {
-        let ends = match self.flow {
-            Some(ends) => ends,
-            None => *self.flow.insert(self.ends()?),
-        };
+    fn is_of_flow<'b>(&mut self, kind: &str, mut words: impl Iterator<Item = &'b str>) -> bool {
+        let Some(ends) = self.flow else { return false };
         let reasons = usize::from(["lost", "dropped"].contains(&kind));
         // Behind the reason, if there is one: `70 B 01c93499a09afab4`.
-        let Some(hash) = words.nth(reasons + 2) else { return Ok(false) };
-        let Ok(hash) = u64::from_str_radix(hash, 16) else { return Ok(false) };
+        let Some(hash) = words.nth(reasons + 2) else { return false };
+        let Ok(hash) = u64::from_str_radix(hash, 16) else { return false };
         if kind == "sent" {
             let bytes = words.next().and_then(parse_hex).unwrap_or_default();
             if is_between(&bytes, self.hop_width, ends) {
                 self.frames.insert(hash);
             }
         }
-        Ok(self.frames.contains(&hash))
+        self.frames.contains(&hash)
     }
 
     /// The MACs of the two hosts that are asked for.

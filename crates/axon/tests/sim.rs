@@ -215,7 +215,11 @@ fn what_cannot_be_filtered_is_told() {
     );
     let missing = said(&["--flow", "h1,h7"]);
     assert!(missing.contains("--flow h1,h7: the trace's head has no host h7"), "{missing}");
-    assert!(said(&["--flow", "h1"]).contains("expected two hosts"));
+    let alone = said(&["--flow", "h1"]);
+    assert!(alone.contains("expected two hosts") && !alone.contains("t.txt"), "{alone}");
+    std::fs::write(&trace, "0.000000001s s1 power on, life 1\n").unwrap();
+    let nowhere = said(&["--port", "s99"]);
+    assert!(nowhere.contains("--port s99: no line of") && nowhere.contains("t.txt"), "{nowhere}");
     assert!(said(&["--drop", "bored"]).contains("no reason bored; expected one of "));
     assert_eq!(axon(&["trace", &trace, "--kind", "song"]).status.code(), Some(2));
 }

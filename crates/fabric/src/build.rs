@@ -64,6 +64,7 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
         on_full,
         nack_queue,
         faults: Vec::new(),
+        faults_after_start: Vec::new(),
         traffic: Vec::new(),
     };
     check_ports(&fabric, file.topology_key())?;
@@ -76,7 +77,7 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
     reach::check(&fabric, file.topology_key())?;
     addresses::finish(&mut fabric, &file.dhcp, &plan)?;
     faults::apply_overrides(&mut fabric, &file.overrides)?;
-    fabric.faults = faults::resolve(&fabric, &file.faults)?;
+    (fabric.faults, fabric.faults_after_start) = faults::resolve(&fabric, &file.faults)?;
     fabric.traffic = crate::traffic::resolve(&fabric, &file.traffic)?;
     Ok(fabric)
 }

@@ -39,18 +39,31 @@ pub(crate) fn apply_overrides(
 }
 
 /// Resolves the faults and puts them in order of time; those at one time keep their order.
-pub(crate) fn resolve(fabric: &Fabric, asked: &[file::Fault]) -> Result<Vec<Fault>, Problem> {
+/// First those that count from power on, then those that count from the start of traffic.
+pub(crate) fn resolve(
+    fabric: &Fabric,
+    asked: &[file::Fault],
+) -> Result<(Vec<Fault>, Vec<Fault>), Problem> {
     let index = Index::of(fabric);
-    let mut faults = Vec::new();
+    let (mut faults, mut after_start) = (Vec::new(), Vec::new());
     for (number, fault) in asked.iter().enumerate() {
         let key = format!("faults[{number}]");
         let happens = what_happens(&index, &key, fault)?;
-        faults.extend(
-            happens.into_iter().map(|(after, what)| Fault { at: fault.at.0 + after, what }),
-        );
+        let (at, list) = match (fault.at, fault.after_start) {
+            (Some(SpanText(at)), None) => (at, &mut faults),
+            (None, Some(SpanText(at))) => (at, &mut after_start),
+            (given, _) => {
+                let what = if given.is_some() { "two times" } else { "no time" };
+                let expected = "exactly one of at (from power on) and after_start (from the \
+                                start of traffic)";
+                return Err(Problem::new(key, format!("it has {what}"), expected));
+            }
+        };
+        list.extend(happens.into_iter().map(|(after, what)| Fault { at: at + after, what }));
     }
     faults.sort_by_key(|fault| fault.at);
-    Ok(faults)
+    after_start.sort_by_key(|fault| fault.at);
+    Ok((faults, after_start))
 }
 
 /// What one entry says, each with its time after the entry's.
@@ -232,6 +245,22 @@ mod tests {
         assert_eq!(link, [(1000, down), (1100, up), (1300, down), (1400, up)]);
         let host = faults("{at: 0s, flap: [s2, h2], down_for: 1ms}");
         assert_eq!(host, [(0, FaultKind::HostDown(1)), (1, FaultKind::HostUp(1))]);
+    }
+
+    #[test]
+    fn a_fault_counts_from_power_on_or_from_the_start_of_traffic() {
+        let text = |faults: &str| {
+            format!("name: a\ntopology: {{ring: {{switches: 3}}}}\nfaults: [{faults}]")
+        };
+        let both = text("{after_start: 5ms, crash: s2}, {at: 1s, start: s2}");
+        let fabric = crate::parse("a.yaml".as_ref(), &both).unwrap();
+        assert_eq!(fabric.faults[0].what, FaultKind::SwitchUp(1));
+        assert_eq!(fabric.faults_after_start[0].what, FaultKind::SwitchDown(1));
+        assert_eq!(fabric.faults_after_start[0].at.as_millis(), 5);
+        for bad in ["{crash: s2}", "{at: 1s, after_start: 1s, crash: s2}"] {
+            let error = crate::parse("a.yaml".as_ref(), &text(bad)).unwrap_err().to_string();
+            assert!(error.contains("exactly one of at"), "{error}");
+        }
     }
 
     #[test]

@@ -48,6 +48,8 @@ pub struct Fabric {
     pub nack_queue: Bytes,
     /// What breaks when, in order of time.
     pub faults: Vec<Fault>,
+    /// The same, but counted from when the network is ready and traffic begins.
+    pub faults_after_start: Vec<Fault>,
     /// What the hosts send, in the order of the file.
     pub traffic: Vec<Traffic>,
 }

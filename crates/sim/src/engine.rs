@@ -41,6 +41,11 @@ pub struct Engine {
 }
 
 impl Engine {
+    /// When the last fault that is still to come happens.
+    pub fn last_fault(&self) -> Option<Time> {
+        self.faults.last_key_value().map(|(&(at, _), _)| at)
+    }
+
     /// An empty world; `text` takes the trace as lines, if given.
     pub fn new(seed: u64, text: Option<Box<dyn Write>>) -> Engine {
         Engine {

@@ -30,6 +30,7 @@ pub mod ping;
 pub mod probe;
 mod plugs;
 pub mod queue;
+mod ready;
 mod resolve;
 pub mod results;
 pub mod run;

@@ -1,4 +1,5 @@
-//! A whole scenario, start to report: hosts boot and get addresses; then the fabric's traffic
+//! A whole scenario, start to report: hosts boot and get addresses, and the network gets
+//! ready to carry what they send (`ready.rs`); then the fabric's traffic
 //! runs or, without any, every pair pings, the fabric's faults happen, and every connected
 //! pair pings again.
 //!
@@ -28,7 +29,8 @@ pub struct Options {
     pub threads: usize,
     /// Takes the trace as lines of text, if given.
     pub trace: Option<Box<dyn Write>>,
-    /// How long hosts may take to get their addresses before the pings begin all the same.
+    /// How long hosts may take to get their addresses, and the network to get ready, before
+    /// the pings or the traffic begin all the same.
     pub boot: Span,
     /// Between two requests of a ping that has no answer yet.
     pub interval: Span,
@@ -38,15 +40,15 @@ pub struct Options {
     pub settle: Span,
     /// Ordered pairs that ping in one round at most; of more, an even share is taken.
     pub pairs_max: usize,
-    /// How long to go on after the hosts have their addresses; until everything is done if
-    /// not said.
+    /// How long to go on after the network is ready; until everything is done and the last
+    /// fault is over if not said.
     pub duration: Option<Span>,
     /// Without a duration: how long traffic that does not come to an end of its own may last,
     /// or longer if an entry says when it stops.
     pub traffic: Span,
     /// Ports whose frames the watcher is shown.
     pub capture: Vec<WireEnd>,
-    /// Sample every port from when the hosts have their addresses, this often at first.
+    /// Sample every port from when the network is ready, this often at first.
     pub samples: Option<Span>,
 }
 
@@ -74,7 +76,7 @@ impl Default for Options {
 /// What a run is busy with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
-    /// Hosts get their addresses.
+    /// Hosts get their addresses, and the network gets ready.
     Boot,
     /// A round of pings.
     Pings,
@@ -131,13 +133,20 @@ pub fn run_watched(fabric: &Fabric, mut options: Options, watch: &mut dyn Watch)
     options.capture.iter().for_each(|&port| world.engine_mut().capture(port));
     let captures = !options.capture.is_empty();
     let mut run = Run { world, watch, captures, stopped: None, samples: None };
-    run.go(Stage::Boot, Time::ZERO + options.boot, World::all_have_addresses);
+    run.go(Stage::Boot, Time::ZERO + options.boot, World::is_ready);
+    let mut warnings = Vec::new();
+    if let (Some(lacks), None) = (run.world.unready(), &run.stopped) {
+        warnings.push(format!("the network was not ready after {}: {lacks}", options.boot));
+    }
     let boot = run.world.now();
+    for fault in &fabric.faults_after_start {
+        run.world.engine_mut().plan(boot + fault.at, fault.what);
+    }
     let hosts = 0..fabric.hosts.len();
     let addressed = hosts.filter(|&host| run.world.address(host).is_some()).count();
     run.samples = options.samples.map(|interval| Samples::begin(&run.world, interval));
     let rounds = if fabric.traffic.is_empty() {
-        run.pings(fabric, &options)
+        run.pings(!fault_times(fabric, boot).is_empty(), &options)
     } else {
         run.traffic(fabric, &options);
         Vec::new()
@@ -148,10 +157,53 @@ pub fn run_watched(fabric: &Fabric, mut options: Options, watch: &mut dyn Watch)
     run.world.engine_mut().trace_mut().flush();
     let mut report = Report::of(&run.world, seed, boot, addressed);
     report.rounds = rounds;
+    let reached = |at: &Time| *at <= run.world.now();
+    let planned = fault_times(fabric, boot);
+    let missed = planned.iter().filter(|at| !reached(at)).count();
+    if let (Some(first), None) = (planned.iter().find(|at| !reached(at)), &run.stopped) {
+        warnings.push(format!(
+            "{missed} of {} faults were not reached: the first of them at {first}, the run ended \
+             at {}",
+            planned.len(),
+            run.world.now()
+        ));
+    }
+    report.warnings = warnings;
+    report.silent = silent_entries(fabric, &run.world, boot);
     report.threads = threads;
     report.stopped = run.stopped;
     report.samples = run.samples;
     report
+}
+
+/// When the fabric's faults happen, in order, if traffic or pings began at `boot`.
+fn fault_times(fabric: &Fabric, boot: Time) -> Vec<Time> {
+    let after_start = fabric.faults_after_start.iter().map(|fault| boot + fault.at);
+    let mut all: Vec<Time> = fabric.faults.iter().map(|fault| Time::ZERO + fault.at).collect();
+    all.extend(after_start);
+    all.sort_unstable();
+    all
+}
+
+/// What a fabric's traffic should have begun to send and did not: an entry whose time came,
+/// with hosts that are connected, of which not one sent anything.
+fn silent_entries(fabric: &Fabric, world: &World, boot: Time) -> Vec<String> {
+    let ran = world.now().since(boot);
+    let connected = world.connected_hosts();
+    let reached = |host: &usize| connected.binary_search(host).is_ok();
+    let mut silent = Vec::new();
+    for (sent, entry) in world.traffic_sent().into_iter().zip(&fabric.traffic) {
+        let due =
+            entry.first_at().is_some_and(|at| at <= ran && entry.stop.is_none_or(|stop| at < stop));
+        let able = entry.flows.iter().any(|(from, to)| reached(from) && reached(to))
+            || entry.hosts.iter().any(reached);
+        if due && able && sent == 0 {
+            let lacks = world.unready();
+            let why = lacks.unwrap_or_else(|| "its hosts found no way to their targets".to_owned());
+            silent.push(format!("{} sent nothing in {ran}: {why}", entry.name));
+        }
+    }
+    silent
 }
 
 /// A run under way.
@@ -202,23 +254,33 @@ impl Run<'_> {
         if self.stopped.is_some() {
             return;
         }
+        let began = self.world.now();
         self.world.start_traffic();
         if options.duration.is_none() {
             let last = fabric.traffic.iter().map(|entry| entry.stop.unwrap_or(entry.start)).max();
-            let limit = options.traffic.max(last.unwrap_or_default() + DRAIN);
-            self.go(Stage::Traffic, self.world.now() + limit, World::traffic_is_done);
+            let settled = self.settled(options);
+            let limit = began + options.traffic.max(last.unwrap_or_default() + DRAIN);
+            self.go(Stage::Traffic, limit.max(settled), World::traffic_is_done);
             self.go(Stage::Traffic, self.world.now() + DRAIN, |_| false);
+            self.go(Stage::Faults, settled.max(self.world.now()), |_| false);
         }
     }
 
+    /// When the fabric has settled after the last fault that is still to come; now, if there
+    /// is none.
+    fn settled(&self, options: &Options) -> Time {
+        let last = self.world.engine().last_fault();
+        last.map_or(self.world.now(), |last| last.max(self.world.now()) + options.settle)
+    }
+
     /// One round of pings and, if the fabric has faults, another after the last of them.
-    fn pings(&mut self, fabric: &Fabric, options: &Options) -> Vec<Round> {
+    fn pings(&mut self, faults: bool, options: &Options) -> Vec<Round> {
         let mut rounds = Vec::new();
         if self.stopped.is_none() {
             rounds.push(self.round(options));
         }
-        if let (Some(last), None) = (fabric.faults.last(), &self.stopped) {
-            let end = (Time::ZERO + last.at).max(self.world.now()) + options.settle;
+        if self.stopped.is_none() && faults {
+            let end = self.settled(options).max(self.world.now() + options.settle);
             self.go(Stage::Faults, end, |_| false);
             if self.stopped.is_none() {
                 rounds.push(self.round(options));

@@ -34,7 +34,7 @@ impl fmt::Display for StaleRoute {
 
 impl World {
     /// Where a frame that leaves by this port comes in, if the link carries frames.
-    fn far_end(&self, from: WireEnd) -> Option<WireEnd> {
+    pub(crate) fn far_end(&self, from: WireEnd) -> Option<WireEnd> {
         let (id, side) = self.engine.link_at(from)?;
         let link = &self.engine.links()[id.0];
         (link.carrier && !link.silent).then(|| link.ends[1 - side])

@@ -8,6 +8,8 @@ use std::path::Path;
 
 /// Lines of a plot, at most.
 const LINES_MAX: usize = 8;
+/// Points of a line, about.
+const STEPS: usize = 100;
 
 /// Draws `path` and, beside it, the queues.
 ///
@@ -23,7 +25,7 @@ pub fn draw(path: &Path, report: &Report) -> Result<()> {
     let throughput = Plot::lines(
         "throughput",
         &format!("{}, seed {}: {whose}", report.fabric, report.seed),
-        Axis::linear("simulated time, ms"),
+        Axis::linear("time since traffic began, ms"),
         Axis::linear("Mb/s"),
         lines,
     );
@@ -32,25 +34,44 @@ pub fn draw(path: &Path, report: &Report) -> Result<()> {
     let queues = Plot::lines(
         "queues",
         &format!("{}, seed {}: the fullest queues", report.fabric, report.seed),
-        Axis::linear("simulated time, ms"),
+        Axis::linear("time since traffic began, ms"),
         Axis::linear("bytes that wait"),
         queue_lines(samples),
     );
     queues.draw(&path.with_file_name(format!("{name}-queues.svg")))
 }
 
+/// Milliseconds since the first sample, which is when traffic began.
 fn millis(samples: &Samples, index: usize) -> f64 {
-    samples.times[index].as_nanos() as f64 / 1e6
+    samples.times[index].since(samples.times[0]).as_nanos() as f64 / 1e6
 }
 
-/// Megabits per second between each sample and the next; none where a switch has restarted.
+/// Indices at which samples are put together, so that a single frame is no spike: from the
+/// first to a little after the last at which a flow received something or a queue was not
+/// empty; without flows, to the last of all.
+fn steps(samples: &Samples) -> Vec<usize> {
+    let last = samples.times.len() - 1;
+    let moved = |index: &usize| {
+        samples.flows.iter().any(|bytes| bytes[*index] != bytes[index - 1])
+            || samples.ports.iter().any(|port| port.queued_bytes[*index] > 0)
+    };
+    let active =
+        if samples.flows.is_empty() { last } else { (1..=last).rfind(moved).unwrap_or(last) };
+    let step = (active / STEPS).max(1);
+    let mut steps: Vec<usize> =
+        (0..last).step_by(step).take_while(|&at| at < active + step).collect();
+    steps.push((steps.last().map_or(0, |at| at + step)).min(last));
+    steps
+}
+
+/// Megabits per second between each step and the next.
 fn rates(samples: &Samples, bytes: &[u64]) -> Vec<(f64, f64)> {
-    let rate = |index: usize| {
-        let millis = (millis(samples, index), millis(samples, index - 1));
-        let sent = bytes[index].checked_sub(bytes[index - 1])?;
+    let rate = |pair: &[usize]| {
+        let millis = (millis(samples, pair[1]), millis(samples, pair[0]));
+        let sent = bytes[pair[1]].checked_sub(bytes[pair[0]])?;
         Some((millis.0, sent as f64 * 8.0 / 1e3 / (millis.0 - millis.1)))
     };
-    (1..samples.times.len()).filter_map(rate).collect()
+    steps(samples).windows(2).filter_map(rate).collect()
 }
 
 fn flow_rates(samples: &Samples, report: &Report) -> Vec<Series> {
@@ -68,12 +89,19 @@ fn port_rates(samples: &Samples) -> Vec<Series> {
     busiest.map(|port| Series::ours(&port.name, rates(samples, &port.tx_bytes))).collect()
 }
 
+/// The ports whose queues were the fullest, of those that ever queued: the most that waited
+/// in each step.
 fn queue_lines(samples: &Samples) -> Vec<Series> {
-    let mut ports: Vec<_> = samples.ports.iter().collect();
-    ports.sort_by_key(|port| std::cmp::Reverse(port.queued_bytes.iter().max().copied()));
+    let most = |queued: &[u64]| queued.iter().max().copied().unwrap_or(0);
+    let mut ports: Vec<_> =
+        samples.ports.iter().filter(|port| most(&port.queued_bytes) > 0).collect();
+    ports.sort_by_key(|port| std::cmp::Reverse(most(&port.queued_bytes)));
+    let steps = steps(samples);
     let line = |queued: &[u64]| {
-        let points = queued.iter().enumerate();
-        points.map(|(index, &bytes)| (millis(samples, index), bytes as f64)).collect()
+        let pairs = steps.windows(2);
+        let point =
+            |pair: &[usize]| (millis(samples, pair[1]), most(&queued[pair[0]..=pair[1]]) as f64);
+        pairs.map(point).collect()
     };
     let fullest = ports.iter().take(LINES_MAX);
     fullest.map(|port| Series::ours(&port.name, line(&port.queued_bytes))).collect()

@@ -26,7 +26,7 @@ pub fn text(report: &Report, wall: &Wall) -> String {
         rounds(out, &report.rounds);
     }
     if !report.flows.is_empty() {
-        flows(out, &report.flows);
+        flows(out, report);
     }
     ports(out, report);
     for (title, counts) in [("drops", &report.drops), ("losses on links", &report.losses)] {
@@ -89,7 +89,8 @@ fn rounds(out: &mut String, rounds: &[Round]) {
 }
 
 /// The flows, those of one entry of the traffic section together.
-fn flows(out: &mut String, flows: &[FlowReport]) {
+fn flows(out: &mut String, report: &Report) {
+    let flows = &report.flows;
     line!(
         out,
         "{:<16} {:<16} {:>5}  {:>10}  {:>10}  {:>7}  {:>10}  {:>10}  {:>10}  {:>10}",
@@ -104,15 +105,22 @@ fn flows(out: &mut String, flows: &[FlowReport]) {
         "p50",
         "p99"
     );
-    for entry in flows.chunk_by(|a, b| a.name == b.name && a.app == b.app) {
+    let mut rest = &flows[..];
+    for together in &report.entries {
+        let (entry, after) = rest.split_at(together.flows.min(rest.len()));
+        rest = after;
+        if entry.is_empty() {
+            continue;
+        }
+        // Nobody counts what a replay's target takes.
+        let counted = entry[0].app != "replay";
+        let or_dash = |text: String| if counted { text } else { "-".to_owned() };
         let sum = |of: fn(&FlowReport) -> u64| entry.iter().map(of).sum::<u64>();
         let goodputs: Vec<u64> = entry.iter().filter_map(|flow| flow.goodput_bps).collect();
         let mean = goodputs.iter().sum::<u64>() as f64 / goodputs.len().max(1) as f64;
         let least = goodputs.iter().min().copied().unwrap_or(0) as f64;
-        // The worst flow's: quantiles of several flows cannot be put together.
-        let times = entry.iter().filter_map(|flow| flow.times.or(flow.latency));
-        let worst = times.reduce(|a, b| if a.p99_ns >= b.p99_ns { a } else { b });
-        let span = |of: fn(&Times) -> u64| worst.as_ref().map_or("-".into(), |t| nanos(of(t)));
+        let times = together.times;
+        let span = |of: fn(&Times) -> u64| times.as_ref().map_or("-".into(), |t| nanos(of(t)));
         line!(
             out,
             "{:<16} {:<16} {:>5}  {:>10}  {:>10}  {:>7}  {:>10}  {:>10}  {:>10}  {:>10}",
@@ -120,8 +128,8 @@ fn flows(out: &mut String, flows: &[FlowReport]) {
             entry[0].app,
             entry.len(),
             size(sum(|flow| flow.sent_bytes)),
-            size(sum(|flow| flow.received_bytes)),
-            sum(|flow| flow.lost_packets.unwrap_or(0)),
+            or_dash(size(sum(|flow| flow.received_bytes))),
+            or_dash(sum(|flow| flow.lost_packets.unwrap_or(0)).to_string()),
             short(least),
             short(mean),
             span(|times| times.p50_ns),

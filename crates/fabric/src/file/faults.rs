@@ -5,14 +5,17 @@ use crate::units::{RateText, SpanText};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// Something that breaks or comes back. Beside `at`, exactly one key says what: `down`, `up`,
-/// `silent`, `crash`, `start`, `unplug`, `plug`, `flap`, `loss_ppm`, `bit_error_rate`, `slow` or
-/// `fast`; the others belong to one of those.
+/// Something that breaks or comes back. Beside `at` or `after_start`, exactly one key says what:
+/// `down`, `up`, `silent`, `crash`, `start`, `unplug`, `plug`, `flap`, `loss_ppm`,
+/// `bit_error_rate`, `slow` or `fast`; the others belong to one of those.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Fault {
-    /// When, after the start.
-    pub at: SpanText,
+    /// When, counted from power on; either this or `after_start`.
+    pub at: Option<SpanText>,
+    /// When, counted from when the network is ready and the traffic, or the first round of
+    /// pings, begins.
+    pub after_start: Option<SpanText>,
     /// A link between two switches: both ends lose carrier.
     pub down: Option<[String; 2]>,
     /// It comes back, from `down` or from `silent`.

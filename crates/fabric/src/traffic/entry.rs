@@ -44,7 +44,7 @@ pub struct Entry {
     pub pattern: Option<Pattern>,
     /// Hosts by name, or a range of numbered ones such as `h1..h16`; all if not said.
     pub hosts: Option<Vec<String>>,
-    /// When it starts, after every host has its address; at once if not said.
+    /// When it starts, after the network is ready; at once if not said.
     pub start: Option<SpanText>,
     /// When it stops, counted as `start` is; at the end of the run if not said.
     pub stop: Option<SpanText>,

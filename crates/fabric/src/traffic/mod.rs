@@ -31,9 +31,9 @@ pub(crate) use check::resolve;
 pub struct Traffic {
     /// Its name in results.
     pub name: String,
-    /// When it starts, after every host has its address.
+    /// When it starts, after the network is ready.
     pub start: Span,
-    /// When it stops, after every host has its address; at the end of the run without.
+    /// When it stops, after the network is ready; at the end of the run without.
     pub stop: Option<Span>,
     /// The hosts that take part, by index, in the order of the file.
     pub hosts: Vec<usize>,
@@ -41,6 +41,17 @@ pub struct Traffic {
     pub flows: Vec<(usize, usize)>,
     /// What they run.
     pub app: App,
+}
+
+impl Traffic {
+    /// When its first flows have something to send, as far as that is known beforehand; `None`
+    /// for a replay without frames.
+    pub fn first_at(&self) -> Option<Span> {
+        match &self.app {
+            App::Replay { frames, .. } => frames.first().map(|frame| self.start + frame.at),
+            _ => Some(self.start),
+        }
+    }
 }
 
 /// How an application talks.

@@ -24,7 +24,7 @@ pub use collective::{CollectivePlan, Step};
 pub use files::{FilePlan, POSTMARK};
 pub use on_off::OnOffPlan;
 pub use replay::ReplayPlan;
-pub use report::{FlowReport, Times};
+pub use report::{EntryTimes, FlowReport, Times};
 pub use request::RequestPlan;
 pub use respond::{Protocol, RespondPlan};
 pub use stats::{FileStats, FlowStats, Histogram, Received, rate};

@@ -38,6 +38,17 @@ impl Times {
     }
 }
 
+/// The times of all flows of an entry of the traffic section, put together.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct EntryTimes {
+    /// The entry's name.
+    pub name: String,
+    /// How many flows it has; those of the report are in the order of entries.
+    pub flows: usize,
+    /// How long what they completed took, or how long their datagrams were under way.
+    pub times: Option<Times>,
+}
+
 /// What a file service has done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct FileReport {
@@ -117,6 +128,52 @@ impl World {
             }
             Work::ArpHost(host) => self.arp_host(host).is_none_or(|host| host.is_done()),
         })
+    }
+
+    /// For each entry of the traffic, how long what its flows completed took, or else how long
+    /// their datagrams were under way: all of its flows together.
+    pub fn traffic_times(&self) -> Vec<EntryTimes> {
+        let names = self.fabric().traffic.iter();
+        let mut all: Vec<(EntryTimes, Histogram)> = names
+            .map(|entry| {
+                let name = entry.name.clone();
+                (EntryTimes { name, flows: 0, times: None }, Histogram::default())
+            })
+            .collect();
+        for running in &self.traffic {
+            let (entry, histogram) = &mut all[running.entry];
+            entry.flows += 1;
+            match running.work {
+                Work::Ping(id) => {
+                    let times = self.host(id.host).and_then(|host| host.ping_times(id.number));
+                    times.into_iter().for_each(|times| histogram.merge(times));
+                }
+                Work::App(host, id) => {
+                    let Some(stats) = self.flow_stats(host, id) else { continue };
+                    histogram.merge(&stats.times);
+                    if stats.times.count() == 0
+                        && let Some(received) = self.received_by(running, host, id)
+                    {
+                        histogram.merge(&received.latency);
+                    }
+                }
+                Work::None | Work::ArpHost(_) => {}
+            }
+        }
+        let done = |(entry, histogram): (EntryTimes, Histogram)| EntryTimes {
+            times: Times::of(&histogram),
+            ..entry
+        };
+        all.into_iter().map(done).collect()
+    }
+
+    /// Datagrams, writes or requests that each entry of the traffic has sent so far.
+    pub(crate) fn traffic_sent(&self) -> Vec<u64> {
+        let mut sent = vec![0; self.fabric().traffic.len()];
+        for running in &self.traffic {
+            sent[running.entry] += self.flow_report(running).sent_packets;
+        }
+        sent
     }
 
     /// Bytes of payload that each flow has received so far, in the order of

@@ -9,7 +9,7 @@ pub use samples::{PortSamples, Samples};
 
 pub(crate) use pings::{Pings, all_pairs};
 
-use crate::apps::FlowReport;
+use crate::apps::{EntryTimes, FlowReport};
 use crate::links::{LinkId, Loss};
 use crate::world::World;
 use axon_plane::Drop;
@@ -35,6 +35,8 @@ pub struct Report {
     pub rounds: Vec<Round>,
     /// The traffic of the fabric file, flow by flow.
     pub flows: Vec<FlowReport>,
+    /// The times of its entries, over all of their flows.
+    pub entries: Vec<EntryTimes>,
     /// Frames that ended inside nodes, by reason; the ordinary end of control packets
     /// (`consumed`) included.
     pub drops: BTreeMap<&'static str, u64>,
@@ -46,6 +48,10 @@ pub struct Report {
     pub stale_routes: Vec<String>,
     /// Accounts of frames that do not balance: a bug, if there is any.
     pub unaccounted: Option<String>,
+    /// What the run could not do as it was asked to.
+    pub warnings: Vec<String>,
+    /// Traffic that should have begun and sent nothing, and why: the run has failed.
+    pub silent: Vec<String>,
     /// Why the run ended before its end, if it did.
     pub stopped: Option<String>,
     /// Simulated time.
@@ -98,12 +104,14 @@ pub struct Round {
 
 impl Report {
     /// Whether the run came to its end, every connected pair was answered in every round,
-    /// every flow was started and received nothing but what was sent, no route is stale and
-    /// every frame is accounted for.
+    /// every flow was started and received nothing but what was sent, no entry was
+    /// silent, no route is stale and every frame is accounted for; and the trace, if one was
+    /// wanted, is whole.
     pub fn passed(&self) -> bool {
         self.stopped.is_none()
             && self.rounds.iter().all(|round| round.answered == round.pairs)
             && !self.flows.iter().any(|flow| flow.wrong_bytes > 0 || never_started(flow))
+            && self.silent.is_empty()
             && self.stale_routes.is_empty()
             && self.unaccounted.is_none()
             && self.trace_error.is_none()
@@ -140,11 +148,14 @@ impl Report {
             boot_ns: boot.as_nanos(),
             rounds: Vec::new(),
             flows: world.traffic_report(),
+            entries: world.traffic_times(),
             drops: drops.map(|(reason, count)| (reason.name(), count)).collect(),
             losses,
             corrupted,
             stale_routes: world.stale_routes().iter().map(ToString::to_string).collect(),
             unaccounted: engine.check_conservation().err(),
+            warnings: Vec::new(),
+            silent: Vec::new(),
             stopped: None,
             simulated_ns: world.now().as_nanos(),
             events: engine.events(),

@@ -14,7 +14,8 @@ const SAMPLES_MAX: usize = 2_000;
 pub struct PortSamples {
     /// `s1-p0`.
     pub name: String,
-    /// Bytes that had gone out by then, in this life of the switch.
+    /// Bytes that had gone out by then, over all lives of the switch since its first sample;
+    /// what it sent between its last sample and a loss of power is not known.
     pub tx_bytes: Vec<u64>,
     /// Bytes that waited then.
     pub queued_bytes: Vec<u64>,
@@ -31,6 +32,29 @@ pub struct Samples {
     pub flows: Vec<Vec<u64>>,
     interval: Span,
     due: Time,
+    /// For each port, what it had sent in lives that are over, and in this one.
+    counted: Vec<Counted>,
+}
+
+/// How far the counter of a port had come, which begins again with each life.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Counted {
+    life: u64,
+    before: u64,
+    now: u64,
+}
+
+impl Counted {
+    /// The sum over all lives; `counter` is `None` without power.
+    fn add(&mut self, life: u64, counter: Option<u64>) -> u64 {
+        let counter = counter.unwrap_or(0);
+        if life != self.life || counter < self.now {
+            self.before += self.now;
+        }
+        self.life = life;
+        self.now = counter;
+        self.before + counter
+    }
 }
 
 impl Samples {
@@ -45,7 +69,8 @@ impl Samples {
         }
         let interval = interval.max(Span::from_nanos(1));
         let (times, flows, due) = (Vec::new(), Vec::new(), world.now());
-        let mut samples = Samples { times, ports, flows, interval, due };
+        let counted = vec![Counted::default(); ports.len()];
+        let mut samples = Samples { times, ports, flows, interval, due, counted };
         samples.take(world);
         samples
     }
@@ -62,22 +87,24 @@ impl Samples {
         }
         self.due = world.now() + self.interval;
         self.times.push(world.now());
-        let mut ports = self.ports.iter_mut();
+        let mut ports = self.ports.iter_mut().zip(&mut self.counted);
         for (number, switch) in world.fabric().switches.iter().enumerate() {
-            let body = world.engine().station(number).map(|station| &station.body);
-            for (port, samples) in (0..switch.ports).map(PortNo).zip(&mut ports) {
+            let station = world.engine().station(number);
+            let life = station.map_or(0, |station| station.lives);
+            let body = station.map(|station| &station.body);
+            for (port, (samples, counted)) in (0..switch.ports).map(PortNo).zip(&mut ports) {
                 let (sent, queued) = match body {
                     Some(Body::Switch(node)) => {
                         let plane = node.plane();
-                        (plane.counters().port(port).tx_bytes, plane.queued_bytes(port).0)
+                        (Some(plane.counters().port(port).tx_bytes), plane.queued_bytes(port).0)
                     }
                     Some(Body::Baseline(node)) => {
                         let bank = node.bank();
-                        (bank.counters().port(port).tx_bytes, bank.queued_bytes(port).0)
+                        (Some(bank.counters().port(port).tx_bytes), bank.queued_bytes(port).0)
                     }
-                    _ => (0, 0),
+                    _ => (None, 0),
                 };
-                samples.tx_bytes.push(sent);
+                samples.tx_bytes.push(counted.add(life, sent));
                 samples.queued_bytes.push(queued);
             }
         }
@@ -108,5 +135,18 @@ impl Samples {
             halve(&mut port.queued_bytes);
         }
         self.interval = self.interval * 2;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_counter_goes_on_over_a_crash_and_a_restart() {
+        let mut counted = Counted::default();
+        let seen = [(1, Some(5)), (1, Some(9)), (1, None), (1, None), (2, Some(3)), (3, Some(7))];
+        let sums = seen.map(|(life, counter)| counted.add(life, counter));
+        assert_eq!(sums, [5, 9, 9, 9, 12, 19]);
     }
 }

@@ -57,6 +57,7 @@ impl Builder {
                 network: Network::Axon,
                 device: Device::ideal(),
                 traffic: Vec::new(),
+                faults_after_start: Vec::new(),
                 controller: Controller {
                     name: "c1".to_owned(),
                     at: end(0, 0),
