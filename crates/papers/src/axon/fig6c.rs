@@ -74,9 +74,10 @@ fn run(context: &mut Context) -> Result<Outcome> {
          a resolved question costs its way only: the factor grows with the hosts, and is below 10 on the \
          smaller tori. The paper's claim is of networks of up to 50,000 hosts, so the factor of 10 is held \
          to on the largest that are run here, and the smaller ones are held to being dearer than Axon. It \
-         depends on how often a host is asked for before it is known: with all questions of a host at once, \
-         before any answer, an earlier setting of ours had no factor at all. A host \
-         is looked for by broadcast once at most; here that is about one question in six. Warm, our \
+         depends on how fast hosts ask: with the questions of a host one second apart, hosts are nearly \
+         all known before they are asked for, and cold costs no more than Axon; here they are 10 ms \
+         apart, because the paper's simulator has no time and lets a host ask all it asks at once. A host is \
+         looked for by broadcast once at most; here that is about one question in six. Warm, our \
          PortLand is well below Axon and not slightly: its messages are not sealed (43 bytes each), \
          carry no route, and are two for each question where Axon has three.",
     );

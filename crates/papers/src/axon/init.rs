@@ -72,8 +72,7 @@ fn run(context: &mut Context) -> Result<Outcome> {
     outcome.note(
         "PortLand: the paper's starts with 50 to 100 % more bytes than Axon, ours with fewer, and the bound \
          is missed. Our PortLand's messages are not sealed (43 bytes each) and carry no route, and its \
-         switches report once to the manager; its location discovery is one message a link and \
-         heartbeat like Axon's. What the paper's PortLand sends more is not told, and nothing was added to \
+         links count as known when every switch has reported to the manager. What the paper's PortLand sends more is not told, and nothing was added to \
          ours to make it dearer. Wall time is that of the machine as it was: beside other work it says \
          little.",
     );
