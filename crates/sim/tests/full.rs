@@ -38,7 +38,7 @@ fn congested(on_full: OnFull, nack_queue: Bytes) -> (World, Vec<FlowReport>) {
         flows: vec![(0, 2), (1, 3)],
         app: App::Udp { payload: 1472, interval, count: Some(COUNT) },
     }];
-    let mut world = boot(&mut builder);
+    let mut world = boot(&builder);
     world.start_traffic();
     world.run_for(Span::from_millis(20));
     assert_sound(&world);
