@@ -343,6 +343,9 @@ mod tests {
     use super::*;
     use axon_wire::FrameBuf;
 
+    /// Frames sent (port, destination, source), punts and drops.
+    type Outcome = (Vec<(u16, MacAddr, MacAddr)>, Vec<Punt>, Vec<Drop>);
+
     const HERE: Location = Location { pod: 300, position: 7 };
     const THERE: Location = Location { pod: 8191, position: 255 };
     const AMAC: MacAddr = MacAddr([0x02, 0, 0, 0, 0, 1]);
@@ -381,7 +384,7 @@ mod tests {
         to: MacAddr,
         from: MacAddr,
         ethertype: u16,
-    ) -> (Vec<(u16, MacAddr, MacAddr)>, Vec<Punt>, Vec<Drop>) {
+    ) -> Outcome {
         let mut bytes = [0; 60];
         bytes[..6].copy_from_slice(&to.0);
         bytes[6..12].copy_from_slice(&from.0);
