@@ -3,7 +3,7 @@
 //! **Random.** Every host asks for the same number of random hosts.
 //!
 //! **LBNL-like.** The pattern of `axon sim`, [`axon_fabric::traffic::arp_questions`], which
-//! states its statistics, with a mean of [`LBNL_ASKS`] questions a host. Which of these hosts
+//! states its statistics, with a mean of `LBNL_ASKS` questions a host. Which of these hosts
 //! stands at which switch is a random mapping, so that a subnet is spread over the fabric.
 //!
 //! A host asks for nobody twice and not for itself: only new flows count.
