@@ -17,7 +17,7 @@ pub struct PlaneConfig {
     pub frame_bytes_max: usize,
     /// The longest header of a route. Every frame has so much room before it, and links
     /// between switches take frames longer by so much, and by
-    /// [`RECORDS_BYTES_MAX`](axon_wire::probe::RECORDS_BYTES_MAX).
+    /// [`RECORDS_BYTES_MAX`].
     pub route_bytes_max: usize,
     /// Each output port has one buffer for each ingress port, of this many bytes.
     pub queue_bytes_max: Bytes,

@@ -110,7 +110,7 @@ mod tests {
         for length in 0..bytes.len() {
             assert_eq!(Envelope::parse(&bytes[..length]), Err(EnvelopeError::Truncated));
         }
-        bytes[0] = 2;
-        assert_eq!(Envelope::parse(&bytes), Err(EnvelopeError::Version(2)));
+        bytes[0] = VERSION + 1;
+        assert_eq!(Envelope::parse(&bytes), Err(EnvelopeError::Version(VERSION + 1)));
     }
 }

@@ -44,9 +44,9 @@ fn run(context: &mut Context) -> Result<Outcome> {
     for (size, data) in DATA.into_iter().enumerate() {
         for devices in 1..=DEVICES_MAX {
             context.step(format!("{} through {devices}", SIZES[size]))?;
-            let seed = context.seed;
-            axons[size][devices - 1] = round_trip(&Line::of_axons(devices), data, seed)?;
-            switches[size][devices - 1] = round_trip(&Line::of_switches(devices), data, seed)?;
+            let measure = |line: Line| round_trip(&line, data, context.seed);
+            axons[size][devices - 1] = measure(Line::of_axons(devices))?;
+            switches[size][devices - 1] = measure(Line::of_switches(devices))?;
         }
     }
     let mut outcome = Outcome::default();
@@ -103,10 +103,9 @@ fn run(context: &mut Context) -> Result<Outcome> {
     outcome.note(
         "The thesis draws the figure without numbers; its text says that five Axons are barely noticed \
          and that five switches double the time of one. How much a given network adds depends on the \
-         hosts: with 25 us a frame, large pings through five switches take more than twice, small ones less, so the \
-         bound is 2 and 40 % either way. A software \
-         switch stores each frame and takes the time of a process that wakes up, so the lab's pings grow \
-         with each, and with what else the machine does.",
+         hosts: with 25 us a frame, large pings through five switches take more than twice, small ones \
+         less, so the bound is 2 and 40 % either way. A software switch stores each frame and takes the \
+         time of a process that wakes up, so the lab's pings grow with each, and with the machine's load.",
     );
     Ok(outcome)
 }
