@@ -4,7 +4,7 @@ use crate::probe::Desk;
 use crate::run::Inspect;
 use axon_control::discovery::Discovery;
 use axon_control::node::{ControllerNode, SwitchNode};
-use axon_plane::{Action, Drop, Input, Node, Plane, PortKind, Refusal};
+use axon_plane::{Action, Awaited, Drop, Input, Node, Plane, PortKind, Refusal};
 use axon_wire::{Frame, FrameBuf, PortNo, Time};
 use serde_json::{Map, Value, json};
 
@@ -49,8 +49,8 @@ macro_rules! is_a_node {
                 self.node.deadline()
             }
 
-            fn waits_for(&self, port: PortNo) -> bool {
-                self.node.waits_for(port)
+            fn awaited(&mut self) -> Awaited {
+                self.node.awaited()
             }
         }
     };

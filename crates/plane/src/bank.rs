@@ -9,7 +9,7 @@
 
 use crate::buffers::{Egress, Queued};
 use crate::config::PortKind;
-use crate::contract::{Action, Drop, Punt};
+use crate::contract::{Action, Awaited, Drop, Punt};
 use crate::counters::Counters;
 use crate::hold::Hold;
 use crate::probe::{self, ProbeUnits};
@@ -64,10 +64,14 @@ impl<B> Moving<B> {
 /// Every call takes the time, and appends what is to be done to `out`. None blocks, fails,
 /// or copies a frame; only the queues allocate, when they grow.
 #[derive(Clone, Debug)]
+#[repr(C)] // What every frame needs comes first, to be in few cache lines.
 pub struct PortBank<B> {
-    ports: Vec<Port<B>>,
+    gates: Vec<Gate>,
     counters: Counters,
+    /// Ports whose wire a frame began to wait for since somebody asked, each once.
+    awaited: Vec<PortNo>,
     hold: Hold<B>,
+    ports: Vec<Port<B>>,
     queue_bytes_max: u64,
     nack_bytes_max: u64,
     units: ProbeUnits,
@@ -75,13 +79,24 @@ pub struct PortBank<B> {
     probe_bytes_max: usize,
 }
 
-#[derive(Clone, Debug)]
-struct Port<B> {
+/// What every frame that goes to a port asks; small, so that those of all ports of a switch
+/// are in a few cache lines.
+#[derive(Clone, Copy, Debug, Default)]
+struct Gate {
     kind: PortKind,
     /// Has carrier.
     up: bool,
     /// A frame is on the wire.
     busy: bool,
+    /// A frame waits for the wire.
+    waiting: bool,
+    /// Is among those that are awaited.
+    awaited: bool,
+}
+
+/// The rest of a port.
+#[derive(Clone, Debug)]
+struct Port<B> {
     egress: Egress<B>,
     /// Bytes of frames that came in here, that outputs refused, and that are kept.
     nacked_bytes: u64,
@@ -91,15 +106,11 @@ impl<B: Frame> PortBank<B> {
     /// Ports of unknown kind and without carrier. Each has one buffer for each ingress port
     /// and one for the control plane, of `queue_bytes_max` bytes.
     pub fn new(ports: u16, queue_bytes_max: Bytes) -> PortBank<B> {
-        let port = || Port {
-            kind: PortKind::default(),
-            up: false,
-            busy: false,
-            egress: Egress::new(),
-            nacked_bytes: 0,
-        };
+        let port = || Port { egress: Egress::new(), nacked_bytes: 0 };
         PortBank {
+            gates: alloc::vec![Gate::default(); usize::from(ports)],
             ports: (0..ports).map(|_| port()).collect(),
+            awaited: Vec::new(),
             counters: Counters::new(ports),
             hold: Hold::new(),
             queue_bytes_max: queue_bytes_max.0,
@@ -121,18 +132,18 @@ impl<B: Frame> PortBank<B> {
     /// If it is to be discarded at once: there is no such port, or it is known to be bad.
     #[inline]
     pub fn receive(&mut self, now: Time, moving: &Moving<B>) -> Result<(), Drop> {
-        self.counters.port_mut(moving.ingress).received(moving.frame.bytes().len());
+        self.counters.received(moving.ingress, moving.frame.bytes().len());
         if moving.is_known_bad(now) {
             return Err(Drop::BadFcs);
         }
-        let known = moving.ingress.index() < self.ports.len();
+        let known = moving.ingress.index() < self.gates.len();
         if known { Ok(()) } else { Err(Drop::NoSuchPort) }
     }
 
     /// Counts a frame that the control plane sends, and makes it one on its way.
     #[inline]
     pub fn originate(&mut self, now: Time, frame: B) -> Moving<B> {
-        self.counters.port_mut(PortNo::CONTROL).received(frame.bytes().len());
+        self.counters.received(PortNo::CONTROL, frame.bytes().len());
         Moving::from_control(frame, now)
     }
 
@@ -173,22 +184,44 @@ impl<B: Frame> PortBank<B> {
         kind: Option<PortKind>,
         out: &mut Vec<Action<B>>,
     ) {
-        let Some(state) = self.ports.get_mut(port.index()) else {
+        let Some(gate) = self.gates.get(port.index()) else {
             return self.discard(moving, Drop::NoSuchPort, out);
         };
-        if !state.up {
+        if !gate.up {
             return self.discard(moving, Drop::PortDown, out);
         }
-        if !state.busy {
+        if !gate.busy {
             if moving.is_known_bad(now) {
                 return self.discard(moving, Drop::BadFcs, out);
             }
             return self.transmit(now, moving, port, out);
         }
         let bytes = moving.frame.bytes().len() as u32;
-        if let Err(item) = state.egress.push(Queued { moving, bytes, kind }, self.queue_bytes_max) {
-            self.refuse(item, port, out);
+        let egress = &mut self.ports[port.index()].egress;
+        match egress.push(Queued { moving, bytes, kind }, self.queue_bytes_max) {
+            Ok(()) => self.wait_for(port),
+            Err(item) => self.refuse(item, port, out),
         }
+    }
+
+    /// A frame waits for the wire of `port`.
+    fn wait_for(&mut self, port: PortNo) {
+        let gate = &mut self.gates[port.index()];
+        gate.waiting = true;
+        if !core::mem::replace(&mut gate.awaited, true) {
+            self.awaited.push(port);
+        }
+    }
+
+    /// Takes a port from those whose wire a frame began to wait for; see
+    /// [`Node::awaited`](crate::Node::awaited).
+    #[inline]
+    pub fn awaited(&mut self) -> Awaited {
+        let Some(port) = self.awaited.pop() else {
+            return Awaited::None;
+        };
+        self.gates[port.index()].awaited = false;
+        Awaited::Port(port)
     }
 
     /// The output has no room: the input keeps the frame, if it may, or drops it.
@@ -222,11 +255,11 @@ impl<B: Frame> PortBank<B> {
 
     /// Whether a frame of `bytes` bytes from `ingress` would find the buffer of `port` full.
     pub fn is_full(&self, port: PortNo, ingress: PortNo, bytes: usize) -> bool {
-        let full = |state: &Port<B>| {
-            let egress = &state.egress;
-            state.up && state.busy && egress.refuses(ingress, bytes as u64, self.queue_bytes_max)
+        let taken = self.gates.get(port.index()).is_some_and(|gate| gate.up && gate.busy);
+        let refuses = |egress: &Egress<B>| {
+            egress.refuses(ingress, bytes as u64, self.queue_bytes_max)
         };
-        self.ports.get(port.index()).is_some_and(full)
+        taken && refuses(&self.ports[port.index()].egress)
     }
 
     /// Lets each input port keep refused frames of so many bytes; none at first.
@@ -266,14 +299,17 @@ impl<B: Frame> PortBank<B> {
     /// The wire of `port` is free: the next frame in turn goes out.
     #[inline]
     pub fn tx_done(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) {
-        let Some(state) = self.ports.get_mut(port.index()) else {
+        let Some(gate) = self.gates.get_mut(port.index()) else {
             return;
         };
-        state.busy = false;
-        if !state.up {
-            return;
+        gate.busy = false;
+        if gate.waiting && gate.up {
+            self.send_next(now, port, out);
         }
-        let kind = state.kind;
+    }
+
+    fn send_next(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) {
+        let kind = self.gates[port.index()].kind;
         while let Some(item) = self.ports[port.index()].egress.pop() {
             self.offer_again(item.moving.ingress, port);
             let reason = if item.kind.is_some_and(|wanted| wanted != kind) {
@@ -281,24 +317,29 @@ impl<B: Frame> PortBank<B> {
             } else if item.moving.is_known_bad(now) {
                 Drop::BadFcs
             } else {
-                return self.transmit(now, item.moving, port, out);
+                self.transmit(now, item.moving, port, out);
+                if self.ports[port.index()].egress.frames() > 0 {
+                    return self.wait_for(port);
+                }
+                break;
             };
             self.discard(item.moving, reason, out);
         }
+        self.gates[port.index()].waiting = false;
     }
 
     /// The carrier of `port` came or went. Without carrier its queues are emptied and its
     /// wire counts as free: no `TxDone` is owed for a frame that was on it. A frame that was
     /// still coming in by it is broken.
     pub fn link(&mut self, now: Time, port: PortNo, up: bool, out: &mut Vec<Action<B>>) {
-        let Some(state) = self.ports.get_mut(port.index()) else {
+        let Some(gate) = self.gates.get_mut(port.index()) else {
             return;
         };
-        state.up = up;
+        gate.up = up;
         if up {
             return;
         }
-        state.busy = false;
+        (gate.busy, gate.waiting) = (false, false);
         while let Some(item) = self.ports[port.index()].egress.pop() {
             self.offer_again(item.moving.ingress, port);
             self.discard(item.moving, Drop::PortDown, out);
@@ -335,8 +376,8 @@ impl<B: Frame> PortBank<B> {
             self.stamp(now, &mut moving, ProbeUnit::Egress, port);
         }
         let Moving { frame, complete_at, intact, .. } = moving;
-        self.ports[port.index()].busy = true;
-        self.counters.port_mut(port).sent(frame.bytes().len());
+        self.gates[port.index()].busy = true;
+        self.counters.sent(port, frame.bytes().len());
         out.push(Action::Transmit { port, frame, complete_at, intact });
     }
 
@@ -363,27 +404,25 @@ impl<B: Frame> PortBank<B> {
     /// Says what is plugged into `port`. Frames queued there that do not suit the new kind
     /// are dropped as [`Drop::KindChanged`] when their turn comes.
     pub fn set_kind(&mut self, port: PortNo, kind: PortKind) {
-        if let Some(state) = self.ports.get_mut(port.index()) {
-            state.kind = kind;
+        if let Some(gate) = self.gates.get_mut(port.index()) {
+            gate.kind = kind;
         }
     }
 
     /// What is plugged into `port`; `None` if there is no such port.
     #[inline]
     pub fn kind(&self, port: PortNo) -> Option<PortKind> {
-        self.ports.get(port.index()).map(|state| state.kind)
+        self.gates.get(port.index()).map(|gate| gate.kind)
     }
 
     /// Whether `port` exists and has carrier.
     pub fn is_up(&self, port: PortNo) -> bool {
-        self.ports.get(port.index()).is_some_and(|state| state.up)
+        self.gates.get(port.index()).is_some_and(|gate| gate.up)
     }
 
-    /// Whether a frame waits for the wire of `port`; see
-    /// [`Node::waits_for`](crate::Node::waits_for).
-    #[inline]
+    /// Whether a frame waits for the wire of `port`.
     pub fn waits_for(&self, port: PortNo) -> bool {
-        self.ports.get(port.index()).is_some_and(|state| state.egress.frames() > 0)
+        self.gates.get(port.index()).is_some_and(|gate| gate.waiting)
     }
 
     /// Bytes that wait for the wire of `port`.
@@ -421,7 +460,7 @@ impl<B: Frame> PortBank<B> {
     /// Counts a frame of the control plane's own that ended before any port saw it: a copy of
     /// one that came in by `ingress`, or one that could not be built.
     pub fn count_own_drop(&mut self, ingress: PortNo, bytes: usize, reason: Drop) {
-        self.counters.port_mut(PortNo::CONTROL).received(bytes);
+        self.counters.received(PortNo::CONTROL, bytes);
         self.count_drop(ingress, reason);
     }
 

@@ -6,15 +6,21 @@ use axon_wire::{Bytes, FrameBuf, HopWidth, MacAddr};
 
 /// A plane's size and limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[repr(C)] // What every frame needs comes first, to be in one cache line.
 pub struct PlaneConfig {
     /// Bits of a hop, the same in the whole fabric.
     pub hop_width: HopWidth,
+    /// Whether a host that has caused a maximum frame's worth of route bytes is told to
+    /// pause for as long (thesis 000 §3.3.3).
+    pub self_congestion_pause: bool,
+    /// What happens to a packet whose output has no room for it.
+    pub on_full: OnFull,
     /// Ports, 0 to `ports - 1`; at most [`HopWidth::ports_max`].
     pub ports: u16,
-    /// Source address of PAUSE frames.
-    pub mac: MacAddr,
     /// The longest Ethernet frame taken from a host, in bytes without FCS; 1514 by default.
     pub frame_bytes_max: usize,
+    /// Source address of PAUSE frames.
+    pub mac: MacAddr,
     /// The longest header of a route. Every frame has so much room before it, and links
     /// between switches take frames longer by so much, and by
     /// [`RECORDS_BYTES_MAX`].
@@ -25,11 +31,6 @@ pub struct PlaneConfig {
     pub routes_per_port_max: usize,
     /// What one host port may send to the control plane.
     pub punt: PuntLimit,
-    /// Whether a host that has caused a maximum frame's worth of route bytes is told to
-    /// pause for as long (thesis 000 §3.3.3).
-    pub self_congestion_pause: bool,
-    /// What happens to a packet whose output has no room for it.
-    pub on_full: OnFull,
     /// With [`OnFull::Nack`]: each input port keeps refused packets of so many bytes.
     pub nack_bytes_max: Bytes,
     /// With [`OnFull::CongestionMessage`]: how many messages the packets of one ingress port

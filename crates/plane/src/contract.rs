@@ -274,11 +274,25 @@ pub trait Node<B> {
     /// When to call with [`Input::Timeout`] next. Early or repeated calls are harmless.
     fn deadline(&self) -> Option<Time>;
 
-    /// Whether anything waits for the wire of `port`. While nothing does, a body may hold
-    /// back the `TxDone` of that port until the next input to this node, and must deliver it
-    /// before that input if the wire is free by then.
-    fn waits_for(&self, port: PortNo) -> bool {
-        let _ = port;
-        true
+    /// Says whose `TxDone` the node waits for, one port after the other: each whose wire
+    /// something began to wait for since this was last asked, while a frame was on it. A port
+    /// is told at least once for every frame on its wire that something waits behind.
+    ///
+    /// A body may hold back the `TxDone` of a port that is not awaited until the next input to
+    /// this node, and must deliver it before that input if the wire is free by then. One that
+    /// holds back none need not ask.
+    fn awaited(&mut self) -> Awaited {
+        Awaited::Every
     }
+}
+
+/// What a node waits for; see [`Node::awaited`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Awaited {
+    /// Nothing more.
+    None,
+    /// The wire of this port. Ask again.
+    Port(PortNo),
+    /// Every wire: the node keeps no account.
+    Every,
 }

@@ -29,7 +29,7 @@ pub mod routes;
 
 pub use bank::{Moving, PortBank};
 pub use config::{OnFull, PlaneConfig, PortKind, PuntLimit};
-pub use contract::{Action, Drop, Input, Node, Note, Punt, Refusal};
+pub use contract::{Action, Awaited, Drop, Input, Node, Note, Punt, Refusal};
 pub use counters::{Counters, PortCounters};
 pub use forward::{Step, forward};
 pub use plane::Plane;

@@ -3,7 +3,7 @@
 use crate::bank::{Moving, PortBank};
 use crate::config::{OnFull, PlaneConfig, PortKind};
 use crate::congestion;
-use crate::contract::{Action, Drop, Punt};
+use crate::contract::{Action, Awaited, Drop, Punt};
 use crate::counters::Counters;
 use crate::ethernet;
 use crate::forward::{Step, forward};
@@ -21,10 +21,11 @@ use axon_wire::{Bytes, Frame, MacAddr, PortNo, Time};
 /// Every call takes the time, and appends what is to be done to `out`. None blocks, fails,
 /// or copies a frame; only the queues allocate, when they grow.
 #[derive(Clone, Debug)]
+#[repr(C)] // What every frame needs comes first, to be in few cache lines.
 pub struct Plane<B> {
+    bank: PortBank<B>,
     config: PlaneConfig,
     tables: RouteTables,
-    bank: PortBank<B>,
     guards: Vec<Guard>,
 }
 
@@ -170,8 +171,14 @@ impl<B: Frame> Plane<B> {
         self.bank.is_up(port)
     }
 
-    /// Whether a frame waits for the wire of `port`.
+    /// Takes a port from those whose wire a frame began to wait for; see
+    /// [`Node::awaited`](crate::Node::awaited).
     #[inline]
+    pub fn awaited(&mut self) -> Awaited {
+        self.bank.awaited()
+    }
+
+    /// Whether a frame waits for the wire of `port`.
     pub fn waits_for(&self, port: PortNo) -> bool {
         self.bank.waits_for(port)
     }

@@ -53,9 +53,9 @@ impl Engine {
             ));
         }
         for station in self.stations() {
-            let past = station.fault.clone().map(|fault| format!("in a past life: {fault}"));
+            let past = station.harness.fault.clone().map(|fault| format!("in a past life: {fault}"));
             for fault in past.into_iter().chain(check_station(station).err()) {
-                faults.push(format!("{}: {fault}", station.name));
+                faults.push(format!("{}: {fault}", station.name()));
             }
         }
         if faults.is_empty() { Ok(()) } else { Err(faults.join("\n")) }
@@ -91,9 +91,9 @@ impl Engine {
 
     /// What a plane counts at a port, if there is one that has known no other life and no
     /// other link at that port.
-    fn port_counters(&self, end: WireEnd) -> Option<&PortCounters> {
-        let station = self.station(end.station).filter(|station| station.lives == 1)?;
-        let jack = station.jacks.get(end.port.index())?;
+    fn port_counters(&self, end: WireEnd) -> Option<PortCounters> {
+        let station = self.station(end.station).filter(|station| station.harness.lives == 1)?;
+        let jack = station.harness.jacks.get(end.port.index())?;
         let counters = (!jack.replugged).then(|| counters(&station.body))??;
         (end.port.index() < usize::from(counters.ports())).then(|| counters.port(end.port))
     }
@@ -114,10 +114,10 @@ impl std::ops::Drop for Engine {
 impl Station {
     /// Checks the accounts of a life that ends now, and counts what it holds as lost.
     pub(crate) fn close_accounts(&mut self) {
-        if self.fault.is_none() {
-            self.fault = check_station(self).err();
+        if self.harness.fault.is_none() {
+            self.harness.fault = check_station(self).err();
         }
-        self.accounts.dropped[Drop::PowerLost as usize] += held(&self.body);
+        self.harness.accounts.dropped[Drop::PowerLost as usize] += held(&self.body);
     }
 }
 
@@ -170,7 +170,7 @@ fn check_host(
     (made, unsent, waiting): (u64, u64, u64),
     received: u64,
 ) -> Result<(), String> {
-    let accounts = &station.accounts;
+    let accounts = &station.harness.accounts;
     // Its network card drops a frame with a bad FCS before the host sees it.
     let taken = accounts.received - accounts.dropped[Drop::BadFcs as usize];
     if made == accounts.sent + unsent + waiting && received == taken {
@@ -180,7 +180,7 @@ fn check_host(
 }
 
 fn check_plane(station: &Station, plane: &Plane<FrameBuf>) -> Result<(), String> {
-    let accounts = &station.accounts;
+    let accounts = &station.harness.accounts;
     let total = plane.counters().total();
     let own = plane.counters().port(PortNo::CONTROL).rx_frames;
     if total.rx_frames != accounts.received + own || total.tx_frames != accounts.sent {
@@ -215,7 +215,7 @@ mod tests {
     use crate::World;
     use crate::apps::UdpPlan;
     use crate::shard::{Event, Kind};
-    use axon_plane::{Input, PlaneConfig};
+    use axon_plane::PlaneConfig;
     use axon_wire::{Frame, MacAddr, Span, Time};
 
     /// Hosts of a ring that send more than its links take.
@@ -244,13 +244,13 @@ mod tests {
     fn take_arrival(world: &mut World) -> Event {
         let shard = &mut world.engine_mut().shards[0];
         loop {
-            let (key, event) = shard.queue.pop().expect("traffic");
+            let (key, event) = shard.common.queue.pop().expect("traffic");
             let arrives = matches!(event.kind, Kind::Arrive { .. });
             if arrives && is_switch(&shard.stations[event.station as usize]) {
-                shard.now = key.time;
+                shard.common.now = key.time;
                 return event;
             }
-            shard.queue.push(key, event);
+            shard.common.queue.push(key, event);
             shard.step(Time::MAX);
         }
     }
@@ -283,9 +283,8 @@ mod tests {
             let (port, carrier, complete_at) = (*port, *carrier, *complete_at);
             let bytes = frame.bytes();
             let frame = FrameBuf::new(&bytes[..bytes.len() - 1]);
-            let shard = &mut world.engine_mut().shards[0];
-            let input = Input::Frame { port, frame, complete_at, intact: true };
-            shard.arrive(event.station as usize, port, carrier, input);
+            let kind = Kind::Arrive { port, intact: true, carrier, complete_at, frame };
+            world.engine_mut().shards[0].meet(Event { kind, ..event });
             found = world.engine().check_conservation().err().unwrap_or_default();
             if !found.is_empty() {
                 break;
@@ -305,8 +304,8 @@ mod tests {
         let shard = &mut world.engine_mut().shards[0];
         // All that the world counts for an arrival; but the node never gets it.
         let station = &mut shard.stations[event.station as usize];
-        station.accounts.received += 1;
-        let plug = station.jacks[port.index()].plug.as_mut().expect("it came by a link");
+        station.harness.accounts.received += 1;
+        let plug = station.harness.jacks[port.index()].plug.as_mut().expect("it came by a link");
         plug.delivered += 1;
         drop((intact, complete_at, frame));
         let fault = fault(world);
@@ -323,11 +322,11 @@ mod tests {
         frame[..6].copy_from_slice(&[0x01, 0x80, 0xc2, 0, 0, 0x0e]);
         let mut out = Vec::new();
         plane.receive(now, PortNo(1), FrameBuf::new(&frame), now, true, &mut out);
-        station.accounts.received += 1;
+        station.harness.accounts.received += 1;
         assert!(matches!(out[..], [axon_plane::Action::Punt { .. }]), "{out:?}");
         check_plane(&station, &plane).expect_err("nobody answers for the punted frame");
         plane.count_drop(PortNo(1), Drop::Consumed);
-        station.accounts.dropped[Drop::Consumed as usize] += 1;
+        station.harness.accounts.dropped[Drop::Consumed as usize] += 1;
         assert_eq!(check_plane(&station, &plane), Ok(()));
     }
 
@@ -344,7 +343,7 @@ mod tests {
         assert_eq!((lost, engine.check_conservation()), (held, Ok(())));
         // A fault of a life is told after its end, too.
         let other = engine.stations().position(is_switch).expect("another switch");
-        engine.station_mut(other).accounts.received += 1;
+        engine.station_mut(other).harness.accounts.received += 1;
         engine.power_off(other);
         assert!(fault(world).contains("in a past life"));
     }

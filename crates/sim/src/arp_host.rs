@@ -10,9 +10,9 @@ use crate::host::PORT;
 use crate::station::Body;
 use crate::world::World;
 use axon_fabric::model::Fabric;
-use axon_plane::{Action, Input, Node};
+use axon_plane::{Action, Awaited, Input, Node};
 use axon_wire::link::{ETHERNET_BYTES, FRAME_BYTES_MIN};
-use axon_wire::{Frame, FrameBuf, MacAddr, PortNo, Span, Time};
+use axon_wire::{Frame, FrameBuf, MacAddr, Span, Time};
 use smoltcp::wire::{
     ArpOperation, ArpPacket, ArpRepr, EthernetAddress, EthernetFrame, EthernetProtocol,
     EthernetRepr,
@@ -318,8 +318,8 @@ impl Node<FrameBuf> for ArpHost {
         [announce, next, again].into_iter().flatten().min()
     }
 
-    fn waits_for(&self, _port: PortNo) -> bool {
-        !self.tx.is_empty()
+    fn awaited(&mut self) -> Awaited {
+        if self.tx.is_empty() { Awaited::None } else { Awaited::Every }
     }
 }
 

@@ -14,7 +14,7 @@ use axon_fabric::assemble;
 use axon_fabric::model::{Fabric, Network};
 use axon_plane::multipath::{MultipathConfig, Places};
 use axon_plane::portland::PortLandConfig;
-use axon_plane::{Action, Drop, Input, Node, PortBank};
+use axon_plane::{Action, Awaited, Drop, Input, Node, PortBank};
 use axon_wire::{FrameBuf, PortNo, Time};
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
@@ -68,7 +68,7 @@ impl Baseline {
 
     /// Checks that every frame has exactly one fate.
     pub(crate) fn check(&self, station: &Station) -> Result<(), String> {
-        let (accounts, bank) = (&station.accounts, self.bank());
+        let (accounts, bank) = (&station.harness.accounts, self.bank());
         let total = bank.counters().total();
         let own = bank.counters().port(PortNo::CONTROL).rx_frames;
         if total.rx_frames != accounts.received + own || total.tx_frames != accounts.sent {
@@ -117,8 +117,13 @@ impl Node<FrameBuf> for Baseline {
         }
     }
 
-    fn waits_for(&self, port: PortNo) -> bool {
-        self.bank().waits_for(port)
+    fn awaited(&mut self) -> Awaited {
+        match self {
+            Baseline::Bridge(node) => node.awaited(),
+            Baseline::Multipath(node) => node.awaited(),
+            Baseline::PortLand(node) => node.awaited(),
+            Baseline::Manager(node) => node.awaited(),
+        }
     }
 }
 

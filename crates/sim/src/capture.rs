@@ -67,8 +67,8 @@ impl Engine {
     /// # Panics
     /// If there is no such station.
     pub fn capture(&mut self, end: WireEnd) {
-        self.shards.iter_mut().for_each(|shard| shard.watched = true);
-        let taps = self.station_mut(end.station).taps.get_or_insert_default();
+        self.shards.iter_mut().for_each(|shard| shard.common.watched = true);
+        let taps = self.station_mut(end.station).harness.taps.get_or_insert_default();
         if !taps.ports.contains(&end.port) {
             taps.ports.push(end.port);
         }
@@ -78,7 +78,7 @@ impl Engine {
     pub fn take_captured(&mut self) -> Vec<Captured> {
         let mut all = Vec::new();
         for station in self.shards.iter_mut().flat_map(|shard| &mut shard.stations) {
-            if let Some(taps) = &mut station.taps {
+            if let Some(taps) = &mut station.harness.taps {
                 all.append(&mut taps.frames);
             }
         }

@@ -131,13 +131,13 @@ impl Speed {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Way {
     speed: Speed,
-    latency: Span,
     /// From the plane's decision to the first bit.
     egress: Delay,
-    /// From the head, or from the last bit, to the plane at the far end.
-    ingress: Delay,
+    /// From the head, or from the last bit, to the plane at the far end: the latency of the
+    /// wire and the ingress stages there.
+    onward: Delay,
     /// Bytes that make the head; `None` where the far end stores frames.
-    head_bytes: Option<u64>,
+    head_bytes: Option<u32>,
 }
 
 /// When things happen to one frame on one way.
@@ -165,12 +165,14 @@ impl Way {
         stored: bool,
     ) -> Way {
         let cut_through = far.cut_through && !stored;
+        let ingress = if from_host { far.from_host } else { far.from_switch };
+        // No frame is as long as 2^32 bytes, and no head longer than its frame.
+        let head_bytes = u32::try_from(far.head_bytes).unwrap_or(u32::MAX);
         Way {
             speed,
-            latency,
             egress: near.egress,
-            ingress: if from_host { far.from_host } else { far.from_switch },
-            head_bytes: cut_through.then_some(far.head_bytes),
+            onward: Delay { fixed: ingress.fixed + latency.ticks(), ..ingress },
+            head_bytes: cut_through.then_some(head_bytes),
         }
     }
 
@@ -189,16 +191,16 @@ impl Way {
         let padded = padded_bytes(bytes);
         let duration = self.speed.time_for(PREAMBLE_BYTES + padded);
         let egress = self.egress.of_frame(padded);
-        let ingress = self.ingress.of_frame(padded);
+        let onward = self.onward.of_frame(padded);
         let start = (now + egress).max(complete_at + egress - duration).max(wire_free);
         let last_bit = start + duration;
         let gap_end = last_bit + self.speed.time_for(GAP_BYTES);
-        let complete = (last_bit + self.latency + ingress).max(handed_last);
+        let complete = (last_bit + onward).max(handed_last);
         let handed = match self.head_bytes {
             None => complete,
             Some(head) => {
-                let head = self.speed.time_for(head).min(duration);
-                (start + head + self.latency + ingress).max(handed_last)
+                let head = self.speed.time_for(u64::from(head)).min(duration);
+                (start + head + onward).max(handed_last)
             }
         };
         Passage { gap_end, free: gap_end - egress, handed, complete }
@@ -209,9 +211,9 @@ impl Way {
         let least = padded_bytes(0);
         let on_wire = self.speed.time_for(match self.head_bytes {
             None => PREAMBLE_BYTES + least,
-            Some(head) => head.min(PREAMBLE_BYTES + least),
+            Some(head) => u64::from(head).min(PREAMBLE_BYTES + least),
         });
-        self.egress.of_frame(least) + on_wire + self.latency + self.ingress.of_frame(least)
+        self.egress.of_frame(least) + on_wire + self.onward.of_frame(least)
     }
 }
 

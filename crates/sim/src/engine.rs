@@ -107,8 +107,8 @@ impl Engine {
     pub fn step(&mut self, limit: Time) -> Step {
         parallel::deliver(&mut self.shards);
         let fault = self.faults.first_key_value().map_or(limit, |(&(at, _), _)| at.min(limit));
-        let due = |shard: &Shard| shard.queue.peek().filter(|key| key.time <= fault);
-        let first = self.shards.iter().filter_map(|shard| Some((due(shard)?, shard.number))).min();
+        let due = |shard: &Shard| shard.common.queue.peek().filter(|key| key.time <= fault);
+        let first = self.shards.iter().filter_map(|shard| Some((due(shard)?, shard.common.number))).min();
         let Some((key, shard)) = first else {
             return self.run(limit);
         };
@@ -122,8 +122,8 @@ impl Engine {
     fn run_shards(&mut self, end: Time) {
         if let [shard] = &mut self.shards[..] {
             while shard.step(end) {
-                if shard.lines.len() >= LINES_MAX {
-                    self.trace.write(take_before(&mut shard.lines, shard.now));
+                if shard.common.lines.len() >= LINES_MAX {
+                    self.trace.write(take_before(&mut shard.common.lines, shard.common.now));
                 }
             }
             return;
@@ -138,8 +138,8 @@ impl Engine {
     fn take_notes(&mut self) {
         let mut notes = Vec::new();
         for shard in &mut self.shards {
-            shard.now = self.now;
-            notes.append(&mut shard.notes);
+            shard.common.now = self.now;
+            notes.append(&mut shard.common.notes);
         }
         if !notes.is_empty() {
             notes.sort_by_key(|&(at, station, _)| (at, station));
@@ -149,7 +149,7 @@ impl Engine {
     }
 
     fn write_lines(&mut self) {
-        let lines = self.shards.iter_mut().flat_map(|shard| std::mem::take(&mut shard.lines));
+        let lines = self.shards.iter_mut().flat_map(|shard| std::mem::take(&mut shard.common.lines));
         let lines: Vec<Line> = lines.collect();
         if !lines.is_empty() {
             self.trace.write(lines);
@@ -159,7 +159,8 @@ impl Engine {
     /// Lets a station look at its clock now: after its owner has given it work.
     pub fn nudge(&mut self, station: usize) {
         let Place { shard, slot } = self.places[station];
-        self.shards[shard as usize].arm(slot as usize);
+        let (station, common) = self.shards[shard as usize].call(slot);
+        station.nudge(common);
     }
 }
 
@@ -183,7 +184,7 @@ mod tests {
     /// Hosts of a ring that send more than its links take; hash, packet-hops, events.
     fn run(eager: bool, seed: u64) -> (u64, u64, u64) {
         let mut world = World::new(&axon_fabric::topology::ring(4, 2), seed);
-        world.engine_mut().shards.iter_mut().for_each(|shard| shard.eager = eager);
+        world.engine_mut().shards.iter_mut().for_each(|shard| shard.common.eager = eager);
         assert!(world.run_until_true(Time::from_nanos(5_000_000_000), World::all_have_addresses));
         for host in 0..8 {
             let target = world.address((host + 3) % 8).expect("an address");

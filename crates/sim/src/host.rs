@@ -23,7 +23,7 @@ use crate::ping::{Ping, PingPlan, PingStats};
 use crate::resolve::{self, Neighbours};
 use crate::rx_ring::RxRing;
 use crate::stack::{Stack, instant};
-use axon_plane::{Action, Drop, Input, Node};
+use axon_plane::{Action, Awaited, Drop, Input, Node};
 use axon_wire::{Frame, FrameBuf, MacAddr, PortNo, Rate, Span, Time};
 use smoltcp::iface::{Config, Interface, SocketHandle, SocketSet};
 use smoltcp::socket::dhcpv4;
@@ -390,8 +390,10 @@ impl Node<FrameBuf> for Host {
         due.into_iter().flatten().min()
     }
 
-    fn waits_for(&self, _port: PortNo) -> bool {
-        self.card_was_full || !self.stack.nic.tx.is_empty()
+    #[inline]
+    fn awaited(&mut self) -> Awaited {
+        let waits = self.card_was_full || !self.stack.nic.tx.is_empty();
+        if waits { Awaited::Every } else { Awaited::None }
     }
 }
 

@@ -13,8 +13,9 @@ pub(crate) struct Place {
     pub(crate) slot: u32,
 }
 
-/// What a port of a station is doing.
+/// What a port of a station is doing: all that a frame needs to pass, in two cache lines.
 #[derive(Debug, Default)]
+#[repr(align(64))]
 pub(crate) struct Jack {
     /// The link plugged in.
     pub(crate) plug: Option<Plug>,
@@ -43,15 +44,21 @@ pub(crate) struct Plug {
     pub(crate) sent: u64,
     /// Of the direction to here.
     pub(crate) delivered: u64,
+    /// Bytes sent, by class, once somebody has asked for them.
+    pub(crate) classes: Option<Box<ClassBytes>>,
+    pub(crate) rare: Box<Rare>,
+}
+
+/// What few frames need of a plug.
+#[derive(Debug)]
+pub(crate) struct Rare {
+    pub(crate) link: LinkId,
+    pub(crate) side: usize,
     /// Of the direction from here, by [`Loss`].
     pub(crate) lost: [u64; Loss::ALL.len()],
     /// Of the direction from here.
     pub(crate) corrupted: u64,
     pub(crate) noise: Box<Noise>,
-    /// Bytes sent, by class, once somebody has asked for them.
-    pub(crate) classes: Option<Box<ClassBytes>>,
-    pub(crate) link: LinkId,
-    pub(crate) side: usize,
 }
 
 /// What a link does with a frame at its start.
@@ -85,8 +92,8 @@ impl Plug {
         }
         match verdict {
             Verdict::Passes => {}
-            Verdict::Flips(_) => self.corrupted += 1,
-            Verdict::Lost(loss) => self.lost[loss as usize] += 1,
+            Verdict::Flips(_) => self.rare.corrupted += 1,
+            Verdict::Lost(loss) => self.rare.lost[loss as usize] += 1,
         }
         verdict
     }
@@ -94,7 +101,7 @@ impl Plug {
     /// Drawn whatever the state of the link, so that a fault does not shift the stream.
     #[cold]
     fn draw(&mut self, bytes: usize) -> Verdict {
-        let (taken, flipped) = (self.noise.takes(), self.noise.flips(bytes));
+        let (taken, flipped) = (self.rare.noise.takes(), self.rare.noise.flips(bytes));
         match flipped {
             _ if taken => Verdict::Lost(Loss::Noise),
             Some(bit) => Verdict::Flips(bit),
@@ -104,8 +111,8 @@ impl Plug {
 
     /// What this end knows of the direction from here.
     pub(crate) fn fates_from_here(&self) -> Fates {
-        let Plug { sent, lost, corrupted, .. } = *self;
-        Fates { sent, lost, corrupted, ..Fates::default() }
+        let Rare { lost, corrupted, .. } = *self.rare;
+        Fates { sent: self.sent, lost, corrupted, ..Fates::default() }
     }
 
     /// What this end knows of the direction to here.

@@ -17,6 +17,7 @@ mod device;
 pub mod engine;
 pub mod faults;
 mod give;
+mod harness;
 pub mod host;
 mod jack;
 pub mod links;

@@ -67,14 +67,14 @@ impl Engine {
     /// One end of a link, unless it is pulled.
     pub(crate) fn plug_at(&self, link: LinkId, side: usize) -> Option<&Plug> {
         let end = self.links[link.0].ends[side];
-        let jack = self.station(end.station)?.jacks.get(end.port.index())?;
-        jack.plug.as_ref().filter(|plug| plug.link == link)
+        let jack = self.station(end.station)?.harness.jacks.get(end.port.index())?;
+        jack.plug.as_ref().filter(|plug| plug.rare.link == link)
     }
 
     /// The link at a port, and which end of it is there.
     pub fn link_at(&self, end: WireEnd) -> Option<(LinkId, usize)> {
-        let plug = self.station(end.station)?.jacks.get(end.port.index())?.plug.as_ref()?;
-        Some((plug.link, plug.side))
+        let plug = self.station(end.station)?.harness.jacks.get(end.port.index())?.plug.as_ref()?;
+        Some((plug.rare.link, plug.rare.side))
     }
 
     /// What the stations have said, by time and station: when, who, what.
@@ -99,7 +99,7 @@ impl Engine {
 
     /// The hash of all that has happened.
     pub fn trace_hash(&self) -> u64 {
-        let stations = self.stations().map(|station| &station.trace);
+        let stations = self.stations().map(|station| &station.harness.trace);
         trace::combine(stations.chain([&self.world_trace]))
     }
 
@@ -110,7 +110,7 @@ impl Engine {
 
     /// Frames that came out of a link.
     pub fn packet_hops(&self) -> u64 {
-        self.shards.iter().map(|shard| shard.packet_hops).sum()
+        self.shards.iter().map(|shard| shard.common.packet_hops).sum()
     }
 
     /// What has passed between the world and all its stations, over all their lives.
@@ -125,11 +125,11 @@ impl Engine {
     pub(crate) fn arrivals_to_come(&self) -> Vec<[(u64, u64); 2]> {
         let mut sums = vec![[(0, 0); 2]; self.links.len()];
         for shard in &self.shards {
-            for event in shard.queue.iter() {
+            for event in shard.common.queue.iter() {
                 let Kind::Arrive { port, carrier, frame, .. } = &event.kind else { continue };
-                let jack = &shard.stations[event.station as usize].jacks[port.index()];
+                let jack = &shard.stations[event.station as usize].harness.jacks[port.index()];
                 if let Some(plug) = jack.plug.as_ref().filter(|plug| plug.carrier == *carrier) {
-                    let (frames, bytes) = &mut sums[plug.link.0][1 - plug.side];
+                    let (frames, bytes) = &mut sums[plug.rare.link.0][1 - plug.rare.side];
                     *frames += 1;
                     *bytes += frame.bytes().len() as u64;
                 }

@@ -30,7 +30,7 @@ const EVENTS_MIN: usize = 256;
 
 /// Runs all shards up to and at `end`.
 pub(crate) fn run(shards: &mut [Shard], end: Time, lookahead: Span) {
-    let waiting: usize = shards.iter().map(|shard| shard.queue.len()).sum();
+    let waiting: usize = shards.iter().map(|shard| shard.common.queue.len()).sum();
     if lookahead == Span::ZERO || waiting < EVENTS_MIN {
         return one_by_one(shards, end, lookahead);
     }
@@ -49,12 +49,12 @@ pub(crate) fn run(shards: &mut [Shard], end: Time, lookahead: Span) {
 /// The same on one thread: window by window, or event by event where there is no lookahead.
 fn one_by_one(shards: &mut [Shard], end: Time, lookahead: Span) {
     loop {
-        let next = shards.iter().filter_map(|shard| shard.queue.peek());
+        let next = shards.iter().filter_map(|shard| shard.common.queue.peek());
         let Some(first) = next.min().filter(|key| key.time <= end) else {
             return;
         };
         if lookahead == Span::ZERO {
-            let is_next = |shard: &&mut Shard| shard.queue.peek() == Some(first);
+            let is_next = |shard: &&mut Shard| shard.common.queue.peek() == Some(first);
             if let Some(shard) = shards.iter_mut().find(is_next) {
                 shard.step(end);
             }
@@ -69,9 +69,9 @@ fn one_by_one(shards: &mut [Shard], end: Time, lookahead: Span) {
 /// Moves what shards have for one another.
 pub(crate) fn deliver(shards: &mut [Shard]) {
     for from in 0..shards.len() {
-        for to in 0..shards[from].outbox.len() {
-            for (key, event) in std::mem::take(&mut shards[from].outbox[to]) {
-                shards[to].queue.push(key, event);
+        for to in 0..shards[from].common.outbox.len() {
+            for (key, event) in std::mem::take(&mut shards[from].common.outbox[to]) {
+                shards[to].common.queue.push(key, event);
             }
         }
     }
@@ -107,10 +107,10 @@ impl Exchange {
     /// What one thread does.
     fn work(&self, shard: &mut Shard, end: Time, lookahead: Span) {
         let _guard = Guard(&self.barrier);
-        let own = shard.number as usize;
+        let own = shard.common.number as usize;
         let mut sent = u64::MAX;
         for turn in (0..2).cycle() {
-            let first = shard.queue.peek().map_or(u64::MAX, |key| key.time.ticks());
+            let first = shard.common.queue.peek().map_or(u64::MAX, |key| key.time.ticks());
             self.next[turn][own].store(first.min(sent), Ordering::Relaxed);
             self.barrier.wait();
             let next = self.next[turn].iter().map(|next| next.load(Ordering::Relaxed)).min();
@@ -128,10 +128,10 @@ impl Exchange {
 
     fn take_mail(&self, shard: &mut Shard, turn: usize) {
         for from in 0..self.shards {
-            let slot = &self.mail[turn][from * self.shards + shard.number as usize];
+            let slot = &self.mail[turn][from * self.shards + shard.common.number as usize];
             let Ok(mut mail) = slot.lock() else { return };
             for (key, event) in mail.drain(..) {
-                shard.queue.push(key, event);
+                shard.common.queue.push(key, event);
             }
         }
     }
@@ -139,13 +139,13 @@ impl Exchange {
     /// Puts the outbox into the mailboxes; returns the earliest time in it.
     fn send_mail(&self, shard: &mut Shard, turn: usize) -> u64 {
         let mut first = u64::MAX;
-        for (to, parcels) in shard.outbox.iter_mut().enumerate() {
+        for (to, parcels) in shard.common.outbox.iter_mut().enumerate() {
             if parcels.is_empty() {
                 continue;
             }
             let earliest = parcels.iter().map(|(key, _)| key.time.ticks()).min();
             first = first.min(earliest.unwrap_or(u64::MAX));
-            let slot = &self.mail[turn][shard.number as usize * self.shards + to];
+            let slot = &self.mail[turn][shard.common.number as usize * self.shards + to];
             if let Ok(mut mail) = slot.lock() {
                 mail.append(parcels);
             }

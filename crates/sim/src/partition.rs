@@ -80,16 +80,16 @@ impl Engine {
     }
 
     fn peers(&self, station: &Station) -> Vec<usize> {
-        let plugs = station.jacks.iter().filter_map(|jack| jack.plug.as_ref());
-        plugs.map(|plug| self.links[plug.link.0].ends[1 - plug.side].station).collect()
+        let plugs = station.harness.jacks.iter().filter_map(|jack| jack.plug.as_ref());
+        plugs.map(|plug| self.links[plug.rare.link.0].ends[1 - plug.rare.side].station).collect()
     }
 
     /// Moves every station, and what is to come for it, to its shard.
     fn spread(&mut self, shards: usize, plan: &[u32]) {
         let fresh = |number| {
             let mut shard = Shard::new(number as u32, self.trace.is_written());
-            shard.now = self.now;
-            shard.outbox = (0..shards).map(|_| Vec::new()).collect();
+            shard.common.now = self.now;
+            shard.common.outbox = (0..shards).map(|_| Vec::new()).collect();
             shard
         };
         parallel::deliver(&mut self.shards);
@@ -97,28 +97,28 @@ impl Engine {
         let (mut stations, mut events) = (Vec::new(), Vec::new());
         for mut shard in old {
             self.shards[0].events += shard.events;
-            self.shards[0].packet_hops += shard.packet_hops;
-            self.shards[0].lines.append(&mut shard.lines);
-            self.shards[0].notes.append(&mut shard.notes);
+            self.shards[0].common.packet_hops += shard.common.packet_hops;
+            self.shards[0].common.lines.append(&mut shard.common.lines);
+            self.shards[0].common.notes.append(&mut shard.common.notes);
             for next in &mut self.shards {
-                next.watched |= shard.watched;
-                next.eager |= shard.eager;
+                next.common.watched |= shard.common.watched;
+                next.common.eager |= shard.common.eager;
             }
-            while let Some((key, event)) = shard.queue.pop() {
-                events.push((shard.stations[event.station as usize].number, key, event));
+            while let Some((key, event)) = shard.common.queue.pop() {
+                events.push((shard.stations[event.station as usize].harness.number, key, event));
             }
             stations.append(&mut shard.stations);
         }
-        stations.sort_by_key(|station| station.number);
+        stations.sort_by_key(|station| station.harness.number);
         for (number, station) in stations.into_iter().enumerate() {
             let shard = &mut self.shards[plan[number] as usize];
-            self.places[number] = Place { shard: shard.number, slot: shard.stations.len() as u32 };
+            self.places[number] = Place { shard: shard.common.number, slot: shard.stations.len() as u32 };
             shard.stations.push(station);
         }
         for (number, key, mut event) in events {
             let place = self.places[number as usize];
             event.station = place.slot;
-            self.shards[place.shard as usize].queue.push(key, event);
+            self.shards[place.shard as usize].common.queue.push(key, event);
         }
         self.lookahead = None;
         self.introduce_peers();

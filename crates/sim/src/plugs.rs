@@ -3,26 +3,26 @@
 use crate::classes::ClassBytes;
 use crate::device::{Speed, Timing, Way};
 use crate::engine::Engine;
-use crate::jack::Plug;
+use crate::jack::{Plug, Rare};
 use crate::links::{Link, LinkId, Loss, WireEnd};
 use crate::noise::Noise;
 use crate::station::Body;
 use crate::trace::What;
 use axon_fabric::model::{Device, Wire};
 use axon_plane::Input;
-use axon_wire::{PortNo, Time};
+use axon_wire::PortNo;
 
 impl Engine {
     /// Gives a switch the timing of a device, before anything is plugged into it. Without, it
     /// stores frames and takes no time.
     pub fn set_device(&mut self, station: usize, device: &Device) {
-        self.station_mut(station).timing = Timing::of(device);
+        self.station_mut(station).harness.timing = Timing::of(device);
     }
 
     /// Makes the pipelines of switches take what comes from this station for a host's frames.
     /// To be said before anything is plugged in.
     pub fn set_host(&mut self, station: usize) {
-        self.station_mut(station).host = true;
+        self.station_mut(station).harness.host = true;
     }
 
     /// Plugs a link between two free ports.
@@ -49,17 +49,17 @@ impl Engine {
         let ends = self.links[link.0].ends;
         let mut noise = [None, None];
         for (side, end) in ends.into_iter().enumerate() {
-            let jack = self.station_mut(end.station).jack(end.port);
-            let Some(plug) = jack.plug.take_if(|plug| plug.link == link) else {
+            let jack = self.station_mut(end.station).harness.jack(end.port);
+            let Some(plug) = jack.plug.take_if(|plug| plug.rare.link == link) else {
                 continue;
             };
             jack.replugged = true;
             let past = &mut self.links[link.0].past;
             past[side].sent += plug.sent;
-            past[side].corrupted += plug.corrupted;
-            past[side].lost.iter_mut().zip(plug.lost).for_each(|(sum, count)| *sum += count);
+            past[side].corrupted += plug.rare.corrupted;
+            past[side].lost.iter_mut().zip(plug.rare.lost).for_each(|(sum, count)| *sum += count);
             past[1 - side].delivered += plug.delivered;
-            noise[side] = Some(plug.noise);
+            noise[side] = Some(plug.rare.noise);
             self.restore_ways(end.station);
         }
         noise
@@ -94,17 +94,19 @@ impl Engine {
                 noisy: noise.is_on(),
                 sent: 0,
                 delivered: 0,
-                lost: [0; Loss::ALL.len()],
-                corrupted: 0,
-                noise,
                 classes: None,
-                link,
-                side,
+                rare: Box::new(Rare {
+                    link,
+                    side,
+                    lost: [0; Loss::ALL.len()],
+                    corrupted: 0,
+                    noise,
+                }),
             };
             let station = self.station_mut(end.station);
-            let taken = station.jacks.get(end.port.index()).is_some_and(|jack| jack.plug.is_some());
-            assert!(!taken, "{}-{} is taken", station.name, end.port);
-            station.jack(end.port).plug = Some(plug);
+            let taken = station.harness.jacks.get(end.port.index()).is_some_and(|jack| jack.plug.is_some());
+            assert!(!taken, "{}-{} is taken", station.name(), end.port);
+            station.harness.jack(end.port).plug = Some(plug);
         }
         ends.iter().for_each(|end| self.restore_ways(end.station));
     }
@@ -117,25 +119,25 @@ impl Engine {
         let stations = [near, far].map(|number| self.station(number).expect("a station"));
         let [near, far] = stations;
         let speed = Speed::new(wire.rate);
-        Way::new(speed, wire.latency, &near.timing, &far.timing, near.host, stored)
+        Way::new(speed, wire.latency, &near.harness.timing, &far.harness.timing, near.harness.host, stored)
     }
 
     /// Bits per second of the fastest link of a station.
     fn fastest(&self, station: usize) -> Option<u64> {
-        let plugs = self.station(station)?.jacks.iter().filter_map(|jack| jack.plug.as_ref());
-        plugs.map(|plug| self.links[plug.link.0].wire.rate.bits_per_second()).max()
+        let plugs = self.station(station)?.harness.jacks.iter().filter_map(|jack| jack.plug.as_ref());
+        plugs.map(|plug| self.links[plug.rare.link.0].wire.rate.bits_per_second()).max()
     }
 
     /// Works out anew how frames come to a station: whether they are stored depends on the
     /// fastest link that is plugged in.
     fn restore_ways(&mut self, station: usize) {
         self.lookahead = None;
-        if !self.station_mut(station).timing.is_cut_through() {
+        if !self.station_mut(station).harness.timing.is_cut_through() {
             return;
         }
-        let jacks = &self.station_mut(station).jacks;
+        let jacks = &self.station_mut(station).harness.jacks;
         let plugs: Vec<(LinkId, usize)> =
-            jacks.iter().filter_map(|jack| jack.plug.as_ref()).map(|p| (p.link, p.side)).collect();
+            jacks.iter().filter_map(|jack| jack.plug.as_ref()).map(|p| (p.rare.link, p.rare.side)).collect();
         for (link, side) in plugs {
             if self.plug_at(link, 1 - side).is_some() {
                 let way = self.way(link, 1 - side);
@@ -146,8 +148,8 @@ impl Engine {
 
     pub(crate) fn with_plug(&mut self, link: LinkId, side: usize, change: impl FnOnce(&mut Plug)) {
         let end = self.links[link.0].ends[side];
-        let jack = self.station_mut(end.station).jack(end.port);
-        if let Some(plug) = jack.plug.as_mut().filter(|plug| plug.link == link) {
+        let jack = self.station_mut(end.station).harness.jack(end.port);
+        if let Some(plug) = jack.plug.as_mut().filter(|plug| plug.rare.link == link) {
             change(plug);
         }
     }
@@ -180,8 +182,8 @@ impl Engine {
         let wire = self.links[link.0].wire;
         for side in 0..2 {
             self.with_plug(link, side, |plug| {
-                plug.noise.set(&wire);
-                plug.noisy = plug.noise.is_on();
+                plug.rare.noise.set(&wire);
+                plug.noisy = plug.rare.noise.is_on();
             });
         }
     }
@@ -196,17 +198,19 @@ impl Engine {
 
     /// The incarnation that the station's next life will have: greater than any before.
     pub fn next_life(&self, station: usize) -> u64 {
-        self.station(station).map_or(1, |station| station.lives + 1)
+        self.station(station).map_or(1, |station| station.harness.lives + 1)
     }
 
     /// Starts a life at a station; the one that runs there, if any, ends first.
     pub fn power_on(&mut self, station: usize, body: Body) {
         self.power_off(station);
         let state = self.station_mut(station);
-        state.lives += 1;
-        state.trace.whole = !body.is_transit();
+        let harness = &mut state.harness;
+        harness.lives += 1;
+        harness.trace.whole = !body.is_transit();
+        harness.checks_fcs = body.is_host();
+        let what = What::Power(Some(harness.lives));
         state.body = body;
-        let what = What::Power(Some(state.lives));
         self.record(station, PortNo::CONTROL, what);
         self.refresh_station(station);
         self.nudge(station);
@@ -221,20 +225,18 @@ impl Engine {
         }
         state.close_accounts();
         state.body = Body::Off;
-        state.armed = None;
-        state.owed.clear();
-        state.owed_first = Time::MAX;
-        state.jacks.iter_mut().for_each(|jack| jack.busy = false);
-        let accounts = std::mem::take(&mut state.accounts);
-        state.past.add(&accounts);
+        let harness = &mut state.harness;
+        harness.forget();
+        let accounts = std::mem::take(&mut harness.accounts);
+        harness.past.add(&accounts);
         self.record(station, PortNo::CONTROL, What::Power(None));
         self.refresh_station(station);
     }
 
     fn refresh_station(&mut self, station: usize) {
-        for index in 0..self.station_mut(station).jacks.len() {
-            let plug = self.station_mut(station).jacks[index].plug.as_ref();
-            if let Some(link) = plug.map(|plug| plug.link) {
+        for index in 0..self.station_mut(station).harness.jacks.len() {
+            let plug = self.station_mut(station).harness.jacks[index].plug.as_ref();
+            if let Some(link) = plug.map(|plug| plug.rare.link) {
                 self.refresh_carrier(link);
             }
         }
@@ -257,7 +259,7 @@ impl Engine {
         for (side, lost) in in_flight.into_iter().enumerate() {
             self.with_plug(link, side, |plug| {
                 plug.carrier = name;
-                plug.lost[Loss::Cut as usize] += lost;
+                plug.rare.lost[Loss::Cut as usize] += lost;
             });
         }
         for end in ends {
@@ -267,21 +269,21 @@ impl Engine {
 
     fn tell_carrier(&mut self, end: WireEnd, carrier: bool) {
         let at = self.places[end.station];
-        let (shard, slot) = (&mut self.shards[at.shard as usize], at.slot as usize);
-        shard.free_wires(slot);
-        let station = &mut shard.stations[slot];
-        station.forgive(end.port);
-        let jack = station.jack(end.port);
+        let (station, common) = self.shards[at.shard as usize].call(at.slot);
+        station.free_wires(common);
+        station.harness.forgive(end.port);
+        let jack = station.harness.jack(end.port);
         jack.busy = false;
         (jack.wire_free, jack.handed_last) = (self.now, self.now);
         if station.body.is_on() {
-            shard.record(slot, end.port, What::Carrier(carrier));
-            shard.hand(slot, Input::Link { port: end.port, up: carrier });
+            station.harness.record(end.port, What::Carrier(carrier), common);
+            station.hand(Input::Link { port: end.port, up: carrier }, common);
         }
     }
 
     fn record(&mut self, station: usize, port: PortNo, what: What<'_>) {
         let at = self.places[station];
-        self.shards[at.shard as usize].record(at.slot as usize, port, what);
+        let (station, common) = self.shards[at.shard as usize].call(at.slot);
+        station.harness.record(port, what, common);
     }
 }

@@ -127,18 +127,18 @@ impl World {
                 return Err(format!("station {station}, which is not there"));
             };
             if !matches!(here.body, Body::Switch(_)) {
-                return Err(format!("{}, with hops left", here.name));
+                return Err(format!("{}, with hops left", here.name()));
             }
             let from = WireEnd { station, port };
             let Some(end) = self.far_end(from) else {
-                return Err(format!("{}-{port}, where no frame passes", here.name));
+                return Err(format!("{}-{port}, where no frame passes", here.name()));
             };
             station = end.station;
         }
-        match self.engine.station(station).map(|here| (&here.body, &here.name)) {
+        match self.engine.station(station).map(|here| (&here.body, here.name())) {
             Some((Body::Host(host), _)) => Ok(host.mac()),
             Some((Body::ArpHost(host), _)) => Ok(host.mac()),
-            there => Err(there.map_or_else(String::new, |(_, name)| name.clone())),
+            there => Err(there.map_or_else(String::new, |(_, name)| name.to_owned())),
         }
     }
 

@@ -3,8 +3,8 @@
 use crate::rstp::{BridgeId, Rstp, RstpConfig, Times, Wish};
 use alloc::vec::Vec;
 use axon_plane::bridge::{Bridge, BridgeConfig};
-use axon_plane::{Action, Drop, Input, Moving, Node, PortBank};
-use axon_wire::{Frame, MacAddr, PortNo, Time};
+use axon_plane::{Action, Awaited, Drop, Input, Moving, Node, PortBank};
+use axon_wire::{Frame, MacAddr, Time};
 
 /// What a bridge is told at its start.
 #[derive(Clone, Debug)]
@@ -112,7 +112,8 @@ impl<B: Frame> Node<B> for BridgeNode<B> {
         [self.bank().deadline(), self.rstp.deadline()].into_iter().flatten().min()
     }
 
-    fn waits_for(&self, port: PortNo) -> bool {
-        self.bank().waits_for(port)
+    #[inline]
+    fn awaited(&mut self) -> Awaited {
+        self.bridge.bank_mut().awaited()
     }
 }

@@ -28,10 +28,11 @@ impl Refusals {
     }
 }
 
+#[repr(C)] // The plane, which every frame needs, comes first.
 pub(super) struct Chassis<B> {
+    pub plane: Plane<B>,
     pub life: Life,
     mac: MacAddr,
-    pub plane: Plane<B>,
     sealer: Sealer,
     pub discovery: Discovery,
     pub prober: Prober,

@@ -12,7 +12,7 @@ use crate::seal::Opened;
 use crate::stream::Stream;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use axon_plane::{Action, Drop, Input, Node, Note, Plane, Refusal};
+use axon_plane::{Action, Awaited, Drop, Input, Node, Note, Plane, Refusal};
 use axon_wire::message::{ControllerPath, Message, Role};
 use axon_wire::{Frame, Hops, Life, NodeId, PortNo, Time};
 
@@ -258,7 +258,8 @@ impl<B: Frame> Node<B> for ControllerNode<B> {
         [self.chassis.deadline(), self.controller.deadline(), resend].into_iter().flatten().min()
     }
 
-    fn waits_for(&self, port: PortNo) -> bool {
-        self.chassis.plane.waits_for(port)
+    #[inline]
+    fn awaited(&mut self) -> Awaited {
+        self.chassis.plane.awaited()
     }
 }

@@ -2,8 +2,8 @@
 
 use alloc::vec::Vec;
 use axon_plane::multipath::{Multipath, MultipathConfig};
-use axon_plane::{Action, Input, Moving, Node, PortBank};
-use axon_wire::{Frame, PortNo, Time};
+use axon_plane::{Action, Awaited, Input, Moving, Node, PortBank};
+use axon_wire::{Frame, Time};
 
 /// A whole switch with static tables.
 #[derive(Clone, Debug)]
@@ -37,7 +37,8 @@ impl<B: Frame> Node<B> for MultipathNode<B> {
         None
     }
 
-    fn waits_for(&self, port: PortNo) -> bool {
-        self.bank().waits_for(port)
+    #[inline]
+    fn awaited(&mut self) -> Awaited {
+        self.0.bank_mut().awaited()
     }
 }

@@ -12,13 +12,17 @@ use crate::seal::Opened;
 use crate::stream::Stream;
 use crate::uplink::Uplink;
 use alloc::vec::Vec;
-use axon_plane::{Action, Drop, Input, Node, Plane, PortKind, Refusal};
+use axon_plane::{Action, Awaited, Drop, Input, Node, Plane, PortKind, Refusal};
 use axon_wire::header::PacketType;
 use axon_wire::message::{Item, Message, Role};
 use axon_wire::{Frame, Life, PortNo, Time};
 
 /// A whole switch.
+#[repr(C, align(64))] // What every frame needs comes first, to be in few cache lines.
 pub struct SwitchNode<B> {
+    /// When anything but the plane has something to do next: before it, a frame that the plane
+    /// has dealt with concerns nobody else.
+    wake: Option<Time>,
     chassis: Chassis<B>,
     uplink: Uplink,
     edge: Edge,
@@ -30,9 +34,6 @@ pub struct SwitchNode<B> {
     /// When uplink, edge or stream have something to do next. Found anew after each input
     /// that may have moved it, which a frame in transit does not.
     due: Option<Time>,
-    /// The same of everything but the plane: before it, a frame that the plane has dealt with
-    /// concerns nobody else.
-    wake: Option<Time>,
     /// Hosts' frames that the edge had taken over, and that went on or were dropped.
     released: u64,
 }
@@ -340,7 +341,8 @@ impl<B: Frame> Node<B> for SwitchNode<B> {
         }
     }
 
-    fn waits_for(&self, port: PortNo) -> bool {
-        self.chassis.plane.waits_for(port)
+    #[inline]
+    fn awaited(&mut self) -> Awaited {
+        self.chassis.plane.awaited()
     }
 }

@@ -6,7 +6,7 @@ use super::message::{Message, Register};
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use axon_plane::portland::CONTROL;
-use axon_plane::{Action, Drop, Input, Moving, Node, PortBank, PortKind, Punt};
+use axon_plane::{Action, Awaited, Drop, Input, Moving, Node, PortBank, PortKind, Punt};
 use axon_wire::{Bytes, Frame, MacAddr, PortNo, Span, Time};
 use core::net::Ipv4Addr;
 
@@ -179,7 +179,8 @@ impl<B: Frame> Node<B> for ManagerNode<B> {
         deadlines.into_iter().flatten().min()
     }
 
-    fn waits_for(&self, port: PortNo) -> bool {
-        self.bank.waits_for(port)
+    #[inline]
+    fn awaited(&mut self) -> Awaited {
+        self.bank.awaited()
     }
 }

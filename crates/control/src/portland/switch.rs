@@ -9,7 +9,7 @@ use crate::edge::packet::{self, Arp, Kind};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use axon_plane::portland::{Location, PortLand, PortLandConfig};
-use axon_plane::{Action, Drop, Input, Moving, Node, PortBank, PortKind, Punt};
+use axon_plane::{Action, Awaited, Drop, Input, Moving, Node, PortBank, PortKind, Punt};
 use axon_wire::{Frame, MacAddr, PortNo, Span, Time};
 use core::net::Ipv4Addr;
 use smoltcp::wire::ArpOperation;
@@ -446,7 +446,8 @@ impl<B: Frame> Node<B> for PortLandNode<B> {
         others.into_iter().chain([report, bank]).flatten().min()
     }
 
-    fn waits_for(&self, port: PortNo) -> bool {
-        self.plane.bank().waits_for(port)
+    #[inline]
+    fn awaited(&mut self) -> Awaited {
+        self.plane.bank_mut().awaited()
     }
 }

@@ -52,7 +52,7 @@ fn counters(station: &Station) -> Option<&Counters> {
 /// The name of a port of a station.
 pub(super) fn name_of(world: &World, end: WireEnd) -> String {
     let station = world.engine().station(end.station);
-    port_name(station.map_or("", |station| &station.name), end.port)
+    port_name(station.map_or("", |station| station.name()), end.port)
 }
 
 /// What every port of switches and controller has counted, in order.
@@ -61,7 +61,7 @@ pub fn port_counts(world: &World) -> Vec<PortCount> {
     let mut all = Vec::new();
     for (number, station) in engine.stations().enumerate() {
         let Some(counters) = counters(station) else { continue };
-        for index in 0..station.jacks.len() {
+        for index in 0..station.harness.jacks.len() {
             let end = WireEnd { station: number, port: PortNo(index as u16) };
             let count = counters.port(end.port);
             let peer = engine
@@ -97,7 +97,7 @@ pub fn drop_counts(world: &World) -> Vec<DropCount> {
     for (number, station) in engine.stations().enumerate() {
         let mut left = station.accounts().dropped;
         if let Some(counters) = counters(station) {
-            for index in 0..station.jacks.len() {
+            for index in 0..station.harness.jacks.len() {
                 let end = WireEnd { station: number, port: PortNo(index as u16) };
                 for (reason, left) in Drop::ALL.iter().zip(&mut left) {
                     let here = counters.port(end.port).dropped(*reason);
@@ -107,7 +107,7 @@ pub fn drop_counts(world: &World) -> Vec<DropCount> {
             }
         }
         for (reason, left) in Drop::ALL.iter().zip(left) {
-            add(&station.name, reason.name(), left);
+            add(&station.name(), reason.name(), left);
         }
     }
     for (index, link) in engine.links().iter().enumerate() {

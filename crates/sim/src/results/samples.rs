@@ -90,7 +90,7 @@ impl Samples {
         let mut ports = self.ports.iter_mut().zip(&mut self.counted);
         for (number, switch) in world.fabric().switches.iter().enumerate() {
             let station = world.engine().station(number);
-            let life = station.map_or(0, |station| station.lives);
+            let life = station.map_or(0, |station| station.harness.lives);
             let body = station.map(|station| &station.body);
             for (port, (samples, counted)) in (0..switch.ports).map(PortNo).zip(&mut ports) {
                 let (sent, queued) = match body {

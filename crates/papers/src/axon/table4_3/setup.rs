@@ -81,7 +81,7 @@ impl Bench {
             stations.push(match std::mem::replace(&mut station.body, Body::Off) {
                 Body::Switch(node) => Station::Switch(node),
                 Body::Controller(node) => Station::Controller(node),
-                _ => anyhow::bail!("{} has no power", station.name),
+                _ => anyhow::bail!("{} has no power", station.name()),
             });
         }
         let now = world.now();
