@@ -1,8 +1,10 @@
 //! Figure 4.4 of the thesis (000 §4.4.3): latency of small and large probes through a line.
 
-use super::latency::{first_bit_to_last_bit, micros, wire_time};
+use super::latency::{
+    self, DEVICES_MAX, Latencies, first_bit_to_last_bit, micros, points, wire_time,
+};
 use super::line::{self, Line};
-use crate::reproduce::{Axis, Context, Experiment, Figure, Outcome, Plot, Row, Series, Table};
+use crate::reproduce::{Axis, Context, Experiment, Outcome, Plot, Row, Series, Table};
 use anyhow::{Context as _, Result, ensure};
 use axon_control::node::{PlanKind, ProbePlan};
 use axon_fabric::model::{End, Fabric};
@@ -28,7 +30,6 @@ pub const EXPERIMENT: Experiment = Experiment {
 const SMALL: usize = 60;
 /// And the largest frame.
 const LARGE: usize = 1514;
-const DEVICES_MAX: usize = 5;
 /// A wire and the transceivers at both ends: (4.5 us - 5 * 520 ns) / 6.
 const WIRE: Span = Span::from_nanos(317);
 /// What the text gives, us: one Axon, five; a switch by size; five.
@@ -37,9 +38,6 @@ const PAPER_SWITCH_US: (f64, f64) = (7.0, 28.0);
 const PAPER_FIVE_SWITCHES_US: f64 = 137.0;
 /// How long the Axons may take to find each other, or a probe to come back.
 const LIMIT: Span = Span::from_secs(10);
-
-/// Latency in us by size (small, large) and by number of devices.
-type Latencies = [[f64; DEVICES_MAX]; 2];
 
 fn run(context: &mut Context) -> Result<Outcome> {
     let (mut axons, mut switches): (Latencies, Latencies) = Default::default();
@@ -137,23 +135,7 @@ fn circle(switches: usize) -> String {
 }
 
 fn drawn(axons: &Latencies, switches: &Latencies) -> (Table, Plot) {
-    let columns = [
-        "devices",
-        "Axons, 64 B, us",
-        "Axons, 1514 B, us",
-        "switches, 64 B, us",
-        "switches, 1514 B, us",
-    ];
-    let mut table = Table::new("latency", &columns);
-    for at in 0..DEVICES_MAX {
-        let figures = [axons[0][at], axons[1][at], switches[0][at], switches[1][at]];
-        let row = std::iter::once(Figure::from(at + 1)).chain(figures.map(Figure::from));
-        table.push(row.collect());
-    }
-    let points = |of: &[f64; DEVICES_MAX]| {
-        let point = |(index, &us): (usize, &f64)| ((index + 1) as f64, us);
-        of.iter().enumerate().map(point).collect::<Vec<_>>()
-    };
+    let table = latency::table("latency", axons, switches);
     let (one, five) = PAPER_AXON_US;
     let series = vec![
         Series::theirs("Axons, paper", vec![(1.0, one), (5.0, five)]),

@@ -2,9 +2,9 @@
 
 mod live;
 
-use super::latency::micros;
+use super::latency::{self, DEVICES_MAX, Latencies, micros, points};
 use super::line::{self, Line};
-use crate::reproduce::{Axis, Context, Experiment, Figure, Outcome, Plot, Row, Series, Table};
+use crate::reproduce::{Axis, Context, Experiment, Outcome, Plot, Row, Series};
 use anyhow::{Context as _, Result, ensure};
 use axon_sim::PingPlan;
 use axon_wire::Span;
@@ -24,7 +24,6 @@ pub const EXPERIMENT: Experiment = Experiment {
 
 /// From a frame's last bit to the stack that answers it, or to the ping that waits.
 pub const HOST: Span = Span::from_micros(25);
-const DEVICES_MAX: usize = 5;
 /// Data of an echo request in a frame of 60 bytes, and in the largest, without FCS.
 const DATA: [u16; 2] = [18, 1472];
 const SIZES: [&str; 2] = ["64 B", "1514 B"];
@@ -36,11 +35,8 @@ const DOUBLES_PERCENT: f64 = 40.0;
 /// longer five devices of the paper's 28 us in a round trip of its hosts.
 const RATIO: std::ops::RangeInclusive<f64> = 1.5..=5.0;
 
-/// Round trips in us, by size and number of devices.
-type Trips = [[f64; DEVICES_MAX]; 2];
-
 fn run(context: &mut Context) -> Result<Outcome> {
-    let (mut axons, mut switches): (Trips, Trips) = Default::default();
+    let (mut axons, mut switches): (Latencies, Latencies) = Default::default();
     for (size, data) in DATA.into_iter().enumerate() {
         for devices in 1..=DEVICES_MAX {
             context.step(format!("{} through {devices}", SIZES[size]))?;
@@ -51,7 +47,7 @@ fn run(context: &mut Context) -> Result<Outcome> {
     }
     let mut outcome = Outcome::default();
     for (size, name) in SIZES.into_iter().enumerate() {
-        let growth = |of: &Trips| of[size][4] / of[size][0];
+        let growth = |of: &Latencies| of[size][4] / of[size][0];
         let (flat, doubles) = (growth(&axons), growth(&switches));
         let row = format!("5 Axons over 1, {name}");
         outcome.rows.push(Row::at_most(row, "barely noticeable", flat, "x", 1.15));
@@ -64,23 +60,6 @@ fn run(context: &mut Context) -> Result<Outcome> {
         outcome.remark(format!("1 Axon, {name}"), "", axons[size][0], "us");
         outcome.remark(format!("1 switch, {name}"), "", switches[size][0], "us");
     }
-    let columns = [
-        "devices",
-        "Axons, 64 B, us",
-        "Axons, 1514 B, us",
-        "switches, 64 B, us",
-        "switches, 1514 B, us",
-    ];
-    let mut table = Table::new("ping", &columns);
-    for at in 0..DEVICES_MAX {
-        let figures = [axons[0][at], axons[1][at], switches[0][at], switches[1][at]];
-        let row = std::iter::once(Figure::from(at + 1)).chain(figures.map(Figure::from));
-        table.push(row.collect());
-    }
-    let points = |of: &[f64; DEVICES_MAX]| {
-        let point = |(index, &us): (usize, &f64)| ((index + 1) as f64, us);
-        of.iter().enumerate().map(point).collect::<Vec<_>>()
-    };
     let mut series = Vec::new();
     for (size, name) in SIZES.into_iter().enumerate() {
         series.push(Series::ours(format!("Axons, {name}"), points(&axons[size])));
@@ -88,7 +67,7 @@ fn run(context: &mut Context) -> Result<Outcome> {
     }
     let axes = (Axis::linear("devices"), Axis::linear("round trip, us"));
     let title = "Ping through a line of devices";
-    outcome.tables.push(table);
+    outcome.tables.push(latency::table("ping", &axons, &switches));
     outcome.plots.push(Plot::lines("ping", title, axes.0, axes.1, series));
     match live(context)? {
         Ok(trips) => {
@@ -112,8 +91,8 @@ fn run(context: &mut Context) -> Result<Outcome> {
 
 /// Round trips through software switches, us, or why there are none: a lab needs root, or
 /// user namespaces, and its tools.
-fn live(context: &mut Context) -> Result<Result<Trips, String>> {
-    let mut trips = Trips::default();
+fn live(context: &mut Context) -> Result<Result<Latencies, String>> {
+    let mut trips = Latencies::default();
     for devices in 1..=DEVICES_MAX {
         context.step(format!("real hosts through {devices} software switches"))?;
         match live::shortest(devices, &DATA, context.folder()) {

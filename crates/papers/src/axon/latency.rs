@@ -1,10 +1,16 @@
 //! One-way latency of frames through a line of devices, to the tick.
 
 use super::line;
+use crate::reproduce::{Figure, Table};
 use anyhow::{Context, Result, ensure};
 use axon_fabric::model::Fabric;
 use axon_sim::apps::UdpPlan;
 use axon_wire::{Bytes, Rate, Span};
+
+/// Devices of the longest line of figures 4.4 and 4.5.
+pub const DEVICES_MAX: usize = 5;
+/// Time in us by size of frame (small, large) and number of devices.
+pub type Latencies = [[f64; DEVICES_MAX]; 2];
 
 /// Preamble and FCS, in bytes.
 const AROUND_BYTES: u64 = 8 + 4;
@@ -58,4 +64,27 @@ pub fn nanos(span: Span) -> f64 {
 /// As microseconds.
 pub fn micros(span: Span) -> f64 {
     nanos(span) / 1e3
+}
+
+/// Both kinds of line in one table, a row for each number of devices.
+pub fn table(name: &str, axons: &Latencies, switches: &Latencies) -> Table {
+    let columns = [
+        "devices",
+        "Axons, 64 B, us",
+        "Axons, 1514 B, us",
+        "switches, 64 B, us",
+        "switches, 1514 B, us",
+    ];
+    let mut table = Table::new(name, &columns);
+    for at in 0..DEVICES_MAX {
+        let figures = [axons[0][at], axons[1][at], switches[0][at], switches[1][at]];
+        let row = std::iter::once(Figure::from(at + 1)).chain(figures.map(Figure::from));
+        table.push(row.collect());
+    }
+    table
+}
+
+/// One size of frame as points of a plot over the number of devices.
+pub fn points(of: &[f64; DEVICES_MAX]) -> Vec<(f64, f64)> {
+    of.iter().enumerate().map(|(index, &us)| ((index + 1) as f64, us)).collect()
 }
