@@ -19,3 +19,4 @@ pub mod table1;
 pub mod table2;
 pub mod table4_2;
 pub mod table4_3;
+mod told;

@@ -1,8 +1,7 @@
 //! Table 2 of the paper (001 §5.5): how flows lie on the links of a torus and of a random
 //! graph, by router, and what a link failure costs.
 
-mod told;
-
+use super::told::{Failure, Spread, Told};
 use crate::reproduce::{Context, Experiment, Figure, Outcome, Plot, Row, Series, Table};
 use anyhow::{Context as _, Result};
 use axon_control::controller::router::{FixedTies, Router, RouterKind};
@@ -10,7 +9,6 @@ use axon_fabric::model::Fabric;
 use oorandom::Rand64;
 use std::collections::BTreeSet;
 use std::path::Path;
-use told::{Failure, Spread, Told};
 
 /// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {

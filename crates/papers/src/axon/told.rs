@@ -101,13 +101,13 @@ impl<'a> Told<'a> {
         self.controller.controller_hello(self.now, life(switch), Hops::to_control(), hello, out);
     }
 
-    /// Each pair of hosts, by index, asks for routes in both directions; then the router has
-    /// its rounds.
+    /// Each pair of hosts, by index, asks for routes in both directions; nothing else happens.
     ///
     /// # Errors
     /// A request is not answered.
-    pub fn place(&mut self, pairs: &[(usize, usize)]) -> Result<()> {
+    pub fn ask(&mut self, pairs: &[(usize, usize)]) -> Result<()> {
         let mut out = Vec::new();
+        let before = self.controller.counters().arp_answered;
         for &(source, target) in pairs {
             let host = &self.fabric.hosts[source];
             let request = ArpRequest {
@@ -120,8 +120,18 @@ impl<'a> Told<'a> {
             self.controller.arp_request(self.now, life(host.switch), request, &mut out);
             out.clear();
         }
-        let answered = self.controller.counters().arp_answered;
+        let answered = self.controller.counters().arp_answered - before;
         ensure!(answered == pairs.len() as u64, "{answered} of {} requests answered", pairs.len());
+        Ok(())
+    }
+
+    /// The same; then the router has its rounds.
+    ///
+    /// # Errors
+    /// A request is not answered.
+    pub fn place(&mut self, pairs: &[(usize, usize)]) -> Result<()> {
+        self.ask(pairs)?;
+        let mut out = Vec::new();
         // A round has a batch each heartbeat, and ten heartbeats before the next.
         let batches = pairs.len() as u64 * 2 / 1_000 + 20;
         let heartbeat = self.fabric.timers.heartbeat;
