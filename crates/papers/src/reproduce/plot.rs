@@ -5,7 +5,18 @@ use plotters::coord::ranged1d::{Ranged, ValueFormatter};
 use plotters::prelude::*;
 use std::path::Path;
 
+/// Of the plot; the legend stands at its right and adds to the width.
 const SIZE: (u32, u32) = (820, 480);
+/// How much of their colour the paper's bars have.
+const PALE: f64 = 0.45;
+/// From one line of the legend to the next.
+const LEGEND_LINE: usize = 20;
+/// What a character of the legend takes, a wide one.
+const LEGEND_CHARACTER: u32 = 7;
+/// What a character of a group's name takes, one with another.
+const NAME_CHARACTER: usize = 6;
+/// From one line of a group's name to the next.
+const NAME_LINE: usize = 13;
 /// Told apart also by those who do not see red and green alike.
 const COLOURS: [RGBColor; 8] = [
     RGBColor(29, 112, 184),
@@ -116,21 +127,30 @@ impl Plot {
     }
 
     fn try_draw(&self, path: &Path) -> Result<(), Box<dyn std::error::Error>> {
-        let area = SVGBackend::new(path, SIZE).into_drawing_area();
-        area.fill(&WHITE)?;
+        let size = (SIZE.0 + self.legend_width(), SIZE.1);
+        let whole = SVGBackend::new(path, size).into_drawing_area();
+        whole.fill(&WHITE)?;
+        let (area, legend) = whole.split_horizontally(SIZE.0);
+        self.draw_on(&area)?;
+        self.legend(&legend)?;
+        whole.present()?;
+        Ok(())
+    }
+
+    fn draw_on(&self, area: &Area<'_>) -> Result<(), Box<dyn std::error::Error>> {
         let (x, y) = (self.span(|point| point.0, &self.x), self.span(|point| point.1, &self.y));
         if !self.groups.is_empty() {
             let x = 0.0..self.groups.len() as f64;
             return match self.y.scale {
-                Scale::Linear => self.on(&area, x, y.clone(), y.start),
-                Scale::Log => self.on(&area, x, y.clone().log_scale(), y.start),
+                Scale::Linear => self.on(area, x, y.clone(), y.start),
+                Scale::Log => self.on(area, x, y.clone().log_scale(), y.start),
             };
         }
         match (self.x.scale, self.y.scale) {
-            (Scale::Linear, Scale::Linear) => self.on(&area, x, y, 0.0),
-            (Scale::Log, Scale::Linear) => self.on(&area, x.log_scale(), y, 0.0),
-            (Scale::Linear, Scale::Log) => self.on(&area, x, y.log_scale(), 0.0),
-            (Scale::Log, Scale::Log) => self.on(&area, x.log_scale(), y.log_scale(), 0.0),
+            (Scale::Linear, Scale::Linear) => self.on(area, x, y, 0.0),
+            (Scale::Log, Scale::Linear) => self.on(area, x.log_scale(), y, 0.0),
+            (Scale::Linear, Scale::Log) => self.on(area, x, y.log_scale(), 0.0),
+            (Scale::Log, Scale::Log) => self.on(area, x.log_scale(), y.log_scale(), 0.0),
         }
     }
 
@@ -186,38 +206,51 @@ impl Plot {
         mesh.draw()?;
         for (index, series) in self.series.iter().enumerate() {
             let colour = self.colour(index);
-            let legend = move |theirs: bool| {
-                move |(x, y): (i32, i32)| {
-                    let style = if theirs { colour.mix(0.45) } else { colour.to_rgba() };
-                    Rectangle::new([(x, y - 3), (x + 16, y + 3)], style.filled())
-                }
-            };
             if bars {
-                let columns = self.columns(index, series, floor, colour);
-                chart.draw_series(columns)?.label(&series.name).legend(legend(series.theirs));
+                chart.draw_series(self.columns(index, series, floor, colour))?;
                 continue;
             }
             let points = || series.points.iter().copied();
-            let line = if series.theirs {
+            if series.theirs {
                 let dashes = DashedLineSeries::new(points(), 7, 5, colour.stroke_width(2));
-                chart.draw_series(dashes)?
+                chart.draw_series(dashes)?;
             } else {
-                chart.draw_series(LineSeries::new(points(), colour.stroke_width(2)))?
-            };
-            line.label(&series.name).legend(legend(series.theirs));
+                chart.draw_series(LineSeries::new(points(), colour.stroke_width(2)))?;
+            }
             if series.points.len() <= 32 {
                 chart.draw_series(points().map(|at| Circle::new(at, 3, colour.filled())))?;
             }
         }
-        self.names(area, &chart)?;
-        chart
-            .configure_series_labels()
-            .position(SeriesLabelPosition::UpperLeft)
-            .border_style(BLACK.mix(0.3))
-            .background_style(WHITE.mix(0.85))
-            .label_font(("sans-serif", 14))
-            .draw()?;
-        area.present()?;
+        self.names(area, &chart)
+    }
+
+    fn legend_width(&self) -> u32 {
+        let longest = self.series.iter().map(|series| series.name.chars().count()).max();
+        longest.map_or(0, |characters| 40 + LEGEND_CHARACTER * characters as u32)
+    }
+
+    /// The names of the series, from the top down, each behind its colour.
+    fn legend(&self, area: &Area<'_>) -> Result<(), Box<dyn std::error::Error>> {
+        use plotters::style::text_anchor::{HPos, Pos, VPos};
+        let behind = Pos::new(HPos::Left, VPos::Center);
+        let style = TextStyle::from(("sans-serif", 14).into_font()).pos(behind);
+        for (index, series) in self.series.iter().enumerate() {
+            let (y, colour) = ((60 + LEGEND_LINE * index) as i32, self.colour(index));
+            let box_of = |left: i32, right: i32, height: i32, colour: RGBAColor| {
+                let corners = [(left, y - height / 2), (right, y + height / 2)];
+                area.draw(&Rectangle::new(corners, colour.filled()))
+            };
+            match (self.groups.is_empty(), series.theirs) {
+                (true, false) => box_of(0, 18, 2, colour.to_rgba())?,
+                (true, true) => {
+                    box_of(0, 7, 2, colour.to_rgba())?;
+                    box_of(11, 18, 2, colour.to_rgba())?;
+                }
+                (false, false) => box_of(0, 18, 10, colour.to_rgba())?,
+                (false, true) => box_of(0, 18, 10, colour.mix(PALE))?,
+            }
+            area.draw_text(&series.name, &style, (26, y))?;
+        }
         Ok(())
     }
 
@@ -234,9 +267,17 @@ impl Plot {
         use plotters::style::text_anchor::{HPos, Pos, VPos};
         let below = Pos::new(HPos::Center, VPos::Top);
         let style = TextStyle::from(("sans-serif", 14).into_font()).pos(below);
+        let (across, _) = chart.plotting_area().dim_in_pixel();
+        let width = across as usize / (self.groups.len().max(1) * NAME_CHARACTER);
         for (index, group) in self.groups.iter().enumerate() {
             let (x, _) = chart.plotting_area().map_coordinate(&(index as f64 + 0.5, 1.0));
-            area.draw_text(group, &style, (x, SIZE.1 as i32 - 54))?;
+            for (line, text) in lines(group, width).iter().enumerate() {
+                area.draw_text(
+                    text,
+                    &style,
+                    (x, (SIZE.1 as usize - 54 + NAME_LINE * line) as i32),
+                )?;
+            }
         }
         Ok(())
     }
@@ -250,7 +291,7 @@ impl Plot {
         colour: RGBColor,
     ) -> Vec<Rectangle<(f64, f64)>> {
         let width = 0.8 / self.series.len() as f64;
-        let style = if series.theirs { colour.mix(0.45) } else { colour.to_rgba() };
+        let style = if series.theirs { colour.mix(PALE) } else { colour.to_rgba() };
         let bar = |&(group, height): &(f64, f64)| {
             let left = group + 0.1 + width * index as f64;
             Rectangle::new([(left, floor), (left + width * 0.94, height)], style.filled())
@@ -263,6 +304,21 @@ impl Plot {
         let ours = self.series[..index].iter().filter(|series| !series.theirs).count();
         COLOURS[ours % COLOURS.len()]
     }
+}
+
+/// A name in lines of at most `width` characters, if its words are that short.
+fn lines(name: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in name.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
 }
 
 #[cfg(test)]
@@ -295,6 +351,30 @@ mod tests {
         }
         let text = svg(&Plot::bars("bars", "t", &["line", "ring"], "Mb/s", series()));
         assert!(text.contains("line") && text.contains("ring"));
+    }
+
+    #[test]
+    fn the_legend_stands_beside_the_plot() {
+        let names = ["a curve of a long name", "theirs"];
+        let series = names.map(|name| Series::ours(name, vec![(0.0, 9.0), (1.0, 1.0)])).to_vec();
+        let (x, y) = (Axis::linear("x"), Axis::linear("y"));
+        let text = svg(&Plot::lines("beside", "t", x, y, series.clone()));
+        for name in names {
+            // `<text x="846" y="60" ...>` and the name on the next line.
+            let before = text.split(name).next().unwrap();
+            let left = before.rsplit("<text x=\"").next().unwrap().split('"').next().unwrap();
+            assert!(left.parse::<u32>().unwrap() > SIZE.0, "{name} at {left}");
+        }
+        assert!(svg(&Plot::bars("bare", "t", &["a"], "y", Vec::new())).contains("width=\"820\""));
+    }
+
+    #[test]
+    fn names_of_groups_are_broken_between_words() {
+        let name = "shortest path, ties fixed";
+        assert_eq!(lines(name, 14), ["shortest path,", "ties fixed"]);
+        assert_eq!(lines(name, 3), ["shortest", "path,", "ties", "fixed"]);
+        assert_eq!(lines(name, 99), [name]);
+        assert!(lines("", 5).is_empty());
     }
 
     #[test]
