@@ -10,13 +10,11 @@ mod dragonfly;
 mod fat_tree;
 mod flattened_butterfly;
 mod graph;
-mod line;
 mod listed;
 mod placing;
 mod random;
 mod random_links;
-mod ring;
-mod star;
+mod row;
 mod torus;
 
 use crate::error::Problem;
@@ -81,9 +79,9 @@ pub(crate) struct WireChange {
 /// Expands a topology; `seed` is the fabric's.
 pub(crate) fn expand(topology: &Topology, seed: u64) -> Result<Plan, Problem> {
     match topology {
-        Topology::Line(row) => line::plan(row, seed),
-        Topology::Ring(row) => ring::plan(row, seed),
-        Topology::Star(row) => star::plan(row, seed),
+        Topology::Line(row) => row::line(row, seed),
+        Topology::Ring(row) => row::ring(row, seed),
+        Topology::Star(row) => row::star(row, seed),
         Topology::Torus(torus) => torus::plan(torus, seed),
         Topology::FatTree(tree) => fat_tree::plan(tree, seed),
         Topology::FlattenedButterfly(flat) => flattened_butterfly::plan(flat, seed),
