@@ -3,10 +3,13 @@
 //! `BLESS=1` rewrites the expected output in `tests/check/`. What lacks a privilege says SKIP
 //! and why.
 
+mod common;
+
+use common::{Folder, axon, bad, good, root, scenario};
 use serde_json::Value;
 use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, chown};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 
 const SCENARIOS: &[&str] = &["fat-tree4", "hand", "line3", "ring3", "torus5x5"];
@@ -28,60 +31,6 @@ const VERBS: &[&str] = &[
 ];
 /// What Debian calls the user without rights: its number.
 const NOBODY: u32 = 65_534;
-
-/// A directory that goes when the test ends. Labs keep their state in it, out of the way of
-/// the user's own.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("axon-cli-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Folder(path)
-    }
-
-    fn file(&self, name: &str, text: &str) -> String {
-        let path = self.0.join(name);
-        std::fs::write(&path, text).unwrap();
-        path.to_str().unwrap().to_owned()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
-}
-
-fn scenario(name: &str) -> String {
-    root().join(format!("scenarios/{name}.yaml")).to_str().unwrap().to_owned()
-}
-
-fn axon(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_axon")).args(arguments).output().unwrap()
-}
-
-fn text(bytes: &[u8]) -> &str {
-    std::str::from_utf8(bytes).unwrap()
-}
-
-/// Standard output of a run that must succeed.
-fn good(output: &Output) -> &str {
-    assert!(output.status.success(), "{output:?}");
-    text(&output.stdout)
-}
-
-/// Standard error of a run that must end with `code` and print nothing else.
-fn bad(output: &Output, code: i32) -> &str {
-    assert_eq!(output.status.code(), Some(code), "{output:?}");
-    assert_eq!(text(&output.stdout), "");
-    assert!(!output.stderr.is_empty());
-    text(&output.stderr)
-}
 
 #[test]
 fn every_verb_explains_itself() {
@@ -118,10 +67,10 @@ fn check_says_what_each_scenario_builds() {
 
 #[test]
 fn an_error_in_a_file_is_named_by_file_line_column_and_key() {
-    let folder = Folder::new("errors");
+    let folder = Folder::new("cli-errors");
     let head = "name: x\ntopology:\n  ring: { switches: 3, hosts_per_switch: 1 }\n";
-    let unknown = folder.file("unknown.yaml", &format!("{head}colour: red\n"));
-    let impossible = folder.file("impossible.yaml", &format!("{head}hop_width: 5\n"));
+    let unknown = folder.file("unknown.yaml", format!("{head}colour: red\n"));
+    let impossible = folder.file("impossible.yaml", format!("{head}hop_width: 5\n"));
     for verb in ["check", "sim", "up"] {
         let missing = axon(&[verb, "no-such-file.yaml"]);
         assert!(bad(&missing, 1).starts_with("no-such-file.yaml: cannot be read"));
@@ -147,7 +96,7 @@ fn schema_prints_the_published_one() {
 
 #[test]
 fn without_a_lab_the_way_out_is_told() {
-    let folder = Folder::new("none");
+    let folder = Folder::new("cli-none");
     for line in [&["status"][..], &["down"], &["exec", "h1", "--", "true"]] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_axon"));
         let output =
@@ -156,7 +105,8 @@ fn without_a_lab_the_way_out_is_told() {
     }
 }
 
-/// Runs the binary as some user, with the labs' state in a folder.
+/// Runs the binary as some user, with the labs' state in a folder, out of the way of the
+/// user's own.
 struct User<'a> {
     program: Vec<&'a str>,
     folder: &'a Folder,
@@ -227,7 +177,7 @@ fn round_trip(user: &User) {
 /// A folder that anyone may enter, with a fabric file and a copy of the binary: the build's
 /// own directory may be closed to others.
 fn prepared(name: &str) -> (Folder, String) {
-    let folder = Folder::new(name);
+    let folder = Folder::new(&format!("cli-{name}"));
     std::fs::copy(scenario("ring3"), folder.0.join("ring3.yaml")).unwrap();
     let program = folder.0.join("axon");
     // By a process of its own: a test on another thread that forks while this one writes would

@@ -1,30 +1,10 @@
 //! `axon probe` as a user types it, in the simulator; and what real ports say of a file that
 //! is for the simulator.
 
+mod common;
+
+use common::{Folder, axon, bad, good, scenario};
 use serde_json::Value;
-use std::path::Path;
-use std::process::{Command, Output};
-
-fn scenario(name: &str) -> String {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    root.join(format!("scenarios/{name}.yaml")).to_str().unwrap().to_owned()
-}
-
-fn axon(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_axon")).args(arguments).output().unwrap()
-}
-
-fn good(output: &Output) -> &str {
-    assert!(output.status.success(), "{output:?}");
-    std::str::from_utf8(&output.stdout).unwrap()
-}
-
-/// Standard error of a run that must fail with nothing else printed.
-fn bad(output: &Output) -> &str {
-    assert_eq!(output.status.code(), Some(1), "{output:?}");
-    assert!(output.stdout.is_empty(), "{output:?}");
-    std::str::from_utf8(&output.stderr).unwrap()
-}
 
 #[test]
 fn the_table_names_every_switch_and_link_of_the_path() {
@@ -65,28 +45,27 @@ fn errors_say_what_there_is() {
     ];
     for (arguments, wanted) in cases {
         let output = axon(&[&["probe", line.as_str()], *arguments].concat());
-        assert!(bad(&output).starts_with(wanted), "{}", bad(&output));
+        assert!(bad(&output, 1).starts_with(wanted), "{}", bad(&output, 1));
     }
 }
 
 #[test]
 fn real_ports_refuse_the_simulators_networks_and_tell_what_they_do_not_heed() {
-    let path = std::env::temp_dir().join(format!("axon-real-{}.yaml", std::process::id()));
-    let file = path.to_str().unwrap();
+    let folder = Folder::new("probe-real");
+    let file = &*folder.path("real.yaml");
     let ring = "name: a\ntopology: { ring: { switches: 3 } }\n";
-    std::fs::write(&path, format!("{ring}network: portland\n")).unwrap();
+    folder.file("real.yaml", format!("{ring}network: portland\n"));
     let wanted =
         format!("{file}:3:10: network: this network is in the simulator only; expected axon\n");
     for arguments in [&["up", file][..], &["switch", file, "s1"], &["controller", file]] {
-        assert_eq!(bad(&axon(arguments)), wanted);
+        assert_eq!(bad(&axon(arguments), 1), wanted);
     }
-    std::fs::write(&path, format!("{ring}device: ideal\nlinks: {{ latency: 5us }}\n")).unwrap();
+    folder.file("real.yaml", format!("{ring}device: ideal\nlinks: {{ latency: 5us }}\n"));
     // There is no switch of that name, so nothing starts.
     let output = axon(&["switch", file, "s9"]);
     let warnings = format!(
         "warning: {file}:3:9: device: only the simulator heeds this\n\
          warning: {file}:4:19: links.latency: only the simulator heeds this\n"
     );
-    assert!(bad(&output).starts_with(&warnings), "{}", bad(&output));
-    std::fs::remove_file(&path).unwrap();
+    assert!(bad(&output, 1).starts_with(&warnings), "{}", bad(&output, 1));
 }

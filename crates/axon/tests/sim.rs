@@ -1,58 +1,10 @@
 //! `axon sim` and `axon trace` as a user types them.
 
+mod common;
+
+use common::{Folder, axon, failed, good, scenario, text};
 use serde_json::Value;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-
-/// A directory that goes when the test ends.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("axon-sim-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Folder(path)
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.0.join(name).to_str().unwrap().to_owned()
-    }
-
-    fn read(&self, name: &str) -> String {
-        std::fs::read_to_string(self.0.join(name)).unwrap()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-fn scenario(name: &str) -> String {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    root.join(format!("scenarios/{name}.yaml")).to_str().unwrap().to_owned()
-}
-
-fn axon(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_axon")).args(arguments).output().unwrap()
-}
-
-fn text(bytes: &[u8]) -> &str {
-    std::str::from_utf8(bytes).unwrap()
-}
-
-/// Standard output of a run that must succeed.
-fn good(output: &Output) -> &str {
-    assert!(output.status.success(), "{output:?}");
-    text(&output.stdout)
-}
-
-/// Standard error of a run that must fail.
-fn bad(output: &Output) -> &str {
-    assert_eq!(output.status.code(), Some(1), "{output:?}");
-    text(&output.stderr)
-}
+use std::process::Command;
 
 fn parse(json: &str) -> Value {
     serde_json::from_str(json).unwrap()
@@ -80,7 +32,7 @@ fn the_same_seed_gives_the_same_trace_and_another_another() {
     let first = simulated(&ring, &["--seed", "7"]);
     assert_eq!(first, simulated(&ring, &["--seed", "7", "--threads", "2"]));
     assert_ne!(first["trace_hash"], simulated(&ring, &["--seed", "8"])["trace_hash"]);
-    let folder = Folder::new("same");
+    let folder = Folder::new("sim-same");
     let (json, trace) = (folder.path("r.json"), folder.path("t.txt"));
     let output = axon(&["sim", &ring, "--seed", "7", "--json", &json, "--trace", &trace]);
     assert!(good(&output).contains(first["trace_hash"].as_str().unwrap()));
@@ -101,7 +53,7 @@ fn a_fabric_with_faults_is_pinged_again_after_them() {
 
 #[test]
 fn traffic_is_told_flow_by_flow_in_every_form() {
-    let folder = Folder::new("traffic");
+    let folder = Folder::new("sim-traffic");
     let (csv, plot, json) = (folder.path("csv"), folder.path("p.svg"), folder.path("r.json"));
     let file = scenario("permutation");
     let output = axon(&["sim", &file, "--csv", &csv, "--plot", &plot, "--json", &json]);
@@ -136,7 +88,7 @@ fn a_duration_is_kept_to_the_nanosecond() {
 
 #[test]
 fn a_captured_port_is_a_pcapng_of_both_directions() {
-    let folder = Folder::new("pcap");
+    let folder = Folder::new("sim-pcap");
     let (switch, host) = (folder.path("s.pcapng"), folder.path("h.pcapng"));
     let asked = [format!("s1-p0={switch}"), format!("h1-p0={host}")];
     good(&axon(&["sim", &scenario("ring3"), "--pcap", &asked[0], "--pcap", &asked[1]]));
@@ -154,14 +106,14 @@ fn a_captured_port_is_a_pcapng_of_both_directions() {
         ("s1-p0=/no/such/folder/x", "/no/such/folder/x"),
     ] {
         let output = axon(&["sim", &scenario("ring3"), "--pcap", wrong]);
-        assert!(bad(&output).contains(said), "{output:?}");
+        assert!(failed(&output).contains(said), "{output:?}");
     }
 }
 
 #[test]
 fn a_run_that_needs_too_much_memory_stops_and_says_what_it_took() {
     let output = axon(&["sim", &scenario("ring3"), "--memory-max", "1MiB", "--json", "-"]);
-    let said = bad(&output);
+    let said = failed(&output);
     assert!(said.contains("it needs more memory than --memory-max 1.00 MiB"), "{said}");
     let report = parse(text(&output.stdout));
     assert!(report["stopped"].as_str().unwrap().contains("MiB in use after "), "{report}");
@@ -171,7 +123,7 @@ fn a_run_that_needs_too_much_memory_stops_and_says_what_it_took() {
 
 #[test]
 fn a_trace_is_filtered_by_what_happened_where_when_and_to_whom() {
-    let folder = Folder::new("filter");
+    let folder = Folder::new("sim-filter");
     let trace = folder.path("t.txt");
     good(&axon(&["sim", &scenario("ring3"), "--trace", &trace]));
     let filtered = |more: &[&str]| -> Vec<String> {
@@ -200,14 +152,14 @@ fn a_trace_is_filtered_by_what_happened_where_when_and_to_whom() {
 
 #[test]
 fn what_cannot_be_filtered_is_told() {
-    let folder = Folder::new("wrong");
+    let folder = Folder::new("sim-wrong");
     let trace = folder.path("t.txt");
     std::fs::write(
         &trace,
         "# host h1 02:68:00:00:00:01\n0.000000001s s1 power on, life 1\nx y z\n",
     )
     .unwrap();
-    let said = |more: &[&str]| bad(&axon(&[&["trace", &trace], more].concat())).to_owned();
+    let said = |more: &[&str]| failed(&axon(&[&["trace", &trace], more].concat())).to_owned();
     assert!(
         said(&[]).contains("t.txt:3: `x` is no time; expected a line such as"),
         "{}",
@@ -226,7 +178,7 @@ fn what_cannot_be_filtered_is_told() {
 
 #[test]
 fn an_interrupted_run_writes_what_there_is() {
-    let folder = Folder::new("interrupt");
+    let folder = Folder::new("sim-interrupt");
     let json = folder.path("r.json");
     let mut run = Command::new(env!("CARGO_BIN_EXE_axon"))
         .args(["sim", &scenario("ring3"), "--duration", "1000h", "--json", &json])
@@ -251,7 +203,7 @@ fn an_interrupted_run_writes_what_there_is() {
 #[test]
 fn a_fabric_too_large_for_the_memory_is_refused_before_anything_runs() {
     let output = axon(&["sim", &scenario("torus5x5"), "--memory-max", "10KiB"]);
-    let said = bad(&output);
+    let said = failed(&output);
     assert!(said.contains("25 switches and 50 links need at least"), "{said}");
     assert!(said.ends_with("before anything is sent; --memory-max is 10.00 KiB\n"), "{said}");
     assert!(output.stdout.is_empty());
@@ -261,7 +213,7 @@ fn a_fabric_too_large_for_the_memory_is_refused_before_anything_runs() {
 fn results_that_have_nowhere_to_go_are_refused_before_the_run() {
     for option in ["--json", "--csv", "--plot"] {
         let output = axon(&["sim", &scenario("ring3"), option, "/dev/null/here.svg"]);
-        let said = bad(&output);
+        let said = failed(&output);
         assert!(said.starts_with("/dev/null/here.svg: Not a directory"), "{said}");
         assert!(output.stdout.is_empty(), "nothing has run");
     }
@@ -270,7 +222,7 @@ fn results_that_have_nowhere_to_go_are_refused_before_the_run() {
 #[test]
 fn a_trace_that_is_not_whole_fails_the_run_by_name() {
     let output = axon(&["sim", &scenario("ring3"), "--trace", "/dev/full"]);
-    let said = bad(&output);
+    let said = failed(&output);
     assert!(said.contains("/dev/full: the trace is not whole: No space left"), "{said}");
 }
 
