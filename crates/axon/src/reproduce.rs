@@ -3,8 +3,9 @@
 use anyhow::{Context, Result, ensure};
 use axon_papers::axon::live::process::Stop;
 use axon_papers::reproduce::store::{self, Kept};
-use axon_papers::reproduce::{Options, page, run as run_one, select, show};
+use axon_papers::reproduce::{Experiment, Options, page, run as run_one, select, show};
 use serde_json::{Value, json};
+use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -46,6 +47,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     ensure!(arguments.threads > 0, "--threads: expected at least 1, got 0");
     let chosen = select(&arguments.ids)?;
+    reserve(arguments, &chosen)?;
     let stop = Stop::on_signals()?;
     let quiet = arguments.json.as_deref() == Some(Path::new("-"));
     let (out, seed, threads) = (arguments.out.as_path(), arguments.seed, arguments.threads);
@@ -88,6 +90,20 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     let done = failed == 0 && stop.check().is_ok();
     Ok(if done { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Sees that every file can be written before anything runs, so that nobody learns after
+/// hours that the results have nowhere to go. What earlier runs have left stays as it is.
+fn reserve(arguments: &Arguments, chosen: &[&Experiment]) -> Result<()> {
+    for experiment in chosen {
+        store::reserve(&arguments.out, experiment.id)?;
+    }
+    let files = [&arguments.json, &arguments.write_docs].into_iter().flatten();
+    for path in files.filter(|path| *path != Path::new("-")) {
+        let opened = OpenOptions::new().append(true).create(true).open(path);
+        opened.with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(())
 }
 
 fn json(kept: &store::Kept) -> Value {

@@ -96,6 +96,14 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 /// its results have nowhere to go.
 fn reserve(arguments: &Arguments) -> Result<()> {
     let standard = Path::new("-");
+    if let Some(path) = &arguments.plot {
+        let svg = path.extension().is_some_and(|extension| extension == "svg");
+        ensure!(
+            svg,
+            "{}: plots are drawn as SVG; expected a name such as plot.svg",
+            path.display()
+        );
+    }
     if let Some(folder) = &arguments.csv {
         csv::reserve(folder)?;
     }
@@ -107,14 +115,6 @@ fn reserve(arguments: &Arguments) -> Result<()> {
 }
 
 fn options(arguments: &Arguments, fabric: &Fabric, seed: u64, pcaps: &Pcaps) -> Result<Options> {
-    if let Some(path) = &arguments.plot {
-        let svg = path.extension().is_some_and(|extension| extension == "svg");
-        ensure!(
-            svg,
-            "{}: plots are drawn as SVG; expected a name such as plot.svg",
-            path.display()
-        );
-    }
     let wanted = arguments.plot.is_some() || arguments.csv.is_some();
     let mut options = Options {
         seed: Some(seed),

@@ -63,6 +63,31 @@ fn wrong_ids_and_missing_ones_are_told_apart() {
 }
 
 #[test]
+fn results_that_have_nowhere_to_go_are_refused_before_the_run() {
+    let folder = Folder::new("reproduce-nowhere");
+    let out = folder.path("results");
+    for (option, said) in [
+        ("--out", "cannot make /dev/null/here/axon/table4.2: Not a directory"),
+        ("--json", "cannot write /dev/null/here: Not a directory"),
+        ("--write-docs", "cannot write /dev/null/here: Not a directory"),
+    ] {
+        let mut arguments = vec!["reproduce", ID, option, "/dev/null/here"];
+        if option != "--out" {
+            arguments.extend(["--out", &out]);
+        }
+        let output = axon(&arguments);
+        let refusal = bad(&output, 1);
+        assert!(refusal.starts_with(said) && refusal.lines().count() == 1, "{refusal}");
+    }
+    let outcome = folder.0.join("results").join(ID).join("outcome.json");
+    assert!(!outcome.exists(), "nothing has run");
+    // An earlier result stays if the run does not come to its end.
+    let json = folder.file("result.json", "earlier");
+    bad(&axon(&["reproduce", ID, "--out", "/dev/null/here", "--json", &json]), 1);
+    assert_eq!(folder.read("result.json"), "earlier");
+}
+
+#[test]
 fn cam_reads_a_capture_and_refuses_what_is_none() {
     let folder = Folder::new("reproduce-cam");
     let frame = |host: u8| {

@@ -17,7 +17,6 @@ pub use plot::{Axis, Plot, Series};
 
 use crate::axon::{self, live::process::Stop};
 use anyhow::{Context as _, Result, bail};
-use std::fs;
 use std::path::Path;
 use store::Kept;
 
@@ -90,8 +89,8 @@ fn select_of<'a>(all: &[&'a Experiment], patterns: &[String]) -> Result<Vec<&'a 
 /// # Errors
 /// The experiment cannot be run to its end, or the folder cannot be written.
 pub fn run(experiment: &Experiment, options: &Options<'_>, stop: &Stop) -> Result<Kept> {
+    store::reserve(options.out, experiment.id)?;
     let folder = store::folder(options.out, experiment.id);
-    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let Options { seed, threads, .. } = *options;
     let mut context = Context::new(experiment.id, folder, seed, threads, stop.clone());
     let outcome = (experiment.run)(&mut context).with_context(|| experiment.id)?;
@@ -178,6 +177,6 @@ mod tests {
         let page = page::text(&all, &out, "papers").unwrap();
         assert!(page.contains("papers/axon-good-plot.svg") && page.contains("not run"), "{page}");
         assert_eq!(page, page::text(&all, &out, "papers").unwrap());
-        fs::remove_dir_all(out).unwrap();
+        std::fs::remove_dir_all(out).unwrap();
     }
 }

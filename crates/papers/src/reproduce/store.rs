@@ -39,6 +39,19 @@ pub fn folder(out: &Path, id: &str) -> PathBuf {
     out.join(id)
 }
 
+/// Makes the folder of an experiment and sees that files can be made in it. Outcomes of
+/// earlier runs stay.
+///
+/// # Errors
+/// Nothing can be written there.
+pub fn reserve(out: &Path, id: &str) -> Result<()> {
+    let folder = folder(out, id);
+    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let trial = folder.join(".reserved");
+    write(&trial, "")?;
+    fs::remove_file(&trial).with_context(|| trial.display().to_string())
+}
+
 /// Writes an outcome in place of the one before.
 ///
 /// # Errors
