@@ -107,7 +107,7 @@ pub fn drop_counts(world: &World) -> Vec<DropCount> {
             }
         }
         for (reason, left) in Drop::ALL.iter().zip(left) {
-            add(&station.name(), reason.name(), left);
+            add(station.name(), reason.name(), left);
         }
     }
     for (index, link) in engine.links().iter().enumerate() {
