@@ -64,7 +64,6 @@ impl<B> Moving<B> {
 /// Every call takes the time, and appends what is to be done to `out`. None blocks, fails,
 /// or copies a frame; only the queues allocate, when they grow.
 #[derive(Clone, Debug)]
-#[repr(C)] // What every frame needs comes first, to be in few cache lines.
 pub struct PortBank<B> {
     gates: Vec<Gate>,
     counters: Counters,
@@ -256,9 +255,8 @@ impl<B: Frame> PortBank<B> {
     /// Whether a frame of `bytes` bytes from `ingress` would find the buffer of `port` full.
     pub fn is_full(&self, port: PortNo, ingress: PortNo, bytes: usize) -> bool {
         let taken = self.gates.get(port.index()).is_some_and(|gate| gate.up && gate.busy);
-        let refuses = |egress: &Egress<B>| {
-            egress.refuses(ingress, bytes as u64, self.queue_bytes_max)
-        };
+        let refuses =
+            |egress: &Egress<B>| egress.refuses(ingress, bytes as u64, self.queue_bytes_max);
         taken && refuses(&self.ports[port.index()].egress)
     }
 
@@ -394,6 +392,18 @@ impl<B: Frame> PortBank<B> {
         if !probe::stamp(moving, (unit, port), (time, queued), self.probe_bytes_max) {
             self.counters.port_mut(port).unstamped += 1;
         }
+    }
+
+    /// See [`Plane::glance`](crate::Plane::glance).
+    #[inline]
+    pub fn glance(&self) -> u64 {
+        self.gates.len() as u64 ^ self.awaited.len() as u64 ^ self.hold.len() as u64
+    }
+
+    /// See [`Plane::glance_at_port`](crate::Plane::glance_at_port).
+    #[inline]
+    pub fn glance_at_port(&self, port: PortNo) -> u64 {
+        u64::from(self.is_up(port)) ^ self.counters.glance(port)
     }
 
     /// How many ports there are.

@@ -6,7 +6,6 @@ use axon_wire::{Bytes, FrameBuf, HopWidth, MacAddr};
 
 /// A plane's size and limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[repr(C)] // What every frame needs comes first, to be in one cache line.
 pub struct PlaneConfig {
     /// Bits of a hop, the same in the whole fabric.
     pub hop_width: HopWidth,

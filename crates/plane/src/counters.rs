@@ -76,7 +76,6 @@ struct Traffic {
 
 /// The counters of a whole plane.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[repr(C)]
 pub struct Counters {
     /// One for each port, then one for the control plane and ports that do not exist. By
     /// themselves, so that what frames change fills few cache lines.
@@ -119,6 +118,11 @@ impl Counters {
             total.tx_bytes += traffic.tx_bytes;
         }
         total
+    }
+
+    #[inline]
+    pub(crate) fn glance(&self, port: PortNo) -> u64 {
+        self.traffic[self.index(port)].rx_frames
     }
 
     #[inline]

@@ -21,7 +21,6 @@ use axon_wire::{Bytes, Frame, MacAddr, PortNo, Time};
 /// Every call takes the time, and appends what is to be done to `out`. None blocks, fails,
 /// or copies a frame; only the queues allocate, when they grow.
 #[derive(Clone, Debug)]
-#[repr(C)] // What every frame needs comes first, to be in few cache lines.
 pub struct Plane<B> {
     bank: PortBank<B>,
     config: PlaneConfig,
@@ -181,6 +180,25 @@ impl<B: Frame> Plane<B> {
     /// Whether a frame waits for the wire of `port`.
     pub fn waits_for(&self, port: PortNo) -> bool {
         self.bank.waits_for(port)
+    }
+
+    /// The port that a packet would be sent out of, by its header alone.
+    #[inline]
+    pub fn next_hop(&self, packet: &[u8]) -> Option<PortNo> {
+        HeaderView::parse(packet, self.config.hop_width).ok()?.next_hop()
+    }
+
+    /// Reads a little of what every frame needs, so that it is in the caches when one comes.
+    /// For a body that knows what will come; the number means nothing.
+    #[inline]
+    pub fn glance(&self) -> u64 {
+        self.bank.glance() ^ self.config.frame_bytes_max as u64
+    }
+
+    /// The same of what a frame needs that goes in or out by `port`.
+    #[inline]
+    pub fn glance_at_port(&self, port: PortNo) -> u64 {
+        self.bank.glance_at_port(port)
     }
 
     /// The route tables.

@@ -53,7 +53,8 @@ impl Engine {
             ));
         }
         for station in self.stations() {
-            let past = station.harness.fault.clone().map(|fault| format!("in a past life: {fault}"));
+            let past =
+                station.harness.fault.clone().map(|fault| format!("in a past life: {fault}"));
             for fault in past.into_iter().chain(check_station(station).err()) {
                 faults.push(format!("{}: {fault}", station.name()));
             }

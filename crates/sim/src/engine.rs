@@ -108,7 +108,8 @@ impl Engine {
         parallel::deliver(&mut self.shards);
         let fault = self.faults.first_key_value().map_or(limit, |(&(at, _), _)| at.min(limit));
         let due = |shard: &Shard| shard.common.queue.peek().filter(|key| key.time <= fault);
-        let first = self.shards.iter().filter_map(|shard| Some((due(shard)?, shard.common.number))).min();
+        let first =
+            self.shards.iter().filter_map(|shard| Some((due(shard)?, shard.common.number))).min();
         let Some((key, shard)) = first else {
             return self.run(limit);
         };
@@ -149,7 +150,8 @@ impl Engine {
     }
 
     fn write_lines(&mut self) {
-        let lines = self.shards.iter_mut().flat_map(|shard| std::mem::take(&mut shard.common.lines));
+        let lines =
+            self.shards.iter_mut().flat_map(|shard| std::mem::take(&mut shard.common.lines));
         let lines: Vec<Line> = lines.collect();
         if !lines.is_empty() {
             self.trace.write(lines);

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod account;
+mod ahead;
 pub mod apps;
 pub mod arp_host;
 pub mod baseline;

@@ -112,7 +112,8 @@ impl Engine {
         stations.sort_by_key(|station| station.harness.number);
         for (number, station) in stations.into_iter().enumerate() {
             let shard = &mut self.shards[plan[number] as usize];
-            self.places[number] = Place { shard: shard.common.number, slot: shard.stations.len() as u32 };
+            self.places[number] =
+                Place { shard: shard.common.number, slot: shard.stations.len() as u32 };
             shard.stations.push(station);
         }
         for (number, key, mut event) in events {

@@ -104,7 +104,8 @@ impl Engine {
                 }),
             };
             let station = self.station_mut(end.station);
-            let taken = station.harness.jacks.get(end.port.index()).is_some_and(|jack| jack.plug.is_some());
+            let taken =
+                station.harness.jacks.get(end.port.index()).is_some_and(|jack| jack.plug.is_some());
             assert!(!taken, "{}-{} is taken", station.name(), end.port);
             station.harness.jack(end.port).plug = Some(plug);
         }
@@ -119,12 +120,20 @@ impl Engine {
         let stations = [near, far].map(|number| self.station(number).expect("a station"));
         let [near, far] = stations;
         let speed = Speed::new(wire.rate);
-        Way::new(speed, wire.latency, &near.harness.timing, &far.harness.timing, near.harness.host, stored)
+        Way::new(
+            speed,
+            wire.latency,
+            &near.harness.timing,
+            &far.harness.timing,
+            near.harness.host,
+            stored,
+        )
     }
 
     /// Bits per second of the fastest link of a station.
     fn fastest(&self, station: usize) -> Option<u64> {
-        let plugs = self.station(station)?.harness.jacks.iter().filter_map(|jack| jack.plug.as_ref());
+        let plugs =
+            self.station(station)?.harness.jacks.iter().filter_map(|jack| jack.plug.as_ref());
         plugs.map(|plug| self.links[plug.rare.link.0].wire.rate.bits_per_second()).max()
     }
 
@@ -136,8 +145,11 @@ impl Engine {
             return;
         }
         let jacks = &self.station_mut(station).harness.jacks;
-        let plugs: Vec<(LinkId, usize)> =
-            jacks.iter().filter_map(|jack| jack.plug.as_ref()).map(|p| (p.rare.link, p.rare.side)).collect();
+        let plugs: Vec<(LinkId, usize)> = jacks
+            .iter()
+            .filter_map(|jack| jack.plug.as_ref())
+            .map(|p| (p.rare.link, p.rare.side))
+            .collect();
         for (link, side) in plugs {
             if self.plug_at(link, 1 - side).is_some() {
                 let way = self.way(link, 1 - side);

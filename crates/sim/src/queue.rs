@@ -20,14 +20,16 @@ use std::collections::BinaryHeap;
 
 /// Buckets of the wheel: a power of two.
 const BUCKETS: usize = 4096;
+/// Events that a bucket should hold.
+const WANTED: usize = 32;
 /// Buckets are made narrower above so many events in each that is not empty, on average.
 const CROWDED: u64 = 64;
 /// Buckets are made wider below so many.
 const SPARSE: u64 = 8;
 /// After so many buckets their width is reconsidered.
 const PERIOD: u64 = 512;
-/// Events that may be added to the bucket that is being read before it is held too wide.
-const LATE_MAX: usize = 256;
+/// Events of one bucket, or added to it while it is read, above which it is held too wide.
+const BUCKET_MAX: usize = 256;
 /// The widest bucket is 2^36 ticks, 0.69 s.
 const SHIFT_MAX: u32 = 36;
 /// The width of buckets at the start: 2^12 ticks, 41 ns.
@@ -103,7 +105,8 @@ pub struct Queue<E> {
     slots: Vec<Option<E>>,
     free: Vec<u32>,
     len: usize,
-    late_max: usize,
+    /// Events of one bucket above which it is tried with narrower ones.
+    bucket_max: usize,
     /// Since the width was last reconsidered: buckets read, and events in them.
     turns: u64,
     turned: u64,
@@ -123,7 +126,7 @@ impl<E> Default for Queue<E> {
             slots: Vec::new(),
             free: Vec::new(),
             len: 0,
-            late_max: LATE_MAX,
+            bucket_max: BUCKET_MAX,
             turns: 0,
             turned: 0,
         }
@@ -150,7 +153,7 @@ impl<E> Queue<E> {
         let Key { time, source, sequence } = key;
         self.len += 1;
         self.place(Entry { time: time.ticks(), source, slot, sequence });
-        if self.late.len() > self.late_max {
+        if self.late.len() > self.bucket_max {
             self.refine();
         }
     }
@@ -175,16 +178,25 @@ impl<E> Queue<E> {
 
     /// Takes the earliest event.
     pub fn pop(&mut self) -> Option<(Key, E)> {
-        self.pop_until(Time::MAX, |_| {})
+        self.pop_until(Time::MAX)
     }
 
-    /// Takes the earliest event, if it is due at or before `limit`. When a new bucket is
-    /// begun, each of its events is first shown to `look`, in no order.
+    /// If all events of the bucket that is being read are taken, begins the next one, unless
+    /// it lies beyond `limit`; says whether it did. Nobody need call this.
     #[inline]
-    pub fn pop_until(&mut self, limit: Time, look: impl FnMut(&E)) -> Option<(Key, E)> {
-        if self.current.is_empty() && self.late.is_empty() && !self.turn(limit.ticks(), look) {
-            return None;
-        }
+    pub fn begin(&mut self, limit: Time) -> bool {
+        self.current.is_empty() && self.late.is_empty() && self.turn(limit.ticks())
+    }
+
+    /// The events that were in the bucket that is being read when it began, less those taken.
+    pub fn begun(&self) -> impl Iterator<Item = &E> + Clone {
+        self.current.iter().rev().filter_map(|entry| self.slots[entry.slot as usize].as_ref())
+    }
+
+    /// Takes the earliest event, if it is due at or before `limit`.
+    #[inline]
+    pub fn pop_until(&mut self, limit: Time) -> Option<(Key, E)> {
+        self.begin(limit);
         let late = match (self.current.last(), self.late.peek()) {
             (Some(read), Some(Early(late))) => late.order() < read.order(),
             (read, _) => read.is_none(),
@@ -204,7 +216,7 @@ impl<E> Queue<E> {
     }
 
     /// Begins the next bucket that is not empty, unless it lies beyond `limit`.
-    fn turn(&mut self, limit: u64, mut look: impl FnMut(&E)) -> bool {
+    fn turn(&mut self, limit: u64) -> bool {
         let Some(bucket) = self.next_bucket().filter(|bucket| bucket << self.shift <= limit) else {
             return false;
         };
@@ -227,10 +239,8 @@ impl<E> Queue<E> {
                 self.place(entry);
             }
         }
-        for entry in &self.current {
-            if let Some(event) = &self.slots[entry.slot as usize] {
-                look(event);
-            }
+        if self.current.len() > self.bucket_max {
+            self.refine();
         }
         self.current.sort_unstable_by_key(|entry| Reverse(entry.order()));
         self.turns += 1;
@@ -267,6 +277,7 @@ impl<E> Queue<E> {
     fn reconsider(&mut self) {
         let held = self.turned / self.turns;
         (self.turns, self.turned) = (0, 0);
+        self.bucket_max = BUCKET_MAX;
         if held > CROWDED && self.shift > 0 {
             self.set_width(self.shift - 1);
         } else if held < SPARSE && self.shift < SHIFT_MAX {
@@ -274,15 +285,20 @@ impl<E> Queue<E> {
         }
     }
 
-    /// The bucket that is being read is too wide: makes all of them much narrower. Where
-    /// that does not help, since all happens at once, it is not tried again soon.
+    /// The bucket that is being read is too wide: makes all of them so narrow that the first
+    /// holds about as many as it should. Where that does not help, since all happens at once,
+    /// it is not tried again soon.
     #[cold]
     fn refine(&mut self) {
-        let before = self.late.len();
-        if self.shift > 0 {
-            self.set_width(self.shift.saturating_sub(3));
+        let late = self.late.iter().map(|early| early.0.time);
+        let mut times: Vec<u64> = self.current.iter().map(|entry| entry.time).chain(late).collect();
+        let held = times.len();
+        let (before, &mut some, _) = times.select_nth_unstable(WANTED);
+        let span = some - before.iter().min().copied().unwrap_or(some);
+        if span > 0 {
+            self.set_width(span.ilog2().min(self.shift));
         }
-        self.late_max = if self.late.len() > before / 2 { before * 2 } else { LATE_MAX };
+        self.bucket_max = if self.late.len() > held / 2 { held * 2 } else { BUCKET_MAX };
     }
 
     /// Changes the width of buckets, and puts every entry where it now belongs.
@@ -392,7 +408,7 @@ mod tests {
                 let expected = map.first_key_value().map(|(&key, &event)| (key, event));
                 assert_eq!(queue.peek(), expected.map(|(key, _)| key), "seed {seed}, step {step}");
                 let expected = expected.filter(|(key, _)| key.time <= limit);
-                assert_eq!(queue.pop_until(limit, |_| {}), expected, "seed {seed}, step {step}");
+                assert_eq!(queue.pop_until(limit), expected, "seed {seed}, step {step}");
                 if let Some((key, _)) = expected {
                     map.remove(&key);
                     now = key.time.ticks();
@@ -413,9 +429,11 @@ mod tests {
             queue.push(key(time * 100, 0, time), time);
         }
         let mut shown = vec![false; 1000];
-        while let Some((_, event)) =
-            queue.pop_until(Time::MAX, |&event| shown[event as usize] = true)
-        {
+        loop {
+            if queue.begin(Time::MAX) {
+                queue.begun().for_each(|&event| shown[event as usize] = true);
+            }
+            let Some((_, event)) = queue.pop() else { break };
             assert!(shown[event as usize], "{event}");
         }
     }

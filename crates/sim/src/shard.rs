@@ -3,11 +3,12 @@
 //! In plain English: take the earliest event, hand it to the station it is for
 //! (`harness.rs`), repeat.
 
+use crate::ahead;
 use crate::queue::{Key, Queue};
-use crate::station::{Body, Station};
+use crate::station::Station;
 use crate::trace::Line;
 use axon_plane::{Action, Note};
-use axon_wire::{Frame, FrameBuf, PortNo, Time};
+use axon_wire::{FrameBuf, PortNo, Time};
 
 /// Stations of a shard above which what an event needs is fetched in advance.
 const LARGE: usize = 256;
@@ -28,26 +29,6 @@ pub(crate) enum Kind {
     TxDone,
     /// It wanted to be called, if it is still armed for this instant.
     Wake,
-}
-
-impl Event {
-    /// Reads a little of all that this event will need. In a large world that is not in the
-    /// processor's caches; the reads for all events of a bucket do not depend on one another,
-    /// so the waits for memory overlap instead of adding up.
-    #[inline]
-    fn touch(&self, stations: &[Station]) -> u64 {
-        let station = &stations[self.station as usize];
-        let mut sum = u64::from(station.harness.number);
-        if let Kind::Arrive { port, frame, .. } = &self.kind {
-            let plug = station.harness.jacks.get(port.index()).and_then(|jack| jack.plug.as_ref());
-            sum ^= plug.map_or(0, |plug| u64::from(plug.carrier) ^ plug.delivered);
-            sum ^= frame.bytes().first().map_or(0, |&byte| u64::from(byte));
-            if let Body::Switch(node) = &station.body {
-                sum ^= node.plane().is_up(*port) as u64;
-            }
-        }
-        sum
-    }
 }
 
 /// Something for another shard.
@@ -105,12 +86,10 @@ impl Shard {
     /// Handles the earliest event, if it is due at or before `limit`.
     #[inline]
     pub(crate) fn step(&mut self, limit: Time) -> bool {
-        let (stations, large) = (&self.stations, self.stations.len() >= LARGE);
-        let mut touched = 0;
-        let fetch = |event: &Event| touched ^= if large { event.touch(stations) } else { 0 };
-        let next = self.common.queue.pop_until(limit, fetch);
-        std::hint::black_box(touched);
-        let Some((key, event)) = next else {
+        if self.stations.len() >= LARGE && self.common.queue.begin(limit) {
+            ahead::read(self.common.queue.begun(), &self.stations);
+        }
+        let Some((key, event)) = self.common.queue.pop_until(limit) else {
             return false;
         };
         self.common.now = key.time;

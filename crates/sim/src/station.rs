@@ -84,7 +84,6 @@ impl Accounts {
 }
 
 /// A place in the world, whatever stands there.
-#[repr(C, align(64))] // What every frame needs comes first, to be in few cache lines.
 pub struct Station {
     /// What stands there now.
     pub body: Body,

@@ -28,7 +28,6 @@ impl Refusals {
     }
 }
 
-#[repr(C)] // The plane, which every frame needs, comes first.
 pub(super) struct Chassis<B> {
     pub plane: Plane<B>,
     pub life: Life,

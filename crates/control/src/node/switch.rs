@@ -18,7 +18,6 @@ use axon_wire::message::{Item, Message, Role};
 use axon_wire::{Frame, Life, PortNo, Time};
 
 /// A whole switch.
-#[repr(C, align(64))] // What every frame needs comes first, to be in few cache lines.
 pub struct SwitchNode<B> {
     /// When anything but the plane has something to do next: before it, a frame that the plane
     /// has dealt with concerns nobody else.
