@@ -5,6 +5,7 @@
 //! exact: only TCP's own timers count whole microseconds.
 
 mod arp;
+mod beginning;
 mod caller;
 mod collective;
 mod files;

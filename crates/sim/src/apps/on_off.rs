@@ -4,6 +4,7 @@
 //! datagrams leave at an interval, the last one shorter where the size asks for that. The
 //! random numbers are the source's own: nothing else that happens changes them.
 
+use super::beginning::Beginning;
 use super::udp::Stream;
 use super::{App, FlowStats};
 use crate::stack::Stack;
@@ -40,9 +41,7 @@ pub(crate) struct OnOffSource {
     /// Bytes of the burst under way that are still to be sent.
     left: u64,
     next: Option<Time>,
-    /// It is time to start, but the target's address is not here.
-    waiting: bool,
-    started: bool,
+    beginning: Beginning,
     stats: FlowStats,
 }
 
@@ -57,8 +56,7 @@ impl OnOffSource {
             random,
             left,
             next: Some(now),
-            waiting: false,
-            started: false,
+            beginning: Beginning::default(),
             stats: FlowStats::default(),
         }
     }
@@ -70,14 +68,12 @@ fn burst(on: &Sizes, random: &mut Rand64) -> u64 {
 
 impl App for OnOffSource {
     fn poll(&mut self, now: Time, stack: &mut Stack) -> bool {
-        while let Some(next) = self.next.filter(|&next| next <= now) {
-            if !self.started {
-                if stack.way_to(self.plan.target).is_none() {
-                    return !std::mem::replace(&mut self.waiting, true);
-                }
-                (self.started, self.waiting) = (true, false);
-                self.next = Some(now);
-                continue;
+        while let Some(mut next) = self.next.filter(|&next| next <= now) {
+            if !self.beginning.has_begun() && stack.way_to(self.plan.target).is_none() {
+                return self.beginning.wait();
+            }
+            if self.beginning.begin() {
+                next = now;
             }
             let most = self.stream.payload_max() as u64;
             let bytes = self.left.min(most);
@@ -99,7 +95,7 @@ impl App for OnOffSource {
     }
 
     fn deadline(&self) -> Option<Time> {
-        self.next.filter(|_| !self.waiting)
+        self.next.filter(|_| !self.beginning.is_waiting())
     }
 
     fn stop(&mut self, now: Time, _stack: &mut Stack) {

@@ -4,6 +4,7 @@
 //! on the wire. MACs, or MACs and IPv4 addresses, can be replaced by those of the host and of
 //! its target; checksums of IPv4, TCP and UDP follow (RFC 1624).
 
+use super::beginning::Beginning;
 use super::{App, FlowStats};
 use crate::stack::Stack;
 use axon_fabric::capture::CapturedFrame;
@@ -30,16 +31,14 @@ pub(crate) struct Replay {
     next: usize,
     /// When the first frame is sent.
     began: Time,
-    /// It is time to start, but the target's address is not here.
-    waiting: bool,
-    started: bool,
+    beginning: Beginning,
     stats: FlowStats,
 }
 
 impl Replay {
     pub(crate) fn new(plan: ReplayPlan, now: Time) -> Replay {
         let stats = FlowStats::default();
-        Replay { plan, next: 0, began: now, waiting: false, started: false, stats }
+        Replay { plan, next: 0, began: now, beginning: Beginning::default(), stats }
     }
 
     fn due(&self) -> Option<Time> {
@@ -128,16 +127,16 @@ impl App for Replay {
     fn poll(&mut self, now: Time, stack: &mut Stack) -> bool {
         while self.due().is_some_and(|due| due <= now) {
             let Some(way) = self.way(stack) else {
-                if self.started {
+                if self.beginning.has_begun() {
                     // The target is unknown again: this frame is lost, as it would be.
                     self.next += 1;
                     self.stats.failed += 1;
                     continue;
                 }
-                return !std::mem::replace(&mut self.waiting, true);
+                return self.beginning.wait();
             };
-            if !self.started {
-                (self.started, self.waiting, self.began) = (true, false, now);
+            if self.beginning.begin() {
+                self.began = now;
             }
             self.send(now, way, stack);
             if self.next == self.plan.frames.len() {
@@ -149,7 +148,7 @@ impl App for Replay {
     }
 
     fn deadline(&self) -> Option<Time> {
-        self.due().filter(|_| !self.waiting)
+        self.due().filter(|_| !self.beginning.is_waiting())
     }
 
     fn stop(&mut self, now: Time, _stack: &mut Stack) {

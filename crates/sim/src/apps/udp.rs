@@ -1,5 +1,6 @@
 //! The simplest traffic: datagrams at an interval, counted where they arrive.
 
+use super::beginning::Beginning;
 use super::{App, FlowStats, Received};
 use crate::datagram::{self, Addresses, Datagram};
 use crate::stack::Stack;
@@ -90,9 +91,7 @@ pub(crate) struct UdpSource {
     stream: Stream,
     next: Option<Time>,
     left: u64,
-    started: bool,
-    /// It is time to start, but the target's address is not here.
-    waiting: bool,
+    beginning: Beginning,
     stats: FlowStats,
 }
 
@@ -102,22 +101,18 @@ impl UdpSource {
         stack.way_to(plan.target);
         let next = (plan.count > 0).then_some(now);
         let (left, stats) = (plan.count, FlowStats::default());
-        UdpSource { plan, stream, next, left, started: false, waiting: false, stats }
+        UdpSource { plan, stream, next, left, beginning: Beginning::default(), stats }
     }
 }
 
 impl App for UdpSource {
     fn poll(&mut self, now: Time, stack: &mut Stack) -> bool {
-        while let Some(next) = self.next.filter(|&next| next <= now) {
-            if !self.started {
-                if stack.way_to(self.plan.target).is_none() {
-                    // The frame that brings the address polls this again; the stack has to be
-                    // called once, to ask for it.
-                    return !std::mem::replace(&mut self.waiting, true);
-                }
-                (self.started, self.waiting) = (true, false);
-                self.next = Some(now);
-                continue;
+        while let Some(mut next) = self.next.filter(|&next| next <= now) {
+            if !self.beginning.has_begun() && stack.way_to(self.plan.target).is_none() {
+                return self.beginning.wait();
+            }
+            if self.beginning.begin() {
+                next = now;
             }
             if self.stream.send(now, self.plan.payload, stack) {
                 self.stats.count_sent(now, self.stream.payload);
@@ -132,7 +127,7 @@ impl App for UdpSource {
     }
 
     fn deadline(&self) -> Option<Time> {
-        self.next.filter(|_| !self.waiting)
+        self.next.filter(|_| !self.beginning.is_waiting())
     }
 
     fn stop(&mut self, now: Time, _stack: &mut Stack) {
