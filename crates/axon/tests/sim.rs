@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Folder, axon, failed, good, scenario, text};
+use common::{Folder, axon, failed, good, pcap, scenario, text};
 use serde_json::Value;
 use std::process::Command;
 
@@ -77,6 +77,26 @@ fn traffic_is_told_flow_by_flow_in_every_form() {
         let drawn = folder.read(name);
         assert!(drawn.starts_with("<svg") && drawn.contains("<polyline"), "{name}");
     }
+}
+
+#[test]
+fn a_replay_is_counted_at_its_target_in_every_form() {
+    let folder = Folder::new("sim-replay");
+    let frame = |n: u8| [vec![4; 12], vec![0x88, 0xb5], vec![n; 86]].concat();
+    folder.file("a.pcap", pcap(&[1, 2, 3].map(frame)));
+    let traffic = "traffic: [{ from: h1, to: h2, replay: { file: a.pcap } }]";
+    let line = "topology: { line: { switches: 2 } }";
+    let file = folder.file("replay.yaml", format!("name: a\n{line}\n{traffic}\n"));
+    let (csv, json) = (folder.path("csv"), folder.path("r.json"));
+    let output = axon(&["sim", &file, "--csv", &csv, "--json", &json]);
+    let row = good(&output).lines().find(|line| line.starts_with("replay1 ")).unwrap();
+    let words: Vec<&str> = row.split_whitespace().collect();
+    assert_eq!(words[..8], ["replay1", "replay", "1", "300", "B", "300", "B", "0"], "{row}");
+    let flow = &parse(&folder.read("r.json"))["flows"][0];
+    assert_eq!((&flow["received_packets"], &flow["received_bytes"]), (&3.into(), &300.into()));
+    assert_eq!(flow["lost_packets"], 0);
+    let flows = folder.read("csv/flows.csv");
+    assert!(flows.contains("\nreplay1,replay,h1,h2,3,300,3,300,0,"), "{flows}");
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 use crate::apps::{
     AppId, ArpPlan, Asker, Collective, CollectivePlan, FileClient, FilePlan, FlowStats, OnOffPlan,
-    OnOffSource, Received, Replay, ReplayPlan, RequestPlan, Requester, RespondPlan, Responder,
-    TcpOptions, TcpPlan, TcpSender, TcpSink, UdpPlan, UdpSink, UdpSource,
+    OnOffSource, Received, Replay, ReplayPlan, ReplaySink, RequestPlan, Requester, RespondPlan,
+    Responder, TcpOptions, TcpPlan, TcpSender, TcpSink, UdpPlan, UdpSink, UdpSource,
 };
 use crate::host::Host;
 use crate::world::World;
@@ -76,6 +76,11 @@ impl Host {
     /// Sends the frames of a capture.
     pub fn replay(&mut self, plan: ReplayPlan, now: Time) -> AppId {
         self.add(|_| Box::new(Replay::new(plan, now)))
+    }
+
+    /// Counts what comes in of a replay.
+    pub(crate) fn count_replay(&mut self, sink: ReplaySink) -> AppId {
+        self.add(|_| Box::new(sink))
     }
 
     /// Asks for MACs.

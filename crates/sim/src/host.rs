@@ -244,6 +244,7 @@ impl Host {
     /// Hands a frame to the application that listens for it, or puts it before the stack.
     /// Says whether the stack has to be called.
     fn take(&mut self, now: Time, frame: FrameBuf) -> bool {
+        self.apps.watch(now, frame.bytes());
         if let Some(datagram) = datagram::parse(frame.bytes())
             && self.apps.hears(datagram.port)
             && Some(datagram.target) == self.stack.address

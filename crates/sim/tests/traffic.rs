@@ -3,7 +3,7 @@
 mod common;
 
 use axon_fabric::capture::CapturedFrame;
-use axon_fabric::model::{App, Cable, FaultKind, Traffic};
+use axon_fabric::model::{App, Cable, FaultKind, Network, Traffic};
 use axon_fabric::traffic::{
     FileService, Reduction, Rewrite, Sizes, Tcp, Transport as FileTransport, arp_questions,
 };
@@ -317,8 +317,49 @@ fn a_replay_sends_every_frame_at_its_time() {
     let report = run(&mut line(2, 1, true), app, &[(0, 1)], Span::from_millis(20));
     let flow = &report[0];
     assert_eq!((flow.sent_packets, flow.sent_bytes, flow.completed), (50, wanted, 1));
+    assert_eq!((flow.received_packets, flow.received_bytes), (50, wanted));
+    assert_eq!(flow.lost_packets, Some(0));
     let took = flow.done_ns.unwrap() - flow.first_ns.unwrap();
     assert_eq!(took, 49 * 33_333, "the last leaves when the capture says");
+}
+
+#[test]
+fn replays_are_counted_apart_from_each_other_and_from_all_else() {
+    let frames: Vec<CapturedFrame> =
+        (0..50u8).map(|n| captured(Span::from_micros(u64::from(n) * 10), 40, n)).collect();
+    let app = App::Replay { frames: frames.into(), rewrite: Rewrite::Addresses };
+    let (interval, count) = (Span::from_micros(10), Some(100));
+    let other = App::Udp { payload: 100, interval, count };
+    let entries = [(app, &[(0, 2), (1, 2), (0, 1)][..]), (other, &[(0, 2)])];
+    let report = run_some(&mut line(3, 1, true), &entries, Span::from_millis(20));
+    for flow in &report[..3] {
+        // Cards fill frames up to 60 bytes; that is not counted.
+        assert_eq!((flow.sent_packets, flow.sent_bytes), (50, 2000));
+        assert_eq!((flow.received_packets, flow.received_bytes), (50, 2000), "{flow:#?}");
+    }
+    assert_eq!(report[3].received_packets, 100);
+}
+
+#[test]
+fn a_replay_that_changes_nothing_is_counted_wherever_its_frames_go() {
+    let mut builder = line(2, 2, true);
+    builder.fabric.network = Network::Ethernet;
+    let macs: Vec<[u8; 6]> = builder.fabric.hosts.iter().map(|host| host.mac.0).collect();
+    // To the target, to two others, and to nobody: a bridge floods that to all.
+    let to = [macs[3], macs[1], macs[2], [4, 0, 0, 0, 0, 9]];
+    let frame = |n: u8| {
+        // Bridges begin to forward after some seconds: the very first is lost.
+        let at = if n == 0 { Span::ZERO } else { Span::from_micros(5_000_000 + u64::from(n)) };
+        let mut frame = captured(at, 100, n);
+        frame.bytes[..6].copy_from_slice(&to[usize::from(n) % 4]);
+        frame
+    };
+    let frames: Vec<CapturedFrame> = (0..=40).map(frame).collect();
+    let app = App::Replay { frames: frames.into(), rewrite: Rewrite::Nothing };
+    let report = run(&mut builder, app, &[(0, 3)], Span::from_secs(6));
+    let flow = &report[0];
+    assert_eq!((flow.sent_packets, flow.received_packets, flow.lost_packets), (41, 40, Some(1)));
+    assert_eq!(flow.received_bytes, 4000);
 }
 
 #[test]

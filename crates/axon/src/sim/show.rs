@@ -112,9 +112,6 @@ fn flows(out: &mut String, report: &Report) {
         if entry.is_empty() {
             continue;
         }
-        // Nobody counts what a replay's target takes.
-        let counted = entry[0].app != "replay";
-        let or_dash = |text: String| if counted { text } else { "-".to_owned() };
         let sum = |of: fn(&FlowReport) -> u64| entry.iter().map(of).sum::<u64>();
         let goodputs: Vec<u64> = entry.iter().filter_map(|flow| flow.goodput_bps).collect();
         let mean = goodputs.iter().sum::<u64>() as f64 / goodputs.len().max(1) as f64;
@@ -128,8 +125,8 @@ fn flows(out: &mut String, report: &Report) {
             entry[0].app,
             entry.len(),
             size(sum(|flow| flow.sent_bytes)),
-            or_dash(size(sum(|flow| flow.received_bytes))),
-            or_dash(sum(|flow| flow.lost_packets.unwrap_or(0)).to_string()),
+            size(sum(|flow| flow.received_bytes)),
+            sum(|flow| flow.lost_packets.unwrap_or(0)),
             short(least),
             short(mean),
             span(|times| times.p50_ns),

@@ -11,6 +11,7 @@ mod collective;
 mod files;
 mod on_off;
 mod replay;
+mod replay_sink;
 mod report;
 mod request;
 mod respond;
@@ -37,6 +38,7 @@ pub(crate) use collective::Collective;
 pub(crate) use files::FileClient;
 pub(crate) use on_off::OnOffSource;
 pub(crate) use replay::Replay;
+pub(crate) use replay_sink::{Likenesses, ReplaySink};
 pub(crate) use request::Requester;
 pub(crate) use respond::Responder;
 pub(crate) use start::Running;
@@ -83,6 +85,14 @@ pub(crate) trait App: Send {
         false
     }
 
+    /// Whether it is to see every frame that comes in.
+    fn watches(&self) -> bool {
+        false
+    }
+
+    /// Sees a frame that came in, before anybody takes it.
+    fn watch(&mut self, _now: Time, _frame: &[u8]) {}
+
     /// The UDP port that it hears on.
     fn udp_port(&self) -> Option<u16> {
         None
@@ -107,6 +117,8 @@ pub(crate) trait App: Send {
 pub(crate) struct Apps {
     all: Vec<Box<dyn App>>,
     udp_ports: BTreeMap<u16, usize>,
+    /// Who sees every frame.
+    watchers: Vec<usize>,
     /// Who is to be stopped when.
     stops: BTreeMap<Time, Vec<AppId>>,
     deadline: Option<Time>,
@@ -118,6 +130,9 @@ impl Apps {
         let id = self.all.len();
         if let Some(port) = app.udp_port() {
             self.udp_ports.insert(port, id);
+        }
+        if app.watches() {
+            self.watchers.push(id);
         }
         self.all.push(app);
         self.find_deadline();
@@ -158,6 +173,13 @@ impl Apps {
         }
         self.find_deadline();
         more
+    }
+
+    /// Shows a frame to those who want to see all.
+    pub(crate) fn watch(&mut self, now: Time, frame: &[u8]) {
+        for &app in &self.watchers {
+            self.all[app].watch(now, frame);
+        }
     }
 
     /// Whether an application listens on this UDP port.

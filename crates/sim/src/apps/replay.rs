@@ -81,7 +81,7 @@ impl Replay {
 }
 
 /// Puts other addresses into an IPv4 packet, if it is one, and mends its checksums.
-fn set_addresses(frame: &mut [u8], from: Ipv4Addr, to: Ipv4Addr) {
+pub(crate) fn set_addresses(frame: &mut [u8], from: Ipv4Addr, to: Ipv4Addr) {
     const TCP: u8 = 6;
     const UDP: u8 = 17;
     let packet = &mut frame[ETHERNET_BYTES - 2..];
@@ -108,8 +108,13 @@ fn set_addresses(frame: &mut [u8], from: Ipv4Addr, to: Ipv4Addr) {
     };
     // A UDP checksum of zero says that there is none.
     let none = packet[9] == UDP && packet.get(place..place + 2) == Some(&[0, 0]);
-    if !later_fragment && !none {
-        mend(packet, place, difference);
+    if later_fragment || none {
+        return;
+    }
+    mend(packet, place, difference);
+    // One that comes to zero is sent as all ones (RFC 768), or it would say none.
+    if packet[9] == UDP && packet.get(place..place + 2) == Some(&[0, 0]) {
+        packet[place..place + 2].fill(0xff);
     }
 }
 

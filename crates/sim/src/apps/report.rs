@@ -73,15 +73,15 @@ pub struct FlowReport {
     pub from: String,
     /// The host that receives or answers; `*` for several.
     pub to: String,
-    /// Datagrams, writes or requests sent.
+    /// Datagrams, frames of a replay, writes or requests sent.
     pub sent_packets: u64,
-    /// Bytes of payload sent.
+    /// Bytes of payload sent; of a replay, of frames.
     pub sent_bytes: u64,
-    /// Datagrams or reads received at the other end, or answers.
+    /// Datagrams, frames of a replay or reads received at the other end, or answers.
     pub received_packets: u64,
-    /// Bytes of payload received.
+    /// Bytes of payload received; of a replay, of frames.
     pub received_bytes: u64,
-    /// Datagrams sent and not received so far, where datagrams are what is counted.
+    /// Datagrams or frames sent and not received so far, where they are what is counted.
     pub lost_packets: Option<u64>,
     /// Datagrams that came after one that was sent later.
     pub reordered: u64,
@@ -181,15 +181,11 @@ impl World {
     pub fn traffic_received(&self) -> impl Iterator<Item = u64> {
         self.traffic.iter().map(|running| {
             let Work::App(host, id) = running.work else { return 0 };
-            let bytes = match running.sink {
-                None => self.flow_stats(host, id).map(|stats| stats.received.bytes),
-                Some((at, sink)) => {
-                    let port = self.host(host).and_then(|host| host.source_port(id));
-                    let from = self.address(host).zip(port);
-                    from.and_then(|from| Some(self.host(at)?.received_from(sink, from)?.bytes))
-                }
+            let bytes = match running.sinks[..] {
+                [] => self.flow_stats(host, id).map(|stats| stats.received.bytes.0),
+                _ => self.at_sinks(running, host, id).map(|all| all.map(|at| at.bytes.0).sum()),
             };
-            bytes.map_or(0, |bytes| bytes.0)
+            bytes.unwrap_or(0)
         })
     }
 
@@ -227,12 +223,26 @@ impl World {
         report
     }
 
-    /// What the sink of a flow has received from its sender.
+    /// What the sinks of a flow have received from its sender, of those with power.
+    fn at_sinks<'a>(
+        &'a self,
+        running: &'a Running,
+        host: usize,
+        id: super::AppId,
+    ) -> Option<impl Iterator<Item = &'a Received>> {
+        // A replay has no port; its sinks count nothing else.
+        let from = (self.address(host)?, self.host(host)?.source_port(id).unwrap_or(0));
+        let sinks = running.sinks.iter();
+        Some(sinks.filter_map(move |&(at, sink)| self.host(at)?.received_from(sink, from)))
+    }
+
+    /// The same together, if there are sinks.
     fn received_by(&self, running: &Running, host: usize, id: super::AppId) -> Option<Received> {
-        let (at, sink) = running.sink?;
-        let from = (self.address(host)?, self.host(host)?.source_port(id)?);
-        let received = self.host(at)?.received_from(sink, from);
-        Some(received.cloned().unwrap_or_default())
+        self.host(running.sinks.first()?.0)?;
+        let mut at_sinks = self.at_sinks(running, host, id)?;
+        let mut all = at_sinks.next().cloned().unwrap_or_default();
+        at_sinks.for_each(|received| all.merge(received));
+        Some(all)
     }
 
     fn ping_report(&self, id: crate::PingId, report: &mut FlowReport) {
@@ -289,7 +299,7 @@ fn fill(stats: &FlowStats, at_sink: Option<&Received>, report: &mut FlowReport) 
         let goodput = rate(received.bytes, last.since(first));
         report.goodput_bps = goodput.map(|rate| rate.bits_per_second());
     }
-    if at_sink.is_some() && matches!(report.app, "udp" | "on_off") {
+    if at_sink.is_some() && matches!(report.app, "udp" | "on_off" | "replay") {
         report.lost_packets = Some(stats.sent_packets.saturating_sub(received.packets));
     }
     report.completed = stats.completed;

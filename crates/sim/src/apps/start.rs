@@ -5,16 +5,17 @@
 //! its plan and the time when it starts.
 
 use super::{
-    AppId, ArpPlan, CollectivePlan, Congestion, FilePlan, OnOffPlan, Protocol, ReplayPlan,
-    RequestPlan, RespondPlan, TcpOptions, TcpPlan, Transport, UdpPlan,
+    AppId, ArpPlan, CollectivePlan, Congestion, FilePlan, Likenesses, OnOffPlan, Protocol,
+    ReplayPlan, ReplaySink, RequestPlan, RespondPlan, TcpOptions, TcpPlan, Transport, UdpPlan,
 };
 use crate::arp_host::AskPlan;
 use crate::ping::PingPlan;
 use crate::world::{PingId, World};
-use axon_fabric::model::Traffic;
-use axon_fabric::traffic::{self, App, FileService, Reduction, Tcp};
-use axon_wire::{Span, Time};
-use std::collections::BTreeMap;
+use axon_fabric::capture::CapturedFrame;
+use axon_fabric::model::{Network, Traffic};
+use axon_fabric::traffic::{self, App, FileService, Reduction, Rewrite, Tcp};
+use axon_wire::{MacAddr, Span, Time};
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
 /// The port of the first entry.
@@ -47,14 +48,14 @@ pub(crate) enum Work {
 }
 
 /// A flow that was started.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Running {
     pub(crate) entry: usize,
     pub(crate) from: Name,
     pub(crate) to: Name,
     pub(crate) work: Work,
-    /// Who counts what arrives, if that is another host.
-    pub(crate) sink: Option<(usize, AppId)>,
+    /// Who counts what arrives, if that is another host; a replay's frames may go to several.
+    pub(crate) sinks: Vec<(usize, AppId)>,
 }
 
 /// An entry that is being started.
@@ -97,13 +98,13 @@ impl World {
         starting: &Starting<'_>,
         (from, to): (Name, Name),
         (host, app): (usize, Option<AppId>),
-        sink: Option<(usize, AppId)>,
+        sinks: Vec<(usize, AppId)>,
     ) {
         if let (Some(app), Some(stop)) = (app, starting.stop) {
             self.give(host, |host, _| host.stop_at(app, stop));
         }
         let work = app.map_or(Work::None, |app| Work::App(host, app));
-        self.traffic.push(Running { entry: starting.number, from, to, work, sink });
+        self.traffic.push(Running { entry: starting.number, from, to, work, sinks });
     }
 
     /// A seed of a flow's own.
@@ -130,14 +131,53 @@ impl World {
             };
             sinks.extend(sink.map(|sink| (to, sink)));
         }
+        let replayed = match &entry.app {
+            App::Replay { frames, rewrite } => Some((Likenesses::of(frames), frames, *rewrite)),
+            _ => None,
+        };
         for (number, &(from, to)) in entry.flows.iter().enumerate() {
+            let sinks = match &replayed {
+                Some((likenesses, frames, rewrite)) => {
+                    self.count_replay((from, to), likenesses, addressed(frames, *rewrite))
+                }
+                None => sinks.get(&to).map(|&sink| (to, sink)).into_iter().collect(),
+            };
             let app = self.address(to).and_then(|target| {
                 let seed = self.flow_seed(starting, from, number);
                 self.start_source(starting, (from, target), seed)
             });
-            let sink = sinks.get(&to).map(|&sink| (to, sink));
-            self.run(starting, (Name::Host(from), Name::Host(to)), (from, app), sink);
+            self.run(starting, (Name::Host(from), Name::Host(to)), (from, app), sinks);
         }
+    }
+
+    /// Has the hosts count what comes in of a replay. One that replaces MACs leads to its
+    /// target alone. If it does not, `addressed` are the destinations that the capture itself
+    /// has: each host counts what goes to it, and the target what goes to none of the hosts.
+    fn count_replay(
+        &mut self,
+        (from, to): (usize, usize),
+        frames: &Likenesses,
+        addressed: Option<BTreeSet<MacAddr>>,
+    ) -> Vec<(usize, AppId)> {
+        let hosts = &self.fabric().hosts;
+        // PortLand replaces the sender's MAC as well.
+        let known = addressed.is_none() && self.fabric().network != Network::PortLand;
+        let sender = known.then(|| hosts[from].mac);
+        let mut places = BTreeMap::from([(to, BTreeSet::from([hosts[to].mac]))]);
+        if let Some(mut strangers) = addressed {
+            for (host, mac) in hosts.iter().enumerate().map(|(host, at)| (host, at.mac)) {
+                if strangers.remove(&mac) {
+                    places.insert(host, BTreeSet::from([mac]));
+                }
+            }
+            places.entry(to).or_default().extend(strangers);
+        }
+        let sinks = places.into_iter().filter_map(|(host, macs)| {
+            let sink = ReplaySink::new(frames.clone(), sender, macs);
+            let sink = self.give(host, |host, _| host.count_replay(sink))?;
+            Some((host, sink))
+        });
+        sinks.collect()
     }
 
     fn start_source(
@@ -197,7 +237,7 @@ impl World {
                     app => host.request(request_plan(app, vec![target], port), start),
                 })
             });
-            self.run(starting, (Name::Host(from), Name::Host(to)), (from, app), None);
+            self.run(starting, (Name::Host(from), Name::Host(to)), (from, app), Vec::new());
         }
     }
 
@@ -216,7 +256,7 @@ impl World {
             let plan = request_plan(&entry.app, targets, port);
             self.give(client, |host, _| host.request(plan, start))
         });
-        self.run(starting, (Name::Several, Name::Host(client)), (client, app), None);
+        self.run(starting, (Name::Several, Name::Host(client)), (client, app), Vec::new());
     }
 
     fn start_all_reduce(&mut self, starting: &Starting<'_>) {
@@ -233,7 +273,7 @@ impl World {
                 let plan = CollectivePlan { port, options: options(tcp), steps, rounds: *rounds };
                 self.give(host, |host, _| host.collective(plan, start))
             });
-            self.run(starting, (Name::Host(host), Name::Several), (host, app), None);
+            self.run(starting, (Name::Host(host), Name::Several), (host, app), Vec::new());
         }
     }
 
@@ -248,12 +288,18 @@ impl World {
                 self.ask(from, AskPlan { targets, first_at: starting.start, interval });
                 let work = Work::ArpHost(from);
                 let entry = starting.number;
-                self.traffic.push(Running { entry, from: ends.0, to: ends.1, work, sink: None });
+                self.traffic.push(Running {
+                    entry,
+                    from: ends.0,
+                    to: ends.1,
+                    work,
+                    sinks: Vec::new(),
+                });
                 continue;
             }
             let plan = ArpPlan { targets, interval };
             let app = self.give(from, |host, _| host.ask(plan, starting.start));
-            self.run(starting, ends, (from, app), None);
+            self.run(starting, ends, (from, app), Vec::new());
         }
     }
 
@@ -268,9 +314,21 @@ impl World {
             });
             let work = id.map_or(Work::None, Work::Ping);
             let (from, to) = (Name::Host(from), Name::Host(to));
-            self.traffic.push(Running { entry: starting.number, from, to, work, sink: None });
+            self.traffic.push(Running {
+                entry: starting.number,
+                from,
+                to,
+                work,
+                sinks: Vec::new(),
+            });
         }
     }
+}
+
+/// The destinations that a capture's frames keep, if they do.
+fn addressed(frames: &[CapturedFrame], rewrite: Rewrite) -> Option<BTreeSet<MacAddr>> {
+    let mac = |frame: &CapturedFrame| frame.bytes.first_chunk().map(|mac| MacAddr(*mac));
+    (rewrite == Rewrite::Nothing).then(|| frames.iter().filter_map(mac).collect())
 }
 
 fn options(tcp: &Tcp) -> TcpOptions {

@@ -121,9 +121,9 @@ fn top_of(step: usize) -> u64 {
 /// What the receiving end of a flow has counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Received {
-    /// Datagrams, or reads of a byte stream.
+    /// Datagrams, frames of a replay, or reads of a byte stream.
     pub packets: u64,
-    /// Bytes of payload.
+    /// Bytes of payload; of a replay, of frames.
     pub bytes: Bytes,
     /// When the first came.
     pub first: Option<Time>,
@@ -155,6 +155,17 @@ impl Received {
             }
             self.per_interval[index] += bytes as u64;
         }
+    }
+
+    /// Adds what another sink has received.
+    pub(crate) fn merge(&mut self, other: &Received) {
+        self.packets += other.packets;
+        self.bytes += other.bytes;
+        self.first = self.first.into_iter().chain(other.first).min();
+        self.last = self.last.max(other.last);
+        self.reordered += other.reordered;
+        self.wrong_bytes += other.wrong_bytes;
+        self.latency.merge(&other.latency);
     }
 
     /// Payload per time from the first arrival to the last, without the first's bytes being
