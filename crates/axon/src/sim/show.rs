@@ -50,7 +50,7 @@ pub fn text(report: &Report, wall: &Wall) -> String {
     }
     line!(
         out,
-        "{} ms simulated in {:.2} s, {} events, {} packet-hops ({}/s), {} of memory, trace {}",
+        "{} ms simulated in {:.3} s, {} events, {} packet-hops ({}/s), {} of memory, trace {}",
         report.simulated_ns / 1_000_000,
         wall.seconds,
         report.events,
