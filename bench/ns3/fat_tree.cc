@@ -36,7 +36,7 @@ namespace
 
 constexpr uint16_t PORT = 9;
 constexpr uint32_t PAYLOAD_BYTES = 1472;
-constexpr int64_t INTERVAL_NS = 4000;
+int64_t g_interval_ns = 4000;
 constexpr int64_t WARM_UP_NS = 200000;
 
 uint64_t g_hops = 0;
@@ -89,7 +89,7 @@ class Source : public Application
     void Send()
     {
         m_socket->Send(Create<Packet>(PAYLOAD_BYTES));
-        Simulator::Schedule(NanoSeconds(INTERVAL_NS), &Source::Send, this);
+        Simulator::Schedule(NanoSeconds(g_interval_ns), &Source::Send, this);
     }
 
     Ptr<Socket> m_socket;
@@ -195,11 +195,16 @@ Build(uint32_t k, bool nix)
 int
 main(int argc, char** argv)
 {
-    const bool nix = argc == 4 && std::strcmp(argv[2], "nix") == 0;
-    if (argc != 4 || (!nix && std::strcmp(argv[2], "global") != 0))
+    const bool nix = argc >= 4 && std::strcmp(argv[2], "nix") == 0;
+    if (argc < 4 || argc > 5 || (!nix && std::strcmp(argv[2], "global") != 0))
     {
-        std::fprintf(stderr, "usage: %s <k> <global|nix> <simulated microseconds>\n", argv[0]);
+        const char* usage = "usage: %s <k> <global|nix> <simulated microseconds> [interval ns]\n";
+        std::fprintf(stderr, usage, argv[0]);
         return 2;
+    }
+    if (argc == 5)
+    {
+        g_interval_ns = std::atol(argv[4]);
     }
     Tree tree = Build(std::atoi(argv[1]), nix);
     const uint32_t hosts = tree.hosts.GetN();
@@ -211,7 +216,7 @@ main(int argc, char** argv)
         Ptr<Source> source = CreateObject<Source>();
         source->Setup(tree.addresses[(host + hosts / 2) % hosts]);
         tree.hosts.Get(host)->AddApplication(source);
-        source->SetStartTime(NanoSeconds(INTERVAL_NS * host / hosts));
+        source->SetStartTime(NanoSeconds(g_interval_ns * host / hosts));
     }
     auto received = [&] {
         uint64_t bytes = 0;

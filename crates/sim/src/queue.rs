@@ -242,7 +242,7 @@ impl<E> Queue<E> {
         if self.current.len() > self.bucket_max {
             self.refine();
         }
-        self.current.sort_unstable_by_key(|entry| Reverse(entry.order()));
+        self.sort();
         self.turns += 1;
         self.turned += self.current.len() as u64;
         if self.turns >= PERIOD {
@@ -298,7 +298,7 @@ impl<E> Queue<E> {
         if span > 0 {
             self.set_width(span.ilog2().min(self.shift));
         }
-        self.bucket_max = if self.late.len() > held / 2 { held * 2 } else { BUCKET_MAX };
+        self.bucket_max = if self.current.len() > held / 2 { held * 2 } else { BUCKET_MAX };
     }
 
     /// Changes the width of buckets, and puts every entry where it now belongs.
@@ -311,7 +311,18 @@ impl<E> Queue<E> {
         self.shift = shift;
         let first = entries.iter().map(|entry| entry.time).min().unwrap_or(0);
         self.base = first >> shift;
-        entries.into_iter().for_each(|entry| self.place(entry));
+        for entry in entries {
+            match entry.time >> shift == self.base {
+                true => self.current.push(entry),
+                false => self.place(entry),
+            }
+        }
+        self.sort();
+    }
+
+    /// Puts what is being read in order, the latest first.
+    fn sort(&mut self) {
+        self.current.sort_unstable_by_key(|entry| Reverse(entry.order()));
     }
 
     /// The key of the earliest event.
