@@ -15,6 +15,7 @@ pub mod header;
 pub mod hops;
 pub mod link;
 pub mod message;
+pub mod priority;
 pub mod probe;
 pub mod units;
 
@@ -22,4 +23,5 @@ pub use addr::{Life, MacAddr, NodeId, PortNo};
 pub use frame::{Frame, FrameBuf, NoHeadroom, NoTailroom};
 pub use header::{HeaderError, HeaderView, HopWidth, PacketType};
 pub use hops::Hops;
+pub use priority::{Priority, PrioritySet, TrafficClass};
 pub use units::{Bytes, Rate, Span, Time};

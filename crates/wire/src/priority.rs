@@ -1,0 +1,286 @@
+//! Priorities, sets of them, and traffic classes: eight of each.
+//!
+//! A priority is what a frame carries (IEEE 802.1Q clause 6.9: three bits, the PCP of a tag).
+//! A traffic class is what a port's table maps priorities to (clause 8.6.6), and a queue is
+//! where the frames of a class wait. The three are never mixed, so the first two are types.
+
+use core::fmt;
+use serde::{Deserialize, Serialize};
+
+/// How many priorities there are, and how many traffic classes a port has at most.
+pub const PRIORITIES: usize = 8;
+
+/// What a frame asks for: 0 to 7 (IEEE 802.1Q clause 6.9). 0 is what untagged frames have.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(try_from = "u8", into = "u8")]
+pub struct Priority(u8);
+
+/// The class of frames that a port serves alike: 0 to 7 (IEEE 802.1Q clause 8.6.6). Among
+/// strict classes the higher number goes first.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(try_from = "u8", into = "u8")]
+pub struct TrafficClass(u8);
+
+/// A number that is no priority and no traffic class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}, where 0 to 7 was expected")]
+pub struct NotInRange(pub u8);
+
+/// A set of priorities: bit n stands for priority n, as on the wire (PFC's enable vector, the
+/// bitmaps of DCBX).
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct PrioritySet(u8);
+
+impl Priority {
+    /// What untagged frames have.
+    pub const ZERO: Priority = Priority(0);
+    /// The most urgent by recommendation: network control.
+    pub const MAX: Priority = Priority(7);
+    /// All of them, in ascending order.
+    pub const ALL: [Priority; PRIORITIES] = {
+        let mut all = [Priority(0); PRIORITIES];
+        let mut index = 0;
+        while index < PRIORITIES {
+            all[index] = Priority(index as u8);
+            index += 1;
+        }
+        all
+    };
+
+    /// Priority `value`; `None` above 7.
+    pub const fn new(value: u8) -> Option<Priority> {
+        if value < PRIORITIES as u8 { Some(Priority(value)) } else { None }
+    }
+
+    /// The priority in the low three bits of `bits`; the others are ignored.
+    pub const fn from_low_bits(bits: u8) -> Priority {
+        Priority(bits & 7)
+    }
+
+    /// The number: 0 to 7.
+    pub const fn value(self) -> u8 {
+        self.0
+    }
+
+    /// The number as an index into an array of eight.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl TrafficClass {
+    /// The lowest.
+    pub const ZERO: TrafficClass = TrafficClass(0);
+    /// The highest.
+    pub const MAX: TrafficClass = TrafficClass(7);
+    /// All of them, in ascending order.
+    pub const ALL: [TrafficClass; PRIORITIES] = {
+        let mut all = [TrafficClass(0); PRIORITIES];
+        let mut index = 0;
+        while index < PRIORITIES {
+            all[index] = TrafficClass(index as u8);
+            index += 1;
+        }
+        all
+    };
+
+    /// Traffic class `value`; `None` above 7.
+    pub const fn new(value: u8) -> Option<TrafficClass> {
+        if value < PRIORITIES as u8 { Some(TrafficClass(value)) } else { None }
+    }
+
+    /// The number: 0 to 7.
+    pub const fn value(self) -> u8 {
+        self.0
+    }
+
+    /// The number as an index into an array of eight.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl PrioritySet {
+    /// No priority.
+    pub const EMPTY: PrioritySet = PrioritySet(0);
+    /// All eight.
+    pub const ALL: PrioritySet = PrioritySet(0xff);
+
+    /// The set of which bit n of `bits` says whether priority n is in it.
+    pub const fn from_bits(bits: u8) -> PrioritySet {
+        PrioritySet(bits)
+    }
+
+    /// The set with this one priority.
+    pub const fn only(priority: Priority) -> PrioritySet {
+        PrioritySet(1 << priority.0)
+    }
+
+    /// Bit n says whether priority n is in the set.
+    pub const fn bits(self) -> u8 {
+        self.0
+    }
+
+    /// Whether `priority` is in the set.
+    pub const fn contains(self, priority: Priority) -> bool {
+        self.0 >> priority.0 & 1 == 1
+    }
+
+    /// Puts `priority` in.
+    pub const fn insert(&mut self, priority: Priority) {
+        self.0 |= 1 << priority.0;
+    }
+
+    /// Takes `priority` out.
+    pub const fn remove(&mut self, priority: Priority) {
+        self.0 &= !(1 << priority.0);
+    }
+
+    /// What is in this set, in `other`, or in both.
+    pub const fn union(self, other: PrioritySet) -> PrioritySet {
+        PrioritySet(self.0 | other.0)
+    }
+
+    /// What is in both sets.
+    pub const fn intersection(self, other: PrioritySet) -> PrioritySet {
+        PrioritySet(self.0 & other.0)
+    }
+
+    /// What is in this set but not in `other`.
+    pub const fn difference(self, other: PrioritySet) -> PrioritySet {
+        PrioritySet(self.0 & !other.0)
+    }
+
+    /// Whether no priority is in it.
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// How many are in it: 0 to 8.
+    pub const fn len(self) -> usize {
+        self.0.count_ones() as usize
+    }
+
+    /// The priorities in it, in ascending order.
+    pub fn iter(self) -> impl DoubleEndedIterator<Item = Priority> {
+        Priority::ALL.into_iter().filter(move |&priority| self.contains(priority))
+    }
+}
+
+impl FromIterator<Priority> for PrioritySet {
+    fn from_iter<I: IntoIterator<Item = Priority>>(priorities: I) -> PrioritySet {
+        let mut set = PrioritySet::EMPTY;
+        for priority in priorities {
+            set.insert(priority);
+        }
+        set
+    }
+}
+
+impl TryFrom<u8> for Priority {
+    type Error = NotInRange;
+    fn try_from(value: u8) -> Result<Priority, NotInRange> {
+        Priority::new(value).ok_or(NotInRange(value))
+    }
+}
+
+impl From<Priority> for u8 {
+    fn from(priority: Priority) -> u8 {
+        priority.0
+    }
+}
+
+impl TryFrom<u8> for TrafficClass {
+    type Error = NotInRange;
+    fn try_from(value: u8) -> Result<TrafficClass, NotInRange> {
+        TrafficClass::new(value).ok_or(NotInRange(value))
+    }
+}
+
+impl From<TrafficClass> for u8 {
+    fn from(class: TrafficClass) -> u8 {
+        class.0
+    }
+}
+
+impl fmt::Display for Priority {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+impl fmt::Display for TrafficClass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+impl fmt::Display for PrioritySet {
+    /// `3,4`, or `none`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_empty() {
+            return f.write_str("none");
+        }
+        for (index, priority) in self.iter().enumerate() {
+            write!(f, "{}{priority}", if index == 0 { "" } else { "," })?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for PrioritySet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{{{self}}}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+    use alloc::vec::Vec;
+
+    #[test]
+    fn there_are_eight_priorities_and_eight_classes() {
+        for value in 0..=u8::MAX {
+            let priority = Priority::new(value);
+            assert_eq!(priority.is_some(), value < 8);
+            assert_eq!(TrafficClass::new(value).is_some(), value < 8);
+            assert_eq!(Priority::try_from(value).ok(), priority);
+            assert_eq!(Priority::from_low_bits(value).value(), value % 8);
+        }
+        for (index, priority) in Priority::ALL.into_iter().enumerate() {
+            assert_eq!((priority.index(), TrafficClass::ALL[index].index()), (index, index));
+        }
+    }
+
+    #[test]
+    fn a_set_holds_what_was_put_in_and_not_taken_out() {
+        for bits in 0..=u8::MAX {
+            let set = PrioritySet::from_bits(bits);
+            assert_eq!(set.iter().collect::<PrioritySet>(), set);
+            assert_eq!(set.len(), set.iter().count());
+            for priority in Priority::ALL {
+                let (mut with, mut without) = (set, set);
+                with.insert(priority);
+                without.remove(priority);
+                assert!(with.contains(priority) && !without.contains(priority));
+                assert_eq!(with.difference(without), PrioritySet::only(priority));
+                assert_eq!(with.intersection(without), without);
+                assert_eq!(without.union(PrioritySet::only(priority)), with);
+            }
+        }
+    }
+
+    #[test]
+    fn a_set_is_written_as_a_list() {
+        assert_eq!(PrioritySet::from_bits(0x18).to_string(), "3,4");
+        assert_eq!(PrioritySet::EMPTY.to_string(), "none");
+        let values: Vec<u8> = PrioritySet::from_bits(0x81).iter().map(Priority::value).collect();
+        assert_eq!(values, [0, 7]);
+    }
+}
