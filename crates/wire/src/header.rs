@@ -1,15 +1,20 @@
 //! The Axon header (paper 001 figure 2, thesis 000 figure 3.1).
 //!
 //! ```text
-//!  bits   4     16             12               12            4
-//!       +------+---------------+----------------+-------------+-------+------------+------------+
-//!       | type | header length | forward hops n | reverse m   | spare | n hops     | m hops     |
-//!       +------+---------------+----------------+-------------+-------+------------+------------+
+//!  bits   4     16             12               12           3          1       n*w      m*w
+//!       +------+---------------+----------------+-----------+----------+-------+--------+--------+
+//!       | type | header length | forward hops n | reverse m | priority | spare | n hops | m hops |
+//!       +------+---------------+----------------+-----------+----------+-------+--------+--------+
 //! ```
 //!
 //! With hops of 8 or 16 bits the hops begin at byte 6. With hops of 4 bits (the thesis) the
-//! first hop takes the place of the spare bits, and the header is padded with zero bits to a
-//! whole byte. Header length counts bytes, padding included.
+//! first hop takes the place of the priority and the spare bit, so every such packet has
+//! priority 0, and the header is padded with zero bits to a whole byte. Header length counts
+//! bytes, padding included.
+//!
+//! The priority is the packet's own (IEEE 802.1Q clause 6.9), whatever it carries. The papers
+//! leave these four bits spare and zero; zero is the priority of an untagged frame, so what
+//! knows no priorities and what has none are the same on the wire.
 //!
 //! A hop moves from the forward list to the reverse list without changing the length: the
 //! forward hops shift up by one, and the ingress port takes the last forward place, which
@@ -21,6 +26,7 @@
 
 use crate::addr::PortNo;
 use crate::hops::Hops;
+use crate::priority::Priority;
 use serde::{Deserialize, Serialize};
 
 /// Bytes before the first hop when hops are 8 or 16 bits wide.
@@ -224,6 +230,16 @@ impl<'a> HeaderView<'a> {
         self.reverse
     }
 
+    /// The packet's priority; 0 with hops of 4 bits, which leave no room for one. The spare
+    /// bit beside it is ignored.
+    #[inline]
+    pub const fn priority(&self) -> Priority {
+        match self.width {
+            HopWidth::Four => Priority::ZERO,
+            _ => Priority::from_low_bits(self.bytes[FIXED_BYTES - 1] >> 1),
+        }
+    }
+
     /// The port to leave by, if hops remain.
     #[inline]
     pub fn next_hop(&self) -> Option<PortNo> {
@@ -315,6 +331,16 @@ pub fn set_type(bytes: &mut [u8], packet_type: PacketType) {
     }
 }
 
+/// Rewrites the priority of a checked header. With hops of 4 bits there is no room for one,
+/// and nothing is changed.
+#[inline]
+pub fn set_priority(bytes: &mut [u8], width: HopWidth, priority: Priority) {
+    let Some(byte) = bytes.get_mut(FIXED_BYTES - 1) else { return };
+    if width != HopWidth::Four {
+        *byte = *byte & 0xf1 | priority.value() << 1;
+    }
+}
+
 fn set_counts(bytes: &mut [u8], forward: usize, reverse: usize) {
     bytes[2] = (bytes[2] & 0xf0) | (forward >> 8) as u8;
     bytes[3] = forward as u8;
@@ -322,8 +348,8 @@ fn set_counts(bytes: &mut [u8], forward: usize, reverse: usize) {
     bytes[5] = (bytes[5] & 0x0f) | ((reverse & 0xf) << 4) as u8;
 }
 
-/// Writes a header with these hops at the start of `out` and returns its length in bytes.
-/// Every bit of those bytes is written, whatever `out` held.
+/// Writes a header with these hops and priority 0 at the start of `out` and returns its length
+/// in bytes; [`set_priority`] sets another one. Every bit of those bytes is written, whatever `out` held.
 ///
 /// # Errors
 /// `Unrepresentable` when a port or a count does not fit; `Truncated` when `out` is short.
@@ -430,6 +456,32 @@ mod tests {
             let view = HeaderView::parse(&bytes, width).unwrap();
             assert_eq!(view.next_hop(), None);
             assert_eq!(view.reverse(), Hops::from([2, 1, PortNo::CONTROL.0]));
+        }
+    }
+
+    #[test]
+    fn a_priority_stays_with_the_packet_and_touches_nothing_else() {
+        for width in WIDTHS {
+            for (n, m) in [(1, 0), (3, 2), (20, 9)] {
+                let (forward, reverse) = (Hops(vec![PortNo(5); n]), Hops(vec![PortNo(6); m]));
+                let mut plain = vec![0xa5; 80];
+                emit(&mut plain, width, PacketType::Ethernet, &forward, &reverse).unwrap();
+                assert_eq!(HeaderView::parse(&plain, width).unwrap().priority(), Priority::ZERO);
+                for priority in Priority::ALL {
+                    let mut bytes = plain.clone();
+                    set_priority(&mut bytes, width, Priority::MAX);
+                    set_priority(&mut bytes, width, priority);
+                    advance(&mut bytes, width, PortNo(7));
+                    let view = HeaderView::parse(&bytes, width).unwrap();
+                    let kept = width != HopWidth::Four;
+                    assert_eq!(view.priority(), if kept { priority } else { Priority::ZERO });
+                    assert_eq!(view.reverse(), reverse.after(PortNo(7)));
+                    let mut expected = plain.clone();
+                    advance(&mut expected, width, PortNo(7));
+                    set_priority(&mut bytes, width, Priority::ZERO);
+                    assert_eq!(bytes, expected);
+                }
+            }
         }
     }
 

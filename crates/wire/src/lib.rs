@@ -8,16 +8,19 @@
 extern crate alloc;
 
 pub mod addr;
+pub mod cn;
 pub mod congestion;
 pub mod envelope;
 pub mod frame;
 pub mod header;
 pub mod hops;
 pub mod link;
+pub mod mac_control;
 pub mod message;
 pub mod priority;
 pub mod probe;
 pub mod units;
+pub mod vlan;
 
 pub use addr::{Life, MacAddr, NodeId, PortNo};
 pub use frame::{Frame, FrameBuf, NoHeadroom, NoTailroom};

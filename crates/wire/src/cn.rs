@@ -1,0 +1,483 @@
+//! Congestion notification, "QCN" (IEEE 802.1Q clause 33): the CN-TAG that names a flow and the
+//! congestion notification message, CNM, that a congestion point sends to its source.
+//!
+//! ```text
+//!  bits   16       16
+//!       +--------+---------+
+//!       | 0x22E9 | flow id |      CN-TAG: after the VLAN tags, before the EtherType
+//!       +--------+---------+
+//!
+//!  bits   4         6          6            64     16        16       16         48    16  8*L
+//!       +---------+----------+------------+------+---------+--------+----------+-----+---+------+
+//!       | version | reserved | quantized  | CPID | QOffset | QDelta | priority | MAC | L | MSDU |
+//!       |         |          | feedback   |      |         |        |          |     |   |      |
+//!       +---------+----------+------------+------+---------+--------+----------+-----+---+------+
+//!                                   CNM: behind EtherType 0x22E7, itself behind tag and CN-TAG
+//! ```
+//!
+//! Priority, MAC (the destination) and the first L bytes of the MSDU, 64 at most, are those of
+//! the frame that was sampled. Where the sources at hand do not agree on a field, [`CnmFormat`]
+//! holds the choice.
+
+use crate::addr::MacAddr;
+use crate::link::FRAME_BYTES_MIN;
+use crate::priority::Priority;
+use crate::units::Bytes;
+use crate::vlan::{self, TAG_BYTES, VlanTag};
+use alloc::vec::Vec;
+use serde::{Deserialize, Serialize};
+
+/// The EtherType of the CN-TAG.
+pub const ETHERTYPE_TAG: u16 = 0x22e9;
+/// The EtherType of the CNM.
+pub const ETHERTYPE_CNM: u16 = 0x22e7;
+/// Bytes of a CNM's PDU before the MSDU.
+pub const CNM_BYTES: usize = 24;
+/// The most bytes of a sampled frame's MSDU that a CNM carries.
+pub const MSDU_BYTES_MAX: usize = 64;
+/// The greatest quantized feedback: 6 bits.
+pub const FEEDBACK_MAX: u8 = 63;
+/// The unit of QOffset and QDelta, by default.
+const QUEUE_UNIT_BYTES: i128 = 64;
+
+/// The choices that sources differ on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct CnmFormat {
+    /// The encapsulated priority stands in the three highest bits of its word (default), as in
+    /// a tag, or else in the three lowest.
+    pub priority_in_high_bits: bool,
+    /// QOffset is set point less queue, so negative when the queue is too long (default), or
+    /// else the other way round.
+    pub offset_falls_with_queue: bool,
+    /// QOffset and QDelta count units of 64 bytes (default), or else bytes.
+    pub queue_in_units: bool,
+    /// The CNM for a frame without a CN-TAG has one all the same, of flow 0 (default), or else
+    /// none.
+    pub always_tagged: bool,
+    /// The MSDU begins with the EtherType behind all tags (default), or else behind it.
+    pub msdu_has_ethertype: bool,
+    /// A CNM with a version or reserved bits other than zero, no feedback or no CPID is refused,
+    /// or else (default) version and reserved bits are ignored.
+    pub strict: bool,
+}
+
+impl Default for CnmFormat {
+    fn default() -> CnmFormat {
+        CnmFormat {
+            priority_in_high_bits: true,
+            offset_falls_with_queue: true,
+            queue_in_units: true,
+            always_tagged: true,
+            msdu_has_ethertype: true,
+            strict: false,
+        }
+    }
+}
+
+impl CnmFormat {
+    /// QOffset on the wire for a queue of `queue` whose set point is `set_point`; saturates.
+    pub fn offset(&self, set_point: Bytes, queue: Bytes) -> i16 {
+        let (a, b) =
+            if self.offset_falls_with_queue { (set_point, queue) } else { (queue, set_point) };
+        self.difference(a, b)
+    }
+
+    /// QDelta on the wire for a queue of `queue` that was `before` at the last sample; positive
+    /// when it grows; saturates.
+    pub fn delta(&self, queue: Bytes, before: Bytes) -> i16 {
+        self.difference(queue, before)
+    }
+
+    fn difference(&self, a: Bytes, b: Bytes) -> i16 {
+        let bytes = i128::from(a.0) - i128::from(b.0);
+        let value = if self.queue_in_units { bytes / QUEUE_UNIT_BYTES } else { bytes };
+        value.clamp(i16::MIN.into(), i16::MAX.into()) as i16
+    }
+}
+
+/// The tag that names the flow of a frame to its own source; bridges do not read it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct CnTag {
+    /// The reaction point; 0 for none.
+    pub flow: u16,
+}
+
+impl CnTag {
+    /// The tag at the start of `bytes`, if there is one.
+    pub fn parse(bytes: &[u8]) -> Option<CnTag> {
+        let &[t, p, high, low] = bytes.first_chunk()?;
+        (u16::from_be_bytes([t, p]) == ETHERTYPE_TAG)
+            .then(|| CnTag { flow: u16::from_be_bytes([high, low]) })
+    }
+
+    /// The bytes of the tag.
+    pub const fn emit(self) -> [u8; TAG_BYTES] {
+        let ([t, p], [high, low]) = (ETHERTYPE_TAG.to_be_bytes(), self.flow.to_be_bytes());
+        [t, p, high, low]
+    }
+}
+
+/// A frame as congestion notification sees it: what comes before its payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tagged<'a> {
+    /// To whom.
+    pub destination: MacAddr,
+    /// From whom: whom a CNM goes to.
+    pub source: MacAddr,
+    /// The outer VLAN tag.
+    pub vlan: Option<VlanTag>,
+    /// The CN-TAG.
+    pub cn: Option<CnTag>,
+    /// The EtherType behind all tags and what follows: the MSDU.
+    pub msdu: &'a [u8],
+}
+
+impl<'a> Tagged<'a> {
+    /// Looks behind the tags of an Ethernet frame; `None` if it is too short.
+    pub fn parse(frame: &'a [u8]) -> Option<Tagged<'a>> {
+        let (destination, source) = vlan::addresses_of(frame)?;
+        let (_, at) = vlan::ethertype_of(frame)?;
+        let cn = CnTag::parse(&frame[at..]);
+        let msdu = &frame[at + if cn.is_some() { TAG_BYTES } else { 0 }..];
+        msdu.first_chunk::<2>()?;
+        Some(Tagged { destination, source, vlan: VlanTag::of_frame(frame), cn, msdu })
+    }
+}
+
+/// What a congestion point tells.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Cnm {
+    /// How much too fast: 0 to 63. Emission takes the low six bits.
+    pub feedback: u8,
+    /// Which congestion point, unique in the domain; zero is nobody.
+    pub cpid: u64,
+    /// Set point and queue compared, see [`CnmFormat::offset`].
+    pub offset: i16,
+    /// How the queue has changed, see [`CnmFormat::delta`].
+    pub delta: i16,
+    /// The priority of the sampled frame.
+    pub priority: Priority,
+    /// Its destination.
+    pub destination: MacAddr,
+    /// The first bytes of its MSDU: at most [`MSDU_BYTES_MAX`], emission leaves out the rest.
+    pub msdu: Vec<u8>,
+}
+
+/// Why bytes are not a CNM that we obey.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CnmError {
+    /// Not an Ethernet frame of EtherType 0x22E7 behind its tags.
+    #[error("not a frame of EtherType {ETHERTYPE_CNM:#06x}")]
+    EtherType,
+    /// Fewer bytes than the PDU has, or than it says.
+    #[error("truncated: the CNM is shorter than it says")]
+    Truncated,
+    /// More of the sampled frame than a CNM may carry.
+    #[error("{0} bytes of MSDU, where at most {MSDU_BYTES_MAX} were expected")]
+    Msdu(u16),
+    /// Strict reading only: a version that nobody has defined.
+    #[error("version {0}, where 0 was expected")]
+    Version(u8),
+    /// Strict reading only: reserved bits that are not zero.
+    #[error("reserved bits {0:#04x} are set")]
+    Reserved(u8),
+    /// Strict reading only: feedback 0 asks for nothing.
+    #[error("no feedback")]
+    Feedback,
+    /// Strict reading only: from no congestion point.
+    #[error("no congestion point")]
+    Cpid,
+}
+
+impl Cnm {
+    /// Reads the PDU of a CNM, which begins behind its EtherType; padding may follow.
+    ///
+    /// # Errors
+    /// Truncation, too much MSDU, and with `format.strict` fields that a sender must not set.
+    pub fn parse(pdu: &[u8], format: &CnmFormat) -> Result<Cnm, CnmError> {
+        let head: &[u8; CNM_BYTES] = pdu.first_chunk().ok_or(CnmError::Truncated)?;
+        let word = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
+        let length = word(22);
+        if usize::from(length) > MSDU_BYTES_MAX {
+            return Err(CnmError::Msdu(length));
+        }
+        let msdu = pdu[CNM_BYTES..].get(..usize::from(length)).ok_or(CnmError::Truncated)?.to_vec();
+        let (mut cpid, mut destination) = ([0; 8], [0; 6]);
+        cpid.copy_from_slice(&head[2..10]);
+        destination.copy_from_slice(&head[16..22]);
+        let shift = if format.priority_in_high_bits { 13 } else { 0 };
+        let cnm = Cnm {
+            feedback: head[1] & FEEDBACK_MAX,
+            cpid: u64::from_be_bytes(cpid),
+            offset: word(10) as i16,
+            delta: word(12) as i16,
+            priority: Priority::from_low_bits((word(14) >> shift) as u8),
+            destination: MacAddr(destination),
+            msdu,
+        };
+        if format.strict {
+            cnm.check(word(0))?;
+        }
+        Ok(cnm)
+    }
+
+    /// What only a strict reader minds; `first` is the word with version and reserved bits.
+    fn check(&self, first: u16) -> Result<(), CnmError> {
+        match ((first >> 12) as u8, (first >> 6 & 0x3f) as u8) {
+            (0, 0) if self.feedback == 0 => Err(CnmError::Feedback),
+            (0, 0) if self.cpid == 0 => Err(CnmError::Cpid),
+            (0, 0) => Ok(()),
+            (0, reserved) => Err(CnmError::Reserved(reserved)),
+            (version, _) => Err(CnmError::Version(version)),
+        }
+    }
+
+    /// Appends the PDU to `out`: 24 to 88 bytes.
+    pub fn emit(&self, out: &mut Vec<u8>, format: &CnmFormat) {
+        let msdu = &self.msdu[..self.msdu.len().min(MSDU_BYTES_MAX)];
+        let shift = if format.priority_in_high_bits { 13 } else { 0 };
+        out.extend_from_slice(&u16::from(self.feedback & FEEDBACK_MAX).to_be_bytes());
+        out.extend_from_slice(&self.cpid.to_be_bytes());
+        out.extend_from_slice(&self.offset.to_be_bytes());
+        out.extend_from_slice(&self.delta.to_be_bytes());
+        out.extend_from_slice(&(u16::from(self.priority.value()) << shift).to_be_bytes());
+        out.extend_from_slice(&self.destination.0);
+        out.extend_from_slice(&(msdu.len() as u16).to_be_bytes());
+        out.extend_from_slice(msdu);
+    }
+}
+
+/// A CNM with what stands before it in its frame.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct CnmFrame {
+    /// The source of the sampled frame.
+    pub destination: MacAddr,
+    /// The port of the congestion point.
+    pub source: MacAddr,
+    /// The VLAN of the sampled frame and the priority of CNMs; none if that frame had no tag
+    /// and CNMs have priority 0.
+    pub vlan: Option<VlanTag>,
+    /// The flow of the sampled frame.
+    pub cn: Option<CnTag>,
+    /// What it says.
+    pub cnm: Cnm,
+}
+
+impl CnmFrame {
+    /// The answer of a congestion point to `sampled`: back to its source, in its VLAN, with the
+    /// `priority` of CNMs (6 by recommendation), its CN-TAG and `msdu_bytes_max` bytes of its MSDU.
+    ///
+    /// `cnm` brings feedback, CPID, offset and delta; the rest of it is filled in here.
+    pub fn answer(
+        sampled: &Tagged<'_>,
+        source: MacAddr,
+        priority: Priority,
+        cnm: Cnm,
+        msdu_bytes_max: usize,
+        format: &CnmFormat,
+    ) -> CnmFrame {
+        let outer = sampled.vlan.unwrap_or_default();
+        let vlan = VlanTag { pcp: priority, dei: false, ..outer };
+        let needed = sampled.vlan.is_some() || priority != Priority::ZERO;
+        let msdu = if format.msdu_has_ethertype { sampled.msdu } else { &sampled.msdu[2..] };
+        let length = msdu.len().min(msdu_bytes_max).min(MSDU_BYTES_MAX);
+        CnmFrame {
+            destination: sampled.source,
+            source,
+            vlan: needed.then_some(vlan),
+            cn: sampled.cn.or(format.always_tagged.then_some(CnTag { flow: 0 })),
+            cnm: Cnm {
+                priority: outer.pcp,
+                destination: sampled.destination,
+                msdu: msdu[..length].to_vec(),
+                ..cnm
+            },
+        }
+    }
+
+    /// Reads the frame of a CNM. Of two VLAN tags the outer one is kept.
+    ///
+    /// # Errors
+    /// Another EtherType behind the tags, or a PDU that [`Cnm::parse`] refuses.
+    pub fn parse(frame: &[u8], format: &CnmFormat) -> Result<CnmFrame, CnmError> {
+        let Tagged { destination, source, vlan, cn, msdu } =
+            Tagged::parse(frame).ok_or(CnmError::EtherType)?;
+        let pdu = msdu.strip_prefix(&ETHERTYPE_CNM.to_be_bytes()).ok_or(CnmError::EtherType)?;
+        Ok(CnmFrame { destination, source, vlan, cn, cnm: Cnm::parse(pdu, format)? })
+    }
+
+    /// The frame, padded to the Ethernet minimum.
+    pub fn emit(&self, format: &CnmFormat) -> Vec<u8> {
+        let mut frame = Vec::with_capacity(22 + CNM_BYTES + self.cnm.msdu.len());
+        frame.extend_from_slice(&self.destination.0);
+        frame.extend_from_slice(&self.source.0);
+        if let Some(vlan) = self.vlan {
+            frame.extend_from_slice(&vlan.emit());
+        }
+        if let Some(cn) = self.cn {
+            frame.extend_from_slice(&cn.emit());
+        }
+        frame.extend_from_slice(&ETHERTYPE_CNM.to_be_bytes());
+        self.cnm.emit(&mut frame, format);
+        if frame.len() < FRAME_BYTES_MIN {
+            frame.resize(FRAME_BYTES_MIN, 0);
+        }
+        frame
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+    use proptest::prelude::*;
+
+    const FORMAT: CnmFormat = CnmFormat {
+        priority_in_high_bits: true,
+        offset_falls_with_queue: true,
+        queue_in_units: true,
+        always_tagged: true,
+        msdu_has_ethertype: true,
+        strict: false,
+    };
+    const STRICT: CnmFormat = CnmFormat { strict: true, ..FORMAT };
+    const POINT: MacAddr = MacAddr([2, 0, 0, 0, 0, 0xc]);
+    /// Feedback 63, offset -100, delta 20, priority 3, to 02:00:00:00:00:09, no MSDU.
+    const PDU: [u8; CNM_BYTES] = [
+        0x00, 0x3f, 2, 0, 0, 0, 0, 2, 0, 1, 0xff, 0x9c, 0x00, 0x14, 0x60, 0x00, 2, 0, 0, 0, 0, 9,
+        0, 0,
+    ];
+
+    fn cnm() -> Cnm {
+        Cnm {
+            feedback: 63,
+            cpid: 0x0200_0000_0002_0001,
+            offset: -100,
+            delta: 20,
+            priority: Priority::ALL[3],
+            destination: MacAddr([2, 0, 0, 0, 0, 9]),
+            msdu: vec![],
+        }
+    }
+
+    /// VLAN 100, priority 3, flow 0x1234, IPv4.
+    fn sampled() -> Vec<u8> {
+        let mut frame = vec![2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 1];
+        frame.extend_from_slice(&[0x81, 0, 0x60, 0x64, 0x22, 0xe9, 0x12, 0x34, 0x08, 0, 0x45]);
+        frame.resize(100, 0xee);
+        frame
+    }
+
+    #[test]
+    fn a_cnm_is_byte_for_byte_the_known_one() {
+        let mut out = vec![0xa5; 3];
+        cnm().emit(&mut out, &FORMAT);
+        assert_eq!(out[3..], PDU);
+        assert_eq!(Cnm::parse(&PDU, &FORMAT), Ok(cnm()));
+        assert_eq!(Cnm::parse(&PDU, &STRICT), Ok(cnm()));
+        let low = CnmFormat { priority_in_high_bits: false, ..FORMAT };
+        let mut out = vec![];
+        cnm().emit(&mut out, &low);
+        assert_eq!(out[14..16], [0, 3]);
+        assert_eq!(Cnm::parse(&out, &low), Ok(cnm()));
+    }
+
+    #[test]
+    fn the_tag_is_found_behind_the_vlan_tag() {
+        let frame = sampled();
+        let tagged = Tagged::parse(&frame).unwrap();
+        assert_eq!(tagged.cn, Some(CnTag { flow: 0x1234 }));
+        assert_eq!(tagged.vlan.unwrap().vid, 0x64);
+        assert_eq!(tagged.msdu[..3], [0x08, 0, 0x45]);
+        assert_eq!(CnTag { flow: 0x1234 }.emit(), [0x22, 0xe9, 0x12, 0x34]);
+        for length in 0..22 {
+            let whole = Tagged::parse(&frame[..length]).is_some_and(|short| short.cn.is_some());
+            assert!(!whole, "{length} bytes");
+        }
+    }
+
+    #[test]
+    fn the_answer_goes_back_in_the_same_vlan_with_the_same_flow() {
+        let frame = sampled();
+        let tagged = Tagged::parse(&frame).unwrap();
+        let six = Priority::ALL[6];
+        let answer = CnmFrame::answer(&tagged, POINT, six, cnm(), 24, &FORMAT);
+        assert_eq!(answer.destination, MacAddr([2, 0, 0, 0, 0, 1]));
+        assert_eq!(answer.vlan.map(|tag| (tag.pcp, tag.vid)), Some((six, 0x64)));
+        assert_eq!(answer.cnm.msdu, frame[20..44]);
+        assert_eq!(answer.cnm.priority, Priority::ALL[3]);
+        let bytes = answer.emit(&FORMAT);
+        assert_eq!(bytes[12..22], [0x81, 0, 0xc0, 0x64, 0x22, 0xe9, 0x12, 0x34, 0x22, 0xe7]);
+        assert_eq!(CnmFrame::parse(&bytes, &STRICT), Ok(answer));
+        let bare = CnmFormat { msdu_has_ethertype: false, ..FORMAT };
+        let answer = CnmFrame::answer(&tagged, POINT, six, cnm(), 9999, &bare);
+        assert_eq!(answer.cnm.msdu, frame[22..86]);
+    }
+
+    #[test]
+    fn a_frame_without_tags_is_answered_with_or_without_a_flow() {
+        let mut frame = sampled();
+        frame.drain(12..20);
+        let tagged = Tagged::parse(&frame).unwrap();
+        let untagged = CnmFormat { always_tagged: false, ..FORMAT };
+        for (format, cn) in [(FORMAT, Some(CnTag { flow: 0 })), (untagged, None)] {
+            let answer = CnmFrame::answer(&tagged, POINT, Priority::ZERO, cnm(), 0, &format);
+            assert_eq!((answer.vlan, answer.cn), (None, cn));
+            let bytes = answer.emit(&format);
+            assert_eq!(bytes.len(), FRAME_BYTES_MIN);
+            assert_eq!(CnmFrame::parse(&bytes, &format), Ok(answer));
+            let urgent = CnmFrame::answer(&tagged, POINT, Priority::MAX, cnm(), 0, &format);
+            assert_eq!(urgent.vlan, Some(VlanTag::of_priority(Priority::MAX)));
+        }
+    }
+
+    #[test]
+    fn a_malformed_cnm_is_refused_and_only_a_strict_reader_minds_the_rest() {
+        for length in 0..CNM_BYTES {
+            assert_eq!(Cnm::parse(&PDU[..length], &FORMAT), Err(CnmError::Truncated));
+        }
+        let with = |at: usize, byte: u8| {
+            let mut pdu = PDU;
+            pdu[at] = byte;
+            [FORMAT, STRICT].map(|format| Cnm::parse(&pdu, &format).map(|_| ()))
+        };
+        assert_eq!(with(23, 1), [Err(CnmError::Truncated); 2]);
+        assert_eq!(with(23, 65), [Err(CnmError::Msdu(65)); 2]);
+        assert_eq!(with(0, 0x10), [Ok(()), Err(CnmError::Version(1))]);
+        assert_eq!(with(0, 0x08), [Ok(()), Err(CnmError::Reserved(0x20))]);
+        assert_eq!(with(1, 0x7f), [Ok(()), Err(CnmError::Reserved(1))]);
+        assert_eq!(with(1, 0), [Ok(()), Err(CnmError::Feedback)]);
+        let nobody = Cnm { cpid: 0, ..cnm() };
+        let mut pdu = vec![];
+        nobody.emit(&mut pdu, &FORMAT);
+        assert_eq!(Cnm::parse(&pdu, &STRICT), Err(CnmError::Cpid));
+        assert_eq!(CnmFrame::parse(&sampled(), &FORMAT), Err(CnmError::EtherType));
+    }
+
+    #[test]
+    fn queue_lengths_have_units_signs_and_ends() {
+        let (set_point, long) = (Bytes(26_000), Bytes(32_400));
+        assert_eq!(FORMAT.offset(set_point, long), -100);
+        assert_eq!(FORMAT.delta(long, set_point), 100);
+        let turned = CnmFormat { offset_falls_with_queue: false, ..FORMAT };
+        assert_eq!(turned.offset(set_point, long), 100);
+        let bytes = CnmFormat { queue_in_units: false, ..FORMAT };
+        assert_eq!(bytes.delta(long, set_point), 6_400);
+        assert_eq!(FORMAT.offset(Bytes(0), Bytes(u64::MAX)), i16::MIN);
+        assert_eq!(FORMAT.delta(Bytes(u64::MAX), Bytes(0)), i16::MAX);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_parsed_is_emitted_to_the_same(mut pdu in prop::collection::vec(any::<u8>(), 24..100)) {
+            (pdu[22], pdu[23]) = (0, pdu[23] % 65);
+            if let Ok(cnm) = Cnm::parse(&pdu, &FORMAT) {
+                let mut out = vec![];
+                cnm.emit(&mut out, &FORMAT);
+                prop_assert_eq!(Cnm::parse(&out, &FORMAT), Ok(cnm));
+                prop_assert_eq!(&out[2..14], &pdu[2..14]);
+            }
+        }
+    }
+}

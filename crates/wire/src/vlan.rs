@@ -1,0 +1,253 @@
+//! The VLAN tag (IEEE 802.1Q clause 9.6) and what it says of a frame's priority.
+//!
+//! ```text
+//!  bits   16                   3     1     12
+//!       +--------------------+-----+-----+-----+
+//!       | 0x8100 or 0x88A8   | PCP | DEI | VID |      between the source MAC and the EtherType
+//!       +--------------------+-----+-----+-----+
+//! ```
+//!
+//! A frame without a tag has priority 0. Between bridges the PCP may also say that a frame may
+//! be dropped first; four tables (clause 6.9.3, tables 6-2 and 6-3) trade priorities for that.
+
+use crate::addr::MacAddr;
+use crate::priority::{PRIORITIES, Priority};
+
+/// Bytes of a tag.
+pub const TAG_BYTES: usize = 4;
+/// How many tags are looked behind: one service and one customer tag.
+pub const TAGS_MAX: usize = 2;
+/// Where the first tag, or the EtherType, stands.
+const AFTER_ADDRESSES: usize = 12;
+
+/// Whose tag it is: the tag protocol identifier.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(u16)]
+pub enum TagKind {
+    /// C-TAG, of hosts and customers' bridges.
+    #[default]
+    Customer = 0x8100,
+    /// S-TAG, of a provider's bridges.
+    Service = 0x88a8,
+}
+
+/// One tag.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct VlanTag {
+    /// Whose tag it is.
+    pub kind: TagKind,
+    /// The priority code point. Under [`PcpModel::Eight`] it is the frame's priority.
+    pub pcp: Priority,
+    /// Drop eligible: this frame may go first when there is no room.
+    pub dei: bool,
+    /// The VLAN, 0 to 4095: 0 tags a priority only, 4095 is reserved. Four bits above are not
+    /// sent.
+    pub vid: u16,
+}
+
+impl VlanTag {
+    /// The customer tag that says a priority and no VLAN.
+    pub const fn of_priority(priority: Priority) -> VlanTag {
+        VlanTag { kind: TagKind::Customer, pcp: priority, dei: false, vid: 0 }
+    }
+
+    /// The tag at the start of `bytes`, if there is one.
+    #[inline]
+    pub fn parse(bytes: &[u8]) -> Option<VlanTag> {
+        let &[t, p, high, low] = bytes.first_chunk()?;
+        let kind = match u16::from_be_bytes([t, p]) {
+            0x8100 => TagKind::Customer,
+            0x88a8 => TagKind::Service,
+            _ => return None,
+        };
+        Some(VlanTag {
+            kind,
+            pcp: Priority::from_low_bits(high >> 5),
+            dei: high >> 4 & 1 == 1,
+            vid: u16::from_be_bytes([high & 0x0f, low]),
+        })
+    }
+
+    /// The outer tag of an Ethernet frame, if it has one.
+    #[inline]
+    pub fn of_frame(frame: &[u8]) -> Option<VlanTag> {
+        VlanTag::parse(frame.get(AFTER_ADDRESSES..)?)
+    }
+
+    /// The bytes of the tag.
+    pub const fn emit(self) -> [u8; TAG_BYTES] {
+        let [t, p] = (self.kind as u16).to_be_bytes();
+        let [high, low] = self.vid.to_be_bytes();
+        [t, p, self.pcp.value() << 5 | (self.dei as u8) << 4 | high & 0x0f, low]
+    }
+}
+
+/// The priority that an Ethernet frame says, one PCP a priority: that of the outer tag, 0
+/// without one.
+#[inline]
+pub fn priority_of(frame: &[u8]) -> Priority {
+    VlanTag::of_frame(frame).map_or(Priority::ZERO, |tag| tag.pcp)
+}
+
+/// The EtherType (or length) of an Ethernet frame behind at most [`TAGS_MAX`] tags, and at
+/// which byte it stands. `None` if the frame is too short to have one.
+pub fn ethertype_of(frame: &[u8]) -> Option<(u16, usize)> {
+    let mut at = AFTER_ADDRESSES;
+    for _ in 0..TAGS_MAX {
+        if VlanTag::parse(frame.get(at..)?).is_none() {
+            break;
+        }
+        at += TAG_BYTES;
+    }
+    let &ethertype = frame.get(at..)?.first_chunk()?;
+    Some((u16::from_be_bytes(ethertype), at))
+}
+
+/// The two addresses of an Ethernet frame: destination and source.
+pub fn addresses_of(frame: &[u8]) -> Option<(MacAddr, MacAddr)> {
+    Some((MacAddr::destination_of(frame)?, MacAddr::source_of(frame)?))
+}
+
+/// How a port reads and writes the PCP (IEEE 802.1Q clause 6.9.3): so many priorities are told
+/// apart, the other code points say "drop first".
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum PcpModel {
+    /// 8P0D: eight priorities. The DEI alone tells what goes first.
+    #[default]
+    Eight,
+    /// 7P1D: 4 and 5 share two code points.
+    Seven,
+    /// 6P2D: so do 2 and 3.
+    Six,
+    /// 5P3D: so do 0 and 1.
+    Five,
+}
+
+impl PcpModel {
+    /// All four.
+    pub const ALL: [PcpModel; 4] =
+        [PcpModel::Eight, PcpModel::Seven, PcpModel::Six, PcpModel::Five];
+
+    /// Down to which code point pairs of priorities share: from there to 5.
+    const fn shared_from(self) -> usize {
+        match self {
+            PcpModel::Eight => PRIORITIES,
+            PcpModel::Seven => 4,
+            PcpModel::Six => 2,
+            PcpModel::Five => 0,
+        }
+    }
+
+    /// Whether `code` is one of a pair that shares.
+    const fn shares(self, code: Priority) -> bool {
+        code.index() >= self.shared_from() && code.index() < 6
+    }
+
+    /// The code point for a frame of `priority` (table 6-2). Of a pair that shares, the odd one
+    /// is for frames that stay and the even one for those that may be dropped.
+    pub const fn encode(self, priority: Priority, drop_eligible: bool) -> Priority {
+        if !self.shares(priority) {
+            return priority;
+        }
+        let odd = if drop_eligible { 0 } else { 1 };
+        Priority::from_low_bits(priority.value() & 6 | odd)
+    }
+
+    /// What a code point says (table 6-3): the priority, the even one of a pair that shares, and
+    /// whether the frame may be dropped first.
+    pub const fn decode(self, code: Priority) -> (Priority, bool) {
+        if !self.shares(code) {
+            return (code, false);
+        }
+        (Priority::from_low_bits(code.value() & 6), code.value() & 1 == 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+
+    fn frame(tags: &[[u8; 4]], rest: &[u8]) -> alloc::vec::Vec<u8> {
+        let mut frame = vec![0xee; AFTER_ADDRESSES];
+        tags.iter().for_each(|tag| frame.extend_from_slice(tag));
+        frame.extend_from_slice(rest);
+        frame
+    }
+
+    #[test]
+    fn a_tag_is_read_as_it_was_written() {
+        for tci in 0..=u16::MAX {
+            for kind in [TagKind::Customer, TagKind::Service] {
+                let [t, p] = (kind as u16).to_be_bytes();
+                let [high, low] = tci.to_be_bytes();
+                let tag = VlanTag::parse(&[t, p, high, low, 0xee]).unwrap();
+                assert_eq!(tag.emit(), [t, p, high, low]);
+                assert_eq!(u16::from(tag.pcp.value()), tci >> 13);
+                assert_eq!((tag.dei, tag.vid), (tci & 0x1000 != 0, tci & 0xfff));
+            }
+        }
+    }
+
+    #[test]
+    fn the_priority_is_that_of_the_outer_tag_and_zero_without_one() {
+        let [inner, outer] = [(TagKind::Customer, 3), (TagKind::Service, 5)].map(|(kind, pcp)| {
+            VlanTag { kind, pcp: Priority::new(pcp).unwrap(), dei: true, vid: 9 }.emit()
+        });
+        let ip = [0x08, 0x00, 0x45];
+        for (tags, priority, at) in
+            [(vec![], 0, 12), (vec![inner], 3, 16), (vec![outer, inner], 5, 20)]
+        {
+            let frame = frame(&tags, &ip);
+            assert_eq!(priority_of(&frame).value(), priority);
+            assert_eq!(ethertype_of(&frame), Some((0x0800, at)));
+        }
+        let three = frame(&[outer, inner, inner], &ip);
+        assert_eq!(ethertype_of(&three), Some((0x8100, 20)), "a third tag is not looked behind");
+    }
+
+    #[test]
+    fn a_frame_that_ends_early_has_no_ethertype() {
+        let tag = VlanTag::of_priority(Priority::MAX).emit();
+        let whole = frame(&[tag], &[0x08, 0x00]);
+        assert_eq!(ethertype_of(&whole), Some((0x0800, 16)));
+        for length in 0..whole.len() {
+            // Fourteen bytes are a whole header: of a frame whose tag is cut off.
+            let expected = (14..16).contains(&length).then_some((0x8100, 12));
+            assert_eq!(ethertype_of(&whole[..length]), expected);
+            let priority = if length < 16 { 0 } else { 7 };
+            assert_eq!(priority_of(&whole[..length]).value(), priority);
+        }
+    }
+
+    #[test]
+    fn code_points_are_those_of_tables_6_2_and_6_3() {
+        // Priorities 7 down to 0: not drop eligible, drop eligible.
+        let encode = [
+            ("76543210", "76543210"),
+            ("76553210", "76443210"),
+            ("76553310", "76442210"),
+            ("76553311", "76442200"),
+        ];
+        // Code points 7 down to 0: the priority, and which of them may be dropped.
+        let decode = [
+            ("76543210", "........"),
+            ("76443210", "...D...."),
+            ("76442210", "...D.D.."),
+            ("76442200", "...D.D.D"),
+        ];
+        for (index, model) in PcpModel::ALL.into_iter().enumerate() {
+            let down = || Priority::ALL.into_iter().rev();
+            let digits = |eligible| -> alloc::string::String {
+                down().map(|p| char::from(b'0' + model.encode(p, eligible).value())).collect()
+            };
+            assert_eq!((digits(false).as_str(), digits(true).as_str()), encode[index]);
+            let read: alloc::vec::Vec<_> = down().map(|code| model.decode(code)).collect();
+            let priorities: alloc::string::String =
+                read.iter().map(|(p, _)| char::from(b'0' + p.value())).collect();
+            let drops: alloc::string::String =
+                read.iter().map(|&(_, drop)| if drop { 'D' } else { '.' }).collect();
+            assert_eq!((priorities.as_str(), drops.as_str()), decode[index], "{model:?}");
+        }
+    }
+}
