@@ -14,7 +14,6 @@ pub mod edge;
 pub mod effect;
 pub mod node;
 pub mod portland;
-mod random;
 pub mod rstp;
 pub mod seal;
 pub mod stream;

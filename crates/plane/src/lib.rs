@@ -25,6 +25,7 @@ pub mod pause;
 pub mod plane;
 pub mod portland;
 pub mod probe;
+pub mod random;
 pub mod routes;
 
 pub use bank::{Moving, PortBank};

@@ -25,9 +25,9 @@ mod tests;
 
 use crate::config::{NodeConfig, Timers};
 use crate::effect::Effect;
-use crate::random::Random;
 use crate::seal::Opened;
 use alloc::vec::Vec;
+use axon_plane::random::Random;
 use axon_plane::{Note, PortKind, Refusal};
 use axon_wire::message::{ControllerPath, Heartbeat, Hello, Message, Peer, PortState, Role};
 use axon_wire::{HopWidth, Life, PortNo, Time};

@@ -2,8 +2,8 @@
 //! long does it take, and is there never a loop on the way?
 
 use super::*;
-use crate::random::Random;
 use alloc::collections::{BTreeMap, BTreeSet};
+use axon_plane::random::Random;
 use axon_wire::{MacAddr, Rate};
 
 /// How long a BPDU takes from one bridge to the next.

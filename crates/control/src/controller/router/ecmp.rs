@@ -2,8 +2,8 @@
 
 use super::{Flow, Router, ShortestPaths, Step};
 use crate::controller::topology::Graph;
-use crate::random::Random;
 use alloc::vec::Vec;
+use axon_plane::random::Random;
 
 /// A shortest path for each flow, drawn anew whenever it is placed.
 ///

@@ -3,8 +3,8 @@
 use super::super::{Flow, Loads, Router, ShortestPaths, Step, mix};
 use super::CANDIDATES;
 use crate::controller::topology::Graph;
-use crate::random::Random;
 use alloc::vec::Vec;
+use axon_plane::random::Random;
 
 /// Steps of one round at most.
 const STEPS_MAX: u64 = 20_000;
