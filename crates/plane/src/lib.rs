@@ -27,6 +27,7 @@ pub mod portland;
 pub mod probe;
 pub mod random;
 pub mod routes;
+pub mod schedule;
 
 pub use bank::{Moving, PortBank};
 pub use config::{OnFull, PlaneConfig, PortKind, PuntLimit};

@@ -1,0 +1,135 @@
+//! A set of traffic classes as a bitmap.
+
+use axon_wire::TrafficClass;
+use axon_wire::priority::PRIORITIES;
+
+/// A set of traffic classes: bit `n` stands for class `n`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct ClassSet(u8);
+
+impl ClassSet {
+    /// No class.
+    pub const EMPTY: ClassSet = ClassSet(0);
+    /// All eight.
+    pub const ALL: ClassSet = ClassSet(u8::MAX);
+
+    /// The set of which bit `n` of `bits` says whether class `n` is in it.
+    pub const fn from_bits(bits: u8) -> ClassSet {
+        ClassSet(bits)
+    }
+
+    /// The set with this one class.
+    pub const fn only(class: TrafficClass) -> ClassSet {
+        ClassSet(1 << class.value())
+    }
+
+    /// Bit `n` says whether class `n` is in the set.
+    pub const fn bits(self) -> u8 {
+        self.0
+    }
+
+    /// Whether `class` is in the set.
+    pub const fn contains(self, class: TrafficClass) -> bool {
+        self.0 & ClassSet::only(class).0 != 0
+    }
+
+    /// Puts `class` in.
+    pub const fn insert(&mut self, class: TrafficClass) {
+        self.0 |= ClassSet::only(class).0;
+    }
+
+    /// Takes `class` out.
+    pub const fn remove(&mut self, class: TrafficClass) {
+        self.0 &= !ClassSet::only(class).0;
+    }
+
+    /// What is in this set, in `other`, or in both.
+    pub const fn union(self, other: ClassSet) -> ClassSet {
+        ClassSet(self.0 | other.0)
+    }
+
+    /// What is in both sets.
+    pub const fn intersection(self, other: ClassSet) -> ClassSet {
+        ClassSet(self.0 & other.0)
+    }
+
+    /// What is in this set but not in `other`.
+    pub const fn difference(self, other: ClassSet) -> ClassSet {
+        ClassSet(self.0 & !other.0)
+    }
+
+    /// Whether no class is in it.
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// How many are in it: 0 to 8.
+    pub const fn len(self) -> usize {
+        self.0.count_ones() as usize
+    }
+
+    /// The highest class in it.
+    pub const fn highest(self) -> Option<TrafficClass> {
+        match self.0.checked_ilog2() {
+            Some(value) => TrafficClass::new(value as u8),
+            None => None,
+        }
+    }
+
+    /// The first class behind `class` in a circle, where class 0 stands behind class 7;
+    /// `class` itself comes last. The set must not be empty.
+    pub(super) const fn after(self, class: TrafficClass) -> TrafficClass {
+        let start = class.value() as u32 + 1;
+        let ahead = self.0.rotate_right(start).trailing_zeros();
+        TrafficClass::ALL[(start + ahead) as usize % PRIORITIES]
+    }
+
+    /// The classes in it, in ascending order.
+    pub fn iter(self) -> impl DoubleEndedIterator<Item = TrafficClass> {
+        TrafficClass::ALL.into_iter().filter(move |&class| self.contains(class))
+    }
+}
+
+impl FromIterator<TrafficClass> for ClassSet {
+    fn from_iter<I: IntoIterator<Item = TrafficClass>>(classes: I) -> ClassSet {
+        let mut set = ClassSet::EMPTY;
+        for class in classes {
+            set.insert(class);
+        }
+        set
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_holds_what_was_put_in_and_not_taken_out() {
+        for bits in 0..=u8::MAX {
+            let set = ClassSet::from_bits(bits);
+            assert_eq!(set.iter().collect::<ClassSet>(), set);
+            assert_eq!((set.len(), set.highest()), (set.iter().count(), set.iter().next_back()));
+            for class in TrafficClass::ALL {
+                let (mut with, mut without) = (set, set);
+                with.insert(class);
+                without.remove(class);
+                assert!(with.contains(class) && !without.contains(class));
+                assert_eq!(with.difference(without), ClassSet::only(class));
+                assert_eq!(with.intersection(without), without);
+                assert_eq!(without.union(ClassSet::only(class)), with);
+            }
+        }
+    }
+
+    #[test]
+    fn the_next_class_is_found_around_the_end() {
+        for bits in 1..=u8::MAX {
+            let set = ClassSet::from_bits(bits);
+            for class in TrafficClass::ALL {
+                let mut circle = TrafficClass::ALL.into_iter().cycle().skip(class.index() + 1);
+                assert_eq!(Some(set.after(class)), circle.find(|&at| set.contains(at)));
+            }
+        }
+    }
+}
