@@ -178,8 +178,8 @@ impl CpConfig {
 #[derive(Clone, Debug)]
 pub struct CongestionPoint {
     config: CpConfig,
-    /// `cpSampleBase` counted down; signed, because the frame that samples goes below zero.
-    to_mark: i128,
+    /// Bytes that may still join the queue before a sample.
+    to_mark: u64,
     queue_old: Bytes,
     random: Random,
     cnms: u64,
@@ -193,7 +193,7 @@ impl CongestionPoint {
     pub fn new(config: CpConfig, seed: u64) -> Result<CongestionPoint, CpError> {
         config.check()?;
         let mut random = Random::new(seed);
-        let to_mark = jittered(config.interval(0).0, &mut random).into();
+        let to_mark = jittered(config.interval(0).0, &mut random);
         Ok(CongestionPoint { config, to_mark, queue_old: Bytes(0), random, cnms: 0 })
     }
 
@@ -205,11 +205,13 @@ impl CongestionPoint {
     /// could act on the answer.
     #[inline]
     pub fn enqueued(&mut self, frame: Bytes, queue: Bytes) -> Option<Feedback> {
-        self.to_mark -= i128::from(frame.0);
-        if self.to_mark >= 0 {
-            return None;
+        match self.to_mark.checked_sub(frame.0) {
+            Some(left) => {
+                self.to_mark = left;
+                None
+            }
+            None => self.sample(queue),
         }
-        self.sample(queue)
     }
 
     fn sample(&mut self, queue: Bytes) -> Option<Feedback> {
@@ -217,7 +219,7 @@ impl CongestionPoint {
         let offset = self.config.format.offset(self.config.set_point, queue);
         let delta = self.config.format.delta(queue, self.queue_old);
         self.queue_old = queue;
-        self.to_mark = jittered(self.config.interval(qntz_fb).0, &mut self.random).into();
+        self.to_mark = jittered(self.config.interval(qntz_fb).0, &mut self.random);
         if qntz_fb == 0 {
             return None;
         }
