@@ -6,6 +6,7 @@
 //! are taken off what goes there. Which mode of defence a port is in, for each priority, is
 //! fixed by the manager or follows what the neighbour says in LLDP.
 
+use axon_wire::dcbx::ieee::CongestionNotification;
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet};
 
 /// The defence mode of one priority at one port.
@@ -74,15 +75,6 @@ pub struct DefenceConfig {
     pub port: [Option<Choice>; PRIORITIES],
     /// What several neighbours mean.
     pub several: Several,
-}
-
-/// What one side says in the congestion notification TLV of LLDP.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Said {
-    /// The per-priority CNPV indicators: these priorities are under congestion notification.
-    pub cnpvs: PrioritySet,
-    /// The per-priority Ready indicators: these are not remapped on input.
-    pub ready: PrioritySet,
 }
 
 /// Why a configuration is refused.
@@ -186,13 +178,15 @@ impl DefenceConfig {
     }
 
     /// What the neighbours say with one voice.
-    fn heard(&self, neighbours: &[Said]) -> Said {
+    fn heard(&self, neighbours: &[CongestionNotification]) -> CongestionNotification {
         match (neighbours, self.several) {
-            ([], _) | ([_, _, ..], Several::AsNone) => Said::default(),
-            ([first, rest @ ..], _) => rest.iter().fold(*first, |all, one| Said {
-                cnpvs: all.cnpvs.intersection(one.cnpvs),
-                ready: all.ready.intersection(one.ready),
-            }),
+            ([], _) | ([_, _, ..], Several::AsNone) => CongestionNotification::default(),
+            ([first, rest @ ..], _) => {
+                rest.iter().fold(*first, |all, one| CongestionNotification {
+                    values: all.values.intersection(one.values),
+                    ready: all.ready.intersection(one.ready),
+                })
+            }
         }
     }
 }
@@ -209,7 +203,7 @@ impl DefenceConfig {
 #[derive(Clone, Debug)]
 pub struct Defences {
     config: DefenceConfig,
-    heard: Said,
+    heard: CongestionNotification,
     modes: [DefenceMode; PRIORITIES],
     /// Interior priorities that are known to be remapped no more.
     ready: PrioritySet,
@@ -223,16 +217,20 @@ impl Defences {
     pub fn new(config: DefenceConfig) -> Result<Defences, DefenceError> {
         config.check()?;
         let modes = [DefenceMode::Disabled; PRIORITIES];
-        let mut port =
-            Defences { config, heard: Said::default(), modes, ready: PrioritySet::EMPTY };
+        let mut port = Defences {
+            config,
+            heard: CongestionNotification::default(),
+            modes,
+            ready: PrioritySet::EMPTY,
+        };
         port.settle();
         Ok(port)
     }
 
-    /// What LLDP knows of the neighbours has become this: one entry for each neighbour, with
-    /// nothing set for one that sends no such TLV. Says which priorities change their
+    /// What LLDP knows of the neighbours has become this: one entry for each neighbour, an
+    /// empty one for a neighbour that sends no such TLV. Says which priorities change their
     /// [treatment](Self::treatment).
-    pub fn neighbours(&mut self, said: &[Said]) -> PrioritySet {
+    pub fn neighbours(&mut self, said: &[CongestionNotification]) -> PrioritySet {
         self.heard = self.config.heard(said);
         self.settle()
     }
@@ -264,14 +262,14 @@ impl Defences {
     }
 
     /// What the port says of itself in LLDP.
-    pub fn says(&self) -> Said {
+    pub fn says(&self) -> CongestionNotification {
         let mut cnpvs = PrioritySet::EMPTY;
         for priority in Priority::ALL {
             if self.mode(priority) != DefenceMode::Disabled {
                 cnpvs.insert(priority);
             }
         }
-        Said { cnpvs, ready: self.ready }
+        CongestionNotification { values: cnpvs, ready: self.ready }
     }
 
     /// Finds the modes anew; the priorities whose mode has changed.
@@ -297,7 +295,7 @@ impl Defences {
         if let Choice::Admin(mode, _) = self.config.choice(priority) {
             return mode;
         }
-        match (self.heard.cnpvs.contains(priority), self.heard.ready.contains(priority)) {
+        match (self.heard.values.contains(priority), self.heard.ready.contains(priority)) {
             (false, _) => DefenceMode::Edge,
             (true, false) => DefenceMode::Interior,
             (true, true) => DefenceMode::InteriorReady,
@@ -314,8 +312,11 @@ mod tests {
         Priority::new(value).unwrap()
     }
 
-    fn said(cnpvs: u8, ready: u8) -> Said {
-        Said { cnpvs: PrioritySet::from_bits(cnpvs), ready: PrioritySet::from_bits(ready) }
+    fn said(cnpvs: u8, ready: u8) -> CongestionNotification {
+        CongestionNotification {
+            values: PrioritySet::from_bits(cnpvs),
+            ready: PrioritySet::from_bits(ready),
+        }
     }
 
     fn config(cnpvs: u8) -> DefenceConfig {
@@ -405,7 +406,7 @@ mod tests {
         assert_eq!(port.mode(priority(3)), DefenceMode::Disabled);
         assert_eq!(port.mode(priority(4)), DefenceMode::Interior);
         assert_eq!(port.mode(priority(5)), DefenceMode::InteriorReady);
-        assert_eq!(port.says().cnpvs, PrioritySet::from_bits(0x30));
+        assert_eq!(port.says().values, PrioritySet::from_bits(0x30));
     }
 
     #[test]
@@ -461,7 +462,7 @@ mod tests {
                         prop_assert_eq!(cnpvs >> to.value() & 1, 0);
                     }
                     let says = port.says();
-                    prop_assert_eq!(says.cnpvs.bits(), cnpvs);
+                    prop_assert_eq!(says.values.bits(), cnpvs);
                     prop_assert!(!says.ready.contains(priority) || ours && inside);
                 }
             }

@@ -73,8 +73,7 @@ mod point;
 mod reaction;
 
 pub use defence::{
-    Choice, DefenceConfig, DefenceError, DefenceMode, Defences, InputPriority, Said, Several,
-    Treatment,
+    Choice, DefenceConfig, DefenceError, DefenceMode, Defences, InputPriority, Several, Treatment,
 };
 pub use limiter::{RateLimiter, TokenBucket};
 pub use point::{CongestionPoint, CpConfig, CpError, CpReadings, Feedback, Rounding};
