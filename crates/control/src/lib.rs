@@ -9,9 +9,11 @@ extern crate alloc;
 
 pub mod config;
 pub mod controller;
+pub mod dcbx;
 pub mod discovery;
 pub mod edge;
 pub mod effect;
+pub mod lldp;
 pub mod node;
 pub mod portland;
 pub mod rstp;

@@ -1,0 +1,249 @@
+//! DCBX and the LLDP agent of one port together: frames and time in, frames, what is in force and
+//! notes out.
+
+use super::ieee::only_peer;
+use super::{Cee, CeeConfig, DcbxNote, IeeeConfig, Operational, Remote};
+use crate::lldp::{AdminStatus, LldpAgent, LldpWish};
+use alloc::vec::Vec;
+use axon_wire::Time;
+use axon_wire::dcbx::{self as wire, Dialect};
+use axon_wire::lldp::Tlv;
+
+/// Which form of DCBX a port speaks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Mode {
+    /// The standard.
+    #[default]
+    Ieee,
+    /// What was before it.
+    Cee,
+    /// The standard; but CEE, until the link goes, once there are peers and none of them speaks
+    /// the standard.
+    Auto,
+}
+
+/// What a port is set to do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DcbxConfig {
+    /// Which form it speaks.
+    pub mode: Mode,
+    /// What it does and says in the standard's form; what is in force without any peer.
+    pub ieee: IeeeConfig,
+    /// What it does and says in the older form.
+    pub cee: CeeConfig,
+}
+
+/// What comes out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DcbEvent {
+    /// Send this frame, untagged, ahead of data.
+    Send(Vec<u8>),
+    /// What is in force has changed: look at [`DcbPort::operational`].
+    Operational,
+    /// Something begins to be wrong.
+    Note(DcbxNote),
+}
+
+/// One port.
+#[derive(Clone, Debug)]
+pub struct DcbPort {
+    agent: LldpAgent,
+    config: DcbxConfig,
+    /// TLVs that go before those of DCBX.
+    others: Vec<Tlv>,
+    speaking: Dialect,
+    cee: Cee,
+    operational: Operational,
+    remote: Option<Remote>,
+    /// What is wrong now.
+    notes: Vec<DcbxNote>,
+}
+
+impl DcbPort {
+    /// A port whose link is down. `others` are TLVs that go before those of DCBX.
+    pub fn new(agent: LldpAgent, config: DcbxConfig, others: Vec<Tlv>) -> DcbPort {
+        let speaking = dialect(config.mode);
+        let mut port = DcbPort {
+            agent,
+            config,
+            others,
+            speaking,
+            cee: Cee::default(),
+            operational: Operational::default(),
+            remote: None,
+            notes: Vec::new(),
+        };
+        port.evaluate(Time::ZERO, &mut Vec::new(), &mut Vec::new());
+        port
+    }
+
+    /// What is in force.
+    pub const fn operational(&self) -> &Operational {
+        &self.operational
+    }
+
+    /// What the only peer says in the standard's form.
+    pub const fn remote(&self) -> Option<&Remote> {
+        self.remote.as_ref()
+    }
+
+    /// The machines of the older form.
+    pub const fn cee(&self) -> &Cee {
+        &self.cee
+    }
+
+    /// Which form is spoken.
+    pub const fn speaking(&self) -> Dialect {
+        self.speaking
+    }
+
+    /// What is wrong now.
+    pub fn notes(&self) -> &[DcbxNote] {
+        &self.notes
+    }
+
+    /// The LLDP agent.
+    pub const fn agent(&self) -> &LldpAgent {
+        &self.agent
+    }
+
+    /// The carrier has come or gone.
+    pub fn link(&mut self, now: Time, up: bool, out: &mut Vec<DcbEvent>) {
+        if !up {
+            (self.cee, self.speaking) = (Cee::default(), dialect(self.config.mode));
+        }
+        let mut wishes = Vec::new();
+        self.agent.link(now, up, &mut wishes);
+        self.evaluate(now, &mut wishes, out);
+        self.absorb(now, wishes, out);
+    }
+
+    /// A frame with LLDP's EtherType has come.
+    pub fn receive(&mut self, now: Time, frame: &[u8], out: &mut Vec<DcbEvent>) {
+        let mut wishes = Vec::new();
+        self.agent.receive(now, frame, &mut wishes);
+        self.absorb(now, wishes, out);
+    }
+
+    /// Does what is due. Early and repeated calls are harmless.
+    pub fn timeout(&mut self, now: Time, out: &mut Vec<DcbEvent>) {
+        let mut wishes = Vec::new();
+        self.agent.timeout(now, &mut wishes);
+        self.absorb(now, wishes, out);
+    }
+
+    /// Sets the port to do something else. Another mode begins anew.
+    pub fn configure(&mut self, now: Time, config: DcbxConfig, out: &mut Vec<DcbEvent>) {
+        if config.mode != self.config.mode {
+            (self.cee, self.speaking) = (Cee::default(), dialect(config.mode));
+        }
+        self.config = config;
+        let mut wishes = Vec::new();
+        self.evaluate(now, &mut wishes, out);
+        self.absorb(now, wishes, out);
+    }
+
+    /// Speaks and listens from now on as `admin` says.
+    pub fn set_admin(&mut self, now: Time, admin: AdminStatus, out: &mut Vec<DcbEvent>) {
+        let mut wishes = Vec::new();
+        self.agent.set_admin(now, admin, &mut wishes);
+        self.absorb(now, wishes, out);
+    }
+
+    /// Takes back all that was said, because the port goes down in good order.
+    pub fn shut_down(&mut self, now: Time, out: &mut Vec<DcbEvent>) {
+        let mut wishes = Vec::new();
+        self.agent.shut_down(now, &mut wishes);
+        self.absorb(now, wishes, out);
+    }
+
+    /// When to call [`DcbPort::timeout`] next.
+    pub fn deadline(&self) -> Option<Time> {
+        self.agent.deadline()
+    }
+
+    /// Passes frames on, and looks again at what is in force when neighbours have changed; which
+    /// may lead to more frames, but to no more changes than neighbours can age at once.
+    fn absorb(&mut self, now: Time, wishes: Vec<LldpWish>, out: &mut Vec<DcbEvent>) {
+        let mut wishes = wishes;
+        while !wishes.is_empty() {
+            let changed = wishes.contains(&LldpWish::Neighbours);
+            for wish in core::mem::take(&mut wishes) {
+                if let LldpWish::Send(frame) = wish {
+                    out.push(DcbEvent::Send(frame));
+                }
+            }
+            if changed {
+                self.evaluate(now, &mut wishes, out);
+            }
+        }
+    }
+
+    fn evaluate(&mut self, now: Time, wishes: &mut Vec<LldpWish>, out: &mut Vec<DcbEvent>) {
+        let mut notes = Vec::new();
+        self.choose(&mut notes);
+        let mut tlvs = self.others.clone();
+        let operational = match self.speaking {
+            Dialect::Ieee => self.ieee(&mut tlvs, &mut notes),
+            Dialect::Cee | Dialect::Cin => self.older(&mut tlvs, &mut notes),
+        };
+        let begun = notes.iter().filter(|note| !self.notes.contains(note)).cloned();
+        out.extend(begun.map(DcbEvent::Note));
+        self.notes = notes;
+        if self.operational != operational {
+            self.operational = operational;
+            out.push(DcbEvent::Operational);
+        }
+        self.agent.set_local(now, tlvs, wishes);
+    }
+
+    /// Which form to speak, given which ones the neighbours speak.
+    fn choose(&mut self, notes: &mut Vec<DcbxNote>) {
+        let spoken =
+            self.agent.neighbours().iter().flat_map(|one| &one.optional).filter_map(Dialect::of);
+        match spoken.max() {
+            Some(Dialect::Cee) if self.config.mode == Mode::Auto => self.speaking = Dialect::Cee,
+            Some(newest) if newest < self.speaking => notes.push(DcbxNote::Dialect(newest)),
+            _ => {}
+        }
+    }
+
+    fn ieee(&mut self, tlvs: &mut Vec<Tlv>, notes: &mut Vec<DcbxNote>) -> Operational {
+        let config = &self.config.ieee;
+        let peer = only_peer(self.agent.neighbours(), Dialect::Ieee, notes);
+        self.remote = peer.map(|peer| Remote::read(peer, config.duplicates, notes));
+        let own = self.agent.identity().mac;
+        let operational = config.operational(own, self.remote.as_ref(), notes);
+        tlvs.extend(config.tlvs(&operational));
+        operational
+    }
+
+    fn older(&mut self, tlvs: &mut Vec<Tlv>, notes: &mut Vec<DcbxNote>) -> Operational {
+        self.remote = None;
+        let peer = only_peer(self.agent.neighbours(), Dialect::Cee, notes);
+        let said = peer.and_then(|peer| {
+            let mut said = peer.optional.iter().filter_map(|tlv| match tlv.organisation() {
+                Some((wire::OUI_BEFORE, wire::SUBTYPE_CEE, info)) => Some(info),
+                _ => None,
+            });
+            let subtype = wire::SUBTYPE_CEE;
+            let (first, again) = (said.next()?, said.next());
+            if again.is_some() {
+                notes.push(DcbxNote::Repeated { subtype });
+                return None;
+            }
+            let read = wire::cee::Cee::parse(first);
+            read.map_err(|error| notes.push(DcbxNote::Unreadable { subtype, error })).ok()
+        });
+        self.cee.update(&self.config.cee, said.as_ref());
+        tlvs.extend(self.cee.to_send().emit());
+        self.cee.operational(&self.config.ieee.ets, notes)
+    }
+}
+
+const fn dialect(mode: Mode) -> Dialect {
+    match mode {
+        Mode::Ieee | Mode::Auto => Dialect::Ieee,
+        Mode::Cee => Dialect::Cee,
+    }
+}

@@ -1,0 +1,456 @@
+//! The agent: when to speak, and what becomes of what is heard.
+
+use super::neighbours::{Heard, Neighbours};
+use super::{AdminStatus, LldpConfig, Neighbour};
+use alloc::vec::Vec;
+use axon_wire::lldp::{self, Id, LldpFrame, Lldpdu, Tlv};
+use axon_wire::{MacAddr, Span, Time};
+
+/// After how long the credit grows by one.
+const CREDIT_TICK: Span = Span::from_secs(1);
+
+/// Who the port is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LldpIdentity {
+    /// The source of its frames.
+    pub mac: MacAddr,
+    /// Its switch.
+    pub chassis: Id,
+    /// Its name there.
+    pub port: Id,
+}
+
+/// What the agent asks of whoever runs it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LldpWish {
+    /// Send this frame, untagged, ahead of data.
+    Send(Vec<u8>),
+    /// The table of neighbours has changed: look at [`LldpAgent::neighbours`].
+    Neighbours,
+}
+
+/// What an agent has counted (clause 9.2.6).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LldpCounters {
+    /// LLDPDUs sent.
+    pub sent: u64,
+    /// LLDPDUs of ours that were too long to send.
+    pub too_long: u64,
+    /// LLDPDUs read.
+    pub received: u64,
+    /// Frames that are no LLDPDU, and dropped.
+    pub malformed: u64,
+    /// Frames to another of LLDP's addresses, or from this port itself, and dropped.
+    pub foreign: u64,
+    /// Frames that came while the agent does not listen.
+    pub unheard: u64,
+    /// LLDPDUs of neighbours for whom the table had no room.
+    pub no_room: u64,
+    /// Neighbours whose time was over.
+    pub aged_out: u64,
+}
+
+/// One port's agent.
+#[derive(Clone, Debug)]
+pub struct LldpAgent {
+    config: LldpConfig,
+    identity: LldpIdentity,
+    /// The optional TLVs to send.
+    local: Vec<Tlv>,
+    up: bool,
+    neighbours: Neighbours,
+    counters: LldpCounters,
+    /// LLDPDUs that may be sent at once.
+    credit: u32,
+    /// When it grows, if it is not full.
+    credit_at: Time,
+    /// Something waits for credit.
+    due: bool,
+    /// When to speak again if nothing happens (txTTR).
+    next_at: Time,
+    /// LLDPDUs still to be sent in quick order (txFast).
+    fast: u32,
+    /// Silent until then, after the last words.
+    silent_until: Time,
+}
+
+impl LldpAgent {
+    /// An agent whose link is down. A credit of zero would never speak and is taken for one.
+    pub fn new(mut config: LldpConfig, identity: LldpIdentity) -> LldpAgent {
+        config.credit_max = config.credit_max.max(1);
+        LldpAgent {
+            config,
+            identity,
+            local: Vec::new(),
+            up: false,
+            neighbours: Neighbours::default(),
+            counters: LldpCounters::default(),
+            credit: config.credit_max,
+            credit_at: Time::ZERO,
+            due: false,
+            next_at: Time::ZERO,
+            fast: 0,
+            silent_until: Time::ZERO,
+        }
+    }
+
+    /// Who the port is.
+    pub const fn identity(&self) -> &LldpIdentity {
+        &self.identity
+    }
+
+    /// Whoever is at the other end, oldest first.
+    pub fn neighbours(&self) -> &[Neighbour] {
+        self.neighbours.all()
+    }
+
+    /// What it has counted.
+    pub const fn counters(&self) -> LldpCounters {
+        self.counters
+    }
+
+    fn speaks(&self) -> bool {
+        self.up && self.config.admin.sends()
+    }
+
+    /// The carrier has come or gone. Without it there is no neighbour.
+    pub fn link(&mut self, now: Time, up: bool, out: &mut Vec<LldpWish>) {
+        if self.up != up {
+            self.up = up;
+            if up {
+                self.begin(now);
+            } else if self.neighbours.clear() {
+                out.push(LldpWish::Neighbours);
+            }
+        }
+        self.timeout(now, out);
+    }
+
+    fn begin(&mut self, now: Time) {
+        (self.credit, self.fast, self.due) = (self.config.credit_max, 0, false);
+        self.next_at = now.max(self.silent_until);
+    }
+
+    /// Speaks and listens from now on as `admin` says. An agent that stops speaking takes back
+    /// what it said; one that stops listening forgets what it heard.
+    pub fn set_admin(&mut self, now: Time, admin: AdminStatus, out: &mut Vec<LldpWish>) {
+        let spoke = self.speaks();
+        self.config.admin = admin;
+        if spoke && !self.speaks() {
+            self.last_words(now, out);
+        } else if !spoke && self.speaks() {
+            self.begin(now);
+        }
+        if !admin.receives() && self.neighbours.clear() {
+            out.push(LldpWish::Neighbours);
+        }
+        self.timeout(now, out);
+    }
+
+    /// Takes back all it has said (clause 9.1.2.2), because the port goes down in good order.
+    pub fn shut_down(&mut self, now: Time, out: &mut Vec<LldpWish>) {
+        if self.speaks() {
+            self.last_words(now, out);
+        }
+        self.link(now, false, out);
+    }
+
+    fn last_words(&mut self, now: Time, out: &mut Vec<LldpWish>) {
+        let (chassis, port) = (self.identity.chassis.clone(), self.identity.port.clone());
+        self.send(Lldpdu::shutdown(chassis, port), out);
+        self.silent_until = now + self.config.reinit_delay;
+        self.due = false;
+    }
+
+    /// Sends these optional TLVs from now on; at once if they are others than before.
+    pub fn set_local(&mut self, now: Time, local: Vec<Tlv>, out: &mut Vec<LldpWish>) {
+        if self.local != local {
+            self.local = local;
+            self.signal(now);
+        }
+        self.timeout(now, out);
+    }
+
+    /// An LLDPDU is due now, and the next one an interval later (SIGNAL_TX, figure 9-2).
+    fn signal(&mut self, now: Time) {
+        if !self.speaks() || now < self.silent_until {
+            return;
+        }
+        self.due = true;
+        let interval =
+            if self.fast > 0 { self.config.fast_interval } else { self.config.tx_interval() };
+        self.next_at = now + interval;
+    }
+
+    /// A frame with LLDP's EtherType has come.
+    pub fn receive(&mut self, now: Time, frame: &[u8], out: &mut Vec<LldpWish>) {
+        match Lldpdu::parse_frame(frame) {
+            _ if !self.up || !self.config.admin.receives() => self.counters.unheard += 1,
+            Err(_) => self.counters.malformed += 1,
+            Ok(frame) if self.is_foreign(&frame) => self.counters.foreign += 1,
+            Ok(frame) => self.hear(now, frame, out),
+        }
+        self.timeout(now, out);
+    }
+
+    fn is_foreign(&self, frame: &LldpFrame) -> bool {
+        let LldpIdentity { chassis, port, .. } = &self.identity;
+        frame.destination != lldp::NEAREST_BRIDGE
+            || (&frame.lldpdu.chassis, &frame.lldpdu.port) == (chassis, port)
+    }
+
+    fn hear(&mut self, now: Time, frame: LldpFrame, out: &mut Vec<LldpWish>) {
+        self.counters.received += 1;
+        self.age(now, out);
+        match self.neighbours.hear(now, frame, self.config.neighbours_max) {
+            Heard::Refreshed => {}
+            Heard::Full => self.counters.no_room += 1,
+            Heard::Changed => out.push(LldpWish::Neighbours),
+            Heard::New => {
+                out.push(LldpWish::Neighbours);
+                // Fast start (TX_FAST_START): the newcomer should hear of us soon.
+                if self.fast == 0 {
+                    self.fast = self.config.fast_count;
+                    self.next_at = now.max(self.silent_until);
+                }
+            }
+        }
+    }
+
+    fn age(&mut self, now: Time, out: &mut Vec<LldpWish>) {
+        let gone = self.neighbours.age(now);
+        if gone > 0 {
+            self.counters.aged_out += gone as u64;
+            out.push(LldpWish::Neighbours);
+        }
+    }
+
+    /// Does what is due at `now`. Early and repeated calls are harmless.
+    pub fn timeout(&mut self, now: Time, out: &mut Vec<LldpWish>) {
+        self.age(now, out);
+        if !self.speaks() {
+            return;
+        }
+        if now >= self.next_at {
+            self.fast = self.fast.saturating_sub(1);
+            self.signal(now);
+        }
+        while self.credit < self.config.credit_max && now >= self.credit_at {
+            self.credit += 1;
+            self.credit_at += CREDIT_TICK;
+        }
+        if self.due && self.credit > 0 {
+            if self.credit == self.config.credit_max {
+                self.credit_at = now + CREDIT_TICK;
+            }
+            self.credit -= 1;
+            self.due = false;
+            let LldpIdentity { chassis, port, .. } = self.identity.clone();
+            let ttl_secs = self.config.ttl_secs();
+            self.send(Lldpdu { chassis, port, ttl_secs, optional: self.local.clone() }, out);
+        }
+    }
+
+    fn send(&mut self, lldpdu: Lldpdu, out: &mut Vec<LldpWish>) {
+        let source = self.identity.mac;
+        match (LldpFrame { destination: lldp::NEAREST_BRIDGE, source, lldpdu }).emit() {
+            Ok(frame) => {
+                self.counters.sent += 1;
+                out.push(LldpWish::Send(frame));
+            }
+            Err(_) => self.counters.too_long += 1,
+        }
+    }
+
+    /// When to call [`LldpAgent::timeout`] next.
+    pub fn deadline(&self) -> Option<Time> {
+        let speak = self.speaks().then(|| match self.due {
+            // What is due waits for nothing but credit.
+            true => self.credit_at.min(self.next_at),
+            false => self.next_at,
+        });
+        [speak, self.neighbours.deadline()].into_iter().flatten().min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+
+    fn at(millis: u64) -> Time {
+        Time::ZERO + Span::from_millis(millis)
+    }
+
+    fn identity(last: u8) -> LldpIdentity {
+        let mac = MacAddr([2, 0, 0, 0, 0, last]);
+        LldpIdentity { mac, chassis: Id::chassis_of_mac(mac), port: Id::port_of_mac(mac) }
+    }
+
+    fn agent() -> LldpAgent {
+        LldpAgent::new(LldpConfig::default(), identity(1))
+    }
+
+    fn frame_of(last: u8, ttl_secs: u16, optional: Vec<Tlv>) -> Vec<u8> {
+        let LldpIdentity { mac, chassis, port } = identity(last);
+        let lldpdu = Lldpdu { chassis, port, ttl_secs, optional };
+        let frame = LldpFrame { destination: lldp::NEAREST_BRIDGE, source: mac, lldpdu };
+        frame.emit().unwrap()
+    }
+
+    fn tlv(value: u8) -> Tlv {
+        Tlv { kind: 99, value: vec![value] }
+    }
+
+    /// Wakes the agent at its deadlines up to `end`; the milliseconds of each LLDPDU.
+    fn sent_until(agent: &mut LldpAgent, end: Time) -> Vec<u64> {
+        let mut sent = Vec::new();
+        while let Some(now) = agent.deadline().filter(|&now| now <= end) {
+            let mut out = Vec::new();
+            agent.timeout(now, &mut out);
+            let frames = out.iter().filter(|wish| matches!(wish, LldpWish::Send(_))).count();
+            sent.extend(core::iter::repeat_n(now.since(Time::ZERO).as_millis(), frames));
+        }
+        sent
+    }
+
+    fn count(out: &[LldpWish], wish: impl Fn(&LldpWish) -> bool) -> usize {
+        out.iter().filter(|&one| wish(one)).count()
+    }
+
+    #[test]
+    fn a_port_speaks_when_it_comes_up_and_every_half_minute_after() {
+        let (mut agent, mut out) = (agent(), Vec::new());
+        assert_eq!(agent.deadline(), None);
+        agent.link(at(500), true, &mut out);
+        let [LldpWish::Send(frame)] = &out[..] else { panic!("{out:?}") };
+        assert_eq!(Lldpdu::parse_frame(frame).unwrap().lldpdu.ttl_secs, 121);
+        assert_eq!(sent_until(&mut agent, at(91_000)), [30_500, 60_500, 90_500]);
+    }
+
+    #[test]
+    fn a_new_neighbour_is_told_four_times_in_a_row_and_a_known_one_is_not() {
+        let (mut agent, mut out) = (agent(), Vec::new());
+        agent.link(at(0), true, &mut out);
+        out.clear();
+        agent.receive(at(10_000), &frame_of(2, 120, vec![]), &mut out);
+        assert_eq!(out.len(), 2, "told at once, and the table has changed: {out:?}");
+        assert_eq!(sent_until(&mut agent, at(50_000)), [11_000, 12_000, 13_000, 43_000]);
+        out.clear();
+        agent.receive(at(50_000), &frame_of(2, 120, vec![]), &mut out);
+        assert_eq!(out, []);
+    }
+
+    #[test]
+    fn changes_are_sent_at_once_while_there_is_credit_and_once_a_second_after() {
+        let (mut agent, mut out) = (agent(), Vec::new());
+        agent.link(at(0), true, &mut out);
+        for change in 0..10 {
+            agent.set_local(at(5_000 + change), vec![tlv(change as u8)], &mut out);
+        }
+        assert_eq!(out.len(), 1 + 5);
+        // All that was left out of credit goes with the next one; then nothing is due.
+        assert_eq!(sent_until(&mut agent, at(20_000)), [6_000]);
+        agent.set_local(at(20_000), vec![tlv(9)], &mut out);
+        assert_eq!(out.len(), 1 + 5, "the same again is no change");
+    }
+
+    #[test]
+    fn an_interval_begins_anew_with_each_change() {
+        let (mut agent, mut out) = (agent(), Vec::new());
+        agent.link(at(0), true, &mut out);
+        agent.set_local(at(20_000), vec![tlv(1)], &mut out);
+        assert_eq!(sent_until(&mut agent, at(60_000)), [50_000]);
+    }
+
+    #[test]
+    fn the_last_words_take_everything_back_and_silence_follows() {
+        let (mut agent, mut out) = (agent(), Vec::new());
+        agent.link(at(0), true, &mut out);
+        out.clear();
+        agent.set_admin(at(1_000), AdminStatus::RxOnly, &mut out);
+        let [LldpWish::Send(frame)] = &out[..] else { panic!("{out:?}") };
+        let last = Lldpdu::parse_frame(frame).unwrap().lldpdu;
+        assert_eq!((last.ttl_secs, last.optional), (0, vec![]));
+        assert_eq!(agent.deadline(), None);
+        out.clear();
+        agent.set_admin(at(1_500), AdminStatus::TxRx, &mut out);
+        agent.set_local(at(1_600), vec![tlv(1)], &mut out);
+        assert_eq!(out, [], "silent for two seconds");
+        assert_eq!(sent_until(&mut agent, at(10_000)), [3_000]);
+        out.clear();
+        agent.shut_down(at(11_000), &mut out);
+        assert_eq!(out.len(), 1);
+    }
+
+    #[test]
+    fn a_neighbour_is_kept_for_as_long_as_it_says() {
+        let (mut agent, mut out) = (agent(), Vec::new());
+        agent.link(at(0), true, &mut out);
+        agent.receive(at(0), &frame_of(2, 7, vec![tlv(1)]), &mut out);
+        agent.receive(at(5_000), &frame_of(2, 7, vec![tlv(1)]), &mut out);
+        assert_eq!(agent.neighbours()[0].until, at(12_000));
+        out.clear();
+        agent.timeout(at(11_999), &mut out);
+        assert_eq!(count(&out, |wish| *wish == LldpWish::Neighbours), 0);
+        agent.timeout(at(12_000), &mut out);
+        assert_eq!(count(&out, |wish| *wish == LldpWish::Neighbours), 1);
+        assert_eq!((agent.neighbours().len(), agent.counters().aged_out), (0, 1));
+    }
+
+    #[test]
+    fn an_lldpdu_replaces_all_of_the_one_before() {
+        let (mut agent, mut out) = (agent(), Vec::new());
+        agent.link(at(0), true, &mut out);
+        agent.receive(at(0), &frame_of(2, 120, vec![tlv(1), tlv(2)]), &mut out);
+        out.clear();
+        agent.receive(at(1), &frame_of(2, 120, vec![tlv(3)]), &mut out);
+        assert_eq!(out, [LldpWish::Neighbours]);
+        assert_eq!(agent.neighbours()[0].optional, [tlv(3)]);
+        out.clear();
+        agent.receive(at(2), &frame_of(2, 0, vec![]), &mut out);
+        assert_eq!(out, [LldpWish::Neighbours]);
+        assert_eq!(agent.neighbours(), []);
+        agent.receive(at(3), &frame_of(2, 0, vec![]), &mut out);
+        assert_eq!(out.len(), 1, "goodbye of nobody");
+    }
+
+    #[test]
+    fn several_neighbours_are_kept_up_to_a_bound_and_none_without_carrier() {
+        let (mut agent, mut out) = (agent(), Vec::new());
+        agent.link(at(0), true, &mut out);
+        for last in 10..50 {
+            agent.receive(at(0), &frame_of(last, 120, vec![]), &mut out);
+        }
+        assert_eq!((agent.neighbours().len(), agent.counters().no_room), (32, 8));
+        out.clear();
+        agent.link(at(1), false, &mut out);
+        assert_eq!((out, agent.neighbours()), (vec![LldpWish::Neighbours], &[][..]));
+        agent.receive(at(2), &frame_of(10, 120, vec![]), &mut vec![]);
+        assert_eq!((agent.counters().unheard, agent.neighbours().len()), (1, 0));
+    }
+
+    #[test]
+    fn frames_that_are_not_for_this_agent_are_counted_and_dropped() {
+        let (mut agent, mut out) = (agent(), Vec::new());
+        agent.link(at(0), true, &mut out);
+        out.clear();
+        let good = frame_of(2, 120, vec![]);
+        agent.receive(at(1), &good[..20], &mut out);
+        let mut other = good.clone();
+        other[5] = 0x03;
+        agent.receive(at(1), &other, &mut out);
+        agent.receive(at(1), &frame_of(1, 120, vec![]), &mut out);
+        let counters = agent.counters();
+        assert_eq!((counters.malformed, counters.foreign, counters.received), (1, 2, 0));
+        assert_eq!(out, []);
+    }
+
+    #[test]
+    fn what_is_too_long_is_not_sent_and_counted() {
+        let (mut agent, mut out) = (agent(), Vec::new());
+        agent.set_local(at(0), vec![Tlv { kind: 99, value: vec![0; 511] }; 3], &mut out);
+        agent.link(at(0), true, &mut out);
+        assert_eq!((out, agent.counters().too_long), (vec![], 1));
+    }
+}

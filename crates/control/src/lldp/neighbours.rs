@@ -1,0 +1,91 @@
+//! Who is at the other end of a link, as LLDP has it: usually one, behind a hub several.
+
+use alloc::vec::Vec;
+use axon_wire::lldp::{Id, LldpFrame, Tlv};
+use axon_wire::{MacAddr, Span, Time};
+
+/// What one neighbour has said. Chassis and port tell it from others (its MSAP identifier).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Neighbour {
+    /// Whose port.
+    pub chassis: Id,
+    /// Which port.
+    pub port: Id,
+    /// The source of its frames.
+    pub mac: MacAddr,
+    /// Until when it holds.
+    pub until: Time,
+    /// The optional TLVs of its last LLDPDU: each replaces all of the one before.
+    pub optional: Vec<Tlv>,
+}
+
+/// What a frame did to the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// Somebody new.
+    New,
+    /// Somebody known says something else, or goodbye.
+    Changed,
+    /// Nothing new.
+    Refreshed,
+    /// Somebody new, but the table is full.
+    Full,
+}
+
+/// The table, in the order in which neighbours appeared.
+#[derive(Clone, Debug, Default)]
+pub struct Neighbours(Vec<Neighbour>);
+
+impl Neighbours {
+    /// All of them.
+    pub fn all(&self) -> &[Neighbour] {
+        &self.0
+    }
+
+    /// Takes in what `frame` says at `now`.
+    pub fn hear(&mut self, now: Time, frame: LldpFrame, neighbours_max: usize) -> Heard {
+        let LldpFrame { source: mac, lldpdu, .. } = frame;
+        let until = now + Span::from_secs(lldpdu.ttl_secs.into());
+        let known =
+            self.0.iter().position(|n| n.chassis == lldpdu.chassis && n.port == lldpdu.port);
+        match known {
+            Some(index) if lldpdu.ttl_secs == 0 => {
+                self.0.remove(index);
+                Heard::Changed
+            }
+            Some(index) => {
+                let neighbour = &mut self.0[index];
+                neighbour.until = until;
+                if neighbour.mac == mac && neighbour.optional == lldpdu.optional {
+                    return Heard::Refreshed;
+                }
+                (neighbour.mac, neighbour.optional) = (mac, lldpdu.optional);
+                Heard::Changed
+            }
+            None if lldpdu.ttl_secs == 0 => Heard::Refreshed,
+            None if self.0.len() >= neighbours_max => Heard::Full,
+            None => {
+                let (chassis, port, optional) = (lldpdu.chassis, lldpdu.port, lldpdu.optional);
+                self.0.push(Neighbour { chassis, port, mac, until, optional });
+                Heard::New
+            }
+        }
+    }
+
+    /// Forgets those whose time is over; says how many there were.
+    pub fn age(&mut self, now: Time) -> usize {
+        let before = self.0.len();
+        self.0.retain(|neighbour| neighbour.until > now);
+        before - self.0.len()
+    }
+
+    /// Forgets all; says whether there were any.
+    pub fn clear(&mut self) -> bool {
+        !core::mem::take(&mut self.0).is_empty()
+    }
+
+    /// When the next one's time is over.
+    pub fn deadline(&self) -> Option<Time> {
+        self.0.iter().map(|neighbour| neighbour.until).min()
+    }
+}
