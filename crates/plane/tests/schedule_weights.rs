@@ -12,7 +12,7 @@
 //! none is further off than 2.6 %. So that is taken for the paper's switch. It is a guess that
 //! fits; cells of 24 bytes with an overhead of 29 to 32 fit almost as well.
 
-use axon_plane::schedule::{AWC_ONE, awc_weight};
+use axon_plane::schedule::{AWC_ONE, ClassSet, awc_weight};
 use axon_plane::schedule::{Algorithm, FrameCost, Larger, SIZE_BINS, ScheduleConfig, Weights};
 use axon_wire::Span;
 use link::{Link, Source};
@@ -273,6 +273,20 @@ fn exact_weights_keep_configured_proportions_of_bytes() {
         .collect();
     println!("bytes over percentage {over_weight:?}");
     assert!(jain(&over_weight) >= 0.99999, "{over_weight:?}");
+}
+
+#[test]
+fn exact_weights_do_not_repay_what_a_pause_has_cost() {
+    let window = Span::from_millis(5);
+    let sources = vec![Source::of(&[68]), Source::of(&[LONGEST]), Source::of(&[512])];
+    let mut link = Link::new(&with_quanta(GAP, EXACT, &[LONGEST; 3]), sources);
+    for paused in [1, 0].repeat(10) {
+        link.paused = ClassSet::from_bits(paused);
+        link.run(Span::from_micros(2500));
+    }
+    let found = by_window(&mut link, 5, window);
+    println!("after ten windows, each half paused: {found:.6?}");
+    assert!(found.iter().all(|&jain| jain >= 0.9999), "{found:?}");
 }
 
 #[test]

@@ -235,6 +235,20 @@ mod tests {
         );
     }
 
+    #[test]
+    fn a_deficit_that_is_just_enough_lets_a_frame_go() {
+        // Both need three turns for a frame, so class 0 goes first, and then they alternate;
+        // with a turn too many class 0 would keep 500 and soon be a frame ahead.
+        let mut drr = Drr::new([500; PRIORITIES]);
+        let both = ClassSet::from_bits(3);
+        for frame in 0..20 {
+            let class = drr.next(both, |_| 1500);
+            assert_eq!(class.index(), frame % 2);
+            assert_eq!(drr.deficits[class.index()], 1500);
+            drr.sent(class, 1500);
+        }
+    }
+
     #[derive(Clone, Debug)]
     enum Step {
         Fill(usize, Vec<u32>),

@@ -223,6 +223,40 @@ mod tests {
     }
 
     #[test]
+    fn a_class_that_is_only_paused_keeps_what_is_less_than_a_frame() {
+        let half = Algorithm::Drr { quantum_bytes: 500 };
+        let config = ScheduleConfig { cost: FrameCost::FRAME, ..ScheduleConfig::of([half; 2]) };
+        let next = |schedule: &mut Schedule, waiting: u8, paused: u8| {
+            let [waiting, paused] = [waiting, paused].map(ClassSet::from_bits);
+            let class = schedule.next(waiting, paused, |class| [800, 500][class.index()]).unwrap();
+            schedule.sent(class, [800, 500][class.index()]);
+            class.value()
+        };
+        // Class 0 gets 500 of the 800 that it needs, and class 1 sends. The next turn is enough
+        // for class 0 if it was paused meanwhile, but not if it was empty.
+        for (waiting, paused, after) in [(0b11, 0b01, 0), (0b10, 0, 1)] {
+            let mut schedule = Schedule::new(&config).unwrap();
+            assert_eq!(next(&mut schedule, 0b11, 0), 1);
+            assert_eq!(next(&mut schedule, waiting, paused), 1);
+            assert_eq!(next(&mut schedule, 0b11, 0), after);
+        }
+    }
+
+    #[test]
+    fn a_paused_class_has_no_claim_in_fair_queueing_either() {
+        let config = ScheduleConfig::of([Algorithm::Wfq { weight: 1 }; 2]);
+        let mut schedule = Schedule::new(&config).unwrap();
+        order(&mut schedule, 0b11, 10);
+        for _ in 0..1000 {
+            let (all, paused) = (ClassSet::from_bits(0b11), ClassSet::from_bits(0b10));
+            assert_eq!(schedule.next(all, paused, |_| 1000), Some(TrafficClass::ZERO));
+            schedule.sent(TrafficClass::ZERO, 1000);
+        }
+        let after = order(&mut schedule, 0b11, 10);
+        assert_eq!(after.iter().filter(|&&class| class == 1).count(), 5, "{after:?}");
+    }
+
+    #[test]
     fn only_classes_with_a_quantum_show_one() {
         let schedule = Schedule::new(&ScheduleConfig::of([Algorithm::Strict, ets(100)])).unwrap();
         let quanta = [0, 1, 2].map(|class| schedule.quantum_bytes(TrafficClass::ALL[class]));

@@ -344,5 +344,10 @@ mod tests {
         adapt.run(Time::from_nanos(10_000_000), &mut drr);
         assert_eq!(adapt.debts[..2], [0, 0]);
         assert_eq!(drr.quanta()[1], 1000);
+        // In a window without a pause it has one again.
+        adapt.count(TrafficClass::ALL[0], 100, 100);
+        adapt.count(TrafficClass::ALL[1], 300, 300);
+        adapt.run(Time::from_nanos(15_000_000), &mut drr);
+        assert_eq!(adapt.debts[..2], [100, -100]);
     }
 }
