@@ -8,9 +8,14 @@ use axon_plane::{Drop, Plane, PlaneConfig, PortKind, Punt};
 use axon_wire::congestion::Congestion;
 use axon_wire::envelope::{Envelope, EnvelopeError};
 use axon_wire::header::{self, HeaderError, HeaderView, PacketType};
+use axon_wire::mac_control::{MacControl, MacControlError, Pfc, Quanta};
 use axon_wire::message::Message;
 use axon_wire::probe::{ProbeError, ProbeHead, ProbeOptions, ProbeRecord, ProbeUnit, ProbeView};
-use axon_wire::{Bytes, Frame, FrameBuf, HopWidth, Hops, Life, MacAddr, NodeId, PortNo, Time};
+use axon_wire::vlan;
+use axon_wire::{
+    Bytes, Frame, FrameBuf, HopWidth, Hops, Life, MacAddr, NodeId, PortNo, Priority, PrioritySet,
+    Time,
+};
 use std::path::Path;
 
 /// Runs every case of one file through `answer`, and compares or, if blessed, rewrites what
@@ -144,11 +149,20 @@ fn emit_case(hop_width: &str, name: &str, forward: &str, reverse: &str) -> Strin
     }
 }
 
+fn set_priority_case(hop_width: &str, priority: &str, packet: &str) -> String {
+    let (mut packet, width) = (bytes(packet), width(hop_width));
+    let priority = Priority::new(number(priority) as u8).expect("a priority");
+    header::set_priority(&mut packet, width, priority);
+    let view = HeaderView::parse(&packet, width).expect("a header stays a header");
+    format!("{} {}", view.priority(), hex(&packet))
+}
+
 #[test]
 fn headers_parse_and_emit_as_in_the_vectors() {
     check("header.txt", |fields| match *fields {
         ["parse", width, packet] => parse_case(width, packet),
         ["emit", width, name, forward, reverse] => emit_case(width, name, forward, reverse),
+        ["priority", width, priority, packet] => set_priority_case(width, priority, packet),
         _ => panic!("not a case: {fields:?}"),
     });
 }
@@ -239,7 +253,6 @@ fn probe_case(fields: &[&str]) -> String {
             Ok(view) => format!("ok {}", view.records().count()),
         },
         ["congestion", egress, host_port, queued, switch, to, from] => {
-            let mac = |word: &str| MacAddr(bytes(word).try_into().expect("six bytes"));
             let message = Congestion {
                 egress: PortNo(number(egress) as u16),
                 host_port: PortNo(number(host_port) as u16),
@@ -258,6 +271,51 @@ fn probe_case(fields: &[&str]) -> String {
 #[test]
 fn probes_and_congestion_messages_are_written_as_in_the_vectors() {
     check("probe.txt", probe_case);
+}
+
+fn mac(word: &str) -> MacAddr {
+    MacAddr(bytes(word).try_into().expect("six bytes"))
+}
+
+fn mac_control_case(own: &str, frame: &str) -> String {
+    match MacControl::parse(&bytes(frame), mac(own)) {
+        Err(MacControlError::Short(_)) => "error short".into(),
+        Err(MacControlError::EtherType(_)) => "error ethertype".into(),
+        Err(MacControlError::Destination(_)) => "error destination".into(),
+        Err(MacControlError::Source(_)) => "error source".into(),
+        Err(MacControlError::Opcode(_)) => "error opcode".into(),
+        Ok(MacControl::Pause(time)) => format!("pause {:04x}", time.0),
+        Ok(MacControl::Pfc(pfc)) => {
+            let times = pfc.times.map(|time| format!("{:04x}", time.0));
+            format!("pfc {:02x} {}", pfc.enabled.bits(), times.concat())
+        }
+    }
+}
+
+fn pfc_case(source: &str, enabled: &str, times: &str) -> String {
+    let times: [u8; 16] = bytes(times).try_into().expect("eight times");
+    let times =
+        core::array::from_fn(|n| Quanta(u16::from_be_bytes([times[2 * n], times[2 * n + 1]])));
+    let enabled = PrioritySet::from_bits(number(enabled) as u8);
+    hex(&MacControl::Pfc(Pfc { enabled, times }).emit(mac(source)))
+}
+
+#[test]
+fn mac_control_and_tags_are_read_and_written_as_in_the_vectors() {
+    check("dcb.txt", |fields| match *fields {
+        ["pause", source, time] => {
+            hex(&MacControl::Pause(Quanta(number(time) as u16)).emit(mac(source)))
+        }
+        ["pfc", source, enabled, times] => pfc_case(source, enabled, times),
+        ["read", own, frame] => mac_control_case(own, frame),
+        ["tags", frame] => match vlan::ethertype_of(&bytes(frame)) {
+            None => "error short".into(),
+            Some((ethertype, at)) => {
+                format!("{} {ethertype:04x} {at}", vlan::priority_of(&bytes(frame)))
+            }
+        },
+        _ => panic!("not a case: {fields:?}"),
+    });
 }
 
 fn open_case(envelope: &str) -> String {
