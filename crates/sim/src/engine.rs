@@ -38,6 +38,8 @@ pub struct Engine {
     pub(crate) carriers: u32,
     /// The least time from shard to shard, as long as no plug moves.
     pub(crate) lookahead: Option<Span>,
+    /// Events in a window for which threads are worth it.
+    pub(crate) worth: u64,
 }
 
 impl Engine {
@@ -61,6 +63,7 @@ impl Engine {
             faults_caused: 0,
             carriers: 0,
             lookahead: None,
+            worth: parallel::WORTH,
         }
     }
 
@@ -132,7 +135,7 @@ impl Engine {
         let lookahead = self.lookahead();
         // What came of plugs and power since the last run.
         parallel::deliver(&mut self.shards);
-        parallel::run(&mut self.shards, end, lookahead);
+        parallel::run(&mut self.shards, end, lookahead, self.worth);
     }
 
     /// Takes over what stations have said, and brings the clocks of the shards to now.
@@ -181,11 +184,14 @@ pub enum Step {
 mod tests {
     use crate::World;
     use crate::apps::UdpPlan;
+    use crate::parallel::WORTH;
     use axon_wire::{Span, Time};
 
     /// Hosts of a ring that send more than its links take; hash, packet-hops, events.
-    fn run(eager: bool, seed: u64) -> (u64, u64, u64) {
+    fn run(eager: bool, seed: u64, (threads, worth): (usize, u64)) -> (u64, u64, u64) {
         let mut world = World::new(&axon_fabric::topology::ring(4, 2), seed);
+        world.engine_mut().worth = worth;
+        assert_eq!(world.set_threads(threads), threads);
         world.engine_mut().shards.iter_mut().for_each(|shard| shard.common.eager = eager);
         assert!(world.run_until_true(Time::from_nanos(5_000_000_000), World::all_have_addresses));
         for host in 0..8 {
@@ -206,10 +212,18 @@ mod tests {
     #[test]
     fn nobody_can_tell_a_lazy_tx_done_from_an_eager_one() {
         for seed in 1..4 {
-            let (eager, lazy) = (run(true, seed), run(false, seed));
+            let [eager, lazy] = [true, false].map(|eager| run(eager, seed, (1, WORTH)));
             assert!(lazy.1 > 50_000, "seed {seed}: {} packet-hops", lazy.1);
             assert_eq!((eager.0, eager.1), (lazy.0, lazy.1), "seed {seed}");
             assert!(lazy.2 < eager.2, "seed {seed}: {} and {} events", lazy.2, eager.2);
+        }
+    }
+
+    #[test]
+    fn nobody_can_tell_threads_from_one_whether_they_run_always_never_or_at_times() {
+        let alone = run(false, 1, (1, WORTH));
+        for threads in [(2, 0), (3, 2), (2, u64::MAX / 64)] {
+            assert_eq!(run(false, 1, threads), alone, "{threads:?}");
         }
     }
 }

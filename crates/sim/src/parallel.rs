@@ -18,6 +18,7 @@
 //! written to again only after the next barrier, when everybody has emptied it.
 #![allow(clippy::disallowed_types, reason = "threads run shards; no lock or thread orders events")]
 
+use crate::queue::Key;
 use crate::shard::{Parcel, Shard};
 use axon_wire::{Span, Time};
 use std::sync::Mutex;
@@ -25,45 +26,70 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 /// Looks at the barrier before a thread lets others have the processor.
 const SPINS: u32 = 4096;
-/// Below so many events to come, threads are not worth their start.
-const EVENTS_MIN: usize = 256;
+/// Windows after which it is decided anew whether threads are worth it.
+const STRETCH: u64 = 64;
+/// Events in a window above which they are, unless a test wants it otherwise; below half of it
+/// they are not.
+pub(crate) const WORTH: u64 = 64;
 
-/// Runs all shards up to and at `end`.
-pub(crate) fn run(shards: &mut [Shard], end: Time, lookahead: Span) {
-    let waiting: usize = shards.iter().map(|shard| shard.common.queue.len()).sum();
-    if lookahead == Span::ZERO || waiting < EVENTS_MIN {
-        return one_by_one(shards, end, lookahead);
+/// Runs all shards up to and at `end`: on one thread while windows hold few events, and side
+/// by side while they hold enough for threads to be worth meeting after each.
+pub(crate) fn run(shards: &mut [Shard], end: Time, lookahead: Span, worth: u64) {
+    if lookahead == Span::ZERO {
+        return event_by_event(shards, end);
     }
-    let exchange = Exchange::new(shards.len());
-    let Some((first, others)) = shards.split_first_mut() else {
-        return;
-    };
-    std::thread::scope(|scope| {
-        for shard in others {
-            scope.spawn(|| exchange.work(shard, end, lookahead));
-        }
-        exchange.work(first, end, lookahead);
-    });
+    while !alone(shards, end, lookahead, worth) && !side_by_side(shards, end, lookahead, worth) {}
 }
 
-/// The same on one thread: window by window, or event by event where there is no lookahead.
-fn one_by_one(shards: &mut [Shard], end: Time, lookahead: Span) {
-    loop {
-        let next = shards.iter().filter_map(|shard| shard.common.queue.peek());
-        let Some(first) = next.min().filter(|key| key.time <= end) else {
-            return;
-        };
-        if lookahead == Span::ZERO {
-            let is_next = |shard: &&mut Shard| shard.common.queue.peek() == Some(first);
-            if let Some(shard) = shards.iter_mut().find(is_next) {
-                shard.step(end);
-            }
-        } else {
-            let limit = window_end(first.time, lookahead, end);
-            shards.iter_mut().for_each(|shard| while shard.step(limit) {});
+/// On one thread, where there is no lookahead.
+fn event_by_event(shards: &mut [Shard], end: Time) {
+    while let Some(first) = next(shards, end) {
+        let is_next = |shard: &&mut Shard| shard.common.queue.peek() == Some(first);
+        if let Some(shard) = shards.iter_mut().find(is_next) {
+            shard.step(end);
         }
         deliver(shards);
     }
+}
+
+/// On one thread, window by window, until threads are worth it; says whether it is over.
+fn alone(shards: &mut [Shard], end: Time, lookahead: Span, worth: u64) -> bool {
+    let events = |shards: &[Shard]| shards.iter().map(|shard| shard.events).sum::<u64>();
+    let (mut windows, mut before) = (0, events(shards));
+    while let Some(first) = next(shards, end) {
+        let limit = window_end(first.time, lookahead, end);
+        shards.iter_mut().for_each(|shard| while shard.step(limit) {});
+        deliver(shards);
+        windows += 1;
+        if windows == STRETCH {
+            let now = events(shards);
+            if now - before >= STRETCH * worth {
+                return false;
+            }
+            (windows, before) = (0, now);
+        }
+    }
+    true
+}
+
+/// The earliest event, if it is due at or before `end`.
+fn next(shards: &[Shard], end: Time) -> Option<Key> {
+    let next = shards.iter().filter_map(|shard| shard.common.queue.peek()).min();
+    next.filter(|key| key.time <= end)
+}
+
+/// On a thread for each shard, until they are not worth it; says whether it is over.
+fn side_by_side(shards: &mut [Shard], end: Time, lookahead: Span, worth: u64) -> bool {
+    let exchange = Exchange::new(shards.len());
+    let Some((first, others)) = shards.split_first_mut() else {
+        return true;
+    };
+    std::thread::scope(|scope| {
+        for shard in others {
+            scope.spawn(|| exchange.work(shard, end, lookahead, worth));
+        }
+        exchange.work(first, end, lookahead, worth)
+    })
 }
 
 /// Moves what shards have for one another.
@@ -87,6 +113,8 @@ struct Exchange {
     shards: usize,
     /// The earliest event that each shard has or has sent, in ticks; one of two sets.
     next: [Vec<AtomicU64>; 2],
+    /// The events that each shard has handled so far; one of two sets.
+    events: [Vec<AtomicU64>; 2],
     /// From each shard to each, row by row; one of two sets.
     mail: [Vec<Mutex<Vec<Parcel>>>; 2],
     barrier: Barrier,
@@ -94,36 +122,49 @@ struct Exchange {
 
 impl Exchange {
     fn new(shards: usize) -> Exchange {
-        let next = || (0..shards).map(|_| AtomicU64::new(u64::MAX)).collect();
+        let number = || (0..shards).map(|_| AtomicU64::new(u64::MAX)).collect();
         let mail = || (0..shards * shards).map(|_| Mutex::new(Vec::new())).collect();
         Exchange {
             shards,
-            next: [next(), next()],
+            next: [number(), number()],
+            events: [number(), number()],
             mail: [mail(), mail()],
             barrier: Barrier::new(shards),
         }
     }
 
-    /// What one thread does.
-    fn work(&self, shard: &mut Shard, end: Time, lookahead: Span) {
+    /// What one thread does; all of them leave in the same turn, and answer the same: whether
+    /// it is over.
+    fn work(&self, shard: &mut Shard, end: Time, lookahead: Span, worth: u64) -> bool {
         let _guard = Guard(&self.barrier);
         let own = shard.common.number as usize;
-        let mut sent = u64::MAX;
+        let (mut sent, mut windows, mut before) = (u64::MAX, 0, None);
         for turn in (0..2).cycle() {
             let first = shard.common.queue.peek().map_or(u64::MAX, |key| key.time.ticks());
             self.next[turn][own].store(first.min(sent), Ordering::Relaxed);
+            self.events[turn][own].store(shard.events, Ordering::Relaxed);
             self.barrier.wait();
+            self.take_mail(shard, turn);
             let next = self.next[turn].iter().map(|next| next.load(Ordering::Relaxed)).min();
             let Some(start) = next.filter(|&next| next <= end.ticks()) else {
                 // Nothing was sent to anybody for a time that is within reach; what was sent
-                // for later is taken all the same.
-                return self.take_mail(shard, turn);
+                // for later has been taken all the same.
+                return true;
             };
-            self.take_mail(shard, turn);
+            if windows % STRETCH == 0 {
+                let events = self.events[turn].iter().map(|events| events.load(Ordering::Relaxed));
+                let events: u64 = events.sum();
+                let sparse = |before| events - before < STRETCH * worth / 2;
+                if before.replace(events).is_some_and(sparse) {
+                    return false;
+                }
+            }
+            windows += 1;
             let limit = window_end(Time::from_ticks(start), lookahead, end);
             while shard.step(limit) {}
             sent = self.send_mail(shard, 1 - turn);
         }
+        true
     }
 
     fn take_mail(&self, shard: &mut Shard, turn: usize) {

@@ -30,6 +30,8 @@ const SPARSE: u64 = 8;
 const PERIOD: u64 = 512;
 /// Events of one bucket, or added to it while it is read, above which it is held too wide.
 const BUCKET_MAX: usize = 256;
+/// Periods with too few events, at most, before buckets are made wider.
+const PATIENCE_MAX: u32 = 1024;
 /// The widest bucket is 2^36 ticks, 0.69 s.
 const SHIFT_MAX: u32 = 36;
 /// The width of buckets at the start: 2^12 ticks, 41 ns.
@@ -107,6 +109,11 @@ pub struct Queue<E> {
     len: usize,
     /// Events of one bucket above which it is tried with narrower ones.
     bucket_max: usize,
+    /// Periods in a row with too few events in a bucket.
+    sparse: u32,
+    /// So many of them before buckets are made wider: twice as many each time that it was too
+    /// wide, since all that is to come moves.
+    patience: u32,
     /// Since the width was last reconsidered: buckets read, and events in them.
     turns: u64,
     turned: u64,
@@ -127,6 +134,8 @@ impl<E> Default for Queue<E> {
             free: Vec::new(),
             len: 0,
             bucket_max: BUCKET_MAX,
+            sparse: 0,
+            patience: 1,
             turns: 0,
             turned: 0,
         }
@@ -188,7 +197,8 @@ impl<E> Queue<E> {
         self.current.is_empty() && self.late.is_empty() && self.turn(limit.ticks())
     }
 
-    /// The events that were in the bucket that is being read when it began, less those taken.
+    /// The events of the bucket that is being read that were there when it began or was last
+    /// split, less those taken.
     pub fn begun(&self) -> impl Iterator<Item = &E> + Clone {
         self.current.iter().rev().filter_map(|entry| self.slots[entry.slot as usize].as_ref())
     }
@@ -278,9 +288,11 @@ impl<E> Queue<E> {
         let held = self.turned / self.turns;
         (self.turns, self.turned) = (0, 0);
         self.bucket_max = BUCKET_MAX;
+        self.sparse = if held < SPARSE { self.sparse + 1 } else { 0 };
         if held > CROWDED && self.shift > 0 {
             self.set_width(self.shift - 1);
-        } else if held < SPARSE && self.shift < SHIFT_MAX {
+        } else if self.sparse >= self.patience && self.shift < SHIFT_MAX {
+            self.sparse = 0;
             self.set_width(self.shift + 1);
         }
     }
@@ -296,6 +308,7 @@ impl<E> Queue<E> {
         let (before, &mut some, _) = times.select_nth_unstable(WANTED);
         let span = some - before.iter().min().copied().unwrap_or(some);
         if span > 0 {
+            self.patience = (self.patience * 2).min(PATIENCE_MAX);
             self.set_width(span.ilog2().min(self.shift));
         }
         self.bucket_max = if self.current.len() > held / 2 { held * 2 } else { BUCKET_MAX };
@@ -304,7 +317,10 @@ impl<E> Queue<E> {
     /// Changes the width of buckets, and puts every entry where it now belongs.
     fn set_width(&mut self, shift: u32) {
         let mut entries: Vec<Entry> = std::mem::take(&mut self.current);
-        entries.extend(self.wheel.iter_mut().flat_map(std::mem::take));
+        for list in self.wheel.iter_mut().filter(|list| list.capacity() > 0) {
+            entries.append(list);
+            self.spare.push(std::mem::take(list));
+        }
         entries.extend(std::mem::take(&mut self.late).into_iter().map(|early| early.0));
         entries.extend(std::mem::take(&mut self.far).into_iter().map(|early| early.0));
         self.occupied.fill(0);
