@@ -18,8 +18,9 @@
 //!
 //! The mean length of a queue of 10 Gb/s in percent of the set point, for 1, 2, 8 and 32
 //! sources with always 1500 bytes to send and 20 us from a sample to the first frame that it
-//! slows down; and Jain's index of 32 sources over one second (`tests/qcn_loop.rs` prints
-//! this; the link is used to more than 99.9 % throughout):
+//! slows down; and Jain's index of 32 sources at 100 KB. All over one second, one second after
+//! they started at full rate (`tests/qcn_loop.rs` prints this); the link is used to more than
+//! 99.9 % throughout.
 //!
 //! | changed from the MIB's defaults | 25 KB: 1 | 2 | 8 | 32 | 100 KB: 1 | 2 | 8 | 32 | Jain |
 //! |---|---|---|---|---|---|---|---|---|---|
@@ -35,33 +36,43 @@
 //! | timer 0.3 ms              |  95 | 104 | 149 | 392 |  98 | 118 | 157 | 395 | 1.00 |
 //! | increase 50 and 500 Mb/s  |  98 | 100 | 106 | 109 | 107 | 109 | 113 | 120 | 0.88 |
 //!
-//! So the defaults hold 25 to 200 KB within a tenth, with 1 to 32 sources and 5 to 50 us. What
-//! is left has three causes:
+//! So the defaults hold 25 to 200 KB within a tenth, with 1 to 32 sources, 5 to 50 us, and
+//! frames of 1500 bytes or of 64 to 1500. What is left has three causes:
 //!
 //! - **A step of the feedback.** A queue that stands still is told of only when it is too long
 //!   by a whole step, `(2w + 1) / 63` of the set point if fractions are dropped: 8 % with
 //!   w = 2, 14 % with 4. Rounding to the nearest halves it.
 //! - **Growth by chance.** A frame more than at the last sample counts w times, and a queue
 //!   that is short but has grown is told of too, while one that has shrunk is never told to be
-//!   faster. The smaller the set point and the more samples, the more that holds the queue
-//!   down.
+//!   faster. The smaller the set point, the larger the frames and the more samples, the more
+//!   that holds the queue down; frames of 64 to 1500 bytes leave 25 KB at 97 to 101 %.
 //! - **Increases to be balanced.** CNMs must undo what all sources add of themselves. More
 //!   sources, a shorter timer, larger increases, rarer samples and a smaller gain all need
 //!   more feedback for each CNM, which only a longer queue gives.
 //!
-//! A shorter timer is what makes many sources equal quickly; it is paid for in queue, and
-//! with 200 KB and few sources in rest: with 1.5 ms one or two of them swing between an empty
-//! queue and 330 KB, at 98 % of the link. When
-//! half of the sources stop, the others use the whole link after some 75 ms: five timers of
-//! 15 ms, until hyper-active increase begins. That goes to whoever gets there first: of 32
-//! sources the 16 that stay have a Jain's index of 0.66 in the next 200 ms and 0.98 after a
-//! second.
+//! A shorter timer is what makes many sources equal quickly. It is paid for in queue, and at
+//! large set points with few sources in rest: with 1.5 ms and 200 KB one or two swing between
+//! an empty queue and 330 KB, at 98 % of the link.
 //!
-//! Increases of 5 and 50 Mb/s are made for 10 Gb/s. One source on a link of 1 Gb/s whose
-//! bottleneck falls to 200 Mb/s (paper 004, figure 11) has queues of 110, 113 and 116 % of 50,
-//! 100 and 200 KB with them, and of 106, 108 and 110 % with 2 and 20 Mb/s. The step down fills
-//! 111 KB for a set point of 25 KB and 632 KB for one of 200 KB: five times the set point
-//! loses nothing.
+//! When half of the sources stop, the others use the whole link after some 75 ms: five timers
+//! of 15 ms, until hyper-active increase begins. That goes to whoever gets there first: of 32
+//! sources at 50 KB the 16 that stay have a Jain's index of 0.66 in the next 200 ms and 0.98
+//! after a second.
+//!
+//! The defaults are made for 10 Gb/s. On a slower link the increases are a larger part of the
+//! rate, which lengthens the queue, and five timers are less than the queue takes to drain
+//! after a cut: hyper-active increase begins in that pause and makes the next excess. One
+//! source on a link of 1 Gb/s whose bottleneck falls to 200 Mb/s (paper 004, figure 11) has
+//! queues of 110, 113 and up to 117 % of 50, 100 and 200 KB with the defaults. With increases
+//! of 1 and 10 Mb/s and the timer as it is, 400 Mb/s and 200 KB swing for seconds between an
+//! empty queue and 400 KB; with 1 and 1 Mb/s, which is without hyper-active increase, they
+//! do not. With [`RpConfig::scaled_for_port`], 150 ms and 0.5 and 5 Mb/s there, the queue is
+//! at 93 to 107 % of 25 to 200 KB at any bottleneck of 200 to 800 Mb/s; the price is half a
+//! second until a bottleneck that has doubled is full. At 100 Gb/s and 5 us both choices hold
+//! 100 to 400 KB within a tenth.
+//!
+//! The step from 1 Gb/s down to 200 Mb/s fills 111 KB for a set point of 25 KB and 632 KB for
+//! one of 200 KB: room for five times the set point loses nothing.
 //!
 //! None of this is lossless by itself: 32 sources that start together at 10 Gb/s with a delay
 //! of 50 us fill nearly 4 MB before they have been slowed down. That is for PFC, targeted or

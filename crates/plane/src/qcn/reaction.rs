@@ -8,6 +8,8 @@ use axon_wire::{Bytes, Rate, Span, Time};
 /// The target falls in the first cycle after a cut if it is more than this many times the
 /// current rate.
 const TARGET_FAR: u64 = 10;
+/// The rate of a port that the MIB's defaults fit.
+const MADE_FOR: Rate = Rate::gbps(10);
 
 /// The MIB variables of a reaction point (IEEE8021-CN-MIB, `ieee8021CnRpGroupTable`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,6 +113,27 @@ impl RpConfig {
             min_rate: Rate::mbps(5).min(max_rate),
             max_rate,
             readings: RpReadings::default(),
+        }
+    }
+
+    /// The MIB's defaults brought from 10 Gb/s, which they are made for, to a port
+    /// of `max_rate`: a timer that lasts for as many bytes, and increases that are the same
+    /// part of the rate. The module's documentation says what becomes of the loop otherwise.
+    pub fn scaled_for_port(max_rate: Rate) -> RpConfig {
+        let made_for = u128::from(MADE_FOR.bits_per_second());
+        let rate = u128::from(max_rate.bits_per_second());
+        let part_of = |rate_made: Rate| {
+            let bits = u128::from(rate_made.bits_per_second()) * rate / made_for;
+            let bits = u64::try_from(bits).unwrap_or(u64::MAX);
+            Rate::from_bits_per_second(bits).unwrap_or(rate_made)
+        };
+        let config = RpConfig::for_port(max_rate);
+        let ticks = (u128::from(config.time_reset.ticks()) * made_for / rate).max(1);
+        RpConfig {
+            time_reset: Span::from_ticks(u64::try_from(ticks).unwrap_or(u64::MAX)),
+            ai_rate: part_of(config.ai_rate),
+            hai_rate: part_of(config.hai_rate),
+            ..config
         }
     }
 
@@ -530,6 +553,24 @@ mod tests {
         let reduction = with(|readings| readings.reduction_log2 = 4);
         assert_eq!(refused(reduction), RpError::Reduction(4));
         assert!(RpConfig::for_port(Rate::mbps(1)).check().is_ok());
+    }
+
+    #[test]
+    fn scaled_to_another_port_a_timer_lasts_for_as_many_bytes() {
+        assert_eq!(RpConfig::scaled_for_port(TEN), config());
+        for (rate, micros, kilobits) in
+            [(Rate::gbps(1), 150_000, 500), (Rate::gbps(100), 1_500, 50_000)]
+        {
+            let scaled = RpConfig::scaled_for_port(rate);
+            assert_eq!(scaled.time_reset, Span::from_micros(micros));
+            assert_eq!(scaled.ai_rate.bits_per_second(), kilobits * 1_000);
+            assert_eq!(scaled.hai_rate.bits_per_second(), kilobits * 10_000);
+            assert_eq!(scaled.max_rate, rate);
+        }
+        for bits in [1, u64::MAX] {
+            let rate = Rate::from_bits_per_second(bits).unwrap();
+            assert_eq!(RpConfig::scaled_for_port(rate).check(), Ok(()));
+        }
     }
 
     #[derive(Clone, Copy, Debug)]
