@@ -9,6 +9,7 @@ use axon_wire::dcbx::ieee::{EtsConfiguration, EtsRecommendation, PfcConfiguratio
 use axon_wire::dcbx::{OUI_BEFORE, OUI_IEEE};
 use axon_wire::lldp::{Id, LldpFrame, Lldpdu, NEAREST_BRIDGE, Tlv};
 use axon_wire::{MacAddr, Span, Time, TrafficClass};
+use proptest::prelude::*;
 
 const OWN: u8 = 5;
 
@@ -372,6 +373,12 @@ fn in_the_older_form_the_willing_port_follows_whatever_is_lost_on_the_way() {
 fn in_the_older_form_one_feature_may_change_after_another() {
     let mut pair = Pair::new(6, [cee(true, 0x10), cee(false, 0x08)]);
     pair.settle(6);
+    // The willing port's PFC has a later number than its groups from here on.
+    let mut own = cee(true, 0x10);
+    own.cee.pfc.desired.enabled = set(0x40);
+    let mut out = vec![];
+    pair.ports[0].configure(pair.now, own, &mut out);
+    pair.carry(0, out, 0);
     let mut config = cee(false, 0x08);
     for (step, bits) in [0x20, 0x21, 0x22].into_iter().enumerate() {
         match step {
@@ -446,4 +453,36 @@ fn in_the_older_form_a_lost_peer_is_an_error_and_a_new_one_is_welcome() {
     pair.run(at(500_000), 0);
     assert!(pair.ports.iter().all(|port| port.operational().pfc == set(0x08)));
     assert!(pair.ports.iter().all(|port| port.notes().is_empty()));
+}
+
+proptest! {
+    /// Whatever neighbours say, in either form: the table keeps its bound, what is in force can be
+    /// done, and the port neither sleeps over what is due nor wakes for nothing.
+    #[test]
+    fn no_neighbour_brings_a_port_out_of_order(
+        mode in prop::sample::select(vec![Mode::Ieee, Mode::Cee, Mode::Auto]),
+        said in prop::collection::vec(
+            (
+                any::<u8>(), 0_u16..5, 0_u64..3_000, any::<bool>(), 1_u8..14,
+                prop::collection::vec(0_u8..9, 0..40),
+            ),
+            0..60,
+        ),
+    ) {
+        let config = DcbxConfig { mode, cee: cee(true, 0x10).cee, ..ieee(|_| {}) };
+        let mut port = up(config);
+        let mut now = at(0);
+        for (last, ttl_secs, later, standard, subtype, info) in said {
+            now += Span::from_millis(later);
+            let oui = if standard { OUI_IEEE } else { OUI_BEFORE };
+            let subtype = if standard { subtype } else { subtype % 3 };
+            let tlvs = vec![Tlv::of_organisation(oui, subtype, &info); 1 + usize::from(last) % 2];
+            let mut out = vec![];
+            port.receive(now, &frame(last, ttl_secs, tlvs), &mut out);
+            prop_assert!(port.agent().neighbours().len() <= 32);
+            prop_assert!(port.operational().ets.check(8, false).is_ok());
+            prop_assert!(port.deadline().is_some_and(|deadline| deadline > now));
+            prop_assert!(out.len() < 20, "{out:?}");
+        }
+    }
 }
