@@ -9,6 +9,7 @@ mod demo;
 mod down;
 mod exec;
 mod probe;
+mod prove;
 mod real;
 mod reproduce;
 mod say;
@@ -36,6 +37,7 @@ enum Verb {
     Exec(exec::Arguments),
     Status(status::Arguments),
     Down(down::Arguments),
+    Prove(prove::Arguments),
     Sim(sim::Arguments),
     Trace(trace::Arguments),
     Probe(probe::Arguments),
@@ -48,8 +50,8 @@ enum Verb {
     Controller(controller::Arguments),
 }
 
-/// Exit codes: 0, 1 if something went wrong or a run failed, 2 for wrong usage; `exec` ends
-/// as its command does.
+/// Exit codes: 0, 1 if something went wrong or a run failed, 2 for wrong usage (and, of
+/// `prove`, for files that cannot be read); `exec` ends as its command does.
 fn main() -> ExitCode {
     // Before any thread starts: this may be a process of a lab.
     if let Some(code) = axon_linux::lab::part() {
@@ -64,6 +66,7 @@ fn main() -> ExitCode {
         Verb::Exec(arguments) => exec::run(&arguments),
         Verb::Status(arguments) => status::run(&arguments),
         Verb::Down(arguments) => down::run(&arguments),
+        Verb::Prove(arguments) => prove::run(&arguments),
         Verb::Sim(arguments) => sim::run(&arguments),
         Verb::Trace(arguments) => trace::run(&arguments),
         Verb::Probe(arguments) => probe::run(&arguments),

@@ -18,6 +18,7 @@ const VERBS: &[&str] = &[
     "exec",
     "status",
     "down",
+    "prove",
     "sim",
     "trace",
     "probe",

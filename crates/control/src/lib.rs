@@ -16,6 +16,7 @@ pub mod effect;
 pub mod lldp;
 pub mod node;
 pub mod portland;
+pub mod prove;
 pub mod rstp;
 pub mod seal;
 pub mod stream;

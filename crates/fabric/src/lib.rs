@@ -23,6 +23,7 @@ mod names;
 mod reach;
 mod real;
 mod schema;
+pub mod told;
 pub mod topology;
 pub mod traffic;
 pub mod units;

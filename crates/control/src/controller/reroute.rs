@@ -4,6 +4,9 @@
 //! stamp, at once. One that has no path left is removed and forgotten: its hosts' next
 //! frames miss, and their switch asks again when there is an answer.
 //!
+//! A router with a rule of its own, such as [`super::router::UpDown`], may have to change it
+//! with the graph: then all routes that break the new rule are given new paths too.
+//!
 //! A link that comes back hurts nobody, so nothing moves at once. When the graph has been
 //! quiet for ten heartbeats there is a round: every route is shown to the router, a batch per
 //! heartbeat, and those that it knows a better path for are moved. What is better is the
@@ -76,7 +79,8 @@ impl Controller {
         let mut found = self.router.path(&self.graph, &flow, &mut self.path);
         if found && self.path.len() >= self.hops_max {
             let shortest = self.router.shortest();
-            found = shortest.pick(&self.graph, flow.from, flow.to, flow.hash, &mut self.path);
+            found = shortest.pick(&self.graph, flow.from, flow.to, flow.hash, &mut self.path)
+                && self.router.allows(&self.graph, &self.path);
         }
         let fits = self.path.len() < self.hops_max;
         (found && fits).then_some(to)
@@ -182,6 +186,15 @@ impl Controller {
         let mut hit: Vec<RouteIndex> = Vec::new();
         for &(switch, port) in &change.lost {
             hit.extend(self.flows.over(switch, port));
+        }
+        if self.router.changed(&self.graph) {
+            for (index, route) in self.flows.iter() {
+                self.current.clear();
+                self.current.extend(route.steps());
+                if !self.router.allows(&self.graph, &self.current) {
+                    hit.push(index);
+                }
+            }
         }
         hit.sort_unstable();
         hit.dedup();

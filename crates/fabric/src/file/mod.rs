@@ -239,6 +239,8 @@ pub enum Router {
     CongestionAware,
     /// Our own best spread of flows over links.
     Balanced,
+    /// Shortest of the paths that never go up after down: no deadlock of lossless links.
+    UpDown,
 }
 
 impl Router {
@@ -252,6 +254,7 @@ impl Router {
             Router::HederaSa => RouterKind::HederaAnnealing,
             Router::CongestionAware => RouterKind::CongestionAware,
             Router::Balanced => RouterKind::Balanced,
+            Router::UpDown => RouterKind::UpDown,
         }
     }
 }

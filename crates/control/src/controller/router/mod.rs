@@ -13,6 +13,7 @@ mod shortest;
 #[cfg(test)]
 mod testing;
 mod tree;
+mod up_down;
 mod weighted;
 
 pub use congestion::CongestionAware;
@@ -21,6 +22,7 @@ pub use hedera::{Annealing, FirstFit};
 pub use loads::Loads;
 pub use shortest::ShortestPaths;
 pub use tree::FixedTies;
+pub use up_down::UpDown;
 pub use weighted::Weighted;
 
 use super::topology::{Graph, SwitchIndex};
@@ -92,6 +94,17 @@ pub trait Router: Debug + Send {
         distance.is_some_and(|distance| distance < current.len()) && self.path(graph, flow, path)
     }
 
+    /// The graph has changed. Says whether paths that were allowed may break a rule of its own
+    /// now, so that all those in use are to be shown to [`Router::allows`].
+    fn changed(&mut self, _graph: &Graph) -> bool {
+        false
+    }
+
+    /// Whether a flow may take this path: always, where only its length matters.
+    fn allows(&mut self, _graph: &Graph, _path: &[Step]) -> bool {
+        true
+    }
+
     /// Whether it wants to look again at placed flows, round by round until it has settled,
     /// and anew when flows have come or loads were measured.
     fn improves(&self) -> bool {
@@ -136,11 +149,13 @@ pub enum RouterKind {
     CongestionAware,
     /// `balanced`: our own best spread of flows over links.
     Balanced,
+    /// `up_down`: shortest paths that never go up after down, free of deadlock.
+    UpDown,
 }
 
 impl RouterKind {
     /// All of them, in order.
-    pub const ALL: [RouterKind; 7] = [
+    pub const ALL: [RouterKind; 8] = [
         RouterKind::ShortestPath,
         RouterKind::Ecmp,
         RouterKind::Spain,
@@ -148,6 +163,7 @@ impl RouterKind {
         RouterKind::HederaAnnealing,
         RouterKind::CongestionAware,
         RouterKind::Balanced,
+        RouterKind::UpDown,
     ];
 
     /// The name in fabric files and results.
@@ -160,6 +176,7 @@ impl RouterKind {
             RouterKind::HederaAnnealing => "hedera_sa",
             RouterKind::CongestionAware => "congestion_aware",
             RouterKind::Balanced => "balanced",
+            RouterKind::UpDown => "up_down",
         }
     }
 
@@ -173,7 +190,14 @@ impl RouterKind {
             RouterKind::HederaAnnealing => Box::new(Annealing::new(seed)),
             RouterKind::CongestionAware => Box::<CongestionAware>::default(),
             RouterKind::Balanced => Box::new(Weighted::balanced()),
+            RouterKind::UpDown => Box::<UpDown>::default(),
         }
+    }
+
+    /// Whether a flow's path follows from the graph and the flow alone, not from what was
+    /// placed, measured or drawn before.
+    pub const fn is_fixed(self) -> bool {
+        matches!(self, RouterKind::ShortestPath | RouterKind::UpDown)
     }
 }
 

@@ -43,6 +43,17 @@ pub fn torus(rows: u64, columns: u64) -> Vec<(u64, u64)> {
         .collect()
 }
 
+/// The links of a fat tree of 4-port switches: four cores, then in each of four pods two
+/// switches under them and two at the edge.
+pub fn fat_tree() -> Vec<(u64, u64)> {
+    let pods = (0..4).map(|pod| 4 + 4 * pod);
+    pods.flat_map(|pod| {
+        let up = (0..4).map(move |core| (core, pod + core / 2));
+        up.chain((0..4).map(move |link| (pod + link / 2, pod + 2 + link % 2)))
+    })
+    .collect()
+}
+
 /// A flow of every switch to every other, `times` over.
 pub fn all_pairs(graph: &Graph, times: u64) -> Vec<Flow> {
     let count = graph.len() as u32;

@@ -1,0 +1,77 @@
+//! What was proved, as JSON.
+
+use super::show::{ASSUMPTIONS, ends, round, scope};
+use super::{Proof, name};
+use axon_control::prove::{Cycle, Verdict};
+use serde_json::{Value, json};
+
+/// The same as the text says.
+pub(super) fn value(proof: &Proof<'_>) -> Value {
+    let Proof { fabric, asked, dependencies, .. } = proof;
+    let failed = asked.failed.iter().map(|&link| {
+        let link = &fabric.links[link];
+        [name(fabric, link.a), name(fabric, link.b)]
+    });
+    let host = |host: usize| fabric.hosts[host].name.as_str();
+    let unreachable = proof.unreachable.iter().map(|&(from, to)| [host(from), host(to)]);
+    let after_failure = proof.mixed.as_ref().map(|mixed| {
+        json!({
+            "failed": failed.collect::<Vec<_>>(),
+            "routes_moved": proof.moved,
+            "transition": verdict(proof, mixed),
+        })
+    });
+    json!({
+        "fabric": fabric.name,
+        "proved": proof.is_proved(),
+        "router": fabric.controller.router.name(),
+        "routes": {
+            "looked_at": asked.pairs.len() * 2,
+            "all": asked.all * 2,
+            "complete": asked.is_all(),
+            "fixed": fabric.controller.router.is_fixed(),
+            "seed": asked.seed,
+            "says": scope(proof),
+        },
+        "links_in_use": dependencies.buffers(),
+        "dependencies": dependencies.count(),
+        "deadlock": verdict(proof, &proof.verdict),
+        "after_failure": after_failure,
+        "unreachable": unreachable.collect::<Vec<_>>(),
+        "assumptions": ASSUMPTIONS,
+    })
+}
+
+fn verdict(proof: &Proof<'_>, verdict: &Verdict) -> Value {
+    match verdict {
+        Verdict::Free(chain) => {
+            let chain: Vec<String> =
+                chain.iter().map(|&buffer| ends(proof.fabric, buffer).0).collect();
+            json!({ "free": true, "longest_chain": chain })
+        }
+        Verdict::Cycle(found) => json!({ "free": false, "cycle": cycle(proof, found) }),
+    }
+}
+
+fn cycle(proof: &Proof<'_>, cycle: &Cycle) -> Value {
+    let host = |host: usize| proof.fabric.hosts[host].name.as_str();
+    let waits = cycle.waits.iter().map(|wait| {
+        let (ingress, from) = ends(proof.fabric, wait.buffer);
+        let flows = wait.flows.iter().map(|&flow| {
+            let (from, to) = proof.asked.hosts(flow);
+            [host(from), host(to)]
+        });
+        json!({
+            "ingress": ingress,
+            "filled_from": from,
+            "routes": wait.routes,
+            "flows": flows.collect::<Vec<_>>(),
+        })
+    });
+    json!({
+        "round": round(proof.fabric, cycle),
+        "waits": waits.collect::<Vec<_>>(),
+        "is_shortest": cycle.is_shortest,
+        "entangled_buffers": cycle.entangled,
+    })
+}

@@ -1,0 +1,191 @@
+//! `axon prove FILE`: that a lossless fabric cannot pause itself to death, before any traffic.
+
+mod json;
+mod routes;
+mod show;
+
+use anyhow::{Context, Result, bail, ensure};
+use axon_control::prove::{Dependencies, Verdict};
+use axon_fabric::assemble::{port_name, split_port, switch_index};
+use axon_fabric::model::{End, Fabric, Network};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+/// The exit code of wrong usage and of files that cannot be read.
+const USAGE: u8 = 2;
+/// Pairs of hosts that are looked at without `--pairs`: there are two routes for each, and a
+/// route takes up to a kilobyte.
+const PAIRS_MAX: usize = 1_000_000;
+
+/// Prove a fabric's routes free of deadlock, or print the buffers that can wait in a circle
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// The fabric file
+    file: PathBuf,
+    /// Write the result as JSON; `-` writes it to standard output, and nothing else
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Look at the routes between so many pairs of hosts only, drawn at random, and at those of
+    /// the traffic section; what is proved is then about those
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pairs: Option<u32>,
+    /// Seed of what is drawn at random; the file's if not said
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Fail this link between switches once the routes are there, named by one of its ports, such
+    /// as s1-p2, or by its switches, such as s1,s2; again for more links, all at once
+    #[arg(long, value_name = "LINK")]
+    fail: Vec<String>,
+}
+
+/// Which routes are looked at.
+pub struct Asked {
+    /// Pairs of hosts, by index; both directions of each.
+    pub pairs: Vec<(usize, usize)>,
+    /// How many pairs of hosts there are.
+    pub all: u64,
+    /// Of the pairs, how many only the traffic section brought in.
+    pub traffic: usize,
+    /// Seed of the draw, and of the router.
+    pub seed: u64,
+    /// Links that fail, by index.
+    pub failed: Vec<usize>,
+}
+
+/// What was found.
+pub struct Proof<'a> {
+    /// The fabric.
+    pub fabric: &'a Fabric,
+    /// Which routes were looked at.
+    pub asked: Asked,
+    /// Buffers and what they wait for, by the routes that stand in the end.
+    pub dependencies: Dependencies,
+    /// What those say.
+    pub verdict: Verdict,
+    /// What the routes before the failures and all that came after say together, if there were
+    /// failures.
+    pub mixed: Option<Verdict>,
+    /// Routes that the failures moved.
+    pub moved: u64,
+    /// Hosts that have no route to another, by index: from which, to which.
+    pub unreachable: Vec<(usize, usize)>,
+}
+
+impl Asked {
+    /// Whether every pair of hosts was looked at.
+    pub fn is_all(&self) -> bool {
+        self.pairs.len() as u64 == self.all
+    }
+
+    /// The two hosts of a flow, by its number: twice the place of its pair, one more for the way
+    /// back.
+    pub fn hosts(&self, flow: u32) -> (usize, usize) {
+        let (a, b) = self.pairs[flow as usize / 2];
+        if flow.is_multiple_of(2) { (a, b) } else { (b, a) }
+    }
+}
+
+impl Proof<'_> {
+    /// Whether nothing was found that speaks against it.
+    pub fn is_proved(&self) -> bool {
+        let is_free = |verdict: &Verdict| matches!(verdict, Verdict::Free(_));
+        is_free(&self.verdict)
+            && self.mixed.as_ref().is_none_or(is_free)
+            && self.unreachable.is_empty()
+    }
+}
+
+/// Ends with 0 if the fabric is proved, with 1 if not, with 2 if that could not be tried.
+///
+/// # Errors
+/// The output cannot be written.
+pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let fabric = axon_fabric::load(&arguments.file).map_err(anyhow::Error::from);
+    let tried = fabric.and_then(|fabric| Ok((asked(&fabric, arguments)?, fabric)));
+    let (asked, fabric) = match tried {
+        Ok(tried) => tried,
+        Err(error) => {
+            eprintln!("{error:#}");
+            return Ok(USAGE.into());
+        }
+    };
+    let began = Instant::now();
+    let proof = routes::prove(&fabric, asked);
+    let seconds = began.elapsed().as_secs_f64();
+    eprintln!("{}: {} routes in {seconds:.2} s", fabric.name, proof.dependencies.routes());
+    let quiet = arguments.json.as_deref() == Some(Path::new("-"));
+    if !quiet {
+        crate::say::print(&show::text(&proof))?;
+    }
+    if let Some(path) = &arguments.json {
+        let text = serde_json::to_string_pretty(&json::value(&proof))? + "\n";
+        if quiet {
+            crate::say::print(&text)?;
+        } else {
+            std::fs::write(path, text).with_context(|| path.display().to_string())?;
+        }
+    }
+    Ok(if proof.is_proved() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Which routes are asked for.
+fn asked(fabric: &Fabric, arguments: &Arguments) -> Result<Asked> {
+    let name = &fabric.name;
+    ensure!(
+        fabric.network == Network::Axon,
+        "{name} is none of Axon's networks: its switches choose their own routes; expected \
+         network: axon"
+    );
+    let hosts = fabric.hosts.len();
+    ensure!(hosts >= 2, "{name} has {hosts} hosts, so no routes; expected two or more");
+    let all = hosts as u64 * (hosts as u64 - 1) / 2;
+    let wanted = arguments.pairs.map(|pairs| pairs as usize);
+    if wanted.is_none() && all > PAIRS_MAX as u64 {
+        bail!(
+            "{name} has {all} pairs of hosts, more than the {PAIRS_MAX} that are looked at \
+             unasked; expected --pairs N, which proves the routes of N of them and no others"
+        );
+    }
+    let seed = arguments.seed.unwrap_or(fabric.seed);
+    let mut pairs = axon_fabric::told::draw_pairs(hosts, wanted.unwrap_or(PAIRS_MAX), seed);
+    let drawn = pairs.len();
+    let flows = fabric.traffic.iter().flat_map(|traffic| &traffic.flows);
+    pairs.extend(flows.map(|&(a, b)| (a.min(b), a.max(b))));
+    pairs.sort_unstable();
+    pairs.dedup();
+    let traffic = pairs.len() - drawn;
+    let failed: Result<Vec<usize>> = arguments.fail.iter().map(|link| find(fabric, link)).collect();
+    Ok(Asked { pairs, all, traffic, seed, failed: failed? })
+}
+
+/// The link that somebody means, by index.
+fn find(fabric: &Fabric, text: &str) -> Result<usize> {
+    let expected = "expected a port between switches such as s1-p2, or two switches such as s1,s2";
+    if let Some((a, b)) = text.split_once(',') {
+        let switch = |name| {
+            let index = switch_index(fabric, name);
+            index.with_context(|| format!("--fail {text}: there is no switch {name}; {expected}"))
+        };
+        let (a, b) = (switch(a)?, switch(b)?);
+        let joins = |at: &usize| {
+            let link = &fabric.links[*at];
+            [(a, b), (b, a)].contains(&(link.a.switch, link.b.switch))
+        };
+        let found: Vec<usize> = (0..fabric.links.len()).filter(joins).collect();
+        return match found[..] {
+            [link] => Ok(link),
+            [] => bail!("--fail {text}: no link joins them; {expected}"),
+            _ => bail!("--fail {text}: {} links join them; expected a port", found.len()),
+        };
+    }
+    let end = split_port(text)
+        .and_then(|(switch, port)| Some(End { switch: switch_index(fabric, switch)?, port }));
+    let link = fabric.links.iter().position(|link| [Some(link.a), Some(link.b)].contains(&end));
+    link.with_context(|| format!("--fail {text}: there is no such link; {expected}"))
+}
+
+/// The name of a port.
+fn name(fabric: &Fabric, end: End) -> String {
+    port_name(&fabric.switches[end.switch].name, end.port)
+}

@@ -1,0 +1,88 @@
+//! The routes of a fabric by its own controller, and what they make wait.
+
+use super::{Asked, Proof};
+use axon_control::controller::flows::Route;
+use axon_control::controller::router::Step;
+use axon_control::prove::Dependencies;
+use axon_fabric::model::{End, Fabric};
+use axon_fabric::told::Told;
+use axon_wire::Priority;
+use indicatif::{ProgressBar, ProgressStyle};
+use std::collections::BTreeSet;
+
+/// Pairs of hosts between two looks at the bar.
+const LOOK: usize = 1_024;
+
+/// Tells a controller of the fabric, asks it for the routes, takes down what fails, and looks at
+/// what the routes make wait.
+///
+/// Failed links fail together. A frame that wants to go over one is dropped, so nobody waits
+/// there; what has crossed it goes on. The routes before the failures, cut where they cross a
+/// failed link, and all that are in use after each word of a switch about one, may be on their
+/// way at the same time: what they make wait together is looked at besides.
+pub(super) fn prove(fabric: &Fabric, asked: Asked) -> Proof<'_> {
+    let router = fabric.controller.router.build(asked.seed);
+    let mut told = Told::new(fabric, router, asked.seed);
+    let bar = bar(asked.pairs.len(), "routes");
+    for (at, &(a, b)) in asked.pairs.iter().enumerate() {
+        told.ask(a, b);
+        if at % LOOK == 0 {
+            bar.set_position(at as u64);
+        }
+    }
+    bar.finish_and_clear();
+    told.settle();
+    let before = told.controller().counters().routes_moved;
+    let dead: BTreeSet<End> = asked
+        .failed
+        .iter()
+        .flat_map(|&link| [fabric.links[link].a, fabric.links[link].b])
+        .collect();
+    let mut mixed = Dependencies::default();
+    for &link in &asked.failed {
+        mix(&told, &asked, &dead, &mut mixed);
+        told.cut(&fabric.links[link]);
+    }
+    let moved = told.controller().counters().routes_moved - before;
+    let (mut dependencies, mut unreachable) = (Dependencies::default(), Vec::new());
+    each(&told, &asked, |flow, route| match route {
+        Some(route) => dependencies.add(flow, Priority::ZERO, route.steps()),
+        None => unreachable.push(asked.hosts(flow)),
+    });
+    let verdict = dependencies.verdict();
+    let mixed = (!asked.failed.is_empty()).then(|| {
+        mix(&told, &asked, &dead, &mut mixed);
+        mixed.verdict()
+    });
+    Proof { fabric, asked, dependencies, verdict, mixed, moved, unreachable }
+}
+
+/// Adds the routes that are in use now, without what lies on dead links.
+fn mix(told: &Told<'_>, asked: &Asked, dead: &BTreeSet<End>, mixed: &mut Dependencies) {
+    each(told, asked, |flow, route| {
+        let Some(route) = route else { return };
+        let steps: Vec<Step> = route.steps().collect();
+        let is_dead = |step: &Step| {
+            dead.contains(&End { switch: told.switch(step.switch), port: step.egress })
+        };
+        for part in steps.split(is_dead) {
+            mixed.add(flow, Priority::ZERO, part.iter().copied());
+        }
+    });
+}
+
+/// Shows every route that was asked for, both directions of each pair.
+fn each(told: &Told<'_>, asked: &Asked, mut look: impl FnMut(u32, Option<&Route>)) {
+    for flow in 0..asked.pairs.len() as u32 * 2 {
+        let (from, to) = asked.hosts(flow);
+        look(flow, told.route(from, to));
+    }
+}
+
+fn bar(length: usize, what: &'static str) -> ProgressBar {
+    let bar = ProgressBar::new(length as u64);
+    if let Ok(style) = ProgressStyle::with_template("{prefix} [{bar:24}] {pos} of {len} pairs") {
+        bar.set_style(style.progress_chars("=> "));
+    }
+    bar.with_prefix(what)
+}

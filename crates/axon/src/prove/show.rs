@@ -1,0 +1,176 @@
+//! What was proved, as text.
+
+use super::{Proof, name};
+use axon_control::prove::{Buffer, Cycle, Verdict, Wait};
+use axon_fabric::model::{End, Fabric, RouterKind};
+use std::fmt::Write;
+
+/// Pairs of hosts without a route that are named.
+const UNREACHABLE_SHOWN: usize = 10;
+
+/// What everything rests on.
+pub(super) const ASSUMPTIONS: [&str; 6] = [
+    "hosts take what they get: none pauses its switch for ever",
+    "every switch sends, sooner or later, what its peer has room for",
+    "a frame keeps its priority and its route, and priorities share no queue",
+    "control messages and whatever else has no route here are in no lossless priority",
+    "each (ingress port, priority) has a buffer of its own, paused by itself, that is never \
+     overrun",
+    "all lossless priorities have the same routes, so what holds for one holds for each",
+];
+
+/// Where a buffer is: the ingress port that the link ends at, and the egress port that it comes
+/// from.
+pub(super) fn ends(fabric: &Fabric, buffer: Buffer) -> (String, String) {
+    let from = End { switch: buffer.from.index(), port: buffer.egress };
+    let over = fabric.links.iter().find(|link| link.a == from || link.b == from);
+    let to = over.map(|link| if link.a == from { link.b } else { link.a });
+    (to.map_or_else(String::new, |to| name(fabric, to)), name(fabric, from))
+}
+
+/// What is told about the routes that were looked at, in one line.
+pub(super) fn scope(proof: &Proof<'_>) -> String {
+    let asked = &proof.asked;
+    let (routes, all) = (asked.pairs.len() * 2, asked.all * 2);
+    let mut text = if asked.is_all() {
+        format!("all {routes}, one for each ordered pair of hosts")
+    } else {
+        let drawn = asked.pairs.len() - asked.traffic;
+        format!(
+            "{routes} of {all}: {drawn} pairs of hosts drawn with seed {}, both ways, and {} more \
+             of the traffic section; nothing is said about the others",
+            asked.seed, asked.traffic
+        )
+    };
+    if !proof.fabric.controller.router.is_fixed() {
+        text += "; this router chooses by what was placed, measured or drawn before, so a run may \
+                 have others";
+    }
+    text
+}
+
+/// The whole text.
+pub(super) fn text(proof: &Proof<'_>) -> String {
+    let mut out = String::new();
+    // Writing to a string does not fail.
+    let _ = write(proof, &mut out);
+    out
+}
+
+fn write(proof: &Proof<'_>, out: &mut String) -> std::fmt::Result {
+    let Proof { fabric, asked, dependencies, .. } = proof;
+    let partly = if asked.is_all() { "" } else { ", for the routes that were looked at" };
+    writeln!(out, "{}: {}{partly}\n", fabric.name, headline(proof))?;
+    writeln!(out, "router         {}", fabric.controller.router.name())?;
+    writeln!(out, "routes         {}", scope(proof))?;
+    let links = fabric.links.len() - asked.failed.len();
+    writeln!(out, "links          {} of {} directions in use", dependencies.buffers(), links * 2)?;
+    writeln!(out, "dependencies   {}", dependencies.count())?;
+    if !asked.failed.is_empty() {
+        let failed = asked.failed.iter().map(|&link| name(fabric, fabric.links[link].a));
+        let failed: Vec<String> = failed.collect();
+        writeln!(out, "failed         {}; {} routes moved", failed.join(", "), proof.moved)?;
+    }
+    if let Verdict::Free(chain) = &proof.verdict {
+        writeln!(out, "longest chain  {}", chain_text(fabric, chain))?;
+    }
+    if let Some(Verdict::Free(_)) = &proof.mixed {
+        writeln!(out, "transition     old and new routes together have no circle either")?;
+    }
+    let lost = proof.unreachable.len();
+    writeln!(out, "without route  {lost} of {} ordered pairs of hosts", asked.pairs.len() * 2)?;
+    if let Verdict::Cycle(cycle) = &proof.verdict {
+        write_cycle(proof, cycle, "the routes", out)?;
+    }
+    if let Some(Verdict::Cycle(cycle)) = &proof.mixed {
+        let which = "old and new routes, while both are on their way after the failure,";
+        write_cycle(proof, cycle, which, out)?;
+    }
+    write_unreachable(proof, out)?;
+    if let Verdict::Cycle(_) = proof.verdict
+        && fabric.controller.router != RouterKind::UpDown
+    {
+        writeln!(out, "\nway out: controller.router: up_down")?;
+    }
+    writeln!(out, "\nassuming that")?;
+    ASSUMPTIONS.iter().try_for_each(|line| writeln!(out, "- {line}"))
+}
+
+fn headline(proof: &Proof<'_>) -> &'static str {
+    match (&proof.verdict, &proof.mixed) {
+        _ if proof.is_proved() => "proved free of deadlock",
+        (Verdict::Cycle(_), _) => "NOT PROVED free of deadlock",
+        (_, Some(Verdict::Cycle(_))) => "NOT PROVED free of deadlock while routes change",
+        _ => "NOT PROVED: free of deadlock, but there are hosts without a route to others",
+    }
+}
+
+/// How long a chain is, and from where to where it leads.
+fn chain_text(fabric: &Fabric, chain: &[Buffer]) -> String {
+    match chain {
+        [] => "no buffer waits".into(),
+        [only] => format!("1 buffer, {}", ends(fabric, *only).0),
+        [first, .., last] => {
+            let (first, last) = (ends(fabric, *first).0, ends(fabric, *last).0);
+            format!("{} buffers, {first} to {last}", chain.len())
+        }
+    }
+}
+
+/// The ingress ports of a cycle in a row, the first once more at its end.
+pub(super) fn round(fabric: &Fabric, cycle: &Cycle) -> Vec<String> {
+    let ports = cycle.waits.iter().map(|wait| ends(fabric, wait.buffer).0);
+    let first = ports.clone().next();
+    ports.chain(first).collect()
+}
+
+fn write_cycle(
+    proof: &Proof<'_>,
+    cycle: &Cycle,
+    which: &str,
+    out: &mut String,
+) -> std::fmt::Result {
+    let fabric = proof.fabric;
+    let shortest = if cycle.is_shortest { "no circle is shorter" } else { "a shorter may exist" };
+    let (count, entangled) = (cycle.waits.len(), cycle.entangled);
+    writeln!(out, "\n{which} let {count} buffers wait for each other in a circle:\n")?;
+    writeln!(out, "  {}\n", round(fabric, cycle).join(" -> "))?;
+    let next = cycle.waits.iter().cycle().skip(1);
+    for (wait, on) in cycle.waits.iter().zip(next) {
+        let ((at, from), (then, by)) = (ends(fabric, wait.buffer), ends(fabric, on.buffer));
+        let flows = flows(proof, wait);
+        writeln!(out, "  {at}, filled from {from}, waits over {by} for {then}: {flows}")?;
+    }
+    writeln!(
+        out,
+        "\n{shortest}; {entangled} buffers are on circles or between them. If these fill up at the \
+         same time,\nthey stay full: whether traffic ever does that is not said here."
+    )
+}
+
+fn flows(proof: &Proof<'_>, wait: &Wait) -> String {
+    let name = |host: usize| &proof.fabric.hosts[host].name;
+    let flow = |&flow: &u32| {
+        let (from, to) = proof.asked.hosts(flow);
+        format!("{} to {}", name(from), name(to))
+    };
+    let named: Vec<String> = wait.flows.iter().map(flow).collect();
+    let more = wait.routes as usize - named.len();
+    let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+    named.join(", ") + &more
+}
+
+fn write_unreachable(proof: &Proof<'_>, out: &mut String) -> std::fmt::Result {
+    let name = |host: usize| &proof.fabric.hosts[host].name;
+    let count = proof.unreachable.len();
+    if count > 0 {
+        writeln!(out, "\nno route leads from")?;
+    }
+    for &(from, to) in proof.unreachable.iter().take(UNREACHABLE_SHOWN) {
+        writeln!(out, "  {} to {}", name(from), name(to))?;
+    }
+    if count > UNREACHABLE_SHOWN {
+        writeln!(out, "  and {} more", count - UNREACHABLE_SHOWN)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,157 @@
+//! `axon prove` as a user types it.
+
+mod common;
+
+use common::{Folder, axon, bad, good, scenario, text};
+use serde_json::Value;
+use std::process::Output;
+
+const RING: &str = "name: ring4\ntopology:\n  ring: { switches: 4, hosts_per_switch: 4 }\n";
+const UP_DOWN: &str = "controller: { router: up_down }\n";
+
+/// Standard output of a run that must say "not proved".
+fn not(output: &Output) -> &str {
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    text(&output.stdout)
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn a_ring_of_four_with_shortest_routes_has_the_circle_found_by_hand() {
+    let folder = Folder::new("prove-ring");
+    let ring = folder.file("ring.yaml", RING);
+    let output = axon(&["prove", &ring]);
+    let said = not(&output);
+    assert!(said.starts_with("ring4: NOT PROVED free of deadlock\n"), "{said}");
+    // Ports 0 to 3 of each switch are its hosts', 4 leads to the next switch, 5 to the one
+    // before; at s1 and s4, which close the ring, as `axon check` says.
+    let rounds =
+        ["s1-p5 -> s2-p4 -> s3-p4 -> s4-p4 -> s1-p5", "s1-p4 -> s4-p5 -> s3-p5 -> s2-p5 -> s1-p4"];
+    assert!(rounds.iter().any(|round| said.contains(round)), "{said}");
+    assert!(said.contains("way out: controller.router: up_down"), "{said}");
+    let value = json(&axon(&["prove", &ring, "--json", "-"]));
+    assert_eq!(value["proved"], false);
+    assert_eq!(value["routes"]["looked_at"], 16 * 15);
+    let waits = value["deadlock"]["cycle"]["waits"].as_array().unwrap();
+    assert_eq!(waits.len(), 4);
+    // Whoever makes a buffer wait sits two switches before the one that it leads to.
+    let switch = |host: &Value| {
+        let number: usize = host.as_str().unwrap()[1..].parse().unwrap();
+        (number - 1) / 4
+    };
+    for wait in waits {
+        let flows = wait["flows"].as_array().unwrap();
+        assert!(!flows.is_empty());
+        for flow in flows {
+            assert_eq!((switch(&flow[0]) + 2) % 4, switch(&flow[1]), "{flow}");
+        }
+    }
+}
+
+#[test]
+fn the_same_ring_up_and_down_is_proved() {
+    let folder = Folder::new("prove-up-down");
+    let ring = folder.file("ring.yaml", format!("{RING}{UP_DOWN}"));
+    let output = axon(&["prove", &ring]);
+    let said = good(&output);
+    assert!(said.starts_with("ring4: proved free of deadlock\n"), "{said}");
+    assert!(said.contains("all 240, one for each ordered pair of hosts"), "{said}");
+    assert!(said.contains("hosts take what they get"), "{said}");
+    let value = json(&axon(&["prove", &ring, "--json", "-"]));
+    assert_eq!((&value["proved"], &value["deadlock"]["free"]), (&true.into(), &true.into()));
+}
+
+#[test]
+fn lines_stars_and_fat_trees_are_proved_with_shortest_routes() {
+    let folder = Folder::new("prove-trees");
+    let star = "name: star\ntopology: { star: { switches: 5, hosts_per_switch: 2 } }\n";
+    let star = folder.file("star.yaml", star);
+    for file in [scenario("line3"), scenario("fat-tree4"), star] {
+        let value = json(&axon(&["prove", &file, "--json", "-"]));
+        assert_eq!(value["proved"], true, "{value}");
+        assert_eq!(value["router"], "shortest_path");
+        assert!(value["dependencies"].as_u64().unwrap() > 0, "{value}");
+    }
+    let value = json(&axon(&["prove", &scenario("line3"), "--json", "-"]));
+    assert_eq!(value["deadlock"]["longest_chain"].as_array().unwrap().len(), 2);
+    assert_eq!((&value["links_in_use"], &value["dependencies"]), (&4.into(), &2.into()));
+}
+
+#[test]
+fn a_torus_has_a_circle_unless_it_goes_up_and_down() {
+    let folder = Folder::new("prove-torus");
+    let torus = std::fs::read_to_string(scenario("torus5x5")).unwrap();
+    let plain = folder.file("plain.yaml", &torus);
+    assert!(not(&axon(&["prove", &plain])).contains("wait for each other in a circle"));
+    let other = folder.file("other.yaml", format!("{torus}\n{UP_DOWN}"));
+    good(&axon(&["prove", &other]));
+}
+
+#[test]
+fn a_failure_is_proved_too_or_the_pairs_it_parts_are_named() {
+    let folder = Folder::new("prove-fail");
+    let ring = folder.file("ring.yaml", format!("{RING}{UP_DOWN}"));
+    // A ring without one of its links is a line: whatever mixes there has no circle.
+    for link in ["s1,s2", "s2-p5", "s4-p4", "s4,s1"] {
+        let value = json(&axon(&["prove", &ring, "--fail", link, "--json", "-"]));
+        assert_eq!(value["proved"], true, "{link}: {value}");
+        assert_eq!(value["after_failure"]["transition"]["free"], true, "{link}: {value}");
+        assert!(value["after_failure"]["routes_moved"].as_u64().unwrap() > 0, "{link}");
+    }
+    // In this torus s1 is the root: who loses its link to it has no other way up.
+    let torus = std::fs::read_to_string(scenario("torus5x5")).unwrap();
+    let torus = folder.file("torus.yaml", format!("{torus}\n{UP_DOWN}"));
+    good(&axon(&["prove", &torus, "--fail", "s6,s7"]));
+    let output = axon(&["prove", &torus, "--fail", "s1,s2"]);
+    let said = not(&output);
+    assert!(
+        said.starts_with("torus5x5: NOT PROVED free of deadlock while routes change\n"),
+        "{said}"
+    );
+    let output = axon(&["prove", &scenario("line3"), "--fail", "s1,s2"]);
+    let said = not(&output);
+    assert!(said.starts_with("line3: NOT PROVED: free of deadlock, but "), "{said}");
+    assert!(said.contains("16 of 30 ordered pairs of hosts\n"), "{said}");
+    assert!(said.contains("no route leads from\n  h1 to h3\n"), "{said}");
+    assert!(said.contains("and 6 more"), "{said}");
+}
+
+#[test]
+fn a_proof_about_some_routes_says_so() {
+    let ring = scenario("torus5x5");
+    let value = json(&axon(&["prove", &ring, "--pairs", "3", "--seed", "5", "--json", "-"]));
+    assert_eq!(value["routes"]["looked_at"], 6);
+    assert_eq!(
+        (&value["routes"]["complete"], &value["routes"]["seed"]),
+        (&false.into(), &5.into())
+    );
+    let output = axon(&["prove", &ring, "--pairs", "1", "--seed", "5"]);
+    let said = good(&output);
+    assert!(said.contains("free of deadlock, for the routes that were looked at\n"), "{said}");
+    assert!(said.contains("nothing is said about the others"), "{said}");
+}
+
+#[test]
+fn what_cannot_be_tried_ends_with_two() {
+    let folder = Folder::new("prove-errors");
+    let bridges = folder.file("bridges.yaml", format!("{RING}network: ethernet\n"));
+    assert!(bad(&axon(&["prove", &bridges]), 2).contains("expected network: axon"));
+    let unknown = folder.file("unknown.yaml", format!("{RING}colour: red\n"));
+    assert!(bad(&axon(&["prove", &unknown]), 2).starts_with(&format!("{unknown}:4:1: colour: ")));
+    assert!(bad(&axon(&["prove", "none.yaml"]), 2).starts_with("none.yaml: cannot be read"));
+    let ring = folder.file("ring.yaml", RING);
+    for (link, wanted) in [
+        ("s1,s3", "no link joins them"),
+        ("s1,s9", "there is no switch s9"),
+        ("s1-p0", "there is no such link"),
+        ("x", "there is no such link"),
+    ] {
+        let output = axon(&["prove", &ring, "--fail", link]);
+        let said = bad(&output, 2);
+        assert!(said.contains(wanted) && said.contains("expected"), "{said}");
+    }
+    bad(&axon(&["prove", &ring, "--pairs", "0"]), 2);
+}

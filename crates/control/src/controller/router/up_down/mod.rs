@@ -1,0 +1,442 @@
+//! Up*/down*: routes that cannot wait for each other in a circle.
+
+mod order;
+
+use super::shortest::UNREACHABLE;
+use super::{Flow, Router, ShortestPaths, Step, mix};
+use crate::controller::topology::{Edge, Graph, SwitchIndex};
+use alloc::vec::Vec;
+use order::Order;
+
+/// Paths longer than this are none; as for shortest paths.
+const DISTANCE_MAX: u16 = 4_000;
+/// Where a path stands: it may still go up, or it has gone down and may not.
+const CLIMBING: usize = 0;
+const DESCENDING: usize = 1;
+
+/// The shortest of the paths that never go up after they have gone down (M. D. Schroeder et
+/// al., Autonet, IEEE JSAC 9(8), 1991, section 6.6.4), so that the buffers of lossless links
+/// cannot wait for each other in a circle: [`Order`] says why, and what is up.
+///
+/// For every destination there is a row with two numbers per switch: links to the end for a
+/// path that may still climb, and for one that has begun to descend. Breadth-first search
+/// backwards from the destination over pairs of switch and phase finds them. A path follows its
+/// row downhill; of several links that are equally good, the flow's hash picks one. A path never
+/// comes by a switch twice, for what lies between could be left out: climbing to a switch and
+/// descending from it is allowed.
+///
+/// **When something changes.** As long as nothing is placed, the order is made anew from the
+/// graph alone, whoever was heard first. Once flows are placed it stays, whatever fails or
+/// comes, as long as it gives everybody a way; new switches come below all others. All paths
+/// that are in use, and those that failures put in their place, obey the same order then, so
+/// that old and new ones together have no circle either, at no moment, in whatever order
+/// switches take them up. Only when a switch that is not the root has lost its last way
+/// up, or when two parts with a root each are joined, a new order is made, and
+/// all flows whose paths break it are rerouted at once ([`Router::changed`],
+/// [`Router::allows`]). Paths of both orders are in use until every edge has taken its new
+/// routes and the last frame on an old one has arrived; in that time, and only in it, there may
+/// be a circle. A controller that starts with nothing in memory makes the order anew, so the same
+/// holds until the routes of the one before it are replaced.
+#[derive(Debug, Default)]
+pub struct UpDown {
+    shortest: ShortestPaths,
+    order: Order,
+    /// The graph that the order was last looked at for: its generation and its switches.
+    seen: Option<(u64, usize)>,
+    /// Flows between switches that are placed.
+    placed: u64,
+    /// Grows with every new order.
+    orders: u64,
+    rows: Vec<Row>,
+    queue: Vec<(SwitchIndex, usize)>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Row {
+    /// The graph and the order that it is of.
+    of: Option<(u64, u64)>,
+    /// By switch: links to the destination while [`CLIMBING`], and while [`DESCENDING`].
+    distance: Vec<[u16; 2]>,
+}
+
+impl UpDown {
+    /// The place of a switch in the order: a link leads up if it leads to a lower one.
+    pub fn rank(&self, switch: SwitchIndex) -> u32 {
+        self.order.rank(switch)
+    }
+
+    /// How many orders it has made so far.
+    pub const fn orders(&self) -> u64 {
+        self.orders
+    }
+
+    /// Brings the order up to date; says whether it is another one.
+    fn refresh(&mut self, graph: &Graph) -> bool {
+        let now = (graph.generation(), graph.len());
+        if self.seen == Some(now) {
+            return false;
+        }
+        self.seen = Some(now);
+        if self.placed > 0 {
+            self.order.extend(graph);
+            if self.order.serves(graph) {
+                return false;
+            }
+        }
+        self.order.renew(graph, self.placed > 0);
+        self.orders += 1;
+        true
+    }
+
+    /// Links from each switch to `to`, in both phases.
+    fn row(&mut self, graph: &Graph, to: SwitchIndex) -> &[[u16; 2]] {
+        self.refresh(graph);
+        if self.rows.len() < graph.len() {
+            self.rows.resize(graph.len(), Row::default());
+        }
+        let row = &mut self.rows[to.index()];
+        let of = Some((graph.generation(), self.orders));
+        if row.of != of || row.distance.len() != graph.len() {
+            row.of = of;
+            row.distance.clear();
+            row.distance.resize(graph.len(), [UNREACHABLE; 2]);
+            search(graph, &self.order, to, &mut row.distance, &mut self.queue);
+        }
+        &row.distance
+    }
+
+    fn distance(&mut self, graph: &Graph, from: SwitchIndex, to: SwitchIndex) -> Option<usize> {
+        let distance = self.row(graph, to)[from.index()][CLIMBING];
+        (distance != UNREACHABLE).then_some(usize::from(distance))
+    }
+}
+
+/// Backwards from the end: whoever can go on from a switch in a phase could have come to it over
+/// a link that leads up, climbing, if the phase is climbing; over one that leads down, in either
+/// phase, if it is descending. At the end itself both phases are done. Distances grow by one
+/// from one finding to the next, so the first number found is the least; descending counts as
+/// climbing that has nothing left to climb.
+fn search(
+    graph: &Graph,
+    order: &Order,
+    to: SwitchIndex,
+    distance: &mut [[u16; 2]],
+    queue: &mut Vec<(SwitchIndex, usize)>,
+) {
+    queue.clear();
+    for phase in [CLIMBING, DESCENDING] {
+        distance[to.index()][phase] = 0;
+        queue.push((to, phase));
+    }
+    let mut next = 0;
+    while let Some(&(here, phase)) = queue.get(next) {
+        next += 1;
+        let farther = distance[here.index()][phase] + 1;
+        if farther > DISTANCE_MAX {
+            break;
+        }
+        for edge in graph.edges(here) {
+            let climbs = order.is_up(edge.to, here);
+            let phases: &[usize] = match (phase, climbs) {
+                (CLIMBING, true) => &[CLIMBING],
+                (DESCENDING, false) => &[CLIMBING, DESCENDING],
+                _ => &[],
+            };
+            for &before in phases {
+                let there = &mut distance[edge.to.index()][before];
+                if *there == UNREACHABLE {
+                    *there = farther;
+                    queue.push((edge.to, before));
+                }
+            }
+        }
+    }
+}
+
+impl Router for UpDown {
+    fn path(&mut self, graph: &Graph, flow: &Flow, path: &mut Vec<Step>) -> bool {
+        path.clear();
+        self.row(graph, flow.to);
+        let (order, distance) = (&self.order, &self.rows[flow.to.index()].distance);
+        let mut left = distance[flow.from.index()][CLIMBING];
+        if left == UNREACHABLE {
+            return false;
+        }
+        let (mut at, mut phase) = (flow.from, CLIMBING);
+        while left > 0 {
+            left -= 1;
+            let after = |edge: &Edge| if order.is_up(at, edge.to) { CLIMBING } else { DESCENDING };
+            let good = |edge: &&Edge| {
+                let after = after(edge);
+                after >= phase && distance[edge.to.index()][after] == left
+            };
+            let edges = graph.edges(at).iter();
+            let choices = edges.clone().filter(good).count() as u64;
+            let random = mix(flow.hash ^ graph.switch(at).life.node.0.rotate_left(32)) >> 32;
+            let Some(edge) = edges.clone().filter(good).nth(((random * choices) >> 32) as usize)
+            else {
+                debug_assert!(false, "a row always leads to its end");
+                path.clear();
+                return false;
+            };
+            path.push(Step { switch: at, egress: edge.egress });
+            phase = after(edge);
+            at = edge.to;
+        }
+        true
+    }
+
+    fn shortest(&mut self) -> &mut ShortestPaths {
+        &mut self.shortest
+    }
+
+    fn placed(&mut self, path: &[Step]) {
+        self.placed += u64::from(!path.is_empty());
+    }
+
+    fn removed(&mut self, path: &[Step]) {
+        self.placed = self.placed.saturating_sub(u64::from(!path.is_empty()));
+    }
+
+    fn better(
+        &mut self,
+        graph: &Graph,
+        flow: &Flow,
+        current: &[Step],
+        path: &mut Vec<Step>,
+    ) -> bool {
+        let distance = self.distance(graph, flow.from, flow.to);
+        distance.is_some_and(|distance| distance < current.len()) && self.path(graph, flow, path)
+    }
+
+    fn changed(&mut self, graph: &Graph) -> bool {
+        // With nothing placed there is time until a path is asked for.
+        self.placed > 0 && self.refresh(graph)
+    }
+
+    fn allows(&mut self, graph: &Graph, path: &[Step]) -> bool {
+        self.refresh(graph);
+        let mut descending = false;
+        path.iter().all(|step| {
+            let edge = graph.edges(step.switch).iter().find(|edge| edge.egress == step.egress);
+            edge.is_some_and(|edge| {
+                let up = self.order.is_up(step.switch, edge.to);
+                let allowed = !(up && descending);
+                descending |= !up;
+                allowed
+            })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{all_pairs, check, fat_tree, place, ring, spread, tell, torus};
+    use super::*;
+    use crate::prove::{Dependencies, Verdict};
+    use alloc::vec;
+    use axon_wire::Priority;
+    use proptest::prelude::*;
+
+    type Pairs = Vec<(u64, u64)>;
+
+    fn graph(count: u64, pairs: &[(u64, u64)]) -> Graph {
+        let mut graph = Graph::default();
+        tell(&mut graph, 1, count, pairs);
+        graph
+    }
+
+    fn verdict<'a>(paths: impl IntoIterator<Item = &'a Vec<Step>>) -> Verdict {
+        let mut all = Dependencies::default();
+        for (flow, path) in paths.into_iter().enumerate() {
+            all.add(flow as u32, Priority::ZERO, path.iter().copied());
+        }
+        all.verdict()
+    }
+
+    fn is_free<'a>(paths: impl IntoIterator<Item = &'a Vec<Step>>) -> bool {
+        matches!(verdict(paths), Verdict::Free(_))
+    }
+
+    #[test]
+    fn rings_and_tori_have_a_circle_with_shortest_paths_and_none_up_and_down() {
+        let cases: [(u64, Pairs); 6] = [
+            (4, ring(4)),
+            (9, ring(9)),
+            (16, torus(4, 4)),
+            (25, torus(5, 5)),
+            (80, torus(8, 10)),
+            (144, torus(12, 12)),
+        ];
+        let stretch = cases.map(|(count, pairs)| {
+            let graph = graph(count, &pairs);
+            let flows = all_pairs(&graph, 10);
+            let shortest = place(&mut ShortestPaths::default(), &graph, &flows);
+            assert!(!is_free(&shortest), "{count} switches");
+            let paths = place(&mut UpDown::default(), &graph, &flows);
+            assert!(is_free(&paths), "{count} switches: {:?}", verdict(&paths));
+            let links = |paths: &[Vec<Step>]| paths.iter().map(Vec::len).sum::<usize>();
+            let fullest = spread(&paths).0 * 100 / spread(&shortest).0;
+            (links(&paths) * 1_000 / links(&shortest), fullest)
+        });
+        // Links of all paths in thousandths of those of shortest ones; the fullest link in
+        // hundredths.
+        let wanted =
+            [(1_000, 113), (1_155, 160), (1_000, 179), (1_066, 222), (1_144, 431), (1_185, 577)];
+        assert_eq!(stretch, wanted);
+    }
+
+    #[test]
+    fn in_a_fat_tree_the_edge_has_all_its_shortest_paths() {
+        let graph = graph(20, &fat_tree());
+        let at_edge = |at: SwitchIndex| at.0 >= 4 && (at.0 - 4) % 4 >= 2;
+        let mut flows = all_pairs(&graph, 20);
+        flows.retain(|flow| at_edge(flow.from) && at_edge(flow.to));
+        let mut router = UpDown::default();
+        let paths = place(&mut router, &graph, &flows);
+        for (flow, path) in flows.iter().zip(&paths) {
+            let least = router.shortest().distance(&graph, flow.from, flow.to);
+            assert_eq!(least, Some(path.len()), "{flow:?}");
+        }
+        let least = place(&mut ShortestPaths::default(), &graph, &flows);
+        let ((ours, _), (theirs, _)) = (spread(&paths), spread(&least));
+        assert!(ours * 10 <= theirs * 12, "the fullest link: {ours}, with all paths {theirs}");
+        assert!(is_free(&paths));
+    }
+
+    #[test]
+    fn the_order_is_the_same_whoever_was_heard_first() {
+        let pairs = torus(4, 5);
+        let one = graph(20, &pairs);
+        let mut other = Graph::default();
+        let life = |node| axon_wire::Life { node: axon_wire::NodeId(node), incarnation: 1 };
+        (0..20).rev().for_each(|node| drop(other.admit(life(node))));
+        tell(&mut other, 1, 20, &pairs);
+        let (mut a, mut b) = (UpDown::default(), UpDown::default());
+        a.refresh(&one);
+        b.refresh(&other);
+        for node in (0..20).map(axon_wire::NodeId) {
+            let rank = |graph: &Graph, router: &UpDown| router.rank(graph.index_of(node).unwrap());
+            assert_eq!(rank(&one, &a), rank(&other, &b), "{node:?}");
+        }
+    }
+
+    /// A connected graph: a random tree and more links.
+    fn connected() -> impl Strategy<Value = (u64, Pairs)> {
+        (2..14_u64).prop_flat_map(|count| {
+            let tree: Vec<_> =
+                (1..count).map(|node| (0..node).prop_map(move |to| (to, node))).collect();
+            let more = prop::collection::vec((0..count, 0..count), 0..14);
+            (tree, more).prop_map(move |(tree, more)| {
+                let mut pairs: Pairs = tree;
+                let ordered = more.into_iter().map(|(a, b)| (a.min(b), a.max(b)));
+                pairs.extend(ordered.filter(|(a, b)| a != b));
+                pairs.sort_unstable();
+                pairs.dedup();
+                (count, pairs)
+            })
+        })
+    }
+
+    /// Reroutes as the controller does: what lost a link, and what a new order forbids.
+    fn reroute(
+        router: &mut UpDown,
+        graph: &Graph,
+        flows: &[Flow],
+        paths: &mut [Option<Vec<Step>>],
+    ) -> bool {
+        let renewed = router.changed(graph);
+        for (flow, kept) in flows.iter().zip(paths) {
+            let edge =
+                |step: &Step| graph.edges(step.switch).iter().any(|e| e.egress == step.egress);
+            let stands = kept.as_ref().is_some_and(|path| {
+                path.iter().all(edge) && (!renewed || router.allows(graph, path))
+            });
+            if stands {
+                continue;
+            }
+            if let Some(path) = kept.take() {
+                router.removed(&path);
+            }
+            let mut path = Vec::new();
+            if router.path(graph, flow, &mut path) {
+                check(graph, flow, &path);
+                assert!(router.allows(graph, &path));
+                router.placed(&path);
+                *kept = Some(path);
+            }
+        }
+        renewed
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(300))]
+
+        #[test]
+        fn on_every_connected_graph_all_reach_all_and_no_circle_is_left(
+            (count, pairs) in connected(),
+        ) {
+            let graph = graph(count, &pairs);
+            let mut router = UpDown::default();
+            let paths = place(&mut router, &graph, &all_pairs(&graph, 3));
+            prop_assert!(is_free(&paths));
+            prop_assert!(paths.iter().all(|path| router.allows(&graph, path)));
+        }
+
+        #[test]
+        fn while_the_order_stands_old_and_new_paths_together_have_no_circle_and_after_a_new_one_the_new_have_none(
+            (count, pairs) in connected(),
+            toggles in prop::collection::vec(any::<prop::sample::Index>(), 1..12),
+        ) {
+            let mut graph = graph(count, &pairs);
+            let mut router = UpDown::default();
+            let flows = all_pairs(&graph, 1);
+            let mut paths: Vec<Option<Vec<Step>>> = vec![None; flows.len()];
+            reroute(&mut router, &graph, &flows, &mut paths);
+            // Everything that was ever in use under the order that stands.
+            let mut ever: Vec<Vec<Step>> = paths.iter().flatten().cloned().collect();
+            let mut up = pairs.clone();
+            for (version, toggle) in toggles.iter().enumerate() {
+                let pair = pairs[toggle.index(pairs.len())];
+                match up.iter().position(|&other| other == pair) {
+                    Some(at) => drop(up.remove(at)),
+                    None => up.push(pair),
+                }
+                tell(&mut graph, version as u64 + 2, count, &up);
+                let before = router.orders();
+                reroute(&mut router, &graph, &flows, &mut paths);
+                // There is a new one also when the last path was gone.
+                if router.orders() > before {
+                    ever.clear();
+                }
+                ever.extend(paths.iter().flatten().cloned());
+                prop_assert!(is_free(&ever), "{:?}", verdict(&ever));
+                for (flow, path) in flows.iter().zip(&paths) {
+                    let joined = router.shortest().distance(&graph, flow.from, flow.to);
+                    prop_assert_eq!(joined.is_some(), path.is_some(), "{:?}", flow);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_ring_that_loses_a_link_of_its_root_needs_a_new_order_and_others_do_not() {
+        let pairs = ring(6);
+        for cut in 0..6 {
+            let mut graph = graph(6, &pairs);
+            let mut router = UpDown::default();
+            let flows = all_pairs(&graph, 1);
+            let mut paths: Vec<Option<Vec<Step>>> = vec![None; flows.len()];
+            reroute(&mut router, &graph, &flows, &mut paths);
+            let ranks: Vec<u32> = (0..6).map(|at| router.rank(SwitchIndex(at))).collect();
+            let lowest = ranks.iter().position(|&rank| rank == 5).unwrap() as u64;
+            let left: Pairs = pairs.iter().copied().filter(|&pair| pair != pairs[cut]).collect();
+            tell(&mut graph, 2, 6, &left);
+            let renewed = reroute(&mut router, &graph, &flows, &mut paths);
+            // Only the lowest switch has two ways up.
+            let at_lowest = pairs[cut].0 == lowest || pairs[cut].1 == lowest;
+            assert_eq!(renewed, !at_lowest, "{:?} cut, {lowest} is lowest", pairs[cut]);
+            assert_eq!(router.orders(), 1 + u64::from(renewed));
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! A shortest cycle among buffers that wait for each other.
+
+use super::dependencies::{Buffer, Dependencies};
+use alloc::vec::Vec;
+
+/// Dependencies that the search for the shortest cycle looks at, at most: some seconds. Beyond
+/// that the shortest found so far is named.
+const LOOKS_MAX: u64 = 300_000_000;
+/// No buffer.
+const NONE: u32 = u32::MAX;
+
+/// Buffers that wait for each other in a circle.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cycle {
+    /// Each waits for the next, the last for the first. The first is the one of the lowest
+    /// switch and port.
+    pub waits: Vec<Wait>,
+    /// Whether no cycle is shorter; without, none shorter was found.
+    pub is_shortest: bool,
+    /// Buffers that are on a cycle, or on a way from one cycle to another.
+    pub entangled: usize,
+}
+
+/// A buffer and why it waits for the next one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wait {
+    /// The buffer.
+    pub buffer: Buffer,
+    /// How many routes go from it to the next one.
+    pub routes: u32,
+    /// Some of their flows, [`super::FLOWS_KEPT`] at most.
+    pub flows: Vec<u32>,
+}
+
+/// A shortest cycle among the buffers that are `left`, each of which is waited for by another
+/// of them, so that there is a cycle.
+///
+/// First all go that wait for none of the others, as long as there are any: they are on no
+/// cycle. From each of what remains one can go on for ever, so walking on from any of them
+/// comes back to some buffer: that is a first cycle. Then a breadth-first search from each in
+/// turn, no deeper than would be shorter than the best so far, finds the shortest cycle through
+/// it.
+pub(super) fn shortest(all: &Dependencies, mut left: Vec<bool>) -> Cycle {
+    trim(all, &mut left);
+    let mut best = walk(all, &left);
+    let starts = (0..left.len() as u32).filter(|&at| left[at as usize]);
+    let mut search = Search { links: alloc::vec![(0, NONE); left.len()], ..Search::default() };
+    let mut is_shortest = true;
+    for start in starts {
+        if search.looks > LOOKS_MAX {
+            is_shortest = false;
+            break;
+        }
+        if best.len() > 2 {
+            search.through(all, &left, start, &mut best);
+        }
+    }
+    let first = (0..best.len()).min_by_key(|&at| all.buffer(best[at])).unwrap_or(0);
+    best.rotate_left(first);
+    let next = best.iter().cycle().skip(1);
+    let waits = best.iter().zip(next).map(|(&here, &on)| {
+        let wait = all.waits(here).iter().find(|wait| wait.on == on);
+        Wait {
+            buffer: all.buffer(here),
+            routes: wait.map_or(0, |wait| wait.routes),
+            flows: wait.map_or_else(Vec::new, |wait| wait.flows().collect()),
+        }
+    });
+    let entangled = left.iter().filter(|&&left| left).count();
+    Cycle { waits: waits.collect(), is_shortest, entangled }
+}
+
+/// Takes out what waits for nothing that is left.
+fn trim(all: &Dependencies, left: &mut [bool]) {
+    let count = left.len();
+    // Who waits for a buffer: in one list, those of buffer `n` from `first[n]` on.
+    let mut first: Vec<u32> = alloc::vec![0; count + 1];
+    let mut waits_for: Vec<u32> = alloc::vec![0; count];
+    let among = |left: &[bool], at: usize| {
+        let waits = if left[at] { all.waits(at as u32) } else { &[] };
+        waits.iter().map(|wait| wait.on as usize).filter(|&on| left[on]).collect::<Vec<_>>()
+    };
+    for at in 0..count {
+        for on in among(left, at) {
+            first[on + 1] += 1;
+            waits_for[at] += 1;
+        }
+    }
+    for at in 0..count {
+        first[at + 1] += first[at];
+    }
+    let mut who: Vec<u32> = alloc::vec![NONE; first[count] as usize];
+    let mut free = first.clone();
+    for at in 0..count {
+        for on in among(left, at) {
+            who[free[on] as usize] = at as u32;
+            free[on] += 1;
+        }
+    }
+    let mut done: Vec<usize> = (0..count).filter(|&at| left[at] && waits_for[at] == 0).collect();
+    while let Some(at) = done.pop() {
+        left[at] = false;
+        for &before in &who[first[at] as usize..first[at + 1] as usize] {
+            let before = before as usize;
+            waits_for[before] -= 1;
+            if waits_for[before] == 0 {
+                done.push(before);
+            }
+        }
+    }
+}
+
+/// Walks on until it comes by a buffer again.
+fn walk(all: &Dependencies, left: &[bool]) -> Vec<u32> {
+    let mut place: Vec<u32> = alloc::vec![NONE; left.len()];
+    let mut walked: Vec<u32> = Vec::new();
+    let mut at = left.iter().position(|&left| left).map(|at| at as u32);
+    while let Some(here) = at {
+        let been = &mut place[here as usize];
+        if *been != NONE {
+            return walked.split_off(*been as usize);
+        }
+        *been = walked.len() as u32;
+        walked.push(here);
+        at = all.waits(here).iter().map(|wait| wait.on).find(|&on| left[on as usize]);
+    }
+    debug_assert!(false, "what is left waits for something that is left");
+    walked
+}
+
+/// The memory of searches, kept from one to the next.
+#[derive(Default)]
+struct Search {
+    /// By buffer: the search that came by it last, and from where it came.
+    links: Vec<(u32, u32)>,
+    round: u32,
+    queue: Vec<(u32, u32)>,
+    looks: u64,
+}
+
+impl Search {
+    /// Replaces `best` with the shortest cycle through `start`, if that is shorter.
+    fn through(&mut self, all: &Dependencies, left: &[bool], start: u32, best: &mut Vec<u32>) {
+        self.round += 1;
+        self.queue.clear();
+        self.queue.push((start, 1));
+        let mut next = 0;
+        while let Some(&(here, length)) = self.queue.get(next) {
+            next += 1;
+            if length as usize >= best.len() {
+                return;
+            }
+            for wait in all.waits(here) {
+                self.looks += 1;
+                if wait.on == start {
+                    best.clear();
+                    best.push(here);
+                    while best.last() != Some(&start) {
+                        let last = best[best.len() - 1];
+                        best.push(self.links[last as usize].1);
+                    }
+                    best.reverse();
+                    return;
+                }
+                let there = &mut self.links[wait.on as usize];
+                if left[wait.on as usize] && there.0 != self.round {
+                    *there = (self.round, here);
+                    self.queue.push((wait.on, length + 1));
+                }
+            }
+        }
+    }
+}

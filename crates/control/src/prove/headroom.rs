@@ -1,0 +1,233 @@
+//! The bytes that may still come after a buffer has asked for silence.
+//!
+//! A lossless buffer sends XOFF when it is full up to a threshold. What arrives after that is
+//! what the headroom above the threshold has to hold. IEEE 802.1Q's annex on buffer
+//! requirements of priority-based flow control adds it up, in bits, which are bit times:
+//!
+//! ```text
+//! delay value = max frame of the port + max frame of the priority + PFC frame
+//!             + 2 * cable + 2 * interface + reaction
+//! ```
+//!
+//! Seen in time: the XOFF waits for the frame that our own port has just begun, of whatever
+//! priority; it is sent; it crosses our transmitter, the cable, and the peer's receiver; the peer
+//! takes its time to stop the queue; it may just have begun one more frame of the priority;
+//! and what was on its way then crosses the peer's transmitter, the cable and our receiver.
+//! All that time the peer sends at full rate. [`Headroom::terms`] names each part.
+
+use axon_wire::{Bytes, Rate, Span};
+
+/// Bytes on the wire beside a frame: preamble, start delimiter, and the least gap (IEEE 802.3
+/// clauses 3.1.1 and 4.4.2).
+const AROUND_FRAME_BYTES: u64 = 20;
+/// Bytes of a PFC frame, FCS included (IEEE 802.3 annex 31D).
+const PFC_FRAME_BYTES: u64 = 64;
+/// Ticks of 10 ps in a second.
+const TICKS_PER_SECOND: u128 = 100_000_000_000;
+/// The longest that a station may take from having received a PFC frame to having stopped the
+/// queue: 614.4 ns (IEEE 802.1Q clause 36.1.3.3, as recalled), 6,144 bit times at 10 Gb/s.
+pub const REACTION_MAX: Span = Span::from_ticks(61_440);
+/// Propagation in fibre per metre, 5 ns: two thirds of the speed of light.
+pub const FIBRE_PER_METRE: Span = Span::from_nanos(5);
+
+/// What the headroom of one (ingress port, priority) follows from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Headroom {
+    /// Of the link, the same in both directions.
+    pub rate: Rate,
+    /// From end to end of the cable, one way.
+    pub cable: Span,
+    /// The longest frame of any priority that the port sends, FCS included.
+    pub port_frame: Bytes,
+    /// The longest frame of the lossless priority, FCS included.
+    pub lossless_frame: Bytes,
+    /// What MAC and PHY of one end take to send and to receive, in bit times: both ways
+    /// together.
+    pub interface_bits: u64,
+    /// From the receipt of the XOFF to the peer's queue being stopped.
+    pub reaction: Span,
+}
+
+/// One part of the delay value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Term {
+    /// What it is.
+    pub name: &'static str,
+    /// How often it counts.
+    pub times: u64,
+    /// How large it is, in bits, that is in bit times of the link.
+    pub bits: u64,
+}
+
+impl Term {
+    /// What it adds, in bits. Saturates.
+    pub const fn total(&self) -> u64 {
+        self.times.saturating_mul(self.bits)
+    }
+}
+
+/// What is known of the delay of one end's MAC and PHY.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InterfaceDelay {
+    /// Of the port.
+    pub rate: Rate,
+    /// Sending and receiving together, in bit times.
+    pub bits: u64,
+    /// Who says so.
+    pub source: &'static str,
+}
+
+/// Interface delays per rate; the first of a rate is its default. For other rates no source is
+/// known, and [`Headroom::new`] has no default.
+pub const INTERFACE_DELAYS: [InterfaceDelay; 6] = [
+    InterfaceDelay { rate: Rate::gbps(10), bits: 8_192, source: CISCO },
+    InterfaceDelay { rate: Rate::gbps(10), bits: 18_944, source: "ixgbe, 82599" },
+    InterfaceDelay { rate: Rate::gbps(10), bits: 37_888, source: "ixgbe, X540 on 10GBASE-T" },
+    InterfaceDelay { rate: Rate::gbps(25), bits: 6_144, source: CISCO },
+    InterfaceDelay { rate: Rate::gbps(40), bits: 24_576, source: CISCO },
+    InterfaceDelay { rate: Rate::gbps(100), bits: 122_880, source: CISCO },
+];
+const CISCO: &str = "Cisco Press on storage networks, chapter 7";
+
+/// How long a port may take to obey an 802.3 PAUSE, by rate: quanta of 512 bit times from its
+/// receipt to the last frame that may start (IEEE 802.3 clause 31B.3.7, as SONiC's headroom
+/// calculation has it; at 10 Gb/s SONiC has 67).
+pub const PAUSE_REACTION_QUANTA: [(Rate, u64); 10] = [
+    (Rate::mbps(100), 1),
+    (Rate::gbps(1), 2),
+    (Rate::gbps(10), 60),
+    (Rate::gbps(25), 80),
+    (Rate::gbps(40), 118),
+    (Rate::gbps(50), 147),
+    (Rate::gbps(100), 394),
+    (Rate::gbps(200), 453),
+    (Rate::gbps(400), 905),
+    (Rate::gbps(800), 905),
+];
+
+impl Headroom {
+    /// With the defaults of the rate, and the longest reaction that is allowed; `None` where no
+    /// interface delay is known. Both frames are the same.
+    pub fn new(rate: Rate, cable: Span, frame: Bytes) -> Option<Headroom> {
+        let known = INTERFACE_DELAYS.iter().find(|delay| delay.rate == rate)?;
+        Some(Headroom {
+            rate,
+            cable,
+            port_frame: frame,
+            lossless_frame: frame,
+            interface_bits: known.bits,
+            reaction: REACTION_MAX,
+        })
+    }
+
+    /// The parts of the delay value, in the order in which they happen.
+    pub const fn terms(&self) -> [Term; 6] {
+        [
+            Term { name: "frame that the port has begun", times: 1, bits: wire(self.port_frame) },
+            Term { name: "PFC frame", times: 1, bits: wire(Bytes(PFC_FRAME_BYTES)) },
+            Term { name: "cable", times: 2, bits: bits_in(self.rate, self.cable) },
+            Term { name: "interface", times: 2, bits: self.interface_bits },
+            Term { name: "reaction", times: 1, bits: bits_in(self.rate, self.reaction) },
+            Term {
+                name: "frame that the peer has begun",
+                times: 1,
+                bits: wire(self.lossless_frame),
+            },
+        ]
+    }
+
+    /// The delay value, in bits. Saturates.
+    pub const fn bits(&self) -> u64 {
+        let terms = self.terms();
+        let (mut at, mut sum) = (0, 0_u64);
+        while at < terms.len() {
+            sum = sum.saturating_add(terms[at].total());
+            at += 1;
+        }
+        sum
+    }
+
+    /// The same in whole bytes, rounded up.
+    pub const fn bytes(&self) -> Bytes {
+        Bytes(self.bits().div_ceil(8))
+    }
+}
+
+/// A frame on the wire with what is around it, in bits. Saturates.
+const fn wire(frame: Bytes) -> u64 {
+    frame.0.saturating_add(AROUND_FRAME_BYTES).saturating_mul(8)
+}
+
+/// The bits that begin in a span, a part of one counted whole. Saturates.
+const fn bits_in(rate: Rate, span: Span) -> u64 {
+    let bits = (span.ticks() as u128 * rate.bits_per_second() as u128).div_ceil(TICKS_PER_SECOND);
+    if bits > u64::MAX as u128 { u64::MAX } else { bits as u64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_delay_values_are_those_reckoned_by_hand() {
+        let cases = [
+            (10, 2_000, 100, 65_520, 8_190),
+            (10, 9_216, 100, 180_976, 22_622),
+            (40, 2_000, 100, 146_720, 18_340),
+            (100, 1_518, 10, 342_480, 42_810),
+            (100, 9_216, 300, 755_648, 94_456),
+        ];
+        for (gigabits, frame, metres, bits, bytes) in cases {
+            let cable = FIBRE_PER_METRE * metres;
+            let headroom = Headroom::new(Rate::gbps(gigabits), cable, Bytes(frame)).unwrap();
+            assert_eq!(headroom.bits(), bits, "{gigabits} Gb/s, {frame} B, {metres} m");
+            assert_eq!(headroom.bytes(), Bytes(bytes));
+        }
+    }
+
+    #[test]
+    fn the_terms_are_named_and_add_up() {
+        let cable = FIBRE_PER_METRE * 100;
+        let headroom = Headroom::new(Rate::gbps(10), cable, Bytes(2_000)).unwrap();
+        let terms = headroom.terms().map(|term| (term.times, term.bits));
+        let wanted = [(1, 16_160), (1, 672), (2, 5_000), (2, 8_192), (1, 6_144), (1, 16_160)];
+        assert_eq!(terms, wanted);
+        let total: u64 = headroom.terms().iter().map(Term::total).sum();
+        assert_eq!(total, headroom.bits());
+    }
+
+    #[test]
+    fn the_two_frames_count_once_each_and_may_differ() {
+        let rate = Rate::gbps(10);
+        let same = Headroom::new(rate, Span::ZERO, Bytes(9_216)).unwrap();
+        let small = Headroom { lossless_frame: Bytes(1_518), ..same };
+        assert_eq!(same.bits() - small.bits(), (9_216 - 1_518) * 8);
+    }
+
+    #[test]
+    fn a_part_of_a_bit_is_a_bit_and_a_part_of_a_byte_a_byte() {
+        let least = Headroom {
+            rate: Rate::gbps(1),
+            cable: Span::from_ticks(1),
+            port_frame: Bytes(0),
+            lossless_frame: Bytes(0),
+            interface_bits: 0,
+            reaction: Span::ZERO,
+        };
+        assert_eq!(least.bits(), 672 + 2 * 160 + 2);
+        assert_eq!(least.bytes(), Bytes(125));
+        let most =
+            Headroom { reaction: Span::from_ticks(u64::MAX), rate: Rate::gbps(800), ..least };
+        assert!(most.bits() > least.bits());
+        let endless = Headroom { interface_bits: u64::MAX, ..least };
+        assert_eq!(endless.bits(), u64::MAX);
+    }
+
+    #[test]
+    fn reaction_is_the_same_time_at_every_rate_and_its_bit_times_grow() {
+        for (gigabits, quanta) in [(10, 12), (40, 48), (100, 120)] {
+            assert_eq!(bits_in(Rate::gbps(gigabits), REACTION_MAX), quanta * 512);
+        }
+        assert_eq!(Headroom::new(Rate::gbps(1), Span::ZERO, Bytes(1_518)), None);
+    }
+}

@@ -1,0 +1,12 @@
+//! Proof before traffic: that lossless links cannot pause each other for ever, and that their
+//! headroom holds what is on its way when they pause.
+//!
+//! [`Dependencies`] takes the routes of a fabric and says whether the buffers behind them can
+//! wait for each other in a circle. [`headroom`] reckons the bytes that one buffer needs.
+
+mod cycle;
+mod dependencies;
+pub mod headroom;
+
+pub use cycle::{Cycle, Wait};
+pub use dependencies::{Buffer, Dependencies, FLOWS_KEPT, Verdict};
