@@ -28,7 +28,7 @@ pub struct Arguments {
     json: Option<PathBuf>,
     /// Look at the routes between so many pairs of hosts only, drawn at random, and at those of
     /// the traffic section; what is proved is then about those
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
     pairs: Option<u32>,
     /// Seed of what is drawn at random; the file's if not said
     #[arg(long, value_name = "N")]
