@@ -80,10 +80,10 @@ fn trim(all: &Dependencies, left: &mut [bool]) {
         let waits = if left[at] { all.waits(at as u32) } else { &[] };
         waits.iter().map(|wait| wait.on as usize).filter(|&on| left[on]).collect::<Vec<_>>()
     };
-    for at in 0..count {
+    for (at, waits_for) in waits_for.iter_mut().enumerate() {
         for on in among(left, at) {
             first[on + 1] += 1;
-            waits_for[at] += 1;
+            *waits_for += 1;
         }
     }
     for at in 0..count {

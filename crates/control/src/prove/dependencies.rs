@@ -275,10 +275,9 @@ mod tests {
             reach[pair[0] as usize][pair[1] as usize] = true;
         }
         for via in 0..8 {
-            for from in 0..8 {
-                for to in 0..8 {
-                    reach[from][to] |= reach[from][via] && reach[via][to];
-                }
+            let on = reach[via];
+            for from in reach.iter_mut().filter(|from| from[via]) {
+                from.iter_mut().zip(on).for_each(|(to, on)| *to |= on);
             }
         }
         (0..8).any(|at| reach[at][at])
