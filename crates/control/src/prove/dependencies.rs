@@ -85,7 +85,7 @@ pub enum Verdict {
 }
 
 impl Dependencies {
-    /// Adds the route of a flow, by the links that it takes. `flow` is what [`Wait::flows`] will
+    /// Adds the route of a flow, by the links that it takes. `flow` is what `Wait::flows` will
     /// call it, and is not [`u32::MAX`].
     pub fn add(&mut self, flow: u32, priority: Priority, path: impl IntoIterator<Item = Step>) {
         self.routes += 1;

@@ -16,7 +16,7 @@ const DESCENDING: usize = 1;
 
 /// The shortest of the paths that never go up after they have gone down (M. D. Schroeder et
 /// al., Autonet, IEEE JSAC 9(8), 1991, section 6.6.4), so that the buffers of lossless links
-/// cannot wait for each other in a circle: [`Order`] says why, and what is up.
+/// cannot wait for each other in a circle: `Order` says why, and what is up.
 ///
 /// For every destination there is a row with two numbers per switch: links to the end for a
 /// path that may still climb, and for one that has begun to descend. Breadth-first search
