@@ -1,0 +1,238 @@
+//! Priority-based flow control at one port (IEEE 802.1Q clause 36, 802.3 annex 31D), and
+//! the older PAUSE (802.3 annex 31B), which stops all priorities.
+//!
+//! In plain English, what the peer tells us ([`Stops`]): each priority has a timer. A frame
+//! sets the timers of the priorities that it names, to so many quanta from now; zero ends a
+//! stop at once. While a timer runs, no frame of that priority begins.
+//!
+//! What we tell the peer ([`Requests`]): the memory says which groups are to stop (xoff) or
+//! may go on (xon). One frame tells all that has changed. A stop that lasts is told again when
+//! half of its time is over, so that the peer never runs on by itself.
+
+use axon_wire::priority::{PRIORITIES, Priority, PrioritySet};
+use axon_wire::{Bytes, Rate, Span, Time};
+
+/// Bytes of a quantum: 512 bit times at the rate of the port.
+pub const QUANTUM_BYTES: u64 = 64;
+
+/// How long so many quanta take, rounded up to a tick.
+pub fn quanta_time(rate: Rate, quanta: u16) -> Span {
+    rate.time_for(Bytes(u64::from(quanta) * QUANTUM_BYTES))
+}
+
+/// What a flow control frame says: the priorities it names, and for each how long to stop, in
+/// quanta.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Told {
+    /// The enable vector.
+    pub priorities: PrioritySet,
+    /// By priority; those of priorities that are not named mean nothing.
+    pub quanta: [u16; PRIORITIES],
+}
+
+/// What the peer of a port has told it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Stops {
+    until: [Time; PRIORITIES],
+    /// The last of them.
+    last: Time,
+    /// Frames that named each priority: the standard's name for those received.
+    pub indications: [u64; PRIORITIES],
+}
+
+impl Stops {
+    /// Takes in what the peer says. Priorities without flow control here (not in `enabled`)
+    /// are ignored; answers which were.
+    pub fn hear(
+        &mut self,
+        now: Time,
+        told: &Told,
+        rate: Rate,
+        enabled: PrioritySet,
+    ) -> PrioritySet {
+        for priority in told.priorities.intersection(enabled).iter() {
+            let index = priority.index();
+            self.until[index] = now + quanta_time(rate, told.quanta[index]);
+            self.indications[index] += 1;
+        }
+        self.last = self.until.iter().copied().max().unwrap_or(Time::ZERO);
+        told.priorities.difference(enabled)
+    }
+
+    /// The priorities that may not begin a frame now.
+    #[inline]
+    pub fn stopped(&self, now: Time) -> PrioritySet {
+        let mut stopped = PrioritySet::EMPTY;
+        if self.last > now {
+            let stops = |priority: &Priority| self.until[priority.index()] > now;
+            Priority::ALL.into_iter().filter(stops).for_each(|priority| stopped.insert(priority));
+        }
+        stopped
+    }
+
+    /// When the next stop ends, if any runs.
+    pub fn next_end(&self, now: Time) -> Option<Time> {
+        self.until.iter().copied().filter(|&until| until > now).min()
+    }
+
+    /// The link is gone: nobody has told anything.
+    pub fn forget(&mut self) {
+        self.until = [Time::ZERO; PRIORITIES];
+        self.last = Time::ZERO;
+    }
+}
+
+/// What a port has to tell its peer.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Requests {
+    /// What is to stand still.
+    stopped: PrioritySet,
+    /// What the peer does not know yet.
+    untold: PrioritySet,
+    /// When what stands still is to be told again.
+    refresh_at: Option<Time>,
+    /// Frames that named each priority: the standard's name for those sent.
+    pub requests: [u64; PRIORITIES],
+}
+
+impl Requests {
+    /// The sender of a priority is to stop, or may go on.
+    pub fn set(&mut self, priority: Priority, stop: bool) {
+        if self.stopped.contains(priority) == stop {
+            return;
+        }
+        match stop {
+            true => self.stopped.insert(priority),
+            false => self.stopped.remove(priority),
+        }
+        // Two changes before a frame could tell them may be none; to tell it does no harm.
+        self.untold.insert(priority);
+    }
+
+    /// Whether a frame is to be sent now.
+    #[inline]
+    pub fn is_due(&self, now: Time) -> bool {
+        !self.untold.is_empty() || self.refresh_at.is_some_and(|at| at <= now)
+    }
+
+    /// When the next frame is due, if nothing changes before.
+    #[inline]
+    pub fn next(&self) -> Option<Time> {
+        self.refresh_at
+    }
+
+    /// What stands still.
+    pub fn stopped(&self) -> PrioritySet {
+        self.stopped
+    }
+
+    /// What to tell now: all that has changed, and all that still stands still. `quanta` is how
+    /// long a stop is to last.
+    pub fn tell(&mut self, now: Time, rate: Rate, quanta: u16) -> Told {
+        let mut told = Told { priorities: self.untold.union(self.stopped), ..Told::default() };
+        self.untold = PrioritySet::EMPTY;
+        for priority in told.priorities.iter() {
+            let stop = self.stopped.contains(priority);
+            told.quanta[priority.index()] = if stop { quanta } else { 0 };
+            self.requests[priority.index()] += 1;
+        }
+        let half = Span::from_ticks(quanta_time(rate, quanta).ticks() / 2);
+        self.refresh_at = (!self.stopped.is_empty()).then_some(now + half);
+        told
+    }
+
+    /// The link is gone, or is there again: the peer knows nothing, and what stands still is
+    /// told first.
+    pub fn retell(&mut self) {
+        self.untold = self.stopped;
+        self.refresh_at = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RATE: Rate = Rate::gbps(10);
+
+    fn priority(number: u8) -> Priority {
+        Priority::new(number).unwrap()
+    }
+
+    fn at(nanos: u64) -> Time {
+        Time::from_nanos(nanos)
+    }
+
+    fn told(list: &[(u8, u16)]) -> Told {
+        let mut told = Told::default();
+        for &(number, quanta) in list {
+            told.priorities.insert(priority(number));
+            told.quanta[usize::from(number)] = quanta;
+        }
+        told
+    }
+
+    #[test]
+    fn a_quantum_is_512_bit_times() {
+        assert_eq!(quanta_time(RATE, 1), Span::from_ticks(5_120));
+        assert_eq!(quanta_time(Rate::gbps(100), 65_535), Span::from_ticks(33_553_920));
+    }
+
+    #[test]
+    fn the_last_value_counts_and_zero_ends_a_stop() {
+        let mut stops = Stops::default();
+        let all = PrioritySet::ALL;
+        stops.hear(at(0), &told(&[(3, 1_000)]), RATE, all);
+        assert_eq!(stops.stopped(at(51_199)), PrioritySet::only(priority(3)));
+        assert!(stops.stopped(at(51_200)).is_empty(), "1,000 quanta are 51,200 ns");
+        stops.hear(at(100_000), &told(&[(3, 1_000), (5, 10)]), RATE, all);
+        stops.hear(at(100_100), &told(&[(3, 20)]), RATE, all);
+        assert_eq!(stops.next_end(at(100_100)), Some(at(100_512)), "5 ends before 3");
+        assert_eq!(stops.stopped(at(100_600)), PrioritySet::only(priority(3)));
+        assert!(stops.stopped(at(101_124)).is_empty(), "shorter than before, it replaces it");
+        stops.hear(at(200_000), &told(&[(3, 65_535)]), RATE, all);
+        stops.hear(at(200_001), &told(&[(3, 0)]), RATE, all);
+        assert!(stops.stopped(at(200_001)).is_empty());
+        assert_eq!((stops.indications[3], stops.indications[5]), (5, 1));
+    }
+
+    #[test]
+    fn a_time_without_its_bit_and_a_priority_without_flow_control_mean_nothing() {
+        let mut stops = Stops::default();
+        let mut frame = told(&[(3, 100), (4, 100)]);
+        frame.quanta[6] = 65_535;
+        let enabled = PrioritySet::only(priority(3));
+        let ignored = stops.hear(at(0), &frame, RATE, enabled);
+        assert_eq!(ignored, PrioritySet::only(priority(4)));
+        assert_eq!(stops.stopped(at(1)), enabled);
+    }
+
+    #[test]
+    fn changes_are_told_once_and_stops_again_at_half_time() {
+        let mut requests = Requests::default();
+        assert!(!requests.is_due(at(0)));
+        requests.set(priority(3), true);
+        requests.set(priority(4), true);
+        assert!(requests.is_due(at(0)));
+        assert_eq!(requests.tell(at(0), RATE, 1_000), told(&[(3, 1_000), (4, 1_000)]));
+        assert!(!requests.is_due(at(25_599)));
+        assert_eq!(requests.next(), Some(at(25_600)));
+        assert!(requests.is_due(at(25_600)));
+        requests.set(priority(4), false);
+        assert_eq!(requests.tell(at(25_600), RATE, 1_000), told(&[(3, 1_000), (4, 0)]));
+        requests.set(priority(3), false);
+        assert_eq!(requests.tell(at(30_000), RATE, 1_000), told(&[(3, 0)]));
+        assert_eq!((requests.next(), requests.is_due(at(1 << 40))), (None, false));
+        assert_eq!((requests.requests[3], requests.requests[4]), (3, 2));
+    }
+
+    #[test]
+    fn after_a_new_link_what_stands_still_is_told_again() {
+        let mut requests = Requests::default();
+        requests.set(priority(3), true);
+        requests.tell(at(0), RATE, 1_000);
+        requests.retell();
+        assert!(requests.is_due(at(1)));
+        assert_eq!(requests.tell(at(1), RATE, 1_000), told(&[(3, 1_000)]));
+    }
+}
