@@ -7,13 +7,18 @@
 //! [`Drop::BadFcs`]; one that starts earlier leaves, and takes the fault along. A queued frame
 //! is judged when its turn comes, a punted one before anybody reads it.
 
+mod lossless;
+
 use crate::buffers::{Egress, Queued};
 use crate::config::PortKind;
 use crate::contract::{Action, Awaited, Drop, Punt};
 use crate::counters::Counters;
+use crate::dcb::Dcb;
 use crate::hold::Hold;
 use crate::probe::{self, ProbeUnits};
+use alloc::boxed::Box;
 use alloc::vec::Vec;
+use axon_wire::priority::Priority;
 use axon_wire::probe::ProbeUnit;
 use axon_wire::{Bytes, Frame, PortNo, Time};
 
@@ -73,6 +78,10 @@ pub struct PortBank<B> {
     ports: Vec<Port<B>>,
     queue_bytes_max: u64,
     nack_bytes_max: u64,
+    /// Traffic classes, shared memory and flow control, where there are any.
+    dcb: Option<Box<Dcb>>,
+    /// The priority of a frame on its way out.
+    priority_of: fn(&[u8]) -> Priority,
     units: ProbeUnits,
     /// No probe grows beyond this.
     probe_bytes_max: usize,
@@ -89,6 +98,8 @@ struct Gate {
     busy: bool,
     /// A frame waits for the wire.
     waiting: bool,
+    /// Its peer has stopped some of what goes out.
+    held: bool,
     /// Is among those that are awaited.
     awaited: bool,
 }
@@ -96,7 +107,8 @@ struct Gate {
 /// The rest of a port.
 #[derive(Clone, Debug)]
 struct Port<B> {
-    egress: Egress<B>,
+    /// What waits, by traffic class; in one without traffic classes.
+    classes: Vec<Egress<B>>,
     /// Bytes of frames that came in here, that outputs refused, and that are kept.
     nacked_bytes: u64,
 }
@@ -105,7 +117,7 @@ impl<B: Frame> PortBank<B> {
     /// Ports of unknown kind and without carrier. Each has one buffer for each ingress port
     /// and one for the control plane, of `queue_bytes_max` bytes.
     pub fn new(ports: u16, queue_bytes_max: Bytes) -> PortBank<B> {
-        let port = || Port { egress: Egress::new(), nacked_bytes: 0 };
+        let port = || Port { classes: alloc::vec![Egress::new()], nacked_bytes: 0 };
         PortBank {
             gates: alloc::vec![Gate::default(); usize::from(ports)],
             ports: (0..ports).map(|_| port()).collect(),
@@ -114,6 +126,8 @@ impl<B: Frame> PortBank<B> {
             hold: Hold::new(),
             queue_bytes_max: queue_bytes_max.0,
             nack_bytes_max: 0,
+            dcb: None,
+            priority_of: |_| Priority::ZERO,
             units: ProbeUnits::default(),
             probe_bytes_max: usize::MAX,
         }
@@ -189,15 +203,18 @@ impl<B: Frame> PortBank<B> {
         if !gate.up {
             return self.discard(moving, Drop::PortDown, out);
         }
-        if !gate.busy {
+        if !gate.busy && !gate.held {
             if moving.is_known_bad(now) {
                 return self.discard(moving, Drop::BadFcs, out);
             }
             return self.transmit(now, moving, port, out);
         }
+        if self.dcb.is_some() {
+            return self.enqueue(now, moving, (port, kind), out);
+        }
         let bytes = moving.frame.bytes().len() as u32;
-        let egress = &mut self.ports[port.index()].egress;
-        match egress.push(Queued { moving, bytes, kind }, self.queue_bytes_max) {
+        let item = Queued { moving, bytes, kind, priority: Priority::ZERO };
+        match self.ports[port.index()].classes[0].push(item, self.queue_bytes_max) {
             Ok(()) => self.wait_for(port),
             Err(item) => self.refuse(item, port, out),
         }
@@ -236,17 +253,17 @@ impl<B: Frame> PortBank<B> {
         }
         self.counters.port_mut(ingress).nacks += 1;
         self.ports[ingress.index()].nacked_bytes += bytes;
-        self.ports[port.index()].egress.keep(item);
+        self.ports[port.index()].classes[0].keep(item);
     }
 
     /// After a frame of `ingress` has left the queue of `port`: what the input keeps for it is
     /// offered again.
     #[inline]
     fn offer_again(&mut self, ingress: PortNo, port: PortNo) {
-        if self.ports[port.index()].egress.kept() == 0 {
+        if self.ports[port.index()].classes[0].kept() == 0 {
             return;
         }
-        let taken = self.ports[port.index()].egress.offer_again(ingress, self.queue_bytes_max);
+        let taken = self.ports[port.index()].classes[0].offer_again(ingress, self.queue_bytes_max);
         if let Some(input) = self.ports.get_mut(ingress.index()) {
             input.nacked_bytes -= taken;
         }
@@ -257,7 +274,7 @@ impl<B: Frame> PortBank<B> {
         let taken = self.gates.get(port.index()).is_some_and(|gate| gate.up && gate.busy);
         let refuses =
             |egress: &Egress<B>| egress.refuses(ingress, bytes as u64, self.queue_bytes_max);
-        taken && refuses(&self.ports[port.index()].egress)
+        taken && refuses(&self.ports[port.index()].classes[0])
     }
 
     /// Lets each input port keep refused frames of so many bytes; none at first.
@@ -269,7 +286,7 @@ impl<B: Frame> PortBank<B> {
     /// whose tail is missing waits for [`PortBank::timeout`].
     pub fn punt(&mut self, now: Time, moving: Moving<B>, punt: Punt, out: &mut Vec<Action<B>>) {
         if self.hold.concerns(now, &moving) {
-            if let Err(moving) = self.hold.push(moving, punt, self.queue_bytes_max) {
+            if let Err(moving) = self.hold.push(moving, Some(punt), self.queue_bytes_max) {
                 self.discard(moving, Drop::QueueFull, out);
             }
             return;
@@ -302,13 +319,16 @@ impl<B: Frame> PortBank<B> {
         };
         gate.busy = false;
         if gate.waiting && gate.up {
-            self.send_next(now, port, out);
+            match self.dcb {
+                None => self.send_next(now, port, out),
+                Some(_) => self.send_by_class(now, port, out),
+            }
         }
     }
 
     fn send_next(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) {
         let kind = self.gates[port.index()].kind;
-        while let Some(item) = self.ports[port.index()].egress.pop() {
+        while let Some(item) = self.ports[port.index()].classes[0].pop() {
             self.offer_again(item.moving.ingress, port);
             let reason = if item.kind.is_some_and(|wanted| wanted != kind) {
                 Drop::KindChanged
@@ -316,14 +336,20 @@ impl<B: Frame> PortBank<B> {
                 Drop::BadFcs
             } else {
                 self.transmit(now, item.moving, port, out);
-                if self.ports[port.index()].egress.frames() > 0 {
-                    return self.wait_for(port);
-                }
                 break;
             };
             self.discard(item.moving, reason, out);
         }
-        self.gates[port.index()].waiting = false;
+        self.wait_on(port);
+    }
+
+    /// After a turn of `port`: whether something still waits for its wire.
+    fn wait_on(&mut self, port: PortNo) {
+        let waits = self.ports[port.index()].classes.iter().any(|class| class.frames() > 0);
+        self.gates[port.index()].waiting = waits;
+        if waits && self.gates[port.index()].busy {
+            self.wait_for(port);
+        }
     }
 
     /// The carrier of `port` came or went. Without carrier its queues are emptied and its
@@ -335,16 +361,17 @@ impl<B: Frame> PortBank<B> {
         };
         gate.up = up;
         if up {
-            return;
+            return self.begin_classes(now, port, out);
         }
         (gate.busy, gate.waiting) = (false, false);
-        while let Some(item) = self.ports[port.index()].egress.pop() {
+        self.lose_classes(now, port, out);
+        while let Some(item) = self.ports[port.index()].classes[0].pop() {
             self.offer_again(item.moving.ingress, port);
             self.discard(item.moving, Drop::PortDown, out);
         }
         self.hold.break_off(now, port);
         for state in &mut self.ports {
-            state.egress.break_off(now, port);
+            state.classes.iter_mut().for_each(|class| class.break_off(now, port));
         }
     }
 
@@ -352,14 +379,22 @@ impl<B: Frame> PortBank<B> {
     #[inline]
     pub fn timeout(&mut self, now: Time, out: &mut Vec<Action<B>>) {
         while let Some((moving, punt)) = self.hold.pop(now) {
-            self.hand_over(now, moving, punt, out);
+            match punt {
+                Some(punt) => self.hand_over(now, moving, punt, out),
+                None => self.hear_frame(now, moving, out),
+            }
         }
+        self.see_to_stops(now, out);
     }
 
     /// When to call [`PortBank::timeout`] next.
     #[inline]
     pub fn deadline(&self) -> Option<Time> {
-        self.hold.deadline()
+        let held = self.hold.deadline();
+        match &self.dcb {
+            None => held,
+            Some(dcb) => [held, dcb.next].into_iter().flatten().min(),
+        }
     }
 
     #[inline]
@@ -437,12 +472,14 @@ impl<B: Frame> PortBank<B> {
 
     /// Bytes that wait for the wire of `port`.
     pub fn queued_bytes(&self, port: PortNo) -> Bytes {
-        Bytes(self.ports.get(port.index()).map_or(0, |state| state.egress.bytes()))
+        let waiting = |state: &Port<B>| state.classes.iter().map(Egress::bytes).sum();
+        Bytes(self.ports.get(port.index()).map_or(0, waiting))
     }
 
     /// Frames that wait for the wire of `port`, refused ones that their input keeps included.
     pub fn queued_frames(&self, port: PortNo) -> u64 {
-        let waiting = |state: &Port<B>| state.egress.frames() + state.egress.kept();
+        let waiting =
+            |state: &Port<B>| state.classes.iter().map(|class| class.frames() + class.kept()).sum();
         self.ports.get(port.index()).map_or(0, waiting)
     }
 

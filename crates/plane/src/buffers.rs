@@ -5,6 +5,7 @@ use crate::bank::Moving;
 use crate::config::PortKind;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
+use axon_wire::priority::Priority;
 use axon_wire::{PortNo, Time};
 
 /// A frame that waits for the wire.
@@ -16,6 +17,8 @@ pub struct Queued<B> {
     pub bytes: u32,
     /// The only kind of port that it may leave by; `None` for link-local frames.
     pub kind: Option<PortKind>,
+    /// Whose memory it uses, where there are priorities.
+    pub priority: Priority,
 }
 
 /// What a FIFO may send in one turn, in bytes of wire time: a full frame, its overhead and a
@@ -205,7 +208,8 @@ mod tests {
     use super::*;
 
     fn item(ingress: PortNo, name: u32, bytes: u32) -> Queued<u32> {
-        Queued { moving: Moving::new(name, ingress, Time::ZERO, true), bytes, kind: None }
+        let moving = Moving::new(name, ingress, Time::ZERO, true);
+        Queued { moving, bytes, kind: None, priority: Priority::ZERO }
     }
 
     fn drain(egress: &mut Egress<u32>) -> Vec<u32> {

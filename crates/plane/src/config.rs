@@ -1,6 +1,8 @@
 //! What a plane is told before its first frame.
 
+use crate::dcb::DcbConfig;
 use crate::probe::ProbeUnits;
+use alloc::boxed::Box;
 use axon_wire::probe::RECORDS_BYTES_MAX;
 use axon_wire::{Bytes, FrameBuf, HopWidth, MacAddr};
 
@@ -35,6 +37,9 @@ pub struct PlaneConfig {
     /// With [`OnFull::CongestionMessage`]: how many messages the packets of one ingress port
     /// may cause.
     pub congestion: PuntLimit,
+    /// Traffic classes, shared memory and flow control; without, one FIFO for each ingress
+    /// port at each output, of [`queue_bytes_max`](PlaneConfig::queue_bytes_max).
+    pub dcb: Option<Box<DcbConfig>>,
     /// Where the probe units stand; beside the plane by default.
     pub probe_units: ProbeUnits,
 }
@@ -101,6 +106,7 @@ impl PlaneConfig {
             on_full: OnFull::Drop,
             nack_bytes_max: Bytes(128 * 1024),
             congestion: PuntLimit { frames_per_second: 1000, burst: 8 },
+            dcb: None,
             probe_units: ProbeUnits::default(),
         }
     }

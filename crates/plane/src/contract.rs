@@ -143,6 +143,9 @@ reasons! {
         Oversized = "oversized",
         /// The buffer of this ingress at that egress is full.
         QueueFull = "queue_full",
+        /// A lossless frame found no headroom: its sender did not stop in time, or too little
+        /// headroom was configured.
+        HeadroomFull = "headroom_full",
         /// The egress port has no carrier.
         PortDown = "port_down",
         /// Nobody knows yet what is plugged into the port, in or out.

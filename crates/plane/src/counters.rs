@@ -31,6 +31,8 @@ pub struct PortCounters {
     pub congestion_messages: u64,
     /// PAUSE frames made for the hosts of this port.
     pub pauses: u64,
+    /// Priorities without flow control that PFC frames received by this port have named.
+    pub pfc_ignored: u64,
     drops: [u64; Drop::ALL.len()],
     punts: [u64; Punt::ALL.len()],
 }
@@ -60,6 +62,7 @@ impl PortCounters {
         self.nacks += other.nacks;
         self.congestion_messages += other.congestion_messages;
         self.pauses += other.pauses;
+        self.pfc_ignored += other.pfc_ignored;
         self.drops.iter_mut().zip(other.drops).for_each(|(sum, count)| *sum += count);
         self.punts.iter_mut().zip(other.punts).for_each(|(sum, count)| *sum += count);
     }

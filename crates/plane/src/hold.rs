@@ -21,7 +21,8 @@ pub(crate) struct Hold<B> {
 struct Held<B> {
     release: Time,
     moving: Moving<B>,
-    punt: Punt,
+    /// `None` is MAC control, which the ports see to themselves.
+    punt: Option<Punt>,
 }
 
 impl<B: Frame> Hold<B> {
@@ -49,7 +50,12 @@ impl<B: Frame> Hold<B> {
     ///
     /// # Errors
     /// Gives the frame back if its ingress would hold more than `bytes_max` bytes here.
-    pub fn push(&mut self, moving: Moving<B>, punt: Punt, bytes_max: u64) -> Result<(), Moving<B>> {
+    pub fn push(
+        &mut self,
+        moving: Moving<B>,
+        punt: Option<Punt>,
+        bytes_max: u64,
+    ) -> Result<(), Moving<B>> {
         let held: usize = self.of(moving.ingress).map(|held| held.moving.frame.bytes().len()).sum();
         if (held + moving.frame.bytes().len()) as u64 > bytes_max {
             return Err(moving);
@@ -62,7 +68,7 @@ impl<B: Frame> Hold<B> {
     }
 
     /// Takes a frame that is due.
-    pub fn pop(&mut self, now: Time) -> Option<(Moving<B>, Punt)> {
+    pub fn pop(&mut self, now: Time) -> Option<(Moving<B>, Option<Punt>)> {
         self.deadline().filter(|&release| release <= now)?;
         self.waiting.pop_front().map(|held| (held.moving, held.punt))
     }
@@ -101,7 +107,7 @@ mod tests {
     fn frames_go_when_they_are_whole_and_in_order_per_ingress() {
         let mut hold = Hold::new();
         for (ingress, name, complete_at) in [(1, 1, 50), (2, 2, 40), (1, 3, 30), (3, 4, 50)] {
-            hold.push(moving(ingress, name, complete_at), Punt::Miss, 1000).unwrap();
+            hold.push(moving(ingress, name, complete_at), Some(Punt::Miss), 1000).unwrap();
         }
         assert!(hold.concerns(at(60), &moving(1, 9, 60)), "behind an earlier one");
         assert!(!hold.concerns(at(60), &moving(4, 9, 60)));
@@ -116,9 +122,9 @@ mod tests {
     #[test]
     fn the_room_of_one_ingress_is_bounded() {
         let mut hold = Hold::new();
-        hold.push(moving(1, 1, 9), Punt::Miss, 100).unwrap();
-        assert!(hold.push(moving(1, 2, 9), Punt::Miss, 100).is_err());
-        hold.push(moving(2, 3, 9), Punt::Miss, 100).unwrap();
+        hold.push(moving(1, 1, 9), Some(Punt::Miss), 100).unwrap();
+        assert!(hold.push(moving(1, 2, 9), Some(Punt::Miss), 100).is_err());
+        hold.push(moving(2, 3, 9), Some(Punt::Miss), 100).unwrap();
         assert_eq!(names(&mut hold, at(9)), [1, 3]);
     }
 
@@ -126,7 +132,7 @@ mod tests {
     fn a_frame_whose_carrier_went_before_its_tail_is_broken() {
         let mut hold = Hold::new();
         for (ingress, complete_at) in [(1, 9), (1, 20), (2, 20)] {
-            hold.push(moving(ingress, 0, complete_at), Punt::Miss, 1000).unwrap();
+            hold.push(moving(ingress, 0, complete_at), Some(Punt::Miss), 1000).unwrap();
         }
         hold.break_off(at(10), PortNo(1));
         let intact: Vec<bool> =

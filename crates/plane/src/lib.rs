@@ -14,6 +14,7 @@ pub mod config;
 mod congestion;
 pub mod contract;
 pub mod counters;
+pub mod dcb;
 pub mod ecn;
 pub mod ethernet;
 pub mod fdb;

@@ -5,6 +5,7 @@ use crate::config::{OnFull, PlaneConfig, PortKind};
 use crate::congestion;
 use crate::contract::{Action, Awaited, Drop, Punt};
 use crate::counters::Counters;
+use crate::dcb;
 use crate::ethernet;
 use crate::forward::{Step, forward};
 use crate::meter::Meter;
@@ -50,6 +51,9 @@ impl<B: Frame> Plane<B> {
         let probe_bytes_max = config.probe_bytes_max();
         if config.on_full == OnFull::Nack {
             bank.set_nack_bytes_max(config.nack_bytes_max);
+        }
+        if let Some(dcb) = &config.dcb {
+            bank.set_dcb((**dcb).clone(), dcb::priority_of(config.hop_width));
         }
         bank.set_probe_units(config.probe_units, probe_bytes_max);
         let guard = || Guard {
@@ -302,7 +306,12 @@ impl<B: Frame> Plane<B> {
         if moving.frame.push_front(header_bytes).is_err() {
             return self.bank.discard(moving, Drop::NoHeadroom, out);
         }
-        moving.frame.bytes_mut()[..header_bytes].copy_from_slice(route);
+        let bytes = moving.frame.bytes_mut();
+        bytes[..header_bytes].copy_from_slice(route);
+        if self.config.dcb.is_some() {
+            let priority = ethernet::priority(&bytes[header_bytes..]);
+            header::set_priority(bytes, self.config.hop_width, priority);
+        }
         let left_for_axon = self.step(now, moving, out);
         if left_for_axon && self.config.self_congestion_pause {
             self.burden(now, ingress, header_bytes, out);
@@ -322,7 +331,7 @@ impl<B: Frame> Plane<B> {
             return self.bank.discard(moving, Drop::Malformed, out);
         }
         if pause::is_mac_control(bytes) {
-            return self.bank.discard(moving, Drop::MacControl, out);
+            return self.bank.mac_control(now, moving, out);
         }
         if !self.guards[moving.ingress.index()].link_frames.admit(now) {
             return self.bank.discard(moving, Drop::PuntLimit, out);

@@ -1,0 +1,274 @@
+//! Ports with traffic classes: admission, the turn of classes, stops and requests.
+//!
+//! In plain English: a frame that cannot leave at once takes room in the memory and waits in
+//! its class. When a wire is free, first goes what is to be told to its peer; then, of the
+//! classes that hold something and are not stopped, the highest. A frame that leaves gives
+//! its room back. Where the memory says that a sender is to stop or may go on, that is told
+//! by the port that it sends to. A stop that ends, and a request that is to be told again, are
+//! seen to when their time has come.
+
+use super::{Moving, PortBank};
+use crate::buffers::Queued;
+use crate::config::PortKind;
+use crate::contract::{Action, Drop};
+use crate::dcb::{Dcb, DcbConfig};
+use crate::flow_control::Told;
+use crate::memory::{Memory, NoRoom, Owner, Signal};
+use crate::pause;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
+use axon_wire::{Frame, PortNo, Time};
+
+impl<B: Frame> PortBank<B> {
+    /// Gives the ports traffic classes, shared memory and flow control from now on.
+    /// `priority_of` tells the priority of a frame as it leaves.
+    ///
+    /// # Panics
+    /// If the configuration is for another number of ports, or frames wait already.
+    pub fn set_dcb(&mut self, config: DcbConfig, priority_of: fn(&[u8]) -> Priority) {
+        let ports = usize::from(self.ports());
+        assert_eq!((config.rates.len(), config.memory.groups.len()), (ports, ports), "ports");
+        assert!(self.gates.iter().all(|gate| !gate.waiting), "nothing waits yet");
+        for port in &mut self.ports {
+            port.classes.resize_with(PRIORITIES, Default::default);
+        }
+        self.priority_of = priority_of;
+        self.dcb = Some(Box::new(Dcb::new(config)));
+    }
+
+    /// The shared memory, where there is one.
+    pub fn memory(&self) -> Option<&Memory> {
+        self.dcb.as_ref().map(|dcb| &dcb.memory)
+    }
+
+    /// What a port was told to stop, now; nothing without flow control.
+    pub fn stopped(&self, now: Time, port: PortNo) -> PrioritySet {
+        let port = self.dcb.as_ref().and_then(|dcb| dcb.ports.get(port.index()));
+        port.map_or(PrioritySet::EMPTY, |port| port.stops.stopped(now))
+    }
+
+    /// Flow control frames that named a priority: sent by a port (requests), and received by it
+    /// (indications).
+    pub fn pfc_counts(&self, port: PortNo, priority: Priority) -> (u64, u64) {
+        let port = self.dcb.as_ref().and_then(|dcb| dcb.ports.get(port.index()));
+        let index = priority.index();
+        port.map_or((0, 0), |port| (port.requests.requests[index], port.stops.indications[index]))
+    }
+
+    /// Lets a frame of some priority wait for `port`, if there is room.
+    pub(super) fn enqueue(
+        &mut self,
+        now: Time,
+        moving: Moving<B>,
+        (port, kind): (PortNo, Option<PortKind>),
+        out: &mut Vec<Action<B>>,
+    ) {
+        let Some(dcb) = &mut self.dcb else { return };
+        let priority = (self.priority_of)(moving.frame.bytes());
+        let (ingress, class) = (moving.ingress, dcb.class_of(priority));
+        let bytes = moving.frame.bytes().len() as u32;
+        let own = ingress.index() >= dcb.ports.len();
+        let mut signal = Signal::None;
+        if !own {
+            match dcb.memory.admit(Owner { ingress, priority, egress: port, class }, bytes.into()) {
+                Ok(told) => signal = told,
+                Err(NoRoom::Headroom) => {
+                    return self.discard(moving, Drop::HeadroomFull, out);
+                }
+                Err(NoRoom::Group | NoRoom::Queue) => {
+                    return self.discard(moving, Drop::QueueFull, out);
+                }
+            }
+        }
+        // The memory has the say; frames of the control plane have a buffer of their own.
+        let bytes_max = if own { self.queue_bytes_max } else { u64::MAX };
+        let item = Queued { moving, bytes, kind, priority };
+        let classes = &mut self.ports[port.index()].classes;
+        if let Err(item) = classes[class.index()].push(item, bytes_max) {
+            return self.discard(item.moving, Drop::QueueFull, out);
+        }
+        self.wait_for(port);
+        self.tell(now, ingress, priority, signal, out);
+        if !self.gates[port.index()].busy {
+            self.send_by_class(now, port, out);
+        }
+    }
+
+    /// The wire of `port` is free: sends what is to be told, or the next frame in turn.
+    pub(super) fn send_by_class(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) {
+        if self.tell_peer(now, port, out) {
+            return self.wait_on(port);
+        }
+        let kind = self.gates[port.index()].kind;
+        while let Some(item) = self.take(now, port, out) {
+            let reason = if item.kind.is_some_and(|wanted| wanted != kind) {
+                Drop::KindChanged
+            } else if item.moving.is_known_bad(now) {
+                Drop::BadFcs
+            } else {
+                self.transmit(now, item.moving, port, out);
+                break;
+            };
+            self.discard(item.moving, reason, out);
+        }
+        self.wait_on(port);
+    }
+
+    /// Takes the next frame of `port` whose class is not stopped, and gives its room back.
+    fn take(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) -> Option<Queued<B>> {
+        let stopped = self.dcb.as_ref()?.stopped_classes(port, now);
+        let classes = &mut self.ports[port.index()].classes;
+        let may = |&class: &usize| stopped & 1 << class == 0 && classes[class].frames() > 0;
+        let class = (0..PRIORITIES).rev().find(may)?;
+        let item = classes[class].pop()?;
+        self.give_back(now, &item, (port, class), out);
+        Some(item)
+    }
+
+    /// The room of a frame that waited for `port` is free again.
+    fn give_back(
+        &mut self,
+        now: Time,
+        item: &Queued<B>,
+        (port, class): (PortNo, usize),
+        out: &mut Vec<Action<B>>,
+    ) {
+        let Some(dcb) = &mut self.dcb else { return };
+        let (ingress, priority) = (item.moving.ingress, item.priority);
+        if ingress.index() < dcb.ports.len() {
+            let class = TrafficClass::ALL[class];
+            let owner = Owner { ingress, priority, egress: port, class };
+            let signal = dcb.memory.release(owner, item.bytes.into());
+            self.tell(now, ingress, priority, signal, out);
+        }
+    }
+
+    /// The sender of a priority at `port` is to stop or may go on.
+    fn tell(
+        &mut self,
+        now: Time,
+        port: PortNo,
+        priority: Priority,
+        signal: Signal,
+        out: &mut Vec<Action<B>>,
+    ) {
+        let Some(dcb) = &mut self.dcb else { return };
+        if signal == Signal::None || !dcb.config.pfc.contains(priority) {
+            return;
+        }
+        dcb.ports[port.index()].requests.set(priority, signal == Signal::Xoff);
+        if self.gates[port.index()].busy {
+            self.wait_for(port);
+        } else {
+            self.tell_peer(now, port, out);
+        }
+    }
+
+    /// Sends a flow control frame by `port`, whose wire is free, if one is due.
+    fn tell_peer(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) -> bool {
+        let Some(dcb) = &mut self.dcb else { return false };
+        let state = &mut dcb.ports[port.index()];
+        if !self.gates[port.index()].up || !state.requests.is_due(now) {
+            return false;
+        }
+        let told = state.requests.tell(now, state.rate, dcb.config.pfc_quanta);
+        let frame = pause::emit_pfc(dcb.config.mac, &told);
+        dcb.plan(now);
+        let moving = self.originate(now, B::with_headroom(0, &frame));
+        self.transmit(now, moving, port, out);
+        true
+    }
+
+    /// Takes a MAC control frame, once it is whole: it ends here, and what it says of
+    /// priorities with flow control is heeded.
+    pub fn mac_control(&mut self, now: Time, moving: Moving<B>, out: &mut Vec<Action<B>>) {
+        if self.dcb.is_none() || !self.hold.concerns(now, &moving) {
+            return self.hear_frame(now, moving, out);
+        }
+        if let Err(moving) = self.hold.push(moving, None, self.queue_bytes_max) {
+            self.discard(moving, Drop::QueueFull, out);
+        }
+    }
+
+    /// A MAC control frame is whole.
+    pub(super) fn hear_frame(&mut self, now: Time, moving: Moving<B>, out: &mut Vec<Action<B>>) {
+        if moving.is_known_bad(now) {
+            return self.discard(moving, Drop::BadFcs, out);
+        }
+        if let Some(told) = pause::parse_pfc(moving.frame.bytes()) {
+            self.hear(now, moving.ingress, &told, out);
+        }
+        self.discard(moving, Drop::MacControl, out);
+    }
+
+    /// Takes in what the peer of `port` says of its priorities.
+    fn hear(&mut self, now: Time, port: PortNo, told: &Told, out: &mut Vec<Action<B>>) {
+        let Some(dcb) = &mut self.dcb else { return };
+        let Some(state) = dcb.ports.get_mut(port.index()) else { return };
+        let ignored = state.stops.hear(now, told, state.rate, dcb.config.pfc);
+        let held = !state.stops.stopped(now).is_empty();
+        dcb.plan(now);
+        self.counters.port_mut(port).pfc_ignored += ignored.len() as u64;
+        self.gates[port.index()].held = held;
+        self.go_on(now, port, out);
+    }
+
+    /// Something may leave by `port` that could not before.
+    fn go_on(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) {
+        let gate = &self.gates[port.index()];
+        if gate.up && !gate.busy {
+            self.send_by_class(now, port, out);
+        }
+    }
+
+    /// Stops that are over, and requests that are to be told again.
+    pub(super) fn see_to_stops(&mut self, now: Time, out: &mut Vec<Action<B>>) {
+        let due = |dcb: &Dcb| dcb.next.is_some_and(|at| at <= now);
+        if !self.dcb.as_deref().is_some_and(due) {
+            return;
+        }
+        for port in (0..self.ports()).map(PortNo) {
+            let Some(dcb) = &self.dcb else { return };
+            let state = &dcb.ports[port.index()];
+            let (held, told) = (!state.stops.stopped(now).is_empty(), state.requests.is_due(now));
+            let ended = core::mem::replace(&mut self.gates[port.index()].held, held) && !held;
+            if told && self.gates[port.index()].busy {
+                self.wait_for(port);
+            } else if told || ended || held {
+                self.go_on(now, port, out);
+            }
+        }
+        if let Some(dcb) = &mut self.dcb {
+            dcb.plan(now);
+        }
+    }
+
+    /// The carrier of `port` is there: its peer is told what is still to stand still.
+    pub(super) fn begin_classes(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) {
+        if self.dcb.is_some() {
+            self.go_on(now, port, out);
+        }
+    }
+
+    /// The carrier of `port` is gone: what waited ends, nobody has told it anything, and its
+    /// peer knows nothing.
+    pub(super) fn lose_classes(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) {
+        if self.dcb.is_none() {
+            return;
+        }
+        for class in 0..PRIORITIES {
+            while let Some(item) = self.ports[port.index()].classes[class].pop() {
+                self.give_back(now, &item, (port, class), out);
+                self.discard(item.moving, Drop::PortDown, out);
+            }
+        }
+        if let Some(dcb) = &mut self.dcb {
+            let state = &mut dcb.ports[port.index()];
+            state.stops.forget();
+            state.requests.retell();
+            dcb.plan(now);
+        }
+        self.gates[port.index()].held = false;
+    }
+}

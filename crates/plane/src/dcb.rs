@@ -1,0 +1,95 @@
+//! Data Center Bridging in a switch: what it is told, and what it knows of each port.
+//!
+//! The parts have files of their own: how much memory a frame may use (`memory.rs`), what a
+//! port hears and tells (`flow_control.rs`). How they work together is in `bank/lossless.rs`.
+
+use crate::ethernet;
+use crate::flow_control::{Requests, Stops};
+use crate::memory::{Memory, MemoryConfig};
+use alloc::vec::Vec;
+use axon_wire::header::{self, HeaderView};
+use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
+use axon_wire::{HopWidth, MacAddr, PortNo, Rate, Time};
+
+/// What a switch with traffic classes and flow control is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DcbConfig {
+    /// Who may use how much of its memory, and which priorities are lossless.
+    pub memory: MemoryConfig,
+    /// The traffic class of each priority (dcbnl: `prio_tc`).
+    pub prio_tc: [TrafficClass; PRIORITIES],
+    /// Priorities with PFC: what is heard for others is ignored, and only these are asked to
+    /// stop.
+    pub pfc: PrioritySet,
+    /// How long a stop that this switch asks for lasts, in quanta; it is told again at half
+    /// time.
+    pub pfc_quanta: u16,
+    /// The rate of each port: quanta are bit times.
+    pub rates: Vec<Rate>,
+    /// Source address of PFC frames.
+    pub mac: MacAddr,
+}
+
+/// What is known of one port.
+#[derive(Clone, Debug)]
+pub(crate) struct DcbPort {
+    pub(crate) stops: Stops,
+    pub(crate) requests: Requests,
+    pub(crate) rate: Rate,
+}
+
+/// All of a switch with traffic classes.
+#[derive(Clone, Debug)]
+pub(crate) struct Dcb {
+    pub(crate) config: DcbConfig,
+    pub(crate) memory: Memory,
+    pub(crate) ports: Vec<DcbPort>,
+    /// When a stop ends or a request is to be told again, at the earliest.
+    pub(crate) next: Option<Time>,
+}
+
+impl Dcb {
+    pub(crate) fn new(config: DcbConfig) -> Dcb {
+        let port =
+            |&rate: &Rate| DcbPort { stops: Stops::default(), requests: Requests::default(), rate };
+        Dcb {
+            memory: Memory::new(config.memory.clone()),
+            ports: config.rates.iter().map(port).collect(),
+            next: None,
+            config,
+        }
+    }
+
+    pub(crate) fn class_of(&self, priority: Priority) -> TrafficClass {
+        self.config.prio_tc[priority.index()]
+    }
+
+    /// The classes of `port` that may not begin a frame: pausing one of the priorities that
+    /// share a class stops the class.
+    pub(crate) fn stopped_classes(&self, port: PortNo, now: Time) -> u8 {
+        let stopped = self.ports[port.index()].stops.stopped(now);
+        stopped.iter().fold(0, |classes, priority| classes | 1 << self.class_of(priority).index())
+    }
+
+    /// Finds out anew when something is due.
+    pub(crate) fn plan(&mut self, now: Time) {
+        let due = |port: &DcbPort| [port.stops.next_end(now), port.requests.next()];
+        self.next = self.ports.iter().flat_map(due).flatten().min();
+    }
+}
+
+/// How the priority of a frame is found as it leaves: in the Axon header, where hops leave room
+/// for it, or in the tag of an Ethernet frame.
+pub(crate) fn priority_of(width: HopWidth) -> fn(&[u8]) -> Priority {
+    fn in_header(frame: &[u8], width: HopWidth) -> Priority {
+        if !header::is_axon(frame) {
+            return ethernet::priority(frame);
+        }
+        HeaderView::parse(frame, width).map_or(Priority::ZERO, |view| view.priority())
+    }
+    match width {
+        HopWidth::Four => |frame| in_header(frame, HopWidth::Four),
+        HopWidth::Eight => |frame| in_header(frame, HopWidth::Eight),
+        HopWidth::Sixteen => |frame| in_header(frame, HopWidth::Sixteen),
+    }
+}
