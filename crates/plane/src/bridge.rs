@@ -14,9 +14,8 @@ use crate::contract::{Action, Drop, Punt};
 use crate::counters::Counters;
 use crate::ethernet;
 use crate::fdb::Fdb;
-use crate::pause;
 use alloc::vec::Vec;
-use axon_wire::{Bytes, Frame, MacAddr, PortNo, Span, Time};
+use axon_wire::{Bytes, Frame, MacAddr, PortNo, Span, Time, mac_control};
 
 /// A bridge's size and limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,7 +90,7 @@ impl<B: Frame> Bridge<B> {
         let destination = MacAddr::destination_of(frame).unwrap_or_default();
         let source = MacAddr::source_of(frame).unwrap_or_default();
         if destination.is_link_local() {
-            if pause::is_mac_control(frame) {
+            if mac_control::is_mac_control(frame) {
                 return self.bank.discard(moving, Drop::MacControl, out);
             }
             return self.bank.punt(now, moving, Punt::LinkLocal, out);

@@ -3,13 +3,13 @@
 //! The parts have files of their own: how much memory a frame may use (`memory.rs`), what a
 //! port hears and tells (`flow_control.rs`). How they work together is in `bank/lossless.rs`.
 
-use crate::ethernet;
 use crate::flow_control::{Requests, Stops};
 use crate::memory::{Memory, MemoryConfig};
 use alloc::vec::Vec;
 use axon_wire::header::{self, HeaderView};
+use axon_wire::mac_control::Quanta;
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
-use axon_wire::{HopWidth, MacAddr, PortNo, Rate, Time};
+use axon_wire::{HopWidth, MacAddr, PortNo, Rate, Time, vlan};
 
 /// What a switch with traffic classes and flow control is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,9 +21,8 @@ pub struct DcbConfig {
     /// Priorities with PFC: what is heard for others is ignored, and only these are asked to
     /// stop.
     pub pfc: PrioritySet,
-    /// How long a stop that this switch asks for lasts, in quanta; it is told again at half
-    /// time.
-    pub pfc_quanta: u16,
+    /// How long a stop that this switch asks for lasts; it is told again at half time.
+    pub pfc_quanta: Quanta,
     /// The rate of each port: quanta are bit times.
     pub rates: Vec<Rate>,
     /// Source address of PFC frames.
@@ -83,7 +82,7 @@ impl Dcb {
 pub(crate) fn priority_of(width: HopWidth) -> fn(&[u8]) -> Priority {
     fn in_header(frame: &[u8], width: HopWidth) -> Priority {
         if !header::is_axon(frame) {
-            return ethernet::priority(frame);
+            return vlan::priority_of(frame);
         }
         HeaderView::parse(frame, width).map_or(Priority::ZERO, |view| view.priority())
     }

@@ -2,7 +2,6 @@
 
 use crate::contract::Drop;
 use axon_wire::link::ETHERNET_BYTES;
-use axon_wire::priority::Priority;
 
 /// Bytes of an IEEE 802.1Q tag, which a frame may have on top of its longest length.
 const TAG_BYTES: usize = 4;
@@ -21,16 +20,6 @@ pub fn fault(frame: &[u8], bytes_max: usize) -> Option<Drop> {
     }
     let tagged = TAGS.iter().any(|tag| frame[12..14] == *tag);
     (!tagged || frame.len() > bytes_max + TAG_BYTES).then_some(Drop::Oversized)
-}
-
-/// The priority of an Ethernet frame: that of its outermost tag (IEEE 802.1Q clause 9.6), and 0
-/// without one.
-#[inline]
-pub fn priority(frame: &[u8]) -> Priority {
-    match frame.get(12..15) {
-        Some(&[0x81, 0x00, tci] | &[0x88, 0xa8, tci]) => Priority::from_low_bits(tci >> 5),
-        _ => Priority::ZERO,
-    }
 }
 
 #[cfg(test)]

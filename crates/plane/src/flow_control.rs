@@ -9,26 +9,9 @@
 //! may go on (xon). One frame tells all that has changed. A stop that lasts is told again when
 //! half of its time is over, so that the peer never runs on by itself.
 
+use axon_wire::mac_control::{Pfc, Quanta};
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet};
-use axon_wire::{Bytes, Rate, Span, Time};
-
-/// Bytes of a quantum: 512 bit times at the rate of the port.
-pub const QUANTUM_BYTES: u64 = 64;
-
-/// How long so many quanta take, rounded up to a tick.
-pub fn quanta_time(rate: Rate, quanta: u16) -> Span {
-    rate.time_for(Bytes(u64::from(quanta) * QUANTUM_BYTES))
-}
-
-/// What a flow control frame says: the priorities it names, and for each how long to stop, in
-/// quanta.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Told {
-    /// The enable vector.
-    pub priorities: PrioritySet,
-    /// By priority; those of priorities that are not named mean nothing.
-    pub quanta: [u16; PRIORITIES],
-}
+use axon_wire::{Rate, Span, Time};
 
 /// What the peer of a port has told it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -46,17 +29,17 @@ impl Stops {
     pub fn hear(
         &mut self,
         now: Time,
-        told: &Told,
+        told: &Pfc,
         rate: Rate,
         enabled: PrioritySet,
     ) -> PrioritySet {
-        for priority in told.priorities.intersection(enabled).iter() {
+        for priority in told.enabled.intersection(enabled).iter() {
             let index = priority.index();
-            self.until[index] = now + quanta_time(rate, told.quanta[index]);
+            self.until[index] = now + told.times[index].time_at(rate);
             self.indications[index] += 1;
         }
         self.last = self.until.iter().copied().max().unwrap_or(Time::ZERO);
-        told.priorities.difference(enabled)
+        told.enabled.difference(enabled)
     }
 
     /// The priorities that may not begin a frame now.
@@ -126,17 +109,17 @@ impl Requests {
         self.stopped
     }
 
-    /// What to tell now: all that has changed, and all that still stands still. `quanta` is how
-    /// long a stop is to last.
-    pub fn tell(&mut self, now: Time, rate: Rate, quanta: u16) -> Told {
-        let mut told = Told { priorities: self.untold.union(self.stopped), ..Told::default() };
-        self.untold = PrioritySet::EMPTY;
-        for priority in told.priorities.iter() {
+    /// What to tell now: all that has changed, and all that still stands still. A stop is to
+    /// last for `time`.
+    pub fn tell(&mut self, now: Time, rate: Rate, time: Quanta) -> Pfc {
+        let mut told = Pfc::default();
+        for priority in self.untold.union(self.stopped).iter() {
             let stop = self.stopped.contains(priority);
-            told.quanta[priority.index()] = if stop { quanta } else { 0 };
+            told.set(priority, if stop { time } else { Quanta::ZERO });
             self.requests[priority.index()] += 1;
         }
-        let half = Span::from_ticks(quanta_time(rate, quanta).ticks() / 2);
+        self.untold = PrioritySet::EMPTY;
+        let half = Span::from_ticks(time.time_at(rate).ticks() / 2);
         self.refresh_at = (!self.stopped.is_empty()).then_some(now + half);
         told
     }
@@ -163,19 +146,10 @@ mod tests {
         Time::from_nanos(nanos)
     }
 
-    fn told(list: &[(u8, u16)]) -> Told {
-        let mut told = Told::default();
-        for &(number, quanta) in list {
-            told.priorities.insert(priority(number));
-            told.quanta[usize::from(number)] = quanta;
-        }
+    fn told(list: &[(u8, u16)]) -> Pfc {
+        let mut told = Pfc::default();
+        list.iter().for_each(|&(number, quanta)| told.set(priority(number), Quanta(quanta)));
         told
-    }
-
-    #[test]
-    fn a_quantum_is_512_bit_times() {
-        assert_eq!(quanta_time(RATE, 1), Span::from_ticks(5_120));
-        assert_eq!(quanta_time(Rate::gbps(100), 65_535), Span::from_ticks(33_553_920));
     }
 
     #[test]
@@ -200,7 +174,7 @@ mod tests {
     fn a_time_without_its_bit_and_a_priority_without_flow_control_mean_nothing() {
         let mut stops = Stops::default();
         let mut frame = told(&[(3, 100), (4, 100)]);
-        frame.quanta[6] = 65_535;
+        frame.times[6] = Quanta::MAX;
         let enabled = PrioritySet::only(priority(3));
         let ignored = stops.hear(at(0), &frame, RATE, enabled);
         assert_eq!(ignored, PrioritySet::only(priority(4)));
@@ -214,14 +188,14 @@ mod tests {
         requests.set(priority(3), true);
         requests.set(priority(4), true);
         assert!(requests.is_due(at(0)));
-        assert_eq!(requests.tell(at(0), RATE, 1_000), told(&[(3, 1_000), (4, 1_000)]));
+        assert_eq!(requests.tell(at(0), RATE, Quanta(1_000)), told(&[(3, 1_000), (4, 1_000)]));
         assert!(!requests.is_due(at(25_599)));
         assert_eq!(requests.next(), Some(at(25_600)));
         assert!(requests.is_due(at(25_600)));
         requests.set(priority(4), false);
-        assert_eq!(requests.tell(at(25_600), RATE, 1_000), told(&[(3, 1_000), (4, 0)]));
+        assert_eq!(requests.tell(at(25_600), RATE, Quanta(1_000)), told(&[(3, 1_000), (4, 0)]));
         requests.set(priority(3), false);
-        assert_eq!(requests.tell(at(30_000), RATE, 1_000), told(&[(3, 0)]));
+        assert_eq!(requests.tell(at(30_000), RATE, Quanta(1_000)), told(&[(3, 0)]));
         assert_eq!((requests.next(), requests.is_due(at(1 << 40))), (None, false));
         assert_eq!((requests.requests[3], requests.requests[4]), (3, 2));
     }
@@ -230,9 +204,9 @@ mod tests {
     fn after_a_new_link_what_stands_still_is_told_again() {
         let mut requests = Requests::default();
         requests.set(priority(3), true);
-        requests.tell(at(0), RATE, 1_000);
+        requests.tell(at(0), RATE, Quanta(1_000));
         requests.retell();
         assert!(requests.is_due(at(1)));
-        assert_eq!(requests.tell(at(1), RATE, 1_000), told(&[(3, 1_000)]));
+        assert_eq!(requests.tell(at(1), RATE, Quanta(1_000)), told(&[(3, 1_000)]));
     }
 }

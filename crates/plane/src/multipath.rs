@@ -10,11 +10,10 @@ use crate::bank::{Moving, PortBank};
 use crate::contract::{Action, Drop};
 use crate::ethernet;
 use crate::flow_hash::{choose, flow_hash};
-use crate::pause;
 use crate::routes::MacMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use axon_wire::{Bytes, Frame, MacAddr, PortNo, Time};
+use axon_wire::{Bytes, Frame, MacAddr, PortNo, Time, mac_control};
 
 /// Where every host of the network is: the same for all switches, so they share it.
 pub type Places = MacMap<Place>;
@@ -75,7 +74,7 @@ impl<B: Frame> Multipath<B> {
         }
         let destination = MacAddr::destination_of(frame).unwrap_or_default();
         if destination.is_link_local() {
-            let control = pause::is_mac_control(frame);
+            let control = mac_control::is_mac_control(frame);
             let reason = if control { Drop::MacControl } else { Drop::Broadcast };
             return self.bank.discard(moving, reason, out);
         }

@@ -15,7 +15,8 @@ use crate::routes::RouteTables;
 use alloc::vec::Vec;
 use axon_wire::header::{self, HeaderView, PacketType};
 use axon_wire::link::ETHERNET_BYTES;
-use axon_wire::{Bytes, Frame, MacAddr, PortNo, Time};
+use axon_wire::mac_control::{self, MacControl};
+use axon_wire::{Bytes, Frame, MacAddr, PortNo, Time, vlan};
 
 /// The data plane of one switch: its ports, and the routes of its hosts.
 ///
@@ -309,7 +310,7 @@ impl<B: Frame> Plane<B> {
         let bytes = moving.frame.bytes_mut();
         bytes[..header_bytes].copy_from_slice(route);
         if self.config.dcb.is_some() {
-            let priority = ethernet::priority(&bytes[header_bytes..]);
+            let priority = vlan::priority_of(&bytes[header_bytes..]);
             header::set_priority(bytes, self.config.hop_width, priority);
         }
         let left_for_axon = self.step(now, moving, out);
@@ -330,7 +331,7 @@ impl<B: Frame> Plane<B> {
         if bytes.len() < ETHERNET_BYTES {
             return self.bank.discard(moving, Drop::Malformed, out);
         }
-        if pause::is_mac_control(bytes) {
+        if mac_control::is_mac_control(bytes) {
             return self.bank.mac_control(now, moving, out);
         }
         if !self.guards[moving.ingress.index()].link_frames.admit(now) {
@@ -441,7 +442,7 @@ impl<B: Frame> Plane<B> {
     pub fn pause_hosts(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) {
         if self.kind(port) == Some(PortKind::Host) {
             let quanta = pause::quanta_for(self.config.frame_bytes_max);
-            let frame = pause::emit(self.config.mac, quanta);
+            let frame = MacControl::Pause(quanta).emit(self.config.mac);
             self.bank.count_pause(port);
             self.send_raw(now, port, B::with_headroom(0, &frame), out);
         }

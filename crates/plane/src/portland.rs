@@ -21,11 +21,10 @@ use crate::config::PortKind;
 use crate::contract::{Action, Drop, Punt};
 use crate::ethernet;
 use crate::flow_hash::{choose, flow_hash};
-use crate::pause;
 use crate::routes::MacMap;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use axon_wire::{Bytes, Frame, MacAddr, PortNo, Time};
+use axon_wire::{Bytes, Frame, MacAddr, PortNo, Time, mac_control};
 
 /// EtherType of PortLand's control frames here: local experimental 2 (IEEE 802 clause 9.2.3).
 pub const CONTROL: u16 = 0x88b6;
@@ -155,7 +154,7 @@ impl<B: Frame> PortLand<B> {
         if destination.is_link_local() {
             let reason = match ethertype {
                 CONTROL => return self.bank.punt(now, moving, Punt::LinkLocal, out),
-                pause::ETHERTYPE => Drop::MacControl,
+                mac_control::ETHERTYPE => Drop::MacControl,
                 _ => Drop::Broadcast,
             };
             return self.bank.discard(moving, reason, out);

@@ -3,8 +3,9 @@
 mod model;
 
 use axon_plane::contract::{Action, Drop, Punt};
-use axon_plane::{OnFull, Plane, PlaneConfig, PortKind, PuntLimit, pause};
+use axon_plane::{OnFull, Plane, PlaneConfig, PortKind, PuntLimit};
 use axon_wire::header::{self, HeaderView, PacketType};
+use axon_wire::mac_control::{MacControl, Quanta};
 use axon_wire::{Bytes, Frame, FrameBuf, HopWidth, Hops, MacAddr, PortNo, Span, Time, link};
 use model::{Event, PORTS, World};
 use proptest::prelude::*;
@@ -115,8 +116,8 @@ fn bad_frames_are_counted_by_reason() {
         (HOST, vec![2; 13], Drop::Malformed),
         (HOST, ethernet(host(9), 1515), Drop::Oversized),
         (HOST, tagged, Drop::Oversized),
-        (HOST, pause::emit(host(1), 9).to_vec(), Drop::MacControl),
-        (AXON, pause::emit(host(1), 9).to_vec(), Drop::MacControl),
+        (HOST, MacControl::Pause(Quanta(9)).emit(host(1)).to_vec(), Drop::MacControl),
+        (AXON, MacControl::Pause(Quanta(9)).emit(host(1)).to_vec(), Drop::MacControl),
         (AXON, vec![], Drop::Malformed),
         (AXON, ethernet(host(9), 60), Drop::Malformed),
         (AXON, vec![0xf0; 60], Drop::Malformed),
@@ -258,7 +259,7 @@ fn a_host_that_sends_at_line_rate_is_told_to_pause() {
             let Action::Transmit { port: HOST, frame, .. } = action else {
                 continue;
             };
-            assert_eq!(frame.bytes(), pause::emit(plane.config().mac, 25));
+            assert_eq!(frame.bytes(), MacControl::Pause(Quanta(25)).emit(plane.config().mac));
             pauses += 1;
         }
     }

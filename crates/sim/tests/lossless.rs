@@ -5,11 +5,12 @@ use axon_fabric::model::Wire;
 use axon_plane::dcb::DcbConfig;
 use axon_plane::flow_control::Stops;
 use axon_plane::memory::{GroupLimits, MemoryConfig, QueueLimits, Share};
-use axon_plane::{Action, Awaited, Drop, Input, Node, Plane, PlaneConfig, PortKind, pause};
+use axon_plane::{Action, Awaited, Drop, Input, Node, Plane, PlaneConfig, PortKind};
 use axon_sim::Engine;
 use axon_sim::links::WireEnd;
 use axon_sim::station::Body;
 use axon_wire::header::{self, PacketType};
+use axon_wire::mac_control::{MacControl, Quanta};
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
 use axon_wire::{Bytes, Frame, FrameBuf, HopWidth, MacAddr, PortNo, Rate, Span, Time};
 use oorandom::Rand64;
@@ -66,7 +67,7 @@ impl Node<FrameBuf> for Source {
         self.now = now;
         match input {
             Input::Frame { frame, .. } => {
-                if let Some(told) = pause::parse_pfc(frame.bytes()) {
+                if let Ok(MacControl::Pfc(told)) = MacControl::parse(frame.bytes(), MAC) {
                     self.stops.hear(now, &told, RATE, PrioritySet::ALL);
                 }
             }
@@ -175,7 +176,7 @@ fn dcb(ports: u16, lossless: PrioritySet, headroom: u64) -> DcbConfig {
         },
         prio_tc: classes,
         pfc: lossless,
-        pfc_quanta: 1_000,
+        pfc_quanta: Quanta(1_000),
         rates: vec![RATE; usize::from(ports)],
         mac: MAC,
     }

@@ -12,11 +12,10 @@ use crate::buffers::Queued;
 use crate::config::PortKind;
 use crate::contract::{Action, Drop};
 use crate::dcb::{Dcb, DcbConfig};
-use crate::flow_control::Told;
 use crate::memory::{Memory, NoRoom, Owner, Signal};
-use crate::pause;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use axon_wire::mac_control::{MacControl, MacControlError, Pfc};
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
 use axon_wire::{Frame, PortNo, Time};
 
@@ -173,7 +172,7 @@ impl<B: Frame> PortBank<B> {
             return false;
         }
         let told = state.requests.tell(now, state.rate, dcb.config.pfc_quanta);
-        let frame = pause::emit_pfc(dcb.config.mac, &told);
+        let frame = MacControl::Pfc(told).emit(dcb.config.mac);
         dcb.plan(now);
         let moving = self.originate(now, B::with_headroom(0, &frame));
         self.transmit(now, moving, port, out);
@@ -196,17 +195,39 @@ impl<B: Frame> PortBank<B> {
         if moving.is_known_bad(now) {
             return self.discard(moving, Drop::BadFcs, out);
         }
-        if let Some(told) = pause::parse_pfc(moving.frame.bytes()) {
-            self.hear(now, moving.ingress, &told, out);
-        }
-        self.discard(moving, Drop::MacControl, out);
+        let Some(dcb) = &self.dcb else {
+            return self.discard(moving, Drop::MacControl, out);
+        };
+        let (ingress, enabled) = (moving.ingress, dcb.config.pfc);
+        let reason = match MacControl::parse(moving.frame.bytes(), dcb.config.mac) {
+            Ok(MacControl::Pfc(told)) => {
+                self.hear(now, ingress, &told, enabled, out);
+                Drop::MacControl
+            }
+            // Not in use where PFC is (IEEE 802.1Q clause 36.1.1).
+            Ok(MacControl::Pause(time)) => {
+                let all = if enabled.is_empty() { PrioritySet::ALL } else { PrioritySet::EMPTY };
+                self.hear(now, ingress, &Pfc::of(PrioritySet::ALL, time), all, out);
+                Drop::MacControl
+            }
+            Err(MacControlError::Opcode(_)) => Drop::MacControl,
+            Err(_) => Drop::Malformed,
+        };
+        self.discard(moving, reason, out);
     }
 
     /// Takes in what the peer of `port` says of its priorities.
-    fn hear(&mut self, now: Time, port: PortNo, told: &Told, out: &mut Vec<Action<B>>) {
+    fn hear(
+        &mut self,
+        now: Time,
+        port: PortNo,
+        told: &Pfc,
+        enabled: PrioritySet,
+        out: &mut Vec<Action<B>>,
+    ) {
         let Some(dcb) = &mut self.dcb else { return };
         let Some(state) = dcb.ports.get_mut(port.index()) else { return };
-        let ignored = state.stops.hear(now, told, state.rate, dcb.config.pfc);
+        let ignored = state.stops.hear(now, told, state.rate, enabled);
         let held = !state.stops.stopped(now).is_empty();
         dcb.plan(now);
         self.counters.port_mut(port).pfc_ignored += ignored.len() as u64;
