@@ -7,6 +7,7 @@
 //! [`Drop::BadFcs`]; one that starts earlier leaves, and takes the fault along. A queued frame
 //! is judged when its turn comes, a punted one before anybody reads it.
 
+mod look;
 mod lossless;
 
 use crate::buffers::{Egress, Queued};
@@ -452,72 +453,5 @@ impl<B: Frame> PortBank<B> {
         if let Some(gate) = self.gates.get_mut(port.index()) {
             gate.kind = kind;
         }
-    }
-
-    /// What is plugged into `port`; `None` if there is no such port.
-    #[inline]
-    pub fn kind(&self, port: PortNo) -> Option<PortKind> {
-        self.gates.get(port.index()).map(|gate| gate.kind)
-    }
-
-    /// Whether `port` exists and has carrier.
-    pub fn is_up(&self, port: PortNo) -> bool {
-        self.gates.get(port.index()).is_some_and(|gate| gate.up)
-    }
-
-    /// Whether a frame waits for the wire of `port`.
-    pub fn waits_for(&self, port: PortNo) -> bool {
-        self.gates.get(port.index()).is_some_and(|gate| gate.waiting)
-    }
-
-    /// Bytes that wait for the wire of `port`.
-    pub fn queued_bytes(&self, port: PortNo) -> Bytes {
-        let waiting = |state: &Port<B>| state.classes.iter().map(Egress::bytes).sum();
-        Bytes(self.ports.get(port.index()).map_or(0, waiting))
-    }
-
-    /// Frames that wait for the wire of `port`, refused ones that their input keeps included.
-    pub fn queued_frames(&self, port: PortNo) -> u64 {
-        let waiting =
-            |state: &Port<B>| state.classes.iter().map(|class| class.frames() + class.kept()).sum();
-        self.ports.get(port.index()).map_or(0, waiting)
-    }
-
-    /// Bytes of frames that came in by `port`, that outputs refused, and that it keeps.
-    pub fn nacked_bytes(&self, port: PortNo) -> Bytes {
-        Bytes(self.ports.get(port.index()).map_or(0, |state| state.nacked_bytes))
-    }
-
-    /// Punted frames that wait for their last byte.
-    pub fn held_frames(&self) -> u64 {
-        self.hold.len() as u64
-    }
-
-    /// What has been counted.
-    pub fn counters(&self) -> &Counters {
-        &self.counters
-    }
-
-    /// Counts a frame that ended in the control plane after a punt, so that every drop of a
-    /// switch is in one place.
-    pub fn count_drop(&mut self, ingress: PortNo, reason: Drop) {
-        self.counters.port_mut(ingress).drop_one(reason);
-    }
-
-    /// Counts a frame of the control plane's own that ended before any port saw it: a copy of
-    /// one that came in by `ingress`, or one that could not be built.
-    pub fn count_own_drop(&mut self, ingress: PortNo, bytes: usize, reason: Drop) {
-        self.counters.received(PortNo::CONTROL, bytes);
-        self.count_drop(ingress, reason);
-    }
-
-    /// Counts a congestion message that a frame from `ingress` has caused.
-    pub(crate) fn count_congestion(&mut self, ingress: PortNo) {
-        self.counters.port_mut(ingress).congestion_messages += 1;
-    }
-
-    /// Counts a PAUSE frame made for the hosts of `port`.
-    pub(crate) fn count_pause(&mut self, port: PortNo) {
-        self.counters.port_mut(port).pauses += 1;
     }
 }

@@ -142,6 +142,12 @@ impl<B> Egress<B> {
         waits || queued + bytes > bytes_max
     }
 
+    /// The length of the next frame in turn.
+    pub fn head_bytes(&self) -> Option<u32> {
+        let fifo = &self.fifos[*self.ring.front()? as usize];
+        fifo.queue.front().map(|item| item.bytes)
+    }
+
     /// Takes the next frame in turn.
     pub fn pop(&mut self) -> Option<Queued<B>> {
         let index = *self.ring.front()?;

@@ -5,6 +5,7 @@
 
 use crate::flow_control::{Requests, Stops};
 use crate::memory::{Memory, MemoryConfig};
+use crate::schedule::{ClassSet, Schedule, ScheduleConfig, ScheduleFault};
 use alloc::vec::Vec;
 use axon_wire::header::{self, HeaderView};
 use axon_wire::mac_control::Quanta;
@@ -18,6 +19,8 @@ pub struct DcbConfig {
     pub memory: MemoryConfig,
     /// The traffic class of each priority (dcbnl: `prio_tc`).
     pub prio_tc: [TrafficClass; PRIORITIES],
+    /// How classes take turns, the same at every port.
+    pub schedule: ScheduleConfig,
     /// Priorities with PFC: what is heard for others is ignored, and only these are asked to
     /// stop.
     pub pfc: PrioritySet,
@@ -34,6 +37,7 @@ pub struct DcbConfig {
 pub(crate) struct DcbPort {
     pub(crate) stops: Stops,
     pub(crate) requests: Requests,
+    pub(crate) schedule: Schedule,
     pub(crate) rate: Rate,
 }
 
@@ -48,15 +52,20 @@ pub(crate) struct Dcb {
 }
 
 impl Dcb {
-    pub(crate) fn new(config: DcbConfig) -> Dcb {
-        let port =
-            |&rate: &Rate| DcbPort { stops: Stops::default(), requests: Requests::default(), rate };
-        Dcb {
+    pub(crate) fn new(config: DcbConfig) -> Result<Dcb, ScheduleFault> {
+        let schedule = Schedule::new(&config.schedule)?;
+        let port = |&rate: &Rate| DcbPort {
+            stops: Stops::default(),
+            requests: Requests::default(),
+            schedule: schedule.clone(),
+            rate,
+        };
+        Ok(Dcb {
             memory: Memory::new(config.memory.clone()),
             ports: config.rates.iter().map(port).collect(),
             next: None,
             config,
-        }
+        })
     }
 
     pub(crate) fn class_of(&self, priority: Priority) -> TrafficClass {
@@ -65,14 +74,18 @@ impl Dcb {
 
     /// The classes of `port` that may not begin a frame: pausing one of the priorities that
     /// share a class stops the class.
-    pub(crate) fn stopped_classes(&self, port: PortNo, now: Time) -> u8 {
+    pub(crate) fn stopped_classes(&self, port: PortNo, now: Time) -> ClassSet {
+        let mut classes = ClassSet::EMPTY;
         let stopped = self.ports[port.index()].stops.stopped(now);
-        stopped.iter().fold(0, |classes, priority| classes | 1 << self.class_of(priority).index())
+        stopped.iter().for_each(|priority| classes.insert(self.class_of(priority)));
+        classes
     }
 
     /// Finds out anew when something is due.
     pub(crate) fn plan(&mut self, now: Time) {
-        let due = |port: &DcbPort| [port.stops.next_end(now), port.requests.next()];
+        let due = |port: &DcbPort| {
+            [port.stops.next_end(now), port.requests.next(), port.schedule.deadline()]
+        };
         self.next = self.ports.iter().flat_map(due).flatten().min();
     }
 }

@@ -26,13 +26,7 @@ pub struct Stops {
 impl Stops {
     /// Takes in what the peer says. Priorities without flow control here (not in `enabled`)
     /// are ignored; answers which were.
-    pub fn hear(
-        &mut self,
-        now: Time,
-        told: &Pfc,
-        rate: Rate,
-        enabled: PrioritySet,
-    ) -> PrioritySet {
+    pub fn hear(&mut self, now: Time, told: &Pfc, rate: Rate, enabled: PrioritySet) -> PrioritySet {
         for priority in told.enabled.intersection(enabled).iter() {
             let index = priority.index();
             self.until[index] = now + told.times[index].time_at(rate);

@@ -45,7 +45,8 @@ impl<B: Frame> Plane<B> {
     /// A plane whose ports are all unknown and without carrier, and whose tables are empty.
     ///
     /// # Panics
-    /// If hops of this width cannot name all the ports.
+    /// If hops of this width cannot name all the ports, or DCB is configured for other ports or
+    /// with a schedule that contradicts itself (`ScheduleConfig::check`).
     pub fn new(config: PlaneConfig) -> Plane<B> {
         assert!(usize::from(config.ports) <= config.hop_width.ports_max(), "too many ports");
         let mut bank = PortBank::new(config.ports, config.queue_bytes_max);
@@ -54,7 +55,9 @@ impl<B: Frame> Plane<B> {
             bank.set_nack_bytes_max(config.nack_bytes_max);
         }
         if let Some(dcb) = &config.dcb {
-            bank.set_dcb((**dcb).clone(), dcb::priority_of(config.hop_width));
+            let priority_of = dcb::priority_of(config.hop_width);
+            let set = bank.set_dcb((**dcb).clone(), priority_of);
+            set.expect("a schedule that was checked");
         }
         bank.set_probe_units(config.probe_units, probe_bytes_max);
         let guard = || Guard {

@@ -5,6 +5,7 @@ use axon_fabric::model::Wire;
 use axon_plane::dcb::DcbConfig;
 use axon_plane::flow_control::Stops;
 use axon_plane::memory::{GroupLimits, MemoryConfig, QueueLimits, Share};
+use axon_plane::schedule::{Algorithm, ScheduleConfig};
 use axon_plane::{Action, Awaited, Drop, Input, Node, Plane, PlaneConfig, PortKind};
 use axon_sim::Engine;
 use axon_sim::links::WireEnd;
@@ -165,7 +166,6 @@ fn dcb(ports: u16, lossless: PrioritySet, headroom: u64) -> DcbConfig {
         xon_offset: Bytes(2 * FRAME_BYTES_MAX),
     };
     let queue = QueueLimits { reserved: Bytes(0), share: Share::Dynamic { shift: 0 } };
-    let classes = TrafficClass::ALL;
     DcbConfig {
         memory: MemoryConfig {
             lossless,
@@ -174,7 +174,8 @@ fn dcb(ports: u16, lossless: PrioritySet, headroom: u64) -> DcbConfig {
             groups: vec![[limits; PRIORITIES]; usize::from(ports)],
             queues: [queue; PRIORITIES],
         },
-        prio_tc: classes,
+        prio_tc: TrafficClass::ALL,
+        schedule: ScheduleConfig::of([Algorithm::Strict; PRIORITIES]),
         pfc: lossless,
         pfc_quanta: Quanta(1_000),
         rates: vec![RATE; usize::from(ports)],

@@ -2,7 +2,7 @@
 //!
 //! In plain English: a frame that cannot leave at once takes room in the memory and waits in
 //! its class. When a wire is free, first goes what is to be told to its peer; then, of the
-//! classes that hold something and are not stopped, the highest. A frame that leaves gives
+//! classes that hold something and are not stopped, that whose turn it is. A frame that leaves gives
 //! its room back. Where the memory says that a sender is to stop or may go on, that is told
 //! by the port that it sends to. A stop that ends, and a request that is to be told again, are
 //! seen to when their time has come.
@@ -13,6 +13,7 @@ use crate::config::PortKind;
 use crate::contract::{Action, Drop};
 use crate::dcb::{Dcb, DcbConfig};
 use crate::memory::{Memory, NoRoom, Owner, Signal};
+use crate::schedule::{ClassSet, ScheduleFault};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use axon_wire::mac_control::{MacControl, MacControlError, Pfc};
@@ -23,17 +24,25 @@ impl<B: Frame> PortBank<B> {
     /// Gives the ports traffic classes, shared memory and flow control from now on.
     /// `priority_of` tells the priority of a frame as it leaves.
     ///
+    /// # Errors
+    /// What is wrong with the turns of classes.
+    ///
     /// # Panics
     /// If the configuration is for another number of ports, or frames wait already.
-    pub fn set_dcb(&mut self, config: DcbConfig, priority_of: fn(&[u8]) -> Priority) {
+    pub fn set_dcb(
+        &mut self,
+        config: DcbConfig,
+        priority_of: fn(&[u8]) -> Priority,
+    ) -> Result<(), ScheduleFault> {
         let ports = usize::from(self.ports());
         assert_eq!((config.rates.len(), config.memory.groups.len()), (ports, ports), "ports");
         assert!(self.gates.iter().all(|gate| !gate.waiting), "nothing waits yet");
+        self.dcb = Some(Box::new(Dcb::new(config)?));
+        self.priority_of = priority_of;
         for port in &mut self.ports {
             port.classes.resize_with(PRIORITIES, Default::default);
         }
-        self.priority_of = priority_of;
-        self.dcb = Some(Box::new(Dcb::new(config)));
+        Ok(())
     }
 
     /// The shared memory, where there is one.
@@ -116,11 +125,17 @@ impl<B: Frame> PortBank<B> {
 
     /// Takes the next frame of `port` whose class is not stopped, and gives its room back.
     fn take(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) -> Option<Queued<B>> {
-        let stopped = self.dcb.as_ref()?.stopped_classes(port, now);
+        let dcb = self.dcb.as_mut()?;
+        let stopped = dcb.stopped_classes(port, now);
         let classes = &mut self.ports[port.index()].classes;
-        let may = |&class: &usize| stopped & 1 << class == 0 && classes[class].frames() > 0;
-        let class = (0..PRIORITIES).rev().find(may)?;
-        let item = classes[class].pop()?;
+        let mut waiting = ClassSet::EMPTY;
+        let holds = |class: &TrafficClass| classes[class.index()].frames() > 0;
+        TrafficClass::ALL.into_iter().filter(holds).for_each(|class| waiting.insert(class));
+        let schedule = &mut dcb.ports[port.index()].schedule;
+        let head_bytes = |class: TrafficClass| classes[class.index()].head_bytes().unwrap_or(0);
+        let class = schedule.next(waiting, stopped, head_bytes)?;
+        let item = classes[class.index()].pop()?;
+        schedule.sent(class, item.bytes);
         self.give_back(now, &item, (port, class), out);
         Some(item)
     }
@@ -130,13 +145,12 @@ impl<B: Frame> PortBank<B> {
         &mut self,
         now: Time,
         item: &Queued<B>,
-        (port, class): (PortNo, usize),
+        (port, class): (PortNo, TrafficClass),
         out: &mut Vec<Action<B>>,
     ) {
         let Some(dcb) = &mut self.dcb else { return };
         let (ingress, priority) = (item.moving.ingress, item.priority);
         if ingress.index() < dcb.ports.len() {
-            let class = TrafficClass::ALL[class];
             let owner = Owner { ingress, priority, egress: port, class };
             let signal = dcb.memory.release(owner, item.bytes.into());
             self.tell(now, ingress, priority, signal, out);
@@ -250,8 +264,9 @@ impl<B: Frame> PortBank<B> {
             return;
         }
         for port in (0..self.ports()).map(PortNo) {
-            let Some(dcb) = &self.dcb else { return };
-            let state = &dcb.ports[port.index()];
+            let Some(dcb) = &mut self.dcb else { return };
+            let state = &mut dcb.ports[port.index()];
+            state.schedule.adapt(now);
             let (held, told) = (!state.stops.stopped(now).is_empty(), state.requests.is_due(now));
             let ended = core::mem::replace(&mut self.gates[port.index()].held, held) && !held;
             if told && self.gates[port.index()].busy {
@@ -278,8 +293,8 @@ impl<B: Frame> PortBank<B> {
         if self.dcb.is_none() {
             return;
         }
-        for class in 0..PRIORITIES {
-            while let Some(item) = self.ports[port.index()].classes[class].pop() {
+        for class in TrafficClass::ALL {
+            while let Some(item) = self.ports[port.index()].classes[class.index()].pop() {
                 self.give_back(now, &item, (port, class), out);
                 self.discard(item.moving, Drop::PortDown, out);
             }
