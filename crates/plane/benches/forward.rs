@@ -4,7 +4,8 @@
 //! in random order, as packets lie in a pool of buffers:
 //!
 //! - `transit step`: the bare `forward` on packets with 5, 4, 3 and 2 hops left;
-//! - `transit plane`: the same packets through `Plane::receive` and `Plane::tx_done`;
+//! - `transit plane`: the same packets through `Plane::receive` and `Plane::tx_done`, and once
+//!   more with traffic classes, shared memory and PFC configured, and nothing waiting;
 //! - `edge step`: look a destination up among 4096 routes, prepend its header, `forward`;
 //! - `edge plane`: the same through the whole plane.
 //!
@@ -21,10 +22,15 @@
 //! packets into the last cache, so that is not how they arrive.
 
 use axon_plane::contract::Action;
+use axon_plane::dcb::DcbConfig;
 use axon_plane::forward::{Step, forward};
+use axon_plane::memory::{GroupLimits, MemoryConfig, QueueLimits, Share};
+use axon_plane::schedule::{Algorithm, ScheduleConfig};
 use axon_plane::{Plane, PlaneConfig, PortKind, RouteTables};
 use axon_wire::header::{self, PacketType};
-use axon_wire::{Frame, FrameBuf, HopWidth, Hops, MacAddr, PortNo, Time};
+use axon_wire::mac_control::Quanta;
+use axon_wire::priority::{PRIORITIES, PrioritySet, TrafficClass};
+use axon_wire::{Bytes, Frame, FrameBuf, HopWidth, Hops, MacAddr, PortNo, Rate, Time};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
@@ -153,8 +159,36 @@ fn transit_step(packets: usize, width: HopWidth, hertz: f64) {
     report(&job, packets, best, packets * (HOPS - 1), hertz);
 }
 
-fn plane() -> Plane<FrameBuf> {
-    let mut plane = Plane::new(PlaneConfig::with_ports(PORTS, MacAddr([2; 6])));
+/// Every priority lossless, every class strict: configured, and idle.
+fn dcb() -> DcbConfig {
+    let share = Share::Dynamic { shift: 0 };
+    let group = GroupLimits {
+        reserved: Bytes(1_500),
+        share,
+        headroom: Bytes(10_000),
+        xon_offset: Bytes(3_000),
+    };
+    DcbConfig {
+        memory: MemoryConfig {
+            lossless: PrioritySet::ALL,
+            lossless_pool: Bytes(1 << 22),
+            lossy_pool: Bytes(1 << 22),
+            groups: vec![[group; PRIORITIES]; usize::from(PORTS)],
+            queues: [QueueLimits { reserved: Bytes(0), share }; PRIORITIES],
+        },
+        prio_tc: TrafficClass::ALL,
+        schedule: ScheduleConfig::of([Algorithm::Strict; PRIORITIES]),
+        pfc: PrioritySet::ALL,
+        pfc_quanta: Quanta::MAX,
+        rates: vec![Rate::gbps(100); usize::from(PORTS)],
+        mac: MacAddr([2; 6]),
+    }
+}
+
+fn plane(dcb: Option<DcbConfig>) -> Plane<FrameBuf> {
+    let mut config = PlaneConfig::with_ports(PORTS, MacAddr([2; 6]));
+    config.dcb = dcb.map(Box::new);
+    let mut plane = Plane::new(config);
     for port in (0..PORTS).map(PortNo) {
         plane.set_kind(port, kind_of(port).unwrap_or_default());
         plane.link(Time::ZERO, port, true, &mut Vec::new());
@@ -200,7 +234,7 @@ fn through(
     }
 }
 
-fn transit_plane(packets: usize, hertz: f64) {
+fn transit_plane(packets: usize, (name, dcb): (&str, Option<DcbConfig>), hertz: f64) {
     let mut random = Random(2);
     let width = HopWidth::Eight;
     let fresh: Vec<Vec<u8>> = (0..64).map(|_| packet(&mut random, width)).collect();
@@ -210,7 +244,7 @@ fn transit_plane(packets: usize, hertz: f64) {
     }
     let mut done = Vec::with_capacity(packets);
     let mut out = Vec::with_capacity(64);
-    let mut plane = plane();
+    let mut plane = plane(dcb);
     let best = best_of(packets, || {
         for (index, frame) in pool.iter_mut().enumerate() {
             frame.bytes_mut().copy_from_slice(&fresh[index % 64]);
@@ -222,7 +256,7 @@ fn transit_plane(packets: usize, hertz: f64) {
         }
         start.elapsed()
     });
-    report("transit plane, 8 bit hops", packets, best, packets * (HOPS - 1), hertz);
+    report(name, packets, best, packets * (HOPS - 1), hertz);
 }
 
 fn fill(tables: &mut RouteTables, random: &mut Random) {
@@ -262,7 +296,7 @@ fn edge_step(packets: usize, hertz: f64) {
 
 fn edge_plane(packets: usize, hertz: f64) {
     let mut random = Random(4);
-    let mut plane = plane();
+    let mut plane = plane(None);
     fill(plane.tables_mut(), &mut random);
     let mut pool: Vec<FrameBuf> =
         (0..packets).map(|_| buffer(&frame_to(destination(random.below(ROUTES))))).collect();
@@ -293,7 +327,8 @@ fn main() {
         for width in [HopWidth::Eight, HopWidth::Four, HopWidth::Sixteen] {
             transit_step(packets, width, hertz);
         }
-        transit_plane(packets, hertz);
+        transit_plane(packets, ("transit plane, 8 bit hops", None), hertz);
+        transit_plane(packets, ("the same, DCB idle", Some(dcb())), hertz);
         edge_step(packets, hertz);
         edge_plane(packets, hertz);
     }
