@@ -198,7 +198,8 @@ fn silent_entries(fabric: &Fabric, world: &World, boot: Time) -> Vec<String> {
         let able = entry.flows.iter().any(|(from, to)| reached(from) && reached(to))
             || entry.hosts.iter().any(reached);
         if due && able && sent == 0 {
-            let lacks = world.unready();
+            let none_fits = || crate::apps::unsendable(&entry.app, fabric.mtu);
+            let lacks = none_fits().or_else(|| world.unready());
             let why = lacks.unwrap_or_else(|| "its hosts found no way to their targets".to_owned());
             silent.push(format!("{} sent nothing in {ran}: {why}", entry.name));
         }

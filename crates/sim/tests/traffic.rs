@@ -307,13 +307,17 @@ fn captured(at: Span, bytes: usize, number: u8) -> CapturedFrame {
     CapturedFrame { at, bytes: frame, wire_bytes: bytes }
 }
 
+fn replay(frames: Vec<CapturedFrame>, rewrite: Rewrite) -> App {
+    App::Replay { file: Default::default(), frames: frames.into(), rewrite }
+}
+
 #[test]
 fn a_replay_sends_every_frame_at_its_time() {
     let frames: Vec<CapturedFrame> = (0..50u8)
         .map(|n| captured(Span::from_nanos(u64::from(n) * 33_333), 60 + usize::from(n) * 20, n))
         .collect();
     let wanted: u64 = frames.iter().map(|frame| frame.wire_bytes as u64).sum();
-    let app = App::Replay { frames: frames.into(), rewrite: Rewrite::Macs };
+    let app = replay(frames, Rewrite::Macs);
     let report = run(&mut line(2, 1, true), app, &[(0, 1)], Span::from_millis(20));
     let flow = &report[0];
     assert_eq!((flow.sent_packets, flow.sent_bytes, flow.completed), (50, wanted, 1));
@@ -327,7 +331,7 @@ fn a_replay_sends_every_frame_at_its_time() {
 fn replays_are_counted_apart_from_each_other_and_from_all_else() {
     let frames: Vec<CapturedFrame> =
         (0..50u8).map(|n| captured(Span::from_micros(u64::from(n) * 10), 40, n)).collect();
-    let app = App::Replay { frames: frames.into(), rewrite: Rewrite::Addresses };
+    let app = replay(frames, Rewrite::Addresses);
     let (interval, count) = (Span::from_micros(10), Some(100));
     let other = App::Udp { payload: 100, interval, count };
     let entries = [(app, &[(0, 2), (1, 2), (0, 1)][..]), (other, &[(0, 2)])];
@@ -355,7 +359,7 @@ fn a_replay_that_changes_nothing_is_counted_wherever_its_frames_go() {
         frame
     };
     let frames: Vec<CapturedFrame> = (0..=40).map(frame).collect();
-    let app = App::Replay { frames: frames.into(), rewrite: Rewrite::Nothing };
+    let app = replay(frames, Rewrite::Nothing);
     let report = run(&mut builder, app, &[(0, 3)], Span::from_secs(6));
     let flow = &report[0];
     assert_eq!((flow.sent_packets, flow.received_packets, flow.lost_packets), (41, 40, Some(1)));

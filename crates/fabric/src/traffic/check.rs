@@ -394,6 +394,7 @@ impl Asked<'_> {
         if frames.is_empty() {
             return Err(refuse(format!("{name} has no frames")));
         }
-        Ok(App::Replay { frames: frames.into(), rewrite: asked.rewrite })
+        let file = asked.file.clone();
+        Ok(App::Replay { file, frames: frames.into(), rewrite: asked.rewrite })
     }
 }

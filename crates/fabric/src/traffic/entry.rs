@@ -247,6 +247,13 @@ pub struct ArpEntry {
 }
 
 /// The frames of a capture.
+///
+/// A frame counts as received where the target takes in one that looks like it, whatever its
+/// addresses are. So one that is there for another reason, such as an ARP request of its own,
+/// counts too if it equals a frame of the capture; then more may be received than was sent, and
+/// nobody knows what was lost. Two replays of one capture to one target are told apart by their
+/// senders' MACs alone: not with `rewrite: nothing`, and not in a PortLand network, which rewrites
+/// them.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReplayEntry {

@@ -22,6 +22,7 @@ use crate::capture::CapturedFrame;
 use axon_wire::{Bytes, Span};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 pub(crate) use check::resolve;
@@ -200,6 +201,8 @@ pub enum App {
     },
     /// The first host of each flow sends the frames of a capture.
     Replay {
+        /// The capture's file; empty if the frames are from none.
+        file: PathBuf,
         /// The frames, and when each is sent after the first.
         frames: Arc<[CapturedFrame]>,
         /// What is changed in them.

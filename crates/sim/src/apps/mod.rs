@@ -38,6 +38,7 @@ pub(crate) use collective::Collective;
 pub(crate) use files::FileClient;
 pub(crate) use on_off::OnOffSource;
 pub(crate) use replay::Replay;
+pub(crate) use replay::unsendable;
 pub(crate) use replay_sink::{Likenesses, ReplaySink};
 pub(crate) use request::Requester;
 pub(crate) use respond::Responder;

@@ -25,6 +25,28 @@ pub struct ReplayPlan {
     pub rewrite: Rewrite,
 }
 
+/// The bytes that a frame of a capture is sent with; none if it is not sent, because it is
+/// shorter than an Ethernet header or longer than the MTU allows. A capture may claim 4 GiB
+/// for a frame of which it kept nothing.
+pub(crate) fn length(frame: &CapturedFrame, mtu: u16) -> Option<usize> {
+    let bytes = frame.wire_bytes.max(frame.bytes.len());
+    (ETHERNET_BYTES..=ETHERNET_BYTES + usize::from(mtu)).contains(&bytes).then_some(bytes)
+}
+
+/// Why nothing at all of an application can be sent, if it is a replay of which that is true.
+pub(crate) fn unsendable(app: &axon_fabric::traffic::App, mtu: u16) -> Option<String> {
+    let axon_fabric::traffic::App::Replay { frames, .. } = app else { return None };
+    let none = frames.iter().all(|frame| length(frame, mtu).is_none());
+    let most = ETHERNET_BYTES + usize::from(mtu);
+    none.then(|| {
+        format!(
+            "none of the capture's frames ({} in all) has {ETHERNET_BYTES} to {most} bytes, as \
+             the hosts' mtu of {mtu} allows",
+            frames.len()
+        )
+    })
+}
+
 /// A replay under way.
 pub(crate) struct Replay {
     plan: ReplayPlan,
@@ -57,12 +79,10 @@ impl Replay {
     fn send(&mut self, now: Time, way: (Ipv4Addr, MacAddr), stack: &mut Stack) {
         let Some(frame) = self.plan.frames.get(self.next) else { return };
         self.next += 1;
-        let bytes = frame.wire_bytes.max(frame.bytes.len());
-        let fits = (ETHERNET_BYTES..=ETHERNET_BYTES + usize::from(stack.mtu)).contains(&bytes);
-        if !fits || !stack.nic.has_room() {
+        let Some(bytes) = length(frame, stack.mtu).filter(|_| stack.nic.has_room()) else {
             self.stats.failed += 1;
             return;
-        }
+        };
         let (own, from, to) = (stack.mac, way.0, (way.1, self.plan.target));
         let rewrite = self.plan.rewrite;
         stack.nic.build(bytes, |room| {

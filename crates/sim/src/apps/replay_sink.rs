@@ -4,7 +4,7 @@
 //! the same host sends and receives other frames too. So they are known by what they look
 //! like, but for the addresses that the replay, or the network, replaces.
 
-use super::replay::set_addresses;
+use super::replay::{length, set_addresses};
 use super::{App, FlowStats, Received};
 use crate::stack::Stack;
 use axon_fabric::capture::CapturedFrame;
@@ -24,14 +24,15 @@ const MACS_BYTES: usize = 12;
 pub(crate) struct Likenesses(Arc<BTreeMap<u64, usize>>);
 
 impl Likenesses {
-    pub(crate) fn of(frames: &[CapturedFrame]) -> Likenesses {
+    /// Of the frames that a host with this MTU sends; others never come in anywhere.
+    pub(crate) fn of(frames: &[CapturedFrame], mtu: u16) -> Likenesses {
         let whole = |frame: &CapturedFrame| {
-            let length = frame.wire_bytes.max(frame.bytes.len());
+            let length = length(frame, mtu)?;
             let mut bytes = vec![0; length.max(FRAME_BYTES_MIN)];
             bytes[..frame.bytes.len()].copy_from_slice(&frame.bytes);
-            (likeness(bytes), length)
+            Some((likeness(bytes), length))
         };
-        Likenesses(Arc::new(frames.iter().map(whole).collect()))
+        Likenesses(Arc::new(frames.iter().filter_map(whole).collect()))
     }
 }
 
@@ -110,6 +111,22 @@ impl App for ReplaySink {
 mod tests {
     use super::*;
     use crate::datagram::{self, Addresses};
+
+    #[test]
+    fn what_no_host_sends_is_not_even_looked_at() {
+        let frame = |wire_bytes| CapturedFrame {
+            at: axon_wire::Span::ZERO,
+            bytes: vec![7; 13],
+            wire_bytes,
+        };
+        // Each of these as a whole would take 4 GiB.
+        let hostile = vec![frame(u32::MAX as usize); 1_000];
+        assert!(Likenesses::of(&hostile, 1500).0.is_empty());
+        let edges = [13, 14, 1514, 1515].map(frame);
+        let mut lengths: Vec<usize> = Likenesses::of(&edges, 1500).0.values().copied().collect();
+        lengths.sort_unstable();
+        assert_eq!(lengths, [14, 1514]);
+    }
 
     #[test]
     fn a_frame_is_known_whatever_its_addresses_and_checksums_are() {

@@ -132,7 +132,9 @@ impl World {
             sinks.extend(sink.map(|sink| (to, sink)));
         }
         let replayed = match &entry.app {
-            App::Replay { frames, rewrite } => Some((Likenesses::of(frames), frames, *rewrite)),
+            App::Replay { frames, rewrite, .. } => {
+                Some((Likenesses::of(frames, self.fabric().mtu), frames, *rewrite))
+            }
             _ => None,
         };
         for (number, &(from, to)) in entry.flows.iter().enumerate() {
@@ -200,7 +202,7 @@ impl World {
                 let payload = payload as usize;
                 host.on_off(OnOffPlan { target, port, payload, interval, on, off, seed }, start)
             }
-            App::Replay { frames, rewrite } => {
+            App::Replay { frames, rewrite, .. } => {
                 host.replay(ReplayPlan { target, frames, rewrite }, start)
             }
             other => unreachable!("{} is no source", other.name()),
