@@ -126,7 +126,7 @@ fn flows(out: &mut String, report: &Report) {
             entry.len(),
             size(sum(|flow| flow.sent_bytes)),
             size(sum(|flow| flow.received_bytes)),
-            sum(|flow| flow.lost_packets.unwrap_or(0)),
+            lost(entry),
             short(least),
             short(mean),
             span(|times| times.p50_ns),
@@ -204,6 +204,19 @@ pub fn size(bytes: u64) -> String {
         Some((bits, unit)) => format!("{:.2} {unit}", bytes as f64 / (1u64 << bits) as f64),
         None => format!("{bytes} B"),
     }
+}
+
+/// Packets that an entry's flows lost; `-` where one received more than was sent, of which
+/// nobody can say what was lost.
+fn lost(entry: &[FlowReport]) -> String {
+    let more = |flow: &FlowReport| {
+        let counted = matches!(flow.app, "udp" | "on_off" | "replay");
+        counted && flow.lost_packets.is_none() && flow.received_packets > flow.sent_packets
+    };
+    if entry.iter().any(more) {
+        return "-".to_owned();
+    }
+    entry.iter().filter_map(|flow| flow.lost_packets).sum::<u64>().to_string()
 }
 
 #[cfg(test)]

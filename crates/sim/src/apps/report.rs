@@ -81,7 +81,9 @@ pub struct FlowReport {
     pub received_packets: u64,
     /// Bytes of payload received; of a replay, of frames.
     pub received_bytes: u64,
-    /// Datagrams or frames sent and not received so far, where they are what is counted.
+    /// Datagrams or frames sent and not received so far, where they are what is counted. Nobody
+    /// knows it if more was received than sent: a frame came twice, or a replay's sink took
+    /// others for its own.
     pub lost_packets: Option<u64>,
     /// Datagrams that came after one that was sent later.
     pub reordered: u64,
@@ -230,7 +232,8 @@ impl World {
         host: usize,
         id: super::AppId,
     ) -> Option<impl Iterator<Item = &'a Received>> {
-        // A replay has no port; its sinks count nothing else.
+        // A replay has no port: its sinks count whatever looks like a frame of the capture and
+        // goes the same way.
         let from = (self.address(host)?, self.host(host)?.source_port(id).unwrap_or(0));
         let sinks = running.sinks.iter();
         Some(sinks.filter_map(move |&(at, sink)| self.host(at)?.received_from(sink, from)))
@@ -300,7 +303,7 @@ fn fill(stats: &FlowStats, at_sink: Option<&Received>, report: &mut FlowReport) 
         report.goodput_bps = goodput.map(|rate| rate.bits_per_second());
     }
     if at_sink.is_some() && matches!(report.app, "udp" | "on_off" | "replay") {
-        report.lost_packets = Some(stats.sent_packets.saturating_sub(received.packets));
+        report.lost_packets = stats.sent_packets.checked_sub(received.packets);
     }
     report.completed = stats.completed;
     report.failed = stats.failed;
