@@ -13,6 +13,8 @@ const ETHERTYPE_IPV4: u16 = 0x0800;
 const ETHERTYPE_IPV6: u16 = 0x86dd;
 /// 802.1Q, 802.1ad, and the older one that some switches still use for the outer tag.
 const ETHERTYPES_OF_TAGS: [u16; 3] = [0x8100, 0x88a8, 0x9100];
+/// What our own captures call links between switches (LINKTYPE_USER0).
+const LINKTYPE_AXON: u32 = 147;
 /// First bytes of a pcapng file: the type of its section header block.
 const PCAPNG_MAGIC: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
 
@@ -30,6 +32,8 @@ pub struct Destination {
 pub struct Ending {
     /// Packets in it.
     pub packets: u64,
+    /// Axon packets, which carry routes and not destinations; no one is called for them.
+    pub axon_packets: u64,
     /// Packets of a link type that is neither Ethernet nor plain IP.
     pub unknown_links: u64,
     /// Why it was read no further, if the file breaks off: a capture that was killed does.
@@ -126,6 +130,8 @@ impl Ending {
     fn packet(&mut self, link: DataLink, bytes: &[u8], each: &mut impl FnMut(Destination)) {
         self.packets += 1;
         match link {
+            DataLink::ETHERNET if is_axon(bytes) => self.axon_packets += 1,
+            link if u32::from(link) == LINKTYPE_AXON => self.axon_packets += 1,
             DataLink::ETHERNET => each(of_ethernet(bytes)),
             DataLink::RAW | DataLink::IPV4 | DataLink::IPV6 => {
                 each(Destination { mac: None, ip: of_ip(bytes) });
@@ -133,6 +139,11 @@ impl Ending {
             _ => self.unknown_links += 1,
         }
     }
+}
+
+/// Whether an Ethernet frame is the cover of an Axon packet.
+fn is_axon(frame: &[u8]) -> bool {
+    frame.get(12..14) == Some(&axon_wire::link::ETHERTYPE.to_be_bytes())
 }
 
 fn of_ethernet(frame: &[u8]) -> Destination {

@@ -45,11 +45,16 @@ pub fn analyse(path: &Path) -> Result<Report> {
     })?;
     let report = Report { ending, ip: ips.curve(), mac: macs.curve() };
     let found = report.ip.packets + report.mac.packets;
+    let Ending { packets, axon_packets, .. } = report.ending;
+    let name = path.display();
+    ensure!(
+        found > 0 || axon_packets == 0,
+        "{name}: expected a capture at a host's port, found {axon_packets} Axon packets among \
+         {packets} packets: those between switches are looked up nowhere"
+    );
     ensure!(
         found > 0,
-        "{}: expected Ethernet or IP packets, found none among {} packets",
-        path.display(),
-        report.ending.packets
+        "{name}: expected Ethernet or IP packets, found none among {packets} packets"
     );
     Ok(report)
 }
@@ -75,8 +80,14 @@ impl Report {
 
     /// As text for a terminal.
     pub fn text(&self) -> String {
-        let Ending { packets, unknown_links, broken_off } = &self.ending;
+        let Ending { packets, axon_packets, unknown_links, broken_off } = &self.ending;
         let mut text = format!("{packets} packets\n");
+        if *axon_packets > 0 {
+            text.push_str(&format!(
+                "{axon_packets} of them are Axon packets between switches, which are looked up \
+                 nowhere: left out\n"
+            ));
+        }
         if *unknown_links > 0 {
             text.push_str(&format!("{unknown_links} of a link type that is not read\n"));
         }
@@ -106,9 +117,10 @@ impl Report {
 
     /// As JSON.
     pub fn json(&self) -> Value {
-        let Ending { packets, unknown_links, broken_off } = &self.ending;
+        let Ending { packets, axon_packets, unknown_links, broken_off } = &self.ending;
         let mut value = json!({
-            "packets": packets, "unknown_links": unknown_links, "broken_off": broken_off,
+            "packets": packets, "axon_packets": axon_packets, "unknown_links": unknown_links,
+            "broken_off": broken_off,
         });
         for (name, curve) in self.curves() {
             let points = sizes(curve.distance_max(Reading::Packets)).into_iter().map(|entries| {
@@ -217,7 +229,7 @@ mod tests {
         };
         let mut file = block(0x0a0d_0d0a, &words(&[0x1a2b_3c4d, 1, u32::MAX, u32::MAX]));
         // An interface whose link type nobody here reads, then Ethernet.
-        file.extend(block(1, &words(&[147, 0])));
+        file.extend(block(1, &words(&[148, 0])));
         file.extend(block(1, &words(&[1, 0])));
         for packet in packets {
             let length = packet.len() as u32;
@@ -283,6 +295,18 @@ mod tests {
         }
         let empty = format!("{:#}", analysed("empty", &pcap(false, 0xa1b2_c3d4, &[])).unwrap_err());
         assert!(empty.contains("found none among 0 packets"), "{empty}");
+    }
+
+    #[test]
+    fn axon_packets_are_told_from_frames_of_hosts() {
+        let axon = [&[2; 12][..], &[0x88, 0xb5], &[0; 50]].concat();
+        let alone = pcap(false, 0xa1b2_c3d4, &[axon.clone(), axon.clone()]);
+        let error = format!("{:#}", analysed("axon", &alone).unwrap_err());
+        assert!(error.contains("a host's port, found 2 Axon packets among 2"), "{error}");
+        // A switch captures all of its ports into one file.
+        let mixed = analysed("mixed", &pcapng(&[four(), vec![axon]].concat())).unwrap();
+        assert_eq!((mixed.ending.axon_packets, mixed.mac.packets), (1, 3));
+        assert!(mixed.text().contains("1 of them are Axon packets"), "{}", mixed.text());
     }
 
     #[test]
