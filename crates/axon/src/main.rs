@@ -12,6 +12,7 @@ mod probe;
 mod prove;
 mod real;
 mod reproduce;
+mod reserve;
 mod say;
 mod schema;
 mod sim;
@@ -80,6 +81,6 @@ fn main() -> ExitCode {
     };
     outcome.unwrap_or_else(|error| {
         eprintln!("{error:#}");
-        ExitCode::FAILURE
+        if error.is::<say::Usage>() { say::USAGE.into() } else { ExitCode::FAILURE }
     })
 }

@@ -1,11 +1,11 @@
 //! `axon reproduce ID...`: tables and figures of the papers, theirs beside ours.
 
+use crate::reserve::{Reserved, apart};
 use anyhow::{Context, Result, ensure};
 use axon_papers::axon::live::process::Stop;
 use axon_papers::reproduce::store::{self, Kept};
 use axon_papers::reproduce::{Experiment, Options, page, run as run_one, select, show};
 use serde_json::{Value, json};
-use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -50,7 +50,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     reserve(arguments, &chosen)?;
     let stop = Stop::on_signals()?;
     let quiet = arguments.json.as_deref() == Some(Path::new("-"));
-    let (out, seed, threads) = (arguments.out.as_path(), arguments.seed, arguments.threads);
+    let threads = crate::say::threads(arguments.threads);
+    let (out, seed) = (arguments.out.as_path(), arguments.seed);
     let options = Options { out, seed, threads };
     let mut results = Vec::new();
     let mut failed = 0;
@@ -95,14 +96,18 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 /// Sees that every file can be written before anything runs, so that nobody learns after
 /// hours that the results have nowhere to go. What earlier runs have left stays as it is.
 fn reserve(arguments: &Arguments, chosen: &[&Experiment]) -> Result<()> {
+    let named = [("--json", &arguments.json), ("--write-docs", &arguments.write_docs)];
+    let files = named.into_iter().filter_map(|(what, path)| Some((what, path.as_ref()?)));
+    let files = files.filter(|(_, path)| *path != Path::new("-"));
+    let files: Vec<_> = files.map(|(what, path)| (what.to_owned(), path.clone())).collect();
+    apart(&[], &files)?;
+    let mut reserved = Reserved::default();
     for experiment in chosen {
+        reserved.folder(&store::folder(&arguments.out, experiment.id))?;
         store::reserve(&arguments.out, experiment.id)?;
     }
-    let files = [&arguments.json, &arguments.write_docs].into_iter().flatten();
-    for path in files.filter(|path| *path != Path::new("-")) {
-        let opened = OpenOptions::new().append(true).create(true).open(path);
-        opened.with_context(|| format!("cannot write {}", path.display()))?;
-    }
+    files.iter().try_for_each(|(_, path)| reserved.file(path))?;
+    reserved.keep();
     Ok(())
 }
 

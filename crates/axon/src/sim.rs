@@ -2,12 +2,13 @@
 
 mod csv;
 mod memory;
+mod outputs;
 mod pcap;
 mod plot;
 mod show;
 mod watch;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use axon_fabric::model::Fabric;
 use axon_fabric::units;
 use axon_sim::run::{Options, Report, run_watched};
@@ -71,10 +72,12 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     if let Some(most) = arguments.memory_max {
         memory::check(&fabric, most)?;
     }
-    reserve(arguments)?;
-    let mut pcaps = Pcaps::create(&fabric, &arguments.pcap)?;
+    let asked = pcap::asked(&fabric, &arguments.pcap)?;
+    outputs::reserve(arguments, &fabric, &asked)?;
+    let threads = crate::say::threads(arguments.threads.into());
+    let mut pcaps = Pcaps::create(&fabric, asked)?;
     let seed = arguments.seed.unwrap_or(fabric.seed);
-    let options = options(arguments, &fabric, seed, &pcaps)?;
+    let options = Options { threads, ..options(arguments, &fabric, seed, &pcaps)? };
     let mut watcher = Watcher::new(&fabric.name, arguments.memory_max, &mut pcaps)?;
     let report = run_watched(&fabric, options, &mut watcher);
     let wall = watcher.finish();
@@ -85,40 +88,17 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     if let Some(path) = &arguments.plot {
         plot::draw(path, &report)?;
     }
-    if report.threads < usize::from(arguments.threads) {
+    if report.threads < threads {
         eprintln!("on one thread: some links take no time, so their ends cannot run apart");
     }
     write_json(arguments, &report, &wall)?;
     finish(arguments, &report, &wall)
 }
 
-/// Makes every file that is written at the end, so that nobody learns after a long run that
-/// its results have nowhere to go.
-fn reserve(arguments: &Arguments) -> Result<()> {
-    let standard = Path::new("-");
-    if let Some(path) = &arguments.plot {
-        let svg = path.extension().is_some_and(|extension| extension == "svg");
-        ensure!(
-            svg,
-            "{}: plots are drawn as SVG; expected a name such as plot.svg",
-            path.display()
-        );
-    }
-    if let Some(folder) = &arguments.csv {
-        csv::reserve(folder)?;
-    }
-    let files = [&arguments.json, &arguments.plot].into_iter().flatten();
-    for path in files.filter(|path| *path != standard) {
-        File::create(path).with_context(|| path.display().to_string())?;
-    }
-    Ok(())
-}
-
 fn options(arguments: &Arguments, fabric: &Fabric, seed: u64, pcaps: &Pcaps) -> Result<Options> {
     let wanted = arguments.plot.is_some() || arguments.csv.is_some();
     let mut options = Options {
         seed: Some(seed),
-        threads: usize::from(arguments.threads),
         duration: arguments.duration,
         capture: pcaps.ports(),
         samples: wanted.then_some(arguments.sample.unwrap_or(SAMPLE)),

@@ -5,6 +5,7 @@
 //! them, and the first 64. Only `sent` shows bytes, so that is where flows are told apart; a
 //! frame that was received, lost or dropped is the one with the same hash that was sent.
 
+use crate::say::Usage;
 use anyhow::{Context, Result, bail, ensure};
 use axon_fabric::units;
 use axon_plane::Drop;
@@ -55,8 +56,14 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         let listed = known.join(", ");
         ensure!(known.contains(&reason.as_str()), "no reason {reason}; expected one of {listed}");
     }
+    if let (Some(from), Some(to)) = (arguments.from, arguments.to)
+        && from > to
+    {
+        let text = format!("--from {from} --to {to}: nothing is between; expected --from first");
+        return Err(Usage(text).into());
+    }
     let name = arguments.file.display().to_string();
-    let input: Box<dyn BufRead> = if name == "-" {
+    let mut input: Box<dyn BufRead> = if name == "-" {
         Box::new(std::io::stdin().lock())
     } else {
         let file = File::open(&arguments.file).with_context(|| name.clone())?;
@@ -64,9 +71,15 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     };
     let mut out = BufWriter::new(std::io::stdout().lock());
     let mut filter = Filter::new(arguments);
-    for (number, line) in input.lines().enumerate() {
-        let at = || format!("{name}:{}", number + 1);
-        let line = line.with_context(at)?;
+    let (mut number, mut line, mut cut) = (0, String::new(), false);
+    while read(&mut *input, &mut line).with_context(|| format!("{name}:{}", number + 1))? {
+        number += 1;
+        let at = || format!("{name}:{number}");
+        // A run that was killed leaves half a line, of which nothing can be said.
+        cut = line.pop() != Some('\n');
+        if cut {
+            break;
+        }
         if !line.starts_with('#') {
             // What is wrong with an option is not the line's fault.
             filter.begin()?;
@@ -81,13 +94,22 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
             }
         }
     }
-    if let (Some(port), false) = (&arguments.port, filter.named) {
+    ensure!(number > 0, "{name}: it is empty; expected what `axon sim --trace` wrote");
+    if let (Some(port), false, false) = (&arguments.port, filter.named, cut) {
         bail!("--port {port}: no line of {name} names it; expected one such as s1-p0, or a node");
     }
     match out.flush() {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error.into()),
-        _ => Ok(ExitCode::SUCCESS),
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => return Err(error.into()),
+        _ => {}
     }
+    ensure!(!cut, "{name}:{number}: the line is cut off, so the trace is not whole");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Reads a line with its end, if there is one more.
+fn read(input: &mut dyn BufRead, line: &mut String) -> std::io::Result<bool> {
+    line.clear();
+    Ok(input.read_line(line)? > 0)
 }
 
 /// What is asked for, and what the lines so far have told.

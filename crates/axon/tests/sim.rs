@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Folder, axon, failed, good, pcap, scenario, text};
+use common::{Folder, axon, bad, failed, good, pcap, scenario, text};
 use serde_json::Value;
 use std::process::Command;
 
@@ -111,7 +111,11 @@ fn a_captured_port_is_a_pcapng_of_both_directions() {
     let folder = Folder::new("sim-pcap");
     let (switch, host) = (folder.path("s.pcapng"), folder.path("h.pcapng"));
     let asked = [format!("s1-p0={switch}"), format!("h1-p0={host}")];
-    good(&axon(&["sim", &scenario("ring3"), "--pcap", &asked[0], "--pcap", &asked[1]]));
+    let json = folder.path("r.json");
+    let arguments = ["--pcap", &asked[0], "--pcap", &asked[1], "--json", &json];
+    good(&axon(&[&["sim", &scenario("ring3")], &arguments[..]].concat()));
+    let mode = |path: &str| std::fs::metadata(path).unwrap().permissions();
+    assert_eq!(mode(&switch), mode(&json), "who may read one result may read the other");
     let read = |path: &str| std::fs::read(path).unwrap();
     // Section header, then the interface with the port's name.
     for (path, name) in [(&switch, "s1-p0"), (&host, "h1-p0")] {
@@ -231,12 +235,108 @@ fn a_fabric_too_large_for_the_memory_is_refused_before_anything_runs() {
 
 #[test]
 fn results_that_have_nowhere_to_go_are_refused_before_the_run() {
-    for option in ["--json", "--csv", "--plot"] {
+    for (option, what) in [("--json", "write"), ("--csv", "make"), ("--plot", "write")] {
         let output = axon(&["sim", &scenario("ring3"), option, "/dev/null/here.svg"]);
         let said = failed(&output);
-        assert!(said.starts_with("/dev/null/here.svg: Not a directory"), "{said}");
+        let wanted = format!("cannot {what} /dev/null/here.svg: Not a directory");
+        assert!(said.starts_with(&wanted), "{said}");
         assert!(output.stdout.is_empty(), "nothing has run");
     }
+}
+
+#[test]
+fn a_refused_run_leaves_earlier_results_and_nothing_new() {
+    let folder = Folder::new("sim-refused");
+    let ring = scenario("ring3");
+    let old = folder.file("old", "earlier");
+    std::fs::create_dir(folder.path("csv")).unwrap();
+    folder.file("csv/flows.csv", "earlier");
+    let (csv, new, capture) = (folder.path("csv"), folder.path("new.svg"), format!("s1-p0={old}"));
+    let (deep, again) = (folder.path("a/b"), format!("s1-p0={new}"));
+    for more in [
+        &["--json", &old, "--plot", "/nonexistent/x.svg"][..],
+        &["--trace", &old, "--json", "/nonexistent/x"],
+        &["--csv", &csv, "--plot", &new, "--json", "/nonexistent/x"],
+        &["--csv", &deep, "--json", "/nonexistent/x"],
+        &["--pcap", &capture, "--pcap", &again],
+        &["--pcap", &capture, "--trace", "/nonexistent/x"],
+        &["--json", &old, "--plot", "x.png"],
+    ] {
+        let output = axon(&[&["sim", &ring], more].concat());
+        bad(&output, 1);
+        assert_eq!(
+            (folder.read("old"), folder.read("csv/flows.csv")),
+            ("earlier".into(), "earlier".into()),
+            "{more:?}"
+        );
+        let mut there: Vec<_> = std::fs::read_dir(&folder.0).unwrap().collect();
+        there.extend(std::fs::read_dir(&csv).unwrap());
+        assert_eq!(there.len(), 3, "{more:?}: {there:?}");
+    }
+}
+
+#[test]
+fn a_file_is_written_for_one_option_and_never_over_what_is_read() {
+    let folder = Folder::new("sim-same-file");
+    folder.file("a.pcap", pcap(&[vec![4; 100]]));
+    let traffic = "traffic: [{ from: h1, to: h2, replay: { file: a.pcap } }]";
+    let yaml = format!("name: a\ntopology: {{ line: {{ switches: 2 }} }}\n{traffic}\n");
+    let file = folder.file("replay.yaml", &yaml);
+    let (capture, same) = (folder.path("a.pcap"), folder.path("x"));
+    let (first, second) = (format!("s1-p0={same}"), format!("s1-p1={same}"));
+    for (more, said) in [
+        (&["--pcap", &first, "--pcap", &second][..], "that is also --pcap"),
+        (&["--json", &same, "--trace", &same], "that is also --json"),
+        (&["--json", &file], "that is also the fabric file"),
+        (&["--trace", &capture], "that is also what replay1 replays"),
+        (&["--trace", "-"], "--trace -: standard output is for the report"),
+    ] {
+        let output = axon(&[&["sim", &file], more].concat());
+        assert!(bad(&output, 2).contains(said), "{output:?}");
+        assert_eq!(folder.read("replay.yaml"), yaml);
+        assert!(!folder.0.join("x").exists() && std::fs::metadata(&capture).unwrap().len() > 100);
+    }
+}
+
+#[test]
+fn more_threads_than_cores_are_not_started() {
+    let output = axon(&["sim", &scenario("ring3"), "--json", "-", "--threads", "64"]);
+    let report = parse(good(&output));
+    let cores = std::thread::available_parallelism().unwrap().get() as u64;
+    assert!(report["threads"].as_u64().unwrap() <= cores.min(64), "{report}");
+    let said = text(&output.stderr).contains(&format!("64 threads on {cores} core"));
+    assert_eq!(said, cores < 64, "{output:?}");
+}
+
+#[test]
+fn a_capture_that_claims_what_no_host_sends_is_told_and_not_waited_for() {
+    let folder = Folder::new("sim-hostile");
+    let mut bytes = pcap(&vec![vec![4; 60]; 40]);
+    for record in 0..40 {
+        bytes[24 + record * 76 + 12..][..4].fill(0xff);
+    }
+    folder.file("a.pcap", bytes);
+    let traffic = "traffic: [{ from: h1, to: h2, replay: { file: a.pcap } }]";
+    let line = "topology: { line: { switches: 2 } }";
+    let file = folder.file("replay.yaml", format!("name: a\n{line}\n{traffic}\n"));
+    let output = axon(&["sim", &file]);
+    let said = failed(&output);
+    let why = "none of the capture's frames (40 in all) has 14 to 1514 bytes";
+    assert!(said.contains("replay1 sent nothing in ") && said.contains(why), "{said}");
+}
+
+#[test]
+fn a_trace_that_is_empty_or_cut_is_told() {
+    let folder = Folder::new("sim-cut");
+    let line = "0.000000001s s1 power on, life 1\n";
+    let trace = folder.file("t.txt", "");
+    assert!(bad(&axon(&["trace", &trace]), 1).contains("t.txt: it is empty"));
+    folder.file("t.txt", format!("{line}0.0000"));
+    let output = axon(&["trace", &trace]);
+    assert!(failed(&output).contains("t.txt:2: the line is cut off"), "{output:?}");
+    assert_eq!(text(&output.stdout), line);
+    let output = axon(&["trace", &trace, "--from", "5s", "--to", "1s"]);
+    assert!(bad(&output, 2).contains("nothing is between"), "{output:?}");
 }
 
 #[test]

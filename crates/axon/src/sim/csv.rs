@@ -11,22 +11,16 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-/// Makes the folder, and a file in it.
-///
-/// # Errors
-/// It cannot be made or written to.
-pub fn reserve(folder: &Path) -> Result<()> {
-    std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
-    file(folder, "flows.csv", |_| Ok(()))
-}
+/// The files of a folder.
+pub const FILES: [&str; 4] = ["flows.csv", "ports.csv", "drops.csv", "samples.csv"];
 
 /// Writes all files into `folder`, which is made if it is not there.
 pub fn write(folder: &Path, report: &Report) -> Result<()> {
     std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
-    file(folder, "flows.csv", |out| flows(out, report))?;
-    file(folder, "ports.csv", |out| ports(out, report))?;
-    file(folder, "drops.csv", |out| drops(out, report))?;
-    file(folder, "samples.csv", |out| samples(out, report))
+    file(folder, FILES[0], |out| flows(out, report))?;
+    file(folder, FILES[1], |out| ports(out, report))?;
+    file(folder, FILES[2], |out| drops(out, report))?;
+    file(folder, FILES[3], |out| samples(out, report))
 }
 
 fn file(

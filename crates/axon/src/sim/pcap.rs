@@ -6,6 +6,8 @@ use axon_linux::pcapng::{Capture, CaptureOptions, Direction, LinkType};
 use axon_sim::capture::{Captured, port_by_name};
 use axon_sim::links::WireEnd;
 use axon_wire::header;
+use std::fs::File;
+use std::io::BufWriter;
 use std::path::PathBuf;
 
 /// Bytes of one file, at most.
@@ -26,29 +28,50 @@ struct Pcap {
     capture: Capture,
 }
 
+/// A port to capture, and where to.
+pub struct Asked {
+    port: WireEnd,
+    name: String,
+    /// The file.
+    pub path: PathBuf,
+}
+
+/// Reads what `PORT=FILE` ask for.
+///
+/// # Errors
+/// Not of that form, or no such port.
+pub fn asked(fabric: &Fabric, asked: &[String]) -> Result<Vec<Asked>> {
+    let mut all: Vec<Asked> = Vec::new();
+    for asked in asked {
+        let form = || anyhow!("--pcap {asked}: expected PORT=FILE, such as s1-p0=s1.pcapng");
+        let (name, path) = asked.split_once('=').ok_or_else(form)?;
+        let Some(port) = port_by_name(fabric, name) else {
+            bail!("--pcap {asked}: there is no port {name}; `axon check FILE` lists all ports");
+        };
+        if all.iter().any(|other| other.port == port) {
+            bail!("--pcap {asked}: {name} is there twice; expected each port once");
+        }
+        all.push(Asked { port, name: name.to_owned(), path: PathBuf::from(path) });
+    }
+    Ok(all)
+}
+
 impl Pcaps {
-    /// Creates the files that `PORT=FILE` ask for.
+    /// Creates the files.
     ///
     /// # Errors
-    /// Not of that form, no such port, no such place.
-    pub fn create(fabric: &Fabric, asked: &[String]) -> Result<Pcaps> {
-        let mut all: Vec<Pcap> = Vec::new();
-        for asked in asked {
-            let form = || anyhow!("--pcap {asked}: expected PORT=FILE, such as s1-p0=s1.pcapng");
-            let (name, path) = asked.split_once('=').ok_or_else(form)?;
-            let Some(port) = port_by_name(fabric, name) else {
-                bail!("--pcap {asked}: there is no port {name}; `axon check FILE` lists all ports");
-            };
-            if all.iter().any(|other| other.port == port) {
-                bail!("--pcap {asked}: {name} is there twice; expected each port once");
-            }
-            let path = PathBuf::from(path);
-            let limit =
-                CaptureOptions { file_bytes_max: FILE_BYTES_MAX, ..CaptureOptions::to(&path) };
-            let capture = Capture::create(&limit).with_context(|| path.display().to_string())?;
-            let (name, axon) = (name.to_owned(), between_switches(fabric, port));
-            all.push(Pcap { port, name, path, axon, capture });
-        }
+    /// No such place.
+    pub fn create(fabric: &Fabric, asked: Vec<Asked>) -> Result<Pcaps> {
+        let create = |Asked { port, name, path }| {
+            // Frames of simulated hosts are nobody's secret: a file like all others of the run.
+            let file = File::create(&path).map(BufWriter::new);
+            let snap_bytes = CaptureOptions::to(&path).snap_bytes;
+            let capture = file.and_then(|file| Capture::new(file, snap_bytes, FILE_BYTES_MAX));
+            let capture = capture.with_context(|| path.display().to_string())?;
+            let axon = between_switches(fabric, port);
+            Ok(Pcap { port, name, path, axon, capture })
+        };
+        let all = asked.into_iter().map(create).collect::<Result<_>>()?;
         Ok(Pcaps { all, failure: None })
     }
 

@@ -4,7 +4,7 @@ use anyhow::{Context, Result};
 use axon_papers::reproduce::{Axis, Plot, Series};
 use axon_sim::results::Samples;
 use axon_sim::run::Report;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Lines of a plot, at most.
 const LINES_MAX: usize = 8;
@@ -30,7 +30,6 @@ pub fn draw(path: &Path, report: &Report) -> Result<()> {
         lines,
     );
     throughput.draw(path)?;
-    let name = path.file_stem().unwrap_or_default().to_string_lossy();
     let queues = Plot::lines(
         "queues",
         &format!("{}, seed {}: the fullest queues", report.fabric, report.seed),
@@ -38,7 +37,13 @@ pub fn draw(path: &Path, report: &Report) -> Result<()> {
         Axis::linear("bytes that wait"),
         queue_lines(samples),
     );
-    queues.draw(&path.with_file_name(format!("{name}-queues.svg")))
+    queues.draw(&beside(path))
+}
+
+/// Where the queues are drawn.
+pub fn beside(path: &Path) -> PathBuf {
+    let name = path.file_stem().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!("{name}-queues.svg"))
 }
 
 /// Milliseconds since the first sample, which is when traffic began.
