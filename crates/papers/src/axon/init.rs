@@ -65,9 +65,10 @@ fn run(context: &mut Context) -> Result<Outcome> {
         "The paper does not say what its convergence is, nor over which links its average goes. Of the two \
          readings, until links are known and until hosts are known too, the second has the paper's 108 Mbit \
          on the worst link, and the first has an eighth of it: so the second is judged, with the average \
-         over all links, the one definition of all of figure 6. Its average has the heartbeats of the \
-         second over which hosts announce themselves, which the paper's simulator, without time, has not; \
-         and our messages are sealed.",
+         over all links, the one definition of all of figure 6. The paper's simulator has no time, and its \
+         Axons send heartbeats only after the network has initialised (001 §4, on the simulator): so neither they nor \
+         what hosts say of themselves is in the average that is judged. It stands below with them. Our \
+         messages are sealed, the paper's are not.",
     );
     outcome.note(
         "PortLand: the paper's starts with 50 to 100 % more bytes than Axon, ours with fewer, and the bound \
@@ -81,8 +82,10 @@ fn run(context: &mut Context) -> Result<Outcome> {
 
 fn judge(outcome: &mut Outcome, boot: &Boot) {
     let (links, hosts) = (boot.links_bytes, boot.hosts_bytes);
-    let mean = hosts.mean * 8e-3;
-    let name = "bits on the average link until all hosts are known";
+    let routed = boot.routed_bytes;
+    let mean = routed.mean * 8e-3;
+    let name =
+        "bits on the average link until all hosts are known, without heartbeats and hosts' frames";
     let bound = format!("within a factor of {MEAN_FACTOR} of {PAPER_MEAN_KBIT}");
     let pass = (PAPER_MEAN_KBIT / MEAN_FACTOR..=PAPER_MEAN_KBIT * MEAN_FACTOR).contains(&mean);
     outcome.rows.push(Row::holds(name, PAPER_MEAN_KBIT, mean, "kbit", bound, pass));
@@ -92,9 +95,8 @@ fn judge(outcome: &mut Outcome, boot: &Boot) {
     outcome.rows.push(Row::within(name, PAPER_MAX_MBIT, max, "Mbit", bound));
     outcome.remark("time until all links are known", "", millis(boot.links_known), "ms");
     outcome.remark("time until all hosts are known too", "", millis(boot.hosts_known), "ms");
-    let routed = boot.routed_bytes;
-    let name = "average link until all hosts are known, without heartbeats and hosts' frames";
-    outcome.remark(name, "", routed.mean * 8e-3, "kbit");
+    let name = "average link until all hosts are known, with all that it carries";
+    outcome.remark(name, PAPER_MEAN_KBIT, hosts.mean * 8e-3, "kbit");
     let name = "average link between Axons until all hosts are known";
     outcome.remark(name, "", hosts.between * 8e-3, "kbit");
     let name = "average link until all links are known";
