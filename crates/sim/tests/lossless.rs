@@ -1,5 +1,6 @@
 //! Lossless classes, frame by frame: nothing is lost with enough headroom, something is with one
 //! frame less, and the wire that all go to is never idle.
+#![allow(clippy::disallowed_types, reason = "a node must be Send, and a test looks into it")]
 
 use axon_fabric::model::Wire;
 use axon_plane::dcb::DcbConfig;
