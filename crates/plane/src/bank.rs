@@ -320,17 +320,17 @@ impl<B: Frame> PortBank<B> {
         };
         gate.busy = false;
         if gate.waiting && gate.up {
-            match self.dcb {
-                None => self.send_next(now, port, out),
-                Some(_) => self.send_by_class(now, port, out),
-            }
+            self.send_next(now, port, out);
         }
     }
 
+    /// The wire of `port` is free: what is to be told to its peer goes out, or the next frame.
     fn send_next(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) {
+        if self.tell_peer(now, port, out) {
+            return self.wait_on(port);
+        }
         let kind = self.gates[port.index()].kind;
-        while let Some(item) = self.ports[port.index()].classes[0].pop() {
-            self.offer_again(item.moving.ingress, port);
+        while let Some(item) = self.take(now, port, out) {
             let reason = if item.kind.is_some_and(|wanted| wanted != kind) {
                 Drop::KindChanged
             } else if item.moving.is_known_bad(now) {
@@ -342,6 +342,16 @@ impl<B: Frame> PortBank<B> {
             self.discard(item.moving, reason, out);
         }
         self.wait_on(port);
+    }
+
+    /// Takes the next frame in turn from what waits for `port`.
+    fn take(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) -> Option<Queued<B>> {
+        if self.dcb.is_some() {
+            return self.take_by_class(now, port, out);
+        }
+        let item = self.ports[port.index()].classes[0].pop()?;
+        self.offer_again(item.moving.ingress, port);
+        Some(item)
     }
 
     /// After a turn of `port`: whether something still waits for its wire.

@@ -99,32 +99,17 @@ impl<B: Frame> PortBank<B> {
         self.wait_for(port);
         self.tell(now, ingress, priority, signal, out);
         if !self.gates[port.index()].busy {
-            self.send_by_class(now, port, out);
+            self.send_next(now, port, out);
         }
-    }
-
-    /// The wire of `port` is free: sends what is to be told, or the next frame in turn.
-    pub(super) fn send_by_class(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) {
-        if self.tell_peer(now, port, out) {
-            return self.wait_on(port);
-        }
-        let kind = self.gates[port.index()].kind;
-        while let Some(item) = self.take(now, port, out) {
-            let reason = if item.kind.is_some_and(|wanted| wanted != kind) {
-                Drop::KindChanged
-            } else if item.moving.is_known_bad(now) {
-                Drop::BadFcs
-            } else {
-                self.transmit(now, item.moving, port, out);
-                break;
-            };
-            self.discard(item.moving, reason, out);
-        }
-        self.wait_on(port);
     }
 
     /// Takes the next frame of `port` whose class is not stopped, and gives its room back.
-    fn take(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) -> Option<Queued<B>> {
+    pub(super) fn take_by_class(
+        &mut self,
+        now: Time,
+        port: PortNo,
+        out: &mut Vec<Action<B>>,
+    ) -> Option<Queued<B>> {
         let dcb = self.dcb.as_mut()?;
         let stopped = dcb.stopped_classes(port, now);
         let classes = &mut self.ports[port.index()].classes;
@@ -179,7 +164,7 @@ impl<B: Frame> PortBank<B> {
     }
 
     /// Sends a flow control frame by `port`, whose wire is free, if one is due.
-    fn tell_peer(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) -> bool {
+    pub(super) fn tell_peer(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) -> bool {
         let Some(dcb) = &mut self.dcb else { return false };
         let state = &mut dcb.ports[port.index()];
         if !self.gates[port.index()].up || !state.requests.is_due(now) {
@@ -253,7 +238,7 @@ impl<B: Frame> PortBank<B> {
     fn go_on(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) {
         let gate = &self.gates[port.index()];
         if gate.up && !gate.busy {
-            self.send_by_class(now, port, out);
+            self.send_next(now, port, out);
         }
     }
 
