@@ -25,11 +25,9 @@ use axon_plane::contract::Action;
 use axon_plane::dcb::DcbConfig;
 use axon_plane::forward::{Step, forward};
 use axon_plane::memory::{GroupLimits, MemoryConfig, QueueLimits, Share};
-use axon_plane::schedule::{Algorithm, ScheduleConfig};
 use axon_plane::{Plane, PlaneConfig, PortKind, RouteTables};
 use axon_wire::header::{self, PacketType};
-use axon_wire::mac_control::Quanta;
-use axon_wire::priority::{PRIORITIES, PrioritySet, TrafficClass};
+use axon_wire::priority::{PRIORITIES, PrioritySet};
 use axon_wire::{Bytes, Frame, FrameBuf, HopWidth, Hops, MacAddr, PortNo, Rate, Time};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -176,12 +174,8 @@ fn dcb() -> DcbConfig {
             groups: vec![[group; PRIORITIES]; usize::from(PORTS)],
             queues: [QueueLimits { reserved: Bytes(0), share }; PRIORITIES],
         },
-        prio_tc: TrafficClass::ALL,
-        schedule: ScheduleConfig::of([Algorithm::Strict; PRIORITIES]),
         pfc: PrioritySet::ALL,
-        pfc_quanta: Quanta::MAX,
-        rates: vec![Rate::gbps(100); usize::from(PORTS)],
-        mac: MacAddr([2; 6]),
+        ..DcbConfig::lossy(vec![Rate::gbps(100); usize::from(PORTS)], MacAddr([2; 6]))
     }
 }
 

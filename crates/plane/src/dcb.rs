@@ -4,13 +4,13 @@
 //! port hears and tells (`flow_control.rs`). How they work together is in `bank/lossless.rs`.
 
 use crate::flow_control::{Requests, Stops};
-use crate::memory::{Memory, MemoryConfig};
-use crate::schedule::{ClassSet, Schedule, ScheduleConfig, ScheduleFault};
+use crate::memory::{GroupLimits, Memory, MemoryConfig, QueueLimits, Share};
+use crate::schedule::{Algorithm, ClassSet, Schedule, ScheduleConfig, ScheduleFault};
 use alloc::vec::Vec;
 use axon_wire::header::{self, HeaderView};
 use axon_wire::mac_control::Quanta;
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
-use axon_wire::{HopWidth, MacAddr, PortNo, Rate, Time, vlan};
+use axon_wire::{Bytes, HopWidth, MacAddr, PortNo, Rate, Time, vlan};
 
 /// What a switch with traffic classes and flow control is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,6 +30,32 @@ pub struct DcbConfig {
     pub rates: Vec<Rate>,
     /// Source address of PFC frames.
     pub mac: MacAddr,
+}
+
+impl DcbConfig {
+    /// For ports of these rates: one strict class for each priority, nothing lossless, no
+    /// flow control; 1 MiB for frames that wait, of which a group or a queue may take as much
+    /// as is free. The rest is for the caller to change.
+    pub fn lossy(rates: Vec<Rate>, mac: MacAddr) -> DcbConfig {
+        let share = Share::Dynamic { shift: 0 };
+        let group =
+            GroupLimits { reserved: Bytes(0), share, headroom: Bytes(0), xon_offset: Bytes(0) };
+        DcbConfig {
+            memory: MemoryConfig {
+                lossless: PrioritySet::EMPTY,
+                lossless_pool: Bytes(0),
+                lossy_pool: Bytes(1 << 20),
+                groups: alloc::vec![[group; PRIORITIES]; rates.len()],
+                queues: [QueueLimits { reserved: Bytes(0), share }; PRIORITIES],
+            },
+            prio_tc: TrafficClass::ALL,
+            schedule: ScheduleConfig::of([Algorithm::Strict; PRIORITIES]),
+            pfc: PrioritySet::EMPTY,
+            pfc_quanta: Quanta::MAX,
+            rates,
+            mac,
+        }
+    }
 }
 
 /// What is known of one port.

@@ -6,14 +6,13 @@ use axon_fabric::model::Wire;
 use axon_plane::dcb::DcbConfig;
 use axon_plane::flow_control::Stops;
 use axon_plane::memory::{GroupLimits, MemoryConfig, QueueLimits, Share};
-use axon_plane::schedule::{Algorithm, ScheduleConfig};
 use axon_plane::{Action, Awaited, Drop, Input, Node, Plane, PlaneConfig, PortKind};
 use axon_sim::Engine;
 use axon_sim::links::WireEnd;
 use axon_sim::station::Body;
 use axon_wire::header::{self, PacketType};
 use axon_wire::mac_control::{MacControl, Quanta};
-use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
+use axon_wire::priority::{PRIORITIES, Priority, PrioritySet};
 use axon_wire::{Bytes, Frame, FrameBuf, HopWidth, MacAddr, PortNo, Rate, Span, Time};
 use oorandom::Rand64;
 use std::sync::{Arc, Mutex};
@@ -175,12 +174,9 @@ fn dcb(ports: u16, lossless: PrioritySet, headroom: u64) -> DcbConfig {
             groups: vec![[limits; PRIORITIES]; usize::from(ports)],
             queues: [queue; PRIORITIES],
         },
-        prio_tc: TrafficClass::ALL,
-        schedule: ScheduleConfig::of([Algorithm::Strict; PRIORITIES]),
         pfc: lossless,
         pfc_quanta: Quanta(1_000),
-        rates: vec![RATE; usize::from(ports)],
-        mac: MAC,
+        ..DcbConfig::lossy(vec![RATE; usize::from(ports)], MAC)
     }
 }
 
