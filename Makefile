@@ -31,7 +31,7 @@ demo: build ## table 1 of the Axon paper with real Linux hosts; results in resul
 	target/release/axon demo --out $(DEMO_OUT)
 
 reproduce: build ## every table and figure of the papers, theirs beside ours; results in results/reproduce
-	target/release/axon reproduce 'axon/*' --threads $$(nproc)
+	target/release/axon reproduce '*' --threads $$(nproc)
 
 bench: setup ## benchmarks, on one core
 	cargo bench --locked --workspace

@@ -7,4 +7,5 @@
 #![warn(missing_docs)]
 
 pub mod axon;
+pub mod hagen;
 pub mod reproduce;

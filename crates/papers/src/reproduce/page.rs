@@ -12,9 +12,9 @@ const WIDTH: usize = 110;
 const HEAD: &str = "# The papers, theirs and ours\n\n\
     Made by `axon reproduce --write-docs docs/papers.md` from the last results; do not edit.\n\n\
     Papers: 000 M. Foss, *The Axon Ethernet Device*, Rice 2010; 001 Shafer et al., *Axon: A Flexible\n\
-    Substrate for Source-routed Ethernet*, ANCS 2010. `axon reproduce ID` runs a row, `axon reproduce\n\
-    'axon/*'` all of them; simulated figures are the same on every machine, figures from a clock or from\n\
-    real hosts are not and say so.\n";
+    Substrate for Source-routed Ethernet*, ANCS 2010; 002 M. Hagen, *Fairness in a data center*, UNH 2012.\n\
+    `axon reproduce ID` runs a row, `axon reproduce '*'` all of them; simulated figures are the same on\n\
+    every machine, figures from a clock or from real hosts are not and say so.\n";
 
 /// Writes the page, and the plots that it shows into a folder of its name beside it.
 ///
