@@ -5,6 +5,8 @@ use axon_control::config::{
     ControllerConfig, DhcpConfig, NodeConfig, ServerIdentity, SwitchConfig,
 };
 use axon_plane::PlaneConfig;
+use axon_plane::dcb::DcbConfig;
+use axon_wire::priority::Priority;
 use axon_wire::{Bytes, Life, MacAddr, NodeId};
 
 pub use crate::names::{port_name, split_port};
@@ -18,6 +20,8 @@ pub const CONTROLLER_ID: NodeId = NodeId(1 << 32);
 
 /// Bytes of Ethernet header before the IP packet that an MTU counts.
 const ETHERNET_HEADER_BYTES: usize = 14;
+/// The same with a VLAN tag, which carries a frame's priority.
+pub(crate) const TAGGED_HEADER_BYTES: usize = 18;
 /// Bytes that may wait for routes on one switch: some 700 full frames.
 const WAITING_BYTES_MAX: usize = 1 << 20;
 /// Hosts behind one port.
@@ -54,8 +58,10 @@ pub const fn switch_id(index: usize) -> NodeId {
 pub fn switch_config(fabric: &Fabric, index: usize, incarnation: u64, seed: u64) -> SwitchConfig {
     let ports = fabric.switches[index].ports;
     let life = Life { node: switch_id(index), incarnation };
+    let dcb = fabric.dcb.as_deref();
+    let dcb = dcb.map(|dcb| Box::new(crate::dcb::config(fabric, dcb, index, switch_mac(index))));
     SwitchConfig {
-        node: node_config(fabric, life, switch_mac(index), ports, seed),
+        node: node_config(fabric, life, (switch_mac(index), dcb), ports, seed),
         waiting_bytes_max: WAITING_BYTES_MAX,
         hosts_per_port_max: HOSTS_PER_PORT_MAX,
     }
@@ -65,7 +71,7 @@ pub fn switch_config(fabric: &Fabric, index: usize, incarnation: u64, seed: u64)
 pub fn controller_config(fabric: &Fabric, incarnation: u64, seed: u64) -> ControllerConfig {
     let life = Life { node: CONTROLLER_ID, incarnation };
     ControllerConfig {
-        node: node_config(fabric, life, CONTROLLER_MAC, 1, seed),
+        node: node_config(fabric, life, (CONTROLLER_MAC, None), 1, seed),
         dhcp: DhcpConfig {
             prefix_len: fabric.dhcp.prefix_len,
             pool_first: fabric.dhcp.pool_first,
@@ -79,7 +85,20 @@ pub fn controller_config(fabric: &Fabric, incarnation: u64, seed: u64) -> Contro
     }
 }
 
-fn node_config(fabric: &Fabric, life: Life, mac: MacAddr, ports: u16, seed: u64) -> NodeConfig {
+/// The longest frame that a host may send, in bytes without FCS: where priorities count, its
+/// tag comes on top.
+pub(crate) fn frame_bytes_max(fabric: &Fabric) -> usize {
+    let header = if fabric.dcb.is_some() { TAGGED_HEADER_BYTES } else { ETHERNET_HEADER_BYTES };
+    usize::from(fabric.mtu) + header
+}
+
+fn node_config(
+    fabric: &Fabric,
+    life: Life,
+    (mac, dcb): (MacAddr, Option<Box<DcbConfig>>),
+    ports: u16,
+    seed: u64,
+) -> NodeConfig {
     NodeConfig {
         life,
         mac,
@@ -88,11 +107,16 @@ fn node_config(fabric: &Fabric, life: Life, mac: MacAddr, ports: u16, seed: u64)
         timers: fabric.timers,
         plane: PlaneConfig {
             hop_width: fabric.hop_width,
-            frame_bytes_max: usize::from(fabric.mtu) + ETHERNET_HEADER_BYTES,
+            frame_bytes_max: frame_bytes_max(fabric),
             queue_bytes_max: queue(fabric),
             self_congestion_pause: fabric.self_congestion_pause,
             on_full: fabric.on_full,
             nack_bytes_max: fabric.nack_queue,
+            control_priority: fabric
+                .dcb
+                .as_ref()
+                .map_or(Priority::ZERO, |dcb| dcb.control_priority),
+            dcb,
             ..PlaneConfig::with_ports(ports, mac)
         },
         server: ServerIdentity { mac: SERVER_MAC, ip: fabric.dhcp.server },

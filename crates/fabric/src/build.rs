@@ -2,6 +2,7 @@
 //! properties, and whatever is impossible is refused.
 
 use crate::addresses;
+use crate::dcb;
 use crate::error::Problem;
 use crate::faults;
 use crate::file::{self, File};
@@ -41,6 +42,11 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
     let (on_full, nack_queue) = crate::full::resolve(file)?;
     let (controller_end, controller_key) = controller_end(file, &plan)?;
     let ports = number_ports(&mut plan, controller_end, controller_key)?;
+    let beside = dcb::Beside {
+        network: network(file.network),
+        on_full,
+        frame_bytes_max: u64::from(file.mtu) + crate::assemble::TAGGED_HEADER_BYTES as u64,
+    };
     let mut fabric = Fabric {
         name: file.name.clone(),
         seed: file.seed,
@@ -63,6 +69,7 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
         self_congestion_pause: file.self_congestion_pause,
         on_full,
         nack_queue,
+        dcb: dcb::resolve(file, &beside)?,
         faults: Vec::new(),
         faults_after_start: Vec::new(),
         traffic: Vec::new(),

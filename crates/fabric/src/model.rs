@@ -2,6 +2,7 @@
 //!
 //! This is what the simulator and the lab build from; [`crate::load`] makes it from a file.
 
+pub use crate::dcb::{Buffers, Dcb, FlowControl};
 pub use crate::device::{Device, Side, Stage};
 pub use crate::traffic::{App, Traffic};
 pub use axon_control::config::Timers;
@@ -46,6 +47,8 @@ pub struct Fabric {
     pub on_full: OnFull,
     /// With [`OnFull::Nack`], what each input port keeps of refused packets.
     pub nack_queue: Bytes,
+    /// Traffic classes, lossless priorities, flow control, where there are any.
+    pub dcb: Option<Box<Dcb>>,
     /// What breaks when, in order of time.
     pub faults: Vec<Fault>,
     /// The same, but counted from when the network is ready and traffic begins.

@@ -83,6 +83,8 @@ pub struct PortBank<B> {
     dcb: Option<Box<Dcb>>,
     /// The priority of a frame on its way out.
     priority_of: fn(&[u8]) -> Priority,
+    /// That of the control plane's own that do not name one.
+    control_priority: Priority,
     units: ProbeUnits,
     /// No probe grows beyond this.
     probe_bytes_max: usize,
@@ -129,6 +131,7 @@ impl<B: Frame> PortBank<B> {
             nack_bytes_max: 0,
             dcb: None,
             priority_of: |_| Priority::ZERO,
+            control_priority: Priority::ZERO,
             units: ProbeUnits::default(),
             probe_bytes_max: usize::MAX,
         }

@@ -3,6 +3,7 @@
 use crate::dcb::DcbConfig;
 use crate::probe::ProbeUnits;
 use alloc::boxed::Box;
+use axon_wire::priority::Priority;
 use axon_wire::probe::RECORDS_BYTES_MAX;
 use axon_wire::{Bytes, FrameBuf, HopWidth, MacAddr};
 
@@ -40,6 +41,9 @@ pub struct PlaneConfig {
     /// Traffic classes, shared memory and flow control; without, one FIFO for each ingress
     /// port at each output, of [`queue_bytes_max`](PlaneConfig::queue_bytes_max).
     pub dcb: Option<Box<DcbConfig>>,
+    /// With traffic classes: the priority of control messages, of frames on links between
+    /// control planes, and of what the control plane tells hosts.
+    pub control_priority: Priority,
     /// Where the probe units stand; beside the plane by default.
     pub probe_units: ProbeUnits,
 }
@@ -107,6 +111,7 @@ impl PlaneConfig {
             nack_bytes_max: Bytes(128 * 1024),
             congestion: PuntLimit { frames_per_second: 1000, burst: 8 },
             dcb: None,
+            control_priority: Priority::ZERO,
             probe_units: ProbeUnits::default(),
         }
     }

@@ -24,6 +24,9 @@ pub struct DcbConfig {
     /// Priorities with PFC: what is heard for others is ignored, and only these are asked to
     /// stop.
     pub pfc: PrioritySet,
+    /// Whether peers are stopped with PAUSE, which stops all priorities (IEEE 802.3 annex 31B);
+    /// only without PFC (IEEE 802.1Q clause 36.1.1).
+    pub pause: bool,
     /// How long a stop that this switch asks for lasts; it is told again at half time.
     pub pfc_quanta: Quanta,
     /// The rate of each port: quanta are bit times.
@@ -51,6 +54,7 @@ impl DcbConfig {
             prio_tc: TrafficClass::ALL,
             schedule: ScheduleConfig::of([Algorithm::Strict; PRIORITIES]),
             pfc: PrioritySet::EMPTY,
+            pause: false,
             pfc_quanta: Quanta::MAX,
             rates,
             mac,
@@ -92,6 +96,11 @@ impl Dcb {
             next: None,
             config,
         })
+    }
+
+    /// Whether the sender of a priority is to be told to stop.
+    pub(crate) fn can_stop(&self, priority: Priority) -> bool {
+        self.config.pause || self.config.pfc.contains(priority)
     }
 
     pub(crate) fn class_of(&self, priority: Priority) -> TrafficClass {

@@ -56,7 +56,7 @@ impl<B: Frame> Plane<B> {
         }
         if let Some(dcb) = &config.dcb {
             let priority_of = dcb::priority_of(config.hop_width);
-            let set = bank.set_dcb((**dcb).clone(), priority_of);
+            let set = bank.set_dcb((**dcb).clone(), priority_of, config.control_priority);
             set.expect("a schedule that was checked");
         }
         bank.set_probe_units(config.probe_units, probe_bytes_max);

@@ -86,6 +86,11 @@ impl Pfc {
         self.times[priority.index()] = time;
     }
 
+    /// The longest stop of all that it names; zero if all may go on.
+    pub fn longest(&self) -> Quanta {
+        self.enabled.iter().map(|priority| self.times[priority.index()]).max().unwrap_or_default()
+    }
+
     /// What it says of `priority`; `None` if its bit is clear.
     pub fn time(&self, priority: Priority) -> Option<Quanta> {
         self.enabled.contains(priority).then(|| self.times[priority.index()])

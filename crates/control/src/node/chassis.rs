@@ -10,7 +10,8 @@ use axon_plane::{Action, Drop, Input, Note, Plane, PortKind, Punt, Refusal};
 use axon_wire::congestion::Congestion;
 use axon_wire::header::{self, HeaderView, PacketType};
 use axon_wire::message::{Message, Role};
-use axon_wire::{Frame, Hops, Life, MacAddr, PortNo, Time, link};
+use axon_wire::priority::Priority;
+use axon_wire::{Frame, Hops, Life, MacAddr, PortNo, Time, link, vlan};
 
 /// How many control messages were refused, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -303,6 +304,15 @@ impl<B: Frame> Chassis<B> {
             .push_front(length)
             .is_ok_and(|()| header::emit(frame.bytes_mut(), width, kind, hops, &[]).is_ok());
         if built {
+            let config = self.plane.config();
+            let priority = match kind {
+                PacketType::Ethernet if config.dcb.is_some() => vlan::priority_of(payload),
+                PacketType::Ethernet => Priority::ZERO,
+                _ => config.control_priority,
+            };
+            if priority != Priority::ZERO {
+                header::set_priority(frame.bytes_mut(), width, priority);
+            }
             self.plane.inject(now, frame, &mut self.actions);
         } else {
             let action = self.ended_unsent(PortNo::CONTROL, Drop::NoHeadroom, frame);

@@ -1,13 +1,15 @@
 //! The fabric file as it is written: what serde reads and the JSON Schema describes.
 
+mod dcb;
 mod device;
 mod faults;
 mod text;
 mod topology;
 
+pub use dcb::{Buffers, Charge, Class as DcbClass, Dcb, FlowControl, Turns, Weights};
 pub use device::{DeviceName, ListedDevice, ListedSide, ListedStage};
 pub use faults::Fault;
-pub use text::{BitErrorsText, MacText, ShortOr, Subnet, SubnetText};
+pub use text::{BitErrorsText, MacText, ShareText, ShortOr, Subnet, SubnetText};
 pub use topology::{
     BCube, DCell, Dragonfly, FatTree, FlattenedButterfly, GraphFile, Hosts, Listed, ListedHost,
     ListedLink, Placed, Placement, Random, RandomLinks, Row, Topology, Torus,
@@ -72,6 +74,8 @@ pub struct File {
     pub key: Option<String>,
     /// A file with the key, 64 hex digits; its path is relative to this file.
     pub key_file: Option<PathBuf>,
+    /// Traffic classes, lossless priorities, flow control; Axon only.
+    pub dcb: Option<Dcb>,
     /// What breaks and comes back, and when.
     #[serde(default)]
     pub faults: Vec<Fault>,
@@ -115,6 +119,7 @@ impl File {
             self_congestion_pause: false,
             key: None,
             key_file: None,
+            dcb: None,
             faults: Vec::new(),
             traffic: Vec::new(),
         }

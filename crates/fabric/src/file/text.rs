@@ -3,6 +3,7 @@
 
 use super::topology::{Hosts, ListedHost};
 use crate::units::text_value;
+use axon_plane::memory::Share;
 use axon_wire::MacAddr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
@@ -96,6 +97,31 @@ text_value!(
     BitErrorsText(u64), bit_errors, BIT_ERRORS_EXPECTED, r"^[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?$"
 );
 
+const SHARE_EXPECTED: &str =
+    "a part of what is free, 1/128, 1/64, ..., 1/2, 1, 2, 4 or 8, or a size such as 20kB";
+
+/// Reads a share: a power of two, or a size.
+fn share(text: &str) -> Result<Share, &'static str> {
+    let text = text.trim();
+    let shift = match text.split_once('/') {
+        Some(("1", below)) => below.parse::<u32>().ok().filter(|below| *below > 1),
+        Some(_) => None,
+        None => text.parse::<u32>().ok(),
+    };
+    let power = shift.filter(|number| number.is_power_of_two()).map(u32::trailing_zeros);
+    match (text.contains('/'), power) {
+        (true, Some(power @ 1..=7)) => Ok(Share::Dynamic { shift: -(power as i8) }),
+        (false, Some(power @ 0..=3)) => Ok(Share::Dynamic { shift: power as i8 }),
+        _ => crate::units::bytes(text).map(Share::Static).map_err(|_| SHARE_EXPECTED),
+    }
+}
+
+text_value!(
+    /// A share of a pool in the file.
+    ShareText(Share), share, SHARE_EXPECTED,
+    r"^(1/(2|4|8|16|32|64|128)|1|2|4|8|[0-9]+(\.[0-9]+)? *(B|kB|KiB|MB|MiB|GB|GiB))$"
+);
+
 /// Either the short form (text or a list) or a mapping with more to say.
 #[derive(Clone, Debug, JsonSchema)]
 #[schemars(untagged)]
@@ -178,6 +204,7 @@ impl JsonSchema for Hosts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use axon_wire::Bytes;
 
     #[test]
     fn shares_of_bits_are_read_exactly_or_not_at_all() {
@@ -188,6 +215,22 @@ mod tests {
         }
         for text in ["1e-16", "1.5e-15", "0.01", "-1e-9", "e-9", "1e-9x", ".1", "1e-99", "1.e"] {
             assert_eq!(bit_errors(text), Err(BIT_ERRORS_EXPECTED), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_share_is_a_power_of_two_or_a_size() {
+        for (text, expected) in [
+            ("1/128", Share::Dynamic { shift: -7 }),
+            ("1/2", Share::Dynamic { shift: -1 }),
+            ("1", Share::Dynamic { shift: 0 }),
+            ("8", Share::Dynamic { shift: 3 }),
+            ("20kB", Share::Static(Bytes(20_000))),
+        ] {
+            assert_eq!(share(text), Ok(expected), "{text}");
+        }
+        for text in ["1/1", "1/3", "1/256", "2/4", "16", "3", "0", "", "-1", "half", "20"] {
+            assert_eq!(share(text), Err(SHARE_EXPECTED), "{text}");
         }
     }
 }

@@ -16,13 +16,15 @@ use crate::memory::{Memory, NoRoom, Owner, Signal};
 use crate::schedule::{ClassSet, ScheduleFault};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use axon_wire::header;
 use axon_wire::mac_control::{MacControl, MacControlError, Pfc};
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
 use axon_wire::{Frame, PortNo, Time};
 
 impl<B: Frame> PortBank<B> {
     /// Gives the ports traffic classes, shared memory and flow control from now on.
-    /// `priority_of` tells the priority of a frame as it leaves.
+    /// `priority_of` tells the priority of a frame as it leaves, `control_priority` is that of
+    /// the control plane's frames without an Axon header.
     ///
     /// # Errors
     /// What is wrong with the turns of classes.
@@ -33,12 +35,14 @@ impl<B: Frame> PortBank<B> {
         &mut self,
         config: DcbConfig,
         priority_of: fn(&[u8]) -> Priority,
+        control_priority: Priority,
     ) -> Result<(), ScheduleFault> {
         let ports = usize::from(self.ports());
         assert_eq!((config.rates.len(), config.memory.groups.len()), (ports, ports), "ports");
         assert!(self.gates.iter().all(|gate| !gate.waiting), "nothing waits yet");
         self.dcb = Some(Box::new(Dcb::new(config)?));
         self.priority_of = priority_of;
+        self.control_priority = control_priority;
         for port in &mut self.ports {
             port.classes.resize_with(PRIORITIES, Default::default);
         }
@@ -73,10 +77,14 @@ impl<B: Frame> PortBank<B> {
         out: &mut Vec<Action<B>>,
     ) {
         let Some(dcb) = &mut self.dcb else { return };
-        let priority = (self.priority_of)(moving.frame.bytes());
+        let own = moving.ingress.index() >= dcb.ports.len();
+        let priority = if own && !header::is_axon(moving.frame.bytes()) {
+            self.control_priority
+        } else {
+            (self.priority_of)(moving.frame.bytes())
+        };
         let (ingress, class) = (moving.ingress, dcb.class_of(priority));
         let bytes = moving.frame.bytes().len() as u32;
-        let own = ingress.index() >= dcb.ports.len();
         let mut signal = Signal::None;
         if !own {
             match dcb.memory.admit(Owner { ingress, priority, egress: port, class }, bytes.into()) {
@@ -152,7 +160,7 @@ impl<B: Frame> PortBank<B> {
         out: &mut Vec<Action<B>>,
     ) {
         let Some(dcb) = &mut self.dcb else { return };
-        if signal == Signal::None || !dcb.config.pfc.contains(priority) {
+        if signal == Signal::None || !dcb.can_stop(priority) {
             return;
         }
         dcb.ports[port.index()].requests.set(priority, signal == Signal::Xoff);
@@ -171,7 +179,12 @@ impl<B: Frame> PortBank<B> {
             return false;
         }
         let told = state.requests.tell(now, state.rate, dcb.config.pfc_quanta);
-        let frame = MacControl::Pfc(told).emit(dcb.config.mac);
+        let told = if dcb.config.pause {
+            MacControl::Pause(told.longest())
+        } else {
+            MacControl::Pfc(told)
+        };
+        let frame = told.emit(dcb.config.mac);
         dcb.plan(now);
         let moving = self.originate(now, B::with_headroom(0, &frame));
         self.transmit(now, moving, port, out);

@@ -1,0 +1,87 @@
+//! What a lossless group needs for what comes after its sender was told to stop.
+
+use super::Dcb;
+use crate::device::{Device, Stage};
+use crate::model::{End, Fabric, Wire};
+use axon_control::prove::headroom::Headroom;
+use axon_wire::{Bytes, FrameBuf, Span};
+
+/// Bytes of the frame check sequence (IEEE 802.3 clause 3.2.9), which frames are counted
+/// without.
+const FRAME_CHECK_BYTES: u64 = 4;
+/// Ticks of 10 ps in a second.
+const TICKS_PER_SECOND: u128 = 100_000_000_000;
+
+/// What is plugged into a port of a switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Plug<'a> {
+    /// Whether a host is at the other end, to which frames go without their route.
+    pub is_host: bool,
+    /// What is between.
+    pub wire: &'a Wire,
+}
+
+/// What is plugged into each port of a switch, by index; `None` where nothing is.
+pub fn plugs(fabric: &Fabric, switch: usize) -> Vec<Option<Plug<'_>>> {
+    let mut plugs = vec![None; usize::from(fabric.switches[switch].ports)];
+    let mut put = |at: End, is_host, wire| {
+        if at.switch == switch {
+            plugs[at.port.index()] = Some(Plug { is_host, wire });
+        }
+    };
+    for link in &fabric.links {
+        put(link.a, false, &link.wire);
+        put(link.b, false, &link.wire);
+    }
+    for host in &fabric.hosts {
+        put(End { switch: host.switch, port: host.port }, true, &host.wire);
+    }
+    put(fabric.controller.at, false, &fabric.controller.wire);
+    plugs
+}
+
+/// The formula for a port with all that it follows from.
+pub fn headroom(fabric: &Fabric, dcb: &Dcb, plug: Plug<'_>) -> Headroom {
+    let route = if plug.is_host { 0 } else { FrameBuf::HEADROOM as u64 };
+    let plain = crate::assemble::frame_bytes_max(fabric) as u64;
+    let frame = plain + route + FRAME_CHECK_BYTES;
+    let device = || time_inside(&fabric.device, frame);
+    let delay = dcb.buffers.interface_delay.unwrap_or_else(device);
+    let rate = plug.wire.rate;
+    let bits = u128::from(delay.ticks()) * u128::from(rate.bits_per_second());
+    Headroom {
+        rate,
+        cable: plug.wire.latency,
+        port_frame: Bytes(frame),
+        lossless_frame: Bytes(frame),
+        interface_bits: u64::try_from(bits.div_ceil(TICKS_PER_SECOND)).unwrap_or(u64::MAX),
+        reaction: dcb.buffers.reaction,
+    }
+}
+
+/// What the headroom of a lossless group at this port has to hold, if nothing is to be lost:
+/// the frame with which its sender is told to stop, and what the formula says that may still
+/// come after it.
+pub fn needed(headroom: &Headroom) -> Bytes {
+    let tripping = headroom.lossless_frame.0 - FRAME_CHECK_BYTES;
+    Bytes(headroom.bytes().0.saturating_add(tripping))
+}
+
+/// The headroom of each port of a switch, by index; nothing where nothing is plugged in.
+pub fn configured(fabric: &Fabric, dcb: &Dcb, switch: usize) -> Vec<Bytes> {
+    let at_port = |plug: Option<Plug<'_>>| match (plug, dcb.buffers.headroom) {
+        (None, _) => Bytes(0),
+        (Some(_), Some(bytes)) => bytes,
+        (Some(plug), None) => needed(&headroom(fabric, dcb, plug)),
+    };
+    plugs(fabric, switch).into_iter().map(at_port).collect()
+}
+
+/// How long a frame of so many bytes is in a device, on its way in and on its way out.
+fn time_inside(device: &Device, bytes: u64) -> Span {
+    let inside = |stages: &[Stage]| {
+        let times = stages.iter().map(|stage| stage.time + stage.time_per_byte * bytes);
+        times.fold(Span::ZERO, |sum, time| sum + time)
+    };
+    inside(&device.from_switch).max(inside(&device.from_host))
+}

@@ -1,0 +1,87 @@
+//! Data Center Bridging of a fabric, checked: traffic classes, flow control, memory.
+//!
+//! `resolve.rs` reads it from the file, `headroom.rs` says what each port needs, `plane.rs`
+//! makes the configuration of a switch's data plane.
+
+mod headroom;
+mod plane;
+mod resolve;
+
+pub use headroom::{Plug, configured, headroom, needed, plugs};
+pub(crate) use plane::config;
+pub(crate) use resolve::{Beside, resolve};
+
+use axon_plane::memory::Share;
+use axon_plane::schedule::ScheduleConfig;
+use axon_wire::mac_control::Quanta;
+use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
+use axon_wire::{Bytes, Span};
+
+/// What every switch of a fabric with Data Center Bridging is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dcb {
+    /// The traffic class of each priority (dcbnl: `prio_tc`).
+    pub prio_tc: [TrafficClass; PRIORITIES],
+    /// How the classes take turns.
+    pub schedule: ScheduleConfig,
+    /// Priorities whose frames are never to be lost.
+    pub lossless: PrioritySet,
+    /// How the senders of lossless priorities are made to stop.
+    pub flow_control: FlowControl,
+    /// How long a stop lasts that is not told again.
+    pub quanta: Quanta,
+    /// The memory of each switch.
+    pub buffers: Buffers,
+    /// The priority of control messages, which is not lossless.
+    pub control_priority: Priority,
+}
+
+/// How senders are made to stop.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FlowControl {
+    /// By priority (IEEE 802.1Q clause 36).
+    #[default]
+    Pfc,
+    /// All of a link at once (IEEE 802.3 annex 31B).
+    Pause,
+    /// Not at all.
+    None,
+}
+
+/// Who may use how much of a switch's memory; see [`axon_plane::memory`] for the words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Buffers {
+    /// What lossless groups share.
+    pub lossless_pool: Bytes,
+    /// What lossy groups share.
+    pub lossy_pool: Bytes,
+    /// What each group has for itself.
+    pub reserved: Bytes,
+    /// What a lossless group may take of its pool.
+    pub lossless_share: Share,
+    /// What a lossy group may take of its pool.
+    pub lossy_share: Share,
+    /// What the lossy frames of one queue may take of the lossy pool.
+    pub queue_share: Share,
+    /// What a lossless group has for what comes after its sender was told to stop: the same
+    /// for all ports, or what each [needs](needed).
+    pub headroom: Option<Bytes>,
+    /// What MAC and PHY of one end take to send and to receive, both together; what the
+    /// fabric's device takes, without.
+    pub interface_delay: Option<Span>,
+    /// From the receipt of a stop until nothing more begins.
+    pub reaction: Span,
+    /// So far below its share a lossless group must be before its sender may go on.
+    pub xon_offset: Bytes,
+}
+
+impl Dcb {
+    /// The priorities that share a class with this one, itself included: they stop together.
+    pub fn beside(&self, priority: Priority) -> PrioritySet {
+        let class = self.prio_tc[priority.index()];
+        let mut beside = PrioritySet::EMPTY;
+        let same = |other: &Priority| self.prio_tc[other.index()] == class;
+        Priority::ALL.into_iter().filter(same).for_each(|other| beside.insert(other));
+        beside
+    }
+}

@@ -1,0 +1,98 @@
+//! The configuration of a switch's data plane.
+
+use super::headroom::{configured, plugs};
+use super::{Dcb, FlowControl, Plug};
+use crate::model::Fabric;
+use axon_plane::dcb::DcbConfig;
+use axon_plane::memory::{GroupLimits, MemoryConfig, QueueLimits};
+use axon_wire::priority::{PRIORITIES, Priority, PrioritySet};
+use axon_wire::{Bytes, MacAddr, Rate};
+
+/// What the plane of a switch, by index, is told.
+pub(crate) fn config(fabric: &Fabric, dcb: &Dcb, switch: usize, mac: MacAddr) -> DcbConfig {
+    let rate =
+        |plug: Option<Plug<'_>>| plug.map_or(fabric.controller.wire.rate, |plug| plug.wire.rate);
+    let rates: Vec<Rate> = plugs(fabric, switch).into_iter().map(rate).collect();
+    let groups = configured(fabric, dcb, switch).into_iter().map(|bytes| groups(dcb, bytes));
+    DcbConfig {
+        memory: MemoryConfig {
+            lossless: dcb.lossless,
+            lossless_pool: dcb.buffers.lossless_pool,
+            lossy_pool: dcb.buffers.lossy_pool,
+            groups: groups.collect(),
+            queues: [QueueLimits { reserved: Bytes(0), share: dcb.buffers.queue_share };
+                PRIORITIES],
+        },
+        prio_tc: dcb.prio_tc,
+        schedule: dcb.schedule.clone(),
+        pfc: if dcb.flow_control == FlowControl::Pfc { dcb.lossless } else { PrioritySet::EMPTY },
+        pause: dcb.flow_control == FlowControl::Pause,
+        pfc_quanta: dcb.quanta,
+        ..DcbConfig::lossy(rates, mac)
+    }
+}
+
+/// The limits of one port.
+fn groups(dcb: &Dcb, headroom: Bytes) -> [GroupLimits; PRIORITIES] {
+    Priority::ALL.map(|priority| {
+        let lossless = dcb.lossless.contains(priority);
+        let buffers = &dcb.buffers;
+        GroupLimits {
+            reserved: buffers.reserved,
+            share: if lossless { buffers.lossless_share } else { buffers.lossy_share },
+            headroom: if lossless { headroom } else { Bytes(0) },
+            xon_offset: if lossless { buffers.xon_offset } else { Bytes(0) },
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::assemble::{controller_config, switch_config, switch_mac};
+    use axon_plane::memory::Share;
+    use axon_wire::PortNo;
+
+    const TEXT: &str = "name: a\ntopology: {ring: {switches: 3, hosts_per_switch: 1}}\n\
+        links: {rate: 10Gbps, latency: 500ns}\noverrides: [{between: [s1, s2], latency: 5us}]\n\
+        dcb:\n  classes:\n  - {priorities: [0, 1, 2, 5, 6], ets: 40}\n  \
+        - {priorities: [3, 4], ets: 60, lossless: true}\n  - {priorities: [7]}\n";
+
+    #[test]
+    fn what_the_file_says_reaches_the_planes() {
+        let fabric = crate::parse("a.yaml".as_ref(), TEXT).unwrap();
+        let plane = switch_config(&fabric, 0, 1, 7).node.plane;
+        let dcb = plane.dcb.unwrap();
+        let [three, zero] = [3, 0].map(|value| Priority::new(value).unwrap());
+        assert_eq!(dcb.pfc.iter().map(Priority::value).collect::<Vec<_>>(), [3, 4]);
+        assert_eq!((dcb.prio_tc[7].value(), dcb.prio_tc[4].value()), (2, 1));
+        assert_eq!((dcb.mac, dcb.pause), (switch_mac(0), false));
+        assert_eq!(plane.control_priority.value(), 7);
+        assert_eq!(plane.frame_bytes_max, 1518);
+        let host = fabric.hosts[0].port.index();
+        let group = dcb.memory.groups[host][three.index()];
+        assert_eq!(group.share, Share::Dynamic { shift: -1 });
+        assert_eq!(dcb.memory.groups[host][zero.index()].headroom, Bytes(0));
+        let controller = controller_config(&fabric, 1, 7).node.plane;
+        assert_eq!((controller.dcb, controller.control_priority.value()), (None, 7));
+    }
+
+    #[test]
+    fn headroom_that_is_not_said_is_what_each_port_needs() {
+        let fabric = crate::parse("a.yaml".as_ref(), TEXT).unwrap();
+        let plane = switch_config(&fabric, 0, 1, 7).node.plane;
+        let at = |port: PortNo| plane.dcb.as_ref().unwrap().memory.groups[port.index()][3].headroom;
+        // 1500 + 18 and FCS: two such frames and one without FCS, two times 20 bytes around
+        // them, a PFC frame with 20 around it, 614.4 ns and twice 500 ns at 10 Gb/s.
+        let host = 2 * (1522 + 20) + 84 + 768 + 1250 + 1518;
+        assert_eq!(at(fabric.hosts[0].port), Bytes(host));
+        let link = fabric.links.iter().find(|link| link.wire.latency.as_nanos() == 5000).unwrap();
+        let port = if link.a.switch == 0 { link.a.port } else { link.b.port };
+        assert_eq!(at(port), Bytes(host + 3 * 128 + 2 * (5000 - 500) * 10 / 8));
+        let fixed = format!("{TEXT}  buffers: {{headroom: 40kB}}\n");
+        let fabric = crate::parse("a.yaml".as_ref(), &fixed).unwrap();
+        let plane = switch_config(&fabric, 0, 1, 7).node.plane;
+        let groups = plane.dcb.unwrap().memory.groups;
+        assert!(groups.iter().all(|port| port[4].headroom == Bytes(40_000)));
+    }
+}

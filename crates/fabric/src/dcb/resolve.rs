@@ -1,0 +1,246 @@
+//! From what was written to what is told to switches; what contradicts itself is refused.
+
+use super::{Buffers, Dcb, FlowControl};
+use crate::error::Problem;
+use crate::file::{self, File};
+use crate::model::{Network, OnFull};
+use axon_plane::memory::Share;
+use axon_plane::schedule::{Algorithm, FrameCost, Larger, ScheduleConfig, ScheduleFault, Weights};
+use axon_wire::mac_control::Quanta;
+use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
+use axon_wire::{Bytes, Span};
+
+/// The least and the most of any part of the memory, in bytes.
+const POOL: std::ops::RangeInclusive<u64> = 2048..=1 << 40;
+/// Bytes of preamble, FCS and gap (IEEE 802.3 clause 4.4.2).
+const FCS_BYTES: u16 = 4;
+
+/// What else is said of the fabric.
+pub(crate) struct Beside {
+    pub network: Network,
+    pub on_full: OnFull,
+    /// The longest frame, without its route.
+    pub frame_bytes_max: u64,
+}
+
+/// Reads `dcb`.
+pub(crate) fn resolve(file: &File, beside: &Beside) -> Result<Option<Box<Dcb>>, Problem> {
+    let Some(asked) = &file.dcb else { return Ok(None) };
+    fits_the_rest(file, beside)?;
+    let (prio_tc, lossless) = classes(&asked.classes)?;
+    let flow_control = flow_control(asked, lossless)?;
+    if asked.quanta < 2 {
+        let what = format!("{} is no time", asked.quanta);
+        return Err(Problem::new("dcb.quanta", what, "2 to 65535"));
+    }
+    let priority = Priority::new(asked.control_priority).ok_or_else(|| {
+        let what = format!("{} is no priority", asked.control_priority);
+        Problem::new("dcb.control_priority", what, "0 to 7")
+    })?;
+    // PAUSE stops them whatever their priority.
+    if flow_control == FlowControl::Pfc && lossless.contains(priority) {
+        let what = format!(
+            "priority {} is lossless, so control messages could be stopped",
+            priority.value()
+        );
+        return Err(Problem::new("dcb.control_priority", what, "a priority of a lossy class"));
+    }
+    Ok(Some(Box::new(Dcb {
+        prio_tc,
+        schedule: schedule(asked)?,
+        lossless,
+        flow_control,
+        quanta: Quanta(asked.quanta),
+        buffers: buffers(&asked.buffers, lossless, beside.frame_bytes_max)?,
+        control_priority: priority,
+    })))
+}
+
+/// Whether what is said elsewhere leaves room for traffic classes.
+fn fits_the_rest(file: &File, beside: &Beside) -> Result<(), Problem> {
+    if beside.network != Network::Axon {
+        let what = "the switches of this network have no traffic classes";
+        return Err(Problem::new("dcb", what, "network: axon, or no dcb"));
+    }
+    if beside.on_full != OnFull::Drop {
+        let what = "with traffic classes the memory says what becomes of a frame";
+        return Err(Problem::new("links.on_full", what, "drop, or no dcb"));
+    }
+    if file.self_congestion_pause {
+        let what = "PAUSE stops every priority (IEEE 802.1Q clause 36.1.1)";
+        return Err(Problem::new("self_congestion_pause", what, "false, or no dcb"));
+    }
+    if file.hop_width == 4 {
+        let what = "a header with hops of 4 bits has no room for a priority";
+        return Err(Problem::new("hop_width", what, "8 or 16, or no dcb"));
+    }
+    Ok(())
+}
+
+/// The class of each priority, and the lossless ones.
+fn classes(asked: &[file::DcbClass]) -> Result<([TrafficClass; PRIORITIES], PrioritySet), Problem> {
+    if !(1..=PRIORITIES).contains(&asked.len()) {
+        let what = format!("there are {}", asked.len());
+        return Err(Problem::new("dcb.classes", what, "1 to 8 classes"));
+    }
+    let mut prio_tc = [None; PRIORITIES];
+    let mut lossless = PrioritySet::EMPTY;
+    for (index, (class, number)) in asked.iter().zip(TrafficClass::ALL).enumerate() {
+        let key = format!("dcb.classes[{index}].priorities");
+        for &value in &class.priorities {
+            let Some(priority) = Priority::new(value) else {
+                return Err(Problem::new(key, format!("{value} is no priority"), "0 to 7"));
+            };
+            if prio_tc[priority.index()].replace(number).is_some() {
+                let what = format!("priority {value} is in a class already");
+                return Err(Problem::new(key, what, "each priority in one class"));
+            }
+            if class.lossless {
+                lossless.insert(priority);
+            }
+        }
+    }
+    let mut table = [TrafficClass::ZERO; PRIORITIES];
+    for (priority, class) in prio_tc.iter().enumerate() {
+        let Some(class) = class else {
+            let what = format!("priority {priority} is in no class");
+            return Err(Problem::new("dcb.classes", what, "each priority in one class"));
+        };
+        table[priority] = *class;
+    }
+    Ok((table, lossless))
+}
+
+fn flow_control(asked: &file::Dcb, lossless: PrioritySet) -> Result<FlowControl, Problem> {
+    let key = "dcb.flow_control";
+    match asked.flow_control {
+        file::FlowControl::Pfc => Ok(FlowControl::Pfc),
+        file::FlowControl::Pause if asked.classes.iter().all(|class| class.lossless) => {
+            Ok(FlowControl::Pause)
+        }
+        file::FlowControl::Pause => {
+            let what = "PAUSE stops every priority, and there are lossy classes";
+            Err(Problem::new(key, what, "pfc, or `lossless: true` in every class"))
+        }
+        file::FlowControl::None if lossless.is_empty() => Ok(FlowControl::None),
+        file::FlowControl::None => {
+            let what = "a lossless class needs senders that can be made to stop";
+            Err(Problem::new(key, what, "pfc or pause, or no lossless class"))
+        }
+    }
+}
+
+/// The turns of classes, in the words of the file where they contradict each other.
+fn schedule(asked: &file::Dcb) -> Result<ScheduleConfig, Problem> {
+    let algorithms: Result<Vec<Algorithm>, Problem> =
+        asked.classes.iter().enumerate().map(|(index, class)| algorithm(index, class)).collect();
+    let turns = &asked.turns;
+    let overhead_bytes = match turns.charge {
+        file::Charge::Wire => FrameCost::WIRE.overhead_bytes,
+        file::Charge::Frame => FCS_BYTES,
+    };
+    let (weights, default) = match turns.weights {
+        file::Weights::Fixed => (Weights::Fixed, Span::ZERO),
+        file::Weights::Awc => {
+            let window = turns.window.map_or(Span::from_secs(60), |window| window.0);
+            (Weights::Awc { window, size_added_bytes: FCS_BYTES, larger: Larger::One }, window)
+        }
+        file::Weights::ByteFair => {
+            let window = turns.window.map_or(Span::from_millis(10), |window| window.0);
+            (Weights::ByteFair { window, size_added_bytes: FCS_BYTES }, window)
+        }
+    };
+    if turns.weights == file::Weights::Fixed && turns.window.is_some() {
+        let what = "weights are fixed";
+        return Err(Problem::new("dcb.turns.window", what, "it only with awc or byte_fair"));
+    }
+    if turns.weights != file::Weights::Fixed && default < Span::from_micros(100) {
+        let what = format!("{} is too short to count frames", crate::units::span_text(default));
+        return Err(Problem::new("dcb.turns.window", what, "100us or more"));
+    }
+    let cost = FrameCost { overhead_bytes, cell_bytes: turns.cell };
+    let schedule = ScheduleConfig { classes: algorithms?, cost, weights };
+    let fault = |fault: ScheduleFault| {
+        let (key, expected) = match fault {
+            ScheduleFault::ClassCount(_) => ("dcb.classes".into(), "1 to 8 classes"),
+            ScheduleFault::EtsSum(_) => ("dcb.classes".into(), "100 in all"),
+            ScheduleFault::Mixed(class) => {
+                (format!("dcb.classes[{}]", class.index()), "ets, drr or wfq for all that share")
+            }
+            ScheduleFault::Quantum(class) => {
+                (format!("dcb.classes[{}].drr", class.index()), "1B to 16MiB")
+            }
+            ScheduleFault::Weight(class) => {
+                (format!("dcb.classes[{}].wfq", class.index()), "1 to 65536")
+            }
+            ScheduleFault::Cell => ("dcb.turns.cell".into(), "1 or more"),
+            ScheduleFault::NothingToAdapt => {
+                ("dcb.turns.weights".into(), "classes with ets or drr, or fixed weights")
+            }
+        };
+        Problem::new(key, fault.to_string(), expected)
+    };
+    schedule.check().map_err(fault)?;
+    Ok(schedule)
+}
+
+fn algorithm(index: usize, class: &file::DcbClass) -> Result<Algorithm, Problem> {
+    let key = format!("dcb.classes[{index}]");
+    let quantum = |bytes: Bytes| u32::try_from(bytes.0).unwrap_or(u32::MAX);
+    match (class.ets, class.drr, class.wfq) {
+        (None, None, None) => Ok(Algorithm::Strict),
+        (Some(percent), None, None) => Ok(Algorithm::Ets { percent }),
+        (None, Some(bytes), None) => Ok(Algorithm::Drr { quantum_bytes: quantum(bytes.0) }),
+        (None, None, Some(weight)) => Ok(Algorithm::Wfq { weight }),
+        _ => Err(Problem::new(key, "it shares in more than one way", "one of ets, drr, wfq")),
+    }
+}
+
+fn buffers(
+    asked: &file::Buffers,
+    lossless: PrioritySet,
+    frame_bytes_max: u64,
+) -> Result<Buffers, Problem> {
+    let within = |key: &str, bytes: Bytes, range: std::ops::RangeInclusive<u64>| {
+        if range.contains(&bytes.0) {
+            return Ok(bytes);
+        }
+        let expected = format!("{} to {} bytes", range.start(), range.end());
+        Err(Problem::new(format!("dcb.buffers.{key}"), format!("{bytes} is impossible"), expected))
+    };
+    let share = |key: &str, share: Share| match share {
+        Share::Static(bytes) => within(key, bytes, 0..=*POOL.end()).map(Share::Static),
+        dynamic => Ok(dynamic),
+    };
+    if lossless.is_empty() && asked.headroom.is_some() {
+        let what = "no class is lossless";
+        return Err(Problem::new("dcb.buffers.headroom", what, "it only with a lossless class"));
+    }
+    let headroom = asked.headroom.map(|bytes| {
+        // Less is of no use to the largest frame.
+        within("headroom", bytes.0, frame_bytes_max..=*POOL.end())
+    });
+    let delays = [
+        ("reaction", Some(asked.reaction.0)),
+        ("interface_delay", asked.interface_delay.map(|delay| delay.0)),
+    ];
+    for (key, delay) in delays {
+        if delay.is_some_and(|delay| delay > Span::from_secs(1)) {
+            let what = "nothing takes so long";
+            return Err(Problem::new(format!("dcb.buffers.{key}"), what, "0s to 1s"));
+        }
+    }
+    let xon_offset = asked.xon_offset.map_or(Bytes(2 * frame_bytes_max), |bytes| bytes.0);
+    Ok(Buffers {
+        lossless_pool: within("lossless_pool", asked.lossless_pool.0, POOL)?,
+        lossy_pool: within("lossy_pool", asked.lossy_pool.0, POOL)?,
+        reserved: within("reserved", asked.reserved.0, 0..=*POOL.end())?,
+        lossless_share: share("lossless_share", asked.lossless_share.0)?,
+        lossy_share: share("lossy_share", asked.lossy_share.0)?,
+        queue_share: share("queue_share", asked.queue_share.0)?,
+        headroom: headroom.transpose()?,
+        interface_delay: asked.interface_delay.map(|delay| delay.0),
+        reaction: asked.reaction.0,
+        xon_offset: within("xon_offset", xon_offset, 0..=*POOL.end())?,
+    })
+}
