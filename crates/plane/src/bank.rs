@@ -36,21 +36,27 @@ pub struct Moving<B> {
     pub intact: bool,
     /// Where the head of a probe begins in it; 0 if it is none.
     pub probe_at: u16,
+    /// Its length as it came in, in bytes; 65,535 for what is longer. That is what the shared
+    /// memory counts: a route that the edge puts before it is in the route memory already.
+    pub came_bytes: u16,
 }
 
-impl<B> Moving<B> {
+impl<B: Frame> Moving<B> {
     /// A frame that has come in by `ingress`; the rest as in [`Input::Frame`](crate::Input).
     #[inline]
-    pub const fn new(frame: B, ingress: PortNo, complete_at: Time, intact: bool) -> Moving<B> {
-        Moving { frame, ingress, complete_at, intact, probe_at: 0 }
+    pub fn new(frame: B, ingress: PortNo, complete_at: Time, intact: bool) -> Moving<B> {
+        let came_bytes = u16::try_from(frame.bytes().len()).unwrap_or(u16::MAX);
+        Moving { frame, ingress, complete_at, intact, probe_at: 0, came_bytes }
     }
 
     /// A frame of the control plane, which is whole and sound.
     #[inline]
-    pub const fn from_control(frame: B, now: Time) -> Moving<B> {
+    pub fn from_control(frame: B, now: Time) -> Moving<B> {
         Moving::new(frame, PortNo::CONTROL, now, true)
     }
+}
 
+impl<B> Moving<B> {
     /// Whether all of it is here, and its FCS does not fit.
     #[inline]
     pub fn is_known_bad(&self, now: Time) -> bool {

@@ -214,7 +214,9 @@ mod tests {
     use super::*;
 
     fn item(ingress: PortNo, name: u32, bytes: u32) -> Queued<u32> {
-        let moving = Moving::new(name, ingress, Time::ZERO, true);
+        let (complete_at, intact, probe_at) = (Time::ZERO, true, 0);
+        let came_bytes = 0;
+        let moving = Moving { frame: name, ingress, complete_at, intact, probe_at, came_bytes };
         Queued { moving, bytes, kind: None, priority: Priority::ZERO }
     }
 

@@ -40,7 +40,8 @@ pub fn plugs(fabric: &Fabric, switch: usize) -> Vec<Option<Plug<'_>>> {
     plugs
 }
 
-/// The formula for a port with all that it follows from.
+/// The formula for a port with all that it follows from. From a host come frames without a
+/// route, and they are counted without the one that the edge puts before them.
 pub fn headroom(fabric: &Fabric, dcb: &Dcb, plug: Plug<'_>) -> Headroom {
     let route = if plug.is_host { 0 } else { FrameBuf::HEADROOM as u64 };
     let plain = crate::assemble::frame_bytes_max(fabric) as u64;

@@ -87,7 +87,8 @@ impl<B: Frame> PortBank<B> {
         let bytes = moving.frame.bytes().len() as u32;
         let mut signal = Signal::None;
         if !own {
-            match dcb.memory.admit(Owner { ingress, priority, egress: port, class }, bytes.into()) {
+            let owner = Owner { ingress, priority, egress: port, class };
+            match dcb.memory.admit(owner, moving.came_bytes.into()) {
                 Ok(told) => signal = told,
                 Err(NoRoom::Headroom) => {
                     return self.discard(moving, Drop::HeadroomFull, out);
@@ -145,7 +146,7 @@ impl<B: Frame> PortBank<B> {
         let (ingress, priority) = (item.moving.ingress, item.priority);
         if ingress.index() < dcb.ports.len() {
             let owner = Owner { ingress, priority, egress: port, class };
-            let signal = dcb.memory.release(owner, item.bytes.into());
+            let signal = dcb.memory.release(owner, item.moving.came_bytes.into());
             self.tell(now, ingress, priority, signal, out);
         }
     }
