@@ -9,6 +9,10 @@
 
 mod look;
 mod lossless;
+mod moving;
+mod watch;
+
+pub use moving::Moving;
 
 use crate::buffers::{Egress, Queued};
 use crate::config::PortKind;
@@ -22,54 +26,6 @@ use alloc::vec::Vec;
 use axon_wire::priority::Priority;
 use axon_wire::probe::ProbeUnit;
 use axon_wire::{Bytes, Frame, PortNo, Time};
-
-/// A frame on its way through a switch.
-#[derive(Clone, Debug)]
-pub struct Moving<B> {
-    /// The frame.
-    pub frame: B,
-    /// The port it came in by.
-    pub ingress: PortNo,
-    /// When its last byte is here.
-    pub complete_at: Time,
-    /// Whether its FCS fits, which nobody may ask before `complete_at`.
-    pub intact: bool,
-    /// Where the head of a probe begins in it; 0 if it is none.
-    pub probe_at: u16,
-    /// Its length as it came in, in bytes; 65,535 for what is longer. That is what the shared
-    /// memory counts: a route that the edge puts before it is in the route memory already.
-    pub came_bytes: u16,
-}
-
-impl<B: Frame> Moving<B> {
-    /// A frame that has come in by `ingress`; the rest as in [`Input::Frame`](crate::Input).
-    #[inline]
-    pub fn new(frame: B, ingress: PortNo, complete_at: Time, intact: bool) -> Moving<B> {
-        let came_bytes = u16::try_from(frame.bytes().len()).unwrap_or(u16::MAX);
-        Moving { frame, ingress, complete_at, intact, probe_at: 0, came_bytes }
-    }
-
-    /// A frame of the control plane, which is whole and sound.
-    #[inline]
-    pub fn from_control(frame: B, now: Time) -> Moving<B> {
-        Moving::new(frame, PortNo::CONTROL, now, true)
-    }
-}
-
-impl<B> Moving<B> {
-    /// Whether all of it is here, and its FCS does not fit.
-    #[inline]
-    pub fn is_known_bad(&self, now: Time) -> bool {
-        !self.intact && self.complete_at <= now
-    }
-
-    /// If it was still coming in by `port`, its tail never comes.
-    pub(crate) fn break_off(&mut self, now: Time, port: PortNo) {
-        if self.ingress == port && self.complete_at > now {
-            self.intact = false;
-        }
-    }
-}
 
 /// The ports of one switch.
 ///
@@ -109,6 +65,8 @@ struct Gate {
     waiting: bool,
     /// Its peer has stopped some of what goes out.
     held: bool,
+    /// Some of its queues have a congestion point or a marker.
+    watched: bool,
     /// Is among those that are awaited.
     awaited: bool,
 }

@@ -216,7 +216,9 @@ mod tests {
     fn item(ingress: PortNo, name: u32, bytes: u32) -> Queued<u32> {
         let (complete_at, intact, probe_at) = (Time::ZERO, true, 0);
         let came_bytes = 0;
-        let moving = Moving { frame: name, ingress, complete_at, intact, probe_at, came_bytes };
+        let said = None;
+        let moving =
+            Moving { frame: name, ingress, complete_at, intact, probe_at, came_bytes, said };
         Queued { moving, bytes, kind: None, priority: Priority::ZERO }
     }
 

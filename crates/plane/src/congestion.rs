@@ -28,9 +28,8 @@ pub(crate) fn message<B: Frame>(
     if view.packet_type() != PacketType::Ethernet {
         return None;
     }
-    let reverse = view.reverse();
-    let mut hops: Hops = ingress.into_iter().chain(reverse.iter().copied()).collect();
-    let last = hops.0.last_mut().filter(|last| **last != PortNo::CONTROL)?;
+    let mut hops = way_back(&view, ingress)?;
+    let last = hops.0.last_mut()?;
     let host_port = core::mem::replace(last, PortNo::CONTROL);
     let congestion = Congestion {
         egress: full.egress,
@@ -45,6 +44,15 @@ pub(crate) fn message<B: Frame>(
     frame.push_front(length).ok()?;
     header::emit(frame.bytes_mut(), width, PacketType::Congestion, &hops, &[]).ok()?;
     Some(frame)
+}
+
+/// The way back to the host that sent a packet: the reverse list, behind `ingress` if the packet
+/// has not taken its hop yet. Its last hop is the port of the host; a packet of a control
+/// plane has no such way.
+pub(crate) fn way_back(view: &HeaderView<'_>, ingress: Option<PortNo>) -> Option<Hops> {
+    let reverse = view.reverse();
+    let hops: Hops = ingress.into_iter().chain(reverse.iter().copied()).collect();
+    hops.last().is_some_and(|last| *last != PortNo::CONTROL).then_some(hops)
 }
 
 #[cfg(test)]

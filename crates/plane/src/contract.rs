@@ -146,6 +146,8 @@ reasons! {
         /// A lossless frame found no headroom: its sender did not stop in time, or too little
         /// headroom was configured.
         HeadroomFull = "headroom_full",
+        /// The marker of its queue chose it, and it cannot be marked.
+        Ecn = "ecn",
         /// The egress port has no carrier.
         PortDown = "port_down",
         /// Nobody knows yet what is plugged into the port, in or out.

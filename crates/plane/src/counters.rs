@@ -33,6 +33,14 @@ pub struct PortCounters {
     pub pauses: u64,
     /// Priorities without flow control that PFC frames received by this port have named.
     pub pfc_ignored: u64,
+    /// CNMs made of frames that were to wait for this port (`cpTransmittedCnms`, all classes).
+    pub cnms: u64,
+    /// Frames that were to wait for this port and say "congestion experienced", now or from
+    /// before.
+    pub ecn_marked: u64,
+    /// Frames of the hosts of this port that were moved out of a priority under congestion
+    /// notification.
+    pub cn_moved: u64,
     drops: [u64; Drop::ALL.len()],
     punts: [u64; Punt::ALL.len()],
 }
@@ -63,6 +71,9 @@ impl PortCounters {
         self.congestion_messages += other.congestion_messages;
         self.pauses += other.pauses;
         self.pfc_ignored += other.pfc_ignored;
+        self.cnms += other.cnms;
+        self.ecn_marked += other.ecn_marked;
+        self.cn_moved += other.cn_moved;
         self.drops.iter_mut().zip(other.drops).for_each(|(sum, count)| *sum += count);
         self.punts.iter_mut().zip(other.punts).for_each(|(sum, count)| *sum += count);
     }

@@ -1,10 +1,13 @@
 //! Data Center Bridging in a switch: what it is told, and what it knows of each port.
 //!
 //! The parts have files of their own: how much memory a frame may use (`memory.rs`), what a
-//! port hears and tells (`flow_control.rs`). How they work together is in `bank/lossless.rs`.
+//! port hears and tells (`flow_control.rs`), what its queues tell the sources of frames
+//! (`notice.rs`). How they work together is in `bank/lossless.rs` and `bank/watch.rs`.
 
 use crate::flow_control::{Requests, Stops};
 use crate::memory::{GroupLimits, Memory, MemoryConfig, QueueLimits, Share};
+use crate::notice::{CnConfig, EcnConfig, NoticeError, UNDEFENDED, Watch};
+use crate::qcn::Treatment;
 use crate::schedule::{Algorithm, ClassSet, Schedule, ScheduleConfig, ScheduleFault};
 use alloc::vec::Vec;
 use axon_wire::header::{self, HeaderView};
@@ -33,6 +36,21 @@ pub struct DcbConfig {
     pub rates: Vec<Rate>,
     /// Source address of PFC frames.
     pub mac: MacAddr,
+    /// Congestion notification, if there is any.
+    pub cn: Option<CnConfig>,
+    /// By port and traffic class, how its queue marks, if it does.
+    pub ecn: Vec<[Option<EcnConfig>; PRIORITIES]>,
+}
+
+/// Why a configuration is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DcbError {
+    /// The turns of classes.
+    #[error(transparent)]
+    Schedule(#[from] ScheduleFault),
+    /// What watches queues.
+    #[error(transparent)]
+    Notice(#[from] NoticeError),
 }
 
 impl DcbConfig {
@@ -56,8 +74,10 @@ impl DcbConfig {
             pfc: PrioritySet::EMPTY,
             pause: false,
             pfc_quanta: Quanta::MAX,
+            ecn: alloc::vec![[None; PRIORITIES]; rates.len()],
             rates,
             mac,
+            cn: None,
         }
     }
 }
@@ -68,6 +88,9 @@ pub(crate) struct DcbPort {
     pub(crate) stops: Stops,
     pub(crate) requests: Requests,
     pub(crate) schedule: Schedule,
+    pub(crate) watch: Watch,
+    /// How the domain is defended against its hosts.
+    pub(crate) treatments: [Treatment; PRIORITIES],
     pub(crate) rate: Rate,
 }
 
@@ -82,20 +105,25 @@ pub(crate) struct Dcb {
 }
 
 impl Dcb {
-    pub(crate) fn new(config: DcbConfig) -> Result<Dcb, ScheduleFault> {
+    pub(crate) fn new(config: DcbConfig) -> Result<Dcb, DcbError> {
         let schedule = Schedule::new(&config.schedule)?;
-        let port = |&rate: &Rate| DcbPort {
-            stops: Stops::default(),
-            requests: Requests::default(),
-            schedule: schedule.clone(),
-            rate,
-        };
-        Ok(Dcb {
-            memory: Memory::new(config.memory.clone()),
-            ports: config.rates.iter().map(port).collect(),
-            next: None,
-            config,
-        })
+        if let Some(cn) = &config.cn {
+            cn.check()?;
+        }
+        let mut ports = Vec::with_capacity(config.rates.len());
+        for (index, &rate) in config.rates.iter().enumerate() {
+            let place = (config.mac, PortNo(index as u16));
+            let (cn, ecn) = (config.cn.as_ref(), &config.ecn[index]);
+            ports.push(DcbPort {
+                stops: Stops::default(),
+                requests: Requests::default(),
+                schedule: schedule.clone(),
+                watch: Watch::new(cn, ecn, place, &config.prio_tc)?,
+                treatments: cn.map_or([UNDEFENDED; PRIORITIES], |cn| cn.treatments[index]),
+                rate,
+            });
+        }
+        Ok(Dcb { memory: Memory::new(config.memory.clone()), ports, next: None, config })
     }
 
     /// Whether the sender of a priority is to be told to stop.

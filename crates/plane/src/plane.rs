@@ -1,8 +1,9 @@
 //! A switch's data plane: what happens to a frame from ingress to wire (thesis 000 §3.2).
 
+mod notice;
+
 use crate::bank::{Moving, PortBank};
 use crate::config::{OnFull, PlaneConfig, PortKind};
-use crate::congestion;
 use crate::contract::{Action, Awaited, Drop, Punt};
 use crate::counters::Counters;
 use crate::dcb;
@@ -11,12 +12,14 @@ use crate::forward::{Step, forward};
 use crate::meter::Meter;
 use crate::pause::{self, SelfCongestion};
 use crate::probe;
+use crate::qcn::Treatment;
 use crate::routes::RouteTables;
 use alloc::vec::Vec;
 use axon_wire::header::{self, HeaderView, PacketType};
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::mac_control::{self, MacControl};
-use axon_wire::{Bytes, Frame, MacAddr, PortNo, Time, vlan};
+use axon_wire::priority::PRIORITIES;
+use axon_wire::{Bytes, Frame, MacAddr, PortNo, Time};
 
 /// The data plane of one switch: its ports, and the routes of its hosts.
 ///
@@ -57,7 +60,7 @@ impl<B: Frame> Plane<B> {
         if let Some(dcb) = &config.dcb {
             let priority_of = dcb::priority_of(config.hop_width);
             let set = bank.set_dcb((**dcb).clone(), priority_of, config.control_priority);
-            set.expect("a schedule that was checked");
+            set.expect("a configuration that was checked");
         }
         bank.set_probe_units(config.probe_units, probe_bytes_max);
         let guard = || Guard {
@@ -171,6 +174,12 @@ impl<B: Frame> Plane<B> {
     #[inline]
     pub fn kind(&self, port: PortNo) -> Option<PortKind> {
         self.bank.kind(port)
+    }
+
+    /// Changes how the congestion notification domain is defended against the hosts of `port`;
+    /// see [`PortBank::set_treatments`].
+    pub fn set_treatments(&mut self, port: PortNo, treatments: [Treatment; PRIORITIES]) {
+        self.bank.set_treatments(port, treatments);
     }
 
     /// Whether `port` exists and has carrier.
@@ -313,7 +322,7 @@ impl<B: Frame> Plane<B> {
         let bytes = moving.frame.bytes_mut();
         bytes[..header_bytes].copy_from_slice(route);
         if self.config.dcb.is_some() {
-            let priority = vlan::priority_of(&bytes[header_bytes..]);
+            let priority = self.bank.defend(ingress, &mut bytes[header_bytes..]);
             header::set_priority(bytes, self.config.hop_width, priority);
         }
         let left_for_axon = self.step(now, moving, out);
@@ -373,13 +382,20 @@ impl<B: Frame> Plane<B> {
         let bytes = moving.frame.bytes_mut();
         match forward(bytes, self.config.hop_width, moving.ingress, kind_of) {
             Step::Egress(port) => {
-                self.answer_refusal(now, &moving, (port, None), out);
-                self.bank.deliver(now, moving, port, Some(PortKind::Axon), out);
+                if let Some(reason) = self.notice(now, &mut moving, (port, None), out) {
+                    self.bank.discard(moving, reason, out);
+                } else {
+                    self.bank.deliver(now, moving, port, Some(PortKind::Axon), out);
+                }
                 return true;
             }
             Step::Strip { port, header_bytes } => {
-                self.answer_refusal(now, &moving, (port, Some(moving.ingress)), out);
-                moving.frame.pop_front(header_bytes);
+                let before = Some(moving.ingress);
+                if let Some(reason) = self.notice(now, &mut moving, (port, before), out) {
+                    self.bank.discard(moving, reason, out);
+                    return false;
+                }
+                self.strip(&mut moving, port, header_bytes);
                 match self.ethernet_fault(moving.frame.bytes()) {
                     Some(reason) => self.bank.discard(moving, reason, out),
                     None => self.bank.deliver(now, moving, port, Some(PortKind::Host), out),
@@ -389,55 +405,6 @@ impl<B: Frame> Plane<B> {
             Step::Drop(reason) => self.bank.discard(moving, reason, out),
         }
         false
-    }
-
-    /// If the output will have no room for a packet, and the fabric wants that told, sends a
-    /// message back to the edge that it came from. `before` is the ingress of a packet that
-    /// has not taken its hop.
-    #[inline]
-    fn answer_refusal(
-        &mut self,
-        now: Time,
-        moving: &Moving<B>,
-        (egress, before): (PortNo, Option<PortNo>),
-        out: &mut Vec<Action<B>>,
-    ) {
-        if self.config.on_full == OnFull::CongestionMessage {
-            let header_bytes = before.map_or(0, |_| self.header_bytes(moving));
-            let bytes = moving.frame.bytes().len() - header_bytes;
-            if self.bank.is_full(egress, moving.ingress, bytes) {
-                self.send_congestion(now, moving, (egress, before), out);
-            }
-        }
-    }
-
-    fn header_bytes(&self, moving: &Moving<B>) -> usize {
-        let view = HeaderView::parse(moving.frame.bytes(), self.config.hop_width);
-        view.map_or(0, |view| view.header_bytes())
-    }
-
-    #[cold]
-    fn send_congestion(
-        &mut self,
-        now: Time,
-        moving: &Moving<B>,
-        (egress, before): (PortNo, Option<PortNo>),
-        out: &mut Vec<Action<B>>,
-    ) {
-        let full = congestion::Full {
-            egress,
-            queued: self.bank.queued_bytes(egress),
-            switch: self.config.mac,
-        };
-        let width = self.config.hop_width;
-        let Some(message) = congestion::message(moving.frame.bytes(), width, before, &full) else {
-            return;
-        };
-        let guard = self.guards.get_mut(moving.ingress.index());
-        if guard.is_some_and(|guard| guard.congestion.admit(now)) {
-            self.bank.count_congestion(moving.ingress);
-            self.inject(now, message, out);
-        }
     }
 
     /// Tells the hosts of `port` to pause for as long as a maximum frame takes; nothing

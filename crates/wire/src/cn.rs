@@ -20,6 +20,7 @@
 //! holds the choice.
 
 use crate::addr::MacAddr;
+use crate::frame::Frame;
 use crate::link::FRAME_BYTES_MIN;
 use crate::priority::Priority;
 use crate::units::Bytes;
@@ -116,6 +117,24 @@ impl CnTag {
         let ([t, p], [high, low]) = (ETHERTYPE_TAG.to_be_bytes(), self.flow.to_be_bytes());
         [t, p, high, low]
     }
+}
+
+/// Takes the CN-TAG off an Ethernet frame and pads what is left to the Ethernet minimum, where
+/// there is room; a frame without one stays as it is. Says whether there was one.
+pub fn untag<B: Frame>(frame: &mut B) -> bool {
+    let bytes = frame.bytes_mut();
+    let Some((ETHERTYPE_TAG, at)) = vlan::ethertype_of(bytes) else {
+        return false;
+    };
+    if CnTag::parse(&bytes[at..]).is_none() {
+        return false;
+    }
+    bytes.copy_within(..at, TAG_BYTES);
+    frame.pop_front(TAG_BYTES);
+    let missing = FRAME_BYTES_MIN.saturating_sub(frame.bytes().len()).min(TAG_BYTES);
+    // Without room behind it the frame is short by a tag, which the MAC of the port pads.
+    let _ = frame.push_back(&[0; TAG_BYTES][..missing]);
+    true
 }
 
 /// A frame as congestion notification sees it: what comes before its payload.
@@ -330,6 +349,7 @@ impl CnmFrame {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::frame::FrameBuf;
     use alloc::vec;
     use proptest::prelude::*;
 
@@ -394,6 +414,28 @@ mod tests {
         for length in 0..22 {
             let whole = Tagged::parse(&frame[..length]).is_some_and(|short| short.cn.is_some());
             assert!(!whole, "{length} bytes");
+        }
+    }
+
+    #[test]
+    fn a_tag_comes_off_and_the_frame_stays_as_long_as_it_must_be() {
+        for (length, left) in [(100, 96), (60, 60), (62, 60), (40, 40)] {
+            let mut bytes = sampled();
+            bytes.truncate(length);
+            let mut frame = FrameBuf::new(&bytes);
+            assert!(untag(&mut frame));
+            assert_eq!(frame.bytes().len(), left);
+            assert_eq!(frame.bytes()[..16], bytes[..16]);
+            assert_eq!(frame.bytes()[16..length - 4], bytes[20..]);
+            assert!(frame.bytes()[length - 4..].iter().all(|byte| *byte == 0));
+            let before = frame.clone();
+            assert!(!untag(&mut frame));
+            assert_eq!(frame, before);
+        }
+        for length in 0..20 {
+            let mut frame = FrameBuf::new(&sampled()[..length]);
+            assert!(!untag(&mut frame), "{length}");
+            assert_eq!(frame.bytes(), &sampled()[..length]);
         }
     }
 

@@ -89,6 +89,14 @@ pub fn priority_of(frame: &[u8]) -> Priority {
     VlanTag::of_frame(frame).map_or(Priority::ZERO, |tag| tag.pcp)
 }
 
+/// Rewrites the PCP of the outer tag of an Ethernet frame; one without a tag stays as it is.
+pub fn set_priority(frame: &mut [u8], priority: Priority) {
+    if VlanTag::of_frame(frame).is_some() {
+        let octet = &mut frame[AFTER_ADDRESSES + 2];
+        *octet = *octet & 0x1f | priority.value() << 5;
+    }
+}
+
 /// The EtherType (or length) of an Ethernet frame behind at most [`TAGS_MAX`] tags, and at
 /// which byte it stands. `None` if the frame is too short to have one.
 pub fn ethertype_of(frame: &[u8]) -> Option<(u16, usize)> {
@@ -200,6 +208,11 @@ mod tests {
         {
             let frame = frame(&tags, &ip);
             assert_eq!(priority_of(&frame).value(), priority);
+            let mut changed = frame.clone();
+            set_priority(&mut changed, Priority::MAX);
+            let tag = VlanTag::of_frame(&frame).map(|tag| VlanTag { pcp: Priority::MAX, ..tag });
+            assert_eq!(VlanTag::of_frame(&changed), tag);
+            assert_eq!(tag.is_none(), changed == frame);
             assert_eq!(ethertype_of(&frame), Some((0x0800, at)));
         }
         let three = frame(&[outer, inner, inner], &ip);

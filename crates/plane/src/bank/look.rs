@@ -70,6 +70,11 @@ impl<B: Frame> PortBank<B> {
         self.counters.port_mut(ingress).congestion_messages += 1;
     }
 
+    /// Counts a CNM made of a frame that is to wait for `egress`.
+    pub(crate) fn count_cnm(&mut self, egress: PortNo) {
+        self.counters.port_mut(egress).cnms += 1;
+    }
+
     /// Counts a PAUSE frame made for the hosts of `port`.
     pub(crate) fn count_pause(&mut self, port: PortNo) {
         self.counters.port_mut(port).pauses += 1;

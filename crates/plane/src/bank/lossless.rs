@@ -11,9 +11,9 @@ use super::{Moving, PortBank};
 use crate::buffers::Queued;
 use crate::config::PortKind;
 use crate::contract::{Action, Drop};
-use crate::dcb::{Dcb, DcbConfig};
+use crate::dcb::{Dcb, DcbConfig, DcbError};
 use crate::memory::{Memory, NoRoom, Owner, Signal};
-use crate::schedule::{ClassSet, ScheduleFault};
+use crate::schedule::ClassSet;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use axon_wire::header;
@@ -27,7 +27,7 @@ impl<B: Frame> PortBank<B> {
     /// the control plane's frames without an Axon header.
     ///
     /// # Errors
-    /// What is wrong with the turns of classes.
+    /// What is wrong with the turns of classes, or with what watches their queues.
     ///
     /// # Panics
     /// If the configuration is for another number of ports, or frames wait already.
@@ -36,11 +36,17 @@ impl<B: Frame> PortBank<B> {
         config: DcbConfig,
         priority_of: fn(&[u8]) -> Priority,
         control_priority: Priority,
-    ) -> Result<(), ScheduleFault> {
+    ) -> Result<(), DcbError> {
         let ports = usize::from(self.ports());
         assert_eq!((config.rates.len(), config.memory.groups.len()), (ports, ports), "ports");
+        let cn = config.cn.as_ref().map_or([ports; 2], |cn| [cn.points.len(), cn.treatments.len()]);
+        assert_eq!((config.ecn.len(), cn), (ports, [ports; 2]), "ports");
         assert!(self.gates.iter().all(|gate| !gate.waiting), "nothing waits yet");
-        self.dcb = Some(Box::new(Dcb::new(config)?));
+        let dcb = Dcb::new(config)?;
+        for (gate, port) in self.gates.iter_mut().zip(&dcb.ports) {
+            gate.watched = port.watch.is_any();
+        }
+        self.dcb = Some(Box::new(dcb));
         self.priority_of = priority_of;
         self.control_priority = control_priority;
         for port in &mut self.ports {
@@ -78,7 +84,9 @@ impl<B: Frame> PortBank<B> {
     ) {
         let Some(dcb) = &mut self.dcb else { return };
         let own = moving.ingress.index() >= dcb.ports.len();
-        let priority = if own && !header::is_axon(moving.frame.bytes()) {
+        let priority = if let Some(priority) = moving.priority() {
+            priority
+        } else if own && !header::is_axon(moving.frame.bytes()) {
             self.control_priority
         } else {
             (self.priority_of)(moving.frame.bytes())
@@ -130,6 +138,9 @@ impl<B: Frame> PortBank<B> {
         let class = schedule.next(waiting, stopped, head_bytes)?;
         let item = classes[class.index()].pop()?;
         schedule.sent(class, item.bytes);
+        if classes[class.index()].frames() == 0 {
+            dcb.ports[port.index()].watch.emptied(now, class);
+        }
         self.give_back(now, &item, (port, class), out);
         Some(item)
     }
@@ -300,6 +311,7 @@ impl<B: Frame> PortBank<B> {
         }
         if let Some(dcb) = &mut self.dcb {
             let state = &mut dcb.ports[port.index()];
+            TrafficClass::ALL.into_iter().for_each(|class| state.watch.emptied(now, class));
             state.stops.forget();
             state.requests.retell();
             dcb.plan(now);
