@@ -10,7 +10,7 @@ use crate::station::Body;
 use crate::trace::What;
 use axon_fabric::model::{Device, Wire};
 use axon_plane::Input;
-use axon_wire::PortNo;
+use axon_wire::{PortNo, Rate};
 
 impl Engine {
     /// Gives a switch the timing of a device, before anything is plugged into it. Without, it
@@ -176,6 +176,20 @@ impl Engine {
     pub fn set_silent(&mut self, link: LinkId, silent: bool) {
         self.links[link.0].silent = silent;
         (0..2).for_each(|side| self.with_plug(link, side, |plug| plug.silent = silent));
+    }
+
+    /// Changes the rate of a link, in both directions, for all that is sent from now on. What is
+    /// on the wire goes on as it was.
+    pub fn set_rate(&mut self, link: LinkId, rate: Rate) {
+        self.links[link.0].wire.rate = rate;
+        let ends = self.links[link.0].ends;
+        for side in 0..2 {
+            if self.plug_at(link, 1 - side).is_some() {
+                let way = self.way(link, side);
+                self.with_plug(link, side, |plug| plug.way = way);
+            }
+        }
+        ends.iter().for_each(|end| self.restore_ways(end.station));
     }
 
     /// Changes how many frames a link loses, per million.
