@@ -7,6 +7,7 @@
 //! [`Drop::BadFcs`]; one that starts earlier leaves, and takes the fault along. A queued frame
 //! is judged when its turn comes, a punted one before anybody reads it.
 
+mod classes;
 mod look;
 mod lossless;
 mod moving;

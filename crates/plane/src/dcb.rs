@@ -20,12 +20,14 @@ use axon_wire::{Bytes, HopWidth, MacAddr, PortNo, Rate, Time, vlan};
 pub struct DcbConfig {
     /// Who may use how much of its memory, and which priorities are lossless.
     pub memory: MemoryConfig,
-    /// The traffic class of each priority (dcbnl: `prio_tc`).
+    /// The traffic class of each priority (dcbnl: `prio_tc`), the same at every port until a port
+    /// is told otherwise ([`PortBank::set_classes`](crate::PortBank::set_classes)).
     pub prio_tc: [TrafficClass; PRIORITIES],
-    /// How classes take turns, the same at every port.
+    /// How classes take turns, likewise.
     pub schedule: ScheduleConfig,
     /// Priorities with PFC: what is heard for others is ignored, and only these are asked to
-    /// stop.
+    /// stop. The same at every port until one is told otherwise
+    /// ([`PortBank::set_pfc`](crate::PortBank::set_pfc)).
     pub pfc: PrioritySet,
     /// Whether peers are stopped with PAUSE, which stops all priorities (IEEE 802.3 annex 31B);
     /// only without PFC (IEEE 802.1Q clause 36.1.1).
@@ -92,6 +94,26 @@ pub(crate) struct DcbPort {
     /// How the domain is defended against its hosts.
     pub(crate) treatments: [Treatment; PRIORITIES],
     pub(crate) rate: Rate,
+    pub(crate) prio_tc: [TrafficClass; PRIORITIES],
+    pub(crate) pfc: PrioritySet,
+    /// [`DcbConfig::pause`].
+    pub(crate) pause: bool,
+}
+
+impl DcbPort {
+    /// Whether its peer is stopped with PAUSE.
+    pub(crate) const fn tells_pause(&self) -> bool {
+        self.pause && self.pfc.is_empty()
+    }
+
+    /// The priorities whose sender is to be told to stop.
+    pub(crate) const fn can_stop(&self) -> PrioritySet {
+        if self.tells_pause() { PrioritySet::ALL } else { self.pfc }
+    }
+
+    pub(crate) const fn class_of(&self, priority: Priority) -> TrafficClass {
+        self.prio_tc[priority.index()]
+    }
 }
 
 /// All of a switch with traffic classes.
@@ -106,6 +128,7 @@ pub(crate) struct Dcb {
 
 impl Dcb {
     pub(crate) fn new(config: DcbConfig) -> Result<Dcb, DcbError> {
+        config.schedule.serves(&config.prio_tc)?;
         let schedule = Schedule::new(&config.schedule)?;
         if let Some(cn) = &config.cn {
             cn.check()?;
@@ -121,26 +144,21 @@ impl Dcb {
                 watch: Watch::new(cn, ecn, place, &config.prio_tc)?,
                 treatments: cn.map_or([UNDEFENDED; PRIORITIES], |cn| cn.treatments[index]),
                 rate,
+                prio_tc: config.prio_tc,
+                pfc: config.pfc,
+                pause: config.pause,
             });
         }
         Ok(Dcb { memory: Memory::new(config.memory.clone()), ports, next: None, config })
-    }
-
-    /// Whether the sender of a priority is to be told to stop.
-    pub(crate) fn can_stop(&self, priority: Priority) -> bool {
-        self.config.pause || self.config.pfc.contains(priority)
-    }
-
-    pub(crate) fn class_of(&self, priority: Priority) -> TrafficClass {
-        self.config.prio_tc[priority.index()]
     }
 
     /// The classes of `port` that may not begin a frame: pausing one of the priorities that
     /// share a class stops the class.
     pub(crate) fn stopped_classes(&self, port: PortNo, now: Time) -> ClassSet {
         let mut classes = ClassSet::EMPTY;
-        let stopped = self.ports[port.index()].stops.stopped(now);
-        stopped.iter().for_each(|priority| classes.insert(self.class_of(priority)));
+        let port = &self.ports[port.index()];
+        let stopped = port.stops.stopped(now);
+        stopped.iter().for_each(|priority| classes.insert(port.class_of(priority)));
         classes
     }
 

@@ -36,6 +36,14 @@ impl Stops {
         told.enabled.difference(enabled)
     }
 
+    /// Only these priorities have flow control from now on: the stops of others are over.
+    pub fn keep(&mut self, enabled: PrioritySet) {
+        for priority in PrioritySet::ALL.difference(enabled).iter() {
+            self.until[priority.index()] = Time::ZERO;
+        }
+        self.last = self.until.iter().copied().max().unwrap_or(Time::ZERO);
+    }
+
     /// The priorities that may not begin a frame now.
     #[inline]
     pub fn stopped(&self, now: Time) -> PrioritySet {

@@ -265,6 +265,17 @@ impl Memory {
         Signal::None
     }
 
+    /// A frame that was admitted waits in another class from now on, in that of `owner`. It is
+    /// where it is, so no limit is asked.
+    pub fn reclass(&mut self, owner: Owner, before: TrafficClass, bytes: u64) {
+        if let Some(queue) = self.queue_mut(Owner { class: before, ..owner }) {
+            *queue -= bytes;
+        }
+        if let Some(queue) = self.queue_mut(owner) {
+            *queue += bytes;
+        }
+    }
+
     /// One group; `None` where there is no such port.
     pub fn group(&self, ingress: PortNo, priority: Priority) -> Option<&Group> {
         self.groups.get(ingress.index()).map(|port| &port[priority.index()])

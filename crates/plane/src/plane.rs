@@ -264,6 +264,16 @@ impl<B: Frame> Plane<B> {
         self.bank.held_frames()
     }
 
+    /// Its ports.
+    pub fn bank(&self) -> &PortBank<B> {
+        &self.bank
+    }
+
+    /// Its ports, to change what is in force there.
+    pub fn bank_mut(&mut self) -> &mut PortBank<B> {
+        &mut self.bank
+    }
+
     /// What the plane was told at its start.
     pub fn config(&self) -> &PlaneConfig {
         &self.config

@@ -173,6 +173,7 @@ fn schedule(asked: &file::Dcb) -> Result<ScheduleConfig, Problem> {
             ScheduleFault::Weight(class) => {
                 (format!("dcb.classes[{}].wfq", class.index()), "1 to 65536")
             }
+            ScheduleFault::Unserved(_) => ("dcb.classes".into(), "each priority in one class"),
             ScheduleFault::Cell => ("dcb.turns.cell".into(), "1 or more"),
             ScheduleFault::NothingToAdapt => {
                 ("dcb.turns.weights".into(), "classes with ets or drr, or fixed weights")

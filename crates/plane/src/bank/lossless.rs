@@ -91,7 +91,7 @@ impl<B: Frame> PortBank<B> {
         } else {
             (self.priority_of)(moving.frame.bytes())
         };
-        let (ingress, class) = (moving.ingress, dcb.class_of(priority));
+        let (ingress, class) = (moving.ingress, dcb.ports[port.index()].class_of(priority));
         let bytes = moving.frame.bytes().len() as u32;
         let mut signal = Signal::None;
         if !own {
@@ -172,7 +172,7 @@ impl<B: Frame> PortBank<B> {
         out: &mut Vec<Action<B>>,
     ) {
         let Some(dcb) = &mut self.dcb else { return };
-        if signal == Signal::None || !dcb.can_stop(priority) {
+        if signal == Signal::None || !dcb.ports[port.index()].can_stop().contains(priority) {
             return;
         }
         dcb.ports[port.index()].requests.set(priority, signal == Signal::Xoff);
@@ -191,7 +191,7 @@ impl<B: Frame> PortBank<B> {
             return false;
         }
         let told = state.requests.tell(now, state.rate, dcb.config.pfc_quanta);
-        let told = if dcb.config.pause {
+        let told = if state.tells_pause() {
             MacControl::Pause(told.longest())
         } else {
             MacControl::Pfc(told)
@@ -222,7 +222,7 @@ impl<B: Frame> PortBank<B> {
         let Some(dcb) = &self.dcb else {
             return self.discard(moving, Drop::MacControl, out);
         };
-        let (ingress, enabled) = (moving.ingress, dcb.config.pfc);
+        let (ingress, enabled) = (moving.ingress, self.pfc(moving.ingress));
         let reason = match MacControl::parse(moving.frame.bytes(), dcb.config.mac) {
             Ok(MacControl::Pfc(told)) => {
                 self.hear(now, ingress, &told, enabled, out);
@@ -260,7 +260,7 @@ impl<B: Frame> PortBank<B> {
     }
 
     /// Something may leave by `port` that could not before.
-    fn go_on(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) {
+    pub(super) fn go_on(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) {
         let gate = &self.gates[port.index()];
         if gate.up && !gate.busy {
             self.send_next(now, port, out);
@@ -290,9 +290,12 @@ impl<B: Frame> PortBank<B> {
         }
     }
 
-    /// The carrier of `port` is there: its peer is told what is still to stand still.
+    /// The carrier of `port` is there: its peer is told what is still to stand still, and weights
+    /// that follow the traffic begin to.
     pub(super) fn begin_classes(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) {
-        if self.dcb.is_some() {
+        if let Some(dcb) = &mut self.dcb {
+            dcb.ports[port.index()].schedule.adapt(now);
+            dcb.plan(now);
             self.go_on(now, port, out);
         }
     }

@@ -27,7 +27,7 @@ impl<B: Frame> PortBank<B> {
         (frame, bytes): (&mut [u8], Bytes),
     ) -> Option<Notice> {
         let dcb = self.dcb.as_mut()?;
-        let class = dcb.class_of(priority);
+        let class = dcb.ports.get(port.index())?.class_of(priority);
         let sampled = dcb.config.cn.as_ref().is_some_and(|cn| cn.cnpvs.contains(priority));
         let queue = Bytes(self.ports.get(port.index())?.classes[class.index()].bytes());
         let watch = &mut dcb.ports.get_mut(port.index())?.watch;

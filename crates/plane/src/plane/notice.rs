@@ -114,7 +114,7 @@ impl<B: Frame> Plane<B> {
             priority,
             switch: self.config.mac,
             egress,
-            class: dcb.prio_tc[priority.index()],
+            class: self.bank.prio_tc(egress).unwrap_or(dcb.prio_tc)[priority.index()],
             point: &config.points[egress.index()],
             cnm_priority: config.cnm_priority,
         };

@@ -144,6 +144,9 @@ pub enum ScheduleFault {
     /// Weights are to follow the traffic, but no class has a quantum, or the window is empty.
     #[error("weights that follow the traffic need a window and ETS or DRR classes")]
     NothingToAdapt,
+    /// A priority is mapped to this class, which has no algorithm: its frames would never leave.
+    #[error("a priority is mapped to class {0}, which has no algorithm")]
+    Unserved(TrafficClass),
 }
 
 impl ScheduleConfig {
@@ -154,6 +157,17 @@ impl ScheduleConfig {
             classes: classes.into_iter().collect(),
             cost: FrameCost::WIRE,
             weights: Weights::Fixed,
+        }
+    }
+
+    /// Whether each class that `prio_tc` maps a priority to has an algorithm.
+    ///
+    /// # Errors
+    /// The lowest priority's class that has none.
+    pub fn serves(&self, prio_tc: &[TrafficClass; PRIORITIES]) -> Result<(), ScheduleFault> {
+        match prio_tc.iter().find(|class| class.index() >= self.classes.len()) {
+            Some(&class) => Err(ScheduleFault::Unserved(class)),
+            None => Ok(()),
         }
     }
 
