@@ -17,6 +17,7 @@
 //! `mcast_solicit`), so an address that stays silent that long is forgotten and asked for.
 
 use crate::apps::{App, AppId, Apps, Histogram, TcpWatch};
+use crate::card::{Card, HostDcb};
 use crate::datagram;
 use crate::nic::Nic;
 use crate::ping::{Ping, PingPlan, PingStats};
@@ -24,6 +25,7 @@ use crate::resolve::{self, Neighbours};
 use crate::rx_ring::RxRing;
 use crate::stack::{Stack, instant};
 use axon_plane::{Action, Awaited, Drop, Input, Node};
+use axon_wire::priority::{Priority, PrioritySet};
 use axon_wire::{Frame, FrameBuf, MacAddr, PortNo, Rate, Span, Time};
 use smoltcp::iface::{Config, Interface, SocketHandle, SocketSet};
 use smoltcp::socket::dhcpv4;
@@ -40,7 +42,7 @@ const ANNOUNCEMENTS: u32 = 2;
 const PATIENCE: u64 = 8;
 
 /// What a host is told at its start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostConfig {
     /// Its address at layer 2.
     pub mac: MacAddr,
@@ -52,6 +54,8 @@ pub struct HostConfig {
     pub seed: u64,
     /// Between two tries: DHCP DISCOVER, ARP request, announcement.
     pub retry: Span,
+    /// Its card has priorities and flow control; without, it has one queue and heeds nothing.
+    pub dcb: Option<HostDcb>,
 }
 
 /// A host.
@@ -77,8 +81,15 @@ pub struct Host {
 
 impl Host {
     /// A host that has just been switched on, without carrier yet.
+    ///
+    /// # Panics
+    /// If the traffic classes of its card cannot take turns as it is told.
     pub fn new(config: HostConfig, now: Time) -> Host {
-        let mut nic = Nic::new(config.mtu);
+        let (mut nic, mut rx) = (Nic::new(config.mtu), RxRing::new());
+        if let Some(dcb) = &config.dcb {
+            rx.set_limits(dcb.ring);
+            nic.card = Some(Box::new(Card::new(dcb.clone(), config.mac)));
+        }
         let hardware = HardwareAddress::Ethernet(EthernetAddress(config.mac.0));
         let mut start = Config::new(hardware);
         start.random_seed = config.seed;
@@ -108,7 +119,7 @@ impl Host {
             stack,
             dhcp,
             busy: false,
-            rx: RxRing::new(),
+            rx,
             pings: Vec::new(),
             apps: Apps::default(),
             tcp: TcpWatch::default(),
@@ -190,7 +201,8 @@ impl Host {
 
     /// Takes frames from the port no faster than `rate` from now on, as fast as they come
     /// without one. The ring before the slow reader holds 512 frames; those that find it full
-    /// are dropped and counted ([`Drop::QueueFull`]).
+    /// are dropped and counted ([`Drop::QueueFull`]). Priorities with flow control have
+    /// [room of their own](crate::card::RingLimits) instead, and their sender is told to stop.
     pub fn set_receive_rate(&mut self, rate: Option<Rate>) {
         self.rx.set_rate(rate);
     }
@@ -201,10 +213,29 @@ impl Host {
         self.rx.set_processing(processing);
     }
 
+    /// What has this TCP or UDP port at either end has this priority from now on. Nothing
+    /// happens in a host without Data Center Bridging.
+    pub fn set_priority(&mut self, port: u16, priority: Priority) {
+        if let Some(card) = &mut self.stack.nic.card {
+            card.set_priority(port, priority);
+        }
+    }
+
+    /// What its peer has told it to stop, now.
+    pub fn stopped(&self, now: Time) -> PrioritySet {
+        self.stack.nic.card.as_ref().map_or(PrioritySet::EMPTY, |card| card.stopped(now))
+    }
+
+    /// Flow control frames that named a priority, sent (requests) and received (indications).
+    /// A PAUSE that is sent counts for priority 0, one that is received for all.
+    pub fn flow_control_counts(&self, priority: Priority) -> (u64, u64) {
+        self.stack.nic.card.as_ref().map_or((0, 0), |card| card.counts(priority))
+    }
+
     /// Frames that this host has made, that ended inside it unsent, and that wait now.
     pub(crate) fn accounts(&self) -> (u64, u64, u64) {
         let nic = &self.stack.nic;
-        (nic.made, nic.unsent, nic.tx.len() as u64)
+        (nic.made, nic.unsent, nic.waiting() as u64)
     }
 
     /// Frames that came in.
@@ -216,7 +247,7 @@ impl Host {
     pub(crate) fn glance(&self) -> u64 {
         let stack = &self.stack;
         let full = u64::from(self.card_was_full) ^ u64::from(self.busy) ^ self.received;
-        full ^ stack.nic.made ^ stack.nic.tx.len() as u64 ^ u64::from(self.due.is_some())
+        full ^ stack.nic.made ^ stack.nic.waiting() as u64 ^ u64::from(self.due.is_some())
     }
 
     /// The same of the applications.
@@ -346,7 +377,7 @@ impl Host {
         if self.busy || !self.stack.nic.carrier {
             return;
         }
-        let Some(frame) = self.stack.nic.tx.pop_front() else {
+        let Some(frame) = self.stack.nic.next(now) else {
             return;
         };
         if let Some(port) = self.tcp.sent(frame.bytes()) {
@@ -357,35 +388,70 @@ impl Host {
     }
 }
 
+impl Host {
+    /// A whole frame comes in. Says whether the stack has to be called.
+    fn receive(
+        &mut self,
+        now: Time,
+        mut frame: FrameBuf,
+        complete_at: Time,
+        out: &mut Vec<Action<FrameBuf>>,
+    ) -> bool {
+        let mut group = None;
+        if let Some(card) = &mut self.stack.nic.card {
+            let Some(priority) = card.receive(now, &mut frame) else {
+                self.stack.nic.recycle(frame);
+                return false;
+            };
+            group = card.group(priority);
+        }
+        match self.rx.put(now, complete_at, frame, group) {
+            Ok(Some(frame)) => return self.take(now, frame),
+            Ok(None) => self.tell_peer(group),
+            Err((reason, frame)) => out.push(Action::Dropped { ingress: PORT, reason, frame }),
+        }
+        false
+    }
+
+    /// The peer is told to stop what the ring has enough of, or that it may go on.
+    fn tell_peer(&mut self, group: Option<Priority>) {
+        if let (Some(group), Some(card)) = (group, &mut self.stack.nic.card)
+            && let Some(stop) = self.rx.signal(group)
+        {
+            card.ask(group, stop);
+        }
+    }
+
+    /// The wire is free: sockets that the card has refused try again. Says whether the stack
+    /// has to be called.
+    fn wire_is_free(&mut self, now: Time) -> bool {
+        self.busy = false;
+        let refused = self.stack.nic.card.as_mut().is_some_and(|card| card.has_news());
+        self.card_was_full || refused && self.apps.poll(now, &mut self.stack)
+    }
+}
+
 impl Node<FrameBuf> for Host {
     fn handle(&mut self, now: Time, input: Input<FrameBuf>, out: &mut Vec<Action<FrameBuf>>) {
         let mut run = false;
         match input {
             Input::Frame { port, frame, complete_at, intact } => {
                 self.received += 1;
-                let put = match intact {
-                    true => self.rx.put(now, complete_at, frame).map_err(|f| (Drop::QueueFull, f)),
-                    false => Err((Drop::BadFcs, frame)),
-                };
-                match put {
-                    Ok(Some(frame)) => run = self.take(now, frame),
-                    Ok(None) => {}
-                    Err((reason, frame)) => {
-                        out.push(Action::Dropped { ingress: port, reason, frame });
-                    }
+                if intact {
+                    run = self.receive(now, frame, complete_at, out);
+                } else {
+                    out.push(Action::Dropped { ingress: port, reason: Drop::BadFcs, frame });
                 }
             }
-            Input::TxDone { .. } => {
-                self.busy = false;
-                run = self.card_was_full;
-            }
+            Input::TxDone { .. } => run = self.wire_is_free(now),
             Input::Link { up, .. } => {
                 self.carrier(up, now);
                 run = true;
             }
             Input::Timeout => {}
         }
-        while let Some(frame) = self.rx.take(now) {
+        while let Some((frame, group)) = self.rx.take(now) {
+            self.tell_peer(group);
             run |= self.take(now, frame);
         }
         run |= self.due.is_some_and(|at| at <= now);
@@ -396,16 +462,22 @@ impl Node<FrameBuf> for Host {
             self.run(now);
         }
         self.transmit(now, out);
+        if let Some(card) = &mut self.stack.nic.card {
+            card.plan(now, self.busy);
+        }
     }
 
     fn deadline(&self) -> Option<Time> {
-        let due = [self.due, self.apps.deadline(), self.rx.deadline()];
+        let card = self.stack.nic.card.as_ref().and_then(|card| card.deadline());
+        let due = [self.due, self.apps.deadline(), self.rx.deadline(), card];
         due.into_iter().flatten().min()
     }
 
     #[inline]
     fn awaited(&mut self) -> Awaited {
-        let waits = self.card_was_full || !self.stack.nic.tx.is_empty();
+        let nic = &self.stack.nic;
+        let card_waits = || nic.card.as_ref().is_some_and(|card| card.waits());
+        let waits = self.card_was_full || nic.has_frames() || card_waits();
         if waits { Awaited::Every } else { Awaited::None }
     }
 }

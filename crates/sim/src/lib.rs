@@ -12,6 +12,7 @@ pub mod apps;
 pub mod arp_host;
 pub mod baseline;
 pub mod capture;
+pub mod card;
 pub mod classes;
 mod datagram;
 mod device;

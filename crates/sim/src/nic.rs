@@ -1,7 +1,8 @@
 //! A host's network card: queues in memory between the IP stack and the wire.
 
+use crate::card::Card;
 use axon_wire::link::FRAME_BYTES_MIN;
-use axon_wire::{Frame, FrameBuf};
+use axon_wire::{Frame, FrameBuf, Time};
 use smoltcp::phy::{Device, DeviceCapabilities, Medium, RxToken, TxToken};
 use smoltcp::time::Instant;
 use std::collections::VecDeque;
@@ -17,7 +18,9 @@ pub(crate) struct Nic {
     mtu: usize,
     pub(crate) carrier: bool,
     pub(crate) rx: VecDeque<FrameBuf>,
-    pub(crate) tx: VecDeque<FrameBuf>,
+    tx: VecDeque<FrameBuf>,
+    /// What holds frames instead of `tx` in a host with Data Center Bridging.
+    pub(crate) card: Option<Box<Card>>,
     /// Vectors to use again.
     spare: Vec<Vec<u8>>,
     /// Frames that the stack or an application made.
@@ -33,31 +36,61 @@ impl Nic {
             carrier: false,
             rx: VecDeque::new(),
             tx: VecDeque::new(),
+            card: None,
             spare: Vec::new(),
             made: 0,
             unsent: 0,
         }
     }
 
-    /// Whether the stack can hand over another frame now.
+    /// Whether the stack can hand over another frame now. A card with priorities takes every
+    /// one: a priority that is stopped must not hold up the others.
     pub(crate) fn has_room(&self) -> bool {
         self.tx.len() < TX_FRAMES_MAX
+    }
+
+    /// Whether the datagram socket of this port has to wait before it may send.
+    pub(crate) fn blocks(&mut self, socket: u16) -> bool {
+        self.card.as_mut().is_some_and(|card| !card.has_room(socket))
+    }
+
+    /// Whether frames wait for the wire in the one queue of a plain card.
+    pub(crate) fn has_frames(&self) -> bool {
+        !self.tx.is_empty()
+    }
+
+    /// Frames that wait for the wire.
+    pub(crate) fn waiting(&self) -> usize {
+        self.tx.len() + self.card.as_ref().map_or(0, |card| card.waiting())
+    }
+
+    /// What leaves next, if anything may: the wire is free.
+    pub(crate) fn next(&mut self, now: Time) -> Option<FrameBuf> {
+        let Some(card) = &mut self.card else {
+            return self.tx.pop_front();
+        };
+        let request = card.request(now);
+        self.made += u64::from(request.is_some());
+        request.or_else(|| card.next(now))
     }
 
     /// Queues a frame, or forgets it where there is no carrier, as a kernel does.
     pub(crate) fn queue(&mut self, frame: FrameBuf) {
         self.made += 1;
-        if self.carrier {
-            self.tx.push_back(frame);
-        } else {
-            self.unsent += 1;
-            self.recycle(frame);
+        match &mut self.card {
+            _ if !self.carrier => {
+                self.unsent += 1;
+                self.recycle(frame);
+            }
+            Some(card) => card.put(frame),
+            None => self.tx.push_back(frame),
         }
     }
 
-    /// Forgets what waits for a wire that is gone.
+    /// Forgets what waits for a wire that is gone, and what its far end has said.
     pub(crate) fn flush(&mut self) {
-        self.unsent += self.tx.len() as u64;
+        let waiting = self.tx.len() + self.card.as_mut().map_or(0, |card| card.reset());
+        self.unsent += waiting as u64;
         self.tx.clear();
     }
 

@@ -176,6 +176,7 @@ impl World {
             mtu: self.fabric.mtu,
             seed: self.node_seed(station),
             retry: self.host_retry,
+            dcb: None,
         };
         let host = Host::new(config, self.now());
         self.engine.power_on(station, Body::Host(Box::new(host)));

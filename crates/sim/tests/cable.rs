@@ -37,6 +37,7 @@ fn cable(seed: u64, loss_ppm: u32) -> Engine {
             mtu: 1500,
             seed: seed + station as u64,
             retry: Span::from_millis(100),
+            dcb: None,
         };
         let host = Host::new(config, engine.now());
         engine.power_on(station, Body::Host(Box::new(host)));

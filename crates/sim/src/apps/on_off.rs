@@ -42,6 +42,8 @@ pub(crate) struct OnOffSource {
     left: u64,
     next: Option<Time>,
     beginning: Beginning,
+    /// The card takes no more of its datagrams for now.
+    blocked: bool,
     stats: FlowStats,
 }
 
@@ -57,6 +59,7 @@ impl OnOffSource {
             left,
             next: Some(now),
             beginning: Beginning::default(),
+            blocked: false,
             stats: FlowStats::default(),
         }
     }
@@ -72,8 +75,12 @@ impl App for OnOffSource {
             if !self.beginning.has_begun() && stack.way_to(self.plan.target).is_none() {
                 return self.beginning.wait();
             }
-            if self.beginning.begin() {
+            if self.beginning.begin() || self.blocked {
                 next = now;
+            }
+            self.blocked = self.stream.is_blocked(stack);
+            if self.blocked {
+                return false;
             }
             let most = self.stream.payload_max() as u64;
             let bytes = self.left.min(most);
@@ -95,7 +102,7 @@ impl App for OnOffSource {
     }
 
     fn deadline(&self) -> Option<Time> {
-        self.next.filter(|_| !self.beginning.is_waiting())
+        self.next.filter(|_| !self.beginning.is_waiting() && !self.blocked)
     }
 
     fn stop(&mut self, now: Time, _stack: &mut Stack) {

@@ -4,6 +4,7 @@
 //! payload that begins below it is sent again (RFC 9293 clause 3.4: numbers are compared
 //! modulo 2^32).
 
+use axon_wire::vlan;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
@@ -19,7 +20,7 @@ pub(crate) struct TcpWatch {
 impl TcpWatch {
     /// Looks at a frame that leaves; the local port of a connection that sends again.
     pub(crate) fn sent(&mut self, frame: &[u8]) -> Option<u16> {
-        let (connection, sequence, bytes) = parse(frame)?;
+        let (connection, sequence, bytes, syn) = parse(frame)?;
         let end = sequence.wrapping_add(bytes);
         let Some(next) = self.next.get_mut(&connection) else {
             self.next.insert(connection, end);
@@ -28,17 +29,20 @@ impl TcpWatch {
         let behind = |a: u32, b: u32| (a.wrapping_sub(b) as i32) < 0;
         let again = bytes > 0 && behind(sequence, *next);
         // A SYN begins a new connection, with numbers of its own.
-        if behind(*next, end) || frame[47] & 2 != 0 {
+        if behind(*next, end) || syn {
             *next = end;
         }
         again.then_some(connection.0)
     }
 }
 
-/// Connection, sequence number and payload of a TCP segment in an Ethernet frame.
-fn parse(frame: &[u8]) -> Option<(Connection, u32, u32)> {
+/// Connection, sequence number, payload and SYN flag of a TCP segment in an Ethernet frame,
+/// tagged or not.
+fn parse(frame: &[u8]) -> Option<(Connection, u32, u32, bool)> {
     const TCP: u8 = 6;
-    let head = frame.first_chunk::<54>()?;
+    const ETHERTYPE_AT: usize = 12;
+    let (_, at) = vlan::ethertype_of(frame)?;
+    let head = frame[at - ETHERTYPE_AT..].first_chunk::<54>()?;
     if head[12..15] != [0x08, 0x00, 0x45] || head[23] != TCP {
         return None;
     }
@@ -47,7 +51,7 @@ fn parse(frame: &[u8]) -> Option<(Connection, u32, u32)> {
     let sequence = u32::from_be_bytes([head[38], head[39], head[40], head[41]]);
     let header_bytes = 20 + u32::from(head[46] >> 4) * 4;
     let bytes = u32::from(word(16)).saturating_sub(header_bytes);
-    Some(((word(34), target, word(36)), sequence, bytes))
+    Some(((word(34), target, word(36)), sequence, bytes, head[47] & 2 != 0))
 }
 
 #[cfg(test)]

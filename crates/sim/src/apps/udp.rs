@@ -77,6 +77,12 @@ impl Stream {
         true
     }
 
+    /// Whether the card holds as much of this stream as it may. The source is polled again
+    /// when that has changed.
+    pub(crate) fn is_blocked(&self, stack: &mut Stack) -> bool {
+        stack.nic.blocks(self.ports.0)
+    }
+
     /// The most payload of one datagram.
     pub(crate) fn payload_max(&self) -> usize {
         self.payload
@@ -84,7 +90,9 @@ impl Stream {
 }
 
 /// A source at work: datagram `n` leaves `n` intervals after the first. The first waits for
-/// the target's address; a later one that finds the card full is not sent.
+/// the target's address; a later one that finds the card full is not sent. A card with
+/// priorities is never full, but blocks the source until it may go on; intervals count from
+/// there.
 #[derive(Debug)]
 pub(crate) struct UdpSource {
     plan: UdpPlan,
@@ -92,6 +100,7 @@ pub(crate) struct UdpSource {
     next: Option<Time>,
     left: u64,
     beginning: Beginning,
+    blocked: bool,
     stats: FlowStats,
 }
 
@@ -101,7 +110,8 @@ impl UdpSource {
         stack.way_to(plan.target);
         let next = (plan.count > 0).then_some(now);
         let (left, stats) = (plan.count, FlowStats::default());
-        UdpSource { plan, stream, next, left, beginning: Beginning::default(), stats }
+        let (beginning, blocked) = (Beginning::default(), false);
+        UdpSource { plan, stream, next, left, beginning, blocked, stats }
     }
 }
 
@@ -111,8 +121,12 @@ impl App for UdpSource {
             if !self.beginning.has_begun() && stack.way_to(self.plan.target).is_none() {
                 return self.beginning.wait();
             }
-            if self.beginning.begin() {
+            if self.beginning.begin() || self.blocked {
                 next = now;
+            }
+            self.blocked = self.stream.is_blocked(stack);
+            if self.blocked {
+                return false;
             }
             if self.stream.send(now, self.plan.payload, stack) {
                 self.stats.count_sent(now, self.stream.payload);
@@ -127,7 +141,7 @@ impl App for UdpSource {
     }
 
     fn deadline(&self) -> Option<Time> {
-        self.next.filter(|_| !self.beginning.is_waiting())
+        self.next.filter(|_| !self.beginning.is_waiting() && !self.blocked)
     }
 
     fn stop(&mut self, now: Time, _stack: &mut Stack) {

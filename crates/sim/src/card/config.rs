@@ -1,0 +1,107 @@
+//! What a host with Data Center Bridging is told.
+
+use axon_control::prove::headroom::{Headroom, REACTION_MAX};
+use axon_plane::schedule::{Algorithm, ScheduleConfig};
+use axon_wire::mac_control::Quanta;
+use axon_wire::priority::{PRIORITIES, PrioritySet, TrafficClass};
+use axon_wire::{Bytes, Rate, Span};
+
+/// Bytes of the frame check sequence, with which [`Headroom`] counts frames.
+const FCS_BYTES: u64 = 4;
+
+/// What a host's card is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostDcb {
+    /// The rate of its port: quanta are bit times.
+    pub rate: Rate,
+    /// What stops it, and what it asks its peer to stop.
+    pub flow_control: HostFlowControl,
+    /// How long a stop that it asks for lasts; it is told again at half time.
+    pub quanta: Quanta,
+    /// The traffic class of each priority.
+    pub prio_tc: [TrafficClass; PRIORITIES],
+    /// How the classes take turns on its wire.
+    pub schedule: ScheduleConfig,
+    /// When a slow reader makes its peer stop, for each priority with flow control.
+    pub ring: RingLimits,
+}
+
+/// How a link of a host is kept from losing frames.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HostFlowControl {
+    /// Not at all: nothing stops it, and what finds its ring full is dropped.
+    #[default]
+    None,
+    /// All of the link at once (IEEE 802.3 annex 31B).
+    Pause,
+    /// These priorities, each by itself (IEEE 802.1Q clause 36).
+    Pfc(PrioritySet),
+}
+
+impl HostFlowControl {
+    /// The priorities that it may stop.
+    pub const fn priorities(self) -> PrioritySet {
+        match self {
+            HostFlowControl::None => PrioritySet::EMPTY,
+            HostFlowControl::Pause => PrioritySet::ALL,
+            HostFlowControl::Pfc(priorities) => priorities,
+        }
+    }
+}
+
+/// Bytes of received frames (without FCS) that wait for a slow reader, of one priority, or of
+/// all where PAUSE stops all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RingLimits {
+    /// With more than this the sender is to stop.
+    pub xoff: Bytes,
+    /// With this or less it may go on.
+    pub xon: Bytes,
+    /// Room above `xoff` for what is under way until the sender has stopped. A frame that finds
+    /// it used up is dropped.
+    pub headroom: Bytes,
+}
+
+impl RingLimits {
+    /// Room for `xoff` bytes, and above it for what a peer at `delay` (one way, with all that
+    /// the frame passes on it) still sends after it was told to stop. It may go on when two of
+    /// its frames of `frame_bytes_max` (without FCS) have been read.
+    pub fn of(rate: Rate, delay: Span, frame_bytes_max: u64, xoff: Bytes) -> RingLimits {
+        let frame = Bytes(frame_bytes_max + FCS_BYTES);
+        let after = Headroom {
+            rate,
+            cable: delay,
+            port_frame: frame,
+            lossless_frame: frame,
+            interface_bits: 0,
+            reaction: REACTION_MAX,
+        };
+        RingLimits {
+            xoff,
+            xon: Bytes(xoff.0.saturating_sub(2 * frame_bytes_max)),
+            // The frame that trips it comes before all that the formula counts.
+            headroom: Bytes(after.bytes().0 + frame_bytes_max),
+        }
+    }
+}
+
+impl HostDcb {
+    /// A card on a wire of `rate` whose peer is `delay` away (one way, with all that a frame
+    /// passes), for frames of up to `frame_bytes_max` bytes without FCS: one strict class for
+    /// each priority, stops of the longest time, 64 KiB for frames that wait to be read.
+    pub fn new(
+        rate: Rate,
+        flow_control: HostFlowControl,
+        delay: Span,
+        frame_bytes_max: u64,
+    ) -> HostDcb {
+        HostDcb {
+            rate,
+            flow_control,
+            quanta: Quanta::MAX,
+            prio_tc: TrafficClass::ALL,
+            schedule: ScheduleConfig::of([Algorithm::Strict; PRIORITIES]),
+            ring: RingLimits::of(rate, delay, frame_bytes_max, Bytes(1 << 16)),
+        }
+    }
+}

@@ -1,0 +1,427 @@
+//! A host's network card with Data Center Bridging: a queue for each priority, turns of
+//! traffic classes, stops heard and requests told.
+//!
+//! In plain English, on the way out: a frame gets the priority of the TCP or UDP port at
+//! either of its ends (what DCBX tells hosts as an application priority, IEEE 802.1Q clause
+//! D.2.11), 0 without one, and waits in the queue of its priority. When the wire is free,
+//! first goes what is to be told to the peer; then the class whose turn it is sends the oldest
+//! frame of its priorities that are not stopped. A frame of another priority than 0 leaves
+//! with a tag that says it and no VLAN (clause 9.6).
+//!
+//! A datagram socket may have so many frames here and is then blocked until one has left, as
+//! in a kernel whose socket buffer is full: what a stop holds up is sent later, not lost. What
+//! TCP has here is bounded by its window.
+//!
+//! On the way in: MAC control frames end here, and stops are heeded at once. A priority tag
+//! comes off. If the reader is slow, the ring of received frames (`rx_ring.rs`) says when the
+//! peer is to stop.
+
+mod config;
+
+pub use config::{HostDcb, HostFlowControl, RingLimits};
+
+use axon_plane::flow_control::{Requests, Stops};
+use axon_plane::schedule::{ClassSet, Schedule};
+use axon_wire::mac_control::{self, MacControl, Pfc};
+use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
+use axon_wire::vlan::{TAG_BYTES, VlanTag};
+use axon_wire::{Frame, FrameBuf, MacAddr, Time};
+use std::collections::{BTreeMap, VecDeque};
+
+/// Frames of one datagram socket that wait here, at most: about what Linux lets a socket have
+/// (`net.core.wmem_default`, 212,992 bytes with what the kernel needs for each).
+const SOCKET_FRAMES_MAX: u32 = 128;
+/// Both addresses of an Ethernet frame; a tag stands behind them.
+const ADDRESSES_BYTES: usize = 12;
+
+/// A frame that waits.
+#[derive(Debug)]
+struct Waiting {
+    /// Counts frames in the order in which they came here.
+    number: u64,
+    /// The socket that it is charged to, by its UDP port.
+    socket: Option<u16>,
+    frame: FrameBuf,
+}
+
+/// The card.
+#[derive(Debug)]
+pub(crate) struct Card {
+    config: HostDcb,
+    mac: MacAddr,
+    /// Priorities of what has this TCP or UDP port at either end.
+    ports: BTreeMap<u16, Priority>,
+    queues: [VecDeque<Waiting>; PRIORITIES],
+    /// Frames in all queues.
+    waiting: usize,
+    /// Frames that ever came here.
+    count: u64,
+    /// Datagrams that wait, by the port that they are sent from.
+    sockets: BTreeMap<u16, u32>,
+    /// A socket was refused, and none has been told of room since.
+    refused: bool,
+    stops: Stops,
+    requests: Requests,
+    schedule: Schedule,
+    /// When something may be sent, or is to be told again.
+    due: Option<Time>,
+    /// Whether it waits for the wire.
+    waits: bool,
+}
+
+impl Card {
+    /// A card at whose port nothing has happened yet.
+    ///
+    /// # Panics
+    /// If the classes cannot take turns so ([`axon_plane::schedule::ScheduleFault`]).
+    pub(crate) fn new(config: HostDcb, mac: MacAddr) -> Card {
+        let schedule = Schedule::new(&config.schedule).expect("classes that can take turns");
+        Card {
+            config,
+            mac,
+            ports: BTreeMap::new(),
+            queues: Default::default(),
+            waiting: 0,
+            count: 0,
+            sockets: BTreeMap::new(),
+            refused: false,
+            stops: Stops::default(),
+            requests: Requests::default(),
+            schedule,
+            due: None,
+            waits: false,
+        }
+    }
+
+    /// What has this TCP or UDP port at either end has this priority from now on.
+    pub(crate) fn set_priority(&mut self, port: u16, priority: Priority) {
+        self.ports.insert(port, priority);
+    }
+
+    /// Frames that wait for the wire.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting
+    }
+
+    /// Flow control frames that named a priority, sent and received.
+    pub(crate) fn counts(&self, priority: Priority) -> (u64, u64) {
+        let index = priority.index();
+        (self.requests.requests[index], self.stops.indications[index])
+    }
+
+    /// What may not begin a frame now.
+    pub(crate) fn stopped(&self, now: Time) -> PrioritySet {
+        self.stops.stopped(now)
+    }
+
+    /// Whether the datagram socket of this port may send. One that may not is
+    /// [told](Card::has_news) when it may be worth another try.
+    pub(crate) fn has_room(&mut self, socket: u16) -> bool {
+        let room = self.sockets.get(&socket).is_none_or(|&frames| frames < SOCKET_FRAMES_MAX);
+        self.refused |= !room;
+        room
+    }
+
+    /// Whether sockets that were refused should try again; says so once.
+    pub(crate) fn has_news(&mut self) -> bool {
+        std::mem::take(&mut self.refused)
+    }
+
+    /// Lets a frame wait in the queue of its priority.
+    pub(crate) fn put(&mut self, frame: FrameBuf) {
+        let (priority, socket) = self.classify(frame.bytes());
+        if let Some(socket) = socket {
+            *self.sockets.entry(socket).or_default() += 1;
+        }
+        self.queues[priority.index()].push_back(Waiting { number: self.count, socket, frame });
+        self.count += 1;
+        self.waiting += 1;
+    }
+
+    /// The priority of a frame that is to leave, and the socket that it is charged to.
+    fn classify(&self, frame: &[u8]) -> (Priority, Option<u16>) {
+        const TCP: u8 = 6;
+        const UDP: u8 = 17;
+        if let Some(tag) = VlanTag::of_frame(frame) {
+            return (tag.pcp, None);
+        }
+        let Some(head) = frame.first_chunk::<38>() else {
+            return (Priority::ZERO, None);
+        };
+        let word = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
+        let later_fragment = word(20) & 0x1fff != 0;
+        let ports = matches!(head[23], TCP | UDP) && !later_fragment;
+        if head[12..15] != [0x08, 0x00, 0x45] || !ports {
+            return (Priority::ZERO, None);
+        }
+        let of = |port: u16| self.ports.get(&port).copied();
+        let (source, target) = (word(34), word(36));
+        let priority = of(target).or_else(|| of(source)).unwrap_or(Priority::ZERO);
+        (priority, (head[23] == UDP).then_some(source))
+    }
+
+    /// What leaves next, with its tag, if anything may: the wire is free.
+    pub(crate) fn next(&mut self, now: Time) -> Option<FrameBuf> {
+        let stopped = self.stops.stopped(now);
+        let (mut waiting, mut ready) = (ClassSet::EMPTY, ClassSet::EMPTY);
+        let mut first: [Option<(u64, Priority)>; PRIORITIES] = [None; PRIORITIES];
+        for priority in Priority::ALL {
+            let Some(head) = self.queues[priority.index()].front() else { continue };
+            let class = self.config.prio_tc[priority.index()];
+            waiting.insert(class);
+            if !stopped.contains(priority) {
+                ready.insert(class);
+                let first = &mut first[class.index()];
+                *first = Some(first.unwrap_or((u64::MAX, priority)).min((head.number, priority)));
+            }
+        }
+        let queues = &self.queues;
+        let head_bytes = |class: TrafficClass| {
+            let priority = first[class.index()].map_or(Priority::ZERO, |(_, priority)| priority);
+            let head = queues[priority.index()].front();
+            head.map_or(0, |head| tagged_bytes(head.frame.bytes(), priority) as u32)
+        };
+        let class = self.schedule.next(waiting, waiting.difference(ready), head_bytes)?;
+        let (_, priority) = first[class.index()]?;
+        let Waiting { socket, mut frame, .. } = self.queues[priority.index()].pop_front()?;
+        self.waiting -= 1;
+        if let Some(socket) = socket
+            && let Some(frames) = self.sockets.get_mut(&socket)
+        {
+            *frames -= 1;
+            if *frames == 0 {
+                self.sockets.remove(&socket);
+            }
+        }
+        tag(&mut frame, priority);
+        self.schedule.sent(class, frame.bytes().len() as u32);
+        Some(frame)
+    }
+
+    /// A flow control frame, if one is due: the wire is free.
+    pub(crate) fn request(&mut self, now: Time) -> Option<FrameBuf> {
+        if !self.requests.is_due(now) {
+            return None;
+        }
+        let told = self.requests.tell(now, self.config.rate, self.config.quanta);
+        let told = match self.config.flow_control {
+            HostFlowControl::Pause => MacControl::Pause(told.times[0]),
+            HostFlowControl::None | HostFlowControl::Pfc(_) => MacControl::Pfc(told),
+        };
+        Some(FrameBuf::new(&told.emit(self.mac)))
+    }
+
+    /// Finds out what it waits for, after all that was to be done at `now`.
+    pub(crate) fn plan(&mut self, now: Time, busy: bool) {
+        self.waits = self.waiting > 0 || self.requests.is_due(now);
+        let resumes = self.stops.next_end(now).filter(|_| !busy && self.waiting > 0);
+        let again = self.requests.next().filter(|&at| at > now);
+        self.due = [resumes, again].into_iter().flatten().min();
+    }
+
+    /// When it is to be called next, as found by [`Card::plan`].
+    pub(crate) fn deadline(&self) -> Option<Time> {
+        self.due
+    }
+
+    /// Whether it has to know when the wire is free, as found by [`Card::plan`].
+    pub(crate) fn waits(&self) -> bool {
+        self.waits
+    }
+
+    /// Looks at a frame that came, as hardware does before anything else. Takes off a priority
+    /// tag and says the frame's priority; `None` if the frame was for the card alone.
+    pub(crate) fn receive(&mut self, now: Time, frame: &mut FrameBuf) -> Option<Priority> {
+        if mac_control::is_mac_control(frame.bytes()) {
+            self.hear(now, frame.bytes());
+            return None;
+        }
+        let Some(tag) = VlanTag::of_frame(frame.bytes()) else {
+            return Some(Priority::ZERO);
+        };
+        if tag.vid == 0 {
+            frame.bytes_mut().copy_within(..ADDRESSES_BYTES, TAG_BYTES);
+            frame.pop_front(TAG_BYTES);
+        }
+        Some(tag.pcp)
+    }
+
+    /// Heeds what is said by the kind of flow control that is in use here, and nothing else.
+    fn hear(&mut self, now: Time, frame: &[u8]) {
+        let enabled = self.config.flow_control.priorities();
+        let told = match (MacControl::parse(frame, self.mac), self.config.flow_control) {
+            (Ok(MacControl::Pfc(told)), HostFlowControl::Pfc(_)) => told,
+            (Ok(MacControl::Pause(time)), HostFlowControl::Pause) => Pfc::of(enabled, time),
+            _ => return,
+        };
+        self.stops.hear(now, &told, self.config.rate, enabled);
+    }
+
+    /// The peer is to stop a group of priorities, or may send it again.
+    pub(crate) fn ask(&mut self, group: Priority, stop: bool) {
+        self.requests.set(group, stop);
+    }
+
+    /// The priorities that stop together with one, by the name of one of them; none without
+    /// flow control for it.
+    pub(crate) fn group(&self, priority: Priority) -> Option<Priority> {
+        match self.config.flow_control {
+            HostFlowControl::None => None,
+            HostFlowControl::Pause => Some(Priority::ZERO),
+            HostFlowControl::Pfc(enabled) => enabled.contains(priority).then_some(priority),
+        }
+    }
+
+    /// The link is another, or none: what waited is forgotten, the peer has said nothing and
+    /// knows nothing. Says how many frames waited.
+    pub(crate) fn reset(&mut self) -> usize {
+        self.queues.iter_mut().for_each(VecDeque::clear);
+        self.sockets.clear();
+        self.stops.forget();
+        self.requests.retell();
+        std::mem::take(&mut self.waiting)
+    }
+}
+
+/// How long a frame is with the tag that it leaves with.
+fn tagged_bytes(frame: &[u8], priority: Priority) -> usize {
+    let needs_tag = priority != Priority::ZERO && VlanTag::of_frame(frame).is_none();
+    frame.len() + if needs_tag { TAG_BYTES } else { 0 }
+}
+
+/// Tags a frame with its priority, unless that is 0 or the frame has a tag already.
+fn tag(frame: &mut FrameBuf, priority: Priority) {
+    if tagged_bytes(frame.bytes(), priority) == frame.bytes().len() {
+        return;
+    }
+    if frame.push_front(TAG_BYTES).is_err() {
+        let mut roomy = FrameBuf::new(frame.bytes());
+        roomy.push_front(TAG_BYTES).expect("a new frame has headroom");
+        *frame = roomy;
+    }
+    let bytes = frame.bytes_mut();
+    bytes.copy_within(TAG_BYTES..TAG_BYTES + ADDRESSES_BYTES, 0);
+    let tag = VlanTag::of_priority(priority).emit();
+    bytes[ADDRESSES_BYTES..ADDRESSES_BYTES + TAG_BYTES].copy_from_slice(&tag);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::datagram::{self, Addresses};
+    use axon_plane::schedule::{Algorithm, ScheduleConfig};
+    use axon_wire::mac_control::Quanta;
+    use axon_wire::{Rate, Span};
+    use std::net::Ipv4Addr;
+
+    const MAC: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
+
+    fn priority(number: u8) -> Priority {
+        Priority::new(number).unwrap()
+    }
+
+    fn card(flow_control: HostFlowControl) -> Card {
+        let mut card = Card::new(HostDcb::new(Rate::gbps(10), flow_control, Span::ZERO, 1518), MAC);
+        (1..8).for_each(|number| card.set_priority(5000 + u16::from(number), priority(number)));
+        card
+    }
+
+    /// A datagram to this port, from port 40,000 above it.
+    fn datagram(port: u16) -> FrameBuf {
+        let ip = Ipv4Addr::new(10, 0, 0, 1);
+        let ends = Addresses { source: (MAC, ip, 40_000 + port), target: (MAC, ip, port) };
+        let mut frame = vec![0; 100];
+        datagram::emit(&mut frame, ends, |payload| payload.fill(1));
+        FrameBuf::new(&frame)
+    }
+
+    fn sent(card: &mut Card, now: Time) -> Option<u8> {
+        card.next(now).map(|frame| axon_wire::vlan::priority_of(frame.bytes()).value())
+    }
+
+    fn say(card: &mut Card, told: MacControl) {
+        let mut frame = FrameBuf::new(&told.emit(MacAddr([2, 0, 0, 0, 0, 9])));
+        assert_eq!(card.receive(Time::ZERO, &mut frame), None, "it ends in the card");
+    }
+
+    #[test]
+    fn the_tag_of_a_priority_goes_on_and_comes_off_again() {
+        let mut card = card(HostFlowControl::None);
+        for port in [5003, 80, 5007] {
+            let plain = datagram(port);
+            card.put(plain.clone());
+            let mut frame = card.next(Time::ZERO).unwrap();
+            let number = if port == 80 { 0 } else { (port - 5000) as u8 };
+            let tag = VlanTag::of_frame(frame.bytes());
+            assert_eq!(tag, (number > 0).then(|| VlanTag::of_priority(priority(number))));
+            assert_eq!(card.receive(Time::ZERO, &mut frame), Some(priority(number)));
+            assert_eq!(frame.bytes(), plain.bytes());
+        }
+        // A frame that has a tag keeps it, whatever its ports.
+        let mut tagged = datagram(5003);
+        tag(&mut tagged, priority(6));
+        card.put(tagged.clone());
+        assert_eq!(card.next(Time::ZERO).unwrap().bytes(), tagged.bytes());
+    }
+
+    #[test]
+    fn a_stopped_priority_waits_and_the_others_go_on() {
+        let mut card = card(HostFlowControl::Pfc(PrioritySet::only(priority(3))));
+        let stop = Pfc::of(PrioritySet::ALL, Quanta(1000));
+        say(&mut card, MacControl::Pfc(stop));
+        say(&mut card, MacControl::Pause(Quanta(1000)));
+        [5003, 5005].into_iter().for_each(|port| card.put(datagram(port)));
+        assert_eq!(sent(&mut card, Time::ZERO), Some(5), "5 has no flow control here");
+        assert_eq!(sent(&mut card, Time::ZERO), None);
+        card.plan(Time::ZERO, false);
+        let end = Time::from_nanos(51_200);
+        assert_eq!((card.deadline(), card.waits()), (Some(end), true));
+        assert_eq!(sent(&mut card, end), Some(3));
+        card.plan(end, false);
+        assert_eq!((card.deadline(), card.waits()), (None, false));
+    }
+
+    #[test]
+    fn a_pause_stops_all_and_a_request_names_what_it_must() {
+        let mut card = card(HostFlowControl::Pause);
+        say(&mut card, MacControl::Pfc(Pfc::of(PrioritySet::ALL, Quanta::MAX)));
+        card.put(datagram(5003));
+        assert_eq!(sent(&mut card, Time::ZERO), Some(3), "PFC is not in use");
+        say(&mut card, MacControl::Pause(Quanta::MAX));
+        card.put(datagram(80));
+        assert_eq!(sent(&mut card, Time::ZERO), None);
+        let group = card.group(priority(5)).unwrap();
+        card.ask(group, true);
+        let frame = card.request(Time::ZERO).unwrap();
+        let told = MacControl::parse(frame.bytes(), MAC);
+        assert_eq!(told, Ok(MacControl::Pause(Quanta::MAX)), "a stop does not hold it up");
+        assert!(card.request(Time::ZERO).is_none());
+    }
+
+    #[test]
+    fn priorities_of_one_class_leave_in_the_order_of_their_coming() {
+        let mut config = HostDcb::new(Rate::gbps(10), HostFlowControl::None, Span::ZERO, 1518);
+        config.prio_tc = [TrafficClass::ZERO; PRIORITIES];
+        config.schedule = ScheduleConfig::of([Algorithm::Strict]);
+        let mut card = Card::new(config, MAC);
+        (1..8).for_each(|number| card.set_priority(5000 + u16::from(number), priority(number)));
+        let order = [5004, 5001, 5007, 5001, 80];
+        order.into_iter().for_each(|port| card.put(datagram(port)));
+        let left: Vec<_> = std::iter::from_fn(|| sent(&mut card, Time::ZERO)).collect();
+        assert_eq!(left, [4, 1, 7, 1, 0]);
+    }
+
+    #[test]
+    fn a_socket_blocks_when_it_has_its_share_of_frames_here_and_others_do_not() {
+        let mut card = card(HostFlowControl::None);
+        for _ in 0..SOCKET_FRAMES_MAX {
+            assert!(card.has_room(45_003));
+            card.put(datagram(5003));
+        }
+        assert!(!card.has_news());
+        assert!(!card.has_room(45_003) && card.has_room(45_004));
+        assert!(card.has_news() && !card.has_news(), "said once");
+        card.next(Time::ZERO).unwrap();
+        assert!(card.has_room(45_003));
+    }
+}
