@@ -25,7 +25,7 @@ use crate::resolve::{self, Neighbours};
 use crate::rx_ring::RxRing;
 use crate::stack::{Stack, instant};
 use axon_plane::{Action, Awaited, Drop, Input, Node};
-use axon_wire::priority::{Priority, PrioritySet};
+use axon_wire::priority::Priority;
 use axon_wire::{Frame, FrameBuf, MacAddr, PortNo, Rate, Span, Time};
 use smoltcp::iface::{Config, Interface, SocketHandle, SocketSet};
 use smoltcp::socket::dhcpv4;
@@ -213,23 +213,14 @@ impl Host {
         self.rx.set_processing(processing);
     }
 
-    /// What has this TCP or UDP port at either end has this priority from now on. Nothing
-    /// happens in a host without Data Center Bridging.
-    pub fn set_priority(&mut self, port: u16, priority: Priority) {
-        if let Some(card) = &mut self.stack.nic.card {
-            card.set_priority(port, priority);
-        }
+    /// Its card, if that has priorities.
+    pub(crate) fn card(&self) -> Option<&Card> {
+        self.stack.nic.card.as_deref()
     }
 
-    /// What its peer has told it to stop, now.
-    pub fn stopped(&self, now: Time) -> PrioritySet {
-        self.stack.nic.card.as_ref().map_or(PrioritySet::EMPTY, |card| card.stopped(now))
-    }
-
-    /// Flow control frames that named a priority, sent (requests) and received (indications).
-    /// A PAUSE that is sent counts for priority 0, one that is received for all.
-    pub fn flow_control_counts(&self, priority: Priority) -> (u64, u64) {
-        self.stack.nic.card.as_ref().map_or((0, 0), |card| card.counts(priority))
+    /// The same, to tell it something.
+    pub(crate) fn card_mut(&mut self) -> Option<&mut Card> {
+        self.stack.nic.card.as_deref_mut()
     }
 
     /// Frames that this host has made, that ended inside it unsent, and that wait now.

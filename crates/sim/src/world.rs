@@ -8,6 +8,7 @@
 use crate::apps::Running;
 use crate::arp_host::ArpHosts;
 use crate::baseline::{self, Baseline, Plans};
+use crate::card;
 use crate::engine::{Engine, Step};
 use crate::host::{self, Host, HostConfig};
 use crate::links::{LinkId, WireEnd};
@@ -176,7 +177,7 @@ impl World {
             mtu: self.fabric.mtu,
             seed: self.node_seed(station),
             retry: self.host_retry,
-            dcb: None,
+            dcb: card::host_dcb(&self.fabric, index),
         };
         let host = Host::new(config, self.now());
         self.engine.power_on(station, Body::Host(Box::new(host)));

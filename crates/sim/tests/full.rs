@@ -11,6 +11,7 @@ use axon_fabric::model::{App, OnFull, Traffic};
 use axon_plane::{Drop, Note};
 use axon_sim::World;
 use axon_sim::apps::FlowReport;
+use axon_wire::priority::Priority;
 use axon_wire::{Bytes, PortNo, Rate, Span};
 use common::{assert_sound, boot, line};
 
@@ -36,6 +37,7 @@ fn congested(on_full: OnFull, nack_queue: Bytes) -> (World, Vec<FlowReport>) {
         stop: None,
         hosts: (0..4).collect(),
         flows: vec![(0, 2), (1, 3)],
+        priority: Priority::ZERO,
         app: App::Udp { payload: 1472, interval, count: Some(COUNT) },
     }];
     let mut world = boot(&builder);

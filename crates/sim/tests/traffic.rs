@@ -13,6 +13,7 @@ use axon_sim::apps::{
     Transport, UdpPlan,
 };
 use axon_sim::host::Host;
+use axon_wire::priority::Priority;
 use axon_wire::{Bytes, Rate, Span, Time};
 use common::{Builder, assert_sound, boot, line, ring};
 use std::net::Ipv4Addr;
@@ -48,6 +49,7 @@ fn run_some(builder: &mut Builder, entries: &[Entry<'_>], span: Span) -> Vec<Flo
         stop: None,
         hosts: (0..builder.fabric.hosts.len()).collect(),
         flows: flows.to_vec(),
+        priority: Priority::ZERO,
         app: app.clone(),
     };
     builder.fabric.traffic = entries.iter().enumerate().map(entry).collect();
@@ -431,6 +433,7 @@ fn traffic_repeats_bit_by_bit() {
                 stop: Some(Span::from_millis(8)),
                 hosts: (0..6).collect(),
                 flows: flows.clone(),
+                priority: Priority::ZERO,
                 app,
             })
             .collect();

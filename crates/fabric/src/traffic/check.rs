@@ -9,6 +9,7 @@ use crate::capture;
 use crate::error::Problem;
 use crate::model::Fabric;
 use crate::units::{BytesText, span_text};
+use axon_wire::priority::Priority;
 use axon_wire::{Bytes, Rate, Span};
 use std::collections::BTreeSet;
 
@@ -86,7 +87,20 @@ impl Asked<'_> {
         let taking_part: BTreeSet<usize> =
             flows.iter().flat_map(|&(from, to)| [from, to]).collect();
         let ordered = hosts.into_iter().filter(|host| taking_part.contains(host)).collect();
-        Ok(Traffic { name, start, stop, hosts: ordered, flows, app })
+        let priority = self.priority(&app)?;
+        Ok(Traffic { name, start, stop, hosts: ordered, flows, priority, app })
+    }
+
+    fn priority(&self, app: &App) -> Result<Priority, Problem> {
+        let Some(number) = self.entry.priority else { return Ok(Priority::ZERO) };
+        if matches!(app, App::Arp { .. } | App::Replay { .. }) {
+            let what = format!("{} cannot have a priority", app.name());
+            let expected = "no priority: ARP has no tag, and frames of a capture have their own";
+            return Err(self.problem("priority", what, expected));
+        }
+        let expected = "0 to 7";
+        let what = || format!("{number} is no priority");
+        Priority::new(number).ok_or_else(|| self.problem("priority", what(), expected))
     }
 
     fn app(&self, flows: &[(usize, usize)]) -> Result<App, Problem> {

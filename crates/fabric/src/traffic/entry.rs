@@ -40,6 +40,10 @@ pub struct Entry {
     pub to: Option<String>,
     /// Several of these: `[[h1, h2], [h3, h4]]`.
     pub pairs: Option<Vec<[String; 2]>>,
+    /// The priority of all its frames, both ways: 0 to 7; 0, without a tag, if not said. Not for
+    /// `arp`, which has no tag, and `replay`, whose frames have their own.
+    #[schemars(range(max = 7))]
+    pub priority: Option<u8>,
     /// Which of `hosts` talks to which.
     pub pattern: Option<Pattern>,
     /// Hosts by name, or a range of numbered ones such as `h1..h16`; all if not said.

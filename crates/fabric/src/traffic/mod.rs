@@ -19,6 +19,7 @@ pub use pattern::arp_questions;
 pub use sizes::Sizes;
 
 use crate::capture::CapturedFrame;
+use axon_wire::priority::Priority;
 use axon_wire::{Bytes, Span};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -40,6 +41,8 @@ pub struct Traffic {
     pub hosts: Vec<usize>,
     /// From which host to which, by index.
     pub flows: Vec<(usize, usize)>,
+    /// The priority of all its frames, both ways.
+    pub priority: Priority,
     /// What they run.
     pub app: App,
 }

@@ -80,6 +80,7 @@ impl World {
                 start: now + entry.start,
                 stop: entry.stop.map(|stop| now + stop),
             };
+            self.set_priorities(entry, starting.port);
             match &entry.app {
                 App::Udp { .. } | App::Tcp { .. } | App::OnOff { .. } | App::Replay { .. } => {
                     self.start_flows(&starting);

@@ -3,7 +3,8 @@
 //!
 //! In plain English, on the way out: a frame gets the priority of the TCP or UDP port at
 //! either of its ends (what DCBX tells hosts as an application priority, IEEE 802.1Q clause
-//! D.2.11), 0 without one, and waits in the queue of its priority. When the wire is free,
+//! D.2.11), an echo that of the host at the other end, anything else 0, and waits in the queue
+//! of its priority. When the wire is free,
 //! first goes what is to be told to the peer; then the class whose turn it is sends the oldest
 //! frame of its priorities that are not stopped. A frame of another priority than 0 leaves
 //! with a tag that says it and no VLAN (clause 9.6).
@@ -17,8 +18,10 @@
 //! peer is to stop.
 
 mod config;
+mod in_host;
 
 pub use config::{HostDcb, HostFlowControl, RingLimits};
+pub(crate) use in_host::host_dcb;
 
 use axon_plane::flow_control::{Requests, Stops};
 use axon_plane::schedule::{ClassSet, Schedule};
@@ -27,6 +30,7 @@ use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
 use axon_wire::vlan::{TAG_BYTES, VlanTag};
 use axon_wire::{Frame, FrameBuf, MacAddr, Time};
 use std::collections::{BTreeMap, VecDeque};
+use std::net::Ipv4Addr;
 
 /// Frames of one datagram socket that wait here, at most: about what Linux lets a socket have
 /// (`net.core.wmem_default`, 212,992 bytes with what the kernel needs for each).
@@ -51,6 +55,8 @@ pub(crate) struct Card {
     mac: MacAddr,
     /// Priorities of what has this TCP or UDP port at either end.
     ports: BTreeMap<u16, Priority>,
+    /// Priorities of echo requests and replies to these hosts.
+    echoes: BTreeMap<Ipv4Addr, Priority>,
     queues: [VecDeque<Waiting>; PRIORITIES],
     /// Frames in all queues.
     waiting: usize,
@@ -80,6 +86,7 @@ impl Card {
             config,
             mac,
             ports: BTreeMap::new(),
+            echoes: BTreeMap::new(),
             queues: Default::default(),
             waiting: 0,
             count: 0,
@@ -96,6 +103,11 @@ impl Card {
     /// What has this TCP or UDP port at either end has this priority from now on.
     pub(crate) fn set_priority(&mut self, port: u16, priority: Priority) {
         self.ports.insert(port, priority);
+    }
+
+    /// Echo requests and replies to this host have this priority from now on.
+    pub(crate) fn set_echo_priority(&mut self, target: Ipv4Addr, priority: Priority) {
+        self.echoes.insert(target, priority);
     }
 
     /// Frames that wait for the wire.
@@ -140,6 +152,7 @@ impl Card {
 
     /// The priority of a frame that is to leave, and the socket that it is charged to.
     fn classify(&self, frame: &[u8]) -> (Priority, Option<u16>) {
+        const ICMP: u8 = 1;
         const TCP: u8 = 6;
         const UDP: u8 = 17;
         if let Some(tag) = VlanTag::of_frame(frame) {
@@ -150,14 +163,19 @@ impl Card {
         };
         let word = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
         let later_fragment = word(20) & 0x1fff != 0;
-        let ports = matches!(head[23], TCP | UDP) && !later_fragment;
-        if head[12..15] != [0x08, 0x00, 0x45] || !ports {
+        if head[12..15] != [0x08, 0x00, 0x45] || later_fragment {
             return (Priority::ZERO, None);
         }
-        let of = |port: u16| self.ports.get(&port).copied();
         let (source, target) = (word(34), word(36));
-        let priority = of(target).or_else(|| of(source)).unwrap_or(Priority::ZERO);
-        (priority, (head[23] == UDP).then_some(source))
+        let of = |port: u16| self.ports.get(&port).copied();
+        let priority = match head[23] {
+            ICMP => {
+                self.echoes.get(&Ipv4Addr::new(head[30], head[31], head[32], head[33])).copied()
+            }
+            TCP | UDP => of(target).or_else(|| of(source)),
+            _ => None,
+        };
+        (priority.unwrap_or(Priority::ZERO), (head[23] == UDP).then_some(source))
     }
 
     /// What leaves next, with its tag, if anything may: the wire is free.
@@ -312,7 +330,6 @@ mod tests {
     use axon_plane::schedule::{Algorithm, ScheduleConfig};
     use axon_wire::mac_control::Quanta;
     use axon_wire::{Rate, Span};
-    use std::net::Ipv4Addr;
 
     const MAC: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
 

@@ -1,0 +1,72 @@
+//! A card in its host, and what the hosts of a fabric are told.
+
+use super::{HostDcb, HostFlowControl};
+use crate::host::Host;
+use crate::world::World;
+use axon_fabric::model::{Fabric, Traffic};
+use axon_fabric::traffic::App;
+use axon_wire::link::ETHERNET_BYTES;
+use axon_wire::Time;
+use axon_wire::priority::{Priority, PrioritySet};
+use axon_wire::vlan::TAG_BYTES;
+use std::net::Ipv4Addr;
+
+/// What a host, by index, is told: nothing in a fabric where all frames have priority 0.
+pub(crate) fn host_dcb(fabric: &Fabric, host: usize) -> Option<HostDcb> {
+    let wire = &fabric.hosts[host].wire;
+    let has_priorities = fabric.traffic.iter().any(|entry| entry.priority != Priority::ZERO);
+    let frame_bytes_max = usize::from(fabric.mtu) + ETHERNET_BYTES + TAG_BYTES;
+    has_priorities.then(|| {
+        HostDcb::new(wire.rate, HostFlowControl::None, wire.latency, frame_bytes_max as u64)
+    })
+}
+
+/// Priorities and flow control.
+impl Host {
+    /// What has this TCP or UDP port at either end has this priority from now on. Nothing
+    /// happens in a host without Data Center Bridging.
+    pub fn set_priority(&mut self, port: u16, priority: Priority) {
+        if let Some(card) = self.card_mut() {
+            card.set_priority(port, priority);
+        }
+    }
+
+    /// Echo requests and replies to this host have this priority from now on; the same.
+    pub fn set_echo_priority(&mut self, target: Ipv4Addr, priority: Priority) {
+        if let Some(card) = self.card_mut() {
+            card.set_echo_priority(target, priority);
+        }
+    }
+
+    /// What its peer has told it to stop, now.
+    pub fn stopped(&self, now: Time) -> PrioritySet {
+        self.card().map_or(PrioritySet::EMPTY, |card| card.stopped(now))
+    }
+
+    /// Flow control frames that named a priority, sent (requests) and received (indications).
+    /// A PAUSE that is sent counts for priority 0, one that is received for all.
+    pub fn flow_control_counts(&self, priority: Priority) -> (u64, u64) {
+        self.card().map_or((0, 0), |card| card.counts(priority))
+    }
+}
+
+impl World {
+    /// Gives the frames of an entry, both ways, their priority: those of its port, or the
+    /// echoes between its hosts.
+    pub(crate) fn set_priorities(&mut self, entry: &Traffic, port: u16) {
+        if entry.priority == Priority::ZERO {
+            return;
+        }
+        if let App::Ping { .. } = entry.app {
+            for (from, to) in entry.flows.iter().flat_map(|&(a, b)| [(a, b), (b, a)]) {
+                if let Some(target) = self.address(to) {
+                    self.give(from, |host, _| host.set_echo_priority(target, entry.priority));
+                }
+            }
+            return;
+        }
+        for &host in &entry.hosts {
+            self.give(host, |host: &mut Host, _| host.set_priority(port, entry.priority));
+        }
+    }
+}
