@@ -1,9 +1,10 @@
 //! Priorities of traffic: each entry's frames carry theirs, both ways, and applications see none.
 
+use axon_plane::Drop;
 use axon_sim::World;
 use axon_sim::capture::port_by_name;
-use axon_wire::priority::PrioritySet;
-use axon_wire::{Span, Time, vlan};
+use axon_wire::priority::{Priority, PrioritySet};
+use axon_wire::{Rate, Span, Time, vlan};
 
 const FABRIC: &str = "
 name: priorities
@@ -16,6 +17,20 @@ traffic:
 - { request_response: { count: 3 }, from: h1, to: h2 }
 ";
 
+fn started(text: &str) -> World {
+    let fabric = axon_fabric::parse("priorities.yaml".as_ref(), text).unwrap();
+    let mut world = World::new(&fabric, 1);
+    let limit = Time::ZERO + Span::from_secs(10);
+    assert!(world.run_until_true(limit, World::all_have_addresses));
+    world.start_traffic();
+    world
+}
+
+fn dropped(world: &World) -> u64 {
+    let dropped = world.engine().accounts().dropped;
+    [Drop::QueueFull, Drop::HeadroomFull].iter().map(|&reason| dropped[reason as usize]).sum()
+}
+
 #[test]
 fn frames_carry_the_priority_of_their_entry_both_ways() {
     let fabric = axon_fabric::parse("priorities.yaml".as_ref(), FABRIC).unwrap();
@@ -26,7 +41,7 @@ fn frames_carry_the_priority_of_their_entry_both_ways() {
     world.start_traffic();
     world.run_for(Span::from_millis(50));
     for flow in world.traffic_report() {
-        assert!(flow.done && flow.lost_packets.unwrap_or(0) == 0, "{flow:#?}");
+        assert!(flow.done_ns.is_some() && flow.lost_packets.unwrap_or(0) == 0, "{flow:#?}");
     }
     let captured = world.engine_mut().take_captured();
     let of = |at: usize| {
@@ -41,4 +56,40 @@ fn frames_carry_the_priority_of_their_entry_both_ways() {
         let tag = vlan::VlanTag::of_frame(&capture.frame);
         assert!(tag.is_none_or(|tag| tag.vid == 0 && tag.pcp.value() > 0), "{tag:?}");
     }
+}
+
+/// Two streams over one link between switches, in a lossless priority; h3 reads slowly.
+const LOSSLESS: &str = "
+name: lossless
+topology: { line: { switches: 2, hosts_per_switch: 2 } }
+links: { rate: 10Gbps, latency: 500ns }
+dcb:
+  classes:
+  - { priorities: [0, 1, 2, 4, 5, 6], ets: 50 }
+  - { priorities: [3], ets: 50, lossless: true }
+  - { priorities: [7] }
+traffic:
+- { udp: { payload: 954 }, from: h1, to: h3, priority: 3 }
+- { udp: { payload: 954 }, from: h2, to: h4, priority: 3 }
+";
+
+#[test]
+fn a_slow_host_stops_the_senders_through_two_switches_and_nothing_is_lost() {
+    let three = Priority::new(3).unwrap();
+    let text = |hosts: &str| LOSSLESS.replace("dcb:\n", &format!("dcb:\n  hosts: {hosts}\n"));
+    let mut world = started(&text("true"));
+    world.host_mut(2).unwrap().set_receive_rate(Some(Rate::gbps(2)));
+    world.run_for(Span::from_millis(20));
+    assert_eq!(dropped(&world), 0);
+    let (asked, _) = world.host(2).unwrap().flow_control_counts(three);
+    assert!(asked > 0, "the slow host asks its switch to stop");
+    for host in [0, 1] {
+        let (_, heard) = world.host(host).unwrap().flow_control_counts(three);
+        assert!(heard > 0, "the switch asks host {host} to stop");
+    }
+    let (_, heard) = world.host(3).unwrap().flow_control_counts(three);
+    assert_eq!(heard, 0, "nobody stops a host that only receives");
+    let mut world = started(&text("false"));
+    world.run_for(Span::from_millis(5));
+    assert!(dropped(&world) > 1_000, "hosts that obey nothing send on");
 }

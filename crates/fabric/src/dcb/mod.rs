@@ -34,6 +34,8 @@ pub struct Dcb {
     pub buffers: Buffers,
     /// The priority of control messages, which is not lossless.
     pub control_priority: Priority,
+    /// Whether hosts obey flow control, and ask for it when they read too slowly.
+    pub hosts: bool,
 }
 
 /// How senders are made to stop.

@@ -53,6 +53,7 @@ pub(crate) fn resolve(file: &File, beside: &Beside) -> Result<Option<Box<Dcb>>, 
         quanta: Quanta(asked.quanta),
         buffers: buffers(&asked.buffers, lossless, beside.frame_bytes_max)?,
         control_priority: priority,
+        hosts: hosts(asked, lossless)?,
     })))
 }
 
@@ -128,6 +129,15 @@ fn flow_control(asked: &file::Dcb, lossless: PrioritySet) -> Result<FlowControl,
             Err(Problem::new(key, what, "pfc or pause, or no lossless class"))
         }
     }
+}
+
+/// Whether hosts obey flow control: where there is something to obey.
+fn hosts(asked: &file::Dcb, lossless: PrioritySet) -> Result<bool, Problem> {
+    if lossless.is_empty() && asked.hosts == Some(true) {
+        let what = "no class is lossless, so nobody tells hosts to stop";
+        return Err(Problem::new("dcb.hosts", what, "it only with a lossless class"));
+    }
+    Ok(asked.hosts.unwrap_or(!lossless.is_empty()))
 }
 
 /// The turns of classes, in the words of the file where they contradict each other.

@@ -31,6 +31,11 @@ pub struct Dcb {
     #[serde(default = "seven")]
     #[schemars(range(max = 7))]
     pub control_priority: u8,
+    /// Whether hosts stop when they are told to, and tell their switch to stop when they read
+    /// too slowly; they do if not said, where a class is lossless. Only simulated hosts: those of a
+    /// lab do as their kernel does.
+    #[serde(default)]
+    pub hosts: Option<bool>,
 }
 
 fn quanta_max() -> u16 {

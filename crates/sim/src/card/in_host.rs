@@ -1,23 +1,42 @@
 //! A card in its host, and what the hosts of a fabric are told.
 
-use super::{HostDcb, HostFlowControl};
+use super::{HostDcb, HostFlowControl, RingLimits};
 use crate::host::Host;
 use crate::world::World;
-use axon_fabric::model::{Fabric, Traffic};
+use axon_fabric::dcb;
+use axon_fabric::model::{Fabric, FlowControl, Traffic};
 use axon_fabric::traffic::App;
-use axon_wire::link::ETHERNET_BYTES;
+use axon_plane::schedule::{ScheduleConfig, Weights};
 use axon_wire::Time;
+use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::priority::{Priority, PrioritySet};
 use axon_wire::vlan::TAG_BYTES;
 use std::net::Ipv4Addr;
 
-/// What a host, by index, is told: nothing in a fabric where all frames have priority 0.
+/// What a host, by index, is told: nothing in a fabric where all frames have priority 0 and are
+/// in one class. Classes take the turns that they take in switches, with weights that stay.
 pub(crate) fn host_dcb(fabric: &Fabric, host: usize) -> Option<HostDcb> {
     let wire = &fabric.hosts[host].wire;
-    let has_priorities = fabric.traffic.iter().any(|entry| entry.priority != Priority::ZERO);
     let frame_bytes_max = usize::from(fabric.mtu) + ETHERNET_BYTES + TAG_BYTES;
-    has_priorities.then(|| {
-        HostDcb::new(wire.rate, HostFlowControl::None, wire.latency, frame_bytes_max as u64)
+    let plain =
+        |flow_control| HostDcb::new(wire.rate, flow_control, wire.latency, frame_bytes_max as u64);
+    let Some(dcb) = fabric.dcb.as_deref() else {
+        let has_priorities = fabric.traffic.iter().any(|entry| entry.priority != Priority::ZERO);
+        return has_priorities.then(|| plain(HostFlowControl::None));
+    };
+    let plain = plain(match dcb.flow_control {
+        _ if !dcb.hosts => HostFlowControl::None,
+        FlowControl::Pfc => HostFlowControl::Pfc(dcb.lossless),
+        FlowControl::Pause => HostFlowControl::Pause,
+        FlowControl::None => HostFlowControl::None,
+    });
+    let peer = dcb::headroom(fabric, dcb, dcb::Plug { is_host: true, wire });
+    Some(HostDcb {
+        quanta: dcb.quanta,
+        prio_tc: dcb.prio_tc,
+        schedule: ScheduleConfig { weights: Weights::Fixed, ..dcb.schedule.clone() },
+        ring: RingLimits { headroom: dcb::needed(&peer), ..plain.ring },
+        ..plain
     })
 }
 
