@@ -82,6 +82,7 @@ impl Builder {
                 self_congestion_pause: false,
                 on_full: OnFull::Drop,
                 nack_queue: Bytes(128 * 1024),
+                dcb: None,
                 mtu: 1500,
                 faults: Vec::new(),
             },
