@@ -12,6 +12,7 @@ mod look;
 mod lossless;
 mod moving;
 mod watch;
+mod watchdog;
 
 pub use moving::Moving;
 
@@ -308,6 +309,9 @@ impl<B: Frame> PortBank<B> {
                 break;
             };
             self.discard(item.moving, reason, out);
+        }
+        if !self.gates[port.index()].busy {
+            self.tell_peer(now, port, out);
         }
         self.wait_on(port);
     }

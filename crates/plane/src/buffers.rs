@@ -3,6 +3,7 @@
 
 use crate::bank::Moving;
 use crate::config::PortKind;
+use crate::dcb::QueueOrder;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use axon_wire::priority::Priority;
@@ -41,8 +42,9 @@ const WIRE_OVERHEAD: i64 = 24;
 /// fraction of what its neighbour gets.
 #[derive(Clone, Debug)]
 pub struct Egress<B> {
-    /// The control plane's, then one per ingress port, made at first use.
+    /// The control plane's, then one per ingress port, made at first use; or one for all ports.
     fifos: Vec<Fifo<B>>,
+    order: QueueOrder,
     /// FIFOs that hold something, by number, each once.
     ring: VecDeque<u32>,
     bytes: u64,
@@ -68,9 +70,24 @@ impl<B> Fifo<B> {
 }
 
 impl<B> Egress<B> {
-    /// Empty buffers.
+    /// Empty buffers, one for each ingress port.
     pub const fn new() -> Egress<B> {
-        Egress { fifos: Vec::new(), ring: VecDeque::new(), bytes: 0, frames: 0, kept: 0 }
+        Egress::ordered(QueueOrder::ByIngress)
+    }
+
+    /// Empty buffers, one for each ingress port or one for all of them.
+    pub const fn ordered(order: QueueOrder) -> Egress<B> {
+        Egress { fifos: Vec::new(), order, ring: VecDeque::new(), bytes: 0, frames: 0, kept: 0 }
+    }
+
+    /// Which FIFO a frame of `ingress` waits in.
+    fn fifo_of(&self, ingress: PortNo) -> usize {
+        // The control plane is port 65,535, so this makes it 0 and port p is p + 1.
+        let index = usize::from(ingress.0.wrapping_add(1));
+        match self.order {
+            QueueOrder::ByIngress => index,
+            QueueOrder::Arrival => index.min(1),
+        }
     }
 
     /// Queues a frame behind those of the same ingress, if that leaves no more than
@@ -79,8 +96,7 @@ impl<B> Egress<B> {
     /// # Errors
     /// Gives the frame back if there is no room for it.
     pub fn push(&mut self, item: Queued<B>, bytes_max: u64) -> Result<(), Queued<B>> {
-        // The control plane is port 65,535, so this makes it 0 and port p is p + 1.
-        let index = usize::from(item.moving.ingress.0.wrapping_add(1));
+        let index = self.fifo_of(item.moving.ingress);
         if index >= self.fifos.len() {
             self.fifos.resize_with(index + 1, Fifo::new);
         }
@@ -110,7 +126,7 @@ impl<B> Egress<B> {
     /// Keeps a frame that [`Egress::push`] has refused, behind others of its ingress. It must
     /// fit an empty FIFO.
     pub(crate) fn keep(&mut self, item: Queued<B>) {
-        let index = usize::from(item.moving.ingress.0.wrapping_add(1));
+        let index = self.fifo_of(item.moving.ingress);
         self.kept += 1;
         self.fifos[index].refused.push_back(item);
     }
@@ -118,7 +134,7 @@ impl<B> Egress<B> {
     /// Offers what was refused of `ingress` again; returns the bytes that there is room for
     /// now. To be called after every [`Egress::pop`] of a frame of that ingress.
     pub(crate) fn offer_again(&mut self, ingress: PortNo, bytes_max: u64) -> u64 {
-        let index = usize::from(ingress.0.wrapping_add(1));
+        let index = self.fifo_of(ingress);
         let mut taken = 0;
         loop {
             let fifo = &mut self.fifos[index];
@@ -136,7 +152,7 @@ impl<B> Egress<B> {
 
     /// Whether a frame of `bytes` bytes from `ingress` would be refused.
     pub(crate) fn refuses(&self, ingress: PortNo, bytes: u64, bytes_max: u64) -> bool {
-        let fifo = self.fifos.get(usize::from(ingress.0.wrapping_add(1)));
+        let fifo = self.fifos.get(self.fifo_of(ingress));
         let (queued, waits) =
             fifo.map_or((0, false), |fifo| (fifo.bytes, !fifo.refused.is_empty()));
         waits || queued + bytes > bytes_max
@@ -180,7 +196,8 @@ impl<B> Egress<B> {
     /// The carrier of the port `ingress` is gone: what had not come in by it entirely never
     /// will.
     pub(crate) fn break_off(&mut self, now: Time, ingress: PortNo) {
-        let fifo = self.fifos.get_mut(usize::from(ingress.0.wrapping_add(1)));
+        let index = self.fifo_of(ingress);
+        let fifo = self.fifos.get_mut(index);
         for item in fifo.into_iter().flat_map(|fifo| fifo.queue.iter_mut().chain(&mut fifo.refused))
         {
             item.moving.break_off(now, ingress);
@@ -271,6 +288,16 @@ mod tests {
         }
         let first = drain(&mut egress).iter().position(|&name| name >= 100).unwrap();
         assert!(first as i64 <= QUANTUM / 88 + 1, "{first} frames before the other's first");
+    }
+
+    #[test]
+    fn in_order_of_arrival_only_the_control_plane_has_turns_of_its_own() {
+        let mut egress = Egress::ordered(QueueOrder::Arrival);
+        for (name, port) in [(1, 3), (2, 3), (3, 0), (4, 3), (5, 1)] {
+            egress.push(item(PortNo(port), name, 1576), 10_000).unwrap();
+        }
+        egress.push(item(PortNo::CONTROL, 9, 1576), 10_000).unwrap();
+        assert_eq!(drain(&mut egress), [1, 9, 2, 3, 4, 5]);
     }
 
     #[test]

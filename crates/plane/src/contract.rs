@@ -5,7 +5,7 @@
 //! plane owns the queue, so scheduling is the same code everywhere.
 
 use alloc::vec::Vec;
-use axon_wire::{MacAddr, NodeId, PortNo, Time};
+use axon_wire::{MacAddr, NodeId, PortNo, Time, TrafficClass};
 
 /// What the world tells a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -148,6 +148,8 @@ reasons! {
         HeadroomFull = "headroom_full",
         /// The marker of its queue chose it, and it cannot be marked.
         Ecn = "ecn",
+        /// Its queue is in a storm of pauses, and the watchdog drops what waits there.
+        Watchdog = "watchdog",
         /// The egress port has no carrier.
         PortDown = "port_down",
         /// Nobody knows yet what is plugged into the port, in or out.
@@ -259,6 +261,21 @@ pub enum Note {
         switch: MacAddr,
         /// That output.
         egress: PortNo,
+    },
+    /// The peer of this port has kept a queue stopped for longer than the watchdog allows:
+    /// its stops are not heeded any more, or its frames end here.
+    PauseStorm {
+        /// The port.
+        port: PortNo,
+        /// Whose queue.
+        class: TrafficClass,
+    },
+    /// The watchdog lets a queue alone again.
+    PauseStormOver {
+        /// The port.
+        port: PortNo,
+        /// Whose queue.
+        class: TrafficClass,
     },
     /// A control message was refused.
     Refused {

@@ -41,6 +41,8 @@ pub struct PortCounters {
     /// Frames of the hosts of this port that were moved out of a priority under congestion
     /// notification.
     pub cn_moved: u64,
+    /// Storms of pauses that the watchdog has seen at queues of this port.
+    pub storms: u64,
     drops: [u64; Drop::ALL.len()],
     punts: [u64; Punt::ALL.len()],
 }
@@ -74,6 +76,7 @@ impl PortCounters {
         self.cnms += other.cnms;
         self.ecn_marked += other.ecn_marked;
         self.cn_moved += other.cn_moved;
+        self.storms += other.storms;
         self.drops.iter_mut().zip(other.drops).for_each(|(sum, count)| *sum += count);
         self.punts.iter_mut().zip(other.punts).for_each(|(sum, count)| *sum += count);
     }

@@ -5,10 +5,12 @@
 //! (`notice.rs`). How they work together is in `bank/lossless.rs` and `bank/watch.rs`.
 
 use crate::flow_control::{Requests, Stops};
-use crate::memory::{GroupLimits, Memory, MemoryConfig, QueueLimits, Share};
+use crate::memory::{GroupLimits, Memory, MemoryConfig, Owner, QueueLimits, Share};
 use crate::notice::{CnConfig, EcnConfig, NoticeError, UNDEFENDED, Watch};
 use crate::qcn::Treatment;
 use crate::schedule::{Algorithm, ClassSet, Schedule, ScheduleConfig, ScheduleFault};
+use crate::targeted::{Queues, Told, WatermarkFault, Watermarks, Wish};
+use crate::watchdog::{StormAction, StormWatch, WatchdogConfig};
 use alloc::vec::Vec;
 use axon_wire::header::{self, HeaderView};
 use axon_wire::mac_control::Quanta;
@@ -34,6 +36,13 @@ pub struct DcbConfig {
     pub pause: bool,
     /// How long a stop that this switch asks for lasts; it is told again at half time.
     pub pfc_quanta: Quanta,
+    /// Marks of queues at which their senders are to stop, beside what the memory says (paper
+    /// 002 chapter 7). Without, the memory alone has the say.
+    pub watermarks: Option<Watermarks>,
+    /// What is done when a peer does not let a queue go on; without, nothing.
+    pub watchdog: Option<WatchdogConfig>,
+    /// Which of the frames in a queue goes first.
+    pub order: QueueOrder,
     /// The rate of each port: quanta are bit times.
     pub rates: Vec<Rate>,
     /// Source address of PFC frames.
@@ -53,6 +62,9 @@ pub enum DcbError {
     /// What watches queues.
     #[error(transparent)]
     Notice(#[from] NoticeError),
+    /// The marks of queues.
+    #[error(transparent)]
+    Watermarks(#[from] WatermarkFault),
 }
 
 impl DcbConfig {
@@ -77,11 +89,23 @@ impl DcbConfig {
             pause: false,
             pfc_quanta: Quanta::MAX,
             ecn: alloc::vec![[None; PRIORITIES]; rates.len()],
+            watermarks: None,
+            watchdog: None,
+            order: QueueOrder::ByIngress,
             rates,
             mac,
             cn: None,
         }
     }
+}
+
+/// Which of the frames that wait for one port in one traffic class goes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueueOrder {
+    /// The ports that they came in by take turns, fair in time on the wire (thesis 000 §3.2.1).
+    ByIngress,
+    /// Whichever came first: one FIFO, as in paper 002.
+    Arrival,
 }
 
 /// What is known of one port.
@@ -93,6 +117,8 @@ pub(crate) struct DcbPort {
     pub(crate) watch: Watch,
     /// How the domain is defended against its hosts.
     pub(crate) treatments: [Treatment; PRIORITIES],
+    /// Of each queue, by traffic class.
+    pub(crate) storms: [StormWatch; PRIORITIES],
     pub(crate) rate: Rate,
     pub(crate) prio_tc: [TrafficClass; PRIORITIES],
     pub(crate) pfc: PrioritySet,
@@ -122,6 +148,8 @@ pub(crate) struct Dcb {
     pub(crate) config: DcbConfig,
     pub(crate) memory: Memory,
     pub(crate) ports: Vec<DcbPort>,
+    /// The marks of queues, where there are any.
+    pub(crate) queues: Option<Queues>,
     /// When a stop ends or a request is to be told again, at the earliest.
     pub(crate) next: Option<Time>,
 }
@@ -133,28 +161,113 @@ impl Dcb {
         if let Some(cn) = &config.cn {
             cn.check()?;
         }
+        if let Some(marks) = &config.watermarks {
+            marks.check()?;
+        }
         let mut ports = Vec::with_capacity(config.rates.len());
         for (index, &rate) in config.rates.iter().enumerate() {
             let place = (config.mac, PortNo(index as u16));
             let (cn, ecn) = (config.cn.as_ref(), &config.ecn[index]);
-            ports.push(DcbPort {
+            let mut port = DcbPort {
                 stops: Stops::default(),
                 requests: Requests::default(),
                 schedule: schedule.clone(),
                 watch: Watch::new(cn, ecn, place, &config.prio_tc)?,
                 treatments: cn.map_or([UNDEFENDED; PRIORITIES], |cn| cn.treatments[index]),
+                storms: Default::default(),
                 rate,
                 prio_tc: config.prio_tc,
                 pfc: config.pfc,
                 pause: config.pause,
-            });
+            };
+            port.requests.keep(port.can_stop());
+            ports.push(port);
         }
-        Ok(Dcb { memory: Memory::new(config.memory.clone()), ports, next: None, config })
+        let memory = Memory::new(config.memory.clone());
+        let queues = config.watermarks.map(|marks| Queues::new(marks, ports.len()));
+        Ok(Dcb { memory, ports, queues, next: None, config })
     }
 
-    /// The classes of `port` that may not begin a frame: pausing one of the priorities that
-    /// share a class stops the class.
+    /// The lossless priorities of a class of `port`.
+    fn lossless_in(&self, port: PortNo, class: TrafficClass) -> PrioritySet {
+        let port = &self.ports[port.index()];
+        let lossless = self.config.memory.lossless.iter();
+        lossless.filter(|&priority| port.class_of(priority) == class).collect()
+    }
+
+    /// Whether the queue of a frame may become so much longer.
+    pub(crate) fn queue_has_room(&self, owner: Owner, bytes: u64) -> bool {
+        let lossless = self.config.memory.lossless.contains(owner.priority);
+        self.queues.as_ref().is_none_or(|queues| !lossless || queues.has_room(owner, bytes))
+    }
+
+    /// A frame has joined its queue. Those of the control plane and lossy ones are none of the
+    /// marks' business.
+    pub(crate) fn joined_queue(&mut self, now: Time, owner: Owner, bytes: u64) {
+        if !self.is_marked(owner) {
+            return;
+        }
+        let stop = self.config.pfc_quanta.time_at(self.ports[owner.ingress.index()].rate);
+        let priorities = self.lossless_in(owner.egress, owner.class);
+        if let Some(queues) = &mut self.queues {
+            queues.arrived(now, (owner, priorities), bytes, stop);
+        }
+    }
+
+    /// A frame has left its queue.
+    pub(crate) fn left_queue(&mut self, owner: Owner, bytes: u64) {
+        if self.is_marked(owner)
+            && let Some(queues) = &mut self.queues
+        {
+            queues.left(owner, bytes);
+        }
+    }
+
+    fn is_marked(&self, owner: Owner) -> bool {
+        let lossless = self.config.memory.lossless.contains(owner.priority);
+        lossless && owner.ingress.index() < self.ports.len()
+    }
+
+    /// Takes in what the marks say to a sender; a port that may now have to tell its peer.
+    pub(crate) fn next_told(&mut self) -> Option<PortNo> {
+        let Told { port, priorities, wish } = self.queues.as_mut()?.next_told()?;
+        let requests = &mut self.ports[port.index()].requests;
+        for priority in priorities.iter() {
+            match wish {
+                Wish::Stop => requests.set(priority, true),
+                Wish::StopOnce => requests.stop_once(priority),
+                Wish::GoOn => requests.set(priority, false),
+            }
+        }
+        Some(port)
+    }
+
+    /// The classes of `port` that may not begin a frame, and are heeded.
     pub(crate) fn stopped_classes(&self, port: PortNo, now: Time) -> ClassSet {
+        let told = self.told_to_stop(port, now);
+        told.difference(self.in_storm(port, StormAction::Forward))
+    }
+
+    /// Whether a frame of some class may not simply leave by `port` when its wire is free.
+    pub(crate) fn holds(&self, port: PortNo, now: Time) -> bool {
+        let stopped = self.stopped_classes(port, now);
+        !stopped.union(self.in_storm(port, StormAction::Drop)).is_empty()
+    }
+
+    /// The classes of `port` in a storm, if that is what is done with them.
+    pub(crate) fn in_storm(&self, port: PortNo, action: StormAction) -> ClassSet {
+        let mut classes = ClassSet::EMPTY;
+        if self.config.watchdog.is_some_and(|config| config.action == action) {
+            let watches = TrafficClass::ALL.into_iter().zip(&self.ports[port.index()].storms);
+            let storms = watches.filter(|(_, watch)| watch.is_storm());
+            storms.for_each(|(class, _)| classes.insert(class));
+        }
+        classes
+    }
+
+    /// The classes of `port` that its peer has stopped: pausing one of the priorities that
+    /// share a class stops the class.
+    pub(crate) fn told_to_stop(&self, port: PortNo, now: Time) -> ClassSet {
         let mut classes = ClassSet::EMPTY;
         let port = &self.ports[port.index()];
         let stopped = port.stops.stopped(now);
@@ -167,7 +280,11 @@ impl Dcb {
         let due = |port: &DcbPort| {
             [port.stops.next_end(now), port.requests.next(), port.schedule.deadline()]
         };
-        self.next = self.ports.iter().flat_map(due).flatten().min();
+        let due = self.ports.iter().flat_map(due).flatten();
+        let watchdog = self.config.watchdog.as_ref();
+        let watched = self.ports.iter().flat_map(|port| &port.storms);
+        let looks = watched.filter_map(|watch| watch.deadline(watchdog?));
+        self.next = due.chain(looks).min();
     }
 }
 

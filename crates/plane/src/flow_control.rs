@@ -70,8 +70,14 @@ impl Stops {
 /// What a port has to tell its peer.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Requests {
-    /// What is to stand still.
+    /// How many want it to stand still: a group of the memory, queues that it sends to.
+    wanted: [u32; PRIORITIES],
+    /// Priorities without flow control, whatever anybody wants.
+    disabled: PrioritySet,
+    /// What is to stand still: what somebody wants to, of the others.
     stopped: PrioritySet,
+    /// What is to be told to stop for one time only.
+    once: PrioritySet,
     /// What the peer does not know yet.
     untold: PrioritySet,
     /// When what stands still is to be told again.
@@ -81,8 +87,24 @@ pub struct Requests {
 }
 
 impl Requests {
-    /// The sender of a priority is to stop, or may go on.
+    /// Somebody wants the sender of a priority to stop, or no longer does. It stands still as
+    /// long as anybody wants it to; each has to call this with `false` once for each `true`.
     pub fn set(&mut self, priority: Priority, stop: bool) {
+        let wanted = &mut self.wanted[priority.index()];
+        *wanted = if stop { *wanted + 1 } else { wanted.saturating_sub(1) };
+        self.settle(priority);
+    }
+
+    /// Only these priorities have flow control from now on. Others that stand still may go on;
+    /// what was wanted of one that gets it holds at once.
+    pub fn keep(&mut self, enabled: PrioritySet) {
+        self.disabled = PrioritySet::ALL.difference(enabled);
+        Priority::ALL.into_iter().for_each(|priority| self.settle(priority));
+    }
+
+    /// Whether a priority stands still is as it should be now.
+    fn settle(&mut self, priority: Priority) {
+        let stop = self.wanted[priority.index()] > 0 && !self.disabled.contains(priority);
         if self.stopped.contains(priority) == stop {
             return;
         }
@@ -92,6 +114,15 @@ impl Requests {
         }
         // Two changes before a frame could tell them may be none; to tell it does no harm.
         self.untold.insert(priority);
+    }
+
+    /// The sender of a priority is to be told to stop for as long as one request says. Nobody
+    /// takes that back.
+    pub fn stop_once(&mut self, priority: Priority) {
+        if !self.disabled.contains(priority) {
+            self.once.insert(priority);
+            self.untold.insert(priority);
+        }
     }
 
     /// Whether a frame is to be sent now.
@@ -116,11 +147,11 @@ impl Requests {
     pub fn tell(&mut self, now: Time, rate: Rate, time: Quanta) -> Pfc {
         let mut told = Pfc::default();
         for priority in self.untold.union(self.stopped).iter() {
-            let stop = self.stopped.contains(priority);
+            let stop = self.stopped.union(self.once).contains(priority);
             told.set(priority, if stop { time } else { Quanta::ZERO });
             self.requests[priority.index()] += 1;
         }
-        self.untold = PrioritySet::EMPTY;
+        (self.untold, self.once) = (PrioritySet::EMPTY, PrioritySet::EMPTY);
         let half = Span::from_ticks(time.time_at(rate).ticks() / 2);
         self.refresh_at = (!self.stopped.is_empty()).then_some(now + half);
         told
@@ -129,7 +160,7 @@ impl Requests {
     /// The link is gone, or is there again: the peer knows nothing, and what stands still is
     /// told first.
     pub fn retell(&mut self) {
-        self.untold = self.stopped;
+        (self.untold, self.once) = (self.stopped, PrioritySet::EMPTY);
         self.refresh_at = None;
     }
 }
@@ -200,6 +231,39 @@ mod tests {
         assert_eq!(requests.tell(at(30_000), RATE, Quanta(1_000)), told(&[(3, 0)]));
         assert_eq!((requests.next(), requests.is_due(at(1 << 40))), (None, false));
         assert_eq!((requests.requests[3], requests.requests[4]), (3, 2));
+    }
+
+    #[test]
+    fn a_sender_goes_on_when_nobody_wants_it_to_stop_any_more() {
+        let mut requests = Requests::default();
+        requests.set(priority(3), true);
+        requests.set(priority(3), true);
+        assert_eq!(requests.tell(at(0), RATE, Quanta(1_000)), told(&[(3, 1_000)]));
+        requests.set(priority(3), false);
+        assert!(!requests.is_due(at(0)), "one of two still wants it");
+        requests.set(priority(3), false);
+        assert_eq!(requests.tell(at(0), RATE, Quanta(1_000)), told(&[(3, 0)]));
+    }
+
+    #[test]
+    fn what_was_wanted_holds_when_a_priority_gets_flow_control() {
+        let mut requests = Requests::default();
+        requests.keep(PrioritySet::EMPTY);
+        requests.set(priority(3), true);
+        requests.stop_once(priority(4));
+        assert!(!requests.is_due(at(0)));
+        requests.keep(PrioritySet::only(priority(3)));
+        assert_eq!(requests.tell(at(0), RATE, Quanta(1_000)), told(&[(3, 1_000)]));
+        requests.keep(PrioritySet::EMPTY);
+        assert_eq!(requests.tell(at(0), RATE, Quanta(1_000)), told(&[(3, 0)]));
+    }
+
+    #[test]
+    fn a_stop_for_one_time_is_not_told_again() {
+        let mut requests = Requests::default();
+        requests.stop_once(priority(3));
+        assert_eq!(requests.tell(at(0), RATE, Quanta(1_000)), told(&[(3, 1_000)]));
+        assert_eq!((requests.next(), requests.is_due(at(1 << 40))), (None, false));
     }
 
     #[test]

@@ -35,6 +35,8 @@ pub mod qcn;
 pub mod random;
 pub mod routes;
 pub mod schedule;
+pub mod targeted;
+pub mod watchdog;
 
 pub use bank::{Moving, PortBank};
 pub use config::{OnFull, PlaneConfig, PortKind, PuntLimit};

@@ -57,14 +57,17 @@ impl<B: Frame> PortBank<B> {
             state.watch = watch;
         }
         dcb.plan(now);
-        self.reclass(port, out);
+        self.reclass(now, port, out);
         self.go_on(now, port, out);
         Ok(())
     }
 
     /// Puts each frame that waits for `port` into the class of its priority.
-    fn reclass(&mut self, port: PortNo, out: &mut Vec<Action<B>>) {
+    fn reclass(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) {
         let Some(dcb) = &mut self.dcb else { return };
+        if let Some(queues) = &mut dcb.queues {
+            queues.clear(port);
+        }
         let classes = &mut self.ports[port.index()].classes;
         let mut waiting = Vec::new();
         for class in TrafficClass::ALL {
@@ -78,9 +81,11 @@ impl<B: Frame> PortBank<B> {
             if ingress.index() < dcb.ports.len() {
                 dcb.memory.reclass(owner, before, item.moving.came_bytes.into());
             }
+            dcb.joined_queue(now, owner, item.bytes.into());
             // It was admitted when it came, so nobody asks for room again.
             refused.extend(classes[class.index()].push(item, u64::MAX).err());
         }
+        self.tell_of_queues(now, out);
         for item in refused {
             self.discard(item.moving, Drop::QueueFull, out);
         }
@@ -90,18 +95,13 @@ impl<B: Frame> PortBank<B> {
     pub fn set_pfc(&mut self, now: Time, port: PortNo, pfc: PrioritySet, out: &mut Vec<Action<B>>) {
         let Some(dcb) = &mut self.dcb else { return };
         let Some(state) = dcb.ports.get_mut(port.index()) else { return };
-        let before = state.can_stop();
         state.pfc = pfc;
         state.stops.keep(pfc);
-        let after = state.can_stop();
-        before.difference(after).iter().for_each(|priority| state.requests.set(priority, false));
-        for priority in after.difference(before).iter() {
-            let full = dcb.memory.group(port, priority).is_some_and(|group| group.stopped);
-            state.requests.set(priority, full);
-        }
-        let (held, told) = (!state.stops.stopped(now).is_empty(), state.requests.is_due(now));
+        state.requests.keep(state.can_stop());
+        let told = state.requests.is_due(now);
         dcb.plan(now);
-        self.gates[port.index()].held = held;
+        self.look_for_storms(now, port, out);
+        self.gates[port.index()].held = self.holds(now, port);
         if told && self.gates[port.index()].busy {
             self.wait_for(port);
         }

@@ -8,12 +8,13 @@
 //! seen to when their time has come.
 
 use super::{Moving, PortBank};
-use crate::buffers::Queued;
+use crate::buffers::{Egress, Queued};
 use crate::config::PortKind;
 use crate::contract::{Action, Drop};
 use crate::dcb::{Dcb, DcbConfig, DcbError};
 use crate::memory::{Memory, NoRoom, Owner, Signal};
 use crate::schedule::ClassSet;
+use crate::watchdog::StormAction;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use axon_wire::header;
@@ -27,7 +28,8 @@ impl<B: Frame> PortBank<B> {
     /// the control plane's frames without an Axon header.
     ///
     /// # Errors
-    /// What is wrong with the turns of classes, or with what watches their queues.
+    /// What is wrong with the turns of classes, with what watches their queues, or with the
+    /// marks of those.
     ///
     /// # Panics
     /// If the configuration is for another number of ports, or frames wait already.
@@ -42,6 +44,7 @@ impl<B: Frame> PortBank<B> {
         let cn = config.cn.as_ref().map_or([ports; 2], |cn| [cn.points.len(), cn.treatments.len()]);
         assert_eq!((config.ecn.len(), cn), (ports, [ports; 2]), "ports");
         assert!(self.gates.iter().all(|gate| !gate.waiting), "nothing waits yet");
+        let order = config.order;
         let dcb = Dcb::new(config)?;
         for (gate, port) in self.gates.iter_mut().zip(&dcb.ports) {
             gate.watched = port.watch.is_any();
@@ -50,7 +53,7 @@ impl<B: Frame> PortBank<B> {
         self.priority_of = priority_of;
         self.control_priority = control_priority;
         for port in &mut self.ports {
-            port.classes.resize_with(PRIORITIES, Default::default);
+            port.classes = (0..PRIORITIES).map(|_| Egress::ordered(order)).collect();
         }
         Ok(())
     }
@@ -92,10 +95,16 @@ impl<B: Frame> PortBank<B> {
             (self.priority_of)(moving.frame.bytes())
         };
         let (ingress, class) = (moving.ingress, dcb.ports[port.index()].class_of(priority));
+        if dcb.in_storm(port, StormAction::Drop).contains(class) {
+            return self.discard(moving, Drop::Watchdog, out);
+        }
         let bytes = moving.frame.bytes().len() as u32;
         let mut signal = Signal::None;
         if !own {
             let owner = Owner { ingress, priority, egress: port, class };
+            if !dcb.queue_has_room(owner, bytes.into()) {
+                return self.discard(moving, Drop::HeadroomFull, out);
+            }
             match dcb.memory.admit(owner, moving.came_bytes.into()) {
                 Ok(told) => signal = told,
                 Err(NoRoom::Headroom) => {
@@ -115,6 +124,13 @@ impl<B: Frame> PortBank<B> {
         }
         self.wait_for(port);
         self.tell(now, ingress, priority, signal, out);
+        if let Some(dcb) = &mut self.dcb {
+            dcb.joined_queue(now, Owner { ingress, priority, egress: port, class }, bytes.into());
+        }
+        self.tell_of_queues(now, out);
+        if self.gates[port.index()].held {
+            self.look_for_storms(now, port, out);
+        }
         if !self.gates[port.index()].busy {
             self.send_next(now, port, out);
         }
@@ -141,12 +157,15 @@ impl<B: Frame> PortBank<B> {
         if classes[class.index()].frames() == 0 {
             dcb.ports[port.index()].watch.emptied(now, class);
         }
+        // The wire is for this frame: what is to be told by the same port comes after it.
+        self.gates[port.index()].busy = true;
         self.give_back(now, &item, (port, class), out);
+        self.gates[port.index()].busy = false;
         Some(item)
     }
 
     /// The room of a frame that waited for `port` is free again.
-    fn give_back(
+    pub(super) fn give_back(
         &mut self,
         now: Time,
         item: &Queued<B>,
@@ -158,7 +177,9 @@ impl<B: Frame> PortBank<B> {
         if ingress.index() < dcb.ports.len() {
             let owner = Owner { ingress, priority, egress: port, class };
             let signal = dcb.memory.release(owner, item.moving.came_bytes.into());
+            dcb.left_queue(owner, item.bytes.into());
             self.tell(now, ingress, priority, signal, out);
+            self.tell_of_queues(now, out);
         }
     }
 
@@ -172,10 +193,22 @@ impl<B: Frame> PortBank<B> {
         out: &mut Vec<Action<B>>,
     ) {
         let Some(dcb) = &mut self.dcb else { return };
-        if signal == Signal::None || !dcb.ports[port.index()].can_stop().contains(priority) {
+        if signal == Signal::None {
             return;
         }
         dcb.ports[port.index()].requests.set(priority, signal == Signal::Xoff);
+        self.tell_soon(now, port, out);
+    }
+
+    /// The senders to a queue are to stop or may go on, as its marks say.
+    pub(super) fn tell_of_queues(&mut self, now: Time, out: &mut Vec<Action<B>>) {
+        while let Some(port) = self.dcb.as_mut().and_then(|dcb| dcb.next_told()) {
+            self.tell_soon(now, port, out);
+        }
+    }
+
+    /// Sends what `port` has to tell its peer as soon as its wire is free.
+    fn tell_soon(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) {
         if self.gates[port.index()].busy {
             self.wait_for(port);
         } else {
@@ -252,11 +285,16 @@ impl<B: Frame> PortBank<B> {
         let Some(dcb) = &mut self.dcb else { return };
         let Some(state) = dcb.ports.get_mut(port.index()) else { return };
         let ignored = state.stops.hear(now, told, state.rate, enabled);
-        let held = !state.stops.stopped(now).is_empty();
         dcb.plan(now);
         self.counters.port_mut(port).pfc_ignored += ignored.len() as u64;
-        self.gates[port.index()].held = held;
+        self.look_for_storms(now, port, out);
+        self.gates[port.index()].held = self.holds(now, port);
         self.go_on(now, port, out);
+    }
+
+    /// Whether a frame may not simply leave by `port` when its wire is free.
+    pub(super) fn holds(&self, now: Time, port: PortNo) -> bool {
+        self.dcb.as_ref().is_some_and(|dcb| dcb.holds(port, now))
     }
 
     /// Something may leave by `port` that could not before.
@@ -274,10 +312,12 @@ impl<B: Frame> PortBank<B> {
             return;
         }
         for port in (0..self.ports()).map(PortNo) {
+            self.look_for_storms(now, port, out);
+            let held = self.holds(now, port);
             let Some(dcb) = &mut self.dcb else { return };
             let state = &mut dcb.ports[port.index()];
             state.schedule.adapt(now);
-            let (held, told) = (!state.stops.stopped(now).is_empty(), state.requests.is_due(now));
+            let told = state.requests.is_due(now);
             let ended = core::mem::replace(&mut self.gates[port.index()].held, held) && !held;
             if told && self.gates[port.index()].busy {
                 self.wait_for(port);
@@ -307,14 +347,11 @@ impl<B: Frame> PortBank<B> {
             return;
         }
         for class in TrafficClass::ALL {
-            while let Some(item) = self.ports[port.index()].classes[class.index()].pop() {
-                self.give_back(now, &item, (port, class), out);
-                self.discard(item.moving, Drop::PortDown, out);
-            }
+            self.end_queue(now, (port, class), Drop::PortDown, out);
         }
+        self.forget_storms(port, out);
         if let Some(dcb) = &mut self.dcb {
             let state = &mut dcb.ports[port.index()];
-            TrafficClass::ALL.into_iter().for_each(|class| state.watch.emptied(now, class));
             state.stops.forget();
             state.requests.retell();
             dcb.plan(now);

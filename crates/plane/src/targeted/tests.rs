@@ -1,0 +1,143 @@
+use super::*;
+use axon_wire::priority::{Priority, TrafficClass};
+
+const FRAME: u64 = 1_000;
+const LOSSLESS: PrioritySet = PrioritySet::only(Priority::ZERO);
+const STOP: Span = Span::from_micros(100);
+
+fn owner(ingress: u16) -> Owner {
+    let (ingress, egress) = (PortNo(ingress), PortNo(9));
+    Owner { ingress, priority: Priority::ZERO, egress, class: TrafficClass::ZERO }
+}
+
+fn marks(low: Option<u64>, choice: Option<Choice>) -> Watermarks {
+    Watermarks {
+        low: low.map(|frames| Bytes(frames * FRAME)),
+        targeting: choice.map(|choice| Targeting { target: Bytes(10 * FRAME), choice }),
+        high: Bytes(20 * FRAME),
+        bytes_max: Bytes(30 * FRAME),
+    }
+}
+
+fn queues(low: Option<u64>, choice: Option<Choice>) -> Queues {
+    Queues::new(marks(low, choice), 10)
+}
+
+/// Who was told what, by port.
+fn told(queues: &mut Queues) -> Vec<(u16, Wish)> {
+    let told = core::iter::from_fn(|| queues.next_told());
+    let mut told: Vec<_> = told.map(|told| (told.port.0, told.wish)).collect();
+    told.sort_by_key(|told| told.0);
+    told
+}
+
+fn come(queues: &mut Queues, ingresses: &[u16]) -> Vec<(u16, Wish)> {
+    for &ingress in ingresses {
+        queues.arrived(Time::ZERO, (owner(ingress), LOSSLESS), FRAME, STOP);
+    }
+    told(queues)
+}
+
+fn go(queues: &mut Queues, ingresses: &[u16]) -> Vec<(u16, Wish)> {
+    ingresses.iter().for_each(|&ingress| queues.left(owner(ingress), FRAME));
+    told(queues)
+}
+
+#[test]
+fn all_that_have_frames_stop_at_the_high_mark_and_go_on_at_the_low_one() {
+    let mut queues = queues(Some(5), None);
+    assert_eq!(come(&mut queues, &[1; 19]), []);
+    assert_eq!(come(&mut queues, &[3]), [(1, Wish::Stop), (3, Wish::Stop)]);
+    assert_eq!(come(&mut queues, &[1, 3, 3]), [], "they know");
+    assert_eq!(come(&mut queues, &[4]), [(4, Wish::Stop)], "one that joins now");
+    assert_eq!(go(&mut queues, &[1; 18]), []);
+    let all = [(1, Wish::GoOn), (3, Wish::GoOn), (4, Wish::GoOn)];
+    assert_eq!(go(&mut queues, &[1]), all);
+    assert_eq!(go(&mut queues, &[1, 3]), []);
+}
+
+#[test]
+fn without_a_low_mark_a_stop_ends_with_its_time_and_is_told_anew() {
+    let mut queues = queues(None, None);
+    assert_eq!(come(&mut queues, &[1; 20]), [(1, Wish::StopOnce)]);
+    assert_eq!(go(&mut queues, &[1; 20]), []);
+    let mut fill = |at: Time| {
+        (0..20).for_each(|_| queues.arrived(at, (owner(1), LOSSLESS), FRAME, STOP));
+        let told = told(&mut queues);
+        go(&mut queues, &[1; 20]);
+        told
+    };
+    assert_eq!(fill(Time::from_nanos(99_999)), [], "it stands still yet");
+    assert_eq!(fill(Time::from_nanos(100_000)), [(1, Wish::StopOnce)]);
+}
+
+#[test]
+fn a_frame_beyond_the_longest_queue_has_no_room() {
+    let mut queues = queues(Some(5), None);
+    come(&mut queues, &[1; 29]);
+    assert!(queues.has_room(owner(2), FRAME) && !queues.has_room(owner(2), FRAME + 1));
+}
+
+#[test]
+fn fair_bandwidth_stops_who_has_more_than_an_even_part_of_the_frames() {
+    let mut queues = queues(Some(5), Some(Choice::FairBandwidth));
+    assert_eq!(come(&mut queues, &[1, 1, 2, 1, 1, 2, 1, 1, 3]), []);
+    assert_eq!(come(&mut queues, &[1]), [(1, Wish::Stop)]);
+    assert_eq!(come(&mut queues, &[2, 2]), [], "four of twelve are an even part");
+    assert_eq!(come(&mut queues, &[2, 2]), [(2, Wish::Stop)]);
+}
+
+#[test]
+fn a_sample_stops_one_source_at_the_mark_or_with_every_frame_above_it() {
+    for draws in [Draws::AtTheMark, Draws::EveryFrame] {
+        let mut queues = queues(Some(5), Some(Choice::Sampled { seed: 3, draws }));
+        assert_eq!(come(&mut queues, &[1, 2, 3, 1, 2, 3, 1, 2, 3]), []);
+        assert_eq!(come(&mut queues, &[1]).len(), 1);
+        let more = come(&mut queues, &[1, 2, 3, 1, 2, 3, 1, 2, 3]).len();
+        assert_eq!(more, if draws == Draws::AtTheMark { 0 } else { 2 }, "seed 3");
+        assert_eq!(come(&mut queues, &[1]).len() + more, 2, "the high mark stops the others");
+    }
+}
+
+#[test]
+fn max_min_stops_who_is_above_its_share_until_that_is_worked_off() {
+    let mut queues = queues(Some(4), Some(Choice::MaxMin));
+    // Two of source 1 for each of source 2, and two leave: 1 is above its share, 2 is not.
+    for _ in 0..7 {
+        assert_eq!(come(&mut queues, &[1, 1, 2]), []);
+        assert_eq!(go(&mut queues, &[1, 2]), []);
+    }
+    assert_eq!(come(&mut queues, &[2, 2, 2]), [], "at the mark, but not above its share");
+    assert_eq!(come(&mut queues, &[1]), [(1, Wish::Stop)]);
+    assert_eq!(come(&mut queues, &[2]), []);
+    // Now the others' frames leave first; what counts is what source 1 sent too much.
+    let mut after = 0;
+    while go(&mut queues, &[1]).is_empty() {
+        after += 1;
+        assert!(after <= 8, "never let go");
+    }
+    assert!(queues.queues[9][0].backlogs.of(1) <= 4 * FRAME);
+}
+
+#[test]
+fn whoever_was_stopped_goes_on_when_the_queues_of_a_port_begin_anew() {
+    let mut queues = queues(Some(5), None);
+    come(&mut queues, &[1, 3, 1, 3, 1, 3, 1, 3, 1, 3, 1, 3, 1, 3, 1, 3, 1, 3, 1, 3]);
+    queues.clear(PortNo(9));
+    assert_eq!(told(&mut queues), [(1, Wish::GoOn), (3, Wish::GoOn)]);
+    assert_eq!(come(&mut queues, &[1; 19]), [], "it was empty");
+}
+
+#[test]
+fn marks_must_rise() {
+    let good = marks(Some(5), Some(Choice::FairBandwidth));
+    assert_eq!(good.check(), Ok(()));
+    for bad in [
+        Watermarks { low: Some(Bytes(10 * FRAME)), ..good },
+        Watermarks { high: Bytes(10 * FRAME), ..good },
+        Watermarks { bytes_max: Bytes(20 * FRAME), ..good },
+        Watermarks { low: Some(Bytes(20 * FRAME)), targeting: None, ..good },
+    ] {
+        assert_eq!(bad.check(), Err(WatermarkFault::Order), "{bad:?}");
+    }
+}
