@@ -1,9 +1,10 @@
 //! Data Center Bridging of a fabric, checked: traffic classes, flow control, memory.
 //!
-//! `resolve.rs` reads it from the file, `headroom.rs` says what each port needs, `plane.rs`
+//! `resolve.rs` reads it from the file with `pauses.rs`, `headroom.rs` says what each port needs, `plane.rs`
 //! makes the configuration of a switch's data plane.
 
 mod headroom;
+mod pauses;
 mod plane;
 mod resolve;
 
@@ -13,6 +14,8 @@ pub(crate) use resolve::{Beside, resolve};
 
 use axon_plane::memory::Share;
 use axon_plane::schedule::ScheduleConfig;
+use axon_plane::targeted::Watermarks;
+use axon_plane::watchdog::WatchdogConfig;
 use axon_wire::mac_control::Quanta;
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
 use axon_wire::{Bytes, Span};
@@ -32,6 +35,10 @@ pub struct Dcb {
     pub quanta: Quanta,
     /// The memory of each switch.
     pub buffers: Buffers,
+    /// Marks of queues at which senders are stopped; what is drawn has no seed yet.
+    pub watermarks: Option<Watermarks>,
+    /// What is done about a peer that does not let a queue go on.
+    pub watchdog: Option<WatchdogConfig>,
     /// The priority of control messages, which is not lossless.
     pub control_priority: Priority,
     /// Whether hosts obey flow control, and ask for it when they read too slowly.

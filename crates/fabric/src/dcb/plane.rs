@@ -5,6 +5,7 @@ use super::{Dcb, FlowControl, Plug};
 use crate::model::Fabric;
 use axon_plane::dcb::DcbConfig;
 use axon_plane::memory::{GroupLimits, MemoryConfig, QueueLimits};
+use axon_plane::targeted::{Choice, Targeting, Watermarks};
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet};
 use axon_wire::{Bytes, MacAddr, Rate};
 
@@ -28,8 +29,18 @@ pub(crate) fn config(fabric: &Fabric, dcb: &Dcb, switch: usize, mac: MacAddr) ->
         pfc: if dcb.flow_control == FlowControl::Pfc { dcb.lossless } else { PrioritySet::EMPTY },
         pause: dcb.flow_control == FlowControl::Pause,
         pfc_quanta: dcb.quanta,
+        watermarks: dcb.watermarks.map(|marks| seeded(marks, fabric.seed, switch)),
+        watchdog: dcb.watchdog,
         ..DcbConfig::lossy(rates, mac)
     }
+}
+
+/// Marks whose draws are those of one switch.
+fn seeded(mut marks: Watermarks, fabric_seed: u64, switch: usize) -> Watermarks {
+    if let Some(Targeting { choice: Choice::Sampled { seed, .. }, .. }) = &mut marks.targeting {
+        *seed = fabric_seed << 16 ^ switch as u64;
+    }
+    marks
 }
 
 /// The limits of one port.

@@ -1,6 +1,6 @@
 //! From what was written to what is told to switches; what contradicts itself is refused.
 
-use super::{Buffers, Dcb, FlowControl};
+use super::{Buffers, Dcb, FlowControl, pauses};
 use crate::error::Problem;
 use crate::file::{self, File};
 use crate::model::{Network, OnFull};
@@ -52,6 +52,8 @@ pub(crate) fn resolve(file: &File, beside: &Beside) -> Result<Option<Box<Dcb>>, 
         flow_control,
         quanta: Quanta(asked.quanta),
         buffers: buffers(&asked.buffers, lossless, beside.frame_bytes_max)?,
+        watermarks: pauses::watermarks(asked.watermarks.as_ref(), lossless)?,
+        watchdog: pauses::watchdog(asked.watchdog.as_ref(), lossless)?,
         control_priority: priority,
         hosts: hosts(asked, lossless)?,
     })))

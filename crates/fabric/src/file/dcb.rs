@@ -1,5 +1,6 @@
 //! Data Center Bridging as it is written: `dcb:` and what is in it.
 
+use super::pauses::{Watchdog, Watermarks};
 use super::text::ShareText;
 use crate::units::{BytesText, SpanText};
 use axon_plane::memory::Share;
@@ -24,6 +25,13 @@ pub struct Dcb {
     /// The memory of each switch.
     #[serde(default)]
     pub buffers: Buffers,
+    /// Lengths of queues at which senders are stopped, beside what the memory says; the memory
+    /// alone has the say if not said.
+    #[serde(default)]
+    pub watermarks: Option<Watermarks>,
+    /// What is done about a peer that does not let a queue go on; nothing if not said.
+    #[serde(default)]
+    pub watchdog: Option<Watchdog>,
     /// What the turns of classes charge a frame for, and whether weights follow the traffic.
     #[serde(default)]
     pub turns: Turns,

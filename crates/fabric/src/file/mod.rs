@@ -3,12 +3,14 @@
 mod dcb;
 mod device;
 mod faults;
+mod pauses;
 mod text;
 mod topology;
 
 pub use dcb::{Buffers, Charge, Class as DcbClass, Dcb, FlowControl, Turns, Weights};
 pub use device::{DeviceName, ListedDevice, ListedSide, ListedStage};
 pub use faults::Fault;
+pub use pauses::{Choose, StormAction, Watchdog, Watermarks};
 pub use text::{BitErrorsText, MacText, ShareText, ShortOr, Subnet, SubnetText};
 pub use topology::{
     BCube, DCell, Dragonfly, FatTree, FlattenedButterfly, GraphFile, Hosts, Listed, ListedHost,

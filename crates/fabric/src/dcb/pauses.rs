@@ -1,0 +1,72 @@
+//! Watermarks and the watchdog of pauses, from the file to what switches are told.
+
+use crate::error::Problem;
+use crate::file;
+use crate::units::span_text;
+use axon_plane::targeted::{Choice, Draws, Targeting, Watermarks};
+use axon_plane::watchdog::{StormAction, WatchdogConfig};
+use axon_wire::priority::PrioritySet;
+use axon_wire::{Bytes, Span};
+
+/// The marks of queues. No queue is bounded by them: that a lossless frame finds room is what the
+/// memory's headroom is for, and what `axon prove` proves. The seed is for each switch to set.
+pub(super) fn watermarks(
+    asked: Option<&file::Watermarks>,
+    lossless: PrioritySet,
+) -> Result<Option<Watermarks>, Problem> {
+    let Some(asked) = asked else { return Ok(None) };
+    if lossless.is_empty() {
+        let what = "no class is lossless";
+        return Err(Problem::new("dcb.watermarks", what, "them only with a lossless class"));
+    }
+    let choice = match asked.choose {
+        Some(file::Choose::Sampled) => Choice::Sampled { seed: 0, draws: Draws::AtTheMark },
+        Some(file::Choose::FairBandwidth) => Choice::FairBandwidth,
+        Some(file::Choose::MaxMin) | None => Choice::MaxMin,
+    };
+    if asked.choose.is_some() && asked.target.is_none() {
+        let what = "nobody is chosen without a target";
+        return Err(Problem::new("dcb.watermarks.choose", what, "it only with target"));
+    }
+    let marks = Watermarks {
+        low: Some(asked.low.0),
+        targeting: asked.target.map(|target| Targeting { target: target.0, choice }),
+        high: asked.high.0,
+        bytes_max: Bytes(u64::MAX),
+    };
+    marks.check().map_err(|_| {
+        let Bytes(low) = asked.low.0;
+        let what = match asked.target {
+            Some(target) => {
+                format!("{low}, {} and {} bytes do not rise", target.0.0, asked.high.0.0)
+            }
+            None => format!("{low} and {} bytes do not rise", asked.high.0.0),
+        };
+        Problem::new("dcb.watermarks", what, "low < target < high")
+    })?;
+    Ok(Some(marks))
+}
+
+/// The watchdog.
+pub(super) fn watchdog(
+    asked: Option<&file::Watchdog>,
+    lossless: PrioritySet,
+) -> Result<Option<WatchdogConfig>, Problem> {
+    let Some(asked) = asked else { return Ok(None) };
+    if lossless.is_empty() {
+        let what = "no class is lossless, so no peer stops a queue";
+        return Err(Problem::new("dcb.watchdog", what, "it only with a lossless class"));
+    }
+    for (key, time) in [("detection", asked.detection.0), ("restoration", asked.restoration.0)] {
+        if !(Span::from_micros(1)..=Span::from_secs(60)).contains(&time) {
+            let what = format!("{} is impossible", span_text(time));
+            return Err(Problem::new(format!("dcb.watchdog.{key}"), what, "1us to 60s"));
+        }
+    }
+    let action = match asked.action {
+        file::StormAction::Drop => StormAction::Drop,
+        file::StormAction::Forward => StormAction::Forward,
+    };
+    let (detection, restoration) = (asked.detection.0, asked.restoration.0);
+    Ok(Some(WatchdogConfig { detection, action, restoration }))
+}
