@@ -10,6 +10,7 @@ pub mod account;
 mod ahead;
 pub mod apps;
 pub mod arp_host;
+pub mod bare;
 pub mod baseline;
 pub mod capture;
 pub mod card;

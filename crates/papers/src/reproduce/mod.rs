@@ -16,6 +16,7 @@ pub use outcome::{Figure, Outcome, Row, Table};
 pub use plot::{Axis, Plot, Series};
 
 use crate::axon::{self, live::process::Stop};
+use crate::hagen;
 use anyhow::{Context as _, Result, bail};
 use std::path::Path;
 use store::Kept;
@@ -51,6 +52,10 @@ pub const ALL: &[&Experiment] = &[
     &axon::fig6b::EXPERIMENT,
     &axon::fig6c::EXPERIMENT,
     &axon::init::EXPERIMENT,
+    &hagen::fig7_7::EXPERIMENT,
+    &hagen::fig7_8::EXPERIMENT,
+    &hagen::table7_1::EXPERIMENT,
+    &hagen::fig7_11::EXPERIMENT,
 ];
 
 /// How experiments are run.

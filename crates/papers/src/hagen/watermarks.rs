@@ -1,0 +1,154 @@
+//! What the experiments of chapter 7 share: three sources at 10 Gb/s before one port, and the
+//! queue of 100 frames with its marks (002 §7.3).
+
+use super::bins::{Bins, mean_and_sd};
+use axon_plane::dcb::{DcbConfig, QueueOrder};
+use axon_plane::memory::{GroupLimits, MemoryConfig, QueueLimits, Share};
+use axon_plane::targeted::{Choice, Draws, Targeting, Watermarks};
+use axon_sim::bare::{OVERHEAD_BYTES, Phase, Plan, Seen, Sink, Source};
+use axon_wire::mac_control::Quanta;
+use axon_wire::priority::{PRIORITIES, Priority, PrioritySet};
+use axon_wire::{Bytes, MacAddr, PortNo, Rate, Span, Time};
+
+/// Of all links.
+pub const RATE: Rate = Rate::gbps(10);
+/// A full frame without FCS, as it lies in a queue.
+pub const FRAME_BYTES: u64 = 1_514;
+/// What it takes on the wire, overhead included.
+pub const FRAME_TIME: Span = Span::from_ticks(123_040);
+/// Equation 7.3: what is under way from one source when it is told to stop, in full frames.
+pub const FRAMES_UNDER_WAY: u64 = 11;
+/// One way: those 11 frames less the two that had begun and the flow control frame itself.
+pub const LATENCY: Span = Span::from_nanos(5_503);
+/// The queue's size, in full frames.
+pub const QUEUE_FRAMES: u64 = 100;
+/// HW: above it there is room for what three sources have under way.
+pub const HIGH_FRAMES: u64 = QUEUE_FRAMES - 3 * FRAMES_UNDER_WAY;
+/// TW = N * F (equation 7.1) with N = 3; the distance up to HW is 3 F as well, within a frame.
+pub const TARGET_FRAMES: u64 = 3 * FRAMES_UNDER_WAY;
+/// LW: what the port sends between the word to go on and the first frame after it.
+pub const LOW_FRAMES: u64 = FRAMES_UNDER_WAY;
+/// A quarter of line rate: a frame in each four frame times.
+pub const QUARTER: Span = Span::from_ticks(4 * FRAME_TIME.ticks());
+/// Width of the bins of throughput: ten frames of a quarter of line rate, 49.2 us, so that a
+/// steady stream has the same in each and what varies is the stream.
+pub const BIN: Span = Span::from_ticks(10 * QUARTER.ticks());
+/// Two and a half such frames, 12.3 us: bins of a steady stream differ, though it does not.
+pub const NARROW_BIN: Span = Span::from_ticks(10 * FRAME_TIME.ticks());
+
+/// Which frames are lossless in these worlds.
+pub fn priority() -> Priority {
+    Priority::from_low_bits(3)
+}
+
+/// A switch of so many ports with one FIFO for each port, and marks or none.
+pub fn switch(ports: u16, number: u8, marks: Option<Watermarks>) -> DcbConfig {
+    // Room for all queues at their longest, so that the marks have the say.
+    let room = Bytes(QUEUE_FRAMES * FRAME_BYTES * u64::from(ports));
+    let group = GroupLimits {
+        reserved: Bytes(0),
+        share: Share::Static(room),
+        headroom: Bytes(0),
+        xon_offset: Bytes(0),
+    };
+    let queue =
+        QueueLimits { reserved: Bytes(0), share: Share::Static(Bytes(QUEUE_FRAMES * FRAME_BYTES)) };
+    let lossless = marks.map_or(PrioritySet::EMPTY, |_| PrioritySet::only(priority()));
+    DcbConfig {
+        memory: MemoryConfig {
+            lossless,
+            lossless_pool: room,
+            lossy_pool: room,
+            groups: vec![[group; PRIORITIES]; usize::from(ports)],
+            queues: [queue; PRIORITIES],
+        },
+        pfc: lossless,
+        pfc_quanta: Quanta::MAX,
+        watermarks: marks,
+        order: QueueOrder::Arrival,
+        ..DcbConfig::lossy(vec![RATE; usize::from(ports)], MacAddr([2, 0, 0, 0, 1, number]))
+    }
+}
+
+/// The marks, with a low one or not, with targeting or not.
+pub fn marks(has_low: bool, choice: Option<Choice>) -> Watermarks {
+    let frames = |count: u64| Bytes(count * FRAME_BYTES);
+    Watermarks {
+        low: has_low.then_some(frames(LOW_FRAMES)),
+        targeting: choice.map(|choice| Targeting { target: frames(TARGET_FRAMES), choice }),
+        high: frames(HIGH_FRAMES),
+        bytes_max: frames(QUEUE_FRAMES),
+    }
+}
+
+/// All ways to choose who is to stop, with their names.
+pub fn choices(seed: u64) -> [(&'static str, Option<Choice>); 5] {
+    let sampled = |draws| Some(Choice::Sampled { seed, draws });
+    [
+        ("HW-LW", None),
+        ("random sampling, every frame", sampled(Draws::EveryFrame)),
+        ("random sampling", sampled(Draws::AtTheMark)),
+        ("fair bandwidth", Some(Choice::FairBandwidth)),
+        ("max-min (ours)", Some(Choice::MaxMin)),
+    ]
+}
+
+/// A moment of a world, in ms.
+pub fn at_ms(millis: u64) -> Time {
+    Time::ZERO + Span::from_millis(millis)
+}
+
+/// A source at port `port` of switch 0 that sends frames of so many bytes out of port 3.
+pub fn source(port: u16, frame_bytes: u64, phases: Vec<Phase>) -> Source {
+    Source {
+        at: (0, PortNo(port)),
+        route: vec![PortNo(3)],
+        priority: priority(),
+        frame_bytes: frame_bytes as usize,
+        phases,
+    }
+}
+
+/// Three sources before one port.
+pub fn three_into_one(marks: Option<Watermarks>, sources: Vec<Source>) -> Plan {
+    Plan {
+        switches: vec![switch(4, 0, marks)],
+        links: Vec::new(),
+        sources,
+        sinks: vec![Sink::quiet((0, PortNo(3)))],
+        reaction: None,
+        rate: RATE,
+        latency: LATENCY,
+    }
+}
+
+/// The victims, with frames of so many bytes, and the aggressor with full ones (002 §7.4).
+pub fn victims_and_aggressor(until: Time, victim_bytes: u64) -> Vec<Source> {
+    let frame_time = RATE.time_for(Bytes(victim_bytes + OVERHEAD_BYTES));
+    let victim = Phase { from: at_ms(1), until, interval: frame_time * 4 };
+    let before = Phase { from: at_ms(1), until: at_ms(3), interval: QUARTER };
+    let aggressor = Phase { from: at_ms(4), until, interval: Span::ZERO };
+    vec![
+        source(0, victim_bytes, vec![victim]),
+        source(1, victim_bytes, vec![victim]),
+        source(2, FRAME_BYTES, vec![before, aggressor]),
+    ]
+}
+
+/// How a wire was used between two moments.
+pub struct Use {
+    /// Gb/s.
+    pub mean: f64,
+    /// Gb/s, from bin to bin.
+    pub sd: f64,
+}
+
+/// How each source and the first sink used their wires, in bins of this width.
+pub fn used(seen: &Seen, (from, until): (Time, Time), bin: Span) -> (Vec<Use>, Use) {
+    let bins = Bins::between(from, until, bin);
+    let of = |passed: &Vec<_>| {
+        let (mean, sd) = mean_and_sd(&bins.throughput(passed, RATE));
+        Use { mean, sd }
+    };
+    (seen.sources.iter().map(of).collect(), of(&seen.sinks[0]))
+}
