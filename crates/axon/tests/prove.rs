@@ -153,3 +153,44 @@ fn what_cannot_be_tried_ends_with_two() {
     }
     bad(&axon(&["prove", &ring, "--pairs", "0"]), 2);
 }
+
+/// Two switches with one lossless class; what is said of buffers.
+fn with_buffers(folder: &Folder, buffers: &str) -> Output {
+    let text = format!(
+        "name: two\ntopology: {{ line: {{ switches: 2, hosts_per_switch: 2 }} }}\n\
+         links: {{ rate: 10Gbps, latency: 500ns }}\ndcb:\n  classes:\n  \
+         - {{ priorities: [0, 1, 2, 4, 5, 6], ets: 40 }}\n  \
+         - {{ priorities: [3], ets: 60, lossless: true }}\n  - {{ priorities: [7] }}\n  \
+         {buffers}\n"
+    );
+    axon(&["prove", &folder.file("two.yaml", text), "--json", "-"])
+}
+
+#[test]
+fn headroom_is_compared_with_what_each_port_needs() {
+    let folder = Folder::new("prove-headroom");
+    let enough = with_buffers(&folder, "");
+    good(&enough);
+    let said = json(&enough);
+    assert_eq!((&said["proved"], &said["headroom"]["suffices"]), (&true.into(), &true.into()));
+    // 1500 + 18 bytes; then what 1.6144 us at 10 Gb/s, twice the same frame with 24 bytes
+    // around it, and 84 of the PFC frame bring, of which the memory keeps 1518 in 1542.
+    let host = 1518 + (2 * 1542 + 84 + 2018) * 1518 / 1542;
+    let kinds = said["headroom"]["kinds"].as_array().unwrap();
+    assert_eq!(kinds[0]["needed_bytes"], host);
+    assert_eq!(kinds.len(), 2, "to hosts, and to switches and the controller");
+    let short = with_buffers(&folder, &format!("buffers: {{ headroom: {}B }}", host - 1));
+    not(&short);
+    let said = json(&short);
+    assert_eq!((&said["proved"], &said["deadlock"]["free"]), (&false.into(), &true.into()));
+}
+
+#[test]
+fn a_stop_that_ends_before_it_is_told_again_is_too_short() {
+    let folder = Folder::new("prove-quanta");
+    // Twice 1518 + 24 bytes of a frame from a host, 128 more between switches, in 64 bytes.
+    let least = (2u64 * (1518 + 24 + 128)).div_ceil(64);
+    good(&with_buffers(&folder, &format!("quanta: {least}")));
+    let said = json(&with_buffers(&folder, &format!("quanta: {}", least - 1)));
+    assert_eq!((&said["proved"], &said["deadlock"]["free"]), (&false.into(), &true.into()));
+}

@@ -157,6 +157,12 @@ impl Requests {
         told
     }
 
+    /// What is due cannot be told now: it is as soon as the wire is free.
+    pub fn postpone(&mut self) {
+        self.untold = self.untold.union(self.stopped);
+        self.refresh_at = None;
+    }
+
     /// The link is gone, or is there again: the peer knows nothing, and what stands still is
     /// told first.
     pub fn retell(&mut self) {

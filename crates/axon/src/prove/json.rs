@@ -1,6 +1,7 @@
 //! What was proved, as JSON.
 
-use super::show::{ASSUMPTIONS, ends, round, scope};
+use super::buffers::Buffers;
+use super::show::{assumptions, ends, round, scope};
 use super::{Proof, name};
 use axon_control::prove::{Cycle, Verdict};
 use serde_json::{Value, json};
@@ -38,8 +39,34 @@ pub(super) fn value(proof: &Proof<'_>) -> Value {
         "deadlock": verdict(proof, &proof.verdict),
         "after_failure": after_failure,
         "unreachable": unreachable.collect::<Vec<_>>(),
-        "assumptions": ASSUMPTIONS,
+        "headroom": proof.buffers.as_ref().map(headroom),
+        "assumptions": assumptions(proof).collect::<Vec<_>>(),
     })
+}
+
+fn headroom(buffers: &Buffers) -> Value {
+    let kinds = match buffers {
+        Buffers::Lossy => &[][..],
+        Buffers::Lossless(kinds) => kinds,
+    };
+    let kinds = kinds.iter().map(|kind| {
+        let terms = kind
+            .formula
+            .terms()
+            .map(|term| json!({ "name": term.name, "times": term.times, "bits": term.bits }));
+        json!({
+            "ports": kind.ports,
+            "to_host": kind.is_host,
+            "rate_bps": kind.formula.rate.bits_per_second(),
+            "cable_ns": kind.formula.cable.as_nanos(),
+            "terms": terms,
+            "needed_bytes": kind.needed.0,
+            "configured_bytes": kind.configured.0,
+            "quanta_needed": kind.quanta.0,
+            "quanta": kind.quanta.1,
+        })
+    });
+    json!({ "suffices": buffers.suffice(), "kinds": kinds.collect::<Vec<_>>() })
 }
 
 fn verdict(proof: &Proof<'_>, verdict: &Verdict) -> Value {

@@ -1,5 +1,7 @@
-//! `axon prove FILE`: that a lossless fabric cannot pause itself to death, before any traffic.
+//! `axon prove FILE`: that a lossless fabric loses nothing and cannot pause itself to death,
+//! before any traffic.
 
+mod buffers;
 mod json;
 mod routes;
 mod show;
@@ -68,6 +70,8 @@ pub struct Proof<'a> {
     pub mixed: Option<Verdict>,
     /// Routes that the failures moved.
     pub moved: u64,
+    /// Whether what waits has room, where the fabric says how much there is.
+    pub buffers: Option<buffers::Buffers>,
     /// Hosts that have no route to another, by index: from which, to which.
     pub unreachable: Vec<(usize, usize)>,
 }
@@ -93,6 +97,7 @@ impl Proof<'_> {
         is_free(&self.verdict)
             && self.mixed.as_ref().is_none_or(is_free)
             && self.unreachable.is_empty()
+            && self.buffers.as_ref().is_none_or(buffers::Buffers::suffice)
     }
 }
 

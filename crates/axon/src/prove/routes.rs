@@ -54,7 +54,8 @@ pub(super) fn prove(fabric: &Fabric, asked: Asked) -> Proof<'_> {
         mix(&told, &asked, &dead, &mut mixed);
         mixed.verdict()
     });
-    Proof { fabric, asked, dependencies, verdict, mixed, moved, unreachable }
+    let buffers = super::buffers::of(fabric);
+    Proof { fabric, asked, dependencies, verdict, mixed, moved, buffers, unreachable }
 }
 
 /// Adds the routes that are in use now, without what lies on dead links.

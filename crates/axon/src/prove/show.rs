@@ -1,5 +1,6 @@
 //! What was proved, as text.
 
+use super::buffers::{self, Buffers};
 use super::{Proof, name};
 use axon_control::prove::{Buffer, Cycle, Verdict, Wait};
 use axon_fabric::model::{End, Fabric, RouterKind};
@@ -8,16 +9,28 @@ use std::fmt::Write;
 /// Pairs of hosts without a route that are named.
 const UNREACHABLE_SHOWN: usize = 10;
 
-/// What everything rests on.
-pub(super) const ASSUMPTIONS: [&str; 6] = [
+/// What everything rests on, whatever the fabric file says.
+const ASSUMPTIONS: [&str; 4] = [
     "hosts take what they get: none pauses its switch for ever",
     "every switch sends, sooner or later, what its peer has room for",
-    "a frame keeps its priority and its route, and priorities share no queue",
-    "control messages and whatever else has no route here are in no lossless priority",
-    "each (ingress port, priority) has a buffer of its own, paused by itself, that is never \
-     overrun",
-    "all lossless priorities have the same routes, so what holds for one holds for each",
+    "a frame keeps its priority and its route",
+    "all lossless priorities have the same routes, so what holds for one, or for several in one \
+     class, holds for each",
 ];
+/// What nothing is known of without a `dcb` section.
+const WITHOUT_DCB: [&str; 2] = [
+    "control messages and whatever else has no route here are in no lossless priority",
+    "each (ingress port, priority) has a buffer of its own that is never overrun",
+];
+/// What the headroom rests on.
+const WITH_DCB: [&str; 1] =
+    ["peers stop within the reaction time, and frames are no longer than the file's mtu allows"];
+
+/// What everything rests on.
+pub(super) fn assumptions(proof: &Proof<'_>) -> impl Iterator<Item = &'static str> {
+    let more: &[&str] = if proof.buffers.is_some() { &WITH_DCB } else { &WITHOUT_DCB };
+    ASSUMPTIONS.iter().chain(more).copied()
+}
 
 /// Where a buffer is: the ingress port that the link ends at, and the egress port that it comes
 /// from.
@@ -78,6 +91,7 @@ fn write(proof: &Proof<'_>, out: &mut String) -> std::fmt::Result {
         writeln!(out, "transition     old and new routes together have no circle either")?;
     }
     let lost = proof.unreachable.len();
+    writeln!(out, "headroom       {}", buffers::headline(proof.buffers.as_ref()))?;
     writeln!(out, "without route  {lost} of {} ordered pairs of hosts", asked.pairs.len() * 2)?;
     if let Verdict::Cycle(cycle) = &proof.verdict {
         write_cycle(proof, cycle, "the routes", out)?;
@@ -87,18 +101,33 @@ fn write(proof: &Proof<'_>, out: &mut String) -> std::fmt::Result {
         write_cycle(proof, cycle, which, out)?;
     }
     write_unreachable(proof, out)?;
+    if let Some(Buffers::Lossless(kinds)) = &proof.buffers {
+        buffers::write(kinds, out)?;
+    }
     if let Verdict::Cycle(_) = proof.verdict
         && fabric.controller.router != RouterKind::UpDown
     {
         writeln!(out, "\nway out: controller.router: up_down")?;
     }
+    if proof.buffers.as_ref().is_some_and(|buffers| !buffers.suffice()) {
+        writeln!(
+            out,
+            "\nway out: no dcb.buffers.headroom and no dcb.quanta, which gives each port what it \
+             needs"
+        )?;
+    }
     writeln!(out, "\nassuming that")?;
-    ASSUMPTIONS.iter().try_for_each(|line| writeln!(out, "- {line}"))
+    assumptions(proof).try_for_each(|line| writeln!(out, "- {line}"))
 }
 
 fn headline(proof: &Proof<'_>) -> &'static str {
+    let suffice = proof.buffers.as_ref().map(Buffers::suffice);
     match (&proof.verdict, &proof.mixed) {
+        _ if proof.is_proved() && suffice.is_some() => "proved lossless and free of deadlock",
         _ if proof.is_proved() => "proved free of deadlock",
+        (Verdict::Free(_), None | Some(Verdict::Free(_))) if suffice == Some(false) => {
+            "NOT PROVED lossless: free of deadlock, but senders are not stopped in time"
+        }
         (Verdict::Cycle(_), _) => "NOT PROVED free of deadlock",
         (_, Some(Verdict::Cycle(_))) => "NOT PROVED free of deadlock while routes change",
         _ => "NOT PROVED: free of deadlock, but there are hosts without a route to others",

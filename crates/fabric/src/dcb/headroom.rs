@@ -9,6 +9,11 @@ use axon_wire::{Bytes, FrameBuf, Span};
 /// Bytes of the frame check sequence (IEEE 802.3 clause 3.2.9), which frames are counted
 /// without.
 const FRAME_CHECK_BYTES: u64 = 4;
+/// Bytes on the wire that the memory does not keep: FCS, preamble, start delimiter and the least
+/// gap (IEEE 802.3 clauses 3.1.1 and 4.4.2).
+const AROUND_FRAME_BYTES: u64 = 24;
+/// Bits that pass in a quantum.
+const QUANTUM_BITS: u64 = 512;
 /// Ticks of 10 ps in a second.
 const TICKS_PER_SECOND: u128 = 100_000_000_000;
 
@@ -60,12 +65,30 @@ pub fn headroom(fabric: &Fabric, dcb: &Dcb, plug: Plug<'_>) -> Headroom {
     }
 }
 
+/// The longest lossless frame as the memory counts it: without its FCS.
+pub fn frame_bytes(headroom: &Headroom) -> Bytes {
+    Bytes(headroom.lossless_frame.0 - FRAME_CHECK_BYTES)
+}
+
 /// What the headroom of a lossless group at this port has to hold, if nothing is to be lost:
 /// the frame with which its sender is told to stop, and what the formula says that may still
 /// come after it.
+///
+/// The formula counts time on the wire. Of that, the memory keeps neither FCS nor preamble nor
+/// gap. Frames of any length up to `f` that take `w` bytes of wire together leave at most
+/// `w * f / (f + 24)` in it, for the shorter ones leave a smaller part.
 pub fn needed(headroom: &Headroom) -> Bytes {
-    let tripping = headroom.lossless_frame.0 - FRAME_CHECK_BYTES;
-    Bytes(headroom.bytes().0.saturating_add(tripping))
+    let frame = frame_bytes(headroom).0;
+    let kept =
+        u128::from(headroom.bytes().0) * u128::from(frame) / u128::from(frame + AROUND_FRAME_BYTES);
+    Bytes(u64::try_from(kept).unwrap_or(u64::MAX).saturating_add(frame))
+}
+
+/// The least quanta of a stop that is told again at half time: so long may it take until that
+/// is told, behind the longest frame that the port has just begun.
+pub fn quanta_needed(headroom: &Headroom) -> u64 {
+    let wire_bytes = frame_bytes(headroom).0.saturating_add(AROUND_FRAME_BYTES);
+    wire_bytes.saturating_mul(2 * 8).div_ceil(QUANTUM_BITS)
 }
 
 /// The headroom of each port of a switch, by index; nothing where nothing is plugged in.

@@ -8,7 +8,7 @@ mod pauses;
 mod plane;
 mod resolve;
 
-pub use headroom::{Plug, configured, headroom, needed, plugs};
+pub use headroom::{Plug, configured, frame_bytes, headroom, needed, plugs, quanta_needed};
 pub(crate) use plane::config;
 pub(crate) use resolve::{Beside, resolve};
 

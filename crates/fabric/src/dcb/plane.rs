@@ -93,13 +93,16 @@ mod tests {
         let fabric = crate::parse("a.yaml".as_ref(), TEXT).unwrap();
         let plane = switch_config(&fabric, 0, 1, 7).node.plane;
         let at = |port: PortNo| plane.dcb.as_ref().unwrap().memory.groups[port.index()][3].headroom;
-        // 1500 + 18 and FCS: two such frames and one without FCS, two times 20 bytes around
-        // them, a PFC frame with 20 around it, 614.4 ns and twice 500 ns at 10 Gb/s.
-        let host = 2 * (1522 + 20) + 84 + 768 + 1250 + 1518;
+        // 1500 + 18: two such frames with 24 bytes around them, a PFC frame with 24 around it,
+        // 614.4 ns and twice 500 ns at 10 Gb/s; of these the memory keeps 1518 in 1542; and
+        // a frame before them.
+        let kept = |wire: u64, frame: u64| wire * frame / (frame + 24) + frame;
+        let host = kept(2 * 1542 + 84 + 768 + 1250, 1518);
         assert_eq!(at(fabric.hosts[0].port), Bytes(host));
         let link = fabric.links.iter().find(|link| link.wire.latency.as_nanos() == 5000).unwrap();
         let port = if link.a.switch == 0 { link.a.port } else { link.b.port };
-        assert_eq!(at(port), Bytes(host + 3 * 128 + 2 * (5000 - 500) * 10 / 8));
+        let between = kept(2 * (1542 + 128) + 84 + 768 + 12_500, 1518 + 128);
+        assert_eq!(at(port), Bytes(between));
         let fixed = format!("{TEXT}  buffers: {{headroom: 40kB}}\n");
         let fabric = crate::parse("a.yaml".as_ref(), &fixed).unwrap();
         let plane = switch_config(&fabric, 0, 1, 7).node.plane;

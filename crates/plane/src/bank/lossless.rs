@@ -320,6 +320,7 @@ impl<B: Frame> PortBank<B> {
             let told = state.requests.is_due(now);
             let ended = core::mem::replace(&mut self.gates[port.index()].held, held) && !held;
             if told && self.gates[port.index()].busy {
+                state.requests.postpone();
                 self.wait_for(port);
             } else if told || ended || held {
                 self.go_on(now, port, out);

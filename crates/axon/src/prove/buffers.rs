@@ -1,0 +1,156 @@
+//! Whether the headroom of every lossless port holds what may come after its sender was told to
+//! stop.
+
+use super::name;
+use axon_control::prove::headroom::{Headroom, Term};
+use axon_fabric::dcb::{Plug, configured, frame_bytes, headroom, needed, plugs, quanta_needed};
+use axon_fabric::model::{Dcb, End, Fabric, FlowControl};
+use axon_fabric::units::span_text;
+use axon_wire::{Bytes, PortNo};
+use std::fmt::Write;
+
+/// Ports of a kind that are named.
+const NAMED: usize = 3;
+
+/// Ports that need the same.
+pub struct Kind {
+    /// The formula, with what it follows from.
+    pub formula: Headroom,
+    /// Whether hosts are at the other end.
+    pub is_host: bool,
+    /// What the formula and the frame that makes the switch ask for silence come to.
+    pub needed: Bytes,
+    /// What each (port, lossless priority) has.
+    pub configured: Bytes,
+    /// The least quanta of a stop that is told again in time, and those of this fabric.
+    pub quanta: (u64, u64),
+    /// The ports, by name.
+    pub ports: Vec<String>,
+}
+
+/// What was found of a fabric's buffers.
+pub enum Buffers {
+    /// The fabric has no lossless class, so nothing waits for anybody.
+    Lossy,
+    /// Kinds of ports.
+    Lossless(Vec<Kind>),
+}
+
+impl Kind {
+    /// Whether nothing is lost here.
+    fn suffices(&self) -> bool {
+        self.configured >= self.needed && self.quanta.0 <= self.quanta.1
+    }
+}
+
+impl Buffers {
+    /// Whether no frame can be lost for want of headroom.
+    pub fn suffice(&self) -> bool {
+        match self {
+            Buffers::Lossy => true,
+            Buffers::Lossless(kinds) => kinds.iter().all(Kind::suffices),
+        }
+    }
+}
+
+/// Looks at every port of every switch; `None` without a `dcb` section.
+pub(super) fn of(fabric: &Fabric) -> Option<Buffers> {
+    let dcb = fabric.dcb.as_deref()?;
+    if dcb.lossless.is_empty() || dcb.flow_control == FlowControl::None {
+        return Some(Buffers::Lossy);
+    }
+    let mut kinds: Vec<Kind> = Vec::new();
+    for switch in 0..fabric.switches.len() {
+        let sizes = configured(fabric, dcb, switch);
+        for (port, (plug, size)) in plugs(fabric, switch).into_iter().zip(sizes).enumerate() {
+            if let Some(plug) = plug {
+                let end = End { switch, port: PortNo(port as u16) };
+                add(&mut kinds, kind(fabric, dcb, plug, size), name(fabric, end));
+            }
+        }
+    }
+    Some(Buffers::Lossless(kinds))
+}
+
+fn kind(fabric: &Fabric, dcb: &Dcb, plug: Plug<'_>, configured: Bytes) -> Kind {
+    let formula = headroom(fabric, dcb, plug);
+    let is_host = plug.is_host;
+    let quanta = (quanta_needed(&formula), dcb.quanta.0.into());
+    Kind { formula, is_host, needed: needed(&formula), configured, quanta, ports: Vec::new() }
+}
+
+fn add(kinds: &mut Vec<Kind>, new: Kind, port: String) {
+    let same = |kind: &&mut Kind| {
+        (kind.formula, kind.is_host, kind.configured) == (new.formula, new.is_host, new.configured)
+    };
+    match kinds.iter_mut().find(same) {
+        Some(kind) => kind.ports.push(port),
+        None => kinds.push(Kind { ports: vec![port], ..new }),
+    }
+}
+
+/// In one line what the headroom comes to.
+pub(super) fn headline(buffers: Option<&Buffers>) -> String {
+    match buffers {
+        None => "no dcb section: that it suffices is assumed".into(),
+        Some(Buffers::Lossy) => "no class is lossless: no frame waits for another's buffer".into(),
+        Some(Buffers::Lossless(kinds)) => {
+            let ports: usize = kinds.iter().map(|kind| kind.ports.len()).sum();
+            let short = kinds.iter().filter(|kind| !kind.suffices());
+            match short.map(|kind| kind.ports.len()).sum::<usize>() {
+                0 => format!("enough at all {ports} ports"),
+                short => format!("TOO LITTLE at {short} of {ports} ports"),
+            }
+        }
+    }
+}
+
+/// The kinds of ports with what they need, and how that is reckoned.
+pub(super) fn write(kinds: &[Kind], out: &mut String) -> std::fmt::Result {
+    writeln!(out, "\nheadroom of each lossless priority at")?;
+    for kind in kinds {
+        let (count, first) = (kind.ports.len(), &kind.ports[..kind.ports.len().min(NAMED)]);
+        let more =
+            if count > NAMED { format!(" and {} more", count - NAMED) } else { String::new() };
+        let to = if kind.is_host { "host" } else { "switch" };
+        let (needed, has) = (kind.needed.0, kind.configured.0);
+        let verdict = match has.checked_sub(needed) {
+            Some(_) => "enough".into(),
+            None => format!("{} B TOO LITTLE", needed - has),
+        };
+        let formula = &kind.formula;
+        writeln!(
+            out,
+            "  {}{more} (to a {to}, {}, {} of cable): needs {needed} B, has {has} B: {verdict}",
+            first.join(", "),
+            formula.rate,
+            span_text(formula.cable)
+        )?;
+        writeln!(out, "    {}", sum(kind))?;
+        if kind.quanta.0 > kind.quanta.1 {
+            let (least, has) = kind.quanta;
+            writeln!(
+                out,
+                "    a stop of {has} quanta ends before it can be told again: TOO SHORT, {least} \
+                 or more, twice the longest frame, would do"
+            )?;
+        }
+    }
+    Ok(())
+}
+
+/// The sum in numbers: `1518 B that make it ask + 1518/1542 of (12336 bit frame that the port has
+/// begun + ...)`.
+fn sum(kind: &Kind) -> String {
+    let frame = frame_bytes(&kind.formula).0;
+    let term = |term: Term| {
+        let times = if term.times > 1 { format!("{} x ", term.times) } else { String::new() };
+        format!("{times}{} bit {}", term.bits, term.name)
+    };
+    let terms: Vec<String> = kind.formula.terms().map(term).into();
+    format!(
+        "= {frame} B frame that makes it ask + {frame}/{} of ({})",
+        frame + 24,
+        terms.join(" + ")
+    )
+}
