@@ -314,13 +314,12 @@ impl<B: Frame> Plane<B> {
         if let Some(reason) = self.ethernet_fault(moving.frame.bytes()) {
             return self.bank.discard(moving, reason, out);
         }
+        if is_link_local(moving.frame.bytes()) {
+            return self.link_ingress(now, moving, out);
+        }
         let destination = MacAddr::destination_of(moving.frame.bytes()).unwrap_or_default();
         if destination.is_multicast() {
-            return if destination.is_link_local() {
-                self.link_ingress(now, moving, out)
-            } else {
-                self.miss(now, moving, out)
-            };
+            return self.miss(now, moving, out);
         }
         let Some(route) = self.tables.lookup(ingress, destination) else {
             return self.miss(now, moving, out);
@@ -437,6 +436,10 @@ impl<B: Frame> Plane<B> {
     }
 }
 
+/// Whether a frame concerns this link alone: by its address, or because it is MAC control, which
+/// ends where it comes in wherever it is sent to (IEEE 802.3 clause 31.3).
+#[inline]
 fn is_link_local(frame: &[u8]) -> bool {
     MacAddr::destination_of(frame).is_some_and(MacAddr::is_link_local)
+        || mac_control::is_mac_control(frame)
 }

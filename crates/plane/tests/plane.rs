@@ -3,10 +3,13 @@
 mod model;
 
 use axon_plane::contract::{Action, Drop, Punt};
+use axon_plane::dcb::DcbConfig;
+use axon_plane::memory::Share;
 use axon_plane::{OnFull, Plane, PlaneConfig, PortKind, PuntLimit};
 use axon_wire::header::{self, HeaderView, PacketType};
-use axon_wire::mac_control::{MacControl, Quanta};
-use axon_wire::{Bytes, Frame, FrameBuf, HopWidth, Hops, MacAddr, PortNo, Span, Time, link};
+use axon_wire::mac_control::{self, MacControl, Quanta};
+use axon_wire::priority::PrioritySet;
+use axon_wire::{Bytes, Frame, FrameBuf, HopWidth, Hops, MacAddr, PortNo, Rate, Span, Time, link};
 use model::{Event, PORTS, World};
 use proptest::prelude::*;
 
@@ -139,6 +142,56 @@ fn bad_frames_are_counted_by_reason() {
     let mut tagged = ethernet(host(9), 1518);
     tagged[12..14].copy_from_slice(&[0x81, 0]);
     assert_eq!(reason(receive(&mut plane, HOST, &tagged)), None, "a tag is on top");
+}
+
+#[test]
+fn mac_control_ends_where_it_comes_in_wherever_it_is_sent_to() {
+    let mut plane = plane(|_| ());
+    plane.tables_mut().install(HOST, host(9), &Hops::from([1])).unwrap();
+    for to in [host(9), host(8), MacAddr::BROADCAST, mac_control::DESTINATION] {
+        let mut frame = MacControl::Pause(Quanta::MAX).emit(host(1));
+        frame[..6].copy_from_slice(&to.0);
+        for port in [HOST, UNKNOWN] {
+            assert_eq!(reason(receive(&mut plane, port, &frame)), Some(Drop::MacControl), "{to}");
+        }
+    }
+}
+
+#[test]
+fn a_stop_that_is_due_while_the_wire_is_busy_is_told_next_and_awaits_no_time() {
+    let mut plane = plane(|config| {
+        let mut dcb = DcbConfig::lossy(vec![Rate::gbps(10); 6], config.mac);
+        dcb.memory.lossless = PrioritySet::from_bits(1);
+        for group in dcb.memory.groups.iter_mut().flatten() {
+            (group.share, group.headroom) = (Share::Static(Bytes(0)), Bytes(10_000));
+        }
+        (dcb.pfc, dcb.pfc_quanta) = (dcb.memory.lossless, Quanta(1_000));
+        config.dcb = Some(Box::new(dcb));
+    });
+    let mut out = Vec::new();
+    let mut receive = |plane: &mut Plane<FrameBuf>, from: u16, to: u16| {
+        let sent = packet(PacketType::Ethernet, &Hops::from([to, 0]), &Hops::default(), &[0; 60]);
+        plane.receive(T0, PortNo(from), FrameBuf::new(&sent), T0, true, &mut out);
+    };
+    // The second has to wait, so port 1 says stop. Then a frame takes its wire before the stop is
+    // due again, half of 51.2 us later.
+    receive(&mut plane, 1, 2);
+    receive(&mut plane, 1, 2);
+    plane.tx_done(T0, PortNo(1), &mut Vec::new());
+    receive(&mut plane, 3, 1);
+    let due = plane.deadline().expect("it is to be told again");
+    assert_eq!(due, T0 + Span::from_nanos(25_600));
+    out.clear();
+    plane.timeout(due, &mut out);
+    assert!(out.is_empty() && plane.deadline().is_none_or(|at| at > due), "{out:?}");
+    plane.tx_done(due, PortNo(1), &mut out);
+    let told = out.iter().any(|action| match action {
+        Action::Transmit { port, frame, .. } => {
+            *port == PortNo(1) && mac_control::is_mac_control(frame.bytes())
+        }
+        _ => false,
+    });
+    assert!(told, "{out:?}");
 }
 
 #[test]
