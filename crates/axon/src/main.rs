@@ -4,6 +4,7 @@
 mod cam;
 mod capture;
 mod check;
+mod conformance;
 mod controller;
 mod demo;
 mod down;
@@ -39,6 +40,7 @@ enum Verb {
     Status(status::Arguments),
     Down(down::Arguments),
     Prove(prove::Arguments),
+    Conformance(Box<conformance::Arguments>),
     Sim(sim::Arguments),
     Trace(trace::Arguments),
     Probe(probe::Arguments),
@@ -68,6 +70,7 @@ fn main() -> ExitCode {
         Verb::Status(arguments) => status::run(&arguments),
         Verb::Down(arguments) => down::run(&arguments),
         Verb::Prove(arguments) => prove::run(&arguments),
+        Verb::Conformance(arguments) => conformance::run(&arguments),
         Verb::Sim(arguments) => sim::run(&arguments),
         Verb::Trace(arguments) => trace::run(&arguments),
         Verb::Probe(arguments) => probe::run(&arguments),

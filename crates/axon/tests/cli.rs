@@ -19,6 +19,7 @@ const VERBS: &[&str] = &[
     "status",
     "down",
     "prove",
+    "conformance",
     "sim",
     "trace",
     "probe",

@@ -19,8 +19,20 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("axon-sim", &["axon-fabric", "axon-control", "axon-plane", "axon-wire"]),
     ("axon-linux", &["axon-fabric", "axon-control", "axon-plane", "axon-wire"]),
     (
-        "axon-papers",
+        "axon-conformance",
         &["axon-sim", "axon-linux", "axon-fabric", "axon-control", "axon-plane", "axon-wire"],
+    ),
+    (
+        "axon-papers",
+        &[
+            "axon-conformance",
+            "axon-sim",
+            "axon-linux",
+            "axon-fabric",
+            "axon-control",
+            "axon-plane",
+            "axon-wire",
+        ],
     ),
 ];
 /// A dependency needs one of these; terms joined by AND need to be here each.

@@ -1,6 +1,7 @@
 //! Fairness in a data center (M. Hagen, University of New Hampshire 2012: "002").
 
 pub mod bins;
+pub mod conformance;
 pub mod fig7_11;
 pub mod fig7_7;
 pub mod fig7_8;

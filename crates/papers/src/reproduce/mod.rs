@@ -56,6 +56,7 @@ pub const ALL: &[&Experiment] = &[
     &hagen::fig7_8::EXPERIMENT,
     &hagen::table7_1::EXPERIMENT,
     &hagen::fig7_11::EXPERIMENT,
+    &hagen::conformance::EXPERIMENT,
 ];
 
 /// How experiments are run.

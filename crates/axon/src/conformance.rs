@@ -1,0 +1,246 @@
+//! `axon conformance FAMILY...`: what the standards of Data Center Bridging ask of a device, case
+//! by case.
+
+use crate::say::{self, Usage};
+use anyhow::{Context, Result, anyhow};
+use axon_conformance::case::Case;
+use axon_conformance::cases;
+use axon_conformance::linux::{self, Linux};
+use axon_conformance::report::{Report, junit, text};
+use axon_conformance::rig::Rig;
+use axon_conformance::setup::{Dcbx, Form, Setup};
+use axon_conformance::simulated::Simulated;
+use axon_conformance::simulated::plant::Plant;
+use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
+use axon_wire::{MacAddr, Rate, Span};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Test a device for Data Center Bridging, or our own switch if none is named
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Which cases; all if none is named
+    #[arg(value_name = "FAMILY", value_parser = cases::FAMILIES)]
+    families: Vec<String>,
+    /// Only cases with this in their name; again for more
+    #[arg(long, value_name = "WORD")]
+    case: Vec<String>,
+    /// List the cases and what they ask for, and run none
+    #[arg(long)]
+    list: bool,
+    /// The device: our own switch, in simulated time
+    #[arg(long, value_parser = ["axon"], default_value = "axon", conflicts_with = "iface")]
+    dut: String,
+    #[command(flatten)]
+    device: Device,
+    /// Write the report as JSON to standard output, and no text
+    #[arg(long)]
+    json: bool,
+    /// Write the report as JUnit XML
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
+    /// Tell what was done and seen of cases that pass, too
+    #[arg(long)]
+    verbose: bool,
+    /// Seed of everything random in our own switch
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Put a fault into our own switch
+    #[arg(long, value_name = "FAULT", hide = true, value_parser = plant, conflicts_with = "iface")]
+    plant: Option<Plant>,
+}
+
+/// A device at the other end of an interface, and what it is configured for.
+#[derive(clap::Args)]
+struct Device {
+    /// Test the device at the other end of this interface instead, in real time
+    #[arg(long, value_name = "IF")]
+    iface: Option<String>,
+    /// An interface at another of its ports, for cases that need traffic through it; again for more
+    #[arg(long, value_name = "IF", requires = "iface")]
+    through: Vec<String>,
+    /// The rate of the links in Mb/s; what the kernel says of the interface, if not said
+    #[arg(long, value_name = "MBPS", requires = "iface")]
+    rate: Option<u64>,
+    /// How late this machine may be, in microseconds; 20000 if not said
+    #[arg(long, value_name = "US", requires = "iface")]
+    slack: Option<u64>,
+    /// The address of the device's port
+    #[arg(long, value_name = "MAC", requires = "iface", value_parser = mac)]
+    device_mac: Option<MacAddr>,
+    /// Priorities for which the device has PFC, such as 3,4
+    #[arg(long, value_name = "PRIORITIES", requires = "iface", value_parser = priorities)]
+    pfc: Option<PrioritySet>,
+    /// The traffic class of each of its eight priorities, such as 0,0,0,1,2,0,0,0; one for each
+    /// if not said
+    #[arg(long, value_name = "CLASSES", requires = "iface", value_parser = classes)]
+    classes: Option<[TrafficClass; PRIORITIES]>,
+    /// The per cent of each class with ETS, such as 0:50,1:50; others are strict
+    #[arg(long, value_name = "SHARES", requires = "iface", value_parser = shares)]
+    shares: Option<[Option<u8>; PRIORITIES]>,
+    /// Priorities for which it has congestion notification
+    #[arg(long, value_name = "PRIORITIES", requires = "iface", value_parser = priorities)]
+    cn: Option<PrioritySet>,
+    /// Which DCBX it speaks
+    #[arg(long, requires = "iface", value_parser = ["ieee", "cee"])]
+    dcbx: Option<String>,
+    /// It is willing: to take its peer's ETS, and to follow its PFC
+    #[arg(long, requires = "dcbx")]
+    willing: bool,
+    /// It is an end station that sends as fast as it may, and no switch
+    #[arg(long, requires = "iface")]
+    station: bool,
+}
+
+/// Runs the cases; the exit status is 0 if none failed and some passed.
+///
+/// # Errors
+/// An interface that cannot be opened, or a report that cannot be written.
+pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let all: Vec<String> = cases::FAMILIES.map(String::from).to_vec();
+    let families = if arguments.families.is_empty() { &all } else { &arguments.families };
+    let chosen = cases::select(families, &arguments.case);
+    if chosen.is_empty() {
+        return Err(
+            Usage(format!("no case has {} in its name", arguments.case.join(" or "))).into()
+        );
+    }
+    if arguments.list {
+        let line = |case: &&Case| format!("{:<42}{} ({})\n", case.name, case.says, case.clause);
+        say::print(&chosen.iter().map(line).collect::<String>())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let device = arguments.device.iface.clone().unwrap_or_else(|| arguments.dut.clone());
+    let mut rig = arguments.rig()?;
+    let mut report = Report { device, cases: Vec::new() };
+    for case in chosen {
+        let outcome = case.run(&mut *rig);
+        if !arguments.json {
+            say::print(&text::case(&outcome, arguments.verbose))?;
+        }
+        report.cases.push(outcome);
+    }
+    if arguments.json {
+        say::print(&format!("{}\n", serde_json::to_string_pretty(&report)?))?;
+    } else {
+        say::print(&format!("{}\n", text::summary(&report)))?;
+    }
+    if let Some(path) = &arguments.junit {
+        let write = std::fs::write(path, junit::document(&report));
+        write.with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(if report.is_good() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+impl Arguments {
+    fn rig(&self) -> Result<Box<dyn Rig>> {
+        let Some(interface) = &self.device.iface else {
+            return Ok(Box::new(Simulated::new(self.plant, self.seed)));
+        };
+        let options = self.device.options(interface)?;
+        let rig = Linux::open(options);
+        let rig =
+            rig.map_err(|(name, error)| anyhow!(error).context(format!("cannot open {name}")))?;
+        Ok(Box::new(rig))
+    }
+}
+
+impl Device {
+    fn options(&self, interface: &str) -> Result<linux::Options> {
+        let interfaces = [interface.to_owned()].into_iter().chain(self.through.iter().cloned());
+        let said = match self.rate {
+            Some(megabits) => Rate::from_bits_per_second(megabits.saturating_mul(1_000_000)),
+            None => linux::rate_of(interface),
+        };
+        let unknown = || Usage(format!("{interface} has no rate: say it with --rate"));
+        let form = self.dcbx.as_deref().map(|form| match form {
+            "cee" => Form::Cee,
+            _ => Form::Ieee,
+        });
+        let dcbx = form.map(|form| Dcbx {
+            form,
+            ets_willing: self.willing,
+            pfc_willing: self.willing,
+            higher_keeps: false,
+        });
+        let own = Setup::default();
+        Ok(linux::Options {
+            interfaces: interfaces.collect(),
+            rate: said.ok_or_else(unknown)?,
+            slack: self.slack.map_or(linux::SLACK, Span::from_micros),
+            given: Setup {
+                pfc: self.pfc.unwrap_or_default(),
+                prio_tc: self.classes.unwrap_or(own.prio_tc),
+                shares: self.shares.unwrap_or(own.shares),
+                congestion: self.cn.unwrap_or_default(),
+                dcbx,
+                station: self.station,
+            },
+            device_mac: self.device_mac,
+        })
+    }
+}
+
+fn plant(name: &str) -> Result<Plant, String> {
+    let names: Vec<&str> = Plant::ALL.iter().map(|plant| plant.name()).collect();
+    Plant::named(name).ok_or_else(|| format!("there are: {}", names.join(", ")))
+}
+
+fn mac(text: &str) -> Result<MacAddr, String> {
+    let wrong = || "expected six octets such as 02:73:00:00:00:01".to_owned();
+    let octets: Result<Vec<u8>, _> =
+        text.split(':').map(|octet| u8::from_str_radix(octet, 16)).collect();
+    let octets: Option<[u8; 6]> = octets.ok().and_then(|octets| octets.try_into().ok());
+    octets.map(MacAddr).ok_or_else(wrong)
+}
+
+fn number(text: &str, most: u8) -> Result<u8, String> {
+    let number = text.trim().parse().ok().filter(|&number: &u8| number <= most);
+    number.ok_or_else(|| format!("{text}: expected a number from 0 to {most}"))
+}
+
+fn priorities(text: &str) -> Result<PrioritySet, String> {
+    let mut set = PrioritySet::EMPTY;
+    for one in text.split(',') {
+        set.insert(Priority::from_low_bits(number(one, 7)?));
+    }
+    Ok(set)
+}
+
+fn classes(text: &str) -> Result<[TrafficClass; PRIORITIES], String> {
+    let classes: Result<Vec<TrafficClass>, String> =
+        text.split(',').map(|one| Ok(TrafficClass::ALL[usize::from(number(one, 7)?)])).collect();
+    let wrong = |_| format!("expected {PRIORITIES} classes, one for each priority");
+    classes?.try_into().map_err(wrong)
+}
+
+fn shares(text: &str) -> Result<[Option<u8>; PRIORITIES], String> {
+    let mut shares = [None; PRIORITIES];
+    for one in text.split(',') {
+        let (class, percent) =
+            one.split_once(':').ok_or_else(|| format!("{one}: expected CLASS:PERCENT"))?;
+        shares[usize::from(number(class, 7)?)] = Some(number(percent, 100)?);
+    }
+    let sum: u32 = shares.iter().flatten().map(|&percent| u32::from(percent)).sum();
+    if sum != 100 {
+        return Err(format!("the shares add up to {sum}, not to 100"));
+    }
+    Ok(shares)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_device_is_configured_for_can_be_said() {
+        assert_eq!(priorities("3,4").unwrap().bits(), 0b0001_1000);
+        assert!(priorities("8").is_err() && priorities("").is_err());
+        assert_eq!(classes("0,0,0,1,2,0,0,7").unwrap()[7], TrafficClass::MAX);
+        assert!(classes("0,1").is_err());
+        assert_eq!(shares("0:30,2:70").unwrap()[..3], [Some(30), None, Some(70)]);
+        assert!(shares("0:30").unwrap_err().contains("30"));
+        assert_eq!(mac("02:73:00:00:00:0a").unwrap(), MacAddr([2, 0x73, 0, 0, 0, 10]));
+        assert!(mac("02:73").is_err());
+    }
+}

@@ -1,0 +1,167 @@
+//! `axon conformance` as a user types it: against our own switch with and without a fault, and
+//! against real interfaces: a Linux bridge, and our own switch as a process.
+//!
+//! The real ones stand in a network namespace of the test's own, so this is a program of one
+//! thread and not under the test harness. What lacks a privilege says SKIP and why.
+
+use nix::sched::{CloneFlags, unshare};
+use serde_json::Value;
+use std::process::{Child, Command, ExitCode, Output};
+
+/// A test and its name; what it lacks, if it could not be run.
+type Test = (&'static str, fn() -> Result<(), String>);
+
+fn main() -> ExitCode {
+    let wanted = std::env::args().nth(1).filter(|argument| argument.starts_with("only="));
+    let tests: [Test; 4] = [
+        ("a_report_says_the_same_in_every_form", a_report_says_the_same_in_every_form),
+        ("a_fault_is_found_and_the_exit_status_says_so", a_fault_is_found),
+        ("a_linux_bridge_keeps_lldp_unless_it_is_told_to_pass_it_on", a_linux_bridge_keeps_lldp),
+        ("our_switch_keeps_mac_control_on_real_interfaces", our_switch_keeps_mac_control),
+    ];
+    let mut good = true;
+    for (name, test) in tests {
+        if let Some(wanted) = &wanted {
+            if wanted.strip_prefix("only=") == Some(name) {
+                match test() {
+                    Ok(()) => println!("test {name} ... ok"),
+                    Err(why) => println!("SKIP {name}: {why}"),
+                }
+            }
+            continue;
+        }
+        let program = std::env::current_exe().expect("a running program has a path");
+        let status = Command::new(program).arg(format!("only={name}")).status();
+        good &= status.is_ok_and(|status| status.success());
+    }
+    if good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn axon(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_axon"));
+    command.args(arguments);
+    command
+}
+
+/// The verdicts by name, and the exit status.
+fn verdicts(output: &Output) -> (Vec<(String, String)>, Option<i32>) {
+    let text = String::from_utf8_lossy(&output.stdout);
+    let said = String::from_utf8_lossy(&output.stderr);
+    let report: Value = serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text}{said}"));
+    let cases = report["cases"].as_array().expect("cases");
+    let text = |case: &Value, key: &str| case[key].as_str().expect(key).to_owned();
+    let verdicts = cases.iter().map(|case| (text(case, "name"), text(case, "verdict")));
+    (verdicts.collect(), output.status.code())
+}
+
+fn a_report_says_the_same_in_every_form() -> Result<(), String> {
+    let file = std::env::temp_dir().join(format!("axon-junit-{}.xml", std::process::id()));
+    let junit = file.to_str().expect("a plain path");
+    let chosen = ["conformance", "pause", "ets", "--case", "resumes", "--case", "sum", "--junit"];
+    let output = axon(&chosen).args([junit, "--json"]).output().expect("axon runs");
+    let (verdicts, status) = verdicts(&output);
+    let wanted = [("pause/zero-resumes", "passed"), ("ets/sum-is-not-100-refused", "passed")];
+    assert_eq!(verdicts, wanted.map(|(name, verdict)| (name.into(), verdict.into())));
+    assert_eq!(status, Some(0));
+    let xml = std::fs::read_to_string(&file).expect("the file is there");
+    std::fs::remove_file(&file).expect("the file goes");
+    assert!(xml.contains("<testsuite name=\"axon/pause\" tests=\"1\" failures=\"0\""), "{xml}");
+    let output = axon(&chosen[..7]).output().expect("axon runs");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("axon: 2 passed, 0 failed, 0 not applicable, 0 broken"), "{text}");
+    Ok(())
+}
+
+fn a_fault_is_found() -> Result<(), String> {
+    let chosen = ["conformance", "pfc", "--case", "xon-is-told", "--plant", "no-xon", "--json"];
+    let output = axon(&chosen).output().expect("axon runs");
+    assert_eq!(verdicts(&output), (vec![("pfc/xon-is-told".into(), "failed".into())], Some(1)));
+    let unknown = axon(&["conformance", "--case", "nothing"]).output().expect("axon runs");
+    assert_eq!(unknown.status.code(), Some(2));
+    Ok(())
+}
+
+/// A network namespace in which this process may do what it likes.
+fn own_namespace() -> Result<(), String> {
+    let user = nix::unistd::geteuid();
+    let net = CloneFlags::CLONE_NEWNET;
+    if !(user.is_root() && unshare(net).is_ok()) {
+        unshare(CloneFlags::CLONE_NEWUSER | net)
+            .map_err(|error| format!("no network namespace of its own ({error})"))?;
+        let map = std::fs::write("/proc/self/uid_map", format!("0 {user} 1"));
+        map.map_err(|error| format!("cannot be root of a user namespace ({error})"))?;
+    }
+    for which in ["all", "default"] {
+        let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{which}/disable_ipv6"), "1");
+    }
+    Ok(())
+}
+
+fn ip(line: &str) -> Result<(), String> {
+    let status = Command::new("ip").args(line.split(' ')).status();
+    let good = status.is_ok_and(|status| status.success());
+    if good { Ok(()) } else { Err(format!("ip {line} failed")) }
+}
+
+/// A pair of interfaces that are up.
+fn pair(one: &str, other: &str) -> Result<(), String> {
+    ip(&format!("link add {one} type veth peer name {other}"))?;
+    ip(&format!("link set {one} up"))?;
+    ip(&format!("link set {other} up"))
+}
+
+/// Runs one case against what stands between `h1` and `h2`.
+fn real(family: &str, case: &str) -> (Vec<(String, String)>, Option<i32>) {
+    let chosen = ["conformance", family, "--case", case, "--iface", "h1", "--through", "h2"];
+    let rate = ["--rate", "100", "--json"];
+    verdicts(&axon(&chosen).args(rate).output().expect("axon runs"))
+}
+
+fn a_linux_bridge_keeps_lldp() -> Result<(), String> {
+    own_namespace()?;
+    ip("link add br0 type bridge forward_delay 0 stp_state 0")?;
+    ip("link set br0 up")?;
+    for (host, port) in [("h1", "p1"), ("h2", "p2")] {
+        pair(host, port)?;
+        ip(&format!("link set {port} master br0"))?;
+    }
+    let ended = |verdict: &str, status| {
+        (vec![("dcbx/lldp-not-forwarded".to_owned(), verdict.to_owned())], Some(status))
+    };
+    assert_eq!(real("dcbx", "lldp-not-forwarded"), ended("passed", 0));
+    // Bit 14 of the mask: 01-80-C2-00-00-0E.
+    ip("link set br0 type bridge group_fwd_mask 0x4000")?;
+    assert_eq!(real("dcbx", "lldp-not-forwarded"), ended("failed", 1));
+    Ok(())
+}
+
+/// Processes that end with the test.
+struct Daemons(Vec<Child>);
+
+impl Drop for Daemons {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+fn our_switch_keeps_mac_control() -> Result<(), String> {
+    own_namespace()?;
+    for (host, port) in [("h1", "s1-p0"), ("h2", "s1-p1"), ("c1-p0", "s1-p2")] {
+        pair(host, port)?;
+    }
+    let file = std::env::temp_dir().join(format!("axon-conformance-{}.yaml", std::process::id()));
+    let fabric = "name: dut\ntopology:\n  line: { switches: 1, hosts_per_switch: 2 }\n\
+                  links: { rate: 100Mbps }\n";
+    std::fs::write(&file, fabric).expect("a file");
+    let path = file.to_str().expect("a plain path");
+    let start = |arguments: &[&str]| axon(arguments).spawn().expect("axon runs");
+    let daemons = Daemons(vec![start(&["switch", path, "s1"]), start(&["controller", path])]);
+    let ended = real("pause", "not-forwarded");
+    drop(daemons);
+    std::fs::remove_file(&file).expect("the file goes");
+    assert_eq!(ended, (vec![("pause/not-forwarded".into(), "passed".into())], Some(0)));
+    Ok(())
+}

@@ -1,0 +1,295 @@
+//! Enhanced transmission selection, IEEE 802.1Q clauses 8.6.8.4 and 37.
+//!
+//! How far a share may be from what is configured: the standard says 10 %, and it is not settled
+//! whether of the link or of the share; the second is the stricter, and what is within it is within
+//! both. Shares are reckoned as bytes of frames of one size over a span at full load.
+
+use crate::bench::{Bench, FRAME_BYTES};
+use crate::case::Case;
+use crate::rig::{Halt, Stream};
+use crate::setup::Setup;
+use axon_wire::Span;
+use axon_wire::priority::{Priority, PrioritySet};
+
+/// All of them.
+pub const CASES: &[Case] = &[
+    Case {
+        name: "ets/two-classes",
+        clause: "802.1Q 37.3; UNH 37.1.1",
+        says: "Two classes get their shares, within 10 % of each.",
+        run: |bench| shares(bench, &TWO, STANDARD),
+    },
+    Case {
+        name: "ets/three-classes",
+        clause: "802.1Q 37.3; UNH 37.1.2",
+        says: "Three classes get their shares, within 10 % of each.",
+        run: |bench| shares(bench, &THREE, STANDARD),
+    },
+    Case {
+        name: "ets/four-classes",
+        clause: "802.1Q 37.3; UNH 37.1.3",
+        says: "Four classes get their shares, within 10 % of each.",
+        run: |bench| shares(bench, &FOUR, STANDARD),
+    },
+    Case {
+        name: "ets/eight-classes",
+        clause: "802.1Q 37.3; UNH 37.1.4",
+        says: "Eight classes get their shares, within 10 % of each.",
+        run: |bench| shares(bench, &EIGHT, STANDARD),
+    },
+    Case {
+        name: "ets/two-classes-closely",
+        clause: "1 % granularity, 802.1Q 37.3; our own bar",
+        says: "Two classes get their shares, within 1 % of the link.",
+        run: |bench| shares(bench, &TWO, CLOSE),
+    },
+    Case {
+        name: "ets/eight-classes-closely",
+        clause: "1 % granularity, 802.1Q 37.3; our own bar",
+        says: "Eight classes get their shares, within 1 % of the link.",
+        run: |bench| shares(bench, &EIGHT, CLOSE),
+    },
+    Case {
+        name: "ets/unused-share-is-given-away",
+        clause: "802.1Q 37.3; UNH 37.1.5",
+        says: "What a class does not use the others get, in proportion to their own shares.",
+        run: unused,
+    },
+    Case {
+        name: "ets/one-class-may-use-all",
+        clause: "802.1Q 37.3; 002 3.2.2",
+        says: "A class that is alone gets the whole link.",
+        run: alone,
+    },
+    Case {
+        name: "ets/strict-goes-first",
+        clause: "802.1Q 8.6.8, 37.3; UNH 37.1.7",
+        says: "Strict classes go before those with shares, which share what is left.",
+        run: strict_first,
+    },
+    Case {
+        name: "ets/lossy-beside-lossless",
+        clause: "802.1Q 37.3; UNH 37.1.6",
+        says: "A lossless class and a lossy one get their shares, and the lossless one loses nothing.",
+        run: lossy_beside_lossless,
+    },
+    Case {
+        name: "ets/sum-is-not-100-refused",
+        clause: "802.1Q 37.3, D.2.8",
+        says: "Percentages that do not add up to 100 are refused.",
+        run: wrong_sum,
+    },
+];
+
+const TWO: [u8; 2] = [30, 70];
+const THREE: [u8; 3] = [20, 30, 50];
+const FOUR: [u8; 4] = [10, 20, 30, 40];
+const EIGHT: [u8; 8] = [5, 5, 10, 10, 10, 15, 20, 25];
+
+/// How far a share may be off, in thousandths: of the share, or of the link.
+#[derive(Clone, Copy)]
+struct Bound {
+    of_share: u64,
+    of_link: u64,
+}
+
+/// Ten per cent of the share, and so of the link, too.
+const STANDARD: Bound = Bound { of_share: 100, of_link: 100 };
+/// One per cent of the link.
+const CLOSE: Bound = Bound { of_share: 1_000, of_link: 10 };
+
+/// Over which shares are reckoned: 10 ms, and at least so many bit times as the standard is
+/// recalled to say (10 million).
+fn window(bench: &Bench<'_>) -> Span {
+    let bits = bench.rate().time_for(axon_wire::Bytes(10_000_000 / 8));
+    bits.max(Span::from_millis(10)).max(bench.slack() * 20)
+}
+
+/// The device, with these shares or with those that it has.
+fn set_up(bench: &mut Bench<'_>, percents: &[u8]) -> Result<Setup, Halt> {
+    bench.need_ports(3, "two ports that send more than a third takes")?;
+    let setup = Setup::with_shares(percents);
+    let given = bench.given().cloned().filter(|given| {
+        let classes = |setup: &Setup| setup.shares.iter().flatten().count();
+        classes(given) == classes(&setup)
+    });
+    let setup = given.unwrap_or(setup);
+    bench.set_up(&setup)?;
+    Ok(setup)
+}
+
+/// A priority in each class that has a share.
+fn priorities(setup: &Setup) -> Vec<(Priority, u8)> {
+    let share = |(class, percent): (usize, &Option<u8>)| {
+        let percent = (*percent)?;
+        let own = |priority: &Priority| setup.prio_tc[priority.index()].index() == class;
+        Some((Priority::ALL.into_iter().find(own)?, percent))
+    };
+    setup.shares.iter().enumerate().filter_map(share).collect()
+}
+
+/// Sends these priorities from all ports at full rate, each from as few ports as will do; what
+/// came of each in a window once queues are full, in bytes.
+fn compete(bench: &mut Bench<'_>, wanted: &[(Priority, Span)]) -> Result<Vec<u64>, Halt> {
+    let (window, begun) = (window(bench), bench.now());
+    let ports = bench.ports() - 1;
+    for port in 0..ports.max(wanted.len()) {
+        let (priority, interval) = wanted[port % wanted.len()];
+        let stream = bench.full_rate(1 + port % ports, priority, window * 2);
+        bench.stream(Stream { interval, ..stream });
+    }
+    bench.pass(window * 2)?;
+    let from = begun + window;
+    let offered = bench.offered(from, from + window);
+    if offered < window {
+        let part = offered.ticks() * 100 / window.ticks();
+        let why = format!("the tester could send {part} % of the link only: is this machine busy?");
+        return Err(Halt::Broken(why));
+    }
+    let bytes = wanted.iter().map(|&(priority, _)| {
+        let came =
+            bench.starts(priority).into_iter().filter(|&at| at >= from && at < from + window);
+        came.count() as u64 * (FRAME_BYTES as u64 + 4)
+    });
+    Ok(bytes.collect())
+}
+
+/// Fails unless these bytes are in these proportions.
+fn proportion(
+    bench: &mut Bench<'_>,
+    bytes: &[u64],
+    percents: &[u8],
+    bound: Bound,
+) -> Result<(), Halt> {
+    let all: u64 = bytes.iter().sum();
+    let wanted: u64 = percents.iter().map(|&percent| u64::from(percent)).sum();
+    bench.expect(all > 0, || "nothing came".into())?;
+    for (&came, &percent) in bytes.iter().zip(percents) {
+        let got = came * 100_000 / all;
+        let want = u64::from(percent) * 100_000 / wanted;
+        let off = got.abs_diff(want);
+        bench.saw(format!("{}.{:03} % where {} is due", got / 1000, got % 1000, want / 1000));
+        let good = off * 1000 <= want * bound.of_share && off <= bound.of_link * 100;
+        bench.expect(good, || {
+            let (whole, part) = (got / 1000, got % 1000 / 10);
+            format!("a class got {whole}.{part:02} % of the link, and {} % is due", want / 1000)
+        })?;
+    }
+    Ok(())
+}
+
+fn shares(bench: &mut Bench<'_>, percents: &[u8], bound: Bound) -> Result<(), Halt> {
+    let setup = set_up(bench, percents)?;
+    let classes = priorities(&setup);
+    let inputs = bench.ports() as u64 - 1;
+    let offered = inputs * 100 / classes.len() as u64;
+    let most = classes.iter().map(|&(_, percent)| percent).max().unwrap_or(0);
+    if offered * 4 < u64::from(most) * 5 {
+        let why = format!("{inputs} ports cannot offer more than a share of {most} % (--through)");
+        return Err(Halt::NotApplicable(why));
+    }
+    let wanted: Vec<_> = classes.iter().map(|&(priority, _)| (priority, Span::ZERO)).collect();
+    let bytes = compete(bench, &wanted)?;
+    let percents: Vec<u8> = classes.iter().map(|&(_, percent)| percent).collect();
+    bench.did(format!("classes of {percents:?} % at full load for {}", window(bench)));
+    proportion(bench, &bytes, &percents, bound)
+}
+
+fn unused(bench: &mut Bench<'_>) -> Result<(), Halt> {
+    let setup = set_up(bench, &THREE)?;
+    let classes = priorities(&setup);
+    let used = &classes[..classes.len() - 1];
+    let wanted: Vec<_> = used.iter().map(|&(priority, _)| (priority, Span::ZERO)).collect();
+    let bytes = compete(bench, &wanted)?;
+    let percents: Vec<u8> = used.iter().map(|&(_, percent)| percent).collect();
+    bench.did(format!("of three classes only those of {percents:?} % send"));
+    full(bench, bytes.iter().sum())?;
+    proportion(bench, &bytes, &percents, STANDARD)
+}
+
+/// Fails unless so many bytes are a window's worth, within 2 %.
+fn full(bench: &mut Bench<'_>, bytes: u64) -> Result<(), Halt> {
+    let frames = bytes / (FRAME_BYTES as u64 + 4);
+    let took = bench.time_for(FRAME_BYTES) * frames;
+    let (took, window) = (took.ticks(), window(bench).ticks());
+    bench.saw(format!("the link was busy for {} % of the time", took * 100 / window));
+    bench.expect(took * 100 >= window * 98, || {
+        format!("the link was busy for {} % of the time only", took * 100 / window)
+    })
+}
+
+fn alone(bench: &mut Bench<'_>) -> Result<(), Halt> {
+    let setup = set_up(bench, &TWO)?;
+    let classes = priorities(&setup);
+    let least = classes.iter().min_by_key(|&&(_, percent)| percent).copied();
+    let Some((priority, percent)) = least else {
+        return Err(Halt::NotApplicable("a class with a share (--shares)".into()));
+    };
+    let bytes = compete(bench, &[(priority, Span::ZERO)])?;
+    bench.did(format!("only the class of {percent} % sends"));
+    full(bench, bytes[0])
+}
+
+fn strict_first(bench: &mut Bench<'_>) -> Result<(), Halt> {
+    let setup = set_up(bench, &TWO)?;
+    let classes = priorities(&setup);
+    let strict =
+        |priority: &Priority| setup.shares[setup.prio_tc[priority.index()].index()].is_none();
+    let Some(first) = Priority::ALL.into_iter().rfind(strict) else {
+        return Err(Halt::NotApplicable("a strict class (--shares)".into()));
+    };
+    // Each port sends it; all of them together take half of the link.
+    let ports = bench.ports() as u64 - 1;
+    let mut wanted: Vec<_> = classes.iter().map(|&(p, _)| (p, Span::ZERO)).collect();
+    let senders = (0..ports.max(3)).filter(|port| port % 3 == 2).count() as u64;
+    wanted.push((first, bench.time_for(FRAME_BYTES) * (2 * senders)));
+    let bytes = compete(bench, &wanted)?;
+    bench.did(format!("strict priority {first} at half of the link, beside classes at full load"));
+    full(bench, bytes.iter().sum())?;
+    let all: u64 = bytes.iter().sum();
+    let got = bytes[classes.len()] * 1000 / all;
+    bench.saw(format!("the strict class got {}.{} %", got / 10, got % 10));
+    bench.expect(got.abs_diff(500) <= 10, || {
+        format!("the strict class got {}.{} % of the link, and sent 50 %", got / 10, got % 10)
+    })?;
+    let percents: Vec<u8> = classes.iter().map(|&(_, percent)| percent).collect();
+    proportion(bench, &bytes[..classes.len()], &percents, STANDARD)
+}
+
+fn lossy_beside_lossless(bench: &mut Bench<'_>) -> Result<(), Halt> {
+    bench.need_ports(3, "two ports that send more than a third takes")?;
+    let mut wanted = Setup::with_shares(&[50, 50]);
+    wanted.pfc = PrioritySet::from_bits(0b0000_0010);
+    bench.set_up(&wanted)?;
+    let all: Vec<_> = Priority::ALL[..2].iter().map(|&p| (p, Span::ZERO)).collect();
+    let bytes = compete(bench, &all)?;
+    bench.did("priority 0, lossy, and priority 1, lossless, with 50 % each, at full load");
+    proportion(bench, &bytes, &[50, 50], STANDARD)?;
+    bench.pass(Span::from_millis(10) + bench.slack() * 10)?;
+    let lost = bench.counters().map_or(0, |counters| counters.lossless_dropped);
+    let sent_and_came = bench.of_priority(Priority::ALL[1]);
+    bench.saw(format!(
+        "of the lossless class {} went in, {} came out",
+        sent_and_came.0, sent_and_came.1
+    ));
+    bench.expect(lost == 0 && sent_and_came.0 == sent_and_came.1, || {
+        "frames of the lossless class were lost".into()
+    })
+}
+
+fn wrong_sum(bench: &mut Bench<'_>) -> Result<(), Halt> {
+    if bench.given().is_some() {
+        let why = "the tester cannot configure this device; dcbx/wrong-sum-refused asks it by DCBX";
+        return Err(Halt::NotApplicable(why.into()));
+    }
+    for percents in [&[30, 60][..], &[50, 60], &[100, 1]] {
+        let taken = bench.set_up(&Setup::with_shares(percents));
+        bench.did(format!("configured shares of {percents:?} %"));
+        match taken {
+            Err(Halt::Failed(why)) => bench.saw(why),
+            Ok(()) => return Err(Halt::Failed(format!("shares of {percents:?} % are taken"))),
+            Err(other) => return Err(other),
+        }
+    }
+    Ok(())
+}

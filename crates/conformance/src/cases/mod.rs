@@ -1,0 +1,60 @@
+//! The cases, by family.
+
+mod dcbx;
+mod dcbx_takes;
+mod ets;
+mod lldp;
+mod pause;
+mod pfc;
+mod pfc_tells;
+mod qcn;
+mod qcn_reacts;
+
+use crate::case::Case;
+
+/// The families, in the order in which they run.
+pub const FAMILIES: [&str; 5] = ["pause", "pfc", "ets", "qcn", "dcbx"];
+
+/// All cases, by family and in a fixed order.
+pub fn all() -> impl Iterator<Item = &'static Case> {
+    let switches = [pause::CASES, pfc::CASES, pfc_tells::CASES, ets::CASES, qcn::CASES];
+    let others = [qcn_reacts::CASES, dcbx::CASES, dcbx_takes::CASES];
+    switches.into_iter().chain(others).flatten()
+}
+
+/// The cases of some families, or with a name that contains one of `words`; all words if there are
+/// none.
+pub fn select(families: &[String], words: &[String]) -> Vec<&'static Case> {
+    let wanted = |case: &&Case| {
+        let family = families.iter().any(|family| family == case.family());
+        family && (words.is_empty() || words.iter().any(|word| case.name.contains(word)))
+    };
+    all().filter(wanted).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn names_are_one_of_a_kind_and_every_case_says_what_is_asked_for() {
+        let names: BTreeSet<&str> = all().map(|case| case.name).collect();
+        assert_eq!(names.len(), all().count());
+        for case in all() {
+            assert!(FAMILIES.contains(&case.family()), "{}", case.name);
+            assert!(!case.clause.is_empty() && case.says.ends_with('.'), "{}", case.name);
+        }
+    }
+
+    #[test]
+    fn families_and_words_choose() {
+        let choose = |words: &[&str]| {
+            let words: Vec<String> = words.iter().map(|&word| word.into()).collect();
+            select(&["pfc".into()], &words)
+        };
+        assert!(choose(&[]).iter().all(|case| case.family() == "pfc"));
+        assert_eq!(choose(&["zero-resumes"])[0].name, "pfc/zero-resumes");
+        assert!(choose(&["no such case"]).is_empty());
+    }
+}

@@ -1,0 +1,194 @@
+//! The rig on real interfaces: whatever stands at their other ends, in real time.
+//!
+//! The kernel hands over every frame that the interface does. Most network cards keep PAUSE and PFC
+//! for themselves, in both directions; veth and TAP do not, nor do cards that are told to pass them
+//! on. The tester's clock is only as good as the machine's scheduling: [`Rig::slack`] says
+//! how good, and what is shorter than that is not applicable here.
+
+use crate::frames;
+use crate::rig::{Counters, Halt, Rig, Seen, Stream, Way};
+use crate::setup::Setup;
+use crate::station::{AROUND_FRAME_BYTES, Station};
+use axon_linux::packet::PacketPort;
+use axon_linux::port::{Pool, Port};
+use axon_linux::run::Clock;
+use axon_wire::{Bytes, Frame, FrameBuf, MacAddr, Rate, Span, Time};
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::time::TimeSpec;
+use std::io;
+use std::time::Duration;
+
+/// How much the tester may be late, if nobody says otherwise: what an ordinary kernel's scheduling
+/// costs on a machine that does other work, too.
+pub const SLACK: Span = Span::from_millis(20);
+/// A wire may be so far behind the clock and still catch up.
+const BEHIND_MAX: Span = Span::from_millis(2);
+/// Frames of one port before the others have their turn.
+const TURN: usize = 64;
+
+/// What the rig is told.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The interfaces: first where the device is tested, then where traffic comes through it.
+    pub interfaces: Vec<String>,
+    /// Their rate.
+    pub rate: Rate,
+    /// See [`SLACK`].
+    pub slack: Span,
+    /// What the device is configured for.
+    pub given: Setup,
+    /// The address of the device's port at the first of them, if it is known.
+    pub device_mac: Option<MacAddr>,
+}
+
+struct Wire {
+    port: PacketPort,
+    station: Station,
+    free_at: Time,
+}
+
+/// The rig.
+pub struct Linux {
+    options: Options,
+    clock: Clock,
+    wires: Vec<Wire>,
+    pool: Pool,
+    streams: u16,
+    seen: Vec<Seen>,
+}
+
+/// The rate that the kernel says an interface has; it makes one up for some that have none.
+pub fn rate_of(interface: &str) -> Option<Rate> {
+    let said = std::fs::read_to_string(format!("/sys/class/net/{interface}/speed")).ok()?;
+    let megabits: u64 = said.trim().parse().ok()?;
+    Rate::from_bits_per_second(megabits * 1_000_000)
+}
+
+impl Linux {
+    /// Opens the interfaces in the network namespace of the calling thread. They must be up.
+    ///
+    /// # Errors
+    /// An interface that is not there or not up, or no right to packet sockets; with its name.
+    pub fn open(options: Options) -> Result<Linux, (String, io::Error)> {
+        let mut wires = Vec::new();
+        for name in &options.interfaces {
+            let port = PacketPort::open(name).map_err(|error| (name.clone(), error))?;
+            wires.push(Wire { port, station: Station::new(options.rate), free_at: Time::ZERO });
+        }
+        Ok(Linux {
+            options,
+            clock: Clock::start(),
+            wires,
+            pool: Pool::default(),
+            streams: 0,
+            seen: Vec::new(),
+        })
+    }
+
+    /// Takes what has come, and sends what is due, at one port.
+    fn serve(&mut self, port: usize) -> io::Result<()> {
+        let (wire, mut came) = (&mut self.wires[port], Vec::new());
+        let more = wire.port.receive(&mut self.pool, &mut came);
+        for frame in came {
+            let at = self.clock.now();
+            wire.station.hear(at, frame.bytes());
+            let heard = frame.bytes().to_vec();
+            self.seen.push(Seen { at, port, way: Way::Heard, frame: heard });
+            self.pool.recycle(frame);
+        }
+        more?;
+        for _ in 0..TURN {
+            let now = self.clock.now();
+            if wire.free_at > now {
+                break;
+            }
+            let Some(frame) = wire.station.take(now) else { break };
+            let bytes = frame.len().max(frames::SHORTEST) as u64 + AROUND_FRAME_BYTES;
+            let start = wire.free_at.max(now - BEHIND_MAX);
+            wire.free_at = start + self.options.rate.time_for(Bytes(bytes));
+            wire.port.transmit(&[FrameBuf::new(&frame)])?;
+            self.seen.push(Seen { at: now, port, way: Way::Sent, frame });
+        }
+        Ok(())
+    }
+
+    /// Sleeps until something comes, something is due, or it is `until`.
+    fn wait(&self, until: Time) {
+        let now = self.clock.now();
+        let due = |wire: &Wire| Some(wire.station.due(now)?.max(wire.free_at));
+        let next = self.wires.iter().filter_map(due).chain([until]).min().unwrap_or(until);
+        let left = if next > now { next.since(now).as_nanos() } else { 0 };
+        let timeout = TimeSpec::from_duration(Duration::from_nanos(left));
+        let fd = |wire| PollFd::new(Port::fd(wire), PollFlags::POLLIN);
+        let mut fds: Vec<PollFd<'_>> = self.wires.iter().map(|wire| fd(&wire.port)).collect();
+        // An interruption only makes the loop go round once more.
+        let _ = ppoll(&mut fds, Some(timeout), None);
+    }
+}
+
+impl Rig for Linux {
+    fn ports(&self) -> usize {
+        self.wires.len()
+    }
+
+    fn rate(&self) -> Rate {
+        self.options.rate
+    }
+
+    fn slack(&self) -> Span {
+        self.options.slack
+    }
+
+    fn given(&self) -> Option<&Setup> {
+        Some(&self.options.given)
+    }
+
+    fn set_up(&mut self, _: &Setup) -> Result<(), Halt> {
+        let now = self.now();
+        for (port, wire) in self.wires.iter_mut().enumerate() {
+            wire.station = Station::new(self.options.rate);
+            // Whatever the last case has stopped goes on.
+            let from = frames::mac(port);
+            wire.station.order(now, frames::pause(from, 0));
+            wire.station.order(now, frames::pfc_for(from, 0xff, 0));
+        }
+        self.pass(now + self.options.slack * 2)?;
+        Ok(())
+    }
+
+    fn device_mac(&self) -> Option<MacAddr> {
+        self.options.device_mac
+    }
+
+    fn now(&self) -> Time {
+        self.clock.now()
+    }
+
+    fn send(&mut self, port: usize, at: Time, frame: Vec<u8>) {
+        self.wires[port].station.order(at, frame);
+    }
+
+    fn stream(&mut self, stream: Stream) -> u16 {
+        self.streams = self.streams.wrapping_add(1);
+        self.wires[stream.from].station.add(self.streams, stream);
+        self.streams
+    }
+
+    fn pass(&mut self, until: Time) -> Result<Vec<Seen>, Halt> {
+        loop {
+            for port in 0..self.wires.len() {
+                let served = self.serve(port);
+                let name = &self.options.interfaces[port];
+                served.map_err(|error| Halt::Broken(format!("{name}: {error}")))?;
+            }
+            if self.now() >= until {
+                return Ok(std::mem::take(&mut self.seen));
+            }
+            self.wait(until);
+        }
+    }
+
+    fn counters(&mut self) -> Option<Counters> {
+        None
+    }
+}

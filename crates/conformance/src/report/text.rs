@@ -1,0 +1,62 @@
+//! A run as text: a line for each case, and under it what a reader needs if it did not pass.
+
+use super::Report;
+use crate::case::{Outcome, Verdict};
+use std::fmt::Write as _;
+
+/// How wide the names are.
+const NAME_WIDTH: usize = 42;
+
+/// One case. With `all`, what was done and seen as well if it passed.
+pub fn case(outcome: &Outcome, all: bool) -> String {
+    let mut text = String::new();
+    let _ = writeln!(
+        text,
+        "{:<8}{:<NAME_WIDTH$}{}",
+        word(outcome.verdict),
+        outcome.name,
+        note(outcome)
+    );
+    let told = match outcome.verdict {
+        Verdict::Failed | Verdict::Broken => true,
+        Verdict::Passed => all,
+        Verdict::NotApplicable => false,
+    };
+    if told {
+        let _ = writeln!(text, "        asked: {} ({})", outcome.says, outcome.clause);
+        let did = outcome.did.iter().map(|line| ("did", line));
+        for (what, line) in did.chain(outcome.saw.iter().map(|line| ("saw", line))) {
+            let _ = writeln!(text, "        {what}:   {line}");
+        }
+    }
+    text
+}
+
+/// The last line of a run.
+pub fn summary(report: &Report) -> String {
+    let count = |verdict| report.count(verdict);
+    format!(
+        "{}: {} passed, {} failed, {} not applicable, {} broken",
+        report.device,
+        count(Verdict::Passed),
+        count(Verdict::Failed),
+        count(Verdict::NotApplicable),
+        count(Verdict::Broken),
+    )
+}
+
+fn note(outcome: &Outcome) -> &str {
+    match outcome.verdict {
+        Verdict::Passed => outcome.says,
+        _ => &outcome.reason,
+    }
+}
+
+fn word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Passed => "ok",
+        Verdict::Failed => "FAILED",
+        Verdict::NotApplicable => "n/a",
+        Verdict::Broken => "BROKEN",
+    }
+}

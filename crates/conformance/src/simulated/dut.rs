@@ -1,0 +1,54 @@
+//! The configuration of our own switch for a setup.
+
+use crate::setup::Setup;
+use axon_control::prove::headroom::Headroom;
+use axon_plane::dcb::DcbConfig;
+use axon_plane::memory::{GroupLimits, MemoryConfig, QueueLimits, Share};
+use axon_plane::notice::CnConfig;
+use axon_plane::schedule::{Algorithm, ScheduleConfig};
+use axon_wire::mac_control::Quanta;
+use axon_wire::priority::{PRIORITIES, TrafficClass};
+use axon_wire::{Bytes, MacAddr, Rate, Span};
+
+/// What frames of one priority that came in by one port may use before their sender is to stop.
+const SHARE: Bytes = Bytes(64 << 10);
+/// The longest frame, FCS and tag included.
+const FRAME: Bytes = Bytes(1_522);
+
+/// Of a switch with ports of these rates, this address, and cables of this latency.
+pub(super) fn dcb(setup: &Setup, rates: &[Rate], (mac, cable): (MacAddr, Span)) -> DcbConfig {
+    let group = GroupLimits {
+        reserved: Bytes(0),
+        share: Share::Static(SHARE),
+        headroom: headroom(rates[0], cable),
+        xon_offset: Bytes(2 * FRAME.0),
+    };
+    let queue = QueueLimits { reserved: Bytes(0), share: Share::Dynamic { shift: 0 } };
+    let algorithm = |class: TrafficClass| match setup.shares[class.index()] {
+        Some(percent) => Algorithm::Ets { percent },
+        None => Algorithm::Strict,
+    };
+    DcbConfig {
+        memory: MemoryConfig {
+            lossless: setup.pfc,
+            lossless_pool: Bytes(SHARE.0 * (PRIORITIES * rates.len()) as u64),
+            lossy_pool: Bytes(4 << 20),
+            groups: vec![[group; PRIORITIES]; rates.len()],
+            queues: [queue; PRIORITIES],
+        },
+        prio_tc: setup.prio_tc,
+        schedule: ScheduleConfig::of(TrafficClass::ALL.map(algorithm)),
+        pfc: setup.pfc,
+        pfc_quanta: Quanta::MAX,
+        cn: (!setup.congestion.is_empty())
+            .then(|| CnConfig::new(rates.len() as u16, setup.congestion)),
+        ..DcbConfig::lossy(rates.to_vec(), mac)
+    }
+}
+
+/// IEEE 802.1Q's delay value, and the frame that finds no room in the share: it lies in the
+/// headroom, too.
+fn headroom(rate: Rate, cable: Span) -> Bytes {
+    let delay = Headroom::new(rate, cable, FRAME).map_or(Bytes(0), |headroom| headroom.bytes());
+    delay + FRAME
+}

@@ -1,0 +1,99 @@
+//! An end station of our own, as a device: it sends one flow as fast as its reaction point lets
+//! it, and is told by CNMs.
+
+use crate::frames;
+use crate::rig::Stream;
+use axon_plane::qcn::{RateLimiter, RpConfig};
+use axon_plane::{Action, Awaited, Input, Node};
+use axon_wire::cn::{CnmFormat, CnmFrame};
+use axon_wire::priority::Priority;
+use axon_wire::{Bytes, Frame, FrameBuf, MacAddr, PortNo, Rate, Span, Time};
+
+/// The flow in its CN-TAGs.
+const FLOW: u16 = 1;
+/// Bytes of its frames.
+const FRAME_BYTES: usize = 1_000;
+/// What a frame costs on the wire beside its bytes.
+const OVERHEAD: u64 = crate::station::AROUND_FRAME_BYTES;
+
+/// The station.
+pub(super) struct EndStation {
+    limiter: RateLimiter,
+    mac: MacAddr,
+    stream: Stream,
+    number: u32,
+    busy: bool,
+    up: bool,
+    ready: Time,
+}
+
+impl EndStation {
+    /// One that sends this priority to port 0 of the tester, on a link of `rate`.
+    ///
+    /// # Panics
+    /// If the MIB's defaults are refused.
+    pub(super) fn new(mac: MacAddr, priority: Priority, rate: Rate, seed: u64) -> EndStation {
+        let config = RpConfig::for_port(rate);
+        let burst = Bytes(FRAME_BYTES as u64 + OVERHEAD);
+        let stream = Stream {
+            from: 1,
+            to: 0,
+            priority,
+            bytes: FRAME_BYTES,
+            interval: Span::ZERO,
+            begin: Time::ZERO,
+            end: Time::ZERO,
+            obeys: true,
+            flow: Some(FLOW),
+        };
+        EndStation {
+            limiter: RateLimiter::new(config, burst, seed).expect("the MIB's defaults"),
+            mac,
+            stream,
+            number: 0,
+            busy: false,
+            up: false,
+            ready: Time::ZERO,
+        }
+    }
+
+    fn hear(&mut self, now: Time, frame: &[u8]) {
+        let Ok(cnm) = CnmFrame::parse(frame, &CnmFormat::default()) else { return };
+        let own = cnm.destination == self.mac && cnm.cn.is_none_or(|tag| tag.flow == FLOW);
+        if own && cnm.cnm.feedback > 0 {
+            self.limiter.notified(now, cnm.cnm.feedback);
+        }
+    }
+}
+
+impl Node<FrameBuf> for EndStation {
+    fn handle(&mut self, now: Time, input: Input<FrameBuf>, out: &mut Vec<Action<FrameBuf>>) {
+        match input {
+            Input::Frame { frame, .. } => self.hear(now, frame.bytes()),
+            Input::TxDone { .. } => self.busy = false,
+            Input::Link { up, .. } => (self.up, self.busy) = (up, false),
+            Input::Timeout => {}
+        }
+        self.ready = self.limiter.ready_at(now);
+        if self.busy || !self.up || self.ready > now {
+            return;
+        }
+        let mut frame = frames::traffic(&self.stream, 0, self.number);
+        frame[6..12].copy_from_slice(&self.mac.0);
+        self.number = self.number.wrapping_add(1);
+        self.busy = true;
+        self.limiter.sent(now, Bytes(frame.len() as u64 + OVERHEAD));
+        self.ready = self.limiter.ready_at(now);
+        let (port, frame) = (PortNo(0), FrameBuf::new(&frame));
+        out.push(Action::Transmit { port, frame, complete_at: now, intact: true });
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        let send = (self.up && !self.busy).then_some(self.ready);
+        [send, self.limiter.deadline()].into_iter().flatten().min()
+    }
+
+    fn awaited(&mut self) -> Awaited {
+        Awaited::Every
+    }
+}

@@ -1,0 +1,184 @@
+//! The rig around our own switch, in simulated time: the very switch and controller that run
+//! everywhere else, with a simulated tester at each port.
+
+mod device;
+mod dut;
+mod end_station;
+pub mod plant;
+mod tester;
+
+use crate::rig::{Counters, Halt, Rig, Seen, Stream};
+use crate::setup::Setup;
+use axon_control::node::{ControllerNode, SwitchNode};
+use axon_fabric::assemble::{controller_config, host_mac, switch_config, switch_mac};
+use axon_fabric::model::Wire;
+use axon_fabric::topology;
+use axon_sim::Engine;
+use axon_sim::links::WireEnd;
+use axon_sim::station::Body;
+use axon_wire::{Bytes, MacAddr, PortNo, Rate, Span, Time};
+use device::{Device, Told};
+use end_station::EndStation;
+use plant::Plant;
+use std::sync::{Arc, Mutex, PoisonError};
+use tester::Tester;
+
+/// Ports of the tester: one where the device is tested, and one for each priority.
+const PORTS: usize = 9;
+/// The links.
+const RATE: Rate = Rate::gbps(10);
+/// One way, one hundred metres of fibre.
+const LATENCY: Span = Span::from_nanos(500);
+/// The device's station in the engine; then the controller; then the tester's ports.
+const DEVICE: usize = 0;
+const CONTROLLER: usize = 1;
+const TESTERS: usize = 2;
+const WIRE: Wire =
+    Wire { rate: RATE, latency: LATENCY, loss_ppm: 0, bit_errors_per_1e15: 0, queue: Bytes(0) };
+
+const fn at(station: usize, port: PortNo) -> WireEnd {
+    WireEnd { station, port }
+}
+
+/// See the module.
+pub struct Simulated {
+    plant: Option<Plant>,
+    seed: u64,
+    engine: Engine,
+    testers: Vec<Arc<Mutex<tester::State>>>,
+    told: Arc<Mutex<Told>>,
+    streams: u16,
+}
+
+impl Simulated {
+    /// A rig around our own switch, with a fault in it, if so wanted.
+    pub fn new(plant: Option<Plant>, seed: u64) -> Simulated {
+        Simulated {
+            plant,
+            seed,
+            engine: Engine::new(seed, None),
+            testers: Vec::new(),
+            told: Arc::default(),
+            streams: 0,
+        }
+    }
+
+    fn tester(&self, port: usize) -> std::sync::MutexGuard<'_, tester::State> {
+        self.testers[port].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn nudge(&mut self) {
+        (0..self.testers.len()).for_each(|port| self.engine.nudge(TESTERS + port));
+    }
+
+    /// An end station at port 0 of the tester.
+    fn begin_station(&mut self, setup: &Setup) {
+        self.engine.plug(at(DEVICE, PortNo(0)), at(TESTERS, PortNo(0)), WIRE);
+        let priority = setup.congestion.iter().next().unwrap_or_default();
+        let station = EndStation::new(host_mac(0), priority, RATE, self.seed);
+        self.engine.power_on(DEVICE, Body::Other(Box::new(station)));
+    }
+
+    /// A switch, as it would be built from a fabric file, with the tester's ports for hosts.
+    fn begin_switch(&mut self, setup: &Setup) -> Result<(), Halt> {
+        if setup.dcbx.is_some() {
+            return Err(Halt::NotApplicable("our switch does not speak DCBX yet".into()));
+        }
+        let fabric = topology::line(1, PORTS);
+        let ports = usize::from(fabric.switches[0].ports);
+        let mut dcb = dut::dcb(setup, &vec![RATE; ports], (switch_mac(0), LATENCY));
+        if let Some(plant) = self.plant {
+            plant.configure(&mut dcb);
+        }
+        let refused = |fault| Halt::Failed(format!("the device refuses this: {fault}"));
+        dcb.schedule.check().map_err(refused)?;
+        self.engine.plug(at(DEVICE, fabric.controller.at.port), at(CONTROLLER, PortNo(0)), WIRE);
+        for (port, host) in fabric.hosts.iter().enumerate() {
+            self.engine.plug(at(DEVICE, host.port), at(TESTERS + port, PortNo(0)), WIRE);
+        }
+        let mut config = switch_config(&fabric, 0, 1, self.seed);
+        config.node.plane.dcb = Some(Box::new(dcb));
+        let switch = SwitchNode::new(config, Time::ZERO);
+        let plant = self.plant.map(|plant| (plant, RATE));
+        let device = Device::new(switch, plant, self.told.clone());
+        self.engine.power_on(DEVICE, Body::Other(Box::new(device)));
+        let controller = ControllerNode::new(controller_config(&fabric, 1, self.seed), Time::ZERO);
+        self.engine.power_on(CONTROLLER, Body::Controller(Box::new(controller)));
+        Ok(())
+    }
+}
+
+impl Rig for Simulated {
+    fn ports(&self) -> usize {
+        PORTS
+    }
+
+    fn rate(&self) -> Rate {
+        RATE
+    }
+
+    fn slack(&self) -> Span {
+        LATENCY * 2
+    }
+
+    fn given(&self) -> Option<&Setup> {
+        None
+    }
+
+    fn set_up(&mut self, setup: &Setup) -> Result<(), Halt> {
+        self.engine = Engine::new(self.seed, None);
+        self.told = Arc::default();
+        self.testers = (0..PORTS).map(|port| tester::State::new(port, RATE)).collect();
+        let names = ["s1".to_owned(), "c1".to_owned()].into_iter();
+        for name in names.chain((0..PORTS).map(|port| format!("h{}", port + 1))) {
+            self.engine.add_station(&name);
+        }
+        if setup.station {
+            self.begin_station(setup);
+        } else {
+            self.begin_switch(setup)?;
+        }
+        for (port, state) in self.testers.iter().enumerate() {
+            let tester = Body::Other(Box::new(Tester::new(state.clone())));
+            self.engine.power_on(TESTERS + port, tester);
+        }
+        Ok(())
+    }
+
+    fn device_mac(&self) -> Option<MacAddr> {
+        Some(switch_mac(0))
+    }
+
+    fn now(&self) -> Time {
+        self.engine.now()
+    }
+
+    fn send(&mut self, port: usize, at: Time, frame: Vec<u8>) {
+        self.tester(port).station.order(at, frame);
+    }
+
+    fn stream(&mut self, stream: Stream) -> u16 {
+        self.streams += 1;
+        self.tester(stream.from).station.add(self.streams, stream);
+        self.streams
+    }
+
+    fn pass(&mut self, until: Time) -> Result<Vec<Seen>, Halt> {
+        self.nudge();
+        self.engine.run(until);
+        let mut seen = Vec::new();
+        for port in 0..self.testers.len() {
+            let mut state = self.tester(port);
+            let (now, later) =
+                std::mem::take(&mut state.seen).into_iter().partition(|one: &Seen| one.at <= until);
+            state.seen = later;
+            seen.extend::<Vec<Seen>>(now);
+        }
+        seen.sort_by_key(|one| (one.at, one.port));
+        Ok(seen)
+    }
+
+    fn counters(&mut self) -> Option<Counters> {
+        Some(self.told.lock().unwrap_or_else(PoisonError::into_inner).counters)
+    }
+}

@@ -1,0 +1,231 @@
+//! Faults that can be put into our own switch, to see whether the cases find them.
+//!
+//! The switch's code knows nothing of them. Some are a wrong configuration; the others change
+//! what comes into the switch, or what it sends, so that from outside it looks like a switch
+//! with that fault.
+
+use crate::frames;
+use axon_plane::dcb::DcbConfig;
+use axon_plane::schedule::Algorithm;
+use axon_wire::priority::PRIORITIES;
+use axon_wire::{Bytes, Frame, FrameBuf, PortNo, Rate, Time};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a MAC control frame that is to be forwarded is called inside the switch: IEEE 802's
+/// local experimental EtherType 2.
+const DISGUISE: u16 = 0x88b6;
+/// Where the enable vector of a PFC frame is, and its first time.
+const VECTOR_AT: usize = 16;
+const TIMES_AT: usize = 18;
+
+macro_rules! plants {
+    ($($(#[$doc:meta])* $plant:ident = $name:literal, $found_by:literal;)*) => {
+        /// A fault.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Plant { $($(#[$doc])* $plant,)* }
+
+        impl Plant {
+            /// All of them.
+            pub const ALL: &'static [Plant] = &[$(Plant::$plant,)*];
+
+            /// What it is called on the command line.
+            pub const fn name(self) -> &'static str {
+                match self { $(Plant::$plant => $name,)* }
+            }
+
+            /// The case that is there to find it.
+            pub const fn found_by(self) -> &'static str {
+                match self { $(Plant::$plant => $found_by,)* }
+            }
+        }
+    };
+}
+
+plants! {
+    /// It takes its links for four times as fast, and so its quanta for a quarter as long.
+    WrongQuanta = "wrong-quanta", "pfc/timer-length";
+    /// Priorities 3 and 4 wait in one queue, though they are configured for two.
+    SharedQueue = "shared-queue", "pfc/each-priority-alone";
+    /// It passes LLDP on.
+    ForwardedLldp = "forwarded-lldp", "dcbx/lldp-not-forwarded";
+    /// It passes MAC control on.
+    ForwardedMacControl = "forwarded-mac-control", "pfc/not-forwarded";
+    /// It keeps no room for what comes after it has said stop.
+    NoHeadroom = "no-headroom", "pfc/no-loss-with-headroom";
+    /// It never says go on.
+    NoXon = "no-xon", "pfc/xon-is-told";
+    /// It says stop once, and not again before that runs out.
+    NoRefresh = "no-refresh", "pfc/xoff-is-refreshed";
+    /// A new time is added to what is left.
+    TimerAdds = "timer-adds", "pfc/new-time-replaces";
+    /// It obeys a time whose bit is clear.
+    ClearBitObeyed = "clear-bit-obeyed", "pfc/clear-bit-with-time";
+    /// It reads the reserved octet of the enable vector as if it were the other.
+    HighOctetObeyed = "high-octet-obeyed", "pfc/high-octet-ignored";
+    /// It obeys a MAC control frame that is too short.
+    ShortFrameObeyed = "short-frame-obeyed", "pause/short-frame-ignored";
+    /// It obeys a PAUSE for somebody else.
+    OtherAddressObeyed = "other-address-obeyed", "pause/other-address-ignored";
+    /// Its classes share alike, whatever is configured.
+    EqualShares = "equal-shares", "ets/two-classes";
+    /// Its strict class has to share.
+    StrictShares = "strict-shares", "ets/strict-goes-first";
+}
+
+impl Plant {
+    /// The fault of this name.
+    pub fn named(name: &str) -> Option<Plant> {
+        Plant::ALL.iter().copied().find(|plant| plant.name() == name)
+    }
+
+    /// Puts the fault into a configuration, if that is where it lies.
+    pub fn configure(self, dcb: &mut DcbConfig) {
+        match self {
+            Plant::WrongQuanta => dcb.rates.iter_mut().for_each(|rate| *rate = four_times(*rate)),
+            Plant::SharedQueue => dcb.prio_tc[4] = dcb.prio_tc[3],
+            Plant::NoHeadroom => {
+                dcb.memory.groups.iter_mut().flatten().for_each(|group| group.headroom = Bytes(0));
+            }
+            Plant::EqualShares => {
+                let classes = dcb.schedule.classes.iter_mut();
+                let percents = classes.filter_map(|class| match class {
+                    Algorithm::Ets { percent } if *percent > 0 => Some(percent),
+                    _ => None,
+                });
+                let mut percents: Vec<&mut u8> = percents.collect();
+                let (count, mut left) = (percents.len() as u8, 100);
+                for (index, percent) in percents.iter_mut().enumerate() {
+                    **percent = left / (count - index as u8);
+                    left -= **percent;
+                }
+            }
+            Plant::StrictShares => dcb.prio_tc[7] = dcb.prio_tc[0],
+            _ => {}
+        }
+    }
+}
+
+fn four_times(rate: Rate) -> Rate {
+    Rate::from_bits_per_second(rate.bits_per_second() * 4).unwrap_or(rate)
+}
+
+/// A fault at work.
+#[derive(Debug)]
+pub(super) struct Planted {
+    plant: Plant,
+    rate: Rate,
+    /// When each stop that was heard ends, by port and priority.
+    ends: BTreeMap<(PortNo, usize), Time>,
+    /// What was told to stop, by port and priority.
+    stopped: BTreeSet<(PortNo, usize)>,
+}
+
+impl Planted {
+    pub(super) fn new(plant: Plant, rate: Rate) -> Planted {
+        Planted { plant, rate, ends: BTreeMap::new(), stopped: BTreeSet::new() }
+    }
+
+    /// Changes what comes in.
+    pub(super) fn comes(&mut self, now: Time, port: PortNo, mut frame: FrameBuf) -> FrameBuf {
+        let kind = frames::word(frame.bytes(), 12);
+        let is_pfc = frames::pfc_of(frame.bytes()).is_some();
+        match self.plant {
+            Plant::ForwardedLldp if kind == Some(frames::LLDP_TYPE) => readdress(&mut frame),
+            Plant::ForwardedMacControl if kind == Some(frames::MAC_CONTROL_TYPE) => {
+                readdress(&mut frame);
+                put(&mut frame, 12, DISGUISE);
+            }
+            Plant::ShortFrameObeyed if kind == Some(frames::MAC_CONTROL_TYPE) => {
+                let mut padded = frame.bytes().to_vec();
+                padded.resize(padded.len().max(frames::SHORTEST), 0);
+                return FrameBuf::new(&padded);
+            }
+            Plant::OtherAddressObeyed if kind == Some(frames::MAC_CONTROL_TYPE) => {
+                frame.bytes_mut()[..6].copy_from_slice(&frames::MAC_CONTROL_GROUP);
+            }
+            Plant::TimerAdds if is_pfc => self.add(now, port, &mut frame),
+            Plant::ClearBitObeyed if is_pfc => {
+                let timed = |priority: &usize| time(&frame, *priority) != 0;
+                let bits = (0..PRIORITIES).filter(timed).fold(0, |bits, n| bits | 1 << n);
+                let vector = frames::word(frame.bytes(), VECTOR_AT).unwrap_or(0);
+                put(&mut frame, VECTOR_AT, vector | bits);
+            }
+            Plant::HighOctetObeyed if is_pfc => {
+                let bytes = frame.bytes_mut();
+                bytes[VECTOR_AT + 1] |= bytes[VECTOR_AT];
+            }
+            _ => {}
+        }
+        frame
+    }
+
+    /// Changes what goes out.
+    pub(super) fn goes(&mut self, port: PortNo, frame: &mut FrameBuf) {
+        let kind = frames::word(frame.bytes(), 12);
+        let to_tester = frame.bytes().first() == Some(&0x02);
+        match (self.plant, kind) {
+            (Plant::ForwardedLldp, Some(frames::LLDP_TYPE)) if to_tester => {
+                frame.bytes_mut()[..6].copy_from_slice(&frames::NEAREST_BRIDGE);
+            }
+            (Plant::ForwardedMacControl, Some(DISGUISE)) => {
+                frame.bytes_mut()[..6].copy_from_slice(&frames::MAC_CONTROL_GROUP);
+                put(frame, 12, frames::MAC_CONTROL_TYPE);
+            }
+            (Plant::NoXon | Plant::NoRefresh, Some(frames::MAC_CONTROL_TYPE)) => {
+                self.hush(port, frame);
+            }
+            _ => {}
+        }
+    }
+
+    /// Makes each time that is told as much longer as is left of the last one.
+    fn add(&mut self, now: Time, port: PortNo, frame: &mut FrameBuf) {
+        let Some((vector, times)) = frames::pfc_of(frame.bytes()) else { return };
+        for (priority, told) in times.into_iter().enumerate() {
+            if vector & 1 << priority == 0 {
+                continue;
+            }
+            let end = self.ends.get(&(port, priority)).copied().filter(|&end| end > now);
+            let quantum = crate::station::quanta(1, self.rate);
+            let left = end.map_or(0, |end| end.since(now).ticks() / quantum.ticks());
+            let sum = if told == 0 { 0 } else { told.saturating_add(left as u16) };
+            put(frame, TIMES_AT + 2 * priority, sum);
+            self.ends.insert((port, priority), now + quantum * u64::from(sum));
+        }
+    }
+
+    /// Takes out of a PFC frame what the fault leaves unsaid.
+    fn hush(&mut self, port: PortNo, frame: &mut FrameBuf) {
+        let Some((mut vector, times)) = frames::pfc_of(frame.bytes()) else { return };
+        for (priority, told) in times.into_iter().enumerate() {
+            let named = vector & 1 << priority != 0;
+            let unsaid = match self.plant {
+                Plant::NoXon => told == 0,
+                _ if named && told == 0 => {
+                    self.stopped.remove(&(port, priority));
+                    false
+                }
+                _ => named && !self.stopped.insert((port, priority)),
+            };
+            if unsaid {
+                vector &= !(1 << priority);
+            }
+        }
+        put(frame, VECTOR_AT, vector.into());
+    }
+}
+
+fn time(frame: &FrameBuf, priority: usize) -> u16 {
+    frames::word(frame.bytes(), TIMES_AT + 2 * priority).unwrap_or(0)
+}
+
+fn put(frame: &mut FrameBuf, at: usize, value: u16) {
+    frame.bytes_mut()[at..at + 2].copy_from_slice(&value.to_be_bytes());
+}
+
+/// Sends a frame of one port of the tester to another: of port 0 to port 1, of any other to 0.
+fn readdress(frame: &mut FrameBuf) {
+    let bytes = frame.bytes_mut();
+    let to = usize::from(bytes[6..12] == frames::mac(0).0);
+    bytes[..6].copy_from_slice(&frames::mac(to).0);
+}

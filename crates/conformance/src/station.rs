@@ -1,0 +1,182 @@
+//! One port of the tester: what it is to send, and when.
+//!
+//! In plain English: frames that were ordered for a time go first, in that order, flow control or
+//! not: the tester says what it was told to say. Then streams take turns. A stream that obeys does
+//! not begin a frame of a priority that the device has stopped by PFC, from the time on
+//! that the standard leaves a station to react.
+
+use crate::frames;
+use crate::rig::Stream;
+use axon_wire::priority::PRIORITIES;
+use axon_wire::{Bytes, Rate, Span, Time};
+use std::collections::BTreeMap;
+
+/// The longest that a station may take to obey PFC: 614.4 ns (IEEE 802.1Q clause 36.1.3.3, as
+/// recalled).
+pub const REACTION: Span = Span::from_ticks(61_440);
+
+/// Preamble, FCS and gap, in bytes.
+pub const AROUND_FRAME_BYTES: u64 = 24;
+
+/// A port.
+#[derive(Debug)]
+pub struct Station {
+    rate: Rate,
+    orders: BTreeMap<(Time, u64), Vec<u8>>,
+    ordered: u64,
+    flows: Vec<Flow>,
+    turn: usize,
+    /// A stop of each priority: from when to when.
+    stops: [(Time, Time); PRIORITIES],
+}
+
+#[derive(Debug)]
+struct Flow {
+    stream: Stream,
+    id: u16,
+    next: Time,
+    number: u32,
+}
+
+impl Station {
+    /// A port on a link of `rate` with nothing to send.
+    pub fn new(rate: Rate) -> Station {
+        Station {
+            rate,
+            orders: BTreeMap::new(),
+            ordered: 0,
+            flows: Vec::new(),
+            turn: 0,
+            stops: [(Time::ZERO, Time::ZERO); PRIORITIES],
+        }
+    }
+
+    /// Orders a frame for a time.
+    pub fn order(&mut self, at: Time, frame: Vec<u8>) {
+        self.orders.insert((at, self.ordered), frame);
+        self.ordered += 1;
+    }
+
+    /// Adds a stream under this number.
+    pub fn add(&mut self, id: u16, stream: Stream) {
+        self.flows.push(Flow { stream, id, next: stream.begin, number: 0 });
+    }
+
+    /// A frame has come.
+    pub fn hear(&mut self, at: Time, frame: &[u8]) {
+        let Some((vector, times)) = frames::pfc_of(frame) else { return };
+        for priority in (0..PRIORITIES).filter(|priority| vector & 1 << priority != 0) {
+            let (from, until) = self.stops[priority];
+            let stop = quanta(times[priority], self.rate);
+            // A stop that runs already leaves no new time to react.
+            let from = if until > at { from } else { at + REACTION };
+            self.stops[priority] = (from, at + stop);
+        }
+    }
+
+    /// The frame whose turn it is at `now`, on a wire that is free.
+    pub fn take(&mut self, now: Time) -> Option<Vec<u8>> {
+        if let Some(first) = self.orders.first_entry().filter(|first| first.key().0 <= now) {
+            return Some(first.remove());
+        }
+        for step in 0..self.flows.len() {
+            let index = (self.turn + step) % self.flows.len();
+            let stop = self.stops[self.flows[index].stream.priority.index()];
+            let flow = &mut self.flows[index];
+            let stopped = flow.stream.obeys && stop.0 <= now && now < stop.1;
+            if stopped || flow.next > now || now >= flow.stream.end {
+                continue;
+            }
+            // It may catch up with one frame, not with all that a stop has cost.
+            let latest = now - flow.stream.interval;
+            flow.next = (flow.next + flow.stream.interval).max(latest);
+            let frame = frames::traffic(&flow.stream, flow.id, flow.number);
+            flow.number += 1;
+            self.turn = index + 1;
+            return Some(frame);
+        }
+        None
+    }
+
+    /// When something is to be sent next, seen from `now`, if nothing comes before.
+    pub fn due(&self, now: Time) -> Option<Time> {
+        let order = self.orders.first_key_value().map(|(&(at, _), _)| at);
+        let flows = self.flows.iter().filter_map(|flow| {
+            let (from, until) = self.stops[flow.stream.priority.index()];
+            let next = flow.next.max(now);
+            let stopped = flow.stream.obeys && from <= next && next < until;
+            let at = if stopped { until } else { next };
+            (at < flow.stream.end).then_some(at)
+        });
+        flows.chain(order).min()
+    }
+}
+
+/// How long so many quanta last.
+pub fn quanta(quanta: u16, rate: Rate) -> Span {
+    rate.time_for(Bytes(u64::from(quanta) * 64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axon_wire::priority::Priority;
+
+    const RATE: Rate = Rate::gbps(10);
+
+    fn at(nanos: u64) -> Time {
+        Time::from_nanos(nanos)
+    }
+
+    fn stream(priority: u8, interval: u64, obeys: bool) -> Stream {
+        Stream {
+            from: 1,
+            to: 0,
+            priority: Priority::from_low_bits(priority),
+            bytes: 100,
+            interval: Span::from_nanos(interval),
+            begin: at(100),
+            end: at(10_000),
+            obeys,
+            flow: None,
+        }
+    }
+
+    fn taken(station: &mut Station, now: Time) -> Option<u16> {
+        frames::traffic_of(&station.take(now)?).map(|known| known.id)
+    }
+
+    #[test]
+    fn orders_go_first_and_streams_take_turns_at_their_pace() {
+        let mut station = Station::new(RATE);
+        station.add(1, stream(1, 1_000, true));
+        station.add(2, stream(2, 1_000, true));
+        station.order(at(150), vec![9; 60]);
+        assert_eq!((station.due(at(0)), station.take(at(99))), (Some(at(100)), None));
+        assert_eq!(station.take(at(200)), Some(vec![9; 60]));
+        assert_eq!(taken(&mut station, at(200)), Some(1));
+        assert_eq!(taken(&mut station, at(200)), Some(2));
+        assert_eq!((station.take(at(200)), station.due(at(200))), (None, Some(at(1_100))));
+        assert_eq!((station.take(at(10_000)), station.due(at(10_000))), (None, None));
+    }
+
+    #[test]
+    fn a_stream_that_obeys_stops_after_the_time_to_react_and_another_does_not() {
+        let mut station = Station::new(RATE);
+        station.add(1, stream(3, 0, true));
+        station.add(2, stream(3, 0, false));
+        // 100 quanta are 5,120 ns; 614.4 ns later the station is to have stopped.
+        station.hear(at(1_000), &frames::pfc_for(frames::mac(0), 8, 100));
+        let both = [taken(&mut station, at(1_600)), taken(&mut station, at(1_600))];
+        assert_eq!(both, [Some(1), Some(2)]);
+        for _ in 0..3 {
+            assert_eq!(taken(&mut station, at(1_700)), Some(2));
+        }
+        // A stop that runs gives no new time to react, and zero ends it.
+        station.hear(at(2_000), &frames::pfc_for(frames::mac(0), 8, 100));
+        assert_eq!(taken(&mut station, at(2_100)), Some(2));
+        station.hear(at(2_200), &frames::pfc_for(frames::mac(0), 8, 0));
+        let both = [taken(&mut station, at(2_200)), taken(&mut station, at(2_200))];
+        assert!(both.contains(&Some(1)), "{both:?}");
+    }
+}
