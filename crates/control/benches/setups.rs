@@ -92,6 +92,7 @@ fn config(router: RouterKind) -> ControllerConfig {
             seed: 1,
             timers: Timers::default(),
             plane: PlaneConfig::with_ports(1, server.mac),
+            dcbx: None,
             server,
         },
         dhcp: DhcpConfig {

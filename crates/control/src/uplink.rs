@@ -258,6 +258,7 @@ mod tests {
                 seed: 1,
                 timers: Timers::default(),
                 plane: PlaneConfig::with_ports(neighbours, mac),
+                dcbx: None,
                 server: ServerIdentity { mac, ip: [10, 0, 0, 1].into() },
             };
             let discovery = Discovery::new(&config, Role::Switch);

@@ -27,6 +27,7 @@ fn config() -> ControllerConfig {
             seed: 1,
             timers: Timers::default(),
             plane: PlaneConfig::with_ports(1, mac),
+            dcbx: None,
             server,
         },
         dhcp: DhcpConfig {

@@ -29,6 +29,7 @@ impl Scene {
             seed: 1,
             timers: Timers::default(),
             plane: PlaneConfig::with_ports(2, mac),
+            dcbx: None,
             server: ServerIdentity {
                 mac: MacAddr([2, 0, 0, 0, 0, 0xfe]),
                 ip: [10, 0, 0, 1].into(),

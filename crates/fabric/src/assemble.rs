@@ -60,8 +60,10 @@ pub fn switch_config(fabric: &Fabric, index: usize, incarnation: u64, seed: u64)
     let life = Life { node: switch_id(index), incarnation };
     let dcb = fabric.dcb.as_deref();
     let dcb = dcb.map(|dcb| Box::new(crate::dcb::config(fabric, dcb, index, switch_mac(index))));
+    let dcbx = dcb.as_ref().and_then(|dcb| crate::dcb::node_config(fabric, index, dcb));
+    let node = node_config(fabric, life, (switch_mac(index), dcb), ports, seed);
     SwitchConfig {
-        node: node_config(fabric, life, (switch_mac(index), dcb), ports, seed),
+        node: NodeConfig { dcbx, ..node },
         waiting_bytes_max: WAITING_BYTES_MAX,
         hosts_per_port_max: HOSTS_PER_PORT_MAX,
     }
@@ -119,6 +121,7 @@ fn node_config(
             dcb,
             ..PlaneConfig::with_ports(ports, mac)
         },
+        dcbx: None,
         server: ServerIdentity { mac: SERVER_MAC, ip: fabric.dhcp.server },
     }
 }

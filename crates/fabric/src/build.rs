@@ -74,6 +74,9 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
         faults_after_start: Vec::new(),
         traffic: Vec::new(),
     };
+    if let Some(dcb) = &file.dcb {
+        dcb::resolve_dcbx(dcb, &mut fabric)?;
+    }
     check_ports(&fabric, file.topology_key())?;
     add_hosts(&mut fabric, &plan, &ports, default_wire)?;
     for (link, &[a, b]) in plan.links.iter().zip(&ports.links) {

@@ -5,7 +5,7 @@
 //! plane owns the queue, so scheduling is the same code everywhere.
 
 use alloc::vec::Vec;
-use axon_wire::{MacAddr, NodeId, PortNo, Time, TrafficClass};
+use axon_wire::{MacAddr, NodeId, PortNo, PrioritySet, Time, TrafficClass};
 
 /// What the world tells a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -276,6 +276,25 @@ pub enum Note {
         port: PortNo,
         /// Whose queue.
         class: TrafficClass,
+    },
+    /// DCBX: the classes of a port take turns otherwise from now on.
+    ClassesInForce {
+        /// The port.
+        port: PortNo,
+        /// As its peer recommends; else as it is set to.
+        recommended: bool,
+    },
+    /// DCBX: from now on these priorities of a port have PFC, and no others.
+    PfcInForce {
+        /// The port.
+        port: PortNo,
+        /// The priorities.
+        pfc: PrioritySet,
+    },
+    /// DCBX: something begins to be wrong between the ends of a link; the status says what.
+    DcbxTrouble {
+        /// The port.
+        port: PortNo,
     },
     /// A control message was refused.
     Refused {

@@ -32,7 +32,7 @@ pub struct NotInRange(pub u8);
 
 /// A set of priorities: bit n stands for priority n, as on the wire (PFC's enable vector, the
 /// bitmaps of DCBX).
-#[derive(Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct PrioritySet(u8);
 
 impl Priority {

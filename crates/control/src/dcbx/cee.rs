@@ -269,8 +269,8 @@ impl Cee {
         &self.applications.state
     }
 
-    /// What is in force, in the standard's terms. PFC that does not work is off; groups that
-    /// cannot be told as traffic classes leave `otherwise`.
+    /// What is in force, in the standard's terms. PFC that does not work is off; the port's own
+    /// groups, and those of the peer that cannot be told as traffic classes, leave `otherwise`.
     pub fn operational(&self, otherwise: &Ets, notes: &mut Vec<DcbxNote>) -> Operational {
         let errors = [
             (self.groups.state.error, wire::PART_GROUPS),
@@ -284,10 +284,11 @@ impl Cee {
                 .map(|&(_, part)| DcbxNote::FeatureError(part)),
         );
         let (groups, pfc) = (&self.groups.state, &self.pfc.state);
-        let ets = ets_of(&groups.config);
+        // What groups can tell of the port's own table may be less than what it says.
+        let theirs = Some(&groups.config).filter(|_| groups.from == Source::Peer).and_then(ets_of);
         Operational {
-            ets: ets.unwrap_or(*otherwise),
-            ets_from: if ets.is_some() { groups.from } else { Source::Local },
+            ets: theirs.unwrap_or(*otherwise),
+            ets_from: if theirs.is_some() { Source::Peer } else { Source::Local },
             pfc: if pfc.mode { pfc.config.enabled } else { PrioritySet::EMPTY },
             pfc_from: pfc.from,
             applications: Vec::new(),

@@ -9,22 +9,32 @@
 //! peer: with no peer, or with several, a port does what its own configuration says.
 //!
 //! [`ieee`] is that, without any state of its own. [`cee`] is what vendors had before, with
-//! sequence numbers. [`port`] puts either on top of the LLDP agent.
+//! sequence numbers. [`port`] puts either on top of the LLDP agent, and [`ports`] are those of a
+//! node. [`tables`] stands between what planes do and what DCBX says; [`meeting`] says what two
+//! ends would not agree on.
 
 pub mod cee;
 pub mod ieee;
+pub mod meeting;
 pub mod port;
+pub mod ports;
+pub mod tables;
 #[cfg(test)]
 mod tests;
 
 pub use cee::{Cee, CeeConfig, CeeFeature, FeatureState};
-pub use ieee::{IeeeConfig, Remote, TieRule};
+pub use ieee::{Duplicates, IeeeConfig, Remote, TieRule};
+pub use meeting::{Mismatch, mismatches};
 pub use port::{DcbEvent, DcbPort, DcbxConfig, Mode};
+pub use ports::{DcbPorts, DcbxNodeConfig, PortWish};
+pub use tables::{Asked, Recommendation};
 
 use alloc::vec::Vec;
 use axon_wire::PrioritySet;
+use axon_wire::dcbx::cee::{PART_APPLICATION, PART_GROUPS, PART_PFC};
 use axon_wire::dcbx::ieee::{Application, Ets, EtsProblem};
 use axon_wire::dcbx::{DcbxError, Dialect};
+use core::fmt;
 
 /// Where a part of what is in force comes from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -81,4 +91,44 @@ pub enum DcbxNote {
     /// CEE: a feature does not work, because the two ends do not fit or the peer says so. By the
     /// type of its part.
     FeatureError(u8),
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Source::Local => "local",
+            Source::Peer => "peer",
+        })
+    }
+}
+
+impl fmt::Display for DcbxNote {
+    /// For operators.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DcbxNote::SeveralPeers(peers) => {
+                write!(f, "{peers} neighbours speak DCBX, so none is heeded")
+            }
+            DcbxNote::Unreadable { subtype, error } => {
+                write!(f, "TLV {subtype} cannot be read: {error}")
+            }
+            DcbxNote::Repeated { subtype } => write!(f, "TLV {subtype} comes more than once"),
+            DcbxNote::Recommendation(problem) => {
+                write!(f, "cannot do what is recommended: {problem}")
+            }
+            DcbxNote::PfcClasses(most) => {
+                write!(f, "has PFC for {most} classes only, fewer than the peer's")
+            }
+            DcbxNote::PfcDiffers(theirs) => {
+                write!(f, "neither end is willing, and the peer has PFC for {theirs}")
+            }
+            DcbxNote::Dialect(dialect) => write!(f, "the peer speaks {dialect} only"),
+            DcbxNote::FeatureError(part) => match *part {
+                PART_GROUPS => f.write_str("priority groups do not fit the peer's"),
+                PART_PFC => f.write_str("PFC does not fit the peer's"),
+                PART_APPLICATION => f.write_str("application priorities do not fit the peer's"),
+                part => write!(f, "feature {part} does not fit the peer's"),
+            },
+        }
+    }
 }

@@ -253,7 +253,8 @@ fn cee(willing: bool, bits: u8) -> DcbxConfig {
         applications: feature(willing, vec![entry]),
         groups_must_match: false,
     };
-    DcbxConfig { mode: Mode::Cee, cee, ..DcbxConfig::default() }
+    let ets = super::cee::ets_of(&groups).unwrap();
+    DcbxConfig { mode: Mode::Cee, cee, ieee: IeeeConfig { ets, ..IeeeConfig::default() } }
 }
 
 /// Two ports on one link that loses `lost` of 10 frames until `lossy_until`.

@@ -22,7 +22,8 @@ fn end(node: u64, hop_width: HopWidth) -> (Discovery, Life) {
     let plane = PlaneConfig { hop_width, ..PlaneConfig::with_ports(1, mac) };
     let server = crate::config::ServerIdentity { mac, ip: [10, 0, 0, 1].into() };
     let timers = Timers::default();
-    let config = NodeConfig { life, mac, key: [0; 32], seed: node, timers, plane, server };
+    let config =
+        NodeConfig { life, mac, key: [0; 32], seed: node, timers, plane, dcbx: None, server };
     (Discovery::new(&config, Role::Switch), life)
 }
 

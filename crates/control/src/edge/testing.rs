@@ -102,6 +102,7 @@ impl Bench {
                 seed: 1,
                 timers: Timers::default(),
                 plane,
+                dcbx: None,
                 server: SERVER,
             },
             waiting_bytes_max: waiting,

@@ -2,6 +2,7 @@
 
 use super::prober::{Due, Prober};
 use crate::config::NodeConfig;
+use crate::dcbx::DcbPorts;
 use crate::discovery::Discovery;
 use crate::effect::Effect;
 use crate::seal::{Opened, Sealer};
@@ -11,7 +12,7 @@ use axon_wire::congestion::Congestion;
 use axon_wire::header::{self, HeaderView, PacketType};
 use axon_wire::message::{Message, Role};
 use axon_wire::priority::Priority;
-use axon_wire::{Frame, Hops, Life, MacAddr, PortNo, Time, link, vlan};
+use axon_wire::{Frame, Hops, Life, MacAddr, PortNo, Time, link, lldp, vlan};
 
 /// How many control messages were refused, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,6 +36,8 @@ pub(super) struct Chassis<B> {
     mac: MacAddr,
     sealer: Sealer,
     pub discovery: Discovery,
+    /// LLDP and DCBX at all ports, where the node is to speak them.
+    pub dcbx: Option<DcbPorts>,
     pub prober: Prober,
     pub refusals: Refusals,
     pub actions: Vec<Action<B>>,
@@ -62,6 +65,8 @@ impl<B: Frame> Chassis<B> {
             plane: Plane::new(config.plane.clone()),
             sealer: Sealer::new(&config.key, config.life),
             discovery: Discovery::new(config, role),
+            dcbx: (config.dcbx.as_ref())
+                .map(|said| DcbPorts::new(said, config.mac, config.plane.ports)),
             prober: Prober::new(config.life.node, config.mac),
             refusals: Refusals::default(),
             actions: Vec::new(),
@@ -92,6 +97,7 @@ impl<B: Frame> Chassis<B> {
             Input::Link { port, up } => {
                 self.plane.link(now, port, up, &mut self.actions);
                 self.discovery.link(now, port, up, &mut self.effects);
+                self.dcbx_link(now, port, up);
             }
             Input::Timeout => {}
         }
@@ -127,14 +133,15 @@ impl<B: Frame> Chassis<B> {
         }
     }
 
-    /// When the plane, discovery or a probe wants to be called.
+    /// When the plane or the control plane wants to be called.
     pub fn deadline(&self) -> Option<Time> {
         [self.plane.deadline(), self.control_deadline()].into_iter().flatten().min()
     }
 
-    /// When discovery or a probe wants to be called.
+    /// When discovery, a probe or LLDP wants to be called.
     pub fn control_deadline(&self) -> Option<Time> {
-        [self.prober.deadline(), self.discovery.deadline()].into_iter().flatten().min()
+        let lldp = self.dcbx.as_ref().and_then(DcbPorts::deadline);
+        [self.prober.deadline(), self.discovery.deadline(), lldp].into_iter().flatten().min()
     }
 
     /// Opens a punted packet. What discovery can handle is handled here; what nobody can use
@@ -175,6 +182,9 @@ impl<B: Frame> Chassis<B> {
 
     /// A frame to the nearest-bridge address: ours, or somebody's LLDP.
     fn link_frame(&mut self, now: Time, port: PortNo, frame: &[u8]) -> bool {
+        if lldp::is_lldp(frame) {
+            return self.hear_lldp(now, port, frame);
+        }
         let Some(payload) = link::parse(frame) else {
             return false;
         };

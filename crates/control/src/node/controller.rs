@@ -89,6 +89,7 @@ impl<B: Frame> ControllerNode<B> {
 
     fn timeouts(&mut self, now: Time) {
         self.chassis.probe(now);
+        self.chassis.dcbx_timeout(now);
         let Chassis { discovery, effects, .. } = &mut self.chassis;
         if discovery.deadline().is_some_and(|at| at <= now) {
             discovery.timeout(now, effects);

@@ -9,6 +9,7 @@
 mod bridge;
 mod chassis;
 mod controller;
+mod dcbx;
 mod load;
 mod multipath;
 mod prober;

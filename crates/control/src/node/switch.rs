@@ -5,6 +5,7 @@ use super::load::LoadReports;
 use super::prober::ProbeRefusal;
 use super::report::{ProbeId, ProbePlan, ProbeReport};
 use crate::config::{SwitchConfig, Timers};
+use crate::dcbx::DcbPort;
 use crate::discovery::Discovery;
 use crate::edge::Edge;
 use crate::effect::Effect;
@@ -70,6 +71,12 @@ impl<B: Frame> SwitchNode<B> {
         &self.chassis.discovery
     }
 
+    /// What LLDP and DCBX have found out at a port: what it says, what its neighbours say, what is
+    /// in force. `None` if there is no such port, or the switch does not speak them.
+    pub fn dcbx(&self, port: PortNo) -> Option<&DcbPort> {
+        self.chassis.dcbx.as_ref()?.port(port)
+    }
+
     /// The way to the controller.
     pub fn uplink(&self) -> &Uplink {
         &self.uplink
@@ -114,6 +121,7 @@ impl<B: Frame> SwitchNode<B> {
     /// Does what is due; says whether uplink, edge or stream were.
     fn timeouts(&mut self, now: Time) -> bool {
         self.chassis.probe(now);
+        self.chassis.dcbx_timeout(now);
         let Chassis { plane, discovery, effects, .. } = &mut self.chassis;
         let due = |deadline: Option<Time>| deadline.is_some_and(|at| at <= now);
         if due(discovery.deadline()) {

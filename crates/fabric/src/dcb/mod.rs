@@ -1,13 +1,17 @@
 //! Data Center Bridging of a fabric, checked: traffic classes, flow control, memory.
 //!
-//! `resolve.rs` reads it from the file with `pauses.rs`, `headroom.rs` says what each port needs, `plane.rs`
-//! makes the configuration of a switch's data plane.
+//! `resolve.rs` reads it from the file with `pauses.rs`, `headroom.rs` says what each port needs,
+//! `plane.rs` makes the configuration of a switch's data plane, `dcbx.rs` what switches say of it
+//! to each other.
 
+mod dcbx;
 mod headroom;
 mod pauses;
 mod plane;
 mod resolve;
 
+pub use dcbx::{Dcbx, Said, disagreements};
+pub(crate) use dcbx::{node_config, resolve as resolve_dcbx};
 pub use headroom::{Plug, configured, frame_bytes, headroom, needed, plugs, quanta_needed};
 pub(crate) use plane::config;
 pub(crate) use resolve::{Beside, resolve};
@@ -43,6 +47,8 @@ pub struct Dcb {
     pub control_priority: Priority,
     /// Whether hosts obey flow control, and ask for it when they read too slowly.
     pub hosts: bool,
+    /// What switches say of it to their neighbours; without, nothing.
+    pub dcbx: Option<Box<Dcbx>>,
 }
 
 /// How senders are made to stop.

@@ -15,6 +15,8 @@ pub(crate) fn config(fabric: &Fabric, dcb: &Dcb, switch: usize, mac: MacAddr) ->
         |plug: Option<Plug<'_>>| plug.map_or(fabric.controller.wire.rate, |plug| plug.wire.rate);
     let rates: Vec<Rate> = plugs(fabric, switch).into_iter().map(rate).collect();
     let groups = configured(fabric, dcb, switch).into_iter().map(|bytes| groups(dcb, bytes));
+    let told = dcb.dcbx.as_ref().and_then(|dcbx| dcbx.said(switch).pfc);
+    let pfc = told.unwrap_or(dcb.lossless);
     DcbConfig {
         memory: MemoryConfig {
             lossless: dcb.lossless,
@@ -26,7 +28,7 @@ pub(crate) fn config(fabric: &Fabric, dcb: &Dcb, switch: usize, mac: MacAddr) ->
         },
         prio_tc: dcb.prio_tc,
         schedule: dcb.schedule.clone(),
-        pfc: if dcb.flow_control == FlowControl::Pfc { dcb.lossless } else { PrioritySet::EMPTY },
+        pfc: if dcb.flow_control == FlowControl::Pfc { pfc } else { PrioritySet::EMPTY },
         pause: dcb.flow_control == FlowControl::Pause,
         pfc_quanta: dcb.quanta,
         watermarks: dcb.watermarks.map(|marks| seeded(marks, fabric.seed, switch)),

@@ -56,6 +56,7 @@ pub(crate) fn resolve(file: &File, beside: &Beside) -> Result<Option<Box<Dcb>>, 
         watchdog: pauses::watchdog(asked.watchdog.as_ref(), lossless)?,
         control_priority: priority,
         hosts: hosts(asked, lossless)?,
+        dcbx: None,
     })))
 }
 

@@ -1,5 +1,6 @@
 //! Data Center Bridging as it is written: `dcb:` and what is in it.
 
+use super::dcbx::Dcbx;
 use super::pauses::{Watchdog, Watermarks};
 use super::text::ShareText;
 use crate::units::{BytesText, SpanText};
@@ -44,6 +45,9 @@ pub struct Dcb {
     /// lab do as their kernel does.
     #[serde(default)]
     pub hosts: Option<bool>,
+    /// What switches say of all this to their neighbours, and do as those say; Axon and other
+    /// equipment.
+    pub dcbx: Option<Dcbx>,
 }
 
 fn quanta_max() -> u16 {

@@ -1,6 +1,7 @@
 //! The fabric file as it is written: what serde reads and the JSON Schema describes.
 
 mod dcb;
+mod dcbx;
 mod device;
 mod faults;
 mod pauses;
@@ -8,6 +9,7 @@ mod text;
 mod topology;
 
 pub use dcb::{Buffers, Charge, Class as DcbClass, Dcb, FlowControl, Turns, Weights};
+pub use dcbx::{Apart, Application, Dcbx, Mode as DcbxMode, Recommend, Tie, Willing};
 pub use device::{DeviceName, ListedDevice, ListedSide, ListedStage};
 pub use faults::Fault;
 pub use pauses::{Choose, StormAction, Watchdog, Watermarks};

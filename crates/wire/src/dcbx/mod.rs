@@ -7,6 +7,7 @@ pub mod cee;
 pub mod ieee;
 
 use crate::lldp::{LldpError, Tlv};
+use core::fmt;
 
 /// IEEE 802.1's own TLVs.
 pub const OUI_IEEE: [u8; 3] = [0x00, 0x80, 0xc2];
@@ -26,6 +27,16 @@ pub enum Dialect {
     Cee,
     /// The standard.
     Ieee,
+}
+
+impl fmt::Display for Dialect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Dialect::Cin => "CIN",
+            Dialect::Cee => "CEE",
+            Dialect::Ieee => "IEEE",
+        })
+    }
 }
 
 impl Dialect {

@@ -1,0 +1,145 @@
+//! LLDP and DCBX at all ports of a node: what it is told, and what comes of it at each port.
+
+use super::{DcbEvent, DcbPort, DcbxConfig, DcbxNote, Operational, Source};
+use crate::lldp::{LldpAgent, LldpConfig, LldpIdentity};
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use axon_wire::dcbx::ieee::Ets;
+use axon_wire::lldp::{Id, Tlv, kind};
+use axon_wire::{MacAddr, PortNo, PrioritySet, Time};
+
+/// What a node is told that speaks LLDP and DCBX at its ports.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DcbxNodeConfig {
+    /// Its name, from which follow those of its ports: `s1`, `s1-p0`. At most 240 bytes of it are
+    /// told.
+    pub system_name: String,
+    /// Timers and bounds.
+    pub lldp: LldpConfig,
+    /// What each port says and heeds.
+    pub dcbx: DcbxConfig,
+}
+
+/// The longest name that is told: with a port's number behind it still an ID.
+const NAME_BYTES_MAX: usize = 240;
+
+/// What a port asks of its node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PortWish {
+    /// Send this frame, untagged, ahead of data.
+    Send(Vec<u8>),
+    /// Classes are to take turns like this; by its own configuration if the source is local.
+    Classes(Ets, Source),
+    /// These priorities have PFC.
+    Pfc(PrioritySet),
+    /// Something begins to be wrong.
+    Note(DcbxNote),
+}
+
+/// All ports.
+#[derive(Clone, Debug)]
+pub struct DcbPorts {
+    ports: Vec<Port>,
+    /// When something is due.
+    next: Option<Time>,
+    events: Vec<DcbEvent>,
+}
+
+#[derive(Clone, Debug)]
+struct Port {
+    port: DcbPort,
+    /// What its plane was last told, and is set to at first.
+    told: (Ets, Source, PrioritySet),
+}
+
+impl DcbPorts {
+    /// Ports without carrier, of a node with this address.
+    pub fn new(config: &DcbxNodeConfig, mac: MacAddr, ports: u16) -> DcbPorts {
+        let name = &config.system_name;
+        let name = &name[..name.floor_char_boundary(NAME_BYTES_MAX)];
+        let port = |number| {
+            let identity = LldpIdentity {
+                mac,
+                chassis: Id::chassis_of_mac(mac),
+                port: Id::port_of_name(&format!("{name}-p{number}")),
+            };
+            let agent = LldpAgent::new(config.lldp, identity);
+            let name = Tlv { kind: kind::SYSTEM_NAME, value: name.as_bytes().to_vec() };
+            let port = DcbPort::new(agent, config.dcbx.clone(), Vec::from([name]));
+            let told = (config.dcbx.ieee.ets, Source::Local, config.dcbx.ieee.pfc);
+            Port { port, told }
+        };
+        DcbPorts { ports: (0..ports).map(port).collect(), next: None, events: Vec::new() }
+    }
+
+    /// One of them: what it says, what it hears, what is in force.
+    pub fn port(&self, port: PortNo) -> Option<&DcbPort> {
+        self.ports.get(port.index()).map(|port| &port.port)
+    }
+
+    /// The carrier of a port has come or gone.
+    pub fn link(&mut self, now: Time, port: PortNo, up: bool, out: &mut Vec<(PortNo, PortWish)>) {
+        if let Some(state) = self.ports.get_mut(port.index()) {
+            state.port.link(now, up, &mut self.events);
+            self.pass_on(port, out);
+        }
+    }
+
+    /// A frame with LLDP's EtherType has come; says whether it was one to read.
+    pub fn receive(
+        &mut self,
+        now: Time,
+        port: PortNo,
+        frame: &[u8],
+        out: &mut Vec<(PortNo, PortWish)>,
+    ) -> bool {
+        let Some(state) = self.ports.get_mut(port.index()) else { return false };
+        let before = state.port.agent().counters().received;
+        state.port.receive(now, frame, &mut self.events);
+        let read = state.port.agent().counters().received > before;
+        self.pass_on(port, out);
+        read
+    }
+
+    /// Does what is due. Early and repeated calls are harmless.
+    pub fn timeout(&mut self, now: Time, out: &mut Vec<(PortNo, PortWish)>) {
+        if self.next.is_none_or(|at| at > now) {
+            return;
+        }
+        for number in 0..self.ports.len() {
+            let state = &mut self.ports[number];
+            if state.port.deadline().is_some_and(|at| at <= now) {
+                state.port.timeout(now, &mut self.events);
+                self.pass_on(PortNo(number as u16), out);
+            }
+        }
+    }
+
+    /// When to call [`DcbPorts::timeout`] next.
+    pub const fn deadline(&self) -> Option<Time> {
+        self.next
+    }
+
+    /// What has come out of a port is its node's to do; of what is in force, what the plane has
+    /// not been told.
+    fn pass_on(&mut self, port: PortNo, out: &mut Vec<(PortNo, PortWish)>) {
+        let Port { port: state, told } = &mut self.ports[port.index()];
+        for event in self.events.drain(..) {
+            match event {
+                DcbEvent::Send(frame) => out.push((port, PortWish::Send(frame))),
+                DcbEvent::Note(note) => out.push((port, PortWish::Note(note))),
+                DcbEvent::Operational => {}
+            }
+        }
+        let Operational { ets, ets_from, pfc, .. } = *state.operational();
+        if (ets, ets_from) != (told.0, told.1) {
+            out.push((port, PortWish::Classes(ets, ets_from)));
+        }
+        if pfc != told.2 {
+            out.push((port, PortWish::Pfc(pfc)));
+        }
+        *told = (ets, ets_from, pfc);
+        self.next = self.ports.iter().filter_map(|port| port.port.deadline()).min();
+    }
+}

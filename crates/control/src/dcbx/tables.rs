@@ -1,0 +1,262 @@
+//! What a plane does, as DCBX says it, and what DCBX says, as a plane does it.
+//!
+//! In plain English. A strict class is strict in both, and an ETS class is one with its share.
+//! Deficit round robin and fair queueing, which only a port's own configuration can ask for, are
+//! "a vendor's own" in the standard's terms; the older form has no word for them, so a port with
+//! such classes does not speak of groups there. The older form has one strict group, and tells
+//! applications by EtherType or port only.
+
+use super::{CeeConfig, CeeFeature, DcbxConfig, Duplicates, IeeeConfig, Mode, TieRule};
+use alloc::vec::Vec;
+use axon_plane::dcb::DcbConfig;
+use axon_plane::schedule::{Algorithm, FrameCost, ScheduleConfig};
+use axon_wire::dcbx::cee::{APPLICATION_OUI, CeeApplication, CeePfc, GROUP_STRICT, Groups};
+use axon_wire::dcbx::ieee::{Application, CongestionNotification, Ets, Selector, Tsa};
+use axon_wire::{PrioritySet, TrafficClass};
+
+/// How many traffic classes each port of a plane has.
+pub const CLASSES_MAX: u8 = 8;
+
+/// What a switch is to say and to heed at its ports, beside what its plane is set to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// Which form it speaks.
+    pub mode: Mode,
+    /// Whether it does what a peer recommends for the turns of classes.
+    pub ets_willing: bool,
+    /// Whether it follows a peer's PFC.
+    pub pfc_willing: bool,
+    /// What it recommends to peers.
+    pub recommendation: Recommendation,
+    /// How many traffic classes may have PFC at a time: 0 to 8. Zero is taken for none.
+    pub pfc_classes_max: u8,
+    /// Which priorities applications are to have: for information.
+    pub applications: Vec<Application>,
+    /// Who gives way of two that are willing.
+    pub tie: TieRule,
+    /// What becomes of repeated TLVs.
+    pub duplicates: Duplicates,
+}
+
+impl Default for Asked {
+    /// The standard's form; not willing, so that what the operator has set holds; it recommends
+    /// what it does.
+    fn default() -> Asked {
+        Asked {
+            mode: Mode::default(),
+            ets_willing: false,
+            pfc_willing: false,
+            recommendation: Recommendation::Own,
+            pfc_classes_max: CLASSES_MAX,
+            applications: Vec::new(),
+            tie: TieRule::default(),
+            duplicates: Duplicates::default(),
+        }
+    }
+}
+
+/// What a port recommends to its peer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Recommendation {
+    /// Nothing.
+    None,
+    /// What it is set to do itself; nothing if a peer could not do that, because it is a
+    /// vendor's own.
+    #[default]
+    Own,
+    /// This.
+    This(Ets),
+}
+
+/// The scheduling table that a plane is set to, as DCBX tells it.
+pub fn ets_of(dcb: &DcbConfig) -> Ets {
+    let mut ets = Ets { class_of: dcb.prio_tc, ..Ets::default() };
+    for (class, algorithm) in dcb.schedule.classes.iter().enumerate() {
+        (ets.tsa[class], ets.percent[class]) = match *algorithm {
+            Algorithm::Strict => (Tsa::STRICT, 0),
+            Algorithm::Ets { percent } => (Tsa::ETS, percent),
+            Algorithm::Drr { .. } | Algorithm::Wfq { .. } => (Tsa::VENDOR, 0),
+        };
+    }
+    ets
+}
+
+/// The turns of classes that a scheduling table asks for, whose frames cost so much; its own
+/// algorithms are strict priority and ETS ([`Ets::check`]).
+pub fn schedule_of(ets: &Ets, cost: FrameCost) -> ScheduleConfig {
+    let classes = ets.tsa.iter().zip(ets.percent).map(|(&tsa, percent)| match tsa {
+        Tsa::ETS => Algorithm::Ets { percent },
+        _ => Algorithm::Strict,
+    });
+    ScheduleConfig { cost, ..ScheduleConfig::of(classes) }
+}
+
+/// The same table in the older form; `None` if it has no words for it.
+fn groups_of(ets: &Ets) -> Option<Groups> {
+    let group = |class: &TrafficClass| match ets.tsa[class.index()] {
+        Tsa::STRICT => Some(GROUP_STRICT),
+        Tsa::ETS => Some(class.value()),
+        _ => None,
+    };
+    let mut groups = Groups { percent: ets.percent, classes_max: CLASSES_MAX, ..Groups::default() };
+    for (group_of, class) in groups.group_of.iter_mut().zip(&ets.class_of) {
+        *group_of = group(class)?;
+    }
+    Some(groups)
+}
+
+/// Application priorities in the older form: one entry for each application, with all of its
+/// priorities.
+fn applications_of(applications: &[Application]) -> Vec<CeeApplication> {
+    let mut list: Vec<CeeApplication> = Vec::new();
+    for &Application { priority, selector, protocol } in applications {
+        let selector = match selector {
+            Selector::ETHERTYPE => 0,
+            Selector::STREAM_PORT | Selector::DATAGRAM_PORT | Selector::PORT => 1,
+            _ => continue,
+        };
+        let priorities = PrioritySet::only(priority).bits();
+        let same = |one: &&mut CeeApplication| (one.protocol, one.selector) == (protocol, selector);
+        match list.iter_mut().find(same) {
+            Some(known) => known.priorities |= priorities,
+            None => {
+                list.push(CeeApplication { protocol, oui: APPLICATION_OUI, selector, priorities });
+            }
+        }
+    }
+    list
+}
+
+impl DcbxConfig {
+    /// What a port says and heeds whose plane is set to `dcb`.
+    pub fn for_plane(dcb: &DcbConfig, asked: &Asked) -> DcbxConfig {
+        let ets = ets_of(dcb);
+        let recommendation = match asked.recommendation {
+            Recommendation::None => None,
+            Recommendation::Own => ets.check(CLASSES_MAX, false).is_ok().then_some(ets),
+            Recommendation::This(ets) => Some(ets),
+        };
+        let groups = groups_of(&ets);
+        let applications = applications_of(&asked.applications);
+        let pfc = CeePfc { enabled: dcb.pfc, classes_max: asked.pfc_classes_max };
+        DcbxConfig {
+            mode: asked.mode,
+            ieee: IeeeConfig {
+                ets_willing: asked.ets_willing,
+                credit_based: false,
+                classes_max: CLASSES_MAX,
+                ets,
+                recommendation,
+                pfc_willing: asked.pfc_willing,
+                macsec_bypass: false,
+                pfc_classes_max: asked.pfc_classes_max,
+                pfc: dcb.pfc,
+                applications: asked.applications.clone(),
+                // Whether a port is ready is for its defence to say.
+                congestion: (dcb.cn.as_ref()).map(|cn| CongestionNotification {
+                    values: cn.cnpvs,
+                    ready: PrioritySet::EMPTY,
+                }),
+                tie: asked.tie,
+                duplicates: asked.duplicates,
+            },
+            cee: CeeConfig {
+                groups: CeeFeature {
+                    advertised: groups.is_some(),
+                    enabled: true,
+                    willing: asked.ets_willing,
+                    desired: groups.unwrap_or_default(),
+                },
+                pfc: CeeFeature {
+                    advertised: true,
+                    enabled: true,
+                    willing: asked.pfc_willing,
+                    desired: pfc,
+                },
+                applications: CeeFeature {
+                    advertised: !applications.is_empty(),
+                    enabled: true,
+                    willing: false,
+                    desired: applications,
+                },
+                groups_must_match: false,
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dcbx::cee;
+    use alloc::vec;
+    use axon_wire::priority::{PRIORITIES, Priority};
+    use axon_wire::{MacAddr, Rate};
+
+    fn dcb(classes: Vec<Algorithm>, class_of: [u8; PRIORITIES]) -> DcbConfig {
+        DcbConfig {
+            prio_tc: class_of.map(|class| TrafficClass::new(class).unwrap()),
+            schedule: ScheduleConfig::of(classes),
+            pfc: PrioritySet::from_bits(0x18),
+            ..DcbConfig::lossy(vec![Rate::gbps(10)], MacAddr([2; 6]))
+        }
+    }
+
+    const THREE: [u8; PRIORITIES] = [0, 0, 0, 1, 1, 0, 0, 2];
+
+    fn three() -> DcbConfig {
+        let [lossy, lossless] = [40, 60].map(|percent| Algorithm::Ets { percent });
+        dcb(vec![lossy, lossless, Algorithm::Strict], THREE)
+    }
+
+    #[test]
+    fn a_plane_says_what_it_does_and_does_what_it_says() {
+        let own = three();
+        let ets = ets_of(&own);
+        assert_eq!((ets.tsa[..3].to_vec(), ets.percent[..3].to_vec()), {
+            (vec![Tsa::ETS, Tsa::ETS, Tsa::STRICT], vec![40, 60, 0])
+        });
+        assert_eq!(ets.check(CLASSES_MAX, false), Ok(()));
+        let schedule = schedule_of(&ets, FrameCost::FRAME);
+        assert_eq!((schedule.check(), schedule.cost), (Ok(()), FrameCost::FRAME));
+        assert_eq!(schedule.classes[..3], own.schedule.classes);
+        assert_eq!(schedule.serves(&ets.class_of), Ok(()));
+        let asked = DcbxConfig::for_plane(&own, &Asked::default());
+        assert_eq!((asked.ieee.recommendation, asked.ieee.pfc), (Some(ets), own.pfc));
+    }
+
+    #[test]
+    fn the_older_form_tells_the_same_table() {
+        let config = DcbxConfig::for_plane(&three(), &Asked::default());
+        let groups = config.cee.groups.desired;
+        assert_eq!(groups.group_of, [0, 0, 0, 1, 1, 0, 0, GROUP_STRICT]);
+        assert_eq!(cee::ets_of(&groups), Some(config.ieee.ets));
+        assert_eq!(config.cee.pfc.desired.enabled.bits(), 0x18);
+    }
+
+    #[test]
+    fn what_is_our_own_way_is_not_recommended_and_has_no_groups() {
+        let own = dcb(vec![Algorithm::Drr { quantum_bytes: 1600 }; 2], [0, 0, 0, 1, 1, 0, 0, 0]);
+        let config = DcbxConfig::for_plane(&own, &Asked::default());
+        assert_eq!(config.ieee.ets.tsa[..3], [Tsa::VENDOR, Tsa::VENDOR, Tsa::STRICT]);
+        assert_eq!((config.ieee.recommendation, config.cee.groups.advertised), (None, false));
+    }
+
+    #[test]
+    fn an_application_has_one_entry_in_the_older_form() {
+        let entry = |priority: usize, selector, protocol| Application {
+            priority: Priority::ALL[priority],
+            selector,
+            protocol,
+        };
+        let applications = vec![
+            entry(3, Selector::ETHERTYPE, 0x8906),
+            entry(4, Selector::STREAM_PORT, 3260),
+            entry(5, Selector::DATAGRAM_PORT, 3260),
+            entry(6, Selector::DSCP, 48),
+        ];
+        let list = applications_of(&applications);
+        let told: Vec<_> = list.iter().map(|a| (a.protocol, a.selector, a.priorities)).collect();
+        assert_eq!(told, [(0x8906, 0, 0x08), (3260, 1, 0x30)]);
+    }
+}
