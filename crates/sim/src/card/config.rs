@@ -1,7 +1,9 @@
 //! What a host with Data Center Bridging is told.
 
 use axon_control::prove::headroom::{Headroom, REACTION_MAX};
+use axon_plane::qcn::RpConfig;
 use axon_plane::schedule::{Algorithm, ScheduleConfig};
+use axon_wire::cn::CnmFormat;
 use axon_wire::mac_control::Quanta;
 use axon_wire::priority::{PRIORITIES, PrioritySet, TrafficClass};
 use axon_wire::{Bytes, Rate, Span};
@@ -24,6 +26,21 @@ pub struct HostDcb {
     pub schedule: ScheduleConfig,
     /// When a slow reader makes its peer stop, for each priority with flow control.
     pub ring: RingLimits,
+    /// Its reaction points; none without, and then CN-TAGs and CNMs are strange to it.
+    pub cn: Option<HostCn>,
+}
+
+/// Congestion notification in a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostCn {
+    /// The priorities whose flows have reaction points (CNPVs).
+    pub cnpvs: PrioritySet,
+    /// Those of all flows.
+    pub config: RpConfig,
+    /// How CNMs are read.
+    pub format: CnmFormat,
+    /// Of what they draw.
+    pub seed: u64,
 }
 
 /// How a link of a host is kept from losing frames.
@@ -102,6 +119,7 @@ impl HostDcb {
             prio_tc: TrafficClass::ALL,
             schedule: ScheduleConfig::of([Algorithm::Strict; PRIORITIES]),
             ring: RingLimits::of(rate, delay, frame_bytes_max, Bytes(1 << 16)),
+            cn: None,
         }
     }
 }

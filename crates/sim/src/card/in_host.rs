@@ -1,6 +1,6 @@
 //! A card in its host, and what the hosts of a fabric are told.
 
-use super::{HostDcb, HostFlowControl, RingLimits};
+use super::{Card, HostDcb, HostFlowControl, RingLimits};
 use crate::host::Host;
 use crate::world::World;
 use axon_fabric::dcb;
@@ -60,6 +60,11 @@ impl Host {
     /// What its peer has told it to stop, now.
     pub fn stopped(&self, now: Time) -> PrioritySet {
         self.card().map_or(PrioritySet::EMPTY, |card| card.stopped(now))
+    }
+
+    /// CNMs that have slowed down a flow of this host.
+    pub fn cnms_heeded(&self) -> u64 {
+        self.card().map_or(0, Card::cnms)
     }
 
     /// Flow control frames that named a priority, sent (requests) and received (indications).

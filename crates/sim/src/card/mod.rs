@@ -13,23 +13,30 @@
 //! in a kernel whose socket buffer is full: what a stop holds up is sent later, not lost. What
 //! TCP has here is bounded by its window.
 //!
-//! On the way in: MAC control frames end here, and stops are heeded at once. A priority tag
-//! comes off. If the reader is slow, the ring of received frames (`rx_ring.rs`) says when the
+//! A priority under congestion notification has a queue for each flow, and its frames carry a
+//! CN-TAG as well (`flows.rs`).
+//!
+//! On the way in: MAC control frames and CNMs end here, and are heeded at once. A priority tag
+//! and a CN-TAG come off. If the reader is slow, the ring of received frames (`rx_ring.rs`) says when the
 //! peer is to stop.
 
 mod config;
+mod flows;
 mod in_host;
 
-pub use config::{HostDcb, HostFlowControl, RingLimits};
+pub use config::{HostCn, HostDcb, HostFlowControl, RingLimits};
 pub(crate) use in_host::host_dcb;
+
+use flows::{FlowKey, Head, Queue, Waiting};
 
 use axon_plane::flow_control::{Requests, Stops};
 use axon_plane::schedule::{ClassSet, Schedule};
+use axon_wire::cn::{self, CnTag, CnmFrame, Tagged};
 use axon_wire::mac_control::{self, MacControl, Pfc};
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
 use axon_wire::vlan::{TAG_BYTES, VlanTag};
 use axon_wire::{Frame, FrameBuf, MacAddr, Time};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 /// Frames of one datagram socket that wait here, at most: about what Linux lets a socket have
@@ -37,16 +44,6 @@ use std::net::Ipv4Addr;
 const SOCKET_FRAMES_MAX: u32 = 128;
 /// Both addresses of an Ethernet frame; a tag stands behind them.
 const ADDRESSES_BYTES: usize = 12;
-
-/// A frame that waits.
-#[derive(Debug)]
-struct Waiting {
-    /// Counts frames in the order in which they came here.
-    number: u64,
-    /// The socket that it is charged to, by its UDP port.
-    socket: Option<u16>,
-    frame: FrameBuf,
-}
 
 /// The card.
 #[derive(Debug)]
@@ -57,11 +54,15 @@ pub(crate) struct Card {
     ports: BTreeMap<u16, Priority>,
     /// Priorities of echo requests and replies to these hosts.
     echoes: BTreeMap<Ipv4Addr, Priority>,
-    queues: [VecDeque<Waiting>; PRIORITIES],
+    queues: [Queue; PRIORITIES],
     /// Frames in all queues.
     waiting: usize,
     /// Frames that ever came here.
     count: u64,
+    /// The number of the last flow that was new.
+    last_flow: u16,
+    /// CNMs that a flow has heeded.
+    cnms: u64,
     /// Datagrams that wait, by the port that they are sent from.
     sockets: BTreeMap<u16, u32>,
     /// A socket was refused, and none has been told of room since.
@@ -79,8 +80,12 @@ impl Card {
     /// A card at whose port nothing has happened yet.
     ///
     /// # Panics
-    /// If the classes cannot take turns so ([`axon_plane::schedule::ScheduleFault`]).
+    /// If the classes cannot take turns so ([`axon_plane::schedule::ScheduleFault`]), or the
+    /// reaction points cannot be so ([`axon_plane::qcn::RpError`]).
     pub(crate) fn new(config: HostDcb, mac: MacAddr) -> Card {
+        if let Some(cn) = &config.cn {
+            cn.config.check().expect("reaction points that can be");
+        }
         let schedule = Schedule::new(&config.schedule).expect("classes that can take turns");
         Card {
             config,
@@ -90,6 +95,8 @@ impl Card {
             queues: Default::default(),
             waiting: 0,
             count: 0,
+            last_flow: 0,
+            cnms: 0,
             sockets: BTreeMap::new(),
             refused: false,
             stops: Stops::default(),
@@ -121,6 +128,11 @@ impl Card {
         (self.requests.requests[index], self.stops.indications[index])
     }
 
+    /// CNMs that have slowed a flow down.
+    pub(crate) fn cnms(&self) -> u64 {
+        self.cnms
+    }
+
     /// What may not begin a frame now.
     pub(crate) fn stopped(&self, now: Time) -> PrioritySet {
         self.stops.stopped(now)
@@ -139,32 +151,70 @@ impl Card {
         std::mem::take(&mut self.refused)
     }
 
-    /// Lets a frame wait in the queue of its priority.
+    /// Lets a frame wait in the queue of its priority, or of its flow.
     pub(crate) fn put(&mut self, frame: FrameBuf) {
-        let (priority, socket) = self.classify(frame.bytes());
+        let Class { priority, ports, is_datagram } = self.classify(frame.bytes());
+        let socket = ports.filter(|_| is_datagram).map(|(source, _)| source);
         if let Some(socket) = socket {
             *self.sockets.entry(socket).or_default() += 1;
         }
-        self.queues[priority.index()].push_back(Waiting { number: self.count, socket, frame });
+        let key = flows::key(MacAddr::destination_of(frame.bytes()), ports);
+        let number = self.count;
         self.count += 1;
         self.waiting += 1;
+        let tags = self.tags(frame.bytes(), priority);
+        let bytes = (frame.bytes().len() + tags * TAG_BYTES) as u32;
+        let waiting = Waiting { number, socket, frame, bytes };
+        if self.is_limited(priority) {
+            let new = self.new_flow(priority, &key);
+            if let Some(cn) = &self.config.cn {
+                self.queues[priority.index()].push_to_flow(key, waiting, (cn, new));
+            }
+        } else {
+            self.queues[priority.index()].push(waiting);
+        }
     }
 
-    /// The priority of a frame that is to leave, and the socket that it is charged to.
-    fn classify(&self, frame: &[u8]) -> (Priority, Option<u16>) {
+    /// Whether a priority is under congestion notification here.
+    fn is_limited(&self, priority: Priority) -> bool {
+        self.config.cn.as_ref().is_some_and(|cn| cn.cnpvs.contains(priority))
+    }
+
+    /// A number for a flow, should it be new: never 0, which is nobody's.
+    fn new_flow(&mut self, priority: Priority, key: &FlowKey) -> u16 {
+        let queue = &self.queues[priority.index()];
+        if !queue.knows(key) {
+            let next = |last: u16| if last == u16::MAX { 1 } else { last + 1 };
+            self.last_flow = next(self.last_flow);
+            while queue.has_flow(self.last_flow) {
+                self.last_flow = next(self.last_flow);
+            }
+        }
+        self.last_flow
+    }
+
+    /// How many tags a frame is to get.
+    fn tags(&self, frame: &[u8], priority: Priority) -> usize {
+        let has_tag = VlanTag::of_frame(frame).is_some();
+        usize::from(priority != Priority::ZERO && !has_tag) + usize::from(self.is_limited(priority))
+    }
+
+    /// The priority of a frame that is to leave, and between which ports it goes.
+    fn classify(&self, frame: &[u8]) -> Class {
         const ICMP: u8 = 1;
         const TCP: u8 = 6;
         const UDP: u8 = 17;
+        let plain = |priority| Class { priority, ports: None, is_datagram: false };
         if let Some(tag) = VlanTag::of_frame(frame) {
-            return (tag.pcp, None);
+            return plain(tag.pcp);
         }
         let Some(head) = frame.first_chunk::<38>() else {
-            return (Priority::ZERO, None);
+            return plain(Priority::ZERO);
         };
         let word = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
         let later_fragment = word(20) & 0x1fff != 0;
         if head[12..15] != [0x08, 0x00, 0x45] || later_fragment {
-            return (Priority::ZERO, None);
+            return plain(Priority::ZERO);
         }
         let (source, target) = (word(34), word(36));
         let of = |port: u16| self.ports.get(&port).copied();
@@ -175,33 +225,40 @@ impl Card {
             TCP | UDP => of(target).or_else(|| of(source)),
             _ => None,
         };
-        (priority.unwrap_or(Priority::ZERO), (head[23] == UDP).then_some(source))
+        Class {
+            priority: priority.unwrap_or(Priority::ZERO),
+            ports: matches!(head[23], TCP | UDP).then_some((source, target)),
+            is_datagram: head[23] == UDP,
+        }
     }
 
-    /// What leaves next, with its tag, if anything may: the wire is free.
+    /// What leaves next, with its tags, if anything may: the wire is free.
     pub(crate) fn next(&mut self, now: Time) -> Option<FrameBuf> {
         let stopped = self.stops.stopped(now);
         let (mut waiting, mut ready) = (ClassSet::EMPTY, ClassSet::EMPTY);
-        let mut first: [Option<(u64, Priority)>; PRIORITIES] = [None; PRIORITIES];
+        let mut first: [Option<(Head, Priority)>; PRIORITIES] = [None; PRIORITIES];
         for priority in Priority::ALL {
-            let Some(head) = self.queues[priority.index()].front() else { continue };
+            let queue = &mut self.queues[priority.index()];
+            if !queue.holds_any() {
+                continue;
+            }
             let class = self.config.prio_tc[priority.index()];
             waiting.insert(class);
-            if !stopped.contains(priority) {
-                ready.insert(class);
-                let first = &mut first[class.index()];
-                *first = Some(first.unwrap_or((u64::MAX, priority)).min((head.number, priority)));
+            let Some(head) = queue.head(now).filter(|_| !stopped.contains(priority)) else {
+                continue;
+            };
+            ready.insert(class);
+            let first = &mut first[class.index()];
+            if first.is_none_or(|(other, _)| head.number < other.number) {
+                *first = Some((head, priority));
             }
         }
-        let queues = &self.queues;
-        let head_bytes = |class: TrafficClass| {
-            let priority = first[class.index()].map_or(Priority::ZERO, |(_, priority)| priority);
-            let head = queues[priority.index()].front();
-            head.map_or(0, |head| tagged_bytes(head.frame.bytes(), priority) as u32)
-        };
+        let head_bytes =
+            |class: TrafficClass| first[class.index()].map_or(0, |(head, _)| head.bytes);
         let class = self.schedule.next(waiting, waiting.difference(ready), head_bytes)?;
-        let (_, priority) = first[class.index()]?;
-        let Waiting { socket, mut frame, .. } = self.queues[priority.index()].pop_front()?;
+        let (head, priority) = first[class.index()]?;
+        let (Waiting { socket, mut frame, bytes, .. }, flow) =
+            self.queues[priority.index()].pop(now, head)?;
         self.waiting -= 1;
         if let Some(socket) = socket
             && let Some(frames) = self.sockets.get_mut(&socket)
@@ -211,8 +268,13 @@ impl Card {
                 self.sockets.remove(&socket);
             }
         }
-        tag(&mut frame, priority);
-        self.schedule.sent(class, frame.bytes().len() as u32);
+        if let Some(flow) = flow {
+            insert(&mut frame, CnTag { flow }.emit());
+        }
+        if priority != Priority::ZERO && VlanTag::of_frame(frame.bytes()).is_none() {
+            insert(&mut frame, VlanTag::of_priority(priority).emit());
+        }
+        self.schedule.sent(class, bytes);
         Some(frame)
     }
 
@@ -232,9 +294,13 @@ impl Card {
     /// Finds out what it waits for, after all that was to be done at `now`.
     pub(crate) fn plan(&mut self, now: Time, busy: bool) {
         self.waits = self.waiting > 0 || self.requests.is_due(now);
-        let resumes = self.stops.next_end(now).filter(|_| !busy && self.waiting > 0);
         let again = self.requests.next().filter(|&at| at > now);
-        self.due = [resumes, again].into_iter().flatten().min();
+        self.due = again;
+        if !busy && self.waiting > 0 {
+            let limited = self.queues.iter_mut().filter_map(|queue| queue.next_ready(now)).min();
+            let resumes = self.stops.next_end(now);
+            self.due = [resumes, limited, again].into_iter().flatten().min();
+        }
     }
 
     /// When it is to be called next, as found by [`Card::plan`].
@@ -254,6 +320,12 @@ impl Card {
             self.hear(now, frame.bytes());
             return None;
         }
+        if self.config.cn.is_some() {
+            if self.hear_cnm(now, frame.bytes()) {
+                return None;
+            }
+            cn::untag(frame);
+        }
         let Some(tag) = VlanTag::of_frame(frame.bytes()) else {
             return Some(Priority::ZERO);
         };
@@ -262,6 +334,21 @@ impl Card {
             frame.pop_front(TAG_BYTES);
         }
         Some(tag.pcp)
+    }
+
+    /// Tells a flow what its congestion point says. Says whether the frame was a CNM at all:
+    /// one for a flow that is over, or that cannot be read, ends here too.
+    fn hear_cnm(&mut self, now: Time, frame: &[u8]) -> bool {
+        let Some(format) = self.config.cn.as_ref().map(|cn| cn.format) else { return false };
+        let is_cnm = Tagged::parse(frame)
+            .is_some_and(|tagged| tagged.msdu.starts_with(&cn::ETHERTYPE_CNM.to_be_bytes()));
+        if let Ok(told) = CnmFrame::parse(frame, &format)
+            && let Some(CnTag { flow }) = told.cn
+        {
+            let queue = &mut self.queues[told.cnm.priority.index()];
+            self.cnms += u64::from(queue.notified(now, flow, told.cnm.feedback));
+        }
+        is_cnm
     }
 
     /// Heeds what is said by the kind of flow control that is in use here, and nothing else.
@@ -293,7 +380,7 @@ impl Card {
     /// The link is another, or none: what waited is forgotten, the peer has said nothing and
     /// knows nothing. Says how many frames waited.
     pub(crate) fn reset(&mut self) -> usize {
-        self.queues.iter_mut().for_each(VecDeque::clear);
+        self.queues.iter_mut().for_each(Queue::clear);
         self.sockets.clear();
         self.stops.forget();
         self.requests.retell();
@@ -301,25 +388,23 @@ impl Card {
     }
 }
 
-/// How long a frame is with the tag that it leaves with.
-fn tagged_bytes(frame: &[u8], priority: Priority) -> usize {
-    let needs_tag = priority != Priority::ZERO && VlanTag::of_frame(frame).is_none();
-    frame.len() + if needs_tag { TAG_BYTES } else { 0 }
+/// What a frame is that is to leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Class {
+    priority: Priority,
+    /// Source and destination, of TCP and UDP.
+    ports: Option<(u16, u16)>,
+    is_datagram: bool,
 }
 
-/// Tags a frame with its priority, unless that is 0 or the frame has a tag already.
-fn tag(frame: &mut FrameBuf, priority: Priority) {
-    if tagged_bytes(frame.bytes(), priority) == frame.bytes().len() {
-        return;
-    }
+/// Puts a tag behind the addresses of a frame.
+fn insert(frame: &mut FrameBuf, tag: [u8; TAG_BYTES]) {
     if frame.push_front(TAG_BYTES).is_err() {
-        let mut roomy = FrameBuf::new(frame.bytes());
-        roomy.push_front(TAG_BYTES).expect("a new frame has headroom");
-        *frame = roomy;
+        *frame = FrameBuf::new(frame.bytes());
+        frame.push_front(TAG_BYTES).expect("a new frame has headroom");
     }
     let bytes = frame.bytes_mut();
     bytes.copy_within(TAG_BYTES..TAG_BYTES + ADDRESSES_BYTES, 0);
-    let tag = VlanTag::of_priority(priority).emit();
     bytes[ADDRESSES_BYTES..ADDRESSES_BYTES + TAG_BYTES].copy_from_slice(&tag);
 }
 
@@ -327,9 +412,11 @@ fn tag(frame: &mut FrameBuf, priority: Priority) {
 mod tests {
     use super::*;
     use crate::datagram::{self, Addresses};
+    use axon_plane::qcn::RpConfig;
     use axon_plane::schedule::{Algorithm, ScheduleConfig};
+    use axon_wire::cn::{Cnm, CnmFormat};
     use axon_wire::mac_control::Quanta;
-    use axon_wire::{Rate, Span};
+    use axon_wire::{Bytes, Rate, Span};
 
     const MAC: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
 
@@ -376,7 +463,7 @@ mod tests {
         }
         // A frame that has a tag keeps it, whatever its ports.
         let mut tagged = datagram(5003);
-        tag(&mut tagged, priority(6));
+        insert(&mut tagged, VlanTag::of_priority(priority(6)).emit());
         card.put(tagged.clone());
         assert_eq!(card.next(Time::ZERO).unwrap().bytes(), tagged.bytes());
     }
@@ -440,5 +527,47 @@ mod tests {
         assert!(card.has_news() && !card.has_news(), "said once");
         card.next(Time::ZERO).unwrap();
         assert!(card.has_room(45_003));
+    }
+
+    /// A CNM of full feedback for the flow of a frame that has left.
+    fn cnm(sampled: &FrameBuf) -> FrameBuf {
+        let format = CnmFormat::default();
+        let cnm = Cnm { feedback: 63, cpid: 1, ..Cnm::default() };
+        let sampled = Tagged::parse(sampled.bytes()).unwrap();
+        let answer = CnmFrame::answer(&sampled, MAC, priority(6), cnm, 64, &format);
+        FrameBuf::new(&answer.emit(&format))
+    }
+
+    #[test]
+    fn a_flow_that_is_told_so_slows_down_and_another_does_not() {
+        let rate = Rate::gbps(10);
+        let mut config = HostDcb::new(rate, HostFlowControl::None, Span::ZERO, 1518);
+        let (cnpvs, format) = (PrioritySet::only(priority(3)), CnmFormat::default());
+        config.cn = Some(HostCn { cnpvs, config: RpConfig::for_port(rate), format, seed: 1 });
+        let mut card = Card::new(config, MAC);
+        [5003, 5004].into_iter().for_each(|port| card.set_priority(port, priority(3)));
+        [5003, 5003, 5003, 5004].into_iter().for_each(|port| card.put(datagram(port)));
+        let mut now = Time::ZERO;
+        let mut first = card.next(now).unwrap();
+        let tags = Tagged::parse(first.bytes()).unwrap();
+        assert_eq!((tags.vlan.unwrap().pcp, tags.cn), (priority(3), Some(CnTag { flow: 1 })));
+        assert_eq!(card.receive(now, &mut cnm(&first)), None, "it ends in the card");
+        assert_eq!(card.cnms(), 1);
+        card.next(now).unwrap();
+        let other = card.next(now).unwrap();
+        assert_eq!(Tagged::parse(other.bytes()).unwrap().cn, Some(CnTag { flow: 2 }));
+        assert!(card.next(now).is_none());
+        card.plan(now, false);
+        let due = card.deadline().unwrap();
+        // 63 parts of 128 are cut off the rate, and a frame takes 108 bytes and 24 around it.
+        let left = Rate::from_bits_per_second(rate.bits_per_second() * 65 / 128).unwrap();
+        assert_eq!(due, now + left.time_for(Bytes(108 + 24)));
+        now = due;
+        assert!(card.next(now).is_some());
+        // Its tags come off again; a CNM for a flow that is nobody's changes nothing.
+        assert_eq!(card.receive(now, &mut first), Some(priority(3)));
+        assert_eq!(first.bytes(), datagram(5003).bytes());
+        card.receive(now, &mut cnm(&other));
+        assert_eq!(card.cnms(), 1);
     }
 }
