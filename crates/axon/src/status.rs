@@ -1,6 +1,7 @@
 //! `axon status`: what switches and controller tell of themselves.
 
 use anyhow::Result;
+use axon_linux::dcbx;
 use axon_linux::lab::{Lab, table};
 use std::process::ExitCode;
 
@@ -21,6 +22,10 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         println!("{:#}", serde_json::Value::from(status));
     } else {
         print!("{}", table::table(&status));
+        let ports = dcbx::table(&status);
+        if !ports.is_empty() {
+            print!("\n{ports}");
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

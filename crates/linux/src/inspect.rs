@@ -88,11 +88,14 @@ impl Inspect for Switch {
         });
         let path = node.uplink().path().map(|path| path.hops.to_string());
         let edge = node.edge().counters();
+        let ports = (0..node.plane().config().ports).map(PortNo);
+        let dcbx = ports.filter_map(|port| Some(crate::dcbx::status(port, node.dcbx(port)?)));
         json!({
             "role": "switch",
             "id": node.life().node.to_string(),
             "controller_path": path,
             "neighbours": neighbours(node.discovery()),
+            "dcbx": dcbx.collect::<Vec<_>>(),
             "hosts": hosts.collect::<Vec<_>>(),
             "routes": routes.collect::<Vec<_>>(),
             "waiting_bytes": node.edge().waiting_bytes(),

@@ -3,6 +3,7 @@
 //! Everything unsafe in Axon is in [`sys`] and [`ring`].
 
 pub mod daemon;
+pub mod dcbx;
 pub mod incarnation;
 pub mod inspect;
 pub mod lab;

@@ -1,6 +1,9 @@
 //! Real ports over a veth pair, in a user and network namespace of the test's own thread.
 //! What lacks a privilege says SKIP and why.
 
+mod alone;
+
+use alone::{ip, veth, wait};
 use axon_linux::link_watch::{LinkEvent, LinkWatch, is_up};
 use axon_linux::packet::PacketPort;
 use axon_linux::port::{Pool, Port};
@@ -10,14 +13,10 @@ use axon_linux::sys::{self, Offload};
 use axon_linux::tap::TapPort;
 use axon_plane::{Action, Input, Node, PortKind};
 use axon_wire::{Frame, FrameBuf, PortNo, Rate, Span, Time};
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sched::{CloneFlags, unshare};
+use nix::sched::CloneFlags;
 use std::net::UdpSocket;
-use std::os::fd::BorrowedFd;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
-/// The tests need a process of one thread, which may change its user namespace; so this
-/// program starts itself once for each of them.
 fn main() -> ExitCode {
     let tests: [(&str, fn()); 8] = [
         ("a_tag_that_the_kernel_took_out_comes_back", a_tag_that_the_kernel_took_out_comes_back),
@@ -29,67 +28,7 @@ fn main() -> ExitCode {
         ("a_tap_port_carries_whole_frames", a_tap_port_carries_whole_frames),
         ("a_tap_device_that_is_deleted_is_made_again", a_tap_device_that_is_deleted),
     ];
-    if let Some(wanted) =
-        std::env::args().nth(1).and_then(|a| a.strip_prefix("only=").map(str::to_owned))
-    {
-        if let Err(why) = own_namespace() {
-            println!("SKIP {wanted}: {why}");
-            return ExitCode::SUCCESS;
-        }
-        tests.iter().filter(|(name, _)| *name == wanted).for_each(|(_, test)| test());
-        println!("test {wanted} ... ok");
-        return ExitCode::SUCCESS;
-    }
-    let program = std::env::current_exe().expect("a running program has a path");
-    let fails = |name: &str| {
-        let status = Command::new(&program).arg(format!("only={name}")).status();
-        !status.is_ok_and(|status| status.success())
-    };
-    let failed: Vec<&str> =
-        tests.iter().map(|(name, _)| *name).filter(|name| fails(name)).collect();
-    if failed.is_empty() {
-        return ExitCode::SUCCESS;
-    }
-    println!("FAILED: {}", failed.join(" "));
-    ExitCode::FAILURE
-}
-
-fn own_namespace() -> Result<(), String> {
-    let user = nix::unistd::geteuid();
-    let net = CloneFlags::CLONE_NEWNET;
-    if !(user.is_root() && unshare(net).is_ok()) {
-        unshare(CloneFlags::CLONE_NEWUSER | net)
-            .map_err(|error| format!("no network namespace of its own ({error})"))?;
-        let map = std::fs::write("/proc/self/uid_map", format!("0 {user} 1"));
-        map.map_err(|error| format!("cannot be root of a user namespace ({error})"))?;
-    }
-    Ok(())
-}
-
-fn ip(line: &str) {
-    let status = Command::new("ip").args(line.split(' ')).status().expect("iproute2 is there");
-    assert!(status.success(), "ip {line}");
-}
-
-/// A veth pair that is up at both ends, `va` without IPv6 chatter.
-fn veth() {
-    for which in ["all", "default"] {
-        let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{which}/disable_ipv6"), "1");
-    }
-    ip("link add va index 101 mtu 1500 type veth peer name vb index 102 mtu 1500");
-    sys::set_device_up("va", true).unwrap();
-    sys::set_device_up("vb", true).unwrap();
-    let mut watch = LinkWatch::open().unwrap();
-    while !(is_up("va") && is_up("vb")) {
-        wait(watch.fd());
-        watch.read(&mut Vec::new());
-    }
-}
-
-/// Waits for `fd`, at most five seconds.
-fn wait(fd: BorrowedFd<'_>) {
-    let mut fds = [PollFd::new(fd, PollFlags::POLLIN)];
-    poll(&mut fds, PollTimeout::from(5000u16)).unwrap();
+    alone::run(&tests, CloneFlags::empty())
 }
 
 /// The next frame that `wanted` accepts.

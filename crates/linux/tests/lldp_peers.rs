@@ -1,0 +1,283 @@
+//! A switch and two peers that others have made, lldpd and lldpad, over a veth pair in namespaces
+//! of the test's own. What is missing says SKIP and why.
+//!
+//! lldpad's DCBX (its module for 802.1Qaz) stays off on a device whose driver does not answer
+//! `DCB_CMD_GDCBX`, and the kernel's veth does not: `lldptool` says "Device not capable". So for
+//! these tests it is started with `lldpad/driver.c` preloaded, which plays the driver: it answers
+//! that question, and takes whatever it is told to do. State machines, TLVs and frames are
+//! lldpad's own.
+
+mod alone;
+
+use alone::veth;
+use axon_control::node::SwitchNode;
+use axon_fabric::assemble::switch_config;
+use axon_linux::inspect::Switch;
+use axon_linux::run::{Body, Clock, Inspect, RunOptions};
+use axon_linux::slot::{Medium, PortSetup};
+use axon_wire::{Rate, Span, Time};
+use nix::mount::{MsFlags, mount};
+use nix::sched::CloneFlags;
+use nix::sys::signal::{SigSet, Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+use std::ffi::OsStr;
+use std::path::Path;
+use std::process::{Child, Command, ExitCode, Stdio};
+
+fn main() -> ExitCode {
+    let tests: [(&str, fn()); 5] = [
+        ("lldpd_and_a_switch_see_each_other", lldpd_and_a_switch_see_each_other),
+        ("a_willing_switch_does_what_lldpd_is_made_to_say", a_willing_switch_does_what_lldpd_says),
+        ("lldpad_without_dcb_is_a_neighbour_and_no_more", lldpad_without_dcb_is_a_neighbour),
+        ("a_willing_switch_follows_lldpad", a_willing_switch_follows_lldpad),
+        ("a_willing_lldpad_follows_a_switch", a_willing_lldpad_follows_a_switch),
+    ];
+    alone::run(&tests, CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWIPC)
+}
+
+/// How long something is waited for that never comes.
+const PATIENCE: Span = Span::from_secs(30);
+
+/// A daemon, which is ended with the test.
+struct Daemon(Child);
+
+impl Daemon {
+    fn start(command: &mut Command) -> Daemon {
+        // The run loop has blocked them for this thread, and a child inherits that.
+        let mut blocked = SigSet::empty();
+        [Signal::SIGTERM, Signal::SIGINT].into_iter().for_each(|signal| blocked.add(signal));
+        blocked.thread_unblock().unwrap();
+        let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        blocked.thread_block().unwrap();
+        Daemon(child)
+    }
+}
+
+impl std::ops::Drop for Daemon {
+    fn drop(&mut self) {
+        // It has children to end, so it is asked.
+        let _ = kill(Pid::from_raw(self.0.id() as i32), Signal::SIGTERM);
+        let _ = self.0.wait();
+    }
+}
+
+/// Whether these programs are here and may change their user, as daemons do; says SKIP if not.
+fn here(programs: &[&str]) -> bool {
+    let dirs = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"];
+    let missing = |name: &&&str| !dirs.iter().any(|dir| Path::new(dir).join(name).exists());
+    if let Some(name) = programs.iter().find(missing) {
+        println!("SKIP: no {name} here");
+        return false;
+    }
+    let users = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    let all = users.split_whitespace().nth(2) == Some("4294967295");
+    if !all {
+        println!("SKIP: only root may start {}", programs[0]);
+    }
+    all
+}
+
+/// What a command prints; empty if it fails.
+fn say<S: AsRef<OsStr>>(program: &str, words: &[S]) -> String {
+    let output = Command::new(program).args(words).output().unwrap();
+    if !output.status.success() {
+        return String::new();
+    }
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn lldptool(line: &str) -> String {
+    say("lldptool", &line.split(' ').collect::<Vec<_>>())
+}
+
+fn lldpcli(line: &str) -> String {
+    let words = ["-u", "/run/lldpd.sock"].into_iter().chain(line.split(' '));
+    say("lldpcli", &words.collect::<Vec<_>>())
+}
+
+/// A switch on `va`: two ETS classes, one of them lossless, and a strict one.
+struct Scene {
+    body: Body<Switch>,
+    clock: Clock,
+}
+
+impl Scene {
+    fn new(dcbx: &str) -> Scene {
+        // What the daemons write stays in the test's own mount namespace.
+        let none: Option<&str> = None;
+        mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none).unwrap();
+        for place in ["/run", "/dev/shm"] {
+            mount(Some("none"), place, Some("tmpfs"), MsFlags::empty(), none).unwrap();
+        }
+        std::fs::create_dir("/run/lldpd").unwrap();
+        // Nothing goes over it, but daemons wait for it.
+        axon_linux::sys::set_device_up("lo", true).unwrap();
+        veth();
+        let text = format!(
+            "name: a\ntopology: {{line: {{switches: 2}}}}\ndcb:\n  classes:\n  \
+             - {{priorities: [0, 1, 2, 5, 6], ets: 40}}\n  \
+             - {{priorities: [3, 4], ets: 60, lossless: true}}\n  - {{priorities: [7]}}\n  \
+             dcbx: {dcbx}\n"
+        );
+        let fabric = axon_fabric::parse("a.yaml".as_ref(), &text).unwrap();
+        let clock = Clock::start();
+        let node = SwitchNode::new(switch_config(&fabric, 0, 1, 7), clock.now());
+        let ports = (0..fabric.switches[0].ports).map(|port| PortSetup {
+            device: if port == 0 { "va".into() } else { format!("none{port}") },
+            medium: Medium::Packet,
+            rate: Some(Rate::gbps(1)),
+        });
+        let options =
+            RunOptions { name: "s1".into(), ports: ports.collect(), ..RunOptions::default() };
+        Scene { body: Body::open(Switch::new(node), clock, options).unwrap(), clock }
+    }
+
+    /// What the status says of DCBX at `va`.
+    fn status(&self) -> Value {
+        self.body.node().status()["dcbx"][0].clone()
+    }
+
+    /// Lets the switch run until `done` looks at its status and says so.
+    fn until(&mut self, what: &str, mut done: impl FnMut(&Value) -> bool) {
+        let end = self.clock.now() + PATIENCE;
+        while self.clock.now() < end {
+            self.body.turn(self.turn()).unwrap();
+            if done(&self.status()) {
+                return;
+            }
+        }
+        panic!("not within 30 s: {what}; the switch says {:#}", self.status());
+    }
+
+    fn turn(&self) -> Time {
+        self.clock.now() + Span::from_millis(50)
+    }
+}
+
+fn lldpd(scene: &mut Scene) -> Daemon {
+    let daemon =
+        Daemon::start(Command::new("lldpd").args(["-d", "-I", "vb", "-u", "/run/lldpd.sock"]));
+    scene.until("lldpd answers", |_| !lldpcli("show configuration").is_empty());
+    daemon
+}
+
+/// lldpad, with the driver that this test plays, or without.
+fn lldpad(scene: &mut Scene, with_driver: bool) -> Daemon {
+    let mut command = Command::new("lldpad");
+    command.args(["-f", "/run/lldpad.conf"]);
+    if with_driver {
+        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/lldpad/driver.c");
+        let built = Command::new("cc")
+            .args(["-Wall", "-Werror", "-shared", "-fPIC", "-o", "/run/driver.so", source, "-ldl"])
+            .status();
+        assert!(built.is_ok_and(|status| status.success()), "the driver compiles");
+        command.env("LD_PRELOAD", "/run/driver.so");
+    }
+    let daemon = Daemon::start(&mut command);
+    scene.until("lldpad answers", |_| !lldptool("-L -i vb adminStatus=rxtx").is_empty());
+    daemon
+}
+
+fn lldpd_and_a_switch_see_each_other() {
+    if !here(&["lldpd", "lldpcli"]) {
+        return;
+    }
+    let mut scene = Scene::new("{}");
+    let _lldpd = lldpd(&mut scene);
+    scene.until("lldpd is a neighbour", |port| port["neighbours"][0]["system"].is_string());
+    scene.until("the switch is lldpd's", |_| {
+        lldpcli("-f keyvalue show neighbors").contains("lldp.vb.port.ifname=s1-p0")
+    });
+    let told = lldpcli("-f keyvalue show neighbors details");
+    for known in ["chassis.name=s1", "chassis.mac=02:73:00:00:00:01", "ttl=121"] {
+        assert!(told.contains(known), "{known}: {told}");
+    }
+    // ETS configuration, ETS recommendation and PFC, as lldpd keeps what it does not decode.
+    for subtype in [9, 10, 11] {
+        let known = format!("unknown-tlvs.unknown-tlv.subtype={subtype}");
+        assert!(told.contains(&known), "{known}: {told}");
+    }
+    assert_eq!(scene.status()["malformed"], 0);
+}
+
+fn a_willing_switch_does_what_lldpd_says() {
+    if !here(&["lldpd", "lldpcli"]) {
+        return;
+    }
+    let mut scene = Scene::new("{willing: both}");
+    let _lldpd = lldpd(&mut scene);
+    let add = |subtype: u8, bytes: &str| {
+        let tlv = "configure lldp custom-tlv add oui 00,80,c2 subtype";
+        assert!(!lldpcli(&format!("{tlv} {subtype} oui-info {bytes}")).is_empty());
+    };
+    // Not willing, PFC for priority 3; classes 0 and 1 share 30 to 70.
+    add(11, "08,08");
+    add(10, "00,00,01,10,02,1e,46,00,00,00,00,00,00,02,02,00,00,00,00,00,00");
+    scene.until("the switch follows", |port| {
+        port["pfc"] == "3" && port["classes"] == "0:0,1,2,5,6 30% 1:3,4 70% 2:7 strict"
+    });
+    let port = scene.status();
+    assert_eq!((&port["pfc_from"], &port["classes_from"]), (&"peer".into(), &"peer".into()));
+    lldpcli("unconfigure lldp custom-tlv");
+    scene.until("its own again", |port| port["pfc"] == "3,4" && port["classes_from"] == "local");
+}
+
+fn lldpad_without_dcb_is_a_neighbour() {
+    if !here(&["lldpad", "lldptool"]) {
+        return;
+    }
+    let mut scene = Scene::new("{}");
+    let _lldpad = lldpad(&mut scene, false);
+    scene.until("lldpad is a neighbour", |port| port["neighbours"][0].is_object());
+    scene.until("the switch is lldpad's", |_| lldptool("-t -n -i vb").contains("s1-p0"));
+    let refused =
+        Command::new("lldptool").args("-T -i vb -V PFC enabled=3".split(' ')).output().unwrap();
+    let said = String::from_utf8_lossy(&refused.stdout) + String::from_utf8_lossy(&refused.stderr);
+    assert!(said.contains("Device not capable"), "{said}");
+    assert_eq!(scene.status()["remote"]["pfc"], Value::Null);
+}
+
+fn a_willing_switch_follows_lldpad() {
+    if !here(&["lldpad", "lldptool", "cc"]) {
+        return;
+    }
+    let mut scene = Scene::new("{willing: both}");
+    let _lldpad = lldpad(&mut scene, true);
+    let shares = "tsa=0:ets,1:ets,2:strict up2tc=0:0,1:0,2:0,3:1,4:1,5:0,6:0,7:2 \
+                  tcbw=30,70,0,0,0,0,0,0";
+    lldptool("-T -i vb -V PFC willing=no enabled=3");
+    lldptool(&format!("-T -i vb -V ETS-CFG willing=no {shares}"));
+    lldptool(&format!("-T -i vb -V ETS-REC enableTx=yes {shares}"));
+    scene.until("the switch follows", |port| {
+        port["pfc"] == "3" && port["classes"] == "0:0,1,2,5,6 30% 1:3,4 70% 2:7 strict"
+    });
+    let port = scene.status();
+    assert_eq!((&port["pfc_from"], &port["classes_from"]), (&"peer".into(), &"peer".into()));
+    assert_eq!(
+        (&port["remote"]["pfc"]["willing"], &port["trouble"]),
+        (&false.into(), &Value::Array(vec![]))
+    );
+    scene.until("lldpad reads what is in force", |_| {
+        let told = lldptool("-t -n -i vb");
+        told.lines().any(|line| line.trim() == "PFC enabled: 3") && told.contains(": 30% 70% 0%")
+    });
+}
+
+fn a_willing_lldpad_follows_a_switch() {
+    if !here(&["lldpad", "lldptool", "cc"]) {
+        return;
+    }
+    let mut scene = Scene::new("{}");
+    let _lldpad = lldpad(&mut scene, true);
+    // Willing is what it is by itself.
+    scene.until("lldpad follows", |port| {
+        let told = lldptool("-t -i vb");
+        port["remote"]["pfc"]["enabled"] == "3,4" && told.contains("PFC enabled: 3 4")
+    });
+    let port = scene.status();
+    assert_eq!(port["remote"]["pfc"]["willing"], true);
+    assert_eq!(port["remote"]["ets"]["classes"], "0:0,1,2,5,6 40% 1:3,4 60% 2:7 strict");
+    assert_eq!((&port["pfc_from"], &port["classes_from"]), (&"local".into(), &"local".into()));
+    assert_eq!(port["trouble"], Value::Array(vec![]));
+}
