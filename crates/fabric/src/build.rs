@@ -79,6 +79,7 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
     }
     check_ports(&fabric, file.topology_key())?;
     add_hosts(&mut fabric, &plan, &ports, default_wire)?;
+    dcb::check_hosts(&fabric)?;
     for (link, &[a, b]) in plan.links.iter().zip(&ports.links) {
         let wire = changed(default_wire, link.wire);
         check_wire(&link.key, &wire)?;

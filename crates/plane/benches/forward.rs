@@ -23,8 +23,10 @@
 
 use axon_plane::contract::Action;
 use axon_plane::dcb::DcbConfig;
+use axon_plane::ecn::{NotCapable, Profile};
 use axon_plane::forward::{Step, forward};
 use axon_plane::memory::{GroupLimits, MemoryConfig, QueueLimits, Share};
+use axon_plane::notice::{CnConfig, EcnConfig};
 use axon_plane::{Plane, PlaneConfig, PortKind, RouteTables};
 use axon_wire::header::{self, PacketType};
 use axon_wire::priority::{PRIORITIES, PrioritySet};
@@ -157,7 +159,8 @@ fn transit_step(packets: usize, width: HopWidth, hertz: f64) {
     report(&job, packets, best, packets * (HOPS - 1), hertz);
 }
 
-/// Every priority lossless, every class strict: configured, and idle.
+/// Every priority lossless, every class strict, congestion points and markers at all queues that
+/// may have them: configured, and idle.
 fn dcb() -> DcbConfig {
     let share = Share::Dynamic { shift: 0 };
     let group = GroupLimits {
@@ -166,6 +169,8 @@ fn dcb() -> DcbConfig {
         headroom: Bytes(10_000),
         xon_offset: Bytes(3_000),
     };
+    let profile = Profile::Threshold(Bytes(30_000));
+    let marker = EcnConfig { profile, not_capable: NotCapable::Pass };
     DcbConfig {
         memory: MemoryConfig {
             lossless: PrioritySet::ALL,
@@ -175,6 +180,8 @@ fn dcb() -> DcbConfig {
             queues: [QueueLimits { reserved: Bytes(0), share }; PRIORITIES],
         },
         pfc: PrioritySet::ALL,
+        cn: Some(CnConfig::new(PORTS, PrioritySet::from_bits(0x7f))),
+        ecn: vec![[Some(marker); PRIORITIES]; usize::from(PORTS)],
         ..DcbConfig::lossy(vec![Rate::gbps(100); usize::from(PORTS)], MacAddr([2; 6]))
     }
 }

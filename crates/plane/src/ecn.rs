@@ -157,6 +157,17 @@ pub enum EcnError {
     FrameTime,
 }
 
+impl Profile {
+    /// # Errors
+    /// A value of RED outside its range.
+    pub fn check(&self) -> Result<(), EcnError> {
+        match self {
+            Profile::Threshold(_) => Ok(()),
+            Profile::Red(red) => red.check(),
+        }
+    }
+}
+
 impl Red {
     fn check(&self) -> Result<(), EcnError> {
         if self.queue_min >= self.queue_max {
@@ -307,9 +318,7 @@ impl Ecn {
     /// # Errors
     /// A value of RED outside its range.
     pub fn new(profile: Profile, not_capable: NotCapable, seed: u64) -> Result<Ecn, EcnError> {
-        if let Profile::Red(red) = profile {
-            red.check()?;
-        }
+        profile.check()?;
         let average = Average { scaled: 0, passed: 0, idle_since: None };
         Ok(Ecn { profile, not_capable, average, random: Random::new(seed) })
     }

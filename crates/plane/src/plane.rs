@@ -49,7 +49,7 @@ impl<B: Frame> Plane<B> {
     ///
     /// # Panics
     /// If hops of this width cannot name all the ports, or DCB is configured for other ports or
-    /// with a schedule that contradicts itself (`ScheduleConfig::check`).
+    /// contradicts itself: `ScheduleConfig::check`, `CnConfig::check`, `ecn::Profile::check`.
     pub fn new(config: PlaneConfig) -> Plane<B> {
         assert!(usize::from(config.ports) <= config.hop_width.ports_max(), "too many ports");
         let mut bank = PortBank::new(config.ports, config.queue_bytes_max);

@@ -2,10 +2,11 @@
 //!
 //! `resolve.rs` reads it from the file with `pauses.rs`, `headroom.rs` says what each port needs,
 //! `plane.rs` makes the configuration of a switch's data plane, `dcbx.rs` what switches say of it
-//! to each other.
+//! to each other; `notice.rs` reads and makes congestion notification and marks.
 
 mod dcbx;
 mod headroom;
+mod notice;
 mod pauses;
 mod plane;
 mod resolve;
@@ -13,10 +14,13 @@ mod resolve;
 pub use dcbx::{Dcbx, Said, disagreements};
 pub(crate) use dcbx::{node_config, resolve as resolve_dcbx};
 pub use headroom::{Plug, configured, frame_bytes, headroom, needed, plugs, quanta_needed};
+pub use notice::Cn;
+pub(crate) use notice::check_hosts;
 pub(crate) use plane::config;
 pub(crate) use resolve::{Beside, resolve};
 
 use axon_plane::memory::Share;
+use axon_plane::notice::EcnConfig;
 use axon_plane::schedule::ScheduleConfig;
 use axon_plane::targeted::Watermarks;
 use axon_plane::watchdog::WatchdogConfig;
@@ -49,6 +53,10 @@ pub struct Dcb {
     pub hosts: bool,
     /// What switches say of it to their neighbours; without, nothing.
     pub dcbx: Option<Box<Dcbx>>,
+    /// Congestion notification, if there is any.
+    pub cn: Option<Cn>,
+    /// By class, how queues mark; RED's frame time is set by the rate of each port.
+    pub ecn: [Option<EcnConfig>; PRIORITIES],
 }
 
 /// How senders are made to stop.

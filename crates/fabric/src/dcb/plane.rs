@@ -1,7 +1,7 @@
 //! The configuration of a switch's data plane.
 
 use super::headroom::{configured, plugs};
-use super::{Dcb, FlowControl, Plug};
+use super::{Dcb, FlowControl, Plug, notice};
 use crate::model::Fabric;
 use axon_plane::dcb::DcbConfig;
 use axon_plane::memory::{GroupLimits, MemoryConfig, QueueLimits};
@@ -33,6 +33,8 @@ pub(crate) fn config(fabric: &Fabric, dcb: &Dcb, switch: usize, mac: MacAddr) ->
         pfc_quanta: dcb.quanta,
         watermarks: dcb.watermarks.map(|marks| seeded(marks, fabric.seed, switch)),
         watchdog: dcb.watchdog,
+        cn: dcb.cn.as_ref().map(|cn| notice::points(fabric, cn, switch, rates.len() as u16)),
+        ecn: notice::markers(fabric, dcb, &rates),
         ..DcbConfig::lossy(rates, mac)
     }
 }

@@ -1,6 +1,6 @@
 //! From what was written to what is told to switches; what contradicts itself is refused.
 
-use super::{Buffers, Dcb, FlowControl, pauses};
+use super::{Buffers, Dcb, FlowControl, notice, pauses};
 use crate::error::Problem;
 use crate::file::{self, File};
 use crate::model::{Network, OnFull};
@@ -45,18 +45,31 @@ pub(crate) fn resolve(file: &File, beside: &Beside) -> Result<Option<Box<Dcb>>, 
         );
         return Err(Problem::new("dcb.control_priority", what, "a priority of a lossy class"));
     }
+    let buffers = buffers(&asked.buffers, lossless, beside.frame_bytes_max)?;
+    let pool = |priority| match lossless.contains(priority) {
+        true => buffers.lossless_pool,
+        false => buffers.lossy_pool,
+    };
+    let cn = asked.congestion_notification.as_ref();
+    let cn = cn.map(|asked| notice::congestion(asked, pool)).transpose()?;
+    let mut ecn = [None; PRIORITIES];
+    for (index, class) in asked.classes.iter().enumerate() {
+        ecn[index] = notice::ecn(index, class)?;
+    }
     Ok(Some(Box::new(Dcb {
         prio_tc,
         schedule: schedule(asked)?,
         lossless,
         flow_control,
         quanta: Quanta(asked.quanta),
-        buffers: buffers(&asked.buffers, lossless, beside.frame_bytes_max)?,
+        buffers,
         watermarks: pauses::watermarks(asked.watermarks.as_ref(), lossless)?,
         watchdog: pauses::watchdog(asked.watchdog.as_ref(), lossless)?,
         control_priority: priority,
         hosts: hosts(asked, lossless)?,
         dcbx: None,
+        cn,
+        ecn,
     })))
 }
 

@@ -1,6 +1,7 @@
 //! Data Center Bridging as it is written: `dcb:` and what is in it.
 
 use super::dcbx::Dcbx;
+use super::notice::{CongestionNotification, Ecn};
 use super::pauses::{Watchdog, Watermarks};
 use super::text::ShareText;
 use crate::units::{BytesText, SpanText};
@@ -48,6 +49,9 @@ pub struct Dcb {
     /// What switches say of all this to their neighbours, and do as those say; Axon and other
     /// equipment.
     pub dcbx: Option<Dcbx>,
+    /// Sources of frames that fill a queue are told to slow down; nobody if not said.
+    #[serde(default)]
+    pub congestion_notification: Option<CongestionNotification>,
 }
 
 fn quanta_max() -> u16 {
@@ -75,6 +79,8 @@ pub struct Class {
     /// Whether its frames are never to be lost: senders are told to stop before there is no
     /// room.
     pub lossless: bool,
+    /// How its queues mark IP packets when they grow long; not at all if not said.
+    pub ecn: Option<Ecn>,
 }
 
 /// How senders are made to stop.

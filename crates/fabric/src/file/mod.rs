@@ -4,6 +4,7 @@ mod dcb;
 mod dcbx;
 mod device;
 mod faults;
+mod notice;
 mod pauses;
 mod text;
 mod topology;
@@ -12,6 +13,7 @@ pub use dcb::{Buffers, Charge, Class as DcbClass, Dcb, FlowControl, Turns, Weigh
 pub use dcbx::{Apart, Application, Dcbx, Mode as DcbxMode, Recommend, Tie, Willing};
 pub use device::{DeviceName, ListedDevice, ListedSide, ListedStage};
 pub use faults::Fault;
+pub use notice::{Cnm, CongestionNotification, Defence, Ecn, Others, Red, Rounding};
 pub use pauses::{Choose, StormAction, Watchdog, Watermarks};
 pub use text::{BitErrorsText, MacText, ShareText, ShortOr, Subnet, SubnetText};
 pub use topology::{

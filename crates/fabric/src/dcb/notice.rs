@@ -1,0 +1,285 @@
+//! What queues tell the sources of frames: from what was written to what switches are told.
+
+use super::Dcb;
+use crate::error::Problem;
+use crate::file;
+use crate::model::Fabric;
+use axon_plane::ecn::{EcnError, NotCapable, Profile, Red};
+use axon_plane::notice::{CnConfig, EcnConfig};
+use axon_plane::qcn::{
+    Choice, CpConfig, CpError, CpReadings, DefenceConfig, DefenceMode, Defences, Rounding,
+};
+use axon_wire::cn::CnmFormat;
+use axon_wire::priority::{PRIORITIES, Priority, PrioritySet};
+use axon_wire::{Bytes, Rate, Span};
+use std::collections::BTreeMap;
+
+/// Congestion notification in a fabric.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cn {
+    /// The priorities in the domain: one to seven.
+    pub cnpvs: PrioritySet,
+    /// Every congestion point.
+    pub point: CpConfig,
+    /// The priority of CNMs.
+    pub cnm_priority: Priority,
+    /// What hosts are to the domain, by name; others are interior ready.
+    pub defence: BTreeMap<String, DefenceMode>,
+    /// Where frames from outside go; found by the rule of the standard, if not said.
+    pub alternate: Option<Priority>,
+}
+
+const KEY: &str = "dcb.congestion_notification";
+
+/// Reads `dcb.congestion_notification`; `pool` is what of the memory a queue of these priorities
+/// can use at most.
+pub(super) fn congestion(
+    asked: &file::CongestionNotification,
+    pool: impl Fn(Priority) -> Bytes,
+) -> Result<Cn, Problem> {
+    let priority = |key: &str, value: u8| {
+        let problem =
+            || Problem::new(format!("{KEY}.{key}"), format!("{value} is no priority"), "0 to 7");
+        Priority::new(value).ok_or_else(problem)
+    };
+    let mut cnpvs = PrioritySet::EMPTY;
+    for &value in &asked.priorities {
+        cnpvs.insert(priority("priorities", value)?);
+    }
+    if cnpvs.is_empty() || cnpvs == PrioritySet::ALL {
+        let what = if cnpvs.is_empty() { "there is none" } else { "no priority is left outside" };
+        return Err(Problem::new(format!("{KEY}.priorities"), what, "1 to 7 priorities"));
+    }
+    let alternate = asked.alternate.map(|value| priority("alternate", value)).transpose()?;
+    if let Some(alternate) = alternate.filter(|alternate| cnpvs.contains(*alternate)) {
+        let what = format!("priority {} is in the domain", alternate.value());
+        return Err(Problem::new(format!("{KEY}.alternate"), what, "a priority outside"));
+    }
+    let point = point(asked)?;
+    let small = cnpvs.iter().map(pool).min().filter(|pool| point.set_point >= *pool);
+    if let Some(pool) = small {
+        let what = format!("the pool of these priorities has {pool}");
+        return Err(Problem::new(format!("{KEY}.set_point"), what, "less than the pool"));
+    }
+    let mode = |defence: &file::Defence| match defence {
+        file::Defence::Disabled => DefenceMode::Disabled,
+        file::Defence::Edge => DefenceMode::Edge,
+        file::Defence::Interior => DefenceMode::Interior,
+        file::Defence::InteriorReady => DefenceMode::InteriorReady,
+    };
+    let defence = asked.defence.iter().map(|(host, defence)| (host.clone(), mode(defence)));
+    let cnm_priority = priority("cnm_priority", asked.cnm_priority)?;
+    Ok(Cn { cnpvs, point, cnm_priority, defence: defence.collect(), alternate })
+}
+
+fn point(asked: &file::CongestionNotification) -> Result<CpConfig, Problem> {
+    let rounding = match asked.rounding {
+        file::Rounding::Down => Rounding::Down,
+        file::Rounding::Nearest => Rounding::Nearest,
+        file::Rounding::Up => Rounding::Up,
+    };
+    let cnm = asked.cnm;
+    let point = CpConfig {
+        set_point: asked.set_point.0,
+        weight_log2: asked.weight_log2,
+        sample_base: asked.sample.0,
+        header_octets_min: asked.header_bytes,
+        readings: CpReadings { rounding, ..CpReadings::default() },
+        format: CnmFormat {
+            priority_in_high_bits: cnm.priority_in_high_bits,
+            offset_falls_with_queue: cnm.offset_falls_with_queue,
+            queue_in_units: cnm.queue_in_units,
+            always_tagged: cnm.always_tagged,
+            msdu_has_ethertype: cnm.msdu_has_ethertype,
+            ..CnmFormat::default()
+        },
+        ..CpConfig::default()
+    };
+    point.check().map_err(|error| {
+        let (key, expected) = match error {
+            CpError::SetPoint(_) => ("set_point", "100 bytes or more"),
+            CpError::Weight(_) => ("weight_log2", "-10 to 10"),
+            CpError::SampleBase(_) => ("sample", "10000 bytes or more"),
+            CpError::HeaderOctets(_) => ("header_bytes", "0 to 64"),
+            // Neither can be written.
+            CpError::Interval | CpError::Kilobyte(_) => ("sample", "another"),
+        };
+        Problem::new(format!("{KEY}.{key}"), error.to_string(), expected)
+    })?;
+    Ok(point)
+}
+
+/// Whether all hosts whose defence is said are there.
+pub(crate) fn check_hosts(fabric: &Fabric) -> Result<(), Problem> {
+    let cn = fabric.dcb.as_ref().and_then(|dcb| dcb.cn.as_ref());
+    let said = cn.into_iter().flat_map(|cn| cn.defence.keys());
+    for name in said {
+        if !fabric.hosts.iter().any(|host| host.name == *name) {
+            let what = format!("there is no host {name}");
+            return Err(Problem::new(format!("{KEY}.defence"), what, "names of hosts"));
+        }
+    }
+    Ok(())
+}
+
+/// Reads `ecn` of class `index`.
+pub(super) fn ecn(index: usize, class: &file::DcbClass) -> Result<Option<EcnConfig>, Problem> {
+    let Some(asked) = &class.ecn else { return Ok(None) };
+    let key = format!("dcb.classes[{index}].ecn");
+    let profile = match (&asked.threshold, &asked.red) {
+        (Some(threshold), None) => Profile::Threshold(threshold.0),
+        (None, Some(red)) => Profile::Red(Red {
+            queue_min: red.min.0,
+            queue_max: red.max.0,
+            permille_max: red.permille_max,
+            weight_log2: red.weight_log2,
+            gentle: red.gentle,
+            drop_over_max: red.drop_over_max,
+            // By port: see `at_rate`.
+            frame_time: Span::from_micros(1),
+        }),
+        _ => {
+            let what = "it says not how frames are chosen, or twice";
+            return Err(Problem::new(key, what, "one of threshold and red"));
+        }
+    };
+    let not_capable = match asked.others {
+        None if class.lossless => NotCapable::Pass,
+        Some(file::Others::Pass) => NotCapable::Pass,
+        Some(file::Others::Drop) if class.lossless => {
+            let what = "the class is lossless";
+            return Err(Problem::new(format!("{key}.others"), what, "pass, or a lossy class"));
+        }
+        None | Some(file::Others::Drop) => NotCapable::Drop,
+    };
+    if class.lossless && asked.red.as_ref().is_some_and(|red| red.drop_over_max) {
+        let what = "the class is lossless";
+        return Err(Problem::new(format!("{key}.red.drop_over_max"), what, "false"));
+    }
+    profile.check().map_err(|error| {
+        let (field, expected) = match error {
+            EcnError::Range(..) => ("min", "less than max"),
+            EcnError::Permille(_) => ("permille_max", "1 to 1000"),
+            EcnError::Weight(_) => ("weight_log2", "0 to 32"),
+            // Cannot be written.
+            EcnError::FrameTime => ("min", "another"),
+        };
+        Problem::new(format!("{key}.red.{field}"), error.to_string(), expected)
+    })?;
+    Ok(Some(EcnConfig { profile, not_capable }))
+}
+
+/// The marker of a class at a port of `rate`: how long a maximum frame takes there is what an
+/// idle time is measured by.
+fn at_rate(ecn: EcnConfig, rate: Rate, frame_bytes_max: u64) -> EcnConfig {
+    let profile = match ecn.profile {
+        Profile::Red(red) => {
+            Profile::Red(Red { frame_time: rate.time_for(Bytes(frame_bytes_max)), ..red })
+        }
+        threshold => threshold,
+    };
+    EcnConfig { profile, ..ecn }
+}
+
+/// By port and class, how queues mark.
+pub(super) fn markers(
+    fabric: &Fabric,
+    dcb: &Dcb,
+    rates: &[Rate],
+) -> Vec<[Option<EcnConfig>; PRIORITIES]> {
+    let frame_bytes_max = crate::assemble::frame_bytes_max(fabric) as u64;
+    let port = |&rate: &Rate| dcb.ecn.map(|ecn| Some(at_rate(ecn?, rate, frame_bytes_max)));
+    rates.iter().map(port).collect()
+}
+
+/// Congestion points and defences of the ports of a switch.
+pub(super) fn points(fabric: &Fabric, cn: &Cn, switch: usize, ports: u16) -> CnConfig {
+    let mut config = CnConfig::new(ports, cn.cnpvs);
+    config.points.fill(cn.point);
+    config.cnm_priority = cn.cnm_priority;
+    for host in fabric.hosts.iter().filter(|host| host.switch == switch) {
+        let Some(&mode) = cn.defence.get(&host.name) else { continue };
+        // A port that follows LLDP and hears nobody is at the edge, and finds its alternate.
+        let choice = match (mode, cn.alternate) {
+            (DefenceMode::Edge, None) => Choice::Auto,
+            (mode, alternate) => Choice::Admin(mode, alternate.unwrap_or(outside(cn.cnpvs))),
+        };
+        let defence = DefenceConfig {
+            cnpvs: cn.cnpvs,
+            component: [choice; PRIORITIES],
+            ..DefenceConfig::default()
+        };
+        if let Ok(defences) = Defences::new(defence) {
+            config.treatments[host.port.index()] =
+                Priority::ALL.map(|priority| defences.treatment(priority));
+        }
+    }
+    config
+}
+
+/// Some priority that is not in the domain.
+fn outside(cnpvs: PrioritySet) -> Priority {
+    let free = Priority::ALL.into_iter().find(|priority| !cnpvs.contains(*priority));
+    free.unwrap_or(Priority::ZERO)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::assemble::switch_config;
+    use axon_plane::qcn::InputPriority;
+    use std::path::Path;
+
+    const TEXT: &str = "name: a\ntopology: {ring: {switches: 3, hosts_per_switch: 1}}\n\
+        links: {rate: 10Gbps}\ndcb:\n  classes:\n  - {priorities: [0, 1, 2, 5, 6], ets: 40, \
+        ecn: {red: {min: 30kB, max: 90kB}}}\n  - {priorities: [3, 4], ets: 60, lossless: true, \
+        ecn: {threshold: 50kB}}\n  - {priorities: [7]}\n  congestion_notification:\n    \
+        priorities: [3, 4]\n    set_point: 50kB\n    rounding: nearest\n    \
+        cnm: {queue_in_units: false}\n    defence: {h2: edge, h3: interior}\n";
+
+    fn fabric(text: &str) -> Fabric {
+        crate::parse(Path::new("a.yaml"), text).unwrap()
+    }
+
+    #[test]
+    fn what_is_written_is_what_switches_are_told() {
+        let fabric = fabric(TEXT);
+        let dcb = |switch| {
+            let host = fabric.hosts.iter().find(|host| host.switch == switch).unwrap();
+            let config = switch_config(&fabric, switch, Default::default(), 1);
+            (config.node.plane.dcb.unwrap(), host.port.index())
+        };
+        for switch in 0..3 {
+            let (dcb, port) = dcb(switch);
+            let cn = dcb.cn.unwrap();
+            assert_eq!((cn.cnpvs, cn.check()), (PrioritySet::from_bits(0x18), Ok(())));
+            assert!(cn.points.iter().all(|point| point.set_point == Bytes(50_000)));
+            assert!(cn.points.iter().all(|point| !point.format.queue_in_units));
+            let three = cn.treatments[port][3];
+            let expected = match switch {
+                0 => (InputPriority::Kept, false),
+                1 => (InputPriority::Moved(Priority::ALL[2]), true),
+                _ => (InputPriority::Kept, true),
+            };
+            assert_eq!((three.input, three.strip_tag), expected, "h{}", switch + 1);
+            let lossless = dcb.ecn[port][1].unwrap();
+            assert_eq!(lossless.profile, Profile::Threshold(Bytes(50_000)));
+            assert_eq!(lossless.not_capable, NotCapable::Pass);
+            let Some(EcnConfig { profile: Profile::Red(red), not_capable }) = dcb.ecn[port][0]
+            else {
+                panic!("{:?}", dcb.ecn)
+            };
+            assert_eq!(not_capable, NotCapable::Drop);
+            assert!(red.frame_time > Span::from_nanos(1_200), "{:?}", red.frame_time);
+            assert!(red.frame_time < Span::from_nanos(1_300), "{:?}", red.frame_time);
+        }
+    }
+
+    #[test]
+    fn what_is_not_said_is_not_there() {
+        let plain = TEXT.split("  congestion_notification").next().unwrap();
+        let fabric = fabric(plain);
+        let config = switch_config(&fabric, 0, Default::default(), 1);
+        assert_eq!(config.node.plane.dcb.unwrap().cn, None);
+    }
+}
