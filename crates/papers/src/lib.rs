@@ -9,3 +9,4 @@
 pub mod axon;
 pub mod hagen;
 pub mod reproduce;
+pub mod serverswitch;

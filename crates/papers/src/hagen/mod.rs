@@ -2,6 +2,12 @@
 
 pub mod bins;
 pub mod conformance;
+pub mod contest;
+pub mod fig6_1;
+pub mod fig6_10;
+pub mod fig6_3;
+pub mod fig6_6;
+pub mod fig6_8;
 pub mod fig7_11;
 pub mod fig7_7;
 pub mod fig7_8;

@@ -16,7 +16,7 @@ pub use outcome::{Figure, Outcome, Row, Table};
 pub use plot::{Axis, Plot, Series};
 
 use crate::axon::{self, live::process::Stop};
-use crate::hagen;
+use crate::{hagen, serverswitch};
 use anyhow::{Context as _, Result, bail};
 use std::path::Path;
 use store::Kept;
@@ -52,11 +52,20 @@ pub const ALL: &[&Experiment] = &[
     &axon::fig6b::EXPERIMENT,
     &axon::fig6c::EXPERIMENT,
     &axon::init::EXPERIMENT,
+    &hagen::fig6_1::EXPERIMENT,
+    &hagen::fig6_3::FIG6_3,
+    &hagen::fig6_3::FIG6_4,
+    &hagen::fig6_3::FIG6_5,
+    &hagen::fig6_6::FIG6_6,
+    &hagen::fig6_6::FIG6_7,
+    &hagen::fig6_8::EXPERIMENT,
+    &hagen::fig6_10::EXPERIMENT,
     &hagen::fig7_7::EXPERIMENT,
     &hagen::fig7_8::EXPERIMENT,
     &hagen::table7_1::EXPERIMENT,
     &hagen::fig7_11::EXPERIMENT,
     &hagen::conformance::EXPERIMENT,
+    &serverswitch::fig11::EXPERIMENT,
 ];
 
 /// How experiments are run.
@@ -143,7 +152,7 @@ mod tests {
             let said = [experiment.title, experiment.source, experiment.setup];
             assert!(said.iter().all(|text| !text.is_empty()), "{}", experiment.id);
             let paper = experiment.id.split('/').next().unwrap();
-            assert!(["axon", "hagen"].contains(&paper), "{}", experiment.id);
+            assert!(["axon", "hagen", "serverswitch"].contains(&paper), "{}", experiment.id);
         }
     }
 

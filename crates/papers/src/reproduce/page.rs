@@ -12,7 +12,8 @@ const WIDTH: usize = 110;
 const HEAD: &str = "# The papers, theirs and ours\n\n\
     Made by `axon reproduce --write-docs docs/papers.md` from the last results; do not edit.\n\n\
     Papers: 000 M. Foss, *The Axon Ethernet Device*, Rice 2010; 001 Shafer et al., *Axon: A Flexible\n\
-    Substrate for Source-routed Ethernet*, ANCS 2010; 002 M. Hagen, *Fairness in a data center*, UNH 2012.\n\
+    Substrate for Source-routed Ethernet*, ANCS 2010; 002 M. Hagen, *Fairness in a data center*, UNH 2012;\n\
+    004 Lu et al., *ServerSwitch*, NSDI 2011.\n\
     `axon reproduce ID` runs a row, `axon reproduce '*'` all of them; simulated figures are the same on\n\
     every machine, figures from a clock or from real hosts are not and say so.\n";
 

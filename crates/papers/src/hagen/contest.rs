@@ -1,0 +1,324 @@
+//! Queues that compete for one port of a switch: the set-up of paper 002's chapter 6 (figure 6-2).
+//!
+//! A source at each of some ports sends as much as it can in a class of its own, all to one port
+//! of 10 Gb/s, where deficit round robin decides. Each class drops what does not fit and is never
+//! empty. Sizes of frames include VLAN tag and FCS, as in the paper.
+
+use axon_fabric::model::Wire;
+use axon_plane::dcb::DcbConfig;
+use axon_plane::schedule::{Algorithm, FrameCost, ScheduleConfig, Weights};
+use axon_plane::{Action, Awaited, Input, Node, Plane, PlaneConfig, PortKind};
+use axon_sim::Engine;
+use axon_sim::links::WireEnd;
+use axon_sim::station::Body;
+use axon_wire::priority::{Priority, TrafficClass};
+use axon_wire::vlan::{self, VlanTag};
+use axon_wire::{Bytes, Frame, FrameBuf, Hops, MacAddr, PortNo, Rate, Span, Time};
+use oorandom::Rand64;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The paper's maximum frame.
+pub const LONGEST: u32 = 1_522;
+/// Where scheduler charges frame bytes alone, gap and preamble as well, both in cells of
+/// 40 bytes. The FCS is no part of a frame in a switch, so it is added to each.
+pub const FRAME: FrameCost = FrameCost { overhead_bytes: FCS as u16, cell_bytes: 1 };
+/// See [`FRAME`].
+pub const GAP: FrameCost = FrameCost { overhead_bytes: FCS as u16 + 20, cell_bytes: 1 };
+/// See [`FRAME`].
+pub const CELLS: FrameCost = FrameCost { overhead_bytes: FCS as u16 + 20, cell_bytes: 40 };
+
+const FCS: u32 = 4;
+const RATE: Rate = Rate::gbps(10);
+const LATENCY: Span = Span::from_nanos(50);
+const SINK: MacAddr = MacAddr([2, 0, 0, 0, 1, 0xff]);
+const SWITCH: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
+/// A source offers so many times its even share of the port, or its line rate: enough for any
+/// weight of chapter 6.
+const OFFERED: u64 = 3;
+/// The longest frame of the chapter, jumbo frames included, without FCS.
+const FRAME_BYTES_MAX: usize = 5_000;
+
+/// What one class has to send.
+#[derive(Clone, Debug)]
+pub struct Queue {
+    /// What it may send in a turn, in bytes of cost.
+    pub quantum: u32,
+    /// The sizes of its frames: in random order, each as often as the others.
+    pub sizes: Vec<u32>,
+}
+
+impl Queue {
+    /// With the quantum of a maximum frame.
+    pub fn of(sizes: &[u32]) -> Queue {
+        Queue { quantum: LONGEST, sizes: sizes.to_vec() }
+    }
+}
+
+/// A contest.
+#[derive(Clone, Debug)]
+pub struct Contest {
+    /// The classes, at most eight.
+    pub queues: Vec<Queue>,
+    /// What a frame is charged.
+    pub cost: FrameCost,
+    /// Whether quanta follow the traffic.
+    pub weights: Weights,
+}
+
+impl Contest {
+    /// Bytes of frames, FCS included, that came out of the port by class: first in `warm`, then in
+    /// each of so many windows.
+    pub fn run(&self, warm: Span, (windows, window): (usize, Span), seed: u64) -> Vec<Vec<u64>> {
+        let count = self.queues.len();
+        let mut engine = Engine::new(seed, None);
+        (0..count + 2).for_each(|station| {
+            engine.add_station(&format!("n{station}"));
+        });
+        for port in 0..=count {
+            let ends = [(0, port), (port + 1, 0)];
+            let [a, b] = ends.map(|(station, port)| WireEnd { station, port: PortNo(port as u16) });
+            let (loss_ppm, bit_errors_per_1e15, queue) = (0, 0, Bytes(1 << 40));
+            let wire = Wire { rate: RATE, latency: LATENCY, loss_ppm, bit_errors_per_1e15, queue };
+            engine.plug(a, b, wire);
+        }
+        engine.power_on(0, Body::Other(Box::new(Switch(self.plane()))));
+        let passed: Arc<[AtomicU64]> = (0..count).map(|_| AtomicU64::new(0)).collect();
+        engine.power_on(count + 1, Body::Other(Box::new(Sink(passed.clone()))));
+        for (class, queue) in self.queues.iter().enumerate() {
+            let source = Source::new(class, &queue.sizes, count as u64, seed);
+            engine.power_on(class + 1, Body::Other(Box::new(source)));
+        }
+        let mut ends = vec![Time::ZERO + warm];
+        ends.extend((1..=windows).map(|number| Time::ZERO + warm + window * number as u64));
+        let mut take = |end| {
+            engine.run(end);
+            passed.iter().map(|bytes| bytes.swap(0, Ordering::Relaxed)).collect()
+        };
+        ends.into_iter().map(&mut take).collect()
+    }
+
+    fn plane(&self) -> Plane<FrameBuf> {
+        let ports = self.queues.len() as u16 + 1;
+        let classes =
+            self.queues.iter().map(|queue| Algorithm::Drr { quantum_bytes: queue.quantum });
+        let schedule =
+            ScheduleConfig { classes: classes.collect(), cost: self.cost, weights: self.weights };
+        // Priorities beyond the last class, which nobody uses, join it.
+        let last = self.queues.len() - 1;
+        let prio_tc = std::array::from_fn(|priority| TrafficClass::ALL[priority.min(last)]);
+        let lossy = DcbConfig::lossy(vec![RATE; usize::from(ports)], SWITCH);
+        let mut config = PlaneConfig::with_ports(ports, SWITCH);
+        config.frame_bytes_max = FRAME_BYTES_MAX;
+        config.dcb = Some(Box::new(DcbConfig { schedule, prio_tc, ..lossy }));
+        let mut plane = Plane::new(config);
+        let sink = Hops::from([ports - 1]);
+        for port in (0..ports).map(PortNo) {
+            plane.set_kind(port, PortKind::Host);
+            // One route for each port is less than any table holds.
+            let _ = plane.tables_mut().install(port, SINK, &sink);
+        }
+        plane
+    }
+}
+
+/// Sends without end.
+struct Source {
+    /// One frame of each size.
+    frames: Vec<Vec<u8>>,
+    /// Which are still to be drawn before all are again.
+    deck: Vec<usize>,
+    random: Rand64,
+    /// The port is shared by so many, so that its part need not be more than this.
+    sources: u64,
+    up: bool,
+    busy: bool,
+    next: Time,
+}
+
+impl Source {
+    fn new(class: usize, sizes: &[u32], sources: u64, seed: u64) -> Source {
+        let tag = VlanTag::of_priority(Priority::ALL[class]);
+        let frame = |&size: &u32| {
+            let mut frame = [SINK.0, [2, 0, 0, 0, 2, class as u8]].concat();
+            frame.extend_from_slice(&tag.emit());
+            frame.extend_from_slice(&[0x88, 0xb6]);
+            frame.resize((size - FCS) as usize, 0);
+            frame
+        };
+        Source {
+            frames: sizes.iter().map(frame).collect(),
+            deck: Vec::new(),
+            random: Rand64::new(u128::from(seed) << 8 | class as u128),
+            sources,
+            up: false,
+            busy: false,
+            next: Time::ZERO,
+        }
+    }
+}
+
+impl Source {
+    /// The next frame: from a deck, so that chance decides on the order and not on the share.
+    fn draw(&mut self) -> usize {
+        if self.deck.is_empty() {
+            self.deck.extend(0..self.frames.len());
+        }
+        let which = self.random.rand_range(0..self.deck.len() as u64) as usize;
+        self.deck.swap_remove(which)
+    }
+}
+
+impl Node<FrameBuf> for Source {
+    fn handle(&mut self, now: Time, input: Input<FrameBuf>, out: &mut Vec<Action<FrameBuf>>) {
+        match input {
+            Input::TxDone { .. } => self.busy = false,
+            Input::Link { up, .. } => self.up = up,
+            Input::Frame { .. } | Input::Timeout => {}
+        }
+        if self.busy || !self.up || now < self.next {
+            return;
+        }
+        self.busy = true;
+        let which = self.draw();
+        let frame = FrameBuf::new(&self.frames[which]);
+        // Wire time, FCS, gap and preamble included, over the part of the line that is offered.
+        let on_wire = RATE.time_for(Bytes(frame.bytes().len() as u64 + 24));
+        self.next = now + Span::from_ticks(on_wire.ticks() * self.sources / OFFERED);
+        out.push(Action::Transmit { port: PortNo(0), frame, complete_at: now, intact: true });
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        (self.up && !self.busy).then_some(self.next)
+    }
+
+    fn awaited(&mut self) -> Awaited {
+        Awaited::Every
+    }
+}
+
+struct Switch(Plane<FrameBuf>);
+
+impl Node<FrameBuf> for Switch {
+    fn handle(&mut self, now: Time, input: Input<FrameBuf>, out: &mut Vec<Action<FrameBuf>>) {
+        match input {
+            Input::Frame { port, frame, complete_at, intact } => {
+                self.0.receive(now, port, frame, complete_at, intact, out);
+            }
+            Input::TxDone { port } => self.0.tx_done(now, port, out),
+            Input::Link { port, up } => self.0.link(now, port, up, out),
+            Input::Timeout => self.0.timeout(now, out),
+        }
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        self.0.deadline()
+    }
+
+    fn awaited(&mut self) -> Awaited {
+        self.0.awaited()
+    }
+}
+
+/// Counts what comes, by class.
+struct Sink(Arc<[AtomicU64]>);
+
+impl Node<FrameBuf> for Sink {
+    fn handle(&mut self, _: Time, input: Input<FrameBuf>, _: &mut Vec<Action<FrameBuf>>) {
+        if let Input::Frame { frame, .. } = input {
+            let bytes = frame.bytes().len() as u64 + u64::from(FCS);
+            let class = vlan::priority_of(frame.bytes()).index();
+            self.0[class].fetch_add(bytes, Ordering::Relaxed);
+        }
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        None
+    }
+}
+
+/// Jain's index (002 formula 6.3).
+pub fn jain(shares: &[u64]) -> f64 {
+    let sum: f64 = shares.iter().map(|&share| share as f64).sum();
+    let squares: f64 = shares.iter().map(|&share| (share as f64).powi(2)).sum();
+    sum * sum / (shares.len() as f64 * squares)
+}
+
+/// How long throughput is measured, after a warm-up: two thousand turns of two queues.
+const WARM: Span = Span::from_micros(500);
+const MEASURED: Span = Span::from_millis(10);
+/// A search ends when throughputs differ by less, relatively.
+const CLOSE: f64 = 0.002;
+const SEARCHES_MAX: usize = 8;
+/// The rival's quantum in searches, fine enough for weights of a thousandth.
+const UNIT: u32 = 3_000;
+
+/// The weights, relative to that of frames of `rival` bytes, at which each of `queues` has the
+/// rival's throughput. Found as in the paper: measured, corrected, measured again.
+pub fn fair_weights(cost: FrameCost, queues: &[&[u32]], rival: u32, seed: u64) -> Vec<f64> {
+    let mut weights = vec![1.0; queues.len()];
+    for _ in 0..SEARCHES_MAX {
+        let quantum = |weight: f64| (f64::from(UNIT) * weight).round() as u32;
+        let small = queues.iter().zip(&weights);
+        let small = small.map(|(sizes, &w)| Queue { quantum: quantum(w), sizes: sizes.to_vec() });
+        let large = Queue { quantum: UNIT, sizes: vec![rival] };
+        let queues = small.chain([large]).collect();
+        let contest = Contest { queues, cost, weights: Weights::Fixed };
+        let bytes = contest.run(WARM, (1, MEASURED), seed).swap_remove(1);
+        let theirs = bytes[bytes.len() - 1] as f64;
+        let ratios: Vec<f64> = bytes.iter().map(|&bytes| theirs / bytes as f64).collect();
+        if ratios.iter().all(|ratio| (ratio - 1.0).abs() < CLOSE) {
+            break;
+        }
+        weights.iter_mut().zip(ratios).for_each(|(weight, ratio)| *weight *= ratio);
+    }
+    weights
+}
+
+/// Throughput of frames of `size` bytes beside those of maximum size with the same quantum,
+/// relative to theirs.
+pub fn relative_throughput(cost: FrameCost, size: u32, seed: u64) -> f64 {
+    let queues = vec![Queue::of(&[size]), Queue::of(&[LONGEST])];
+    let contest = Contest { queues, cost, weights: Weights::Fixed };
+    let bytes = contest.run(WARM, (1, MEASURED), seed).swap_remove(1);
+    bytes[0] as f64 / bytes[1] as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn queues_get_what_their_frames_cost() {
+        let seed = 3;
+        for (cost, expected) in [(FRAME, 1.0), (GAP, 0.783), (CELLS, 0.581)] {
+            let found = relative_throughput(cost, 68, seed);
+            assert!((found - expected).abs() < 0.005, "seed {seed}: {found}, not {expected}");
+        }
+    }
+
+    #[test]
+    fn weights_that_are_found_make_throughputs_equal() {
+        let found = fair_weights(GAP, &[&[68], &[256]], LONGEST, 1);
+        for (found, expected) in found.into_iter().zip([1.2773, 1.0641]) {
+            assert!((found / expected - 1.0).abs() < 0.003, "{found}, not {expected}");
+        }
+    }
+
+    #[test]
+    fn a_switch_whose_weights_follow_bytes_is_fair_in_some_windows() {
+        let queues = [68, 512, LONGEST].map(|size| Queue::of(&[size])).to_vec();
+        let window = Span::from_millis(2);
+        let weights = Weights::ByteFair { window, size_added_bytes: FCS as u16 };
+        let contest = Contest { queues, cost: CELLS, weights };
+        let windows = contest.run(window, (6, window), 1);
+        assert!(jain(&windows[0]) < 0.97, "{windows:?}");
+        assert!(jain(&windows[6]) > 0.9999, "{windows:?}");
+    }
+
+    #[test]
+    fn the_index_is_one_for_equals_and_a_part_for_one_alone() {
+        assert_eq!(jain(&[5, 5, 5]), 1.0);
+        assert_eq!(jain(&[9, 0, 0, 0]), 0.25);
+    }
+}

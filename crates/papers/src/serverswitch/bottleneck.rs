@@ -1,0 +1,225 @@
+//! One host that obeys congestion notification, a switch, and a link whose rate changes.
+
+use axon_fabric::model::Wire;
+use axon_plane::dcb::DcbConfig;
+use axon_plane::notice::CnConfig;
+use axon_plane::qcn::{RateLimiter, RpConfig, RpError};
+use axon_plane::{Action, Awaited, Input, Node, Plane, PlaneConfig, PortKind};
+use axon_sim::Engine;
+use axon_sim::links::{LinkId, WireEnd};
+use axon_sim::station::Body;
+use axon_wire::cn::{CnTag, CnmFormat, CnmFrame};
+use axon_wire::priority::{Priority, PrioritySet};
+use axon_wire::vlan::VlanTag;
+use axon_wire::{Bytes, Frame, FrameBuf, Hops, MacAddr, PortNo, Rate, Span, Time};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Bytes of each frame, without FCS.
+const FRAME_BYTES: usize = 1_500;
+/// Preamble, FCS and gap.
+const OVERHEAD: u64 = 24;
+const LATENCY: Span = Span::from_micros(1);
+const SOURCE: MacAddr = MacAddr([2, 0, 0, 0, 1, 1]);
+const SINK: MacAddr = MacAddr([2, 0, 0, 0, 1, 2]);
+const SWITCH: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
+/// The port of the switch to the source, and that to the sink.
+const PORTS: [PortNo; 2] = [PortNo(0), PortNo(1)];
+/// The priority under congestion notification.
+const CNPV: Priority = Priority::from_low_bits(3);
+
+/// What has happened at the bottleneck since somebody looked.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    /// Byte ticks in its queue.
+    area: u128,
+    /// The longest queue, in bytes.
+    pub longest: u64,
+    /// CNMs sent.
+    pub cnms: u64,
+    /// Frames lost.
+    pub lost: u64,
+    /// What came out of the link, preamble, FCS and gap included.
+    pub wire_bytes: u64,
+}
+
+impl Seen {
+    /// The mean length of the queue over `span`, in bytes.
+    pub fn queue_mean(&self, span: Span) -> f64 {
+        self.area as f64 / span.ticks() as f64
+    }
+}
+
+/// The world.
+pub struct Bottleneck {
+    engine: Engine,
+    link: LinkId,
+    seen: Arc<Mutex<Seen>>,
+}
+
+impl Bottleneck {
+    /// A host that sends 1500-byte frames as fast as `rp` lets it, a queue that is held at
+    /// `set_point` and has `pool` for itself, and links of the host's rate.
+    ///
+    /// # Errors
+    /// A value of `rp` outside its range.
+    pub fn new(
+        rp: RpConfig,
+        (set_point, pool): (Bytes, Bytes),
+        seed: u64,
+    ) -> Result<Bottleneck, RpError> {
+        let mut engine = Engine::new(seed, None);
+        ["switch", "source", "sink"].iter().for_each(|name| _ = engine.add_station(name));
+        let mut plug = |port: PortNo, station| {
+            let ends = [(0, port), (station, PortNo(0))];
+            let [a, b] = ends.map(|(station, port)| WireEnd { station, port });
+            let (loss_ppm, bit_errors_per_1e15, queue) = (0, 0, Bytes(1 << 40));
+            let (rate, latency) = (rp.max_rate, LATENCY);
+            engine.plug(a, b, Wire { rate, latency, loss_ppm, bit_errors_per_1e15, queue })
+        };
+        plug(PORTS[0], 1);
+        let link = plug(PORTS[1], 2);
+        let seen = Arc::new(Mutex::new(Seen::default()));
+        let plane = plane(rp.max_rate, set_point, pool);
+        let switch = Switch { plane, last: Time::ZERO, cnms: 0, seen: seen.clone() };
+        engine.power_on(0, Body::Other(Box::new(switch)));
+        engine.power_on(2, Body::Other(Box::new(Sink(seen.clone()))));
+        let source = Source::new(RateLimiter::new(rp, Bytes(0), seed)?);
+        engine.power_on(1, Body::Other(Box::new(source)));
+        Ok(Bottleneck { engine, link, seen })
+    }
+
+    /// Changes the rate of the link behind the queue.
+    pub fn set_rate(&mut self, rate: Rate) {
+        self.engine.set_rate(self.link, rate);
+    }
+
+    /// Runs for `span`; what has happened in it.
+    pub fn look(&mut self, span: Span) -> Seen {
+        let end = self.engine.now() + span;
+        self.engine.run(end);
+        std::mem::take(&mut *self.seen.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+fn plane(rate: Rate, set_point: Bytes, pool: Bytes) -> Plane<FrameBuf> {
+    let mut cn = CnConfig::new(PORTS.len() as u16, PrioritySet::only(CNPV));
+    cn.points.iter_mut().for_each(|point| point.set_point = set_point);
+    let lossy = DcbConfig::lossy(vec![rate; PORTS.len()], SWITCH);
+    let mut dcb = DcbConfig { cn: Some(cn), ..lossy };
+    // A queue may take half of what is there, and that shall be the pool.
+    dcb.memory.lossy_pool = Bytes(2 * pool.0);
+    let mut config = PlaneConfig::with_ports(PORTS.len() as u16, SWITCH);
+    config.dcb = Some(Box::new(dcb));
+    let mut plane = Plane::new(config);
+    PORTS.iter().for_each(|&port| plane.set_kind(port, PortKind::Host));
+    // One route is less than any table holds.
+    let _ = plane.tables_mut().install(PORTS[0], SINK, &Hops::from([PORTS[1].0]));
+    plane
+}
+
+/// Always has something to send, and obeys CNMs.
+struct Source {
+    limiter: RateLimiter,
+    frame: Vec<u8>,
+    up: bool,
+    busy: bool,
+    ready: Time,
+}
+
+impl Source {
+    fn new(limiter: RateLimiter) -> Source {
+        let mut frame = [SINK.0, SOURCE.0].concat();
+        frame.extend_from_slice(&VlanTag::of_priority(CNPV).emit());
+        frame.extend_from_slice(&CnTag { flow: 1 }.emit());
+        frame.extend_from_slice(&[0x88, 0xb6]);
+        frame.resize(FRAME_BYTES, 0);
+        Source { limiter, frame, up: false, busy: false, ready: Time::ZERO }
+    }
+}
+
+impl Node<FrameBuf> for Source {
+    fn handle(&mut self, now: Time, input: Input<FrameBuf>, out: &mut Vec<Action<FrameBuf>>) {
+        match input {
+            Input::Frame { frame, .. } => {
+                if let Ok(told) = CnmFrame::parse(frame.bytes(), &CnmFormat::default()) {
+                    self.limiter.notified(now, told.cnm.feedback);
+                }
+            }
+            Input::TxDone { .. } => self.busy = false,
+            Input::Link { up, .. } => self.up = up,
+            Input::Timeout => {}
+        }
+        self.ready = self.limiter.ready_at(now);
+        if self.busy || !self.up || self.ready > now {
+            return;
+        }
+        self.busy = true;
+        self.limiter.sent(now, Bytes(FRAME_BYTES as u64));
+        let (port, frame) = (PortNo(0), FrameBuf::new(&self.frame));
+        out.push(Action::Transmit { port, frame, complete_at: now, intact: true });
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        let timer = self.limiter.deadline().unwrap_or(self.ready);
+        (self.up && !self.busy).then_some(self.ready.min(timer))
+    }
+
+    fn awaited(&mut self) -> Awaited {
+        Awaited::Every
+    }
+}
+
+/// A data plane whose queue to the sink is measured.
+struct Switch {
+    plane: Plane<FrameBuf>,
+    last: Time,
+    cnms: u64,
+    seen: Arc<Mutex<Seen>>,
+}
+
+impl Node<FrameBuf> for Switch {
+    fn handle(&mut self, now: Time, input: Input<FrameBuf>, out: &mut Vec<Action<FrameBuf>>) {
+        let queued = self.plane.queued_bytes(PORTS[1]).0;
+        let area = u128::from(queued) * u128::from(now.since(self.last).ticks());
+        self.last = now;
+        let start = out.len();
+        match input {
+            Input::Frame { port, frame, complete_at, intact } => {
+                self.plane.receive(now, port, frame, complete_at, intact, out);
+            }
+            Input::TxDone { port } => self.plane.tx_done(now, port, out),
+            Input::Link { port, up } => self.plane.link(now, port, up, out),
+            Input::Timeout => self.plane.timeout(now, out),
+        }
+        let lost = |action: &&Action<FrameBuf>| matches!(action, Action::Dropped { .. });
+        let cnms = self.plane.counters().port(PORTS[1]).cnms;
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.area += area;
+        seen.longest = seen.longest.max(self.plane.queued_bytes(PORTS[1]).0);
+        seen.lost += out[start..].iter().filter(lost).count() as u64;
+        seen.cnms += cnms - std::mem::replace(&mut self.cnms, cnms);
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        self.plane.deadline()
+    }
+
+    fn awaited(&mut self) -> Awaited {
+        self.plane.awaited()
+    }
+}
+
+struct Sink(Arc<Mutex<Seen>>);
+
+impl Node<FrameBuf> for Sink {
+    fn handle(&mut self, _: Time, input: Input<FrameBuf>, _: &mut Vec<Action<FrameBuf>>) {
+        if let Input::Frame { frame, .. } = input {
+            let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            seen.wire_bytes += frame.bytes().len() as u64 + OVERHEAD;
+        }
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        None
+    }
+}

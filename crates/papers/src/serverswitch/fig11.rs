@@ -1,0 +1,142 @@
+//! Figure 11 (004 §6.3): a source follows a link whose rate changes, and the queue stays.
+
+use super::bottleneck::Bottleneck;
+use crate::reproduce::{Axis, Context, Experiment, Outcome, Plot, Row, Series, Table};
+use anyhow::Result;
+use axon_plane::qcn::RpConfig;
+use axon_wire::{Bytes, Rate, Span};
+
+/// The experiment.
+pub const EXPERIMENT: Experiment = Experiment {
+    id: "serverswitch/fig11",
+    title: "QCN: throughput and queue while the link behind the queue changes",
+    source: "004 §5.2 and §6.3, figure 11",
+    setup: "A host sends 1500-byte frames through a switch with a congestion point, links of 1 Gb/s. After 20 s the \
+            link behind the queue has 200 Mb/s, and 200 Mb/s more every 20 s. Q_EQ is 50 KB, then 25, 100 and 200; \
+            the queue may hold 1 MiB. The reaction point has the MIB's variables brought from 10 Gb/s to 1 Gb/s \
+            (timer 150 ms, increases of 0.5 and 5 Mb/s); once more as they are, for 50 KB.",
+    run,
+};
+
+const LINK: Rate = Rate::gbps(1);
+const STEP: Span = Span::from_secs(20);
+const STEPS_MBPS: [u64; 5] = [200, 400, 600, 800, 1_000];
+/// Of the queue and the link in the figure.
+const BIN: Span = Span::from_millis(500);
+const BINS: usize = 40;
+/// What of each step counts as steady: its second half.
+const STEADY: std::ops::Range<usize> = 20..40;
+const KILOBYTES: [u64; 4] = [50, 25, 100, 200];
+const POOL: Bytes = Bytes(1 << 20);
+/// How far the queue's mean may be from Q_EQ, per cent.
+const QUEUE_PERCENT: f64 = 10.0;
+
+/// One run.
+struct Run {
+    /// By step with a queue: its mean in the steady half, in per cent of Q_EQ, and how much of the
+    /// link is used there, per cent.
+    steady: Vec<(f64, f64)>,
+    lost: u64,
+    longest: u64,
+    /// CNMs in a second at most, and on average from the first step on.
+    cnms: (u64, f64),
+    /// Seconds, and Mb/s or KB.
+    throughput: Vec<(f64, f64)>,
+    queue: Vec<(f64, f64)>,
+}
+
+fn follow(rp: RpConfig, set_point: Bytes, seed: u64) -> Result<Run> {
+    let mut world = Bottleneck::new(rp, (set_point, POOL), seed)?;
+    let mut run = Run {
+        steady: Vec::new(),
+        lost: 0,
+        longest: 0,
+        cnms: (0, 0.0),
+        throughput: Vec::new(),
+        queue: Vec::new(),
+    };
+    let (mut at, mut told) = (0.0, 0);
+    let seconds = BIN.ticks() as f64 / Span::from_secs(1).ticks() as f64;
+    for rate in [1_000].into_iter().chain(STEPS_MBPS).map(Rate::mbps) {
+        if at > 0.0 {
+            world.set_rate(rate);
+        }
+        let (mut means, mut bytes) = (Vec::new(), 0);
+        for bin in 0..BINS {
+            let seen = world.look(BIN);
+            let mean = seen.queue_mean(BIN);
+            run.throughput.push((at, seen.wire_bytes as f64 * 8.0 / seconds / 1e6));
+            run.queue.push((at, mean / 1e3));
+            at += seconds;
+            run.lost += seen.lost;
+            run.longest = run.longest.max(seen.longest);
+            run.cnms.0 = run.cnms.0.max(seen.cnms * 2);
+            told += seen.cnms;
+            if STEADY.contains(&bin) {
+                means.push(mean);
+                bytes += seen.wire_bytes;
+            }
+        }
+        if rate < LINK {
+            let mean = means.iter().sum::<f64>() / means.len() as f64;
+            let all = rate.bytes_in(BIN * STEADY.len() as u64).0;
+            let used = 100.0 * bytes as f64 / all as f64;
+            run.steady.push((100.0 * mean / set_point.0 as f64, used));
+        }
+    }
+    run.cnms.1 = told as f64 / (STEPS_MBPS.len() as f64 * STEP.ticks() as f64 / 1e11);
+    Ok(run)
+}
+
+fn run(context: &mut Context) -> Result<Outcome> {
+    let mut outcome = Outcome::default();
+    let columns = ["Q_EQ, KB", "link, Mb/s", "queue, % of Q_EQ", "link used, %"];
+    let mut table = Table::new("steps", &columns);
+    for kilobytes in KILOBYTES {
+        context.step(format!("{kilobytes} KB"))?;
+        let rp = RpConfig::scaled_for_port(LINK);
+        let run = follow(rp, Bytes(1_000 * kilobytes), context.seed)?;
+        for (rate, &(queue, used)) in STEPS_MBPS.iter().zip(&run.steady) {
+            table.push(vec![kilobytes.into(), (*rate).into(), queue.into(), used.into()]);
+        }
+        let furthest = run.steady.iter().map(|step| step.0);
+        let furthest = furthest.max_by(|a, b| (a - 100.0).abs().total_cmp(&(b - 100.0).abs()));
+        let furthest = furthest.unwrap_or(f64::NAN);
+        let name = format!("{kilobytes} KB: queue furthest from Q_EQ");
+        let paper = if kilobytes == 50 { "around Q_EQ" } else { "similar" };
+        let bound = (100.0, QUEUE_PERCENT);
+        outcome.rows.push(Row::within(name, paper, furthest, "% of Q_EQ", bound));
+        let least = run.steady.iter().map(|step| step.1).fold(f64::INFINITY, f64::min);
+        let name = format!("{kilobytes} KB: link used, at least");
+        outcome.rows.push(Row::at_least(name, "adapts", least, "%", 99.0));
+        let name = format!("{kilobytes} KB: frames lost");
+        outcome.rows.push(Row::within(name, 0.0, run.lost as f64, "", (0.0, 0.0)));
+        let longest = run.longest as f64 / 1e3;
+        outcome.remark(format!("{kilobytes} KB: longest queue"), "", longest, "KB");
+        if kilobytes == 50 {
+            let name = "50 KB: most CNMs in a second; mean";
+            let ours = format!("{}; {:.1}", run.cnms.0, run.cnms.1);
+            outcome.remark(name, "801; 173 queries", ours, "1/s");
+            let x = || Axis::linear("s");
+            let series = vec![Series::ours("throughput", run.throughput)];
+            let plot = Plot::lines("throughput", "Throughput", x(), Axis::linear("Mb/s"), series);
+            outcome.plots.push(plot);
+            let series = vec![Series::ours("queue", run.queue)];
+            let plot = Plot::lines("queue", "Queue, Q_EQ 50 KB", x(), Axis::linear("KB"), series);
+            outcome.plots.push(plot);
+        }
+    }
+    context.step("50 KB, variables of 10 Gb/s")?;
+    let run = follow(RpConfig::for_port(LINK), Bytes(50_000), context.seed)?;
+    let queues: Vec<String> = run.steady.iter().map(|step| format!("{:.0}", step.0)).collect();
+    let name = "50 KB, variables of 10 Gb/s: queue at 200 to 800 Mb/s";
+    outcome.remark(name, "around Q_EQ", queues.join(", "), "% of Q_EQ");
+    outcome.tables.push(table);
+    outcome.note(
+        "The mean is over the second half of each step. The paper counts queries, one for each frame that its \
+         source marks; ours samples in the switch and counts only the messages that say \"slower\". With the \
+         standard's variables, which are made for 10 Gb/s, increases are a larger part of the rate and the queue \
+         stays above its set point.",
+    );
+    Ok(outcome)
+}
