@@ -1,5 +1,5 @@
-//! Our own switch passes every case that is applicable, and with a fault in it fails the one that
-//! is there to find that fault.
+//! Our own switch passes every case, so all of them are applicable to it; and with a fault in it, it
+//! fails the one that is there to find that fault.
 
 use axon_conformance::case::{Outcome, Verdict};
 use axon_conformance::cases;
@@ -22,10 +22,10 @@ fn run(family: &str, plant: Option<Plant>) -> Vec<Outcome> {
 
 fn passes(family: &str) {
     let outcomes = run(family, None);
-    let bad = |outcome: &&Outcome| matches!(outcome.verdict, Verdict::Failed | Verdict::Broken);
+    let bad = |outcome: &&Outcome| outcome.verdict != Verdict::Passed;
     let failed: Vec<&str> = outcomes.iter().filter(bad).map(|outcome| outcome.name).collect();
     assert!(failed.is_empty(), "{failed:?}");
-    assert!(outcomes.iter().any(|outcome| outcome.verdict == Verdict::Passed));
+    assert!(!outcomes.is_empty());
 }
 
 #[test]

@@ -298,9 +298,9 @@ fn no_loss(bench: &mut Bench<'_>) -> Result<(), Halt> {
          octets at full rate both ways"
     ));
     drain(bench)?;
+    all_came(bench, &[id])?;
     let stops = said(bench, 1, priority).into_iter().filter(|&(_, time)| time > 0).count();
-    bench.expect(stops > 0, || format!("nothing told to stop priority {priority}"))?;
-    all_came(bench, &[id])
+    bench.expect(stops > 0, || format!("nothing told to stop priority {priority}"))
 }
 
 fn many_into_one(bench: &mut Bench<'_>) -> Result<(), Halt> {

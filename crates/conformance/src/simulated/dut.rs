@@ -1,19 +1,29 @@
 //! The configuration of our own switch for a setup.
 
-use crate::setup::Setup;
+use crate::setup::{Dcbx, Form, Setup};
+use axon_control::dcbx::{Asked, DcbxConfig, DcbxNodeConfig, Mode, TieRule};
+use axon_control::lldp::LldpConfig;
 use axon_control::prove::headroom::Headroom;
 use axon_plane::dcb::DcbConfig;
 use axon_plane::memory::{GroupLimits, MemoryConfig, QueueLimits, Share};
 use axon_plane::notice::CnConfig;
 use axon_plane::schedule::{Algorithm, ScheduleConfig};
+use axon_wire::dcbx::ieee::{Application, Selector};
 use axon_wire::mac_control::Quanta;
-use axon_wire::priority::{PRIORITIES, TrafficClass};
+use axon_wire::priority::{PRIORITIES, Priority, TrafficClass};
 use axon_wire::{Bytes, MacAddr, Rate, Span};
 
 /// What frames of one priority that came in by one port may use before their sender is to stop.
 const SHARE: Bytes = Bytes(64 << 10);
 /// The longest frame, FCS and tag included.
 const FRAME: Bytes = Bytes(1_522);
+
+/// The application that the switch tells of: FCoE, by its EtherType.
+const FCOE: Application = Application {
+    priority: Priority::from_low_bits(3),
+    selector: Selector::ETHERTYPE,
+    protocol: 0x8906,
+};
 
 /// Of a switch with ports of these rates, this address, and cables of this latency.
 pub(super) fn dcb(setup: &Setup, rates: &[Rate], (mac, cable): (MacAddr, Span)) -> DcbConfig {
@@ -51,4 +61,25 @@ pub(super) fn dcb(setup: &Setup, rates: &[Rate], (mac, cable): (MacAddr, Span)) 
 fn headroom(rate: Rate, cable: Span) -> Bytes {
     let delay = Headroom::new(rate, cable, FRAME).map_or(Bytes(0), |headroom| headroom.bytes());
     delay + FRAME
+}
+
+/// How a switch takes part in DCBX whose plane is configured so. It tells of one application:
+/// FCoE, by its EtherType.
+pub(super) fn dcbx(said: Dcbx, dcb: &DcbConfig) -> DcbxNodeConfig {
+    let asked = Asked {
+        mode: match said.form {
+            Form::Ieee => Mode::Ieee,
+            Form::Cee => Mode::Cee,
+        },
+        ets_willing: said.ets_willing,
+        pfc_willing: said.pfc_willing,
+        applications: vec![FCOE],
+        tie: if said.higher_keeps { TieRule::HigherKeeps } else { TieRule::LowerKeeps },
+        ..Asked::default()
+    };
+    DcbxNodeConfig {
+        system_name: "s1".into(),
+        lldp: LldpConfig::default(),
+        dcbx: DcbxConfig::for_plane(dcb, &asked),
+    }
 }

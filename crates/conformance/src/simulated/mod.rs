@@ -8,7 +8,7 @@ pub mod plant;
 mod tester;
 
 use crate::rig::{Counters, Halt, Rig, Seen, Stream};
-use crate::setup::Setup;
+use crate::setup::{Dcbx, Setup};
 use axon_control::node::{ControllerNode, SwitchNode};
 use axon_fabric::assemble::{controller_config, host_mac, switch_config, switch_mac};
 use axon_fabric::model::Wire;
@@ -71,6 +71,11 @@ impl Simulated {
         (0..self.testers.len()).for_each(|port| self.engine.nudge(TESTERS + port));
     }
 
+    /// How the switch takes part in DCBX: with the fault, if that is where it lies.
+    fn said(&self, dcbx: Dcbx) -> Dcbx {
+        self.plant.map_or(dcbx, |plant| plant.take_part(dcbx))
+    }
+
     /// An end station at port 0 of the tester.
     fn begin_station(&mut self, setup: &Setup) {
         self.engine.plug(at(DEVICE, PortNo(0)), at(TESTERS, PortNo(0)), WIRE);
@@ -81,9 +86,6 @@ impl Simulated {
 
     /// A switch, as it would be built from a fabric file, with the tester's ports for hosts.
     fn begin_switch(&mut self, setup: &Setup) -> Result<(), Halt> {
-        if setup.dcbx.is_some() {
-            return Err(Halt::NotApplicable("our switch does not speak DCBX yet".into()));
-        }
         let fabric = topology::line(1, PORTS);
         let ports = usize::from(fabric.switches[0].ports);
         let mut dcb = dut::dcb(setup, &vec![RATE; ports], (switch_mac(0), LATENCY));
@@ -97,6 +99,7 @@ impl Simulated {
             self.engine.plug(at(DEVICE, host.port), at(TESTERS + port, PortNo(0)), WIRE);
         }
         let mut config = switch_config(&fabric, 0, 1, self.seed);
+        config.node.dcbx = setup.dcbx.map(|said| Box::new(dut::dcbx(self.said(said), &dcb)));
         config.node.plane.dcb = Some(Box::new(dcb));
         let switch = SwitchNode::new(config, Time::ZERO);
         let plant = self.plant.map(|plant| (plant, RATE));

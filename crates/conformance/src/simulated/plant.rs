@@ -5,6 +5,7 @@
 //! with that fault.
 
 use crate::frames;
+use crate::setup::Dcbx;
 use axon_plane::dcb::DcbConfig;
 use axon_plane::schedule::Algorithm;
 use axon_wire::priority::PRIORITIES;
@@ -70,6 +71,14 @@ plants! {
     EqualShares = "equal-shares", "ets/two-classes";
     /// Its strict class has to share.
     StrictShares = "strict-shares", "ets/strict-goes-first";
+    /// Its CNMs all say the least feedback.
+    ConstantFeedback = "constant-feedback", "qcn/feedback-grows-with-queue";
+    /// Of two willing ports it takes the wrong one's PFC.
+    WrongTie = "wrong-tie", "dcbx/tie-lower-address-keeps";
+    /// It is willing, whatever it is configured for.
+    AlwaysWilling = "always-willing", "dcbx/unwilling-keeps-pfc";
+    /// It keeps what a peer has taken back.
+    ShutdownIgnored = "shutdown-ignored", "dcbx/time-to-live-zero-deletes";
 }
 
 impl Plant {
@@ -105,6 +114,17 @@ impl Plant {
     }
 }
 
+impl Plant {
+    /// Puts the fault into how the switch takes part in DCBX, if that is where it lies.
+    pub fn take_part(self, dcbx: Dcbx) -> Dcbx {
+        match self {
+            Plant::WrongTie => Dcbx { higher_keeps: !dcbx.higher_keeps, ..dcbx },
+            Plant::AlwaysWilling => Dcbx { ets_willing: true, pfc_willing: true, ..dcbx },
+            _ => dcbx,
+        }
+    }
+}
+
 fn four_times(rate: Rate) -> Rate {
     Rate::from_bits_per_second(rate.bits_per_second() * 4).unwrap_or(rate)
 }
@@ -131,6 +151,8 @@ impl Planted {
         let is_pfc = frames::pfc_of(frame.bytes()).is_some();
         match self.plant {
             Plant::ForwardedLldp if kind == Some(frames::LLDP_TYPE) => readdress(&mut frame),
+            // As if it had never come: nobody knows its type then.
+            Plant::ShutdownIgnored if is_shutdown(frame.bytes()) => put(&mut frame, 12, DISGUISE),
             Plant::ForwardedMacControl if kind == Some(frames::MAC_CONTROL_TYPE) => {
                 readdress(&mut frame);
                 put(&mut frame, 12, DISGUISE);
@@ -170,6 +192,9 @@ impl Planted {
             (Plant::ForwardedMacControl, Some(DISGUISE)) => {
                 frame.bytes_mut()[..6].copy_from_slice(&frames::MAC_CONTROL_GROUP);
                 put(frame, 12, frames::MAC_CONTROL_TYPE);
+            }
+            (Plant::ConstantFeedback, Some(frames::TAG_TYPE)) if is_cnm(frame.bytes()) => {
+                put(frame, 22, 1);
             }
             (Plant::NoXon | Plant::NoRefresh, Some(frames::MAC_CONTROL_TYPE)) => {
                 self.hush(port, frame);
@@ -213,6 +238,16 @@ impl Planted {
         }
         put(frame, VECTOR_AT, vector.into());
     }
+}
+
+/// Whether it is LLDP that takes back what its sender has said.
+fn is_shutdown(frame: &[u8]) -> bool {
+    frames::tlvs_of(frame).is_some_and(|tlvs| tlvs.contains(&(3, &[0, 0])))
+}
+
+/// Whether it is a CNM behind a tag and a CN-TAG.
+fn is_cnm(frame: &[u8]) -> bool {
+    frames::word(frame, 20) == Some(frames::CNM_TYPE)
 }
 
 fn time(frame: &FrameBuf, priority: usize) -> u16 {
