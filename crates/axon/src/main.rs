@@ -1,6 +1,7 @@
 //! Axon's one binary: each verb has a file of its own.
 #![forbid(unsafe_code)]
 
+mod agent;
 mod cam;
 mod capture;
 mod check;
@@ -51,6 +52,7 @@ enum Verb {
     Schema(schema::Arguments),
     Switch(switch::Arguments),
     Controller(controller::Arguments),
+    Agent(agent::Arguments),
 }
 
 /// Exit codes: 0, 1 if something went wrong or a run failed, 2 for wrong usage (and, of
@@ -81,6 +83,7 @@ fn main() -> ExitCode {
         Verb::Schema(arguments) => schema::run(&arguments),
         Verb::Switch(arguments) => switch::run(&arguments),
         Verb::Controller(arguments) => controller::run(&arguments),
+        Verb::Agent(arguments) => agent::run(&arguments),
     };
     outcome.unwrap_or_else(|error| {
         eprintln!("{error:#}");

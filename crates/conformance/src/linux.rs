@@ -72,7 +72,7 @@ impl Linux {
     pub fn open(options: Options) -> Result<Linux, (String, io::Error)> {
         let mut wires = Vec::new();
         for name in &options.interfaces {
-            let port = PacketPort::open(name).map_err(|error| (name.clone(), error))?;
+            let port = PacketPort::open(name, false).map_err(|error| (name.clone(), error))?;
             wires.push(Wire { port, station: Station::new(options.rate), free_at: Time::ZERO });
         }
         Ok(Linux {

@@ -7,6 +7,7 @@
 
 extern crate alloc;
 
+pub mod agent;
 pub mod config;
 pub mod controller;
 pub mod dcbx;

@@ -1,15 +1,19 @@
 //! A switch or a controller as a process: from a fabric file and a name to a running node.
 
+use crate::agent::{self, AgentOptions};
 use crate::incarnation;
 use crate::inspect::{Controller, Switch};
 use crate::pcapng::CaptureOptions;
 use crate::run::{Body, Clock, Inspect, RunOptions};
 use crate::slot::{Medium, PortSetup};
 use anyhow::{Context, Result, bail};
+use axon_control::agent::Rules;
 use axon_control::node::{ControllerNode, SwitchNode};
 use axon_fabric::assemble::{controller_config, port_name, switch_config, switch_index};
+use axon_fabric::dcb::FlowControl;
 use axon_fabric::model::{End, Fabric};
 use axon_plane::Node;
+use axon_wire::priority::PrioritySet;
 use axon_wire::{FrameBuf, PortNo};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -52,6 +56,36 @@ pub fn switch(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Result<()
     run(node, clock, name, ports, options)
 }
 
+/// Runs the agent at the edge of host `name`, whose interface is `h1-p0` and whose port to the
+/// fabric is `h1-e0`, in this network namespace; see [`switch`].
+///
+/// # Errors
+/// No such host, or hosts of this fabric have no agents; and as [`agent::run`].
+pub fn host_agent(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Result<()> {
+    let host = fabric.hosts.iter().find(|host| host.name == name);
+    let host = host.with_context(|| format!("fabric {} has no host {name}", fabric.name))?;
+    let dcb = fabric.dcb.as_ref().filter(|dcb| !dcb.applications.is_empty());
+    let dcb = dcb.context("hosts of a fabric without dcb.applications have no agents")?;
+    let pfc = dcb.flow_control == FlowControl::Pfc;
+    let agent = AgentOptions {
+        name: name.into(),
+        host: port_name(name, PortNo(0)),
+        port: edge_name(name),
+        rate: host.wire.rate,
+        host_rate: None,
+        pfc: if pfc { dcb.lossless } else { PrioritySet::EMPTY },
+        quanta: dcb.quanta,
+        rules: Rules::new(&dcb.applications),
+        notified: PrioritySet::EMPTY,
+    };
+    agent::run(&agent, options)
+}
+
+/// The end in a host's namespace of its cable, where the agent is: `h1-e0`.
+pub fn edge_name(host: &str) -> String {
+    format!("{host}-e0")
+}
+
 /// Runs the fabric's controller on its one port `c1-p0`; see [`switch`].
 ///
 /// # Errors
@@ -64,7 +98,7 @@ pub fn controller(fabric: &Fabric, options: &DaemonOptions) -> Result<()> {
     run(node, clock, &fabric.controller.name, controller_ports(fabric), options)
 }
 
-fn run<N: Node<FrameBuf> + Inspect>(
+pub(crate) fn run<N: Node<FrameBuf> + Inspect>(
     node: N,
     clock: Clock,
     name: &str,
@@ -93,7 +127,7 @@ fn run<N: Node<FrameBuf> + Inspect>(
 }
 
 /// Unpredictable bits. The device blocks at boot until the kernel has some.
-fn seed() -> Result<u64> {
+pub(crate) fn seed() -> Result<u64> {
     let mut bytes = [0; 8];
     File::open("/dev/random")
         .and_then(|mut file| file.read_exact(&mut bytes))
@@ -120,6 +154,7 @@ fn switch_ports(fabric: &Fabric, switch: usize) -> Vec<PortSetup> {
         device: port_name(&owner.name, PortNo(port)),
         medium: Medium::Packet,
         rate: rates.get(&End { switch, port: PortNo(port) }).copied(),
+        lossless: fabric.dcb.as_ref().is_some_and(|dcb| !dcb.lossless.is_empty()),
     };
     (0..owner.ports).map(setup).collect()
 }
@@ -130,5 +165,6 @@ fn controller_ports(fabric: &Fabric) -> Vec<PortSetup> {
         device: port_name(&fabric.controller.name, PortNo(0)),
         medium: Medium::Packet,
         rate: Some(fabric.controller.wire.rate),
+        lossless: false,
     }]
 }

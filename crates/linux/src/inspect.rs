@@ -2,9 +2,13 @@
 
 use crate::probe::Desk;
 use crate::run::Inspect;
+use axon_control::agent::{AgentNode, FABRIC, HOST};
 use axon_control::discovery::Discovery;
 use axon_control::node::{ControllerNode, SwitchNode};
-use axon_plane::{Action, Awaited, Drop, Input, Node, Plane, PortKind, Refusal};
+use axon_plane::{
+    Action, Awaited, Drop, Input, Node, Plane, PortBank, PortCounters, PortKind, Refusal,
+};
+use axon_wire::priority::Priority;
 use axon_wire::{Frame, FrameBuf, PortNo, Time};
 use serde_json::{Map, Value, json};
 
@@ -33,6 +37,18 @@ impl Controller {
     }
 }
 
+/// An agent at a host's edge that can be asked.
+pub struct Agent {
+    node: AgentNode<FrameBuf>,
+}
+
+impl Agent {
+    /// Nobody has asked it yet.
+    pub fn new(node: AgentNode<FrameBuf>) -> Agent {
+        Agent { node }
+    }
+}
+
 macro_rules! is_a_node {
     ($name:ident) => {
         impl Node<FrameBuf> for $name {
@@ -58,6 +74,7 @@ macro_rules! is_a_node {
 
 is_a_node!(Switch);
 is_a_node!(Controller);
+is_a_node!(Agent);
 
 impl Inspect for Switch {
     fn request(&mut self, now: Time, request: &Value) {
@@ -72,7 +89,7 @@ impl Inspect for Switch {
         self.node.plane().queued_frames(port) > 0
     }
 
-    fn status(&self) -> Value {
+    fn status(&self, now: Time) -> Value {
         let node = &self.node;
         let hosts = node.edge().hosts().map(|(mac, host)| {
             let ip = host.ip.map(|ip| ip.to_string());
@@ -100,7 +117,7 @@ impl Inspect for Switch {
             "routes": routes.collect::<Vec<_>>(),
             "waiting_bytes": node.edge().waiting_bytes(),
             "unacknowledged": node.unacknowledged(),
-            "plane": plane(node.plane()),
+            "plane": plane(node.plane(), now),
             "probes": self.desk.status(node),
             "refusals": refusals(|refusal| node.refusals().of(refusal)),
             "edge": {
@@ -118,6 +135,34 @@ impl Inspect for Switch {
     }
 }
 
+impl Inspect for Agent {
+    fn port_kind(&self, _: PortNo) -> PortKind {
+        PortKind::Host
+    }
+
+    fn has_queue(&self, port: PortNo) -> bool {
+        self.node.bank().queued_frames(port) > 0
+    }
+
+    fn status(&self, now: Time) -> Value {
+        let (node, config) = (&self.node, self.node.config());
+        let rates = Priority::ALL.into_iter().filter_map(|priority| {
+            let rate = node.limiter(priority)?.point().rate().bits_per_second();
+            Some((priority.to_string(), rate.into()))
+        });
+        let rates: Map<String, Value> = rates.collect();
+        json!({
+            "role": "agent",
+            "pfc": config.pfc.to_string(),
+            "pause": config.pause,
+            "rates_bps": rates,
+            "host": lossless(node.bank(), now, HOST),
+            "fabric": lossless(node.bank(), now, FABRIC),
+            "drops": drops(&node.bank().counters().total()),
+        })
+    }
+}
+
 impl Inspect for Controller {
     fn port_kind(&self, port: PortNo) -> PortKind {
         self.node.discovery().kind(port)
@@ -127,7 +172,7 @@ impl Inspect for Controller {
         self.node.plane().queued_frames(port) > 0
     }
 
-    fn status(&self) -> Value {
+    fn status(&self, now: Time) -> Value {
         let node = &self.node;
         let controller = node.controller();
         let graph = controller.graph();
@@ -151,7 +196,7 @@ impl Inspect for Controller {
             "hosts": hosts.collect::<Vec<_>>(),
             "routes": controller.flows().len(),
             "unacknowledged": node.unacknowledged(),
-            "plane": plane(node.plane()),
+            "plane": plane(node.plane(), now),
             "refusals": refusals(|refusal| node.refusals().of(refusal)),
             "counters": {
                 "arp_answered": counters.arp_answered,
@@ -186,23 +231,46 @@ fn neighbours(discovery: &Discovery) -> Vec<Value> {
 
 /// Totals, drops by reason over the whole node, and what waits at each port. Reasons that
 /// never occurred are left out.
-fn plane<B: Frame>(plane: &Plane<B>) -> Value {
+fn plane<B: Frame>(plane: &Plane<B>, now: Time) -> Value {
     let total = plane.counters().total();
-    let drops: Map<String, Value> = Drop::ALL
-        .iter()
-        .map(|reason| (reason.name().to_owned(), total.dropped(*reason)))
-        .filter(|(_, count)| *count > 0)
-        .map(|(name, count)| (name, count.into()))
-        .collect();
     let ports = 0..plane.config().ports;
     let queued: Vec<u64> = ports.clone().map(|port| plane.queued_bytes(PortNo(port)).0).collect();
-    let table: Vec<usize> = ports.map(|port| plane.tables().len(PortNo(port))).collect();
+    let table: Vec<usize> = ports.clone().map(|port| plane.tables().len(PortNo(port))).collect();
+    let bank = plane.bank();
+    let flow_control = plane
+        .config()
+        .dcb
+        .is_some()
+        .then(|| ports.map(|port| lossless(bank, now, PortNo(port))).collect::<Vec<_>>());
     json!({
         "rx_frames": total.rx_frames,
         "tx_frames": total.tx_frames,
-        "drops": drops,
+        "drops": drops(&total),
         "queued_bytes": queued,
         "table_entries": table,
+        "flow_control": flow_control,
+    })
+}
+
+fn drops(counted: &PortCounters) -> Map<String, Value> {
+    let counts = Drop::ALL.iter().map(|reason| (reason.name(), counted.dropped(*reason)));
+    let counts = counts.filter(|(_, count)| *count > 0);
+    counts.map(|(name, count)| (name.to_owned(), count.into())).collect()
+}
+
+/// What flow control does at a port: the priorities that its peer has stopped, how often each was
+/// named by frames to the peer (requests) and from it (indications), and what waits of each
+/// class, by the port that it came in by.
+fn lossless<B: Frame>(bank: &PortBank<B>, now: Time, port: PortNo) -> Value {
+    let counts = Priority::ALL.map(|priority| bank.pfc_counts(port, priority));
+    let waiting = bank.waiting(port).map(|(class, ingress, bytes)| {
+        json!({ "class": class.value(), "ingress": ingress.0, "bytes": bytes.0 })
+    });
+    json!({
+        "stopped": bank.stopped(now, port).iter().map(Priority::value).collect::<Vec<_>>(),
+        "requests": counts.map(|(requests, _)| requests),
+        "indications": counts.map(|(_, indications)| indications),
+        "waiting": waiting.collect::<Vec<_>>(),
     })
 }
 

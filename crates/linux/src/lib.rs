@@ -2,10 +2,12 @@
 //!
 //! Everything unsafe in Axon is in [`sys`] and [`ring`].
 
+pub mod agent;
 pub mod daemon;
 pub mod dcbx;
 pub mod incarnation;
 pub mod inspect;
+mod iproute;
 pub mod lab;
 pub mod link_watch;
 pub mod moderation;

@@ -24,6 +24,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// Slots of a receive ring: 20 ms of full frames at 150 Mb/s; 450 KiB at an MTU of 1500.
 const RING_SLOTS: usize = 256;
+/// The same where nothing may be lost, however busy the machine is.
+const RING_SLOTS_LOSSLESS: usize = 2048;
 
 /// A device of this network namespace as a port.
 pub struct PacketPort {
@@ -36,15 +38,17 @@ pub struct PacketPort {
 }
 
 impl PacketPort {
-    /// Opens a device of the calling thread's network namespace. It must be up.
+    /// Opens a device of the calling thread's network namespace. It must be up. `lossless` asks
+    /// for a ring that holds more.
     ///
     /// # Errors
     /// EPERM without CAP_NET_RAW, ENODEV or ENETDOWN, ENOMEM.
-    pub fn open(device: &str) -> io::Result<PacketPort> {
+    pub fn open(device: &str, lossless: bool) -> io::Result<PacketPort> {
         let index = nix::net::if_::if_nametoindex(device)?;
         let frame_bytes_max = sys::device_mtu(device)? + ETHERNET_BYTES + TAG_BYTES;
         let rx = sys::packet_socket()?;
-        let ring = RxRing::new(rx.as_fd(), frame_bytes_max, RING_SLOTS)?;
+        let slots = if lossless { RING_SLOTS_LOSSLESS } else { RING_SLOTS };
+        let ring = RxRing::new(rx.as_fd(), frame_bytes_max, slots)?;
         sys::set_packet_option(rx.as_fd(), libc::PACKET_IGNORE_OUTGOING, &1i32)?;
         sys::promiscuous(rx.as_fd(), index)?;
         let tx = sys::packet_socket()?;

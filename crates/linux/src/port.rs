@@ -54,6 +54,10 @@ pub struct PortCounters {
     pub tx_bytes: u64,
     /// Frames that the kernel would not take.
     pub tx_refused: u64,
+    /// How often a priority of a host was made to stop at its interface.
+    pub host_stops: u64,
+    /// How often the kernel would not have its queues told to stop or to go on.
+    pub host_stops_refused: u64,
 }
 
 impl PortCounters {
@@ -68,6 +72,8 @@ impl PortCounters {
         self.tx_frames += other.tx_frames;
         self.tx_bytes += other.tx_bytes;
         self.tx_refused += other.tx_refused;
+        self.host_stops += other.host_stops;
+        self.host_stops_refused += other.host_stops_refused;
     }
 }
 

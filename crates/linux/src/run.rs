@@ -41,8 +41,8 @@ pub trait Inspect {
     fn port_kind(&self, port: PortNo) -> PortKind;
     /// Whether frames wait for the wire of a port.
     fn has_queue(&self, port: PortNo) -> bool;
-    /// All an operator may want to know, as JSON.
-    fn status(&self) -> serde_json::Value;
+    /// All an operator may want to know at `now`, as JSON.
+    fn status(&self, now: Time) -> serde_json::Value;
     /// Takes a request of an operator; what comes of it stands in the status. What the node
     /// cannot do it passes over.
     fn request(&mut self, now: Time, request: &serde_json::Value) {
@@ -464,7 +464,7 @@ impl<N: Node<FrameBuf> + Inspect> Body<N> {
             "uptime_ms": self.clock.now().as_micros() / 1_000,
             "loop": self.counters,
             "ports": ports,
-            "node": self.node.status(),
+            "node": self.node.status(self.clock.now()),
         })
     }
 }

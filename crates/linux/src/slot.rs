@@ -1,6 +1,7 @@
 //! One port of a node as the run loop keeps it: its device, which comes and goes, its wire,
 //! and what waits to be sent in this round.
 
+use crate::agent::{HostPort, HostQueues};
 use crate::pacer::Pacer;
 use crate::packet::PacketPort;
 use crate::port::{Pool, Port, PortCounters};
@@ -13,12 +14,29 @@ use std::io;
 const BATCH: usize = 64;
 
 /// What kind of device a port stands on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Medium {
     /// A network device: a NIC or one end of a veth pair.
     Packet,
     /// The far end of a TAP device, which the port makes.
     Tap,
+    /// The same, with queues that hold the programs of a host back when they are to stop.
+    Host(HostQueues),
+}
+
+impl Medium {
+    /// Opens a TAP device; `None` for a device that others make.
+    fn open_tap(&self, device: &str) -> Option<anyhow::Result<Box<dyn Port>>> {
+        match self {
+            Medium::Packet => None,
+            Medium::Tap => {
+                Some(TapPort::open(device).map(|port| Box::new(port) as _).map_err(Into::into))
+            }
+            Medium::Host(queues) => {
+                Some(HostPort::open(device, queues).map(|port| Box::new(port) as _))
+            }
+        }
+    }
 }
 
 /// A port to be opened.
@@ -30,6 +48,8 @@ pub struct PortSetup {
     pub medium: Medium,
     /// How fast frames may leave; as fast as they go if `None`.
     pub rate: Option<Rate>,
+    /// Whether some frames are not to be lost, however busy the machine is.
+    pub lossless: bool,
 }
 
 /// A port that may have lost its device.
@@ -67,24 +87,26 @@ impl Slot {
 
     /// Makes a TAP port's device if it is not there. A packet port waits for its own.
     pub(crate) fn open_tap(&mut self) {
-        if self.setup.medium == Medium::Tap && self.port.is_none() {
-            match TapPort::open(&self.setup.device) {
-                Ok(port) => {
-                    self.port = Some(Box::new(port));
-                    self.failed = false;
-                }
-                Err(error) => {
-                    if !std::mem::replace(&mut self.failed, true) {
-                        tracing::warn!(port = self.setup.device, %error, "no TAP device");
-                    }
-                }
+        if self.port.is_some() {
+            return;
+        }
+        match self.setup.medium.open_tap(&self.setup.device) {
+            None => {}
+            Some(Ok(port)) => {
+                self.port = Some(port);
+                self.failed = false;
+            }
+            Some(Err(_)) if self.failed => {}
+            Some(Err(error)) => {
+                self.failed = true;
+                tracing::warn!(port = self.setup.device, "no TAP device: {error:#}");
             }
         }
     }
 
     /// A TAP device that cannot be read was deleted by somebody; it is to be made again.
     pub(crate) fn lose_tap(&mut self) {
-        if self.setup.medium == Medium::Tap {
+        if self.is_tap() {
             self.close();
             self.failed = true;
         }
@@ -93,7 +115,7 @@ impl Slot {
     /// Follows the carrier; returns whether the port's state has changed. A packet port is
     /// opened anew whenever carrier returns, because the device may be another one now.
     pub(crate) fn set_up(&mut self, up: bool) -> bool {
-        let is_tap = self.setup.medium == Medium::Tap;
+        let is_tap = self.is_tap();
         let has_failed = !is_tap && std::mem::take(&mut self.failed);
         if up == self.up {
             return false;
@@ -101,7 +123,7 @@ impl Slot {
         if !is_tap {
             self.close();
             if up {
-                match PacketPort::open(&self.setup.device) {
+                match PacketPort::open(&self.setup.device, self.setup.lossless) {
                     Ok(port) => self.port = Some(Box::new(port)),
                     Err(error) => {
                         self.failed = true;
@@ -121,6 +143,10 @@ impl Slot {
             port.set_kind(self.kind);
         }
         true
+    }
+
+    fn is_tap(&self) -> bool {
+        self.setup.medium != Medium::Packet
     }
 
     fn close(&mut self) {
@@ -179,8 +205,12 @@ mod tests {
 
     #[test]
     fn a_port_without_device_stays_down_and_counts_what_it_cannot_send() {
-        let mut slot =
-            Slot::new(PortSetup { device: "none-p0".into(), medium: Medium::Packet, rate: None });
+        let mut slot = Slot::new(PortSetup {
+            device: "none-p0".into(),
+            medium: Medium::Packet,
+            rate: None,
+            lossless: false,
+        });
         assert!(!slot.set_up(true));
         assert!(slot.failed, "to be tried again");
         let mut pool = Pool::default();

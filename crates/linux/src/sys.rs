@@ -107,6 +107,18 @@ pub fn device_mtu(name: &str) -> io::Result<usize> {
     Ok(unsafe { request.ifr_ifru.ifru_mtu }.max(0) as usize)
 }
 
+/// The Ethernet address of a device.
+///
+/// # Errors
+/// ENODEV where there is none of that name.
+pub fn device_mac(name: &str) -> io::Result<[u8; 6]> {
+    let mut request = request(name)?;
+    device_ioctl(libc::SIOCGIFHWADDR, &mut request)?;
+    // SAFETY: SIOCGIFHWADDR has filled this member of the union.
+    let address = unsafe { request.ifr_ifru.ifru_hwaddr }.sa_data;
+    Ok(std::array::from_fn(|byte| address[byte] as u8))
+}
+
 /// Switches an offload of a device on or off.
 ///
 /// # Errors

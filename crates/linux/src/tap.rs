@@ -29,8 +29,19 @@ impl TapPort {
     /// ENOENT or EACCES without `/dev/net/tun`, EPERM without CAP_NET_ADMIN, EBUSY if taken.
     pub fn open(device: &str) -> io::Result<TapPort> {
         let file = File::from(sys::open_tap(device)?);
-        let buffer = vec![0; sys::device_mtu(device)? + ETHERNET_BYTES + TAG_BYTES + 1];
-        Ok(TapPort { file, buffer, counters: PortCounters::default() })
+        let mut port = TapPort { file, buffer: Vec::new(), counters: PortCounters::default() };
+        port.follow_mtu(device)?;
+        Ok(port)
+    }
+
+    /// Takes frames of the device's MTU as it is now.
+    ///
+    /// # Errors
+    /// ENODEV if it is gone.
+    pub fn follow_mtu(&mut self, device: &str) -> io::Result<()> {
+        // One byte to spare, which tells a longer frame from one that just fits.
+        self.buffer = vec![0; sys::device_mtu(device)? + ETHERNET_BYTES + TAG_BYTES + 1];
+        Ok(())
     }
 }
 

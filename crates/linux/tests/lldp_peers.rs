@@ -127,6 +127,7 @@ impl Scene {
             device: if port == 0 { "va".into() } else { format!("none{port}") },
             medium: Medium::Packet,
             rate: Some(Rate::gbps(1)),
+            lossless: true,
         });
         let options =
             RunOptions { name: "s1".into(), ports: ports.collect(), ..RunOptions::default() };
@@ -135,7 +136,7 @@ impl Scene {
 
     /// What the status says of DCBX at `va`.
     fn status(&self) -> Value {
-        self.body.node().status()["dcbx"][0].clone()
+        self.body.node().status(Time::ZERO)["dcbx"][0].clone()
     }
 
     /// Lets the switch run until `done` looks at its status and says so.

@@ -51,7 +51,8 @@ fn frame(bytes: &[u8]) -> FrameBuf {
 
 fn a_tag_that_the_kernel_took_out_comes_back() {
     veth();
-    let (mut a, mut b) = (PacketPort::open("va").unwrap(), PacketPort::open("vb").unwrap());
+    let (mut a, mut b) =
+        (PacketPort::open("va", false).unwrap(), PacketPort::open("vb", false).unwrap());
     for tpid in [[0x81, 0x00], [0x88, 0xa8]] {
         // What looks like a tag here are hops of an Axon header.
         let mut bytes: Vec<u8> = (16..116).collect();
@@ -78,7 +79,7 @@ fn is_udp(frame: &[u8]) -> bool {
 
 fn a_partial_checksum_is_completed() {
     veth();
-    let mut b = PacketPort::open("vb").unwrap();
+    let mut b = PacketPort::open("vb", false).unwrap();
     sender().send(b"an odd number of bytes.").unwrap();
     let frame = next(&mut b, is_udp);
     assert_eq!(b.counters().rx_checksums_completed, 1);
@@ -106,7 +107,7 @@ fn sender_again(payload: &[u8]) -> std::io::Result<usize> {
 
 fn a_super_frame_is_refused_and_counted() {
     veth();
-    let mut b = PacketPort::open("vb").unwrap();
+    let mut b = PacketPort::open("vb", false).unwrap();
     let socket = sender();
     // The port was opened at 1500, and its link takes more since.
     ip("link set vb mtu 4000");
@@ -119,7 +120,8 @@ fn a_super_frame_is_refused_and_counted() {
 
 fn what_this_machine_sends_is_not_heard_again() {
     veth();
-    let (mut a, mut b) = (PacketPort::open("va").unwrap(), PacketPort::open("vb").unwrap());
+    let (mut a, mut b) =
+        (PacketPort::open("va", false).unwrap(), PacketPort::open("vb", false).unwrap());
     let many: Vec<FrameBuf> = (0..200).map(|n| frame(&[n as u8; 60])).collect();
     a.transmit(&many).unwrap();
     next(&mut b, |frame| frame[0] == 199);
@@ -174,7 +176,7 @@ impl Inspect for Echo {
         false
     }
 
-    fn status(&self) -> serde_json::Value {
+    fn status(&self, _: Time) -> serde_json::Value {
         serde_json::json!({ "heard": self.heard })
     }
 }
@@ -182,8 +184,12 @@ impl Inspect for Echo {
 fn a_device_that_is_replaced() {
     veth();
     let clock = Clock::start();
-    let setup =
-        PortSetup { device: "va".into(), medium: Medium::Packet, rate: Some(Rate::mbps(100)) };
+    let setup = PortSetup {
+        device: "va".into(),
+        medium: Medium::Packet,
+        rate: Some(Rate::mbps(100)),
+        lossless: false,
+    };
     let options = RunOptions { name: "s1".into(), ports: vec![setup], ..RunOptions::default() };
     let mut body = Body::open(Echo::default(), clock, options).unwrap();
     assert_eq!(body.node().links, [true]);
@@ -200,7 +206,7 @@ fn a_device_that_is_replaced() {
         body.turn(limit).unwrap();
     }
     assert_eq!(body.node().links, [true, false, true]);
-    let mut b = PacketPort::open("vb").unwrap();
+    let mut b = PacketPort::open("vb", false).unwrap();
     b.transmit(&[frame(&[9; 60])]).unwrap();
     while body.node().heard < 1 && clock.now() < limit {
         body.turn(limit).unwrap();
@@ -223,7 +229,7 @@ fn a_tap_port_carries_whole_frames() {
     let socket = UdpSocket::bind("10.0.1.1:5000").unwrap();
     socket.send_to(b"out", "10.0.1.2:5001").unwrap();
     assert_eq!(next(&mut tap, is_udp).len(), 14 + 20 + 8 + 3);
-    let mut device = PacketPort::open("t0").unwrap();
+    let mut device = PacketPort::open("t0", false).unwrap();
     tap.transmit(&[frame(&[5; 60])]).unwrap();
     assert_eq!(next(&mut device, |frame| frame[0] == 5), [5; 60]);
 }
@@ -234,7 +240,7 @@ fn a_tap_device_that_is_deleted() {
         return;
     }
     let clock = Clock::start();
-    let setup = PortSetup { device: "t1".into(), medium: Medium::Tap, rate: None };
+    let setup = PortSetup { device: "t1".into(), medium: Medium::Tap, rate: None, lossless: false };
     let options = RunOptions { name: "s1".into(), ports: vec![setup], ..RunOptions::default() };
     let mut body = Body::open(Echo::default(), clock, options).unwrap();
     let limit = clock.now() + Span::from_secs(10);

@@ -7,7 +7,7 @@ use crate::dcb::QueueOrder;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use axon_wire::priority::Priority;
-use axon_wire::{PortNo, Time};
+use axon_wire::{Bytes, PortNo, Time};
 
 /// A frame that waits for the wire.
 #[derive(Clone, Debug)]
@@ -207,6 +207,13 @@ impl<B> Egress<B> {
     /// Bytes that wait.
     pub const fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// Bytes that wait, by the ingress port that they came in by, where there are any.
+    pub fn by_ingress(&self) -> impl Iterator<Item = (PortNo, Bytes)> + '_ {
+        let waiting = self.fifos.iter().enumerate().filter(|(_, fifo)| fifo.bytes > 0);
+        // FIFO 0 is the control plane's, whose port is 65,535.
+        waiting.map(|(index, fifo)| (PortNo((index as u16).wrapping_sub(1)), Bytes(fifo.bytes)))
     }
 
     /// Frames that wait.

@@ -3,7 +3,8 @@
 //!
 //! In plain English, what the peer tells us ([`Stops`]): each priority has a timer. A frame
 //! sets the timers of the priorities that it names, to so many quanta from now; zero ends a
-//! stop at once. While a timer runs, no frame of that priority begins.
+//! stop at once. While a timer runs, no frame of that priority begins; nor while the priority
+//! is held back here, because its reaction point lets nothing more leave yet.
 //!
 //! What we tell the peer ([`Requests`]): the memory says which groups are to stop (xoff) or
 //! may go on (xon). One frame tells all that has changed. A stop that lasts is told again when
@@ -17,7 +18,9 @@ use axon_wire::{Rate, Span, Time};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Stops {
     until: [Time; PRIORITIES],
-    /// The last of them.
+    /// What is held back here, whatever the peer says.
+    held: [Time; PRIORITIES],
+    /// The last of all these.
     last: Time,
     /// Frames that named each priority: the standard's name for those received.
     pub indications: [u64; PRIORITIES],
@@ -32,7 +35,7 @@ impl Stops {
             self.until[index] = now + told.times[index].time_at(rate);
             self.indications[index] += 1;
         }
-        self.last = self.until.iter().copied().max().unwrap_or(Time::ZERO);
+        self.last = self.ends().max().unwrap_or(Time::ZERO);
         told.enabled.difference(enabled)
     }
 
@@ -41,7 +44,18 @@ impl Stops {
         for priority in PrioritySet::ALL.difference(enabled).iter() {
             self.until[priority.index()] = Time::ZERO;
         }
-        self.last = self.until.iter().copied().max().unwrap_or(Time::ZERO);
+        self.last = self.ends().max().unwrap_or(Time::ZERO);
+    }
+
+    /// Holds a priority back until `until`, and no longer.
+    pub fn hold_back(&mut self, priority: Priority, until: Time) {
+        self.held[priority.index()] = until;
+        self.last = self.ends().max().unwrap_or(Time::ZERO);
+    }
+
+    /// When each priority may go on.
+    fn ends(&self) -> impl Iterator<Item = Time> + '_ {
+        self.until.iter().zip(&self.held).map(|(&until, &held)| until.max(held))
     }
 
     /// The priorities that may not begin a frame now.
@@ -49,21 +63,21 @@ impl Stops {
     pub fn stopped(&self, now: Time) -> PrioritySet {
         let mut stopped = PrioritySet::EMPTY;
         if self.last > now {
-            let stops = |priority: &Priority| self.until[priority.index()] > now;
-            Priority::ALL.into_iter().filter(stops).for_each(|priority| stopped.insert(priority));
+            let stops = self.ends().zip(Priority::ALL).filter(|&(until, _)| until > now);
+            stops.for_each(|(_, priority)| stopped.insert(priority));
         }
         stopped
     }
 
     /// When the next stop ends, if any runs.
     pub fn next_end(&self, now: Time) -> Option<Time> {
-        self.until.iter().copied().filter(|&until| until > now).min()
+        self.ends().filter(|&until| until > now).min()
     }
 
     /// The link is gone: nobody has told anything.
     pub fn forget(&mut self) {
         self.until = [Time::ZERO; PRIORITIES];
-        self.last = Time::ZERO;
+        self.last = self.ends().max().unwrap_or(Time::ZERO);
     }
 }
 
@@ -218,6 +232,22 @@ mod tests {
         let ignored = stops.hear(at(0), &frame, RATE, enabled);
         assert_eq!(ignored, PrioritySet::only(priority(4)));
         assert_eq!(stops.stopped(at(1)), enabled);
+    }
+
+    #[test]
+    fn what_is_held_back_here_waits_for_both_ends() {
+        let mut stops = Stops::default();
+        let three = PrioritySet::only(priority(3));
+        stops.hold_back(priority(3), at(500));
+        assert_eq!((stops.stopped(at(499)), stops.next_end(at(0))), (three, Some(at(500))));
+        stops.hear(at(0), &told(&[(3, 20)]), RATE, three);
+        assert_eq!(stops.next_end(at(0)), Some(at(1_024)), "the later of both");
+        stops.hear(at(0), &told(&[(3, 0)]), RATE, three);
+        assert_eq!(stops.stopped(at(499)), three, "the peer has no say in this");
+        stops.forget();
+        assert_eq!(stops.stopped(at(499)), three);
+        stops.hold_back(priority(3), at(100));
+        assert!(stops.stopped(at(100)).is_empty(), "a rate may rise");
     }
 
     #[test]

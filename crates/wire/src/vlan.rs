@@ -11,6 +11,7 @@
 //! be dropped first; four tables (clause 6.9.3, tables 6-2 and 6-3) trade priorities for that.
 
 use crate::addr::MacAddr;
+use crate::frame::{Frame, NoHeadroom};
 use crate::priority::{PRIORITIES, Priority};
 
 /// Bytes of a tag.
@@ -97,6 +98,29 @@ pub fn set_priority(frame: &mut [u8], priority: Priority) {
     }
 }
 
+/// Puts a tag between the source address and what follows it.
+///
+/// # Errors
+/// If there is no room in front, or it is no Ethernet frame; it is as it was then.
+pub fn insert(frame: &mut impl Frame, tag: VlanTag) -> Result<(), NoHeadroom> {
+    if frame.bytes().len() < AFTER_ADDRESSES {
+        return Err(NoHeadroom);
+    }
+    frame.push_front(TAG_BYTES)?;
+    let bytes = frame.bytes_mut();
+    bytes.copy_within(TAG_BYTES..TAG_BYTES + AFTER_ADDRESSES, 0);
+    bytes[AFTER_ADDRESSES..AFTER_ADDRESSES + TAG_BYTES].copy_from_slice(&tag.emit());
+    Ok(())
+}
+
+/// Takes the outer tag off a frame if it says a priority only and names no VLAN.
+pub fn remove_priority(frame: &mut impl Frame) {
+    if VlanTag::of_frame(frame.bytes()).is_some_and(|tag| tag.vid == 0) {
+        frame.bytes_mut().copy_within(0..AFTER_ADDRESSES, TAG_BYTES);
+        frame.pop_front(TAG_BYTES);
+    }
+}
+
 /// The EtherType (or length) of an Ethernet frame behind at most [`TAGS_MAX`] tags, and at
 /// which byte it stands. `None` if the frame is too short to have one.
 pub fn ethertype_of(frame: &[u8]) -> Option<(u16, usize)> {
@@ -174,6 +198,7 @@ impl PcpModel {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::frame::FrameBuf;
     use alloc::vec;
 
     fn frame(tags: &[[u8; 4]], rest: &[u8]) -> alloc::vec::Vec<u8> {
@@ -217,6 +242,23 @@ mod tests {
         }
         let three = frame(&[outer, inner, inner], &ip);
         assert_eq!(ethertype_of(&three), Some((0x8100, 20)), "a third tag is not looked behind");
+    }
+
+    #[test]
+    fn a_priority_tag_is_put_in_and_taken_off_and_a_vlan_stays() {
+        let plain: alloc::vec::Vec<u8> = (0..60).collect();
+        let mut moving = FrameBuf::new(&plain);
+        let tag = VlanTag::of_priority(Priority::MAX);
+        insert(&mut moving, tag).unwrap();
+        assert_eq!(VlanTag::of_frame(moving.bytes()), Some(tag));
+        assert_eq!((moving.bytes().len(), &moving.bytes()[16..]), (64, &plain[12..]));
+        remove_priority(&mut moving);
+        assert_eq!(moving.bytes(), plain);
+        insert(&mut moving, VlanTag { vid: 1, ..tag }).unwrap();
+        remove_priority(&mut moving);
+        assert_eq!(moving.bytes().len(), 64, "a VLAN is none of a priority's business");
+        assert_eq!(insert(&mut FrameBuf::with_headroom(3, &plain), tag), Err(NoHeadroom));
+        assert_eq!(insert(&mut FrameBuf::new(&plain[..11]), tag), Err(NoHeadroom));
     }
 
     #[test]

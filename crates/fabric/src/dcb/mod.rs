@@ -24,6 +24,7 @@ use axon_plane::notice::EcnConfig;
 use axon_plane::schedule::ScheduleConfig;
 use axon_plane::targeted::Watermarks;
 use axon_plane::watchdog::WatchdogConfig;
+use axon_wire::dcbx::ieee::Application;
 use axon_wire::mac_control::Quanta;
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
 use axon_wire::{Bytes, Span};
@@ -47,6 +48,8 @@ pub struct Dcb {
     pub watermarks: Option<Watermarks>,
     /// What is done about a peer that does not let a queue go on.
     pub watchdog: Option<WatchdogConfig>,
+    /// Which frames of hosts have which priority; none without agents at their edges.
+    pub applications: Vec<Application>,
     /// The priority of control messages, which is not lossless.
     pub control_priority: Priority,
     /// Whether hosts obey flow control, and ask for it when they read too slowly.

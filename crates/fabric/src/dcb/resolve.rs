@@ -4,8 +4,10 @@ use super::{Buffers, Dcb, FlowControl, notice, pauses};
 use crate::error::Problem;
 use crate::file::{self, File};
 use crate::model::{Network, OnFull};
+use axon_control::agent::rules;
 use axon_plane::memory::Share;
 use axon_plane::schedule::{Algorithm, FrameCost, Larger, ScheduleConfig, ScheduleFault, Weights};
+use axon_wire::dcbx::ieee::Application;
 use axon_wire::mac_control::Quanta;
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
 use axon_wire::{Bytes, Span};
@@ -65,12 +67,26 @@ pub(crate) fn resolve(file: &File, beside: &Beside) -> Result<Option<Box<Dcb>>, 
         buffers,
         watermarks: pauses::watermarks(asked.watermarks.as_ref(), lossless)?,
         watchdog: pauses::watchdog(asked.watchdog.as_ref(), lossless)?,
+        applications: applications(&asked.applications)?,
         control_priority: priority,
         hosts: hosts(asked, lossless)?,
         dcbx: None,
         cn,
         ecn,
     })))
+}
+
+/// The application priority table.
+fn applications(asked: &[String]) -> Result<Vec<Application>, Problem> {
+    let read = |(index, text): (usize, &String)| {
+        rules::parse(text).map_err(|_| {
+            let key = format!("dcb.applications[{index}]");
+            let expected = "KIND:NUMBER=PRIORITY with tcp, udp, port, dscp (0 to 63) or ethertype \
+                            (0x600 and more), or default=PRIORITY";
+            Problem::new(key, format!("`{text}` is no rule"), expected)
+        })
+    };
+    asked.iter().enumerate().map(read).collect()
 }
 
 /// Whether what is said elsewhere leaves room for traffic classes.

@@ -37,6 +37,11 @@ pub struct Dcb {
     /// What the turns of classes charge a frame for, and whether weights follow the traffic.
     #[serde(default)]
     pub turns: Turns,
+    /// Which frames of hosts have which priority, such as `udp:4791=3`, `tcp:3260=4`,
+    /// `port:2049=4`, `dscp:46=5`, `ethertype:0x8915=3`, `default=1`. In a lab, hosts then have
+    /// an agent at their edge, which tags their frames so and obeys flow control for them.
+    #[serde(default)]
+    pub applications: Vec<String>,
     /// The priority of control messages; 7 if not said. Its class must not be lossless.
     #[serde(default = "seven")]
     #[schemars(range(max = 7))]

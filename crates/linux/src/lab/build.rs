@@ -14,17 +14,16 @@
 //! ```
 
 use super::plan::{HostPlan, Plan};
+use crate::iproute::run;
 use crate::pacer::WIRE_OVERHEAD_BYTES;
 use crate::sys::{self, Offload};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use axon_wire::Span;
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, setns, unshare};
 use std::fs::{self, File};
-use std::io::Write;
 use std::os::fd::AsFd;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 /// The state directory as it is seen inside.
 pub const LAB: &str = "/run/lab";
@@ -144,8 +143,16 @@ pub fn make_cables(plan: &Plan) -> Result<()> {
 /// The kernel must finish every frame itself: a fabric cannot take segmentation
 /// super-frames (the kernel refuses them behind a header it does not know), and one
 /// checksum less to complete at the edge is one touch less of the payload.
+///
+/// An agent brings the rate and queues of its own, and a TAP device has no offloads; the device
+/// is made here because the agent may come and go.
 pub fn set_up_host(host: &HostPlan) -> Result<()> {
     let device = host.device.as_str();
+    if host.has_agent {
+        run("ip", &["tuntap", "add", "dev", device, "mode", "tap"], "")?;
+        run("ip", &["link", "set", "dev", device, "address", &host.mac.to_string()], "")?;
+        return set_address(host);
+    }
     for offload in [Offload::Tso, Offload::Gso, Offload::Gro, Offload::TxChecksum] {
         sys::set_offload(device, offload, false)
             .with_context(|| format!("cannot switch {offload:?} of {device} off"))?;
@@ -157,9 +164,13 @@ pub fn set_up_host(host: &HostPlan) -> Result<()> {
         host.rate.bits_per_second()
     );
     run("tc", &shape.split(' ').collect::<Vec<_>>(), "")?;
+    set_address(host)
+}
+
+fn set_address(host: &HostPlan) -> Result<()> {
     if let Some((address, prefix_len)) = host.address {
         let address = format!("{address}/{prefix_len}");
-        run("ip", &["address", "add", &address, "dev", device], "")?;
+        run("ip", &["address", "add", &address, "dev", &host.device], "")?;
     }
     Ok(())
 }
@@ -184,26 +195,5 @@ pub fn announce(host: &HostPlan) -> Result<()> {
     let index = nix::net::if_::if_nametoindex(host.device.as_str())?;
     sys::bind_packet(socket.as_fd(), index, 0)?;
     sys::send_many(socket.as_fd(), &[&frame])?;
-    Ok(())
-}
-
-/// Runs a program of iproute2 and turns what it says into an error.
-fn run(program: &str, arguments: &[&str], input: &str) -> Result<()> {
-    let mut child = Command::new(program)
-        .args(arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .with_context(|| format!("cannot run `{program}`; it is in the package iproute2"))?;
-    if let Some(mut stdin) = child.stdin.take() {
-        // Whoever stops reading says why on stderr.
-        let _ = stdin.write_all(input.as_bytes());
-    }
-    let output = child.wait_with_output()?;
-    if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        bail!("`{program} {}` failed: {}", arguments.join(" "), said.trim());
-    }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! A daemon among the lab's processes: where its fabric, status socket and log are.
 
 use super::state::StateDir;
-use crate::daemon::{DaemonOptions, controller, switch};
+use crate::daemon::{DaemonOptions, controller, host_agent, switch};
 use crate::pcapng::CaptureOptions;
 use anyhow::Result;
 use std::ffi::OsString;
@@ -19,6 +19,8 @@ pub(super) fn run(state: &StateDir, name: &str, capture: Option<&OsString>) -> R
     };
     if name == fabric.controller.name {
         controller(&fabric, &options)
+    } else if fabric.hosts.iter().any(|host| host.name == name) {
+        host_agent(&fabric, name, &options)
     } else {
         switch(&fabric, name, &options)
     }

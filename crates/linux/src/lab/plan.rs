@@ -1,5 +1,6 @@
 //! What a lab consists of, worked out from the fabric before anything is made.
 
+use crate::daemon::edge_name;
 use crate::port::fabric_mtu;
 use axon_fabric::assemble::port_name;
 use axon_fabric::model::{End, Fabric};
@@ -37,6 +38,8 @@ pub struct HostPlan {
     pub address: Option<(Ipv4Addr, u8)>,
     /// What its NIC sends at.
     pub rate: Rate,
+    /// Whether an agent stands between `device`, a TAP device then, and the cable.
+    pub has_agent: bool,
 }
 
 /// A veth pair.
@@ -78,10 +81,14 @@ impl Plan {
         let ends = [plug, switch_plug(fabric.controller.at)];
         cables.push(Cable { ends, mtu: fabric_mtu(host_mtu) });
         let mut hosts = Vec::new();
+        let has_agent = fabric.dcb.as_ref().is_some_and(|dcb| !dcb.applications.is_empty());
         for host in &fabric.hosts {
             let device = port_name(&host.name, PortNo(0));
-            let plug =
-                Plug { node: host.name.clone(), device: device.clone(), mac: Some(host.mac) };
+            let (end, mac) = match has_agent {
+                true => (edge_name(&host.name), None),
+                false => (device.clone(), Some(host.mac)),
+            };
+            let plug = Plug { node: host.name.clone(), device: end, mac };
             let edge = switch_plug(End { switch: host.switch, port: host.port });
             cables.push(Cable { ends: [plug, edge], mtu: host_mtu });
             hosts.push(HostPlan {
@@ -90,6 +97,7 @@ impl Plan {
                 mac: host.mac,
                 address: host.ip.map(|ip| (ip, fabric.dhcp.prefix_len)),
                 rate: host.wire.rate,
+                has_agent,
             });
         }
         let switches = fabric.switches.iter().map(|switch| switch.name.clone()).collect();
@@ -98,13 +106,20 @@ impl Plan {
 
     /// All namespaces.
     pub fn nodes(&self) -> impl Iterator<Item = &str> {
-        let hosts = self.hosts.iter().map(|host| host.name.as_str());
-        self.daemons().chain(hosts)
+        let hosts = self.hosts.iter().filter(|host| !host.has_agent);
+        self.daemons().chain(hosts.map(|host| host.name.as_str()))
     }
 
-    /// The nodes that a daemon runs in, the controller first.
+    /// The nodes that a daemon runs in: the controller, switches, hosts with an agent.
     pub fn daemons(&self) -> impl Iterator<Item = &str> {
-        std::iter::once(self.controller.as_str()).chain(self.switches.iter().map(String::as_str))
+        let switches = self.switches.iter().map(String::as_str);
+        std::iter::once(self.controller.as_str()).chain(switches).chain(self.agents())
+    }
+
+    /// The hosts that have an agent.
+    pub fn agents(&self) -> impl Iterator<Item = &str> {
+        let agents = self.hosts.iter().filter(|host| host.has_agent);
+        agents.map(|host| host.name.as_str())
     }
 
     /// The devices of each node.

@@ -184,12 +184,14 @@ impl Supervisor {
     fn wait_until_connected(&mut self) -> Result<Report> {
         let started = Instant::now();
         let switches = self.plan.switches.len();
+        let agents: Vec<&str> = self.plan.agents().collect();
         let mut missing = self.plan.switches.clone();
         loop {
             self.daemons.reap();
             missing.retain(|switch| !is_connected(&self.lab.socket(switch)));
+            let ready = agents.iter().all(|host| has_ports(&self.lab.socket(host)));
             progress("switches connected", switches - missing.len(), switches)?;
-            if missing.is_empty() || started.elapsed() > self.timeout {
+            if missing.is_empty() && ready || started.elapsed() > self.timeout {
                 return Ok(Report {
                     missing,
                     switches,
@@ -197,7 +199,7 @@ impl Supervisor {
                     notes: Vec::new(),
                 });
             }
-            if self.daemons.running() < switches + 1 {
+            if self.daemons.running() < switches + agents.len() + 1 {
                 bail!("a daemon ended; see its log in the lab's directory");
             }
             std::thread::sleep(LOOK);
@@ -240,6 +242,13 @@ fn wait(signals: &SignalFd, limit: Option<Duration>) -> Result<()> {
         Ok(_) | Err(Errno::EINTR) => Ok(()),
         Err(error) => Err(error.into()),
     }
+}
+
+/// Whether an agent has both of its ports.
+fn has_ports(socket: &Path) -> bool {
+    let status = ask(socket).unwrap_or_default();
+    let ports = status["ports"].as_array().map_or(&[][..], Vec::as_slice);
+    !ports.is_empty() && ports.iter().all(|port| port["up"] == true)
 }
 
 /// Whether a switch has a verified path to the controller and knows what each of its ports

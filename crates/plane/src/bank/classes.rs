@@ -15,7 +15,7 @@ use crate::memory::Owner;
 use crate::notice::Watch;
 use crate::schedule::{Schedule, ScheduleConfig, ScheduleFault};
 use alloc::vec::Vec;
-use axon_wire::priority::{PRIORITIES, PrioritySet, TrafficClass};
+use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
 use axon_wire::{Frame, PortNo, Time};
 
 impl<B: Frame> PortBank<B> {
@@ -107,6 +107,24 @@ impl<B: Frame> PortBank<B> {
         }
         self.go_on(now, port, out);
     }
+
+    /// No frame of `priority` begins at `port` before `until`, whatever its peer says: its
+    /// reaction point lets nothing more leave.
+    pub fn hold_back(
+        &mut self,
+        now: Time,
+        port: PortNo,
+        priority: Priority,
+        until: Time,
+        out: &mut Vec<Action<B>>,
+    ) {
+        let Some(dcb) = &mut self.dcb else { return };
+        let Some(state) = dcb.ports.get_mut(port.index()) else { return };
+        state.stops.hold_back(priority, until);
+        dcb.plan(now);
+        self.gates[port.index()].held = dcb.holds(port, now);
+        self.go_on(now, port, out);
+    }
 }
 
 #[cfg(test)]
@@ -117,7 +135,6 @@ mod tests {
     use crate::schedule::{Algorithm, Weights};
     use alloc::vec;
     use axon_wire::mac_control::{MacControl, Pfc, Quanta};
-    use axon_wire::priority::Priority;
     use axon_wire::{Bytes, FrameBuf, MacAddr, Rate, Span, vlan};
     use proptest::prelude::*;
 

@@ -5,6 +5,7 @@ use crate::buffers::Egress;
 use crate::config::PortKind;
 use crate::contract::Drop;
 use crate::counters::Counters;
+use axon_wire::priority::TrafficClass;
 use axon_wire::{Bytes, Frame, PortNo};
 
 impl<B: Frame> PortBank<B> {
@@ -35,6 +36,15 @@ impl<B: Frame> PortBank<B> {
         let waiting =
             |state: &Port<B>| state.classes.iter().map(|class| class.frames() + class.kept()).sum();
         self.ports.get(port.index()).map_or(0, waiting)
+    }
+
+    /// What waits for the wire of `port`: of which class, and by which port it came in.
+    pub fn waiting(&self, port: PortNo) -> impl Iterator<Item = (TrafficClass, PortNo, Bytes)> {
+        let classes = self.ports.get(port.index()).map_or(&[][..], |state| &state.classes);
+        let numbered = TrafficClass::ALL.into_iter().zip(classes);
+        numbered.flat_map(|(class, egress)| {
+            egress.by_ingress().map(move |(ingress, bytes)| (class, ingress, bytes))
+        })
     }
 
     /// Bytes of frames that came in by `port`, that outputs refused, and that it keeps.

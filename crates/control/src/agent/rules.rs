@@ -1,0 +1,276 @@
+//! Which priority a host's frame is to have: application priorities (IEEE 802.1Q clause D.2.11).
+//!
+//! In plain English: a frame that the host has tagged has the priority of its tag. Otherwise
+//! rules by TCP, UDP, SCTP or DCCP port are asked first, then rules by DSCP, then those by
+//! EtherType; of one kind the first that fits counts. What no rule fits has the default
+//! priority. A port fits at either end of a connection, so that answers have the priority of
+//! what they answer.
+//!
+//! Only the first fragment of an IP packet names its ports, so no fragment is told by them;
+//! nor is a packet with IP options or IPv6 extension headers. All have their DSCP.
+
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use axon_wire::dcbx::ieee::{Application, Selector};
+use axon_wire::priority::{Priority, PrioritySet};
+use axon_wire::vlan::{self, VlanTag};
+
+/// The EtherType of IPv4.
+pub const IPV4: u16 = 0x0800;
+/// The EtherType of IPv6.
+pub const IPV6: u16 = 0x86dd;
+/// Transports with ports, by IP protocol number: TCP and SCTP, then UDP and DCCP.
+pub const TRANSPORTS: [u8; 4] = [6, 132, 17, 33];
+
+/// How a rule is written, and the selector that it means.
+const KINDS: [(&str, Selector); 5] = [
+    ("tcp", Selector::STREAM_PORT),
+    ("udp", Selector::DATAGRAM_PORT),
+    ("port", Selector::PORT),
+    ("dscp", Selector::DSCP),
+    ("ethertype", Selector::ETHERTYPE),
+];
+
+/// Text that is no rule.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{0:?} is no rule: expected KIND:NUMBER=PRIORITY with tcp, udp, port, dscp (0 to 63) or \
+     ethertype (0x600 and more), or default=PRIORITY, such as udp:4791=3"
+)]
+pub struct NoRule(pub String);
+
+/// Reads a rule: `udp:4791=3`, `tcp:3260=4`, `port:2049=4`, `dscp:46=5`, `ethertype:0x8915=3`,
+/// `default=1`.
+///
+/// # Errors
+/// What it is not.
+pub fn parse(text: &str) -> Result<Application, NoRule> {
+    read(text).ok_or_else(|| NoRule(text.to_string()))
+}
+
+fn read(text: &str) -> Option<Application> {
+    let (what, priority) = text.split_once('=')?;
+    let priority = Priority::new(priority.parse().ok()?)?;
+    if what == "default" {
+        return Some(Application { priority, selector: Selector::ETHERTYPE, protocol: 0 });
+    }
+    let (kind, number) = what.split_once(':')?;
+    let (_, selector) = *KINDS.iter().find(|(name, _)| *name == kind)?;
+    let protocol = match number.strip_prefix("0x") {
+        Some(digits) => u16::from_str_radix(digits, 16).ok()?,
+        None => number.parse().ok()?,
+    };
+    let possible = match selector {
+        Selector::DSCP => protocol < 64,
+        Selector::ETHERTYPE => protocol >= 0x600,
+        _ => protocol > 0,
+    };
+    possible.then_some(Application { priority, selector, protocol })
+}
+
+/// The protocols with the ports that a selector speaks of; none if it speaks of no ports.
+pub fn transports(selector: Selector) -> &'static [u8] {
+    match selector {
+        Selector::STREAM_PORT => &TRANSPORTS[..2],
+        Selector::DATAGRAM_PORT => &TRANSPORTS[2..],
+        Selector::PORT => &TRANSPORTS,
+        _ => &[],
+    }
+}
+
+/// Rules in the order in which they are asked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rules {
+    asked: Vec<Application>,
+    default: Priority,
+}
+
+impl Rules {
+    /// The rules of an application priority table; entries with selectors that nobody has
+    /// defined are left out. Without an entry for it, the default is priority 0.
+    pub fn new(table: &[Application]) -> Rules {
+        let is_default =
+            |rule: &&Application| rule.selector == Selector::ETHERTYPE && rule.protocol == 0;
+        let rank = |rule: &Application| match rule.selector {
+            Selector::STREAM_PORT | Selector::DATAGRAM_PORT | Selector::PORT => 0,
+            Selector::DSCP => 1,
+            _ => 2,
+        };
+        let defined = |rule: &&Application| KINDS.iter().any(|(_, kind)| *kind == rule.selector);
+        let mut asked: Vec<Application> =
+            table.iter().filter(defined).filter(|rule| !is_default(rule)).copied().collect();
+        asked.sort_by_key(rank);
+        let default = table.iter().find(is_default).map_or(Priority::ZERO, |rule| rule.priority);
+        Rules { asked, default }
+    }
+
+    /// All but the default, in the order in which they are asked.
+    pub fn asked(&self) -> &[Application] {
+        &self.asked
+    }
+
+    /// What no rule fits has this priority.
+    pub fn default_priority(&self) -> Priority {
+        self.default
+    }
+
+    /// Every priority that a frame without a tag can have.
+    pub fn priorities(&self) -> PrioritySet {
+        self.asked.iter().map(|rule| rule.priority).chain([self.default]).collect()
+    }
+
+    /// The priority of a host's frame.
+    pub fn priority_of(&self, frame: &[u8]) -> Priority {
+        if let Some(tag) = VlanTag::of_frame(frame) {
+            return tag.pcp;
+        }
+        let facts = Facts::of(frame);
+        let rule = self.asked.iter().find(|rule| facts.fit(rule));
+        rule.map_or(self.default, |rule| rule.priority)
+    }
+}
+
+/// What rules ask of a frame.
+#[derive(Default)]
+struct Facts {
+    ethertype: u16,
+    dscp: Option<u8>,
+    /// The protocol number, and the ports of both ends.
+    transport: Option<(u8, [u16; 2])>,
+}
+
+impl Facts {
+    fn of(frame: &[u8]) -> Facts {
+        let Some((ethertype, at)) = vlan::ethertype_of(frame) else { return Facts::default() };
+        let ip = &frame[at + 2..];
+        let (dscp, transport) = match ethertype {
+            IPV4 => (ip.get(1).map(|tos| tos >> 2), ipv4_transport(ip)),
+            IPV6 => (ip.first_chunk().map(|&[a, b]| (a << 2 | b >> 6) & 63), ipv6_transport(ip)),
+            _ => (None, None),
+        };
+        Facts { ethertype, dscp, transport }
+    }
+
+    fn fit(&self, rule: &Application) -> bool {
+        match rule.selector {
+            Selector::ETHERTYPE => self.ethertype == rule.protocol,
+            Selector::DSCP => self.dscp.is_some_and(|dscp| u16::from(dscp) == rule.protocol),
+            selector => self.transport.is_some_and(|(protocol, ports)| {
+                transports(selector).contains(&protocol) && ports.contains(&rule.protocol)
+            }),
+        }
+    }
+}
+
+fn ports(bytes: &[u8]) -> Option<[u16; 2]> {
+    let &[a, b, c, d] = bytes.first_chunk()?;
+    Some([u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])])
+}
+
+/// Version 4 and a header of five words, no fragment: RFC 791 section 3.1.
+fn ipv4_transport(ip: &[u8]) -> Option<(u8, [u16; 2])> {
+    let header: &[u8; 20] = ip.first_chunk()?;
+    let fragment = u16::from_be_bytes([header[6], header[7]]) & 0x3fff != 0;
+    (header[0] == 0x45 && !fragment).then(|| Some((header[9], ports(&ip[20..])?)))?
+}
+
+/// The next header is the transport's: RFC 8200 section 3.
+fn ipv6_transport(ip: &[u8]) -> Option<(u8, [u16; 2])> {
+    let header: &[u8; 40] = ip.first_chunk()?;
+    Some((header[6], ports(&ip[40..])?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+
+    fn rules(table: &[&str]) -> Rules {
+        let table: Vec<Application> = table.iter().map(|text| parse(text).unwrap()).collect();
+        Rules::new(&table)
+    }
+
+    /// An IPv4 packet of `protocol` with a DSCP, a fragment word and two ports.
+    fn ipv4(protocol: u8, dscp: u8, fragment: u16, ports: [u16; 2]) -> Vec<u8> {
+        let mut frame = vec![0; 60];
+        frame[12..14].copy_from_slice(&IPV4.to_be_bytes());
+        frame[14..16].copy_from_slice(&[0x45, dscp << 2 | 1]);
+        frame[20..22].copy_from_slice(&fragment.to_be_bytes());
+        frame[23] = protocol;
+        frame[34..36].copy_from_slice(&ports[0].to_be_bytes());
+        frame[36..38].copy_from_slice(&ports[1].to_be_bytes());
+        frame
+    }
+
+    fn ipv6(protocol: u8, dscp: u8, ports: [u16; 2]) -> Vec<u8> {
+        let mut frame = vec![0; 60];
+        frame[12..14].copy_from_slice(&IPV6.to_be_bytes());
+        frame[14..16].copy_from_slice(&[0x60 | dscp >> 2, dscp << 6]);
+        frame[20] = protocol;
+        frame[54..56].copy_from_slice(&ports[0].to_be_bytes());
+        frame[56..58].copy_from_slice(&ports[1].to_be_bytes());
+        frame
+    }
+
+    #[test]
+    fn ports_are_asked_before_dscp_and_dscp_before_the_ethertype() {
+        let rules = rules(&["ethertype:0x0800=1", "dscp:46=5", "udp:4791=3", "default=2"]);
+        let of = |frame: &[u8]| rules.priority_of(frame).value();
+        assert_eq!(of(&ipv4(17, 46, 0, [9, 4791])), 3);
+        assert_eq!(of(&ipv4(17, 46, 0, [4791, 9])), 3, "an answer");
+        assert_eq!(of(&ipv4(6, 46, 0, [9, 4791])), 5, "TCP");
+        assert_eq!(of(&ipv4(6, 0, 0, [9, 4791])), 1);
+        assert_eq!(of(&ipv6(17, 0, [9, 4791])), 3);
+        assert_eq!(of(&ipv6(17, 46, [9, 8])), 5);
+        assert_eq!(of(&ipv6(17, 0, [9, 8])), 2, "the default");
+        assert_eq!(of(&[0; 13]), 2);
+        assert_eq!(rules.priorities(), PrioritySet::from_bits(0b10_1110));
+    }
+
+    #[test]
+    fn fragments_and_options_are_told_by_dscp_only() {
+        let rules = rules(&["port:4791=3", "dscp:10=4"]);
+        let of = |frame: &[u8]| rules.priority_of(frame).value();
+        for (fragment, priority) in [(0x4000, 3), (0x2000, 0), (0x0001, 0)] {
+            assert_eq!(of(&ipv4(132, 0, fragment, [4791, 1])), priority, "{fragment:#x}");
+        }
+        let mut options = ipv4(33, 10, 0, [4791, 1]);
+        assert_eq!(of(&options), 3);
+        options[14] = 0x46;
+        assert_eq!(of(&options), 4);
+    }
+
+    #[test]
+    fn a_tag_of_the_hosts_own_has_the_say() {
+        let mut frame = ipv4(17, 0, 0, [1, 4791]);
+        frame.splice(12..12, [0x81, 0, 6 << 5, 9]);
+        assert_eq!(rules(&["udp:4791=3"]).priority_of(&frame).value(), 6);
+    }
+
+    #[test]
+    fn what_is_no_rule_is_refused() {
+        for text in [
+            "",
+            "udp",
+            "udp:4791",
+            "udp:4791=8",
+            "udp:0=1",
+            "udp:70000=1",
+            "x:1=1",
+            "dscp:64=1",
+            "ethertype:0x5ff=1",
+            "default",
+            "tcp:0xzz=1",
+            "udp:-1=1",
+            "default=9",
+        ] {
+            assert_eq!(parse(text), Err(NoRule(text.into())));
+        }
+        let unknown = Application {
+            selector: Selector::new(7).unwrap(),
+            protocol: 1,
+            priority: Priority::MAX,
+        };
+        assert_eq!(Rules::new(&[unknown]), Rules::default());
+    }
+}

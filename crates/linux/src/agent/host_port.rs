@@ -1,0 +1,93 @@
+//! The port at which a host's programs are: a TAP device that obeys flow control for them.
+//!
+//! To the node it is a port whose peer knows PAUSE and PFC. Such frames are not written to the
+//! device, where nobody would heed them, but obeyed here, by its queues. The time that they
+//! say is of no importance: who sends them is in the same process, and tells the end of a stop.
+
+use super::queues::HostQueues;
+use super::throttle::{NUDGE, Throttle};
+use crate::iproute;
+use crate::port::{Pool, Port, PortCounters};
+use crate::tap::TapPort;
+use anyhow::{Context, Result};
+use axon_wire::mac_control::{self, MacControl, Quanta};
+use axon_wire::priority::PrioritySet;
+use axon_wire::{Frame, FrameBuf, MacAddr};
+use std::io;
+use std::os::fd::BorrowedFd;
+
+/// A host's own interface.
+pub(crate) struct HostPort {
+    tap: TapPort,
+    throttle: Throttle,
+    stopped: PrioritySet,
+}
+
+impl HostPort {
+    /// Makes the interface unless it is there, sets it up and gives it its queues; those that it
+    /// had, and what waited there, are gone.
+    pub(crate) fn open(device: &str, queues: &HostQueues) -> Result<HostPort> {
+        let mut tap = TapPort::open(device)?;
+        let words = queues.link(device);
+        iproute::run("ip", &words.split(' ').collect::<Vec<_>>(), "")?;
+        // Fails where there are none yet.
+        let _ = iproute::run("tc", &["qdisc", "del", "dev", device, "root"], "");
+        iproute::run("tc", &["-batch", "-"], &queues.batch(device))?;
+        tap.follow_mtu(device)?;
+        let throttle = Throttle::open(device, queues)
+            .with_context(|| format!("the queues of {device} cannot be told anything"))?;
+        Ok(HostPort { tap, throttle, stopped: PrioritySet::EMPTY })
+    }
+
+    fn obey(&mut self, frame: &[u8]) {
+        match MacControl::parse(frame, MacAddr::default()) {
+            Ok(MacControl::Pfc(told)) => {
+                for priority in told.enabled.iter() {
+                    match told.times[priority.index()] {
+                        Quanta::ZERO => self.stopped.remove(priority),
+                        _ => self.stopped.insert(priority),
+                    }
+                }
+            }
+            Ok(MacControl::Pause(Quanta::ZERO)) => self.stopped = PrioritySet::EMPTY,
+            Ok(MacControl::Pause(_)) => self.stopped = PrioritySet::ALL,
+            Err(_) => return,
+        }
+        self.throttle.close(self.stopped);
+    }
+}
+
+impl Port for HostPort {
+    fn fd(&self) -> BorrowedFd<'_> {
+        self.tap.fd()
+    }
+
+    fn receive(&mut self, pool: &mut Pool, out: &mut Vec<FrameBuf>) -> io::Result<bool> {
+        let before = out.len();
+        let more = self.tap.receive(pool, out);
+        for index in (before..out.len()).rev() {
+            if out[index].bytes() == NUDGE {
+                pool.recycle(out.remove(index));
+            }
+        }
+        more
+    }
+
+    fn transmit(&mut self, frames: &[FrameBuf]) -> io::Result<()> {
+        for frame in frames {
+            if mac_control::is_mac_control(frame.bytes()) {
+                self.obey(frame.bytes());
+            } else {
+                self.tap.transmit(std::slice::from_ref(frame))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn counters(&mut self) -> PortCounters {
+        let mut counters = self.tap.counters();
+        counters.host_stops = self.throttle.stops;
+        counters.host_stops_refused = self.throttle.refused;
+        counters
+    }
+}

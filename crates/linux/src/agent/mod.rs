@@ -1,0 +1,103 @@
+//! `axon agent`: Data Center Bridging for the unmodified programs of a host.
+//!
+//! The node ([`axon_control::agent`]) stands between the interface that the host's programs use,
+//! a TAP device ([`HostPort`]), and the port to the fabric. Both are in the network namespace
+//! of the host, for the queues in front of the interface ([`queues`]) are what holds
+//! programs back.
+
+mod host_port;
+pub mod queues;
+mod throttle;
+
+pub(crate) use host_port::HostPort;
+pub use queues::HostQueues;
+
+use crate::daemon::{self, DaemonOptions};
+use crate::inspect::Agent;
+use crate::port::ETHERNET_BYTES;
+use crate::run::Clock;
+use crate::slot::{Medium, PortSetup};
+use crate::sys;
+use anyhow::{Context, Result};
+use axon_control::agent::{AgentConfig, AgentNode, Reaction, Rules};
+use axon_plane::qcn::RpConfig;
+use axon_wire::cn::CnmFormat;
+use axon_wire::mac_control::Quanta;
+use axon_wire::priority::PrioritySet;
+use axon_wire::{Bytes, MacAddr, Rate, Span};
+
+/// How long after it is told to stop a host may still send at full rate: a frame in the making, a
+/// request to the kernel, and longest of all the time in which a busy machine lets nobody run.
+const HOST_REACTION: Span = Span::from_millis(200);
+/// What a priority may have here before the host is told to stop, as time on the link: enough to
+/// keep the link busy until a host that may go on does so.
+const SHARE: Span = Span::from_millis(20);
+
+/// What an agent is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentOptions {
+    /// What it is called in status and log.
+    pub name: String,
+    /// The interface of the host's programs; a TAP device that is made if it is not there.
+    pub host: String,
+    /// The port to the fabric.
+    pub port: String,
+    /// The rate of its link.
+    pub rate: Rate,
+    /// How fast the host takes frames; as fast as they come without.
+    pub host_rate: Option<Rate>,
+    /// Priorities with flow control; with none, PAUSE is obeyed.
+    pub pfc: PrioritySet,
+    /// How long a stop lasts that the fabric is asked for, unless it is told again.
+    pub quanta: Quanta,
+    /// Which frames have which priority.
+    pub rules: Rules,
+    /// Priorities in which congestion notifications are obeyed.
+    pub notified: PrioritySet,
+}
+
+/// Runs an agent until SIGTERM or SIGINT.
+///
+/// # Errors
+/// The port is not there; no right to packet sockets or to make TAP devices.
+pub fn run(agent: &AgentOptions, options: &DaemonOptions) -> Result<()> {
+    let port = agent.port.as_str();
+    let mtu = sys::device_mtu(port).with_context(|| format!("no port {port}"))?;
+    let frame_bytes_max = mtu + ETHERNET_BYTES;
+    let bytes = |time, rate: Rate| rate.bytes_in(time).0.max(4 * frame_bytes_max as u64);
+    let config = AgentConfig {
+        rate: agent.rate,
+        pfc: agent.pfc,
+        pause: agent.pfc.is_empty(),
+        pfc_quanta: agent.quanta,
+        rules: agent.rules.clone(),
+        frame_bytes_max,
+        share: Bytes(bytes(SHARE, agent.rate)),
+        headroom: Bytes(bytes(HOST_REACTION, agent.rate)),
+        mac: MacAddr(sys::device_mac(port)?),
+        reaction: (!agent.notified.is_empty()).then_some(Reaction {
+            priorities: agent.notified,
+            point: RpConfig::scaled_for_port(agent.rate),
+            format: CnmFormat::default(),
+            seed: daemon::seed()?,
+        }),
+    };
+    let node = Agent::new(AgentNode::new(config)?);
+    let queues = HostQueues { rate: agent.rate, rules: agent.rules.clone(), mtu };
+    let host = agent.host.clone();
+    let ports = vec![
+        PortSetup {
+            device: host,
+            medium: Medium::Host(queues),
+            rate: agent.host_rate,
+            lossless: true,
+        },
+        PortSetup {
+            device: port.into(),
+            medium: Medium::Packet,
+            rate: Some(agent.rate),
+            lossless: true,
+        },
+    ];
+    daemon::run(node, Clock::start(), &agent.name, ports, options)
+}

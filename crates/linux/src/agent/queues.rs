@@ -1,0 +1,165 @@
+//! The queues that hold an unmodified program back at its own interface.
+//!
+//! What a program has sent waits in the kernel in front of the interface, charged to its socket. A
+//! datagram socket whose buffer is used up makes the program wait, and TCP stops at some two
+//! milliseconds' worth. So nothing is lost as long as what cannot leave stays in that queue:
+//!
+//! ```text
+//!                        rules
+//!   programs -> HTB 1: -+-> 1:10 -> TBF, priority 0 -+
+//!              (the     |                            +-> the interface -> the agent
+//!           link's rate)+-> 1:13 -> TBF, priority 3 -+
+//! ```
+//!
+//! HTB gives the interface the rate of its link and equal turns to the priorities. The TBF
+//! behind each of them is the valve: wide open, or so narrow that a frame passes in 25
+//! minutes. It must be TBF: an HTB class that has been narrowed is not looked at again before
+//! the narrow rate lets it, but TBF begins with new tokens whenever it is told anything.
+
+use crate::pacer::WIRE_OVERHEAD_BYTES;
+use crate::port::{ETHERNET_BYTES, TAG_BYTES};
+use axon_control::agent::Rules;
+use axon_control::agent::rules::{IPV4, IPV6, transports};
+use axon_wire::dcbx::ieee::{Application, Selector};
+use axon_wire::priority::{Priority, PrioritySet};
+use axon_wire::{Rate, Span};
+use std::fmt::Write;
+
+/// The most that may wait in one queue, in bytes: more than the sockets of a host can have there.
+/// Nothing is allocated for it.
+pub(super) const LIMIT_BYTES: u32 = 1 << 26;
+/// An open valve, in bytes a second: 34 Gb/s.
+pub(super) const OPEN: u32 = u32::MAX;
+/// What the interface may send at once, as time on the wire.
+const BURST: Span = Span::from_millis(1);
+/// Frames between the queues and the agent: as many as the shortest ones need when the agent
+/// does not run for 25 ms at 100 Mb/s.
+const RING_FRAMES: u32 = 4096;
+
+/// What the queues of one host are made for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostQueues {
+    /// The rate of the host's link.
+    pub rate: Rate,
+    /// Which frames are whose; the agent goes by the same rules.
+    pub rules: Rules,
+    /// MTU of the interface, in bytes.
+    pub mtu: usize,
+}
+
+/// The number of the class and of the qdisc of a priority: 1:10 to 1:17, 10: to 17:, read as
+/// `tc` reads them.
+pub(super) fn number(priority: Priority) -> u32 {
+    0x10 + u32::from(priority.value())
+}
+
+impl HostQueues {
+    /// The priorities with a queue.
+    pub fn priorities(&self) -> PrioritySet {
+        self.rules.priorities()
+    }
+
+    /// The longest frame, which a valve must let pass when it is opened.
+    pub(super) fn burst_bytes(&self) -> usize {
+        self.mtu + ETHERNET_BYTES + TAG_BYTES
+    }
+
+    /// Arguments of `ip` that set the interface up.
+    pub(super) fn link(&self, device: &str) -> String {
+        format!("link set dev {device} mtu {} txqueuelen {RING_FRAMES} up", self.mtu)
+    }
+
+    /// Lines for `tc -batch` that make the queues on an interface without any.
+    pub(super) fn batch(&self, device: &str) -> String {
+        let priorities = self.priorities();
+        let rate = self.rate.bits_per_second();
+        let part = (rate / priorities.len() as u64).max(8);
+        let burst = self.rate.bytes_in(BURST).0.max(2 * self.burst_bytes() as u64);
+        let bucket = format!("burst {burst} cburst {burst} overhead {WIRE_OVERHEAD_BYTES}");
+        let quantum = self.burst_bytes();
+        let default = number(self.rules.default_priority());
+        let mut text = format!(
+            "qdisc add dev {device} root handle 1: htb default {default:x}\n\
+             class add dev {device} parent 1: classid 1:1 htb rate {rate}bit {bucket} \
+             quantum {quantum}\n"
+        );
+        for priority in priorities.iter() {
+            let number = number(priority);
+            // Writing to a String cannot fail.
+            let _ = writeln!(
+                text,
+                "class add dev {device} parent 1:1 classid 1:{number:x} htb rate {part}bit \
+                 ceil {rate}bit {bucket} quantum {quantum}\n\
+                 qdisc add dev {device} parent 1:{number:x} handle {number:x}: tbf rate {}bps \
+                 burst {quantum} limit {LIMIT_BYTES}",
+                OPEN
+            );
+        }
+        for (place, rule) in self.rules.asked().iter().enumerate() {
+            for (ethertype, keys) in filters(rule) {
+                let _ = writeln!(
+                    text,
+                    "filter add dev {device} parent 1: protocol {ethertype:#06x} prio {} \
+                     u32 {keys} flowid 1:{:x}",
+                    // Filters of one preference are of one EtherType.
+                    3 * place + 1 + usize::from(ethertype == IPV6),
+                    number(rule.priority)
+                );
+            }
+        }
+        text
+    }
+}
+
+/// What u32 is to look for: EtherTypes, and words of the packet with their masks. They are the
+/// agent's own reading ([`axon_control::agent::rules`]) as masks.
+fn filters(rule: &Application) -> Vec<(u16, String)> {
+    let number = u32::from(rule.protocol);
+    let word = |value: u32, mask: u32, at: usize| format!("match u32 {value:#x} {mask:#x} at {at}");
+    match rule.selector {
+        Selector::ETHERTYPE => vec![(rule.protocol, word(0, 0, 0))],
+        Selector::DSCP => vec![
+            (IPV4, word(number << 18, 0x00fc_0000, 0)),
+            (IPV6, word(number << 22, 0x0fc0_0000, 0)),
+        ],
+        selector => {
+            let mut filters = Vec::new();
+            for &protocol in transports(selector) {
+                let protocol = u32::from(protocol);
+                for (value, mask) in [(number << 16, 0xffff_0000), (number, 0xffff)] {
+                    let ports = |at| word(value, mask, at);
+                    // No options, no fragment.
+                    let header = word(0x4500_0000, 0xff00_0000, 0);
+                    let header = format!("{header} {}", word(0, 0x3fff, 4));
+                    let transport = word(protocol << 16, 0x00ff_0000, 8);
+                    filters.push((IPV4, format!("{header} {transport} {}", ports(20))));
+                    let transport = word(protocol << 8, 0xff00, 4);
+                    filters.push((IPV6, format!("{transport} {}", ports(40))));
+                }
+            }
+            filters
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axon_control::agent::rules::parse;
+
+    #[test]
+    fn every_priority_has_a_class_and_every_rule_its_filters() {
+        let table = ["udp:4791=3", "dscp:46=5", "default=1"].map(|text| parse(text).unwrap());
+        let rules = Rules::new(&table);
+        let queues = HostQueues { rate: Rate::mbps(100), rules, mtu: 1500 };
+        let text = queues.batch("h1");
+        let count = |part: &str| text.matches(part).count();
+        assert_eq!((count("class add"), count(" tbf "), count("filter add")), (4, 3, 10));
+        assert!(text.contains("htb default 11\n"), "{text}");
+        assert!(text.contains("ceil 100000000bit burst 12500 cburst 12500 overhead 24"), "{text}");
+        assert_eq!(count("match u32 0x12b70000 0xffff0000 at 20"), 2);
+        assert_eq!(count("match u32 0x110000 0xff0000 at 8"), 2, "UDP");
+        assert_eq!(count("match u32 0xb80000 0xfc0000 at 0"), 1, "the DSCP");
+        assert!(text.lines().filter(|line| line.contains("at 40")).all(|l| l.contains("0x86dd")));
+    }
+}

@@ -1,0 +1,169 @@
+//! Turns the valves of [`HostQueues`] over rtnetlink.
+
+use super::queues::{HostQueues, LIMIT_BYTES, OPEN, number};
+use crate::sys;
+use axon_wire::priority::{Priority, PrioritySet};
+use nix::sys::socket::{
+    AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, connect, recv, send,
+    setsockopt, socket, sockopt,
+};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+
+/// Of a narrow valve, in bytes a second: TBF knows nothing slower.
+const CLOSED: u32 = 1;
+/// The answer to a request that asked for one (netlink(7)).
+const NLMSG_ERROR: u16 = 2;
+/// Attributes of TBF and a link layer without cells (linux/pkt_sched.h).
+const TCA_TBF_PARMS: u16 = 1;
+const TCA_TBF_BURST: u16 = 6;
+const TC_LINKLAYER_ETHERNET: u8 = 1;
+
+/// A frame that is of no use but to make the kernel look at its queues: to nobody, of the local
+/// experimental EtherType 2 (IEEE 802 clause 9.2.3).
+pub(super) const NUDGE: [u8; 60] = {
+    let mut frame = [0; 60];
+    (frame[0], frame[6]) = (2, 2);
+    (frame[12], frame[13]) = (0x88, 0xb6);
+    frame
+};
+/// Of a packet that goes past all classes of HTB: the number of the qdisc itself.
+const PAST_CLASSES: i32 = 0x1_0000;
+
+/// The valves of one interface.
+pub(super) struct Throttle {
+    netlink: OwnedFd,
+    nudge: OwnedFd,
+    index: u32,
+    burst_bytes: u32,
+    /// Priorities with a valve.
+    all: PrioritySet,
+    /// Those that are closed.
+    closed: PrioritySet,
+    /// How often a valve was closed.
+    pub(super) stops: u64,
+    /// Requests that the kernel refused.
+    pub(super) refused: u64,
+}
+
+impl Throttle {
+    /// The valves of `device`, which are there and open.
+    pub(super) fn open(device: &str, queues: &HostQueues) -> io::Result<Throttle> {
+        let flags = SockFlag::SOCK_CLOEXEC;
+        let protocol = SockProtocol::NetlinkRoute;
+        let netlink = socket(AddressFamily::Netlink, SockType::Raw, flags, protocol)?;
+        connect(netlink.as_raw_fd(), &NetlinkAddr::new(0, 0))?;
+        let index = nix::net::if_::if_nametoindex(device)?;
+        let nudge = sys::packet_socket()?;
+        sys::bind_packet(nudge.as_fd(), index, 0)?;
+        setsockopt(&nudge, sockopt::Priority, &PAST_CLASSES)?;
+        Ok(Throttle {
+            netlink,
+            nudge,
+            index,
+            burst_bytes: queues.burst_bytes() as u32,
+            all: queues.priorities(),
+            closed: PrioritySet::EMPTY,
+            stops: 0,
+            refused: 0,
+        })
+    }
+
+    /// Closes these valves, and opens all others.
+    pub(super) fn close(&mut self, stopped: PrioritySet) {
+        let wanted = stopped.intersection(self.all);
+        let (shut, opened) = (wanted.difference(self.closed), self.closed.difference(wanted));
+        self.stops += shut.len() as u64;
+        for priority in shut.union(opened).iter() {
+            let rate = if wanted.contains(priority) { CLOSED } else { OPEN };
+            if let Err(error) = self.turn(priority, rate) {
+                self.refused += 1;
+                tracing::warn!(%error, priority = priority.value(), "a valve cannot be turned");
+            }
+        }
+        self.closed = wanted;
+        // Nothing looks at a valve that has been opened until something is sent.
+        if !opened.is_empty() && sys::send_many(self.nudge.as_fd(), &[&NUDGE]).is_err() {
+            self.refused += 1;
+        }
+    }
+
+    fn turn(&self, priority: Priority, rate: u32) -> io::Result<()> {
+        let request = request(self.index, number(priority), rate, self.burst_bytes);
+        send(self.netlink.as_raw_fd(), &request, MsgFlags::empty())?;
+        let mut answer = [0; 1024];
+        let length = recv(self.netlink.as_raw_fd(), &mut answer, MsgFlags::empty())?;
+        match answered(&answer[..length]) {
+            Some(0) => Ok(()),
+            Some(code) => Err(io::Error::from_raw_os_error(-code)),
+            None => Err(io::ErrorKind::InvalidData.into()),
+        }
+    }
+}
+
+/// RTM_NEWQDISC for the TBF of class `1:number`, which is there (rtnetlink(7)): nlmsghdr, tcmsg,
+/// its kind, and its options, of which tc_tbf_qopt has rate, peak rate, limit, bucket and MTU.
+fn request(index: u32, number: u32, rate: u32, burst_bytes: u32) -> Vec<u8> {
+    let mut parameters = vec![0, TC_LINKLAYER_ETHERNET, 0, 0, 0, 0, 0, 0];
+    parameters.extend_from_slice(&rate.to_ne_bytes());
+    parameters.extend_from_slice(&[0; 12]);
+    for word in [LIMIT_BYTES, 0, 0] {
+        parameters.extend_from_slice(&word.to_ne_bytes());
+    }
+    let mut options = Vec::new();
+    attribute(&mut options, TCA_TBF_PARMS, &parameters);
+    attribute(&mut options, TCA_TBF_BURST, &burst_bytes.to_ne_bytes());
+    let mut body = vec![0; 4];
+    for word in [index, number << 16, 1 << 16 | number, 0] {
+        body.extend_from_slice(&word.to_ne_bytes());
+    }
+    attribute(&mut body, libc::TCA_KIND, b"tbf\0");
+    attribute(&mut body, libc::TCA_OPTIONS, &options);
+    let mut message = Vec::with_capacity(16 + body.len());
+    message.extend_from_slice(&(16 + body.len() as u32).to_ne_bytes());
+    message.extend_from_slice(&libc::RTM_NEWQDISC.to_ne_bytes());
+    let flags = (libc::NLM_F_REQUEST | libc::NLM_F_ACK) as u16;
+    message.extend_from_slice(&flags.to_ne_bytes());
+    message.extend_from_slice(&[0; 8]);
+    message.extend_from_slice(&body);
+    message
+}
+
+/// Appends an attribute: its length, its type, its value, padded to four bytes.
+fn attribute(out: &mut Vec<u8>, kind: u16, value: &[u8]) {
+    out.extend_from_slice(&(4 + value.len() as u16).to_ne_bytes());
+    out.extend_from_slice(&kind.to_ne_bytes());
+    out.extend_from_slice(value);
+    out.resize(out.len().next_multiple_of(4), 0);
+}
+
+/// The code of an acknowledgement: 0, or an error number below zero.
+fn answered(message: &[u8]) -> Option<i32> {
+    let header: &[u8; 20] = message.first_chunk()?;
+    let kind = u16::from_ne_bytes([header[4], header[5]]);
+    let code = i32::from_ne_bytes([header[16], header[17], header[18], header[19]]);
+    (kind == NLMSG_ERROR).then_some(code)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_says_its_own_length_and_names_class_and_qdisc() {
+        let message = request(7, number(Priority::ALL[3]), CLOSED, 1_518);
+        assert_eq!(message.len(), 96);
+        assert_eq!(message[..4], 96u32.to_ne_bytes());
+        let word = |at: usize| u32::from_ne_bytes(*message[at..].first_chunk().unwrap());
+        assert_eq!((word(20), word(24), word(28)), (7, 0x13_0000, 0x1_0013));
+    }
+
+    #[test]
+    fn an_answer_that_is_cut_off_is_none() {
+        assert_eq!(answered(&[0; 19]), None);
+        let mut answer = [0; 36];
+        answer[4..6].copy_from_slice(&NLMSG_ERROR.to_ne_bytes());
+        answer[16..20].copy_from_slice(&(-1i32).to_ne_bytes());
+        assert_eq!(answered(&answer), Some(-1));
+    }
+}
