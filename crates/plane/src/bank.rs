@@ -326,9 +326,12 @@ impl<B: Frame> PortBank<B> {
         Some(item)
     }
 
-    /// After a turn of `port`: whether something still waits for its wire.
+    /// After a turn of `port`: whether something still waits for its wire, a word to its peer
+    /// included.
     fn wait_on(&mut self, port: PortNo) {
-        let waits = self.ports[port.index()].classes.iter().any(|class| class.frames() > 0);
+        let frames = self.ports[port.index()].classes.iter().any(|class| class.frames() > 0);
+        let news = |dcb: &Dcb| dcb.ports[port.index()].requests.has_news();
+        let waits = frames || self.dcb.as_deref().is_some_and(news);
         self.gates[port.index()].waiting = waits;
         if waits && self.gates[port.index()].busy {
             self.wait_for(port);
@@ -435,5 +438,39 @@ impl<B: Frame> PortBank<B> {
         if let Some(gate) = self.gates.get_mut(port.index()) {
             gate.kind = kind;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dcb::DcbConfig;
+    use axon_wire::priority::PrioritySet;
+    use axon_wire::{FrameBuf, MacAddr, Rate};
+
+    #[test]
+    fn a_frame_that_leaves_by_its_ingress_and_the_word_to_go_on_take_turns_on_the_wire() {
+        let mut config = DcbConfig::lossy(alloc::vec![Rate::gbps(10)], MacAddr([2; 6]));
+        (config.memory.lossless, config.pfc) = (PrioritySet::ALL, PrioritySet::ALL);
+        config.memory.groups[0][0].headroom = Bytes(1_000);
+        let mut bank = PortBank::new(1, Bytes(10_000));
+        bank.set_dcb(config, |_| Priority::ZERO, Priority::MAX).unwrap();
+        let (now, port, mut out) = (Time::ZERO, PortNo(0), Vec::new());
+        bank.link(now, port, true, &mut out);
+        // One is on the wire; each of the others takes headroom, for there is nothing else.
+        for _ in 0..4 {
+            let moving = Moving::new(FrameBuf::new(&[0; 100]), port, now, true);
+            bank.deliver(now, moving, port, None, &mut out);
+        }
+        let mut sent = Vec::new();
+        for _ in 0..6 {
+            for action in out.drain(..) {
+                let Action::Transmit { frame, .. } = action else { panic!("{action:?}") };
+                sent.push(frame.bytes().len());
+            }
+            bank.tx_done(now, port, &mut out);
+            assert!(out.len() <= 1, "{out:?}");
+        }
+        assert_eq!(sent, [100, 60, 100, 100, 100, 60], "stop, and go on, between frames");
     }
 }

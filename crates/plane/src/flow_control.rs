@@ -142,7 +142,13 @@ impl Requests {
     /// Whether a frame is to be sent now.
     #[inline]
     pub fn is_due(&self, now: Time) -> bool {
-        !self.untold.is_empty() || self.refresh_at.is_some_and(|at| at <= now)
+        self.has_news() || self.refresh_at.is_some_and(|at| at <= now)
+    }
+
+    /// Whether the peer does not know yet what it is to do.
+    #[inline]
+    pub fn has_news(&self) -> bool {
+        !self.untold.is_empty()
     }
 
     /// When the next frame is due, if nothing changes before.

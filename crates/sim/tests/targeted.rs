@@ -3,7 +3,7 @@
 
 use axon_plane::dcb::{DcbConfig, QueueOrder};
 use axon_plane::memory::{GroupLimits, MemoryConfig, QueueLimits, Share};
-use axon_plane::targeted::{Choice, Draws, Targeting, Watermarks};
+use axon_plane::targeted::{Choice, Targeting, Watermarks};
 use axon_sim::bare::{OVERHEAD_BYTES, Phase, Plan, Seen, Sink, Source};
 use axon_wire::mac_control::Quanta;
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet};
@@ -90,11 +90,11 @@ fn used(seen: &Seen) -> u64 {
 }
 
 fn choices(seed: u64) -> [Option<Choice>; 5] {
-    let sampled = |draws| Some(Choice::Sampled { seed, draws });
+    let sampled = |interval| Some(Choice::Sampled { seed, interval: Bytes(interval) });
     [
         None,
-        sampled(Draws::EveryFrame),
-        sampled(Draws::AtTheMark),
+        sampled(0),
+        sampled(20 * FRAME_BYTES_MAX),
         Some(Choice::FairBandwidth),
         Some(Choice::MaxMin),
     ]

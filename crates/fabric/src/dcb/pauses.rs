@@ -3,7 +3,7 @@
 use crate::error::Problem;
 use crate::file;
 use crate::units::span_text;
-use axon_plane::targeted::{Choice, Draws, Targeting, Watermarks};
+use axon_plane::targeted::{Choice, Targeting, Watermarks};
 use axon_plane::watchdog::{StormAction, WatchdogConfig};
 use axon_wire::priority::PrioritySet;
 use axon_wire::{Bytes, Span};
@@ -19,8 +19,10 @@ pub(super) fn watermarks(
         let what = "no class is lossless";
         return Err(Problem::new("dcb.watermarks", what, "them only with a lossless class"));
     }
+    // The target is what the senders that are to be chosen can have under way (equation 7.1).
+    let interval = asked.target.map_or(Bytes(0), |target| target.0);
     let choice = match asked.choose {
-        Some(file::Choose::Sampled) => Choice::Sampled { seed: 0, draws: Draws::AtTheMark },
+        Some(file::Choose::Sampled) => Choice::Sampled { seed: 0, interval },
         Some(file::Choose::FairBandwidth) => Choice::FairBandwidth,
         Some(file::Choose::MaxMin) | None => Choice::MaxMin,
     };

@@ -93,6 +93,23 @@ mod tests {
     }
 
     #[test]
+    fn watermarks_and_the_watchdog_reach_the_planes_with_a_seed_each() {
+        let more = "  watermarks: {low: 20kB, target: 40kB, high: 80kB, choose: sampled}\n  \
+                    watchdog: {detection: 10ms}\n";
+        let text = TEXT.to_owned() + more;
+        let fabric = crate::parse("a.yaml".as_ref(), &text).unwrap();
+        let [one, two] = [0, 1].map(|switch| switch_config(&fabric, switch, 1, 7));
+        let [one, two] = [one, two].map(|config| config.node.plane.dcb.unwrap());
+        let watchdog = one.watchdog.unwrap();
+        assert_eq!((watchdog.detection.as_millis(), watchdog.restoration.as_millis()), (10, 200));
+        let marks = one.watermarks.unwrap();
+        assert_eq!((marks.low, marks.high), (Some(Bytes(20_000)), Bytes(80_000)));
+        let target = marks.targeting.unwrap();
+        assert_eq!(target.target, Bytes(40_000));
+        assert_ne!(target.choice, two.watermarks.unwrap().targeting.unwrap().choice);
+    }
+
+    #[test]
     fn headroom_that_is_not_said_is_what_each_port_needs() {
         let fabric = crate::parse("a.yaml".as_ref(), TEXT).unwrap();
         let plane = switch_config(&fabric, 0, 1, 7).node.plane;

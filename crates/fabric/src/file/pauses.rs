@@ -27,8 +27,8 @@ pub struct Watermarks {
 pub enum Choose {
     /// Senders above their max-min fair share, until what they sent too much is worked off.
     MaxMin,
-    /// The sender of a frame drawn from the queue when it comes to the target (paper 002
-    /// appendix A).
+    /// The sender of a frame drawn from the queue when it comes to the target, and again each
+    /// time that as much has come while it is above (paper 002 appendix A).
     Sampled,
     /// Senders with more than an even part of the frames in the queue (appendix B).
     FairBandwidth,

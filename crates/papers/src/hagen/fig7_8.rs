@@ -64,7 +64,10 @@ fn run(context: &mut Context) -> Result<Outcome> {
         "A source that was stopped sends what it has saved up at line rate, so that a victim that is stopped \
          swings between nothing and 10 Gb/s. Appendix A draws a frame with every frame that comes above the target \
          watermark: while the aggressor's frames that are under way still come in, it draws the victims too. The text \
-         of §7.4.1 tells of one draw, and of a queue that grows to the high watermark when it was wrong.",
+         of §7.4.1 tells of few draws, and of a queue that grows to the high watermark when one was wrong; so the \
+         second kind draws again only after 33 frames more, when the draw before has shown. With one draw each time \
+         the queue comes to the mark it is worse than no targeting: once both victims are stopped, the aggressor \
+         alone just fills the link, and the queue never sinks to the low watermark that would let them go on.",
     );
     Ok(outcome)
 }

@@ -4,7 +4,7 @@
 use super::bins::{Bins, mean_and_sd};
 use axon_plane::dcb::{DcbConfig, QueueOrder};
 use axon_plane::memory::{GroupLimits, MemoryConfig, QueueLimits, Share};
-use axon_plane::targeted::{Choice, Draws, Targeting, Watermarks};
+use axon_plane::targeted::{Choice, Targeting, Watermarks};
 use axon_sim::bare::{OVERHEAD_BYTES, Phase, Plan, Seen, Sink, Source};
 use axon_wire::mac_control::Quanta;
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet};
@@ -83,11 +83,11 @@ pub fn marks(has_low: bool, choice: Option<Choice>) -> Watermarks {
 
 /// All ways to choose who is to stop, with their names.
 pub fn choices(seed: u64) -> [(&'static str, Option<Choice>); 5] {
-    let sampled = |draws| Some(Choice::Sampled { seed, draws });
+    let sampled = |frames| Some(Choice::Sampled { seed, interval: Bytes(frames * FRAME_BYTES) });
     [
         ("HW-LW", None),
-        ("random sampling, every frame", sampled(Draws::EveryFrame)),
-        ("random sampling", sampled(Draws::AtTheMark)),
+        ("random sampling, every frame", sampled(0)),
+        ("random sampling", sampled(TARGET_FRAMES)),
         ("fair bandwidth", Some(Choice::FairBandwidth)),
         ("max-min (ours)", Some(Choice::MaxMin)),
     ]

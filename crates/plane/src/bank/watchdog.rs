@@ -11,10 +11,12 @@ impl<B: Frame> PortBank<B> {
     /// Looks after the queues of `port`. To be called when a stop comes or ends, when a frame
     /// begins to wait behind one, and when a queue's time has come.
     pub(super) fn look_for_storms(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) {
-        let Some(config) = self.dcb.as_ref().and_then(|dcb| dcb.config.watchdog) else { return };
+        let Some(dcb) = &self.dcb else { return };
+        let Some(config) = dcb.config.watchdog else { return };
+        let stopped = dcb.told_to_stop(port, now);
         for class in TrafficClass::ALL {
             let Some(dcb) = &mut self.dcb else { return };
-            let stopped = dcb.told_to_stop(port, now).contains(class);
+            let stopped = stopped.contains(class);
             let waits = self.ports[port.index()].classes[class.index()].frames() > 0;
             let watch = &mut dcb.ports[port.index()].storms[class.index()];
             let before = *watch;

@@ -11,7 +11,8 @@
 //! without a low mark ends by itself when its time is over. With targeting, a frame that takes
 //! the queue to the target mark (TW) has only some sources stopped:
 //!
-//! * one whose frame is drawn from the queue (appendix A, `sampling.rs`);
+//! * one whose frame is drawn from the queue (appendix A, `sampling.rs`), for no longer than one
+//!   request says: if the others just fill the wire, the queue does not sink to the low mark;
 //! * those with more than an even part of the frames in it (appendix B, `fair.rs`);
 //! * that of the frame itself, if fair turns would have left it the largest backlog (ours,
 //!   `max_min.rs`).
@@ -60,28 +61,21 @@ pub struct Targeting {
 /// How sources are chosen at the target mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// That of a frame drawn from the queue, each with the same chance (appendix A).
+    /// That of a frame drawn from the queue, each with the same chance (appendix A). It stands
+    /// still for the time of one request at most.
     Sampled {
         /// Of the draw.
         seed: u64,
-        /// When it is drawn.
-        draws: Draws,
+        /// So much comes to a queue above the mark between two draws. Zero for a draw with
+        /// every frame, as appendix A has it; what the sources can have under way, to see what
+        /// became of a draw before the next one.
+        interval: Bytes,
     },
     /// Those with more than the frames in the queue over the number of its sources
     /// (appendix B).
     FairBandwidth,
     /// That of each arriving frame, if its backlog under fair turns is not below the mean.
     MaxMin,
-}
-
-/// When a frame is drawn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Draws {
-    /// With every frame that comes while the queue is at or above the mark: what appendix A says.
-    EveryFrame,
-    /// Once, when the queue comes to the mark from below: what the text of §7.4.1 suggests,
-    /// where a wrong draw leaves the queue to grow up to the high mark.
-    AtTheMark,
 }
 
 /// Why marks are refused.
@@ -131,6 +125,8 @@ pub(crate) struct Queues {
     /// By egress port and class.
     queues: Vec<[Queue; PRIORITIES]>,
     random: Random,
+    /// When a frame came last: whose time was over then may go on.
+    now: Time,
     /// What nobody has been told yet.
     told: VecDeque<Told>,
 }
@@ -144,6 +140,8 @@ struct Queue {
     /// Sources that are held, by number.
     held: Vec<usize>,
     backlogs: MaxMin,
+    /// Bytes that come before the next frame is drawn.
+    until_draw: u64,
 }
 
 /// Frames of one ingress port in one queue.
@@ -152,7 +150,7 @@ struct Source {
     frames: u64,
     /// What it is to stop until told otherwise.
     held: PrioritySet,
-    /// It was told to stop until then.
+    /// It is to stop until then, whatever becomes of the queue.
     until: Time,
 }
 
@@ -164,7 +162,7 @@ impl Queues {
             _ => 0,
         };
         let queues = (0..ports).map(|_| Default::default()).collect();
-        Queues { marks, queues, random: Random::new(seed), told: VecDeque::new() }
+        Queues { marks, queues, random: Random::new(seed), now: Time::ZERO, told: VecDeque::new() }
     }
 
     /// Whether the queue may become longer by `bytes` bytes.
@@ -182,46 +180,48 @@ impl Queues {
         bytes: u64,
         stop: Span,
     ) {
-        let Queues { marks, queues, random, told } = self;
+        self.now = now;
+        let Queues { marks, queues, random, told, .. } = self;
         let queue = &mut queues[owner.egress.index()][owner.class.index()];
         let source = owner.ingress.index();
-        let before = queue.bytes;
         queue.join(source, bytes);
-        let mut tell = |queue: &mut Queue, source| {
-            let hold = marks.low.map(|_| priorities);
-            if let Some(wish) = queue.stop(now, source, (hold, stop)) {
+        let hold = marks.low.map(|_| priorities);
+        let mut tell = |queue: &mut Queue, source, until| {
+            let until = if hold.is_some() { until } else { now + stop };
+            if let Some(wish) = queue.stop(now, source, (hold, until)) {
                 told.push_back(Told { port: PortNo(source as u16), priorities, wish });
             }
         };
         if queue.bytes >= marks.high.0 {
             for source in 0..queue.sources.len() {
                 if queue.sources[source].frames > 0 {
-                    tell(queue, source);
+                    tell(queue, source, Time::MAX);
                 }
             }
             return;
         }
         let Some(targeting) = marks.targeting.filter(|at| queue.bytes >= at.target.0) else {
+            queue.until_draw = 0;
             return;
         };
         match targeting.choice {
-            Choice::Sampled { draws, .. } => {
-                if draws == Draws::EveryFrame || before < targeting.target.0 {
+            Choice::Sampled { interval, .. } => {
+                if queue.is_to_draw(bytes, interval) {
                     let frames = queue.sources.iter().map(|source| source.frames);
-                    tell(queue, sampling::draw(random, frames, queue.frames));
+                    tell(queue, sampling::draw(random, frames, queue.frames), now + stop);
                 }
             }
             Choice::FairBandwidth => {
                 let sources = fair::sources(queue.sources.iter().map(|source| source.frames));
                 for source in 0..queue.sources.len() {
                     if fair::exceeds(queue.sources[source].frames, queue.frames, sources) {
-                        tell(queue, source);
+                        tell(queue, source, Time::MAX);
                     }
                 }
             }
             Choice::MaxMin => {
                 if queue.backlogs.is_large(source, queue.bytes) {
-                    tell(queue, source);
+                    tell(queue, source, Time::MAX);
                 }
             }
         }
@@ -229,7 +229,7 @@ impl Queues {
 
     /// A frame has left its queue.
     pub(crate) fn left(&mut self, owner: Owner, bytes: u64) {
-        let Queues { marks, queues, told, .. } = self;
+        let Queues { marks, queues, told, now, .. } = self;
         let queue = &mut queues[owner.egress.index()][owner.class.index()];
         queue.leave(owner.ingress.index(), bytes);
         let Some(low) = marks.low else { return };
@@ -237,15 +237,14 @@ impl Queues {
             return;
         }
         let all = queue.bytes <= low.0;
-        let some = |at: &Targeting| at.choice == Choice::MaxMin && queue.bytes < at.target.0;
-        if !all && !marks.targeting.as_ref().is_some_and(some) {
-            return;
-        }
+        let some = |at: Targeting| at.choice == Choice::MaxMin && queue.bytes < at.target.0;
+        let some = marks.targeting.is_some_and(some);
         // Several that are stopped share the low mark: together they keep the wire busy.
         let part = low.0 / queue.held.len() as u64;
         let Queue { held, sources, backlogs, .. } = queue;
         held.retain(|&source| {
-            let goes_on = all || backlogs.of(source) <= part;
+            let over = sources[source].until <= *now;
+            let goes_on = all || over || some && backlogs.of(source) <= part;
             if goes_on {
                 told.push_back(sources[source].release(source));
             }
@@ -287,27 +286,36 @@ impl Queue {
         self.backlogs.serve(bytes);
     }
 
-    /// A source is to stop, for one time or until it is let go on: what it is to be told, if
-    /// it does not know yet.
+    /// Whether a frame is to be drawn now that one of `bytes` has come.
+    fn is_to_draw(&mut self, bytes: u64, interval: Bytes) -> bool {
+        let now = self.until_draw == 0;
+        self.until_draw = if now { interval.0 } else { self.until_draw.saturating_sub(bytes) };
+        now
+    }
+
+    /// A source is to stop until then, or until it is let go on before if it is to be held:
+    /// what it is to be told, if it does not know yet.
     fn stop(
         &mut self,
         now: Time,
         source: usize,
-        (hold, stop): (Option<PrioritySet>, Span),
+        (hold, until): (Option<PrioritySet>, Time),
     ) -> Option<Wish> {
         let state = &mut self.sources[source];
         if let Some(priorities) = hold {
             if !state.held.is_empty() {
+                // Once at the high mark, it waits for the low one.
+                state.until = state.until.max(until);
                 return None;
             }
-            state.held = priorities;
+            (state.held, state.until) = (priorities, until);
             self.held.push(source);
             return Some(Wish::Stop);
         }
         if state.until > now {
             return None;
         }
-        state.until = now + stop;
+        state.until = until;
         Some(Wish::StopOnce)
     }
 }

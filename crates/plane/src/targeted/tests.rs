@@ -88,15 +88,30 @@ fn fair_bandwidth_stops_who_has_more_than_an_even_part_of_the_frames() {
 }
 
 #[test]
-fn a_sample_stops_one_source_at_the_mark_or_with_every_frame_above_it() {
-    for draws in [Draws::AtTheMark, Draws::EveryFrame] {
-        let mut queues = queues(Some(5), Some(Choice::Sampled { seed: 3, draws }));
+fn a_sample_stops_one_source_at_the_mark_and_with_every_frame_or_interval_above_it() {
+    for (interval, expected) in [(0, 2), (9, 0)] {
+        let interval = Bytes(interval * FRAME);
+        let mut queues = queues(Some(5), Some(Choice::Sampled { seed: 3, interval }));
         assert_eq!(come(&mut queues, &[1, 2, 3, 1, 2, 3, 1, 2, 3]), []);
         assert_eq!(come(&mut queues, &[1]).len(), 1);
         let more = come(&mut queues, &[1, 2, 3, 1, 2, 3, 1, 2, 3]).len();
-        assert_eq!(more, if draws == Draws::AtTheMark { 0 } else { 2 }, "seed 3");
+        assert_eq!(more, expected, "seed 3");
         assert_eq!(come(&mut queues, &[1]).len() + more, 2, "the high mark stops the others");
     }
+}
+
+#[test]
+fn a_source_that_was_drawn_goes_on_when_its_time_is_over_also_if_the_queue_never_sinks() {
+    let sampled = Choice::Sampled { seed: 3, interval: Bytes(100 * FRAME) };
+    let mut queues = queues(Some(5), Some(sampled));
+    let drawn = come(&mut queues, &[1, 2, 3, 1, 2, 3, 1, 2, 3, 1])[0].0;
+    let mut one_comes_and_one_goes = |nanos| {
+        queues.arrived(Time::from_nanos(nanos), (owner(1), LOSSLESS), FRAME, STOP);
+        go(&mut queues, &[1])
+    };
+    assert_eq!(one_comes_and_one_goes(99_999), []);
+    let over = one_comes_and_one_goes(100_000);
+    assert!(over.contains(&(drawn, Wish::GoOn)), "{drawn}: {over:?}");
 }
 
 #[test]
