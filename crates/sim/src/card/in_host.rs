@@ -1,11 +1,12 @@
 //! A card in its host, and what the hosts of a fabric are told.
 
-use super::{Card, HostDcb, HostFlowControl, RingLimits};
+use super::{Card, HostCn, HostDcb, HostFlowControl, RingLimits};
 use crate::host::Host;
 use crate::world::World;
 use axon_fabric::dcb;
 use axon_fabric::model::{Fabric, FlowControl, Traffic};
 use axon_fabric::traffic::App;
+use axon_plane::qcn::{DefenceMode, RpConfig};
 use axon_plane::schedule::{ScheduleConfig, Weights};
 use axon_wire::Time;
 use axon_wire::link::ETHERNET_BYTES;
@@ -36,8 +37,22 @@ pub(crate) fn host_dcb(fabric: &Fabric, host: usize) -> Option<HostDcb> {
         prio_tc: dcb.prio_tc,
         schedule: ScheduleConfig { weights: Weights::Fixed, ..dcb.schedule.clone() },
         ring: RingLimits { headroom: dcb::needed(&peer), ..plain.ring },
+        cn: dcb.cn.as_ref().and_then(|cn| host_cn(fabric, cn, host)),
         ..plain
     })
+}
+
+/// The reaction points of a host that belongs to the domain, with the standard's variables
+/// brought to the rate of its link.
+fn host_cn(fabric: &Fabric, cn: &dcb::Cn, host: usize) -> Option<HostCn> {
+    let seed = fabric.seed << 16 ^ host as u64;
+    let host = &fabric.hosts[host];
+    let outside = |mode: &DefenceMode| matches!(mode, DefenceMode::Edge | DefenceMode::Disabled);
+    if cn.defence.get(&host.name).is_some_and(outside) {
+        return None;
+    }
+    let config = RpConfig::scaled_for_port(host.wire.rate);
+    Some(HostCn { cnpvs: cn.cnpvs, config, format: cn.point.format, seed })
 }
 
 /// Priorities and flow control.
@@ -92,5 +107,25 @@ impl World {
         for &host in &entry.hosts {
             self.give(host, |host: &mut Host, _| host.set_priority(port, entry.priority));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn hosts_in_the_domain_have_reaction_points_and_others_have_none() {
+        let text = "name: a\ntopology: {ring: {switches: 3, hosts_per_switch: 1}}\n\
+            links: {rate: 1Gbps}\ndcb:\n  classes: [{priorities: [0, 1, 2, 3, 4, 5, 6, 7]}]\n  \
+            congestion_notification: {priorities: [3], defence: {h2: edge, h3: interior}}\n";
+        let fabric = axon_fabric::parse(Path::new("a.yaml"), text).unwrap();
+        let cn = |host| host_dcb(&fabric, host).unwrap().cn;
+        let first = cn(0).unwrap();
+        assert_eq!(first.cnpvs, PrioritySet::only(Priority::new(3).unwrap()));
+        assert_eq!(first.config, RpConfig::scaled_for_port(fabric.hosts[0].wire.rate));
+        assert_eq!(cn(1), None);
+        assert_ne!(cn(2).unwrap().seed, first.seed);
     }
 }
