@@ -2,14 +2,19 @@
 //! event that no frame is lost or made up and that all buffers keep their bounds.
 #![no_main]
 
+#[path = "../../crates/plane/tests/model/classes.rs"]
+mod classes;
 #[path = "../../crates/plane/tests/model/mod.rs"]
 mod model;
 
 use axon_fuzz::Reader;
 use axon_plane::{OnFull, PortKind};
 use axon_wire::header::HopWidth;
+use axon_wire::mac_control::{MacControl, Pfc, Quanta};
+use axon_wire::priority::{PrioritySet, TrafficClass};
 use axon_wire::{Hops, MacAddr, PortNo, Span};
 use libfuzzer_sys::fuzz_target;
+use classes::Kinds;
 use model::{Event, World};
 
 /// Hosts that routes and frames speak of.
@@ -46,7 +51,7 @@ fn ethernet(reader: &mut Reader) -> Option<Vec<u8>> {
 fn event(reader: &mut Reader) -> Option<Event> {
     let what = reader.byte()?;
     let port = port(reader.byte()?);
-    Some(match what % 10 {
+    Some(match what % 13 {
         0 => {
             let headroom = usize::from(reader.byte()?);
             let (tail, intact) = tail(reader)?;
@@ -76,6 +81,20 @@ fn event(reader: &mut Reader) -> Option<Event> {
             let hops: Hops = reader.string()?.iter().map(hop).collect();
             Event::Route { port, destination, hops }
         }
+        9 => {
+            let (priorities, time) = (reader.byte()?, Quanta(reader.number()?));
+            let told = Pfc::of(PrioritySet::from_bits(priorities), time);
+            let frame = MacControl::Pfc(told).emit(host(0)).to_vec();
+            Event::Receive { port, headroom: 0, tail: Span::ZERO, intact: true, frame }
+        }
+        10 => Event::Pfc { port, pfc: PrioritySet::from_bits(reader.byte()?) },
+        11 => {
+            let mut prio_tc = TrafficClass::ALL;
+            for class in &mut prio_tc {
+                *class = TrafficClass::ALL[usize::from(reader.byte()?) % 8];
+            }
+            Event::Classes { port, prio_tc }
+        }
         _ => Event::Wait(Span::from_micros(u64::from(reader.number()?))),
     })
 }
@@ -92,7 +111,16 @@ fuzz_target!(|bytes: &[u8]| {
         Some(byte) if byte % 3 == 1 => OnFull::CongestionMessage,
         _ => OnFull::Drop,
     };
-    let mut world = World::new(width, on_full);
+    let mut world = match reader.byte() {
+        Some(byte) if byte % 2 == 0 => {
+            let mut byte = || reader.byte().unwrap_or(0);
+            let (marks, watchdog) = (byte(), byte());
+            let (pause, arrival) = (byte() % 4 == 0, byte() % 2 == 0);
+            let kinds = Kinds { marks, watchdog, pause, arrival };
+            World::with_classes(width, classes::config(kinds))
+        }
+        _ => World::new(width, on_full),
+    };
     while let Some(event) = event(&mut reader) {
         world.apply(event);
     }

@@ -275,8 +275,12 @@ impl Dcb {
         classes
     }
 
-    /// Finds out anew when something is due.
+    /// Finds out anew when something is due. What is overdue stays so until it is seen to: a stop
+    /// that is over is due no more, but what it held is.
     pub(crate) fn plan(&mut self, now: Time) {
+        if self.next.is_some_and(|at| at <= now) {
+            return;
+        }
         let due = |port: &DcbPort| {
             [port.stops.next_end(now), port.requests.next(), port.schedule.deadline()]
         };

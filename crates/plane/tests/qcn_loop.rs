@@ -369,7 +369,11 @@ fn whatever_is_changed_the_link_stays_used() {
                 change(&mut setup);
                 let seen = World::new(setup).seen_after(1_000, 1_000);
                 print!(" {:4}", (relative(&seen, &setup) + 5) / 10);
-                assert!(seen.used > 0.97, "{name}, {kilobytes} KB, {sources} sources: {}", seen.used);
+                assert!(
+                    seen.used > 0.97,
+                    "{name}, {kilobytes} KB, {sources} sources: {}",
+                    seen.used
+                );
                 jain = seen.jain;
             }
         }

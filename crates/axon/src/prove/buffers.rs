@@ -2,6 +2,7 @@
 //! stop.
 
 use super::name;
+use super::search::RUNS;
 use axon_control::prove::headroom::{Headroom, Term};
 use axon_fabric::dcb::{Plug, configured, frame_bytes, headroom, needed, plugs, quanta_needed};
 use axon_fabric::model::{Dcb, End, Fabric, FlowControl};
@@ -20,6 +21,8 @@ pub struct Kind {
     pub is_host: bool,
     /// What the formula and the frame that makes the switch ask for silence come to.
     pub needed: Bytes,
+    /// The most that the simulator found to be used.
+    pub found: Bytes,
     /// What each (port, lossless priority) has.
     pub configured: Bytes,
     /// The least quanta of a stop that is told again in time, and those of this fabric.
@@ -39,7 +42,7 @@ pub enum Buffers {
 impl Kind {
     /// Whether nothing is lost here.
     fn suffices(&self) -> bool {
-        self.configured >= self.needed && self.quanta.0 <= self.quanta.1
+        self.configured >= self.needed.max(self.found) && self.quanta.0 <= self.quanta.1
     }
 }
 
@@ -53,8 +56,9 @@ impl Buffers {
     }
 }
 
-/// Looks at every port of every switch; `None` without a `dcb` section.
-pub(super) fn of(fabric: &Fabric) -> Option<Buffers> {
+/// Looks at every port of every switch, and searches the worst case of each kind of port from a
+/// seed; `None` without a `dcb` section.
+pub(super) fn of(fabric: &Fabric, seed: u64) -> Option<Buffers> {
     let dcb = fabric.dcb.as_deref()?;
     if dcb.lossless.is_empty() || dcb.flow_control == FlowControl::None {
         return Some(Buffers::Lossy);
@@ -69,6 +73,9 @@ pub(super) fn of(fabric: &Fabric) -> Option<Buffers> {
             }
         }
     }
+    for kind in &mut kinds {
+        kind.found = super::search::most(&kind.formula, seed);
+    }
     Some(Buffers::Lossless(kinds))
 }
 
@@ -76,7 +83,8 @@ fn kind(fabric: &Fabric, dcb: &Dcb, plug: Plug<'_>, configured: Bytes) -> Kind {
     let formula = headroom(fabric, dcb, plug);
     let is_host = plug.is_host;
     let quanta = (quanta_needed(&formula), dcb.quanta.0.into());
-    Kind { formula, is_host, needed: needed(&formula), configured, quanta, ports: Vec::new() }
+    let (needed, found) = (needed(&formula), Bytes(0));
+    Kind { formula, is_host, needed, found, configured, quanta, ports: Vec::new() }
 }
 
 fn add(kinds: &mut Vec<Kind>, new: Kind, port: String) {
@@ -127,6 +135,7 @@ pub(super) fn write(kinds: &[Kind], out: &mut String) -> std::fmt::Result {
             span_text(formula.cable)
         )?;
         writeln!(out, "    {}", sum(kind))?;
+        writeln!(out, "    the most that {RUNS} simulated worst cases used: {} B", kind.found.0)?;
         if kind.quanta.0 > kind.quanta.1 {
             let (least, has) = kind.quanta;
             writeln!(

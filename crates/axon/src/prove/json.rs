@@ -62,6 +62,7 @@ fn headroom(buffers: &Buffers) -> Value {
             "terms": terms,
             "needed_bytes": kind.needed.0,
             "configured_bytes": kind.configured.0,
+            "found_bytes": kind.found.0,
             "quanta_needed": kind.quanta.0,
             "quanta": kind.quanta.1,
         })

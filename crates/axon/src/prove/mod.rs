@@ -4,6 +4,7 @@
 mod buffers;
 mod json;
 mod routes;
+mod search;
 mod show;
 
 use anyhow::{Context, Result, bail, ensure};

@@ -54,7 +54,7 @@ pub(super) fn prove(fabric: &Fabric, asked: Asked) -> Proof<'_> {
         mix(&told, &asked, &dead, &mut mixed);
         mixed.verdict()
     });
-    let buffers = super::buffers::of(fabric);
+    let buffers = super::buffers::of(fabric, asked.seed);
     Proof { fabric, asked, dependencies, verdict, mixed, moved, buffers, unreachable }
 }
 

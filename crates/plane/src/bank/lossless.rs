@@ -307,8 +307,8 @@ impl<B: Frame> PortBank<B> {
 
     /// Stops that are over, and requests that are to be told again.
     pub(super) fn see_to_stops(&mut self, now: Time, out: &mut Vec<Action<B>>) {
-        let due = |dcb: &Dcb| dcb.next.is_some_and(|at| at <= now);
-        if !self.dcb.as_deref().is_some_and(due) {
+        let Some(dcb) = &self.dcb else { return };
+        if dcb.next.is_none_or(|at| at > now) {
             return;
         }
         for port in (0..self.ports()).map(PortNo) {
@@ -327,6 +327,8 @@ impl<B: Frame> PortBank<B> {
             }
         }
         if let Some(dcb) = &mut self.dcb {
+            // All of it has been seen to.
+            dcb.next = None;
             dcb.plan(now);
         }
     }

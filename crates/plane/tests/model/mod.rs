@@ -2,7 +2,9 @@
 //! and the fuzzer both drive it.
 
 use axon_plane::contract::{Action, Drop};
+use axon_plane::dcb::DcbConfig;
 use axon_plane::{OnFull, Plane, PlaneConfig, PortKind, PuntLimit};
+use axon_wire::priority::{PrioritySet, TrafficClass};
 use axon_wire::{Bytes, Frame, FrameBuf, HopWidth, Hops, MacAddr, PortNo, Span, Time};
 
 /// Ports of the plane under test.
@@ -32,6 +34,10 @@ pub enum Event {
     Route { port: PortNo, destination: MacAddr, hops: Hops },
     /// Time passes.
     Wait(Span),
+    /// A port gives these priorities PFC, and no others.
+    Pfc { port: PortNo, pfc: PrioritySet },
+    /// A port maps priorities to other classes.
+    Classes { port: PortNo, prio_tc: [TrafficClass; 8] },
 }
 
 /// One plane and what it has on its wires.
@@ -46,16 +52,26 @@ pub struct World {
 impl World {
     /// A plane whose ports are up, the even ones with hosts, the odd ones with Axons.
     pub fn new(hop_width: HopWidth, on_full: OnFull) -> World {
+        World::of(hop_width, on_full, None)
+    }
+
+    /// One with traffic classes.
+    pub fn with_classes(hop_width: HopWidth, dcb: DcbConfig) -> World {
+        World::of(hop_width, OnFull::Drop, Some(Box::new(dcb)))
+    }
+
+    fn of(hop_width: HopWidth, on_full: OnFull, dcb: Option<Box<DcbConfig>>) -> World {
         let mut plane = Plane::new(PlaneConfig {
             hop_width,
             queue_bytes_max: Bytes(QUEUE_BYTES_MAX),
             routes_per_port_max: 8,
             punt: PuntLimit { frames_per_second: 1000, burst: 20 },
-            self_congestion_pause: true,
+            self_congestion_pause: dcb.is_none(),
             on_full,
             nack_bytes_max: Bytes(NACK_BYTES_MAX),
             congestion: PuntLimit { frames_per_second: 1000, burst: 5 },
             frame_bytes_max: 200,
+            dcb,
             ..PlaneConfig::with_ports(PORTS, MacAddr([2, 0, 0, 0, 0, 1]))
         });
         for port in (0..PORTS).map(PortNo) {
@@ -69,15 +85,12 @@ impl World {
     /// Lets `event` happen, checks everything, and returns what the plane asked for.
     pub fn apply(&mut self, event: Event) -> Vec<Action<FrameBuf>> {
         let mut out = Vec::new();
-        let made = |plane: &Plane<FrameBuf>| {
-            let total = plane.counters().total();
-            total.pauses + total.congestion_messages
-        };
-        let before = made(&self.plane);
+        // What comes in, and what the plane makes of itself.
+        let counted = |plane: &Plane<FrameBuf>| plane.counters().total().rx_frames;
+        let before = counted(&self.plane);
         self.plane.timeout(self.now, &mut out);
         match event {
             Event::Receive { port, headroom, tail, intact, frame } => {
-                self.frames_in += 1;
                 let frame = FrameBuf::with_headroom(headroom, &frame);
                 self.plane.receive(self.now, port, frame, self.now + tail, intact, &mut out);
             }
@@ -94,11 +107,9 @@ impl World {
                 self.plane.link(self.now, port, up, &mut out);
             }
             Event::Inject(frame) => {
-                self.frames_in += 1;
                 self.plane.inject(self.now, FrameBuf::new(&frame), &mut out);
             }
             Event::SendRaw { port, frame } => {
-                self.frames_in += 1;
                 self.plane.send_raw(self.now, port, FrameBuf::new(&frame), &mut out);
             }
             Event::Kind { port, kind } => self.plane.set_kind(port, kind),
@@ -106,15 +117,25 @@ impl World {
                 let _ = self.plane.tables_mut().install(port, destination, &hops);
             }
             Event::Wait(span) => self.now += span,
+            Event::Pfc { port, pfc } => {
+                self.plane.bank_mut().set_pfc(self.now, port, pfc, &mut out);
+            }
+            Event::Classes { port, prio_tc } => {
+                let Some(dcb) = self.plane.config().dcb.clone() else { return out };
+                let bank = self.plane.bank_mut();
+                let set = bank.set_classes(self.now, port, prio_tc, &dcb.schedule, &mut out);
+                set.expect("eight classes serve all");
+            }
         }
-        self.frames_in += made(&self.plane) - before;
+        self.plane.timeout(self.now, &mut out);
+        self.frames_in += counted(&self.plane) - before;
         self.check(&out);
         out
     }
 
     fn check(&mut self, out: &[Action<FrameBuf>]) {
         for action in out {
-            self.frames_out += 1;
+            self.frames_out += u64::from(!matches!(action, Action::Note(_)));
             let Action::Transmit { port, frame, complete_at, intact } = action else {
                 continue;
             };
@@ -129,21 +150,38 @@ impl World {
         }
         let queued: u64 = (0..PORTS).map(|port| self.plane.queued_frames(PortNo(port))).sum();
         let held = self.plane.held_frames();
-        assert_eq!(held > 0, self.plane.deadline().is_some(), "what is held has a deadline");
+        let deadline = self.plane.deadline();
+        assert!(held == 0 || deadline.is_some(), "what is held has a deadline");
+        assert!(deadline.is_none_or(|at| at > self.now), "nothing stays due");
         let queued = queued + held;
         assert_eq!(self.frames_in, self.frames_out + queued, "no frame is lost or made up");
         for port in (0..PORTS).map(PortNo) {
-            let bytes = self.plane.queued_bytes(port);
-            assert!(bytes.0 <= u64::from(PORTS + 1) * QUEUE_BYTES_MAX, "buffers are bounded");
-            assert!(self.plane.nacked_bytes(port).0 <= NACK_BYTES_MAX, "inputs are bounded");
-            let idle = !self.on_wire[port.index()];
-            assert!(!idle || bytes.0 == 0, "no frame waits for a free wire");
-            assert_eq!(self.plane.waits_for(port), bytes.0 > 0);
+            self.check_port(port);
+        }
+        if let Some(memory) = self.plane.bank().memory() {
+            assert!(memory.used() <= memory.config().bytes(), "the memory is bounded");
+            let empty = (0..PORTS).all(|port| self.plane.queued_frames(PortNo(port)) == 0);
+            assert!(!empty || memory.used() == Bytes(0), "what has left takes no memory");
         }
         let total = self.plane.counters().total();
         assert_eq!(total.rx_frames, self.frames_in);
         let drops: u64 = Drop::ALL.iter().map(|&reason| total.dropped(reason)).sum();
         let punts: u64 = axon_plane::Punt::ALL.iter().map(|&punt| total.punted(punt)).sum();
         assert_eq!(total.rx_frames, total.tx_frames + drops + punts + queued, "conservation");
+    }
+
+    fn check_port(&self, port: PortNo) {
+        let bytes = self.plane.queued_bytes(port);
+        let idle = !self.on_wire[port.index()];
+        let stopped = self.plane.bank().stopped(self.now, port);
+        if self.plane.config().dcb.is_some() {
+            assert!(!idle || bytes.0 == 0 || !stopped.is_empty(), "no frame waits for a free wire");
+            assert!(bytes.0 == 0 || self.plane.waits_for(port));
+            return;
+        }
+        assert!(bytes.0 <= u64::from(PORTS + 1) * QUEUE_BYTES_MAX, "buffers are bounded");
+        assert!(self.plane.nacked_bytes(port).0 <= NACK_BYTES_MAX, "inputs are bounded");
+        assert!(!idle || bytes.0 == 0, "no frame waits for a free wire");
+        assert_eq!(self.plane.waits_for(port), bytes.0 > 0);
     }
 }

@@ -1,0 +1,92 @@
+//! The worst case that the simulator finds, beside the bound that is reckoned.
+//!
+//! One switch, three ports. The peer of the first sends the longest frames of a lossless priority,
+//! as fast as it can, to the second, whose peer lets nothing leave. A third keeps the port to the
+//! first busy with the longest frames of another priority, so that the stop has to wait. The
+//! shares are empty, so the first frame is the one that makes the switch ask. When each of them
+//! begins is drawn at random, often; what counts is the most that ever waits.
+
+use axon_control::prove::headroom::Headroom;
+use axon_fabric::dcb::frame_bytes;
+use axon_plane::dcb::DcbConfig;
+use axon_plane::memory::Share;
+use axon_sim::bare::{Phase, Plan, Sink, Source};
+use axon_wire::priority::{Priority, PrioritySet};
+use axon_wire::{Bytes, MacAddr, PortNo, Span, Time};
+
+/// Worlds for each kind of port.
+pub(super) const RUNS: u64 = 200;
+/// Room for whatever comes.
+const PLENTY: Bytes = Bytes(1 << 40);
+/// So many frames late the first sender begins: the others have begun.
+const LATE: u64 = 8;
+
+/// The most that any of [`RUNS`] worlds had in the headroom of a port like this.
+pub(super) fn most(formula: &Headroom, seed: u64) -> Bytes {
+    let mut random = oorandom::Rand64::new(u128::from(seed));
+    let frame = formula.rate.time_for(Bytes(frame_bytes(formula).0 + 24));
+    let mut drawn = || Span::from_ticks(random.rand_range(0..frame.ticks().max(1)));
+    let runs = (0..RUNS).map(|run| {
+        let late = frame * LATE;
+        let plan = plan(formula, (Time::ZERO + late + drawn(), Time::ZERO + drawn()));
+        let end = Time::ZERO + late + (frame + plan.latency) * 8;
+        plan.run(end, run).queued_bytes_max[0]
+    });
+    Bytes(runs.max().unwrap_or(0))
+}
+
+fn plan(formula: &Headroom, (first, third): (Time, Time)) -> Plan {
+    let lossless = Priority::MAX;
+    let mut switch = DcbConfig::lossy(vec![formula.rate; 3], MacAddr([2, 0, 0, 0, 0, 1]));
+    switch.pfc = PrioritySet::only(lossless);
+    switch.memory.lossless = switch.pfc;
+    switch.memory.lossy_pool = PLENTY;
+    for port in &mut switch.memory.groups {
+        let group = &mut port[lossless.index()];
+        (group.share, group.headroom) = (Share::Static(Bytes(0)), PLENTY);
+    }
+    let source = |port, to, priority, from| Source {
+        at: (0, PortNo(port)),
+        route: vec![PortNo(to)],
+        priority,
+        frame_bytes: frame_bytes(formula).0 as usize,
+        phases: vec![Phase { from, until: Time::MAX, interval: Span::ZERO }],
+    };
+    let storm = Some((lossless, Time::ZERO, Time::MAX));
+    // What the ends and the reaction take is as if the cable were so much longer.
+    let inside = formula.rate.time_for(Bytes(formula.interface_bits / 8));
+    let around = (formula.cable + inside) * 2 + formula.reaction;
+    Plan {
+        switches: vec![switch],
+        links: Vec::new(),
+        sources: vec![source(0, 1, lossless, first), source(2, 0, Priority::ZERO, third)],
+        sinks: vec![Sink { at: (0, PortNo(1)), storm }],
+        reaction: None,
+        rate: formula.rate,
+        latency: Span::from_ticks(around.ticks() / 2),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axon_fabric::dcb::needed;
+    use axon_wire::Rate;
+
+    #[test]
+    fn the_worst_case_found_is_within_a_frame_of_the_bound_and_never_above_it() {
+        for (gigabits, cable, frame) in [(10, 500, 1522), (25, 10, 1522), (100, 5_000, 9_022)] {
+            let formula = Headroom {
+                rate: Rate::gbps(gigabits),
+                cable: Span::from_nanos(cable),
+                port_frame: Bytes(frame),
+                lossless_frame: Bytes(frame),
+                interface_bits: 2_000,
+                reaction: Span::from_nanos(600),
+            };
+            let (most, bound) = (most(&formula, 1).0, needed(&formula).0);
+            assert!(most <= bound, "{most} of {bound}: {formula:?}");
+            assert!(most + frame > bound, "{most} of {bound}: {formula:?}");
+        }
+    }
+}
