@@ -1,10 +1,16 @@
 //! Fairness in a data center (M. Hagen, University of New Hampshire 2012: "002").
 
 pub mod bins;
+pub mod cna;
 pub mod conformance;
 pub mod contest;
-pub mod fig6_1;
+pub mod fig4_2;
+pub mod fig5_2;
+pub mod fig5_4;
+pub mod fig5_5;
+pub mod fig5_8;
 pub mod fig6_10;
+pub mod fig6_1;
 pub mod fig6_3;
 pub mod fig6_6;
 pub mod fig6_8;

@@ -1,0 +1,244 @@
+//! Four hosts with converged network adapters on two switches: the ground of paper 002,
+//! chapter 5 (figure 5-1), and its generator of frames, blaster.
+//!
+//! What the hosts' software can do is no result of ours but taken from the paper, since no
+//! processor is simulated: blaster's threads offer so many frames, and a host takes 538 MB/s
+//! out of its ring. All that happens between is simulated.
+
+use anyhow::{Context as _, Result, ensure};
+use axon_fabric::model::Fabric;
+use axon_plane::Drop;
+use axon_sim::World;
+use axon_sim::apps::{AppId, UdpPlan};
+use axon_wire::priority::Priority;
+use axon_wire::{Rate, Span, Time};
+use std::path::Path;
+
+/// As it runs by itself: `axon sim crates/papers/src/hagen/cna.yaml`.
+const FILE: &str = include_str!("cna.yaml");
+/// How long hosts may take to get their addresses.
+const BOOT_MAX: Span = Span::from_secs(60);
+/// How long what waits anywhere needs to arrive after the last is sent.
+const DRAIN: Span = Span::from_millis(20);
+/// Bytes of blaster's frames, FCS included (§5.1).
+pub const FRAME_BYTES: u64 = 1_000;
+/// Bytes of UDP payload in them: without FCS, Ethernet, IPv4 and UDP headers.
+const PAYLOAD: usize = FRAME_BYTES as usize - 4 - 42;
+/// What a host takes in at most, MB/s (§5.3).
+pub const RECEIVER: f64 = 538.0;
+/// The port of the first stream; each has one more.
+const PORT: u16 = 5001;
+
+/// CNA 1 to CNA 4, by their index.
+pub const CNA: [usize; 4] = [0, 1, 2, 3];
+
+/// What blaster's threads offer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Blaster {
+    /// How many threads.
+    pub threads: u64,
+    /// What they offer together, MB/s.
+    pub offers: f64,
+}
+
+impl Blaster {
+    /// Four threads without a delay: all that a host can send (§5.2).
+    pub const FULL: Blaster = Blaster { threads: 4, offers: 835.0 };
+    /// Sixteen threads with a delay of 1 ms, which give about 250 MB/s (§5.5).
+    pub const LOW: Blaster = Blaster { threads: 16, offers: 250.0 };
+
+    /// From one frame of a thread to its next.
+    fn interval(self) -> Span {
+        let bytes = (self.threads * FRAME_BYTES) as f64;
+        // Bytes per MB/s are microseconds, of 100,000 ticks.
+        Span::from_ticks((bytes / self.offers * 1e5).round() as u64)
+    }
+}
+
+/// A stream of frames between two hosts.
+#[derive(Clone, Debug)]
+pub struct Stream {
+    from: usize,
+    to: usize,
+    sources: Vec<AppId>,
+    sink: AppId,
+}
+
+/// Frames of a stream so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Frames {
+    /// Handed to the sender's card.
+    pub sent: u64,
+    /// Read by the receiver.
+    pub received: u64,
+}
+
+/// What a stream gets, MB/s.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Throughput {
+    /// At the sender.
+    pub sent: f64,
+    /// At the receiver.
+    pub received: f64,
+}
+
+/// The four hosts at work.
+pub struct Ground {
+    /// The world that they are in.
+    pub world: World,
+    streams: u16,
+}
+
+/// The fabric, with PFC for priorities 3 and 4, or without.
+///
+/// # Errors
+/// None, unless the file in this folder is wrong.
+pub fn fabric(pfc: bool) -> Result<Fabric> {
+    let text = if pfc { FILE.to_owned() } else { FILE.replace(", lossless: true", "") };
+    Ok(axon_fabric::parse(Path::new("cna.yaml"), &text)?)
+}
+
+/// Frames per second at `mbps` MB/s, as a rate of bytes without FCS: what a ring counts.
+fn reads(megabytes: f64) -> Option<Rate> {
+    let bytes = FRAME_BYTES as f64 - 4.0;
+    Rate::from_bits_per_second((megabytes * 1e6 / FRAME_BYTES as f64 * bytes * 8.0) as u64)
+}
+
+impl Ground {
+    /// The hosts have their addresses and read no faster than [`RECEIVER`].
+    ///
+    /// # Errors
+    /// One gets no address.
+    pub fn new(pfc: bool, seed: u64) -> Result<Ground> {
+        let mut world = World::new(&fabric(pfc)?, seed);
+        let all = world.run_until_true(Time::ZERO + BOOT_MAX, World::all_have_addresses);
+        ensure!(all, "not every host got an address");
+        let mut ground = Ground { world, streams: 0 };
+        CNA.into_iter().try_for_each(|host| ground.read_at(host, RECEIVER))?;
+        Ok(ground)
+    }
+
+    /// A host reads no faster than so many MB/s from now on.
+    ///
+    /// # Errors
+    /// It has no power.
+    pub fn read_at(&mut self, host: usize, megabytes: f64) -> Result<()> {
+        let rate = reads(megabytes);
+        self.world.give(host, |host, _| host.set_receive_rate(rate)).context("power")
+    }
+
+    /// A port that no other stream has, whose frames have this priority.
+    pub fn port(&mut self, priority: Priority) -> u16 {
+        let port = PORT + self.streams;
+        self.streams += 1;
+        for host in CNA {
+            self.world.give(host, |host, _| host.set_priority(port, priority));
+        }
+        port
+    }
+
+    /// Lets blaster send from one host to another.
+    ///
+    /// # Errors
+    /// One has no power or no address.
+    pub fn blast(
+        &mut self,
+        (from, to): (usize, usize),
+        blaster: Blaster,
+        priority: Priority,
+    ) -> Result<Stream> {
+        let port = self.port(priority);
+        let target = self.world.address(to).context("an address")?;
+        let sink = self.world.give(to, |host, _| host.udp_listen(port)).context("power")?;
+        let interval = blaster.interval();
+        let plan = UdpPlan { target, port, payload: PAYLOAD, interval, count: u64::MAX };
+        let start = |thread: u64| {
+            // Threads do not march in step.
+            let offset = Span::from_ticks(interval.ticks() / blaster.threads * thread);
+            let source = self.world.give(from, |host, now| host.udp_send(plan, now + offset));
+            source.context("power")
+        };
+        let sources = (0..blaster.threads).map(start).collect::<Result<_>>()?;
+        Ok(Stream { from, to, sources, sink })
+    }
+
+    /// Frames of a stream so far.
+    pub fn frames(&self, stream: &Stream) -> Frames {
+        let count = |host: usize, app: &AppId| self.world.flow_stats(host, *app);
+        let sent = stream.sources.iter().filter_map(|source| count(stream.from, source));
+        let received = count(stream.to, &stream.sink).map_or(0, |stats| stats.received.packets);
+        Frames { sent: sent.map(|stats| stats.sent_packets).sum(), received }
+    }
+
+    /// Runs for a while; what each stream got in it.
+    pub fn measure<const N: usize>(
+        &mut self,
+        streams: [&Stream; N],
+        span: Span,
+    ) -> [Throughput; N] {
+        let before = streams.map(|stream| self.frames(stream));
+        self.world.run_for(span);
+        let after = streams.map(|stream| self.frames(stream));
+        // Bytes per nanosecond are thousands of MB/s.
+        let rate = |frames: u64| (frames * FRAME_BYTES) as f64 / span.as_nanos() as f64 * 1e3;
+        std::array::from_fn(|at| Throughput {
+            sent: rate(after[at].sent - before[at].sent),
+            received: rate(after[at].received - before[at].received),
+        })
+    }
+
+    /// Ends a stream and waits for what is under way: how many of its frames never came.
+    pub fn lost(&mut self, stream: &Stream) -> u64 {
+        for &source in &stream.sources {
+            self.world.give(stream.from, |host, now| host.stop(source, now));
+        }
+        self.world.run_for(DRAIN);
+        let Frames { sent, received } = self.frames(stream);
+        sent - received
+    }
+
+    /// Frames that were dropped for want of room, anywhere.
+    pub fn dropped(&self) -> u64 {
+        let dropped = self.world.engine().accounts().dropped;
+        [Drop::QueueFull, Drop::HeadroomFull].iter().map(|&reason| dropped[reason as usize]).sum()
+    }
+
+    /// Flow control frames for a priority that a host has sent, and that it has received.
+    pub fn flow_control(&self, host: usize, priority: Priority) -> (u64, u64) {
+        self.world.host(host).map_or((0, 0), |host| host.flow_control_counts(priority))
+    }
+
+    /// Every frame has one fate.
+    ///
+    /// # Errors
+    /// Where the accounts do not balance.
+    pub fn check(&self) -> Result<()> {
+        crate::axon::line::check_conservation(&self.world)
+    }
+}
+
+/// The priority of all streams that share a fate (§5.1): its number is not told.
+pub const SHARED: Priority = Priority::from_low_bits(3);
+/// Another one with PFC.
+pub const OTHER: Priority = Priority::from_low_bits(4);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_is_figure_5_1_with_and_without_flow_control() {
+        let (with, without) = (fabric(true).unwrap(), fabric(false).unwrap());
+        let at: Vec<usize> = with.hosts.iter().map(|host| host.switch).collect();
+        assert_eq!((at, with.links.len()), (vec![0, 0, 1, 1], 1));
+        let lossless = |fabric: &Fabric| fabric.dcb.as_ref().unwrap().lossless.bits();
+        assert_eq!((lossless(&with), lossless(&without)), (0b1_1000, 0));
+    }
+
+    #[test]
+    fn blaster_offers_what_it_says() {
+        let interval = Blaster::LOW.interval();
+        assert_eq!(interval, Span::from_micros(64), "16 frames of 1000 bytes in 64 us");
+        assert_eq!(reads(538.0).unwrap().bits_per_second(), 4_286_784_000);
+    }
+}
