@@ -13,8 +13,8 @@ use axon_wire::header::HopWidth;
 use axon_wire::mac_control::{MacControl, Pfc, Quanta};
 use axon_wire::priority::{PrioritySet, TrafficClass};
 use axon_wire::{Hops, MacAddr, PortNo, Span};
-use libfuzzer_sys::fuzz_target;
 use classes::Kinds;
+use libfuzzer_sys::fuzz_target;
 use model::{Event, World};
 
 /// Hosts that routes and frames speak of.
@@ -111,16 +111,18 @@ fuzz_target!(|bytes: &[u8]| {
         Some(byte) if byte % 3 == 1 => OnFull::CongestionMessage,
         _ => OnFull::Drop,
     };
-    let mut world = match reader.byte() {
+    let dcb = match reader.byte() {
         Some(byte) if byte % 2 == 0 => {
             let mut byte = || reader.byte().unwrap_or(0);
             let (marks, watchdog) = (byte(), byte());
             let (pause, arrival) = (byte() % 4 == 0, byte() % 2 == 0);
             let kinds = Kinds { marks, watchdog, pause, arrival };
-            World::with_classes(width, classes::config(kinds))
+            Some(classes::config(kinds))
         }
-        _ => World::new(width, on_full),
+        _ => None,
     };
+    let on_full = if dcb.is_some() { OnFull::Drop } else { on_full };
+    let mut world = World::new(width, on_full, dcb);
     while let Some(event) = event(&mut reader) {
         world.apply(event);
     }

@@ -4,7 +4,7 @@
 mod classes;
 mod model;
 
-use axon_plane::PortKind;
+use axon_plane::{OnFull, PortKind};
 use axon_wire::header::{self, PacketType};
 use axon_wire::mac_control::{MacControl, Pfc, Quanta};
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
@@ -115,7 +115,7 @@ proptest! {
         kinds in any_kinds(),
         events in prop::collection::vec(any_event(), 1..300),
     ) {
-        let mut world = World::with_classes(WIDTH, classes::config(kinds));
+        let mut world = World::new(WIDTH, OnFull::Drop, Some(classes::config(kinds)));
         for event in events {
             world.apply(event);
         }

@@ -15,6 +15,7 @@ pub const QUEUE_BYTES_MAX: u64 = 3000;
 pub const NACK_BYTES_MAX: u64 = 1000;
 
 /// Something that happens to a plane.
+#[allow(dead_code, reason = "each test has its own part of them happen")]
 #[derive(Clone, Debug)]
 pub enum Event {
     /// The head of a frame comes in, with so many bytes of room in front; its tail comes so
@@ -50,17 +51,9 @@ pub struct World {
 }
 
 impl World {
-    /// A plane whose ports are up, the even ones with hosts, the odd ones with Axons.
-    pub fn new(hop_width: HopWidth, on_full: OnFull) -> World {
-        World::of(hop_width, on_full, None)
-    }
-
-    /// One with traffic classes.
-    pub fn with_classes(hop_width: HopWidth, dcb: DcbConfig) -> World {
-        World::of(hop_width, OnFull::Drop, Some(Box::new(dcb)))
-    }
-
-    fn of(hop_width: HopWidth, on_full: OnFull, dcb: Option<Box<DcbConfig>>) -> World {
+    /// A plane whose ports are up, the even ones with hosts, the odd ones with Axons; with
+    /// traffic classes or without.
+    pub fn new(hop_width: HopWidth, on_full: OnFull, dcb: Option<DcbConfig>) -> World {
         let mut plane = Plane::new(PlaneConfig {
             hop_width,
             queue_bytes_max: Bytes(QUEUE_BYTES_MAX),
@@ -71,7 +64,7 @@ impl World {
             nack_bytes_max: Bytes(NACK_BYTES_MAX),
             congestion: PuntLimit { frames_per_second: 1000, burst: 5 },
             frame_bytes_max: 200,
-            dcb,
+            dcb: dcb.map(Box::new),
             ..PlaneConfig::with_ports(PORTS, MacAddr([2, 0, 0, 0, 0, 1]))
         });
         for port in (0..PORTS).map(PortNo) {
