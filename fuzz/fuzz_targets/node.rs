@@ -7,6 +7,7 @@
 use axon_control::config::SwitchConfig;
 use axon_control::node::{ControllerNode, PLANS_MAX, PlanKind, ProbePlan, SwitchNode};
 use axon_control::seal::Sealer;
+use axon_fabric::model::Fabric;
 use axon_fabric::{assemble, topology};
 use axon_fuzz::Reader;
 use axon_plane::{Action, Input, Node};
@@ -15,6 +16,7 @@ use axon_wire::message::{Hello, HelloConfirm, Message, Role};
 use axon_wire::probe::ProbeOptions;
 use axon_wire::{Frame, FrameBuf, HopWidth, Hops, Life, MacAddr, NodeId, PortNo, Span, Time, link};
 use libfuzzer_sys::fuzz_target;
+use std::sync::LazyLock;
 
 const FRIEND: Life = Life { node: NodeId(77), incarnation: 5 };
 const WIDTH: HopWidth = HopWidth::Eight;
@@ -231,17 +233,35 @@ fn check_switch(switch: &SwitchNode<FrameBuf>, config: &SwitchConfig) {
         }
         let hosts = switch.edge().hosts().filter(|(_, host)| host.port == port).count();
         assert!(hosts <= config.hosts_per_port_max);
+        let bank = switch.plane().bank();
         let most = plane.queue_bytes_max.0 * u64::from(plane.ports + 1);
-        assert!(switch.plane().queued_bytes(port).0 <= most);
+        let memory = bank.memory().map_or(0, |memory| memory.config().bytes().0);
+        // A class has a buffer of its own for what the control plane sends.
+        let classes = if memory > 0 { 8 } else { 1 };
+        assert!(switch.plane().queued_bytes(port).0 <= most * classes + 2 * memory);
+    }
+    if let Some(memory) = switch.plane().bank().memory() {
+        assert!(memory.used() <= memory.config().bytes());
     }
 }
 
+/// One without traffic classes, and one with all that belongs to them.
+static FABRICS: LazyLock<[Fabric; 2]> = LazyLock::new(|| {
+    let text = "name: classes\ntopology: { ring: { switches: 3, hosts_per_switch: 2 } }\ndcb:\n  \
+                classes:\n  - { priorities: [0, 1, 2, 5, 6], ets: 40 }\n  \
+                - { priorities: [3, 4], ets: 60, lossless: true }\n  - { priorities: [7] }\n  \
+                dcbx: { mode: auto, willing: both }\n  watchdog: {}\n  \
+                congestion_notification: { priorities: [3] }\n";
+    let classes = axon_fabric::parse("classes.yaml".as_ref(), text);
+    [topology::ring(3, 2), classes.unwrap_or_else(|error| panic!("{error}"))]
+});
+
 fuzz_target!(|bytes: &[u8]| {
-    let fabric = topology::ring(3, 2);
     let mut reader = Reader::new(bytes);
     let Some(which) = reader.byte() else { return };
+    let fabric = &FABRICS[usize::from(which >> 1 & 1)];
     if which & 1 == 0 {
-        let mut config = assemble::switch_config(&fabric, 0, 1, 1);
+        let mut config = assemble::switch_config(fabric, 0, 1, 1);
         config.node.plane.routes_per_port_max = 8;
         config.waiting_bytes_max = 4096;
         config.hosts_per_port_max = 3;
@@ -252,7 +272,7 @@ fuzz_target!(|bytes: &[u8]| {
             check_switch(&world.node, &config);
         }
     } else {
-        let config = assemble::controller_config(&fabric, 1, 1);
+        let config = assemble::controller_config(fabric, 1, 1);
         let (life, ports) = (config.node.life, config.node.plane.ports);
         let node = ControllerNode::new(config, Time::ZERO);
         let mut world = World::new(node, life, &fabric.key, ports);

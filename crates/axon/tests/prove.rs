@@ -194,3 +194,14 @@ fn a_stop_that_ends_before_it_is_told_again_is_too_short() {
     let said = json(&with_buffers(&folder, &format!("quanta: {}", least - 1)));
     assert_eq!((&said["proved"], &said["deadlock"]["free"]), (&false.into(), &true.into()));
 }
+
+#[test]
+fn neighbours_that_do_not_agree_are_named() {
+    let folder = Folder::new("prove-dcbx");
+    let apart = "dcbx: { willing: none, apart: [ { switches: [s2], pfc: [] } ] }";
+    let said = json(&with_buffers(&folder, apart));
+    assert_eq!(said["proved"], false);
+    let first = said["disagreements"][0].as_str().unwrap();
+    assert!(first.starts_with("PFC is for priorities {3} at s1-p"), "{first}");
+    good(&with_buffers(&folder, "dcbx: {}"));
+}

@@ -40,6 +40,9 @@ pub(super) fn value(proof: &Proof<'_>) -> Value {
         "after_failure": after_failure,
         "unreachable": unreachable.collect::<Vec<_>>(),
         "headroom": proof.buffers.as_ref().map(headroom),
+    "disagreements": proof.disagreements.iter()
+            .map(|(link, mismatch)| super::neighbours::text(fabric, *link, mismatch))
+            .collect::<Vec<_>>(),
         "assumptions": assumptions(proof).collect::<Vec<_>>(),
     })
 }

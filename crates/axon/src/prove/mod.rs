@@ -3,11 +3,13 @@
 
 mod buffers;
 mod json;
+mod neighbours;
 mod routes;
 mod search;
 mod show;
 
 use anyhow::{Context, Result, bail, ensure};
+use axon_control::dcbx::Mismatch;
 use axon_control::prove::{Dependencies, Verdict};
 use axon_fabric::assemble::{port_name, split_port, switch_index};
 use axon_fabric::model::{End, Fabric, Network};
@@ -73,6 +75,8 @@ pub struct Proof<'a> {
     pub moved: u64,
     /// Whether what waits has room, where the fabric says how much there is.
     pub buffers: Option<buffers::Buffers>,
+    /// What the ends of links will not agree on by DCBX, by link.
+    pub disagreements: Vec<(usize, Mismatch)>,
     /// Hosts that have no route to another, by index: from which, to which.
     pub unreachable: Vec<(usize, usize)>,
 }
@@ -98,6 +102,7 @@ impl Proof<'_> {
         is_free(&self.verdict)
             && self.mixed.as_ref().is_none_or(is_free)
             && self.unreachable.is_empty()
+            && self.disagreements.is_empty()
             && self.buffers.as_ref().is_none_or(buffers::Buffers::suffice)
     }
 }

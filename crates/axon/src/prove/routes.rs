@@ -54,8 +54,17 @@ pub(super) fn prove(fabric: &Fabric, asked: Asked) -> Proof<'_> {
         mix(&told, &asked, &dead, &mut mixed);
         mixed.verdict()
     });
-    let buffers = super::buffers::of(fabric, asked.seed);
-    Proof { fabric, asked, dependencies, verdict, mixed, moved, buffers, unreachable }
+    Proof {
+        buffers: super::buffers::of(fabric, asked.seed),
+        disagreements: axon_fabric::dcb::disagreements(fabric),
+        fabric,
+        asked,
+        dependencies,
+        verdict,
+        mixed,
+        moved,
+        unreachable,
+    }
 }
 
 /// Adds the routes that are in use now, without what lies on dead links.

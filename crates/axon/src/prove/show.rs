@@ -1,7 +1,7 @@
 //! What was proved, as text.
 
 use super::buffers::{self, Buffers};
-use super::{Proof, name};
+use super::{Proof, name, neighbours};
 use axon_control::prove::{Buffer, Cycle, Verdict, Wait};
 use axon_fabric::model::{End, Fabric, RouterKind};
 use std::fmt::Write;
@@ -104,6 +104,7 @@ fn write(proof: &Proof<'_>, out: &mut String) -> std::fmt::Result {
     if let Some(Buffers::Lossless(kinds)) = &proof.buffers {
         buffers::write(kinds, out)?;
     }
+    neighbours::write(fabric, &proof.disagreements, out)?;
     if let Verdict::Cycle(_) = proof.verdict
         && fabric.controller.router != RouterKind::UpDown
     {
@@ -125,6 +126,9 @@ fn headline(proof: &Proof<'_>) -> &'static str {
     match (&proof.verdict, &proof.mixed) {
         _ if proof.is_proved() && suffice.is_some() => "proved lossless and free of deadlock",
         _ if proof.is_proved() => "proved free of deadlock",
+        (Verdict::Free(_), None | Some(Verdict::Free(_))) if !proof.disagreements.is_empty() => {
+            "NOT PROVED lossless: neighbours do not agree"
+        }
         (Verdict::Free(_), None | Some(Verdict::Free(_))) if suffice == Some(false) => {
             "NOT PROVED lossless: free of deadlock, but senders are not stopped in time"
         }

@@ -1,7 +1,7 @@
 //! `axon agent`: Data Center Bridging for the unmodified programs of a host.
 //!
 //! The node ([`axon_control::agent`]) stands between the interface that the host's programs use,
-//! a TAP device ([`HostPort`]), and the port to the fabric. Both are in the network namespace
+//! a TAP device (`HostPort`), and the port to the fabric. Both are in the network namespace
 //! of the host, for the queues in front of the interface ([`queues`]) are what holds
 //! programs back.
 
