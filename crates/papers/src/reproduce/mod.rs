@@ -56,6 +56,7 @@ pub const ALL: &[&Experiment] = &[
     &hagen::fig5_2::EXPERIMENT,
     &hagen::fig5_4::EXPERIMENT,
     &hagen::fig5_5::EXPERIMENT,
+    &hagen::fig5_6::EXPERIMENT,
     &hagen::fig5_8::EXPERIMENT,
     &hagen::fig6_1::EXPERIMENT,
     &hagen::fig6_3::FIG6_3,

@@ -362,9 +362,12 @@ impl Card {
         self.stops.hear(now, &told, self.config.rate, enabled);
     }
 
-    /// The peer is to stop a group of priorities, or may send it again.
+    /// The peer is to stop a group of priorities, or may send it again. However often the ring
+    /// says so, it wants it once.
     pub(crate) fn ask(&mut self, group: Priority, stop: bool) {
-        self.requests.set(group, stop);
+        if self.requests.stopped().contains(group) != stop {
+            self.requests.set(group, stop);
+        }
     }
 
     /// The priorities that stop together with one, by the name of one of them; none without
@@ -500,6 +503,25 @@ mod tests {
         let told = MacControl::parse(frame.bytes(), MAC);
         assert_eq!(told, Ok(MacControl::Pause(Quanta::MAX)), "a stop does not hold it up");
         assert!(card.request(Time::ZERO).is_none());
+    }
+
+    #[test]
+    fn a_ring_that_says_stop_with_every_frame_says_once_that_all_may_go_on() {
+        let three = PrioritySet::only(priority(3));
+        let mut card = card(HostFlowControl::Pfc(three));
+        let group = card.group(priority(3)).unwrap();
+        let mut told = |stop| {
+            card.ask(group, stop);
+            let frame = card.request(Time::ZERO)?;
+            match MacControl::parse(frame.bytes(), MAC) {
+                Ok(MacControl::Pfc(told)) => Some((told.enabled, told.times[3])),
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(told(true), Some((three, Quanta::MAX)));
+        assert_eq!([true; 9].map(&mut told), [None; 9], "it is told already");
+        assert_eq!(told(false), Some((three, Quanta::ZERO)));
+        assert_eq!(told(false), None);
     }
 
     #[test]
