@@ -15,7 +15,9 @@ fn the_list_names_every_experiment_and_says_that_none_was_run() {
     let output = axon(&["reproduce", "--list", "--out", &folder.path("results")]);
     let text = good(&output);
     assert!(text.lines().count() >= 8, "{text}");
-    let of_a_paper = |line: &str| ["axon/", "hagen/"].iter().any(|paper| line.starts_with(paper));
+    let of_a_paper = |line: &str| {
+        ["axon/", "hagen/", "serverswitch/"].iter().any(|paper| line.starts_with(paper))
+    };
     assert!(text.lines().all(|line| of_a_paper(line) && line.contains("not run")), "{text}");
 }
 

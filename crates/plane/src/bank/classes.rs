@@ -58,6 +58,8 @@ impl<B: Frame> PortBank<B> {
         }
         dcb.plan(now);
         self.reclass(now, port, out);
+        self.look_for_storms(now, port, out);
+        self.gates[port.index()].held = self.holds(now, port);
         self.go_on(now, port, out);
         Ok(())
     }
