@@ -15,6 +15,7 @@ mod prove;
 mod real;
 mod reproduce;
 mod reserve;
+mod router;
 mod say;
 mod schema;
 mod sim;

@@ -9,7 +9,7 @@ mod show;
 mod watch;
 
 use anyhow::{Context, Result};
-use axon_fabric::model::Fabric;
+use axon_fabric::model::{Fabric, RouterKind};
 use axon_fabric::units;
 use axon_sim::run::{Options, Report, run_watched};
 use axon_wire::{Bytes, Span};
@@ -34,6 +34,9 @@ pub struct Arguments {
     /// Seed of everything random; the file's if not said
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
+    /// How the controller chooses paths, whatever the file's controller.router says
+    #[arg(long, value_name = "NAME", value_parser = crate::router::named)]
+    router: Option<RouterKind>,
     /// Threads to run on; results are the same with any number
     #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
     threads: u16,
@@ -65,10 +68,11 @@ pub struct Arguments {
     memory_max: Option<Bytes>,
 }
 
-/// Fails if a connected pair of hosts has no answer, a route is stale, a frame is lost from
-/// the accounts or the run was stopped.
+/// Fails if a connected pair of hosts has no answer, a route is stale, buffers wait for
+/// each other for ever, a frame is lost from the accounts or the run was stopped.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let fabric = axon_fabric::load(&arguments.file)?;
+    let mut fabric = axon_fabric::load(&arguments.file)?;
+    fabric.controller.router = arguments.router.unwrap_or(fabric.controller.router);
     if let Some(most) = arguments.memory_max {
         memory::check(&fabric, most)?;
     }

@@ -2,6 +2,7 @@
 
 use crate::real;
 use anyhow::Result;
+use axon_fabric::model::RouterKind;
 use axon_linux::lab::{self, UpOptions};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::path::PathBuf;
@@ -16,6 +17,9 @@ pub struct Arguments {
     /// lab's directory, which goes with `axon down`; may be given more than once
     #[arg(long, value_name = "SWITCH")]
     capture: Vec<String>,
+    /// How the controller chooses paths, whatever the file's controller.router says
+    #[arg(long, value_name = "NAME", value_parser = crate::router::named)]
+    router: Option<RouterKind>,
     /// Seconds that switches may take to find the controller
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     timeout: u64,
@@ -27,6 +31,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let options = UpOptions {
         timeout_ms: arguments.timeout.saturating_mul(1000),
         capture: arguments.capture.clone(),
+        router: arguments.router.map(|router| router.name().to_owned()),
     };
     let bar = ProgressBar::no_length();
     bar.set_style(ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len}")?);

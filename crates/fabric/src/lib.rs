@@ -10,6 +10,7 @@ mod addresses;
 pub mod assemble;
 mod build;
 pub mod capture;
+pub mod circle;
 pub mod dcb;
 pub mod device;
 mod error;

@@ -16,6 +16,7 @@ pub mod capture;
 pub mod card;
 pub mod classes;
 mod datagram;
+pub mod deadlock;
 mod device;
 pub mod engine;
 pub mod faults;

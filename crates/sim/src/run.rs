@@ -5,9 +5,11 @@
 //!
 //! In plain English: run for a millisecond of simulated time at most; show how far it has
 //! come to whoever watches, who may stop it; take a sample if one is due; go on until the
-//! stage is over. The looks change nothing in the world, so they leave its trace as it is.
+//! stage is over. Where links are lossless, each time see whether buffers wait for each other
+//! for ever: the first such circle is remembered, and the run goes on. The looks change nothing in the world, so they leave its trace as it is.
 
 use crate::capture::Captured;
+use crate::deadlock::Deadlock;
 use crate::links::WireEnd;
 use crate::results::{Pings, Samples, all_pairs};
 use crate::world::World;
@@ -132,7 +134,7 @@ pub fn run_watched(fabric: &Fabric, mut options: Options, watch: &mut dyn Watch)
     // The ports may be in other hands now.
     options.capture.iter().for_each(|&port| world.engine_mut().capture(port));
     let captures = !options.capture.is_empty();
-    let mut run = Run { world, watch, captures, stopped: None, samples: None };
+    let mut run = Run { world, watch, captures, stopped: None, samples: None, deadlock: None };
     run.go(Stage::Boot, Time::ZERO + options.boot, World::is_ready);
     let mut warnings = Vec::new();
     if let (Some(lacks), None) = (run.world.unready(), &run.stopped) {
@@ -171,6 +173,7 @@ pub fn run_watched(fabric: &Fabric, mut options: Options, watch: &mut dyn Watch)
     report.warnings = warnings;
     report.silent = silent_entries(fabric, &run.world, boot);
     report.threads = threads;
+    report.deadlock = run.deadlock;
     report.stopped = run.stopped;
     report.samples = run.samples;
     report
@@ -215,6 +218,8 @@ struct Run<'a> {
     captures: bool,
     stopped: Option<String>,
     samples: Option<Samples>,
+    /// The first that was seen.
+    deadlock: Option<Deadlock>,
 }
 
 impl Run<'_> {
@@ -240,6 +245,9 @@ impl Run<'_> {
     fn look(&mut self, stage: Stage, began: Time, end: Time) {
         if self.captures {
             self.watch.captured(self.world.engine_mut().take_captured());
+        }
+        if self.deadlock.is_none() && self.world.has_lossless() {
+            self.deadlock = self.world.told_deadlock();
         }
         let engine = self.world.engine();
         let (now, events) = (engine.now(), engine.events());

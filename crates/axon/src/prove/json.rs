@@ -1,9 +1,10 @@
 //! What was proved, as JSON.
 
 use super::buffers::Buffers;
-use super::show::{assumptions, ends, round, scope};
+use super::show::{assumptions, scope};
 use super::{Proof, name};
 use axon_control::prove::{Cycle, Verdict};
+use axon_fabric::circle::{ends, round};
 use serde_json::{Value, json};
 
 /// The same as the text says.

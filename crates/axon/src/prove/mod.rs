@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail, ensure};
 use axon_control::dcbx::Mismatch;
 use axon_control::prove::{Dependencies, Verdict};
 use axon_fabric::assemble::{port_name, split_port, switch_index};
-use axon_fabric::model::{End, Fabric, Network};
+use axon_fabric::model::{End, Fabric, Network, RouterKind};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
@@ -38,6 +38,9 @@ pub struct Arguments {
     /// Seed of what is drawn at random; the file's if not said
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
+    /// How the controller chooses paths, whatever the file's controller.router says
+    #[arg(long, value_name = "NAME", value_parser = crate::router::named)]
+    router: Option<RouterKind>,
     /// Fail this link between switches once the routes are there, named by one of its ports, such
     /// as s1-p2, or by its switches, such as s1,s2; again for more links, all at once
     #[arg(long, value_name = "LINK")]
@@ -113,7 +116,10 @@ impl Proof<'_> {
 /// The output cannot be written.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let fabric = axon_fabric::load(&arguments.file).map_err(anyhow::Error::from);
-    let tried = fabric.and_then(|fabric| Ok((asked(&fabric, arguments)?, fabric)));
+    let tried = fabric.and_then(|mut fabric| {
+        fabric.controller.router = arguments.router.unwrap_or(fabric.controller.router);
+        Ok((asked(&fabric, arguments)?, fabric))
+    });
     let (asked, fabric) = match tried {
         Ok(tried) => tried,
         Err(error) => {

@@ -3,7 +3,8 @@
 use super::buffers::{self, Buffers};
 use super::{Proof, name, neighbours};
 use axon_control::prove::{Buffer, Cycle, Verdict, Wait};
-use axon_fabric::model::{End, Fabric, RouterKind};
+use axon_fabric::circle::{ends, round};
+use axon_fabric::model::{Fabric, RouterKind};
 use std::fmt::Write;
 
 /// Pairs of hosts without a route that are named.
@@ -30,15 +31,6 @@ const WITH_DCB: [&str; 1] =
 pub(super) fn assumptions(proof: &Proof<'_>) -> impl Iterator<Item = &'static str> {
     let more: &[&str] = if proof.buffers.is_some() { &WITH_DCB } else { &WITHOUT_DCB };
     ASSUMPTIONS.iter().chain(more).copied()
-}
-
-/// Where a buffer is: the ingress port that the link ends at, and the egress port that it comes
-/// from.
-pub(super) fn ends(fabric: &Fabric, buffer: Buffer) -> (String, String) {
-    let from = End { switch: buffer.from.index(), port: buffer.egress };
-    let over = fabric.links.iter().find(|link| link.a == from || link.b == from);
-    let to = over.map(|link| if link.a == from { link.b } else { link.a });
-    (to.map_or_else(String::new, |to| name(fabric, to)), name(fabric, from))
 }
 
 /// What is told about the routes that were looked at, in one line.
@@ -148,13 +140,6 @@ fn chain_text(fabric: &Fabric, chain: &[Buffer]) -> String {
             format!("{} buffers, {first} to {last}", chain.len())
         }
     }
-}
-
-/// The ingress ports of a cycle in a row, the first once more at its end.
-pub(super) fn round(fabric: &Fabric, cycle: &Cycle) -> Vec<String> {
-    let ports = cycle.waits.iter().map(|wait| ends(fabric, wait.buffer).0);
-    let first = ports.clone().next();
-    ports.chain(first).collect()
 }
 
 fn write_cycle(

@@ -45,6 +45,10 @@ pub fn text(report: &Report, wall: &Wall) -> String {
     for route in &report.stale_routes {
         line!(out, "stale route: {route}");
     }
+    if let Some(deadlock) = &report.deadlock {
+        let (at, round) = (deadlock.at_ns as f64 / 1e6, deadlock.round.join(" -> "));
+        line!(out, "deadlock at {at:.3} ms: {round}");
+    }
     if let Some(problem) = &report.unaccounted {
         line!(out, "{problem}");
     }

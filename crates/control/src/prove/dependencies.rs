@@ -100,6 +100,12 @@ impl Dependencies {
         }
     }
 
+    /// Adds that one buffer waits for another, for whatever reason but a flow.
+    pub(super) fn add_wait(&mut self, before: Buffer, on: Buffer) {
+        let (before, on) = (self.number(before), self.number(on));
+        self.wait(before, on, NONE);
+    }
+
     fn number(&mut self, buffer: Buffer) -> u32 {
         let place = buffer.egress.index() * Priority::ALL.len() + buffer.priority.index();
         let at = buffer.from.index();

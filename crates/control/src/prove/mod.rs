@@ -2,11 +2,13 @@
 //! headroom holds what is on its way when they pause.
 //!
 //! [`Dependencies`] takes the routes of a fabric and says whether the buffers behind them can
-//! wait for each other in a circle. [`headroom`] reckons the bytes that one buffer needs.
+//! wait for each other in a circle; [`deadlock`] says whether buffers that stand still do. [`headroom`] reckons the bytes that one buffer needs.
 
 mod cycle;
 mod dependencies;
 pub mod headroom;
+mod stuck;
 
 pub use cycle::{Cycle, Wait};
 pub use dependencies::{Buffer, Dependencies, FLOWS_KEPT, Verdict};
+pub use stuck::{Standing, deadlock};

@@ -45,11 +45,13 @@ pub struct UpOptions {
     pub timeout_ms: u64,
     /// Switches whose ports are captured, to `s1.pcapng` in the lab's directory.
     pub capture: Vec<String>,
+    /// The name of the router, if it is not to be the file's.
+    pub router: Option<String>,
 }
 
 impl Default for UpOptions {
     fn default() -> UpOptions {
-        UpOptions { timeout_ms: 30_000, capture: Vec::new() }
+        UpOptions { timeout_ms: 30_000, capture: Vec::new(), router: None }
     }
 }
 

@@ -95,7 +95,7 @@ fn start(
     on_progress: &mut dyn FnMut(&Progress),
 ) -> Result<Report> {
     state.keep_fabric(fabric)?;
-    std::fs::write(state.path().join("options.json"), serde_json::to_vec(options)?)?;
+    state.keep_options(options)?;
     let mut launcher = Command::new(std::env::current_exe()?)
         .args([PART, "launcher"])
         .arg(state.path())

@@ -1,10 +1,10 @@
 //! The state directory of a lab: who supervises it, its fabric file, its daemons' sockets
 //! and logs.
 
-use super::PART;
 use super::root::{self, RootLock};
+use super::{PART, UpOptions};
 use anyhow::{Context, Result, bail};
-use axon_fabric::model::Fabric;
+use axon_fabric::model::{Fabric, RouterKind};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -222,14 +222,32 @@ impl StateDir {
         Ok(fs::write(self.path.join("origin.json"), serde_json::to_vec(&origin)?)?)
     }
 
-    /// Reads the copied fabric file.
+    /// Keeps how the lab was asked for.
+    pub fn keep_options(&self, options: &UpOptions) -> Result<()> {
+        Ok(fs::write(self.path.join("options.json"), serde_json::to_vec(options)?)?)
+    }
+
+    /// Reads how the lab was asked for.
     ///
     /// # Errors
-    /// It, or a key file that it names, is gone.
+    /// That is gone.
+    pub fn load_options(&self) -> Result<UpOptions> {
+        Ok(serde_json::from_slice(&fs::read(self.path.join("options.json"))?)?)
+    }
+
+    /// Reads the copied fabric file, with the router that was asked for.
+    ///
+    /// # Errors
+    /// It, or a key file that it names, is gone, or there is no such router.
     pub fn load_fabric(&self) -> Result<Fabric> {
         let origin: PathBuf = serde_json::from_slice(&fs::read(self.path.join("origin.json"))?)?;
         let text = fs::read_to_string(self.fabric()).context("the lab's fabric file is gone")?;
-        Ok(axon_fabric::parse(&origin, &text)?)
+        let mut fabric = axon_fabric::parse(&origin, &text)?;
+        if let Some(name) = self.load_options()?.router {
+            let router = RouterKind::named(&name);
+            fabric.controller.router = router.with_context(|| format!("no router {name}"))?;
+        }
+        Ok(fabric)
     }
 
     /// A daemon's status socket.

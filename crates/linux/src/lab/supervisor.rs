@@ -9,7 +9,7 @@ use super::build;
 use super::daemons::Daemons;
 use super::plan::Plan;
 use super::state::{ProcessId, StateDir};
-use super::{PART, Report, UpOptions};
+use super::{PART, Report};
 use crate::status::ask;
 use anyhow::{Context, Result, bail};
 use nix::errno::Errno;
@@ -131,8 +131,7 @@ struct Supervisor {
 
 impl Supervisor {
     fn build(state: &StateDir) -> Result<Supervisor> {
-        let options: UpOptions =
-            serde_json::from_slice(&fs::read(state.path().join("options.json"))?)?;
+        let options = state.load_options()?;
         let fabric = state.load_fabric()?;
         let plan = Plan::of(&fabric);
         build::private_mounts(state.path())?;

@@ -69,6 +69,25 @@ impl<B: Frame> PortBank<B> {
         port.map_or(PrioritySet::EMPTY, |port| port.stops.stopped(now))
     }
 
+    /// For which priorities a class of a port was told to stop and stands still, now; none if it
+    /// may send.
+    pub fn stopping(&self, now: Time, port: PortNo, class: TrafficClass) -> PrioritySet {
+        let Some(dcb) = self.dcb.as_ref().filter(|dcb| port.index() < dcb.ports.len()) else {
+            return PrioritySet::EMPTY;
+        };
+        if !dcb.stopped_classes(port, now).contains(class) {
+            return PrioritySet::EMPTY;
+        }
+        let port = &dcb.ports[port.index()];
+        port.stops.stopped(now).iter().filter(|&of| port.class_of(of) == class).collect()
+    }
+
+    /// The class that a priority waits in at `port`; `None` without flow control.
+    pub fn class_of(&self, port: PortNo, priority: Priority) -> Option<TrafficClass> {
+        let port = self.dcb.as_ref()?.ports.get(port.index())?;
+        Some(port.class_of(priority))
+    }
+
     /// Flow control frames that named a priority: sent by a port (requests), and received by it
     /// (indications).
     pub fn pfc_counts(&self, port: PortNo, priority: Priority) -> (u64, u64) {

@@ -10,6 +10,7 @@ pub use samples::{PortSamples, Samples};
 pub(crate) use pings::{Pings, all_pairs};
 
 use crate::apps::{EntryTimes, FlowReport};
+use crate::deadlock::Deadlock;
 use crate::links::{LinkId, Loss};
 use crate::world::World;
 use axon_plane::Drop;
@@ -46,6 +47,8 @@ pub struct Report {
     pub corrupted: u64,
     /// Routes, at the end, that do not lead to the host they are for.
     pub stale_routes: Vec<String>,
+    /// The first deadlock that was seen: the run went on, and has failed.
+    pub deadlock: Option<Deadlock>,
     /// Accounts of frames that do not balance: a bug, if there is any.
     pub unaccounted: Option<String>,
     /// What the run could not do as it was asked to.
@@ -105,14 +108,15 @@ pub struct Round {
 impl Report {
     /// Whether the run came to its end, every connected pair was answered in every round,
     /// every flow was started and received nothing but what was sent, no entry was
-    /// silent, no route is stale and every frame is accounted for; and the trace, if one was
-    /// wanted, is whole.
+    /// silent, no route is stale, no buffers wait for each other for ever and every frame is
+    /// accounted for; and the trace, if one was wanted, is whole.
     pub fn passed(&self) -> bool {
         self.stopped.is_none()
             && self.rounds.iter().all(|round| round.answered == round.pairs)
             && !self.flows.iter().any(|flow| flow.wrong_bytes > 0 || never_started(flow))
             && self.silent.is_empty()
             && self.stale_routes.is_empty()
+            && self.deadlock.is_none()
             && self.unaccounted.is_none()
             && self.trace_error.is_none()
     }
@@ -125,8 +129,8 @@ impl Report {
         serde_json::to_string_pretty(self).expect("string keys")
     }
 
-    /// What can be told of a world as it is: all but the rounds, the samples and why it
-    /// stopped.
+    /// What can be told of a world as it is: all but the rounds, the samples, a deadlock and why
+    /// it stopped.
     pub(crate) fn of(world: &World, seed: u64, boot: Time, addressed: usize) -> Report {
         let engine = world.engine();
         let ended = engine.accounts().dropped;
@@ -153,6 +157,7 @@ impl Report {
             losses,
             corrupted,
             stale_routes: world.stale_routes().iter().map(ToString::to_string).collect(),
+            deadlock: None,
             unaccounted: engine.check_conservation().err(),
             warnings: Vec::new(),
             silent: Vec::new(),

@@ -180,6 +180,11 @@ impl RouterKind {
         }
     }
 
+    /// The router of this name; `None` if there is none.
+    pub fn named(name: &str) -> Option<RouterKind> {
+        RouterKind::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
     /// A router of this kind; `seed` feeds those that draw.
     pub fn build(self, seed: u64) -> Box<dyn Router> {
         match self {
