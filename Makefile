@@ -7,7 +7,7 @@ export PATH := $(CURDIR)/target/tools/bin:$(HOME)/.cargo/bin:$(PATH)
 
 DEMO_OUT ?= results/demo
 
-.PHONY: help setup build test demo reproduce lint bench bench-ns3 fuzz docs
+.PHONY: help setup build test demo demo-lossless reproduce lint bench bench-ns3 fuzz docs
 
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | expand -t 10
@@ -29,6 +29,9 @@ test: lint ## format, lints, docs, all tests, a short fuzz run
 
 demo: build ## table 1 of the Axon paper with real Linux hosts; results in results/demo
 	target/release/axon demo --out $(DEMO_OUT)
+
+demo-lossless: build ## a deadlock of lossless links: foretold, brought about, and avoided
+	tools/demo-lossless
 
 reproduce: build ## every table and figure of the papers, theirs beside ours; results in results/reproduce
 	target/release/axon reproduce '*' --threads $$(nproc)
