@@ -205,27 +205,3 @@ fn neighbours_that_do_not_agree_are_named() {
     assert!(first.starts_with("PFC is for priorities 3 at s1-p"), "{first}");
     good(&with_buffers(&folder, "dcbx: {}"));
 }
-
-#[test]
-fn the_router_can_be_another_than_the_files_and_an_unknown_one_is_answered_with_those_there_are() {
-    let file = scenario("deadlock5");
-    not(&axon(&["prove", &file]));
-    good(&axon(&["prove", &file, "--router", "up_down"]));
-    let said = bad(&axon(&["prove", &file, "--router", "updown"]), 2);
-    assert!(said.contains("expected one of shortest_path, ecmp, spain"), "{said}");
-}
-
-#[test]
-fn the_simulator_comes_to_rest_in_the_circle_that_was_not_ruled_out() {
-    let file = scenario("deadlock5");
-    let proof = axon(&["prove", &file, "--json", "-"]);
-    let run = axon(&["sim", &file, "--duration", "100ms", "--json", "-"]);
-    assert_eq!(run.status.code(), Some(1), "{run:?}");
-    let (proof, run) = (json(&proof), json(&run));
-    assert!(run["deadlock"]["round"].is_array(), "{run}");
-    assert_eq!(run["deadlock"]["round"], proof["deadlock"]["cycle"]["round"]);
-    let options = ["--router", "up_down", "--duration", "100ms", "--json", "-"];
-    let run = axon(&[&["sim", file.as_str()][..], &options[..]].concat());
-    assert!(json(&run)["deadlock"].is_null(), "{run:?}");
-    good(&run);
-}
