@@ -205,3 +205,10 @@ fn neighbours_that_do_not_agree_are_named() {
     assert!(first.starts_with("PFC is for priorities 3 at s1-p"), "{first}");
     good(&with_buffers(&folder, "dcbx: {}"));
 }
+
+#[test]
+fn hosts_that_do_not_obey_are_no_proof() {
+    let folder = Folder::new("prove-hosts");
+    let said = json(&with_buffers(&folder, "hosts: false"));
+    assert_eq!((&said["proved"], &said["headroom"]["suffices"]), (&false.into(), &false.into()));
+}

@@ -2,7 +2,7 @@
 //! stop.
 
 use super::name;
-use super::search::RUNS;
+use super::search::{Searched, search};
 use axon_control::prove::headroom::{Headroom, Term};
 use axon_fabric::dcb::{Plug, configured, frame_bytes, headroom, needed, plugs, quanta_needed};
 use axon_fabric::model::{Dcb, End, Fabric, FlowControl};
@@ -21,8 +21,10 @@ pub struct Kind {
     pub is_host: bool,
     /// What the formula and the frame that makes the switch ask for silence come to.
     pub needed: Bytes,
-    /// The most that the simulator found to be used.
-    pub found: Bytes,
+    /// What the simulator found to be used.
+    pub searched: Searched,
+    /// Whether what is at the other end stops when it is told to.
+    pub obeys: bool,
     /// What each (port, lossless priority) has.
     pub configured: Bytes,
     /// The least quanta of a stop that is told again in time, and those of this fabric.
@@ -42,7 +44,8 @@ pub enum Buffers {
 impl Kind {
     /// Whether nothing is lost here.
     fn suffices(&self) -> bool {
-        self.configured >= self.needed.max(self.found) && self.quanta.0 <= self.quanta.1
+        let enough = self.configured >= self.needed.max(self.searched.most);
+        enough && self.obeys && self.quanta.0 <= self.quanta.1
     }
 }
 
@@ -74,7 +77,7 @@ pub(super) fn of(fabric: &Fabric, seed: u64) -> Option<Buffers> {
         }
     }
     for kind in &mut kinds {
-        kind.found = super::search::most(&kind.formula, seed);
+        kind.searched = search(&kind.formula, seed);
     }
     Some(Buffers::Lossless(kinds))
 }
@@ -83,8 +86,9 @@ fn kind(fabric: &Fabric, dcb: &Dcb, plug: Plug<'_>, configured: Bytes) -> Kind {
     let formula = headroom(fabric, dcb, plug);
     let is_host = plug.is_host;
     let quanta = (quanta_needed(&formula), dcb.quanta.0.into());
-    let (needed, found) = (needed(&formula), Bytes(0));
-    Kind { formula, is_host, needed, found, configured, quanta, ports: Vec::new() }
+    let (needed, searched) = (needed(&formula), Searched::default());
+    let obeys = dcb.hosts || !is_host;
+    Kind { formula, is_host, needed, searched, obeys, configured, quanta, ports: Vec::new() }
 }
 
 fn add(kinds: &mut Vec<Kind>, new: Kind, port: String) {
@@ -135,7 +139,15 @@ pub(super) fn write(kinds: &[Kind], out: &mut String) -> std::fmt::Result {
             span_text(formula.cable)
         )?;
         writeln!(out, "    {}", sum(kind))?;
-        writeln!(out, "    the most that {RUNS} simulated worst cases used: {} B", kind.found.0)?;
+        match kind.searched {
+            Searched { runs: 0, .. } => writeln!(out, "    too much is under way to simulate it")?,
+            Searched { runs, most } => {
+                writeln!(out, "    the most that {runs} simulated worst cases used: {} B", most.0)?;
+            }
+        }
+        if !kind.obeys {
+            writeln!(out, "    dcb.hosts is false: NOTHING BOUNDS what comes from hosts")?;
+        }
         if kind.quanta.0 > kind.quanta.1 {
             let (least, has) = kind.quanta;
             writeln!(

@@ -66,7 +66,9 @@ fn headroom(buffers: &Buffers) -> Value {
             "terms": terms,
             "needed_bytes": kind.needed.0,
             "configured_bytes": kind.configured.0,
-            "found_bytes": kind.found.0,
+            "found_bytes": kind.searched.most.0,
+            "searched_runs": kind.searched.runs,
+            "obeys": kind.obeys,
             "quanta_needed": kind.quanta.0,
             "quanta": kind.quanta.1,
         })

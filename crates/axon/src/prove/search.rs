@@ -14,25 +14,39 @@ use axon_sim::bare::{Phase, Plan, Sink, Source};
 use axon_wire::priority::{Priority, PrioritySet};
 use axon_wire::{Bytes, MacAddr, PortNo, Span, Time};
 
-/// Worlds for each kind of port.
-pub(super) const RUNS: u64 = 200;
+/// Worlds for each kind of port, unless so much is under way on its cable that fewer must do.
+const RUNS: u64 = 200;
+/// Frames that all worlds of a kind of port may have under way together.
+const FRAMES: u64 = 200_000;
 /// Room for whatever comes.
 const PLENTY: Bytes = Bytes(1 << 40);
 /// So many frames late the first sender begins: the others have begun.
 const LATE: u64 = 8;
 
-/// The most that any of [`RUNS`] worlds had in the headroom of a port like this.
-pub(super) fn most(formula: &Headroom, seed: u64) -> Bytes {
+/// What was searched for a kind of port.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Searched {
+    /// Worlds; none if the cable holds too much for a single one.
+    pub runs: u64,
+    /// The most that any of them had in the headroom.
+    pub most: Bytes,
+}
+
+/// Searches the worst case of a port like this.
+pub(super) fn search(formula: &Headroom, seed: u64) -> Searched {
     let mut random = oorandom::Rand64::new(u128::from(seed));
     let frame = formula.rate.time_for(Bytes(frame_bytes(formula).0 + 24));
     let mut drawn = || Span::from_ticks(random.rand_range(0..frame.ticks().max(1)));
-    let runs = (0..RUNS).map(|run| {
+    let under_way = formula.bytes().0 / frame_bytes(formula).0 + LATE;
+    let runs = (FRAMES / under_way).min(RUNS);
+    let most = (0..runs).map(|run| {
         let late = frame * LATE;
         let plan = plan(formula, (Time::ZERO + late + drawn(), Time::ZERO + drawn()));
-        let end = Time::ZERO + late + (frame + plan.latency) * 8;
+        // The first frame comes, the stop goes back, and what is under way then comes.
+        let end = Time::ZERO + late + plan.latency * 3 + frame * 8;
         plan.run(end, run).queued_bytes_max[0]
     });
-    Bytes(runs.max().unwrap_or(0))
+    Searched { most: Bytes(most.max().unwrap_or(0)), runs }
 }
 
 fn plan(formula: &Headroom, (first, third): (Time, Time)) -> Plan {
@@ -84,9 +98,22 @@ mod tests {
                 interface_bits: 2_000,
                 reaction: Span::from_nanos(600),
             };
-            let (most, bound) = (most(&formula, 1).0, needed(&formula).0);
+            let (most, bound) = (search(&formula, 1).most.0, needed(&formula).0);
             assert!(most <= bound, "{most} of {bound}: {formula:?}");
             assert!(most + frame > bound, "{most} of {bound}: {formula:?}");
         }
+    }
+
+    #[test]
+    fn a_cable_that_holds_too_much_is_not_searched() {
+        let formula = Headroom {
+            rate: Rate::gbps(800),
+            cable: Span::from_secs(10),
+            port_frame: Bytes(1_522),
+            lossless_frame: Bytes(1_522),
+            interface_bits: 0,
+            reaction: Span::ZERO,
+        };
+        assert_eq!(search(&formula, 1).runs, 0);
     }
 }

@@ -4,7 +4,7 @@ use super::buffers::{self, Buffers};
 use super::{Proof, name, neighbours};
 use axon_control::prove::{Buffer, Cycle, Verdict, Wait};
 use axon_fabric::circle::{ends, round};
-use axon_fabric::model::{Fabric, RouterKind};
+use axon_fabric::model::{Fabric, FlowControl, RouterKind};
 use std::fmt::Write;
 
 /// Pairs of hosts without a route that are named.
@@ -26,11 +26,20 @@ const WITHOUT_DCB: [&str; 2] = [
 /// What the headroom rests on.
 const WITH_DCB: [&str; 1] =
     ["peers stop within the reaction time, and frames are no longer than the file's mtu allows"];
+/// What a watchdog adds.
+const WATCHDOG: &str = "no honest stop lasts as long as the watchdog's detection: after that it drops frames or \
+     sends them into a stop";
+/// What PAUSE adds.
+const PAUSE: &str = "no stop lasts as long as a link's heartbeats may fail, which PAUSE stops too: after that the \
+     link is taken down with what waits for it";
 
 /// What everything rests on.
 pub(super) fn assumptions(proof: &Proof<'_>) -> impl Iterator<Item = &'static str> {
     let more: &[&str] = if proof.buffers.is_some() { &WITH_DCB } else { &WITHOUT_DCB };
-    ASSUMPTIONS.iter().chain(more).copied()
+    let dcb = proof.fabric.dcb.as_deref();
+    let watchdog = dcb.is_some_and(|dcb| dcb.watchdog.is_some()).then_some(WATCHDOG);
+    let pause = dcb.is_some_and(|dcb| dcb.flow_control == FlowControl::Pause).then_some(PAUSE);
+    ASSUMPTIONS.iter().chain(more).copied().chain(watchdog).chain(pause)
 }
 
 /// What is told about the routes that were looked at, in one line.
@@ -116,7 +125,9 @@ fn write(proof: &Proof<'_>, out: &mut String) -> std::fmt::Result {
 fn headline(proof: &Proof<'_>) -> &'static str {
     let suffice = proof.buffers.as_ref().map(Buffers::suffice);
     match (&proof.verdict, &proof.mixed) {
-        _ if proof.is_proved() && suffice.is_some() => "proved lossless and free of deadlock",
+        _ if proof.is_proved() && matches!(proof.buffers, Some(Buffers::Lossless(_))) => {
+            "proved lossless and free of deadlock"
+        }
         _ if proof.is_proved() => "proved free of deadlock",
         (Verdict::Free(_), None | Some(Verdict::Free(_))) if !proof.disagreements.is_empty() => {
             "NOT PROVED lossless: neighbours do not agree"
