@@ -86,7 +86,18 @@ fn applications(asked: &[String]) -> Result<Vec<Application>, Problem> {
             Problem::new(key, format!("`{text}` is no rule"), expected)
         })
     };
-    asked.iter().enumerate().map(read).collect()
+    let rules: Vec<Application> = asked.iter().enumerate().map(read).collect::<Result<_, _>>()?;
+    for (index, rule) in rules.iter().enumerate() {
+        let same = |before: &&Application| {
+            (before.selector, before.protocol) == (rule.selector, rule.protocol)
+        };
+        if rules[..index].iter().any(|before| same(&before)) {
+            let what = format!("`{}` is about the same as a rule before it", asked[index]);
+            let key = format!("dcb.applications[{index}]");
+            return Err(Problem::new(key, what, "each kind and number once"));
+        }
+    }
+    Ok(rules)
 }
 
 /// Whether what is said elsewhere leaves room for traffic classes.
