@@ -2,9 +2,7 @@
 //! event that no frame is lost or made up and that all buffers keep their bounds.
 #![no_main]
 
-#[path = "../../crates/plane/tests/model/classes.rs"]
-mod classes;
-#[path = "../../crates/plane/tests/model/mod.rs"]
+#[path = "../../crates/plane/tests/all/model/mod.rs"]
 mod model;
 
 use axon_fuzz::Reader;
@@ -13,8 +11,8 @@ use axon_wire::header::HopWidth;
 use axon_wire::mac_control::{MacControl, Pfc, Quanta};
 use axon_wire::priority::{PrioritySet, TrafficClass};
 use axon_wire::{Hops, MacAddr, PortNo, Span};
-use classes::Kinds;
 use libfuzzer_sys::fuzz_target;
+use model::classes::{self, Kinds};
 use model::{Event, World};
 
 /// Hosts that routes and frames speak of.

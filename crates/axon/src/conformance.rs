@@ -6,13 +6,15 @@ use anyhow::{Context, Result, anyhow};
 use axon_conformance::case::Case;
 use axon_conformance::cases;
 use axon_conformance::linux::{self, Linux};
-use axon_conformance::report::{Report, junit, text};
+use axon_conformance::report::{self, Report, text};
 use axon_conformance::rig::Rig;
 use axon_conformance::setup::{Dcbx, Form, Setup};
 use axon_conformance::simulated::Simulated;
 use axon_conformance::simulated::plant::Plant;
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
 use axon_wire::{MacAddr, Rate, Span};
+use std::fs::File;
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -60,10 +62,12 @@ struct Device {
     #[arg(long, value_name = "IF", requires = "iface")]
     through: Vec<String>,
     /// The rate of the links in Mb/s; what the kernel says of the interface, if not said
-    #[arg(long, value_name = "MBPS", requires = "iface")]
+    #[arg(long, value_name = "MBPS", requires = "iface",
+        value_parser = clap::value_parser!(u64).range(1..=800_000))]
     rate: Option<u64>,
     /// How late this machine may be, in microseconds; 20000 if not said
-    #[arg(long, value_name = "US", requires = "iface")]
+    #[arg(long, value_name = "US", requires = "iface",
+        value_parser = clap::value_parser!(u64).range(..=10_000_000))]
     slack: Option<u64>,
     /// The address of the device's port
     #[arg(long, value_name = "MAC", requires = "iface", value_parser = mac)]
@@ -111,6 +115,11 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let device = arguments.device.iface.clone().unwrap_or_else(|| arguments.dut.clone());
+    // A report that cannot be written is known of before the cases have run.
+    let create = |path: &PathBuf| {
+        File::create(path).with_context(|| format!("cannot write {}", path.display()))
+    };
+    let junit = arguments.junit.as_ref().map(create).transpose()?;
     let mut rig = arguments.rig()?;
     let mut report = Report { device, cases: Vec::new() };
     for case in chosen {
@@ -125,9 +134,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     } else {
         say::print(&format!("{}\n", text::summary(&report)))?;
     }
-    if let Some(path) = &arguments.junit {
-        let write = std::fs::write(path, junit::document(&report));
-        write.with_context(|| format!("cannot write {}", path.display()))?;
+    if let Some(mut file) = junit {
+        let written = file.write_all(report::junit::document(&report).as_bytes());
+        written.context("the JUnit report cannot be written")?;
     }
     Ok(if report.is_good() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -178,6 +178,9 @@ reasons! {
         Filtered = "filtered",
         /// It waited in a node whose power went.
         PowerLost = "power_lost",
+        /// A congestion notification from a host, which has no congestion points: it would slow
+        /// another host down.
+        ForgedCnm = "forged_cnm",
     }
 }
 

@@ -1,5 +1,6 @@
 //! A switch's data plane: what happens to a frame from ingress to wire (thesis 000 §3.2).
 
+mod node;
 mod notice;
 
 use crate::bank::{Moving, PortBank};
@@ -15,6 +16,7 @@ use crate::probe;
 use crate::qcn::Treatment;
 use crate::routes::RouteTables;
 use alloc::vec::Vec;
+use axon_wire::cn;
 use axon_wire::header::{self, HeaderView, PacketType};
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::mac_control::{self, MacControl};
@@ -316,6 +318,9 @@ impl<B: Frame> Plane<B> {
         }
         if is_link_local(moving.frame.bytes()) {
             return self.link_ingress(now, moving, out);
+        }
+        if self.config.dcb.is_some() && cn::is_cnm(moving.frame.bytes()) {
+            return self.bank.discard(moving, Drop::ForgedCnm, out);
         }
         let destination = MacAddr::destination_of(moving.frame.bytes()).unwrap_or_default();
         if destination.is_multicast() {

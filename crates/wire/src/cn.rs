@@ -119,6 +119,12 @@ impl CnTag {
     }
 }
 
+/// Whether an Ethernet frame is a congestion notification message, behind whatever tags, or
+/// claims to be one.
+pub fn is_cnm(frame: &[u8]) -> bool {
+    Tagged::parse(frame).is_some_and(|tagged| tagged.msdu.starts_with(&ETHERTYPE_CNM.to_be_bytes()))
+}
+
 /// Takes the CN-TAG off an Ethernet frame and pads what is left to the Ethernet minimum, where
 /// there is room; a frame without one stays as it is. Says whether there was one.
 pub fn untag<B: Frame>(frame: &mut B) -> bool {

@@ -25,7 +25,7 @@ use axon_plane::memory::{GroupLimits, MemoryConfig, QueueLimits, Share};
 use axon_plane::qcn::{RateLimiter, RpConfig, RpError};
 use axon_plane::schedule::{Algorithm, FrameCost, ScheduleConfig};
 use axon_plane::{Action, Awaited, Drop, Input, Moving, Node, PortBank, ethernet};
-use axon_wire::cn::{self, CnmFormat, CnmFrame};
+use axon_wire::cn::{self, CnmError, CnmFormat, CnmFrame};
 use axon_wire::mac_control::{self, Quanta};
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
 use axon_wire::vlan::{self, VlanTag};
@@ -152,12 +152,17 @@ impl<B: Frame> AgentNode<B> {
 
     /// A frame that may be a congestion notification. One for a priority without a reaction
     /// point is refused, for the host would not know it either.
-    fn notified(&mut self, now: Time, moving: Moving<B>) {
+    fn notified(&mut self, now: Time, mut moving: Moving<B>) {
         let format = self.config.reaction.as_ref().map(|reaction| reaction.format);
         let read = CnmFrame::parse(moving.frame.bytes(), &format.unwrap_or_default());
-        let Ok(CnmFrame { cnm, .. }) = read else {
-            // Another frame of a flow with a CN-TAG.
-            return self.bank.deliver(now, moving, HOST, None, &mut self.actions);
+        let cnm = match read {
+            Ok(CnmFrame { cnm, .. }) => cnm,
+            Err(CnmError::EtherType) => {
+                // Another frame of a flow with a CN-TAG, which the host would not know.
+                cn::untag(&mut moving.frame);
+                return self.bank.deliver(now, moving, HOST, None, &mut self.actions);
+            }
+            Err(_) => return self.bank.discard(moving, Drop::Malformed, &mut self.actions),
         };
         let reason = match &mut self.limiters[cnm.priority.index()] {
             Some(limiter) => {

@@ -3,7 +3,7 @@
 use super::*;
 use alloc::vec;
 use axon_wire::FrameBuf;
-use axon_wire::cn::Cnm;
+use axon_wire::cn::{CnTag, Cnm};
 use axon_wire::mac_control::{MacControl, Pfc};
 use proptest::prelude::*;
 
@@ -253,6 +253,27 @@ fn a_notification_slows_one_priority_down_and_it_recovers() {
     let limiter = bench.agent.limiter(Priority::ALL[3]).unwrap();
     assert!(!limiter.point().active(), "it rests at full rate");
     assert_eq!(bench.agent.deadline(), None);
+}
+
+#[test]
+fn what_is_no_notification_is_counted_or_goes_to_the_host_without_its_tag() {
+    let mut bench = Bench::new(config());
+    let told = CnmFrame {
+        destination: MAC,
+        source: MAC,
+        vlan: None,
+        cn: Some(CnTag { flow: 9 }),
+        cnm: Cnm { feedback: 63, cpid: 1, priority: Priority::ALL[3], ..Cnm::default() },
+    };
+    let told = told.emit(&CnmFormat::default());
+    bench.come(FABRIC, FrameBuf::new(&told[..30]));
+    assert_eq!(bench.dropped, [Drop::Malformed]);
+    assert!(!bench.agent.limiter(Priority::ALL[3]).unwrap().point().active());
+    let plain = frame(0, 1);
+    let tag = CnTag { flow: 9 }.emit();
+    let tagged = [&plain.bytes()[..12], &tag, &plain.bytes()[12..]].concat();
+    bench.come(FABRIC, FrameBuf::new(&tagged));
+    assert_eq!(bench.left[HOST.index()][0].bytes(), plain.bytes());
 }
 
 proptest! {

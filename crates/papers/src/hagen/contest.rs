@@ -82,7 +82,7 @@ impl Contest {
             let wire = Wire { rate: RATE, latency: LATENCY, loss_ppm, bit_errors_per_1e15, queue };
             engine.plug(a, b, wire);
         }
-        engine.power_on(0, Body::Other(Box::new(Switch(self.plane()))));
+        engine.power_on(0, Body::Other(Box::new(self.plane())));
         let passed: Arc<[AtomicU64]> = (0..count).map(|_| AtomicU64::new(0)).collect();
         engine.power_on(count + 1, Body::Other(Box::new(Sink(passed.clone()))));
         for (class, queue) in self.queues.iter().enumerate() {
@@ -194,29 +194,6 @@ impl Node<FrameBuf> for Source {
 
     fn awaited(&mut self) -> Awaited {
         Awaited::Every
-    }
-}
-
-struct Switch(Plane<FrameBuf>);
-
-impl Node<FrameBuf> for Switch {
-    fn handle(&mut self, now: Time, input: Input<FrameBuf>, out: &mut Vec<Action<FrameBuf>>) {
-        match input {
-            Input::Frame { port, frame, complete_at, intact } => {
-                self.0.receive(now, port, frame, complete_at, intact, out);
-            }
-            Input::TxDone { port } => self.0.tx_done(now, port, out),
-            Input::Link { port, up } => self.0.link(now, port, up, out),
-            Input::Timeout => self.0.timeout(now, out),
-        }
-    }
-
-    fn deadline(&self) -> Option<Time> {
-        self.0.deadline()
-    }
-
-    fn awaited(&mut self) -> Awaited {
-        self.0.awaited()
     }
 }
 

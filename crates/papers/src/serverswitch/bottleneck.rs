@@ -183,14 +183,7 @@ impl Node<FrameBuf> for Switch {
         let area = u128::from(queued) * u128::from(now.since(self.last).ticks());
         self.last = now;
         let start = out.len();
-        match input {
-            Input::Frame { port, frame, complete_at, intact } => {
-                self.plane.receive(now, port, frame, complete_at, intact, out);
-            }
-            Input::TxDone { port } => self.plane.tx_done(now, port, out),
-            Input::Link { port, up } => self.plane.link(now, port, up, out),
-            Input::Timeout => self.plane.timeout(now, out),
-        }
+        self.plane.handle(now, input, out);
         let lost = |action: &&Action<FrameBuf>| matches!(action, Action::Dropped { .. });
         let cnms = self.plane.counters().port(PORTS[1]).cnms;
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);

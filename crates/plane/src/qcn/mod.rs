@@ -19,7 +19,7 @@
 //! The mean length of a queue of 10 Gb/s in percent of the set point, for 1, 2, 8 and 32
 //! sources with always 1500 bytes to send and 20 us from a sample to the first frame that it
 //! slows down; and Jain's index of 32 sources at 100 KB. All over one second, one second after
-//! they started at full rate (`tests/qcn_loop.rs` prints this); the link is used to more than
+//! they started at full rate (`examples/qcn_survey.rs` prints this); the link is used to more than
 //! 99.9 % throughout.
 //!
 //! | changed from the MIB's defaults | 25 KB: 1 | 2 | 8 | 32 | 100 KB: 1 | 2 | 8 | 32 | Jain |

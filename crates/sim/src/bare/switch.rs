@@ -78,18 +78,13 @@ impl Switch {
 impl Node<FrameBuf> for Switch {
     fn handle(&mut self, now: Time, input: Input<FrameBuf>, out: &mut Vec<Action<FrameBuf>>) {
         let start = out.len();
-        match input {
-            Input::Frame { port, frame, complete_at, intact } => {
-                if let Some(source) = self.sources[port.index()] {
-                    let passed = (now, frame.bytes().len() as u64 + OVERHEAD_BYTES);
-                    self.say(Event::From(source, passed));
-                }
-                self.plane.receive(now, port, frame, complete_at, intact, out);
-            }
-            Input::TxDone { port } => self.plane.tx_done(now, port, out),
-            Input::Link { port, up } => self.plane.link(now, port, up, out),
-            Input::Timeout => self.plane.timeout(now, out),
+        if let Input::Frame { port, frame, .. } = &input
+            && let Some(source) = self.sources[port.index()]
+        {
+            let passed = (now, frame.bytes().len() as u64 + OVERHEAD_BYTES);
+            self.say(Event::From(source, passed));
         }
+        self.plane.handle(now, input, out);
         self.note(now, &out[start..]);
     }
 

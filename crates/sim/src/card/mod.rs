@@ -31,7 +31,7 @@ use flows::{FlowKey, Head, Queue, Waiting};
 
 use axon_plane::flow_control::{Requests, Stops};
 use axon_plane::schedule::{ClassSet, Schedule};
-use axon_wire::cn::{self, CnTag, CnmFrame, Tagged};
+use axon_wire::cn::{self, CnTag, CnmFrame};
 use axon_wire::mac_control::{self, MacControl, Pfc};
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
 use axon_wire::vlan::{TAG_BYTES, VlanTag};
@@ -340,15 +340,13 @@ impl Card {
     /// one for a flow that is over, or that cannot be read, ends here too.
     fn hear_cnm(&mut self, now: Time, frame: &[u8]) -> bool {
         let Some(format) = self.config.cn.as_ref().map(|cn| cn.format) else { return false };
-        let is_cnm = Tagged::parse(frame)
-            .is_some_and(|tagged| tagged.msdu.starts_with(&cn::ETHERTYPE_CNM.to_be_bytes()));
         if let Ok(told) = CnmFrame::parse(frame, &format)
             && let Some(CnTag { flow }) = told.cn
         {
             let queue = &mut self.queues[told.cnm.priority.index()];
             self.cnms += u64::from(queue.notified(now, flow, told.cnm.feedback));
         }
-        is_cnm
+        cn::is_cnm(frame)
     }
 
     /// Heeds what is said by the kind of flow control that is in use here, and nothing else.
@@ -417,7 +415,7 @@ mod tests {
     use crate::datagram::{self, Addresses};
     use axon_plane::qcn::RpConfig;
     use axon_plane::schedule::{Algorithm, ScheduleConfig};
-    use axon_wire::cn::{Cnm, CnmFormat};
+    use axon_wire::cn::{Cnm, CnmFormat, Tagged};
     use axon_wire::mac_control::Quanta;
     use axon_wire::{Bytes, Rate, Span};
 

@@ -22,8 +22,8 @@ pub struct PortCount {
     pub tx_frames: u64,
     /// Their bytes, without FCS.
     pub tx_bytes: u64,
-    /// Frames that came in here and ended in the node, but for control packets that were
-    /// taken in.
+    /// Frames that came in here and ended in the node, but for control packets and MAC control
+    /// frames that were taken in.
     pub dropped: u64,
 }
 
@@ -67,7 +67,7 @@ pub fn port_counts(world: &World) -> Vec<PortCount> {
             let peer = engine
                 .link_at(end)
                 .map(|(LinkId(link), side)| name_of(world, engine.links()[link].ends[1 - side]));
-            let ordinary = count.dropped(Drop::Consumed);
+            let ordinary = count.dropped(Drop::Consumed) + count.dropped(Drop::MacControl);
             let ended: u64 = Drop::ALL.iter().map(|&reason| count.dropped(reason)).sum();
             all.push(PortCount {
                 name: name_of(world, end),

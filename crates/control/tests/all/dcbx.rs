@@ -1,0 +1,253 @@
+//! LLDP and DCBX in whole switches: what two of them agree on, and what becomes of it.
+
+use crate::tshark;
+use axon_control::config::{NodeConfig, ServerIdentity, SwitchConfig, Timers};
+use axon_control::dcbx::{Asked, DcbxConfig, DcbxNodeConfig, Mode, Source};
+use axon_control::lldp::LldpConfig;
+use axon_control::node::SwitchNode;
+use axon_plane::dcb::DcbConfig;
+use axon_plane::schedule::{Algorithm, ScheduleConfig};
+use axon_plane::{Action, Drop, Input, Node, Note, PlaneConfig, Punt};
+use axon_wire::lldp::{self, Id, LldpFrame, Lldpdu, NEAREST_BRIDGE};
+use axon_wire::{
+    Frame, FrameBuf, Life, MacAddr, NodeId, PortNo, PrioritySet, Rate, Span, Time, TrafficClass,
+};
+
+const PORT: PortNo = PortNo(0);
+/// The way from one switch to the other.
+const DELAY: Span = Span::from_micros(5);
+
+fn set(bits: u8) -> PrioritySet {
+    PrioritySet::from_bits(bits)
+}
+
+fn mac(number: u8) -> MacAddr {
+    MacAddr([2, 0, 0, 0, 0, number])
+}
+
+/// Shares for two classes, and class 2 strict; priorities 3 and 4 in class 1.
+fn dcb(number: u8, pfc: u8, shares: [u8; 2]) -> DcbConfig {
+    let mut schedule = ScheduleConfig::of(shares.map(|percent| Algorithm::Ets { percent }));
+    schedule.classes.push(Algorithm::Strict);
+    DcbConfig {
+        prio_tc: [0, 0, 0, 1, 1, 0, 0, 2].map(|class| TrafficClass::new(class).unwrap()),
+        schedule,
+        pfc: set(pfc),
+        ..DcbConfig::lossy(vec![Rate::gbps(10); 2], mac(number))
+    }
+}
+
+/// A switch of two ports, which speaks as it is `asked`.
+fn switch(number: u8, dcb: Option<DcbConfig>, asked: Option<Asked>) -> SwitchNode<FrameBuf> {
+    let mac = mac(number);
+    let node = NodeConfig {
+        life: Life { node: NodeId(number.into()), incarnation: 1 },
+        mac,
+        key: [7; 32],
+        seed: number.into(),
+        timers: Timers::default(),
+        dcbx: asked.map(|asked| {
+            Box::new(DcbxNodeConfig {
+                system_name: format!("s{number}"),
+                lldp: LldpConfig::default(),
+                dcbx: DcbxConfig::for_plane(dcb.as_ref().unwrap(), &asked),
+            })
+        }),
+        plane: PlaneConfig { dcb: dcb.map(Box::new), ..PlaneConfig::with_ports(2, mac) },
+        server: ServerIdentity { mac: MacAddr([2, 0, 0, 0, 0, 0xfe]), ip: [10, 0, 0, 1].into() },
+    };
+    let config = SwitchConfig { node, waiting_bytes_max: 65536, hosts_per_port_max: 16 };
+    SwitchNode::new(config, Time::ZERO)
+}
+
+/// Switches whose ports 0 are joined; a single one talks to nobody.
+struct Scene {
+    now: Time,
+    switches: Vec<SwitchNode<FrameBuf>>,
+    /// Frames on their way: when, to whom.
+    wire: Vec<(Time, usize, FrameBuf)>,
+    /// LLDP's, as they were sent.
+    said: Vec<Vec<u8>>,
+    notes: Vec<(usize, Note)>,
+    drops: Vec<Drop>,
+}
+
+impl Scene {
+    fn new(switches: Vec<SwitchNode<FrameBuf>>) -> Scene {
+        let (wire, said, notes, drops) = (vec![], vec![], vec![], vec![]);
+        let mut scene = Scene { now: Time::ZERO, switches, wire, said, notes, drops };
+        scene.link(true);
+        scene
+    }
+
+    fn link(&mut self, up: bool) {
+        for number in 0..self.switches.len() {
+            self.input(number, Input::Link { port: PORT, up });
+        }
+    }
+
+    fn input(&mut self, number: usize, input: Input<FrameBuf>) {
+        let mut out = Vec::new();
+        self.switches[number].handle(self.now, input, &mut out);
+        let mut sent = false;
+        for action in out {
+            match action {
+                Action::Transmit { port, frame, .. } => {
+                    assert_eq!(port, PORT);
+                    sent = true;
+                    if lldp::is_lldp(frame.bytes()) {
+                        self.said.push(frame.bytes().to_vec());
+                    }
+                    self.wire.push((self.now + DELAY, 1 - number, frame));
+                }
+                Action::Note(note) => self.notes.push((number, note)),
+                Action::Dropped { reason, .. } => self.drops.push(reason),
+                Action::Punt { .. } => panic!("a punt leaves no switch"),
+            }
+        }
+        if sent {
+            self.input(number, Input::TxDone { port: PORT });
+        }
+    }
+
+    fn run(&mut self, span: Span) {
+        let end = self.now + span;
+        loop {
+            let frame = self.wire.iter().map(|(at, ..)| *at).min();
+            let timer = self.switches.iter().filter_map(Node::deadline).min();
+            let Some(next) = frame.into_iter().chain(timer).min().filter(|&at| at <= end) else {
+                self.now = end;
+                return;
+            };
+            self.now = next.max(self.now);
+            let due: Vec<_> = self.wire.extract_if(.., |(at, ..)| *at <= next).collect();
+            for (complete_at, to, frame) in due {
+                if to < self.switches.len() {
+                    self.input(to, Input::Frame { port: PORT, frame, complete_at, intact: true });
+                }
+            }
+            for number in 0..self.switches.len() {
+                self.input(number, Input::Timeout);
+            }
+        }
+    }
+
+    fn hear(&mut self, frame: &[u8]) {
+        let (frame, complete_at) = (FrameBuf::new(frame), self.now);
+        self.input(0, Input::Frame { port: PORT, frame, complete_at, intact: true });
+    }
+
+    /// PFC, and the class of priority 7, at port 0.
+    fn in_force(&self, number: usize) -> (PrioritySet, u8) {
+        let bank = self.switches[number].plane().bank();
+        (bank.pfc(PORT), bank.prio_tc(PORT).unwrap()[7].value())
+    }
+}
+
+fn willing(mode: Mode) -> Option<Asked> {
+    Some(Asked { mode, ets_willing: true, pfc_willing: true, ..Asked::default() })
+}
+
+fn firm(mode: Mode) -> Option<Asked> {
+    Some(Asked { mode, ..Asked::default() })
+}
+
+/// A firm switch, and a willing one that has one strict class for each priority.
+fn firm_and_willing(modes: [Mode; 2]) -> Scene {
+    let lossy = DcbConfig::lossy(vec![Rate::gbps(10); 2], mac(2));
+    Scene::new(vec![
+        switch(1, Some(dcb(1, 0x18, [40, 60])), firm(modes[0])),
+        switch(2, Some(lossy), willing(modes[1])),
+    ])
+}
+
+#[test]
+fn a_willing_switch_does_what_its_neighbour_says_at_that_port_and_until_it_is_gone() {
+    for modes in [[Mode::Ieee; 2], [Mode::Cee; 2], [Mode::Cee, Mode::Auto]] {
+        let mut scene = firm_and_willing(modes);
+        scene.run(Span::from_secs(10));
+        assert_eq!(scene.in_force(0), (set(0x18), 2), "{modes:?}");
+        assert_eq!(scene.in_force(1), (set(0x18), 2), "{modes:?}");
+        let willing = &scene.switches[1];
+        assert_eq!(willing.plane().bank().pfc(PortNo(1)), PrioritySet::EMPTY);
+        let port = willing.dcbx(PORT).unwrap();
+        assert_eq!((port.operational().ets_from, port.notes()), (Source::Peer, &[][..]));
+        assert_eq!(port.agent().neighbours()[0].port, Id::port_of_name("s1-p0"));
+        assert!(willing.dcbx(PortNo(2)).is_none());
+        for note in [
+            Note::ClassesInForce { port: PORT, recommended: true },
+            Note::PfcInForce { port: PORT, pfc: set(0x18) },
+        ] {
+            let times = scene.notes.iter().filter(|one| **one == (1, note)).count();
+            assert_eq!(times, 1, "{modes:?} {:?}", scene.notes);
+        }
+        scene.link(false);
+        assert_eq!(scene.in_force(1), (PrioritySet::EMPTY, 7), "its own again: {modes:?}");
+    }
+}
+
+#[test]
+fn on_axon_ports_and_on_host_ports_alike() {
+    let mut scene = firm_and_willing([Mode::Ieee; 2]);
+    scene.run(Span::from_secs(10));
+    let neighbours = |node: &SwitchNode<FrameBuf>| node.discovery().neighbours().count();
+    assert_eq!(scene.switches.iter().map(neighbours).collect::<Vec<_>>(), [1, 1]);
+    let mut host = Scene::new(vec![switch(1, Some(dcb(1, 0x18, [40, 60])), firm(Mode::Ieee))]);
+    host.run(Span::from_secs(10));
+    assert_eq!(host.switches[0].plane().kind(PORT), Some(axon_plane::PortKind::Host));
+    let (chassis, port) = (Id::chassis_of_mac(mac(9)), Id::port_of_mac(mac(9)));
+    let lldpdu = Lldpdu { chassis, port, ttl_secs: 120, optional: vec![] };
+    let frame = LldpFrame { destination: NEAREST_BRIDGE, source: mac(9), lldpdu }.emit().unwrap();
+    let before = host.said.len();
+    host.hear(&frame);
+    let known = host.switches[0].dcbx(PORT).unwrap();
+    assert_eq!(known.agent().neighbours().len(), 1);
+    assert_eq!((host.drops.pop(), host.said.len()), (Some(Drop::Consumed), before + 1), "told");
+}
+
+#[test]
+fn what_is_malformed_is_counted_and_ends_here() {
+    let mut scene = Scene::new(vec![switch(1, Some(dcb(1, 0x18, [40, 60])), firm(Mode::Ieee))]);
+    scene.run(Span::from_secs(2));
+    let said = scene.said.len();
+    let mut frame = [0_u8; 60];
+    frame[..6].copy_from_slice(&NEAREST_BRIDGE.0);
+    frame[12..14].copy_from_slice(&lldp::ETHERTYPE.to_be_bytes());
+    scene.hear(&frame);
+    assert_eq!(scene.drops.pop(), Some(Drop::Refused));
+    let counters = scene.switches[0].dcbx(PORT).unwrap().agent().counters();
+    assert_eq!((counters.malformed, counters.received), (1, 0));
+    assert_eq!(scene.switches[0].plane().counters().total().punted(Punt::LinkLocal), 1);
+    assert_eq!(scene.said.len(), said, "nobody is answered");
+}
+
+#[test]
+fn a_switch_that_is_not_told_to_neither_speaks_nor_listens() {
+    let mut scene = Scene::new(vec![switch(1, None, None)]);
+    scene.run(Span::from_secs(40));
+    assert_eq!(scene.said.len(), 0);
+    assert!(scene.switches[0].dcbx(PORT).is_none());
+    let speaker = switch(2, Some(dcb(2, 0, [50, 50])), firm(Mode::Ieee));
+    let mut other = Scene::new(vec![speaker]);
+    other.run(Span::from_secs(1));
+    scene.hear(&other.said[0]);
+    assert_eq!(scene.drops.pop(), Some(Drop::Refused));
+}
+
+#[test]
+fn all_that_switches_say_to_each_other_is_dissected_without_a_fault() {
+    let mut said = Vec::new();
+    for modes in [[Mode::Ieee; 2], [Mode::Cee; 2], [Mode::Cee, Mode::Auto]] {
+        let mut scene = firm_and_willing(modes);
+        scene.run(Span::from_secs(40));
+        said.append(&mut scene.said);
+    }
+    said.sort();
+    said.dedup();
+    assert!(said.len() > 6, "{}", said.len());
+    let fields = ["lldp.tlv.system.name", "_ws.expert", "_ws.malformed"];
+    let Some(lines) = tshark::dissect("dcbx", &said, &fields) else { return };
+    for line in lines {
+        assert!(line == "s1||" || line == "s2||", "{line}");
+    }
+}

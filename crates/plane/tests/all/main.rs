@@ -1,0 +1,14 @@
+//! How a plane behaves, seen from its ports.
+
+mod classes;
+mod cut_through;
+mod link;
+mod model;
+mod notice;
+mod plane;
+mod probes;
+mod qcn_loop;
+mod samples;
+mod schedule;
+mod schedule_weights;
+mod vectors;

@@ -1,0 +1,181 @@
+//! A world around one plane that holds it to its promises at every step. The property tests
+//! and the fuzzer both drive it.
+
+pub mod classes;
+
+use axon_plane::contract::{Action, Drop};
+use axon_plane::dcb::DcbConfig;
+use axon_plane::{OnFull, Plane, PlaneConfig, PortKind, PuntLimit};
+use axon_wire::priority::{PrioritySet, TrafficClass};
+use axon_wire::{Bytes, Frame, FrameBuf, HopWidth, Hops, MacAddr, PortNo, Span, Time};
+
+/// Ports of the plane under test.
+pub const PORTS: u16 = 4;
+/// Bound of each of its buffers, in bytes.
+pub const QUEUE_BYTES_MAX: u64 = 3000;
+/// What one input keeps of refused frames, in bytes.
+pub const NACK_BYTES_MAX: u64 = 1000;
+
+/// Something that happens to a plane.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// The head of a frame comes in, with so many bytes of room in front; its tail comes so
+    /// much later, and its FCS fits or not.
+    Receive { port: PortNo, headroom: usize, tail: Span, intact: bool, frame: Vec<u8> },
+    /// The wire of a port says it is free, rightly or not.
+    TxDone(PortNo),
+    /// Carrier comes or goes.
+    Link { port: PortNo, up: bool },
+    /// The control plane sends an Axon packet.
+    Inject(Vec<u8>),
+    /// The control plane sends an Ethernet frame.
+    SendRaw { port: PortNo, frame: Vec<u8> },
+    /// A port changes kind.
+    Kind { port: PortNo, kind: PortKind },
+    /// A route is set.
+    Route { port: PortNo, destination: MacAddr, hops: Hops },
+    /// Time passes.
+    Wait(Span),
+    /// A port gives these priorities PFC, and no others.
+    Pfc { port: PortNo, pfc: PrioritySet },
+    /// A port maps priorities to other classes.
+    Classes { port: PortNo, prio_tc: [TrafficClass; 8] },
+}
+
+/// One plane and what it has on its wires.
+pub struct World {
+    pub plane: Plane<FrameBuf>,
+    now: Time,
+    on_wire: Vec<bool>,
+    frames_in: u64,
+    frames_out: u64,
+}
+
+impl World {
+    /// A plane whose ports are up, the even ones with hosts, the odd ones with Axons; with
+    /// traffic classes or without.
+    pub fn new(hop_width: HopWidth, on_full: OnFull, dcb: Option<DcbConfig>) -> World {
+        let mut plane = Plane::new(PlaneConfig {
+            hop_width,
+            queue_bytes_max: Bytes(QUEUE_BYTES_MAX),
+            routes_per_port_max: 8,
+            punt: PuntLimit { frames_per_second: 1000, burst: 20 },
+            self_congestion_pause: dcb.is_none(),
+            on_full,
+            nack_bytes_max: Bytes(NACK_BYTES_MAX),
+            congestion: PuntLimit { frames_per_second: 1000, burst: 5 },
+            frame_bytes_max: 200,
+            dcb: dcb.map(Box::new),
+            ..PlaneConfig::with_ports(PORTS, MacAddr([2, 0, 0, 0, 0, 1]))
+        });
+        for port in (0..PORTS).map(PortNo) {
+            plane.link(Time::ZERO, port, true, &mut Vec::new());
+            plane.set_kind(port, [PortKind::Host, PortKind::Axon][port.index() % 2]);
+        }
+        let on_wire = vec![false; usize::from(PORTS)];
+        World { plane, now: Time::ZERO, on_wire, frames_in: 0, frames_out: 0 }
+    }
+
+    /// Lets `event` happen, checks everything, and returns what the plane asked for.
+    pub fn apply(&mut self, event: Event) -> Vec<Action<FrameBuf>> {
+        let mut out = Vec::new();
+        // What comes in, and what the plane makes of itself.
+        let counted = |plane: &Plane<FrameBuf>| plane.counters().total().rx_frames;
+        let before = counted(&self.plane);
+        self.plane.timeout(self.now, &mut out);
+        match event {
+            Event::Receive { port, headroom, tail, intact, frame } => {
+                let frame = FrameBuf::with_headroom(headroom, &frame);
+                self.plane.receive(self.now, port, frame, self.now + tail, intact, &mut out);
+            }
+            Event::TxDone(port) => {
+                if let Some(wire) = self.on_wire.get_mut(port.index()) {
+                    *wire = false;
+                }
+                self.plane.tx_done(self.now, port, &mut out);
+            }
+            Event::Link { port, up } => {
+                if let Some(wire) = self.on_wire.get_mut(port.index()) {
+                    *wire &= up;
+                }
+                self.plane.link(self.now, port, up, &mut out);
+            }
+            Event::Inject(frame) => {
+                self.plane.inject(self.now, FrameBuf::new(&frame), &mut out);
+            }
+            Event::SendRaw { port, frame } => {
+                self.plane.send_raw(self.now, port, FrameBuf::new(&frame), &mut out);
+            }
+            Event::Kind { port, kind } => self.plane.set_kind(port, kind),
+            Event::Route { port, destination, hops } => {
+                let _ = self.plane.tables_mut().install(port, destination, &hops);
+            }
+            Event::Wait(span) => self.now += span,
+            Event::Pfc { port, pfc } => {
+                self.plane.bank_mut().set_pfc(self.now, port, pfc, &mut out);
+            }
+            Event::Classes { port, prio_tc } => {
+                let Some(dcb) = self.plane.config().dcb.clone() else { return out };
+                let bank = self.plane.bank_mut();
+                let set = bank.set_classes(self.now, port, prio_tc, &dcb.schedule, &mut out);
+                set.expect("eight classes serve all");
+            }
+        }
+        self.plane.timeout(self.now, &mut out);
+        self.frames_in += counted(&self.plane) - before;
+        self.check(&out);
+        out
+    }
+
+    fn check(&mut self, out: &[Action<FrameBuf>]) {
+        for action in out {
+            self.frames_out += u64::from(!matches!(action, Action::Note(_)));
+            let Action::Transmit { port, frame, complete_at, intact } = action else {
+                continue;
+            };
+            let known_bad = !intact && *complete_at <= self.now;
+            assert!(!known_bad, "what is known to be bad is not sent");
+            assert!(self.plane.is_up(*port), "sent without carrier");
+            assert!(!self.on_wire[port.index()], "sent while the wire was busy");
+            self.on_wire[port.index()] = true;
+            if self.plane.kind(*port) != Some(PortKind::Axon) {
+                assert!((14..=204).contains(&frame.bytes().len()), "a host can take this frame");
+            }
+        }
+        let queued: u64 = (0..PORTS).map(|port| self.plane.queued_frames(PortNo(port))).sum();
+        let held = self.plane.held_frames();
+        let deadline = self.plane.deadline();
+        assert!(held == 0 || deadline.is_some(), "what is held has a deadline");
+        assert!(deadline.is_none_or(|at| at > self.now), "nothing stays due");
+        let queued = queued + held;
+        assert_eq!(self.frames_in, self.frames_out + queued, "no frame is lost or made up");
+        for port in (0..PORTS).map(PortNo) {
+            self.check_port(port);
+        }
+        if let Some(memory) = self.plane.bank().memory() {
+            assert!(memory.used() <= memory.config().bytes(), "the memory is bounded");
+            let empty = (0..PORTS).all(|port| self.plane.queued_frames(PortNo(port)) == 0);
+            assert!(!empty || memory.used() == Bytes(0), "what has left takes no memory");
+        }
+        let total = self.plane.counters().total();
+        assert_eq!(total.rx_frames, self.frames_in);
+        let drops: u64 = Drop::ALL.iter().map(|&reason| total.dropped(reason)).sum();
+        let punts: u64 = axon_plane::Punt::ALL.iter().map(|&punt| total.punted(punt)).sum();
+        assert_eq!(total.rx_frames, total.tx_frames + drops + punts + queued, "conservation");
+    }
+
+    fn check_port(&self, port: PortNo) {
+        let bytes = self.plane.queued_bytes(port);
+        let idle = !self.on_wire[port.index()];
+        let stopped = self.plane.bank().stopped(self.now, port);
+        if self.plane.config().dcb.is_some() {
+            assert!(!idle || bytes.0 == 0 || !stopped.is_empty(), "no frame waits for a free wire");
+            assert!(bytes.0 == 0 || self.plane.waits_for(port));
+            return;
+        }
+        assert!(bytes.0 <= u64::from(PORTS + 1) * QUEUE_BYTES_MAX, "buffers are bounded");
+        assert!(self.plane.nacked_bytes(port).0 <= NACK_BYTES_MAX, "inputs are bounded");
+        assert!(!idle || bytes.0 == 0, "no frame waits for a free wire");
+        assert_eq!(self.plane.waits_for(port), bytes.0 > 0);
+    }
+}

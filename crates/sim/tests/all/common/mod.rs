@@ -1,0 +1,282 @@
+//! Fabrics for tests, built as plain data, with timers fast enough for short simulations.
+
+use axon_fabric::model::{
+    Controller, Device, Dhcp, End, Fabric, Host, Link, Network, OnFull, RouterKind, Switch, Timers,
+    Wire,
+};
+use axon_sim::{PingId, PingPlan, World};
+use axon_wire::{Bytes, HopWidth, MacAddr, PortNo, Rate, Span, Time};
+use oorandom::Rand64;
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+/// The heartbeat interval of test fabrics: a silent link is down after two.
+pub const HEARTBEAT: Span = Span::from_millis(20);
+/// How long after carrier a port that hears no Hello becomes a host port, at most.
+pub const BOOT: Time = Time::from_nanos(3_000_000_000);
+
+/// 1 Gb/s, 1 us, no loss.
+pub fn wire() -> Wire {
+    Wire {
+        rate: Rate::gbps(1),
+        latency: Span::from_micros(1),
+        loss_ppm: 0,
+        bit_errors_per_1e15: 0,
+        queue: Bytes(128 * 1024),
+    }
+}
+
+pub fn end(switch: usize, port: u16) -> End {
+    End { switch, port: PortNo(port) }
+}
+
+/// The MAC of a host.
+pub fn mac(host: usize) -> MacAddr {
+    MacAddr([2, 0, 0, 0, 1, host as u8])
+}
+
+/// Puts a fabric together, giving out ports in order.
+pub struct Builder {
+    pub fabric: Fabric,
+}
+
+impl Builder {
+    /// `switches` switches of 16 ports, nothing plugged in, the controller at port 15 of the
+    /// first.
+    pub fn new(switches: usize) -> Builder {
+        let switches = (1..=switches).map(|number| Switch { name: format!("s{number}"), ports: 0 });
+        let mut builder = Builder {
+            fabric: Fabric {
+                name: "test".to_owned(),
+                seed: 1,
+                hop_width: HopWidth::Eight,
+                key: [7; 32],
+                switches: switches.collect(),
+                hosts: Vec::new(),
+                links: Vec::new(),
+                network: Network::Axon,
+                device: Device::ideal(),
+                traffic: Vec::new(),
+                faults_after_start: Vec::new(),
+                controller: Controller {
+                    name: "c1".to_owned(),
+                    at: end(0, 0),
+                    wire: wire(),
+                    router: RouterKind::default(),
+                },
+                timers: Timers {
+                    hello: HEARTBEAT,
+                    heartbeat: HEARTBEAT,
+                    retry: Span::from_millis(10),
+                    host_probe: Span::from_millis(500),
+                    ..Timers::default()
+                },
+                dhcp: Dhcp {
+                    server: Ipv4Addr::new(10, 0, 0, 1),
+                    prefix_len: 16,
+                    pool_first: Ipv4Addr::new(10, 0, 1, 0),
+                    pool_last: Ipv4Addr::new(10, 0, 1, 255),
+                    lease: Span::from_secs(3600),
+                    reservations: BTreeMap::new(),
+                },
+                self_congestion_pause: false,
+                on_full: OnFull::Drop,
+                nack_queue: Bytes(128 * 1024),
+                dcb: None,
+                mtu: 1500,
+                faults: Vec::new(),
+            },
+        };
+        builder.fabric.controller.at = builder.free_port(0);
+        builder
+    }
+
+    /// The next unused port of a switch.
+    pub fn free_port(&mut self, switch: usize) -> End {
+        let ports = &mut self.fabric.switches[switch].ports;
+        *ports += 1;
+        end(switch, *ports - 1)
+    }
+
+    pub fn link(&mut self, a: usize, b: usize) -> usize {
+        let link = Link { a: self.free_port(a), b: self.free_port(b), wire: wire() };
+        self.fabric.links.push(link);
+        self.fabric.links.len() - 1
+    }
+
+    /// A host; with a fixed address 10.0.0.(10 + its number) if `fixed`, DHCP otherwise.
+    pub fn host(&mut self, switch: usize, fixed: bool) -> usize {
+        let index = self.fabric.hosts.len();
+        let End { switch, port } = self.free_port(switch);
+        self.fabric.hosts.push(Host {
+            name: format!("h{}", index + 1),
+            mac: mac(index),
+            ip: fixed.then(|| Ipv4Addr::new(10, 0, 0, index as u8 + 10)),
+            switch,
+            port,
+            wire: wire(),
+        });
+        index
+    }
+
+    /// Every wire loses this many frames per million.
+    pub fn loss(&mut self, ppm: u32) {
+        let fabric = &mut self.fabric;
+        let links = fabric.links.iter_mut().map(|link| &mut link.wire);
+        let hosts = fabric.hosts.iter_mut().map(|host| &mut host.wire);
+        for wire in links.chain(hosts).chain([&mut fabric.controller.wire]) {
+            wire.loss_ppm = ppm;
+        }
+    }
+
+    /// A spare port on every switch, for plugging at run time.
+    pub fn spare_ports(&mut self) -> Vec<End> {
+        (0..self.fabric.switches.len()).map(|switch| self.free_port(switch)).collect()
+    }
+}
+
+/// A ring of switches, link `i` from switch `i` to the next, `hosts` hosts on each.
+pub fn ring(switches: usize, hosts: usize, fixed: bool) -> Builder {
+    let mut builder = Builder::new(switches);
+    for switch in 0..switches {
+        builder.link(switch, (switch + 1) % switches);
+    }
+    for switch in 0..switches {
+        (0..hosts).for_each(|_| {
+            builder.host(switch, fixed);
+        });
+    }
+    builder
+}
+
+/// A line of switches, link `i` from switch `i` to the next, `hosts` hosts on each.
+pub fn line(switches: usize, hosts: usize, fixed: bool) -> Builder {
+    let mut builder = Builder::new(switches);
+    for switch in 1..switches {
+        builder.link(switch - 1, switch);
+    }
+    for switch in 0..switches {
+        (0..hosts).for_each(|_| {
+            builder.host(switch, fixed);
+        });
+    }
+    builder
+}
+
+/// The fabric running, after time enough for every port to know its kind and every host to
+/// have an address.
+pub fn boot(builder: &Builder) -> World {
+    boot_with(builder, 1)
+}
+
+pub fn boot_with(builder: &Builder, seed: u64) -> World {
+    let mut world = World::new(&builder.fabric, seed);
+    world.set_host_retry(Span::from_millis(200));
+    assert!(
+        world.run_until_true(BOOT, World::all_have_addresses),
+        "no addresses: {}",
+        states(&world)
+    );
+    world.run_for(Span::from_millis(500));
+    world
+}
+
+/// The pairs that had no answer within `tries` requests 100 ms apart.
+pub fn unreached(world: &mut World, pairs: &[(usize, usize)], tries: u16) -> Vec<(usize, usize)> {
+    let interval = Span::from_millis(100);
+    let ids: Vec<Option<PingId>> = pairs
+        .iter()
+        .map(|&(from, to)| {
+            let target = world.address(to)?;
+            world.ping(from, PingPlan::until_reply(target, interval, tries))
+        })
+        .collect();
+    let limit = world.now() + interval * (u64::from(tries) + 2);
+    world.run_until_true(limit, |world| {
+        ids.iter().all(|id| id.and_then(|id| world.ping_stats(id)).is_none_or(|stats| stats.done))
+    });
+    let answered = |id: &Option<PingId>| {
+        id.and_then(|id| world.ping_stats(id)).is_some_and(|stats| stats.received > 0)
+    };
+    pairs.iter().zip(&ids).filter(|(_, id)| !answered(id)).map(|(&pair, _)| pair).collect()
+}
+
+/// All ordered pairs of these hosts.
+pub fn pairs(hosts: &[usize]) -> Vec<(usize, usize)> {
+    let all = hosts.iter().flat_map(|&from| hosts.iter().map(move |&to| (from, to)));
+    all.filter(|(from, to)| from != to).collect()
+}
+
+/// Every pair of hosts must ping, no route be stale, every frame be accounted for.
+pub fn assert_whole(world: &mut World) {
+    let hosts: Vec<usize> = (0..world.fabric().hosts.len()).collect();
+    let silent = unreached(world, &pairs(&hosts), 30);
+    assert!(silent.is_empty(), "no answer: {silent:?}; {}", states(world));
+    assert_sound(world);
+}
+
+/// No route may be stale, every frame must be accounted for.
+pub fn assert_sound(world: &World) {
+    let stale = world.stale_routes();
+    assert!(stale.is_empty(), "{stale:#?}");
+    world.engine().check_conservation().unwrap();
+}
+
+/// Starts a steady ping, one request a millisecond, for `span`.
+pub fn start_steady(world: &mut World, from: usize, to: usize, span: Span) -> PingId {
+    let target = world.address(to).expect("an address");
+    let plan = PingPlan::steady(target, Span::from_millis(1), span.as_millis() as u16);
+    world.ping(from, plan).expect("the host runs")
+}
+
+/// What hosts and switches believe, for messages.
+pub fn states(world: &World) -> String {
+    let hosts = (0..world.fabric().hosts.len()).map(|host| world.address(host));
+    format!("at {}: addresses {:?}", world.now(), hosts.collect::<Vec<_>>())
+}
+
+/// What is known about two hosts that do not reach each other, for messages.
+pub fn describe(world: &World, from: usize, to: usize) -> String {
+    let mut lines = vec![format!("at {}:", world.now())];
+    for (host, other) in [(from, to), (to, from)] {
+        let plug = axon_sim::links::WireEnd {
+            station: world.host_station(host),
+            port: axon_sim::host::PORT,
+        };
+        let name = &world.fabric().hosts[host].name;
+        let Some((link, side)) = world.engine().link_at(plug) else {
+            lines.push(format!("{name} is not plugged in"));
+            continue;
+        };
+        let jack = world.engine().links()[link.0].ends[1 - side];
+        let Some(switch) = world.switch(jack.station) else {
+            continue;
+        };
+        let edge = switch.edge();
+        let local: Vec<_> = edge.hosts().filter(|(at, _)| *at == mac(host)).collect();
+        let routes = switch.plane().tables().routes(jack.port);
+        let route = routes.iter().find(|(to, _)| *to == mac(other));
+        let flow = edge.flows().find(|&(port, to, _)| (port, to) == (jack.port, mac(other)));
+        lines.push(format!(
+            "{name} {:?} at s{}-{} ({:?}), edge has {local:?}, route {route:?}, flow {:?}, {:?}",
+            world.address(host),
+            jack.station + 1,
+            jack.port,
+            switch.plane().kind(jack.port),
+            flow.map(|(_, _, flow)| flow),
+            edge.counters(),
+        ));
+        if let Some(controller) = world.controller() {
+            let controller = controller.controller();
+            let known = controller.hosts().by_mac(mac(host));
+            let known = known.and_then(|index| controller.hosts().get(index));
+            lines.push(format!("  controller: {known:?}, {:?}", controller.counters()));
+        }
+    }
+    lines.join("\n")
+}
+
+/// Draws one of several.
+pub fn pick<T: Copy>(random: &mut Rand64, of: &[T]) -> T {
+    of[random.rand_range(0..of.len() as u64) as usize]
+}

@@ -1,0 +1,146 @@
+//! Deadlocks: those that traffic brings about are among those that the routes let one expect, and
+//! with routes that go up and then down there are none.
+
+use crate::common::pick;
+use axon_control::prove::{Buffer, Dependencies, Verdict};
+use axon_fabric::model::{Fabric, RouterKind};
+use axon_fabric::told::Told;
+use axon_sim::World;
+use axon_wire::{Priority, Span, Time};
+use oorandom::Rand64;
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+/// Fabrics of the random test.
+const FABRICS: u64 = 100;
+
+fn fabric(text: &str, router: RouterKind) -> Fabric {
+    let parsed = axon_fabric::parse("deadlock.yaml".as_ref(), text);
+    let mut fabric = parsed.unwrap_or_else(|e| panic!("{e}\n{text}"));
+    fabric.controller.router = router;
+    fabric
+}
+
+/// Which buffers wait for which by the routes of the fabric's flows, and whether they have a
+/// circle. Replies and what resolves addresses are in no lossless priority.
+fn predicted(fabric: &Fabric, seed: u64) -> (BTreeSet<(Buffer, Buffer)>, bool) {
+    let mut told = Told::new(fabric, fabric.controller.router.build(seed), seed);
+    let (mut all, mut pairs) = (Dependencies::default(), BTreeSet::new());
+    for (flow, &(from, to)) in fabric.traffic.iter().flat_map(|entry| &entry.flows).enumerate() {
+        assert!(told.ask(from, to));
+        let route = told.route(from, to).unwrap();
+        let priority = Priority::new(3).unwrap();
+        all.add(flow as u32, priority, route.steps());
+        let buffers: Vec<Buffer> = route
+            .steps()
+            .map(|step| Buffer { from: step.switch, egress: step.egress, priority })
+            .collect();
+        pairs.extend(buffers.windows(2).map(|pair| (pair[0], pair[1])));
+    }
+    (pairs, matches!(all.verdict(), Verdict::Cycle(_)))
+}
+
+/// Lets the traffic run for `span`, or until there is a deadlock: its buffers, in order.
+fn run(fabric: &Fabric, seed: u64, span: Span) -> Option<Vec<Buffer>> {
+    let mut world = World::new(fabric, seed);
+    let limit = Time::ZERO + Span::from_secs(10);
+    assert!(world.run_until_true(limit, World::is_ready), "seed {seed}: {:?}", world.unready());
+    world.start_traffic();
+    let end = world.now() + span;
+    world.run_until_true(end, |world| world.deadlock().is_some());
+    let cycle = world.deadlock()?;
+    Some(cycle.waits.iter().map(|wait| wait.buffer).collect())
+}
+
+/// Whether each waits for the next, and the last for the first, by the routes.
+fn is_predicted(circle: &[Buffer], pairs: &BTreeSet<(Buffer, Buffer)>) -> bool {
+    let next = circle.iter().cycle().skip(1);
+    circle.iter().zip(next).all(|(&here, &on)| pairs.contains(&(here, on)))
+}
+
+#[test]
+fn five_switches_in_a_ring_deadlock_in_the_circle_that_their_routes_let_one_expect() {
+    let text = include_str!("../../../../scenarios/deadlock5.yaml");
+    let fabric = fabric(text, RouterKind::ShortestPath);
+    let (pairs, cycle) = predicted(&fabric, fabric.seed);
+    let circle = run(&fabric, fabric.seed, Span::from_millis(500)).expect("a deadlock");
+    assert_eq!(circle.len(), 5);
+    assert!(cycle && is_predicted(&circle, &pairs), "{circle:?}");
+    // It stays, and the report of a run tells it and fails.
+    let options = axon_sim::Options {
+        duration: Some(Span::from_millis(300)),
+        ..axon_sim::Options::default()
+    };
+    let report = axon_sim::run(&fabric, options);
+    let deadlock = report.deadlock.as_ref().expect("a deadlock");
+    assert_eq!((deadlock.round.len(), deadlock.round.first()), (6, deadlock.round.last()));
+    assert!(deadlock.at_ns > report.boot_ns && !report.passed());
+}
+
+#[test]
+fn the_same_ring_up_and_down_goes_on() {
+    let text = include_str!("../../../../scenarios/deadlock5.yaml");
+    let fabric = fabric(text, RouterKind::UpDown);
+    assert!(!predicted(&fabric, fabric.seed).1);
+    assert_eq!(run(&fabric, fabric.seed, Span::from_millis(500)), None);
+}
+
+/// A ring or a torus of lossless links with little memory; all hosts send as fast as they can, to
+/// two others each.
+fn random_text(seed: u64) -> String {
+    let mut random = Rand64::new(u128::from(seed));
+    let random = &mut random;
+    let (topology, hosts) = pick(
+        random,
+        &[
+            ("{ ring: { switches: 3, hosts_per_switch: 2 } }", 6),
+            ("{ ring: { switches: 4, hosts_per_switch: 2 } }", 8),
+            ("{ ring: { switches: 5, hosts_per_switch: 2 } }", 10),
+            ("{ ring: { switches: 6, hosts_per_switch: 2 } }", 12),
+            ("{ torus: { rows: 3, cols: 3, hosts_per_switch: 1 } }", 9),
+            ("{ torus: { rows: 4, cols: 4, hosts_per_switch: 1 } }", 16),
+        ],
+    );
+    let share = pick(random, &["0B", "5kB", "20kB"]);
+    let mut text = format!(
+        "name: random\ntopology: {topology}\nlinks: {{ rate: 10Gbps }}\ndcb:\n  classes:\n  \
+         - {{ priorities: [0, 1, 2, 4, 5, 6], ets: 50 }}\n  \
+         - {{ priorities: [3], ets: 50, lossless: true }}\n  - {{ priorities: [7] }}\n  \
+         buffers: {{ lossless_share: {share} }}\ntraffic:\n"
+    );
+    let around = pick(random, &[true, false]);
+    for from in 0..hosts {
+        for _ in 0..2 {
+            let any = random.rand_range(1..hosts);
+            let to = (from + if around { 4.min(hosts - 1) } else { any }) % hosts;
+            let _ = writeln!(
+                text,
+                "- {{ udp: {{}}, from: h{}, to: h{}, priority: 3 }}",
+                from + 1,
+                to + 1
+            );
+        }
+    }
+    text
+}
+
+#[test]
+fn random_fabrics_deadlock_only_where_their_routes_have_a_circle_and_never_up_and_down() {
+    let (mut found, mut expected) = (0, 0);
+    for seed in 1..=FABRICS {
+        let text = random_text(seed);
+        let span = Span::from_millis(2);
+        let shortest = fabric(&text, RouterKind::ShortestPath);
+        let (pairs, cycle) = predicted(&shortest, seed);
+        expected += u64::from(cycle);
+        if let Some(circle) = run(&shortest, seed, span) {
+            found += 1;
+            assert!(cycle && is_predicted(&circle, &pairs), "seed {seed}: {circle:?}\n{text}");
+        }
+        let up_down = fabric(&text, RouterKind::UpDown);
+        assert!(!predicted(&up_down, seed).1, "seed {seed}:\n{text}");
+        assert_eq!(run(&up_down, seed, span), None, "seed {seed}:\n{text}");
+    }
+    println!("{found} of {FABRICS} deadlocked, {expected} have a circle");
+    assert!(found >= 10, "{found} of {FABRICS} deadlocked: too few to say anything");
+}

@@ -1,0 +1,28 @@
+//! Worlds: how nodes, links, hosts and controllers behave together. One binary for all of them, for
+//! each would hold the whole simulator.
+
+mod addresses;
+mod baselines;
+mod cable;
+mod chaos;
+mod common;
+mod congestion;
+mod dcbx;
+mod deadlock;
+mod device;
+mod failures;
+mod full;
+mod host_flow_control;
+mod host_reaction;
+mod lossless;
+mod lossless_fabrics;
+mod priorities;
+mod probes;
+mod queueing;
+mod ring;
+mod routers;
+mod start;
+mod storm;
+mod targeted;
+mod threads;
+mod traffic;

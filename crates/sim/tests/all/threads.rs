@@ -1,0 +1,116 @@
+//! The same world on one thread and on several: the same trace, to the last byte of its text.
+
+use crate::common::{self, Builder, HEARTBEAT, ring};
+use axon_fabric::model::{Device, Fault, FaultKind};
+use axon_sim::World;
+use axon_sim::apps::{TcpOptions, TcpPlan, UdpPlan};
+use axon_wire::{Span, Time};
+use std::cell::RefCell;
+use std::io::Write;
+use std::rc::Rc;
+
+#[derive(Clone, Default)]
+struct Page(Rc<RefCell<Vec<u8>>>);
+
+impl Write for Page {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.borrow_mut().write(bytes)
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A ring with noise and faults, under UDP and TCP.
+fn troubled(device: Device) -> Builder {
+    let mut builder = ring(5, 2, true);
+    builder.loss(2000);
+    builder.fabric.device = device;
+    for link in &mut builder.fabric.links {
+        link.wire.bit_errors_per_1e15 = 1_000_000_000;
+    }
+    let at = |millis: u64| Span::from_millis(3000 + millis);
+    builder.fabric.faults = vec![
+        Fault { at: at(20), what: FaultKind::LinkDown(1) },
+        Fault { at: at(60), what: FaultKind::LinkUp(1) },
+        Fault { at: at(80), what: FaultKind::SwitchDown(3) },
+        Fault { at: at(120), what: FaultKind::SwitchUp(3) },
+        Fault { at: at(150), what: FaultKind::LinkSilent(0) },
+    ];
+    builder
+}
+
+/// What came of it: the hash, events, packet-hops and the text of the trace.
+fn run(builder: &Builder, seed: u64, threads: usize) -> (u64, u64, u64, String) {
+    let page = Page::default();
+    let mut world = World::with_trace(&builder.fabric, seed, Some(Box::new(page.clone())));
+    assert_eq!(world.set_threads(threads), threads);
+    world.run_until(common::BOOT);
+    let hosts = builder.fabric.hosts.len();
+    for host in 0..hosts {
+        let target = world.address((host + 3) % hosts).expect("fixed");
+        world.give(host, |node, now| {
+            node.udp_listen(9);
+            node.tcp_listen(10, TcpOptions::default(), None);
+            let (payload, interval) = (600, Span::from_micros(40));
+            node.udp_send(UdpPlan { target, port: 9, payload, interval, count: 500 }, now);
+        });
+        if host % 3 == 0 {
+            world.give(host, |node, now| node.tcp_send(tcp(target), now));
+        }
+    }
+    world.run_for(Span::from_millis(60));
+    // Threads may come and go while it runs.
+    world.set_threads(threads.max(2) - 1);
+    world.run_for(HEARTBEAT);
+    world.set_threads(threads);
+    world.run_for(Span::from_millis(150));
+    world.engine().check_conservation().unwrap();
+    let text = String::from_utf8(page.0.borrow().clone()).unwrap();
+    let engine = world.engine();
+    (engine.trace_hash(), engine.events(), engine.packet_hops(), text)
+}
+
+fn tcp(target: std::net::Ipv4Addr) -> TcpPlan {
+    TcpPlan { target, port: 10, bytes: Some(200_000), options: TcpOptions::default() }
+}
+
+#[test]
+fn a_world_is_the_same_on_one_two_and_three_threads() {
+    for (seed, device) in [(1, Device::ideal()), (2, Device::axon_netfpga())] {
+        let builder = troubled(device);
+        let one = run(&builder, seed, 1);
+        assert!(one.2 > 10_000, "{} packet-hops", one.2);
+        for threads in [2, 3] {
+            let more = run(&builder, seed, threads);
+            let lines = one.3.lines().zip(more.3.lines());
+            let differ = lines.enumerate().find(|(_, (a, b))| a != b);
+            assert_eq!(differ, None, "seed {seed}, {threads} threads");
+            assert!(one == more, "seed {seed}, {threads} threads");
+        }
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_world_twice_on_two_threads() {
+    let builder = troubled(Device::ideal());
+    let first = run(&builder, 7, 2);
+    assert!(first == run(&builder, 7, 2));
+    assert_ne!(first.0, run(&builder, 8, 2).0);
+}
+
+#[test]
+fn links_that_take_no_time_cannot_be_run_apart() {
+    let mut builder = ring(3, 1, true);
+    for link in &mut builder.fabric.links {
+        link.wire.latency = Span::ZERO;
+    }
+    // The frame's own length on the wire is time enough where it is stored.
+    let mut world = World::new(&builder.fabric, 1);
+    assert_eq!(world.set_threads(2), 2);
+    let head = Device { from_switch: Vec::new(), from_host: Vec::new(), ..Device::axon_netfpga() };
+    builder.fabric.device = head;
+    let mut world = World::new(&builder.fabric, 1);
+    assert_eq!(world.set_threads(2), 1);
+    world.run_until(Time::ZERO + Span::from_millis(10));
+}
