@@ -216,6 +216,13 @@ impl<B> Egress<B> {
         waiting.map(|(index, fifo)| (PortNo((index as u16).wrapping_sub(1)), Bytes(fifo.bytes)))
     }
 
+    /// Whether a frame waits that came in by `ingress` and uses the memory of this priority.
+    pub fn holds(&self, ingress: PortNo, priority: Priority) -> bool {
+        let fifo = self.fifos.get(self.fifo_of(ingress));
+        let of = |item: &Queued<B>| (item.moving.ingress, item.priority) == (ingress, priority);
+        fifo.is_some_and(|fifo| fifo.queue.iter().any(of))
+    }
+
     /// Frames that wait.
     pub const fn frames(&self) -> u64 {
         self.frames

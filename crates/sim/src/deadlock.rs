@@ -3,9 +3,8 @@
 //! In plain English: for each link between switches and each lossless priority, see whether the
 //! switch at its end has told the other to stop; if so, note in which queues the frames of that
 //! buffer wait, and for which priorities each of these is stopped by its peer. What that amounts
-//! to, [`axon_control::prove::deadlock`] knows. Where several lossless priorities share a class,
-//! their frames are not told apart: a buffer then counts as waiting for what any of them waits
-//! for, so that a deadlock may be overlooked, but none is made up.
+//! to, [`axon_control::prove::deadlock`] knows. Priorities that share a class wait in the same
+//! queues and are stopped together, but each buffer waits only where frames of its own do.
 
 use crate::world::World;
 use axon_control::controller::topology::SwitchIndex;
@@ -59,14 +58,10 @@ impl World {
         }
         let mut waits = Vec::new();
         for egress in (0..bank.ports()).map(PortNo) {
-            let Some(class) = bank.class_of(egress, priority) else { continue };
-            let mut queued = bank.waiting(egress);
-            if !queued.any(|(of, ingress, _)| (of, ingress) == (class, to.port)) {
-                continue;
+            for class in bank.waiting_of(egress, (to.port, priority)) {
+                let stopped = bank.stopping(self.now(), egress, class);
+                waits.push(stopped.iter().map(|of| buffer(to.switch, egress, of)).collect());
             }
-            let stopped = bank.stopping(self.now(), egress, class);
-            let buffer = |priority| buffer(to.switch, egress, priority);
-            waits.push(stopped.iter().map(buffer).collect());
         }
         Some(Standing { buffer: buffer(from.switch, from.port, priority), waits })
     }

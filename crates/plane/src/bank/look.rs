@@ -5,7 +5,7 @@ use crate::buffers::Egress;
 use crate::config::PortKind;
 use crate::contract::Drop;
 use crate::counters::Counters;
-use axon_wire::priority::TrafficClass;
+use axon_wire::priority::{Priority, TrafficClass};
 use axon_wire::{Bytes, Frame, PortNo};
 
 impl<B: Frame> PortBank<B> {
@@ -45,6 +45,18 @@ impl<B: Frame> PortBank<B> {
         numbered.flat_map(|(class, egress)| {
             egress.by_ingress().map(move |(ingress, bytes)| (class, ingress, bytes))
         })
+    }
+
+    /// In which classes frames wait for the wire of `port` that came in by `ingress` and use the
+    /// memory of `priority`.
+    pub fn waiting_of(
+        &self,
+        port: PortNo,
+        (ingress, priority): (PortNo, Priority),
+    ) -> impl Iterator<Item = TrafficClass> {
+        let classes = self.ports.get(port.index()).map_or(&[][..], |state| &state.classes);
+        let numbered = TrafficClass::ALL.into_iter().zip(classes);
+        numbered.filter_map(move |(class, egress)| egress.holds(ingress, priority).then_some(class))
     }
 
     /// Bytes of frames that came in by `port`, that outputs refused, and that it keeps.

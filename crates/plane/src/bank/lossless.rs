@@ -82,12 +82,6 @@ impl<B: Frame> PortBank<B> {
         port.stops.stopped(now).iter().filter(|&of| port.class_of(of) == class).collect()
     }
 
-    /// The class that a priority waits in at `port`; `None` without flow control.
-    pub fn class_of(&self, port: PortNo, priority: Priority) -> Option<TrafficClass> {
-        let port = self.dcb.as_ref()?.ports.get(port.index())?;
-        Some(port.class_of(priority))
-    }
-
     /// Flow control frames that named a priority: sent by a port (requests), and received by it
     /// (indications).
     pub fn pfc_counts(&self, port: PortNo, priority: Priority) -> (u64, u64) {

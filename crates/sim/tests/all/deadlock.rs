@@ -77,6 +77,25 @@ fn five_switches_in_a_ring_deadlock_in_the_circle_that_their_routes_let_one_expe
     assert!(deadlock.at_ns > report.boot_ns && !report.passed());
 }
 
+/// Frames of another priority in the same class, on their way to a host with a slow link, wait in
+/// a queue that may send. They do not help those that wait for each other.
+#[test]
+fn a_deadlock_is_seen_though_a_priority_of_the_same_class_can_go_on() {
+    let text = include_str!("../../../../scenarios/deadlock5.yaml")
+        .replace("[0, 1, 2, 4, 5, 6]", "[0, 1, 2, 5, 6]")
+        .replace("priorities: [3]", "priorities: [3, 4]")
+        .replace("    priority: 3\n", "    priority: 3\n    start: 100ms\n")
+        .replace(
+            "    links: [[",
+            "      h11: { at: s2, ip: 10.0.77.11, rate: 20kbps }\n    links: [[",
+        )
+        + "  - { udp: { count: 5 }, from: h1, to: h11, priority: 4 }\n";
+    let fabric = fabric(&text, RouterKind::ShortestPath);
+    let circle = run(&fabric, fabric.seed, Span::from_millis(500)).expect("a deadlock");
+    assert!(circle.iter().all(|buffer| buffer.priority.value() == 3), "{circle:?}");
+    assert_eq!(circle.len(), 5);
+}
+
 #[test]
 fn the_same_ring_up_and_down_goes_on() {
     let text = include_str!("../../../../scenarios/deadlock5.yaml");
