@@ -11,10 +11,13 @@ mod classes;
 mod look;
 mod lossless;
 mod moving;
+mod standstill;
 mod watch;
 mod watchdog;
 
 pub use moving::Moving;
+pub(crate) use standstill::Movement;
+pub use standstill::{HeldQueue, Standstill};
 
 use crate::buffers::{Egress, Queued};
 use crate::config::PortKind;

@@ -4,6 +4,7 @@
 //! port hears and tells (`flow_control.rs`), what its queues tell the sources of frames
 //! (`notice.rs`). How they work together is in `bank/lossless.rs` and `bank/watch.rs`.
 
+use crate::bank::Movement;
 use crate::flow_control::{Requests, Stops};
 use crate::memory::{GroupLimits, Memory, MemoryConfig, Owner, QueueLimits, Share};
 use crate::notice::{CnConfig, EcnConfig, NoticeError, UNDEFENDED, Watch};
@@ -119,6 +120,8 @@ pub(crate) struct DcbPort {
     pub(crate) treatments: [Treatment; PRIORITIES],
     /// Of each queue, by traffic class.
     pub(crate) storms: [StormWatch; PRIORITIES],
+    /// Of what came in here, by priority.
+    pub(crate) movements: [Movement; PRIORITIES],
     pub(crate) rate: Rate,
     pub(crate) prio_tc: [TrafficClass; PRIORITIES],
     pub(crate) pfc: PrioritySet,
@@ -175,6 +178,7 @@ impl Dcb {
                 watch: Watch::new(cn, ecn, place, &config.prio_tc)?,
                 treatments: cn.map_or([UNDEFENDED; PRIORITIES], |cn| cn.treatments[index]),
                 storms: Default::default(),
+                movements: Default::default(),
                 rate,
                 prio_tc: config.prio_tc,
                 pfc: config.pfc,

@@ -38,7 +38,7 @@ pub mod schedule;
 pub mod targeted;
 pub mod watchdog;
 
-pub use bank::{Moving, PortBank};
+pub use bank::{HeldQueue, Moving, PortBank, Standstill};
 pub use config::{OnFull, PlaneConfig, PortKind, PuntLimit};
 pub use contract::{Action, Awaited, Drop, Input, Node, Note, Punt, Refusal};
 pub use counters::{Counters, PortCounters};

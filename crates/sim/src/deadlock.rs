@@ -2,15 +2,17 @@
 //!
 //! In plain English: for each link between switches and each lossless priority, see whether the
 //! switch at its end has told the other to stop; if so, note in which queues the frames of that
-//! buffer wait, and for which priorities each of these is stopped by its peer. What that amounts
-//! to, [`axon_control::prove::deadlock`] knows. Priorities that share a class wait in the same
-//! queues and are stopped together, but each buffer waits only where frames of its own do.
+//! buffer wait, and for which priorities each of these is stopped by its peer
+//! ([`axon_plane::PortBank::standstill`]). What that amounts to, [`axon_control::prove::deadlock`]
+//! knows. Priorities that share a class wait in the same queues and are stopped together, but each
+//! buffer waits only where frames of its own do.
 
 use crate::world::World;
 use axon_control::controller::topology::SwitchIndex;
 use axon_control::prove::{self, Buffer, Cycle, Standing};
 use axon_fabric::circle;
 use axon_fabric::model::End;
+use axon_plane::HeldQueue;
 use axon_wire::{PortNo, Priority};
 use serde::Serialize;
 
@@ -52,17 +54,12 @@ impl World {
     /// The buffer at `to` of what comes from `from`, if the sender is to stop.
     fn standing(&self, from: End, to: End, priority: Priority) -> Option<Standing> {
         let bank = self.switch(to.switch)?.plane().bank();
-        let group = bank.memory()?.group(to.port, priority)?;
-        if !group.stopped {
-            return None;
-        }
-        let mut waits = Vec::new();
-        for egress in (0..bank.ports()).map(PortNo) {
-            for class in bank.waiting_of(egress, (to.port, priority)) {
-                let stopped = bank.stopping(self.now(), egress, class);
-                waits.push(stopped.iter().map(|of| buffer(to.switch, egress, of)).collect());
-            }
-        }
+        let still = bank.standstill(self.now(), to.port, priority)?;
+        let buffers = |queue: &HeldQueue| {
+            let stopped = queue.stopped.iter();
+            stopped.map(|priority| buffer(to.switch, queue.egress, priority)).collect()
+        };
+        let waits = still.waits.iter().map(buffers).collect();
         Some(Standing { buffer: buffer(from.switch, from.port, priority), waits })
     }
 }

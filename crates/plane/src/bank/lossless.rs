@@ -119,7 +119,10 @@ impl<B: Frame> PortBank<B> {
                 return self.discard(moving, Drop::HeadroomFull, out);
             }
             match dcb.memory.admit(owner, moving.came_bytes.into()) {
-                Ok(told) => signal = told,
+                Ok(told) => {
+                    signal = told;
+                    dcb.ports[ingress.index()].movements[priority.index()].came(now);
+                }
                 Err(NoRoom::Headroom) => {
                     return self.discard(moving, Drop::HeadroomFull, out);
                 }
@@ -190,6 +193,7 @@ impl<B: Frame> PortBank<B> {
         if ingress.index() < dcb.ports.len() {
             let owner = Owner { ingress, priority, egress: port, class };
             let signal = dcb.memory.release(owner, item.moving.came_bytes.into());
+            dcb.ports[ingress.index()].movements[priority.index()].left(now);
             dcb.left_queue(owner, item.bytes.into());
             self.tell(now, ingress, priority, signal, out);
             self.tell_of_queues(now, out);
