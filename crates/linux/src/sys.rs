@@ -8,6 +8,7 @@ use std::fs::OpenOptions;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 
 /// Frames that one call of [`send_many`] takes at most.
 pub const SEND_MAX: usize = 64;
@@ -203,13 +204,20 @@ pub fn set_packet_option<T: Copy>(fd: BorrowedFd<'_>, option: c_int, value: &T) 
     Ok(())
 }
 
-/// Asks the scheduler to run this process before ordinary ones (nice -10).
+/// Asks the scheduler to run this process before ordinary ones (nice -10), and its session, if it
+/// leads one, before others: where the kernel shares the CPU out among sessions (sched(7),
+/// autogroup), being nice means something within one session only.
 ///
 /// # Errors
 /// EPERM or EACCES without CAP_SYS_NICE in the machine's own user namespace.
 pub fn prefer_this_process() -> io::Result<()> {
+    const NICE: c_int = -10;
     // SAFETY: no pointers are passed.
-    check(unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -10) })?;
+    check(unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICE) })?;
+    let group = Path::new("/proc/self/autogroup");
+    if nix::unistd::getsid(None)? == nix::unistd::getpid() && group.exists() {
+        std::fs::write(group, NICE.to_string())?;
+    }
     Ok(())
 }
 

@@ -28,7 +28,7 @@ use axon_wire::{Bytes, MacAddr, Rate, Span};
 
 /// How long after it is told to stop a host may still send at full rate: a frame in the making, a
 /// request to the kernel, and longest of all the time in which a busy machine lets nobody run.
-const HOST_REACTION: Span = Span::from_millis(200);
+const HOST_REACTION: Span = Span::from_secs(1);
 /// What a priority may have here before the host is told to stop, as time on the link: enough to
 /// keep the link busy until a host that may go on does so.
 const SHARE: Span = Span::from_millis(20);

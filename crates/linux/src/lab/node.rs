@@ -3,13 +3,17 @@
 use super::state::StateDir;
 use crate::daemon::{DaemonOptions, controller, host_agent, switch};
 use crate::pcapng::CaptureOptions;
-use anyhow::Result;
+use anyhow::{Context, Result};
+use nix::unistd::setsid;
 use std::ffi::OsString;
 
 /// Runs a node of a lab, from the inside.
 pub(super) fn run(state: &StateDir, name: &str, capture: Option<&OsString>) -> Result<()> {
     // Its standard error is its log.
     tracing_subscriber::fmt().with_ansi(false).with_writer(std::io::stderr).init();
+    // A session of its own, which it may ask the scheduler to prefer; its host's programs, and those
+    // who started the lab, are none of its.
+    setsid().context("a daemon has just been started and can lead a session")?;
     let fabric = state.load_fabric()?;
     let options = DaemonOptions {
         status_socket: Some(state.socket(name)),
