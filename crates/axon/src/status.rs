@@ -1,8 +1,9 @@
 //! `axon status`: what switches and controller tell of themselves.
 
 use anyhow::Result;
-use axon_linux::dcbx;
 use axon_linux::lab::{Lab, table};
+use axon_linux::{dcbx, flow_control};
+use serde_json::json;
 use std::process::ExitCode;
 
 /// Show the nodes of a running lab
@@ -15,17 +16,24 @@ pub struct Arguments {
     json: bool,
 }
 
-/// Prints the status.
+/// Prints the status. Fails if lossless buffers have stopped one another for good.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let status = Lab::open(arguments.lab.as_deref())?.status()?;
+    let lab = Lab::open(arguments.lab.as_deref())?;
+    let status = lab.status()?;
+    let deadlock = lab.deadlock(&status)?;
     if arguments.json {
-        println!("{:#}", serde_json::Value::from(status));
+        println!("{:#}", json!({ "nodes": status, "deadlock": deadlock }));
     } else {
         print!("{}", table::table(&status));
-        let ports = dcbx::table(&status);
-        if !ports.is_empty() {
-            print!("\n{ports}");
+        for ports in [dcbx::table(&status), flow_control::table(&status)] {
+            if !ports.is_empty() {
+                print!("\n{ports}");
+            }
+        }
+        if let Some(deadlock) = &deadlock {
+            let seconds = deadlock.still_ms as f64 / 1e3;
+            println!("\ndeadlock for {seconds:.1} s: {}", deadlock.round.join(" -> "));
         }
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(if deadlock.is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }

@@ -169,7 +169,7 @@ fn round_trip(user: &User) {
     assert!(row.contains("p2:s2 p3:s3 p4:c1") && row.contains(&own), "{row}");
     let output = user.axon("status --json");
     let status: Value = serde_json::from_str(good(&output)).unwrap();
-    let routes = status[1]["node"]["routes"].as_array().unwrap();
+    let routes = status["nodes"][1]["node"]["routes"].as_array().unwrap();
     assert!(!routes.is_empty(), "h1 has talked, so s1 has a route");
     assert_eq!(good(&user.axon("down")), "ring3 is down\n");
     bad(&user.axon("status"), 1);

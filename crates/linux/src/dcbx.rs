@@ -1,12 +1,12 @@
 //! What LLDP and DCBX know of a switch's ports: as JSON in the status, and as a table.
 
+use crate::columns::columns;
 use axon_control::dcbx::DcbPort;
 use axon_control::lldp::Neighbour;
 use axon_wire::dcbx::ieee::{Ets, Tsa};
 use axon_wire::lldp::{Id, kind};
 use axon_wire::{MacAddr, PortNo, TrafficClass};
 use serde_json::{Value, json};
-use std::fmt::Write;
 
 const HEADINGS: [&str; 6] = ["port", "neighbour", "speaks", "pfc", "classes", "trouble"];
 /// The subtypes of IDs that are MAC addresses (IEEE 802.1AB tables 8-2 and 8-3).
@@ -89,25 +89,10 @@ fn classes(ets: &Ets) -> String {
 /// One line for each port that has a neighbour or is in trouble, of all nodes that speak LLDP;
 /// empty if none does.
 pub fn table(status: &[Value]) -> String {
-    let rows: Vec<[String; 6]> = status.iter().flat_map(rows).collect();
-    let mut text = String::new();
-    if rows.is_empty() {
-        return text;
-    }
-    let headings = HEADINGS.map(str::to_owned);
-    let width = |column: usize| {
-        rows.iter().chain([&headings]).map(|row| row[column].chars().count()).max().unwrap_or(0)
-    };
-    let widths: [usize; 6] = std::array::from_fn(width);
-    for row in [&headings].into_iter().chain(&rows) {
-        let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}"));
-        // Writing to a String cannot fail.
-        let _ = writeln!(text, "{}", cells.collect::<Vec<_>>().join("  ").trim_end());
-    }
-    text
+    columns(&HEADINGS, status.iter().flat_map(rows))
 }
 
-fn rows(status: &Value) -> Vec<[String; 6]> {
+fn rows(status: &Value) -> Vec<Vec<String>> {
     let name = status["name"].as_str().unwrap_or("?");
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let text = |value: &Value| value.as_str().unwrap_or("?").to_owned();
@@ -127,7 +112,7 @@ fn rows(status: &Value) -> Vec<[String; 6]> {
             .collect();
         let trouble: Vec<String> = list(&port["trouble"]).iter().map(text).collect();
         (!neighbours.is_empty() || !trouble.is_empty()).then(|| {
-            [
+            vec![
                 format!("{name}-p{}", port["port"]),
                 neighbours.join(", "),
                 text(&port["speaks"]),

@@ -1,13 +1,12 @@
 //! What nodes tell about themselves: the JSON of `status`.
 
+use crate::flow_control;
 use crate::probe::Desk;
 use crate::run::Inspect;
 use axon_control::agent::{AgentNode, FABRIC, HOST};
 use axon_control::discovery::Discovery;
 use axon_control::node::{ControllerNode, SwitchNode};
-use axon_plane::{
-    Action, Awaited, Drop, Input, Node, Plane, PortBank, PortCounters, PortKind, Refusal,
-};
+use axon_plane::{Action, Awaited, Drop, Input, Node, Plane, PortCounters, PortKind, Refusal};
 use axon_wire::priority::Priority;
 use axon_wire::{Frame, FrameBuf, PortNo, Time};
 use serde_json::{Map, Value, json};
@@ -156,8 +155,8 @@ impl Inspect for Agent {
             "pfc": config.pfc.to_string(),
             "pause": config.pause,
             "rates_bps": rates,
-            "host": lossless(node.bank(), now, HOST),
-            "fabric": lossless(node.bank(), now, FABRIC),
+            "host": flow_control::status(node.bank(), now, HOST),
+            "fabric": flow_control::status(node.bank(), now, FABRIC),
             "drops": drops(&node.bank().counters().total()),
         })
     }
@@ -237,11 +236,11 @@ fn plane<B: Frame>(plane: &Plane<B>, now: Time) -> Value {
     let queued: Vec<u64> = ports.clone().map(|port| plane.queued_bytes(PortNo(port)).0).collect();
     let table: Vec<usize> = ports.clone().map(|port| plane.tables().len(PortNo(port))).collect();
     let bank = plane.bank();
-    let flow_control = plane
+    let flow_control: Option<Vec<Value>> = plane
         .config()
         .dcb
         .is_some()
-        .then(|| ports.map(|port| lossless(bank, now, PortNo(port))).collect::<Vec<_>>());
+        .then(|| ports.map(|port| flow_control::status(bank, now, PortNo(port))).collect());
     json!({
         "rx_frames": total.rx_frames,
         "tx_frames": total.tx_frames,
@@ -256,22 +255,6 @@ fn drops(counted: &PortCounters) -> Map<String, Value> {
     let counts = Drop::ALL.iter().map(|reason| (reason.name(), counted.dropped(*reason)));
     let counts = counts.filter(|(_, count)| *count > 0);
     counts.map(|(name, count)| (name.to_owned(), count.into())).collect()
-}
-
-/// What flow control does at a port: the priorities that its peer has stopped, how often each was
-/// named by frames to the peer (requests) and from it (indications), and what waits of each
-/// class, by the port that it came in by.
-fn lossless<B: Frame>(bank: &PortBank<B>, now: Time, port: PortNo) -> Value {
-    let counts = Priority::ALL.map(|priority| bank.pfc_counts(port, priority));
-    let waiting = bank.waiting(port).map(|(class, ingress, bytes)| {
-        json!({ "class": class.value(), "ingress": ingress.0, "bytes": bytes.0 })
-    });
-    json!({
-        "stopped": bank.stopped(now, port).iter().map(Priority::value).collect::<Vec<_>>(),
-        "requests": counts.map(|(requests, _)| requests),
-        "indications": counts.map(|(_, indications)| indications),
-        "waiting": waiting.collect::<Vec<_>>(),
-    })
 }
 
 fn refusals(of: impl Fn(Refusal) -> u64) -> Map<String, Value> {

@@ -3,8 +3,10 @@
 //! Everything unsafe in Axon is in [`sys`] and [`ring`].
 
 pub mod agent;
+mod columns;
 pub mod daemon;
 pub mod dcbx;
+pub mod flow_control;
 pub mod incarnation;
 pub mod inspect;
 mod iproute;

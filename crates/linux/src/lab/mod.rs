@@ -10,6 +10,7 @@
 
 pub mod build;
 mod daemons;
+pub mod deadlock;
 mod enter;
 mod interrupt;
 mod neighbours;
@@ -21,6 +22,7 @@ pub mod state;
 mod supervisor;
 pub mod table;
 
+pub use deadlock::Deadlock;
 pub use root::STATE_VARIABLE;
 pub use start::{down, up};
 pub use state::StateDir;
@@ -222,6 +224,19 @@ impl Lab {
             status
         };
         Ok(plan.daemons().map(one).collect())
+    }
+
+    /// Lossless buffers that have stopped one another for good, if there are any in what the
+    /// daemons have just told ([`Lab::status`]); if there seem to be, they are asked once more.
+    ///
+    /// # Errors
+    /// The lab's fabric file is gone.
+    pub fn deadlock(&self, told: &[Value]) -> Result<Option<Deadlock>> {
+        let fabric = self.state.load_fabric()?;
+        if deadlock::deadlock(&fabric, told, told).is_none() {
+            return Ok(None);
+        }
+        Ok(deadlock::deadlock(&fabric, told, &self.status()?))
     }
 }
 

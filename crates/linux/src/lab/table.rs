@@ -1,8 +1,8 @@
 //! The status of a lab as a table for people.
 
+use crate::columns::columns;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::fmt::Write;
 
 const HEADINGS: [&str; 10] = [
     "node",
@@ -22,21 +22,7 @@ const LISTED_MAX: usize = 6;
 /// One line for each daemon of [`super::Lab::status`].
 pub fn table(status: &[Value]) -> String {
     let names = names(status);
-    let rows: Vec<Vec<String>> = status.iter().map(|status| row(status, &names)).collect();
-    let width = |column: usize| {
-        let cells = rows.iter().filter(|row| row.len() == HEADINGS.len());
-        let cells = cells.map(|row| row[column].len());
-        cells.chain([HEADINGS[column].len()]).max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..HEADINGS.len()).map(width).collect();
-    let mut text = String::new();
-    let headings = HEADINGS.map(str::to_owned).to_vec();
-    for row in [headings].iter().chain(&rows) {
-        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
-        // Writing to a String cannot fail.
-        let _ = writeln!(text, "{}", cells.collect::<Vec<_>>().join("  ").trim_end());
-    }
-    text
+    columns(&HEADINGS, status.iter().map(|status| row(status, &names)))
 }
 
 /// Who has which id. Nodes know their neighbours by id, people by name.
@@ -74,6 +60,7 @@ fn row(status: &Value, names: &BTreeMap<&str, &str>) -> Vec<String> {
     };
     let controller = match node["controller_path"].as_str() {
         _ if is_controller => "itself",
+        _ if node["role"] == "agent" => "-",
         Some(hops) => hops,
         None => "not found",
     };
@@ -85,7 +72,7 @@ fn row(status: &Value, names: &BTreeMap<&str, &str>) -> Vec<String> {
         routes,
         controller.to_owned(),
         node["plane"]["rx_frames"].as_u64().map_or("-".to_owned(), |frames| frames.to_string()),
-        reasons(&node["plane"]["drops"]),
+        reasons(node.get("drops").unwrap_or(&node["plane"]["drops"])),
         reasons(&node["refusals"]),
         status["restarts"].as_u64().unwrap_or(0).to_string(),
     ]

@@ -1,0 +1,25 @@
+//! Tables for people.
+
+use std::fmt::Write;
+
+/// One line for the headings and one for each row, cells in columns as wide as they need; nothing
+/// without rows. A row with another number of cells makes no column wider.
+pub(crate) fn columns(headings: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    let mut all: Vec<Vec<String>> = vec![headings.iter().map(ToString::to_string).collect()];
+    all.extend(rows);
+    let mut text = String::new();
+    if all.len() == 1 {
+        return text;
+    }
+    let width = |column: usize| {
+        let whole = all.iter().filter(|row| row.len() == headings.len());
+        whole.map(|row| row[column].chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..headings.len()).map(width).collect();
+    for row in &all {
+        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "{}", cells.collect::<Vec<_>>().join("  ").trim_end());
+    }
+    text
+}
