@@ -30,7 +30,7 @@ test: lint ## format, lints, docs, all tests, a short fuzz run
 demo: build ## table 1 of the Axon paper with real Linux hosts; results in results/demo
 	target/release/axon demo --out $(DEMO_OUT)
 
-demo-lossless: build ## a deadlock of lossless links: foretold, brought about, and avoided
+demo-lossless: build ## a deadlock of lossless links: foretold, brought about, and avoided; on Linux too
 	tools/demo-lossless
 
 reproduce: build ## every table and figure of the papers, theirs beside ours; results in results/reproduce

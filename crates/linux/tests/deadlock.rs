@@ -1,0 +1,178 @@
+//! A ring of lossless links among real hosts: with shortest paths it comes to rest for good, and
+//! the lab's status says in which circle; with up*/down* routes the same traffic goes on.
+
+mod support;
+
+use axon_linux::lab::deadlock::Deadlock;
+use axon_linux::lab::{self, Lab, UpOptions};
+use serde_json::Value;
+use std::net::UdpSocket;
+use std::path::Path;
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+/// The UDP port that the fabric's rule puts into the lossless class.
+const PORT: u16 = 4791;
+const HOSTS: usize = 10;
+/// The circle that `axon prove` names: `crates/axon/tests/deadlock.rs` holds the simulator to it.
+const ROUND: [&str; 6] = ["s2-p2", "s3-p2", "s4-p2", "s5-p2", "s1-p3", "s2-p2"];
+/// Frames that end for these reasons were heeded, not lost.
+const HEEDED: [&str; 2] = ["consumed", "mac_control"];
+/// Nothing here takes longer, however busy the machine is.
+const LIMIT: Duration = Duration::from_secs(60);
+/// From one look to the next.
+const LOOK: Duration = Duration::from_millis(100);
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["talk", to] => talk(to),
+        _ => support::run(&[
+            ("shortest_paths_come_to_rest_in_the_circle_that_was_foretold", come_to_rest),
+            ("with_up_and_down_the_same_traffic_goes_on_and_loses_nothing", go_on),
+        ]),
+    }
+}
+
+/// As a program that knows nothing of any of this: sends to one host as fast as the kernel lets
+/// it, and reads what another sends, until it is killed.
+fn talk(to: &str) -> ExitCode {
+    let socket = UdpSocket::bind(("0.0.0.0", PORT)).expect("a socket");
+    let reads = socket.try_clone().expect("the same socket");
+    std::thread::spawn(move || {
+        let mut bytes = [0; 2048];
+        while reads.recv(&mut bytes).is_ok() {}
+    });
+    println!("ready");
+    // Waits until those that are to be sent to have said so, too.
+    let mut line = String::new();
+    std::io::stdin().read_line(&mut line).expect("a word");
+    loop {
+        // An answer that a port is closed comes as an error of a later call.
+        let _ = socket.send_to(&[0; 1_400], (to, PORT));
+    }
+}
+
+/// The lab, with every host sending to one that is two links on.
+struct Talk {
+    lab: Lab,
+    talkers: Vec<Child>,
+}
+
+impl Talk {
+    fn start(router: Option<&str>) -> Talk {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/deadlock5.yaml");
+        let options = UpOptions { router: router.map(str::to_owned), ..UpOptions::default() };
+        let (lab, report) = lab::up(&file, &options, |_| ()).expect("it is up");
+        assert!(report.missing.is_empty(), "without controller: {:?}", report.missing);
+        let program = std::env::current_exe().expect("a running program has a path");
+        let program = program.to_str().expect("plain text");
+        let talker = |host: usize| {
+            let to = format!("10.0.77.{}", (host + 3) % HOSTS + 1);
+            let mut command = lab.command(&format!("h{host}"), &[program, "talk", &to]);
+            let command = command.as_mut().expect("a command");
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts")
+        };
+        let mut talkers: Vec<Child> = (1..=HOSTS).map(talker).collect();
+        for talker in &mut talkers {
+            let mut word = [0; 6];
+            let from = talker.stdout.as_mut().expect("it is piped");
+            std::io::Read::read_exact(from, &mut word).expect("it is ready");
+        }
+        // The end of their input is the word to begin.
+        talkers.iter_mut().for_each(|talker| drop(talker.stdin.take()));
+        Talk { lab, talkers }
+    }
+
+    fn look(&self) -> (Vec<Value>, Option<Deadlock>) {
+        let status = self.lab.status().expect("daemons answer");
+        let deadlock = self.lab.deadlock(&status).expect("the fabric is there");
+        (status, deadlock)
+    }
+
+    fn run(&self, host: usize, command: &str) -> String {
+        let words: Vec<&str> = command.split(' ').collect();
+        let mut command: Command =
+            self.lab.command(&format!("h{host}"), &words).expect("a command");
+        let output = command.output().expect("it starts");
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "{words:?} in h{host}: {text}");
+        text
+    }
+
+    /// Datagrams that the programs of a host could read.
+    fn received(&self, host: usize) -> u64 {
+        let text = self.run(host, "cat /proc/net/snmp");
+        let mut lines = text.lines().filter_map(|line| line.strip_prefix("Udp: "));
+        let (names, values) = (lines.next().expect("names"), lines.next().expect("values"));
+        let mut both = names.split(' ').zip(values.split(' '));
+        let value = both.find(|(name, _)| *name == "InDatagrams").expect("it is counted").1;
+        value.parse().expect("a number")
+    }
+
+    /// Frames that the fabric or its ports have lost, by place and reason.
+    fn lost(status: &[Value]) -> Vec<String> {
+        let mut lost = Vec::new();
+        for node in status {
+            let name = node["name"].as_str().expect("a name");
+            let inner = &node["node"];
+            let drops = inner.get("drops").unwrap_or(&inner["plane"]["drops"]);
+            let drops = drops.as_object().into_iter().flatten();
+            let drops = drops.filter(|(reason, _)| !HEEDED.contains(&reason.as_str()));
+            lost.extend(drops.map(|(reason, count)| format!("{name}: {reason} {count}")));
+            for port in node["ports"].as_array().expect("ports") {
+                for reason in ["rx_ring_drops", "tx_refused"] {
+                    let count = &port["counters"][reason];
+                    if *count != 0 {
+                        lost.push(format!("{}: {reason} {count}", port["name"]));
+                    }
+                }
+            }
+        }
+        lost
+    }
+
+    fn end(self) {
+        lab::down(Some(self.lab.name())).expect("it ends");
+        for mut talker in self.talkers {
+            talker.wait().expect("it has ended with the lab");
+        }
+    }
+}
+
+fn come_to_rest() {
+    let talk = Talk::start(None);
+    let began = Instant::now();
+    let found = loop {
+        let (status, deadlock) = talk.look();
+        if let Some(found) = deadlock {
+            break found;
+        }
+        assert!(began.elapsed() < LIMIT, "no deadlock: {status:#?}");
+        std::thread::sleep(LOOK);
+    };
+    println!("after {:.1} s: {found:?}", began.elapsed().as_secs_f32());
+    assert_eq!(found.round, ROUND);
+    // What is not lossless goes through all the same, and the circle stays as it is.
+    talk.run(1, "ping -q -c 3 -i 0.2 -W 5 10.0.77.5");
+    let (status, later) = talk.look();
+    assert_eq!(later.expect("it is there for ever").round, ROUND);
+    assert_eq!(Talk::lost(&status), [""; 0]);
+    talk.end();
+}
+
+fn go_on() {
+    let talk = Talk::start(Some("up_down"));
+    let began = Instant::now();
+    // In a ring that comes to rest no flow gets so far.
+    for datagrams in [200, 300] {
+        while (1..=HOSTS).any(|host| talk.received(host) < datagrams) {
+            let (status, deadlock) = talk.look();
+            assert_eq!(deadlock, None);
+            assert!(began.elapsed() < LIMIT, "{datagrams} have not come: {status:#?}");
+        }
+    }
+    println!("300 datagrams of each after {:.1} s", began.elapsed().as_secs_f32());
+    assert_eq!(Talk::lost(&talk.look().0), [""; 0]);
+    talk.end();
+}
