@@ -45,9 +45,10 @@ pub(crate) fn message<B: Frame>(
     let cpid = notice::cpid(sample.switch, sample.egress, sample.class);
     let said = Cnm { feedback, cpid, offset, delta, ..Cnm::default() };
     let (format, octets) = (&sample.point.format, usize::from(sample.point.header_octets_min));
-    let priority = sample.cnm_priority;
-    let mut answer = CnmFrame::answer(&sampled, sample.switch, priority, said, octets, format);
+    let (point, priority) = (sample.switch, sample.cnm_priority);
+    let mut answer = CnmFrame::answer(&sampled, point, priority, said, octets, format);
     answer.cnm.priority = sample.priority;
+    let priority = answer.vlan.map_or(Priority::ZERO, |tag| tag.pcp);
     let length = width.header_bytes(hops.len());
     let mut frame = B::with_headroom(length, &answer.emit(format));
     frame.push_front(length).ok()?;

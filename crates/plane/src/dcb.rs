@@ -14,7 +14,7 @@ use crate::targeted::{Queues, Told, WatermarkFault, Watermarks, Wish};
 use crate::watchdog::{StormAction, StormWatch, WatchdogConfig};
 use alloc::vec::Vec;
 use axon_wire::header::{self, HeaderView};
-use axon_wire::mac_control::Quanta;
+use axon_wire::mac_control::{Quanta, Reserved};
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
 use axon_wire::{Bytes, HopWidth, MacAddr, PortNo, Rate, Time, vlan};
 
@@ -37,6 +37,8 @@ pub struct DcbConfig {
     pub pause: bool,
     /// How long a stop that this switch asks for lasts; it is told again at half time.
     pub pfc_quanta: Quanta,
+    /// How the reserved byte of PFC frames that are heard is read.
+    pub pfc_reserved: Reserved,
     /// Marks of queues at which their senders are to stop, beside what the memory says (paper
     /// 002 chapter 7). Without, the memory alone has the say.
     pub watermarks: Option<Watermarks>,
@@ -89,6 +91,7 @@ impl DcbConfig {
             pfc: PrioritySet::EMPTY,
             pause: false,
             pfc_quanta: Quanta::MAX,
+            pfc_reserved: Reserved::default(),
             ecn: alloc::vec![[None; PRIORITIES]; rates.len()],
             watermarks: None,
             watchdog: None,

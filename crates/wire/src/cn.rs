@@ -58,6 +58,12 @@ pub struct CnmFormat {
     pub always_tagged: bool,
     /// The MSDU begins with the EtherType behind all tags (default), or else behind it.
     pub msdu_has_ethertype: bool,
+    /// The CNM comes from the address of the congestion point (default), or else from where the
+    /// sampled frame was going.
+    pub source_is_point: bool,
+    /// The CNM has the VLAN tag of the sampled frame as it is, priority included, or else
+    /// (default) its VLAN and the priority of CNMs.
+    pub copies_tag: bool,
     /// A CNM with a version or reserved bits other than zero, no feedback or no CPID is refused,
     /// or else (default) version and reserved bits are ignored.
     pub strict: bool,
@@ -71,6 +77,8 @@ impl Default for CnmFormat {
             queue_in_units: true,
             always_tagged: true,
             msdu_has_ethertype: true,
+            source_is_point: true,
+            copies_tag: false,
             strict: false,
         }
     }
@@ -278,10 +286,10 @@ impl Cnm {
 pub struct CnmFrame {
     /// The source of the sampled frame.
     pub destination: MacAddr,
-    /// The port of the congestion point.
+    /// The switch of the congestion point; see [`CnmFormat::source_is_point`].
     pub source: MacAddr,
     /// The VLAN of the sampled frame and the priority of CNMs; none if that frame had no tag
-    /// and CNMs have priority 0.
+    /// and CNMs have priority 0. See [`CnmFormat::copies_tag`].
     pub vlan: Option<VlanTag>,
     /// The flow of the sampled frame.
     pub cn: Option<CnTag>,
@@ -290,8 +298,9 @@ pub struct CnmFrame {
 }
 
 impl CnmFrame {
-    /// The answer of a congestion point to `sampled`: back to its source, in its VLAN, with the
-    /// `priority` of CNMs (6 by recommendation), its CN-TAG and `msdu_bytes_max` bytes of its MSDU.
+    /// The answer of a congestion point at `source` to `sampled`: back to its source, in its
+    /// VLAN, with the `priority` of CNMs (6 by recommendation), its CN-TAG and `msdu_bytes_max`
+    /// bytes of its MSDU.
     ///
     /// `cnm` brings feedback, CPID, offset and delta; the rest of it is filled in here.
     pub fn answer(
@@ -303,14 +312,15 @@ impl CnmFrame {
         format: &CnmFormat,
     ) -> CnmFrame {
         let outer = sampled.vlan.unwrap_or_default();
-        let vlan = VlanTag { pcp: priority, dei: false, ..outer };
+        let ours = VlanTag { pcp: priority, dei: false, ..outer };
         let needed = sampled.vlan.is_some() || priority != Priority::ZERO;
+        let vlan = if format.copies_tag { sampled.vlan } else { needed.then_some(ours) };
         let msdu = if format.msdu_has_ethertype { sampled.msdu } else { &sampled.msdu[2..] };
         let length = msdu.len().min(msdu_bytes_max).min(MSDU_BYTES_MAX);
         CnmFrame {
             destination: sampled.source,
-            source,
-            vlan: needed.then_some(vlan),
+            source: if format.source_is_point { source } else { sampled.destination },
+            vlan,
             cn: sampled.cn.or(format.always_tagged.then_some(CnTag { flow: 0 })),
             cnm: Cnm {
                 priority: outer.pcp,
@@ -365,6 +375,8 @@ mod tests {
         queue_in_units: true,
         always_tagged: true,
         msdu_has_ethertype: true,
+        source_is_point: true,
+        copies_tag: false,
         strict: false,
     };
     const STRICT: CnmFormat = CnmFormat { strict: true, ..FORMAT };
@@ -461,6 +473,18 @@ mod tests {
         let bare = CnmFormat { msdu_has_ethertype: false, ..FORMAT };
         let answer = CnmFrame::answer(&tagged, POINT, six, cnm(), 9999, &bare);
         assert_eq!(answer.cnm.msdu, frame[22..86]);
+    }
+
+    #[test]
+    fn by_other_readings_the_answer_looks_as_if_the_destination_had_sent_the_frame_back() {
+        let frame = sampled();
+        let tagged = Tagged::parse(&frame).unwrap();
+        let copied = CnmFormat { source_is_point: false, copies_tag: true, ..FORMAT };
+        let answer = CnmFrame::answer(&tagged, POINT, Priority::ALL[6], cnm(), 0, &copied);
+        assert_eq!((answer.source, answer.vlan), (tagged.destination, tagged.vlan));
+        let untagged = Tagged { vlan: None, ..tagged };
+        let answer = CnmFrame::answer(&untagged, POINT, Priority::ALL[6], cnm(), 0, &copied);
+        assert_eq!(answer.vlan, None);
     }
 
     #[test]

@@ -97,6 +97,17 @@ impl Pfc {
     }
 }
 
+/// What becomes of a PFC frame that sets bits in the reserved high byte of its enable vector;
+/// sources are not sure.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Reserved {
+    /// It is obeyed as if they were clear.
+    #[default]
+    Ignored,
+    /// It is malformed.
+    Refused,
+}
+
 /// A MAC control frame without its addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MacControl {
@@ -124,6 +135,9 @@ pub enum MacControlError {
     /// Neither PAUSE nor PFC.
     #[error("opcode {0:#06x}; 1 is PAUSE, 0x101 is PFC")]
     Opcode(u16),
+    /// With [`Reserved::Refused`] only: bits of the enable vector's high byte are set.
+    #[error("reserved bits {0:#04x} of the enable vector are set")]
+    Reserved(u8),
 }
 
 /// Whether an Ethernet frame is for MAC control, whatever is wrong with it: it is neither
@@ -142,6 +156,18 @@ impl MacControl {
     /// A frame that is too short, of another EtherType or opcode, or with addresses that it
     /// cannot have.
     pub fn parse(frame: &[u8], own: MacAddr) -> Result<MacControl, MacControlError> {
+        MacControl::parse_as(frame, own, Reserved::Ignored)
+    }
+
+    /// The same, by this reading of the enable vector's high byte.
+    ///
+    /// # Errors
+    /// As [`MacControl::parse`]; reserved bits that are set, if they are to be refused.
+    pub fn parse_as(
+        frame: &[u8],
+        own: MacAddr,
+        reserved: Reserved,
+    ) -> Result<MacControl, MacControlError> {
         let bytes: &[u8; FRAME_BYTES] =
             frame.first_chunk().ok_or(MacControlError::Short(frame.len()))?;
         let word = |at: usize| u16::from_be_bytes([bytes[at], bytes[at + 1]]);
@@ -165,6 +191,9 @@ impl MacControl {
         }
         if opcode == OPCODE_PAUSE {
             return Ok(MacControl::Pause(Quanta(word(FIELDS_AT))));
+        }
+        if reserved == Reserved::Refused && bytes[FIELDS_AT] != 0 {
+            return Err(MacControlError::Reserved(bytes[FIELDS_AT]));
         }
         Ok(MacControl::Pfc(Pfc {
             enabled: PrioritySet::from_bits(bytes[FIELDS_AT + 1]),
@@ -259,6 +288,11 @@ mod tests {
         bytes[16] = 0xff;
         bytes[34..].fill(0xee);
         assert_eq!(MacControl::parse(&bytes, OWN), clean);
+        let strict = |bytes: &[u8]| MacControl::parse_as(bytes, OWN, Reserved::Refused);
+        assert_eq!(strict(&bytes), Err(MacControlError::Reserved(0xff)));
+        assert_eq!(strict(&pfc_frame()), clean);
+        let pause = frame(&[0, 1, 0xff, 0]);
+        assert_eq!(strict(&pause), MacControl::parse(&pause, OWN), "PAUSE has no such byte");
     }
 
     #[test]

@@ -218,8 +218,22 @@ impl fmt::Display for Time {
 }
 
 impl fmt::Display for Span {
+    /// In the largest unit of which it is one or more, exactly: `41.96us`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&Time(self.0), f)
+        let picos = u128::from(self.0) * 10;
+        let units = [("s", 12), ("ms", 9), ("us", 6), ("ns", 3), ("ps", 0)];
+        let fits = units.into_iter().find(|&(_, digits)| picos >= 10_u128.pow(digits));
+        let Some((unit, digits)) = fits else { return f.write_str("0s") };
+        let scale = 10_u128.pow(digits);
+        write!(f, "{}", picos / scale)?;
+        let (mut rest, mut width) = (picos % scale, digits as usize);
+        while rest > 0 && rest.is_multiple_of(10) {
+            (rest, width) = (rest / 10, width - 1);
+        }
+        if rest > 0 {
+            write!(f, ".{rest:0width$}")?;
+        }
+        f.write_str(unit)
     }
 }
 
@@ -242,6 +256,23 @@ impl fmt::Display for Rate {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_span_is_told_in_its_own_unit() {
+        let told = |ticks| alloc::format!("{}", Span::from_ticks(ticks));
+        let known = [
+            (0, "0s"),
+            (1, "10ps"),
+            (61_440, "614.4ns"),
+            (4_196_000, "41.96us"),
+            (335_539_200, "3.355392ms"),
+            (100_000_000_001, "1.00000000001s"),
+            (6_000_000_000_000, "60s"),
+        ];
+        for (ticks, text) in known {
+            assert_eq!(told(ticks), text);
+        }
+    }
 
     #[test]
     fn every_ethernet_byte_time_is_a_whole_number_of_ticks() {

@@ -32,6 +32,16 @@ pub enum Duplicates {
     IgnorePeer,
 }
 
+/// For how many traffic classes a port has PFC that says "0" (the PFC cap); sources are not sure.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ZeroClasses {
+    /// For none.
+    #[default]
+    None,
+    /// For all eight, as a zero means for the number of classes in the ETS TLV.
+    All,
+}
+
 /// What a port is set to do and to say.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IeeeConfig {
@@ -49,8 +59,10 @@ pub struct IeeeConfig {
     pub pfc_willing: bool,
     /// MBC, see [`PfcConfiguration::macsec_bypass`].
     pub macsec_bypass: bool,
-    /// How many traffic classes may have PFC at a time: 0 to 15. Zero is taken for none.
+    /// How many traffic classes may have PFC at a time: 0 to 15.
     pub pfc_classes_max: u8,
+    /// What zero of them means.
+    pub pfc_classes_zero: ZeroClasses,
     /// Which priorities have PFC if the peer is not followed.
     pub pfc: PrioritySet,
     /// Its application priorities.
@@ -75,6 +87,7 @@ impl Default for IeeeConfig {
             pfc_willing: true,
             macsec_bypass: false,
             pfc_classes_max: 8,
+            pfc_classes_zero: ZeroClasses::default(),
             pfc: PrioritySet::EMPTY,
             applications: Vec::new(),
             congestion: None,
@@ -225,7 +238,8 @@ impl IeeeConfig {
         if self.pfc_willing && (!peer.willing || gives_way) {
             let classes: BTreeSet<_> =
                 peer.enabled.iter().map(|priority| ets.class_of[priority.index()]).collect();
-            if classes.len() <= usize::from(self.pfc_classes_max) {
+            let all = self.pfc_classes_max == 0 && self.pfc_classes_zero == ZeroClasses::All;
+            if all || classes.len() <= usize::from(self.pfc_classes_max) {
                 return (peer.enabled, Source::Peer);
             }
             notes.push(DcbxNote::PfcClasses(self.pfc_classes_max));

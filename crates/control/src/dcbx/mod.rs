@@ -23,7 +23,7 @@ pub mod tables;
 mod tests;
 
 pub use cee::{Cee, CeeConfig, CeeFeature, FeatureState};
-pub use ieee::{Duplicates, IeeeConfig, Remote, TieRule};
+pub use ieee::{Duplicates, IeeeConfig, Remote, TieRule, ZeroClasses};
 pub use meeting::{Mismatch, mismatches};
 pub use port::{DcbEvent, DcbPort, DcbxConfig, Mode};
 pub use ports::{DcbPorts, DcbxNodeConfig, PortWish};

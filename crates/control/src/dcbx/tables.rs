@@ -6,7 +6,9 @@
 //! such classes does not speak of groups there. The older form has one strict group, and tells
 //! applications by EtherType or port only.
 
-use super::{CeeConfig, CeeFeature, DcbxConfig, Duplicates, IeeeConfig, Mode, TieRule};
+use super::{
+    CeeConfig, CeeFeature, DcbxConfig, Duplicates, IeeeConfig, Mode, TieRule, ZeroClasses,
+};
 use alloc::vec::Vec;
 use axon_plane::dcb::DcbConfig;
 use axon_plane::schedule::{Algorithm, FrameCost, ScheduleConfig};
@@ -28,14 +30,18 @@ pub struct Asked {
     pub pfc_willing: bool,
     /// What it recommends to peers.
     pub recommendation: Recommendation,
-    /// How many traffic classes may have PFC at a time: 0 to 8. Zero is taken for none.
+    /// How many traffic classes may have PFC at a time: 0 to 8.
     pub pfc_classes_max: u8,
+    /// What zero of them means.
+    pub pfc_classes_zero: ZeroClasses,
     /// Which priorities applications are to have: for information.
     pub applications: Vec<Application>,
     /// Who gives way of two that are willing.
     pub tie: TieRule,
     /// What becomes of repeated TLVs.
     pub duplicates: Duplicates,
+    /// See [`CeeConfig::groups_must_match`].
+    pub groups_must_match: bool,
 }
 
 impl Default for Asked {
@@ -48,9 +54,11 @@ impl Default for Asked {
             pfc_willing: false,
             recommendation: Recommendation::Own,
             pfc_classes_max: CLASSES_MAX,
+            pfc_classes_zero: ZeroClasses::default(),
             applications: Vec::new(),
             tie: TieRule::default(),
             duplicates: Duplicates::default(),
+            groups_must_match: false,
         }
     }
 }
@@ -150,6 +158,7 @@ impl DcbxConfig {
                 pfc_willing: asked.pfc_willing,
                 macsec_bypass: false,
                 pfc_classes_max: asked.pfc_classes_max,
+                pfc_classes_zero: asked.pfc_classes_zero,
                 pfc: dcb.pfc,
                 applications: asked.applications.clone(),
                 // Whether a port is ready is for its defence to say.
@@ -179,7 +188,7 @@ impl DcbxConfig {
                     willing: false,
                     desired: applications,
                 },
-                groups_must_match: false,
+                groups_must_match: asked.groups_must_match,
             },
         }
     }

@@ -175,6 +175,11 @@ fn pfc_for_more_classes_than_the_port_has_it_for_is_not_followed() {
     let out = hear(&mut port, 9, vec![pfc(false, 0x18)]);
     assert!(out.contains(&DcbEvent::Note(DcbxNote::PfcClasses(1))));
     assert_eq!(port.operational().pfc, set(0x10));
+    for (zero, follows) in [(ZeroClasses::None, 0x10), (ZeroClasses::All, 0x18)] {
+        let config = ieee(|own| (own.pfc_classes_max, own.pfc_classes_zero) = (0, zero));
+        port.configure(at(20), config, &mut vec![]);
+        assert_eq!(port.operational().pfc, set(follows), "{zero:?}");
+    }
 }
 
 #[test]

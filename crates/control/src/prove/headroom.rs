@@ -22,6 +22,8 @@ use axon_wire::{Bytes, Rate, Span};
 const AROUND_FRAME_BYTES: u64 = 20;
 /// Bytes of a PFC frame, FCS included (IEEE 802.3 annex 31D).
 const PFC_FRAME_BYTES: u64 = 64;
+/// Bytes that pass in a quantum of 512 bit times.
+const QUANTUM_BYTES: u64 = 64;
 /// Ticks of 10 ps in a second.
 const TICKS_PER_SECOND: u128 = 100_000_000_000;
 /// The longest that a station may take from having received a PFC frame to having stopped the
@@ -91,8 +93,8 @@ const CISCO: &str = "Cisco Press on storage networks, chapter 7";
 
 /// How long a port may take to obey an 802.3 PAUSE, by rate: quanta of 512 bit times from its
 /// receipt to the last frame that may start (IEEE 802.3 clause 31B.3.7, as SONiC's headroom
-/// calculation has it; at 10 Gb/s SONiC has 67).
-pub const PAUSE_REACTION_QUANTA: [(Rate, u64); 10] = [
+/// calculation has it; at 10 Gb/s SONiC has 67, and others 74 on copper).
+const PAUSE_REACTION_QUANTA: [(Rate, u64); 10] = [
     (Rate::mbps(100), 1),
     (Rate::gbps(1), 2),
     (Rate::gbps(10), 60),
@@ -104,6 +106,14 @@ pub const PAUSE_REACTION_QUANTA: [(Rate, u64); 10] = [
     (Rate::gbps(400), 905),
     (Rate::gbps(800), 905),
 ];
+
+/// The longest that a port of `rate` may take to obey a PAUSE, by the quanta of its rate, or of
+/// the next lower one that is known.
+pub fn pause_reaction_max(rate: Rate) -> Span {
+    let known = PAUSE_REACTION_QUANTA.iter().rfind(|(known, _)| *known <= rate);
+    let (_, quanta) = known.unwrap_or(&PAUSE_REACTION_QUANTA[0]);
+    rate.time_for(Bytes(quanta * QUANTUM_BYTES))
+}
 
 impl Headroom {
     /// With the defaults of the rate, and the longest reaction that is allowed; `None` where no
@@ -221,6 +231,15 @@ mod tests {
         assert!(most.bits() > least.bits());
         let endless = Headroom { interface_bits: u64::MAX, ..least };
         assert_eq!(endless.bits(), u64::MAX);
+    }
+
+    #[test]
+    fn a_pause_is_obeyed_within_the_quanta_of_the_rate() {
+        let known = [(100, 5_120), (1_000, 1_024), (2_500, 409), (10_000, 3_072)];
+        for (megabits, nanos) in known {
+            assert_eq!(pause_reaction_max(Rate::mbps(megabits)).as_nanos(), nanos, "{megabits}");
+        }
+        assert_eq!(pause_reaction_max(Rate::mbps(10)).as_nanos(), 51_200);
     }
 
     #[test]

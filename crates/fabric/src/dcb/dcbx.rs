@@ -6,7 +6,8 @@ use crate::file;
 use crate::model::{Dcb, Fabric};
 use axon_control::dcbx::meeting::End;
 use axon_control::dcbx::{
-    Asked, DcbxConfig, DcbxNodeConfig, Mismatch, Mode, Recommendation, TieRule, mismatches,
+    Asked, DcbxConfig, DcbxNodeConfig, Duplicates, Mismatch, Mode, Recommendation, TieRule,
+    ZeroClasses, mismatches,
 };
 use axon_control::lldp::LldpConfig;
 use axon_plane::dcb::DcbConfig;
@@ -160,9 +161,17 @@ fn common(asked: &file::Dcbx) -> Result<Asked, Problem> {
         pfc_willing,
         recommendation: recommendation(asked.recommend),
         pfc_classes_max,
+        pfc_classes_zero: match asked.pfc_classes_zero {
+            file::ZeroClasses::None => ZeroClasses::None,
+            file::ZeroClasses::All => ZeroClasses::All,
+        },
         applications: applications?,
         tie: tie(asked.tie),
-        ..plain
+        duplicates: match asked.repeated {
+            file::Repeated::Kind => Duplicates::IgnoreKind,
+            file::Repeated::Peer => Duplicates::IgnorePeer,
+        },
+        groups_must_match: asked.groups_must_match,
     })
 }
 
@@ -253,6 +262,21 @@ mod tests {
         assert_eq!(two.plane.dcb.unwrap().pfc.bits(), 0x10, "the plane begins as it says");
         assert!(said.dcbx.ieee.pfc_willing && said.dcbx.ieee.recommendation.is_none());
         assert_eq!(said.dcbx.ieee.applications[0].protocol, 4791);
+    }
+
+    #[test]
+    fn what_sources_differ_on_can_be_said_either_way() {
+        let said = |dcbx: &str| {
+            let node = switch_config(&fabric(dcbx), 0, 1, 7).node;
+            let DcbxConfig { ieee, cee, .. } = node.dcbx.unwrap().dcbx;
+            (ieee.pfc_classes_zero, ieee.duplicates, ieee.tie, cee.groups_must_match)
+        };
+        let plain = (ZeroClasses::None, Duplicates::IgnoreKind, TieRule::LowerKeeps, false);
+        assert_eq!(said("  dcbx: {}\n"), plain);
+        let other = "  dcbx: {pfc_classes: 0, pfc_classes_zero: all, repeated: peer, tie: higher, \
+                     groups_must_match: true}\n";
+        let all = (ZeroClasses::All, Duplicates::IgnorePeer, TieRule::HigherKeeps, true);
+        assert_eq!(said(other), all);
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! What a lossless group needs for what comes after its sender was told to stop.
 
-use super::Dcb;
+use super::{Dcb, FlowControl};
 use crate::device::{Device, Stage};
 use crate::model::{End, Fabric, Wire};
-use axon_control::prove::headroom::Headroom;
+use axon_control::prove::headroom::{Headroom, REACTION_MAX, pause_reaction_max};
 use axon_wire::{Bytes, FrameBuf, Span};
 
 /// Bytes of the frame check sequence (IEEE 802.3 clause 3.2.9), which frames are counted
@@ -61,7 +61,10 @@ pub fn headroom(fabric: &Fabric, dcb: &Dcb, plug: Plug<'_>) -> Headroom {
         port_frame: Bytes(frame),
         lossless_frame: Bytes(frame),
         interface_bits: u64::try_from(bits.div_ceil(TICKS_PER_SECOND)).unwrap_or(u64::MAX),
-        reaction: dcb.buffers.reaction,
+        reaction: dcb.buffers.reaction.unwrap_or(match dcb.flow_control {
+            FlowControl::Pause => pause_reaction_max(rate),
+            FlowControl::Pfc | FlowControl::None => REACTION_MAX,
+        }),
     }
 }
 

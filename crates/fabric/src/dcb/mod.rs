@@ -25,7 +25,7 @@ use axon_plane::schedule::ScheduleConfig;
 use axon_plane::targeted::Watermarks;
 use axon_plane::watchdog::WatchdogConfig;
 use axon_wire::dcbx::ieee::Application;
-use axon_wire::mac_control::Quanta;
+use axon_wire::mac_control::{Quanta, Reserved};
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
 use axon_wire::{Bytes, Span};
 
@@ -58,6 +58,8 @@ pub struct Dcb {
     pub dcbx: Option<Box<Dcbx>>,
     /// Congestion notification, if there is any.
     pub cn: Option<Cn>,
+    /// How the reserved byte of PFC frames is read.
+    pub pfc_reserved: Reserved,
     /// By class, how queues mark; RED's frame time is set by the rate of each port.
     pub ecn: [Option<EcnConfig>; PRIORITIES],
 }
@@ -95,8 +97,9 @@ pub struct Buffers {
     /// What MAC and PHY of one end take to send and to receive, both together; what the
     /// fabric's device takes, without.
     pub interface_delay: Option<Span>,
-    /// From the receipt of a stop until nothing more begins.
-    pub reaction: Span,
+    /// From the receipt of a stop until nothing more begins; the longest that the standard of
+    /// the flow control allows at the rate of the port, without.
+    pub reaction: Option<Span>,
     /// So far below its share a lossless group must be before its sender may go on.
     pub xon_offset: Bytes,
 }

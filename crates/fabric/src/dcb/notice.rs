@@ -7,7 +7,8 @@ use crate::model::Fabric;
 use axon_plane::ecn::{EcnError, NotCapable, Profile, Red};
 use axon_plane::notice::{CnConfig, EcnConfig};
 use axon_plane::qcn::{
-    Choice, CpConfig, CpError, CpReadings, DefenceConfig, DefenceMode, Defences, Rounding,
+    Choice, CpConfig, CpError, CpReadings, DefenceConfig, DefenceMode, Defences, HalfPeriod,
+    Increase, Rounding, RpReadings,
 };
 use axon_wire::cn::CnmFormat;
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet};
@@ -23,6 +24,8 @@ pub struct Cn {
     pub point: CpConfig,
     /// The priority of CNMs.
     pub cnm_priority: Priority,
+    /// How simulated hosts read what sources on reaction points differ on.
+    pub reaction: RpReadings,
     /// What hosts are to the domain, by name; others are interior ready.
     pub defence: BTreeMap<String, DefenceMode>,
     /// Where frames from outside go; found by the rule of the standard, if not said.
@@ -69,7 +72,26 @@ pub(super) fn congestion(
     };
     let defence = asked.defence.iter().map(|(host, defence)| (host.clone(), mode(defence)));
     let cnm_priority = priority("cnm_priority", asked.cnm_priority)?;
-    Ok(Cn { cnpvs, point, cnm_priority, defence: defence.collect(), alternate })
+    let (defence, reaction) = (defence.collect(), reaction(asked.reaction));
+    Ok(Cn { cnpvs, point, cnm_priority, reaction, defence, alternate })
+}
+
+fn reaction(asked: file::Reaction) -> RpReadings {
+    RpReadings {
+        increase: match asked.increase {
+            file::Increase::Reaches => Increase::Reaches,
+            file::Increase::Passes => Increase::Passes,
+            file::Increase::Always => Increase::Always,
+        },
+        half_period: match asked.half_period {
+            file::HalfPeriod::FromActive => HalfPeriod::FromActive,
+            file::HalfPeriod::OnlyHyper => HalfPeriod::OnlyHyper,
+        },
+        reduction_log2: match asked.target_falls_to {
+            file::TargetPart::Eighth => 3,
+            file::TargetPart::Half => 1,
+        },
+    }
 }
 
 fn point(asked: &file::CongestionNotification) -> Result<CpConfig, Problem> {
@@ -91,7 +113,9 @@ fn point(asked: &file::CongestionNotification) -> Result<CpConfig, Problem> {
             queue_in_units: cnm.queue_in_units,
             always_tagged: cnm.always_tagged,
             msdu_has_ethertype: cnm.msdu_has_ethertype,
-            ..CnmFormat::default()
+            source_is_point: cnm.source_is_point,
+            copies_tag: cnm.copies_tag,
+            strict: cnm.strict,
         },
         ..CpConfig::default()
     };
@@ -273,6 +297,33 @@ mod tests {
             assert!(red.frame_time > Span::from_nanos(1_200), "{:?}", red.frame_time);
             assert!(red.frame_time < Span::from_nanos(1_300), "{:?}", red.frame_time);
         }
+    }
+
+    #[test]
+    fn what_sources_differ_on_can_be_said_either_way() {
+        let said = |more: &str| {
+            let text = TEXT.replace("cnm: {queue_in_units: false}", more);
+            let cn = fabric(&text).dcb.unwrap().cn.unwrap();
+            (cn.point.format, cn.reaction)
+        };
+        assert_eq!(said("cnm_priority: 6"), (CnmFormat::default(), RpReadings::default()));
+        let (format, reaction) = said(
+            "cnm: {source_is_point: false, copies_tag: true, strict: true, always_tagged: false}\n    \
+             reaction: {increase: passes, half_period: only_hyper, target_falls_to: half}",
+        );
+        let wanted = CnmFormat {
+            source_is_point: false,
+            copies_tag: true,
+            strict: true,
+            always_tagged: false,
+            ..CnmFormat::default()
+        };
+        let readings = RpReadings {
+            increase: Increase::Passes,
+            half_period: HalfPeriod::OnlyHyper,
+            reduction_log2: 1,
+        };
+        assert_eq!((format, reaction), (wanted, readings));
     }
 
     #[test]

@@ -31,6 +31,7 @@ pub(crate) fn config(fabric: &Fabric, dcb: &Dcb, switch: usize, mac: MacAddr) ->
         pfc: if dcb.flow_control == FlowControl::Pfc { pfc } else { PrioritySet::EMPTY },
         pause: dcb.flow_control == FlowControl::Pause,
         pfc_quanta: dcb.quanta,
+        pfc_reserved: dcb.pfc_reserved,
         watermarks: dcb.watermarks.map(|marks| seeded(marks, fabric.seed, switch)),
         watchdog: dcb.watchdog,
         cn: dcb.cn.as_ref().map(|cn| notice::points(fabric, cn, switch, rates.len() as u16)),
@@ -67,6 +68,7 @@ mod tests {
     use crate::assemble::{controller_config, switch_config, switch_mac};
     use axon_plane::memory::Share;
     use axon_wire::PortNo;
+    use axon_wire::mac_control::Reserved;
 
     const TEXT: &str = "name: a\ntopology: {ring: {switches: 3, hosts_per_switch: 1}}\n\
         links: {rate: 10Gbps, latency: 500ns}\noverrides: [{between: [s1, s2], latency: 5us}]\n\
@@ -90,6 +92,24 @@ mod tests {
         assert_eq!(dcb.memory.groups[host][zero.index()].headroom, Bytes(0));
         let controller = controller_config(&fabric, 1, 7).node.plane;
         assert_eq!((controller.dcb, controller.control_priority.value()), (None, 7));
+    }
+
+    #[test]
+    fn a_pause_is_obeyed_later_than_pfc_and_reserved_bits_are_refused_if_so_said() {
+        let pause = "name: a\ntopology: {line: {switches: 1}}\nlinks: {rate: 10Gbps}\ndcb:\n  \
+                     flow_control: pause\n  pfc_reserved: refused\n  classes:\n  \
+                     - {priorities: [0, 1, 2, 3, 4, 5, 6, 7], lossless: true}\n";
+        let plane = |text: &str| {
+            let fabric = crate::parse("a.yaml".as_ref(), text).unwrap();
+            let port = fabric.hosts[0].port.index();
+            let dcb = switch_config(&fabric, 0, 1, 7).node.plane.dcb.unwrap();
+            (dcb.memory.groups[port][0].headroom.0, dcb.pfc_reserved)
+        };
+        let (said, reserved) = plane(&format!("{pause}  buffers: {{reaction: 614.4ns}}\n"));
+        assert_eq!(reserved, Reserved::Refused);
+        // 60 quanta of 64 bytes instead of 768 bytes, of which the memory keeps 1518 in 1542.
+        let more = plane(pause).0 - said;
+        assert!((3_072 * 1518 / 1542..=3_072).contains(&more), "{more}");
     }
 
     #[test]

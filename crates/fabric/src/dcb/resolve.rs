@@ -8,7 +8,7 @@ use axon_control::agent::rules;
 use axon_plane::memory::Share;
 use axon_plane::schedule::{Algorithm, FrameCost, Larger, ScheduleConfig, ScheduleFault, Weights};
 use axon_wire::dcbx::ieee::Application;
-use axon_wire::mac_control::Quanta;
+use axon_wire::mac_control::{Quanta, Reserved};
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
 use axon_wire::{Bytes, Span};
 
@@ -64,6 +64,10 @@ pub(crate) fn resolve(file: &File, beside: &Beside) -> Result<Option<Box<Dcb>>, 
         lossless,
         flow_control,
         quanta: Quanta(asked.quanta),
+        pfc_reserved: match asked.pfc_reserved {
+            file::Reserved::Ignored => Reserved::Ignored,
+            file::Reserved::Refused => Reserved::Refused,
+        },
         buffers,
         watermarks: pauses::watermarks(asked.watermarks.as_ref(), lossless)?,
         watchdog: pauses::watchdog(asked.watchdog.as_ref(), lossless)?,
@@ -275,7 +279,7 @@ fn buffers(
         within("headroom", bytes.0, frame_bytes_max..=*POOL.end())
     });
     let delays = [
-        ("reaction", Some(asked.reaction.0)),
+        ("reaction", asked.reaction.map(|delay| delay.0)),
         ("interface_delay", asked.interface_delay.map(|delay| delay.0)),
     ];
     for (key, delay) in delays {
@@ -294,7 +298,7 @@ fn buffers(
         queue_share: share("queue_share", asked.queue_share.0)?,
         headroom: headroom.transpose()?,
         interface_delay: asked.interface_delay.map(|delay| delay.0),
-        reaction: asked.reaction.0,
+        reaction: asked.reaction.map(|delay| delay.0),
         xon_offset: within("xon_offset", xon_offset, 0..=*POOL.end())?,
     })
 }

@@ -24,6 +24,10 @@ pub struct Dcb {
     #[serde(default = "quanta_max")]
     #[schemars(range(min = 2))]
     pub quanta: u16,
+    /// What becomes of PFC frames that set bits in the reserved octet of their enable vector;
+    /// ignored if not said.
+    #[serde(default)]
+    pub pfc_reserved: Reserved,
     /// The memory of each switch.
     #[serde(default)]
     pub buffers: Buffers,
@@ -101,6 +105,17 @@ pub enum FlowControl {
     None,
 }
 
+/// What becomes of PFC frames that set reserved bits; sources are not sure.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Reserved {
+    /// They are obeyed as if those bits were clear.
+    #[default]
+    Ignored,
+    /// They are dropped as malformed.
+    Refused,
+}
+
 /// Who may use how much of a switch's memory.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -124,10 +139,11 @@ pub struct Buffers {
     /// For the headroom that is not said: what the MAC and PHY of one end take to send and to
     /// receive, both together; what the device of this file takes, if not said.
     pub interface_delay: Option<SpanText>,
-    /// For the headroom that is not said: from the receipt of a stop until nothing more begins;
-    /// 614.4ns if not said, the longest that IEEE 802.1Q allows. In a lab on Linux, some
-    /// milliseconds.
-    pub reaction: SpanText,
+    /// For the headroom that is not said: from the receipt of a stop until nothing more begins.
+    /// If not said, the longest that the standards allow: 614.4ns with pfc, and with pause what
+    /// IEEE 802.3 says for the rate (60 quanta at 10Gbps, 3.072us; other sources say 67 and 74).
+    /// In a lab on Linux, some milliseconds.
+    pub reaction: Option<SpanText>,
     /// So far below its share a lossless group must be before its sender may go on; two frames
     /// if not said.
     pub xon_offset: Option<BytesText>,
@@ -184,7 +200,7 @@ impl Default for Buffers {
             queue_share: ShareText(Share::Dynamic { shift: 0 }),
             headroom: None,
             interface_delay: None,
-            reaction: SpanText(axon_control::prove::headroom::REACTION_MAX),
+            reaction: None,
             xon_offset: None,
         }
     }

@@ -19,9 +19,17 @@ pub struct Dcbx {
     /// How many traffic classes may have PFC at a time, 0 to 8; 8 if not said.
     #[schemars(range(max = 8))]
     pub pfc_classes: Option<u8>,
+    /// What `pfc_classes: 0` means; none if not said.
+    pub pfc_classes_zero: ZeroClasses,
     /// Of two ends that are both willing, the one with this address keeps its PFC: lower, as in
     /// the standard, or higher, as lldpad has it; lower if not said.
     pub tie: Tie,
+    /// What is not read if a neighbour says a kind of TLV twice in one LLDPDU: that kind, or
+    /// nothing of its DCBX; kind if not said.
+    pub repeated: Repeated,
+    /// In the older form, whether two ends that are both willing, or both not, must have the same
+    /// priority groups; they need not if not said.
+    pub groups_must_match: bool,
     /// Which priorities applications are to have: told, not acted on.
     pub applications: Vec<Application>,
     /// From one LLDPDU to the next, in whole seconds, 1s to 1h; 30s if not said.
@@ -96,6 +104,28 @@ pub enum Tie {
     Lower,
     /// The end with the higher.
     Higher,
+}
+
+/// For how many traffic classes an end has PFC that says zero; sources are not sure.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ZeroClasses {
+    /// For none.
+    #[default]
+    None,
+    /// For all eight.
+    All,
+}
+
+/// What is not read of a neighbour that says a kind of TLV twice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Repeated {
+    /// That kind.
+    #[default]
+    Kind,
+    /// All that it says by DCBX.
+    Peer,
 }
 
 /// An application and its priority; told by exactly one of the others.

@@ -9,11 +9,16 @@ mod pauses;
 mod text;
 mod topology;
 
-pub use dcb::{Buffers, Charge, Class as DcbClass, Dcb, FlowControl, Turns, Weights};
-pub use dcbx::{Apart, Application, Dcbx, Mode as DcbxMode, Recommend, Tie, Willing};
+pub use dcb::{Buffers, Charge, Class as DcbClass, Dcb, FlowControl, Reserved, Turns, Weights};
+pub use dcbx::{
+    Apart, Application, Dcbx, Mode as DcbxMode, Recommend, Repeated, Tie, Willing, ZeroClasses,
+};
 pub use device::{DeviceName, ListedDevice, ListedSide, ListedStage};
 pub use faults::Fault;
-pub use notice::{Cnm, CongestionNotification, Defence, Ecn, Others, Red, Rounding};
+pub use notice::{
+    Cnm, CongestionNotification, Defence, Ecn, HalfPeriod, Increase, Others, Reaction, Red,
+    Rounding, TargetPart,
+};
 pub use pauses::{Choose, StormAction, Watchdog, Watermarks};
 pub use text::{BitErrorsText, MacText, ShareText, ShortOr, Subnet, SubnetText};
 pub use topology::{

@@ -32,6 +32,8 @@ pub struct CongestionNotification {
     pub cnm_priority: u8,
     /// What sources on the message differ on.
     pub cnm: Cnm,
+    /// What sources on the rates of flows differ on; what simulated hosts do.
+    pub reaction: Reaction,
     /// How the domain is defended against hosts, by name; interior_ready if not said.
     pub defence: BTreeMap<String, Defence>,
     /// Where frames of hosts outside the domain go; if not said, the next lower priority that is
@@ -82,6 +84,63 @@ pub struct Cnm {
     pub always_tagged: bool,
     /// What is carried of the sampled frame begins with its EtherType; true if not said.
     pub msdu_has_ethertype: bool,
+    /// It comes from the address of the switch, or else from where the sampled frame was going;
+    /// true if not said.
+    pub source_is_point: bool,
+    /// It has the VLAN tag of the sampled frame as it is, and cnm_priority means nothing; false
+    /// if not said.
+    pub copies_tag: bool,
+    /// One with another version than 0, reserved bits, no feedback or no congestion point is
+    /// refused by those who hear it, or else version and reserved bits are ignored; false if not
+    /// said.
+    pub strict: bool,
+}
+
+/// What a reaction point does, where sources differ.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Reaction {
+    /// When fast recovery ends; reaches if not said.
+    pub increase: Increase,
+    /// When cycles of its counters become half as long; from_active if not said.
+    pub half_period: HalfPeriod,
+    /// To which part of itself a target falls that is far above the rate; eighth if not said.
+    pub target_falls_to: TargetPart,
+}
+
+/// When fast recovery ends, and active and hyper-active increase begin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Increase {
+    /// When a count of cycles reaches the threshold.
+    #[default]
+    Reaches,
+    /// When it passes the threshold: one cycle later.
+    Passes,
+    /// At once.
+    Always,
+}
+
+/// When cycles become half as long.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum HalfPeriod {
+    /// Of each counter by itself, once it is in active increase.
+    #[default]
+    FromActive,
+    /// In hyper-active increase only.
+    OnlyHyper,
+}
+
+/// A part of a target rate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TargetPart {
+    /// An eighth.
+    #[default]
+    Eighth,
+    /// A half.
+    Half,
 }
 
 /// How the queues of a class mark IP packets (RFC 3168): by a threshold or at random.
@@ -151,6 +210,7 @@ impl Default for CongestionNotification {
             rounding: Rounding::Down,
             cnm_priority: 6,
             cnm: Cnm::default(),
+            reaction: Reaction::default(),
             defence: BTreeMap::new(),
             alternate: None,
         }
@@ -165,7 +225,9 @@ impl Default for Cnm {
             queue_in_units,
             always_tagged,
             msdu_has_ethertype,
-            strict: _,
+            source_is_point,
+            copies_tag,
+            strict,
         } = CnmFormat::default();
         Cnm {
             priority_in_high_bits,
@@ -173,6 +235,9 @@ impl Default for Cnm {
             queue_in_units,
             always_tagged,
             msdu_has_ethertype,
+            source_is_point,
+            copies_tag,
+            strict,
         }
     }
 }

@@ -273,7 +273,8 @@ impl<B: Frame> PortBank<B> {
             return self.discard(moving, Drop::MacControl, out);
         };
         let (ingress, enabled) = (moving.ingress, self.pfc(moving.ingress));
-        let reason = match MacControl::parse(moving.frame.bytes(), dcb.config.mac) {
+        let (frame, own) = (moving.frame.bytes(), dcb.config.mac);
+        let reason = match MacControl::parse_as(frame, own, dcb.config.pfc_reserved) {
             Ok(MacControl::Pfc(told)) => {
                 self.hear(now, ingress, &told, enabled, out);
                 Drop::MacControl

@@ -283,6 +283,7 @@ fn mac_control_case(own: &str, frame: &str) -> String {
         Err(MacControlError::Destination(_)) => "error destination".into(),
         Err(MacControlError::Source(_)) => "error source".into(),
         Err(MacControlError::Opcode(_)) => "error opcode".into(),
+        Err(MacControlError::Reserved(_)) => "error reserved".into(),
         Ok(MacControl::Pause(time)) => format!("pause {:04x}", time.0),
         Ok(MacControl::Pfc(pfc)) => {
             let times = pfc.times.map(|time| format!("{:04x}", time.0));

@@ -4,7 +4,7 @@ use axon_control::prove::headroom::{Headroom, REACTION_MAX};
 use axon_plane::qcn::RpConfig;
 use axon_plane::schedule::{Algorithm, ScheduleConfig};
 use axon_wire::cn::CnmFormat;
-use axon_wire::mac_control::Quanta;
+use axon_wire::mac_control::{Quanta, Reserved};
 use axon_wire::priority::{PRIORITIES, PrioritySet, TrafficClass};
 use axon_wire::{Bytes, Rate, Span};
 
@@ -20,6 +20,8 @@ pub struct HostDcb {
     pub flow_control: HostFlowControl,
     /// How long a stop that it asks for lasts; it is told again at half time.
     pub quanta: Quanta,
+    /// How the reserved byte of PFC frames that it hears is read.
+    pub pfc_reserved: Reserved,
     /// The traffic class of each priority.
     pub prio_tc: [TrafficClass; PRIORITIES],
     /// How the classes take turns on its wire.
@@ -116,6 +118,7 @@ impl HostDcb {
             rate,
             flow_control,
             quanta: Quanta::MAX,
+            pfc_reserved: Reserved::default(),
             prio_tc: TrafficClass::ALL,
             schedule: ScheduleConfig::of([Algorithm::Strict; PRIORITIES]),
             ring: RingLimits::of(rate, delay, frame_bytes_max, Bytes(1 << 16)),

@@ -34,6 +34,7 @@ pub(crate) fn host_dcb(fabric: &Fabric, host: usize) -> Option<HostDcb> {
     let peer = dcb::headroom(fabric, dcb, dcb::Plug { is_host: true, wire });
     Some(HostDcb {
         quanta: dcb.quanta,
+        pfc_reserved: dcb.pfc_reserved,
         prio_tc: dcb.prio_tc,
         schedule: ScheduleConfig { weights: Weights::Fixed, ..dcb.schedule.clone() },
         ring: RingLimits { headroom: dcb::needed(&peer), ..plain.ring },
@@ -51,7 +52,7 @@ fn host_cn(fabric: &Fabric, cn: &dcb::Cn, host: usize) -> Option<HostCn> {
     if cn.defence.get(&host.name).is_some_and(outside) {
         return None;
     }
-    let config = RpConfig::scaled_for_port(host.wire.rate);
+    let config = RpConfig { readings: cn.reaction, ..RpConfig::scaled_for_port(host.wire.rate) };
     Some(HostCn { cnpvs: cn.cnpvs, config, format: cn.point.format, seed })
 }
 

@@ -352,7 +352,8 @@ impl Card {
     /// Heeds what is said by the kind of flow control that is in use here, and nothing else.
     fn hear(&mut self, now: Time, frame: &[u8]) {
         let enabled = self.config.flow_control.priorities();
-        let told = match (MacControl::parse(frame, self.mac), self.config.flow_control) {
+        let read = MacControl::parse_as(frame, self.mac, self.config.pfc_reserved);
+        let told = match (read, self.config.flow_control) {
             (Ok(MacControl::Pfc(told)), HostFlowControl::Pfc(_)) => told,
             (Ok(MacControl::Pause(time)), HostFlowControl::Pause) => Pfc::of(enabled, time),
             _ => return,
