@@ -6,9 +6,10 @@ use anyhow::{Context, Result, anyhow};
 use axon_conformance::case::Case;
 use axon_conformance::cases;
 use axon_conformance::linux::{self, Linux};
+use axon_conformance::readings::{Doubt, Readings};
 use axon_conformance::report::{self, Report, text};
 use axon_conformance::rig::Rig;
-use axon_conformance::setup::{Dcbx, Form, Setup};
+use axon_conformance::setup::{Dcbx, Defence, Form, Setup};
 use axon_conformance::simulated::Simulated;
 use axon_conformance::simulated::plant::Plant;
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
@@ -44,6 +45,10 @@ pub struct Arguments {
     /// Tell what was done and seen of cases that pass, too
     #[arg(long)]
     verbose: bool,
+    /// Read a doubt on the standards this way, such as tie=higher; again for more. See
+    /// docs/doubts.md
+    #[arg(long, value_name = "NAME=READING", value_parser = reading)]
+    reading: Vec<String>,
     /// Seed of everything random in our own switch
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -75,6 +80,9 @@ struct Device {
     /// Priorities for which the device has PFC, such as 3,4
     #[arg(long, value_name = "PRIORITIES", requires = "iface", value_parser = priorities)]
     pfc: Option<PrioritySet>,
+    /// It stops its senders by PAUSE
+    #[arg(long, requires = "iface", conflicts_with = "pfc")]
+    pause: bool,
     /// The traffic class of each of its eight priorities, such as 0,0,0,1,2,0,0,0; one for each
     /// if not said
     #[arg(long, value_name = "CLASSES", requires = "iface", value_parser = classes)]
@@ -85,6 +93,13 @@ struct Device {
     /// Priorities for which it has congestion notification
     #[arg(long, value_name = "PRIORITIES", requires = "iface", value_parser = priorities)]
     cn: Option<PrioritySet>,
+    /// What the tester's IF is to the domain of those priorities; interior-ready if not said
+    #[arg(long, value_name = "MODE", requires = "cn",
+        value_parser = Defence::NAMED.map(|(name, _)| name))]
+    defence: Option<String>,
+    /// Where frames of an edge go that leave the domain
+    #[arg(long, value_name = "PRIORITY", requires = "defence", value_parser = priority)]
+    alternate: Option<Priority>,
     /// Which DCBX it speaks
     #[arg(long, requires = "iface", value_parser = ["ieee", "cee"])]
     dcbx: Option<String>,
@@ -143,10 +158,15 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 
 impl Arguments {
     fn rig(&self) -> Result<Box<dyn Rig>> {
+        let mut readings = Readings::default();
+        for text in &self.reading {
+            readings.say(text).map_err(Usage)?;
+        }
         let Some(interface) = &self.device.iface else {
-            return Ok(Box::new(Simulated::new(self.plant, self.seed)));
+            let both = [readings.clone(), readings];
+            return Ok(Box::new(Simulated::with_readings(self.plant, both, self.seed)));
         };
-        let options = self.device.options(interface)?;
+        let options = self.device.options(interface, readings)?;
         let rig = Linux::open(options);
         let rig =
             rig.map_err(|(name, error)| anyhow!(error).context(format!("cannot open {name}")))?;
@@ -155,7 +175,7 @@ impl Arguments {
 }
 
 impl Device {
-    fn options(&self, interface: &str) -> Result<linux::Options> {
+    fn options(&self, interface: &str, readings: Readings) -> Result<linux::Options> {
         let interfaces = [interface.to_owned()].into_iter().chain(self.through.iter().cloned());
         let said = match self.rate {
             Some(megabits) => Rate::from_bits_per_second(megabits.saturating_mul(1_000_000)),
@@ -170,8 +190,10 @@ impl Device {
             form,
             ets_willing: self.willing,
             pfc_willing: self.willing,
-            higher_keeps: false,
+            higher_keeps: readings.is_other(Doubt::Tie),
         });
+        let said_mode = |(name, _): &&(&str, Defence)| Some(*name) == self.defence.as_deref();
+        let defence = Defence::NAMED.iter().find(said_mode).map(|&(_, mode)| mode);
         let own = Setup::default();
         Ok(linux::Options {
             interfaces: interfaces.collect(),
@@ -179,13 +201,17 @@ impl Device {
             slack: self.slack.map_or(linux::SLACK, Span::from_micros),
             given: Setup {
                 pfc: self.pfc.unwrap_or_default(),
+                pause: self.pause,
                 prio_tc: self.classes.unwrap_or(own.prio_tc),
                 shares: self.shares.unwrap_or(own.shares),
                 congestion: self.cn.unwrap_or_default(),
+                defence: defence.unwrap_or_default(),
+                alternate: self.alternate,
                 dcbx,
                 station: self.station,
             },
             device_mac: self.device_mac,
+            readings,
         })
     }
 }
@@ -208,10 +234,19 @@ fn number(text: &str, most: u8) -> Result<u8, String> {
     number.ok_or_else(|| format!("{text}: expected a number from 0 to {most}"))
 }
 
+fn priority(text: &str) -> Result<Priority, String> {
+    Ok(Priority::from_low_bits(number(text, 7)?))
+}
+
+fn reading(text: &str) -> Result<String, String> {
+    Readings::default().say(text)?;
+    Ok(text.into())
+}
+
 fn priorities(text: &str) -> Result<PrioritySet, String> {
     let mut set = PrioritySet::EMPTY;
     for one in text.split(',') {
-        set.insert(Priority::from_low_bits(number(one, 7)?));
+        set.insert(priority(one)?);
     }
     Ok(set)
 }

@@ -23,6 +23,8 @@ pub const TRAFFIC_TYPE: u16 = 0x88b5;
 pub const MAC_CONTROL_GROUP: [u8; 6] = [0x01, 0x80, 0xc2, 0, 0, 0x01];
 /// Where LLDP goes: the nearest bridge.
 pub const NEAREST_BRIDGE: [u8; 6] = [0x01, 0x80, 0xc2, 0, 0, 0x0e];
+/// Where LLDP for others goes: the nearest customer bridge.
+pub const CUSTOMER_BRIDGE: [u8; 6] = [0x01, 0x80, 0xc2, 0, 0, 0x00];
 /// The opcodes of PAUSE and PFC.
 pub const PAUSE: u16 = 0x0001;
 /// See [`PAUSE`].
@@ -45,6 +47,11 @@ pub fn ip(port: usize) -> [u8; 4] {
 /// The 16 bits at `at`, big-endian; `None` beyond the end.
 pub fn word(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes([*bytes.get(at)?, *bytes.get(at + 1)?]))
+}
+
+/// Bytes as a person reads them.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// An Ethernet frame, padded to the shortest.
@@ -92,6 +99,12 @@ pub fn pfc_of(frame: &[u8]) -> Option<(u8, [u16; PRIORITIES])> {
     is.then_some((*frame.get(17)?, times))
 }
 
+/// The time of a frame that is PAUSE.
+pub fn pause_of(frame: &[u8]) -> Option<u16> {
+    let is = word(frame, 12)? == MAC_CONTROL_TYPE && word(frame, 14)? == PAUSE;
+    word(frame, 16).filter(|_| is)
+}
+
 /// The EtherType of a frame behind its tag, if it has one, and where what it says begins.
 pub fn ethertype(frame: &[u8]) -> Option<(u16, usize)> {
     match word(frame, 12)? {
@@ -105,6 +118,12 @@ pub fn is_mac_control(frame: &[u8]) -> bool {
     word(frame, 12) == Some(MAC_CONTROL_TYPE)
 }
 
+/// What all frames of streams begin with behind their tags.
+pub fn beginning() -> [u8; 6] {
+    let ([t, p], [a, b, c, d]) = (TRAFFIC_TYPE.to_be_bytes(), MAGIC);
+    [t, p, a, b, c, d]
+}
+
 /// Frame `number` of a stream.
 pub fn traffic(stream: &Stream, id: u16, number: u32) -> Vec<u8> {
     let mut frame = Vec::with_capacity(stream.bytes);
@@ -116,8 +135,7 @@ pub fn traffic(stream: &Stream, id: u16, number: u32) -> Vec<u8> {
         frame.extend(CN_TAG_TYPE.to_be_bytes());
         frame.extend(flow.to_be_bytes());
     }
-    frame.extend(TRAFFIC_TYPE.to_be_bytes());
-    frame.extend(MAGIC);
+    frame.extend(beginning());
     frame.extend(id.to_be_bytes());
     frame.extend(number.to_be_bytes());
     frame.resize(stream.bytes.max(frame.len()), 0);
@@ -147,6 +165,12 @@ pub fn traffic_of(frame: &[u8]) -> Option<Traffic> {
     let number = u32::from_be_bytes([rest[2], rest[3], rest[4], rest[5]]);
     let is = kind == TRAFFIC_TYPE && magic == MAGIC;
     is.then(|| Traffic { id: u16::from_be_bytes([rest[0], rest[1]]), number, priority })
+}
+
+/// The flow that the CN-TAG of a frame names, with or without a VLAN tag before it.
+pub fn flow_of(frame: &[u8]) -> Option<u16> {
+    let (kind, at) = ethertype(frame)?;
+    word(frame, at).filter(|_| kind == CN_TAG_TYPE)
 }
 
 /// An ARP packet (RFC 826) for Ethernet and IPv4.
@@ -236,7 +260,6 @@ mod tests {
     #[test]
     fn pause_and_pfc_are_those_that_tshark_was_shown() {
         let from = MacAddr([2, 0, 0, 0, 0, 1]);
-        let hex = |frame: &[u8]| frame.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
         let told = pause(from, 0xffff);
         assert_eq!(hex(&told[..18]), "0180c200000102000000000188080001ffff");
         let told = pfc(from, 9, [1, 2, 3, 4, 5, 6, 7, 8]);
@@ -265,6 +288,7 @@ mod tests {
         assert_eq!((frame.len(), traffic_of(&frame)), (100, Some(known)));
         stream.flow = Some(3);
         assert_eq!(traffic_of(&traffic(&stream, 7, 70_000)), Some(known));
+        assert_eq!((flow_of(&frame), flow_of(&traffic(&stream, 7, 1))), (None, Some(3)));
         let untagged = [&frame[..12], &frame[16..]].concat();
         assert_eq!(traffic_of(&untagged), Some(Traffic { priority: None, ..known }));
     }

@@ -15,6 +15,7 @@ pub mod case;
 pub mod cases;
 pub mod frames;
 pub mod linux;
+pub mod readings;
 pub mod report;
 pub mod rig;
 pub mod setup;

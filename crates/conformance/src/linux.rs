@@ -3,9 +3,11 @@
 //! The kernel hands over every frame that the interface does. Most network cards keep PAUSE and PFC
 //! for themselves, in both directions; veth and TAP do not, nor do cards that are told to pass them
 //! on. The tester's clock is only as good as the machine's scheduling: [`Rig::slack`] says
-//! how good, and what is shorter than that is not applicable here.
+//! how good, and what is shorter than that is not applicable here. Whether the machine was as
+//! good as that is measured: the rig knows when it wanted to look at its ports, and when it did.
 
 use crate::frames;
+use crate::readings::Readings;
 use crate::rig::{Counters, Halt, Rig, Seen, Stream, Way};
 use crate::setup::Setup;
 use crate::station::{AROUND_FRAME_BYTES, Station};
@@ -25,6 +27,8 @@ pub const SLACK: Span = Span::from_millis(20);
 const BEHIND_MAX: Span = Span::from_millis(2);
 /// Frames of one port before the others have their turn.
 const TURN: usize = 64;
+/// The rig looks at its ports at least so often, to know of its own absences.
+const LOOK: Span = Span::from_millis(1);
 
 /// What the rig is told.
 #[derive(Clone, Debug)]
@@ -39,6 +43,8 @@ pub struct Options {
     pub given: Setup,
     /// The address of the device's port at the first of them, if it is known.
     pub device_mac: Option<MacAddr>,
+    /// How cases read what sources differ on.
+    pub readings: Readings,
 }
 
 struct Wire {
@@ -55,6 +61,30 @@ pub struct Linux {
     pool: Pool,
     streams: u16,
     seen: Vec<Seen>,
+    presence: Presence,
+}
+
+/// When the tester is there, and when it was not.
+#[derive(Debug, Default)]
+struct Presence {
+    /// When it wants to look at its ports again.
+    due: Time,
+    absences: Vec<(Time, Time)>,
+}
+
+impl Presence {
+    /// It looks; if much later than it wanted to, it was away.
+    fn look(&mut self, now: Time) {
+        if now > self.due + LOOK {
+            self.absences.push((self.due, now));
+        }
+        self.due = now;
+    }
+
+    /// It wants to look again then.
+    fn until(&mut self, due: Time) {
+        self.due = due;
+    }
 }
 
 /// The rate that the kernel says an interface has; it makes one up for some that have none.
@@ -72,7 +102,7 @@ impl Linux {
     pub fn open(options: Options) -> Result<Linux, (String, io::Error)> {
         let mut wires = Vec::new();
         for name in &options.interfaces {
-            let port = PacketPort::open(name, false).map_err(|error| (name.clone(), error))?;
+            let port = PacketPort::open(name, true).map_err(|error| (name.clone(), error))?;
             wires.push(Wire { port, station: Station::new(options.rate), free_at: Time::ZERO });
         }
         Ok(Linux {
@@ -82,6 +112,7 @@ impl Linux {
             pool: Pool::default(),
             streams: 0,
             seen: Vec::new(),
+            presence: Presence::default(),
         })
     }
 
@@ -112,17 +143,21 @@ impl Linux {
         Ok(())
     }
 
-    /// Sleeps until something comes, something is due, or it is `until`.
-    fn wait(&self, until: Time) {
+    /// Sleeps until something comes, something is due, or it is `until`, and not for long.
+    fn wait(&mut self, until: Time) {
         let now = self.clock.now();
+        self.presence.look(now);
+        let until = until.min(now + LOOK);
         let due = |wire: &Wire| Some(wire.station.due(now)?.max(wire.free_at));
         let next = self.wires.iter().filter_map(due).chain([until]).min().unwrap_or(until);
+        self.presence.until(next.max(now));
         let left = if next > now { next.since(now).as_nanos() } else { 0 };
         let timeout = TimeSpec::from_duration(Duration::from_nanos(left));
         let fd = |wire| PollFd::new(Port::fd(wire), PollFlags::POLLIN);
         let mut fds: Vec<PollFd<'_>> = self.wires.iter().map(|wire| fd(&wire.port)).collect();
         // An interruption only makes the loop go round once more.
         let _ = ppoll(&mut fds, Some(timeout), None);
+        self.presence.look(self.clock.now());
     }
 }
 
@@ -137,6 +172,19 @@ impl Rig for Linux {
 
     fn slack(&self) -> Span {
         self.options.slack
+    }
+
+    fn readings(&self) -> &Readings {
+        &self.options.readings
+    }
+
+    fn absences(&self) -> &[(Time, Time)] {
+        &self.presence.absences
+    }
+
+    fn lost(&mut self) -> u64 {
+        let counters = self.wires.iter_mut().map(|wire| wire.port.counters());
+        counters.map(|counters| counters.rx_ring_drops + counters.tx_refused).sum()
     }
 
     fn given(&self) -> Option<&Setup> {
@@ -175,6 +223,7 @@ impl Rig for Linux {
     }
 
     fn pass(&mut self, until: Time) -> Result<Vec<Seen>, Halt> {
+        self.presence.look(self.clock.now());
         loop {
             for port in 0..self.wires.len() {
                 let served = self.serve(port);
@@ -190,5 +239,24 @@ impl Rig for Linux {
 
     fn counters(&mut self) -> Option<Counters> {
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_looks_later_than_wanted_was_away() {
+        let at = |millis| Time::ZERO + Span::from_millis(millis);
+        let mut presence = Presence::default();
+        presence.until(at(10));
+        presence.look(at(4));
+        presence.look(at(5));
+        assert!(presence.absences.is_empty(), "a frame came early; a millisecond is nothing");
+        presence.until(at(10));
+        presence.look(at(40));
+        presence.look(at(43));
+        assert_eq!(presence.absences, [(at(10), at(40)), (at(40), at(43))]);
     }
 }

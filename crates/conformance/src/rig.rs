@@ -1,5 +1,6 @@
 //! What a case needs of the world: ports at a device, time, and what was sent and heard.
 
+use crate::readings::Readings;
 use crate::setup::Setup;
 use axon_wire::priority::Priority;
 use axon_wire::{MacAddr, Rate, Span, Time};
@@ -11,6 +12,8 @@ pub enum Halt {
     Failed(String),
     /// This rig, or this device as it is configured, cannot show it.
     NotApplicable(String),
+    /// The tester itself was too late to tell.
+    Inconclusive(String),
     /// The rig itself has failed.
     Broken(String),
 }
@@ -68,6 +71,8 @@ pub struct Counters {
     pub malformed: u64,
     /// MAC control frames that ended in it in good order.
     pub mac_control: u64,
+    /// Frames that nobody in it would read, among them LLDP that is malformed.
+    pub refused: u64,
     /// Times that PFC named a priority without PFC.
     pub pfc_ignored: u64,
     /// Frames of lossless priorities that it had to drop.
@@ -86,6 +91,17 @@ pub trait Rig {
     /// How much later than it happened at the device the tester may see something, or the
     /// other way round. Cable, and with real clocks the machine's own delays.
     fn slack(&self) -> Span;
+
+    /// How the case reads what sources differ on.
+    fn readings(&self) -> &Readings;
+
+    /// When the tester itself was away: from when it should have looked at its ports, or have
+    /// sent what was due, until it did. By time; none in simulated time.
+    fn absences(&self) -> &[(Time, Time)];
+
+    /// Frames that the tester's own machine has lost so far: it was too late to take them in, or
+    /// would not send them.
+    fn lost(&mut self) -> u64;
 
     /// What the device is configured for, where the rig cannot change that.
     fn given(&self) -> Option<&Setup>;

@@ -1,22 +1,60 @@
 //! What a device is configured for.
 
-use axon_wire::priority::{PRIORITIES, PrioritySet, TrafficClass};
+use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
+use core::fmt;
 
 /// What a device is configured for, the same at every port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setup {
     /// Priorities with PFC, none of whose frames may be lost.
     pub pfc: PrioritySet,
+    /// Whether it stops its senders by PAUSE, all priorities at once; only without PFC.
+    pub pause: bool,
     /// The traffic class of each priority.
     pub prio_tc: [TrafficClass; PRIORITIES],
     /// The per cent of each traffic class with ETS; the others are strict.
     pub shares: [Option<u8>; PRIORITIES],
     /// Priorities with congestion notification.
     pub congestion: PrioritySet,
+    /// What the tester's port 0 is to the domain of those priorities; its other ports are
+    /// inside and take CN-TAGs.
+    pub defence: Defence,
+    /// Where frames from outside go; the next lower priority outside, else the next higher, if
+    /// not said.
+    pub alternate: Option<Priority>,
     /// What its ports say by DCBX; nothing without.
     pub dcbx: Option<Dcbx>,
     /// Whether it is an end station that sends as fast as it may, rather than a switch.
     pub station: bool,
+}
+
+/// How a port defends the domain of congestion notification (IEEE 802.1Q clause 33.4).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Defence {
+    /// Not at all.
+    Disabled,
+    /// Its peer is outside: frames from it leave the domain's priorities, frames to it lose their
+    /// CN-TAGs.
+    Edge,
+    /// Its peer is inside, but gets no CN-TAGs.
+    Interior,
+    /// Its peer is inside and gets CN-TAGs.
+    #[default]
+    InteriorReady,
+}
+
+impl Defence {
+    /// All of them, and what they are called.
+    pub const NAMED: [(&str, Defence); 4] = [
+        ("disabled", Defence::Disabled),
+        ("edge", Defence::Edge),
+        ("interior", Defence::Interior),
+        ("interior-ready", Defence::InteriorReady),
+    ];
+
+    fn name(self) -> &'static str {
+        Defence::NAMED.iter().find(|(_, mode)| *mode == self).map_or("", |(name, _)| name)
+    }
 }
 
 /// Which form of DCBX a device speaks.
@@ -43,14 +81,38 @@ pub struct Dcbx {
     pub higher_keeps: bool,
 }
 
+impl fmt::Display for Dcbx {
+    /// With the options that say it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let form = match self.form {
+            Form::Ieee => "ieee",
+            Form::Cee => "cee",
+        };
+        write!(f, "DCBX (--dcbx {form})")?;
+        let willing = match (self.ets_willing, self.pfc_willing) {
+            (false, false) => ", not willing (no --willing)",
+            (true, true) => ", willing (--willing)",
+            (true, false) => ", willing for ETS only",
+            (false, true) => ", willing for PFC only",
+        };
+        f.write_str(willing)?;
+        let tie =
+            if self.higher_keeps { ", by the other tie rule (--reading tie=higher)" } else { "" };
+        f.write_str(tie)
+    }
+}
+
 impl Default for Setup {
     /// A class for each priority, all strict, nothing else.
     fn default() -> Setup {
         Setup {
             pfc: PrioritySet::EMPTY,
+            pause: false,
             prio_tc: TrafficClass::ALL,
             shares: [None; PRIORITIES],
             congestion: PrioritySet::EMPTY,
+            defence: Defence::default(),
+            alternate: None,
             dcbx: None,
             station: false,
         }
@@ -77,6 +139,10 @@ impl Setup {
         if self.pfc != wanted.pfc {
             lacks.push(format!("PFC on {} (--pfc), not on {}", list(wanted.pfc), list(self.pfc)));
         }
+        if self.pause != wanted.pause {
+            let how = if wanted.pause { "flow control by PAUSE" } else { "none by PAUSE" };
+            lacks.push(format!("{how} (--pause)"));
+        }
         if self.prio_tc != wanted.prio_tc {
             let classes = wanted.prio_tc.map(|class| class.value().to_string()).join(",");
             lacks.push(format!("priorities in classes {classes} (--classes)"));
@@ -87,8 +153,16 @@ impl Setup {
         if self.congestion != wanted.congestion {
             lacks.push(format!("congestion notification on {} (--cn)", list(wanted.congestion)));
         }
-        if self.dcbx != wanted.dcbx {
-            lacks.push("other DCBX settings (--dcbx)".into());
+        if self.defence != wanted.defence {
+            lacks.push(format!("defence mode {} (--defence)", wanted.defence.name()));
+        }
+        if self.alternate != wanted.alternate {
+            lacks.push("another alternate priority (--alternate)".into());
+        }
+        match (self.dcbx, wanted.dcbx) {
+            (own, wanted) if own == wanted => {}
+            (_, None) => lacks.push("no DCBX (--dcbx)".into()),
+            (_, Some(wanted)) => lacks.push(wanted.to_string()),
         }
         if self.station != wanted.station {
             let kind =
@@ -123,5 +197,12 @@ mod tests {
             Setup { pfc: PrioritySet::from_bits(0b11000), ..Setup::with_shares(&[30, 70]) };
         let lacks = given.lacks(&wanted);
         assert_eq!(lacks, "PFC on 3, 4 (--pfc), not on 3; ETS with 0:30,1:70 (--shares)");
+        let wanted = Setup {
+            dcbx: Some(Dcbx { pfc_willing: true, ets_willing: true, ..Dcbx::default() }),
+            defence: Defence::Edge,
+            ..given.clone()
+        };
+        let lacks = given.lacks(&wanted);
+        assert_eq!(lacks, "defence mode edge (--defence); DCBX (--dcbx ieee), willing (--willing)");
     }
 }

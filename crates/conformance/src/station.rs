@@ -2,7 +2,7 @@
 //!
 //! In plain English: frames that were ordered for a time go first, in that order, flow control or
 //! not: the tester says what it was told to say. Then streams take turns. A stream that obeys does
-//! not begin a frame of a priority that the device has stopped by PFC, from the time on
+//! not begin a frame of a priority that the device has stopped by PFC or PAUSE, from the time on
 //! that the standard leaves a station to react.
 
 use crate::frames;
@@ -64,7 +64,11 @@ impl Station {
 
     /// A frame has come.
     pub fn hear(&mut self, at: Time, frame: &[u8]) {
-        let Some((vector, times)) = frames::pfc_of(frame) else { return };
+        let told = frames::pfc_of(frame).or_else(|| {
+            let quanta = frames::pause_of(frame)?;
+            Some((u8::MAX, [quanta; PRIORITIES]))
+        });
+        let Some((vector, times)) = told else { return };
         for priority in (0..PRIORITIES).filter(|priority| vector & 1 << priority != 0) {
             let (from, until) = self.stops[priority];
             let stop = quanta(times[priority], self.rate);

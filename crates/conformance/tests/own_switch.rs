@@ -3,6 +3,7 @@
 
 use axon_conformance::case::{Outcome, Verdict};
 use axon_conformance::cases;
+use axon_conformance::readings::{Doubt, Readings};
 use axon_conformance::report::text;
 use axon_conformance::simulated::Simulated;
 use axon_conformance::simulated::plant::Plant;
@@ -79,4 +80,66 @@ fn the_page_names_every_case_and_every_fault() {
     }
     let rows = page.lines().filter(|line| line.starts_with("| `")).count();
     assert_eq!(rows, cases::all().count() + Plant::ALL.len(), "a case or fault that is gone");
+}
+
+/// The case that a device fails which does the other thing.
+fn found_by(doubt: Doubt) -> Option<&'static str> {
+    match doubt {
+        Doubt::PfcReserved => Some("pfc/high-octet-ignored"),
+        // Our own shares are good by both bounds, and both tie rules have a case.
+        Doubt::EtsBound | Doubt::EtsWindow | Doubt::Tie => None,
+        Doubt::CnmOffset => Some("qcn/feedback-grows-with-queue"),
+        Doubt::CnmPriority | Doubt::CnmQuote | Doubt::CnmSource | Doubt::CnmVlan => {
+            Some("qcn/cnm-format")
+        }
+        Doubt::CnmTag => Some("qcn/frames-without-cn-tag"),
+        Doubt::CnmReserved => Some("qcn/rp-version-and-reserved-bits"),
+    }
+}
+
+#[test]
+fn each_doubt_is_read_either_way_and_a_device_that_reads_it_otherwise_is_found() {
+    for &doubt in Doubt::ALL {
+        let Some(name) = found_by(doubt) else { continue };
+        let case = cases::all().find(|case| case.name == name).expect(name);
+        let ways = [Readings::default(), Readings::other(&[doubt])];
+        for device in &ways {
+            for tester in &ways {
+                let both = [device.clone(), tester.clone()];
+                let outcome = case.run(&mut Simulated::with_readings(None, both, SEED));
+                // A device may also choose the priority of the sampled frame as its own.
+                let own = doubt == Doubt::CnmVlan && tester == &ways[0];
+                let good = device == tester || own;
+                let wanted = if good { Verdict::Passed } else { Verdict::Failed };
+                assert_eq!(outcome.verdict, wanted, "{doubt:?}: {outcome:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_share_that_is_good_by_the_link_only_is_found_by_the_stricter_bound() {
+    // Equal shares instead of 30 and 70 are off by 20; of 45 and 55 by 5, and by more than 10 % of 45.
+    let case = cases::all().find(|case| case.name == "ets/two-classes").expect("a case");
+    let other = Readings::other(&[Doubt::EtsBound]);
+    let long = Readings::other(&[Doubt::EtsWindow]);
+    for (plant, readings, wanted) in [
+        (Some(Plant::EqualShares), other.clone(), Verdict::Failed),
+        (None, other, Verdict::Passed),
+        (None, long, Verdict::Passed),
+    ] {
+        let both = [readings.clone(), readings];
+        let outcome = case.run(&mut Simulated::with_readings(plant, both, SEED));
+        assert_eq!(outcome.verdict, wanted, "{outcome:?}");
+    }
+}
+
+#[test]
+fn the_page_of_doubts_names_every_other_reading() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/doubts.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    for doubt in Doubt::ALL {
+        let (name, [_, other]) = doubt.words();
+        assert!(page.contains(&format!("--reading {name}={other}")), "{name}");
+    }
 }

@@ -44,6 +44,12 @@ pub const CASES: &[Case] = &[
         run: application_format,
     },
     Case {
+        name: "dcbx/congestion-notification-format",
+        clause: "802.1Q D.2.7",
+        says: "The congestion notification TLV is 6 octets, says which priorities have it, and calls no other ready.",
+        run: cn_format,
+    },
+    Case {
         name: "dcbx/no-tlv-twice",
         clause: "802.1Q D.2; 802.1AB 8.2",
         says: "No kind of DCBX TLV comes more than once in an LLDPDU.",
@@ -162,13 +168,35 @@ fn application_format(bench: &mut Bench<'_>) -> Result<(), Halt> {
     Ok(())
 }
 
+fn cn_format(bench: &mut Bench<'_>) -> Result<(), Halt> {
+    let own = Setup {
+        congestion: PrioritySet::from_bits(0b0001_1000),
+        dcbx: Some(Dcbx::default()),
+        ..Setup::default()
+    };
+    let setup = bench.given().cloned().unwrap_or(own);
+    if setup.dcbx.is_none() || setup.congestion.is_empty() {
+        let why = "a device that speaks DCBX and has congestion notification (--dcbx, --cn)";
+        return Err(Halt::NotApplicable(why.into()));
+    }
+    bench.set_up(&setup)?;
+    let said = last_said(bench, 8)?;
+    bench.saw(format!("congestion notification {said:02x?}"));
+    bench.expect(said.len() == 2, || format!("{} octets after the subtype, not 2", said.len()))?;
+    let wanted = setup.congestion.bits();
+    bench.expect(said[0] == wanted, || {
+        format!("congestion notification for {:#010b}, and it is on for {wanted:#010b}", said[0])
+    })?;
+    bench.expect(said[1] & !said[0] == 0, || "a priority without it is said to be ready".into())
+}
+
 fn no_tlv_twice(bench: &mut Bench<'_>) -> Result<(), Halt> {
     speaking(bench)?;
     // A neighbour and a change make it speak a few times.
     announce(bench, 120, &[frames::tlv_of(IEEE, 11, &[0x08, 0x08])])?;
     bench.pass(Span::from_secs(3))?;
     for frame in latest(bench) {
-        for subtype in [9, 10, 11, 12] {
+        for subtype in [8, 9, 10, 11, 12] {
             let count = frames::said_by(&frame, IEEE, subtype).len();
             bench.expect(count <= 1, || format!("subtype {subtype} comes {count} times"))?;
         }

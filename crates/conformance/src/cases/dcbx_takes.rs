@@ -132,6 +132,12 @@ pub const CASES: &[Case] = &[
         },
     },
     Case {
+        name: "dcbx/other-group-ignored",
+        clause: "802.1Q D.1; 802.1AB 7.1",
+        says: "What is said by LLDP to the nearest customer bridge is not taken for DCBX.",
+        run: other_group,
+    },
+    Case {
         name: "dcbx/cee-format",
         clause: "CEE 1.01; lldpad",
         says: "The older form is one TLV with control, groups and PFC, each of its own length.",
@@ -146,15 +152,15 @@ pub const CASES: &[Case] = &[
 ];
 
 /// What the device has: PFC on priority 3, and shares of classes 0, 1 and 2.
-const OWN: u8 = 0b0000_1000;
+pub(super) const OWN: u8 = 0b0000_1000;
 const OWN_SHARES: [u8; 3] = [20, 30, 50];
 /// What the tester has: PFC on priority 5, and other shares.
-const OTHER: u8 = 0b0010_0000;
-const OTHER_SHARES: [u8; 3] = [60, 30, 10];
+pub(super) const OTHER: u8 = 0b0010_0000;
+pub(super) const OTHER_SHARES: [u8; 3] = [60, 30, 10];
 
 /// Sets a device up that is willing or not, or as it may be. What it has is told by the setup, if
 /// it cannot be chosen.
-fn set_up(bench: &mut Bench<'_>, dcbx: Dcbx) -> Result<(), Halt> {
+pub(super) fn set_up(bench: &mut Bench<'_>, dcbx: Dcbx) -> Result<(), Halt> {
     let setup = Setup {
         pfc: PrioritySet::from_bits(OWN),
         dcbx: Some(dcbx),
@@ -163,12 +169,12 @@ fn set_up(bench: &mut Bench<'_>, dcbx: Dcbx) -> Result<(), Halt> {
     bench.set_up(&setup)
 }
 
-fn willing(willing: bool) -> Dcbx {
+pub(super) fn willing(willing: bool) -> Dcbx {
     Dcbx { ets_willing: willing, pfc_willing: willing, ..Dcbx::default() }
 }
 
 /// A PFC TLV: eight classes may have it.
-fn pfc_says(willing: bool, bitmap: u8) -> Vec<u8> {
+pub(super) fn pfc_says(willing: bool, bitmap: u8) -> Vec<u8> {
     frames::tlv_of(IEEE, 11, &[u8::from(willing) << 7 | 8, bitmap])
 }
 
@@ -182,7 +188,7 @@ fn table(shares: [u8; 3]) -> Vec<u8> {
     said
 }
 
-fn recommended(shares: [u8; 3]) -> Vec<u8> {
+pub(super) fn recommended(shares: [u8; 3]) -> Vec<u8> {
     frames::tlv_of(IEEE, 10, &[vec![0], table(shares)].concat())
 }
 
@@ -218,7 +224,7 @@ fn pfc(
 }
 
 /// Fails unless the device says that these shares are in force.
-fn shares_are(bench: &mut Bench<'_>, wanted: [u8; 3]) -> Result<(), Halt> {
+pub(super) fn shares_are(bench: &mut Bench<'_>, wanted: [u8; 3]) -> Result<(), Halt> {
     let said = last_said(bench, 9)?;
     let shares = said.get(5..8).unwrap_or_default().to_vec();
     bench.saw(format!("shares of {shares:?} % in force"));
@@ -226,7 +232,7 @@ fn shares_are(bench: &mut Bench<'_>, wanted: [u8; 3]) -> Result<(), Halt> {
 }
 
 /// Fails unless the device says that PFC is on for these.
-fn pfc_is(bench: &mut Bench<'_>, wanted: u8) -> Result<(), Halt> {
+pub(super) fn pfc_is(bench: &mut Bench<'_>, wanted: u8) -> Result<(), Halt> {
     let said = last_said(bench, 11)?;
     let bitmap = said.get(1).copied().unwrap_or(0);
     bench.saw(format!("PFC in force for {bitmap:#010b}"));
@@ -256,6 +262,17 @@ fn taken_back(
     pfc(bench, Some(true), &[pfc_says(false, OTHER)], OTHER)?;
     then(bench)?;
     bench.pass(SETTLES)?;
+    pfc_is(bench, OWN)
+}
+
+fn other_group(bench: &mut Bench<'_>) -> Result<(), Halt> {
+    set_up(bench, willing(true))?;
+    let mut frame = frames::lldp(frames::mac(0), 120, &[pfc_says(false, OTHER)]);
+    frame[..6].copy_from_slice(&frames::CUSTOMER_BRIDGE);
+    bench.tell(0, frame)?;
+    bench.did("PFC, said to the nearest customer bridge");
+    bench.pass(SETTLES)?;
+    hear(bench)?;
     pfc_is(bench, OWN)
 }
 

@@ -1,13 +1,17 @@
 //! The cases, by family.
 
 mod dcbx;
+mod dcbx_does;
 mod dcbx_takes;
 mod ets;
 mod lldp;
+mod lldp_malformed;
 mod pause;
+mod pause_tells;
 mod pfc;
 mod pfc_tells;
 mod qcn;
+mod qcn_defence;
 mod qcn_reacts;
 
 use crate::case::Case;
@@ -17,9 +21,10 @@ pub const FAMILIES: [&str; 5] = ["pause", "pfc", "ets", "qcn", "dcbx"];
 
 /// All cases, by family and in a fixed order.
 pub fn all() -> impl Iterator<Item = &'static Case> {
-    let switches = [pause::CASES, pfc::CASES, pfc_tells::CASES, ets::CASES, qcn::CASES];
-    let others = [qcn_reacts::CASES, dcbx::CASES, dcbx_takes::CASES];
-    switches.into_iter().chain(others).flatten()
+    let pauses = [pause::CASES, pause_tells::CASES, pfc::CASES, pfc_tells::CASES];
+    let shares = [ets::CASES, qcn::CASES, qcn_defence::CASES, qcn_reacts::CASES];
+    let told = [lldp_malformed::CASES, dcbx::CASES, dcbx_takes::CASES, dcbx_does::CASES];
+    pauses.into_iter().chain(shares).chain(told).flatten()
 }
 
 /// The cases of some families, or with a name that contains one of `words`; all words if there are

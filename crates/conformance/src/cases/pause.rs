@@ -49,20 +49,36 @@ pub const CASES: &[Case] = &[
     Case {
         name: "pause/other-address-ignored",
         clause: "802.3 31B.1",
-        says: "A PAUSE to any other address is not obeyed, and ends in the device.",
+        says: "A PAUSE to any other address is not obeyed, ends in the device and is counted.",
         run: other_address,
     },
     Case {
         name: "pause/unknown-opcode-ignored",
         clause: "802.3 31.5.3",
-        says: "A MAC control frame with an opcode that is not supported is dropped.",
-        run: |bench| ignored(bench, frames::mac_control(frames::mac(0), 0x0008, &[0xffff])),
+        says: "A MAC control frame with an opcode that is not supported is dropped and counted.",
+        run: |bench| {
+            let opcodes = [0x0000, 0x0002, 0x0008, 0x0100, 0xffff];
+            let frames =
+                opcodes.map(|opcode| frames::mac_control(frames::mac(0), opcode, &[0xffff]));
+            not_obeyed(bench, &frames)
+        },
     },
     Case {
         name: "pause/short-frame-ignored",
         clause: "802.3 3.4, 31B.2",
-        says: "A PAUSE shorter than the shortest frame is dropped.",
-        run: short_frame,
+        says: "A PAUSE shorter than the shortest frame is dropped and counted.",
+        run: |bench| {
+            let whole = frames::pause(frames::mac(0), u16::MAX);
+            not_obeyed(bench, &SHORT.map(|length| whole[..length].to_vec()))
+        },
+    },
+    Case {
+        name: "pause/group-source-ignored",
+        clause: "802.3 3.2.5",
+        says: "A PAUSE that says a group has sent it is dropped and counted.",
+        run: |bench| {
+            not_obeyed(bench, &[frames::pause(MacAddr([3, b'c', b'f', 0, 0, 1]), u16::MAX)])
+        },
     },
     Case {
         name: "pause/not-forwarded",
@@ -83,6 +99,10 @@ pub const CASES: &[Case] = &[
         run: only_that_port,
     },
 ];
+
+/// Lengths of frames that are too short: without an opcode, with one, with half a time, and with
+/// all but a part of the padding.
+pub(super) const SHORT: [usize; 5] = [14, 16, 17, 40, 59];
 
 /// Both of the priorities that are watched: all stop alike.
 const WATCHED: PrioritySet = PrioritySet::from_bits(0b1000_0001);
@@ -158,23 +178,37 @@ fn individual_address(bench: &mut Bench<'_>) -> Result<(), Halt> {
     bench.silent(WATCHED, told, told + pause)
 }
 
-/// Sends a frame that is not to be obeyed, and sees traffic go on and nothing come out.
-fn ignored(bench: &mut Bench<'_>, frame: Vec<u8>) -> Result<(), Halt> {
+/// Frames that are not to be obeyed, on a device without PFC.
+fn not_obeyed(bench: &mut Bench<'_>, frames: &[Vec<u8>]) -> Result<(), Halt> {
     bench.set_up_pause()?;
+    ignored(bench, WATCHED, frames)
+}
+
+/// Sends frames that are not to be obeyed, and sees these priorities go on, nothing come out, and
+/// each frame counted.
+pub(super) fn ignored(
+    bench: &mut Bench<'_>,
+    watched: PrioritySet,
+    frames: &[Vec<u8>],
+) -> Result<(), Halt> {
     let (_, pause) = bench.pause()?;
-    let turn = bench.load(WATCHED, pause * 3)?;
+    let turn = bench.load(watched, pause * (1 + frames.len() as u64))?;
     let before = bench.counters();
-    let told = bench.tell(0, frame.clone())?;
-    bench.did(format!("a frame of {} bytes that is not to be obeyed", frame.len()));
-    bench.pass(pause)?;
-    goes_on(bench, WATCHED, (told, told + pause), turn)?;
-    nothing_comes_out(bench, told)?;
+    let first = bench.now();
+    for frame in frames {
+        let told = bench.tell(0, frame.clone())?;
+        bench.pass(Span::from_ticks(pause.ticks() / 2))?;
+        goes_on(bench, watched, (told, bench.now()), turn)?;
+    }
+    let lengths: Vec<usize> = frames.iter().map(Vec::len).collect();
+    bench.did(format!("frames of {lengths:?} bytes that are not to be obeyed"));
+    nothing_comes_out(bench, first)?;
     if let (Some(before), Some(after)) = (before, bench.counters()) {
-        let counted = after.malformed + after.mac_control;
-        bench.expect(counted > before.malformed + before.mac_control, || {
-            "the frame is not counted".into()
+        let counted = after.malformed + after.mac_control - before.malformed - before.mac_control;
+        bench.saw(format!("{counted} counted"));
+        bench.expect(counted == frames.len() as u64, || {
+            format!("{counted} of {} frames are counted", frames.len())
         })?;
-        bench.saw("the frame is counted");
     }
     Ok(())
 }
@@ -210,12 +244,7 @@ fn other_address(bench: &mut Bench<'_>) -> Result<(), Halt> {
     let mut frame = frames::pause(frames::mac(0), u16::MAX);
     let MacAddr(other) = frames::mac(1);
     frame[..6].copy_from_slice(&other);
-    ignored(bench, frame)
-}
-
-fn short_frame(bench: &mut Bench<'_>) -> Result<(), Halt> {
-    let frame = frames::pause(frames::mac(0), u16::MAX)[..frames::SHORTEST - 20].to_vec();
-    ignored(bench, frame)
+    not_obeyed(bench, &[frame])
 }
 
 fn not_forwarded(bench: &mut Bench<'_>) -> Result<(), Halt> {

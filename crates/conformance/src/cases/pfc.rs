@@ -1,14 +1,15 @@
 //! PFC, IEEE 802.1Q clause 36 and 802.3 annex 31D: what a device does that hears it.
 
-use super::pause::{forwards_none, goes_on, length_fits, nothing_comes_out};
+use super::pause::{SHORT, forwards_none, goes_on, ignored, length_fits};
 use crate::bench::Bench;
 use crate::case::Case;
 use crate::frames;
+use crate::readings::Doubt;
 use crate::rig::Halt;
 use crate::setup::{Setup, list};
 use crate::station::REACTION;
-use axon_wire::Span;
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet};
+use axon_wire::{MacAddr, Span};
 
 /// All of them.
 pub const CASES: &[Case] = &[
@@ -69,7 +70,7 @@ pub const CASES: &[Case] = &[
     Case {
         name: "pfc/high-octet-ignored",
         clause: "802.3 31D.3, as recalled",
-        says: "The high octet of the enable vector is reserved and ignored.",
+        says: "The high octet of the enable vector is reserved and ignored (or the frame is, `pfc-reserved`).",
         run: high_octet,
     },
     Case {
@@ -81,14 +82,23 @@ pub const CASES: &[Case] = &[
     Case {
         name: "pfc/individual-address-ignored",
         clause: "802.3 31D.1",
-        says: "PFC goes to the group address only.",
+        says: "PFC goes to the group address only; any other is dropped and counted.",
         run: individual_address,
     },
     Case {
         name: "pfc/short-frame-ignored",
         clause: "802.3 3.4, 31D.2",
-        says: "A PFC frame shorter than the shortest frame is dropped.",
+        says: "A PFC frame shorter than the shortest frame is dropped and counted.",
         run: short_frame,
+    },
+    Case {
+        name: "pfc/group-source-ignored",
+        clause: "802.3 3.2.5",
+        says: "PFC that says a group has sent it is dropped and counted.",
+        run: |bench| {
+            let group = MacAddr([3, b'c', b'f', 0, 0, 1]);
+            not_obeyed(bench, &[frames::pfc_for(group, u8::MAX, u16::MAX)])
+        },
     },
     Case {
         name: "pfc/not-forwarded",
@@ -267,6 +277,9 @@ fn high_octet(bench: &mut Bench<'_>) -> Result<(), Halt> {
     let at = bench.tell(0, frames::pfc(frames::mac(0), vector, [quanta; PRIORITIES]))?;
     bench.did(format!("enable vector {vector:#06x}, all times {quanta}"));
     bench.pass(pause)?;
+    if bench.readings().is_other(Doubt::PfcReserved) {
+        return goes_on(bench, PrioritySet::ALL, (at, at + pause), turn);
+    }
     let stopped = with_their_classes(&setup, one);
     bench.silent(stopped, at, at + pause)?;
     goes_on(bench, PrioritySet::ALL.difference(stopped), (at + turn * 2, at + pause), turn)
@@ -292,15 +305,10 @@ fn shared_class(bench: &mut Bench<'_>) -> Result<(), Halt> {
     goes_on(bench, PrioritySet::ALL.difference(all), (at + turn * 2, at + pause), turn)
 }
 
-/// Sends a frame that is not to be obeyed, and sees traffic go on.
-fn ignored(bench: &mut Bench<'_>, frame: Vec<u8>) -> Result<(), Halt> {
+/// Frames that are not to be obeyed, on a device with PFC.
+fn not_obeyed(bench: &mut Bench<'_>, frames: &[Vec<u8>]) -> Result<(), Halt> {
     let setup = bench.set_up_pfc()?;
-    let (_, pause) = bench.pause()?;
-    let turn = bench.load(PrioritySet::ALL, pause * 3)?;
-    let at = bench.tell(0, frame)?;
-    bench.pass(pause)?;
-    goes_on(bench, setup.pfc, (at, at + pause), turn)?;
-    nothing_comes_out(bench, at)
+    ignored(bench, setup.pfc, frames)
 }
 
 fn individual_address(bench: &mut Bench<'_>) -> Result<(), Halt> {
@@ -308,13 +316,12 @@ fn individual_address(bench: &mut Bench<'_>) -> Result<(), Halt> {
     let mut frame = told(PrioritySet::ALL, u16::MAX);
     frame[..6].copy_from_slice(&device.0);
     bench.did(format!("PFC for all priorities to {device}"));
-    ignored(bench, frame)
+    not_obeyed(bench, &[frame])
 }
 
 fn short_frame(bench: &mut Bench<'_>) -> Result<(), Halt> {
-    let frame = told(PrioritySet::ALL, u16::MAX)[..frames::SHORTEST - 20].to_vec();
-    bench.did(format!("PFC for all priorities in {} bytes", frame.len()));
-    ignored(bench, frame)
+    let whole = told(PrioritySet::ALL, u16::MAX);
+    not_obeyed(bench, &SHORT.map(|length| whole[..length].to_vec()))
 }
 
 fn not_forwarded(bench: &mut Bench<'_>) -> Result<(), Halt> {

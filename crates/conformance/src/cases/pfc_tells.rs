@@ -72,14 +72,20 @@ fn refresh(bench: &Bench<'_>) -> Span {
 
 /// Stops a priority at port 0 from now on for `span`, and then lets it go on.
 fn block(bench: &mut Bench<'_>, priority: Priority, span: Span) {
-    let (step, begun) = (refresh(bench), bench.now());
     let vector = 1 << priority.value();
+    hold_up(bench, span, |quanta| frames::pfc_for(frames::mac(0), vector, quanta));
+}
+
+/// Tells this frame at port 0 for `span` from now on, with the longest time, and then with
+/// none.
+pub(super) fn hold_up(bench: &mut Bench<'_>, span: Span, told: impl Fn(u16) -> Vec<u8>) {
+    let (step, begun) = (refresh(bench), bench.now());
     let mut at = begun;
     while at < begun + span {
-        bench.send_at(0, at, frames::pfc_for(frames::mac(0), vector, u16::MAX));
+        bench.send_at(0, at, told(u16::MAX));
         at += step;
     }
-    bench.send_at(0, begun + span, frames::pfc_for(frames::mac(0), vector, 0));
+    bench.send_at(0, begun + span, told(0));
 }
 
 /// What was said by PFC at a port of the tester, of one priority: when, and for how many quanta.
@@ -100,9 +106,19 @@ fn one_of(setup: &Setup) -> Priority {
 /// Holds up one priority for `span`, while port 1 sends it as fast as it may, for so long and half
 /// as long again; then lets all come out. Answers the priority and its stream.
 fn congest(bench: &mut Bench<'_>, setup: &Setup, span: Span) -> Result<(Priority, u16), Halt> {
-    bench.need_ports(2, "traffic has to come through the device")?;
     let priority = one_of(setup);
     block(bench, priority, span);
+    Ok((priority, send_into(bench, priority, span)?))
+}
+
+/// While port 0 is held up for `span`, sends a priority from port 1 for so long and half as long
+/// again; then lets all come out.
+pub(super) fn send_into(
+    bench: &mut Bench<'_>,
+    priority: Priority,
+    span: Span,
+) -> Result<u16, Halt> {
+    bench.need_ports(2, "traffic has to come through the device")?;
     let whole = Span::from_ticks(span.ticks() / 2 * 3);
     let stream = bench.full_rate(1, priority, whole);
     let id = bench.stream(stream);
@@ -110,17 +126,17 @@ fn congest(bench: &mut Bench<'_>, setup: &Setup, span: Span) -> Result<(Priority
         .did(format!("held up priority {priority} at port 0 for {span}, and sent it at full rate"));
     bench.pass(whole)?;
     drain(bench)?;
-    Ok((priority, id))
+    Ok(id)
 }
 
 /// Lets all that waits come out.
-fn drain(bench: &mut Bench<'_>) -> Result<(), Halt> {
+pub(super) fn drain(bench: &mut Bench<'_>) -> Result<(), Halt> {
     let longest = quanta(u16::MAX, bench.rate());
     bench.pass(longest * 2 + bench.slack() * 10)
 }
 
 /// Long enough that a device must say stop, whatever its memory: some of the longest pauses.
-fn long(bench: &Bench<'_>) -> Span {
+pub(super) fn long(bench: &Bench<'_>) -> Span {
     quanta(u16::MAX, bench.rate()) * 3
 }
 
@@ -128,18 +144,37 @@ fn frame_format(bench: &mut Bench<'_>) -> Result<(), Halt> {
     let setup = bench.set_up_pfc()?;
     let span = long(bench);
     congest(bench, &setup, span)?;
+    told_well(bench, format_fault)
+}
+
+/// Fails unless MAC control frames came at port 1, and none has a fault.
+pub(super) fn told_well(
+    bench: &mut Bench<'_>,
+    fault: impl Fn(&[u8]) -> Option<&'static str>,
+) -> Result<(), Halt> {
     let mut count = 0;
     for seen in bench.heard(1, Time::ZERO).filter(|seen| frames::is_mac_control(&seen.frame)) {
-        let frame = &seen.frame;
-        let wrong = format_fault(frame);
+        let wrong = fault(&seen.frame);
         bench.expect(wrong.is_none(), || {
-            let bytes: String = frame.iter().map(|byte| format!("{byte:02x}")).collect();
-            format!("{}: {bytes}", wrong.unwrap_or_default())
+            format!("{}: {}", wrong.unwrap_or_default(), frames::hex(&seen.frame))
         })?;
         count += 1;
     }
-    bench.saw(format!("{count} PFC frames, all of them in order"));
-    bench.expect(count > 0, || "no PFC frame came".into())
+    bench.saw(format!("{count} MAC control frames, all of them in order"));
+    bench.expect(count > 0, || "no MAC control frame came".into())
+}
+
+/// What is wrong with a MAC control frame of this opcode whose fields end before `end`, if
+/// anything.
+pub(super) fn fault_of(frame: &[u8], opcode: u16, end: usize) -> Option<&'static str> {
+    let checks = [
+        (frame.len() == frames::SHORTEST, "it is not 60 octets long"),
+        (frame[..6] == frames::MAC_CONTROL_GROUP, "it does not go to the group address"),
+        (frame[6] & 1 == 0 && frame[6..12] != [0; 6], "its source is no station's address"),
+        (frames::word(frame, 14) == Some(opcode), "its opcode is another"),
+        (frame.iter().skip(end).all(|&octet| octet == 0), "its padding is not zero"),
+    ];
+    checks.into_iter().find(|(good, _)| !good).map(|(_, what)| what)
 }
 
 /// What is wrong with a PFC frame, if anything.
@@ -147,18 +182,14 @@ fn format_fault(frame: &[u8]) -> Option<&'static str> {
     let word = |at: usize| frames::word(frame, at).unwrap_or(0);
     let unnamed = |n: usize| word(16) & 1 << n == 0;
     let checks = [
-        (frame.len() == frames::SHORTEST, "it is not 60 octets long"),
-        (frame[..6] == frames::MAC_CONTROL_GROUP, "it does not go to the group address"),
-        (frame[6] & 1 == 0 && frame[6..12] != [0; 6], "its source is no station's address"),
-        (word(14) == frames::PFC, "its opcode is not that of PFC"),
         (word(16) & 0xff00 == 0, "the reserved octet of its enable vector is not zero"),
         (
             (0..PRIORITIES).filter(|&n| unnamed(n)).all(|n| word(18 + 2 * n) == 0),
             "it says a time for a priority that it does not name",
         ),
-        (frame.iter().skip(34).all(|&octet| octet == 0), "its padding is not zero"),
     ];
-    checks.into_iter().find(|(good, _)| !good).map(|(_, what)| what)
+    let wrong = checks.into_iter().find(|(good, _)| !good).map(|(_, what)| what);
+    fault_of(frame, frames::PFC, 34).or(wrong)
 }
 
 fn xoff_before_loss(bench: &mut Bench<'_>) -> Result<(), Halt> {
@@ -172,7 +203,7 @@ fn xoff_before_loss(bench: &mut Bench<'_>) -> Result<(), Halt> {
 }
 
 /// Fails unless every frame of these streams came out.
-fn all_came(bench: &mut Bench<'_>, ids: &[u16]) -> Result<(), Halt> {
+pub(super) fn all_came(bench: &mut Bench<'_>, ids: &[u16]) -> Result<(), Halt> {
     let counts: Vec<(u64, u64)> = ids.iter().map(|&id| bench.carried(id)).collect();
     let sent: u64 = counts.iter().map(|(sent, _)| sent).sum();
     let came: u64 = counts.iter().map(|(_, came)| came).sum();

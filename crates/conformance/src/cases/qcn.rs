@@ -9,6 +9,7 @@ use crate::case::Case;
 use crate::frames;
 use crate::rig::{Halt, Stream};
 use crate::setup::Setup;
+use axon_wire::cn::CnmFormat;
 use axon_wire::priority::{Priority, PrioritySet};
 use axon_wire::{Span, Time};
 
@@ -35,8 +36,8 @@ pub const CASES: &[Case] = &[
     Case {
         name: "qcn/frames-without-cn-tag",
         clause: "802.1Q 32.8; UNH 33.1.12",
-        says: "Frames without a CN-TAG are sampled, too.",
-        run: |bench| congest(bench, None).map(drop),
+        says: "Frames without a CN-TAG are sampled, too, and their CNMs name flow 0 (or none, `cnm-tag`).",
+        run: without_tag,
     },
     Case {
         name: "qcn/silent-below-set-point",
@@ -154,40 +155,52 @@ fn congest(bench: &mut Bench<'_>, flow: Option<u16>) -> Result<Priority, Halt> {
 
 fn cnm_format(bench: &mut Bench<'_>) -> Result<(), Halt> {
     let priority = congest(bench, Some(7))?;
+    let format = bench.readings().cnm();
     for cnm in cnms(bench) {
-        let wrong = fault(&cnm, priority);
+        let wrong = fault(&cnm, priority, &format);
         bench.expect(wrong.is_none(), || {
-            let bytes: String = cnm.frame.iter().map(|byte| format!("{byte:02x}")).collect();
-            format!("{}: {bytes}", wrong.unwrap_or_default())
+            format!("{}: {}", wrong.unwrap_or_default(), frames::hex(cnm.frame))
         })?;
     }
     bench.saw("all of them in order");
     Ok(())
 }
 
-/// What is wrong with a CNM, if anything.
-fn fault(cnm: &Cnm<'_>, priority: Priority) -> Option<&'static str> {
+/// What is wrong with a CNM that is to be written so, if anything.
+fn fault(cnm: &Cnm<'_>, priority: Priority, format: &CnmFormat) -> Option<&'static str> {
     if cnm.pdu.len() < 24 {
         return Some("it is shorter than 24 octets");
     }
     let msdu = usize::from(cnm.word(22));
     let quoted = cnm.pdu.get(24..24 + msdu);
     // The frames of the stream go on behind their tags with the type of the traffic.
-    let beginning = frames::TRAFFIC_TYPE.to_be_bytes();
-    let compared = msdu.min(2);
+    let whole = frames::beginning();
+    let beginning = if format.msdu_has_ethertype { &whole[..] } else { &whole[2..] };
+    let compared = msdu.min(beginning.len());
+    let from_destination = cnm.frame[6..12] == frames::mac(0).0;
+    let tag = (frames::word(cnm.frame, 12) == Some(frames::TAG_TYPE))
+        .then(|| [cnm.frame[14], cnm.frame[15]]);
+    let (value, shift) =
+        (u16::from(priority.value()), if format.priority_in_high_bits { 13 } else { 0 });
     let checks = [
         (cnm.frame[..6] == frames::mac(cnm.port).0, "it does not go to the source"),
         (cnm.frame[6] & 1 == 0, "its own source is a group"),
+        (from_destination != format.source_is_point, "it comes from another address (cnm-source)"),
+        (tag.is_none_or(|tag| tag[0] & 0x0f == 0 && tag[1] == 0), "it is in another VLAN"),
+        (
+            !format.copies_tag || tag == Some([priority.value() << 5, 0]),
+            "its tag is not that of the sampled frame (cnm-vlan)",
+        ),
         (cnm.word(0) >> 12 == 0, "its version is not 0"),
         (cnm.word(0) & 0x0fc0 == 0, "its reserved bits are set"),
         (cnm.feedback() > 0, "it says no feedback"),
         (cnm.pdu[2..10] != [0; 8], "it names no congestion point"),
-        (cnm.word(14) == u16::from(priority.value()) << 13, "it quotes another priority"),
+        (cnm.word(14) == value << shift, "it quotes another priority (cnm-priority)"),
         (cnm.pdu[16..22] == frames::mac(0).0, "it quotes another destination"),
         (msdu <= 64 && quoted.is_some(), "it quotes more than 64 octets, or than it holds"),
         (
             quoted.is_some_and(|quoted| quoted[..compared] == beginning[..compared]),
-            "it quotes another beginning",
+            "it quotes another beginning (cnm-quote)",
         ),
     ];
     checks.into_iter().find(|(good, _)| !good).map(|(_, what)| what)
@@ -199,6 +212,17 @@ fn cn_tag(bench: &mut Bench<'_>) -> Result<(), Halt> {
     for cnm in cnms(bench) {
         bench.expect(cnm.flow == Some(FLOW), || {
             format!("a CNM names flow {:?}, and the frames flow {FLOW:#06x}", cnm.flow)
+        })?;
+    }
+    Ok(())
+}
+
+fn without_tag(bench: &mut Bench<'_>) -> Result<(), Halt> {
+    congest(bench, None)?;
+    let wanted = bench.readings().cnm().always_tagged.then_some(0);
+    for cnm in cnms(bench) {
+        bench.expect(cnm.flow == wanted, || {
+            format!("a CNM names flow {:?}, not {wanted:?} (cnm-tag)", cnm.flow)
         })?;
     }
     Ok(())
@@ -231,10 +255,10 @@ fn feedback_grows(bench: &mut Bench<'_>) -> Result<(), Halt> {
     congest(bench, None)?;
     // By what the feedback follows from: how far the queue is above, and twice how it grew.
     let signed = |word: u16| i32::from(word as i16);
-    let mut points: Vec<(i32, u16)> = cnms(bench)
-        .iter()
-        .map(|cnm| (2 * signed(cnm.word(12)) - signed(cnm.word(10)), cnm.feedback()))
-        .collect();
+    let sign = if bench.readings().cnm().offset_falls_with_queue { -1 } else { 1 };
+    let above = |cnm: &Cnm<'_>| 2 * signed(cnm.word(12)) + sign * signed(cnm.word(10));
+    let mut points: Vec<(i32, u16)> =
+        cnms(bench).iter().map(|cnm| (above(cnm), cnm.feedback())).collect();
     points.sort_unstable();
     let (least, most) = (points[0], points[points.len() - 1]);
     bench.saw(format!(

@@ -9,6 +9,7 @@ use crate::frames;
 use crate::rig::Halt;
 use crate::setup::Setup;
 use axon_wire::Span;
+use axon_wire::cn::CnmFormat;
 use axon_wire::priority::PrioritySet;
 
 /// All of them.
@@ -17,7 +18,7 @@ pub const CASES: &[Case] = &[
         name: "qcn/rp-rate-falls",
         clause: "802.1Q 32.13; UNH 31.3.6",
         says: "The greatest feedback cuts the rate to a half, and no further.",
-        run: |bench| cut(bench, 63, (440, 580)),
+        run: |bench| cut(bench, 63, HALF),
     },
     Case {
         name: "qcn/rp-cut-follows-feedback",
@@ -35,24 +36,62 @@ pub const CASES: &[Case] = &[
         name: "qcn/rp-no-feedback-no-effect",
         clause: "802.1Q 33.4.3, as recalled; UNH 33.1.3",
         says: "A CNM without feedback changes nothing.",
-        run: |bench| cut(bench, 0, (950, 1_050)),
+        run: |bench| cut(bench, 0, NOTHING),
     },
     Case {
-        name: "qcn/rp-reserved-bits-ignored",
-        clause: "802.1Q 33.4.1, 33.4.2, as recalled; UNH 33.1.1, 33.1.2",
-        says: "Version and reserved bits of a CNM are not looked at.",
-        run: |bench| told(bench, (440, 580), |cnm| *cnm = [&[cnm[0] | 0xf0], &cnm[1..]].concat()),
+        name: "qcn/rp-version",
+        clause: "802.1Q 33.4.1, as recalled; UNH 33.1.1",
+        says: "The version of a CNM is not looked at (or it is refused for it, `cnm-reserved`).",
+        run: |bench| reserved(bench, [0xf0, 0]),
+    },
+    Case {
+        name: "qcn/rp-reserved-bits",
+        clause: "802.1Q 33.4.2, as recalled; UNH 33.1.2",
+        says: "The reserved bits of a CNM are not looked at (or it is refused for them, `cnm-reserved`).",
+        run: |bench| reserved(bench, [0x0f, 0xc0]),
+    },
+    Case {
+        name: "qcn/rp-version-and-reserved-bits",
+        clause: "802.1Q 33.4.1, 33.4.2, as recalled; UNH 33.1.13",
+        says: "Nor are both.",
+        run: |bench| reserved(bench, [0xff, 0xc0]),
     },
     Case {
         name: "qcn/rp-overlong-quote-ignored",
         clause: "802.1Q 33.4.9; UNH 33.1.9",
         says: "A CNM that claims to quote more than it holds changes nothing.",
-        run: |bench| told(bench, (950, 1_050), |cnm| cnm[22..24].copy_from_slice(&[0x7f, 0xff])),
+        run: |bench| told(bench, NOTHING, |cnm| cnm[22..24].copy_from_slice(&[0x7f, 0xff])),
+    },
+    Case {
+        name: "qcn/rp-long-quote-ignored",
+        clause: "802.1Q 33.4.9, 33.4.10; UNH 33.1.9",
+        says: "A CNM that quotes more than 64 octets changes nothing.",
+        run: |bench| {
+            told(bench, NOTHING, |cnm| {
+                cnm[22..24].copy_from_slice(&[0, 65]);
+                cnm.resize(24 + 65, 0);
+            })
+        },
+    },
+    Case {
+        name: "qcn/rp-other-station-ignored",
+        clause: "802.1Q 33.3",
+        says: "A CNM to another station changes nothing.",
+        run: |bench| answer(bench, NOTHING, |_| {}, |frame| frame[..6].copy_from_slice(&[2; 6])),
+    },
+    Case {
+        name: "qcn/rp-cn-tag",
+        clause: "802.1Q 33.2; UNH 30.2.1, 33.2.2",
+        says: "The CN-TAG of what a station sends stands behind the VLAN tag.",
+        run: cn_tag,
     },
 ];
 
 /// The priority that the station sends, if nobody says otherwise.
 const DEFAULT: PrioritySet = PrioritySet::from_bits(0b0000_1000);
+/// What is left of the rate, in thousandths: all of it, or a half.
+const NOTHING: (u64, u64) = (950, 1_050);
+const HALF: (u64, u64) = (440, 580);
 /// How many frames the rate is measured by.
 const FRAMES: u64 = 100;
 
@@ -76,6 +115,7 @@ fn window(bench: &Bench<'_>) -> Span {
 /// Bytes that the station sent in a window from now on.
 fn rate(bench: &mut Bench<'_>) -> Result<u64, Halt> {
     let (from, window) = (bench.now(), window(bench));
+    bench.timed();
     bench.pass(window)?;
     let data =
         |frame: &[u8]| frames::ethertype(frame).is_some_and(|(kind, _)| kind != frames::LLDP_TYPE);
@@ -83,21 +123,25 @@ fn rate(bench: &mut Bench<'_>) -> Result<u64, Halt> {
     Ok(heard.map(|seen| seen.frame.len() as u64 + 24).sum())
 }
 
-/// The PDU of a CNM for a frame that was heard, with this feedback: 64 octets of it are quoted.
-fn pdu(frame: &[u8], feedback: u8) -> Vec<u8> {
+/// The PDU of a CNM for a frame that was heard, with this feedback, written so: 64 octets of it are
+/// quoted.
+fn pdu(frame: &[u8], feedback: u8, format: &CnmFormat) -> Vec<u8> {
     let (mut kind, mut at) = frames::ethertype(frame).unwrap_or((0, 14));
     if kind == frames::CN_TAG_TYPE {
         (kind, at) = (frames::word(frame, at + 2).unwrap_or(0), at + 4);
     }
     let priority =
         if frames::word(frame, 12) == Some(frames::TAG_TYPE) { frame[14] >> 5 } else { 0 };
-    let quoted = [&kind.to_be_bytes()[..], frame.get(at..at + 62).unwrap_or_default()].concat();
+    let kind = kind.to_be_bytes();
+    let (kind, rest) = if format.msdu_has_ethertype { (&kind[..], 62) } else { (&kind[..0], 64) };
+    let quoted = [kind, frame.get(at..at + rest).unwrap_or_default()].concat();
+    let shift = if format.priority_in_high_bits { 13 } else { 0 };
     let mut pdu = vec![0, feedback];
     pdu.extend(frames::mac(0).0);
     pdu.extend([0, 1]);
     pdu.extend((-400_i16).to_be_bytes());
     pdu.extend(100_i16.to_be_bytes());
-    pdu.extend([priority << 5, 0]);
+    pdu.extend((u16::from(priority) << shift).to_be_bytes());
     pdu.extend(&frame[..6]);
     pdu.extend((quoted.len() as u16).to_be_bytes());
     pdu.extend(quoted);
@@ -138,16 +182,53 @@ fn cut(bench: &mut Bench<'_>, feedback: u8, wanted: (u64, u64)) -> Result<(), Ha
 /// thousandths of the rate before.
 fn told(
     bench: &mut Bench<'_>,
-    (least, most): (u64, u64),
+    wanted: (u64, u64),
     change: impl Fn(&mut Vec<u8>),
+) -> Result<(), Halt> {
+    answer(bench, wanted, change, |_| {})
+}
+
+/// Sets bits of the first two octets, which are to be ignored, or the CNM for them.
+fn reserved(bench: &mut Bench<'_>, bits: [u8; 2]) -> Result<(), Halt> {
+    let wanted = if bench.readings().cnm().strict { NOTHING } else { HALF };
+    told(bench, wanted, |cnm| {
+        cnm[0] |= bits[0];
+        cnm[1] |= bits[1];
+    })
+}
+
+fn cn_tag(bench: &mut Bench<'_>) -> Result<(), Halt> {
+    set_up(bench)?;
+    rate(bench)?;
+    let frame = sample(bench)?;
+    let head = frame.get(12..22).unwrap_or_default();
+    bench.saw(format!("behind the addresses {}", frames::hex(head)));
+    let types = [12, 16, 20].map(|at| frames::word(&frame, at));
+    if types[1] == Some(frames::CN_TAG_TYPE) && types[0] == Some(frames::TAG_TYPE) {
+        return bench.expect(types[2] != Some(frames::TAG_TYPE), || "a VLAN tag behind it".into());
+    }
+    let tagged = frame.chunks(2).skip(6).take(6);
+    let anywhere = tagged.into_iter().any(|word| word == frames::CN_TAG_TYPE.to_be_bytes());
+    bench.expect(!anywhere, || "its CN-TAG does not stand behind a VLAN tag".into())?;
+    Err(Halt::NotApplicable("the station sends no CN-TAG, which it need not".into()))
+}
+
+/// The same, where the PDU or its frame is changed.
+fn answer(
+    bench: &mut Bench<'_>,
+    (least, most): (u64, u64),
+    change_pdu: impl Fn(&mut Vec<u8>),
+    change_frame: impl Fn(&mut Vec<u8>),
 ) -> Result<(), Halt> {
     set_up(bench)?;
     let before = rate(bench)?;
     let frame = sample(bench)?;
-    let mut said = pdu(&frame, 63);
-    change(&mut said);
-    bench.tell(0, cnm(&frame, &said))?;
-    bench.did(format!("one CNM of {} octets, {:02x?}...", said.len(), &said[..2]));
+    let mut said = pdu(&frame, 63, &bench.readings().cnm());
+    change_pdu(&mut said);
+    let mut said = cnm(&frame, &said);
+    change_frame(&mut said);
+    bench.tell(0, said.clone())?;
+    bench.did(format!("one CNM: {}", frames::hex(&said)));
     let after = rate(bench)?;
     let part = after * 1000 / before.max(1);
     bench.saw(format!("the rate went to {}.{} %", part / 10, part % 10));
@@ -166,7 +247,8 @@ fn recovers(bench: &mut Bench<'_>) -> Result<(), Halt> {
     set_up(bench)?;
     let before = rate(bench)?;
     let frame = sample(bench)?;
-    bench.tell(0, cnm(&frame, &pdu(&frame, 63)))?;
+    let format = bench.readings().cnm();
+    bench.tell(0, cnm(&frame, &pdu(&frame, 63, &format)))?;
     bench.did("one CNM of the greatest feedback");
     let low = rate(bench)?;
     // Five cycles of 150 KB at half the rate and more, or five of the timer.

@@ -1,5 +1,5 @@
 //! A run as JUnit XML: a suite for each family, with `failure`, `error` and `skipped` for what did
-//! not pass.
+//! not pass. What is inconclusive or broken is an error, and its type says which.
 
 use super::Report;
 use crate::case::{Outcome, Verdict};
@@ -7,21 +7,12 @@ use std::fmt::Write as _;
 
 /// The document.
 pub fn document(report: &Report) -> String {
-    let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n");
+    let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
+    let _ = writeln!(text, "<testsuites name=\"axon conformance\"{}>", totals(&report.cases));
     let families = report.cases.chunk_by(|a, b| family(a) == family(b));
     for cases in families {
-        let count = |verdict| cases.iter().filter(|case| case.verdict == verdict).count();
-        let _ = writeln!(
-            text,
-            "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\" \
-             time=\"{}\">",
-            escape(&format!("{}/{}", report.device, family(&cases[0]))),
-            cases.len(),
-            count(Verdict::Failed),
-            count(Verdict::Broken),
-            count(Verdict::NotApplicable),
-            seconds(cases.iter().map(|case| case.nanos).sum()),
-        );
+        let name = in_attribute(&format!("{}/{}", report.device, family(&cases[0])));
+        let _ = writeln!(text, "  <testsuite name=\"{name}\"{}>", totals(cases));
         cases.iter().for_each(|case| one(&mut text, case));
         text.push_str("  </testsuite>\n");
     }
@@ -29,18 +20,41 @@ pub fn document(report: &Report) -> String {
     text
 }
 
+/// How many of these cases ended how, and how long they took, as attributes.
+fn totals(cases: &[Outcome]) -> String {
+    let count = |element: &str| {
+        let ended =
+            |case: &&Outcome| element_of(case.verdict).is_some_and(|(own, _)| own == element);
+        cases.iter().filter(ended).count()
+    };
+    format!(
+        " tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\" time=\"{}\"",
+        cases.len(),
+        count("failure"),
+        count("error"),
+        count("skipped"),
+        seconds(cases.iter().map(|case| case.nanos).sum()),
+    )
+}
+
+/// The element that says how a case ended, and its type.
+fn element_of(verdict: Verdict) -> Option<(&'static str, &'static str)> {
+    match verdict {
+        Verdict::Passed => None,
+        Verdict::Failed => Some(("failure", "failed")),
+        Verdict::Inconclusive => Some(("error", "inconclusive")),
+        Verdict::Broken => Some(("error", "broken")),
+        Verdict::NotApplicable => Some(("skipped", "not applicable")),
+    }
+}
+
 fn one(text: &mut String, case: &Outcome) {
     let name = case.name.split_once('/').map_or(case.name, |(_, name)| name);
     let (class, time) = (family(case), seconds(case.nanos));
     let _ = writeln!(text, "    <testcase classname=\"{class}\" name=\"{name}\" time=\"{time}\">");
-    let element = match case.verdict {
-        Verdict::Passed => None,
-        Verdict::Failed => Some("failure"),
-        Verdict::Broken => Some("error"),
-        Verdict::NotApplicable => Some("skipped"),
-    };
-    if let Some(element) = element {
-        let _ = writeln!(text, "      <{element} message=\"{}\"/>", escape(&case.reason));
+    if let Some((element, kind)) = element_of(case.verdict) {
+        let message = in_attribute(&case.reason);
+        let _ = writeln!(text, "      <{element} type=\"{kind}\" message=\"{message}\"/>");
     }
     let asked = [format!("asked: {} ({})", case.says, case.clause)];
     let did = case.did.iter().map(|line| format!("did: {line}"));
@@ -58,8 +72,14 @@ fn seconds(nanos: u64) -> String {
     format!("{}.{:09}", nanos / 1_000_000_000, nanos % 1_000_000_000)
 }
 
-/// Text within an element or an attribute (XML 1.0 clauses 2.2 and 2.4): what has a meaning is
-/// written as a reference, and what XML cannot hold becomes U+FFFD.
+/// Text within an attribute, where white space would become blanks (XML 1.0 clause 3.3.3).
+fn in_attribute(text: &str) -> String {
+    let safe = escape(text);
+    safe.replace('\t', "&#9;").replace('\n', "&#10;").replace('\r', "&#13;")
+}
+
+/// Text within an element (XML 1.0 clauses 2.2 and 2.4): what has a meaning is written as a
+/// reference, and what XML cannot hold becomes U+FFFD.
 fn escape(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -68,7 +88,7 @@ fn escape(text: &str) -> String {
             '<' => safe.push_str("&lt;"),
             '>' => safe.push_str("&gt;"),
             '"' => safe.push_str("&quot;"),
-            '\t' | '\n' | '\r' => safe.push_str(&format!("&#{};", letter as u32)),
+            '\t' | '\n' | '\r' => safe.push(letter),
             '\0'..'\u{20}' | '\u{fffe}' | '\u{ffff}' => safe.push('\u{fffd}'),
             letter => safe.push(letter),
         }
@@ -101,6 +121,7 @@ mod tests {
             outcome("pfc/b", Verdict::Failed, hard),
             outcome("ets/c", Verdict::NotApplicable, "no port"),
             outcome("ets/d", Verdict::Broken, "no wire"),
+            outcome("ets/e", Verdict::Inconclusive, "late"),
         ];
         let text = document(&Report { device: "eth<0>".into(), cases });
         let parsed = roxmltree::Document::parse(&text).expect("well formed");
@@ -109,7 +130,9 @@ mod tests {
             ["tests", "failures", "errors", "skipped"].map(|name| suites[n].attribute(name))
         };
         assert_eq!(counts(0), ["2", "1", "0", "0"].map(Some));
-        assert_eq!(counts(1), ["2", "0", "1", "1"].map(Some));
+        assert_eq!(counts(1), ["3", "0", "2", "1"].map(Some));
+        let root = parsed.root_element();
+        assert_eq!((root.attribute("tests"), root.attribute("errors")), (Some("5"), Some("2")));
         assert_eq!(suites[0].attribute("name"), Some("eth<0>/pfc"));
         assert_eq!(suites[0].attribute("time"), Some("3.000000000"));
         let failure = parsed.descendants().find(|node| node.has_tag_name("failure")).unwrap();

@@ -21,10 +21,10 @@ impl Report {
         self.cases.iter().filter(|case| case.verdict == verdict).count()
     }
 
-    /// Whether nothing failed and something passed. What is not applicable has not passed, but
-    /// is no fault either.
+    /// Whether nothing failed or remained open, and something passed. What is not applicable has
+    /// not passed, but is no fault either.
     pub fn is_good(&self) -> bool {
-        self.count(Verdict::Failed) + self.count(Verdict::Broken) == 0
-            && self.count(Verdict::Passed) > 0
+        let bad = [Verdict::Failed, Verdict::Inconclusive, Verdict::Broken];
+        bad.into_iter().all(|verdict| self.count(verdict) == 0) && self.count(Verdict::Passed) > 0
     }
 }

@@ -4,29 +4,31 @@ use super::Report;
 use crate::case::{Outcome, Verdict};
 use std::fmt::Write as _;
 
-/// How wide the names are.
-const NAME_WIDTH: usize = 42;
+/// How wide verdicts and names are.
+const VERDICT_WIDTH: usize = 14;
+const NAME_WIDTH: usize = 44;
 
 /// One case. With `all`, what was done and seen as well if it passed.
 pub fn case(outcome: &Outcome, all: bool) -> String {
     let mut text = String::new();
     let _ = writeln!(
         text,
-        "{:<8}{:<NAME_WIDTH$}{}",
+        "{:<VERDICT_WIDTH$}{:<NAME_WIDTH$}{}",
         word(outcome.verdict),
         outcome.name,
         note(outcome)
     );
     let told = match outcome.verdict {
-        Verdict::Failed | Verdict::Broken => true,
+        Verdict::Failed | Verdict::Inconclusive | Verdict::Broken => true,
         Verdict::Passed => all,
         Verdict::NotApplicable => false,
     };
     if told {
-        let _ = writeln!(text, "        asked: {} ({})", outcome.says, outcome.clause);
+        let indent = " ".repeat(VERDICT_WIDTH);
+        let _ = writeln!(text, "{indent}asked: {} ({})", outcome.says, outcome.clause);
         let did = outcome.did.iter().map(|line| ("did", line));
         for (what, line) in did.chain(outcome.saw.iter().map(|line| ("saw", line))) {
-            let _ = writeln!(text, "        {what}:   {line}");
+            let _ = writeln!(text, "{indent}{what}:   {line}");
         }
     }
     text
@@ -36,11 +38,12 @@ pub fn case(outcome: &Outcome, all: bool) -> String {
 pub fn summary(report: &Report) -> String {
     let count = |verdict| report.count(verdict);
     format!(
-        "{}: {} passed, {} failed, {} not applicable, {} broken",
+        "{}: {} passed, {} failed, {} not applicable, {} inconclusive, {} broken",
         report.device,
         count(Verdict::Passed),
         count(Verdict::Failed),
         count(Verdict::NotApplicable),
+        count(Verdict::Inconclusive),
         count(Verdict::Broken),
     )
 }
@@ -57,6 +60,7 @@ fn word(verdict: Verdict) -> &'static str {
         Verdict::Passed => "ok",
         Verdict::Failed => "FAILED",
         Verdict::NotApplicable => "n/a",
+        Verdict::Inconclusive => "INCONCLUSIVE",
         Verdict::Broken => "BROKEN",
     }
 }

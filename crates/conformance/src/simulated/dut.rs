@@ -1,22 +1,27 @@
 //! The configuration of our own switch for a setup.
 
-use crate::setup::{Dcbx, Form, Setup};
+use crate::rig::Halt;
+use crate::setup::{Dcbx, Defence, Form, Setup};
 use axon_control::dcbx::{Asked, DcbxConfig, DcbxNodeConfig, Mode, TieRule};
 use axon_control::lldp::LldpConfig;
 use axon_control::prove::headroom::Headroom;
 use axon_plane::dcb::DcbConfig;
 use axon_plane::memory::{GroupLimits, MemoryConfig, QueueLimits, Share};
 use axon_plane::notice::CnConfig;
+use axon_plane::qcn::{Choice, DefenceConfig, DefenceMode, Defences};
 use axon_plane::schedule::{Algorithm, ScheduleConfig};
+use axon_wire::cn::CnmFormat;
 use axon_wire::dcbx::ieee::{Application, Selector};
 use axon_wire::mac_control::Quanta;
-use axon_wire::priority::{PRIORITIES, Priority, TrafficClass};
-use axon_wire::{Bytes, MacAddr, Rate, Span};
+use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
+use axon_wire::{Bytes, MacAddr, PortNo, Rate, Span};
 
 /// What frames of one priority that came in by one port may use before their sender is to stop.
 const SHARE: Bytes = Bytes(64 << 10);
 /// The longest frame, FCS and tag included.
 const FRAME: Bytes = Bytes(1_522);
+/// Octets of a sampled frame that a CNM quotes.
+const QUOTE: u8 = 32;
 
 /// The application that the switch tells of: FCoE, by its EtherType.
 const FCOE: Application = Application {
@@ -40,7 +45,7 @@ pub(super) fn dcb(setup: &Setup, rates: &[Rate], (mac, cable): (MacAddr, Span)) 
     };
     DcbConfig {
         memory: MemoryConfig {
-            lossless: setup.pfc,
+            lossless: if setup.pause { PrioritySet::ALL } else { setup.pfc },
             lossless_pool: Bytes(SHARE.0 * (PRIORITIES * rates.len()) as u64),
             lossy_pool: Bytes(4 << 20),
             groups: vec![[group; PRIORITIES]; rates.len()],
@@ -49,11 +54,47 @@ pub(super) fn dcb(setup: &Setup, rates: &[Rate], (mac, cable): (MacAddr, Span)) 
         prio_tc: setup.prio_tc,
         schedule: ScheduleConfig::of(TrafficClass::ALL.map(algorithm)),
         pfc: setup.pfc,
+        pause: setup.pause,
         pfc_quanta: Quanta::MAX,
-        cn: (!setup.congestion.is_empty())
-            .then(|| CnConfig::new(rates.len() as u16, setup.congestion)),
         ..DcbConfig::lossy(rates.to_vec(), mac)
     }
+}
+
+/// Congestion notification in a switch with so many ports that writes CNMs so, whose port
+/// `tested` defends the domain as the setup says.
+pub(super) fn congestion(
+    setup: &Setup,
+    tested: PortNo,
+    (ports, format): (u16, CnmFormat),
+) -> Result<Option<CnConfig>, Halt> {
+    if setup.congestion.is_empty() {
+        return Ok(None);
+    }
+    let mut config = CnConfig::new(ports, setup.congestion);
+    for point in &mut config.points {
+        (point.format, point.header_octets_min) = (format, QUOTE);
+    }
+    let mode = match setup.defence {
+        Defence::Disabled => DefenceMode::Disabled,
+        Defence::Edge => DefenceMode::Edge,
+        Defence::Interior => DefenceMode::Interior,
+        Defence::InteriorReady => DefenceMode::InteriorReady,
+    };
+    let outside = Priority::ALL.into_iter().find(|one| !setup.congestion.contains(*one));
+    let choice = match (mode, setup.alternate.or(outside)) {
+        // A port that hears nobody by LLDP is at the edge, and finds its alternate.
+        (DefenceMode::Edge, _) if setup.alternate.is_none() => Choice::Auto,
+        (mode, alternate) => Choice::Admin(mode, alternate.unwrap_or_default()),
+    };
+    let defence = DefenceConfig {
+        cnpvs: setup.congestion,
+        component: [choice; PRIORITIES],
+        ..DefenceConfig::default()
+    };
+    let refused = |fault| Halt::Failed(format!("the device refuses this: {fault}"));
+    let defences = Defences::new(defence).map_err(refused)?;
+    config.treatments[tested.index()] = Priority::ALL.map(|one| defences.treatment(one));
+    Ok(Some(config))
 }
 
 /// IEEE 802.1Q's delay value, and the frame that finds no room in the share: it lies in the

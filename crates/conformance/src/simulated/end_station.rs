@@ -21,6 +21,7 @@ pub(super) struct EndStation {
     limiter: RateLimiter,
     mac: MacAddr,
     stream: Stream,
+    format: CnmFormat,
     number: u32,
     busy: bool,
     up: bool,
@@ -28,11 +29,17 @@ pub(super) struct EndStation {
 }
 
 impl EndStation {
-    /// One that sends this priority to port 0 of the tester, on a link of `rate`.
+    /// One of this address that sends this priority to port 0 of the tester, on a link of `rate`,
+    /// and reads CNMs so.
     ///
     /// # Panics
     /// If the MIB's defaults are refused.
-    pub(super) fn new(mac: MacAddr, priority: Priority, rate: Rate, seed: u64) -> EndStation {
+    pub(super) fn new(
+        (mac, priority): (MacAddr, Priority),
+        rate: Rate,
+        format: CnmFormat,
+        seed: u64,
+    ) -> EndStation {
         let config = RpConfig::for_port(rate);
         let burst = Bytes(FRAME_BYTES as u64 + OVERHEAD);
         let stream = Stream {
@@ -50,6 +57,7 @@ impl EndStation {
             limiter: RateLimiter::new(config, burst, seed).expect("the MIB's defaults"),
             mac,
             stream,
+            format,
             number: 0,
             busy: false,
             up: false,
@@ -58,7 +66,7 @@ impl EndStation {
     }
 
     fn hear(&mut self, now: Time, frame: &[u8]) {
-        let Ok(cnm) = CnmFrame::parse(frame, &CnmFormat::default()) else { return };
+        let Ok(cnm) = CnmFrame::parse(frame, &self.format) else { return };
         let own = cnm.destination == self.mac && cnm.cn.is_none_or(|tag| tag.flow == FLOW);
         if own && cnm.cnm.feedback > 0 {
             self.limiter.notified(now, cnm.cnm.feedback);

@@ -7,6 +7,7 @@ mod end_station;
 pub mod plant;
 mod tester;
 
+use crate::readings::Readings;
 use crate::rig::{Counters, Halt, Rig, Seen, Stream};
 use crate::setup::{Dcbx, Setup};
 use axon_control::node::{ControllerNode, SwitchNode};
@@ -43,6 +44,8 @@ const fn at(station: usize, port: PortNo) -> WireEnd {
 /// See the module.
 pub struct Simulated {
     plant: Option<Plant>,
+    /// What the device does, and what cases expect.
+    readings: [Readings; 2],
     seed: u64,
     engine: Engine,
     testers: Vec<Arc<Mutex<tester::State>>>,
@@ -53,8 +56,15 @@ pub struct Simulated {
 impl Simulated {
     /// A rig around our own switch, with a fault in it, if so wanted.
     pub fn new(plant: Option<Plant>, seed: u64) -> Simulated {
+        Simulated::with_readings(plant, Default::default(), seed)
+    }
+
+    /// The same, where the first of these is what the switch does, and the second what the cases
+    /// expect.
+    pub fn with_readings(plant: Option<Plant>, readings: [Readings; 2], seed: u64) -> Simulated {
         Simulated {
             plant,
+            readings,
             seed,
             engine: Engine::new(seed, None),
             testers: Vec::new(),
@@ -80,7 +90,8 @@ impl Simulated {
     fn begin_station(&mut self, setup: &Setup) {
         self.engine.plug(at(DEVICE, PortNo(0)), at(TESTERS, PortNo(0)), WIRE);
         let priority = setup.congestion.iter().next().unwrap_or_default();
-        let station = EndStation::new(host_mac(0), priority, RATE, self.seed);
+        let sender = (host_mac(0), priority);
+        let station = EndStation::new(sender, RATE, self.readings[0].cnm(), self.seed);
         self.engine.power_on(DEVICE, Body::Other(Box::new(station)));
     }
 
@@ -89,6 +100,10 @@ impl Simulated {
         let fabric = topology::line(1, PORTS);
         let ports = usize::from(fabric.switches[0].ports);
         let mut dcb = dut::dcb(setup, &vec![RATE; ports], (switch_mac(0), LATENCY));
+        let readings = &self.readings[0];
+        dcb.pfc_reserved = readings.pfc_reserved();
+        let tested = fabric.hosts[0].port;
+        dcb.cn = dut::congestion(setup, tested, (ports as u16, readings.cnm()))?;
         if let Some(plant) = self.plant {
             plant.configure(&mut dcb);
         }
@@ -122,6 +137,18 @@ impl Rig for Simulated {
 
     fn slack(&self) -> Span {
         LATENCY * 2
+    }
+
+    fn readings(&self) -> &Readings {
+        &self.readings[1]
+    }
+
+    fn absences(&self) -> &[(Time, Time)] {
+        &[]
+    }
+
+    fn lost(&mut self) -> u64 {
+        0
     }
 
     fn given(&self) -> Option<&Setup> {

@@ -7,6 +7,7 @@
 use crate::frames;
 use crate::setup::Dcbx;
 use axon_plane::dcb::DcbConfig;
+use axon_plane::qcn::InputPriority;
 use axon_plane::schedule::Algorithm;
 use axon_wire::priority::PRIORITIES;
 use axon_wire::{Bytes, Frame, FrameBuf, PortNo, Rate, Time};
@@ -17,6 +18,10 @@ use std::collections::{BTreeMap, BTreeSet};
 const DISGUISE: u16 = 0x88b6;
 /// Where the enable vector of a PFC frame is, and its first time.
 const VECTOR_AT: usize = 16;
+/// Where the opcode is of any MAC control frame.
+const OPCODE_AT: usize = 14;
+/// Priorities with PFC of a device in the cases of DCBX.
+const OWN_PFC: u8 = 0b0000_1000;
 const TIMES_AT: usize = 18;
 
 macro_rules! plants {
@@ -67,12 +72,22 @@ plants! {
     ShortFrameObeyed = "short-frame-obeyed", "pause/short-frame-ignored";
     /// It obeys a PAUSE for somebody else.
     OtherAddressObeyed = "other-address-obeyed", "pause/other-address-ignored";
+    /// It says PAUSE with an opcode that nobody knows.
+    PauseUntold = "pause-untold", "pause/told-before-loss";
     /// Its classes share alike, whatever is configured.
     EqualShares = "equal-shares", "ets/two-classes";
     /// Its strict class has to share.
     StrictShares = "strict-shares", "ets/strict-goes-first";
     /// Its CNMs all say the least feedback.
     ConstantFeedback = "constant-feedback", "qcn/feedback-grows-with-queue";
+    /// Frames from outside the congestion notification domain stay in its priorities.
+    EdgeOpen = "edge-open", "qcn/defence-edge";
+    /// Its CN-TAGs go to stations that do not take them.
+    CnTagKept = "cn-tag-kept", "qcn/defence-interior";
+    /// It says that it follows its peer's PFC, and obeys it for its own priorities only.
+    TakenInWords = "taken-in-words", "dcbx/taken-pfc-is-obeyed";
+    /// It reads an LLDPDU up to where it is cut.
+    CutLldpRead = "cut-lldp-read", "dcbx/lldp-cut-tlv-dropped";
     /// Of two willing ports it takes the wrong one's PFC.
     WrongTie = "wrong-tie", "dcbx/tie-lower-address-keeps";
     /// It is willing, whatever it is configured for.
@@ -107,6 +122,13 @@ impl Plant {
                     **percent = left / (count - index as u8);
                     left -= **percent;
                 }
+            }
+            Plant::EdgeOpen | Plant::CnTagKept => {
+                let treatments = dcb.cn.iter_mut().flat_map(|cn| &mut cn.treatments).flatten();
+                treatments.for_each(|treatment| match self {
+                    Plant::EdgeOpen => treatment.input = InputPriority::Kept,
+                    _ => treatment.strip_tag = false,
+                });
             }
             Plant::StrictShares => dcb.prio_tc[7] = dcb.prio_tc[0],
             _ => {}
@@ -166,6 +188,14 @@ impl Planted {
                 frame.bytes_mut()[..6].copy_from_slice(&frames::MAC_CONTROL_GROUP);
             }
             Plant::TimerAdds if is_pfc => self.add(now, port, &mut frame),
+            Plant::TakenInWords if is_pfc => {
+                let vector = frames::word(frame.bytes(), VECTOR_AT).unwrap_or(0);
+                put(&mut frame, VECTOR_AT, vector & u16::from(OWN_PFC));
+            }
+            Plant::CutLldpRead if kind == Some(frames::LLDP_TYPE) => {
+                let whole = frames::tlvs_of(frame.bytes()).is_some();
+                return if whole { frame } else { mended(&frame) };
+            }
             Plant::ClearBitObeyed if is_pfc => {
                 let timed = |priority: &usize| time(&frame, *priority) != 0;
                 let bits = (0..PRIORITIES).filter(timed).fold(0, |bits, n| bits | 1 << n);
@@ -196,6 +226,7 @@ impl Planted {
             (Plant::ConstantFeedback, Some(frames::TAG_TYPE)) if is_cnm(frame.bytes()) => {
                 put(frame, 22, 1);
             }
+            (Plant::PauseUntold, Some(frames::MAC_CONTROL_TYPE)) => put(frame, OPCODE_AT, 0x0008),
             (Plant::NoXon | Plant::NoRefresh, Some(frames::MAC_CONTROL_TYPE)) => {
                 self.hush(port, frame);
             }
@@ -238,6 +269,22 @@ impl Planted {
         }
         put(frame, VECTOR_AT, vector.into());
     }
+}
+
+/// An LLDP frame that is cut within a TLV, without that TLV.
+fn mended(frame: &FrameBuf) -> FrameBuf {
+    let bytes = frame.bytes();
+    let mut end = 14;
+    while let Some(head) = frames::word(bytes, end).filter(|head| *head != 0) {
+        let next = end + 2 + usize::from(head & 0x1ff);
+        if next > bytes.len() {
+            break;
+        }
+        end = next;
+    }
+    let mut whole = bytes[..end].to_vec();
+    whole.resize(whole.len().max(frames::SHORTEST - 2) + 2, 0);
+    FrameBuf::new(&whole)
 }
 
 /// Whether it is LLDP that takes back what its sender has said.

@@ -1,0 +1,114 @@
+//! What was seen at a device, and what follows from it.
+
+use super::Bench;
+use crate::frames;
+use crate::rig::{Halt, Seen, Way};
+use crate::station::REACTION;
+use axon_wire::priority::{Priority, PrioritySet};
+use axon_wire::{Bytes, Span, Time};
+
+impl Bench<'_> {
+    /// All that was seen since the device was set up.
+    pub fn log(&self) -> &[Seen] {
+        &self.log
+    }
+
+    /// What was heard at a port since `from`.
+    pub fn heard(&self, port: usize, from: Time) -> impl Iterator<Item = &Seen> {
+        let own =
+            move |seen: &&Seen| seen.port == port && seen.way == Way::Heard && seen.at >= from;
+        self.log.iter().filter(own)
+    }
+
+    /// When frames of a priority began to come out at port 0.
+    pub fn starts(&self, priority: Priority) -> Vec<Time> {
+        let of_priority = |id: u16| {
+            self.streams.iter().any(|(own, s)| *own == id && s.to == 0 && s.priority == priority)
+        };
+        let start = |seen: &Seen| {
+            frames::traffic_of(&seen.frame).filter(|known| of_priority(known.id))?;
+            // Preamble, frame and FCS; the gap comes after it.
+            Some(seen.at - self.rate().time_for(Bytes(seen.frame.len() as u64 + 12)))
+        };
+        self.heard(0, Time::ZERO).filter_map(start).collect()
+    }
+
+    /// Fails if a frame of one of these priorities begins to come out within a stop that was told
+    /// at `told` and lasts until `until`.
+    ///
+    /// # Errors
+    /// One does.
+    pub fn silent(&self, priorities: PrioritySet, told: Time, until: Time) -> Result<(), Halt> {
+        let (from, to) = (told + REACTION + self.slack(), until - self.slack());
+        // Silence while the tester is away means nothing.
+        self.present(told, until)?;
+        for priority in priorities.iter() {
+            let late: Vec<Time> =
+                self.starts(priority).into_iter().filter(|&at| at > from && at < to).collect();
+            self.expect(late.is_empty(), || {
+                let (count, after) = (late.len(), late[0].since(told));
+                format!("{count} frames of priority {priority} in a stop, the first {after} after it was told")
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Fails if one of these priorities does not come out between two times.
+    ///
+    /// # Errors
+    /// One does not.
+    pub fn flows(&self, priorities: PrioritySet, from: Time, to: Time) -> Result<(), Halt> {
+        for priority in priorities.iter() {
+            let flows = self.starts(priority).into_iter().any(|at| at >= from && at <= to);
+            self.expect(flows, || {
+                let span = to.since(from);
+                format!("no frame of priority {priority} for {span}, and nothing has stopped it")
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Fails if none of these priorities comes out between two times.
+    ///
+    /// # Errors
+    /// None does.
+    pub fn goes_again(&self, priorities: PrioritySet, from: Time, to: Time) -> Result<(), Halt> {
+        let mut starts = priorities.iter().flat_map(|priority| self.starts(priority));
+        let goes = starts.any(|at| at >= from && at <= to);
+        self.expect(goes, || format!("nothing for {} after a stop was over", to.since(from)))
+    }
+
+    /// How long a priority stood still after it was told to stop at `told`; `None` if it never went
+    /// on.
+    pub fn stood_still(&self, priority: Priority, told: Time) -> Option<Span> {
+        let from = told + REACTION + self.slack();
+        let next = self.starts(priority).into_iter().find(|&at| at > from);
+        next.map(|at| at.since(told))
+    }
+
+    /// How long the line would take for what port 0 was sent between two times.
+    pub fn offered(&self, from: Time, to: Time) -> Span {
+        let sent = self.log.iter().filter(|seen| {
+            let within = seen.way == Way::Sent && seen.port > 0 && seen.at >= from && seen.at < to;
+            within && seen.frame[..6] == frames::mac(0).0
+        });
+        sent.fold(Span::ZERO, |sum, seen| sum + self.time_for(seen.frame.len()))
+    }
+
+    /// Of a stream: frames sent and frames that came out.
+    pub fn carried(&self, id: u16) -> (u64, u64) {
+        self.count(|own| own == id)
+    }
+
+    /// The same of all streams of a priority.
+    pub fn of_priority(&self, priority: Priority) -> (u64, u64) {
+        self.count(|id| self.streams.iter().any(|(own, s)| *own == id && s.priority == priority))
+    }
+
+    fn count(&self, wanted: impl Fn(u16) -> bool) -> (u64, u64) {
+        let own = |seen: &&Seen| frames::traffic_of(&seen.frame).is_some_and(|f| wanted(f.id));
+        let known: Vec<Way> = self.log.iter().filter(own).map(|seen| seen.way).collect();
+        let of = |way: Way| known.iter().filter(|&&own| own == way).count() as u64;
+        (of(Way::Sent), of(Way::Heard))
+    }
+}

@@ -1,0 +1,63 @@
+//! DCBX, IEEE 802.1Q annex D: whether a device does what it has taken over. What it says of it is in
+//! `dcbx_takes.rs`.
+
+use super::dcbx_takes::{
+    OTHER, OTHER_SHARES, OWN, pfc_is, pfc_says, recommended, set_up, shares_are, willing,
+};
+use super::ets::{Bound, compete, enough, proportion};
+use super::lldp::{SETTLES, announce};
+use super::pause::goes_on;
+use crate::bench::Bench;
+use crate::case::Case;
+use crate::frames;
+use crate::rig::Halt;
+use axon_wire::Span;
+use axon_wire::priority::{Priority, PrioritySet};
+
+/// All of them.
+pub const CASES: &[Case] = &[
+    Case {
+        name: "dcbx/taken-pfc-is-obeyed",
+        clause: "802.1Q D.4.4, 36.1.2",
+        says: "A device that follows its peer's PFC obeys it for those priorities, and no longer for its own.",
+        run: pfc_is_obeyed,
+    },
+    Case {
+        name: "dcbx/taken-shares-are-in-force",
+        clause: "802.1Q D.4.3, 37.3",
+        says: "A device that does what its peer recommends gives classes those shares.",
+        run: shares_are_in_force,
+    },
+];
+
+fn pfc_is_obeyed(bench: &mut Bench<'_>) -> Result<(), Halt> {
+    bench.need_ports(2, "traffic has to come through the device")?;
+    set_up(bench, willing(true))?;
+    announce(bench, 120, &[pfc_says(false, OTHER)])?;
+    bench.pass(SETTLES)?;
+    pfc_is(bench, OTHER)?;
+    let (quanta, pause) = bench.pause()?;
+    let turn = bench.load(PrioritySet::ALL, pause * 5)?;
+    let told = bench.tell(0, frames::pfc_for(frames::mac(0), OTHER, quanta))?;
+    bench.pass(pause * 2)?;
+    let taken = PrioritySet::from_bits(OTHER);
+    bench.silent(taken, told, told + pause)?;
+    goes_on(bench, PrioritySet::ALL.difference(taken), (told + turn * 2, told + pause), turn)?;
+    let told = bench.tell(0, frames::pfc_for(frames::mac(0), OWN, u16::MAX))?;
+    bench.did("PFC for the priority that was taken over, then for the one that it had before");
+    bench.pass(pause)?;
+    goes_on(bench, PrioritySet::from_bits(OWN), (told, told + pause), turn)
+}
+
+fn shares_are_in_force(bench: &mut Bench<'_>) -> Result<(), Halt> {
+    bench.need_ports(3, "two ports that send more than a third takes")?;
+    enough(bench, &OTHER_SHARES)?;
+    set_up(bench, willing(true))?;
+    announce(bench, 120, &[recommended(OTHER_SHARES)])?;
+    bench.pass(SETTLES)?;
+    shares_are(bench, OTHER_SHARES)?;
+    let wanted: Vec<_> = Priority::ALL[..3].iter().map(|&one| (one, Span::ZERO)).collect();
+    let bytes = compete(bench, &wanted)?;
+    bench.did(format!("recommended shares of {OTHER_SHARES:?} %, and sent at full load"));
+    proportion(bench, &bytes, &OTHER_SHARES, Bound::Standard)
+}
