@@ -15,8 +15,8 @@ use axon_conformance::simulated::plant::Plant;
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
 use axon_wire::{MacAddr, Rate, Span};
 use std::fs::File;
-use std::io::Write;
-use std::path::PathBuf;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Test a device for Data Center Bridging, or our own switch if none is named
@@ -120,9 +120,11 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let families = if arguments.families.is_empty() { &all } else { &arguments.families };
     let chosen = cases::select(families, &arguments.case);
     if chosen.is_empty() {
-        return Err(
-            Usage(format!("no case has {} in its name", arguments.case.join(" or "))).into()
-        );
+        return Err(Usage(format!(
+            "no case has {} in its name; see --list",
+            arguments.case.join(" or ")
+        ))
+        .into());
     }
     if arguments.list {
         let line = |case: &&Case| format!("{:<42}{} ({})\n", case.name, case.says, case.clause);
@@ -167,16 +169,18 @@ impl Arguments {
             return Ok(Box::new(Simulated::with_readings(self.plant, both, self.seed)));
         };
         let options = self.device.options(interface, readings)?;
-        let rig = Linux::open(options);
-        let rig =
-            rig.map_err(|(name, error)| anyhow!(error).context(format!("cannot open {name}")))?;
-        Ok(Box::new(rig))
+        Ok(Box::new(Linux::open(options).map_err(|(name, error)| refused(&name, error))?))
     }
 }
 
 impl Device {
     fn options(&self, interface: &str, readings: Readings) -> Result<linux::Options> {
         let interfaces = [interface.to_owned()].into_iter().chain(self.through.iter().cloned());
+        let interfaces: Vec<String> = interfaces.collect();
+        let twice = |(at, name): (usize, &String)| interfaces[..at].contains(name);
+        if interfaces.iter().enumerate().any(twice) {
+            return Err(Usage("each interface once: --iface and --through".into()).into());
+        }
         let said = match self.rate {
             Some(megabits) => Rate::from_bits_per_second(megabits.saturating_mul(1_000_000)),
             None => linux::rate_of(interface),
@@ -196,7 +200,7 @@ impl Device {
         let defence = Defence::NAMED.iter().find(said_mode).map(|&(_, mode)| mode);
         let own = Setup::default();
         Ok(linux::Options {
-            interfaces: interfaces.collect(),
+            interfaces,
             rate: said.ok_or_else(unknown)?,
             slack: self.slack.map_or(linux::SLACK, Span::from_micros),
             given: Setup {
@@ -214,6 +218,19 @@ impl Device {
             readings,
         })
     }
+}
+
+/// Why an interface cannot be opened, and what helps.
+fn refused(name: &str, error: io::Error) -> anyhow::Error {
+    if !Path::new("/sys/class/net").join(name).exists() {
+        return Usage(format!("there is no interface {name}")).into();
+    }
+    let help = match error.kind() {
+        io::ErrorKind::PermissionDenied => "packet sockets need CAP_NET_RAW; run this as root",
+        io::ErrorKind::NetworkDown => "it is down; see ip link set up",
+        _ => return anyhow!(error).context(format!("cannot open {name}")),
+    };
+    anyhow!("cannot open {name}: {help}")
 }
 
 fn plant(name: &str) -> Result<Plant, String> {

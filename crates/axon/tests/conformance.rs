@@ -79,8 +79,18 @@ fn a_fault_is_found() -> Result<(), String> {
     let chosen = ["conformance", "pfc", "--case", "xon-is-told", "--plant", "no-xon", "--json"];
     let output = axon(&chosen).output().expect("axon runs");
     assert_eq!(verdicts(&output), (vec![("pfc/xon-is-told".into(), "failed".into())], Some(1)));
-    let unknown = axon(&["conformance", "--case", "nothing"]).output().expect("axon runs");
-    assert_eq!(unknown.status.code(), Some(2));
+    let wrong: [(&[&str], &str); 4] = [
+        (&["--case", "nothing"], "no case has nothing in its name; see --list"),
+        (&["--iface", "nosuch0", "--rate", "100"], "there is no interface nosuch0"),
+        (&["--iface", "lo", "--through", "lo", "--rate", "100"], "each interface once"),
+        (&["--reading", "tie=low"], "expected tie=lower or tie=higher"),
+    ];
+    for (arguments, why) in wrong {
+        let output = axon(&["conformance"]).args(arguments).output().expect("axon runs");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(why), "{said}");
+    }
     Ok(())
 }
 

@@ -142,6 +142,7 @@ fn is_crate_root(name: &str) -> bool {
     match parts[..] {
         ["crates", _, "src", file] => ["lib.rs", "main.rs"].contains(&file),
         ["crates", _, "src", "bin", _] | ["crates", _, "tests" | "benches" | "examples", _] => true,
+        ["crates", _, "tests", _, "main.rs"] => true,
         ["crates", _, "build.rs"] | ["fuzz", "fuzz_targets", _] => true,
         ["fuzz", "src", file] => file == "lib.rs",
         _ => false,
