@@ -6,7 +6,7 @@ use axon_linux::{dcbx, flow_control};
 use serde_json::json;
 use std::process::ExitCode;
 
-/// Show the nodes of a running lab
+/// Show the nodes of a running lab; fails if its lossless links have stopped each other for good
 #[derive(clap::Args)]
 pub struct Arguments {
     /// The lab, if more than one is up
