@@ -81,10 +81,10 @@ impl Case {
     }
 
     fn once(&self, rig: &mut dyn Rig) -> Outcome {
-        let begun = rig.now();
         let mut bench = Bench::new(rig);
         let end = (self.run)(&mut bench);
         let end = end.map_err(|halt| bench.excused(halt));
+        let nanos = bench.took().as_nanos();
         let (did, saw) = bench.notes();
         let (verdict, reason) = match end {
             Ok(()) => (Verdict::Passed, String::new()),
@@ -93,7 +93,6 @@ impl Case {
             Err(Halt::Inconclusive(reason)) => (Verdict::Inconclusive, reason),
             Err(Halt::Broken(reason)) => (Verdict::Broken, reason),
         };
-        let nanos = if rig.now() > begun { rig.now().since(begun).as_nanos() } else { 0 };
         let Case { name, clause, says, .. } = *self;
         Outcome { name, clause, says, verdict, reason, did, saw, nanos }
     }

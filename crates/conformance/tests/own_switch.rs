@@ -55,6 +55,14 @@ fn our_switch_speaks_dcbx() {
 }
 
 #[test]
+fn a_case_says_how_long_it_took_whatever_ran_before_on_its_rig() {
+    let mut rig = Simulated::new(None, SEED);
+    let chosen = cases::select(&["pause".into()], &["zero".into()]);
+    let times: Vec<u64> = chosen.iter().map(|case| case.run(&mut rig).nanos).collect();
+    assert!(times.len() > 1 && times.iter().all(|&nanos| nanos > 300_000_000), "{times:?}");
+}
+
+#[test]
 fn each_fault_is_found_by_the_case_that_is_there_to_find_it() {
     for plant in Plant::ALL {
         let name = plant.found_by();

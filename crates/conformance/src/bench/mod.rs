@@ -35,6 +35,8 @@ pub struct Bench<'a> {
     away_max: Span,
     /// What its machine had lost before.
     lost_before: u64,
+    /// How long it has taken; a rig's clock may begin anew with each device.
+    took: Span,
     log: Vec<Seen>,
     streams: Vec<(u16, Stream)>,
     did: Vec<String>,
@@ -50,6 +52,7 @@ impl<'a> Bench<'a> {
             timed_from: None,
             away_max,
             lost_before,
+            took: Span::ZERO,
             log: Vec::new(),
             streams: Vec::new(),
             did: Vec::new(),
@@ -65,6 +68,11 @@ impl<'a> Bench<'a> {
     /// What was done and seen, to be told.
     pub fn notes(self) -> (Vec<String>, Vec<String>) {
         (self.did, self.saw)
+    }
+
+    /// How long it has taken so far, on the rig's clock.
+    pub fn took(&self) -> Span {
+        self.took
     }
 
     /// Tells what was done.
@@ -221,8 +229,9 @@ impl<'a> Bench<'a> {
     pub fn pass(&mut self, span: Span) -> Result<(), Halt> {
         let end = self.now() + span;
         while self.now() < end {
-            let until = end.min(self.now() + ANSWER_STEP);
-            let seen = self.rig.pass(until)?;
+            let begun = self.now();
+            let seen = self.rig.pass(end.min(begun + ANSWER_STEP))?;
+            self.took = self.took + self.now().since(begun);
             for one in seen.iter().filter(|one| one.way == Way::Heard) {
                 if let Some(answer) = frames::arp_answer(one.port, &one.frame) {
                     let now = self.rig.now();
@@ -323,10 +332,10 @@ impl<'a> Bench<'a> {
         let Some(quanta) = u16::try_from(quanta).ok().filter(|&quanta| quanta < u16::MAX / 2)
         else {
             let longest = station::quanta(u16::MAX, self.rate());
+            let (rate, longest) = (self.rate(), station::quanta(u16::MAX, self.rate()));
             return Err(Halt::NotApplicable(format!(
-                "the longest pause at {} is {longest}, and this rig's clock is good to {} only",
-                self.rate(),
-                self.slack()
+                "a pause of {least} is wanted, to be seen by this clock (--slack), and at {rate} \
+                 twice that is more than the longest, {longest}"
             )));
         };
         Ok((quanta, station::quanta(quanta, self.rate())))
