@@ -73,6 +73,8 @@ pub struct Counters {
     pub mac_control: u64,
     /// Frames that nobody in it would read, among them LLDP that is malformed.
     pub refused: u64,
+    /// CNMs from hosts that it dropped.
+    pub forged: u64,
     /// Times that PFC named a priority without PFC.
     pub pfc_ignored: u64,
     /// Frames of lossless priorities that it had to drop.

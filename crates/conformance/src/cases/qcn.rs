@@ -4,6 +4,7 @@
 //! In plain English: two ports of the tester send more of one priority than port 0 takes, so
 //! that its queue grows, and hear what the device says to the sources.
 
+use super::qcn_reacts::{cnm, pdu};
 use crate::bench::{Bench, FRAME_BYTES};
 use crate::case::Case;
 use crate::frames;
@@ -62,6 +63,12 @@ pub const CASES: &[Case] = &[
         clause: "802.1Q 32.8.6, table 32-2",
         says: "Frames are sampled every 150 KB, more often with greater feedback, and not more often than every 18.5 KB, all within 15 %.",
         run: sampling,
+    },
+    Case {
+        name: "qcn/cnm-of-a-host-dropped",
+        clause: "our own; a bridge may forward it",
+        says: "A CNM that one host sends to another, whole or malformed, is dropped and counted.",
+        run: of_a_host,
     },
 ];
 
@@ -270,6 +277,39 @@ fn feedback_grows(bench: &mut Bench<'_>) -> Result<(), Halt> {
     bench.expect(least.0 == most.0 || least.1 < most.1, || {
         format!("feedback is always {}, from {} to {} units", least.1, least.0, most.0)
     })
+}
+
+fn of_a_host(bench: &mut Bench<'_>) -> Result<(), Halt> {
+    let setup = Setup { congestion: DEFAULT, ..Setup::default() };
+    if bench.given().is_some() {
+        return Err(Halt::NotApplicable("this is asked of our own switch only".into()));
+    }
+    bench.set_up(&setup)?;
+    let priority = DEFAULT.iter().next().unwrap_or_default();
+    let stream =
+        Stream { from: 0, to: 1, flow: Some(1), ..bench.full_rate(0, priority, Span::ZERO) };
+    let sampled = frames::traffic(&stream, 0, 0);
+    let whole = pdu(&sampled, 63, &bench.readings().cnm());
+    let mut overlong = whole.clone();
+    overlong[22..24].copy_from_slice(&[0x7f, 0xff]);
+    let before = bench.counters().map_or(0, |counters| counters.forged);
+    let said = [&whole[..], &overlong, &[]];
+    for one in said {
+        let mut frame = cnm(&sampled, one);
+        frame[6..12].copy_from_slice(&frames::mac(1).0);
+        bench.tell(1, frame)?;
+    }
+    bench.did("a whole CNM from port 1 to port 0, one that quotes too much, and an empty one");
+    bench.pass(Span::from_millis(1))?;
+    let is_cnm = |frame: &[u8]| {
+        let types = [12, 16, 20].map(|at| frames::word(frame, at));
+        types.contains(&Some(frames::CNM_TYPE))
+    };
+    let came = bench.heard(0, Time::ZERO).filter(|seen| is_cnm(&seen.frame)).count();
+    bench.expect(came == 0, || format!("{came} of them came out at port 0"))?;
+    let counted = bench.counters().map_or(0, |counters| counters.forged) - before;
+    bench.saw(format!("{counted} counted"));
+    bench.expect(counted == said.len() as u64, || format!("{counted} of {} counted", said.len()))
 }
 
 fn sampling(bench: &mut Bench<'_>) -> Result<(), Halt> {

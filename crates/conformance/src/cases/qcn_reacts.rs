@@ -125,7 +125,7 @@ fn rate(bench: &mut Bench<'_>) -> Result<u64, Halt> {
 
 /// The PDU of a CNM for a frame that was heard, with this feedback, written so: 64 octets of it are
 /// quoted.
-fn pdu(frame: &[u8], feedback: u8, format: &CnmFormat) -> Vec<u8> {
+pub(super) fn pdu(frame: &[u8], feedback: u8, format: &CnmFormat) -> Vec<u8> {
     let (mut kind, mut at) = frames::ethertype(frame).unwrap_or((0, 14));
     if kind == frames::CN_TAG_TYPE {
         (kind, at) = (frames::word(frame, at + 2).unwrap_or(0), at + 4);
@@ -149,7 +149,7 @@ fn pdu(frame: &[u8], feedback: u8, format: &CnmFormat) -> Vec<u8> {
 }
 
 /// The CNM for a frame: to its source, with its tags.
-fn cnm(frame: &[u8], pdu: &[u8]) -> Vec<u8> {
+pub(super) fn cnm(frame: &[u8], pdu: &[u8]) -> Vec<u8> {
     let mut payload = Vec::new();
     let (mut kind, mut at) = (frames::word(frame, 12).unwrap_or(0), 14);
     let first = if kind == frames::TAG_TYPE { kind } else { frames::CN_TAG_TYPE };

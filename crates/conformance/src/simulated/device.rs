@@ -41,6 +41,7 @@ impl Device {
             match reason {
                 Drop::Malformed => told.counters.malformed += 1,
                 Drop::Refused => told.counters.refused += 1,
+                Drop::ForgedCnm => told.counters.forged += 1,
                 Drop::MacControl => told.counters.mac_control += 1,
                 Drop::HeadroomFull => told.counters.lossless_dropped += 1,
                 _ => {}
