@@ -331,7 +331,6 @@ impl<'a> Bench<'a> {
         let quanta = least.ticks().div_ceil(quantum.ticks());
         let Some(quanta) = u16::try_from(quanta).ok().filter(|&quanta| quanta < u16::MAX / 2)
         else {
-            let longest = station::quanta(u16::MAX, self.rate());
             let (rate, longest) = (self.rate(), station::quanta(u16::MAX, self.rate()));
             return Err(Halt::NotApplicable(format!(
                 "a pause of {least} is wanted, to be seen by this clock (--slack), and at {rate} \
