@@ -3,9 +3,12 @@
 use crate::capture;
 use anyhow::Result;
 use axon_control::agent::{Rules, rules};
+use axon_control::lldp::LldpConfig;
 use axon_linux::agent::{self, AgentOptions};
 use axon_linux::daemon::DaemonOptions;
+use axon_plane::qcn::RpReadings;
 use axon_wire::Rate;
+use axon_wire::cn::CnmFormat;
 use axon_wire::dcbx::ieee::Application;
 use axon_wire::mac_control::Quanta;
 use axon_wire::priority::{Priority, PrioritySet};
@@ -29,6 +32,10 @@ pub struct Arguments {
     /// if not said
     #[arg(long, value_name = "RATE", value_parser = rate)]
     host_rate: Option<Rate>,
+    /// Speak LLDP and DCBX to the switch: which priorities have PFC is for it to say, and so are
+    /// frames that no rule fits. While it does not speak, --pfc and --map hold
+    #[arg(long)]
+    dcbx: bool,
     /// Priorities with PFC: 3,4. Without any, PAUSE is obeyed
     #[arg(long, value_name = "LIST", value_parser = priority, value_delimiter = ',')]
     pfc: Vec<Priority>,
@@ -73,6 +80,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         quanta: Quanta(arguments.quanta),
         rules: Rules::new(&arguments.map),
         notified: set(&arguments.cn),
+        readings: RpReadings::default(),
+        format: CnmFormat::default(),
+        dcbx: arguments.dcbx.then(LldpConfig::default),
     };
     let options = DaemonOptions {
         status_socket: arguments.status_socket.clone(),

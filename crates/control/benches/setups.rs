@@ -105,7 +105,6 @@ fn config(router: RouterKind) -> ControllerConfig {
             dns: Vec::new(),
         },
         router,
-        layers: 2,
     }
 }
 

@@ -66,7 +66,10 @@ pub fn host_agent(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Resul
     let host = host.with_context(|| format!("fabric {} has no host {name}", fabric.name))?;
     let dcb = fabric.dcb.as_ref().filter(|dcb| !dcb.applications.is_empty());
     let dcb = dcb.context("hosts of a fabric without dcb.applications have no agents")?;
-    let pfc = dcb.flow_control == FlowControl::Pfc;
+    // With DCBX the switch tells it the rest.
+    let dcbx = dcb.dcbx.as_ref().map(|dcbx| dcbx.lldp);
+    let pfc = dcb.flow_control == FlowControl::Pfc && dcbx.is_none();
+    let applications = if dcbx.is_none() { &dcb.applications[..] } else { &[] };
     let agent = AgentOptions {
         name: name.into(),
         host: port_name(name, PortNo(0)),
@@ -75,8 +78,11 @@ pub fn host_agent(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Resul
         host_rate: None,
         pfc: if pfc { dcb.lossless } else { PrioritySet::EMPTY },
         quanta: dcb.quanta,
-        rules: Rules::new(&dcb.applications),
-        notified: PrioritySet::EMPTY,
+        rules: Rules::new(applications),
+        notified: dcb.reaction_points(name),
+        readings: dcb.cn.as_ref().map(|cn| cn.reaction).unwrap_or_default(),
+        format: dcb.cn.as_ref().map(|cn| cn.point.format).unwrap_or_default(),
+        dcbx,
     };
     agent::run(&agent, options)
 }

@@ -1,12 +1,14 @@
-//! What LLDP and DCBX know of a switch's ports: as JSON in the status, and as a table.
+//! What LLDP and DCBX know of the ports of switches and agents: as JSON in the status, and as a
+//! table.
 
 use crate::columns::columns;
 use axon_control::dcbx::DcbPort;
 use axon_control::lldp::Neighbour;
+use axon_plane::qcn::Defences;
 use axon_wire::dcbx::ieee::{Ets, Tsa};
 use axon_wire::lldp::{Id, kind};
-use axon_wire::{MacAddr, PortNo, TrafficClass};
-use serde_json::{Value, json};
+use axon_wire::{MacAddr, PortNo, Priority, TrafficClass};
+use serde_json::{Map, Value, json};
 
 const HEADINGS: [&str; 6] = ["port", "neighbour", "speaks", "pfc", "classes", "trouble"];
 /// The subtypes of IDs that are MAC addresses (IEEE 802.1AB tables 8-2 and 8-3).
@@ -32,6 +34,7 @@ pub(crate) fn status(number: PortNo, port: &DcbPort) -> Value {
     });
     json!({
         "port": number.0,
+        "name": id(&port.agent().identity().port, PORT_MAC),
         "neighbours": port.agent().neighbours().iter().map(neighbour).collect::<Vec<_>>(),
         "speaks": port.speaking().to_string(),
         "pfc": operational.pfc.to_string(),
@@ -39,6 +42,7 @@ pub(crate) fn status(number: PortNo, port: &DcbPort) -> Value {
         "classes": classes(&operational.ets),
         "classes_from": operational.ets_from.to_string(),
         "remote": remote,
+        "defence": port.defences().map(defence),
         "trouble": port.notes().iter().map(ToString::to_string).collect::<Vec<_>>(),
         "sent": counters.sent,
         "received": counters.received,
@@ -46,6 +50,12 @@ pub(crate) fn status(number: PortNo, port: &DcbPort) -> Value {
         "foreign": counters.foreign,
         "aged_out": counters.aged_out,
     })
+}
+
+/// By priority of the congestion notification domain, how it is defended.
+fn defence(defences: &Defences) -> Map<String, Value> {
+    let inside = defences.says().values.iter();
+    inside.map(|one: Priority| (one.to_string(), defences.mode(one).name().into())).collect()
 }
 
 fn neighbour(neighbour: &Neighbour) -> Value {
@@ -93,7 +103,6 @@ pub fn table(status: &[Value]) -> String {
 }
 
 fn rows(status: &Value) -> Vec<Vec<String>> {
-    let name = status["name"].as_str().unwrap_or("?");
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let text = |value: &Value| value.as_str().unwrap_or("?").to_owned();
     let from_peer = |told: &Value, from: &Value| {
@@ -113,7 +122,7 @@ fn rows(status: &Value) -> Vec<Vec<String>> {
         let trouble: Vec<String> = list(&port["trouble"]).iter().map(text).collect();
         (!neighbours.is_empty() || !trouble.is_empty()).then(|| {
             vec![
-                format!("{name}-p{}", port["port"]),
+                text(&port["name"]),
                 neighbours.join(", "),
                 text(&port["speaks"]),
                 from_peer(&port["pfc"], &port["pfc_from"]),
@@ -147,10 +156,10 @@ mod tests {
 
     #[test]
     fn an_operator_sees_who_is_there_what_is_in_force_and_what_is_wrong() {
-        let port = json!({ "port": 0, "speaks": "IEEE", "pfc": "3,4", "pfc_from": "peer",
+        let port = json!({ "name": "s1-p0", "speaks": "IEEE", "pfc": "3,4", "pfc_from": "peer",
             "classes": "0:0 strict", "classes_from": "local", "trouble": ["no", "way"],
             "neighbours": [{ "port": "s2-p1", "system": "s2" }, { "port": "eth0", "system": "h" }] });
-        let alone = json!({ "port": 1, "neighbours": [], "trouble": [] });
+        let alone = json!({ "name": "s1-p1", "neighbours": [], "trouble": [] });
         let text = table(&[
             json!({ "name": "s1", "node": { "dcbx": [port, alone] } }),
             json!({ "name": "s2", "node": {} }),

@@ -3,9 +3,10 @@
 use crate::flow_control;
 use crate::probe::Desk;
 use crate::run::Inspect;
-use axon_control::agent::{AgentNode, FABRIC, HOST};
+use axon_control::agent::{AgentNode, FABRIC, HOST, Rules};
 use axon_control::discovery::Discovery;
 use axon_control::node::{ControllerNode, SwitchNode};
+use axon_plane::memory::Memory;
 use axon_plane::{Action, Awaited, Drop, Input, Node, Plane, PortCounters, PortKind, Refusal};
 use axon_wire::priority::Priority;
 use axon_wire::{Frame, FrameBuf, PortNo, Time};
@@ -98,7 +99,7 @@ impl Inspect for Switch {
             json!({
                 "port": port.0,
                 "destination": destination.to_string(),
-                "hops": flow.route.hops.to_string(),
+                "hops": flow.hops.to_string(),
                 "placed": flow.placed,
             })
         });
@@ -143,18 +144,27 @@ impl Inspect for Agent {
         self.node.bank().queued_frames(port) > 0
     }
 
+    fn rules(&self, port: PortNo) -> Option<&Rules> {
+        (port == HOST).then(|| self.node.rules())
+    }
+
     fn status(&self, now: Time) -> Value {
-        let (node, config) = (&self.node, self.node.config());
+        let node = &self.node;
         let rates = Priority::ALL.into_iter().filter_map(|priority| {
             let rate = node.limiter(priority)?.point().rate().bits_per_second();
             Some((priority.to_string(), rate.into()))
         });
         let rates: Map<String, Value> = rates.collect();
+        let pfc = node.bank().pfc(FABRIC);
+        let dcbx = node.neighbour().map(|port| crate::dcbx::status(FABRIC, port));
         json!({
             "role": "agent",
-            "pfc": config.pfc.to_string(),
-            "pause": config.pause,
+            "pfc": pfc.to_string(),
+            "pause": pfc.is_empty(),
+            "rules": node.rules().to_string(),
+            "cnms": Priority::ALL.map(|priority| node.cnms(priority)),
             "rates_bps": rates,
+            "dcbx": dcbx.into_iter().collect::<Vec<_>>(),
             "host": flow_control::status(node.bank(), now, HOST),
             "fabric": flow_control::status(node.bank(), now, FABRIC),
             "drops": drops(&node.bank().counters().total()),
@@ -246,9 +256,19 @@ fn plane<B: Frame>(plane: &Plane<B>, now: Time) -> Value {
         "tx_frames": total.tx_frames,
         "drops": drops(&total),
         "queued_bytes": queued,
+        "memory": bank.memory().map(|memory| json!({
+            "lossless": pool(memory, true),
+            "lossy": pool(memory, false),
+        })),
         "table_entries": table,
         "flow_control": flow_control,
     })
+}
+
+/// What a pool of the shared memory holds, and the most that it has held.
+fn pool(memory: &Memory, lossless: bool) -> Value {
+    let (used, peak) = memory.pool(lossless);
+    json!({ "used_bytes": used.0, "peak_bytes": peak.0 })
 }
 
 fn drops(counted: &PortCounters) -> Map<String, Value> {

@@ -11,6 +11,7 @@
 //! loop, the node and the lab stay as they are.
 
 use crate::offload::append_with_tag;
+use axon_control::agent::Rules;
 use axon_plane::PortKind;
 use axon_wire::FrameBuf;
 use axon_wire::probe::RECORDS_BYTES_MAX;
@@ -97,6 +98,9 @@ pub trait Port {
 
     /// Tells the port what the node has found to be at its other end.
     fn set_kind(&mut self, _kind: PortKind) {}
+
+    /// Tells a host's interface which of its frames have which priority from now on.
+    fn set_rules(&mut self, _rules: &Rules) {}
 
     /// What it has carried.
     fn counters(&mut self) -> PortCounters;

@@ -12,6 +12,7 @@ use crate::port::Pool;
 use crate::request::RequestSocket;
 use crate::slot::{PortSetup, Slot};
 use crate::status::StatusServer;
+use axon_control::agent::Rules;
 use axon_plane::{Action, Input, Node, PortKind};
 use axon_wire::{Frame, FrameBuf, PortNo, Span, Time, header};
 use nix::errno::Errno;
@@ -41,6 +42,11 @@ pub trait Inspect {
     fn port_kind(&self, port: PortNo) -> PortKind;
     /// Whether frames wait for the wire of a port.
     fn has_queue(&self, port: PortNo) -> bool;
+    /// Which frames of the host at a port have which priority; `None` if that is nobody's affair.
+    fn rules(&self, port: PortNo) -> Option<&Rules> {
+        let _ = port;
+        None
+    }
     /// All an operator may want to know at `now`, as JSON.
     fn status(&self, now: Time) -> serde_json::Value;
     /// Takes a request of an operator; what comes of it stands in the status. What the node
@@ -358,6 +364,8 @@ impl<N: Node<FrameBuf> + Inspect> Body<N> {
                 self.record(index, Direction::Inbound, &frame);
                 let complete_at = self.clock.now();
                 self.feed(Input::Frame { port: number, frame, complete_at, intact: true });
+                // Else all of a burst but its first frame would need room in a queue.
+                self.free_wires();
             }
             self.received = frames;
             if result.is_err() {
@@ -411,6 +419,9 @@ impl<N: Node<FrameBuf> + Inspect> Body<N> {
             let number = PortNo(index as u16);
             let slot = &mut self.slots[index];
             slot.set_kind(self.node.port_kind(number));
+            if let Some(rules) = self.node.rules(number) {
+                slot.set_rules(rules);
+            }
             if slot.flush(&mut self.pool).is_err() {
                 self.set_link(index, false);
             }

@@ -6,6 +6,7 @@ use crate::pacer::Pacer;
 use crate::packet::PacketPort;
 use crate::port::{Pool, Port, PortCounters};
 use crate::tap::TapPort;
+use axon_control::agent::Rules;
 use axon_plane::PortKind;
 use axon_wire::{Frame, FrameBuf, Rate, Time};
 use std::io;
@@ -160,6 +161,18 @@ impl Slot {
             self.kind = kind;
             if let Some(port) = &mut self.port {
                 port.set_kind(kind);
+            }
+        }
+    }
+
+    /// Has a host's interface told when the rules of its queues change.
+    pub(crate) fn set_rules(&mut self, rules: &Rules) {
+        if let Medium::Host(queues) = &mut self.setup.medium
+            && queues.rules != *rules
+        {
+            queues.rules = rules.clone();
+            if let Some(port) = &mut self.port {
+                port.set_rules(rules);
             }
         }
     }

@@ -141,7 +141,8 @@ reasons! {
         BadFcs = "bad_fcs",
         /// Longer than a host may send or be sent.
         Oversized = "oversized",
-        /// The buffer of this ingress at that egress is full.
+        /// The buffer of this ingress at that egress is full; a lossless frame whose sender cannot
+        /// be told to stop ends so too.
         QueueFull = "queue_full",
         /// A lossless frame found no headroom: its sender did not stop in time, or too little
         /// headroom was configured.
@@ -293,6 +294,12 @@ pub enum Note {
         port: PortNo,
         /// The priorities.
         pfc: PrioritySet,
+    },
+    /// LLDP: the congestion notification domain is defended otherwise at a port from now on; the
+    /// status says how.
+    DefenceInForce {
+        /// The port.
+        port: PortNo,
     },
     /// DCBX: something begins to be wrong between the ends of a link; the status says what.
     DcbxTrouble {

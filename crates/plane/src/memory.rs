@@ -265,6 +265,14 @@ impl Memory {
         Signal::None
     }
 
+    /// A group has these limits from now on; what it holds stays where it is. Nothing happens if
+    /// there is no such port.
+    pub fn set_group(&mut self, ingress: PortNo, priority: Priority, limits: GroupLimits) {
+        if let Some(port) = self.config.groups.get_mut(ingress.index()) {
+            port[priority.index()] = limits;
+        }
+    }
+
     /// A frame that was admitted waits in another class from now on, in that of `owner`. It is
     /// where it is, so no limit is asked.
     pub fn reclass(&mut self, owner: Owner, before: TrafficClass, bytes: u64) {

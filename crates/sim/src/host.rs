@@ -251,6 +251,9 @@ impl Host {
         // No `TxDone` is owed for a frame that lost its carrier.
         self.busy = false;
         self.stack.nic.flush();
+        if let Some(card) = &mut self.stack.nic.card {
+            card.link(now, up);
+        }
         self.stack.neighbours.forget();
         self.stack.iface.update_ip_addrs(|_| ());
         self.announce = None;
@@ -451,6 +454,9 @@ impl Node<FrameBuf> for Host {
         }
         if run {
             self.run(now);
+        }
+        if let Some(card) = &mut self.stack.nic.card {
+            card.speak(now);
         }
         self.transmit(now, out);
         if let Some(card) = &mut self.stack.nic.card {

@@ -21,7 +21,6 @@ pub mod mac_control;
 pub mod message;
 pub mod priority;
 pub mod probe;
-pub mod route;
 pub mod units;
 pub mod vlan;
 
@@ -30,5 +29,4 @@ pub use frame::{Frame, FrameBuf, NoHeadroom, NoTailroom};
 pub use header::{HeaderError, HeaderView, HopWidth, PacketType};
 pub use hops::Hops;
 pub use priority::{Priority, PrioritySet, TrafficClass};
-pub use route::{Layer, Route};
 pub use units::{Bytes, Rate, Span, Time};

@@ -122,5 +122,6 @@ pub(super) fn dcbx(said: Dcbx, dcb: &DcbConfig) -> DcbxNodeConfig {
         system_name: "s1".into(),
         lldp: LldpConfig::default(),
         dcbx: DcbxConfig::for_plane(dcb, &asked),
+        defences: Vec::new(),
     }
 }

@@ -14,11 +14,17 @@
 //! Towards the host: flow control and congestion notifications end here; a priority tag comes
 //! off. If the host takes frames more slowly than they come, the fabric is told to stop the
 //! priorities with flow control, and frames of others end once their share is used up.
+//!
+//! Which priorities have flow control, and which frames have which priority, it is told at its
+//! start; or by its switch, if it [speaks](neighbour) to it.
 
+pub mod neighbour;
 pub mod rules;
 
+pub use neighbour::Speech;
 pub use rules::Rules;
 
+use crate::dcbx::DcbPort;
 use alloc::vec::Vec;
 use axon_plane::dcb::DcbConfig;
 use axon_plane::memory::{GroupLimits, MemoryConfig, QueueLimits, Share};
@@ -41,10 +47,8 @@ pub const FABRIC: PortNo = PortNo(1);
 pub struct AgentConfig {
     /// The rate of the link to the fabric.
     pub rate: Rate,
-    /// Priorities with flow control in the fabric.
+    /// Priorities with flow control in the fabric; without any, it stops all at once, by PAUSE.
     pub pfc: PrioritySet,
-    /// Whether the fabric stops all of them at once instead, by PAUSE; `pfc` is empty then.
-    pub pause: bool,
     /// How long a stop lasts that the fabric is asked for, unless it is told again.
     pub pfc_quanta: Quanta,
     /// Which frames have which priority.
@@ -59,6 +63,9 @@ pub struct AgentConfig {
     pub mac: MacAddr,
     /// Congestion notifications that are heeded, if any.
     pub reaction: Option<Reaction>,
+    /// How it speaks to its switch, which may know better which priorities have flow control and
+    /// which frames have which priority; without, it neither speaks nor listens.
+    pub speech: Option<Speech>,
 }
 
 /// Which congestion notifications are heeded, and how.
@@ -81,6 +88,12 @@ pub struct AgentNode<B> {
     bank: PortBank<B>,
     config: AgentConfig,
     limiters: [Option<RateLimiter>; PRIORITIES],
+    /// Notifications that were heeded, by priority.
+    cnms: [u64; PRIORITIES],
+    /// LLDP and DCBX at the port to the fabric.
+    neighbour: Option<DcbPort>,
+    /// Which frames have which priority, now.
+    rules: Rules,
     /// Kept between inputs for its memory.
     actions: Vec<Action<B>>,
 }
@@ -100,11 +113,16 @@ impl<B: Frame> AgentNode<B> {
             }
         }
         let mut bank = PortBank::new(2, Bytes(config.frame_bytes_max as u64));
-        let set = bank.set_dcb(dcb(&config), vlan::priority_of, Priority::ZERO);
+        let dcb = dcb(&config);
+        let neighbour = config.speech.as_ref().map(|speech| neighbour::port(&config, speech, &dcb));
+        let set = bank.set_dcb(dcb, vlan::priority_of, Priority::MAX);
         set.expect("turns by deficit round robin with a quantum");
-        let mut actions = Vec::new();
-        bank.set_pfc(Time::ZERO, FABRIC, config.pfc, &mut actions);
-        Ok(AgentNode { bank, config, limiters, actions })
+        let (rules, pfc) = (config.rules.clone(), config.pfc);
+        let (cnms, actions) = ([0; PRIORITIES], Vec::new());
+        let mut agent = AgentNode { bank, config, limiters, cnms, neighbour, rules, actions };
+        agent.bank.set_pfc(Time::ZERO, HOST, PrioritySet::ALL, &mut agent.actions);
+        agent.set_pfc(Time::ZERO, pfc);
+        Ok(agent)
     }
 
     /// What it was told at its start.
@@ -122,13 +140,44 @@ impl<B: Frame> AgentNode<B> {
         self.limiters[priority.index()].as_ref()
     }
 
+    /// How many notifications for a priority were heeded.
+    pub fn cnms(&self, priority: Priority) -> u64 {
+        self.cnms[priority.index()]
+    }
+
+    /// What LLDP and DCBX have found out at the port to the fabric; `None` if the agent does not
+    /// speak them.
+    pub fn neighbour(&self) -> Option<&DcbPort> {
+        self.neighbour.as_ref()
+    }
+
+    /// Which frames have which priority, now.
+    pub fn rules(&self) -> &Rules {
+        &self.rules
+    }
+
+    /// These priorities have flow control in the fabric from now on; without any, PAUSE is in
+    /// use. A group without headroom never asks for a stop.
+    fn set_pfc(&mut self, now: Time, pfc: PrioritySet) {
+        for priority in Priority::ALL {
+            let stops = pfc.is_empty() || pfc.contains(priority);
+            let headroom = if stops { self.config.headroom } else { Bytes(0) };
+            self.bank.set_group(FABRIC, priority, group(&self.config, headroom));
+        }
+        self.bank.set_pfc(now, FABRIC, pfc, &mut self.actions);
+    }
+
     fn receive(&mut self, now: Time, mut moving: Moving<B>) {
+        let is_lldp = self.is_for_neighbour(moving.frame.bytes());
         let out = &mut self.actions;
         if let Err(reason) = self.bank.receive(now, &moving) {
             return self.bank.discard(moving, reason, out);
         }
         if let Some(reason) = ethernet::fault(moving.frame.bytes(), self.config.frame_bytes_max) {
             return self.bank.discard(moving, reason, out);
+        }
+        if is_lldp {
+            return self.hear_lldp(now, moving);
         }
         if mac_control::is_mac_control(moving.frame.bytes()) {
             return self.bank.mac_control(now, moving, out);
@@ -140,7 +189,7 @@ impl<B: Frame> AgentNode<B> {
             }
             return self.bank.deliver(now, moving, HOST, None, out);
         }
-        let priority = self.config.rules.priority_of(moving.frame.bytes());
+        let priority = self.rules.priority_of(moving.frame.bytes());
         if priority != vlan::priority_of(moving.frame.bytes()) {
             let tag = VlanTag::of_priority(priority);
             if vlan::insert(&mut moving.frame, tag).is_err() {
@@ -167,6 +216,7 @@ impl<B: Frame> AgentNode<B> {
         let reason = match &mut self.limiters[cnm.priority.index()] {
             Some(limiter) => {
                 limiter.notified(now, cnm.feedback);
+                self.cnms[cnm.priority.index()] += 1;
                 self.keep_to_rate(now, cnm.priority);
                 Drop::Consumed
             }
@@ -224,21 +274,15 @@ impl<B: Frame> AgentNode<B> {
     }
 }
 
+/// What one priority may hold that comes by one port.
+fn group(config: &AgentConfig, headroom: Bytes) -> GroupLimits {
+    let xon_offset = Bytes(config.share.0 / 2);
+    GroupLimits { reserved: Bytes(0), share: Share::Static(config.share), headroom, xon_offset }
+}
+
 /// Two ports with a class for each priority, which take equal turns. Every priority of the host
-/// can be stopped; of the fabric, those with flow control: a group without headroom never asks
-/// for a stop.
+/// can be stopped.
 fn dcb(config: &AgentConfig) -> DcbConfig {
-    let limits = |headroom| GroupLimits {
-        reserved: Bytes(0),
-        share: Share::Static(config.share),
-        headroom,
-        xon_offset: Bytes(config.share.0 / 2),
-    };
-    let from_fabric = Priority::ALL.map(|priority| {
-        let stops = config.pause || config.pfc.contains(priority);
-        limits(if stops { config.headroom } else { Bytes(0) })
-    });
-    let groups = alloc::vec![[limits(config.headroom); PRIORITIES], from_fabric];
     let share = Share::Static(config.share);
     let quantum_bytes = config.frame_bytes_max as u32 + u32::from(FrameCost::WIRE.overhead_bytes);
     DcbConfig {
@@ -246,12 +290,11 @@ fn dcb(config: &AgentConfig) -> DcbConfig {
             lossless: PrioritySet::ALL,
             lossless_pool: Bytes(config.share.0 * (2 * PRIORITIES as u64)),
             lossy_pool: Bytes(0),
-            groups,
+            groups: alloc::vec![[group(config, config.headroom); PRIORITIES]; 2],
             queues: [QueueLimits { reserved: Bytes(0), share }; PRIORITIES],
         },
         schedule: ScheduleConfig::of([Algorithm::Drr { quantum_bytes }; PRIORITIES]),
-        pfc: if config.pause { PrioritySet::EMPTY } else { PrioritySet::ALL },
-        pause: config.pause,
+        pause: true,
         pfc_quanta: config.pfc_quanta,
         ..DcbConfig::lossy(alloc::vec![config.rate; 2], config.mac)
     }
@@ -264,17 +307,24 @@ impl<B: Frame> Node<B> for AgentNode<B> {
                 self.receive(now, Moving::new(frame, port, complete_at, intact));
             }
             Input::TxDone { port } => self.bank.tx_done(now, port, &mut self.actions),
-            Input::Link { port, up } => self.bank.link(now, port, up, &mut self.actions),
+            Input::Link { port, up } => {
+                self.bank.link(now, port, up, &mut self.actions);
+                if port == FABRIC {
+                    self.neighbour_link(now, up);
+                }
+            }
             Input::Timeout => {}
         }
         self.bank.timeout(now, &mut self.actions);
         self.recover(now);
+        self.neighbour_timeout(now);
         self.settle(now, out);
     }
 
     fn deadline(&self) -> Option<Time> {
         let limiters = self.limiters.iter().flatten().filter_map(RateLimiter::deadline);
-        limiters.chain(self.bank.deadline()).min()
+        let neighbour = self.neighbour.as_ref().and_then(DcbPort::deadline);
+        limiters.chain(self.bank.deadline()).chain(neighbour).min()
     }
 
     fn awaited(&mut self) -> Awaited {

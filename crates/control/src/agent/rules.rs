@@ -12,8 +12,9 @@
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use axon_wire::dcbx::ieee::{Application, Selector};
-use axon_wire::priority::{Priority, PrioritySet};
+use axon_wire::priority::Priority;
 use axon_wire::vlan::{self, VlanTag};
+use core::fmt;
 
 /// The EtherType of IPv4.
 pub const IPV4: u16 = 0x0800;
@@ -82,7 +83,7 @@ pub fn transports(selector: Selector) -> &'static [u8] {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rules {
     asked: Vec<Application>,
-    default: Priority,
+    default: Option<Priority>,
 }
 
 impl Rules {
@@ -100,8 +101,20 @@ impl Rules {
         let mut asked: Vec<Application> =
             table.iter().filter(defined).filter(|rule| !is_default(rule)).copied().collect();
         asked.sort_by_key(rank);
-        let default = table.iter().find(is_default).map_or(Priority::ZERO, |rule| rule.priority);
+        let default = table.iter().find(is_default).map(|rule| rule.priority);
         Rules { asked, default }
+    }
+
+    /// The table that they are the rules of.
+    pub fn table(&self) -> Vec<Application> {
+        let selector = Selector::ETHERTYPE;
+        let default = self.default.map(|priority| Application { priority, selector, protocol: 0 });
+        self.asked.iter().copied().chain(default).collect()
+    }
+
+    /// These and those of another table: of one kind, these are asked first.
+    pub fn and(&self, table: &[Application]) -> Rules {
+        Rules::new(&[&self.table(), table].concat())
     }
 
     /// All but the default, in the order in which they are asked.
@@ -111,12 +124,7 @@ impl Rules {
 
     /// What no rule fits has this priority.
     pub fn default_priority(&self) -> Priority {
-        self.default
-    }
-
-    /// Every priority that a frame without a tag can have.
-    pub fn priorities(&self) -> PrioritySet {
-        self.asked.iter().map(|rule| rule.priority).chain([self.default]).collect()
+        self.default.unwrap_or(Priority::ZERO)
     }
 
     /// The priority of a host's frame.
@@ -126,7 +134,19 @@ impl Rules {
         }
         let facts = Facts::of(frame);
         let rule = self.asked.iter().find(|rule| facts.fit(rule));
-        rule.map_or(self.default, |rule| rule.priority)
+        rule.map_or(self.default_priority(), |rule| rule.priority)
+    }
+}
+
+impl fmt::Display for Rules {
+    /// As they are written, with spaces between.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for rule in &self.asked {
+            let kind = KINDS.iter().find(|(_, kind)| *kind == rule.selector);
+            let (name, _) = kind.ok_or(fmt::Error)?;
+            write!(f, "{name}:{}={} ", rule.protocol, rule.priority)?;
+        }
+        write!(f, "default={}", self.default_priority())
     }
 }
 
@@ -224,7 +244,8 @@ mod tests {
         assert_eq!(of(&ipv6(17, 46, [9, 8])), 5);
         assert_eq!(of(&ipv6(17, 0, [9, 8])), 2, "the default");
         assert_eq!(of(&[0; 13]), 2);
-        assert_eq!(rules.priorities(), PrioritySet::from_bits(0b10_1110));
+        let written = "udp:4791=3 dscp:46=5 ethertype:2048=1 default=2";
+        assert_eq!(alloc::format!("{rules}"), written);
     }
 
     #[test]

@@ -1,9 +1,13 @@
 //! The agent in virtual time: a host on one side, what the fabric says on the other.
 
 use super::*;
+use crate::dcbx::{Asked, DcbEvent, DcbxConfig, Source};
+use crate::lldp::{LldpAgent, LldpConfig, LldpIdentity};
 use alloc::vec;
+use axon_plane::qcn::{DefenceConfig, DefenceMode};
 use axon_wire::FrameBuf;
 use axon_wire::cn::{CnTag, Cnm};
+use axon_wire::lldp::Id;
 use axon_wire::mac_control::{MacControl, Pfc};
 use proptest::prelude::*;
 
@@ -22,7 +26,6 @@ fn config() -> AgentConfig {
     AgentConfig {
         rate: RATE,
         pfc: set(&[LOSSLESS]),
-        pause: false,
         pfc_quanta: Quanta(1_000),
         rules: Rules::new(&table),
         frame_bytes_max: 1_514,
@@ -35,6 +38,7 @@ fn config() -> AgentConfig {
             format: CnmFormat::default(),
             seed: 1,
         }),
+        speech: None,
     }
 }
 
@@ -205,7 +209,7 @@ fn a_slow_host_makes_the_fabric_stop_lossless_priorities_and_loses_others() {
         bench.come(FABRIC, frame(0, number));
     }
     assert_eq!(told(&bench.left[FABRIC.index()]), [set(&[3])], "told once, at the fifth");
-    assert_eq!(bench.dropped, [Drop::HeadroomFull; 6], "of the others three wait");
+    assert_eq!(bench.dropped, [Drop::QueueFull; 6], "of the others three wait");
     bench.dropped.clear();
     bench.millis(10);
     assert_eq!(told(&bench.left[FABRIC.index()]).last(), Some(&PrioritySet::EMPTY));
@@ -214,7 +218,7 @@ fn a_slow_host_makes_the_fabric_stop_lossless_priorities_and_loses_others() {
 
 #[test]
 fn a_link_with_pause_stops_whole_and_so_does_the_host() {
-    let mut bench = Bench::new(AgentConfig { pfc: PrioritySet::EMPTY, pause: true, ..config() });
+    let mut bench = Bench::new(AgentConfig { pfc: PrioritySet::EMPTY, ..config() });
     bench.hear(PrioritySet::ALL, Quanta(1_000));
     bench.come(HOST, frame(0, 0));
     assert_eq!(bench.sent(0), [0], "PFC is not in use here");
@@ -222,8 +226,8 @@ fn a_link_with_pause_stops_whole_and_so_does_the_host() {
     bench.come(FABRIC, pause(1_000));
     (0..8).for_each(|number| bench.come(HOST, frame(number % 2 * 3, number.into())));
     assert_eq!(bench.dropped, [Drop::MacControl], "nothing else has ended");
-    let told = MacControl::parse(bench.left[HOST.index()][0].bytes(), MAC);
-    assert_eq!(told, Ok(MacControl::Pause(Quanta(1_000))));
+    bench.millis(1);
+    assert_eq!(bench.host_told().last(), Some(&set(&[0, 3])), "what holds too much of it");
     bench.millis(20);
     assert_eq!((bench.sent(0).len(), bench.sent(3).len()), (5, 4));
 }
@@ -274,6 +278,109 @@ fn what_is_no_notification_is_counted_or_goes_to_the_host_without_its_tag() {
     let tagged = [&plain.bytes()[..12], &tag, &plain.bytes()[12..]].concat();
     bench.come(FABRIC, FrameBuf::new(&tagged));
     assert_eq!(bench.left[HOST.index()][0].bytes(), plain.bytes());
+}
+
+/// A switch's port, as the agent's neighbour: PFC for priority 3, which EtherType 0x8903 has.
+struct Switch(DcbPort);
+
+impl Switch {
+    fn new() -> Switch {
+        let dcb = DcbConfig { pfc: set(&[3]), ..DcbConfig::lossy(vec![RATE], MacAddr([2; 6])) };
+        let applications = vec![rules::parse("ethertype:0x8903=3").unwrap()];
+        let asked = Asked { applications, ..Asked::default() };
+        let mac = MacAddr([2; 6]);
+        let (chassis, port) = (Id::chassis_of_mac(mac), Id::port_of_name("s1-p0"));
+        let agent = LldpAgent::new(LldpConfig::default(), LldpIdentity { mac, chassis, port });
+        let dcbx = DcbxConfig {
+            congestion: Some(DefenceConfig { cnpvs: set(&[3]), ..DefenceConfig::default() }),
+            ..DcbxConfig::for_plane(&dcb, &asked)
+        };
+        Switch(DcbPort::new(agent, dcbx, Vec::new()))
+    }
+
+    /// The two hear what they have to say to each other, until both are silent.
+    fn talk(&mut self, bench: &mut Bench, up: bool) {
+        let mut events = Vec::new();
+        self.0.link(bench.now, up, &mut events);
+        loop {
+            for event in core::mem::take(&mut events) {
+                if let DcbEvent::Send(frame) = event {
+                    bench.come(FABRIC, FrameBuf::new(&frame));
+                    assert_eq!(bench.dropped.pop(), Some(Drop::Consumed));
+                }
+            }
+            bench.millis(1);
+            let said = core::mem::take(&mut bench.left[FABRIC.index()]);
+            if said.is_empty() {
+                break;
+            }
+            said.iter().for_each(|frame| self.0.receive(bench.now, frame.bytes(), &mut events));
+        }
+    }
+}
+
+/// An agent that speaks to its switch and has no priorities of its own.
+fn willing() -> AgentConfig {
+    let names = ["h1", "h1-e0"].map(Into::into);
+    let [system_name, port_name] = names;
+    let speech = Some(Speech { system_name, port_name, lldp: LldpConfig::default() });
+    AgentConfig { pfc: PrioritySet::EMPTY, rules: Rules::default(), speech, ..config() }
+}
+
+#[test]
+fn an_agent_takes_priorities_and_rules_from_its_switch_and_obeys() {
+    let mut bench = Bench::new(willing());
+    let mut switch = Switch::new();
+    assert_eq!(bench.agent.bank().pfc(FABRIC), PrioritySet::EMPTY, "PAUSE until somebody speaks");
+    switch.talk(&mut bench, true);
+    assert_eq!(bench.agent.bank().pfc(FABRIC), set(&[3]));
+    let port = bench.agent.neighbour().unwrap();
+    assert_eq!((port.operational().pfc_from, port.notes()), (Source::Peer, &[][..]));
+    bench.hear(set(&[3]), Quanta::MAX);
+    (0..4).for_each(|number| bench.come(HOST, frame(3, number)));
+    bench.millis(1);
+    assert_eq!((bench.sent(3), bench.host_told().last()), (vec![], Some(&set(&[3]))));
+    bench.hear(set(&[3]), Quanta(0));
+    bench.millis(1);
+    assert_eq!(bench.sent(3), [0, 1, 2, 3], "tagged as the switch has said");
+    // Both ends belong to the domain, and know it of each other.
+    let three = Priority::ALL[3];
+    let mode = |port: &DcbPort| port.defences().unwrap().mode(three);
+    let ends = [&switch.0, bench.agent.neighbour().unwrap()];
+    assert_eq!(ends.map(mode), [DefenceMode::InteriorReady; 2]);
+}
+
+#[test]
+fn an_agent_whose_switch_falls_silent_does_what_it_was_told_at_its_start() {
+    let mut bench = Bench::new(AgentConfig { pfc: set(&[5]), ..willing() });
+    let mut switch = Switch::new();
+    switch.talk(&mut bench, true);
+    let peers = (bench.agent.bank().pfc(FABRIC), bench.agent.rules().asked().len());
+    assert_eq!(peers, (set(&[3]), 1));
+    // Its LLDPDU holds for 121 s.
+    bench.millis(120_000);
+    assert_eq!(bench.agent.bank().pfc(FABRIC), set(&[3]));
+    bench.millis(1_000);
+    let own = (bench.agent.bank().pfc(FABRIC), bench.agent.rules().asked().len());
+    assert_eq!(own, (set(&[5]), 0));
+    // The carrier goes with what was agreed on, too.
+    switch.talk(&mut bench, false);
+    switch.talk(&mut bench, true);
+    assert_eq!(bench.agent.bank().pfc(FABRIC), set(&[3]));
+    bench.feed(Input::Link { port: FABRIC, up: false });
+    assert_eq!(bench.agent.bank().pfc(FABRIC), set(&[5]));
+}
+
+#[test]
+fn lldp_of_the_host_goes_no_further_than_an_agent_that_speaks_it() {
+    let mut lldp = frame(0, 0);
+    lldp.bytes_mut()[12..14].copy_from_slice(&[0x88, 0xcc]);
+    let mut bench = Bench::new(willing());
+    bench.come(HOST, lldp.clone());
+    assert_eq!(bench.dropped, [Drop::Refused]);
+    let mut bench = Bench::new(config());
+    bench.come(HOST, lldp);
+    assert_eq!((bench.dropped.len(), bench.left[FABRIC.index()].len()), (0, 1));
 }
 
 proptest! {

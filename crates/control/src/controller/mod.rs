@@ -23,7 +23,7 @@ use axon_wire::message::{
     ArpRequest, ArpTarget, ControllerHello, ControllerHelloAck, HostFrame, Item, Message, Stamp,
     Target,
 };
-use axon_wire::{Hops, Layer, Life, NodeId, PortNo, Span, Time};
+use axon_wire::{Hops, Life, NodeId, PortNo, Span, Time};
 use core::net::IpAddr;
 use dhcp::DhcpServer;
 use flows::Flows;
@@ -83,8 +83,6 @@ pub struct Controller {
     restless: bool,
     /// The path that is being looked for.
     path: Vec<Step>,
-    /// The layer that it is for.
-    layer: Layer,
     /// The path that a route has so far.
     current: Vec<Step>,
 }
@@ -92,7 +90,7 @@ pub struct Controller {
 impl Controller {
     /// A controller that knows nothing yet.
     pub fn new(config: &ControllerConfig) -> Controller {
-        Controller::with_router(config, config.router.build(config.node.seed, config.layers))
+        Controller::with_router(config, config.router.build(config.node.seed))
     }
 
     /// A controller with another way to choose paths.
@@ -119,7 +117,6 @@ impl Controller {
             counters: ControllerCounters::default(),
             restless: false,
             path: Vec::new(),
-            layer: Layer::ZERO,
             current: Vec::new(),
         }
     }
@@ -259,8 +256,8 @@ impl Controller {
             target_ip,
             // Both routes are as of now, so the later of their stamps is true of both.
             stamp: self.stamp(forward.number.max(backward.number)),
-            to_source: backward.told(),
-            to_target: forward.told(),
+            to_source: backward.hops(),
+            to_target: forward.hops(),
             answer_by: backward.hops_to(PortNo::CONTROL),
         });
         out.push(Effect::Routed { hops, to, message });

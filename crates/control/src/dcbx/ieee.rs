@@ -5,8 +5,7 @@ use crate::lldp::Neighbour;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use axon_wire::dcbx::ieee::{
-    self as wire, Application, CongestionNotification, Ets, EtsConfiguration, EtsRecommendation,
-    PfcConfiguration,
+    self as wire, Application, Ets, EtsConfiguration, EtsRecommendation, PfcConfiguration,
 };
 use axon_wire::dcbx::{DcbxError, Dialect, OUI_IEEE};
 use axon_wire::lldp::Tlv;
@@ -67,8 +66,6 @@ pub struct IeeeConfig {
     pub pfc: PrioritySet,
     /// Its application priorities.
     pub applications: Vec<Application>,
-    /// What it says of congestion notification, if anything.
-    pub congestion: Option<CongestionNotification>,
     /// Who gives way of two that are willing.
     pub tie: TieRule,
     /// What becomes of repeated TLVs.
@@ -90,7 +87,6 @@ impl Default for IeeeConfig {
             pfc_classes_zero: ZeroClasses::default(),
             pfc: PrioritySet::EMPTY,
             applications: Vec::new(),
-            congestion: None,
             tie: TieRule::default(),
             duplicates: Duplicates::default(),
         }
@@ -110,8 +106,6 @@ pub struct Remote {
     pub pfc: Option<PfcConfiguration>,
     /// Its application priorities.
     pub applications: Vec<Application>,
-    /// What it says of congestion notification.
-    pub congestion: Option<CongestionNotification>,
 }
 
 /// The only neighbour that speaks `dialect`; what is wrong if there are several.
@@ -138,7 +132,8 @@ impl Remote {
         let empty = Remote { mac: peer.mac, ..Remote::default() };
         let ours = |tlv: &'_ Tlv| match tlv.organisation() {
             Some((OUI_IEEE, subtype, _))
-                if (wire::SUBTYPE_CONGESTION..=wire::SUBTYPE_APPLICATION).contains(&subtype) =>
+                if (wire::SUBTYPE_ETS_CONFIGURATION..=wire::SUBTYPE_APPLICATION)
+                    .contains(&subtype) =>
             {
                 Some(subtype)
             }
@@ -175,9 +170,6 @@ impl Remote {
             }
             wire::SUBTYPE_PFC => self.pfc = Some(PfcConfiguration::parse(info)?),
             wire::SUBTYPE_APPLICATION => self.applications = wire::parse_applications(info)?,
-            wire::SUBTYPE_CONGESTION => {
-                self.congestion = Some(CongestionNotification::parse(info)?);
-            }
             _ => {}
         }
         Ok(())
@@ -269,7 +261,6 @@ impl IeeeConfig {
         if !self.applications.is_empty() {
             tlvs.push(wire::emit_applications(&self.applications));
         }
-        tlvs.extend(self.congestion.map(|congestion| congestion.emit()));
         tlvs
     }
 }

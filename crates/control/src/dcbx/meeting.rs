@@ -84,7 +84,7 @@ pub fn mismatches(ends: [End<'_>; 2]) -> Vec<Mismatch> {
 
 /// Where the ends tell each other different things that neither acts on.
 fn informational([one, other]: &[End<'_>; 2], found: &mut Vec<Mismatch>) {
-    let values = |end: &End<'_>| end.config.ieee.congestion.map(|told| told.values);
+    let values = |end: &End<'_>| end.config.congestion.map(|told| told.cnpvs);
     match (values(one), values(other)) {
         (Some(one), Some(other)) if one != other => found.push(Mismatch::Congestion([one, other])),
         _ => {}

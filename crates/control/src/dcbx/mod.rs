@@ -11,9 +11,11 @@
 //! [`ieee`] is that, without any state of its own. [`cee`] is what vendors had before, with
 //! sequence numbers. [`port`] puts either on top of the LLDP agent, and [`ports`] are those of a
 //! node. [`tables`] stands between what planes do and what DCBX says; [`meeting`] says what two
-//! ends would not agree on.
+//! ends would not agree on. [`congestion`] reads what is said of congestion notification, from
+//! which a port's defence of the domain follows.
 
 pub mod cee;
+pub mod congestion;
 pub mod ieee;
 pub mod meeting;
 pub mod port;

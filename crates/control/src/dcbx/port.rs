@@ -2,12 +2,14 @@
 //! notes out.
 
 use super::ieee::only_peer;
-use super::{Cee, CeeConfig, DcbxNote, IeeeConfig, Operational, Remote};
+use super::{Cee, CeeConfig, DcbxNote, IeeeConfig, Operational, Remote, congestion};
 use crate::lldp::{AdminStatus, LldpAgent, LldpWish};
 use alloc::vec::Vec;
+use axon_plane::qcn::{DefenceConfig, Defences, Treatment};
 use axon_wire::Time;
 use axon_wire::dcbx::{self as wire, Dialect};
 use axon_wire::lldp::Tlv;
+use axon_wire::priority::{PRIORITIES, Priority};
 
 /// Which form of DCBX a port speaks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -31,6 +33,8 @@ pub struct DcbxConfig {
     pub ieee: IeeeConfig,
     /// What it does and says in the older form.
     pub cee: CeeConfig,
+    /// How it defends the congestion notification domain, if there is one.
+    pub congestion: Option<DefenceConfig>,
 }
 
 /// What comes out.
@@ -38,7 +42,8 @@ pub struct DcbxConfig {
 pub enum DcbEvent {
     /// Send this frame, untagged, ahead of data.
     Send(Vec<u8>),
-    /// What is in force has changed: look at [`DcbPort::operational`].
+    /// What is in force has changed: look at [`DcbPort::operational`] and at
+    /// [`DcbPort::treatments`], and do so before another frame is handled.
     Operational,
     /// Something begins to be wrong.
     Note(DcbxNote),
@@ -55,6 +60,7 @@ pub struct DcbPort {
     cee: Cee,
     operational: Operational,
     remote: Option<Remote>,
+    defences: Option<Defences>,
     /// What is wrong now.
     notes: Vec<DcbxNote>,
 }
@@ -63,6 +69,7 @@ impl DcbPort {
     /// A port whose link is down. `others` are TLVs that go before those of DCBX.
     pub fn new(agent: LldpAgent, config: DcbxConfig, others: Vec<Tlv>) -> DcbPort {
         let speaking = dialect(config.mode);
+        let defences = defences(&config);
         let mut port = DcbPort {
             agent,
             config,
@@ -71,6 +78,7 @@ impl DcbPort {
             cee: Cee::default(),
             operational: Operational::default(),
             remote: None,
+            defences,
             notes: Vec::new(),
         };
         port.evaluate(Time::ZERO, &mut Vec::new(), &mut Vec::new());
@@ -85,6 +93,18 @@ impl DcbPort {
     /// What the only peer says in the standard's form.
     pub const fn remote(&self) -> Option<&Remote> {
         self.remote.as_ref()
+    }
+
+    /// How it defends the congestion notification domain; `None` without one, and with one that
+    /// nobody could [defend](DefenceConfig::check).
+    pub const fn defences(&self) -> Option<&Defences> {
+        self.defences.as_ref()
+    }
+
+    /// What is to be done to the frames of each priority, if there is a domain to defend.
+    pub fn treatments(&self) -> Option<[Treatment; PRIORITIES]> {
+        let defences = self.defences.as_ref()?;
+        Some(Priority::ALL.map(|priority| defences.treatment(priority)))
     }
 
     /// The machines of the older form.
@@ -137,6 +157,9 @@ impl DcbPort {
         if config.mode != self.config.mode {
             (self.cee, self.speaking) = (Cee::default(), dialect(config.mode));
         }
+        if config.congestion != self.config.congestion {
+            self.defences = defences(&config);
+        }
         self.config = config;
         let mut wishes = Vec::new();
         self.evaluate(now, &mut wishes, out);
@@ -187,14 +210,25 @@ impl DcbPort {
             Dialect::Ieee => self.ieee(&mut tlvs, &mut notes),
             Dialect::Cee | Dialect::Cin => self.older(&mut tlvs, &mut notes),
         };
+        let defended = self.defend(&mut tlvs, &mut notes);
         let begun = notes.iter().filter(|note| !self.notes.contains(note)).cloned();
         out.extend(begun.map(DcbEvent::Note));
         self.notes = notes;
-        if self.operational != operational {
+        if self.operational != operational || defended {
             self.operational = operational;
             out.push(DcbEvent::Operational);
         }
         self.agent.set_local(now, tlvs, wishes);
+    }
+
+    /// Finds the defence anew, and says so; whether it changes.
+    fn defend(&mut self, tlvs: &mut Vec<Tlv>, notes: &mut Vec<DcbxNote>) -> bool {
+        let Some(defences) = &mut self.defences else { return false };
+        let changed = defences.neighbours(&congestion::said(self.agent.neighbours(), notes));
+        // Whoever runs this port does as it says before it handles another frame.
+        defences.in_force();
+        tlvs.push(defences.says().emit());
+        !changed.is_empty()
     }
 
     /// Which form to speak, given which ones the neighbours speak.
@@ -239,6 +273,11 @@ impl DcbPort {
         tlvs.extend(self.cee.to_send().emit());
         self.cee.operational(&self.config.ieee.ets, notes)
     }
+}
+
+/// The defence of a port without a neighbour.
+fn defences(config: &DcbxConfig) -> Option<Defences> {
+    Defences::new(config.congestion?).ok()
 }
 
 const fn dialect(mode: Mode) -> Dialect {

@@ -5,8 +5,10 @@ use crate::lldp::{LldpAgent, LldpConfig, LldpIdentity};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use axon_plane::qcn::{DefenceConfig, Treatment};
 use axon_wire::dcbx::ieee::Ets;
 use axon_wire::lldp::{Id, Tlv, kind};
+use axon_wire::priority::PRIORITIES;
 use axon_wire::{MacAddr, PortNo, PrioritySet, Time};
 
 /// What a node is told that speaks LLDP and DCBX at its ports.
@@ -19,10 +21,13 @@ pub struct DcbxNodeConfig {
     pub lldp: LldpConfig,
     /// What each port says and heeds.
     pub dcbx: DcbxConfig,
+    /// By port, how it defends the congestion notification domain; as `dcbx` says where the list
+    /// ends.
+    pub defences: Vec<DefenceConfig>,
 }
 
-/// The longest name that is told: with a port's number behind it still an ID.
-const NAME_BYTES_MAX: usize = 240;
+/// The longest name that is told, in bytes: with a port's number behind it still an ID.
+pub const NAME_BYTES_MAX: usize = 240;
 
 /// What a port asks of its node.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +38,8 @@ pub enum PortWish {
     Classes(Ets, Source),
     /// These priorities have PFC.
     Pfc(PrioritySet),
+    /// The congestion notification domain is defended like this, by priority.
+    Defence([Treatment; PRIORITIES]),
     /// Something begins to be wrong.
     Note(DcbxNote),
 }
@@ -50,7 +57,7 @@ pub struct DcbPorts {
 struct Port {
     port: DcbPort,
     /// What its plane was last told, and is set to at first.
-    told: (Ets, Source, PrioritySet),
+    told: (Ets, Source, PrioritySet, Option<[Treatment; PRIORITIES]>),
 }
 
 impl DcbPorts {
@@ -58,7 +65,7 @@ impl DcbPorts {
     pub fn new(config: &DcbxNodeConfig, mac: MacAddr, ports: u16) -> DcbPorts {
         let name = &config.system_name;
         let name = &name[..name.floor_char_boundary(NAME_BYTES_MAX)];
-        let port = |number| {
+        let port = |number: u16| {
             let identity = LldpIdentity {
                 mac,
                 chassis: Id::chassis_of_mac(mac),
@@ -66,8 +73,13 @@ impl DcbPorts {
             };
             let agent = LldpAgent::new(config.lldp, identity);
             let name = Tlv { kind: kind::SYSTEM_NAME, value: name.as_bytes().to_vec() };
-            let port = DcbPort::new(agent, config.dcbx.clone(), Vec::from([name]));
-            let told = (config.dcbx.ieee.ets, Source::Local, config.dcbx.ieee.pfc);
+            let mut dcbx = config.dcbx.clone();
+            if let Some(&defence) = config.defences.get(usize::from(number)) {
+                dcbx.congestion = Some(defence);
+            }
+            let (ets, pfc) = (dcbx.ieee.ets, dcbx.ieee.pfc);
+            let port = DcbPort::new(agent, dcbx, Vec::from([name]));
+            let told = (ets, Source::Local, pfc, port.treatments());
             Port { port, told }
         };
         DcbPorts { ports: (0..ports).map(port).collect(), next: None, events: Vec::new() }
@@ -125,6 +137,10 @@ impl DcbPorts {
     /// not been told.
     fn pass_on(&mut self, port: PortNo, out: &mut Vec<(PortNo, PortWish)>) {
         let Port { port: state, told } = &mut self.ports[port.index()];
+        let treatments = state.treatments();
+        if let Some(defence) = treatments.filter(|_| treatments != told.3) {
+            out.push((port, PortWish::Defence(defence)));
+        }
         for event in self.events.drain(..) {
             match event {
                 DcbEvent::Send(frame) => out.push((port, PortWish::Send(frame))),
@@ -139,7 +155,7 @@ impl DcbPorts {
         if pfc != told.2 {
             out.push((port, PortWish::Pfc(pfc)));
         }
-        *told = (ets, ets_from, pfc);
+        *told = (ets, ets_from, pfc, treatments);
         self.next = self.ports.iter().filter_map(|port| port.port.deadline()).min();
     }
 }

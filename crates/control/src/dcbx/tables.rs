@@ -11,9 +11,10 @@ use super::{
 };
 use alloc::vec::Vec;
 use axon_plane::dcb::DcbConfig;
+use axon_plane::qcn::DefenceConfig;
 use axon_plane::schedule::{Algorithm, FrameCost, ScheduleConfig};
 use axon_wire::dcbx::cee::{APPLICATION_OUI, CeeApplication, CeePfc, GROUP_STRICT, Groups};
-use axon_wire::dcbx::ieee::{Application, CongestionNotification, Ets, Selector, Tsa};
+use axon_wire::dcbx::ieee::{Application, Ets, Selector, Tsa};
 use axon_wire::{PrioritySet, TrafficClass};
 
 /// How many traffic classes each port of a plane has.
@@ -161,11 +162,6 @@ impl DcbxConfig {
                 pfc_classes_zero: asked.pfc_classes_zero,
                 pfc: dcb.pfc,
                 applications: asked.applications.clone(),
-                // Whether a port is ready is for its defence to say.
-                congestion: (dcb.cn.as_ref()).map(|cn| CongestionNotification {
-                    values: cn.cnpvs,
-                    ready: PrioritySet::EMPTY,
-                }),
                 tie: asked.tie,
                 duplicates: asked.duplicates,
             },
@@ -190,6 +186,8 @@ impl DcbxConfig {
                 },
                 groups_must_match: asked.groups_must_match,
             },
+            congestion: (dcb.cn.as_ref())
+                .map(|cn| DefenceConfig { cnpvs: cn.cnpvs, ..DefenceConfig::default() }),
         }
     }
 }

@@ -259,7 +259,8 @@ fn cee(willing: bool, bits: u8) -> DcbxConfig {
         groups_must_match: false,
     };
     let ets = super::cee::ets_of(&groups).unwrap();
-    DcbxConfig { mode: Mode::Cee, cee, ieee: IeeeConfig { ets, ..IeeeConfig::default() } }
+    let ieee = IeeeConfig { ets, ..IeeeConfig::default() };
+    DcbxConfig { mode: Mode::Cee, cee, ieee, ..DcbxConfig::default() }
 }
 
 /// Two ports on one link that loses `lost` of 10 frames until `lossy_until`.

@@ -51,6 +51,10 @@ impl<B: Frame> Chassis<B> {
                     self.plane.bank_mut().set_pfc(now, port, pfc, &mut self.actions);
                     self.effects.push(Effect::Note(Note::PfcInForce { port, pfc }));
                 }
+                PortWish::Defence(treatments) => {
+                    self.plane.set_treatments(port, treatments);
+                    self.effects.push(Effect::Note(Note::DefenceInForce { port }));
+                }
                 PortWish::Note(_) => self.effects.push(Effect::Note(Note::DcbxTrouble { port })),
             }
         }

@@ -14,6 +14,7 @@ use crate::stream::Stream;
 use crate::uplink::Uplink;
 use alloc::vec::Vec;
 use axon_plane::{Action, Awaited, Drop, Input, Node, Plane, PortKind, Refusal};
+use axon_wire::header::PacketType;
 use axon_wire::message::{Item, Message, Role};
 use axon_wire::{Frame, Life, PortNo, Time};
 
@@ -290,9 +291,9 @@ impl<B: Frame> SwitchNode<B> {
                 }
             }
             Effect::Host { port, frame } => chassis.send_host(now, port, &frame),
-            Effect::Forward { route, frame, .. } => {
+            Effect::Forward { hops, frame, .. } => {
                 self.released += 1;
-                chassis.forward(now, &route, &frame);
+                chassis.inject(now, PacketType::Ethernet, &hops, &frame);
             }
             Effect::Drop { ingress, reason, frame } => {
                 self.released += 1;

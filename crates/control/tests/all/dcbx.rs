@@ -2,15 +2,20 @@
 
 use crate::tshark;
 use axon_control::config::{NodeConfig, ServerIdentity, SwitchConfig, Timers};
-use axon_control::dcbx::{Asked, DcbxConfig, DcbxNodeConfig, Mode, Source};
+use axon_control::dcbx::{Asked, DcbxConfig, DcbxNodeConfig, DcbxNote, Mode, Source};
 use axon_control::lldp::LldpConfig;
 use axon_control::node::SwitchNode;
 use axon_plane::dcb::DcbConfig;
+use axon_plane::notice::CnConfig;
+use axon_plane::qcn::DefenceMode;
 use axon_plane::schedule::{Algorithm, ScheduleConfig};
 use axon_plane::{Action, Drop, Input, Node, Note, PlaneConfig, Punt};
-use axon_wire::lldp::{self, Id, LldpFrame, Lldpdu, NEAREST_BRIDGE};
+use axon_wire::dcbx::ieee::SUBTYPE_CONGESTION;
+use axon_wire::dcbx::{DcbxError, OUI_IEEE};
+use axon_wire::lldp::{self, Id, LldpFrame, Lldpdu, NEAREST_BRIDGE, Tlv};
 use axon_wire::{
-    Frame, FrameBuf, Life, MacAddr, NodeId, PortNo, PrioritySet, Rate, Span, Time, TrafficClass,
+    Frame, FrameBuf, Life, MacAddr, NodeId, PortNo, Priority, PrioritySet, Rate, Span, Time,
+    TrafficClass,
 };
 
 const PORT: PortNo = PortNo(0);
@@ -51,6 +56,7 @@ fn switch(number: u8, dcb: Option<DcbConfig>, asked: Option<Asked>) -> SwitchNod
                 system_name: format!("s{number}"),
                 lldp: LldpConfig::default(),
                 dcbx: DcbxConfig::for_plane(dcb.as_ref().unwrap(), &asked),
+                defences: Vec::new(),
             })
         }),
         plane: PlaneConfig { dcb: dcb.map(Box::new), ..PlaneConfig::with_ports(2, mac) },
@@ -250,4 +256,74 @@ fn all_that_switches_say_to_each_other_is_dissected_without_a_fault() {
     for line in lines {
         assert!(line == "s1||" || line == "s2||", "{line}");
     }
+}
+
+/// Two switches whose priority 3 is under congestion notification.
+fn domain(modes: [Mode; 2]) -> Scene {
+    let dcb = |number| DcbConfig {
+        cn: Some(CnConfig::new(2, set(8))),
+        ..DcbConfig::lossy(vec![Rate::gbps(10); 2], mac(number))
+    };
+    let switch =
+        |number: u8| switch(number, Some(dcb(number)), firm(modes[usize::from(number) - 1]));
+    Scene::new(vec![switch(1), switch(2)])
+}
+
+fn mode(node: &SwitchNode<FrameBuf>) -> DefenceMode {
+    let defences = node.dcbx(PORT).unwrap().defences().unwrap();
+    defences.mode(Priority::ALL[3])
+}
+
+#[test]
+fn a_neighbour_of_the_domain_is_let_in_and_out_whatever_form_of_dcbx_it_speaks() {
+    let mut said = Vec::new();
+    for modes in [[Mode::Ieee; 2], [Mode::Cee; 2], [Mode::Cee, Mode::Ieee]] {
+        let mut scene = domain(modes);
+        let modes_of = |scene: &Scene| [0, 1].map(|number: usize| mode(&scene.switches[number]));
+        assert_eq!(modes_of(&scene), [DefenceMode::Edge; 2], "{modes:?}");
+        scene.run(Span::from_secs(10));
+        assert_eq!(modes_of(&scene), [DefenceMode::InteriorReady; 2], "{modes:?}");
+        scene.link(false);
+        assert_eq!(modes_of(&scene), [DefenceMode::Edge; 2], "{modes:?}");
+        let note = Note::DefenceInForce { port: PORT };
+        let of = |number| scene.notes.iter().filter(|one| **one == (number, note)).count();
+        assert_eq!([of(0), of(1)], [3; 2], "inside, ready, outside: {modes:?}");
+        said.append(&mut scene.said);
+    }
+    let fields = ["lldp.ieee.802_1qau.cnpv.prio3", "_ws.expert", "_ws.malformed"];
+    let Some(lines) = tshark::dissect("domain", &said, &fields) else { return };
+    assert!(lines.iter().all(|line| line == "1||"), "{lines:?}");
+    let fields = ["lldp.ieee.802_1qau.ready.prio3"];
+    let lines = tshark::dissect("domain", &said, &fields).unwrap();
+    assert!(lines.contains(&"0".into()) && lines.contains(&"1".into()), "{lines:?}");
+}
+
+#[test]
+fn who_cannot_be_understood_or_is_not_alone_stays_outside() {
+    let says = |from: u8, told: &[&[u8]]| {
+        let (chassis, port) = (Id::chassis_of_mac(mac(from)), Id::port_of_mac(mac(from)));
+        let tlv = |info: &&[u8]| Tlv::of_organisation(OUI_IEEE, SUBTYPE_CONGESTION, info);
+        let lldpdu =
+            Lldpdu { chassis, port, ttl_secs: 9, optional: told.iter().map(tlv).collect() };
+        LldpFrame { destination: NEAREST_BRIDGE, source: mac(from), lldpdu }.emit().unwrap()
+    };
+    let mut scene = domain([Mode::Ieee; 2]);
+    scene.switches.pop();
+    scene.wire.clear();
+    let mut hear = |frame: &[u8]| {
+        scene.hear(frame);
+        let port = scene.switches[0].dcbx(PORT).unwrap();
+        (mode(&scene.switches[0]), port.notes().to_vec())
+    };
+    let subtype = SUBTYPE_CONGESTION;
+    let error = DcbxError::Length(3);
+    let unreadable = vec![DcbxNote::Unreadable { subtype, error }];
+    assert_eq!(hear(&says(8, &[&[8, 0, 0]])), (DefenceMode::Edge, unreadable));
+    let repeated = vec![DcbxNote::Repeated { subtype }];
+    assert_eq!(hear(&says(8, &[&[8, 0], &[8, 0]])), (DefenceMode::Edge, repeated));
+    assert_eq!(hear(&says(8, &[&[8, 0]])), (DefenceMode::Interior, vec![]));
+    assert_eq!(hear(&says(8, &[&[8, 8]])), (DefenceMode::InteriorReady, vec![]));
+    assert_eq!(hear(&says(9, &[&[8, 8]])), (DefenceMode::Edge, vec![]), "two of them");
+    scene.run(Span::from_secs(10));
+    assert_eq!(mode(&scene.switches[0]), DefenceMode::Edge, "both are silent");
 }

@@ -1,6 +1,7 @@
 //! What switches say of Data Center Bridging to their neighbours: from the file to each switch,
 //! and what the two ends of a link would not agree on.
 
+use super::notice;
 use crate::error::Problem;
 use crate::file;
 use crate::model::{Dcb, Fabric};
@@ -48,11 +49,15 @@ pub(crate) fn node_config(
     switch: usize,
     plane: &DcbConfig,
 ) -> Option<Box<DcbxNodeConfig>> {
-    let dcbx = fabric.dcb.as_ref()?.dcbx.as_ref()?;
+    let dcb = fabric.dcb.as_ref()?;
+    let dcbx = dcb.dcbx.as_ref()?;
+    let ports = fabric.switches[switch].ports;
+    let defences = dcb.cn.as_ref().map(|cn| notice::defences(fabric, cn, switch, ports));
     Some(Box::new(DcbxNodeConfig {
         system_name: fabric.switches[switch].name.clone(),
         lldp: dcbx.lldp,
         dcbx: DcbxConfig::for_plane(plane, &dcbx.said(switch).asked),
+        defences: defences.unwrap_or_default(),
     }))
 }
 
@@ -87,7 +92,17 @@ pub fn disagreements(fabric: &Fabric) -> Vec<(usize, Mismatch)> {
 /// priorities that are lossless.
 pub(crate) fn resolve(file: &file::Dcb, fabric: &mut Fabric) -> Result<(), Problem> {
     let (Some(asked), Some(dcb)) = (&file.dcbx, &fabric.dcb) else { return Ok(()) };
-    let common = Said { asked: common(asked)?, pfc: None };
+    let mut common = Said { asked: common(asked)?, pfc: None };
+    // What agents are to know, they may be told.
+    let told = &mut common.asked.applications;
+    let same = |one: &Application, other: &Application| {
+        (one.selector, one.protocol) == (other.selector, other.protocol)
+    };
+    for rule in &dcb.applications {
+        if !told.iter().any(|known| same(known, rule)) {
+            told.push(*rule);
+        }
+    }
     let mut apart = BTreeMap::new();
     for (index, one) in asked.apart.iter().enumerate() {
         let key = format!("dcb.dcbx.apart[{index}]");

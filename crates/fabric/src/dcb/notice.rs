@@ -27,18 +27,39 @@ pub struct Cn {
     /// How simulated hosts read what sources on reaction points differ on.
     pub reaction: RpReadings,
     /// What hosts are to the domain, by name; others are interior ready.
-    pub defence: BTreeMap<String, DefenceMode>,
+    pub defence: BTreeMap<String, Defence>,
     /// Where frames from outside go; found by the rule of the standard, if not said.
     pub alternate: Option<Priority>,
+}
+
+/// What a host is to the domain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Defence {
+    /// What it says itself, by LLDP; outside, until it does.
+    Auto,
+    /// This, whatever it says.
+    Fixed(DefenceMode),
+}
+
+impl Cn {
+    /// The priorities in which the host of this name has reaction points: none outside the
+    /// domain.
+    pub fn reaction_points(&self, host: &str) -> PrioritySet {
+        match self.defence.get(host) {
+            Some(Defence::Fixed(DefenceMode::Edge | DefenceMode::Disabled)) => PrioritySet::EMPTY,
+            _ => self.cnpvs,
+        }
+    }
 }
 
 const KEY: &str = "dcb.congestion_notification";
 
 /// Reads `dcb.congestion_notification`; `pool` is what of the memory a queue of these priorities
-/// can use at most.
+/// can use at most, `has_dcbx` whether switches hear what hosts say.
 pub(super) fn congestion(
     asked: &file::CongestionNotification,
     pool: impl Fn(Priority) -> Bytes,
+    has_dcbx: bool,
 ) -> Result<Cn, Problem> {
     let priority = |key: &str, value: u8| {
         let problem =
@@ -65,11 +86,17 @@ pub(super) fn congestion(
         return Err(Problem::new(format!("{KEY}.set_point"), what, "less than the pool"));
     }
     let mode = |defence: &file::Defence| match defence {
-        file::Defence::Disabled => DefenceMode::Disabled,
-        file::Defence::Edge => DefenceMode::Edge,
-        file::Defence::Interior => DefenceMode::Interior,
-        file::Defence::InteriorReady => DefenceMode::InteriorReady,
+        file::Defence::Auto => Defence::Auto,
+        file::Defence::Disabled => Defence::Fixed(DefenceMode::Disabled),
+        file::Defence::Edge => Defence::Fixed(DefenceMode::Edge),
+        file::Defence::Interior => Defence::Fixed(DefenceMode::Interior),
+        file::Defence::InteriorReady => Defence::Fixed(DefenceMode::InteriorReady),
     };
+    let auto = asked.defence.iter().find(|(_, defence)| **defence == file::Defence::Auto);
+    if let (Some((host, _)), false) = (auto, has_dcbx) {
+        let what = "switches without dcbx do not hear what it says";
+        return Err(Problem::new(format!("{KEY}.defence.{host}"), what, "another, or dcbx"));
+    }
     let defence = asked.defence.iter().map(|(host, defence)| (host.clone(), mode(defence)));
     let cnm_priority = priority("cnm_priority", asked.cnm_priority)?;
     let (defence, reaction) = (defence.collect(), reaction(asked.reaction));
@@ -221,30 +248,32 @@ pub(super) fn points(fabric: &Fabric, cn: &Cn, switch: usize, ports: u16) -> CnC
     let mut config = CnConfig::new(ports, cn.cnpvs);
     config.points.fill(cn.point);
     config.cnm_priority = cn.cnm_priority;
-    for host in fabric.hosts.iter().filter(|host| host.switch == switch) {
-        let Some(&mode) = cn.defence.get(&host.name) else { continue };
-        // A port that follows LLDP and hears nobody is at the edge, and finds its alternate.
-        let choice = match (mode, cn.alternate) {
-            (DefenceMode::Edge, None) => Choice::Auto,
-            (mode, alternate) => Choice::Admin(mode, alternate.unwrap_or(outside(cn.cnpvs))),
-        };
-        let defence = DefenceConfig {
-            cnpvs: cn.cnpvs,
-            component: [choice; PRIORITIES],
-            ..DefenceConfig::default()
-        };
+    let defences = defences(fabric, cn, switch, ports);
+    for (treatments, defence) in config.treatments.iter_mut().zip(defences) {
         if let Ok(defences) = Defences::new(defence) {
-            config.treatments[host.port.index()] =
-                Priority::ALL.map(|priority| defences.treatment(priority));
+            *treatments = Priority::ALL.map(|priority| defences.treatment(priority));
         }
     }
     config
 }
 
-/// Some priority that is not in the domain.
-fn outside(cnpvs: PrioritySet) -> Priority {
-    let free = Priority::ALL.into_iter().find(|priority| !cnpvs.contains(*priority));
-    free.unwrap_or(Priority::ZERO)
+/// By port of a switch, how it defends the domain against what is there.
+pub(super) fn defences(fabric: &Fabric, cn: &Cn, switch: usize, ports: u16) -> Vec<DefenceConfig> {
+    let auto = DefenceConfig { cnpvs: cn.cnpvs, ..DefenceConfig::default() };
+    let fixed = |mode| {
+        let alternate = |priority| cn.alternate.unwrap_or(auto.alternate(priority));
+        let component = Priority::ALL.map(|priority| Choice::Admin(mode, alternate(priority)));
+        DefenceConfig { component, ..auto }
+    };
+    let mut defences = vec![fixed(DefenceMode::InteriorReady); usize::from(ports)];
+    for host in fabric.hosts.iter().filter(|host| host.switch == switch) {
+        match cn.defence.get(&host.name) {
+            None => {}
+            Some(Defence::Auto) => defences[host.port.index()] = auto,
+            Some(&Defence::Fixed(mode)) => defences[host.port.index()] = fixed(mode),
+        }
+    }
+    defences
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! From what was written to what is told to switches; what contradicts itself is refused.
 
-use super::{Buffers, Dcb, FlowControl, layers, notice, pauses};
+use super::{Buffers, Dcb, FlowControl, notice, pauses};
 use crate::error::Problem;
 use crate::file::{self, File};
 use crate::model::{Network, OnFull};
@@ -52,17 +52,16 @@ pub(crate) fn resolve(file: &File, beside: &Beside) -> Result<Option<Box<Dcb>>, 
         true => buffers.lossless_pool,
         false => buffers.lossy_pool,
     };
-    let cn = asked.congestion_notification.as_ref();
-    let cn = cn.map(|asked| notice::congestion(asked, pool)).transpose()?;
+    let (cn, has_dcbx) = (asked.congestion_notification.as_ref(), asked.dcbx.is_some());
+    let cn = cn.map(|asked| notice::congestion(asked, pool, has_dcbx)).transpose()?;
     let mut ecn = [None; PRIORITIES];
     for (index, class) in asked.classes.iter().enumerate() {
         ecn[index] = notice::ecn(index, class)?;
     }
-    let mut dcb = Dcb {
+    Ok(Some(Box::new(Dcb {
         prio_tc,
         schedule: schedule(asked)?,
         lossless,
-        layers: Vec::new(),
         flow_control,
         quanta: Quanta(asked.quanta),
         pfc_reserved: match asked.pfc_reserved {
@@ -78,9 +77,7 @@ pub(crate) fn resolve(file: &File, beside: &Beside) -> Result<Option<Box<Dcb>>, 
         dcbx: None,
         cn,
         ecn,
-    };
-    dcb.layers = layers::resolve(&asked.layers, &dcb)?;
-    Ok(Some(Box::new(dcb)))
+    })))
 }
 
 /// The application priority table.

@@ -32,12 +32,12 @@ pub struct CongestionNotification {
     pub cnm_priority: u8,
     /// What sources on the message differ on.
     pub cnm: Cnm,
-    /// What sources on the rates of flows differ on; what simulated hosts do.
+    /// What sources on the rates of flows differ on; what simulated hosts and agents do.
     pub reaction: Reaction,
     /// How the domain is defended against hosts, by name; interior_ready if not said.
     pub defence: BTreeMap<String, Defence>,
-    /// Where frames of hosts outside the domain go; if not said, the next lower priority that is
-    /// not in the domain, or else the next higher.
+    /// Where frames of hosts outside the domain go; if not said, and for `auto`, the next lower
+    /// priority that is not in the domain, or else the next higher.
     #[schemars(range(max = 7))]
     pub alternate: Option<u8>,
 }
@@ -59,6 +59,8 @@ pub enum Rounding {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Defence {
+    /// It says itself whether it is inside, by LLDP, and is outside until it does; needs dcbx.
+    Auto,
     /// It knows nothing of congestion notification, and nobody minds.
     Disabled,
     /// It is outside: its frames leave the domain's priorities, ours lose their CN-TAGs.

@@ -10,6 +10,7 @@ use crate::iproute;
 use crate::port::{Pool, Port, PortCounters};
 use crate::tap::TapPort;
 use anyhow::{Context, Result};
+use axon_control::agent::Rules;
 use axon_wire::mac_control::{self, MacControl, Quanta};
 use axon_wire::priority::PrioritySet;
 use axon_wire::{Frame, FrameBuf, MacAddr};
@@ -19,6 +20,8 @@ use std::os::fd::BorrowedFd;
 /// A host's own interface.
 pub(crate) struct HostPort {
     tap: TapPort,
+    device: String,
+    queues: HostQueues,
     throttle: Throttle,
     stopped: PrioritySet,
 }
@@ -36,7 +39,15 @@ impl HostPort {
         tap.follow_mtu(device)?;
         let throttle = Throttle::open(device, queues)
             .with_context(|| format!("the queues of {device} cannot be told anything"))?;
-        Ok(HostPort { tap, throttle, stopped: PrioritySet::EMPTY })
+        let (device, queues) = (device.to_owned(), queues.clone());
+        Ok(HostPort { tap, device, queues, throttle, stopped: PrioritySet::EMPTY })
+    }
+
+    /// Meanwhile frames go to the queue of priority 0.
+    fn change_rules(&mut self) -> Result<()> {
+        let device = self.device.as_str();
+        iproute::run("tc", &["filter", "del", "dev", device, "parent", "1:"], "")?;
+        iproute::run("tc", &["-batch", "-"], &self.queues.filters(device))
     }
 
     fn obey(&mut self, frame: &[u8]) {
@@ -82,6 +93,13 @@ impl Port for HostPort {
             }
         }
         Ok(())
+    }
+
+    fn set_rules(&mut self, rules: &Rules) {
+        self.queues.rules = rules.clone();
+        if let Err(error) = self.change_rules() {
+            tracing::warn!(port = self.device, "not all rules are in force: {error:#}");
+        }
     }
 
     fn counters(&mut self) -> PortCounters {

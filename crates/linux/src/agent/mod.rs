@@ -19,8 +19,9 @@ use crate::run::Clock;
 use crate::slot::{Medium, PortSetup};
 use crate::sys;
 use anyhow::{Context, Result};
-use axon_control::agent::{AgentConfig, AgentNode, Reaction, Rules};
-use axon_plane::qcn::RpConfig;
+use axon_control::agent::{AgentConfig, AgentNode, Reaction, Rules, Speech};
+use axon_control::lldp::LldpConfig;
+use axon_plane::qcn::{RpConfig, RpReadings};
 use axon_wire::cn::CnmFormat;
 use axon_wire::mac_control::Quanta;
 use axon_wire::priority::PrioritySet;
@@ -46,14 +47,21 @@ pub struct AgentOptions {
     pub rate: Rate,
     /// How fast the host takes frames; as fast as they come without.
     pub host_rate: Option<Rate>,
-    /// Priorities with flow control; with none, PAUSE is obeyed.
+    /// Priorities with flow control, if the switch does not say otherwise; with none, PAUSE is
+    /// obeyed.
     pub pfc: PrioritySet,
     /// How long a stop lasts that the fabric is asked for, unless it is told again.
     pub quanta: Quanta,
-    /// Which frames have which priority.
+    /// Which frames have which priority; asked before what the switch says.
     pub rules: Rules,
     /// Priorities in which congestion notifications are obeyed.
     pub notified: PrioritySet,
+    /// How their reaction points are read, where sources differ.
+    pub readings: RpReadings,
+    /// How notifications are read, likewise.
+    pub format: CnmFormat,
+    /// How LLDP and DCBX are spoken at the port to the fabric; not at all without.
+    pub dcbx: Option<LldpConfig>,
 }
 
 /// Runs an agent until SIGTERM or SIGINT.
@@ -68,7 +76,6 @@ pub fn run(agent: &AgentOptions, options: &DaemonOptions) -> Result<()> {
     let config = AgentConfig {
         rate: agent.rate,
         pfc: agent.pfc,
-        pause: agent.pfc.is_empty(),
         pfc_quanta: agent.quanta,
         rules: agent.rules.clone(),
         frame_bytes_max,
@@ -77,9 +84,14 @@ pub fn run(agent: &AgentOptions, options: &DaemonOptions) -> Result<()> {
         mac: MacAddr(sys::device_mac(port)?),
         reaction: (!agent.notified.is_empty()).then_some(Reaction {
             priorities: agent.notified,
-            point: RpConfig::scaled_for_port(agent.rate),
-            format: CnmFormat::default(),
+            point: RpConfig { readings: agent.readings, ..RpConfig::scaled_for_port(agent.rate) },
+            format: agent.format,
             seed: daemon::seed()?,
+        }),
+        speech: agent.dcbx.map(|lldp| Speech {
+            system_name: agent.name.clone(),
+            port_name: port.to_owned(),
+            lldp,
         }),
     };
     let node = Agent::new(AgentNode::new(config)?);

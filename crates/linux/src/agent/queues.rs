@@ -21,7 +21,7 @@ use crate::port::{ETHERNET_BYTES, TAG_BYTES};
 use axon_control::agent::Rules;
 use axon_control::agent::rules::{IPV4, IPV6, transports};
 use axon_wire::dcbx::ieee::{Application, Selector};
-use axon_wire::priority::{Priority, PrioritySet};
+use axon_wire::priority::{PRIORITIES, Priority};
 use axon_wire::{Rate, Span};
 use std::fmt::Write;
 
@@ -30,6 +30,8 @@ use std::fmt::Write;
 pub(super) const LIMIT_BYTES: u32 = 1 << 26;
 /// An open valve, in bytes a second: 34 Gb/s.
 pub(super) const OPEN: u32 = u32::MAX;
+/// The preference of the rule for what no other fits: behind all others.
+const LAST: u16 = u16::MAX;
 /// What the interface may send at once, as time on the wire.
 const BURST: Span = Span::from_millis(1);
 /// Frames between the queues and the agent: as many as the shortest ones need when the agent
@@ -54,11 +56,6 @@ pub(super) fn number(priority: Priority) -> u32 {
 }
 
 impl HostQueues {
-    /// The priorities with a queue.
-    pub fn priorities(&self) -> PrioritySet {
-        self.rules.priorities()
-    }
-
     /// The longest frame, which a valve must let pass when it is opened.
     pub(super) fn burst_bytes(&self) -> usize {
         self.mtu + ETHERNET_BYTES + TAG_BYTES
@@ -69,21 +66,21 @@ impl HostQueues {
         format!("link set dev {device} mtu {} txqueuelen {RING_FRAMES} up", self.mtu)
     }
 
-    /// Lines for `tc -batch` that make the queues on an interface without any.
+    /// Lines for `tc -batch` that make the queues on an interface without any: one for each
+    /// priority, for rules may change while frames wait.
     pub(super) fn batch(&self, device: &str) -> String {
-        let priorities = self.priorities();
         let rate = self.rate.bits_per_second();
-        let part = (rate / priorities.len() as u64).max(8);
+        let part = (rate / PRIORITIES as u64).max(8);
         let burst = self.rate.bytes_in(BURST).0.max(2 * self.burst_bytes() as u64);
         let bucket = format!("burst {burst} cburst {burst} overhead {WIRE_OVERHEAD_BYTES}");
         let quantum = self.burst_bytes();
-        let default = number(self.rules.default_priority());
         let mut text = format!(
-            "qdisc add dev {device} root handle 1: htb default {default:x}\n\
+            "qdisc add dev {device} root handle 1: htb default {:x}\n\
              class add dev {device} parent 1: classid 1:1 htb rate {rate}bit {bucket} \
-             quantum {quantum}\n"
+             quantum {quantum}\n",
+            number(Priority::ZERO)
         );
-        for priority in priorities.iter() {
+        for priority in Priority::ALL {
             let number = number(priority);
             // Writing to a String cannot fail.
             let _ = writeln!(
@@ -95,8 +92,14 @@ impl HostQueues {
                 OPEN
             );
         }
+        text + &self.filters(device)
+    }
+
+    /// Lines for `tc -batch` that make the rules on an interface with queues and without rules.
+    pub(super) fn filters(&self, device: &str) -> String {
+        let mut text = String::new();
         for (place, rule) in self.rules.asked().iter().enumerate() {
-            for (ethertype, keys) in filters(rule) {
+            for (ethertype, keys) in keys(rule) {
                 let _ = writeln!(
                     text,
                     "filter add dev {device} parent 1: protocol {ethertype:#06x} prio {} \
@@ -107,13 +110,19 @@ impl HostQueues {
                 );
             }
         }
+        let default = number(self.rules.default_priority());
+        let _ = writeln!(
+            text,
+            "filter add dev {device} parent 1: protocol all prio {LAST} u32 match u32 0 0 at 0 \
+             flowid 1:{default:x}"
+        );
         text
     }
 }
 
 /// What u32 is to look for: EtherTypes, and words of the packet with their masks. They are the
 /// agent's own reading ([`axon_control::agent::rules`]) as masks.
-fn filters(rule: &Application) -> Vec<(u16, String)> {
+fn keys(rule: &Application) -> Vec<(u16, String)> {
     let number = u32::from(rule.protocol);
     let word = |value: u32, mask: u32, at: usize| format!("match u32 {value:#x} {mask:#x} at {at}");
     match rule.selector {
@@ -154,8 +163,8 @@ mod tests {
         let queues = HostQueues { rate: Rate::mbps(100), rules, mtu: 1500 };
         let text = queues.batch("h1");
         let count = |part: &str| text.matches(part).count();
-        assert_eq!((count("class add"), count(" tbf "), count("filter add")), (4, 3, 10));
-        assert!(text.contains("htb default 11\n"), "{text}");
+        assert_eq!((count("class add"), count(" tbf "), count("filter add")), (9, 8, 11));
+        assert!(text.ends_with("match u32 0 0 at 0 flowid 1:11\n"), "{text}");
         assert!(text.contains("ceil 100000000bit burst 12500 cburst 12500 overhead 24"), "{text}");
         assert_eq!(count("match u32 0x12b70000 0xffff0000 at 20"), 2);
         assert_eq!(count("match u32 0x110000 0xff0000 at 8"), 2, "UDP");

@@ -36,8 +36,6 @@ pub(super) struct Throttle {
     nudge: OwnedFd,
     index: u32,
     burst_bytes: u32,
-    /// Priorities with a valve.
-    all: PrioritySet,
     /// Those that are closed.
     closed: PrioritySet,
     /// How often a valve was closed.
@@ -62,7 +60,6 @@ impl Throttle {
             nudge,
             index,
             burst_bytes: queues.burst_bytes() as u32,
-            all: queues.priorities(),
             closed: PrioritySet::EMPTY,
             stops: 0,
             refused: 0,
@@ -70,8 +67,7 @@ impl Throttle {
     }
 
     /// Closes these valves, and opens all others.
-    pub(super) fn close(&mut self, stopped: PrioritySet) {
-        let wanted = stopped.intersection(self.all);
+    pub(super) fn close(&mut self, wanted: PrioritySet) {
         let (shut, opened) = (wanted.difference(self.closed), self.closed.difference(wanted));
         self.stops += shut.len() as u64;
         for priority in shut.union(opened).iter() {

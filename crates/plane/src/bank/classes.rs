@@ -11,7 +11,7 @@
 
 use super::PortBank;
 use crate::contract::{Action, Drop};
-use crate::memory::Owner;
+use crate::memory::{GroupLimits, Owner};
 use crate::notice::Watch;
 use crate::schedule::{Schedule, ScheduleConfig, ScheduleFault};
 use alloc::vec::Vec;
@@ -77,8 +77,8 @@ impl<B: Frame> PortBank<B> {
         }
         let mut refused = Vec::new();
         for (before, item) in waiting {
-            let (ingress, priority) = (item.moving.ingress, item.group);
-            let class = dcb.ports[port.index()].class_of(item.priority);
+            let (ingress, priority) = (item.moving.ingress, item.priority);
+            let class = dcb.ports[port.index()].class_of(priority);
             let owner = Owner { ingress, priority, egress: port, class };
             if ingress.index() < dcb.ports.len() {
                 dcb.memory.reclass(owner, before, item.moving.came_bytes.into());
@@ -90,6 +90,13 @@ impl<B: Frame> PortBank<B> {
         self.tell_of_queues(now, out);
         for item in refused {
             self.discard(item.moving, Drop::QueueFull, out);
+        }
+    }
+
+    /// What a group may hold from now on, see [`Memory::set_group`](crate::memory::Memory).
+    pub fn set_group(&mut self, ingress: PortNo, priority: Priority, limits: GroupLimits) {
+        if let Some(dcb) = &mut self.dcb {
+            dcb.memory.set_group(ingress, priority, limits);
         }
     }
 

@@ -108,43 +108,41 @@ impl<B: Frame> PortBank<B> {
             (self.priority_of)(moving.frame.bytes())
         };
         let (ingress, class) = (moving.ingress, dcb.ports[port.index()].class_of(priority));
-        let input = dcb.ports.get(ingress.index());
-        let group = input.map_or(priority, |input| input.known_as[priority.index()]);
         if dcb.in_storm(port, StormAction::Drop).contains(class) {
             return self.discard(moving, Drop::Watchdog, out);
         }
         let bytes = moving.frame.bytes().len() as u32;
         let mut signal = Signal::None;
         if !own {
-            let owner = Owner { ingress, priority: group, egress: port, class };
+            let owner = Owner { ingress, priority, egress: port, class };
             if !dcb.queue_has_room(owner, bytes.into()) {
                 return self.discard(moving, Drop::HeadroomFull, out);
             }
             match dcb.memory.admit(owner, moving.came_bytes.into()) {
                 Ok(told) => {
                     signal = told;
-                    dcb.ports[ingress.index()].movements[group.index()].came(now);
+                    dcb.ports[ingress.index()].movements[priority.index()].came(now);
                 }
-                Err(NoRoom::Headroom) => {
-                    return self.discard(moving, Drop::HeadroomFull, out);
-                }
-                Err(NoRoom::Group | NoRoom::Queue) => {
-                    return self.discard(moving, Drop::QueueFull, out);
+                Err(why) => {
+                    // Where nobody can be told to stop, no frame is lossless.
+                    let stops = dcb.ports[ingress.index()].can_stop().contains(priority);
+                    let lossless = why == NoRoom::Headroom && stops;
+                    let reason = if lossless { Drop::HeadroomFull } else { Drop::QueueFull };
+                    return self.discard(moving, reason, out);
                 }
             }
         }
         // The memory has the say; frames of the control plane have a buffer of their own.
         let bytes_max = if own { self.queue_bytes_max } else { u64::MAX };
-        let item = Queued { moving, bytes, kind, priority, group };
+        let item = Queued { moving, bytes, kind, priority };
         let classes = &mut self.ports[port.index()].classes;
         if let Err(item) = classes[class.index()].push(item, bytes_max) {
             return self.discard(item.moving, Drop::QueueFull, out);
         }
         self.wait_for(port);
-        self.tell(now, ingress, group, signal, out);
+        self.tell(now, ingress, priority, signal, out);
         if let Some(dcb) = &mut self.dcb {
-            let owner = Owner { ingress, priority: group, egress: port, class };
-            dcb.joined_queue(now, owner, bytes.into());
+            dcb.joined_queue(now, Owner { ingress, priority, egress: port, class }, bytes.into());
         }
         self.tell_of_queues(now, out);
         if self.gates[port.index()].held {
@@ -192,7 +190,7 @@ impl<B: Frame> PortBank<B> {
         out: &mut Vec<Action<B>>,
     ) {
         let Some(dcb) = &mut self.dcb else { return };
-        let (ingress, priority) = (item.moving.ingress, item.group);
+        let (ingress, priority) = (item.moving.ingress, item.priority);
         if ingress.index() < dcb.ports.len() {
             let owner = Owner { ingress, priority, egress: port, class };
             let signal = dcb.memory.release(owner, item.moving.came_bytes.into());
@@ -203,7 +201,7 @@ impl<B: Frame> PortBank<B> {
         }
     }
 
-    /// The sender of a group at `port` is to stop or may go on.
+    /// The sender of a priority at `port` is to stop or may go on.
     fn tell(
         &mut self,
         now: Time,
@@ -216,10 +214,7 @@ impl<B: Frame> PortBank<B> {
         if signal == Signal::None {
             return;
         }
-        let state = &mut dcb.ports[port.index()];
-        for known in state.known_as(priority) {
-            state.requests.set(known, signal == Signal::Xoff);
-        }
+        dcb.ports[port.index()].requests.set(priority, signal == Signal::Xoff);
         self.tell_soon(now, port, out);
     }
 

@@ -140,6 +140,16 @@ impl DefenceMode {
         }
     }
 
+    /// Its name, as in fabric files.
+    pub fn name(self) -> &'static str {
+        match self {
+            DefenceMode::Disabled => "disabled",
+            DefenceMode::Edge => "edge",
+            DefenceMode::Interior => "interior",
+            DefenceMode::InteriorReady => "interior_ready",
+        }
+    }
+
     fn is_interior(self) -> bool {
         matches!(self, DefenceMode::Interior | DefenceMode::InteriorReady)
     }
@@ -167,7 +177,7 @@ impl DefenceConfig {
     }
 
     /// Where foreign frames of `priority` go.
-    fn alternate(&self, priority: Priority) -> Priority {
+    pub fn alternate(&self, priority: Priority) -> Priority {
         if let Choice::Admin(_, alternate) = self.choice(priority) {
             return alternate;
         }

@@ -2,7 +2,6 @@
 
 mod classes;
 mod cut_through;
-mod layers;
 mod link;
 mod model;
 mod notice;

@@ -1,5 +1,6 @@
 //! What a host with Data Center Bridging is told.
 
+use axon_control::lldp::LldpConfig;
 use axon_control::prove::headroom::{Headroom, REACTION_MAX};
 use axon_plane::qcn::RpConfig;
 use axon_plane::schedule::{Algorithm, ScheduleConfig};
@@ -43,6 +44,8 @@ pub struct HostCn {
     pub format: CnmFormat,
     /// Of what they draw.
     pub seed: u64,
+    /// How its switch is told by LLDP that it has them; without, it is not told.
+    pub told: Option<LldpConfig>,
 }
 
 /// How a link of a host is kept from losing frames.

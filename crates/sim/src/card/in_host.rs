@@ -3,10 +3,10 @@
 use super::{Card, HostCn, HostDcb, HostFlowControl, RingLimits};
 use crate::host::Host;
 use crate::world::World;
-use axon_fabric::dcb;
+use axon_fabric::dcb::{self, Defence};
 use axon_fabric::model::{Fabric, FlowControl, Traffic};
 use axon_fabric::traffic::App;
-use axon_plane::qcn::{DefenceMode, RpConfig};
+use axon_plane::qcn::RpConfig;
 use axon_plane::schedule::{ScheduleConfig, Weights};
 use axon_wire::Time;
 use axon_wire::link::ETHERNET_BYTES;
@@ -48,12 +48,16 @@ pub(crate) fn host_dcb(fabric: &Fabric, host: usize) -> Option<HostDcb> {
 fn host_cn(fabric: &Fabric, cn: &dcb::Cn, host: usize) -> Option<HostCn> {
     let seed = fabric.seed << 16 ^ host as u64;
     let host = &fabric.hosts[host];
-    let outside = |mode: &DefenceMode| matches!(mode, DefenceMode::Edge | DefenceMode::Disabled);
-    if cn.defence.get(&host.name).is_some_and(outside) {
+    let cnpvs = cn.reaction_points(&host.name);
+    if cnpvs.is_empty() {
         return None;
     }
     let config = RpConfig { readings: cn.reaction, ..RpConfig::scaled_for_port(host.wire.rate) };
-    Some(HostCn { cnpvs: cn.cnpvs, config, format: cn.point.format, seed })
+    // A host whose switch asks it speaks; what others are, the switch has been told.
+    let auto = cn.defence.get(&host.name) == Some(&Defence::Auto);
+    let dcbx = fabric.dcb.as_ref().and_then(|dcb| dcb.dcbx.as_ref());
+    let told = dcbx.filter(|_| auto).map(|dcbx| dcbx.lldp);
+    Some(HostCn { cnpvs, config, format: cn.point.format, seed, told })
 }
 
 /// Priorities and flow control.

@@ -18,16 +18,18 @@
 //!
 //! On the way in: MAC control frames and CNMs end here, and are heeded at once. A priority tag
 //! and a CN-TAG come off. If the reader is slow, the ring of received frames (`rx_ring.rs`) says when the
-//! peer is to stop.
+//! peer is to stop. LLDP ends here if the card speaks it (`voice.rs`).
 
 mod config;
 mod flows;
 mod in_host;
+mod voice;
 
 pub use config::{HostCn, HostDcb, HostFlowControl, RingLimits};
 pub(crate) use in_host::host_dcb;
 
 use flows::{FlowKey, Head, Queue, Waiting};
+use voice::Voice;
 
 use axon_plane::flow_control::{Requests, Stops};
 use axon_plane::schedule::{ClassSet, Schedule};
@@ -35,7 +37,7 @@ use axon_wire::cn::{self, CnTag, CnmFrame};
 use axon_wire::mac_control::{self, MacControl, Pfc};
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
 use axon_wire::vlan::{TAG_BYTES, VlanTag};
-use axon_wire::{Frame, FrameBuf, MacAddr, Time};
+use axon_wire::{Frame, FrameBuf, MacAddr, Time, lldp};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
@@ -70,6 +72,8 @@ pub(crate) struct Card {
     stops: Stops,
     requests: Requests,
     schedule: Schedule,
+    /// What tells the switch of its reaction points.
+    voice: Option<Voice>,
     /// When something may be sent, or is to be told again.
     due: Option<Time>,
     /// Whether it waits for the wire.
@@ -87,6 +91,8 @@ impl Card {
             cn.config.check().expect("reaction points that can be");
         }
         let schedule = Schedule::new(&config.schedule).expect("classes that can take turns");
+        let told = config.cn.and_then(|cn| Some((cn.told?, cn.cnpvs)));
+        let voice = told.map(|(lldp, cnpvs)| Voice::new(lldp, mac, cnpvs));
         Card {
             config,
             mac,
@@ -102,6 +108,7 @@ impl Card {
             stops: Stops::default(),
             requests: Requests::default(),
             schedule,
+            voice,
             due: None,
             waits: false,
         }
@@ -278,10 +285,10 @@ impl Card {
         Some(frame)
     }
 
-    /// A flow control frame, if one is due: the wire is free.
+    /// A frame of the card's own, if one is due: the wire is free.
     pub(crate) fn request(&mut self, now: Time) -> Option<FrameBuf> {
         if !self.requests.is_due(now) {
-            return None;
+            return self.voice.as_mut().and_then(Voice::next);
         }
         let told = self.requests.tell(now, self.config.rate, self.config.quanta);
         let told = match self.config.flow_control {
@@ -293,13 +300,29 @@ impl Card {
 
     /// Finds out what it waits for, after all that was to be done at `now`.
     pub(crate) fn plan(&mut self, now: Time, busy: bool) {
-        self.waits = self.waiting > 0 || self.requests.is_due(now);
-        let again = self.requests.next().filter(|&at| at > now);
+        let says = self.voice.as_ref().is_some_and(Voice::has_said);
+        self.waits = self.waiting > 0 || self.requests.is_due(now) || says;
+        let voice = self.voice.as_ref().and_then(Voice::deadline);
+        let again = self.requests.next().into_iter().chain(voice).filter(|&at| at > now).min();
         self.due = again;
         if !busy && self.waiting > 0 {
             let limited = self.queues.iter_mut().filter_map(|queue| queue.next_ready(now)).min();
             let resumes = self.stops.next_end(now);
             self.due = [resumes, limited, again].into_iter().flatten().min();
+        }
+    }
+
+    /// The carrier has come or gone.
+    pub(crate) fn link(&mut self, now: Time, up: bool) {
+        if let Some(voice) = &mut self.voice {
+            voice.link(now, up);
+        }
+    }
+
+    /// Says by LLDP what is due.
+    pub(crate) fn speak(&mut self, now: Time) {
+        if let Some(voice) = &mut self.voice {
+            voice.speak(now);
         }
     }
 
@@ -318,6 +341,10 @@ impl Card {
     pub(crate) fn receive(&mut self, now: Time, frame: &mut FrameBuf) -> Option<Priority> {
         if mac_control::is_mac_control(frame.bytes()) {
             self.hear(now, frame.bytes());
+            return None;
+        }
+        if let Some(voice) = self.voice.as_mut().filter(|_| lldp::is_lldp(frame.bytes())) {
+            voice.hear(now, frame.bytes());
             return None;
         }
         if self.config.cn.is_some() {
@@ -564,7 +591,8 @@ mod tests {
         let rate = Rate::gbps(10);
         let mut config = HostDcb::new(rate, HostFlowControl::None, Span::ZERO, 1518);
         let (cnpvs, format) = (PrioritySet::only(priority(3)), CnmFormat::default());
-        config.cn = Some(HostCn { cnpvs, config: RpConfig::for_port(rate), format, seed: 1 });
+        config.cn =
+            Some(HostCn { cnpvs, config: RpConfig::for_port(rate), format, seed: 1, told: None });
         let mut card = Card::new(config, MAC);
         [5003, 5004].into_iter().for_each(|port| card.set_priority(port, priority(3)));
         [5003, 5003, 5003, 5004].into_iter().for_each(|port| card.put(datagram(port)));

@@ -1,0 +1,114 @@
+//! The agent as a neighbour of its switch: it says by LLDP what it does, and does as it is told.
+//!
+//! In plain English: the agent is willing (IEEE 802.1Q clause 38.4). Which priorities have flow
+//! control is for the switch to say, in the standard's form or the older one; application
+//! priorities of the switch are asked after the agent's own. While no switch speaks, or several
+//! do, or it has fallen silent, holds what the agent was told at its start. How classes take
+//! turns is its own affair: at a host's edge all priorities have equal turns. It says which
+//! priorities have reaction points, so that its switch need not defend the domain against it.
+//!
+//! A host that speaks LLDP itself is not heard by the fabric then, nor the fabric by it: two
+//! neighbours at one port would count as none.
+
+use super::{AgentConfig, AgentNode, FABRIC, HOST};
+use crate::dcbx::ports::NAME_BYTES_MAX;
+use crate::dcbx::{Asked, DcbEvent, DcbPort, DcbxConfig, Mode, Recommendation};
+use crate::lldp::{LldpAgent, LldpConfig, LldpIdentity};
+use alloc::string::String;
+use alloc::vec::Vec;
+use axon_plane::dcb::DcbConfig;
+use axon_plane::qcn::DefenceConfig;
+use axon_plane::{Drop, Moving};
+use axon_wire::lldp::{Id, Tlv, kind};
+use axon_wire::{Frame, Time, lldp};
+
+/// How an agent speaks LLDP.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Speech {
+    /// The host's name; at most [`NAME_BYTES_MAX`] bytes of it are told.
+    pub system_name: String,
+    /// The name of its port to the fabric, likewise.
+    pub port_name: String,
+    /// Timers and bounds.
+    pub lldp: LldpConfig,
+}
+
+/// The port to the fabric of an agent that speaks LLDP and does with frames as `dcb` says.
+pub(super) fn port(config: &AgentConfig, speech: &Speech, dcb: &DcbConfig) -> DcbPort {
+    let asked = Asked {
+        mode: Mode::Auto,
+        pfc_willing: true,
+        recommendation: Recommendation::None,
+        applications: config.rules.table(),
+        ..Asked::default()
+    };
+    let dcb = DcbConfig { pfc: config.pfc, ..dcb.clone() };
+    let reaction = config.reaction.as_ref();
+    let dcbx = DcbxConfig {
+        congestion: reaction
+            .map(|one| DefenceConfig { cnpvs: one.priorities, ..DefenceConfig::default() }),
+        ..DcbxConfig::for_plane(&dcb, &asked)
+    };
+    let told = |name: &str| String::from(&name[..name.floor_char_boundary(NAME_BYTES_MAX)]);
+    let identity = LldpIdentity {
+        mac: config.mac,
+        chassis: Id::chassis_of_mac(config.mac),
+        port: Id::port_of_name(&told(&speech.port_name)),
+    };
+    let name = Tlv { kind: kind::SYSTEM_NAME, value: told(&speech.system_name).into_bytes() };
+    DcbPort::new(LldpAgent::new(speech.lldp, identity), dcbx, Vec::from([name]))
+}
+
+impl<B: Frame> AgentNode<B> {
+    /// Whether this frame is LLDP's, and this agent speaks it.
+    pub(super) fn is_for_neighbour(&self, frame: &[u8]) -> bool {
+        self.neighbour.is_some() && lldp::is_lldp(frame)
+    }
+
+    /// Takes a frame with LLDP's EtherType; a host's goes no further.
+    pub(super) fn hear_lldp(&mut self, now: Time, moving: Moving<B>) {
+        let mut reason = Drop::Refused;
+        if moving.ingress != HOST {
+            self.with_neighbour(now, |port, out| {
+                let before = port.agent().counters().received;
+                port.receive(now, moving.frame.bytes(), out);
+                if port.agent().counters().received > before {
+                    reason = Drop::Consumed;
+                }
+            });
+        }
+        self.bank.discard(moving, reason, &mut self.actions);
+    }
+
+    /// The carrier of the port to the fabric has come or gone.
+    pub(super) fn neighbour_link(&mut self, now: Time, up: bool) {
+        self.with_neighbour(now, |port, out| port.link(now, up, out));
+    }
+
+    /// Says what is due.
+    pub(super) fn neighbour_timeout(&mut self, now: Time) {
+        let due = |port: &DcbPort| port.deadline().is_some_and(|at| at <= now);
+        if self.neighbour.as_ref().is_some_and(due) {
+            self.with_neighbour(now, |port, out| port.timeout(now, out));
+        }
+    }
+
+    /// Lets the port work, and does what comes of it.
+    fn with_neighbour(&mut self, now: Time, work: impl FnOnce(&mut DcbPort, &mut Vec<DcbEvent>)) {
+        let Some(port) = &mut self.neighbour else { return };
+        let mut events = Vec::new();
+        work(port, &mut events);
+        if events.contains(&DcbEvent::Operational) {
+            let told = port.operational();
+            let (pfc, rules) = (told.pfc, self.config.rules.and(&told.peer_applications));
+            self.rules = rules;
+            self.set_pfc(now, pfc);
+        }
+        for event in events {
+            if let DcbEvent::Send(frame) = event {
+                let moving = self.bank.originate(now, B::with_headroom(0, &frame));
+                self.bank.deliver(now, moving, FABRIC, None, &mut self.actions);
+            }
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Agents at the edges of hosts, and unmodified programs behind them, in labs.
+
+mod cost;
+mod dcbx;
+mod notified;
+#[path = "../support/mod.rs"]
+mod support;
+mod tcp;
+mod udp;
+
+use axon_linux::lab::{self, Lab, UpOptions};
+use serde_json::Value;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitCode, Stdio};
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["send", to] => udp::send(to),
+        ["receive", port] => udp::receive(port),
+        _ if std::env::var_os(cost::RATE).is_some() => support::run(&[("cost", cost::measure)]),
+        _ => support::run(&[
+            ("two_hosts_into_one_lose_nothing_in_a_lossless_class", udp::two_hosts_into_one),
+            ("tcp_of_two_hosts_into_one_sends_nothing_twice", tcp::two_hosts_into_one),
+            ("agents_take_priorities_from_their_switch", dcbx::what_the_switch_says_is_obeyed),
+            (
+                "a_congestion_point_slows_agents_down",
+                notified::sources_slow_down_to_what_a_link_takes,
+            ),
+        ]),
+    }
+}
+
+/// Where three hosts are.
+enum Topology {
+    /// All at one switch.
+    Star,
+    /// h1 and h2 at one, h3 at another.
+    Dumbbell,
+}
+
+impl Topology {
+    /// A fabric with this in `dcb` beside the classes.
+    fn with(self, dcb: &str) -> String {
+        let (switches, at, links) = match self {
+            Topology::Star => ("s1", "s1", ""),
+            Topology::Dumbbell => ("s1, s2", "s2", "[s1, s2]"),
+        };
+        format!(
+            "name: test-agent
+topology:
+  listed:
+    switches: [{switches}]
+    hosts:
+      h1: {{ at: s1, ip: 10.0.77.1 }}
+      h2: {{ at: s1, ip: 10.0.77.2 }}
+      h3: {{ at: {at}, ip: 10.0.77.3 }}
+    links: [{links}]
+links: {{ rate: 50Mbps }}
+dcb:
+  classes:
+    - {{ priorities: [0, 1, 2, 4, 5, 6], ets: 50 }}
+    - {{ priorities: [3], ets: 50, lossless: true }}
+    - {{ priorities: [7] }}
+{dcb}"
+        )
+    }
+}
+
+/// A lab of this fabric.
+fn raise(fabric: &str) -> Lab {
+    let root = PathBuf::from(std::env::var_os(lab::STATE_VARIABLE).expect("it is set"));
+    let path = root.with_extension("yaml");
+    std::fs::write(&path, fabric).expect("a file");
+    let (lab, report) = lab::up(&path, &UpOptions::default(), |_| ()).expect("it is up");
+    assert!(report.missing.is_empty(), "without controller: {:?}", report.missing);
+    lab
+}
+
+/// The same, once h1 and h2 have reached h3.
+fn up(fabric: &str) -> Lab {
+    let lab = raise(fabric);
+    for host in ["h1", "h2"] {
+        let mut ping = lab.command(host, &["ping", "-c1", "-W5", "10.0.77.3"]).expect("a command");
+        let output = ping.output().expect("it starts");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    }
+    lab
+}
+
+/// A program on a host, whose output is kept.
+fn start(lab: &Lab, host: &str, words: &[&str]) -> Child {
+    let mut command: Command = lab.command(host, words).expect("a command");
+    command.stdout(Stdio::piped()).spawn().expect("it starts")
+}
+
+/// What it has printed when it ends well.
+fn finish(child: Child) -> String {
+    let output = child.wait_with_output().expect("it ends");
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).expect("plain text")
+}
+
+/// Until a host has a socket for each of these ports; `table` is the kernel's table of them.
+fn wait_for_sockets(lab: &Lab, host: &str, table: &str, ports: &[&str]) {
+    let listens = |port: &&str| {
+        let mut command = lab.command(host, &["cat", table]).expect("a command");
+        let text = command.output().expect("it starts").stdout;
+        let port: u16 = port.parse().expect("a number");
+        String::from_utf8_lossy(&text).contains(&format!(":{port:04X} 00000000:0000"))
+    };
+    while !ports.iter().all(listens) {
+        std::thread::yield_now();
+    }
+}
+
+/// What one daemon of a lab tells.
+fn of<'a>(status: &'a [Value], name: &str) -> &'a Value {
+    status.iter().find(|status| status["name"] == name).unwrap_or(&Value::Null)
+}
+
+/// Frames that found no room anywhere: in the switch, in agents, in the kernel before them.
+fn lost(status: &[Value]) -> u64 {
+    let count = |value: &Value| value.as_u64().unwrap_or(0);
+    let one = |status: &Value| {
+        let node = &status["node"];
+        let drops = [&node["drops"], &node["plane"]["drops"]];
+        let full = |drops: &Value| count(&drops["queue_full"]) + count(&drops["headroom_full"]);
+        let ports = status["ports"].as_array().into_iter().flatten();
+        let rings = ports.map(|port| count(&port["counters"]["rx_ring_drops"]));
+        drops.into_iter().map(full).sum::<u64>() + rings.sum::<u64>()
+    };
+    status.iter().map(one).sum()
+}
