@@ -175,9 +175,9 @@ fn simulated_route(world: &mut World, from: usize, to: usize) -> Result<Vec<usiz
     let routes = world.switch(source.switch).map(|node| node.plane().tables().routes(source.port));
     let routes = routes.unwrap_or_default();
     let route = routes.iter().find(|(mac, _)| *mac == fabric.hosts[to].mac);
-    let (_, hops) =
+    let (_, route) =
         route.with_context(|| format!("{} found no route to {}", name(from), name(to)))?;
-    followed(&fabric, source.switch, hops)
+    followed(&fabric, source.switch, &route.hops)
 }
 
 fn followed(fabric: &Fabric, switch: usize, hops: &Hops) -> Result<Vec<usize>> {

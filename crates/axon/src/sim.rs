@@ -72,7 +72,7 @@ pub struct Arguments {
 /// each other for ever, a frame is lost from the accounts or the run was stopped.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let mut fabric = axon_fabric::load(&arguments.file)?;
-    fabric.controller.router = arguments.router.unwrap_or(fabric.controller.router);
+    fabric.set_router(arguments.router.unwrap_or(fabric.controller.router))?;
     if let Some(most) = arguments.memory_max {
         memory::check(&fabric, most)?;
     }

@@ -27,7 +27,10 @@ pub struct Arguments {
 
 /// Fails, with the lab left running, if a switch has not found the controller in time.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    real::load(&arguments.file)?;
+    let mut fabric = real::load(&arguments.file)?;
+    if let Some(router) = arguments.router {
+        fabric.set_router(router)?;
+    }
     let options = UpOptions {
         timeout_ms: arguments.timeout.saturating_mul(1000),
         capture: arguments.capture.clone(),

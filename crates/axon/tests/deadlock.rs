@@ -34,3 +34,26 @@ fn the_simulator_comes_to_rest_in_the_circle_that_was_not_ruled_out() {
     assert!(json(&run)["deadlock"].is_null(), "{run:?}");
     good(&run);
 }
+
+#[test]
+fn on_two_layers_the_ring_is_proved_and_goes_on_by_its_shortest_paths() {
+    let file = scenario("deadlock5");
+    let layered = |more: &[&str]| {
+        axon(&[&["prove", &file, "--router", "layered", "--json", "-"], more].concat())
+    };
+    let proof = layered(&[]);
+    good(&proof);
+    let layers = &json(&proof)["layers"];
+    assert_eq!((&layers[0]["priorities"][0], &layers[1]["priorities"][0]), (&3.into(), &4.into()));
+    let routes = [&layers[0]["routes"], &layers[1]["routes"]].map(|count| count.as_u64().unwrap());
+    assert!(routes[1] > 0 && routes[0] + routes[1] == 90, "{routes:?}");
+    good(&layered(&["--pairs", "9", "--seed", "3"]));
+    good(&layered(&["--fail", "s3,s4"]));
+    let options = ["--router", "layered", "--duration", "100ms", "--json", "-"];
+    let run = axon(&[&["sim", file.as_str()][..], &options[..]].concat());
+    good(&run);
+    assert!(json(&run)["deadlock"].is_null(), "{run:?}");
+    let without = axon(&["prove", &scenario("torus5x5"), "--router", "layered"]);
+    let said = bad(&without, 2);
+    assert!(said.contains("no priority has layers; expected dcb.layers"), "{said}");
+}

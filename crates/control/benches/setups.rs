@@ -105,6 +105,7 @@ fn config(router: RouterKind) -> ControllerConfig {
             dns: Vec::new(),
         },
         router,
+        layers: 2,
     }
 }
 

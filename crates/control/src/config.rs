@@ -91,6 +91,8 @@ pub struct ControllerConfig {
     pub dhcp: DhcpConfig,
     /// How paths are chosen.
     pub router: RouterKind,
+    /// How many layers of routes the switches know, 1 to 8.
+    pub layers: u8,
 }
 
 /// The DHCP server's addresses (RFC 2131).

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use axon_plane::{Note, Refusal};
 use axon_wire::message::{Item, Message};
-use axon_wire::{Hops, Life, NodeId, PortNo};
+use axon_wire::{Hops, Life, NodeId, PortNo, Route};
 
 /// One wish. The node seals messages, builds frames and hands them to the plane.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,12 +44,12 @@ pub enum Effect {
         /// The frame, no FCS.
         frame: Vec<u8>,
     },
-    /// Send a host's frame on its way by `hops`: the slow path.
+    /// Send a host's frame on its way by `route`: the slow path.
     Forward {
         /// The host port that it came in by.
         ingress: PortNo,
         /// The route.
-        hops: Hops,
+        route: Route,
         /// The Ethernet frame.
         frame: Vec<u8>,
     },

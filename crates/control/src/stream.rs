@@ -174,7 +174,7 @@ impl Stream {
 
 fn hop_count(item: &Item) -> usize {
     match item {
-        Item::SetRoute { hops, .. } => hops.len(),
+        Item::SetRoute { route, .. } => route.hops.len(),
         // A port takes eight bytes at the most, as four hops do.
         Item::PortLoad { ports, .. } => ports.len() * 4,
         _ => 0,

@@ -84,6 +84,7 @@ pub fn controller_config(fabric: &Fabric, incarnation: u64, seed: u64) -> Contro
             dns: Vec::new(),
         },
         router: fabric.controller.router,
+        layers: fabric.layers(),
     }
 }
 

@@ -6,7 +6,9 @@ use crate::dcb;
 use crate::error::Problem;
 use crate::faults;
 use crate::file::{self, File};
-use crate::model::{Controller, End, Fabric, Host, Link, Network, Switch, Timers, Wire};
+use crate::model::{
+    Controller, End, Fabric, Host, Link, Network, NoLayers, RouterKind, Switch, Timers, Wire,
+};
 use crate::names::{PORT_NAME_MAX, port_name};
 use crate::reach;
 use crate::topology::{self, Plan, PlanEnd, WireChange};
@@ -61,7 +63,7 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
             name: CONTROLLER.into(),
             at: ports.controller,
             wire: default_wire,
-            router: file.controller.router.kind(),
+            router: RouterKind::default(),
         },
         timers: timers(file)?,
         dhcp: addresses::without_hosts(&file.dhcp, plan.hosts.len())?,
@@ -74,6 +76,7 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
         faults_after_start: Vec::new(),
         traffic: Vec::new(),
     };
+    set_router(&mut fabric, file)?;
     if let Some(dcb) = &file.dcb {
         dcb::resolve_dcbx(dcb, &mut fabric)?;
     }
@@ -91,6 +94,13 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
     (fabric.faults, fabric.faults_after_start) = faults::resolve(&fabric, &file.faults)?;
     fabric.traffic = crate::traffic::resolve(&fabric, &file.traffic)?;
     Ok(fabric)
+}
+
+fn set_router(fabric: &mut Fabric, file: &File) -> Result<(), Problem> {
+    fabric.set_router(file.controller.router.kind()).map_err(|NoLayers| {
+        let expected = "dcb.layers, or another router";
+        Problem::new("controller.router", "no priority has layers", expected)
+    })
 }
 
 fn check_name(name: &str) -> Result<(), Problem> {

@@ -8,7 +8,7 @@ pub use crate::traffic::{App, Traffic};
 pub use axon_control::config::Timers;
 pub use axon_control::controller::router::RouterKind;
 pub use axon_plane::OnFull;
-use axon_wire::{Bytes, HopWidth, MacAddr, PortNo, Rate, Span};
+use axon_wire::{Bytes, HopWidth, Layer, MacAddr, PortNo, Priority, Rate, Span};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
@@ -55,6 +55,37 @@ pub struct Fabric {
     pub faults_after_start: Vec<Fault>,
     /// What the hosts send, in the order of the file.
     pub traffic: Vec<Traffic>,
+}
+
+/// A router that divides routes into layers, and a fabric in which no priority has any.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("router layered: no priority has layers; expected dcb.layers, or another router")]
+pub struct NoLayers;
+
+impl Fabric {
+    /// How many layers of routes its switches know: one, where no priority has further ones.
+    pub fn layers(&self) -> u8 {
+        self.dcb.as_ref().map_or(1, |dcb| dcb.layer_count())
+    }
+
+    /// The priority between switches of what hosts send in their first lossless priority, by the
+    /// layer of its route; 0 where no priority has layers, for all have the same routes then.
+    pub fn priority_on(&self, layer: Layer) -> Priority {
+        let group = self.dcb.as_ref().and_then(|dcb| dcb.layers.first());
+        group.and_then(|group| group.get(layer.index())).copied().unwrap_or_default()
+    }
+
+    /// Lets the controller choose paths in this way.
+    ///
+    /// # Errors
+    /// The router needs layers, and there are none; nothing has changed then.
+    pub fn set_router(&mut self, router: RouterKind) -> Result<(), NoLayers> {
+        if router == RouterKind::Layered && self.layers() == 1 {
+            return Err(NoLayers);
+        }
+        self.controller.router = router;
+        Ok(())
+    }
 }
 
 /// What the switches of a fabric are. All but [`Network::Axon`] are baselines, for the

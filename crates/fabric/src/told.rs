@@ -78,6 +78,11 @@ impl<'a> Told<'a> {
         self.controller.controller_hello(self.now, life(switch), reverse, hello, &mut self.out);
     }
 
+    /// The fabric.
+    pub const fn fabric(&self) -> &'a Fabric {
+        self.fabric
+    }
+
     /// The controller.
     pub const fn controller(&self) -> &Controller {
         &self.controller
@@ -189,7 +194,7 @@ mod tests {
     #[test]
     fn hosts_that_ask_get_routes_and_a_cut_link_moves_them() {
         let fabric = torus(3, 4, 1);
-        let router = fabric.controller.router.build(1);
+        let router = fabric.controller.router.build(1, 1);
         let mut told = Told::new(&fabric, router, 1);
         assert!(told.route(0, 1).is_none());
         assert!(told.ask(0, 1));
@@ -210,7 +215,7 @@ mod tests {
     fn whatever_is_cut_the_controller_leaves_no_up_and_down_route_that_could_wait_in_a_circle() {
         let fabric = torus(4, 4, 1);
         for seed in 0..8 {
-            let mut told = Told::new(&fabric, RouterKind::UpDown.build(seed), seed);
+            let mut told = Told::new(&fabric, RouterKind::UpDown.build(seed, 1), seed);
             for (a, b) in draw_pairs(16, 120, seed) {
                 assert!(told.ask(a, b));
             }

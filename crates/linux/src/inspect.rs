@@ -99,7 +99,7 @@ impl Inspect for Switch {
             json!({
                 "port": port.0,
                 "destination": destination.to_string(),
-                "hops": flow.hops.to_string(),
+                "hops": flow.route.hops.to_string(),
                 "placed": flow.placed,
             })
         });

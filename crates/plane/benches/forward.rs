@@ -262,7 +262,9 @@ fn transit_plane(packets: usize, (name, dcb): (&str, Option<DcbConfig>), hertz: 
 
 fn fill(tables: &mut RouteTables, random: &mut Random) {
     for index in 0..ROUTES {
-        tables.install(HOST, destination(index), &route(random)).expect("room for 4096 routes");
+        tables
+            .install(HOST, destination(index), &route(random).into())
+            .expect("room for 4096 routes");
     }
 }
 

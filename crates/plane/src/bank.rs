@@ -186,7 +186,7 @@ impl<B: Frame> PortBank<B> {
             return self.enqueue(now, moving, (port, kind), out);
         }
         let bytes = moving.frame.bytes().len() as u32;
-        let item = Queued { moving, bytes, kind, priority: Priority::ZERO };
+        let item = Queued { moving, bytes, kind, priority: Priority::ZERO, group: Priority::ZERO };
         match self.ports[port.index()].classes[0].push(item, self.queue_bytes_max) {
             Ok(()) => self.wait_for(port),
             Err(item) => self.refuse(item, port, out),
@@ -440,6 +440,9 @@ impl<B: Frame> PortBank<B> {
     pub fn set_kind(&mut self, port: PortNo, kind: PortKind) {
         if let Some(gate) = self.gates.get_mut(port.index()) {
             gate.kind = kind;
+            if let Some(dcb) = &mut self.dcb {
+                dcb.set_hosts(port, kind == PortKind::Host);
+            }
         }
     }
 }

@@ -18,8 +18,10 @@ pub struct Queued<B> {
     pub bytes: u32,
     /// The only kind of port that it may leave by; `None` for link-local frames.
     pub kind: Option<PortKind>,
-    /// Whose memory it uses, where there are priorities.
+    /// Its priority, where there are any.
     pub priority: Priority,
+    /// Whose memory at its ingress it uses, where there are priorities.
+    pub group: Priority,
 }
 
 /// What a FIFO may send in one turn, in bytes of wire time: a full frame, its overhead and a
@@ -219,7 +221,7 @@ impl<B> Egress<B> {
     /// Whether a frame waits that came in by `ingress` and uses the memory of this priority.
     pub fn holds(&self, ingress: PortNo, priority: Priority) -> bool {
         let fifo = self.fifos.get(self.fifo_of(ingress));
-        let of = |item: &Queued<B>| (item.moving.ingress, item.priority) == (ingress, priority);
+        let of = |item: &Queued<B>| (item.moving.ingress, item.group) == (ingress, priority);
         fifo.is_some_and(|fifo| fifo.queue.iter().any(of))
     }
 
@@ -250,7 +252,7 @@ mod tests {
         let said = None;
         let moving =
             Moving { frame: name, ingress, complete_at, intact, probe_at, came_bytes, said };
-        Queued { moving, bytes, kind: None, priority: Priority::ZERO }
+        Queued { moving, bytes, kind: None, priority: Priority::ZERO, group: Priority::ZERO }
     }
 
     fn drain(egress: &mut Egress<u32>) -> Vec<u32> {

@@ -6,6 +6,7 @@
 
 use crate::bank::Movement;
 use crate::flow_control::{Requests, Stops};
+use crate::layers::Layers;
 use crate::memory::{GroupLimits, Memory, MemoryConfig, Owner, QueueLimits, Share};
 use crate::notice::{CnConfig, EcnConfig, NoticeError, UNDEFENDED, Watch};
 use crate::qcn::Treatment;
@@ -28,6 +29,9 @@ pub struct DcbConfig {
     pub prio_tc: [TrafficClass; PRIORITIES],
     /// How classes take turns, likewise.
     pub schedule: ScheduleConfig,
+    /// Priorities that hosts know as one. Each is for a class of its own, and they go with neither
+    /// watermarks nor congestion notification.
+    pub layers: Layers,
     /// Priorities with PFC: what is heard for others is ignored, and only these are asked to
     /// stop. The same at every port until one is told otherwise
     /// ([`PortBank::set_pfc`](crate::PortBank::set_pfc)).
@@ -87,6 +91,7 @@ impl DcbConfig {
                 queues: [QueueLimits { reserved: Bytes(0), share }; PRIORITIES],
             },
             prio_tc: TrafficClass::ALL,
+            layers: Layers::NONE,
             schedule: ScheduleConfig::of([Algorithm::Strict; PRIORITIES]),
             pfc: PrioritySet::EMPTY,
             pause: false,
@@ -127,6 +132,8 @@ pub(crate) struct DcbPort {
     pub(crate) movements: [Movement; PRIORITIES],
     pub(crate) rate: Rate,
     pub(crate) prio_tc: [TrafficClass; PRIORITIES],
+    /// What the peer knows each priority as: hosts know no layers.
+    pub(crate) known_as: [Priority; PRIORITIES],
     pub(crate) pfc: PrioritySet,
     /// [`DcbConfig::pause`].
     pub(crate) pause: bool,
@@ -143,8 +150,15 @@ impl DcbPort {
         if self.tells_pause() { PrioritySet::ALL } else { self.pfc }
     }
 
+    /// The class that a priority waits in.
     pub(crate) const fn class_of(&self, priority: Priority) -> TrafficClass {
-        self.prio_tc[priority.index()]
+        self.prio_tc[self.known_as[priority.index()].index()]
+    }
+
+    /// The priorities that the peer knows as this one: they are stopped together.
+    pub(crate) fn known_as(&self, known: Priority) -> impl Iterator<Item = Priority> + use<> {
+        let known_as = self.known_as;
+        Priority::ALL.into_iter().filter(move |of| known_as[of.index()] == known)
     }
 }
 
@@ -184,6 +198,7 @@ impl Dcb {
                 movements: Default::default(),
                 rate,
                 prio_tc: config.prio_tc,
+                known_as: Priority::ALL,
                 pfc: config.pfc,
                 pause: config.pause,
             };
@@ -193,6 +208,22 @@ impl Dcb {
         let memory = Memory::new(config.memory.clone());
         let queues = config.watermarks.map(|marks| Queues::new(marks, ports.len()));
         Ok(Dcb { memory, ports, queues, next: None, config })
+    }
+
+    /// There are hosts at `port` now, or none any more.
+    pub(crate) fn set_hosts(&mut self, port: PortNo, hosts: bool) {
+        let layers = if hosts { self.config.layers } else { Layers::NONE };
+        let Some(state) = self.ports.get_mut(port.index()) else { return };
+        let now = Priority::ALL.map(|priority| layers.at_hosts(priority));
+        let before = core::mem::replace(&mut state.known_as, now);
+        // Whoever is there is to be told of what stands still by the names it knows.
+        let stopped = |known| self.memory.group(port, known).is_some_and(|group| group.stopped);
+        for priority in Priority::ALL {
+            let [before, now] = [before, now].map(|known_as| stopped(known_as[priority.index()]));
+            if before != now {
+                state.requests.set(priority, now);
+            }
+        }
     }
 
     /// The lossless priorities of a class of `port`.

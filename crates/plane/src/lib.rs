@@ -23,6 +23,7 @@ pub mod flow_control;
 pub mod flow_hash;
 pub mod forward;
 mod hold;
+pub mod layers;
 pub mod memory;
 pub mod meter;
 pub mod multipath;

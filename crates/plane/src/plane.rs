@@ -14,7 +14,7 @@ use crate::meter::Meter;
 use crate::pause::{self, SelfCongestion};
 use crate::probe;
 use crate::qcn::Treatment;
-use crate::routes::RouteTables;
+use crate::routes::{self, RouteTables};
 use alloc::vec::Vec;
 use axon_wire::cn;
 use axon_wire::header::{self, HeaderView, PacketType};
@@ -335,9 +335,11 @@ impl<B: Frame> Plane<B> {
         }
         let bytes = moving.frame.bytes_mut();
         bytes[..header_bytes].copy_from_slice(route);
-        if self.config.dcb.is_some() {
+        if let Some(dcb) = &self.config.dcb {
+            let width = self.config.hop_width;
+            let layer = routes::layer_of(bytes, width);
             let priority = self.bank.defend(ingress, &mut bytes[header_bytes..]);
-            header::set_priority(bytes, self.config.hop_width, priority);
+            header::set_priority(bytes, width, dcb.layers.on(priority, layer));
         }
         let left_for_axon = self.step(now, moving, out);
         if left_for_axon && self.config.self_congestion_pause {

@@ -11,7 +11,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use axon_wire::header::{self, HeaderError, HeaderView, HopWidth, PacketType};
-use axon_wire::{Hops, MacAddr, PortNo};
+use axon_wire::{Layer, MacAddr, PortNo, Priority, Route};
 use core::hash::{BuildHasherDefault, Hasher};
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
@@ -118,7 +118,7 @@ impl RouteTables {
         }
     }
 
-    /// Makes `hops` the route from `port` to `destination`, replacing any before it.
+    /// Makes `route` the route from `port` to `destination`, replacing any before it.
     ///
     /// # Errors
     /// `Full` where no place was reserved and none is left, `NoSuchPort`, `Unrepresentable`;
@@ -127,11 +127,13 @@ impl RouteTables {
         &mut self,
         port: PortNo,
         destination: MacAddr,
-        hops: &Hops,
+        route: &Route,
     ) -> Result<(), RouteError> {
-        let mut bytes = alloc::vec![0; self.width.header_bytes(hops.len())];
-        header::emit(&mut bytes, self.width, PacketType::Ethernet, hops, &[])
+        let mut bytes = alloc::vec![0; self.width.header_bytes(route.hops.len())];
+        header::emit(&mut bytes, self.width, PacketType::Ethernet, &route.hops, &[])
             .map_err(|_: HeaderError| RouteError::Unrepresentable)?;
+        // Where a packet has its priority; see `layer_of`.
+        header::set_priority(&mut bytes, self.width, Priority::from_low_bits(route.layer.value()));
         let most = self.routes_per_port_max;
         let table = self.ports.get_mut(port.index()).ok_or(RouteError::NoSuchPort)?;
         *table.slot_for(destination, most)? = Slot::new(&bytes);
@@ -158,7 +160,7 @@ impl RouteTables {
     }
 
     /// The valid routes of one port, by destination.
-    pub fn routes(&self, port: PortNo) -> Vec<(MacAddr, Hops)> {
+    pub fn routes(&self, port: PortNo) -> Vec<(MacAddr, Route)> {
         let Some(table) = self.ports.get(port.index()) else {
             return Vec::new();
         };
@@ -166,7 +168,9 @@ impl RouteTables {
             .cam
             .iter()
             .filter_map(|(&mac, slot)| {
-                Some((mac, HeaderView::parse(slot.header()?, self.width).ok()?.forward()))
+                let header = slot.header()?;
+                let hops = HeaderView::parse(header, self.width).ok()?.forward();
+                Some((mac, Route { hops, layer: layer_of(header, self.width) }))
             })
             .collect();
         routes.sort();
@@ -193,6 +197,14 @@ impl PortTable {
             Entry::Vacant(entry) => Ok(entry.insert(Slot::RESERVED)),
         }
     }
+}
+
+/// The layer of a route, by its header as [`RouteTables::lookup`] gives it: it stands where the
+/// packet will have its priority. With hops of 4 bits there is room for neither.
+#[inline]
+pub fn layer_of(header: &[u8], width: HopWidth) -> Layer {
+    let bits = HeaderView::parse(header, width).map_or(Priority::ZERO, |view| view.priority());
+    Layer::new(bits.value()).unwrap_or_default()
 }
 
 /// Hashes the six bytes of a MAC with one multiplication. A host can choose the MACs that it
@@ -238,7 +250,7 @@ mod tests {
         let mut tables = RouteTables::new(HopWidth::Eight, 2, 4);
         tables.reserve(PORT, mac(1)).unwrap();
         assert_eq!(tables.lookup(PORT, mac(1)), None);
-        tables.install(PORT, mac(1), &Hops::from([3, 4])).unwrap();
+        tables.install(PORT, mac(1), &Route::from([3, 4])).unwrap();
         let header = tables.lookup(PORT, mac(1)).unwrap();
         assert_eq!(header, [0x10, 0x00, 0x80, 2, 0, 0, 3, 4]);
         assert_eq!(tables.lookup(PortNo(0), mac(1)), None, "each port has its own routes");
@@ -247,13 +259,13 @@ mod tests {
     #[test]
     fn a_full_table_refuses_and_keeps_what_it_has() {
         let mut tables = RouteTables::new(HopWidth::Eight, 2, 1);
-        tables.install(PORT, mac(1), &Hops::from([3])).unwrap();
+        tables.install(PORT, mac(1), &Route::from([3])).unwrap();
         assert_eq!(tables.reserve(PORT, mac(2)), Err(RouteError::Full));
-        assert_eq!(tables.install(PORT, mac(2), &Hops::from([3])), Err(RouteError::Full));
-        assert_eq!(tables.routes(PORT), [(mac(1), Hops::from([3]))]);
+        assert_eq!(tables.install(PORT, mac(2), &Route::from([3])), Err(RouteError::Full));
+        assert_eq!(tables.routes(PORT), [(mac(1), Route::from([3]))]);
         assert!(tables.remove(PORT, mac(1)));
-        tables.install(PORT, mac(2), &Hops::from([5])).unwrap();
-        assert_eq!(tables.routes(PORT), [(mac(2), Hops::from([5]))]);
+        tables.install(PORT, mac(2), &Route::from([5])).unwrap();
+        assert_eq!(tables.routes(PORT), [(mac(2), Route::from([5]))]);
     }
 
     #[test]
@@ -262,10 +274,10 @@ mod tests {
         tables.hold(PORT).unwrap();
         assert_eq!(tables.len(PORT), 1);
         assert_eq!(tables.hold(PORT), Err(RouteError::Full));
-        assert_eq!(tables.install(PORT, mac(1), &Hops::from([3])), Err(RouteError::Full));
+        assert_eq!(tables.install(PORT, mac(1), &Route::from([3])), Err(RouteError::Full));
         tables.release(PORT);
         tables.release(PORT);
-        tables.install(PORT, mac(1), &Hops::from([3])).unwrap();
+        tables.install(PORT, mac(1), &Route::from([3])).unwrap();
         assert_eq!(tables.len(PORT), 1);
         tables.clear(PORT);
         assert!(tables.is_empty());
@@ -275,20 +287,34 @@ mod tests {
     fn a_long_route_is_a_route_too() {
         let mut tables = RouteTables::new(HopWidth::Sixteen, 2, 4);
         for count in [8, 9, 200] {
-            let hops: Hops = (0..count).map(PortNo).collect();
-            tables.install(PORT, mac(1), &hops).unwrap();
+            let route: Route = (0..count).map(PortNo).collect();
+            tables.install(PORT, mac(1), &route).unwrap();
             assert_eq!(tables.lookup(PORT, mac(1)).unwrap().len(), 6 + 2 * usize::from(count));
-            assert_eq!(tables.routes(PORT), [(mac(1), hops)]);
+            assert_eq!(tables.routes(PORT), [(mac(1), route)]);
+        }
+    }
+
+    #[test]
+    fn a_route_keeps_its_layer_where_its_header_has_room_for_a_priority() {
+        for (width, kept) in [(HopWidth::Eight, 5), (HopWidth::Sixteen, 5), (HopWidth::Four, 0)] {
+            let mut tables = RouteTables::new(width, 2, 4);
+            let layer = Layer::new(5).unwrap();
+            tables.install(PORT, mac(1), &Route { layer, ..Route::from([3, 4]) }).unwrap();
+            let routes = tables.routes(PORT);
+            assert_eq!(
+                (routes[0].1.layer.value(), &routes[0].1.hops[..]),
+                (kept, &Route::from([3, 4]).hops[..])
+            );
         }
     }
 
     #[test]
     fn impossible_routes_leave_the_old_one() {
         let mut tables = RouteTables::new(HopWidth::Four, 2, 4);
-        tables.install(PORT, mac(1), &Hops::from([3])).unwrap();
-        let bad = tables.install(PORT, mac(1), &Hops::from([15]));
+        tables.install(PORT, mac(1), &Route::from([3])).unwrap();
+        let bad = tables.install(PORT, mac(1), &Route::from([15]));
         assert_eq!(bad, Err(RouteError::Unrepresentable));
-        assert_eq!(tables.routes(PORT), [(mac(1), Hops::from([3]))]);
+        assert_eq!(tables.routes(PORT), [(mac(1), Route::from([3]))]);
         assert_eq!(tables.reserve(PortNo(9), mac(1)), Err(RouteError::NoSuchPort));
     }
 }

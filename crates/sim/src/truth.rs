@@ -8,7 +8,7 @@ use crate::links::WireEnd;
 use crate::station::Body;
 use crate::world::World;
 use axon_fabric::model::Network;
-use axon_wire::{Hops, MacAddr, PortNo};
+use axon_wire::{Hops, MacAddr, PortNo, Route};
 use std::collections::VecDeque;
 use std::fmt;
 
@@ -104,7 +104,7 @@ impl World {
                 continue;
             };
             for port in (0..self.fabric.switches[index].ports).map(PortNo) {
-                for (destination, hops) in switch.plane().tables().routes(port) {
+                for (destination, Route { hops, .. }) in switch.plane().tables().routes(port) {
                     let leads_to = match self.walk(index, &hops) {
                         Ok(host) if host == destination => continue,
                         Ok(host) => host.to_string(),

@@ -16,7 +16,7 @@ use crate::addr::{Life, NodeId};
 use alloc::vec::Vec;
 
 /// The format this code speaks: of the envelope and of every message in it.
-pub const VERSION: u8 = 2;
+pub const VERSION: u8 = 3;
 /// Bytes before the sealed message.
 pub const ENVELOPE_BYTES: usize = 27;
 

@@ -21,6 +21,7 @@ pub mod mac_control;
 pub mod message;
 pub mod priority;
 pub mod probe;
+pub mod route;
 pub mod units;
 pub mod vlan;
 
@@ -29,4 +30,5 @@ pub use frame::{Frame, FrameBuf, NoHeadroom, NoTailroom};
 pub use header::{HeaderError, HeaderView, HopWidth, PacketType};
 pub use hops::Hops;
 pub use priority::{Priority, PrioritySet, TrafficClass};
+pub use route::{Layer, Route};
 pub use units::{Bytes, Rate, Span, Time};

@@ -7,6 +7,7 @@
 use crate::addr::{Life, MacAddr, NodeId, PortNo};
 use crate::header::HopWidth;
 use crate::hops::Hops;
+use crate::route::Route;
 use alloc::vec::Vec;
 use core::net::IpAddr;
 use serde::{Deserialize, Serialize};
@@ -209,9 +210,9 @@ pub struct ArpTarget {
     /// Orders the routes below among all routes for the same flows.
     pub stamp: Stamp,
     /// From the target switch to the source host.
-    pub to_source: Hops,
+    pub to_source: Route,
     /// From the source switch to the target host.
-    pub to_target: Hops,
+    pub to_target: Route,
     /// From the target switch to the control plane of the source switch.
     pub answer_by: Hops,
 }
@@ -232,7 +233,7 @@ pub struct ArpReply {
     /// The stamp of the route.
     pub stamp: Stamp,
     /// From the source switch to the target host.
-    pub to_target: Hops,
+    pub to_target: Route,
 }
 
 /// Orders what a controller says of one route, whatever order it arrives in.
@@ -294,7 +295,7 @@ pub enum Item {
         /// Older stamps no longer count.
         stamp: Stamp,
         /// The route.
-        hops: Hops,
+        route: Route,
     },
     /// Controller: there is no route any more.
     RemoveRoute {

@@ -1,7 +1,7 @@
 //! What was proved, as JSON.
 
 use super::buffers::Buffers;
-use super::show::{assumptions, scope};
+use super::show::{assumptions, layers, scope};
 use super::{Proof, name};
 use axon_control::prove::{Cycle, Verdict};
 use axon_fabric::circle::{ends, round};
@@ -23,6 +23,10 @@ pub(super) fn value(proof: &Proof<'_>) -> Value {
             "transition": verdict(proof, mixed),
         })
     });
+    let layers = layers(proof).map(|(priorities, routes)| {
+        let priorities = priorities.iter().map(|priority| priority.value()).collect::<Vec<_>>();
+        json!({ "priorities": priorities, "routes": routes })
+    });
     json!({
         "fabric": fabric.name,
         "proved": proof.is_proved(),
@@ -35,7 +39,8 @@ pub(super) fn value(proof: &Proof<'_>) -> Value {
             "seed": asked.seed,
             "says": scope(proof),
         },
-        "links_in_use": dependencies.buffers(),
+        "layers": layers.collect::<Vec<_>>(),
+        "links_in_use": dependencies.links(),
         "dependencies": dependencies.count(),
         "deadlock": verdict(proof, &proof.verdict),
         "after_failure": after_failure,

@@ -69,7 +69,9 @@ pub struct Proof<'a> {
     pub asked: Asked,
     /// Buffers and what they wait for, by the routes that stand in the end.
     pub dependencies: Dependencies,
-    /// What those say.
+    /// How many of those routes are on each layer.
+    pub on_layer: Vec<u64>,
+    /// What the dependencies say.
     pub verdict: Verdict,
     /// What the routes before the failures and all that came after say together, if there were
     /// failures.
@@ -117,7 +119,7 @@ impl Proof<'_> {
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let fabric = axon_fabric::load(&arguments.file).map_err(anyhow::Error::from);
     let tried = fabric.and_then(|mut fabric| {
-        fabric.controller.router = arguments.router.unwrap_or(fabric.controller.router);
+        fabric.set_router(arguments.router.unwrap_or(fabric.controller.router))?;
         Ok((asked(&fabric, arguments)?, fabric))
     });
     let (asked, fabric) = match tried {

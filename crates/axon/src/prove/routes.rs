@@ -6,7 +6,6 @@ use axon_control::controller::router::Step;
 use axon_control::prove::Dependencies;
 use axon_fabric::model::{End, Fabric};
 use axon_fabric::told::Told;
-use axon_wire::Priority;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::collections::BTreeSet;
 
@@ -21,7 +20,7 @@ const LOOK: usize = 1_024;
 /// failed link, and all that are in use after each word of a switch about one, may be on their
 /// way at the same time: what they make wait together is looked at besides.
 pub(super) fn prove(fabric: &Fabric, asked: Asked) -> Proof<'_> {
-    let router = fabric.controller.router.build(asked.seed);
+    let router = fabric.controller.router.build(asked.seed, fabric.layers());
     let mut told = Told::new(fabric, router, asked.seed);
     let bar = bar(asked.pairs.len(), "routes");
     for (at, &(a, b)) in asked.pairs.iter().enumerate() {
@@ -45,8 +44,12 @@ pub(super) fn prove(fabric: &Fabric, asked: Asked) -> Proof<'_> {
     }
     let moved = told.controller().counters().routes_moved - before;
     let (mut dependencies, mut unreachable) = (Dependencies::default(), Vec::new());
+    let mut on_layer = vec![0; usize::from(fabric.layers())];
     each(&told, &asked, |flow, route| match route {
-        Some(route) => dependencies.add(flow, Priority::ZERO, route.steps()),
+        Some(route) => {
+            dependencies.add(flow, fabric.priority_on(route.layer), route.steps());
+            on_layer[route.layer.index()] += 1;
+        }
         None => unreachable.push(asked.hosts(flow)),
     });
     let verdict = dependencies.verdict();
@@ -60,6 +63,7 @@ pub(super) fn prove(fabric: &Fabric, asked: Asked) -> Proof<'_> {
         fabric,
         asked,
         dependencies,
+        on_layer,
         verdict,
         mixed,
         moved,
@@ -75,8 +79,9 @@ fn mix(told: &Told<'_>, asked: &Asked, dead: &BTreeSet<End>, mixed: &mut Depende
         let is_dead = |step: &Step| {
             dead.contains(&End { switch: told.switch(step.switch), port: step.egress })
         };
+        let priority = told.fabric().priority_on(route.layer);
         for part in steps.split(is_dead) {
-            mixed.add(flow, Priority::ZERO, part.iter().copied());
+            mixed.add(flow, priority, part.iter().copied());
         }
     });
 }

@@ -5,6 +5,7 @@ use super::{Proof, name, neighbours};
 use axon_control::prove::{Buffer, Cycle, Verdict, Wait};
 use axon_fabric::circle::{ends, round};
 use axon_fabric::model::{Fabric, FlowControl, RouterKind};
+use axon_wire::Priority;
 use std::fmt::Write;
 
 /// Pairs of hosts without a route that are named.
@@ -15,8 +16,8 @@ const ASSUMPTIONS: [&str; 4] = [
     "hosts take what they get: none pauses its switch for ever",
     "every switch sends, sooner or later, what its peer has room for",
     "a frame keeps its priority and its route",
-    "all lossless priorities have the same routes, so what holds for one, or for several in one \
-     class, holds for each",
+    "all lossless priorities of hosts have the same routes, so what holds for one, or for several \
+     in one class, holds for each",
 ];
 /// What nothing is known of without a `dcb` section.
 const WITHOUT_DCB: [&str; 2] = [
@@ -40,6 +41,20 @@ pub(super) fn assumptions(proof: &Proof<'_>) -> impl Iterator<Item = &'static st
     let watchdog = dcb.is_some_and(|dcb| dcb.watchdog.is_some()).then_some(WATCHDOG);
     let pause = dcb.is_some_and(|dcb| dcb.flow_control == FlowControl::Pause).then_some(PAUSE);
     ASSUMPTIONS.iter().chain(more).copied().chain(watchdog).chain(pause)
+}
+
+/// The priorities of each layer, if there is more than one, and how many of the routes are on it.
+pub(super) fn layers(proof: &Proof<'_>) -> impl Iterator<Item = (Vec<Priority>, u64)> {
+    let groups = proof.fabric.dcb.iter().flat_map(|dcb| &dcb.layers);
+    let groups: Vec<&Vec<Priority>> = groups.collect();
+    let priorities = move |layer: usize| groups.iter().map(|group| group[layer]).collect();
+    let several = proof.on_layer.iter().enumerate().filter(|_| proof.on_layer.len() > 1);
+    several.map(move |(layer, &routes)| (priorities(layer), routes))
+}
+
+fn numbers(priorities: &[Priority]) -> String {
+    let numbers = priorities.iter().map(|priority| priority.value().to_string());
+    numbers.collect::<Vec<_>>().join(" and ")
 }
 
 /// What is told about the routes that were looked at, in one line.
@@ -78,7 +93,12 @@ fn write(proof: &Proof<'_>, out: &mut String) -> std::fmt::Result {
     writeln!(out, "router         {}", fabric.controller.router.name())?;
     writeln!(out, "routes         {}", scope(proof))?;
     let links = fabric.links.len() - asked.failed.len();
-    writeln!(out, "links          {} of {} directions in use", dependencies.buffers(), links * 2)?;
+    writeln!(out, "links          {} of {} directions in use", dependencies.links(), links * 2)?;
+    let on = layers(proof).map(|(of, routes)| format!("{routes} on priority {}", numbers(&of)));
+    let on: Vec<String> = on.collect();
+    if !on.is_empty() {
+        writeln!(out, "layers         routes: {}", on.join(", "))?;
+    }
     writeln!(out, "dependencies   {}", dependencies.count())?;
     if !asked.failed.is_empty() {
         let failed = asked.failed.iter().map(|&link| name(fabric, fabric.links[link].a));
@@ -107,9 +127,9 @@ fn write(proof: &Proof<'_>, out: &mut String) -> std::fmt::Result {
     }
     neighbours::write(fabric, &proof.disagreements, out)?;
     if let Verdict::Cycle(_) = proof.verdict
-        && fabric.controller.router != RouterKind::UpDown
+        && !matches!(fabric.controller.router, RouterKind::UpDown | RouterKind::Layered)
     {
-        writeln!(out, "\nway out: controller.router: up_down")?;
+        writeln!(out, "\nway out: controller.router: up_down, or layered with dcb.layers")?;
     }
     if proof.buffers.as_ref().is_some_and(|buffers| !buffers.suffice()) {
         writeln!(
@@ -162,7 +182,13 @@ fn write_cycle(
     let fabric = proof.fabric;
     let shortest = if cycle.is_shortest { "no circle is shorter" } else { "a shorter may exist" };
     let (count, entangled) = (cycle.waits.len(), cycle.entangled);
-    writeln!(out, "\n{which} let {count} buffers wait for each other in a circle:\n")?;
+    let of = match &cycle.waits[..] {
+        [wait, ..] if fabric.layers() > 1 => {
+            format!(" of priority {}", wait.buffer.priority.value())
+        }
+        _ => String::new(),
+    };
+    writeln!(out, "\n{which} let {count} buffers{of} wait for each other in a circle:\n")?;
     writeln!(out, "  {}\n", round(fabric, cycle).join(" -> "))?;
     let next = cycle.waits.iter().cycle().skip(1);
     for (wait, on) in cycle.waits.iter().zip(next) {

@@ -13,7 +13,7 @@ use super::router::Step;
 use super::topology::SwitchIndex;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use axon_wire::{Hops, PortNo};
+use axon_wire::{Hops, Layer, PortNo};
 
 /// A route, by its place in the registry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -36,6 +36,8 @@ pub struct Route {
     pub number: u64,
     /// The port that the destination is on.
     pub exit: PortNo,
+    /// The layer that it is on.
+    pub layer: Layer,
     users: Vec<HostIndex>,
     links: Vec<Link>,
 }
@@ -80,9 +82,9 @@ impl Route {
         Hops(hops)
     }
 
-    /// Its hops, to the host.
-    pub fn hops(&self) -> Hops {
-        self.hops_to(self.exit)
+    /// To the host, as its switch is told it.
+    pub fn told(&self) -> axon_wire::Route {
+        axon_wire::Route { hops: self.hops_to(self.exit), layer: self.layer }
     }
 
     /// The hosts that asked for it.
@@ -160,7 +162,7 @@ impl Flows {
         &mut self,
         at: Place,
         destination: HostIndex,
-        path: &[Step],
+        (path, layer): (&[Step], Layer),
         exit: PortNo,
         number: u64,
     ) -> RouteIndex {
@@ -170,7 +172,7 @@ impl Flows {
         });
         let links = self.link(index, path);
         let users = Vec::with_capacity(1);
-        let route = Route { at, destination, number, exit, users, links };
+        let route = Route { at, destination, number, exit, layer, users, links };
         self.routes[index.index()] = Some(route);
         grown(&mut self.towards, destination.index()).insert(at, index);
         self.count += 1;
@@ -201,12 +203,18 @@ impl Flows {
     }
 
     /// Gives a route another path.
-    pub fn change(&mut self, index: RouteIndex, path: &[Step], exit: PortNo, number: u64) {
+    pub fn change(
+        &mut self,
+        index: RouteIndex,
+        (path, layer): (&[Step], Layer),
+        exit: PortNo,
+        number: u64,
+    ) {
         self.unlink(index);
         let links = self.link(index, path);
         if let Some(route) = self.routes.get_mut(index.index()).and_then(Option::as_mut) {
             route.links = links;
-            route.exit = exit;
+            (route.exit, route.layer) = (exit, layer);
             route.number = number;
         }
     }
@@ -293,13 +301,15 @@ mod tests {
     fn links_know_their_routes_through_every_change() {
         let mut flows = Flows::default();
         let path = [step(0, 1), step(1, 1)];
-        let a = flows.insert(at(0, 9), HostIndex(1), &path, PortNo(5), 1);
-        let b = flows.insert(at(0, 8), HostIndex(1), &path, PortNo(5), 2);
-        let c = flows.insert(at(1, 8), HostIndex(1), &[step(1, 1)], PortNo(5), 3);
+        let a = flows.insert(at(0, 9), HostIndex(1), (&path, Layer::ZERO), PortNo(5), 1);
+        let b = flows.insert(at(0, 8), HostIndex(1), (&path, Layer::ZERO), PortNo(5), 2);
+        let c = flows.insert(at(1, 8), HostIndex(1), (&[step(1, 1)], Layer::ZERO), PortNo(5), 3);
         assert_eq!(over(&flows, 1, 1), [a, b, c]);
-        flows.change(a, &[step(0, 2)], PortNo(6), 4);
+        let layer = Layer::new(3).unwrap();
+        flows.change(a, (&[step(0, 2)], layer), PortNo(6), 4);
         assert_eq!((over(&flows, 0, 1), over(&flows, 1, 1)), ([b].into(), [b, c].into()));
-        assert_eq!(flows.get(a).unwrap().hops(), Hops::from([2, 6]));
+        let told = axon_wire::Route { hops: Hops::from([2, 6]), layer };
+        assert_eq!(flows.get(a).unwrap().told(), told);
         flows.remove(c);
         flows.remove(b);
         assert!(over(&flows, 1, 1).is_empty() && over(&flows, 0, 1).is_empty());
@@ -310,7 +320,7 @@ mod tests {
     #[test]
     fn a_route_goes_with_the_last_of_its_users() {
         let mut flows = Flows::default();
-        let route = flows.insert(at(0, 9), HostIndex(1), &[], PortNo(5), 1);
+        let route = flows.insert(at(0, 9), HostIndex(1), (&[], Layer::ZERO), PortNo(5), 1);
         flows.add_user(route, HostIndex(2));
         flows.add_user(route, HostIndex(3));
         flows.add_user(route, HostIndex(3));

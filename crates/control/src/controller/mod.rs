@@ -23,7 +23,7 @@ use axon_wire::message::{
     ArpRequest, ArpTarget, ControllerHello, ControllerHelloAck, HostFrame, Item, Message, Stamp,
     Target,
 };
-use axon_wire::{Hops, Life, NodeId, PortNo, Span, Time};
+use axon_wire::{Hops, Layer, Life, NodeId, PortNo, Span, Time};
 use core::net::IpAddr;
 use dhcp::DhcpServer;
 use flows::Flows;
@@ -83,6 +83,8 @@ pub struct Controller {
     restless: bool,
     /// The path that is being looked for.
     path: Vec<Step>,
+    /// The layer that it is for.
+    layer: Layer,
     /// The path that a route has so far.
     current: Vec<Step>,
 }
@@ -90,7 +92,7 @@ pub struct Controller {
 impl Controller {
     /// A controller that knows nothing yet.
     pub fn new(config: &ControllerConfig) -> Controller {
-        Controller::with_router(config, config.router.build(config.node.seed))
+        Controller::with_router(config, config.router.build(config.node.seed, config.layers))
     }
 
     /// A controller with another way to choose paths.
@@ -117,6 +119,7 @@ impl Controller {
             counters: ControllerCounters::default(),
             restless: false,
             path: Vec::new(),
+            layer: Layer::ZERO,
             current: Vec::new(),
         }
     }
@@ -256,8 +259,8 @@ impl Controller {
             target_ip,
             // Both routes are as of now, so the later of their stamps is true of both.
             stamp: self.stamp(forward.number.max(backward.number)),
-            to_source: backward.hops(),
-            to_target: forward.hops(),
+            to_source: backward.told(),
+            to_target: forward.told(),
             answer_by: backward.hops_to(PortNo::CONTROL),
         });
         out.push(Effect::Routed { hops, to, message });

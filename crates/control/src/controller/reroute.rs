@@ -65,25 +65,27 @@ impl Controller {
                 let number = self.next_number();
                 self.router.placed(&self.path);
                 self.restless = true;
-                self.flows.insert(at, destination, &self.path, exit.port, number)
+                self.flows.insert(at, destination, (&self.path, self.layer), exit.port, number)
             }
         };
         self.flows.add_user(route, user);
         Some(route)
     }
 
-    /// Leaves the links from a port to a host in `self.path`, and says where they end. Where
-    /// the router's choice does not fit a header, it is a shortest path.
+    /// Leaves the links from a port to a host in `self.path` and their layer in `self.layer`, and
+    /// says where they end. Where the router's choice does not fit a header, it is a shortest path.
     fn find_path(&mut self, at: Place, destination: HostIndex) -> Option<Place> {
         let (flow, to) = self.flow(at, destination)?;
         let mut found = self.router.path(&self.graph, &flow, &mut self.path);
         if found && self.path.len() >= self.hops_max {
             let shortest = self.router.shortest();
-            found = shortest.pick(&self.graph, flow.from, flow.to, flow.hash, &mut self.path)
-                && self.router.allows(&self.graph, &self.path);
+            found = shortest.pick(&self.graph, flow.from, flow.to, flow.hash, &mut self.path);
         }
-        let fits = self.path.len() < self.hops_max;
-        (found && fits).then_some(to)
+        if !found || self.path.len() >= self.hops_max {
+            return None;
+        }
+        self.layer = self.router.layer(&self.graph, &self.path)?;
+        Some(to)
     }
 
     /// What the router is told of a flow, and where the flow ends.
@@ -130,7 +132,7 @@ impl Controller {
         };
         let (at, destination) = (route.at, route.destination);
         let number = self.next_number();
-        self.flows.change(index, &self.path, exit.port, number);
+        self.flows.change(index, (&self.path, self.layer), exit.port, number);
         self.counters.routes_moved += 1;
         let (Some(route), Some(host)) = (self.flows.get(index), self.hosts.get(destination)) else {
             return;
@@ -139,7 +141,7 @@ impl Controller {
             port: at.port,
             destination: host.mac,
             stamp: self.stamp(number),
-            hops: route.hops(),
+            route: route.told(),
         };
         out.push(Effect::Command { to: self.graph.switch(at.switch).life.node, item });
     }
@@ -191,7 +193,7 @@ impl Controller {
             for (index, route) in self.flows.iter() {
                 self.current.clear();
                 self.current.extend(route.steps());
-                if !self.router.allows(&self.graph, &self.current) {
+                if !self.router.allows(&self.graph, &self.current, route.layer) {
                     hit.push(index);
                 }
             }
@@ -286,10 +288,13 @@ impl Controller {
         };
         self.unplace(index);
         let better = self.router.better(&self.graph, &flow, &self.current, &mut self.path);
-        if !better || self.path.len() >= self.hops_max || self.path == self.current {
+        let moves = better && self.path.len() < self.hops_max && self.path != self.current;
+        let layer = moves.then(|| self.router.layer(&self.graph, &self.path)).flatten();
+        let Some(layer) = layer else {
             self.router.placed(&self.current);
             return false;
-        }
+        };
+        self.layer = layer;
         self.router.placed(&self.path);
         self.switch_over(index, exit, out);
         true

@@ -5,7 +5,7 @@ use super::setup::{Asker, hold, of_port};
 use super::{Cx, Edge, Timer, ipv4, packet};
 use crate::effect::Effect;
 use axon_wire::message::{ArpReply, Target};
-use axon_wire::{Hops, MacAddr, PortNo};
+use axon_wire::{MacAddr, PortNo, Route};
 use core::net::{IpAddr, Ipv4Addr};
 
 impl Edge {
@@ -60,9 +60,9 @@ impl Edge {
         }
     }
 
-    /// There is a route from `port` to `mac`: the frames that waited for it go. `hops` serve
+    /// There is a route from `port` to `mac`: the frames that waited for it go. `route` serves
     /// where no table had room for the route.
-    pub(super) fn route_ready(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr, hops: &Hops) {
+    pub(super) fn route_ready(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr, route: &Route) {
         let key = (port, Target::Mac(mac));
         if self.setups.remove(key).is_none() {
             return;
@@ -70,9 +70,9 @@ impl Edge {
         self.agenda.cancel(Timer::Setup(port, Target::Mac(mac)));
         self.unreserve(cx, port, mac);
         self.counters.setups_done += 1;
-        let hops = self.flows.get(port, mac).map_or(hops, |flow| &flow.hops);
+        let route = self.flows.get(port, mac).map_or(route, |flow| &flow.route);
         for frame in self.waiting.take(port, mac) {
-            cx.out.push(Effect::Forward { ingress: port, hops: hops.clone(), frame });
+            cx.out.push(Effect::Forward { ingress: port, route: route.clone(), frame });
         }
     }
 }
@@ -101,12 +101,12 @@ mod tests {
         bench.frame(0, &udp_frame(mac(9), mac(1), 1));
         bench.frame(0, &udp_frame(mac(9), mac(1), 2));
         let effects = bench.reply(answer_to(request, 1));
-        let hops = Hops::from([3, 4]);
-        assert_eq!(bench.placed(0, 9), Some(hops.clone()));
+        let route = Route::from([3, 4]);
+        assert_eq!(bench.placed(0, 9), Some(route.clone()));
         assert_eq!(bench.tables.len(PortNo(0)), 1, "both reservations became the one route");
         let forward = |content| Effect::Forward {
             ingress: PortNo(0),
-            hops: hops.clone(),
+            route: route.clone(),
             frame: udp_frame(mac(9), mac(1), content),
         };
         let (port, destination) = (PortNo(0), mac(9));
@@ -151,11 +151,12 @@ mod tests {
         assert_eq!(arps(&effects).len(), 1, "the host is answered all the same");
         assert_eq!(bench.placed(0, 9), None);
         let frame = udp_frame(mac(9), mac(1), 1);
-        let hops = Hops::from([3, 4]);
-        let slow = Effect::Forward { ingress: PortNo(0), hops: hops.clone(), frame: frame.clone() };
+        let route = Route::from([3, 4]);
+        let slow =
+            Effect::Forward { ingress: PortNo(0), route: route.clone(), frame: frame.clone() };
         assert_eq!(bench.frame(0, &frame), [slow]);
         bench.remove_route(0, 7, 3);
-        assert_eq!(bench.placed(0, 9), Some(hops));
+        assert_eq!(bench.placed(0, 9), Some(route));
     }
 
     #[test]
@@ -170,7 +171,7 @@ mod tests {
                 bench.remove_route(0, 9, 8);
             }
             let answered = arps(&bench.reply(answer_to(request, 7))).len();
-            let expected = newer_is_a_route.then(|| Hops::from([2]));
+            let expected = newer_is_a_route.then(|| Route::from([2]));
             assert_eq!(bench.placed(0, 9), expected);
             assert_eq!(answered, usize::from(newer_is_a_route));
             assert_eq!(bench.edge.setups(), usize::from(!newer_is_a_route));
@@ -216,8 +217,8 @@ mod tests {
         for number in 1..3 {
             let request = asked(&bench.frame(0, &frame));
             let effects = bench.reply(answer_to(request, number));
-            let hops = Hops::from([3, 4]);
-            let forward = Effect::Forward { ingress: PortNo(0), hops, frame: frame.clone() };
+            let route = Route::from([3, 4]);
+            let forward = Effect::Forward { ingress: PortNo(0), route, frame: frame.clone() };
             assert_eq!(effects, [forward]);
         }
         assert_eq!(bench.edge.flows().count(), 0);

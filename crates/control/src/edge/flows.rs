@@ -6,7 +6,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use axon_plane::{Note, RouteError};
 use axon_wire::message::Stamp;
-use axon_wire::{Hops, MacAddr, PortNo, Span, Time};
+use axon_wire::{MacAddr, PortNo, Route, Span, Time};
 use core::net::Ipv4Addr;
 
 /// How long the stamp of a removed route is remembered: longer than any message is under way.
@@ -22,7 +22,7 @@ pub struct Flow {
     /// When the controller decided it, or its removal.
     pub stamp: Stamp,
     /// The route.
-    pub hops: Hops,
+    pub route: Route,
     /// Whether it stands in the port's route memory; if not, the control plane forwards.
     pub placed: bool,
     /// The destination's address, where an ARP exchange told it.
@@ -95,7 +95,7 @@ impl Flows {
         cx: &mut Cx,
         key: Key,
         stamp: Stamp,
-        hops: &Hops,
+        route: &Route,
         ip: Option<Ipv4Addr>,
     ) -> Verdict {
         let (port, destination) = key;
@@ -107,7 +107,7 @@ impl Flows {
         if self.removed.get(&key).is_some_and(|&(newest, _)| newest >= stamp) {
             return Verdict::Removed;
         }
-        let placed = match cx.tables.install(port, destination, hops) {
+        let placed = match cx.tables.install(port, destination, route) {
             Ok(()) => true,
             Err(RouteError::Full) => false,
             Err(RouteError::NoSuchPort | RouteError::Unrepresentable) => {
@@ -121,7 +121,7 @@ impl Flows {
         }
         self.forget_removed(key);
         let ip_before = self.live.get(&key).and_then(|flow| flow.ip);
-        self.live.insert(key, Flow { stamp, hops: hops.clone(), placed, ip: ip_before });
+        self.live.insert(key, Flow { stamp, route: route.clone(), placed, ip: ip_before });
         self.learn_ip(key, ip);
         if placed {
             self.unplaced.remove(&key);
@@ -183,7 +183,7 @@ impl Flows {
         let Some(flow) = self.live.get_mut(&key) else {
             return false;
         };
-        if flow.placed || cx.tables.install(port, destination, &flow.hops).is_err() {
+        if flow.placed || cx.tables.install(port, destination, &flow.route).is_err() {
             return false;
         }
         flow.placed = true;
@@ -294,12 +294,12 @@ mod tests {
                 if removals[number as usize - 1] {
                     flows.remove(cx, KEY, Some(stamp(number)));
                 } else {
-                    flows.set(cx, KEY, stamp(number), &Hops::from([number as u16]), None);
+                    flows.set(cx, KEY, stamp(number), &Route::from([number as u16]), None);
                 }
             }
-            let expected = (!removals[5]).then(|| Hops::from([6]));
-            prop_assert_eq!(flows.get(KEY.0, KEY.1).map(|flow| flow.hops.clone()), expected.clone());
-            let placed = tables.routes(PortNo(0)).pop().map(|(_, hops)| hops);
+            let expected = (!removals[5]).then(|| Route::from([6]));
+            prop_assert_eq!(flows.get(KEY.0, KEY.1).map(|flow| flow.route.clone()), expected.clone());
+            let placed = tables.routes(PortNo(0)).pop().map(|(_, route)| route);
             prop_assert_eq!(placed, expected);
         }
     }
@@ -311,11 +311,11 @@ mod tests {
         let mut out = Vec::new();
         let cx = &mut Cx { now: Time::ZERO, tables: &mut tables, out: &mut out };
         flows.remove(cx, KEY, Some(stamp(5)));
-        assert_eq!(flows.set(cx, KEY, stamp(4), &Hops::from([1]), None), Verdict::Removed);
+        assert_eq!(flows.set(cx, KEY, stamp(4), &Route::from([1]), None), Verdict::Removed);
         let expiry = flows.next_expiry().unwrap();
         flows.expire(expiry);
         assert_eq!(flows.next_expiry(), None);
-        assert_eq!(flows.set(cx, KEY, stamp(4), &Hops::from([1]), None), Verdict::Set);
+        assert_eq!(flows.set(cx, KEY, stamp(4), &Route::from([1]), None), Verdict::Set);
     }
 
     #[test]
@@ -324,8 +324,8 @@ mod tests {
         let mut flows = Flows::new(4);
         let mut out = Vec::new();
         let cx = &mut Cx { now: Time::ZERO, tables: &mut tables, out: &mut out };
-        flows.set(cx, KEY, stamp(1), &Hops::from([1]), None);
-        assert_eq!(flows.set(cx, KEY, stamp(2), &Hops::from([999]), None), Verdict::Unusable);
+        flows.set(cx, KEY, stamp(1), &Route::from([1]), None);
+        assert_eq!(flows.set(cx, KEY, stamp(2), &Route::from([999]), None), Verdict::Unusable);
         assert_eq!(flows.sizes(), (0, 0, 1));
         assert!(cx.tables.is_empty());
     }
@@ -337,7 +337,7 @@ mod tests {
         let mut out = Vec::new();
         let cx = &mut Cx { now: Time::ZERO, tables: &mut tables, out: &mut out };
         let verdicts: Vec<_> = (1..=4)
-            .map(|n| flows.set(cx, (PortNo(0), mac(n)), stamp(1), &Hops::from([1]), Some(ip(n))))
+            .map(|n| flows.set(cx, (PortNo(0), mac(n)), stamp(1), &Route::from([1]), Some(ip(n))))
             .collect();
         assert_eq!(verdicts, [Verdict::Set, Verdict::Set, Verdict::Set, Verdict::NotKept]);
         assert_eq!(flows.sizes(), (3, 2, 0));
@@ -351,9 +351,9 @@ mod tests {
         let mut flows = Flows::new(4);
         let mut out = Vec::new();
         let cx = &mut Cx { now: Time::ZERO, tables: &mut tables, out: &mut out };
-        let hops = Hops::from([1]);
-        flows.set(cx, (PortNo(0), mac(1)), stamp(1), &hops, Some(ip(1)));
-        flows.set(cx, (PortNo(0), mac(2)), stamp(2), &hops, Some(ip(1)));
+        let route = Route::from([1]);
+        flows.set(cx, (PortNo(0), mac(1)), stamp(1), &route, Some(ip(1)));
+        flows.set(cx, (PortNo(0), mac(2)), stamp(2), &route, Some(ip(1)));
         assert_eq!(flows.mac_of(PortNo(0), ip(1)), Some(mac(2)));
         flows.remove(cx, (PortNo(0), mac(1)), Some(stamp(3)));
         assert_eq!(flows.mac_of(PortNo(0), ip(1)), Some(mac(2)));

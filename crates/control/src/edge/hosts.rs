@@ -269,7 +269,7 @@ mod tests {
     use super::*;
     use alloc::vec::Vec;
     use axon_plane::{Drop, PortKind};
-    use axon_wire::{Hops, Life};
+    use axon_wire::{Life, Route};
 
     fn reports(effects: &[Effect]) -> Vec<Item> {
         let report = |effect: &Effect| match effect {
@@ -392,7 +392,7 @@ mod tests {
         bench.frame(0, &udp_frame(mac(9), mac(2), 0));
         bench.set_route(0, 9, 1, 3);
         assert_eq!(reports(&bench.pass(Span::from_secs(60))), [gone(0, 1)]);
-        assert_eq!(bench.placed(0, 9), Some(Hops::from([3])));
+        assert_eq!(bench.placed(0, 9), Some(Route::from([3])));
         let left: Vec<_> = bench.edge.hosts().map(|(mac, _)| mac).collect();
         assert_eq!(left, [mac(2)], "without an address it cannot be asked");
     }
@@ -450,9 +450,9 @@ mod tests {
         bench.set_route(0, 9, 9, 3);
         assert_eq!(bench.placed(0, 9), None, "the old controller's word does not count");
         let stamp = axon_wire::message::Stamp { epoch: 6, number: 1 };
-        let hops = Hops::from([2]);
-        bench.item(Item::SetRoute { port: PortNo(0), destination: mac(9), stamp, hops });
-        assert_eq!(bench.placed(0, 9), Some(Hops::from([2])));
+        let route = Route::from([2]);
+        bench.item(Item::SetRoute { port: PortNo(0), destination: mac(9), stamp, route });
+        assert_eq!(bench.placed(0, 9), Some(Route::from([2])));
     }
 
     #[test]
@@ -469,7 +469,7 @@ mod tests {
             [gone(0, 1), seen(2, 3, true)],
             "only what has changed"
         );
-        assert_eq!(bench.placed(1, 9), Some(Hops::from([3])), "flows have gone on");
+        assert_eq!(bench.placed(1, 9), Some(Route::from([3])), "flows have gone on");
         assert_eq!(bench.controller(Some(CONTROLLER)), []);
     }
 

@@ -84,8 +84,8 @@ impl Edge {
     ) -> Result<(), Drop> {
         if let Some(flow) = self.flows.get(port, destination) {
             self.counters.slow_path += 1;
-            let (hops, frame) = (flow.hops.clone(), frame.to_vec());
-            cx.out.push(Effect::Forward { ingress: port, hops, frame });
+            let (route, frame) = (flow.route.clone(), frame.to_vec());
+            cx.out.push(Effect::Forward { ingress: port, route, frame });
             return Ok(());
         }
         if self.hosts.is_on(destination, port) {

@@ -41,7 +41,7 @@ use alloc::vec::Vec;
 use axon_plane::{Drop, PortKind, RouteTables};
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::message::{ArpReply, ArpTarget, HostFrame, Item, Stamp, Target};
-use axon_wire::{Hops, Life, MacAddr, NodeId, PortNo, Span, Time};
+use axon_wire::{Life, MacAddr, NodeId, PortNo, Route, Span, Time};
 use core::net::{IpAddr, Ipv4Addr};
 use flows::{Flows, Verdict};
 use hosts::Hosts;
@@ -197,10 +197,10 @@ impl Edge {
     pub fn item(&mut self, now: Time, item: Item, tables: &mut RouteTables, out: &mut Vec<Effect>) {
         let cx = &mut Cx { now, tables, out };
         match item {
-            Item::SetRoute { port, destination, stamp, hops } if self.is_current(stamp) => {
-                match self.set_route(cx, (port, destination), stamp, &hops, None) {
+            Item::SetRoute { port, destination, stamp, route } if self.is_current(stamp) => {
+                match self.set_route(cx, (port, destination), stamp, &route, None) {
                     Verdict::Removed | Verdict::Unusable => self.counters.messages_ignored += 1,
-                    _ => self.route_ready(cx, port, destination, &hops),
+                    _ => self.route_ready(cx, port, destination, &route),
                 }
                 self.flows.promote(cx, port);
             }
@@ -366,7 +366,7 @@ impl Edge {
         cx: &mut Cx,
         key: (PortNo, MacAddr),
         stamp: Stamp,
-        hops: &Hops,
+        route: &Route,
         ip: Option<Ipv4Addr>,
     ) -> Verdict {
         if self.hosts.count_on(key.0) == 0 || !self.is_host_mac(key.1) {
@@ -375,7 +375,7 @@ impl Edge {
             }
             return Verdict::Unusable;
         }
-        self.flows.set(cx, key, stamp, hops, ip)
+        self.flows.set(cx, key, stamp, route, ip)
     }
 }
 
@@ -500,7 +500,7 @@ mod tests {
                 target_mac: mac(target),
                 target_ip: address.map(|n| ip(n).into()),
                 stamp: stamp(number),
-                to_target: Hops::from([number as u16]),
+                to_target: Route::from([number as u16]),
             }),
             Event::Set(port, to, number, hop) => bench.set_route(port, to, number, hop),
             Event::Remove(port, to, number) => bench.remove_route(port, to, number),

@@ -179,7 +179,7 @@ mod tests {
     use super::super::testing::*;
     use super::*;
     use crate::effect::Effect;
-    use axon_wire::Hops;
+    use axon_wire::Route;
     use axon_wire::Span;
 
     /// Host `n`'s answer to whoever asked.
@@ -256,7 +256,7 @@ mod tests {
         assert_eq!((arp.sender_mac, arp.sender_ip), (SERVER.mac, SERVER.ip));
         let effects = bench.frame(0, &host_reply(1, SERVER.mac, SERVER.ip));
         assert_eq!(answers(&effects).len(), 1);
-        assert_eq!(bench.placed(0, 9), Some(Hops::from([3, 6])));
+        assert_eq!(bench.placed(0, 9), Some(Route::from([3, 6])));
     }
 
     #[test]
@@ -267,7 +267,7 @@ mod tests {
         bench.target(looked_for(7));
         let effects = bench.frame(0, &host_reply(1, SERVER.mac, SERVER.ip));
         assert_eq!(answers(&effects)[0].stamp, stamp(7));
-        assert_eq!(bench.placed(0, 9), Some(Hops::from([5])));
+        assert_eq!(bench.placed(0, 9), Some(Route::from([5])));
     }
 
     #[test]
@@ -307,6 +307,6 @@ mod tests {
         bench.host(0, 1);
         let effects = bench.target(ArpTarget { target_ip: None, ..looked_for(1) });
         assert_eq!((answers(&effects).len(), arps(&effects).len()), (1, 0));
-        assert_eq!(bench.placed(0, 9), Some(Hops::from([3, 6])));
+        assert_eq!(bench.placed(0, 9), Some(Route::from([3, 6])));
     }
 }

@@ -6,8 +6,8 @@ use super::target::ASKINGS_PER_PORT_MAX;
 use super::*;
 use crate::config::{NodeConfig, Timers};
 use axon_plane::PlaneConfig;
-use axon_wire::HopWidth;
 use axon_wire::message::Message;
+use axon_wire::{HopWidth, Hops};
 
 /// Ports of the switch under test: 0 to 2 for hosts, 3 an Axon port.
 pub(super) const PORTS: u16 = 4;
@@ -169,8 +169,8 @@ impl Bench {
 
     pub(super) fn set_route(&mut self, port: u16, to: u8, number: u64, hop: u16) -> Vec<Effect> {
         let (port, destination) = (PortNo(port), mac(to));
-        let hops = Hops::from([hop]);
-        self.item(Item::SetRoute { port, destination, stamp: stamp(number), hops })
+        let route = Route::from([hop]);
+        self.item(Item::SetRoute { port, destination, stamp: stamp(number), route })
     }
 
     pub(super) fn remove_route(&mut self, port: u16, to: u8, number: u64) -> Vec<Effect> {
@@ -196,9 +196,9 @@ impl Bench {
     }
 
     /// The route in the port's memory.
-    pub(super) fn placed(&self, port: u16, to: u8) -> Option<Hops> {
+    pub(super) fn placed(&self, port: u16, to: u8) -> Option<Route> {
         let routes = self.tables.routes(PortNo(port));
-        routes.into_iter().find(|(destination, _)| *destination == mac(to)).map(|(_, hops)| hops)
+        routes.into_iter().find(|(destination, _)| *destination == mac(to)).map(|(_, route)| route)
     }
 
     /// Everything stays within its bounds, and every place kept belongs to somebody.
@@ -275,7 +275,7 @@ pub(super) fn answer_to(request: axon_wire::message::ArpRequest, number: u64) ->
         target_mac: mac(9),
         target_ip: Some(ip(9).into()),
         stamp: stamp(number),
-        to_target: Hops::from([3, 4]),
+        to_target: Route::from([3, 4]),
     }
 }
 
@@ -291,8 +291,8 @@ pub(super) fn looked_for(number: u64) -> ArpTarget {
         target_mac: mac(1),
         target_ip: Some(ip(1).into()),
         stamp: stamp(number),
-        to_source: Hops::from([3, 6]),
-        to_target: Hops::from([2, 0]),
+        to_source: Route::from([3, 6]),
+        to_target: Route::from([2, 0]),
         answer_by: Hops::from([3, PortNo::CONTROL.0]),
     }
 }

@@ -7,12 +7,13 @@ use crate::discovery::Discovery;
 use crate::effect::Effect;
 use crate::seal::{Opened, Sealer};
 use alloc::vec::Vec;
+use axon_plane::dcb::DcbConfig;
 use axon_plane::{Action, Drop, Input, Note, Plane, PortKind, Punt, Refusal};
 use axon_wire::congestion::Congestion;
 use axon_wire::header::{self, HeaderView, PacketType};
 use axon_wire::message::{Message, Role};
 use axon_wire::priority::Priority;
-use axon_wire::{Frame, Hops, Life, MacAddr, PortNo, Time, link, lldp, vlan};
+use axon_wire::{Frame, Hops, Life, MacAddr, PortNo, Route, Time, link, lldp, vlan};
 
 /// How many control messages were refused, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -304,9 +305,27 @@ impl<B: Frame> Chassis<B> {
         self.inject(now, PacketType::Control, hops, &sealed);
     }
 
+    /// Sends a packet of this control plane's own.
+    fn inject(&mut self, now: Time, kind: PacketType, hops: &Hops, payload: &[u8]) {
+        self.send(now, (kind, self.plane.config().control_priority), hops, payload);
+    }
+
+    /// Sends a host's frame on its way by `route`, with the priority of its tag.
+    pub fn forward(&mut self, now: Time, route: &Route, frame: &[u8]) {
+        let on_layer = |dcb: &DcbConfig| dcb.layers.on(vlan::priority_of(frame), route.layer);
+        let priority = self.plane.config().dcb.as_deref().map_or(Priority::ZERO, on_layer);
+        self.send(now, (PacketType::Ethernet, priority), &route.hops, frame);
+    }
+
     /// Sends an Axon packet from this control plane; a route that no header can hold is a
     /// drop for want of headroom.
-    pub fn inject(&mut self, now: Time, kind: PacketType, hops: &Hops, payload: &[u8]) {
+    fn send(
+        &mut self,
+        now: Time,
+        (kind, priority): (PacketType, Priority),
+        hops: &Hops,
+        payload: &[u8],
+    ) {
         let width = self.plane.config().hop_width;
         let length = width.header_bytes(hops.len());
         let mut frame = B::with_headroom(length, payload);
@@ -314,12 +333,6 @@ impl<B: Frame> Chassis<B> {
             .push_front(length)
             .is_ok_and(|()| header::emit(frame.bytes_mut(), width, kind, hops, &[]).is_ok());
         if built {
-            let config = self.plane.config();
-            let priority = match kind {
-                PacketType::Ethernet if config.dcb.is_some() => vlan::priority_of(payload),
-                PacketType::Ethernet => Priority::ZERO,
-                _ => config.control_priority,
-            };
             if priority != Priority::ZERO {
                 header::set_priority(frame.bytes_mut(), width, priority);
             }

@@ -14,7 +14,6 @@ use crate::stream::Stream;
 use crate::uplink::Uplink;
 use alloc::vec::Vec;
 use axon_plane::{Action, Awaited, Drop, Input, Node, Plane, PortKind, Refusal};
-use axon_wire::header::PacketType;
 use axon_wire::message::{Item, Message, Role};
 use axon_wire::{Frame, Life, PortNo, Time};
 
@@ -291,9 +290,9 @@ impl<B: Frame> SwitchNode<B> {
                 }
             }
             Effect::Host { port, frame } => chassis.send_host(now, port, &frame),
-            Effect::Forward { hops, frame, .. } => {
+            Effect::Forward { route, frame, .. } => {
                 self.released += 1;
-                chassis.inject(now, PacketType::Ethernet, &hops, &frame);
+                chassis.forward(now, &route, &frame);
             }
             Effect::Drop { ingress, reason, frame } => {
                 self.released += 1;

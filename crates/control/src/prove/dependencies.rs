@@ -151,6 +151,12 @@ impl Dependencies {
         self.buffers.len()
     }
 
+    /// Directed links that some route takes, in whatever priority.
+    pub fn links(&self) -> usize {
+        let links = self.numbers.iter().flat_map(|ports| ports.chunks(Priority::ALL.len()));
+        links.filter(|link| link.iter().any(|&number| number != NONE)).count()
+    }
+
     /// Pairs of buffers of which one waits for the other.
     pub const fn count(&self) -> u64 {
         self.count
@@ -237,6 +243,7 @@ mod tests {
     fn routes_that_lead_one_way_are_free_and_the_longest_chain_joins_several() {
         let all = graph(&[&[0, 1, 2], &[2, 3], &[1, 4], &[9]]);
         assert_eq!((all.routes(), all.buffers(), all.count()), (4, 6, 4));
+        assert_eq!(all.links(), 6);
         let Verdict::Free(chain) = all.verdict() else { panic!() };
         assert_eq!(links(&chain), [0, 1, 2, 3]);
         assert_eq!(Dependencies::default().verdict(), Verdict::Free(Vec::new()));
@@ -270,6 +277,7 @@ mod tests {
         all.add(0, Priority::ZERO, [step(0, 1), step(1, 1)]);
         all.add(1, high, [step(1, 1), step(0, 1)]);
         assert!(matches!(all.verdict(), Verdict::Free(_)));
+        assert_eq!((all.buffers(), all.links()), (4, 2));
         all.add(2, Priority::ZERO, [step(1, 1), step(0, 1)]);
         assert!(matches!(all.verdict(), Verdict::Cycle(_)));
     }

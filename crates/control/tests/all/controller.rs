@@ -8,7 +8,7 @@ use axon_plane::PlaneConfig;
 use axon_wire::message::{
     ArpRequest, ArpTarget, ControllerHello, Item, Message, Peer, PortBytes, PortState, Role, Target,
 };
-use axon_wire::{Hops, Life, MacAddr, NodeId, PortNo, Span, Time};
+use axon_wire::{Hops, Life, MacAddr, NodeId, PortNo, Route, Span, Time};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
@@ -40,6 +40,7 @@ fn config() -> ControllerConfig {
             dns: Vec::new(),
         },
         router: RouterKind::default(),
+        layers: 2,
     }
 }
 
@@ -58,7 +59,7 @@ struct World {
     links: BTreeMap<(u64, u16), (u64, u16)>,
     lives: BTreeMap<u64, (u64, u64)>,
     /// Route memories: node, port, destination.
-    tables: BTreeMap<(u64, u16, MacAddr), Hops>,
+    tables: BTreeMap<(u64, u16, MacAddr), Route>,
     out: Vec<Effect>,
     targets: Vec<ArpTarget>,
     /// Hosts that switches are to ask for after a restart.
@@ -189,8 +190,8 @@ impl World {
     fn carry_out(&mut self) {
         for effect in std::mem::take(&mut self.out) {
             match effect {
-                Effect::Command { to, item: Item::SetRoute { port, destination, hops, .. } } => {
-                    self.tables.insert((to.0, port.0, destination), hops);
+                Effect::Command { to, item: Item::SetRoute { port, destination, route, .. } } => {
+                    self.tables.insert((to.0, port.0, destination), route);
                 }
                 Effect::Command { to, item: Item::RemoveRoute { port, destination, .. } } => {
                     let old = self.tables.remove(&(to.0, port.0, destination));
@@ -231,14 +232,14 @@ impl World {
         for (_, route) in self.controller.flows().iter() {
             let node = graph.switch(route.at.switch).life.node.0;
             let host = hosts.get(route.destination).expect("routes lead to hosts that are there");
-            let end = self.follow(node, &route.hops());
+            let end = self.follow(node, &route.told().hops);
             let there = graph.switch(host.place().switch).life.node.0;
             assert_eq!(end, Some((there, host.place().port)), "a route ends at its host");
             assert!(!route.users().is_empty(), "a route has a user");
             for &user in route.users() {
                 assert_eq!(hosts.get(user).map(|user| user.place()), Some(route.at));
             }
-            registered.insert((node, route.at.port.0, host.mac), route.hops());
+            registered.insert((node, route.at.port.0, host.mac), route.told());
         }
         assert_eq!(self.tables, registered);
     }
@@ -260,7 +261,7 @@ fn ring() -> World {
 fn a_request_gets_routes_both_ways_and_asking_again_changes_nothing() {
     let mut world = ring();
     let first = world.ask(1, 9, 1, Target::Ip(ip(2))).unwrap();
-    assert_eq!((&first.to_target, &first.to_source), (&Hops::from([1, 9]), &Hops::from([2, 9])));
+    assert_eq!((&first.to_target, &first.to_source), (&Route::from([1, 9]), &Route::from([2, 9])));
     assert_eq!(first.answer_by, Hops::from([2, PortNo::CONTROL.0]));
     assert_eq!((first.target_mac, first.target_ip, first.id), (mac(2), Some(ip(2)), 5));
     assert_eq!(world.ask(1, 9, 1, Target::Ip(ip(2))), Some(first.clone()));
@@ -274,7 +275,7 @@ fn hosts_of_one_switch_meet_there() {
     let mut world = ring();
     world.seen(1, 8, 7);
     let target = world.ask(1, 9, 1, Target::Ip(ip(7))).unwrap();
-    assert_eq!((target.to_target, target.to_source), (Hops::from([8]), Hops::from([9])));
+    assert_eq!((target.to_target, target.to_source), (Route::from([8]), Route::from([9])));
     assert_eq!(target.answer_by, Hops::to_control());
 }
 
@@ -296,13 +297,13 @@ fn a_cut_ring_link_moves_its_routes_at_once_and_they_return_when_it_heals() {
     let before = world.ask(1, 9, 1, Target::Ip(ip(2))).unwrap();
     world.cut((1, 1));
     world.check();
-    assert_eq!(world.tables[&(1, 9, mac(2))], Hops::from([2, 2, 2, 9]));
+    assert_eq!(world.tables[&(1, 9, mac(2))], Route::from([2, 2, 2, 9]));
     let after = world.ask(1, 9, 1, Target::Ip(ip(2))).unwrap();
     assert!(after.stamp > before.stamp);
     world.link((1, 1), (2, 2));
-    assert_eq!(world.tables[&(1, 9, mac(2))], Hops::from([2, 2, 2, 9]), "not at once");
+    assert_eq!(world.tables[&(1, 9, mac(2))], Route::from([2, 2, 2, 9]), "not at once");
     world.wait();
-    assert_eq!(world.tables[&(1, 9, mac(2))], Hops::from([1, 9]));
+    assert_eq!(world.tables[&(1, 9, mac(2))], Route::from([1, 9]));
     world.check();
 }
 
@@ -327,7 +328,7 @@ fn a_host_that_moves_is_followed_and_one_that_dies_leaves_nothing() {
     world.ask(4, 9, 4, Target::Ip(ip(2))).unwrap();
     world.seen(3, 6, 2);
     world.check();
-    let (end, port) = world.follow(1, &world.tables[&(1, 9, mac(2))]).unwrap();
+    let (end, port) = world.follow(1, &world.tables[&(1, 9, mac(2))].hops).unwrap();
     assert_eq!((end, port), (3, PortNo(6)));
     assert_eq!(world.asked, [(2, 9, mac(2))], "its old switch is to make sure");
     world.seen(2, 9, 2);
@@ -440,7 +441,7 @@ fn equal_paths_are_all_used() {
     for host in 0..200_u8 {
         world.seen(1, 10 + u16::from(host), host);
         let target = world.ask(1, 10 + u16::from(host), host, Target::Ip(ip(250))).unwrap();
-        *used.entry(target.to_target[0]).or_default() += 1;
+        *used.entry(target.to_target.hops[0]).or_default() += 1;
     }
     assert_eq!(used.len(), 4);
     assert!(used.values().all(|&count| (30..=70).contains(&count)), "{used:?}");
@@ -478,8 +479,9 @@ fn a_measured_hot_link_sends_its_flows_the_other_way_round() {
     }
     world.wait();
     let direct = |world: &World| {
-        let forward =
-            |&(&(node, _, _), hops): &(&(u64, u16, MacAddr), &Hops)| node == 1 && hops.len() == 2;
+        let forward = |&(&(node, _, _), route): &(&(u64, u16, MacAddr), &Route)| {
+            node == 1 && route.hops.len() == 2
+        };
         world.tables.iter().filter(forward).count()
     };
     let before = direct(&world);

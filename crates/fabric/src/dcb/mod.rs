@@ -1,11 +1,13 @@
 //! Data Center Bridging of a fabric, checked: traffic classes, flow control, memory.
 //!
 //! `resolve.rs` reads it from the file with `pauses.rs`, `headroom.rs` says what each port needs,
-//! `plane.rs` makes the configuration of a switch's data plane, `dcbx.rs` what switches say of it
+//! `layers.rs`
+//! says which priorities hosts know as one, `plane.rs` makes the configuration of a switch's data plane, `dcbx.rs` what switches say of it
 //! to each other; `notice.rs` reads and makes congestion notification and marks.
 
 mod dcbx;
 mod headroom;
+mod layers;
 mod notice;
 mod pauses;
 mod plane;
@@ -38,6 +40,9 @@ pub struct Dcb {
     pub schedule: ScheduleConfig,
     /// Priorities whose frames are never to be lost.
     pub lossless: PrioritySet,
+    /// Priorities that hosts know as the first of each group; the others are those of further
+    /// layers of routes. All groups are as long; without layers there are none.
+    pub layers: Vec<Vec<Priority>>,
     /// How the senders of lossless priorities are made to stop.
     pub flow_control: FlowControl,
     /// How long a stop lasts that is not told again.
@@ -105,6 +110,11 @@ pub struct Buffers {
 }
 
 impl Dcb {
+    /// How many layers of routes there are: one, if no priority has further ones.
+    pub fn layer_count(&self) -> u8 {
+        self.layers.first().map_or(1, |group| group.len() as u8)
+    }
+
     /// The priorities in which the host of this name has reaction points.
     pub fn reaction_points(&self, host: &str) -> PrioritySet {
         self.cn.as_ref().map_or(PrioritySet::EMPTY, |cn| cn.reaction_points(host))

@@ -4,6 +4,7 @@ use super::headroom::{configured, plugs};
 use super::{Dcb, FlowControl, Plug, notice};
 use crate::model::Fabric;
 use axon_plane::dcb::DcbConfig;
+use axon_plane::layers::Layers;
 use axon_plane::memory::{GroupLimits, MemoryConfig, QueueLimits};
 use axon_plane::targeted::{Choice, Targeting, Watermarks};
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet};
@@ -28,6 +29,7 @@ pub(crate) fn config(fabric: &Fabric, dcb: &Dcb, switch: usize, mac: MacAddr) ->
         },
         prio_tc: dcb.prio_tc,
         schedule: dcb.schedule.clone(),
+        layers: Layers::of(dcb.layers.iter().map(Vec::as_slice)),
         pfc: if dcb.flow_control == FlowControl::Pfc { pfc } else { PrioritySet::EMPTY },
         pause: dcb.flow_control == FlowControl::Pause,
         pfc_quanta: dcb.quanta,

@@ -1,6 +1,6 @@
 //! From what was written to what is told to switches; what contradicts itself is refused.
 
-use super::{Buffers, Dcb, FlowControl, notice, pauses};
+use super::{Buffers, Dcb, FlowControl, layers, notice, pauses};
 use crate::error::Problem;
 use crate::file::{self, File};
 use crate::model::{Network, OnFull};
@@ -58,10 +58,11 @@ pub(crate) fn resolve(file: &File, beside: &Beside) -> Result<Option<Box<Dcb>>, 
     for (index, class) in asked.classes.iter().enumerate() {
         ecn[index] = notice::ecn(index, class)?;
     }
-    Ok(Some(Box::new(Dcb {
+    let mut dcb = Dcb {
         prio_tc,
         schedule: schedule(asked)?,
         lossless,
+        layers: Vec::new(),
         flow_control,
         quanta: Quanta(asked.quanta),
         pfc_reserved: match asked.pfc_reserved {
@@ -77,7 +78,9 @@ pub(crate) fn resolve(file: &File, beside: &Beside) -> Result<Option<Box<Dcb>>, 
         dcbx: None,
         cn,
         ecn,
-    })))
+    };
+    dcb.layers = layers::resolve(&asked.layers, &dcb)?;
+    Ok(Some(Box::new(dcb)))
 }
 
 /// The application priority table.

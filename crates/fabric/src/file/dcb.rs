@@ -16,6 +16,11 @@ use serde::Deserialize;
 pub struct Dcb {
     /// The traffic classes, class 0 first; one to eight. Each priority is in one of them.
     pub classes: Vec<Class>,
+    /// Which priorities hosts know as one, such as `[[3, 4]]`: they send with the first, and their
+    /// frames have the others on further layers of routes, which `router: layered` keeps free of
+    /// deadlock each. Each is lossless and has a class of its own. Without layers if not said.
+    #[serde(default)]
+    pub layers: Vec<Vec<u8>>,
     /// How a lossless class makes its senders stop; pfc if not said.
     #[serde(default)]
     pub flow_control: FlowControl,

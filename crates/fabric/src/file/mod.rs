@@ -257,6 +257,8 @@ pub enum Router {
     Balanced,
     /// Shortest of the paths that never go up after down: no deadlock of lossless links.
     UpDown,
+    /// Shortest paths on several layers, each free of deadlock; with `dcb.layers`.
+    Layered,
 }
 
 impl Router {
@@ -271,6 +273,7 @@ impl Router {
             Router::CongestionAware => RouterKind::CongestionAware,
             Router::Balanced => RouterKind::Balanced,
             Router::UpDown => RouterKind::UpDown,
+            Router::Layered => RouterKind::Layered,
         }
     }
 }

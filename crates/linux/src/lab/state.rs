@@ -245,7 +245,7 @@ impl StateDir {
         let mut fabric = axon_fabric::parse(&origin, &text)?;
         if let Some(name) = self.load_options()?.router {
             let router = RouterKind::named(&name);
-            fabric.controller.router = router.with_context(|| format!("no router {name}"))?;
+            fabric.set_router(router.with_context(|| format!("no router {name}"))?)?;
         }
         Ok(fabric)
     }

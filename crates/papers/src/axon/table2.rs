@@ -75,13 +75,13 @@ const BALANCED: usize = 7;
 fn router(index: usize, seed: u64) -> Box<dyn Router> {
     match index {
         SHORTEST => Box::<FixedTies>::default(),
-        1 => RouterKind::ShortestPath.build(seed),
-        2 => RouterKind::Ecmp.build(seed),
-        SPAIN => RouterKind::Spain.build(seed),
-        4 => RouterKind::HederaFirstFit.build(seed),
-        5 => RouterKind::HederaAnnealing.build(seed),
-        6 => RouterKind::CongestionAware.build(seed),
-        _ => RouterKind::Balanced.build(seed),
+        1 => RouterKind::ShortestPath.build(seed, 1),
+        2 => RouterKind::Ecmp.build(seed, 1),
+        SPAIN => RouterKind::Spain.build(seed, 1),
+        4 => RouterKind::HederaFirstFit.build(seed, 1),
+        5 => RouterKind::HederaAnnealing.build(seed, 1),
+        6 => RouterKind::CongestionAware.build(seed, 1),
+        _ => RouterKind::Balanced.build(seed, 1),
     }
 }
 

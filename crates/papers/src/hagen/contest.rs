@@ -13,7 +13,7 @@ use axon_sim::links::WireEnd;
 use axon_sim::station::Body;
 use axon_wire::priority::{Priority, TrafficClass};
 use axon_wire::vlan::{self, VlanTag};
-use axon_wire::{Bytes, Frame, FrameBuf, Hops, MacAddr, PortNo, Rate, Span, Time};
+use axon_wire::{Bytes, Frame, FrameBuf, MacAddr, PortNo, Rate, Route, Span, Time};
 use oorandom::Rand64;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -112,7 +112,7 @@ impl Contest {
         config.frame_bytes_max = FRAME_BYTES_MAX;
         config.dcb = Some(Box::new(DcbConfig { schedule, prio_tc, ..lossy }));
         let mut plane = Plane::new(config);
-        let sink = Hops::from([ports - 1]);
+        let sink = Route::from([ports - 1]);
         for port in (0..ports).map(PortNo) {
             plane.set_kind(port, PortKind::Host);
             // One route for each port is less than any table holds.

@@ -11,7 +11,7 @@ use axon_sim::station::Body;
 use axon_wire::cn::{CnTag, CnmFormat, CnmFrame};
 use axon_wire::priority::{Priority, PrioritySet};
 use axon_wire::vlan::VlanTag;
-use axon_wire::{Bytes, Frame, FrameBuf, Hops, MacAddr, PortNo, Rate, Span, Time};
+use axon_wire::{Bytes, Frame, FrameBuf, MacAddr, PortNo, Rate, Route, Span, Time};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Bytes of each frame, without FCS.
@@ -113,7 +113,7 @@ fn plane(rate: Rate, set_point: Bytes, pool: Bytes) -> Plane<FrameBuf> {
     let mut plane = Plane::new(config);
     PORTS.iter().for_each(|&port| plane.set_kind(port, PortKind::Host));
     // One route is less than any table holds.
-    let _ = plane.tables_mut().install(PORTS[0], SINK, &Hops::from([PORTS[1].0]));
+    let _ = plane.tables_mut().install(PORTS[0], SINK, &Route::from([PORTS[1].0]));
     plane
 }
 

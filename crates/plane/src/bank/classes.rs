@@ -77,8 +77,8 @@ impl<B: Frame> PortBank<B> {
         }
         let mut refused = Vec::new();
         for (before, item) in waiting {
-            let (ingress, priority) = (item.moving.ingress, item.priority);
-            let class = dcb.ports[port.index()].class_of(priority);
+            let (ingress, priority) = (item.moving.ingress, item.group);
+            let class = dcb.ports[port.index()].class_of(item.priority);
             let owner = Owner { ingress, priority, egress: port, class };
             if ingress.index() < dcb.ports.len() {
                 dcb.memory.reclass(owner, before, item.moving.came_bytes.into());

@@ -108,20 +108,22 @@ impl<B: Frame> PortBank<B> {
             (self.priority_of)(moving.frame.bytes())
         };
         let (ingress, class) = (moving.ingress, dcb.ports[port.index()].class_of(priority));
+        let input = dcb.ports.get(ingress.index());
+        let group = input.map_or(priority, |input| input.known_as[priority.index()]);
         if dcb.in_storm(port, StormAction::Drop).contains(class) {
             return self.discard(moving, Drop::Watchdog, out);
         }
         let bytes = moving.frame.bytes().len() as u32;
         let mut signal = Signal::None;
         if !own {
-            let owner = Owner { ingress, priority, egress: port, class };
+            let owner = Owner { ingress, priority: group, egress: port, class };
             if !dcb.queue_has_room(owner, bytes.into()) {
                 return self.discard(moving, Drop::HeadroomFull, out);
             }
             match dcb.memory.admit(owner, moving.came_bytes.into()) {
                 Ok(told) => {
                     signal = told;
-                    dcb.ports[ingress.index()].movements[priority.index()].came(now);
+                    dcb.ports[ingress.index()].movements[group.index()].came(now);
                 }
                 Err(why) => {
                     // Where nobody can be told to stop, no frame is lossless.
@@ -134,15 +136,16 @@ impl<B: Frame> PortBank<B> {
         }
         // The memory has the say; frames of the control plane have a buffer of their own.
         let bytes_max = if own { self.queue_bytes_max } else { u64::MAX };
-        let item = Queued { moving, bytes, kind, priority };
+        let item = Queued { moving, bytes, kind, priority, group };
         let classes = &mut self.ports[port.index()].classes;
         if let Err(item) = classes[class.index()].push(item, bytes_max) {
             return self.discard(item.moving, Drop::QueueFull, out);
         }
         self.wait_for(port);
-        self.tell(now, ingress, priority, signal, out);
+        self.tell(now, ingress, group, signal, out);
         if let Some(dcb) = &mut self.dcb {
-            dcb.joined_queue(now, Owner { ingress, priority, egress: port, class }, bytes.into());
+            let owner = Owner { ingress, priority: group, egress: port, class };
+            dcb.joined_queue(now, owner, bytes.into());
         }
         self.tell_of_queues(now, out);
         if self.gates[port.index()].held {
@@ -190,7 +193,7 @@ impl<B: Frame> PortBank<B> {
         out: &mut Vec<Action<B>>,
     ) {
         let Some(dcb) = &mut self.dcb else { return };
-        let (ingress, priority) = (item.moving.ingress, item.priority);
+        let (ingress, priority) = (item.moving.ingress, item.group);
         if ingress.index() < dcb.ports.len() {
             let owner = Owner { ingress, priority, egress: port, class };
             let signal = dcb.memory.release(owner, item.moving.came_bytes.into());
@@ -201,7 +204,7 @@ impl<B: Frame> PortBank<B> {
         }
     }
 
-    /// The sender of a priority at `port` is to stop or may go on.
+    /// The sender of a group at `port` is to stop or may go on.
     fn tell(
         &mut self,
         now: Time,
@@ -214,7 +217,10 @@ impl<B: Frame> PortBank<B> {
         if signal == Signal::None {
             return;
         }
-        dcb.ports[port.index()].requests.set(priority, signal == Signal::Xoff);
+        let state = &mut dcb.ports[port.index()];
+        for known in state.known_as(priority) {
+            state.requests.set(known, signal == Signal::Xoff);
+        }
         self.tell_soon(now, port, out);
     }
 

@@ -2,6 +2,7 @@
 
 mod classes;
 mod cut_through;
+mod layers;
 mod link;
 mod model;
 mod notice;

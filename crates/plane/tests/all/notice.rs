@@ -11,7 +11,7 @@ use axon_wire::cn::{CnTag, Cnm, CnmFormat, CnmFrame, Tagged};
 use axon_wire::header::{self, HeaderView, PacketType};
 use axon_wire::priority::{Priority, PrioritySet};
 use axon_wire::vlan::{self, VlanTag};
-use axon_wire::{Bytes, Frame, FrameBuf, HopWidth, Hops, MacAddr, PortNo, Rate, Time};
+use axon_wire::{Bytes, Frame, FrameBuf, HopWidth, Hops, MacAddr, PortNo, Rate, Route, Time};
 
 const WIDTH: HopWidth = HopWidth::Eight;
 const SWITCH: MacAddr = MacAddr([2, 0, 0, 0, 0, 0xaa]);
@@ -44,7 +44,7 @@ fn plane(change: impl FnOnce(&mut DcbConfig)) -> Plane<FrameBuf> {
         plane.set_kind(port, kind);
         plane.link(T0, port, true, &mut Vec::new());
     }
-    plane.tables_mut().install(HOST, FAR, &Hops::from([2, 7])).unwrap();
+    plane.tables_mut().install(HOST, FAR, &Route::from([2, 7])).unwrap();
     plane
 }
 
@@ -247,7 +247,7 @@ fn a_moved_frame_without_a_tag_keeps_its_new_priority_to_the_last_queue() {
         cn.treatments[0][0].input = InputPriority::Moved(priority(1));
         dcb.cn = Some(cn);
     });
-    plane.tables_mut().install(HOST, FAR, &Hops::from([1])).unwrap();
+    plane.tables_mut().install(HOST, FAR, &Route::from([1])).unwrap();
     give(&mut plane, HOST, (&frame(None, None, 0), 200));
     assert!(plane.queued_frames(OTHER_HOST) > 100);
     assert_eq!(plane.counters().port(OTHER_HOST).cnms, 0, "priority 1 has no point");

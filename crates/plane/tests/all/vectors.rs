@@ -201,7 +201,7 @@ fn edge_case(hop_width: &str, ingress: &str, kinds_of: &str, route: &str, frame:
     }
     if let Some((destination, route)) = route.split_once('/') {
         let destination = MacAddr(bytes(destination).try_into().expect("six bytes"));
-        plane.tables_mut().install(ingress, destination, &hops(route)).expect("a route");
+        plane.tables_mut().install(ingress, destination, &hops(route).into()).expect("a route");
     }
     let mut out = Vec::new();
     plane.receive(Time::ZERO, ingress, FrameBuf::new(&bytes(frame)), Time::ZERO, true, &mut out);

@@ -14,7 +14,7 @@ use axon_sim::station::Body;
 use axon_wire::cn::{CnTag, CnmFormat, CnmFrame};
 use axon_wire::priority::{Priority, PrioritySet};
 use axon_wire::vlan::VlanTag;
-use axon_wire::{Bytes, Frame, FrameBuf, HopWidth, Hops, MacAddr, PortNo, Rate, Span, Time};
+use axon_wire::{Bytes, Frame, FrameBuf, HopWidth, MacAddr, PortNo, Rate, Route, Span, Time};
 use std::sync::{Arc, Mutex};
 
 const SINK: MacAddr = MacAddr([2, 0, 0, 0, 1, 0xff]);
@@ -172,7 +172,7 @@ impl World {
         let macs = [1, 2].map(|last| MacAddr([2, 0, 0, 0, 0, last]));
         let mut near = switch(&first, set_point, rate, macs[0]);
         for port in 0..sources {
-            near.tables_mut().install(PortNo(port), SINK, &Hops::from([sources, 1])).unwrap();
+            near.tables_mut().install(PortNo(port), SINK, &Route::from([sources, 1])).unwrap();
         }
         let far = switch(&[PortKind::Axon, PortKind::Host], set_point, rate, macs[1]);
         let mut engine = Engine::new(seed, None);

@@ -1,10 +1,11 @@
 //! Deadlocks: those that traffic brings about are among those that the routes let one expect, and
-//! with routes that go up and then down there are none.
+//! with routes that go up and then down, or are divided into layers, there are none.
 
 use crate::common::pick;
 use axon_control::prove::{Buffer, Dependencies, Verdict};
 use axon_fabric::model::{Fabric, RouterKind};
 use axon_fabric::told::Told;
+use axon_plane::Drop;
 use axon_sim::World;
 use axon_wire::{Priority, Span, Time};
 use oorandom::Rand64;
@@ -24,12 +25,15 @@ fn fabric(text: &str, router: RouterKind) -> Fabric {
 /// Which buffers wait for which by the routes of the fabric's flows, and whether they have a
 /// circle. Replies and what resolves addresses are in no lossless priority.
 fn predicted(fabric: &Fabric, seed: u64) -> (BTreeSet<(Buffer, Buffer)>, bool) {
-    let mut told = Told::new(fabric, fabric.controller.router.build(seed), seed);
+    let mut told = Told::new(fabric, fabric.controller.router.build(seed, fabric.layers()), seed);
     let (mut all, mut pairs) = (Dependencies::default(), BTreeSet::new());
     for (flow, &(from, to)) in fabric.traffic.iter().flat_map(|entry| &entry.flows).enumerate() {
         assert!(told.ask(from, to));
         let route = told.route(from, to).unwrap();
-        let priority = Priority::new(3).unwrap();
+        let priority = match fabric.layers() {
+            1 => Priority::new(3).unwrap(),
+            _ => fabric.priority_on(route.layer),
+        };
         all.add(flow as u32, priority, route.steps());
         let buffers: Vec<Buffer> = route
             .steps()
@@ -48,6 +52,10 @@ fn run(fabric: &Fabric, seed: u64, span: Span) -> Option<Vec<Buffer>> {
     world.start_traffic();
     let end = world.now() + span;
     world.run_until_true(end, |world| world.deadlock().is_some());
+    for station in world.engine().stations() {
+        let lost = station.accounts().dropped[Drop::HeadroomFull as usize];
+        assert_eq!(lost, 0, "seed {seed}: {} has lost what was not to be lost", station.name());
+    }
     let cycle = world.deadlock()?;
     Some(cycle.waits.iter().map(|wait| wait.buffer).collect())
 }
@@ -82,8 +90,9 @@ fn five_switches_in_a_ring_deadlock_in_the_circle_that_their_routes_let_one_expe
 #[test]
 fn a_deadlock_is_seen_though_a_priority_of_the_same_class_can_go_on() {
     let text = include_str!("../../../../scenarios/deadlock5.yaml")
-        .replace("[0, 1, 2, 4, 5, 6]", "[0, 1, 2, 5, 6]")
-        .replace("priorities: [3]", "priorities: [3, 4]")
+        .replace("    - { priorities: [4], ets: 10, lossless: true }\n", "")
+        .replace("  layers: [[3, 4]]\n", "")
+        .replace("priorities: [3], ets: 50", "priorities: [3, 4], ets: 60")
         .replace("    priority: 3\n", "    priority: 3\n    start: 100ms\n")
         .replace(
             "    links: [[",
@@ -102,6 +111,30 @@ fn the_same_ring_up_and_down_goes_on() {
     let fabric = fabric(text, RouterKind::UpDown);
     assert!(!predicted(&fabric, fabric.seed).1);
     assert_eq!(run(&fabric, fabric.seed, Span::from_millis(500)), None);
+}
+
+/// The shortest way round is open on two layers, though on one it is not.
+#[test]
+fn the_same_ring_on_two_layers_goes_on_with_shortest_paths() {
+    let text = include_str!("../../../../scenarios/deadlock5.yaml");
+    let fabric = fabric(text, RouterKind::Layered);
+    assert!(!predicted(&fabric, fabric.seed).1);
+    let mut told = Told::new(&fabric, RouterKind::Layered.build(1, fabric.layers()), 1);
+    let mut on = [0; 2];
+    for &(from, to) in fabric.traffic.iter().flat_map(|entry| &entry.flows) {
+        told.ask(from, to);
+        let route = told.route(from, to).unwrap();
+        assert_eq!(route.len(), 2);
+        on[route.layer.index()] += 1;
+    }
+    assert_eq!(on, [8, 2], "those through the lowest switch go on the second layer");
+    assert_eq!(run(&fabric, fabric.seed, Span::from_millis(500)), None);
+    let options = axon_sim::Options {
+        duration: Some(Span::from_millis(300)),
+        ..axon_sim::Options::default()
+    };
+    let report = axon_sim::run(&fabric, options);
+    assert!(report.passed() && report.deadlock.is_none());
 }
 
 /// A ring or a torus of lossless links with little memory; all hosts send as fast as they can, to
@@ -143,8 +176,16 @@ fn random_text(seed: u64) -> String {
     text
 }
 
+/// The same with a second priority for the same frames.
+fn on_two_layers(text: &str) -> String {
+    text.replace("[0, 1, 2, 4, 5, 6], ets: 50", "[0, 1, 2, 5, 6], ets: 40").replace(
+        "- { priorities: [7] }",
+        "- { priorities: [4], ets: 10, lossless: true }\n  - { priorities: [7] }\n  layers: [[3, 4]]",
+    )
+}
+
 #[test]
-fn random_fabrics_deadlock_only_where_their_routes_have_a_circle_and_never_up_and_down() {
+fn random_fabrics_deadlock_only_where_their_routes_have_a_circle_never_up_and_down_or_on_layers() {
     let (mut found, mut expected) = (0, 0);
     for seed in 1..=FABRICS {
         let text = random_text(seed);
@@ -156,9 +197,13 @@ fn random_fabrics_deadlock_only_where_their_routes_have_a_circle_and_never_up_an
             found += 1;
             assert!(cycle && is_predicted(&circle, &pairs), "seed {seed}: {circle:?}\n{text}");
         }
-        let up_down = fabric(&text, RouterKind::UpDown);
-        assert!(!predicted(&up_down, seed).1, "seed {seed}:\n{text}");
-        assert_eq!(run(&up_down, seed, span), None, "seed {seed}:\n{text}");
+        for router in [RouterKind::UpDown, RouterKind::Layered] {
+            let text =
+                if router == RouterKind::Layered { on_two_layers(&text) } else { text.clone() };
+            let fabric = fabric(&text, router);
+            assert!(!predicted(&fabric, seed).1, "seed {seed}:\n{text}");
+            assert_eq!(run(&fabric, seed, span), None, "seed {seed}:\n{text}");
+        }
     }
     println!("{found} of {FABRICS} deadlocked, {expected} have a circle");
     assert!(found >= 10, "{found} of {FABRICS} deadlocked: too few to say anything");

@@ -15,7 +15,7 @@ use axon_sim::links::WireEnd;
 use axon_sim::station::Body;
 use axon_wire::cn::CnmFormat;
 use axon_wire::priority::{Priority, PrioritySet};
-use axon_wire::{Bytes, Frame, FrameBuf, HopWidth, Hops, MacAddr, PortNo, Rate, Span, Time};
+use axon_wire::{Bytes, Frame, FrameBuf, HopWidth, MacAddr, PortNo, Rate, Route, Span, Time};
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex};
 
@@ -99,8 +99,8 @@ fn plane(cnpvs: PrioritySet) -> Plane<FrameBuf> {
     let tables = plane.tables_mut();
     for source in 0..SOURCES {
         let port = PortNo(source as u16);
-        tables.install(port, mac(SINK), &Hops::from([sink.0])).unwrap();
-        tables.install(sink, mac(source), &Hops::from([port.0])).unwrap();
+        tables.install(port, mac(SINK), &Route::from([sink.0])).unwrap();
+        tables.install(sink, mac(source), &Route::from([port.0])).unwrap();
     }
     plane
 }

@@ -7,6 +7,7 @@
 mod congestion;
 mod ecmp;
 mod hedera;
+mod layered;
 mod loads;
 mod search;
 mod shortest;
@@ -19,6 +20,7 @@ mod weighted;
 pub use congestion::CongestionAware;
 pub use ecmp::Ecmp;
 pub use hedera::{Annealing, FirstFit};
+pub use layered::Layered;
 pub use loads::Loads;
 pub use shortest::ShortestPaths;
 pub use tree::FixedTies;
@@ -29,11 +31,11 @@ use super::topology::{Graph, SwitchIndex};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use axon_wire::message::PortBytes;
-use axon_wire::{MacAddr, NodeId, PortNo, Span};
+use axon_wire::{Layer, MacAddr, NodeId, PortNo, Span};
 use core::fmt::Debug;
 
 /// One link of a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Step {
     /// The switch that is left.
     pub switch: SwitchIndex,
@@ -100,9 +102,15 @@ pub trait Router: Debug + Send {
         false
     }
 
-    /// Whether a flow may take this path: always, where only its length matters.
-    fn allows(&mut self, _graph: &Graph, _path: &[Step]) -> bool {
+    /// Whether a flow may take this path on this layer: always, where only its length matters.
+    fn allows(&mut self, _graph: &Graph, _path: &[Step], _layer: Layer) -> bool {
         true
+    }
+
+    /// The layer that a flow is to take this path on, the one that the router has just answered or
+    /// a shortest; `None` if there is none that allows it.
+    fn layer(&mut self, graph: &Graph, path: &[Step]) -> Option<Layer> {
+        self.allows(graph, path, Layer::ZERO).then_some(Layer::ZERO)
     }
 
     /// Whether it wants to look again at placed flows, round by round until it has settled,
@@ -151,11 +159,13 @@ pub enum RouterKind {
     Balanced,
     /// `up_down`: shortest paths that never go up after down, free of deadlock.
     UpDown,
+    /// `layered`: shortest paths on several layers, each free of deadlock.
+    Layered,
 }
 
 impl RouterKind {
     /// All of them, in order.
-    pub const ALL: [RouterKind; 8] = [
+    pub const ALL: [RouterKind; 9] = [
         RouterKind::ShortestPath,
         RouterKind::Ecmp,
         RouterKind::Spain,
@@ -164,6 +174,7 @@ impl RouterKind {
         RouterKind::CongestionAware,
         RouterKind::Balanced,
         RouterKind::UpDown,
+        RouterKind::Layered,
     ];
 
     /// The name in fabric files and results.
@@ -177,6 +188,7 @@ impl RouterKind {
             RouterKind::CongestionAware => "congestion_aware",
             RouterKind::Balanced => "balanced",
             RouterKind::UpDown => "up_down",
+            RouterKind::Layered => "layered",
         }
     }
 
@@ -185,8 +197,9 @@ impl RouterKind {
         RouterKind::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
-    /// A router of this kind; `seed` feeds those that draw.
-    pub fn build(self, seed: u64) -> Box<dyn Router> {
+    /// A router of this kind; `seed` feeds those that draw, and `layers`, 1 to 8, are there for
+    /// those that use more than one.
+    pub fn build(self, seed: u64, layers: u8) -> Box<dyn Router> {
         match self {
             RouterKind::ShortestPath => Box::<ShortestPaths>::default(),
             RouterKind::Ecmp => Box::new(Ecmp::new(seed)),
@@ -196,6 +209,7 @@ impl RouterKind {
             RouterKind::CongestionAware => Box::<CongestionAware>::default(),
             RouterKind::Balanced => Box::new(Weighted::balanced()),
             RouterKind::UpDown => Box::<UpDown>::default(),
+            RouterKind::Layered => Box::new(Layered::new(layers)),
         }
     }
 

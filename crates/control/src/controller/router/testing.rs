@@ -5,6 +5,7 @@ use crate::controller::topology::{Admission, Graph, SwitchIndex};
 use alloc::vec::Vec;
 use axon_wire::message::{Peer, PortState, Role};
 use axon_wire::{Hops, Life, NodeId, PortNo};
+use proptest::prelude::*;
 
 /// The graph of these pairs of switches; switch `n` reaches `m` by port `m`.
 pub fn tell(graph: &mut Graph, version: u64, count: u64, pairs: &[(u64, u64)]) {
@@ -52,6 +53,23 @@ pub fn fat_tree() -> Vec<(u64, u64)> {
         up.chain((0..4).map(move |link| (pod + link / 2, pod + 2 + link % 2)))
     })
     .collect()
+}
+
+/// A connected graph: a random tree and more links.
+pub fn connected() -> impl Strategy<Value = (u64, Vec<(u64, u64)>)> {
+    (2..14_u64).prop_flat_map(|count| {
+        let tree: Vec<_> =
+            (1..count).map(|node| (0..node).prop_map(move |to| (to, node))).collect();
+        let more = prop::collection::vec((0..count, 0..count), 0..14);
+        (tree, more).prop_map(move |(tree, more)| {
+            let mut pairs: Vec<(u64, u64)> = tree;
+            let ordered = more.into_iter().map(|(a, b)| (a.min(b), a.max(b)));
+            pairs.extend(ordered.filter(|(a, b)| a != b));
+            pairs.sort_unstable();
+            pairs.dedup();
+            (count, pairs)
+        })
+    })
 }
 
 /// A flow of every switch to every other, `times` over.

@@ -108,7 +108,7 @@ impl World {
             }
             Event::Kind { port, kind } => self.plane.set_kind(port, kind),
             Event::Route { port, destination, hops } => {
-                let _ = self.plane.tables_mut().install(port, destination, &hops);
+                let _ = self.plane.tables_mut().install(port, destination, &hops.into());
             }
             Event::Wait(span) => self.now += span,
             Event::Pfc { port, pfc } => {

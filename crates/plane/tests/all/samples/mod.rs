@@ -2,7 +2,7 @@
 
 use axon_wire::header::HopWidth;
 use axon_wire::message::*;
-use axon_wire::{Hops, Life, MacAddr, NodeId, PortNo};
+use axon_wire::{Hops, Life, MacAddr, NodeId, PortNo, Route};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 const LIFE: Life = Life { node: NodeId(0x0102_0304_0506_0708), incarnation: 300 };
@@ -41,8 +41,8 @@ fn arp_target() -> ArpTarget {
         target_mac: TARGET,
         target_ip: Some(TARGET_IP),
         stamp: STAMP,
-        to_source: Hops::from([3, 1]),
-        to_target: Hops::from([2, 5]),
+        to_source: Route::from([3, 1]),
+        to_target: Route::from([2, 5]),
         answer_by: Hops::from([3, PortNo::CONTROL.0]),
     }
 }
@@ -52,7 +52,7 @@ fn segment() -> Segment {
     let items = vec![
         Item::HostSeen { port, mac: SOURCE, ip: Some(SOURCE_IP) },
         Item::HostGone { port, mac: SOURCE },
-        Item::SetRoute { port, destination, stamp, hops: Hops::from([2, 5]) },
+        Item::SetRoute { port, destination, stamp, route: Route::from([2, 5]) },
         Item::RemoveRoute { port, destination, stamp },
         Item::AskHost { port, mac: SOURCE, ip: SOURCE_IP },
     ];
@@ -95,7 +95,7 @@ pub fn message(name: &str) -> Option<Message> {
             target_mac: TARGET,
             target_ip: None,
             stamp: STAMP,
-            to_target: Hops::from([2, 5]),
+            to_target: Route::from([2, 5]),
         }),
         "dhcp-relay" => Message::DhcpRelay(host_frame()),
         "host-frame" => Message::HostFrame(host_frame()),

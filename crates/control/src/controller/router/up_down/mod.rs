@@ -6,6 +6,7 @@ use super::shortest::UNREACHABLE;
 use super::{Flow, Router, ShortestPaths, Step, mix};
 use crate::controller::topology::{Edge, Graph, SwitchIndex};
 use alloc::vec::Vec;
+use axon_wire::Layer;
 use order::Order;
 
 /// Paths longer than this are none; as for shortest paths.
@@ -63,6 +64,11 @@ impl UpDown {
     /// The place of a switch in the order: a link leads up if it leads to a lower one.
     pub fn rank(&self, switch: SwitchIndex) -> u32 {
         self.order.rank(switch)
+    }
+
+    /// Whether nothing is placed, so that the order may be made anew.
+    pub(super) const fn is_idle(&self) -> bool {
+        self.placed == 0
     }
 
     /// How many orders it has made so far.
@@ -214,7 +220,7 @@ impl Router for UpDown {
         self.placed > 0 && self.refresh(graph)
     }
 
-    fn allows(&mut self, graph: &Graph, path: &[Step]) -> bool {
+    fn allows(&mut self, graph: &Graph, path: &[Step], _layer: Layer) -> bool {
         self.refresh(graph);
         let mut descending = false;
         path.iter().all(|step| {
@@ -231,7 +237,9 @@ impl Router for UpDown {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{all_pairs, check, fat_tree, place, ring, spread, tell, torus};
+    use super::super::testing::{
+        all_pairs, check, connected, fat_tree, place, ring, spread, tell, torus,
+    };
     use super::*;
     use crate::prove::{Dependencies, Verdict};
     use alloc::vec;
@@ -321,23 +329,6 @@ mod tests {
         }
     }
 
-    /// A connected graph: a random tree and more links.
-    fn connected() -> impl Strategy<Value = (u64, Pairs)> {
-        (2..14_u64).prop_flat_map(|count| {
-            let tree: Vec<_> =
-                (1..count).map(|node| (0..node).prop_map(move |to| (to, node))).collect();
-            let more = prop::collection::vec((0..count, 0..count), 0..14);
-            (tree, more).prop_map(move |(tree, more)| {
-                let mut pairs: Pairs = tree;
-                let ordered = more.into_iter().map(|(a, b)| (a.min(b), a.max(b)));
-                pairs.extend(ordered.filter(|(a, b)| a != b));
-                pairs.sort_unstable();
-                pairs.dedup();
-                (count, pairs)
-            })
-        })
-    }
-
     /// Reroutes as the controller does: what lost a link, and what a new order forbids.
     fn reroute(
         router: &mut UpDown,
@@ -350,7 +341,7 @@ mod tests {
             let edge =
                 |step: &Step| graph.edges(step.switch).iter().any(|e| e.egress == step.egress);
             let stands = kept.as_ref().is_some_and(|path| {
-                path.iter().all(edge) && (!renewed || router.allows(graph, path))
+                path.iter().all(edge) && (!renewed || router.allows(graph, path, Layer::ZERO))
             });
             if stands {
                 continue;
@@ -361,7 +352,7 @@ mod tests {
             let mut path = Vec::new();
             if router.path(graph, flow, &mut path) {
                 check(graph, flow, &path);
-                assert!(router.allows(graph, &path));
+                assert!(router.allows(graph, &path, Layer::ZERO));
                 router.placed(&path);
                 *kept = Some(path);
             }
@@ -380,7 +371,7 @@ mod tests {
             let mut router = UpDown::default();
             let paths = place(&mut router, &graph, &all_pairs(&graph, 3));
             prop_assert!(is_free(&paths));
-            prop_assert!(paths.iter().all(|path| router.allows(&graph, path)));
+            prop_assert!(paths.iter().all(|path| router.allows(&graph, path, Layer::ZERO)));
         }
 
         #[test]

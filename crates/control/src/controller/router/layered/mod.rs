@@ -1,0 +1,249 @@
+//! Shortest paths on several layers, none of which lets buffers wait for each other in a circle.
+
+mod turns;
+
+use super::{Flow, Router, ShortestPaths, Step, UpDown, mix};
+use crate::controller::topology::Graph;
+use alloc::vec::Vec;
+use axon_wire::Layer;
+use turns::Turns;
+
+/// So many shortest paths are drawn for a flow before it takes a longer one.
+const DRAWS: u64 = 8;
+
+/// Shortest paths, divided among layers so that the buffers of no layer can wait for each other in
+/// a circle; the way of LASH (T. Skeie, O. Lysne and I. Theiss, IPDPS workshops 2002) and of DFSSSP (J.
+/// Domke, T. Hoefler and W. E. Nagel, IPDPS 2011), flow by flow as they are asked for. Each layer
+/// is a lossless priority of its own, so buffers of different layers never wait for each other.
+///
+/// Layer 0 has an order of the switches, and takes what never goes up after down ([`UpDown`]): that
+/// always leads everywhere. Each further layer has the set of turns, from one link to the next,
+/// that its paths have ever made, and takes what closes no circle among these (`Turns`). A flow
+/// takes
+///
+/// 1. a shortest path, by its hash, on layer 0 if that obeys the order there;
+/// 2. the same on the first further layer that can take its turns;
+/// 3. another shortest path in the same way, of up to eight that its hash draws;
+/// 4. the shortest path that goes up and then down, on layer 0: the only case in which it may be
+///    longer than need be.
+///
+/// **When something changes.** A turn stays in its set when the paths that made it go, so what is
+/// put there at any time has no circle with what was there at any other time: old and new paths
+/// can be on their way together. Layer 0 promises what [`UpDown`] does, with the same exception:
+/// when a new order has to be made, and then only. When nothing is placed any more and the graph
+/// changes, the sets are emptied, as the order is made anew.
+#[derive(Debug)]
+pub struct Layered {
+    up_down: UpDown,
+    /// Of the layers from 1 on.
+    turns: Vec<Turns>,
+}
+
+impl Layered {
+    /// A router for so many layers; one at least.
+    pub fn new(layers: u8) -> Layered {
+        let turns = (1..layers).map(|_| Turns::default()).collect();
+        Layered { up_down: UpDown::default(), turns }
+    }
+}
+
+impl Router for Layered {
+    fn path(&mut self, graph: &Graph, flow: &Flow, path: &mut Vec<Step>) -> bool {
+        for draw in 0..DRAWS {
+            // The first is the one that other routers of shortest paths take.
+            let hash = if draw == 0 { flow.hash } else { mix(flow.hash ^ draw) };
+            if !self.shortest().pick(graph, flow.from, flow.to, hash, path) {
+                return false;
+            }
+            if self.up_down.allows(graph, path, Layer::ZERO)
+                || self.turns.iter_mut().any(|turns| turns.admit(path))
+            {
+                return true;
+            }
+        }
+        self.up_down.path(graph, flow, path)
+    }
+
+    fn shortest(&mut self) -> &mut ShortestPaths {
+        self.up_down.shortest()
+    }
+
+    fn placed(&mut self, path: &[Step]) {
+        self.up_down.placed(path);
+    }
+
+    fn removed(&mut self, path: &[Step]) {
+        self.up_down.removed(path);
+    }
+
+    fn better(
+        &mut self,
+        graph: &Graph,
+        flow: &Flow,
+        current: &[Step],
+        path: &mut Vec<Step>,
+    ) -> bool {
+        let distance = self.shortest().distance(graph, flow.from, flow.to);
+        distance.is_some_and(|distance| distance < current.len())
+            && self.path(graph, flow, path)
+            && path.len() < current.len()
+    }
+
+    fn changed(&mut self, graph: &Graph) -> bool {
+        if self.up_down.is_idle() {
+            self.turns.fill_with(Turns::default);
+        }
+        self.up_down.changed(graph)
+    }
+
+    fn allows(&mut self, graph: &Graph, path: &[Step], layer: Layer) -> bool {
+        match layer.index().checked_sub(1) {
+            None => self.up_down.allows(graph, path, layer),
+            Some(further) => self.turns.get(further).is_some_and(|turns| turns.include(path)),
+        }
+    }
+
+    fn layer(&mut self, graph: &Graph, path: &[Step]) -> Option<Layer> {
+        let layers = (0..=self.turns.len() as u8).filter_map(Layer::new);
+        layers.into_iter().find(|&layer| self.allows(graph, path, layer))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{
+        all_pairs, check, connected, fat_tree, place as place_all, ring, spread, tell, torus,
+    };
+    use super::*;
+    use crate::prove::{Dependencies, Verdict};
+    use axon_wire::Priority;
+    use proptest::prelude::*;
+
+    type Placed = Option<(Vec<Step>, Layer)>;
+
+    fn graph(count: u64, pairs: &[(u64, u64)]) -> Graph {
+        let mut graph = Graph::default();
+        tell(&mut graph, 1, count, pairs);
+        graph
+    }
+
+    /// Places a flow as the controller does.
+    fn place(router: &mut Layered, graph: &Graph, flow: &Flow) -> Placed {
+        let mut path = Vec::new();
+        if !router.path(graph, flow, &mut path) {
+            return None;
+        }
+        check(graph, flow, &path);
+        router.placed(&path);
+        let layer = router.layer(graph, &path).expect("a path that it has given has a layer");
+        let least = router.shortest().distance(graph, flow.from, flow.to);
+        assert!(layer == Layer::ZERO || least == Some(path.len()), "{flow:?}: {path:?}");
+        Some((path, layer))
+    }
+
+    fn is_free<'a>(placed: impl IntoIterator<Item = &'a (Vec<Step>, Layer)>) -> bool {
+        let mut all = Dependencies::default();
+        for (flow, (path, layer)) in placed.into_iter().enumerate() {
+            all.add(flow as u32, Priority::from_low_bits(layer.value()), path.iter().copied());
+        }
+        matches!(all.verdict(), Verdict::Free(_))
+    }
+
+    #[test]
+    fn with_further_layers_fewer_paths_are_longer_than_need_be_and_none_has_a_circle() {
+        let cases = [
+            (4, ring(4)),
+            (9, ring(9)),
+            (16, torus(4, 4)),
+            (25, torus(5, 5)),
+            (80, torus(8, 10)),
+            (20, fat_tree()),
+        ];
+        let stretch = cases.map(|(count, pairs)| {
+            let graph = graph(count, &pairs);
+            let flows = all_pairs(&graph, 10);
+            let shortest = place_all(&mut ShortestPaths::default(), &graph, &flows);
+            [2, 3].map(|layers| {
+                let mut router = Layered::new(layers);
+                let placed = flows.iter().filter_map(|flow| place(&mut router, &graph, flow));
+                let placed: Vec<_> = placed.collect();
+                assert_eq!(placed.len(), flows.len());
+                assert!(is_free(&placed), "{count} switches, {layers} layers");
+                let paths: Vec<Vec<Step>> = placed.into_iter().map(|(path, _)| path).collect();
+                let links = |paths: &[Vec<Step>]| paths.iter().map(Vec::len).sum::<usize>();
+                let fullest = spread(&paths).0 * 100 / spread(&shortest).0;
+                (links(&paths) * 1_000 / links(&shortest), fullest)
+            })
+        });
+        // With two layers and with three: links of all paths in thousandths of those of shortest
+        // ones, the fullest link in hundredths.
+        let wanted = [
+            [(1_000, 100), (1_000, 100)],
+            [(1_000, 100), (1_000, 100)],
+            [(1_000, 117), (1_000, 106)],
+            [(1_011, 144), (1_000, 100)],
+            [(1_041, 259), (1_013, 198)],
+            [(1_006, 106), (1_000, 100)],
+        ];
+        assert_eq!(stretch, wanted);
+    }
+
+    /// Reroutes as the controller does: what lost a link, and what a new order forbids.
+    fn reroute(router: &mut Layered, graph: &Graph, flows: &[Flow], placed: &mut [Placed]) {
+        let renewed = router.changed(graph);
+        for (flow, kept) in flows.iter().zip(placed) {
+            let edge =
+                |step: &Step| graph.edges(step.switch).iter().any(|e| e.egress == step.egress);
+            let stands = kept.as_ref().is_some_and(|(path, layer)| {
+                path.iter().all(edge) && (!renewed || router.allows(graph, path, *layer))
+            });
+            if !stands {
+                if let Some((path, _)) = kept.take() {
+                    router.removed(&path);
+                }
+                *kept = place(router, graph, flow);
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(100))]
+
+        #[test]
+        fn whatever_fails_all_reach_all_and_old_and_new_paths_have_no_circle_on_any_layer(
+            (count, pairs) in connected(),
+            layers in 1..5_u8,
+            toggles in prop::collection::vec(any::<prop::sample::Index>(), 0..12),
+        ) {
+            let mut graph = graph(count, &pairs);
+            let mut router = Layered::new(layers);
+            let flows = all_pairs(&graph, 2);
+            let mut placed: Vec<Placed> = alloc::vec![None; flows.len()];
+            reroute(&mut router, &graph, &flows, &mut placed);
+            prop_assert!(placed.iter().all(Option::is_some));
+            // Everything that was ever in use; on layer 0, under the order that stands.
+            let mut ever: Vec<(Vec<Step>, Layer)> = placed.iter().flatten().cloned().collect();
+            let mut up = pairs.clone();
+            for (version, toggle) in toggles.iter().enumerate() {
+                let pair = pairs[toggle.index(pairs.len())];
+                match up.iter().position(|&other| other == pair) {
+                    Some(at) => drop(up.swap_remove(at)),
+                    None => up.push(pair),
+                }
+                tell(&mut graph, version as u64 + 2, count, &up);
+                let idle = placed.iter().flatten().all(|(path, _)| path.is_empty());
+                let before = router.up_down.orders();
+                reroute(&mut router, &graph, &flows, &mut placed);
+                if router.up_down.orders() > before {
+                    ever.retain(|(_, layer)| *layer != Layer::ZERO && !idle);
+                }
+                for (flow, placed) in flows.iter().zip(&placed) {
+                    let reached = router.shortest().distance(&graph, flow.from, flow.to).is_some();
+                    prop_assert_eq!(placed.is_some(), reached, "{:?}", flow);
+                }
+                ever.extend(placed.iter().flatten().cloned());
+                prop_assert!(is_free(&ever));
+            }
+        }
+    }
+}

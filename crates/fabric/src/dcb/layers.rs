@@ -1,0 +1,69 @@
+//! Priorities that hosts know as one, from the file to what switches are told.
+
+use super::{Dcb, FlowControl};
+use crate::error::Problem;
+use axon_wire::priority::{PRIORITIES, Priority, PrioritySet};
+
+/// Reads `dcb.layers`. Each layer must have buffers, a queue and stops of its own, or its frames
+/// would wait for those of others; and each lossless priority must have the same number, since its
+/// frames take the routes of all.
+pub(super) fn resolve(asked: &[Vec<u8>], dcb: &Dcb) -> Result<Vec<Vec<Priority>>, Problem> {
+    if !asked.is_empty() {
+        fits_the_rest(dcb)?;
+    }
+    let mut seen = PrioritySet::EMPTY;
+    let mut groups: Vec<Vec<Priority>> = Vec::with_capacity(asked.len());
+    for (index, values) in asked.iter().enumerate() {
+        let key = format!("dcb.layers[{index}]");
+        if !(2..=PRIORITIES).contains(&values.len()) || values.len() != asked[0].len() {
+            let what = format!("there are {} in it", values.len());
+            return Err(Problem::new(key, what, "two or more, as many in each"));
+        }
+        let mut group = Vec::with_capacity(values.len());
+        for (place, &value) in values.iter().enumerate() {
+            let key = format!("{key}[{place}]");
+            let Some(priority) = Priority::new(value) else {
+                return Err(Problem::new(key, format!("{value} is no priority"), "0 to 7"));
+            };
+            if seen.contains(priority) {
+                let what = format!("priority {value} is a layer already");
+                return Err(Problem::new(key, what, "each priority once"));
+            }
+            if !dcb.lossless.contains(priority) {
+                let what = format!("priority {value} is not lossless, so it waits for nobody");
+                return Err(Problem::new(key, what, "priorities of lossless classes"));
+            }
+            if dcb.beside(priority) != PrioritySet::only(priority) {
+                let what = format!("priority {value} shares its class and is stopped with others");
+                return Err(Problem::new(key, what, "a class for each layer"));
+            }
+            seen.insert(priority);
+            group.push(priority);
+        }
+        groups.push(group);
+    }
+    let left = dcb.lossless.iter().find(|priority| !asked.is_empty() && !seen.contains(*priority));
+    if let Some(priority) = left {
+        let what = format!("priority {} is lossless and has no layers", priority.value());
+        return Err(Problem::new("dcb.layers", what, "all lossless priorities or none"));
+    }
+    Ok(groups)
+}
+
+/// Whether what is said elsewhere leaves room for layers.
+fn fits_the_rest(dcb: &Dcb) -> Result<(), Problem> {
+    let key = "dcb.layers";
+    if dcb.flow_control != FlowControl::Pfc {
+        let what = "only PFC stops one priority and lets another go on";
+        return Err(Problem::new(key, what, "flow_control: pfc"));
+    }
+    if dcb.watermarks.is_some() {
+        let what = "watermarks stop senders by class, and a class at hosts has several layers";
+        return Err(Problem::new(key, what, "no watermarks, or no layers"));
+    }
+    if dcb.cn.is_some() {
+        let what = "a congestion notification would name the layer, which hosts do not know";
+        return Err(Problem::new(key, what, "no congestion_notification, or no layers"));
+    }
+    Ok(())
+}

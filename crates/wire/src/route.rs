@@ -1,0 +1,75 @@
+//! A route as switches are told it: where it leads, and on which layer.
+
+use crate::addr::PortNo;
+use crate::hops::Hops;
+use crate::priority::{NotInRange, PRIORITIES};
+use serde::{Deserialize, Serialize};
+
+/// One of the parts that the routes of a lossless priority are divided into, so that in none of
+/// them buffers can wait for each other in a circle: 0 to 7. Each is a priority of its own between
+/// switches; hosts know nothing of layers. Where there is only one, it is 0.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(try_from = "u8", into = "u8")]
+pub struct Layer(u8);
+
+impl Layer {
+    /// The first, and the only one where routes are not divided.
+    pub const ZERO: Layer = Layer(0);
+
+    /// Layer `value`; `None` above 7.
+    pub const fn new(value: u8) -> Option<Layer> {
+        if value < PRIORITIES as u8 { Some(Layer(value)) } else { None }
+    }
+
+    /// The number: 0 to 7.
+    pub const fn value(self) -> u8 {
+        self.0
+    }
+
+    /// The number as an index into an array of eight.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl From<Layer> for u8 {
+    fn from(layer: Layer) -> u8 {
+        layer.0
+    }
+}
+
+impl TryFrom<u8> for Layer {
+    type Error = NotInRange;
+    fn try_from(value: u8) -> Result<Layer, NotInRange> {
+        Layer::new(value).ok_or(NotInRange(value))
+    }
+}
+
+/// A route for the frames of one host port to one host.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Route {
+    /// The ports that they leave by, nearest first.
+    pub hops: Hops,
+    /// The layer that they travel on, if they are lossless.
+    pub layer: Layer,
+}
+
+impl From<Hops> for Route {
+    fn from(hops: Hops) -> Route {
+        Route { hops, layer: Layer::ZERO }
+    }
+}
+
+impl<const N: usize> From<[u16; N]> for Route {
+    fn from(ports: [u16; N]) -> Route {
+        Hops::from(ports).into()
+    }
+}
+
+impl FromIterator<PortNo> for Route {
+    fn from_iter<I: IntoIterator<Item = PortNo>>(ports: I) -> Route {
+        Hops::from_iter(ports).into()
+    }
+}
