@@ -17,8 +17,8 @@ use crate::engine::Engine;
 use crate::links::{LinkId, WireEnd};
 use crate::station::{Body, Station};
 use axon_plane::counters::{Counters, PortCounters};
-use axon_plane::{Drop, Plane};
-use axon_wire::{FrameBuf, PortNo};
+use axon_plane::{Action, Drop, Input, Plane};
+use axon_wire::{Frame, FrameBuf, PortNo, Time};
 
 impl Engine {
     /// Checks that every frame has exactly one fate.
@@ -119,6 +119,27 @@ impl Station {
             self.harness.fault = check_station(self).err();
         }
         self.harness.accounts.dropped[Drop::PowerLost as usize] += held(&self.body);
+    }
+}
+
+impl Station {
+    /// Finds the datagrams that a life holds which ends now: what it would drop if all its ports
+    /// lost carrier.
+    pub(crate) fn empty(&mut self, now: Time) {
+        let Station { body, harness } = self;
+        if !body.is_transit() {
+            return;
+        }
+        let mut out = Vec::new();
+        for port in 0..harness.jacks.len() {
+            let input = Input::Link { port: PortNo(port as u16), up: false };
+            body.node().handle(now, input, &mut out);
+        }
+        for action in out {
+            if let Action::Dropped { frame, .. } = action {
+                harness.lost.count(frame.bytes(), harness.hop_width, Drop::PowerLost.name());
+            }
+        }
     }
 }
 

@@ -14,6 +14,8 @@ use std::net::Ipv4Addr;
 
 /// Ethernet, IPv4 and UDP headers, in bytes.
 pub(crate) const HEADER_BYTES: usize = 14 + 20 + 8;
+/// Both addresses of an Ethernet frame, in bytes.
+const ADDRESSES_BYTES: usize = 12;
 /// IPv4 and UDP headers, in bytes.
 pub(crate) const IP_HEADER_BYTES: usize = 20 + 8;
 /// What ordinary hosts start with.
@@ -25,6 +27,9 @@ pub(crate) struct Addresses {
     pub(crate) source: (MacAddr, Ipv4Addr, u16),
     pub(crate) target: (MacAddr, Ipv4Addr, u16),
 }
+
+/// Where a datagram comes from and where it goes: addresses and ports.
+pub(crate) type Ends = ((Ipv4Addr, u16), (Ipv4Addr, u16));
 
 /// A datagram that came in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,6 +83,18 @@ pub(crate) fn parse(frame: &[u8]) -> Option<Datagram<'_>> {
     let payload = frame[HEADER_BYTES..].get(..bytes)?;
     let from = (address(26), word(34));
     Some(Datagram { from, target: address(30), port: word(36), payload })
+}
+
+/// The ends of a whole datagram, of what follows the addresses and tags of a frame: the EtherType
+/// and an IPv4 packet without options.
+pub(crate) fn ends(msdu: &[u8]) -> Option<Ends> {
+    let mut head = [0; HEADER_BYTES];
+    let bytes = HEADER_BYTES.checked_sub(ADDRESSES_BYTES)?;
+    head[ADDRESSES_BYTES..].copy_from_slice(msdu.get(..bytes)?);
+    // Of the payload nothing is asked.
+    head[38..40].copy_from_slice(&8_u16.to_be_bytes());
+    let datagram = parse(&head)?;
+    Some((datagram.from, (datagram.target, datagram.port)))
 }
 
 /// Bytes of payload that hold a datagram's number and the time it was sent.

@@ -20,11 +20,12 @@ use crate::capture::Taps;
 use crate::device::Timing;
 use crate::jack::{Jack, Place, Verdict};
 use crate::links::Loss;
+use crate::lost::LostDatagrams;
 use crate::shard::{Common, Event, Kind};
 use crate::station::Accounts;
 use crate::trace::{Line, StationTrace, What};
 use axon_plane::{Action, Awaited, Drop, Input, Node};
-use axon_wire::{Frame, FrameBuf, PortNo, Time};
+use axon_wire::{Frame, FrameBuf, HopWidth, PortNo, Time};
 use std::collections::VecDeque;
 
 /// Wake-ups at one instant after which a node is held to be broken.
@@ -71,6 +72,10 @@ pub(crate) struct Harness {
     pub(crate) lives: u64,
     /// Ports that somebody looks at.
     pub(crate) taps: Option<Box<Taps>>,
+    /// Datagrams that have ended here, in all lives.
+    pub(crate) lost: LostDatagrams,
+    /// Bits of a hop in the headers of frames here.
+    pub(crate) hop_width: HopWidth,
 }
 
 impl Harness {
@@ -93,6 +98,8 @@ impl Harness {
             fault: None,
             lives: 0,
             taps: None,
+            lost: LostDatagrams::default(),
+            hop_width: HopWidth::default(),
         }
     }
 
@@ -159,15 +166,14 @@ impl Harness {
         let Input::Frame { frame, intact, .. } = &input else { return };
         let plug = self.jacks[port.index()].plug.as_mut().filter(|plug| plug.carrier == carrier);
         let Some(plug) = plug else {
-            return self.record(port, What::Lost(Loss::Cut, frame.bytes()), common);
+            return self.lose(port, Loss::Cut, frame, common);
         };
         plug.delivered += 1;
         common.packet_hops += 1;
         self.accounts.received += 1;
         self.record(port, What::Received(frame.bytes()), common);
         if !intact && self.checks_fcs {
-            self.accounts.dropped[Drop::BadFcs as usize] += 1;
-            return self.record(port, What::Dropped(Drop::BadFcs, frame.bytes()), common);
+            return self.drop_frame(port, Drop::BadFcs, frame, common);
         }
         self.hand(node, input, common);
     }
@@ -236,8 +242,7 @@ impl Harness {
         match action {
             Action::Transmit { .. } => {}
             Action::Dropped { ingress, reason, frame } => {
-                self.accounts.dropped[reason as usize] += 1;
-                self.record(ingress, What::Dropped(reason, frame.bytes()), common);
+                self.drop_frame(ingress, reason, &frame, common);
             }
             Action::Note(note) => {
                 self.record(PortNo::CONTROL, What::Note(&note), common);
@@ -271,12 +276,12 @@ impl Harness {
         let Some(plug) = &mut jack.plug else {
             self.accounts.nowhere += 1;
             self.owe(port, now);
-            return self.record(port, What::Lost(Loss::NoCarrier, frame.bytes()), common);
+            return self.lose(port, Loss::NoCarrier, &frame, common);
         };
         let verdict = plug.send(frame.bytes());
         if verdict == Verdict::Lost(Loss::NoCarrier) {
             self.owe(port, now);
-            return self.record(port, What::Lost(Loss::NoCarrier, frame.bytes()), common);
+            return self.lose(port, Loss::NoCarrier, &frame, common);
         }
         let bytes = frame.bytes().len();
         let passage = plug.way.passage(now, bytes, complete_at, jack.wire_free, jack.handed_last);
@@ -293,12 +298,27 @@ impl Harness {
                 self.record(port, What::Flipped(bit), common);
             }
             Verdict::Lost(loss) => {
-                return self.record(port, What::Lost(loss, frame.bytes()), common);
+                return self.lose(port, loss, &frame, common);
             }
         }
         let complete_at = passage.complete;
         let arrive = Kind::Arrive { port: port_there, intact, carrier, complete_at, frame };
         self.push(passage.handed, peer, arrive, common);
+    }
+
+    /// A link has lost a frame.
+    #[cold]
+    fn lose(&mut self, port: PortNo, loss: Loss, frame: &FrameBuf, common: &mut Common) {
+        self.lost.count(frame.bytes(), self.hop_width, loss.name());
+        self.record(port, What::Lost(loss, frame.bytes()), common);
+    }
+
+    /// A frame has ended here.
+    #[cold]
+    fn drop_frame(&mut self, at: PortNo, reason: Drop, frame: &FrameBuf, common: &mut Common) {
+        self.accounts.dropped[reason as usize] += 1;
+        self.lost.count(frame.bytes(), self.hop_width, reason.name());
+        self.record(at, What::Dropped(reason, frame.bytes()), common);
     }
 
     /// The wire of `port` is busy until then.

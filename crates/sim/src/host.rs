@@ -19,6 +19,7 @@
 use crate::apps::{App, AppId, Apps, Histogram, TcpWatch};
 use crate::card::{Card, HostDcb};
 use crate::datagram;
+use crate::lost::LostDatagrams;
 use crate::nic::Nic;
 use crate::ping::{Ping, PingPlan, PingStats};
 use crate::resolve::{self, Neighbours};
@@ -229,6 +230,11 @@ impl Host {
         (nic.made, nic.unsent, nic.waiting() as u64)
     }
 
+    /// Datagrams that ended inside it unsent.
+    pub(crate) fn lost(&self) -> &LostDatagrams {
+        &self.stack.nic.lost
+    }
+
     /// Frames that came in.
     pub(crate) fn received(&self) -> u64 {
         self.received
@@ -393,9 +399,16 @@ impl Host {
     ) -> bool {
         let mut group = None;
         if let Some(card) = &mut self.stack.nic.card {
-            let Some(priority) = card.receive(now, &mut frame) else {
-                self.stack.nic.recycle(frame);
-                return false;
+            let priority = match card.receive(now, &mut frame) {
+                Ok(priority) => priority,
+                Err(None) => {
+                    self.stack.nic.recycle(frame);
+                    return false;
+                }
+                Err(Some(reason)) => {
+                    out.push(Action::Dropped { ingress: PORT, reason, frame });
+                    return false;
+                }
             };
             group = card.group(priority);
         }

@@ -26,6 +26,7 @@ pub mod host;
 mod jack;
 pub mod links;
 mod look;
+mod lost;
 mod multipath;
 mod nic;
 mod noise;

@@ -1,8 +1,10 @@
 //! A host's network card: queues in memory between the IP stack and the wire.
 
 use crate::card::Card;
+use crate::links::Loss;
+use crate::lost::LostDatagrams;
 use axon_wire::link::FRAME_BYTES_MIN;
-use axon_wire::{Frame, FrameBuf, Time};
+use axon_wire::{Frame, FrameBuf, HopWidth, Time};
 use smoltcp::phy::{Device, DeviceCapabilities, Medium, RxToken, TxToken};
 use smoltcp::time::Instant;
 use std::collections::VecDeque;
@@ -27,6 +29,8 @@ pub(crate) struct Nic {
     pub(crate) made: u64,
     /// Frames that ended here because there was no carrier.
     pub(crate) unsent: u64,
+    /// The datagrams among them.
+    pub(crate) lost: LostDatagrams,
 }
 
 impl Nic {
@@ -40,6 +44,7 @@ impl Nic {
             spare: Vec::new(),
             made: 0,
             unsent: 0,
+            lost: LostDatagrams::default(),
         }
     }
 
@@ -79,7 +84,7 @@ impl Nic {
         self.made += 1;
         match &mut self.card {
             _ if !self.carrier => {
-                self.unsent += 1;
+                self.end(&frame);
                 self.recycle(frame);
             }
             Some(card) => card.put(frame),
@@ -89,9 +94,15 @@ impl Nic {
 
     /// Forgets what waits for a wire that is gone, and what its far end has said.
     pub(crate) fn flush(&mut self) {
-        let waiting = self.tx.len() + self.card.as_mut().map_or(0, |card| card.reset());
-        self.unsent += waiting as u64;
-        self.tx.clear();
+        let mut waiting = Vec::from(std::mem::take(&mut self.tx));
+        waiting.extend(self.card.as_mut().into_iter().flat_map(|card| card.reset()));
+        waiting.iter().for_each(|frame| self.end(frame));
+    }
+
+    /// A frame ends here. It has no header yet, so none of any width.
+    fn end(&mut self, frame: &FrameBuf) {
+        self.unsent += 1;
+        self.lost.count(frame.bytes(), HopWidth::default(), Loss::NoCarrier.name());
     }
 
     /// Keeps the memory of a frame for later.

@@ -10,7 +10,7 @@ use crate::station::Body;
 use crate::trace::What;
 use axon_fabric::model::{Device, Wire};
 use axon_plane::Input;
-use axon_wire::{PortNo, Rate};
+use axon_wire::{HopWidth, PortNo, Rate};
 
 impl Engine {
     /// Gives a switch the timing of a device, before anything is plugged into it. Without, it
@@ -23,6 +23,11 @@ impl Engine {
     /// To be said before anything is plugged in.
     pub fn set_host(&mut self, station: usize) {
         self.station_mut(station).harness.host = true;
+    }
+
+    /// Says how many bits a hop has in the headers of frames, for those who look behind them.
+    pub fn set_hop_width(&mut self, width: HopWidth) {
+        (0..self.places.len()).for_each(|at| self.station_mut(at).harness.hop_width = width);
     }
 
     /// Plugs a link between two free ports.
@@ -245,11 +250,13 @@ impl Engine {
     /// Ends the life at a station: what it held is gone ([`axon_plane::Drop::PowerLost`]), its neighbours
     /// lose carrier.
     pub fn power_off(&mut self, station: usize) {
+        let now = self.now();
         let state = self.station_mut(station);
         if !state.body.is_on() {
             return;
         }
         state.close_accounts();
+        state.empty(now);
         state.body = Body::Off;
         let harness = &mut state.harness;
         harness.forget();

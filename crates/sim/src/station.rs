@@ -34,7 +34,7 @@ impl Body {
     }
 
     /// The node, whatever it is.
-    fn node(&mut self) -> &mut dyn Node<FrameBuf> {
+    pub(crate) fn node(&mut self) -> &mut dyn Node<FrameBuf> {
         match self {
             // A box of nothing takes no memory.
             Body::Off => Box::leak(Box::new(Nobody)),

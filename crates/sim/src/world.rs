@@ -107,6 +107,7 @@ impl World {
         for name in names.chain(fabric.hosts.iter().map(|host| &host.name)) {
             world.engine.add_station(name);
         }
+        world.engine.set_hop_width(fabric.hop_width);
         (0..fabric.switches.len()).for_each(|s| world.engine.set_device(s, &fabric.device));
         (0..fabric.hosts.len()).for_each(|h| world.engine.set_host(world.host_station(h)));
         let end = |end: End| WireEnd { station: end.switch, port: end.port };

@@ -5,7 +5,7 @@
 //! nodes and reasons have neither commas nor quotes in them, and those of traffic lose theirs.
 
 use anyhow::{Context, Result};
-use axon_sim::apps::Times;
+use axon_sim::apps::{FlowReport, Times};
 use axon_sim::run::Report;
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -41,7 +41,7 @@ fn flows(out: &mut dyn Write, report: &Report) -> std::io::Result<()> {
     writeln!(
         out,
         "name,app,from,to,sent_packets,sent_bytes,received_packets,received_bytes,lost_packets,\
-         reordered,retransmits,first_ns,last_ns,goodput_bps,completed,failed,times_min_ns,\
+         under_way_packets,missing_packets,lost_by,reordered,retransmits,first_ns,last_ns,goodput_bps,completed,failed,times_min_ns,\
          times_mean_ns,times_p50_ns,times_p99_ns,times_max_ns,latency_min_ns,latency_mean_ns,\
          latency_p50_ns,latency_p99_ns,latency_max_ns,done_ns"
     )?;
@@ -51,6 +51,11 @@ fn flows(out: &mut dyn Write, report: &Report) -> std::io::Result<()> {
         Some(Times { min_ns, mean_ns, p50_ns, p99_ns, max_ns, .. }) => {
             format!("{min_ns},{mean_ns},{p50_ns},{p99_ns},{max_ns}")
         }
+    };
+    // One field: `queue_full 3;link_cut 1`.
+    let by_reason = |flow: &FlowReport| {
+        let reasons = flow.lost.iter().map(|(reason, count)| format!("{reason} {count}"));
+        reasons.collect::<Vec<_>>().join(";")
     };
     for flow in &report.flows {
         let fields = [
@@ -63,6 +68,9 @@ fn flows(out: &mut dyn Write, report: &Report) -> std::io::Result<()> {
             flow.received_packets.to_string(),
             flow.received_bytes.to_string(),
             or_empty(flow.lost_packets),
+            or_empty(flow.under_way_packets),
+            or_empty(flow.missing_packets),
+            by_reason(flow),
             flow.reordered.to_string(),
             flow.retransmits.to_string(),
             or_empty(flow.first_ns),

@@ -4,6 +4,7 @@ use super::Wall;
 use axon_sim::apps::{FlowReport, Times};
 use axon_sim::results::never_started;
 use axon_sim::run::{Report, Round};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// Ports and drops that are listed at most; `--csv` has all of them.
@@ -97,13 +98,14 @@ fn flows(out: &mut String, report: &Report) {
     let flows = &report.flows;
     line!(
         out,
-        "{:<16} {:<16} {:>5}  {:>10}  {:>10}  {:>7}  {:>10}  {:>10}  {:>10}  {:>10}",
+        "{:<16} {:<16} {:>5}  {:>10}  {:>10}  {:>7}  {:>9}  {:>10}  {:>10}  {:>10}  {:>10}",
         "traffic",
         "app",
         "flows",
         "sent",
         "received",
         "lost",
+        "under way",
         "b/s least",
         "b/s mean",
         "p50",
@@ -121,22 +123,25 @@ fn flows(out: &mut String, report: &Report) {
         let mean = goodputs.iter().sum::<u64>() as f64 / goodputs.len().max(1) as f64;
         let least = goodputs.iter().min().copied().unwrap_or(0) as f64;
         let times = together.times;
+        let [lost, under_way] = missing(entry);
         let span = |of: fn(&Times) -> u64| times.as_ref().map_or("-".into(), |t| nanos(of(t)));
         line!(
             out,
-            "{:<16} {:<16} {:>5}  {:>10}  {:>10}  {:>7}  {:>10}  {:>10}  {:>10}  {:>10}",
+            "{:<16} {:<16} {:>5}  {:>10}  {:>10}  {:>7}  {:>9}  {:>10}  {:>10}  {:>10}  {:>10}",
             entry[0].name,
             entry[0].app,
             entry.len(),
             size(sum(|flow| flow.sent_bytes)),
             size(sum(|flow| flow.received_bytes)),
-            lost(entry),
+            lost,
+            under_way,
             short(least),
             short(mean),
             span(|times| times.p50_ns),
             span(|times| times.p99_ns)
         );
     }
+    reasons(out, flows);
     for flow in flows.iter().filter(|flow| never_started(flow) || flow.wrong_bytes > 0) {
         let what = if never_started(flow) { "was not started" } else { "received wrong bytes" };
         line!(out, "{} from {} to {} {what}", flow.name, flow.from, flow.to);
@@ -210,17 +215,46 @@ pub fn size(bytes: u64) -> String {
     }
 }
 
-/// Packets that an entry's flows lost; `-` where one received more than was sent, of which
-/// nobody can say what was lost.
-fn lost(entry: &[FlowReport]) -> String {
+/// Packets that an entry's flows lost and that are under way; `-` where packets are not what is
+/// counted, or where more was received than sent. What cannot be told apart is told with a `?`.
+fn missing(entry: &[FlowReport]) -> [String; 2] {
+    let unknown = || "-".to_owned();
     let more = |flow: &FlowReport| {
         let counted = matches!(flow.app, "udp" | "on_off" | "replay");
-        counted && flow.lost_packets.is_none() && flow.received_packets > flow.sent_packets
+        counted && flow.missing_packets.is_none() && flow.received_packets > flow.sent_packets
+    };
+    let sum = |of: fn(&FlowReport) -> Option<u64>| {
+        entry.iter().filter_map(of).reduce(|sum, packets| sum + packets)
     };
     if entry.iter().any(more) {
-        return "-".to_owned();
+        return [unknown(), unknown()];
     }
-    entry.iter().filter_map(|flow| flow.lost_packets).sum::<u64>().to_string()
+    match (sum(|flow| flow.lost_packets), sum(|flow| flow.missing_packets)) {
+        (Some(lost), _) => {
+            let under_way = sum(|flow| flow.under_way_packets).unwrap_or(0);
+            [lost.to_string(), under_way.to_string()]
+        }
+        (None, Some(0)) => [0, 0].map(|none: u64| none.to_string()),
+        (None, Some(missing)) => [format!("{missing}?"), unknown()],
+        (None, None) => [unknown(), unknown()],
+    }
+}
+
+/// Why the flows of each entry have lost what they lost.
+fn reasons(out: &mut String, flows: &[FlowReport]) {
+    for entry in flows.chunk_by(|flow, next| flow.name == next.name) {
+        let mut all: BTreeMap<&str, u64> = BTreeMap::new();
+        for (reason, count) in entry.iter().flat_map(|flow| &flow.lost) {
+            *all.entry(reason).or_default() += count;
+        }
+        let text: Vec<String> = all.iter().map(|(why, count)| format!("{why} {count}")).collect();
+        if !text.is_empty() {
+            line!(out, "lost of {}: {}", entry[0].name, text.join(", "));
+        }
+    }
+    if flows.iter().any(|flow| flow.lost_packets.is_none() && flow.missing_packets > Some(0)) {
+        line!(out, "?: lost or under way, not told apart");
+    }
 }
 
 #[cfg(test)]

@@ -1,10 +1,15 @@
 //! What has come of the fabric's traffic, flow by flow.
 
-use super::start::{Name, Running, Work};
+use super::start::{Name, Running, Work, port_of};
 use super::{FileStats, FlowStats, Histogram, Received, rate};
+use crate::datagram::Ends;
+use crate::lost::LostDatagrams;
+use crate::station::Body;
 use crate::world::World;
+use axon_fabric::traffic::App;
 use axon_wire::{Span, Time};
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// Spans of time, in nanoseconds rounded down; quantiles are at most 1.6 % above the true
 /// ones.
@@ -81,10 +86,16 @@ pub struct FlowReport {
     pub received_packets: u64,
     /// Bytes of payload received; of a replay, of frames.
     pub received_bytes: u64,
-    /// Datagrams or frames sent and not received so far, where they are what is counted. Nobody
-    /// knows it if more was received than sent: a frame came twice, or a replay's sink took
-    /// others for its own.
+    /// Datagrams, frames or requests sent for which nothing was received so far, where they are
+    /// what is counted: they are lost or under way. Nobody knows it if more was received than
+    /// sent: a frame came twice, or a replay's sink took others for its own.
+    pub missing_packets: Option<u64>,
+    /// Of those, datagrams that have ended for a counted reason; not told of replays and pings.
     pub lost_packets: Option<u64>,
+    /// The same by reason. In networks that flood, copies that went elsewhere are among them.
+    pub lost: BTreeMap<&'static str, u64>,
+    /// Of the missing, those that are neither lost nor received: in queues, on wires, in hosts.
+    pub under_way_packets: Option<u64>,
     /// Datagrams that came after one that was sent later.
     pub reordered: u64,
     /// Segments or requests that were sent again.
@@ -116,7 +127,14 @@ impl World {
     /// What has come of the fabric's traffic so far, in the order of its entries and flows.
     /// A flow whose host has restarted has lost its counts.
     pub fn traffic_report(&self) -> Vec<FlowReport> {
-        self.traffic.iter().map(|running| self.flow_report(running)).collect()
+        let mut lost = LostDatagrams::default();
+        self.engine().stations().for_each(|station| {
+            lost.merge(&station.harness.lost);
+            if let Body::Host(host) = &station.body {
+                lost.merge(host.lost());
+            }
+        });
+        self.traffic.iter().map(|running| self.flow_report(running, &lost)).collect()
     }
 
     /// Whether all that was started has done all that it had to do; what runs until the end
@@ -171,9 +189,9 @@ impl World {
 
     /// Datagrams, writes or requests that each entry of the traffic has sent so far.
     pub(crate) fn traffic_sent(&self) -> Vec<u64> {
-        let mut sent = vec![0; self.fabric().traffic.len()];
+        let (mut sent, nothing) = (vec![0; self.fabric().traffic.len()], LostDatagrams::default());
         for running in &self.traffic {
-            sent[running.entry] += self.flow_report(running).sent_packets;
+            sent[running.entry] += self.flow_report(running, &nothing).sent_packets;
         }
         sent
     }
@@ -191,7 +209,7 @@ impl World {
         })
     }
 
-    fn flow_report(&self, running: &Running) -> FlowReport {
+    fn flow_report(&self, running: &Running, lost: &LostDatagrams) -> FlowReport {
         let hosts = &self.fabric().hosts;
         let name = |name: &Name| match name {
             Name::Host(host) => hosts[*host].name.clone(),
@@ -211,6 +229,9 @@ impl World {
             Work::App(host, id) => {
                 if let Some(stats) = self.flow_stats(host, id) {
                     fill(stats, self.received_by(running, host, id).as_ref(), &mut report);
+                }
+                if let Some(ends) = self.ends(running, host, id) {
+                    tell_apart(lost.of(ends), &mut report);
                 }
             }
             Work::ArpHost(host) => {
@@ -248,12 +269,22 @@ impl World {
         Some(all)
     }
 
+    /// Where the datagrams of a flow come from and go to, if it is one of datagrams.
+    fn ends(&self, running: &Running, host: usize, id: super::AppId) -> Option<Ends> {
+        let app = &self.fabric().traffic[running.entry].app;
+        let (App::Udp { .. } | App::OnOff { .. }, &Name::Host(to)) = (app, &running.to) else {
+            return None;
+        };
+        let from = (self.address(host)?, self.host(host)?.source_port(id)?);
+        Some((from, (self.address(to)?, port_of(running.entry))))
+    }
+
     fn ping_report(&self, id: crate::PingId, report: &mut FlowReport) {
         let Some(host) = self.host(id.host) else { return };
         if let Some(stats) = host.ping_stats(id.number) {
             report.sent_packets = u64::from(stats.sent);
             report.received_packets = u64::from(stats.received);
-            report.lost_packets = Some(report.sent_packets - report.received_packets);
+            report.missing_packets = Some(report.sent_packets - report.received_packets);
             report.completed = report.received_packets;
         }
         report.times = host.ping_times(id.number).and_then(Times::of);
@@ -270,7 +301,10 @@ fn empty() -> FlowReport {
         sent_bytes: 0,
         received_packets: 0,
         received_bytes: 0,
+        missing_packets: None,
         lost_packets: None,
+        lost: BTreeMap::new(),
+        under_way_packets: None,
         reordered: 0,
         retransmits: 0,
         wrong_bytes: 0,
@@ -303,7 +337,7 @@ fn fill(stats: &FlowStats, at_sink: Option<&Received>, report: &mut FlowReport) 
         report.goodput_bps = goodput.map(|rate| rate.bits_per_second());
     }
     if at_sink.is_some() && matches!(report.app, "udp" | "on_off" | "replay") {
-        report.lost_packets = stats.sent_packets.checked_sub(received.packets);
+        report.missing_packets = stats.sent_packets.checked_sub(received.packets);
     }
     report.completed = stats.completed;
     report.failed = stats.failed;
@@ -311,6 +345,14 @@ fn fill(stats: &FlowStats, at_sink: Option<&Received>, report: &mut FlowReport) 
     report.latency = Times::of(&received.latency);
     report.done_ns = nanos(stats.done);
     report.files = stats.files.and_then(|files| file_report(stats, &files, received.last?));
+}
+
+/// What of the datagrams that are missing is lost, and what is under way.
+fn tell_apart(lost: BTreeMap<&'static str, u64>, report: &mut FlowReport) {
+    let Some(missing) = report.missing_packets else { return };
+    let known = lost.values().sum::<u64>().min(missing);
+    report.lost = lost;
+    (report.lost_packets, report.under_way_packets) = (Some(known), Some(missing - known));
 }
 
 fn file_report(stats: &FlowStats, files: &FileStats, end: Time) -> Option<FileReport> {

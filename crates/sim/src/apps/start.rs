@@ -58,6 +58,11 @@ pub(crate) struct Running {
     pub(crate) sinks: Vec<(usize, AppId)>,
 }
 
+/// The port of an entry, by its number.
+pub(crate) fn port_of(entry: usize) -> u16 {
+    PORT_FIRST + (entry % 40_000) as u16
+}
+
 /// An entry that is being started.
 struct Starting<'a> {
     number: usize,
@@ -76,7 +81,7 @@ impl World {
             let starting = Starting {
                 number,
                 entry,
-                port: PORT_FIRST + (number % 40_000) as u16,
+                port: port_of(number),
                 start: now + entry.start,
                 stop: entry.stop.map(|stop| now + stop),
             };

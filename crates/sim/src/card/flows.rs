@@ -124,10 +124,11 @@ impl Queue {
         flow.map(|flow| flow.limiter.notified(now, feedback)).is_some()
     }
 
-    /// Forgets all frames and flows.
-    pub(super) fn clear(&mut self) {
-        self.frames.clear();
-        self.flows.clear();
+    /// Forgets all flows and gives back all frames.
+    pub(super) fn clear(&mut self) -> impl Iterator<Item = FrameBuf> {
+        let plain = std::mem::take(&mut self.frames);
+        let flows = std::mem::take(&mut self.flows).into_values().flat_map(|flow| flow.frames);
+        plain.into_iter().chain(flows).map(|waiting| waiting.frame)
     }
 
     /// Whether a flow has this number.

@@ -31,10 +31,11 @@ pub(crate) use in_host::host_dcb;
 use flows::{FlowKey, Head, Queue, Waiting};
 use voice::Voice;
 
+use axon_plane::Drop;
 use axon_plane::flow_control::{Requests, Stops};
 use axon_plane::schedule::{ClassSet, Schedule};
-use axon_wire::cn::{self, CnTag, CnmFrame};
-use axon_wire::mac_control::{self, MacControl, Pfc};
+use axon_wire::cn::{self, CnTag, CnmFormat, CnmFrame};
+use axon_wire::mac_control::{self, MacControl, MacControlError, Pfc};
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
 use axon_wire::vlan::{TAG_BYTES, VlanTag};
 use axon_wire::{Frame, FrameBuf, MacAddr, Time, lldp};
@@ -337,55 +338,63 @@ impl Card {
     }
 
     /// Looks at a frame that came, as hardware does before anything else. Takes off a priority
-    /// tag and says the frame's priority; `None` if the frame was for the card alone.
-    pub(crate) fn receive(&mut self, now: Time, frame: &mut FrameBuf) -> Option<Priority> {
+    /// tag and says the frame's priority.
+    ///
+    /// # Errors
+    /// The frame ends here: it was for the card alone, or it is dropped for a reason.
+    pub(crate) fn receive(
+        &mut self,
+        now: Time,
+        frame: &mut FrameBuf,
+    ) -> Result<Priority, Option<Drop>> {
         if mac_control::is_mac_control(frame.bytes()) {
-            self.hear(now, frame.bytes());
-            return None;
+            return Err(self.hear(now, frame.bytes()));
         }
         if let Some(voice) = self.voice.as_mut().filter(|_| lldp::is_lldp(frame.bytes())) {
             voice.hear(now, frame.bytes());
-            return None;
+            return Err(None);
         }
-        if self.config.cn.is_some() {
-            if self.hear_cnm(now, frame.bytes()) {
-                return None;
+        if let Some(HostCn { format, .. }) = self.config.cn {
+            if cn::is_cnm(frame.bytes()) {
+                return Err(self.hear_cnm(now, frame.bytes(), &format));
             }
             cn::untag(frame);
         }
         let Some(tag) = VlanTag::of_frame(frame.bytes()) else {
-            return Some(Priority::ZERO);
+            return Ok(Priority::ZERO);
         };
         if tag.vid == 0 {
             frame.bytes_mut().copy_within(..ADDRESSES_BYTES, TAG_BYTES);
             frame.pop_front(TAG_BYTES);
         }
-        Some(tag.pcp)
+        Ok(tag.pcp)
     }
 
-    /// Tells a flow what its congestion point says. Says whether the frame was a CNM at all:
-    /// one for a flow that is over, or that cannot be read, ends here too.
-    fn hear_cnm(&mut self, now: Time, frame: &[u8]) -> bool {
-        let Some(format) = self.config.cn.as_ref().map(|cn| cn.format) else { return false };
-        if let Ok(told) = CnmFrame::parse(frame, &format)
-            && let Some(CnTag { flow }) = told.cn
-        {
+    /// Tells a flow what its congestion point says, if there is such a flow yet. Says why the CNM
+    /// is dropped, if it cannot be read.
+    fn hear_cnm(&mut self, now: Time, frame: &[u8], format: &CnmFormat) -> Option<Drop> {
+        let Ok(told) = CnmFrame::parse(frame, format) else { return Some(Drop::Malformed) };
+        if let Some(CnTag { flow }) = told.cn {
             let queue = &mut self.queues[told.cnm.priority.index()];
             self.cnms += u64::from(queue.notified(now, flow, told.cnm.feedback));
         }
-        cn::is_cnm(frame)
+        None
     }
 
-    /// Heeds what is said by the kind of flow control that is in use here, and nothing else.
-    fn hear(&mut self, now: Time, frame: &[u8]) {
+    /// Heeds what is said by the kind of flow control that is in use here, and nothing else. Says
+    /// why the frame is dropped, if it cannot be read.
+    fn hear(&mut self, now: Time, frame: &[u8]) -> Option<Drop> {
         let enabled = self.config.flow_control.priorities();
         let read = MacControl::parse_as(frame, self.mac, self.config.pfc_reserved);
         let told = match (read, self.config.flow_control) {
             (Ok(MacControl::Pfc(told)), HostFlowControl::Pfc(_)) => told,
             (Ok(MacControl::Pause(time)), HostFlowControl::Pause) => Pfc::of(enabled, time),
-            _ => return,
+            // What is not in use here, or not known.
+            (Ok(_) | Err(MacControlError::Opcode(_)), _) => return None,
+            (Err(_), _) => return Some(Drop::Malformed),
         };
         self.stops.hear(now, &told, self.config.rate, enabled);
+        None
     }
 
     /// The peer is to stop a group of priorities, or may send it again. However often the ring
@@ -407,13 +416,14 @@ impl Card {
     }
 
     /// The link is another, or none: what waited is forgotten, the peer has said nothing and
-    /// knows nothing. Says how many frames waited.
-    pub(crate) fn reset(&mut self) -> usize {
-        self.queues.iter_mut().for_each(Queue::clear);
+    /// knows nothing. The frames that waited.
+    pub(crate) fn reset(&mut self) -> Vec<FrameBuf> {
+        let frames = self.queues.iter_mut().flat_map(Queue::clear).collect();
         self.sockets.clear();
         self.stops.forget();
         self.requests.retell();
-        std::mem::take(&mut self.waiting)
+        self.waiting = 0;
+        frames
     }
 }
 
@@ -443,7 +453,7 @@ mod tests {
     use crate::datagram::{self, Addresses};
     use axon_plane::qcn::RpConfig;
     use axon_plane::schedule::{Algorithm, ScheduleConfig};
-    use axon_wire::cn::{Cnm, CnmFormat, Tagged};
+    use axon_wire::cn::{Cnm, Tagged};
     use axon_wire::mac_control::Quanta;
     use axon_wire::{Bytes, Rate, Span};
 
@@ -474,7 +484,7 @@ mod tests {
 
     fn say(card: &mut Card, told: MacControl) {
         let mut frame = FrameBuf::new(&told.emit(MacAddr([2, 0, 0, 0, 0, 9])));
-        assert_eq!(card.receive(Time::ZERO, &mut frame), None, "it ends in the card");
+        assert_eq!(card.receive(Time::ZERO, &mut frame), Err(None), "it ends in the card");
     }
 
     #[test]
@@ -487,7 +497,7 @@ mod tests {
             let number = if port == 80 { 0 } else { (port - 5000) as u8 };
             let tag = VlanTag::of_frame(frame.bytes());
             assert_eq!(tag, (number > 0).then(|| VlanTag::of_priority(priority(number))));
-            assert_eq!(card.receive(Time::ZERO, &mut frame), Some(priority(number)));
+            assert_eq!(card.receive(Time::ZERO, &mut frame), Ok(priority(number)));
             assert_eq!(frame.bytes(), plain.bytes());
         }
         // A frame that has a tag keeps it, whatever its ports.
@@ -600,7 +610,7 @@ mod tests {
         let mut first = card.next(now).unwrap();
         let tags = Tagged::parse(first.bytes()).unwrap();
         assert_eq!((tags.vlan.unwrap().pcp, tags.cn), (priority(3), Some(CnTag { flow: 1 })));
-        assert_eq!(card.receive(now, &mut cnm(&first)), None, "it ends in the card");
+        assert_eq!(card.receive(now, &mut cnm(&first)), Err(None), "it ends in the card");
         assert_eq!(card.cnms(), 1);
         card.next(now).unwrap();
         let other = card.next(now).unwrap();
@@ -614,9 +624,16 @@ mod tests {
         now = due;
         assert!(card.next(now).is_some());
         // Its tags come off again; a CNM for a flow that is nobody's changes nothing.
-        assert_eq!(card.receive(now, &mut first), Some(priority(3)));
+        assert_eq!(card.receive(now, &mut first), Ok(priority(3)));
         assert_eq!(first.bytes(), datagram(5003).bytes());
-        card.receive(now, &mut cnm(&other));
+        assert_eq!(card.receive(now, &mut cnm(&other)), Err(None));
         assert_eq!(card.cnms(), 1);
+        // One that cannot be read is dropped: its version, or its end is missing.
+        let whole = cnm(&other);
+        let at = whole.bytes().len() - 30;
+        for end in [at, 22] {
+            let mut short = FrameBuf::new(&whole.bytes()[..end]);
+            assert_eq!(card.receive(now, &mut short), Err(Some(Drop::Malformed)), "{end}");
+        }
     }
 }
