@@ -212,3 +212,86 @@ fn hosts_that_do_not_obey_are_no_proof() {
     let said = json(&with_buffers(&folder, "hosts: false"));
     assert_eq!((&said["proved"], &said["headroom"]["suffices"]), (&false.into(), &false.into()));
 }
+
+#[test]
+fn a_watchdog_that_honest_stops_may_last_as_long_as_is_no_proof() {
+    let folder = Folder::new("prove-watchdog");
+    let with = |watchdog: &str| {
+        with_buffers(&folder, &format!("quanta: 1000\n  watchdog: {{ {watchdog} }}"))
+    };
+    let said = json(&with("detection: 900us"));
+    assert_eq!((&said["proved"], &said["deadlock"]["free"]), (&false.into(), &true.into()));
+    // At either switch two other ports take turns at 60 % of 10 Gb/s, which is 8/3 ns a byte: a
+    // third of the pool, which is half of what is free then, and the headroom.
+    let needed = said["headroom"]["kinds"][1]["needed_bytes"].as_u64().unwrap();
+    let longest = ((1 << 20) / 3 + needed) * 8 / 3;
+    let watchdog = &said["watchdog"];
+    assert_eq!(
+        (&watchdog["longest_stop_ns"], &watchdog["suffices"]),
+        (&longest.into(), &false.into())
+    );
+    assert_eq!(watchdog["detection_needed_ns"], longest);
+    assert_eq!(watchdog["least_through_bps"], 3_000_000_000_u64);
+    assert!(["s1-p2", "s2-p2"].contains(&watchdog["at"].as_str().unwrap()), "{watchdog}");
+    let enough = format!("detection: {}ns", longest + 2);
+    good(&with(&enough));
+    // By the share of time: an honest peer lets 20 % through.
+    let said = json(&with(&format!("detection: {}ns, stopped: 90%", 2 * longest + 2)));
+    assert_eq!(
+        (&said["proved"], &said["watchdog"]["detection_needed_ns"]),
+        (&true.into(), &(2 * longest).into())
+    );
+    let said = json(&with("detection: 60s, stopped: 80%"));
+    assert_eq!(
+        (&said["proved"], said["watchdog"]["detection_needed_ns"].is_null()),
+        (&false.into(), true)
+    );
+}
+
+#[test]
+fn a_watchdog_in_a_circle_has_no_bound() {
+    let folder = Folder::new("prove-watchdog-circle");
+    let dcb = "dcb:\n  watchdog: {}\n  classes:\n  - { priorities: [0, 1, 2, 3, 4, 5, 6], lossless: true }\n  \
+               - { priorities: [7] }\n";
+    let ring = folder.file("ring.yaml", format!("{RING}{dcb}"));
+    let output = axon(&["prove", &ring]);
+    let said = not(&output);
+    assert!(
+        said.contains("watchdog       200ms of stop are a storm; a circle has no bound\n"),
+        "{said}"
+    );
+    assert!(said.starts_with("ring4: NOT PROVED free of deadlock\n"), "{said}");
+}
+
+#[test]
+fn a_link_whose_rate_changes_needs_the_headroom_of_all_its_rates() {
+    let folder = Folder::new("prove-rates");
+    let with = |rate: &str| {
+        let fault = "faults:\n  - { at: 1s, between: [s1, s2], rate: ";
+        let text = format!(
+            "name: two\ntopology: {{ line: {{ switches: 2, hosts_per_switch: 1 }} }}\n\
+             links: {{ rate: 10Gbps, latency: 500ns }}\n{fault}{rate} }}\ndcb:\n  classes:\n  \
+             - {{ priorities: [0, 1, 2, 3, 4, 5, 6], lossless: true }}\n  - {{ priorities: [7] }}\n"
+        );
+        let file = folder.file("rates.yaml", text);
+        let said = axon(&["prove", &file]);
+        (text_of(&said), json(&axon(&["prove", &file, "--json", "-"])))
+    };
+    let needed = |said: &Value| {
+        let kinds = said["headroom"]["kinds"].as_array().unwrap();
+        let link = kinds.iter().find(|kind| kind["ports"][0] == "s1-p1");
+        link.unwrap()["needed_bytes"].as_u64().unwrap()
+    };
+    let (_, same) = with("10Gbps");
+    let (text, slower) = with("1Gbps");
+    assert!(text.contains("(to a switch, 1 Gb/s to 10 Gb/s, 500ns of cable)"), "{text}");
+    let (_, faster) = with("25Gbps");
+    // What was begun at a tenth of the rate takes ten times as long, while the peer sends at all of it.
+    assert!(needed(&slower) > needed(&same) + 8 * 1_500, "{slower}");
+    assert!(needed(&faster) > needed(&same) + 2_000, "{faster}");
+    assert_eq!(slower["proved"], true);
+}
+
+fn text_of(output: &Output) -> String {
+    text(&output.stdout).to_owned()
+}

@@ -13,7 +13,7 @@ use crate::names::{PORT_NAME_MAX, port_name};
 use crate::reach;
 use crate::topology::{self, Plan, PlanEnd, WireChange};
 use crate::units::{SpanText, span_text};
-use axon_wire::{HopWidth, PortNo, Span};
+use axon_wire::{HopWidth, PortNo, Rate, Span};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The key of a fabric that names none: known to everyone, for labs.
@@ -91,6 +91,7 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
     reach::check(&fabric, file.topology_key())?;
     addresses::finish(&mut fabric, &file.dhcp, &plan)?;
     faults::apply_overrides(&mut fabric, &file.overrides)?;
+    dcb::check_detection(&fabric)?;
     (fabric.faults, fabric.faults_after_start) = faults::resolve(&fabric, &file.faults)?;
     fabric.traffic = crate::traffic::resolve(&fabric, &file.traffic)?;
     Ok(fabric)
@@ -169,10 +170,7 @@ const RATES: std::ops::RangeInclusive<u64> = 1_000..=800_000_000_000;
 
 /// Refuses links that nothing can pass, and those whose times cannot be told.
 pub(crate) fn check_wire(key: &str, wire: &Wire) -> Result<(), Problem> {
-    if !RATES.contains(&wire.rate.bits_per_second()) {
-        let what = format!("{} cannot be represented", wire.rate);
-        return Err(Problem::new(format!("{key}.rate"), what, "1kbps to 800Gbps"));
-    }
+    check_rate(key, wire.rate)?;
     if wire.loss_ppm > 1_000_000 {
         let what = format!("{} is more than all frames", wire.loss_ppm);
         return Err(Problem::new(format!("{key}.loss_ppm"), what, "0 to 1000000"));
@@ -186,6 +184,15 @@ pub(crate) fn check_wire(key: &str, wire: &Wire) -> Result<(), Problem> {
         return Err(Problem::new(format!("{key}.latency"), what, "0s to 1h"));
     }
     Ok(())
+}
+
+/// Refuses a rate that times cannot be reckoned with.
+pub(crate) fn check_rate(key: &str, rate: Rate) -> Result<(), Problem> {
+    if RATES.contains(&rate.bits_per_second()) {
+        return Ok(());
+    }
+    let what = format!("{rate} cannot be represented");
+    Err(Problem::new(format!("{key}.rate"), what, "1kbps to 800Gbps"))
 }
 
 fn timers(file: &File) -> Result<Timers, Problem> {

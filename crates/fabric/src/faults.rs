@@ -1,17 +1,19 @@
 //! Single links that differ, and what breaks when.
 
-use crate::build::{changed, check_wire};
+use crate::build::{changed, check_rate, check_wire};
 use crate::error::Problem;
 use crate::file::{self, BitErrorsText};
 use crate::index::{Index, Node};
-use crate::model::{Cable, Fabric, Fault, FaultKind, Wire};
+use crate::model::{Cable, Fabric, Fault, FaultKind};
 use crate::topology::wire_change;
-use crate::units::{SpanText, span_text};
+use crate::units::{RateText, SpanText, span_text};
 use axon_wire::Span;
 
 /// The keys of a fault that say what happens.
 const WHAT_EXPECTED: &str = "exactly one of down, up, silent, crash, start, unplug, plug, flap, \
-                             loss_ppm, bit_error_rate, slow, fast";
+                             loss_ppm, bit_error_rate, rate, slow, fast";
+/// What a link's two ends belong to.
+const BETWEEN_EXPECTED: &str = "it with loss_ppm, bit_error_rate or a link's rate only";
 /// Times that one `flap` goes down, at most.
 const FLAPS_MAX: u32 = 100_000;
 
@@ -26,11 +28,7 @@ pub(crate) fn apply_overrides(
         found.push(index.cable(&format!("overrides[{number}].between"), &asked.between)?);
     }
     for (number, (asked, cable)) in overrides.iter().zip(found).enumerate() {
-        let wire: &mut Wire = match cable {
-            Cable::Link(link) => &mut fabric.links[link].wire,
-            Cable::Host(host) => &mut fabric.hosts[host].wire,
-            Cable::Controller => &mut fabric.controller.wire,
-        };
+        let wire = fabric.wire_mut(cable);
         let file::Override { rate, latency, loss_ppm, bit_error_rate, .. } = asked;
         *wire = changed(*wire, wire_change(rate, latency, loss_ppm, bit_error_rate));
         check_wire(&format!("overrides[{number}]"), wire)?;
@@ -70,8 +68,9 @@ pub(crate) fn resolve(
 type Happens = Vec<(Span, FaultKind)>;
 
 fn what_happens(index: &Index<'_>, key: &str, fault: &file::Fault) -> Result<Happens, Problem> {
-    let mut kinds: Vec<Happens> = Vec::new();
-    let mut now = |kind: FaultKind| kinds.push(vec![(Span::ZERO, kind)]);
+    check_one(key, fault)?;
+    let mut happens: Happens = Vec::new();
+    let mut now = |kind: FaultKind| happens.push((Span::ZERO, kind));
     let links = [
         ("down", &fault.down, FaultKind::LinkDown as fn(usize) -> FaultKind),
         ("up", &fault.up, FaultKind::LinkUp),
@@ -106,6 +105,10 @@ fn what_happens(index: &Index<'_>, key: &str, fault: &file::Fault) -> Result<Hap
     if let Some(BitErrorsText(per_1e15)) = fault.bit_error_rate {
         now(FaultKind::BitErrors(between(index, key, fault)?, per_1e15));
     }
+    if let (Some(RateText(rate)), None) = (fault.rate, &fault.slow) {
+        check_rate(key, rate)?;
+        now(FaultKind::Rate(between(index, key, fault)?, rate));
+    }
     if let Some(name) = &fault.slow {
         let host = index.host(&format!("{key}.slow"), name)?;
         let missing = || Problem::new(key, "`rate` is missing", "how fast the host is, as `rate`");
@@ -115,16 +118,14 @@ fn what_happens(index: &Index<'_>, key: &str, fault: &file::Fault) -> Result<Hap
         now(FaultKind::HostSlow(index.host(&format!("{key}.fast"), name)?, None));
     }
     if fault.flap.is_some() {
-        kinds.push(flap(index, key, fault)?);
+        happens = flap(index, key, fault)?;
     }
-    let Ok([kind]) = <[Happens; 1]>::try_from(kinds).map_err(|kinds| kinds.len()) else {
-        return Err(not_one(key, fault));
-    };
     check_companions(key, fault)?;
-    Ok(kind)
+    Ok(happens)
 }
 
-fn not_one(key: &str, fault: &file::Fault) -> Problem {
+/// Refuses an entry by which nothing happens, or more than one thing.
+fn check_one(key: &str, fault: &file::Fault) -> Result<(), Problem> {
     let given = [
         fault.down.is_some(),
         fault.up.is_some(),
@@ -136,20 +137,23 @@ fn not_one(key: &str, fault: &file::Fault) -> Problem {
         fault.flap.is_some(),
         fault.loss_ppm.is_some(),
         fault.bit_error_rate.is_some(),
+        fault.rate.is_some() && fault.slow.is_none(),
         fault.slow.is_some(),
         fault.fast.is_some(),
     ];
-    let count = given.iter().filter(|&&given| given).count();
-    Problem::new(key, format!("{count} things happen at once"), WHAT_EXPECTED)
+    match given.iter().filter(|&&given| given).count() {
+        1 => Ok(()),
+        count => Err(Problem::new(key, format!("{count} things happen at once"), WHAT_EXPECTED)),
+    }
 }
 
 /// Refuses keys that belong to something that does not happen here.
 fn check_companions(key: &str, fault: &file::Fault) -> Result<(), Problem> {
-    let noisy = fault.loss_ppm.is_some() || fault.bit_error_rate.is_some();
+    let rate = fault.rate.is_some() && fault.slow.is_none();
+    let of_link = fault.loss_ppm.is_some() || fault.bit_error_rate.is_some() || rate;
     let flaps = fault.flap.is_some();
     let companions = [
-        ("between", fault.between.is_some(), noisy, "it with loss_ppm or bit_error_rate only"),
-        ("rate", fault.rate.is_some(), fault.slow.is_some(), "it with slow only"),
+        ("between", fault.between.is_some(), of_link, BETWEEN_EXPECTED),
         ("down_for", fault.down_for.is_some(), flaps, "it with flap only"),
         ("every", fault.every.is_some(), flaps, "it with flap only"),
         ("times", fault.times.is_some(), flaps, "it with flap only"),
@@ -195,7 +199,7 @@ fn flap(index: &Index<'_>, key: &str, fault: &file::Fault) -> Result<Happens, Pr
     Ok((0..times).flat_map(one).collect())
 }
 
-/// The cable that a change of noise is about.
+/// The cable that a change of noise or rate is about.
 fn between(index: &Index<'_>, key: &str, fault: &file::Fault) -> Result<Cable, Problem> {
     let missing = || Problem::new(key, "`between` is missing", "the two ends of a link");
     index.cable(&format!("{key}.between"), fault.between.as_ref().ok_or_else(missing)?)
@@ -261,6 +265,34 @@ mod tests {
             let error = crate::parse("a.yaml".as_ref(), &text(bad)).unwrap_err().to_string();
             assert!(error.contains("exactly one of at"), "{error}");
         }
+    }
+
+    #[test]
+    fn a_rate_is_of_any_cable_and_a_slow_hosts_is_its_own() {
+        let list = faults(
+            "{at: 1ms, rate: 1Gbps, between: [s1, s2]}, {at: 2ms, rate: 2Gbps, between: [h2, s2]}, \
+             {at: 3ms, slow: h1, rate: 3Gbps}",
+        );
+        let rate = axon_wire::Rate::gbps;
+        let wanted = [
+            (1, FaultKind::Rate(Cable::Link(0), rate(1))),
+            (2, FaultKind::Rate(Cable::Host(1), rate(2))),
+            (3, FaultKind::HostSlow(0, Some(rate(3)))),
+        ];
+        assert_eq!(list, wanted);
+    }
+
+    #[test]
+    fn the_rates_of_a_cable_are_those_of_the_start_and_of_all_faults() {
+        let text = "name: a\ntopology: {ring: {switches: 3}}\nlinks: {rate: 10Gbps}\nfaults: \
+                    [{at: 1ms, rate: 1Gbps, between: [s1, s2]}, \
+                    {after_start: 1ms, rate: 25Gbps, between: [s1, s2]}, \
+                    {at: 1ms, rate: 5Gbps, between: [h1, s1]}]";
+        let fabric = crate::parse("a.yaml".as_ref(), text).unwrap();
+        let rate = axon_wire::Rate::gbps;
+        assert_eq!(fabric.rates(Cable::Link(0)), [rate(1), rate(25)]);
+        assert_eq!(fabric.rates(Cable::Host(0)), [rate(5), rate(10)]);
+        assert_eq!(fabric.rates(Cable::Controller), [rate(10); 2]);
     }
 
     #[test]

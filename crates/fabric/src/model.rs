@@ -231,6 +231,8 @@ pub enum FaultKind {
     Loss(Cable, u32),
     /// A cable flips this many bits per 10^15 from now on.
     BitErrors(Cable, u64),
+    /// A cable has this rate from now on, both ways.
+    Rate(Cable, Rate),
     /// A host, by index, takes frames from its port no faster than this from now on; as fast
     /// as they come without a rate.
     HostSlow(usize, Option<Rate>),
@@ -245,4 +247,40 @@ pub enum Cable {
     Host(usize),
     /// The controller's.
     Controller,
+}
+
+impl Fabric {
+    /// The wire of a cable, as it is at the start.
+    ///
+    /// # Panics
+    /// If there is no such cable.
+    pub fn wire(&self, cable: Cable) -> &Wire {
+        match cable {
+            Cable::Link(link) => &self.links[link].wire,
+            Cable::Host(host) => &self.hosts[host].wire,
+            Cable::Controller => &self.controller.wire,
+        }
+    }
+
+    pub(crate) fn wire_mut(&mut self, cable: Cable) -> &mut Wire {
+        match cable {
+            Cable::Link(link) => &mut self.links[link].wire,
+            Cable::Host(host) => &mut self.hosts[host].wire,
+            Cable::Controller => &mut self.controller.wire,
+        }
+    }
+
+    /// The slowest and the fastest that a cable ever is: at the start, or after a fault.
+    ///
+    /// # Panics
+    /// If there is no such cable.
+    pub fn rates(&self, cable: Cable) -> [Rate; 2] {
+        let later = |fault: &Fault| match fault.what {
+            FaultKind::Rate(of, rate) if of == cable => Some(rate),
+            _ => None,
+        };
+        let start = self.wire(cable).rate;
+        let all = self.faults.iter().chain(&self.faults_after_start).filter_map(later);
+        all.fold([start; 2], |[least, most], rate| [least.min(rate), most.max(rate)])
+    }
 }

@@ -34,6 +34,7 @@ impl World {
             FaultKind::BitErrors(cable, per_1e15) => {
                 self.engine.set_bit_errors(self.cable(cable), per_1e15);
             }
+            FaultKind::Rate(cable, rate) => self.engine.set_rate(self.cable(cable), rate),
             FaultKind::HostSlow(host, rate) => {
                 if let Some(node) = self.host_mut(host) {
                     node.set_receive_rate(rate);

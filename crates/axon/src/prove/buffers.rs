@@ -85,7 +85,7 @@ pub(super) fn of(fabric: &Fabric, seed: u64) -> Option<Buffers> {
 fn kind(fabric: &Fabric, dcb: &Dcb, plug: Plug<'_>, configured: Bytes) -> Kind {
     let formula = headroom(fabric, dcb, plug);
     let is_host = plug.is_host;
-    let quanta = (quanta_needed(&formula), dcb.quanta.0.into());
+    let quanta = (quanta_needed(&formula, plug), dcb.quanta.0.into());
     let (needed, searched) = (needed(&formula), Searched::default());
     let obeys = dcb.hosts || !is_host;
     Kind { formula, is_host, needed, searched, obeys, configured, quanta, ports: Vec::new() }
@@ -93,7 +93,8 @@ fn kind(fabric: &Fabric, dcb: &Dcb, plug: Plug<'_>, configured: Bytes) -> Kind {
 
 fn add(kinds: &mut Vec<Kind>, new: Kind, port: String) {
     let same = |kind: &&mut Kind| {
-        (kind.formula, kind.is_host, kind.configured) == (new.formula, new.is_host, new.configured)
+        (kind.formula, kind.is_host) == (new.formula, new.is_host)
+            && (kind.configured, kind.quanta) == (new.configured, new.quanta)
     };
     match kinds.iter_mut().find(same) {
         Some(kind) => kind.ports.push(port),
@@ -135,7 +136,7 @@ pub(super) fn write(kinds: &[Kind], out: &mut String) -> std::fmt::Result {
             out,
             "  {}{more} (to a {to}, {}, {} of cable): needs {needed} B, has {has} B: {verdict}",
             first.join(", "),
-            formula.rate,
+            rates(formula),
             span_text(formula.cable)
         )?;
         writeln!(out, "    {}", sum(kind))?;
@@ -158,6 +159,15 @@ pub(super) fn write(kinds: &[Kind], out: &mut String) -> std::fmt::Result {
         }
     }
     Ok(())
+}
+
+/// The rate of the link, or from the slowest to the fastest that it ever is.
+fn rates(formula: &Headroom) -> String {
+    if formula.slowest == formula.rate {
+        formula.rate.to_string()
+    } else {
+        format!("{} to {}", formula.slowest, formula.rate)
+    }
 }
 
 /// The sum in numbers: `1518 B that make it ask + 1518/1542 of (12336 bit frame that the port has

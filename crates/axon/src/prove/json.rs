@@ -46,7 +46,8 @@ pub(super) fn value(proof: &Proof<'_>) -> Value {
         "after_failure": after_failure,
         "unreachable": unreachable.collect::<Vec<_>>(),
         "headroom": proof.buffers.as_ref().map(headroom),
-    "disagreements": proof.disagreements.iter()
+        "watchdog": proof.watchdog.as_ref().map(|watchdog| watchdog.json(fabric)),
+        "disagreements": proof.disagreements.iter()
             .map(|(link, mismatch)| super::neighbours::text(fabric, *link, mismatch))
             .collect::<Vec<_>>(),
         "assumptions": assumptions(proof).collect::<Vec<_>>(),
@@ -67,6 +68,7 @@ fn headroom(buffers: &Buffers) -> Value {
             "ports": kind.ports,
             "to_host": kind.is_host,
             "rate_bps": kind.formula.rate.bits_per_second(),
+            "slowest_bps": kind.formula.slowest.bits_per_second(),
             "cable_ns": kind.formula.cable.as_nanos(),
             "terms": terms,
             "needed_bytes": kind.needed.0,

@@ -7,6 +7,7 @@ mod neighbours;
 mod routes;
 mod search;
 mod show;
+mod watchdog;
 
 use anyhow::{Context, Result, bail, ensure};
 use axon_control::dcbx::Mismatch;
@@ -80,6 +81,8 @@ pub struct Proof<'a> {
     pub moved: u64,
     /// Whether what waits has room, where the fabric says how much there is.
     pub buffers: Option<buffers::Buffers>,
+    /// Whether the watchdog leaves honest peers alone, where there is one.
+    pub watchdog: Option<watchdog::Watched>,
     /// What the ends of links will not agree on by DCBX, by link.
     pub disagreements: Vec<(usize, Mismatch)>,
     /// Hosts that have no route to another, by index: from which, to which.
@@ -109,6 +112,7 @@ impl Proof<'_> {
             && self.unreachable.is_empty()
             && self.disagreements.is_empty()
             && self.buffers.as_ref().is_none_or(buffers::Buffers::suffice)
+            && self.watchdog.as_ref().is_none_or(watchdog::Watched::suffices)
     }
 }
 

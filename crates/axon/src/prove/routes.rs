@@ -59,6 +59,7 @@ pub(super) fn prove(fabric: &Fabric, asked: Asked) -> Proof<'_> {
     });
     Proof {
         buffers: super::buffers::of(fabric, asked.seed),
+        watchdog: super::watchdog::of(fabric, &dependencies),
         disagreements: axon_fabric::dcb::disagreements(fabric),
         fabric,
         asked,

@@ -10,7 +10,7 @@ use axon_control::prove::headroom::Headroom;
 use axon_fabric::dcb::frame_bytes;
 use axon_plane::dcb::DcbConfig;
 use axon_plane::memory::Share;
-use axon_sim::bare::{Phase, Plan, Sink, Source};
+use axon_sim::bare::{Phase, Plan, Sink, Source, Storm};
 use axon_wire::priority::{Priority, PrioritySet};
 use axon_wire::{Bytes, MacAddr, PortNo, Span, Time};
 
@@ -66,7 +66,8 @@ fn plan(formula: &Headroom, (first, third): (Time, Time)) -> Plan {
         frame_bytes: frame_bytes(formula).0 as usize,
         phases: vec![Phase { from, until: Time::MAX, interval: Span::ZERO }],
     };
-    let storm = Some((lossless, Time::ZERO, Time::MAX));
+    let storm =
+        Some(Storm { priority: lossless, from: Time::ZERO, until: Time::MAX, breaks: None });
     // What the ends and the reaction take is as if the cable were so much longer.
     let inside = formula.rate.time_for(Bytes(formula.interface_bits / 8));
     let around = (formula.cable + inside) * 2 + formula.reaction;
@@ -92,6 +93,7 @@ mod tests {
         for (gigabits, cable, frame) in [(10, 500, 1522), (25, 10, 1522), (100, 5_000, 9_022)] {
             let formula = Headroom {
                 rate: Rate::gbps(gigabits),
+                slowest: Rate::gbps(gigabits),
                 cable: Span::from_nanos(cable),
                 port_frame: Bytes(frame),
                 lossless_frame: Bytes(frame),
@@ -108,6 +110,7 @@ mod tests {
     fn a_cable_that_holds_too_much_is_not_searched() {
         let formula = Headroom {
             rate: Rate::gbps(800),
+            slowest: Rate::gbps(800),
             cable: Span::from_secs(10),
             port_frame: Bytes(1_522),
             lossless_frame: Bytes(1_522),

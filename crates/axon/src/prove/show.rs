@@ -28,8 +28,10 @@ const WITHOUT_DCB: [&str; 2] = [
 const WITH_DCB: [&str; 1] =
     ["peers stop within the reaction time, and frames are no longer than the file's mtu allows"];
 /// What a watchdog adds.
-const WATCHDOG: &str = "no honest stop lasts as long as the watchdog's detection: after that it drops frames or \
-     sends them into a stop";
+const WATCHDOG: [&str; 2] = [
+    "no host stops its switch for as long as the watchdog's detection",
+    "strict classes leave the others next to all of a link, and ingress ports take even turns",
+];
 /// What PAUSE adds.
 const PAUSE: &str = "no stop lasts as long as a link's heartbeats may fail, which PAUSE stops too: after that the \
      link is taken down with what waits for it";
@@ -38,9 +40,9 @@ const PAUSE: &str = "no stop lasts as long as a link's heartbeats may fail, whic
 pub(super) fn assumptions(proof: &Proof<'_>) -> impl Iterator<Item = &'static str> {
     let more: &[&str] = if proof.buffers.is_some() { &WITH_DCB } else { &WITHOUT_DCB };
     let dcb = proof.fabric.dcb.as_deref();
-    let watchdog = dcb.is_some_and(|dcb| dcb.watchdog.is_some()).then_some(WATCHDOG);
+    let watchdog = proof.watchdog.as_ref().map_or(&[][..], |_| &WATCHDOG);
     let pause = dcb.is_some_and(|dcb| dcb.flow_control == FlowControl::Pause).then_some(PAUSE);
-    ASSUMPTIONS.iter().chain(more).copied().chain(watchdog).chain(pause)
+    ASSUMPTIONS.iter().chain(more).chain(watchdog).copied().chain(pause)
 }
 
 /// The priorities of each layer, if there is more than one, and how many of the routes are on it.
@@ -113,6 +115,9 @@ fn write(proof: &Proof<'_>, out: &mut String) -> std::fmt::Result {
     }
     let lost = proof.unreachable.len();
     writeln!(out, "headroom       {}", buffers::headline(proof.buffers.as_ref()))?;
+    if let Some(watchdog) = &proof.watchdog {
+        writeln!(out, "watchdog       {}", watchdog.headline(fabric))?;
+    }
     writeln!(out, "without route  {lost} of {} ordered pairs of hosts", asked.pairs.len() * 2)?;
     if let Verdict::Cycle(cycle) = &proof.verdict {
         write_cycle(proof, cycle, "the routes", out)?;
@@ -138,6 +143,13 @@ fn write(proof: &Proof<'_>, out: &mut String) -> std::fmt::Result {
              needs"
         )?;
     }
+    if proof.watchdog.as_ref().is_some_and(|watchdog| !watchdog.suffices()) {
+        writeln!(
+            out,
+            "\nway out: a longer dcb.watchdog.detection, or less that has to leave before a sender \
+             may go on: a fixed dcb.buffers.lossless_share, such as 20kB"
+        )?;
+    }
     writeln!(out, "\nassuming that")?;
     assumptions(proof).try_for_each(|line| writeln!(out, "- {line}"))
 }
@@ -154,6 +166,11 @@ fn headline(proof: &Proof<'_>) -> &'static str {
         }
         (Verdict::Free(_), None | Some(Verdict::Free(_))) if suffice == Some(false) => {
             "NOT PROVED lossless: free of deadlock, but senders are not stopped in time"
+        }
+        (Verdict::Free(_), None | Some(Verdict::Free(_)))
+            if proof.watchdog.as_ref().is_some_and(|watchdog| !watchdog.suffices()) =>
+        {
+            "NOT PROVED lossless: free of deadlock, but the watchdog may take an honest stop for a storm"
         }
         (Verdict::Cycle(_), _) => "NOT PROVED free of deadlock",
         (_, Some(Verdict::Cycle(_))) => "NOT PROVED free of deadlock while routes change",

@@ -170,41 +170,58 @@ impl Dependencies {
         &self.waits[number as usize]
     }
 
-    /// Whether there is a cycle.
-    ///
     /// Kahn's topological sort (Communications of the ACM 5(11), 1962): a buffer that nobody
     /// waits for is taken out, and those that it waits for lose one who waits, until none is
-    /// left or all that are left are waited for. On the way each buffer learns the longest
-    /// chain that ends in it.
-    pub fn verdict(&self) -> Verdict {
+    /// left or all that are left are waited for. All that were taken out, in order, and by buffer
+    /// how many still wait for it.
+    fn sorted(&self) -> (Vec<u32>, Vec<u32>) {
         let count = self.buffers.len();
         let mut waiting: Vec<u32> = alloc::vec![0; count];
         for wait in self.waits.iter().flatten() {
             waiting[wait.on as usize] += 1;
         }
         let all = 0..count as u32;
-        let mut ready: Vec<u32> = all.clone().filter(|&at| waiting[at as usize] == 0).collect();
-        // By buffer: how many come before it on the longest chain, and which is the last.
-        let mut chain: Vec<(u32, u32)> = alloc::vec![(0, NONE); count];
+        let mut ready: Vec<u32> = all.filter(|&at| waiting[at as usize] == 0).collect();
         let mut next = 0;
         while let Some(&here) = ready.get(next) {
             next += 1;
-            let length = chain[here as usize].0 + 1;
             for wait in self.waits(here) {
                 let there = wait.on as usize;
-                if length > chain[there].0 {
-                    chain[there] = (length, here);
-                }
                 waiting[there] -= 1;
                 if waiting[there] == 0 {
                     ready.push(wait.on);
                 }
             }
         }
-        if ready.len() < count {
+        (ready, waiting)
+    }
+
+    /// All buffers, each before those that it waits for; `None` if there is a cycle.
+    pub(super) fn order(&self) -> Option<Vec<u32>> {
+        let (order, _) = self.sorted();
+        (order.len() == self.buffers.len()).then_some(order)
+    }
+
+    /// Whether there is a cycle.
+    pub fn verdict(&self) -> Verdict {
+        let count = self.buffers.len();
+        let (order, waiting) = self.sorted();
+        if order.len() < count {
             let left: Vec<bool> = waiting.iter().map(|&waiting| waiting > 0).collect();
             return Verdict::Cycle(cycle::shortest(self, left));
         }
+        // By buffer: how many come before it on the longest chain, and which is the last.
+        let mut chain: Vec<(u32, u32)> = alloc::vec![(0, NONE); count];
+        for here in order {
+            let length = chain[here as usize].0 + 1;
+            for wait in self.waits(here) {
+                let there = &mut chain[wait.on as usize];
+                if length > there.0 {
+                    *there = (length, here);
+                }
+            }
+        }
+        let all = 0..count as u32;
         // Of several equally long the first.
         let last = all.max_by_key(|&at| (chain[at as usize].0, core::cmp::Reverse(at)));
         let back = core::iter::successors(last, |&at| {

@@ -14,6 +14,10 @@
 //! takes its time to stop the queue; it may just have begun one more frame of the priority;
 //! and what was on its way then crosses the peer's transmitter, the cable and our receiver.
 //! All that time the peer sends at full rate. [`Headroom::terms`] names each part.
+//!
+//! Where the rate of a link changes, the frame that our port has begun and the XOFF may have been
+//! begun at the slowest that it has been, while the peer sends at the fastest already: those
+//! two take so many more bit times of the fastest.
 
 use axon_wire::{Bytes, Rate, Span};
 
@@ -35,8 +39,10 @@ pub const FIBRE_PER_METRE: Span = Span::from_nanos(5);
 /// What the headroom of one (ingress port, priority) follows from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Headroom {
-    /// Of the link, the same in both directions.
+    /// Of the link, the same in both directions; the fastest that it ever has.
     pub rate: Rate,
+    /// The slowest that it ever has; the same as `rate` where that does not change.
+    pub slowest: Rate,
     /// From end to end of the cable, one way.
     pub cable: Span,
     /// The longest frame of any priority that the port sends, FCS included.
@@ -122,6 +128,7 @@ impl Headroom {
         let known = INTERFACE_DELAYS.iter().find(|delay| delay.rate == rate)?;
         Some(Headroom {
             rate,
+            slowest: rate,
             cable,
             port_frame: frame,
             lossless_frame: frame,
@@ -132,9 +139,11 @@ impl Headroom {
 
     /// The parts of the delay value, in the order in which they happen.
     pub const fn terms(&self) -> [Term; 6] {
+        let begun = self.at_slowest(wire(self.port_frame));
+        let pfc = self.at_slowest(wire(Bytes(PFC_FRAME_BYTES)));
         [
-            Term { name: "frame that the port has begun", times: 1, bits: wire(self.port_frame) },
-            Term { name: "PFC frame", times: 1, bits: wire(Bytes(PFC_FRAME_BYTES)) },
+            Term { name: "frame that the port has begun", times: 1, bits: begun },
+            Term { name: "PFC frame", times: 1, bits: pfc },
             Term { name: "cable", times: 2, bits: bits_in(self.rate, self.cable) },
             Term { name: "interface", times: 2, bits: self.interface_bits },
             Term { name: "reaction", times: 1, bits: bits_in(self.rate, self.reaction) },
@@ -144,6 +153,12 @@ impl Headroom {
                 bits: wire(self.lossless_frame),
             },
         ]
+    }
+
+    /// The bit times of `rate` that pass while so many bits are sent at the slowest. Saturates.
+    const fn at_slowest(&self, bits: u64) -> u64 {
+        let slowest = self.slowest.bits_per_second() as u128;
+        whole((bits as u128 * self.rate.bits_per_second() as u128).div_ceil(slowest))
     }
 
     /// The delay value, in bits. Saturates.
@@ -170,13 +185,18 @@ const fn wire(frame: Bytes) -> u64 {
 
 /// The bits that begin in a span, a part of one counted whole. Saturates.
 const fn bits_in(rate: Rate, span: Span) -> u64 {
-    let bits = (span.ticks() as u128 * rate.bits_per_second() as u128).div_ceil(TICKS_PER_SECOND);
+    whole((span.ticks() as u128 * rate.bits_per_second() as u128).div_ceil(TICKS_PER_SECOND))
+}
+
+/// As much as 64 bits hold.
+const fn whole(bits: u128) -> u64 {
     if bits > u64::MAX as u128 { u64::MAX } else { bits as u64 }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
 
     #[test]
     fn the_delay_values_are_those_reckoned_by_hand() {
@@ -215,9 +235,23 @@ mod tests {
     }
 
     #[test]
+    fn what_is_sent_at_the_slowest_rate_takes_more_bit_times_of_the_fastest() {
+        let steady = Headroom::new(Rate::gbps(10), Span::from_nanos(500), Bytes(1_518)).unwrap();
+        let changing = Headroom { slowest: Rate::gbps(1), ..steady };
+        let more: Vec<u64> = steady
+            .terms()
+            .iter()
+            .zip(changing.terms())
+            .map(|(steady, changing)| changing.bits - steady.bits)
+            .collect();
+        assert_eq!(more, [9 * 1_538 * 8, 9 * 84 * 8, 0, 0, 0, 0]);
+    }
+
+    #[test]
     fn a_part_of_a_bit_is_a_bit_and_a_part_of_a_byte_a_byte() {
         let least = Headroom {
             rate: Rate::gbps(1),
+            slowest: Rate::gbps(1),
             cable: Span::from_ticks(1),
             port_frame: Bytes(0),
             lossless_frame: Bytes(0),

@@ -2,9 +2,9 @@
 
 use super::{Dcb, FlowControl};
 use crate::device::{Device, Stage};
-use crate::model::{End, Fabric, Wire};
+use crate::model::{Cable, End, Fabric, Wire};
 use axon_control::prove::headroom::{Headroom, REACTION_MAX, pause_reaction_max};
-use axon_wire::{Bytes, FrameBuf, Span};
+use axon_wire::{Bytes, FrameBuf, Rate, Span};
 
 /// Bytes of the frame check sequence (IEEE 802.3 clause 3.2.9), which frames are counted
 /// without.
@@ -13,7 +13,7 @@ const FRAME_CHECK_BYTES: u64 = 4;
 /// gap (IEEE 802.3 clauses 3.1.1 and 4.4.2).
 const AROUND_FRAME_BYTES: u64 = 24;
 /// Bits that pass in a quantum.
-const QUANTUM_BITS: u64 = 512;
+pub(super) const QUANTUM_BITS: u64 = 512;
 /// Ticks of 10 ps in a second.
 const TICKS_PER_SECOND: u128 = 100_000_000_000;
 
@@ -24,24 +24,28 @@ pub struct Plug<'a> {
     pub is_host: bool,
     /// What is between.
     pub wire: &'a Wire,
+    /// The slowest and the fastest that it ever is ([`Fabric::rates`]).
+    pub rates: [Rate; 2],
 }
 
 /// What is plugged into each port of a switch, by index; `None` where nothing is.
 pub fn plugs(fabric: &Fabric, switch: usize) -> Vec<Option<Plug<'_>>> {
     let mut plugs = vec![None; usize::from(fabric.switches[switch].ports)];
-    let mut put = |at: End, is_host, wire| {
+    let mut put = |at: End, cable| {
         if at.switch == switch {
-            plugs[at.port.index()] = Some(Plug { is_host, wire });
+            let (is_host, wire) = (matches!(cable, Cable::Host(_)), fabric.wire(cable));
+            let rates = fabric.rates(cable);
+            plugs[at.port.index()] = Some(Plug { is_host, wire, rates });
         }
     };
-    for link in &fabric.links {
-        put(link.a, false, &link.wire);
-        put(link.b, false, &link.wire);
+    for (index, link) in fabric.links.iter().enumerate() {
+        put(link.a, Cable::Link(index));
+        put(link.b, Cable::Link(index));
     }
-    for host in &fabric.hosts {
-        put(End { switch: host.switch, port: host.port }, true, &host.wire);
+    for (index, host) in fabric.hosts.iter().enumerate() {
+        put(End { switch: host.switch, port: host.port }, Cable::Host(index));
     }
-    put(fabric.controller.at, false, &fabric.controller.wire);
+    put(fabric.controller.at, Cable::Controller);
     plugs
 }
 
@@ -53,16 +57,17 @@ pub fn headroom(fabric: &Fabric, dcb: &Dcb, plug: Plug<'_>) -> Headroom {
     let frame = plain + route + FRAME_CHECK_BYTES;
     let device = || time_inside(&fabric.device, frame);
     let delay = dcb.buffers.interface_delay.unwrap_or_else(device);
-    let rate = plug.wire.rate;
+    let [slowest, rate] = plug.rates;
     let bits = u128::from(delay.ticks()) * u128::from(rate.bits_per_second());
     Headroom {
         rate,
+        slowest,
         cable: plug.wire.latency,
         port_frame: Bytes(frame),
         lossless_frame: Bytes(frame),
         interface_bits: u64::try_from(bits.div_ceil(TICKS_PER_SECOND)).unwrap_or(u64::MAX),
         reaction: dcb.buffers.reaction.unwrap_or(match dcb.flow_control {
-            FlowControl::Pause => pause_reaction_max(rate),
+            FlowControl::Pause => pause_reaction_max(rate).max(pause_reaction_max(slowest)),
             FlowControl::Pfc | FlowControl::None => REACTION_MAX,
         }),
     }
@@ -88,10 +93,14 @@ pub fn needed(headroom: &Headroom) -> Bytes {
 }
 
 /// The least quanta of a stop that is told again at half time: so long may it take until that
-/// is told, behind the longest frame that the port has just begun.
-pub fn quanta_needed(headroom: &Headroom) -> u64 {
+/// is told, behind the longest frame that the port has just begun. Quanta are those of the rate at
+/// the start, which the ends of a link go on to reckon with when that changes.
+pub fn quanta_needed(headroom: &Headroom, plug: Plug<'_>) -> u64 {
     let wire_bytes = frame_bytes(headroom).0.saturating_add(AROUND_FRAME_BYTES);
-    wire_bytes.saturating_mul(2 * 8).div_ceil(QUANTUM_BITS)
+    let [slowest, start] = [headroom.slowest, plug.wire.rate].map(Rate::bits_per_second);
+    let bits = u128::from(wire_bytes) * 2 * 8 * u128::from(start);
+    let quanta = bits.div_ceil(u128::from(slowest) * u128::from(QUANTUM_BITS));
+    u64::try_from(quanta).unwrap_or(u64::MAX)
 }
 
 /// The headroom of each port of a switch, by index; nothing where nothing is plugged in.

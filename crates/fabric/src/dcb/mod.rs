@@ -1,9 +1,9 @@
 //! Data Center Bridging of a fabric, checked: traffic classes, flow control, memory.
 //!
 //! `resolve.rs` reads it from the file with `pauses.rs`, `headroom.rs` says what each port needs,
-//! `layers.rs`
-//! says which priorities hosts know as one, `plane.rs` makes the configuration of a switch's data plane, `dcbx.rs` what switches say of it
-//! to each other; `notice.rs` reads and makes congestion notification and marks.
+//! `layers.rs` says which priorities hosts know as one, `plane.rs` makes the configuration of a
+//! switch's data plane, `dcbx.rs` what switches say of it to each other; `notice.rs` reads and makes
+//! congestion notification and marks; `watchdog.rs` says which stops are no storm.
 
 mod dcbx;
 mod headroom;
@@ -12,6 +12,7 @@ mod notice;
 mod pauses;
 mod plane;
 mod resolve;
+mod watchdog;
 
 pub use dcbx::{Dcbx, Said, disagreements};
 pub(crate) use dcbx::{node_config, resolve as resolve_dcbx};
@@ -20,6 +21,8 @@ pub(crate) use notice::check_hosts;
 pub use notice::{Cn, Defence};
 pub(crate) use plane::config;
 pub(crate) use resolve::{Beside, resolve};
+pub(crate) use watchdog::check_detection;
+pub use watchdog::draining;
 
 use axon_plane::memory::Share;
 use axon_plane::notice::EcnConfig;

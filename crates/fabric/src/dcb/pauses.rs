@@ -8,6 +8,9 @@ use axon_plane::watchdog::{StormAction, WatchdogConfig};
 use axon_wire::priority::PrioritySet;
 use axon_wire::{Bytes, Span};
 
+/// What a watchdog may ask for: parts of the detection time, in percent.
+const STOPPED_PERCENT: std::ops::RangeInclusive<u8> = 51..=100;
+
 /// The marks of queues. No queue is bounded by them: that a lossless frame finds room is what the
 /// memory's headroom is for, and what `axon prove` proves. The seed is for each switch to set.
 pub(super) fn watermarks(
@@ -65,10 +68,16 @@ pub(super) fn watchdog(
             return Err(Problem::new(format!("dcb.watchdog.{key}"), what, "1us to 60s"));
         }
     }
+    let stopped_percent = asked.stopped.0;
+    if !STOPPED_PERCENT.contains(&stopped_percent) {
+        // Two senders that share a port are each stopped for half of the time.
+        let what = format!("{stopped_percent}% is no storm: honest senders are stopped so long");
+        return Err(Problem::new("dcb.watchdog.stopped", what, "51% to 100%"));
+    }
     let action = match asked.action {
         file::StormAction::Drop => StormAction::Drop,
         file::StormAction::Forward => StormAction::Forward,
     };
     let (detection, restoration) = (asked.detection.0, asked.restoration.0);
-    Ok(Some(WatchdogConfig { detection, action, restoration }))
+    Ok(Some(WatchdogConfig { detection, stopped_percent, action, restoration }))
 }

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 /// Something that breaks or comes back. Beside `at` or `after_start`, exactly one key says what:
 /// `down`, `up`, `silent`, `crash`, `start`, `unplug`, `plug`, `flap`, `loss_ppm`,
-/// `bit_error_rate`, `slow` or `fast`; the others belong to one of those.
+/// `bit_error_rate`, `rate`, `slow` or `fast`; the others belong to one of those.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Fault {
@@ -43,12 +43,14 @@ pub struct Fault {
     pub loss_ppm: Option<u32>,
     /// Share of bits that a link flips from then on; needs `between`.
     pub bit_error_rate: Option<BitErrorsText>,
-    /// The two ends of the link that `loss_ppm` or `bit_error_rate` is about: switches, hosts,
-    /// the controller, or ports.
+    /// The two ends of the link that `loss_ppm`, `bit_error_rate` or `rate` is about: switches,
+    /// hosts, the controller, or ports.
     pub between: Option<[String; 2]>,
     /// A host that from then on takes frames from its port no faster than `rate`.
     pub slow: Option<String>,
-    /// How fast a slow host takes frames.
+    /// The rate of a link from then on, both ways; needs `between`. What its ends reckon from
+    /// its rate, such as how long a quantum is, stays as it was. With `slow`, how fast that host
+    /// takes frames.
     pub rate: Option<RateText>,
     /// A slow host that takes frames as fast as they come again.
     pub fast: Option<String>,

@@ -1,5 +1,6 @@
 //! When senders are stopped, beside what the memory says: `watermarks` and `watchdog` of `dcb`.
 
+use super::text::PercentText;
 use crate::units::{BytesText, SpanText};
 use axon_wire::Span;
 use schemars::JsonSchema;
@@ -38,9 +39,13 @@ pub enum Choose {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Watchdog {
-    /// A queue that holds frames and was stopped for so long without a break is in a storm;
-    /// 200ms if not said.
+    /// A queue that holds frames and was stopped for so long is in a storm; 200ms if not said.
+    /// Longer than an honest stop lasts, or it is refused; `axon prove` reckons how long that is.
     pub detection: SpanText,
+    /// The part of the detection time for which the queue must have been stopped, 51% to 100%;
+    /// 100% if not said: one frame that is let go begins it anew. Less finds peers that let a
+    /// frame go now and then, at the latest after twice the detection time.
+    pub stopped: PercentText,
     /// What is done in a storm; drop if not said.
     pub action: StormAction,
     /// A storm is over when the peer has stopped nothing for so long; 200ms if not said.
@@ -61,6 +66,11 @@ pub enum StormAction {
 impl Default for Watchdog {
     fn default() -> Watchdog {
         let time = || SpanText(Span::from_millis(200));
-        Watchdog { detection: time(), action: StormAction::Drop, restoration: time() }
+        Watchdog {
+            detection: time(),
+            stopped: PercentText(100),
+            action: StormAction::Drop,
+            restoration: time(),
+        }
     }
 }

@@ -122,6 +122,20 @@ text_value!(
     r"^(1/(2|4|8|16|32|64|128)|1|2|4|8|[0-9]+(\.[0-9]+)? *(B|kB|KiB|MB|MiB|GB|GiB))$"
 );
 
+const PERCENT_EXPECTED: &str = "a whole number of percent such as 95%";
+
+fn percent(text: &str) -> Result<u8, &'static str> {
+    let digits = text.strip_suffix('%').ok_or(PERCENT_EXPECTED)?;
+    let plain = digits.bytes().all(|byte| byte.is_ascii_digit());
+    let number = digits.parse().ok().filter(|number| plain && *number <= 100);
+    number.ok_or(PERCENT_EXPECTED)
+}
+
+text_value!(
+    /// A part of something in the file, in percent, 0 to 100.
+    PercentText(u8), percent, PERCENT_EXPECTED, r"^[0-9]{1,3}%$"
+);
+
 /// Either the short form (text or a list) or a mapping with more to say.
 #[derive(Clone, Debug, JsonSchema)]
 #[schemars(untagged)]

@@ -1,13 +1,13 @@
 //! What stands at the ends: sources and sinks.
 
-use super::{Event, MAC, OVERHEAD_BYTES, Source};
+use super::{Event, MAC, OVERHEAD_BYTES, Source, Storm};
 use axon_plane::flow_control::Stops;
 use axon_plane::qcn::RateLimiter;
 use axon_plane::{Action, Awaited, Input, Node};
 use axon_wire::cn::{CnmFormat, CnmFrame};
 use axon_wire::header::{self, HeaderView, PacketType};
 use axon_wire::mac_control::{MacControl, Pfc, Quanta};
-use axon_wire::priority::{Priority, PrioritySet};
+use axon_wire::priority::PrioritySet;
 use axon_wire::{Bytes, Frame, FrameBuf, HopWidth, MacAddr, PortNo, Rate, Span, Time};
 use std::sync::mpsc;
 
@@ -115,18 +115,17 @@ impl Node<FrameBuf> for Sender {
 /// Takes frames, and tells the switch to stop if it is to storm: one request behind the other.
 pub(super) struct Taker {
     index: usize,
-    storm: Option<(Priority, Time, Time)>,
+    storm: Option<Storm>,
+    /// When it last let go, or began.
+    let_go: Time,
     busy: bool,
     log: mpsc::Sender<Event>,
 }
 
 impl Taker {
-    pub(super) fn new(
-        index: usize,
-        storm: Option<(Priority, Time, Time)>,
-        log: mpsc::Sender<Event>,
-    ) -> Taker {
-        Taker { index, storm, busy: false, log }
+    pub(super) fn new(index: usize, storm: Option<Storm>, log: mpsc::Sender<Event>) -> Taker {
+        let let_go = storm.map_or(Time::ZERO, |storm| storm.from);
+        Taker { index, storm, let_go, busy: false, log }
     }
 }
 
@@ -141,20 +140,22 @@ impl Node<FrameBuf> for Taker {
             Input::TxDone { .. } => self.busy = false,
             _ => {}
         }
-        self.storm = self.storm.filter(|&(_, _, until)| now < until);
-        let Some((priority, from, _)) = self.storm else { return };
-        if self.busy || now < from {
+        self.storm = self.storm.filter(|storm| now < storm.until);
+        let Some(storm) = self.storm else { return };
+        if self.busy || now < storm.from {
             return;
         }
         self.busy = true;
-        let stop = Pfc::of(PrioritySet::only(priority), Quanta::MAX);
+        let lets_go = storm.breaks.is_some_and(|breaks| now >= self.let_go + breaks);
+        let time = if lets_go { Quanta::ZERO } else { Quanta::MAX };
+        self.let_go = if lets_go { now } else { self.let_go };
+        let stop = Pfc::of(PrioritySet::only(storm.priority), time);
         let (port, frame) = (PortNo(0), FrameBuf::new(&MacControl::Pfc(stop).emit(MAC)));
         out.push(Action::Transmit { port, frame, complete_at: now, intact: true });
     }
 
     fn deadline(&self) -> Option<Time> {
-        let (_, from, _) = self.storm?;
-        (!self.busy).then_some(from)
+        (!self.busy).then_some(self.storm?.from)
     }
 
     fn awaited(&mut self) -> Awaited {

@@ -77,8 +77,22 @@ pub struct Phase {
 pub struct Sink {
     /// Where it is plugged in: a switch, by number, and a port.
     pub at: (usize, PortNo),
-    /// It does nothing but tell the switch to stop this priority, between two moments.
-    pub storm: Option<(Priority, Time, Time)>,
+    /// It floods the switch with stops, if it does.
+    pub storm: Option<Storm>,
+}
+
+/// A storm of stops: one behind the other.
+#[derive(Clone, Copy, Debug)]
+pub struct Storm {
+    /// What the switch is to stop.
+    pub priority: Priority,
+    /// From then,
+    pub from: Time,
+    /// until then.
+    pub until: Time,
+    /// Each time that so long has passed, one of them lets the priority go on instead, and the
+    /// next stops it again: a frame gets through. Never if not said.
+    pub breaks: Option<Span>,
 }
 
 impl Sink {

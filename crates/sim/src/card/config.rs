@@ -92,6 +92,7 @@ impl RingLimits {
         let frame = Bytes(frame_bytes_max + FCS_BYTES);
         let after = Headroom {
             rate,
+            slowest: rate,
             cable: delay,
             port_frame: frame,
             lossless_frame: frame,

@@ -4,7 +4,7 @@ use super::{Card, HostCn, HostDcb, HostFlowControl, RingLimits};
 use crate::host::Host;
 use crate::world::World;
 use axon_fabric::dcb::{self, Defence};
-use axon_fabric::model::{Fabric, FlowControl, Traffic};
+use axon_fabric::model::{Cable, Fabric, FlowControl, Traffic};
 use axon_fabric::traffic::App;
 use axon_plane::qcn::RpConfig;
 use axon_plane::schedule::{ScheduleConfig, Weights};
@@ -31,7 +31,8 @@ pub(crate) fn host_dcb(fabric: &Fabric, host: usize) -> Option<HostDcb> {
         FlowControl::Pause => HostFlowControl::Pause,
         FlowControl::None => HostFlowControl::None,
     });
-    let peer = dcb::headroom(fabric, dcb, dcb::Plug { is_host: true, wire });
+    let rates = fabric.rates(Cable::Host(host));
+    let peer = dcb::headroom(fabric, dcb, dcb::Plug { is_host: true, wire, rates });
     Some(HostDcb {
         quanta: dcb.quanta,
         pfc_reserved: dcb.pfc_reserved,

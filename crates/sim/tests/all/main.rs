@@ -19,6 +19,7 @@ mod lossless_fabrics;
 mod priorities;
 mod probes;
 mod queueing;
+mod rates;
 mod ring;
 mod routers;
 mod start;

@@ -4,7 +4,7 @@ use axon_plane::dcb::DcbConfig;
 use axon_plane::memory::{GroupLimits, MemoryConfig, QueueLimits, Share};
 use axon_plane::watchdog::{StormAction, WatchdogConfig};
 use axon_plane::{Drop, Note};
-use axon_sim::bare::{Phase, Plan, Seen, Sink, Source};
+use axon_sim::bare::{Phase, Plan, Seen, Sink, Source, Storm};
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet};
 use axon_wire::{Bytes, MacAddr, PortNo, Rate, Span, Time, TrafficClass};
 
@@ -48,10 +48,20 @@ fn switch(number: u8, watchdog: Option<WatchdogConfig>) -> DcbConfig {
     }
 }
 
-/// Two sources at one switch; behind a second one, the host that storms and another.
 fn run(action: Option<StormAction>) -> Seen {
-    let config = |action| WatchdogConfig { detection: DETECTION, action, restoration: RESTORATION };
-    let watchdog = action.map(config);
+    storm(action.map(|action| (action, 100)), None)
+}
+
+/// Two sources at one switch; behind a second one, the host that storms and another. The watchdog
+/// acts when a queue was stopped for this part of its detection time, in percent; the storm lets go
+/// for a moment each so long.
+fn storm(watchdog: Option<(StormAction, u8)>, breaks: Option<Span>) -> Seen {
+    let watchdog = watchdog.map(|(action, stopped_percent)| WatchdogConfig {
+        detection: DETECTION,
+        stopped_percent,
+        action,
+        restoration: RESTORATION,
+    });
     let source = |index: u16| Source {
         at: (0, PortNo(index)),
         route: vec![PortNo(2), PortNo(1 + index)],
@@ -63,7 +73,9 @@ fn run(action: Option<StormAction>) -> Seen {
             interval: INTERVALS[usize::from(index)],
         }],
     };
-    let storms = Sink { at: (1, PortNo(1)), storm: Some((priority(), STORM.0, STORM.1)) };
+    let (from, until) = STORM;
+    let storm = Storm { priority: priority(), from, until, breaks };
+    let storms = Sink { at: (1, PortNo(1)), storm: Some(storm) };
     let plan = Plan {
         switches: vec![switch(0, watchdog), switch(1, watchdog)],
         links: vec![[(0, PortNo(2)), (1, PortNo(0))]],
@@ -122,6 +134,24 @@ fn forwarding_into_a_storm_loses_nothing() {
         assert_eq!(seen.sinks[sink].len(), seen.sources[sink].len());
     }
     storms_are_noted_once(&seen);
+}
+
+#[test]
+fn a_storm_that_lets_a_frame_go_now_and_then_is_found_by_the_share_of_time_that_it_stops() {
+    // Stopped for all but some 70 ns of each 50 us.
+    let breaks = Some(Span::from_micros(50));
+    let evaded = storm(Some((StormAction::Drop, 100)), breaks);
+    let at = Time::from_nanos;
+    let passed = come(&evaded, 0, at(1_200_000), STORM.1);
+    assert!((14..=18).contains(&passed), "a frame in 50 us: {passed}");
+    assert!(percent_for_the_other(&evaded, at(1_400_000), STORM.1) <= 10);
+    assert!(evaded.notes[0].0 > STORM.1, "no storm is seen before its last stop, which runs on");
+    let found = storm(Some((StormAction::Drop, 95)), breaks);
+    let detected = STORM.0 + DETECTION + Span::from_micros(20);
+    assert!(percent_for_the_other(&found, detected, CALM) >= 99);
+    assert_eq!(found.sinks[1].len(), found.sources[1].len(), "nothing of the other's is lost");
+    assert_eq!(found.lost.keys().collect::<Vec<_>>(), [&Drop::Watchdog]);
+    storms_are_noted_once(&found);
 }
 
 fn storms_are_noted_once(seen: &Seen) {

@@ -1,0 +1,105 @@
+//! Whether the watchdog of pauses may take for a storm what honest peers do.
+
+use axon_control::prove::{Dependencies, HonestStop, honest_stops};
+use axon_fabric::circle::ends;
+use axon_fabric::dcb::draining;
+use axon_fabric::model::Fabric;
+use axon_fabric::units::span_text;
+use axon_plane::watchdog::WatchdogConfig;
+use axon_wire::Span;
+use serde_json::{Value, json};
+
+/// What was found.
+pub struct Watched {
+    /// What switches were told.
+    pub config: WatchdogConfig,
+    /// The buffer that needs the longest detection time; `None` if no switch stops another.
+    pub worst: Option<HonestStop>,
+    /// Whether there is a bound to honest stops: not where buffers may wait in a circle.
+    pub bounded: bool,
+}
+
+/// Looks at the watchdog of a fabric, if it has one, by what its routes make wait.
+pub(super) fn of(fabric: &Fabric, dependencies: &Dependencies) -> Option<Watched> {
+    let dcb = fabric.dcb.as_deref()?;
+    let config = dcb.watchdog?;
+    let stops = honest_stops(dependencies, draining(fabric, dcb));
+    let bounded = stops.is_some();
+    let percent = config.stopped_percent;
+    let key = |stop: &HonestStop| {
+        (stop.detection(percent).unwrap_or(Span::from_ticks(u64::MAX)), stop.longest)
+    };
+    // Of several equally bad the first.
+    let worst = stops
+        .into_iter()
+        .flatten()
+        .reduce(|worst, stop| if key(&stop) > key(&worst) { stop } else { worst });
+    Some(Watched { config, worst, bounded })
+}
+
+impl Watched {
+    /// The detection time that is just too short; `None` if none is long enough.
+    fn needed(&self) -> Option<Span> {
+        let worst = |stop: HonestStop| stop.detection(self.config.stopped_percent);
+        self.worst.map_or(Some(Span::ZERO), worst).filter(|_| self.bounded)
+    }
+
+    /// Whether no honest stop is taken for a storm.
+    pub(super) fn suffices(&self) -> bool {
+        self.needed().is_some_and(|needed| self.config.detection > needed)
+    }
+
+    /// In one line what came of it.
+    pub(super) fn headline(&self, fabric: &Fabric) -> String {
+        let WatchdogConfig { detection, stopped_percent, .. } = self.config;
+        let storm = match stopped_percent {
+            100 => format!("{} of stop are a storm", span_text(detection)),
+            part => format!("{part}% of {} of stop are a storm", span_text(detection)),
+        };
+        let Some(worst) = self.worst.filter(|_| self.bounded) else {
+            let why =
+                if self.bounded { "no switch stops another" } else { "a circle has no bound" };
+            return format!("{storm}; {why}");
+        };
+        let at = ends(fabric, worst.buffer).1;
+        let verdict = match self.needed() {
+            _ if self.suffices() => "enough".into(),
+            Some(needed) => format!("TOO SHORT, more than {} would do", text(needed)),
+            None => "NO TIME is long enough".into(),
+        };
+        let longest = text(worst.longest);
+        let through = match stopped_percent {
+            100 => String::new(),
+            _ => format!(" and let {} b/s of {} through", worst.rate, worst.link),
+        };
+        format!("{storm}; honest stops at {at} last up to {longest}{through}: {verdict}")
+    }
+
+    /// The same for machines.
+    pub(super) fn json(&self, fabric: &Fabric) -> Value {
+        let worst = self.worst.filter(|_| self.bounded);
+        json!({
+            "suffices": self.suffices(),
+            "detection_ns": self.config.detection.as_nanos(),
+            "stopped_percent": self.config.stopped_percent,
+            "detection_needed_ns": self.needed().map(Span::as_nanos),
+            "at": worst.map(|worst| ends(fabric, worst.buffer).1),
+            "longest_stop_ns": worst.map(|worst| worst.longest.as_nanos()),
+            "least_through_bps": worst.map(|worst| worst.rate),
+        })
+    }
+}
+
+/// A time to read, `for ever` if it has no end: in microseconds below 10 ms, in milliseconds below 10 s, else in seconds, in
+/// whole numbers and rounded up.
+fn text(span: Span) -> String {
+    if span == Span::from_ticks(u64::MAX) {
+        return "for ever".into();
+    }
+    let micros = span.as_nanos().div_ceil(1_000);
+    match micros {
+        10_000_000.. => format!("{} s", micros.div_ceil(1_000_000)),
+        10_000.. => format!("{} ms", micros.div_ceil(1_000)),
+        _ => format!("{micros} us"),
+    }
+}

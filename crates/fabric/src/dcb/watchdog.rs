@@ -1,0 +1,211 @@
+//! Whether a watchdog may take what honest peers do for a storm: what is sure of a single link, and
+//! what each buffer of a fabric brings to the reckoning of `axon prove`.
+
+use super::headroom::{QUANTUM_BITS, headroom, needed, plugs};
+use super::{Dcb, Plug};
+use crate::error::Problem;
+use crate::model::{Cable, End, Fabric};
+use crate::units::span_text;
+use axon_control::prove::{Buffer, Draining};
+use axon_plane::memory::Share;
+use axon_plane::schedule::Algorithm;
+use axon_wire::priority::{Priority, TrafficClass};
+use axon_wire::{Bytes, Rate, Span};
+use std::collections::BTreeMap;
+
+/// Ticks of 10 ps in a microsecond.
+const TICKS_PER_MICRO: u64 = 100_000;
+
+/// Refuses a watchdog for which a single frame is a storm. A PFC frame or a PAUSE stops a queue for
+/// as long as it says, and that ends by itself; a storm is a peer that says so again and again.
+/// That is sure, whatever the traffic; how long several frames of honest peers may stop a queue is
+/// a matter of traffic, and for [`draining`].
+pub(crate) fn check_detection(fabric: &Fabric) -> Result<(), Problem> {
+    let Some((dcb, watchdog)) = fabric.dcb.as_deref().and_then(|dcb| Some((dcb, dcb.watchdog?)))
+    else {
+        return Ok(());
+    };
+    let links = (0..fabric.links.len()).map(Cable::Link);
+    let cables = links.chain((0..fabric.hosts.len()).map(Cable::Host));
+    let Some(slowest) = cables.map(|cable| fabric.wire(cable).rate).min() else { return Ok(()) };
+    let stop = slowest.time_for(Bytes(u64::from(dcb.quanta.0) * QUANTUM_BITS / 8));
+    let least = u128::from(stop.ticks()) * 100 / u128::from(watchdog.stopped_percent.max(1));
+    if u128::from(watchdog.detection.ticks()) > least {
+        return Ok(());
+    }
+    let least = Span::from_ticks(u64::try_from(least).unwrap_or(u64::MAX));
+    let what = format!(
+        "{} is too short: a single frame of {} quanta stops a queue for {} on a link of {slowest}",
+        span_text(watchdog.detection),
+        dcb.quanta.0,
+        span_text(up(stop)),
+    );
+    let expected = format!("more than {}, or fewer dcb.quanta", span_text(up(least)));
+    Err(Problem::new("dcb.watchdog.detection", what, expected))
+}
+
+/// In whole microseconds, rounded up.
+fn up(span: Span) -> Span {
+    Span::from_micros(span.ticks().div_ceil(TICKS_PER_MICRO))
+}
+
+/// What each buffer at the end of a link between switches brings to the reckoning of how long
+/// honest peers may stop a queue ([`axon_control::prove::honest_stops`]): for the lossless class
+/// that is promised least for each of its priorities.
+///
+/// A sender may go on when the headroom, of which no more is used than is needed, and `xon_offset`
+/// of a fixed share have left; all of the share, where that follows what is free, for it may
+/// shrink to nothing meanwhile. Where queues have watermarks, the whole queue up to the high one
+/// may have to leave first.
+///
+/// # Panics
+/// If asked for a buffer that no link fills.
+pub fn draining(fabric: &Fabric, dcb: &Dcb) -> impl Fn(Buffer) -> Draining {
+    let part = least_promised(dcb);
+    let mut links: BTreeMap<End, ([Rate; 2], usize, Bytes)> = BTreeMap::new();
+    for (index, link) in fabric.links.iter().enumerate() {
+        let rates = fabric.rates(Cable::Link(index));
+        let plug = Plug { is_host: false, wire: &link.wire, rates };
+        let headroom = needed(&headroom(fabric, dcb, plug));
+        links.insert(link.a, (rates, link.b.switch, headroom));
+        links.insert(link.b, (rates, link.a.switch, headroom));
+    }
+    let switches: Vec<(u64, Option<Rate>)> =
+        (0..fabric.switches.len()).map(|switch| ports(fabric, switch)).collect();
+    let (buffers, high) = (dcb.buffers.clone(), dcb.watermarks.map_or(0, |marks| marks.high.0));
+    move |buffer| {
+        let from = End { switch: buffer.from.index(), port: buffer.egress };
+        let ([slowest, fastest], at, headroom) = links[&from];
+        let (turns, to_hosts) = switches[at];
+        let shared = match buffers.lossless_share {
+            Share::Static(bytes) => bytes.0.min(buffers.xon_offset.0),
+            Share::Dynamic { shift } => largest_share(buffers.lossless_pool.0, shift),
+        };
+        let of_memory = shared.saturating_add(headroom.0);
+        let of_queue = high.saturating_add(turns.saturating_mul(headroom.0));
+        let bytes = if high > 0 { of_memory.max(of_queue) } else { of_memory };
+        Draining {
+            link: fastest,
+            promised: part.of_rate(slowest),
+            to_hosts: to_hosts.map(|rate| part.of_rate(rate)),
+            turns,
+            bytes: Bytes(bytes),
+        }
+    }
+}
+
+/// How many ports of a switch may take turns at another of its ports, and the slowest that a port
+/// to one of its hosts ever is. The controller sends nothing that is lossless.
+fn ports(fabric: &Fabric, switch: usize) -> (u64, Option<Rate>) {
+    let plugs: Vec<Plug<'_>> = plugs(fabric, switch).into_iter().flatten().collect();
+    let hosts = plugs.iter().filter(|plug| plug.is_host).map(|plug| plug.rates[0]);
+    let all = plugs.len() - usize::from(fabric.controller.at.switch == switch);
+    (all.saturating_sub(1) as u64, hosts.min())
+}
+
+/// The most that one group has of a pool of which it may take a part of what is free: with `alpha`,
+/// `alpha / (1 + alpha)` of it.
+fn largest_share(pool: u64, shift: i8) -> u64 {
+    let power = 1_u128 << shift.unsigned_abs().min(32);
+    let (part, rest) = if shift < 0 { (1, power) } else { (power, 1) };
+    u64::try_from(u128::from(pool) * part / (part + rest)).unwrap_or(u64::MAX)
+}
+
+/// A part of a link's rate.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    weight: u64,
+    of: u64,
+}
+
+impl Part {
+    /// So much of a rate, in bits per second.
+    fn of_rate(self, rate: Rate) -> u64 {
+        let bits = u128::from(rate.bits_per_second()) * u128::from(self.weight);
+        u64::try_from(bits / u128::from(self.of.max(1))).unwrap_or(u64::MAX)
+    }
+}
+
+/// What a lossless priority is promised of a link when all classes are busy, strict ones before it
+/// left out: the least of all. Priorities that share a class share what it is promised.
+fn least_promised(dcb: &Dcb) -> Part {
+    let classes = &dcb.schedule.classes;
+    let weight = |algorithm: &Algorithm| match *algorithm {
+        Algorithm::Strict => 0,
+        Algorithm::Ets { percent } => u64::from(percent),
+        Algorithm::Drr { quantum_bytes } => u64::from(quantum_bytes),
+        Algorithm::Wfq { weight } => u64::from(weight),
+    };
+    let sum: u64 = classes.iter().map(weight).sum();
+    let part = |priority: Priority| {
+        let class: TrafficClass = dcb.prio_tc[priority.index()];
+        let beside = dcb.beside(priority).iter().count() as u64;
+        match classes[class.index()] {
+            Algorithm::Strict => Part { weight: 1, of: beside },
+            ref shared => Part { weight: weight(shared), of: sum * beside },
+        }
+    };
+    let least = |one: Part, other: Part| {
+        let [a, b] = [(one, other), (other, one)]
+            .map(|(part, beside)| u128::from(part.weight) * u128::from(beside.of));
+        if b < a { other } else { one }
+    };
+    dcb.lossless.iter().map(part).reduce(least).unwrap_or(Part { weight: 1, of: 1 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axon_control::controller::topology::SwitchIndex;
+
+    /// Two switches with two hosts each; the switches' hosts are at their first ports.
+    fn fabric(more: &str) -> Fabric {
+        let text = format!(
+            "name: a\ntopology: {{line: {{switches: 2, hosts_per_switch: 2}}}}\n\
+             links: {{rate: 10Gbps, latency: 500ns}}\n\
+             overrides: [{{between: [h3, s2], rate: 1Gbps}}]\ndcb:\n  classes:\n  \
+             - {{priorities: [0, 1, 2, 5, 6], ets: 40}}\n  \
+             - {{priorities: [3, 4], ets: 60, lossless: true}}\n  - {{priorities: [7]}}\n{more}"
+        );
+        crate::parse("a.yaml".as_ref(), &text).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    fn first(fabric: &Fabric) -> Draining {
+        let from = fabric.links[0].a;
+        let from_switch = SwitchIndex(from.switch as u32);
+        let buffer = Buffer { from: from_switch, egress: from.port, priority: Priority::ZERO };
+        draining(fabric, fabric.dcb.as_deref().unwrap())(buffer)
+    }
+
+    #[test]
+    fn a_buffer_is_promised_its_part_of_the_class_and_holds_what_its_share_allows() {
+        let fabric = fabric("  buffers: {lossless_pool: 3MB, lossless_share: 1/2}\n");
+        let found = first(&fabric);
+        // 60 % for two priorities; s2 has two hosts and the link.
+        assert_eq!((found.promised, found.to_hosts), (3_000_000_000, Some(300_000_000)));
+        assert_eq!((found.link, found.turns), (Rate::gbps(10), 2));
+        let link = &fabric.links[0];
+        let rates = [link.wire.rate; 2];
+        let plug = Plug { is_host: false, wire: &link.wire, rates };
+        let headroom = needed(&headroom(&fabric, fabric.dcb.as_deref().unwrap(), plug));
+        // A third of the pool: half of the two thirds that are free then.
+        assert_eq!(found.bytes, Bytes(1_000_000 + headroom.0));
+    }
+
+    #[test]
+    fn of_a_fixed_share_only_what_is_to_be_free_has_to_leave_and_of_a_marked_queue_all() {
+        let fixed = first(&fabric("  buffers: {lossless_share: 50kB, xon_offset: 4kB}\n"));
+        let whole = first(&fabric("  buffers: {lossless_share: 50kB, xon_offset: 60kB}\n"));
+        assert_eq!(whole.bytes.0 - fixed.bytes.0, 46_000);
+        let marks = "  buffers: {lossless_share: 50kB, xon_offset: 4kB}\n  \
+                     watermarks: {low: 20kB, high: 90kB}\n";
+        let headroom = fixed.bytes.0 - 4_000;
+        assert_eq!(first(&fabric(marks)).bytes.0, 90_000 + 2 * headroom);
+    }
+
+    #[test]
+    fn the_part_of_a_pool_that_one_group_gets_goes_with_alpha() {
+        let parts = [-7, -1, 0, 1, 3].map(|shift| largest_share(129 * 900, shift));
+        assert_eq!(parts, [900, 38_700, 58_050, 77_400, 103_200]);
+    }
+}
