@@ -119,6 +119,7 @@ impl World {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use axon_wire::mac_control::Reserved;
     use std::path::Path;
 
     #[test]
@@ -133,5 +134,23 @@ mod tests {
         assert_eq!(first.config, RpConfig::scaled_for_port(fabric.hosts[0].wire.rate));
         assert_eq!(cn(1), None);
         assert_ne!(cn(2).unwrap().seed, first.seed);
+    }
+
+    #[test]
+    fn hosts_read_what_sources_differ_on_as_the_file_says() {
+        let read = |flow_control: &str, notification: &str| {
+            let text = format!(
+                "name: a\ntopology: {{line: {{switches: 1}}}}\ndcb:\n{flow_control}  \
+                 classes: [{{priorities: [0, 1, 2, 3, 4, 5, 6, 7]}}]\n  \
+                 congestion_notification: {{priorities: [3]{notification}}}\n"
+            );
+            let fabric = axon_fabric::parse(Path::new("a.yaml"), &text).unwrap();
+            let host = host_dcb(&fabric, 0).unwrap();
+            let cn = host.cn.unwrap();
+            (host.pfc_reserved, cn.format.strict, cn.config.readings.reduction_log2)
+        };
+        assert_eq!(read("", ""), (Reserved::Ignored, false, 3));
+        let other = ", cnm: {strict: true}, reaction: {target_falls_to: half}";
+        assert_eq!(read("  pfc_reserved: refused\n", other), (Reserved::Refused, true, 1));
     }
 }
