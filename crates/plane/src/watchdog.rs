@@ -216,7 +216,7 @@ mod tests {
     #[test]
     fn breaks_before_a_storm_put_it_off_by_less_than_a_detection_time() {
         let config = WatchdogConfig { stopped_percent: 90, ..CONFIG };
-        // Blocked for a moment, let go for 60 ns, and then never again: the first window is given up.
+        // Blocked for a moment, let go for 60 ns, then never again: the first window is given up.
         let list = [
             (0, true, true),
             (5, false, true),

@@ -19,7 +19,6 @@
 use crate::apps::{App, AppId, Apps, Histogram, TcpWatch};
 use crate::card::{Card, HostDcb};
 use crate::datagram;
-use crate::lost::LostDatagrams;
 use crate::nic::Nic;
 use crate::ping::{Ping, PingPlan, PingStats};
 use crate::resolve::{self, Neighbours};
@@ -62,7 +61,7 @@ pub struct HostConfig {
 /// A host.
 pub struct Host {
     config: HostConfig,
-    stack: Stack,
+    pub(crate) stack: Stack,
     dhcp: Option<SocketHandle>,
     busy: bool,
     rx: RxRing,
@@ -228,11 +227,6 @@ impl Host {
     pub(crate) fn accounts(&self) -> (u64, u64, u64) {
         let nic = &self.stack.nic;
         (nic.made, nic.unsent, nic.waiting() as u64)
-    }
-
-    /// Datagrams that ended inside it unsent.
-    pub(crate) fn lost(&self) -> &LostDatagrams {
-        &self.stack.nic.lost
     }
 
     /// Frames that came in.

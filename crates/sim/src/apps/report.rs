@@ -131,7 +131,7 @@ impl World {
         self.engine().stations().for_each(|station| {
             lost.merge(&station.harness.lost);
             if let Body::Host(host) = &station.body {
-                lost.merge(host.lost());
+                lost.merge(&host.stack.nic.lost);
             }
         });
         self.traffic.iter().map(|running| self.flow_report(running, &lost)).collect()
