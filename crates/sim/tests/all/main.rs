@@ -10,6 +10,7 @@ mod congestion;
 mod dcbx;
 mod deadlock;
 mod device;
+mod domain;
 mod failures;
 mod full;
 mod host_flow_control;

@@ -1,0 +1,58 @@
+//! The edge of the congestion notification domain: a host that says by LLDP that it has reaction
+//! points is let in, and kept out again when it is gone; another stays outside.
+
+use axon_plane::Note;
+use axon_plane::qcn::DefenceMode;
+use axon_sim::World;
+use axon_wire::priority::Priority;
+use axon_wire::{PortNo, Span, Time};
+
+/// h1 and h2 send in the domain's priority over one link; h1 is pulled out for ten seconds.
+const FABRIC: &str = "
+name: domain
+topology: { line: { switches: 2, hosts_per_switch: 2 } }
+links: { rate: 10Gbps, latency: 500ns }
+dcb:
+  classes:
+  - { priorities: [0, 1, 2, 5, 6], ets: 40 }
+  - { priorities: [3, 4], ets: 60, lossless: true }
+  - { priorities: [7] }
+  dcbx: {}
+  congestion_notification: { priorities: [3], defence: { h1: auto, h2: edge } }
+traffic:
+- { udp: { rate: 9Gbps, count: 20000 }, from: h1, to: h3, priority: 3 }
+- { udp: { rate: 9Gbps, count: 20000 }, from: h2, to: h3, priority: 3 }
+faults: [{ at: 20s, unplug: h1 }, { at: 30s, plug: h1 }]
+";
+
+/// How s1 defends priority 3 against a host.
+fn mode(world: &World, port: PortNo) -> DefenceMode {
+    let three = Priority::new(3).unwrap();
+    world.switch(0).unwrap().dcbx(port).unwrap().defences().unwrap().mode(three)
+}
+
+#[test]
+fn a_host_that_says_so_is_let_in_and_kept_out_again_when_it_is_gone() {
+    let fabric = axon_fabric::parse("domain.yaml".as_ref(), FABRIC).unwrap();
+    let mut world = World::new(&fabric, 1);
+    let ports = [0, 1].map(|host: usize| fabric.hosts[host].port);
+    let modes = |world: &World| ports.map(|port| mode(world, port));
+    assert_eq!(modes(&world), [DefenceMode::Edge; 2]);
+    world.run_until(Time::ZERO + Span::from_secs(5));
+    let met = [DefenceMode::InteriorReady, DefenceMode::Edge];
+    assert_eq!(modes(&world), met);
+    let note = Note::DefenceInForce { port: ports[0] };
+    let told = world.engine().notes().iter().filter(|one| one.2 == note).count();
+    assert_eq!(told, 2, "inside, and then ready");
+    world.start_traffic();
+    world.run_for(Span::from_millis(200));
+    let moved = |port| world.switch(0).unwrap().plane().counters().port(port).cn_moved;
+    assert_eq!(ports.map(moved), [0, 20_000], "h2 is outside");
+    let heeded = [0, 1].map(|host: usize| world.host(host).unwrap().cnms_heeded());
+    assert!(heeded[0] > 0 && heeded[1] == 0, "{heeded:?}");
+    world.run_until(Time::ZERO + Span::from_secs(25));
+    assert_eq!(modes(&world), [DefenceMode::Edge; 2]);
+    world.run_until(Time::ZERO + Span::from_secs(40));
+    assert_eq!(modes(&world), met);
+    world.engine().check_conservation().unwrap();
+}
