@@ -115,7 +115,7 @@ fn what_ends_with_a_link_a_switch_or_in_a_host_is_lost_and_nothing_stays_under_w
     for fault in faults {
         let mut builder = line(2, 2, true);
         builder.fabric.traffic = vec![traffic(app.clone())];
-        let mut world = boot(&mut builder);
+        let mut world = boot(&builder);
         world.start_traffic();
         world.run_for(Span::from_millis(20));
         world.inject(fault);
