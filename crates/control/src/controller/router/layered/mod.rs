@@ -27,11 +27,13 @@ const DRAWS: u64 = 8;
 /// 4. the shortest path that goes up and then down, on layer 0: the only case in which it may be
 ///    longer than need be.
 ///
-/// **When something changes.** A turn stays in its set when the paths that made it go, so what is
-/// put there at any time has no circle with what was there at any other time: old and new paths
-/// can be on their way together. Layer 0 promises what [`UpDown`] does, with the same exception:
-/// when a new order has to be made, and then only. When nothing is placed any more and the graph
-/// changes, the sets are emptied, as the order is made anew.
+/// **When something changes.** A turn stays in its set when the paths that made it go, so what a
+/// set takes has no circle with anything that it took before: old and new paths can be on their way
+/// together. Layer 0 promises what [`UpDown`] does, with the same exception: when a new order has
+/// to be made. The exception of the further layers is a router that begins anew: its sets are empty
+/// when the controller has restarted, and are emptied, as the order is made anew, when the graph
+/// changes while nothing is placed. Frames may still be on their way then on paths that it no
+/// longer knows, and those may have a circle with new ones.
 #[derive(Debug)]
 pub struct Layered {
     up_down: UpDown,

@@ -1,7 +1,7 @@
 //! A set of turns without a circle.
 
 use super::Step;
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 /// The turns that the paths of a layer have made, from a link to the next one. A frame that makes a
@@ -11,19 +11,21 @@ use alloc::vec::Vec;
 /// Links have numbers, and places in an order in which every turn leads to a later place; as long
 /// as there is such an order there is no circle. A new turn that leads to a later place costs
 /// nothing. For one that leads back, from `a` to `b`, whatever comes after `b` up to the place of
-/// `a` is searched: if `a` is among it, the turn would close a circle, and is refused. If not, what
-/// leads to `a` from the place of `b` on is searched too, and the places of both are dealt out
-/// anew, first to those that lead to `a`, then to those after `b` (D. J. Pearce and P. H. J. Kelly,
-/// ACM Journal of Experimental Algorithmics 11, 2006). Only what lies between the two places is
-/// looked at. The set only grows, so a turn that it refuses is never searched for again.
+/// `a` is searched: as soon as `a` is met, the turn would close a circle, and is refused. If it is
+/// not, what leads to `a` from the place of `b` on is searched too, and the places of both are
+/// dealt out anew, first to those that lead to `a`, then to those after `b` (D. J. Pearce and P. H.
+/// J. Kelly, ACM Journal of Experimental Algorithmics 11, 2006). Only what lies between the two
+/// places is looked at.
+///
+/// The turns of a path go in one after the other, and out again when one of them is refused. The
+/// set only grows but for that, so a turn whose circle was there before its path came is noted, and
+/// never searched for again.
 #[derive(Debug, Default)]
 pub struct Turns {
     numbers: BTreeMap<Step, u32>,
     links: Vec<Link>,
-    /// Turns that close a circle with those in the set, and so always will.
-    refused: BTreeSet<(u32, u32)>,
-    /// Marks of the last search, by link.
-    seen: Vec<bool>,
+    /// By link, the one from which the search under way met it; empty between searches.
+    met_from: Vec<Option<u32>>,
 }
 
 #[derive(Debug, Default)]
@@ -32,6 +34,8 @@ struct Link {
     /// What turns lead to from here, and what leads here.
     after: Vec<u32>,
     before: Vec<u32>,
+    /// Turns to these close a circle with those in the set, and so always will.
+    refused: Vec<u32>,
 }
 
 impl Turns {
@@ -47,7 +51,7 @@ impl Turns {
     pub fn admit(&mut self, path: &[Step]) -> bool {
         let links: Vec<u32> = path.iter().map(|&link| self.number(link)).collect();
         let turns = links.windows(2).map(|turn| (turn[0], turn[1]));
-        if turns.clone().any(|turn| self.refused.contains(&turn)) {
+        if turns.clone().any(|(from, to)| self.links[from as usize].refused.contains(&to)) {
             return false;
         }
         let mut added: Vec<(u32, u32)> = Vec::new();
@@ -55,15 +59,14 @@ impl Turns {
             if self.links[from as usize].after.contains(&to) {
                 continue;
             }
-            if !self.make_room(from, to) {
-                let closed = (from, to);
+            if let Err(circle) = self.make_room(from, to) {
+                if !circle.windows(2).any(|turn| added.contains(&(turn[0], turn[1]))) {
+                    self.links[from as usize].refused.push(to);
+                }
                 // The order that was made for them is one without them too.
                 for (from, to) in added {
                     self.links[from as usize].after.retain(|&other| other != to);
                     self.links[to as usize].before.retain(|&other| other != from);
-                }
-                if !self.make_room(closed.0, closed.1) {
-                    self.refused.insert(closed);
                 }
                 return false;
             }
@@ -79,58 +82,64 @@ impl Turns {
         let number = *self.numbers.entry(link).or_insert(next);
         if number == next {
             self.links.push(Link { place: next, ..Link::default() });
-            self.seen.push(false);
+            self.met_from.push(None);
         }
         number
     }
 
-    /// Changes the order so that `from` comes before `to`; `false`, and nothing has changed, if it
-    /// has to come after it.
-    fn make_room(&mut self, from: u32, to: u32) -> bool {
+    /// Changes the order so that `from` comes before `to`. If it has to come after it, nothing
+    /// changes, and the error is the way from `to` to `from`: the turn would close it to a circle.
+    fn make_room(&mut self, from: u32, to: u32) -> Result<(), Vec<u32>> {
         let (first, last) = (self.place(to), self.place(from));
         if first > last {
-            return true;
+            return Ok(());
         }
-        let after = self.search(to, |link| &link.after, |place| place <= last);
-        if after.contains(&from) {
-            return false;
-        }
-        let mut moved = self.search(from, |link| &link.before, |place| place >= first);
+        let mut after = self.search(to, from, |link| &link.after, |place| place <= last)?;
+        let mut moved = self.search(from, to, |link| &link.before, |place| place >= first)?;
+        moved.sort_unstable_by_key(|&link| self.place(link));
+        after.sort_unstable_by_key(|&link| self.place(link));
         moved.extend(after);
         let mut places: Vec<u32> = moved.iter().map(|&link| self.place(link)).collect();
         places.sort_unstable();
         for (link, place) in moved.into_iter().zip(places) {
             self.links[link as usize].place = place;
         }
-        true
+        Ok(())
     }
 
     fn place(&self, link: u32) -> u32 {
         self.links[link as usize].place
     }
 
-    /// What turns lead to from `start`, itself included, as far as places are `within`; in order.
+    /// What turns lead to from `start`, itself included, as far as places are `within`; or, as the
+    /// error, a way to `goal`, both included, as soon as it is met.
     fn search(
         &mut self,
         start: u32,
+        goal: u32,
         turns: impl Fn(&Link) -> &Vec<u32>,
         within: impl Fn(u32) -> bool,
-    ) -> Vec<u32> {
+    ) -> Result<Vec<u32>, Vec<u32>> {
         let mut found = alloc::vec![start];
-        self.seen[start as usize] = true;
+        self.met_from[start as usize] = Some(start);
         let mut next = 0;
-        while let Some(&here) = found.get(next) {
+        while self.met_from[goal as usize].is_none()
+            && let Some(&here) = found.get(next)
+        {
             next += 1;
             for &there in turns(&self.links[here as usize]) {
-                if within(self.place(there)) && !self.seen[there as usize] {
-                    self.seen[there as usize] = true;
+                if within(self.place(there)) && self.met_from[there as usize].is_none() {
+                    self.met_from[there as usize] = Some(here);
                     found.push(there);
                 }
             }
         }
-        found.iter().for_each(|&link| self.seen[link as usize] = false);
-        found.sort_unstable_by_key(|&link| self.place(link));
-        found
+        let back = |&here: &u32| self.met_from[here as usize].filter(|&from| from != here);
+        let met = self.met_from[goal as usize].map(|_| goal);
+        let mut way: Vec<u32> = core::iter::successors(met, back).collect();
+        way.reverse();
+        found.iter().for_each(|&link| self.met_from[link as usize] = None);
+        if way.is_empty() { Ok(found) } else { Err(way) }
     }
 }
 
