@@ -228,8 +228,8 @@ fn check_switch(switch: &SwitchNode<FrameBuf>, config: &SwitchConfig) {
     assert!(switch.plane().held_frames() <= held_max);
     for port in (0..plane.ports).map(PortNo) {
         assert!(switch.plane().tables().len(port) <= plane.routes_per_port_max);
-        for (_, hops) in switch.plane().tables().routes(port) {
-            assert!(!hops.is_empty());
+        for (_, route) in switch.plane().tables().routes(port) {
+            assert!(!route.hops.is_empty());
         }
         let hosts = switch.edge().hosts().filter(|(_, host)| host.port == port).count();
         assert!(hosts <= config.hosts_per_port_max);

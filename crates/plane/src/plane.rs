@@ -20,7 +20,7 @@ use axon_wire::cn;
 use axon_wire::header::{self, HeaderView, PacketType};
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::mac_control::{self, MacControl};
-use axon_wire::priority::PRIORITIES;
+use axon_wire::priority::{PRIORITIES, Priority};
 use axon_wire::{Bytes, Frame, MacAddr, PortNo, Time};
 
 /// The data plane of one switch: its ports, and the routes of its hosts.
@@ -345,6 +345,13 @@ impl<B: Frame> Plane<B> {
         if left_for_axon && self.config.self_congestion_pause {
             self.burden(now, ingress, header_bytes, out);
         }
+    }
+
+    /// The priority that a frame of a host at `port` has from its first switch on: that of its tag,
+    /// which is rewritten if it may not be that (IEEE 802.1Q clause 33.4.4).
+    #[inline]
+    pub fn defend(&mut self, port: PortNo, frame: &mut [u8]) -> Priority {
+        self.bank.defend(port, frame)
     }
 
     /// Why a frame is not Ethernet that a host may send or see, if it is not.

@@ -127,10 +127,15 @@ impl CnTag {
     }
 }
 
-/// Whether an Ethernet frame is a congestion notification message, behind whatever tags, or
-/// claims to be one.
+/// Whether an Ethernet frame is a congestion notification message or claims to be one, behind tags
+/// of any kind and number: the outer ones may come off on its way.
 pub fn is_cnm(frame: &[u8]) -> bool {
-    Tagged::parse(frame).is_some_and(|tagged| tagged.msdu.starts_with(&ETHERTYPE_CNM.to_be_bytes()))
+    let Some((_, at)) = vlan::ethertype_of(frame) else { return false };
+    let mut rest = &frame[at..];
+    while CnTag::parse(rest).is_some() || VlanTag::parse(rest).is_some() {
+        rest = &rest[TAG_BYTES..];
+    }
+    rest.starts_with(&ETHERTYPE_CNM.to_be_bytes())
 }
 
 /// Takes the CN-TAG off an Ethernet frame and pads what is left to the Ethernet minimum, where
@@ -473,6 +478,21 @@ mod tests {
         let bare = CnmFormat { msdu_has_ethertype: false, ..FORMAT };
         let answer = CnmFrame::answer(&tagged, POINT, six, cnm(), 9999, &bare);
         assert_eq!(answer.cnm.msdu, frame[22..86]);
+    }
+
+    #[test]
+    fn a_notification_is_one_behind_whatever_tags() {
+        let frame = sampled();
+        let tagged = Tagged::parse(&frame).unwrap();
+        let bytes = CnmFrame::answer(&tagged, POINT, Priority::ALL[6], cnm(), 64, &FORMAT);
+        let bytes = bytes.emit(&FORMAT);
+        assert!(is_cnm(&bytes) && !is_cnm(&frame));
+        let (vlan, cn) = (&bytes[12..16], &bytes[16..20]);
+        for tags in [&[][..], &[cn], &[cn, vlan], &[cn, cn], &[vlan, vlan, vlan, cn, vlan]] {
+            let wrapped = [&bytes[..12], &tags.concat(), &bytes[20..]].concat();
+            assert!(is_cnm(&wrapped), "{wrapped:02x?}");
+            assert!(!is_cnm(&wrapped[..12 + 4 * tags.len()]), "its EtherType is cut off");
+        }
     }
 
     #[test]

@@ -61,12 +61,17 @@ fn read(text: &str) -> Option<Application> {
         Some(digits) => u16::from_str_radix(digits, 16).ok()?,
         None => number.parse().ok()?,
     };
-    let possible = match selector {
-        Selector::DSCP => protocol < 64,
-        Selector::ETHERTYPE => protocol >= 0x600,
-        _ => protocol > 0,
-    };
-    possible.then_some(Application { priority, selector, protocol })
+    let rule = Application { priority, selector, protocol };
+    is_possible(&rule).then_some(rule)
+}
+
+/// Whether a rule is of a known kind and its number one that frames can have.
+fn is_possible(rule: &Application) -> bool {
+    match rule.selector {
+        Selector::DSCP => rule.protocol < 64,
+        Selector::ETHERTYPE => rule.protocol >= 0x600,
+        selector => rule.protocol > 0 && KINDS.iter().any(|(_, kind)| *kind == selector),
+    }
 }
 
 /// The protocols with the ports that a selector speaks of; none if it speaks of no ports.
@@ -87,8 +92,8 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// The rules of an application priority table; entries with selectors that nobody has
-    /// defined are left out. Without an entry for it, the default is priority 0.
+    /// The rules of an application priority table, which may be a neighbour's; entries that no
+    /// frame can fit are left out. Without an entry for it, the default is priority 0.
     pub fn new(table: &[Application]) -> Rules {
         let is_default =
             |rule: &&Application| rule.selector == Selector::ETHERTYPE && rule.protocol == 0;
@@ -97,9 +102,7 @@ impl Rules {
             Selector::DSCP => 1,
             _ => 2,
         };
-        let defined = |rule: &&Application| KINDS.iter().any(|(_, kind)| *kind == rule.selector);
-        let mut asked: Vec<Application> =
-            table.iter().filter(defined).filter(|rule| !is_default(rule)).copied().collect();
+        let mut asked: Vec<Application> = table.iter().copied().filter(is_possible).collect();
         asked.sort_by_key(rank);
         let default = table.iter().find(is_default).map(|rule| rule.priority);
         Rules { asked, default }
@@ -266,6 +269,21 @@ mod tests {
         let mut frame = ipv4(17, 0, 0, [1, 4791]);
         frame.splice(12..12, [0x81, 0, 6 << 5, 9]);
         assert_eq!(rules(&["udp:4791=3"]).priority_of(&frame).value(), 6);
+    }
+
+    #[test]
+    fn a_neighbours_table_is_held_to_what_frames_can_have() {
+        let rule =
+            |selector, protocol| Application { priority: Priority::ALL[5], selector, protocol };
+        let possible = [rule(Selector::DSCP, 63), rule(Selector::ETHERTYPE, 0x600)];
+        let told = [
+            rule(Selector::DSCP, 64),
+            rule(Selector::ETHERTYPE, 3),
+            rule(Selector::new(7).unwrap(), 9),
+        ];
+        let rules = Rules::default().and(&[&told[..], &possible].concat());
+        assert_eq!(rules.asked(), possible);
+        assert_eq!(rules.default_priority(), Priority::ZERO);
     }
 
     #[test]

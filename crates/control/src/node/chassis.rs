@@ -13,7 +13,7 @@ use axon_wire::congestion::Congestion;
 use axon_wire::header::{self, HeaderView, PacketType};
 use axon_wire::message::{Message, Role};
 use axon_wire::priority::Priority;
-use axon_wire::{Frame, Hops, Life, MacAddr, PortNo, Route, Time, link, lldp, vlan};
+use axon_wire::{Frame, Hops, Life, MacAddr, PortNo, Route, Time, link, lldp};
 
 /// How many control messages were refused, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -310,9 +310,10 @@ impl<B: Frame> Chassis<B> {
         self.send(now, (kind, self.plane.config().control_priority), hops, payload);
     }
 
-    /// Sends a host's frame on its way by `route`, with the priority of its tag.
-    pub fn forward(&mut self, now: Time, route: &Route, frame: &[u8]) {
-        let on_layer = |dcb: &DcbConfig| dcb.layers.on(vlan::priority_of(frame), route.layer);
+    /// Sends a frame of a host at `ingress` on its way by `route`, as the plane would have done.
+    pub fn forward(&mut self, now: Time, ingress: PortNo, route: &Route, frame: &mut [u8]) {
+        let priority = self.plane.defend(ingress, frame);
+        let on_layer = |dcb: &DcbConfig| dcb.layers.on(priority, route.layer);
         let priority = self.plane.config().dcb.as_deref().map_or(Priority::ZERO, on_layer);
         self.send(now, (PacketType::Ethernet, priority), &route.hops, frame);
     }

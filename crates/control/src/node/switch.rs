@@ -290,9 +290,9 @@ impl<B: Frame> SwitchNode<B> {
                 }
             }
             Effect::Host { port, frame } => chassis.send_host(now, port, &frame),
-            Effect::Forward { route, frame, .. } => {
+            Effect::Forward { ingress, route, mut frame } => {
                 self.released += 1;
-                chassis.forward(now, &route, &frame);
+                chassis.forward(now, ingress, &route, &mut frame);
             }
             Effect::Drop { ingress, reason, frame } => {
                 self.released += 1;

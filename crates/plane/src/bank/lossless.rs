@@ -127,7 +127,7 @@ impl<B: Frame> PortBank<B> {
                 }
                 Err(why) => {
                     // Where nobody can be told to stop, no frame is lossless.
-                    let stops = dcb.ports[ingress.index()].can_stop().contains(priority);
+                    let stops = dcb.ports[ingress.index()].can_stop().contains(group);
                     let lossless = why == NoRoom::Headroom && stops;
                     let reason = if lossless { Drop::HeadroomFull } else { Drop::QueueFull };
                     return self.discard(moving, reason, out);

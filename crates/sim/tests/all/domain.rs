@@ -56,3 +56,23 @@ fn a_host_that_says_so_is_let_in_and_kept_out_again_when_it_is_gone() {
     assert_eq!(modes(&world), met);
     world.engine().check_conservation().unwrap();
 }
+
+#[test]
+fn frames_that_waited_for_a_route_are_outside_too() {
+    let (before, _) = FABRIC.split_once("traffic:").unwrap();
+    let text = format!(
+        "{before}traffic:\n- {{ udp: {{ rate: 10Mbps, count: 1000 }}, from: h2, to: h3, priority: 3 }}\n\
+         faults: [{{ after_start: 5ms, down: [s1, s2] }}, {{ after_start: 500ms, up: [s1, s2] }}]\n"
+    );
+    let fabric = axon_fabric::parse("domain.yaml".as_ref(), &text).unwrap();
+    let mut world = World::new(&fabric, 1);
+    let port = fabric.hosts[1].port;
+    world.run_until(Time::ZERO + Span::from_secs(5));
+    world.start_traffic();
+    world.run_for(Span::from_secs(5));
+    let switch = world.switch(0).unwrap();
+    let moved = switch.plane().counters().port(port).cn_moved;
+    let flow = &world.traffic_report()[0];
+    assert!(moved >= flow.received_packets && moved > 100, "{moved} of {}", flow.received_packets);
+    world.engine().check_conservation().unwrap();
+}
