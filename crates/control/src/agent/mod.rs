@@ -28,9 +28,10 @@ use crate::dcbx::DcbPort;
 use alloc::vec::Vec;
 use axon_plane::dcb::DcbConfig;
 use axon_plane::memory::{GroupLimits, MemoryConfig, QueueLimits, Share};
+use axon_plane::meter::Meter;
 use axon_plane::qcn::{RateLimiter, RpConfig, RpError};
 use axon_plane::schedule::{Algorithm, FrameCost, ScheduleConfig};
-use axon_plane::{Action, Awaited, Drop, Input, Moving, Node, PortBank, ethernet};
+use axon_plane::{Action, Awaited, Drop, Input, Moving, Node, PlaneConfig, PortBank, ethernet};
 use axon_wire::cn::{self, CnmError, CnmFormat, CnmFrame};
 use axon_wire::mac_control::{self, Quanta};
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
@@ -92,6 +93,8 @@ pub struct AgentNode<B> {
     cnms: [u64; PRIORITIES],
     /// LLDP and DCBX at the port to the fabric.
     neighbour: Option<DcbPort>,
+    /// How many LLDPDUs the fabric is listened to.
+    lldp: Meter,
     /// Which frames have which priority, now.
     rules: Rules,
     /// Kept between inputs for its memory.
@@ -119,7 +122,9 @@ impl<B: Frame> AgentNode<B> {
         set.expect("turns by deficit round robin with a quantum");
         let (rules, pfc) = (config.rules.clone(), config.pfc);
         let (cnms, actions) = ([0; PRIORITIES], Vec::new());
-        let mut agent = AgentNode { bank, config, limiters, cnms, neighbour, rules, actions };
+        // As a switch meters what one port has for its control plane.
+        let lldp = Meter::new(PlaneConfig::with_ports(2, config.mac).punt);
+        let mut agent = AgentNode { bank, config, limiters, cnms, neighbour, lldp, rules, actions };
         agent.bank.set_pfc(Time::ZERO, HOST, PrioritySet::ALL, &mut agent.actions);
         agent.set_pfc(Time::ZERO, pfc);
         Ok(agent)

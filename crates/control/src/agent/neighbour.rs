@@ -65,10 +65,12 @@ impl<B: Frame> AgentNode<B> {
         self.neighbour.is_some() && lldp::is_lldp(frame)
     }
 
-    /// Takes a frame with LLDP's EtherType; a host's goes no further.
+    /// Takes a frame with LLDP's EtherType, if there are not too many; a host's goes no further.
     pub(super) fn hear_lldp(&mut self, now: Time, moving: Moving<B>) {
         let mut reason = Drop::Refused;
-        if moving.ingress != HOST {
+        if moving.ingress != HOST && !self.lldp.admit(now) {
+            reason = Drop::PuntLimit;
+        } else if moving.ingress != HOST {
             self.with_neighbour(now, |port, out| {
                 let before = port.agent().counters().received;
                 port.receive(now, moving.frame.bytes(), out);

@@ -383,6 +383,24 @@ fn lldp_of_the_host_goes_no_further_than_an_agent_that_speaks_it() {
     assert_eq!((bench.dropped.len(), bench.left[FABRIC.index()].len()), (0, 1));
 }
 
+#[test]
+fn lldpdus_beyond_what_a_switch_would_hear_are_not_heard() {
+    let mut lldp = frame(0, 0);
+    lldp.bytes_mut()[12..14].copy_from_slice(&[0x88, 0xcc]);
+    let mut bench = Bench::new(willing());
+    (0..300).for_each(|_| bench.come(FABRIC, lldp.clone()));
+    let limited =
+        |bench: &Bench| bench.dropped.iter().filter(|&&why| why == Drop::PuntLimit).count();
+    assert_eq!((bench.dropped.len(), limited(&bench)), (300, 300 - 256));
+    // A thousand a second from then on.
+    bench.millis(2);
+    (0..10).for_each(|_| bench.come(FABRIC, lldp.clone()));
+    assert_eq!(limited(&bench), 300 - 256 + 10 - 2);
+    // What the host sends costs nobody anything.
+    (0..300).for_each(|_| bench.come(HOST, lldp.clone()));
+    assert_eq!(limited(&bench), 300 - 256 + 10 - 2);
+}
+
 proptest! {
     /// Whatever the fabric stops and when, a host that obeys two frames late loses nothing and
     /// its frames keep their order.
