@@ -1,6 +1,7 @@
 //! `axon agent`: flow control and congestion notification for a host that knows neither.
 
 use crate::capture;
+use crate::say::Usage;
 use anyhow::Result;
 use axon_control::agent::{Rules, rules};
 use axon_control::lldp::LldpConfig;
@@ -84,6 +85,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         format: CnmFormat::default(),
         dcbx: arguments.dcbx.then(LldpConfig::default),
     };
+    agent.check().map_err(Usage)?;
     let options = DaemonOptions {
         status_socket: arguments.status_socket.clone(),
         capture: arguments.capture.options(),

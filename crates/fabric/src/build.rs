@@ -12,7 +12,7 @@ use crate::model::{
 use crate::names::{PORT_NAME_MAX, port_name};
 use crate::reach;
 use crate::topology::{self, Plan, PlanEnd, WireChange};
-use crate::units::{SpanText, span_text};
+use crate::units::{LINK_RATES, LINK_RATES_EXPECTED, SpanText, span_text};
 use axon_wire::{HopWidth, PortNo, Rate, Span};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -164,10 +164,6 @@ fn network(asked: file::Network) -> Network {
     }
 }
 
-/// The slowest and the fastest link, in bits per second. Above the fastest a byte would be
-/// shorter than the unit of time; below the slowest a large frame would take minutes.
-const RATES: std::ops::RangeInclusive<u64> = 1_000..=800_000_000_000;
-
 /// Refuses links that nothing can pass, and those whose times cannot be told.
 pub(crate) fn check_wire(key: &str, wire: &Wire) -> Result<(), Problem> {
     check_rate(key, wire.rate)?;
@@ -188,11 +184,11 @@ pub(crate) fn check_wire(key: &str, wire: &Wire) -> Result<(), Problem> {
 
 /// Refuses a rate that times cannot be reckoned with.
 pub(crate) fn check_rate(key: &str, rate: Rate) -> Result<(), Problem> {
-    if RATES.contains(&rate.bits_per_second()) {
+    if LINK_RATES.contains(&rate.bits_per_second()) {
         return Ok(());
     }
     let what = format!("{rate} cannot be represented");
-    Err(Problem::new(format!("{key}.rate"), what, "1kbps to 800Gbps"))
+    Err(Problem::new(format!("{key}.rate"), what, LINK_RATES_EXPECTED))
 }
 
 fn timers(file: &File) -> Result<Timers, Problem> {

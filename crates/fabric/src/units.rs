@@ -75,6 +75,12 @@ fn scaled(text: &str, units: &[(&str, u64)]) -> Option<u128> {
     parts.is_multiple_of(tenths).then(|| whole.checked_mul(scale)?.checked_add(parts / tenths))?
 }
 
+/// The slowest and the fastest link, in bits per second. Above the fastest a byte would be
+/// shorter than the unit of time; below the slowest a large frame would take minutes.
+pub const LINK_RATES: std::ops::RangeInclusive<u64> = 1_000..=800_000_000_000;
+/// The same, for who said something else.
+pub const LINK_RATES_EXPECTED: &str = "1kbps to 800Gbps";
+
 /// Reads a rate: `100Mbps`, `10 Gb/s`.
 ///
 /// # Errors

@@ -13,6 +13,7 @@ mod iproute;
 pub mod lab;
 pub mod link_watch;
 pub mod moderation;
+mod notes;
 pub mod offload;
 pub mod pacer;
 pub mod packet;

@@ -7,6 +7,7 @@
 
 use crate::link_watch::{LinkEvent, LinkWatch, is_up};
 use crate::moderation::Moderation;
+use crate::notes::NoteLog;
 use crate::pcapng::{Capture, CaptureOptions, Direction, LinkType};
 use crate::port::Pool;
 use crate::request::RequestSocket;
@@ -120,6 +121,7 @@ pub struct Body<N> {
     capture_flushed: Time,
     retried: Time,
     counters: LoopCounters,
+    notes: NoteLog,
     /// Kept between rounds for their memory.
     actions: Vec<Action<FrameBuf>>,
     received: Vec<FrameBuf>,
@@ -143,8 +145,11 @@ impl<N: Node<FrameBuf> + Inspect> Body<N> {
     /// SIGINT for this thread: they end the loop. A port whose device is not there is down.
     ///
     /// # Errors
-    /// No netlink or status socket, or no capture file.
-    pub fn open(node: N, clock: Clock, options: RunOptions) -> io::Result<Body<N>> {
+    /// The interface of a host's programs cannot be had; no netlink or status socket, or no
+    /// capture file.
+    pub fn open(node: N, clock: Clock, options: RunOptions) -> anyhow::Result<Body<N>> {
+        let mut slots: Vec<Slot> = options.ports.into_iter().map(Slot::new).collect();
+        slots.iter_mut().try_for_each(Slot::open_host)?;
         let mut mask = SigSet::empty();
         mask.add(Signal::SIGTERM);
         mask.add(Signal::SIGINT);
@@ -159,7 +164,7 @@ impl<N: Node<FrameBuf> + Inspect> Body<N> {
             node,
             name: options.name,
             clock,
-            slots: options.ports.into_iter().map(Slot::new).collect(),
+            slots,
             pool: Pool::default(),
             watch: LinkWatch::open()?,
             signals,
@@ -169,6 +174,7 @@ impl<N: Node<FrameBuf> + Inspect> Body<N> {
             capture_flushed: Time::ZERO,
             retried: Time::ZERO,
             counters: LoopCounters::default(),
+            notes: NoteLog::default(),
             actions: Vec::new(),
             received: Vec::new(),
             more: false,
@@ -221,6 +227,7 @@ impl<N: Node<FrameBuf> + Inspect> Body<N> {
             self.status.as_ref().inspect(|server| server.answer(status));
         }
         self.flush_capture();
+        self.notes.round(self.clock.now(), &self.name);
         Ok(true)
     }
 
@@ -244,7 +251,8 @@ impl<N: Node<FrameBuf> + Inspect> Body<N> {
         let grid = PACING_GRID.ticks();
         let wires = wires.map(|time| Time::from_ticks(time.ticks().next_multiple_of(grid)));
         let retry = self.slots.iter().any(|slot| slot.failed).then_some(self.retried + RETRY);
-        wires.into_iter().chain(self.node.deadline()).chain(retry).min()
+        let rules = self.slots.iter().filter_map(|slot| slot.rules_due);
+        wires.into_iter().chain(self.node.deadline()).chain(retry).chain(rules).min()
     }
 
     fn wait(&mut self, until: Time) -> io::Result<Ready> {
@@ -400,7 +408,7 @@ impl<N: Node<FrameBuf> + Inspect> Body<N> {
                 Action::Punt { frame, .. } | Action::Dropped { frame, .. } => {
                     self.pool.recycle(frame);
                 }
-                Action::Note(note) => tracing::info!(node = self.name, ?note),
+                Action::Note(note) => self.notes.note(now, &self.name, note),
             }
         }
         self.actions = actions;
@@ -420,7 +428,7 @@ impl<N: Node<FrameBuf> + Inspect> Body<N> {
             let slot = &mut self.slots[index];
             slot.set_kind(self.node.port_kind(number));
             if let Some(rules) = self.node.rules(number) {
-                slot.set_rules(rules);
+                slot.set_rules(self.clock.now(), rules);
             }
             if slot.flush(&mut self.pool).is_err() {
                 self.set_link(index, false);

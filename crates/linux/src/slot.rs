@@ -8,11 +8,13 @@ use crate::port::{Pool, Port, PortCounters};
 use crate::tap::TapPort;
 use axon_control::agent::Rules;
 use axon_plane::PortKind;
-use axon_wire::{Frame, FrameBuf, Rate, Time};
+use axon_wire::{Frame, FrameBuf, Rate, Span, Time};
 use std::io;
 
 /// Frames that wait at most for the end of the round.
 const BATCH: usize = 64;
+/// How long the rules of a host's queues stay at least.
+const RULES_PAUSE: Span = Span::from_secs(1);
 
 /// What kind of device a port stands on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,6 +65,10 @@ pub(crate) struct Slot {
     pub(crate) failed: bool,
     /// When the wire is free; `None` once the node knows it is.
     pub(crate) busy_until: Option<Time>,
+    /// When to offer rules again that came too soon.
+    pub(crate) rules_due: Option<Time>,
+    /// From when on rules may change.
+    rules_at_rest: Time,
     kind: PortKind,
     pacer: Pacer,
     batch: Vec<FrameBuf>,
@@ -79,11 +85,22 @@ impl Slot {
             up: false,
             failed: false,
             busy_until: None,
+            rules_due: None,
+            rules_at_rest: Time::ZERO,
             kind: PortKind::default(),
             pacer,
             batch: Vec::new(),
             before: PortCounters::default(),
         }
+    }
+
+    /// Makes the interface of a host's programs, without which its node has nothing to do. Once it
+    /// was there, [`open_tap`](Slot::open_tap) makes it again.
+    pub(crate) fn open_host(&mut self) -> anyhow::Result<()> {
+        if let Medium::Host(queues) = &self.setup.medium {
+            self.port = Some(Box::new(HostPort::open(&self.setup.device, queues)?));
+        }
+        Ok(())
     }
 
     /// Makes a TAP port's device if it is not there. A packet port waits for its own.
@@ -165,11 +182,19 @@ impl Slot {
         }
     }
 
-    /// Has a host's interface told when the rules of its queues change.
-    pub(crate) fn set_rules(&mut self, rules: &Rules) {
+    /// Has a host's interface told when the rules of its queues change: once a second at most,
+    /// for that takes programs to be run, and a neighbour may change its mind with every LLDPDU.
+    /// Rules that come sooner are [due](Slot::rules_due); the last of them is what is told.
+    pub(crate) fn set_rules(&mut self, now: Time, rules: &Rules) {
+        self.rules_due = None;
         if let Medium::Host(queues) = &mut self.setup.medium
             && queues.rules != *rules
         {
+            if now < self.rules_at_rest {
+                self.rules_due = Some(self.rules_at_rest);
+                return;
+            }
+            self.rules_at_rest = now + RULES_PAUSE;
             queues.rules = rules.clone();
             if let Some(port) = &mut self.port {
                 port.set_rules(rules);
@@ -215,6 +240,32 @@ impl Slot {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use axon_control::agent::rules::parse;
+
+    #[test]
+    fn rules_change_once_a_second_and_the_last_ones_win() {
+        let rules = [1, 2, 3]
+            .map(|priority| Rules::new(&[parse(&format!("udp:4791={priority}")).unwrap()]));
+        let queues = HostQueues { rate: Rate::mbps(100), rules: Rules::new(&[]), mtu: 1500 };
+        let mut slot = Slot::new(PortSetup {
+            device: "h1-p0".into(),
+            medium: Medium::Host(queues),
+            rate: None,
+            lossless: true,
+        });
+        let mut told = |millis, rules: &Rules| {
+            slot.set_rules(Time::ZERO + Span::from_millis(millis), rules);
+            let Medium::Host(queues) = &slot.setup.medium else { unreachable!() };
+            (queues.rules.clone(), slot.rules_due)
+        };
+        let due = Some(Time::ZERO + Span::from_millis(1_000));
+        assert_eq!(told(0, &rules[0]), (rules[0].clone(), None));
+        assert_eq!(told(1, &rules[1]), (rules[0].clone(), due));
+        assert_eq!(told(2, &rules[0]), (rules[0].clone(), None), "as it is");
+        assert_eq!(told(999, &rules[2]), (rules[0].clone(), due));
+        assert_eq!(told(1_000, &rules[2]), (rules[2].clone(), None));
+        assert_eq!(told(1_001, &rules[1]).0, rules[2]);
+    }
 
     #[test]
     fn a_port_without_device_stays_down_and_counts_what_it_cannot_send() {

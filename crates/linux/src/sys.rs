@@ -48,6 +48,16 @@ fn owned(result: c_int) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
+/// Whether a new device can have this name: the kernel's own rule (`dev_valid_name`), and no per
+/// cent sign, which it would put a number in the place of.
+pub fn is_device_name(name: &str) -> bool {
+    let refused =
+        |byte: u8| matches!(byte, b'/' | b':' | b'%' | 0x0b) || byte.is_ascii_whitespace();
+    (1..libc::IFNAMSIZ).contains(&name.len())
+        && !matches!(name, "." | "..")
+        && !name.bytes().any(refused)
+}
+
 /// A request about the device `name`; a name is at most 15 bytes.
 fn request(name: &str) -> io::Result<libc::ifreq> {
     if name.is_empty() || name.len() >= libc::IFNAMSIZ {
@@ -278,6 +288,10 @@ mod tests {
     fn a_name_too_long_for_a_device_is_refused() {
         assert!(device_flags("a-name-of-sixteen").is_err());
         assert!(device_flags("").is_err());
+        for name in ["a-name-of-sixteen", "", "t4/../x", "..", "a b", "a:1", "t%d", "a\u{b}"] {
+            assert!(!is_device_name(name), "{name:?}");
+        }
+        assert!(is_device_name("h1-p0") && is_device_name("fifteen-bytes-0"));
     }
 
     #[test]

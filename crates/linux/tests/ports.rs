@@ -4,21 +4,29 @@
 mod alone;
 
 use alone::{ip, veth, wait};
+use axon_control::agent::Rules;
+use axon_linux::agent::{self, AgentOptions};
+use axon_linux::daemon::DaemonOptions;
 use axon_linux::link_watch::{LinkEvent, LinkWatch, is_up};
 use axon_linux::packet::PacketPort;
+use axon_linux::pcapng::CaptureOptions;
 use axon_linux::port::{Pool, Port};
 use axon_linux::run::{Body, Clock, Inspect, RunOptions};
 use axon_linux::slot::{Medium, PortSetup};
 use axon_linux::sys::{self, Offload};
 use axon_linux::tap::TapPort;
+use axon_plane::qcn::RpReadings;
 use axon_plane::{Action, Input, Node, PortKind};
+use axon_wire::cn::CnmFormat;
+use axon_wire::mac_control::Quanta;
+use axon_wire::priority::PrioritySet;
 use axon_wire::{Frame, FrameBuf, PortNo, Rate, Span, Time};
 use nix::sched::CloneFlags;
 use std::net::UdpSocket;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 fn main() -> ExitCode {
-    let tests: [(&str, fn()); 8] = [
+    let tests: [(&str, fn()); 9] = [
         ("a_tag_that_the_kernel_took_out_comes_back", a_tag_that_the_kernel_took_out_comes_back),
         ("a_partial_checksum_is_completed", a_partial_checksum_is_completed),
         ("a_super_frame_is_refused_and_counted", a_super_frame_is_refused_and_counted),
@@ -27,8 +35,44 @@ fn main() -> ExitCode {
         ("a_device_that_is_replaced_is_the_port_again", a_device_that_is_replaced),
         ("a_tap_port_carries_whole_frames", a_tap_port_carries_whole_frames),
         ("a_tap_device_that_is_deleted_is_made_again", a_tap_device_that_is_deleted),
+        ("an_agent_without_its_hosts_interface_ends_and_leaves_nothing", an_agent_ends),
     ];
     alone::run(&tests, CloneFlags::empty())
+}
+
+/// Its host's interface is there and is none that it could have made.
+fn an_agent_ends() {
+    veth();
+    // An agent that goes on would do so until it is told to stop.
+    nix::unistd::alarm::set(20);
+    let folder = std::env::temp_dir();
+    let [socket, capture] = ["sock", "pcapng"]
+        .map(|end| folder.join(format!("axon-agent-ends-{}.{end}", std::process::id())));
+    let agent = AgentOptions {
+        name: "va".into(),
+        host: "va".into(),
+        port: "vb".into(),
+        rate: Rate::mbps(100),
+        host_rate: None,
+        pfc: PrioritySet::EMPTY,
+        quanta: Quanta::MAX,
+        rules: Rules::new(&[]),
+        notified: PrioritySet::EMPTY,
+        readings: RpReadings::default(),
+        format: CnmFormat::default(),
+        dcbx: None,
+    };
+    let options = DaemonOptions {
+        status_socket: Some(socket.clone()),
+        capture: Some(CaptureOptions::to(&capture)),
+        ..DaemonOptions::default()
+    };
+    let error = agent::run(&agent, &options).unwrap_err();
+    let said = format!("{error:#}");
+    assert!(said.contains("no TAP device va: an interface of that name is there"), "{said}");
+    assert!(!socket.exists() && !capture.exists());
+    let queues = Command::new("tc").args(["qdisc", "show", "dev", "va"]).output().unwrap();
+    assert!(!String::from_utf8_lossy(&queues.stdout).contains("htb"), "{queues:?}");
 }
 
 /// The next frame that `wanted` accepts.

@@ -9,7 +9,7 @@ use super::throttle::{NUDGE, Throttle};
 use crate::iproute;
 use crate::port::{Pool, Port, PortCounters};
 use crate::tap::TapPort;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use axon_control::agent::Rules;
 use axon_wire::mac_control::{self, MacControl, Quanta};
 use axon_wire::priority::PrioritySet;
@@ -29,8 +29,18 @@ pub(crate) struct HostPort {
 impl HostPort {
     /// Makes the interface unless it is there, sets it up and gives it its queues; those that it
     /// had, and what waited there, are gone.
+    ///
+    /// # Errors
+    /// What was wrong, and the way out. The interface is then as it was before, but for its queues.
     pub(crate) fn open(device: &str, queues: &HostQueues) -> Result<HostPort> {
-        let mut tap = TapPort::open(device)?;
+        let tap = TapPort::open(device).map_err(|error| refused(device, error))?;
+        HostPort::with_queues(tap, device, queues).inspect_err(|_| {
+            // Half of them would hold programs back for ever.
+            let _ = iproute::run("tc", &["qdisc", "del", "dev", device, "root"], "");
+        })
+    }
+
+    fn with_queues(mut tap: TapPort, device: &str, queues: &HostQueues) -> Result<HostPort> {
         let words = queues.link(device);
         iproute::run("ip", &words.split(' ').collect::<Vec<_>>(), "")?;
         // Fails where there are none yet.
@@ -66,6 +76,22 @@ impl HostPort {
         }
         self.throttle.close(self.stopped);
     }
+}
+
+/// Why there is no TAP device of this name, and what helps.
+fn refused(device: &str, error: io::Error) -> anyhow::Error {
+    let help = match error.raw_os_error() {
+        Some(libc::EINVAL) => {
+            "an interface of that name is there and is no TAP device; name one that is, or a new one"
+        }
+        Some(libc::EBUSY) => "another process has it; end that one, or name another interface",
+        Some(libc::EPERM | libc::EACCES) => "it takes CAP_NET_ADMIN; run this as root",
+        Some(libc::ENOENT | libc::ENODEV | libc::ENXIO) => {
+            "there is no /dev/net/tun; see `modprobe tun`"
+        }
+        _ => return anyhow!(error).context(format!("no TAP device {device}")),
+    };
+    anyhow!("no TAP device {device}: {help}")
 }
 
 impl Port for HostPort {

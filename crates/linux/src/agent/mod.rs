@@ -18,9 +18,10 @@ use crate::port::ETHERNET_BYTES;
 use crate::run::Clock;
 use crate::slot::{Medium, PortSetup};
 use crate::sys;
-use anyhow::{Context, Result};
+use anyhow::{Context, Error, Result};
 use axon_control::agent::{AgentConfig, AgentNode, Reaction, Rules, Speech};
 use axon_control::lldp::LldpConfig;
+use axon_fabric::units::{LINK_RATES, LINK_RATES_EXPECTED};
 use axon_plane::qcn::{RpConfig, RpReadings};
 use axon_wire::cn::CnmFormat;
 use axon_wire::mac_control::Quanta;
@@ -64,13 +65,47 @@ pub struct AgentOptions {
     pub dcbx: Option<LldpConfig>,
 }
 
+impl AgentOptions {
+    /// Whether an agent can be what it is told, before anything is made for it.
+    ///
+    /// # Errors
+    /// What is wrong and what was expected: names that no interface can have, one interface as both
+    /// ends, or rates that no link has.
+    pub fn check(&self) -> Result<(), String> {
+        for name in [&self.host, &self.port] {
+            if !sys::is_device_name(name) {
+                return Err(format!(
+                    "{name:?} cannot be an interface; expected 1 to 15 bytes without blanks, \
+                     slashes, colons and per cent signs"
+                ));
+            }
+        }
+        if self.host == self.port {
+            return Err(format!(
+                "{} cannot be both ends; expected the interface of the programs and another one \
+                 to the fabric",
+                self.host
+            ));
+        }
+        let rates = [Some(self.rate), self.host_rate];
+        let is_wrong = |rate: &Rate| !LINK_RATES.contains(&rate.bits_per_second());
+        match rates.into_iter().flatten().find(is_wrong) {
+            Some(rate) => Err(format!("no link has {rate}; expected {LINK_RATES_EXPECTED}")),
+            None => Ok(()),
+        }
+    }
+}
+
 /// Runs an agent until SIGTERM or SIGINT.
 ///
 /// # Errors
-/// The port is not there; no right to packet sockets or to make TAP devices.
+/// What [`AgentOptions::check`] finds; the port is not there; the interface of the programs cannot
+/// be had; no right to packet sockets. Nothing is then left behind.
 pub fn run(agent: &AgentOptions, options: &DaemonOptions) -> Result<()> {
+    agent.check().map_err(Error::msg)?;
     let port = agent.port.as_str();
-    let mtu = sys::device_mtu(port).with_context(|| format!("no port {port}"))?;
+    let mtu = sys::device_mtu(port)
+        .with_context(|| format!("there is no interface {port}; see `ip link`"))?;
     let frame_bytes_max = mtu + ETHERNET_BYTES;
     let bytes = |time, rate: Rate| rate.bytes_in(time).0.max(4 * frame_bytes_max as u64);
     let config = AgentConfig {
