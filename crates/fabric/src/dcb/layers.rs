@@ -17,7 +17,8 @@ pub(super) fn resolve(asked: &[Vec<u8>], dcb: &Dcb) -> Result<Vec<Vec<Priority>>
         let key = format!("dcb.layers[{index}]");
         if !(2..=PRIORITIES).contains(&values.len()) || values.len() != asked[0].len() {
             let what = format!("there are {} in it", values.len());
-            return Err(Problem::new(key, what, "two or more, as many in each"));
+            let expected = format!("2 to {PRIORITIES}, as many in each");
+            return Err(Problem::new(key, what, expected));
         }
         let mut group = Vec::with_capacity(values.len());
         for (place, &value) in values.iter().enumerate() {
