@@ -12,11 +12,12 @@ use axon_conformance::rig::Rig;
 use axon_conformance::setup::{Dcbx, Defence, Form, Setup};
 use axon_conformance::simulated::Simulated;
 use axon_conformance::simulated::plant::Plant;
+use axon_linux::sys;
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
 use axon_wire::{MacAddr, Rate, Span};
 use std::fs::File;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Test a device for Data Center Bridging, or our own switch if none is named
@@ -181,11 +182,14 @@ impl Device {
         if interfaces.iter().enumerate().any(twice) {
             return Err(Usage("each interface once: --iface and --through".into()).into());
         }
+        if let Some(name) = interfaces.iter().find(|name| !is_there(name)) {
+            return Err(unknown(name));
+        }
         let said = match self.rate {
             Some(megabits) => Rate::from_bits_per_second(megabits.saturating_mul(1_000_000)),
             None => linux::rate_of(interface),
         };
-        let unknown = || Usage(format!("{interface} has no rate: say it with --rate"));
+        let no_rate = || Usage(format!("{interface} has no rate: say it with --rate"));
         let form = self.dcbx.as_deref().map(|form| match form {
             "cee" => Form::Cee,
             _ => Form::Ieee,
@@ -201,7 +205,7 @@ impl Device {
         let own = Setup::default();
         Ok(linux::Options {
             interfaces,
-            rate: said.ok_or_else(unknown)?,
+            rate: said.ok_or_else(no_rate)?,
             slack: self.slack.map_or(linux::SLACK, Span::from_micros),
             given: Setup {
                 pfc: self.pfc.unwrap_or_default(),
@@ -220,10 +224,19 @@ impl Device {
     }
 }
 
+/// Whether this network namespace has such an interface.
+fn is_there(name: &str) -> bool {
+    sys::device_flags(name).is_ok()
+}
+
+fn unknown(name: &str) -> anyhow::Error {
+    Usage(format!("there is no interface {name}")).into()
+}
+
 /// Why an interface cannot be opened, and what helps.
 fn refused(name: &str, error: io::Error) -> anyhow::Error {
-    if !Path::new("/sys/class/net").join(name).exists() {
-        return Usage(format!("there is no interface {name}")).into();
+    if !is_there(name) {
+        return unknown(name);
     }
     let help = match error.kind() {
         io::ErrorKind::PermissionDenied => "packet sockets need CAP_NET_RAW; run this as root",

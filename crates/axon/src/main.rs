@@ -57,7 +57,8 @@ enum Verb {
 }
 
 /// Exit codes: 0, 1 if something went wrong or a run failed, 2 for wrong usage (and, of
-/// `prove`, for files that cannot be read); `exec` ends as its command does.
+/// `prove`, for files that cannot be read, of `status`, for labs that cannot be asked); `exec`
+/// ends as its command does.
 fn main() -> ExitCode {
     // Before any thread starts: this may be a process of a lab.
     if let Some(code) = axon_linux::lab::part() {

@@ -1,12 +1,14 @@
 //! `axon status`: what switches and controller tell of themselves.
 
+use crate::say;
 use anyhow::Result;
 use axon_linux::lab::{Lab, table};
 use axon_linux::{dcbx, flow_control};
 use serde_json::json;
 use std::process::ExitCode;
 
-/// Show the nodes of a running lab; fails if its lossless links have stopped each other for good
+/// Show the nodes of a running lab. Ends with 1 if its lossless links have stopped each other for
+/// good, and with 2 if nobody could be asked
 #[derive(clap::Args)]
 pub struct Arguments {
     /// The lab, if more than one is up
@@ -16,8 +18,16 @@ pub struct Arguments {
     json: bool,
 }
 
-/// Prints the status. Fails if lossless buffers have stopped one another for good.
+/// Prints the status. Fails if lossless buffers have stopped one another for good; that they
+/// could not be asked is another matter and has an exit code of its own.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    shown(arguments).or_else(|error| {
+        eprintln!("{error:#}");
+        Ok(say::USAGE.into())
+    })
+}
+
+fn shown(arguments: &Arguments) -> Result<ExitCode> {
     let lab = Lab::open(arguments.lab.as_deref())?;
     let status = lab.status()?;
     let deadlock = lab.deadlock(&status)?;

@@ -30,6 +30,7 @@ const VERBS: &[&str] = &[
     "schema",
     "switch",
     "controller",
+    "agent",
 ];
 /// What Debian calls the user without rights: its number.
 const NOBODY: u32 = 65_534;
@@ -51,6 +52,29 @@ fn wrong_usage_ends_with_two() {
     bad(&axon(&["sim", "x.yaml", "--seed", "many"]), 2);
     assert!(bad(&axon(&["exec", "h1"]), 2).contains("COMMAND"));
     bad(&axon(&["switch", "x.yaml", "s1", "--pcap-snap-bytes", "64"]), 2);
+}
+
+#[test]
+fn an_agent_that_cannot_be_ends_at_once_and_says_why() {
+    let (long, name) = ("a-name-of-sixteen", "cannot be an interface");
+    let cases: [([&str; 3], &str); 8] = [
+        ([long, "lo", "1Gbps"], name),
+        (["t4/../x", "lo", "1Gbps"], name),
+        (["t%d", "lo", "1Gbps"], name),
+        (["t0", "", "1Gbps"], name),
+        (["lo", "lo", "1Gbps"], "lo cannot be both ends"),
+        (["t0", "lo", "1bps"], "no link has 1bps; expected 1kbps to 800Gbps"),
+        (["t0", "lo", "900Tbps"], "no link has 900Tbps; expected 1kbps to 800Gbps"),
+        (["t0", "nosuch0", "1Gbps"], "there is no interface nosuch0"),
+    ];
+    for ([host, port, rate], why) in cases {
+        let words = [env!("CARGO_BIN_EXE_axon"), "agent", "--host", host, "--port", port];
+        // One that goes on has to be ended.
+        let output = Command::new("timeout").arg("20").args(words).args(["--rate", rate]).output();
+        let code = if port == "nosuch0" { 1 } else { 2 };
+        let output = output.unwrap();
+        assert!(bad(&output, code).contains(why), "{output:?}");
+    }
 }
 
 #[test]
@@ -99,11 +123,12 @@ fn schema_prints_the_published_one() {
 #[test]
 fn without_a_lab_the_way_out_is_told() {
     let folder = Folder::new("cli-none");
-    for line in [&["status"][..], &["down"], &["exec", "h1", "--", "true"]] {
+    // 1 would be a deadlock.
+    for (line, code) in [(&["status"][..], 2), (&["down"], 1), (&["exec", "h1", "--", "true"], 1)] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_axon"));
         let output =
             command.env("AXON_STATE_DIR", folder.0.join("state")).args(line).output().unwrap();
-        assert!(bad(&output, 1).contains("start one with `axon up FILE`"), "{output:?}");
+        assert!(bad(&output, code).contains("start one with `axon up FILE`"), "{output:?}");
     }
 }
 
@@ -172,7 +197,7 @@ fn round_trip(user: &User) {
     let routes = status["nodes"][1]["node"]["routes"].as_array().unwrap();
     assert!(!routes.is_empty(), "h1 has talked, so s1 has a route");
     assert_eq!(good(&user.axon("down")), "ring3 is down\n");
-    bad(&user.axon("status"), 1);
+    bad(&user.axon("status"), 2);
     assert_eq!(std::fs::read_dir(user.folder.0.join("state")).unwrap().count(), 0);
 }
 
