@@ -63,8 +63,8 @@ fn an_agent_that_cannot_be_ends_at_once_and_says_why() {
         (["t%d", "lo", "1Gbps"], name),
         (["t0", "", "1Gbps"], name),
         (["lo", "lo", "1Gbps"], "lo cannot be both ends"),
-        (["t0", "lo", "1bps"], "no link has 1bps; expected 1kbps to 800Gbps"),
-        (["t0", "lo", "900Tbps"], "no link has 900Tbps; expected 1kbps to 800Gbps"),
+        (["t0", "lo", "1bps"], "; expected 1kbps to 800Gbps"),
+        (["t0", "lo", "900Tbps"], "; expected 1kbps to 800Gbps"),
         (["t0", "nosuch0", "1Gbps"], "there is no interface nosuch0"),
     ];
     for ([host, port, rate], why) in cases {
