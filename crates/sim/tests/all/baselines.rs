@@ -19,7 +19,7 @@ const PORTLAND_BOOT: Span = Span::from_millis(2500);
 fn fabric(network: &str, topology: &str) -> Fabric {
     let text =
         format!("name: t\nnetwork: {network}\ntopology: {topology}\ntimers: {{heartbeat: 20ms}}\n");
-    axon_fabric::parse("t.yaml".as_ref(), &text).unwrap()
+    common::fabric(&text)
 }
 
 fn boot(network: &str, topology: &str, span: Span) -> World {

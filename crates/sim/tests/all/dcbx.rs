@@ -1,6 +1,7 @@
 //! Switches of a fabric that speak DCBX: they agree before the traffic comes, it flows as they
 //! have agreed, and a fabric without `dcbx` knows nothing of it.
 
+use crate::common;
 use axon_plane::Note;
 use axon_sim::World;
 use axon_sim::capture::port_by_name;
@@ -27,10 +28,9 @@ traffic:
 
 fn started(willing: &str) -> World {
     let text = FABRIC.replace("WILLING", willing);
-    let fabric = axon_fabric::parse("dcbx.yaml".as_ref(), &text).unwrap();
+    let fabric = common::fabric(&text);
     let mut world = World::new(&fabric, 1);
-    let limit = Time::ZERO + Span::from_secs(10);
-    assert!(world.run_until_true(limit, World::all_have_addresses));
+    common::await_addresses(&mut world);
     world.run_for(Span::from_secs(5));
     world
 }
@@ -74,7 +74,7 @@ fn what_a_willing_switch_takes_over_keeps_its_neighbours_traffic() {
 #[test]
 fn hosts_hear_their_own_switch_and_no_other_and_nobody_without_dcbx() {
     let heard = |text: &str| {
-        let fabric = axon_fabric::parse("dcbx.yaml".as_ref(), text).unwrap();
+        let fabric = common::fabric(text);
         let ports = ["h1-p0", "h3-p0"].map(|name| port_by_name(&fabric, name).unwrap());
         let mut world = World::with_capture(&fabric, 1, None, &ports);
         world.run_until(Time::ZERO + Span::from_secs(40));

@@ -1,7 +1,7 @@
 //! Deadlocks: those that traffic brings about are among those that the routes let one expect, and
 //! with routes that go up and then down, or are divided into layers, there are none.
 
-use crate::common::pick;
+use crate::common::{self, pick};
 use axon_control::prove::{Buffer, Dependencies, Verdict};
 use axon_fabric::model::{Fabric, RouterKind};
 use axon_fabric::told::Told;
@@ -16,8 +16,7 @@ use std::fmt::Write;
 const FABRICS: u64 = 100;
 
 fn fabric(text: &str, router: RouterKind) -> Fabric {
-    let parsed = axon_fabric::parse("deadlock.yaml".as_ref(), text);
-    let mut fabric = parsed.unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let mut fabric = common::fabric(text);
     fabric.controller.router = router;
     fabric
 }

@@ -1,6 +1,7 @@
 //! The edge of the congestion notification domain: a host that says by LLDP that it has reaction
 //! points is let in, and kept out again when it is gone; another stays outside.
 
+use crate::common;
 use axon_plane::Note;
 use axon_plane::qcn::DefenceMode;
 use axon_sim::World;
@@ -33,7 +34,7 @@ fn mode(world: &World, port: PortNo) -> DefenceMode {
 
 #[test]
 fn a_host_that_says_so_is_let_in_and_kept_out_again_when_it_is_gone() {
-    let fabric = axon_fabric::parse("domain.yaml".as_ref(), FABRIC).unwrap();
+    let fabric = common::fabric(FABRIC);
     let mut world = World::new(&fabric, 1);
     let ports = [0, 1].map(|host: usize| fabric.hosts[host].port);
     let modes = |world: &World| ports.map(|port| mode(world, port));
@@ -64,7 +65,7 @@ fn frames_that_waited_for_a_route_are_outside_too() {
         "{before}traffic:\n- {{ udp: {{ rate: 10Mbps, count: 1000 }}, from: h2, to: h3, priority: 3 }}\n\
          faults: [{{ after_start: 5ms, down: [s1, s2] }}, {{ after_start: 500ms, up: [s1, s2] }}]\n"
     );
-    let fabric = axon_fabric::parse("domain.yaml".as_ref(), &text).unwrap();
+    let fabric = common::fabric(&text);
     let mut world = World::new(&fabric, 1);
     let port = fabric.hosts[1].port;
     world.run_until(Time::ZERO + Span::from_secs(5));

@@ -1,7 +1,7 @@
 //! Random fabrics whose headroom suffices by the formula: whatever their hosts send, nothing is
 //! lost. With one frame less than the formula says, something is.
 
-use crate::common::pick;
+use crate::common::{fabric, pick};
 use axon_fabric::dcb::{frame_bytes, headroom, needed, plugs};
 use axon_fabric::model::Fabric;
 use axon_plane::Drop;
@@ -12,10 +12,6 @@ use std::fmt::Write;
 
 /// Fabrics of the first test.
 const FABRICS: u64 = 1_000;
-
-fn fabric(text: &str) -> Fabric {
-    axon_fabric::parse("lossless.yaml".as_ref(), text).unwrap_or_else(|e| panic!("{e}\n{text}"))
-}
 
 /// Lets the fabric's traffic run for `span`, with a host that hardly reads. Frames that found no
 /// room, and hops that frames have gone meanwhile.

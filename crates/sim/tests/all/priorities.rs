@@ -1,10 +1,11 @@
 //! Priorities of traffic: each entry's frames carry theirs, both ways, and applications see none.
 
+use crate::common;
 use axon_plane::Drop;
 use axon_sim::World;
 use axon_sim::capture::port_by_name;
 use axon_wire::priority::{Priority, PrioritySet};
-use axon_wire::{Rate, Span, Time, vlan};
+use axon_wire::{Rate, Span, vlan};
 
 const FABRIC: &str = "
 name: priorities
@@ -18,10 +19,9 @@ traffic:
 ";
 
 fn started(text: &str) -> World {
-    let fabric = axon_fabric::parse("priorities.yaml".as_ref(), text).unwrap();
+    let fabric = common::fabric(text);
     let mut world = World::new(&fabric, 1);
-    let limit = Time::ZERO + Span::from_secs(10);
-    assert!(world.run_until_true(limit, World::all_have_addresses));
+    common::await_addresses(&mut world);
     world.start_traffic();
     world
 }
@@ -33,11 +33,10 @@ fn dropped(world: &World) -> u64 {
 
 #[test]
 fn frames_carry_the_priority_of_their_entry_both_ways() {
-    let fabric = axon_fabric::parse("priorities.yaml".as_ref(), FABRIC).unwrap();
+    let fabric = common::fabric(FABRIC);
     let ports = ["h1-p0", "h2-p0"].map(|name| port_by_name(&fabric, name).unwrap());
     let mut world = World::with_capture(&fabric, 1, None, &ports);
-    let limit = Time::ZERO + Span::from_secs(10);
-    assert!(world.run_until_true(limit, World::all_have_addresses));
+    common::await_addresses(&mut world);
     world.start_traffic();
     world.run_for(Span::from_millis(50));
     for flow in world.traffic_report() {

@@ -1,5 +1,6 @@
 //! A link that becomes slower or faster while frames of a lossless class are under way.
 
+use crate::common;
 use axon_fabric::model::Fabric;
 use axon_plane::Drop;
 use axon_sim::World;
@@ -23,7 +24,7 @@ fn fabric(back: Span) -> Fabric {
          - {{ after_start: 500us, rate: 1Gbps, between: [s2, s3] }}\n\
          - {{ after_start: {back}ns, rate: 10Gbps, between: [s2, s3] }}\n"
     );
-    axon_fabric::parse("rates.yaml".as_ref(), &text).unwrap_or_else(|error| panic!("{error}"))
+    common::fabric(&text)
 }
 
 fn started(fabric: &Fabric, seed: u64) -> World {

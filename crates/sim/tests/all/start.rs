@@ -1,12 +1,9 @@
 //! Traffic starts when the network can carry it, and faults count from where they say.
 
+use crate::common::fabric;
 use axon_fabric::model::Fabric;
 use axon_sim::run::{Options, Report, run};
 use axon_wire::Span;
-
-fn fabric(text: &str) -> Fabric {
-    axon_fabric::parse("t.yaml".as_ref(), text).unwrap_or_else(|error| panic!("{error}"))
-}
 
 /// The shipped scenario in which every host of a fat tree sends to one other, on some network.
 fn permutation(network: &str) -> Fabric {

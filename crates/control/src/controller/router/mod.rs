@@ -93,7 +93,9 @@ pub trait Router: Debug + Send {
         path: &mut Vec<Step>,
     ) -> bool {
         let distance = self.shortest().distance(graph, flow.from, flow.to);
-        distance.is_some_and(|distance| distance < current.len()) && self.path(graph, flow, path)
+        distance.is_some_and(|distance| distance < current.len())
+            && self.path(graph, flow, path)
+            && path.len() < current.len()
     }
 
     /// The graph has changed. Says whether paths that were allowed may break a rule of its own

@@ -55,6 +55,14 @@ pub fn fat_tree() -> Vec<(u64, u64)> {
     .collect()
 }
 
+/// Cuts a link, or mends it.
+pub fn toggle(up: &mut Vec<(u64, u64)>, pair: (u64, u64)) {
+    match up.iter().position(|&other| other == pair) {
+        Some(at) => drop(up.remove(at)),
+        None => up.push(pair),
+    }
+}
+
 /// A connected graph: a random tree and more links.
 pub fn connected() -> impl Strategy<Value = (u64, Vec<(u64, u64)>)> {
     (2..14_u64).prop_flat_map(|count| {

@@ -15,6 +15,17 @@ pub const HEARTBEAT: Span = Span::from_millis(20);
 /// How long after carrier a port that hears no Hello becomes a host port, at most.
 pub const BOOT: Time = Time::from_nanos(3_000_000_000);
 
+/// The fabric of a file's text.
+pub fn fabric(text: &str) -> Fabric {
+    axon_fabric::parse("t.yaml".as_ref(), text).unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+/// Runs until all hosts have an address.
+pub fn await_addresses(world: &mut World) {
+    let limit = Time::ZERO + Span::from_secs(10);
+    assert!(world.run_until_true(limit, World::all_have_addresses), "{}", states(world));
+}
+
 /// 1 Gb/s, 1 us, no loss.
 pub fn wire() -> Wire {
     Wire {

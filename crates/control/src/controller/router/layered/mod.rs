@@ -78,19 +78,6 @@ impl Router for Layered {
         self.up_down.removed(path);
     }
 
-    fn better(
-        &mut self,
-        graph: &Graph,
-        flow: &Flow,
-        current: &[Step],
-        path: &mut Vec<Step>,
-    ) -> bool {
-        let distance = self.shortest().distance(graph, flow.from, flow.to);
-        distance.is_some_and(|distance| distance < current.len())
-            && self.path(graph, flow, path)
-            && path.len() < current.len()
-    }
-
     fn changed(&mut self, graph: &Graph) -> bool {
         if self.up_down.is_idle() {
             self.turns.fill_with(Turns::default);
@@ -114,7 +101,8 @@ impl Router for Layered {
 #[cfg(test)]
 mod tests {
     use super::super::testing::{
-        all_pairs, check, connected, fat_tree, place as place_all, ring, spread, tell, torus,
+        all_pairs, check, connected, fat_tree, place as place_all, ring, spread, tell, toggle,
+        torus,
     };
     use super::*;
     use crate::prove::{Dependencies, Verdict};
@@ -226,12 +214,8 @@ mod tests {
             // Everything that was ever in use; on layer 0, under the order that stands.
             let mut ever: Vec<(Vec<Step>, Layer)> = placed.iter().flatten().cloned().collect();
             let mut up = pairs.clone();
-            for (version, toggle) in toggles.iter().enumerate() {
-                let pair = pairs[toggle.index(pairs.len())];
-                match up.iter().position(|&other| other == pair) {
-                    Some(at) => drop(up.swap_remove(at)),
-                    None => up.push(pair),
-                }
+            for (version, choice) in toggles.iter().enumerate() {
+                toggle(&mut up, pairs[choice.index(pairs.len())]);
                 tell(&mut graph, version as u64 + 2, count, &up);
                 let idle = placed.iter().flatten().all(|(path, _)| path.is_empty());
                 let before = router.up_down.orders();

@@ -238,7 +238,7 @@ impl Router for UpDown {
 #[cfg(test)]
 mod tests {
     use super::super::testing::{
-        all_pairs, check, connected, fat_tree, place, ring, spread, tell, torus,
+        all_pairs, check, connected, fat_tree, place, ring, spread, tell, toggle, torus,
     };
     use super::*;
     use crate::prove::{Dependencies, Verdict};
@@ -387,12 +387,8 @@ mod tests {
             // Everything that was ever in use under the order that stands.
             let mut ever: Vec<Vec<Step>> = paths.iter().flatten().cloned().collect();
             let mut up = pairs.clone();
-            for (version, toggle) in toggles.iter().enumerate() {
-                let pair = pairs[toggle.index(pairs.len())];
-                match up.iter().position(|&other| other == pair) {
-                    Some(at) => drop(up.remove(at)),
-                    None => up.push(pair),
-                }
+            for (version, choice) in toggles.iter().enumerate() {
+                toggle(&mut up, pairs[choice.index(pairs.len())]);
                 tell(&mut graph, version as u64 + 2, count, &up);
                 let before = router.orders();
                 reroute(&mut router, &graph, &flows, &mut paths);
