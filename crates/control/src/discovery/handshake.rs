@@ -5,7 +5,7 @@ use crate::effect::Effect;
 use alloc::vec::Vec;
 use axon_plane::{Note, PortKind, Refusal};
 use axon_wire::message::{Heartbeat, Hello, HelloConfirm, HelloReply, Message};
-use axon_wire::{Life, PortNo, Time};
+use axon_wire::{Life, PortNo, Span, Time};
 
 impl Discovery {
     pub(super) fn on_hello(
@@ -114,6 +114,7 @@ impl Discovery {
     ) -> Result<(), Refusal> {
         let neighbour = self.on_echo(now, index, from, beat.echo, out)?;
         neighbour.heard_at = now;
+        neighbour.excused = Span::ZERO;
         neighbour.path.clone_from(&beat.path);
         Ok(())
     }

@@ -16,7 +16,10 @@
 //!
 //! A neighbour is gone at once when carrier is lost, when two heartbeat intervals have
 //! passed without a heartbeat (with half an interval of grace for jitter), or when another
-//! life takes its place. A port that nobody answers becomes a host port; Hello goes on there
+//! life takes its place. A node that does its own timers late has not been running, and maybe its
+//! neighbours have not either, as where all share one machine: by how much it is late, no more
+//! than once the time after which a neighbour is gone, it goes on waiting for each of them.
+//! A port that nobody answers becomes a host port; Hello goes on there
 //! at a tenth of the pace, so a port may change kind at any time.
 
 mod handshake;
@@ -30,7 +33,7 @@ use alloc::vec::Vec;
 use axon_plane::random::Random;
 use axon_plane::{Note, PortKind, Refusal};
 use axon_wire::message::{ControllerPath, Heartbeat, Hello, Message, Peer, PortState, Role};
-use axon_wire::{HopWidth, Life, PortNo, Time};
+use axon_wire::{HopWidth, Life, PortNo, Span, Time};
 
 /// Hellos that go unanswered before a port is a host port.
 const HELLOS_BEFORE_HOST: u64 = 3;
@@ -82,6 +85,8 @@ pub struct Neighbour {
     pub path: Option<ControllerPath>,
     challenge: u64,
     heard_at: Time,
+    /// For how long since then the node itself was late, up to [`Discovery::patience`].
+    excused: Span,
     heartbeat_at: Time,
 }
 
@@ -189,6 +194,7 @@ impl Discovery {
 
     /// Does what is due.
     pub fn timeout(&mut self, now: Time, out: &mut Vec<Effect>) {
+        self.excuse(self.deadline.map_or(Span::ZERO, |due| now.since(due)));
         for index in 0..self.ports.len() {
             let state = &self.ports[index];
             if !state.up {
@@ -231,7 +237,7 @@ impl Discovery {
         state.pending = None;
         state.challenge = challenge;
         state.hello_at = now;
-        state.host_at = now + axon_wire::Span::from_ticks(unknown_ticks);
+        state.host_at = now + Span::from_ticks(unknown_ticks);
     }
 
     fn lose_neighbour(&mut self, index: usize, out: &mut Vec<Effect>) {
@@ -277,9 +283,21 @@ impl Discovery {
         send(out, index, neighbour.life, Message::Heartbeat(beat));
     }
 
+    /// All neighbours may be silent for this much longer.
+    fn excuse(&mut self, late: Span) {
+        let most = self.patience();
+        for neighbour in self.ports.iter_mut().filter_map(|state| state.neighbour.as_mut()) {
+            neighbour.excused = (neighbour.excused + late).min(most);
+        }
+    }
+
+    /// How long a neighbour may be silent.
+    fn patience(&self) -> Span {
+        Span::from_ticks(self.timers.heartbeat.ticks() * 5 / 2)
+    }
+
     fn dead_at(&self, neighbour: &Neighbour) -> Time {
-        let half = self.timers.heartbeat.ticks() / 2;
-        neighbour.heard_at + self.timers.heartbeat * 2 + axon_wire::Span::from_ticks(half)
+        neighbour.heard_at + self.patience() + neighbour.excused
     }
 
     fn find_deadline(&mut self) {
@@ -298,7 +316,16 @@ impl Discovery {
 
 impl Neighbour {
     fn new(now: Time, life: Life, port: PortNo, role: Role, challenge: u64) -> Neighbour {
-        Neighbour { life, port, role, path: None, challenge, heard_at: now, heartbeat_at: now }
+        Neighbour {
+            life,
+            port,
+            role,
+            path: None,
+            challenge,
+            heard_at: now,
+            excused: Span::ZERO,
+            heartbeat_at: now,
+        }
     }
 }
 

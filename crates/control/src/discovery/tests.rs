@@ -139,6 +139,27 @@ fn silence_ends_a_link_after_two_intervals_and_carrier_loss_at_once() {
 }
 
 #[test]
+fn nodes_that_have_not_run_for_a_while_stay_neighbours_and_one_that_is_gone_is_missed_all_the_same()
+{
+    let mut pair = Pair::new([HopWidth::Eight; 2]);
+    pair.carrier(true, &mut |_| false);
+    pair.run(Span::from_secs(1), |_| false);
+    // Neither runs for four intervals; the first to do so finds no heartbeat of the other's.
+    pair.now += Span::from_millis(400);
+    pair.run(Span::from_secs(1), |_| false);
+    assert_eq!(pair.kinds(), [PortKind::Axon; 2]);
+    assert_eq!(pair.notes.len(), 2, "each end once up");
+    // However long they have not run, the time that is forgiven has an end.
+    pair.now += Span::from_secs(10);
+    pair.run(Span::from_millis(1), |_| true);
+    assert_eq!(pair.kinds(), [PortKind::Unknown; 2]);
+    pair.run(Span::from_secs(2), |_| false);
+    pair.now += Span::from_millis(400);
+    pair.run(Span::from_millis(251), |_| true);
+    assert_eq!(pair.kinds(), [PortKind::Unknown; 2]);
+}
+
+#[test]
 fn silence_in_one_direction_ends_the_link_for_both() {
     let mut pair = Pair::new([HopWidth::Eight; 2]);
     pair.carrier(true, &mut |_| false);
