@@ -100,7 +100,12 @@ pub trait Port {
     fn set_kind(&mut self, _kind: PortKind) {}
 
     /// Tells a host's interface which of its frames have which priority from now on.
-    fn set_rules(&mut self, _rules: &Rules) {}
+    ///
+    /// # Errors
+    /// Not all of them are in force; they are to be told again.
+    fn set_rules(&mut self, _rules: &Rules) -> anyhow::Result<()> {
+        Ok(())
+    }
 
     /// What it has carried.
     fn counters(&mut self) -> PortCounters;

@@ -184,7 +184,8 @@ impl Slot {
 
     /// Has a host's interface told when the rules of its queues change: once a second at most,
     /// for that takes programs to be run, and a neighbour may change its mind with every LLDPDU.
-    /// Rules that come sooner are [due](Slot::rules_due); the last of them is what is told.
+    /// Rules that come sooner, or that it could not be told, are [due](Slot::rules_due); the last
+    /// of them is what is told.
     pub(crate) fn set_rules(&mut self, now: Time, rules: &Rules) {
         self.rules_due = None;
         if let Medium::Host(queues) = &mut self.setup.medium
@@ -195,9 +196,13 @@ impl Slot {
                 return;
             }
             self.rules_at_rest = now + RULES_PAUSE;
-            queues.rules = rules.clone();
-            if let Some(port) = &mut self.port {
-                port.set_rules(rules);
+            match self.port.as_mut().map_or(Ok(()), |port| port.set_rules(rules)) {
+                Ok(()) => queues.rules = rules.clone(),
+                Err(error) => {
+                    self.rules_due = Some(self.rules_at_rest);
+                    let port = &self.setup.device;
+                    tracing::warn!(port, "not all rules are in force yet: {error:#}");
+                }
             }
         }
     }
@@ -242,21 +247,29 @@ mod tests {
     use super::*;
     use axon_control::agent::rules::parse;
 
-    #[test]
-    fn rules_change_once_a_second_and_the_last_ones_win() {
-        let rules = [1, 2, 3]
-            .map(|priority| Rules::new(&[parse(&format!("udp:4791={priority}")).unwrap()]));
+    fn host_slot() -> Slot {
         let queues = HostQueues { rate: Rate::mbps(100), rules: Rules::new(&[]), mtu: 1500 };
-        let mut slot = Slot::new(PortSetup {
+        Slot::new(PortSetup {
             device: "h1-p0".into(),
             medium: Medium::Host(queues),
             rate: None,
             lossless: true,
-        });
+        })
+    }
+
+    fn rules_of(slot: &Slot) -> Rules {
+        let Medium::Host(queues) = &slot.setup.medium else { unreachable!() };
+        queues.rules.clone()
+    }
+
+    #[test]
+    fn rules_change_once_a_second_and_the_last_ones_win() {
+        let rules = [1, 2, 3]
+            .map(|priority| Rules::new(&[parse(&format!("udp:4791={priority}")).unwrap()]));
+        let mut slot = host_slot();
         let mut told = |millis, rules: &Rules| {
             slot.set_rules(Time::ZERO + Span::from_millis(millis), rules);
-            let Medium::Host(queues) = &slot.setup.medium else { unreachable!() };
-            (queues.rules.clone(), slot.rules_due)
+            (rules_of(&slot), slot.rules_due)
         };
         let due = Some(Time::ZERO + Span::from_millis(1_000));
         assert_eq!(told(0, &rules[0]), (rules[0].clone(), None));
@@ -265,6 +278,43 @@ mod tests {
         assert_eq!(told(999, &rules[2]), (rules[0].clone(), due));
         assert_eq!(told(1_000, &rules[2]), (rules[2].clone(), None));
         assert_eq!(told(1_001, &rules[1]).0, rules[2]);
+    }
+
+    /// An interface that cannot be told the first time.
+    struct Deaf {
+        told: usize,
+    }
+
+    impl Port for Deaf {
+        fn fd(&self) -> std::os::fd::BorrowedFd<'_> {
+            unreachable!("nobody waits for it")
+        }
+        fn receive(&mut self, _: &mut Pool, _: &mut Vec<FrameBuf>) -> io::Result<bool> {
+            Ok(false)
+        }
+        fn transmit(&mut self, _: &[FrameBuf]) -> io::Result<()> {
+            Ok(())
+        }
+        fn set_rules(&mut self, _: &Rules) -> anyhow::Result<()> {
+            self.told += 1;
+            anyhow::ensure!(self.told > 1, "no memory");
+            Ok(())
+        }
+        fn counters(&mut self) -> PortCounters {
+            PortCounters::default()
+        }
+    }
+
+    #[test]
+    fn rules_that_an_interface_could_not_be_told_are_told_again_a_second_later() {
+        let rules = Rules::new(&[parse("udp:4791=3").unwrap()]);
+        let mut slot = host_slot();
+        slot.port = Some(Box::new(Deaf { told: 0 }));
+        slot.set_rules(Time::ZERO, &rules);
+        let due = Time::ZERO + RULES_PAUSE;
+        assert_eq!((rules_of(&slot), slot.rules_due), (Rules::new(&[]), Some(due)));
+        slot.set_rules(due, &rules);
+        assert_eq!((rules_of(&slot), slot.rules_due), (rules, None));
     }
 
     #[test]

@@ -31,33 +31,23 @@ impl HostPort {
     /// had, and what waited there, are gone.
     ///
     /// # Errors
-    /// What was wrong, and the way out. The interface is then as it was before, but for its queues.
+    /// What was wrong, and the way out. The interface then has no queues; it may be up, and have
+    /// another MTU and queue length than before.
     pub(crate) fn open(device: &str, queues: &HostQueues) -> Result<HostPort> {
         let tap = TapPort::open(device).map_err(|error| refused(device, error))?;
-        HostPort::with_queues(tap, device, queues).inspect_err(|_| {
-            // Half of them would hold programs back for ever.
-            let _ = iproute::run("tc", &["qdisc", "del", "dev", device, "root"], "");
-        })
+        HostPort::with_queues(tap, device, queues).inspect_err(|_| remove_queues(device))
     }
 
     fn with_queues(mut tap: TapPort, device: &str, queues: &HostQueues) -> Result<HostPort> {
         let words = queues.link(device);
         iproute::run("ip", &words.split(' ').collect::<Vec<_>>(), "")?;
-        // Fails where there are none yet.
-        let _ = iproute::run("tc", &["qdisc", "del", "dev", device, "root"], "");
+        remove_queues(device);
         iproute::run("tc", &["-batch", "-"], &queues.batch(device))?;
         tap.follow_mtu(device)?;
         let throttle = Throttle::open(device, queues)
             .with_context(|| format!("the queues of {device} cannot be told anything"))?;
         let (device, queues) = (device.to_owned(), queues.clone());
         Ok(HostPort { tap, device, queues, throttle, stopped: PrioritySet::EMPTY })
-    }
-
-    /// Meanwhile frames go to the queue of priority 0.
-    fn change_rules(&mut self) -> Result<()> {
-        let device = self.device.as_str();
-        iproute::run("tc", &["filter", "del", "dev", device, "parent", "1:"], "")?;
-        iproute::run("tc", &["-batch", "-"], &self.queues.filters(device))
     }
 
     fn obey(&mut self, frame: &[u8]) {
@@ -76,6 +66,18 @@ impl HostPort {
         }
         self.throttle.close(self.stopped);
     }
+}
+
+/// Queues without their agent, or half of them, would hold programs back for ever.
+impl std::ops::Drop for HostPort {
+    fn drop(&mut self) {
+        remove_queues(&self.device);
+    }
+}
+
+/// Removes all queues, if there are any.
+fn remove_queues(device: &str) {
+    let _ = iproute::run("tc", &["qdisc", "del", "dev", device, "root"], "");
 }
 
 /// Why there is no TAP device of this name, and what helps.
@@ -121,11 +123,12 @@ impl Port for HostPort {
         Ok(())
     }
 
-    fn set_rules(&mut self, rules: &Rules) {
+    /// Meanwhile, and if it fails, frames go to the queue of priority 0.
+    fn set_rules(&mut self, rules: &Rules) -> Result<()> {
         self.queues.rules = rules.clone();
-        if let Err(error) = self.change_rules() {
-            tracing::warn!(port = self.device, "not all rules are in force: {error:#}");
-        }
+        let device = self.device.as_str();
+        iproute::run("tc", &["filter", "del", "dev", device, "parent", "1:"], "")?;
+        iproute::run("tc", &["-batch", "-"], &self.queues.filters(device))
     }
 
     fn counters(&mut self) -> PortCounters {
