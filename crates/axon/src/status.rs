@@ -2,13 +2,13 @@
 
 use crate::say;
 use anyhow::Result;
-use axon_linux::lab::{Lab, table};
+use axon_linux::lab::{Deadlock, Lab, table};
 use axon_linux::{dcbx, flow_control};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::process::ExitCode;
 
 /// Show the nodes of a running lab. Ends with 1 if its lossless links have stopped each other for
-/// good, and with 2 if nobody could be asked
+/// good, and with 2 if nobody could be asked, or not every switch and none is found
 #[derive(clap::Args)]
 pub struct Arguments {
     /// The lab, if more than one is up
@@ -30,20 +30,22 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 fn shown(arguments: &Arguments) -> Result<ExitCode> {
     let lab = Lab::open(arguments.lab.as_deref())?;
     let status = lab.status()?;
-    let deadlock = lab.deadlock(&status)?;
+    let found = lab.deadlock(&status);
+    let deadlock = found.as_ref().ok().and_then(Option::as_ref);
     if arguments.json {
-        println!("{:#}", json!({ "nodes": status, "deadlock": deadlock }));
+        say::print(&format!("{:#}\n", json!({ "nodes": status, "deadlock": deadlock })))?;
     } else {
-        print!("{}", table::table(&status));
-        for ports in [dcbx::table(&status), flow_control::table(&status)] {
-            if !ports.is_empty() {
-                print!("\n{ports}");
-            }
-        }
-        if let Some(deadlock) = &deadlock {
-            let seconds = deadlock.still_ms as f64 / 1e3;
-            println!("\ndeadlock for {seconds:.1} s: {}", deadlock.round.join(" -> "));
-        }
+        say::print(&text(&status, deadlock))?;
     }
-    Ok(if deadlock.is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    Ok(if found?.is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+fn text(status: &[Value], deadlock: Option<&Deadlock>) -> String {
+    let mut parts = vec![table::table(status), dcbx::table(status), flow_control::table(status)];
+    parts.extend(deadlock.map(|deadlock| {
+        let seconds = deadlock.still_ms as f64 / 1e3;
+        format!("deadlock for {seconds:.1} s: {}\n", deadlock.round.join(" -> "))
+    }));
+    parts.retain(|part| !part.is_empty());
+    parts.join("\n")
 }

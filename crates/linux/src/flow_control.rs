@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 const HEADINGS: [&str; 4] = ["port", "stopped by its peer", "asks its peer to stop", "waiting"];
 
-/// One port: the priorities that its peer has stopped, how often each was named by frames to
-/// the peer (requests) and from it (indications), what waits of each class, by the port that it
+/// One port: the priorities that its peer has stopped and those that it asks its peer to stop, how
+/// often each was named by frames to the peer (requests) and from it (indications), what waits of each class, by the port that it
 /// came in by, and the buffers of what came in here that stand still
 /// ([`axon_plane::Standstill`]).
 pub(crate) fn status<B: Frame>(bank: &PortBank<B>, now: Time, port: PortNo) -> Value {
@@ -32,6 +32,7 @@ pub(crate) fn status<B: Frame>(bank: &PortBank<B>, now: Time, port: PortNo) -> V
     });
     json!({
         "stopped": numbers(bank.stopped(now, port)),
+        "asking": numbers(bank.asking(port)),
         "requests": counts.map(|(requests, _)| requests),
         "indications": counts.map(|(_, indications)| indications),
         "waiting": waiting.collect::<Vec<_>>(),
@@ -59,7 +60,7 @@ fn rows(status: &Value) -> Vec<Vec<String>> {
 
 fn row(port: &str, flow: &Value) -> Option<Vec<String>> {
     let stopped = items(&flow["stopped"]).iter().map(Value::to_string);
-    let asks = items(&flow["standing"]).iter().map(|group| group["priority"].to_string());
+    let asking = items(&flow["asking"]).iter().map(Value::to_string);
     let waiting = items(&flow["waiting"]).iter().map(|queue| {
         let ingress = match queue["ingress"].as_u64() {
             Some(port) if port == u64::from(PortNo::CONTROL.0) => "itself".to_owned(),
@@ -67,7 +68,7 @@ fn row(port: &str, flow: &Value) -> Option<Vec<String>> {
         };
         format!("class {}: {} B from {ingress}", queue["class"], queue["bytes"])
     });
-    let cells = [list(stopped, ","), list(asks, ","), list(waiting, ", ")];
+    let cells = [list(stopped, ","), list(asking, ","), list(waiting, ", ")];
     let is_any = cells.iter().any(|cell| cell != "-");
     is_any.then(|| [port.to_owned()].into_iter().chain(cells).collect())
 }
@@ -90,7 +91,7 @@ mod tests {
         let ports = json!([{ "name": "s1-p0" }, { "name": "s1-p1" }, { "name": "s1-p2" }]);
         let waiting = json!([{ "class": 1, "ingress": 0, "bytes": 3000 },
             { "class": 2, "ingress": PortNo::CONTROL.0, "bytes": 60 }]);
-        let flow = json!([{ "standing": [{ "priority": 3 }, { "priority": 4 }] }, {},
+        let flow = json!([{ "asking": [3, 4] }, {},
             { "stopped": [3], "waiting": waiting }]);
         let text = table(&[
             json!({ "name": "s1", "ports": ports, "node": { "plane": { "flow_control": flow } } }),

@@ -7,8 +7,10 @@
 //! stood still in between as well. So all that count did at one and the same moment, the one
 //! between the two rounds, and whether these wait for each other for ever is what
 //! [`axon_control::prove::deadlock`] knows. A switch that does not answer counts as one in which
-//! nothing stands.
+//! nothing stands; so a circle that was found is one, and that there is none is known only
+//! if all have answered.
 
+use anyhow::{Result, bail};
 use axon_control::controller::topology::SwitchIndex;
 use axon_control::prove::{self, Buffer, Standing};
 use axon_fabric::circle;
@@ -52,6 +54,21 @@ pub fn deadlock(fabric: &Fabric, first: &[Value], second: &[Value]) -> Option<De
         |seen: &&Seen| cycle.waits.iter().any(|wait| wait.buffer == seen.standing.buffer);
     let still_ms = stood.iter().filter(on_circle).map(|seen| seen.still_ms).min()?;
     Some(Deadlock { still_ms, round: circle::round(fabric, &cycle) })
+}
+
+/// Whether all switches have answered.
+///
+/// # Errors
+/// One has not.
+pub fn check_answers(fabric: &Fabric, status: &[Value]) -> Result<()> {
+    for switch in fabric.switches.iter().map(|switch| switch.name.as_str()) {
+        let answer = status.iter().find(|answer| answer["name"] == switch);
+        let error = answer.map_or(Some("not there"), |answer| answer["error"].as_str());
+        if let Some(error) = error {
+            bail!("{switch} does not say whether anything stands still in it: {error}");
+        }
+    }
+    Ok(())
 }
 
 /// Every buffer at the end of a link between switches that is said to stand still. It is named by
@@ -138,8 +155,11 @@ topology:
         look[2]["node"]["plane"]["flow_control"][1]["standing"][0]["waits"][0]["stopped"] =
             json!([]);
         assert_eq!(deadlock(&ring(), &look, &look), None);
+        assert!(check_answers(&ring(), &look).is_ok());
         look[2] = json!({ "name": "s3", "error": "refused" });
         assert_eq!(deadlock(&ring(), &look, &look), None);
+        let silent = check_answers(&ring(), &look).unwrap_err().to_string();
+        assert_eq!(silent, "s3 does not say whether anything stands still in it: refused");
         // The host at s3-p0 has stopped its switch: hosts take what they get, sooner or later.
         look[2] = switch("s3", 1, 0, 0, 80);
         assert_eq!(deadlock(&ring(), &look, &look), None);

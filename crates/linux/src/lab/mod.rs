@@ -230,13 +230,18 @@ impl Lab {
     /// daemons have just told ([`Lab::status`]); if there seem to be, they are asked once more.
     ///
     /// # Errors
-    /// The lab's fabric file is gone.
+    /// The lab's fabric file is gone; or none was found and a switch has not answered.
     pub fn deadlock(&self, told: &[Value]) -> Result<Option<Deadlock>> {
         let fabric = self.state.load_fabric()?;
-        if deadlock::deadlock(&fabric, told, told).is_none() {
-            return Ok(None);
+        if deadlock::deadlock(&fabric, told, told).is_some() {
+            let again = self.status()?;
+            if let Some(found) = deadlock::deadlock(&fabric, told, &again) {
+                return Ok(Some(found));
+            }
+            deadlock::check_answers(&fabric, &again)?;
         }
-        Ok(deadlock::deadlock(&fabric, told, &self.status()?))
+        deadlock::check_answers(&fabric, told)?;
+        Ok(None)
     }
 }
 

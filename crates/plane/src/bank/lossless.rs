@@ -69,6 +69,12 @@ impl<B: Frame> PortBank<B> {
         port.map_or(PrioritySet::EMPTY, |port| port.stops.stopped(now))
     }
 
+    /// What a port asks its peer to stop, whoever wants it to: the memory or a queue.
+    pub fn asking(&self, port: PortNo) -> PrioritySet {
+        let port = self.dcb.as_ref().and_then(|dcb| dcb.ports.get(port.index()));
+        port.map_or(PrioritySet::EMPTY, |port| port.requests.stopped())
+    }
+
     /// For which priorities a class of a port was told to stop and stands still, now; none if it
     /// may send.
     pub fn stopping(&self, now: Time, port: PortNo, class: TrafficClass) -> PrioritySet {
