@@ -112,7 +112,8 @@ struct Device {
     station: bool,
 }
 
-/// Runs the cases; the exit status is 0 if none failed and some passed.
+/// Runs the cases; the exit status is 0 if some passed, and none failed or was left
+/// undecided.
 ///
 /// # Errors
 /// An interface that cannot be opened, or a report that cannot be written.
@@ -128,17 +129,25 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         .into());
     }
     if arguments.list {
-        let line = |case: &&Case| format!("{:<42}{} ({})\n", case.name, case.says, case.clause);
+        let line = |case: &&Case| {
+            format!(
+                "{:<width$}{} ({})\n",
+                case.name,
+                case.says,
+                case.clause,
+                width = text::NAME_WIDTH
+            )
+        };
         say::print(&chosen.iter().map(line).collect::<String>())?;
         return Ok(ExitCode::SUCCESS);
     }
     let device = arguments.device.iface.clone().unwrap_or_else(|| arguments.dut.clone());
+    let mut rig = arguments.rig()?;
     // A report that cannot be written is known of before the cases have run.
     let create = |path: &PathBuf| {
         File::create(path).with_context(|| format!("cannot write {}", path.display()))
     };
     let junit = arguments.junit.as_ref().map(create).transpose()?;
-    let mut rig = arguments.rig()?;
     let mut report = Report { device, cases: Vec::new() };
     for case in chosen {
         let outcome = case.run(&mut *rig);

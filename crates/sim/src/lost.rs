@@ -12,7 +12,7 @@ use crate::datagram::{self, Ends};
 use axon_plane::Drop;
 use axon_wire::HopWidth;
 use axon_wire::cn::Tagged;
-use axon_wire::header::{self, HeaderView, PacketType};
+use axon_wire::header::{HeaderView, PacketType};
 use std::collections::BTreeMap;
 
 /// What an error packet that the control plane takes in is lost for.
@@ -30,8 +30,8 @@ impl LostDatagrams {
     pub(crate) fn count(&mut self, frame: &[u8], width: HopWidth, reason: &'static str) {
         let mut reason = reason;
         let mut plain = frame;
-        if header::is_axon(frame) {
-            let Ok(view) = HeaderView::parse(frame, width) else { return };
+        // A host's frame may begin like a header, too: by its address.
+        if let Ok(view) = HeaderView::parse(frame, width) {
             plain = view.payload();
             if reason == Drop::Consumed.name() && view.packet_type() == PacketType::Error {
                 reason = ERROR_PACKET;
@@ -63,6 +63,7 @@ impl LostDatagrams {
 mod tests {
     use super::*;
     use crate::datagram::Addresses;
+    use axon_wire::header;
     use axon_wire::vlan::VlanTag;
     use axon_wire::{MacAddr, PortNo, Priority};
     use std::net::Ipv4Addr;
@@ -100,7 +101,9 @@ mod tests {
         lost.count(&frame(1), WIDTH, "queue_full");
         lost.count(&tagged, WIDTH, "queue_full");
         lost.count(&routed(&tagged, PacketType::Ethernet), WIDTH, "link_cut");
-        lost.count(&frame(2), WIDTH, "link_cut");
+        let mut to_other_maker = frame(2);
+        to_other_maker[..6].copy_from_slice(&[0x52, 0x54, 0, 0, 0, 2]);
+        lost.count(&to_other_maker, WIDTH, "link_cut");
         lost.count(&[0; 60], WIDTH, "link_cut");
         let mut other = LostDatagrams::default();
         other.count(&routed(&frame(1), PacketType::Ethernet), WIDTH, "link_cut");

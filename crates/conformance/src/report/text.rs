@@ -4,9 +4,10 @@ use super::Report;
 use crate::case::{Outcome, Verdict};
 use std::fmt::Write as _;
 
-/// How wide verdicts and names are.
+/// How wide a verdict is, and the blanks behind it.
 const VERDICT_WIDTH: usize = 14;
-const NAME_WIDTH: usize = 44;
+/// How wide a case's name is, and the blanks behind it.
+pub const NAME_WIDTH: usize = 44;
 
 /// One case. With `all`, what was done and seen as well if it passed.
 pub fn case(outcome: &Outcome, all: bool) -> String {

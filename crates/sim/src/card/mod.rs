@@ -289,7 +289,10 @@ impl Card {
     /// A frame of the card's own, if one is due: the wire is free.
     pub(crate) fn request(&mut self, now: Time) -> Option<FrameBuf> {
         if !self.requests.is_due(now) {
-            return self.voice.as_mut().and_then(Voice::next);
+            // PAUSE lets through nothing but MAC control (IEEE 802.3 clause 31B.1).
+            let pauses = self.config.flow_control == HostFlowControl::Pause;
+            let held = pauses && !self.stops.stopped(now).is_empty();
+            return self.voice.as_mut().filter(|_| !held).and_then(Voice::next);
         }
         let told = self.requests.tell(now, self.config.rate, self.config.quanta);
         let told = match self.config.flow_control {
@@ -306,7 +309,7 @@ impl Card {
         let voice = self.voice.as_ref().and_then(Voice::deadline);
         let again = self.requests.next().into_iter().chain(voice).filter(|&at| at > now).min();
         self.due = again;
-        if !busy && self.waiting > 0 {
+        if !busy && (self.waiting > 0 || says) {
             let limited = self.queues.iter_mut().filter_map(|queue| queue.next_ready(now)).min();
             let resumes = self.stops.next_end(now);
             self.due = [resumes, limited, again].into_iter().flatten().min();
@@ -451,6 +454,7 @@ fn insert(frame: &mut FrameBuf, tag: [u8; TAG_BYTES]) {
 mod tests {
     use super::*;
     use crate::datagram::{self, Addresses};
+    use axon_control::lldp::LldpConfig;
     use axon_plane::qcn::RpConfig;
     use axon_plane::schedule::{Algorithm, ScheduleConfig};
     use axon_wire::cn::{Cnm, Tagged};
@@ -539,6 +543,23 @@ mod tests {
         let told = MacControl::parse(frame.bytes(), MAC);
         assert_eq!(told, Ok(MacControl::Pause(Quanta::MAX)), "a stop does not hold it up");
         assert!(card.request(Time::ZERO).is_none());
+    }
+
+    #[test]
+    fn what_lldp_says_waits_for_the_end_of_a_pause() {
+        let rate = Rate::gbps(10);
+        let (cnpvs, format) = (PrioritySet::only(priority(3)), CnmFormat::default());
+        let told = Some(LldpConfig::default());
+        let cn = HostCn { cnpvs, config: RpConfig::for_port(rate), format, seed: 1, told };
+        let config = HostDcb::new(rate, HostFlowControl::Pause, Span::ZERO, 1518);
+        let mut card = Card::new(HostDcb { cn: Some(cn), ..config }, MAC);
+        card.link(Time::ZERO, true);
+        say(&mut card, MacControl::Pause(Quanta::MAX));
+        card.speak(Time::ZERO);
+        assert!(card.request(Time::ZERO).is_none());
+        card.plan(Time::ZERO, false);
+        let end = card.deadline().unwrap();
+        assert!(lldp::is_lldp(card.request(end).unwrap().bytes()));
     }
 
     #[test]
