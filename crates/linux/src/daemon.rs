@@ -118,7 +118,7 @@ pub(crate) fn run<N: Node<FrameBuf> + Inspect>(
     // Without the right to it, a busy machine may make links slower than they are meant to
     // be: `late` in the status tells.
     if let Err(error) = crate::sys::prefer_this_process() {
-        tracing::info!(node = name, %error, "runs at ordinary priority");
+        tracing::info!(node = name, %error, "does not run before all others");
     }
     let options = RunOptions {
         name: name.into(),

@@ -219,14 +219,16 @@ pub fn set_packet_option<T: Copy>(fd: BorrowedFd<'_>, option: c_int, value: &T) 
 /// autogroup), being nice means something within one session only.
 ///
 /// # Errors
-/// EPERM or EACCES without CAP_SYS_NICE in the machine's own user namespace.
+/// EPERM or EACCES without CAP_SYS_NICE in the machine's own user namespace; the session's share
+/// cannot be changed.
 pub fn prefer_this_process() -> io::Result<()> {
     const NICE: c_int = -10;
     // SAFETY: no pointers are passed.
     check(unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICE) })?;
     let group = Path::new("/proc/self/autogroup");
     if nix::unistd::getsid(None)? == nix::unistd::getpid() && group.exists() {
-        std::fs::write(group, NICE.to_string())?;
+        std::fs::write(group, NICE.to_string())
+            .map_err(|error| io::Error::other(format!("its session is like others: {error}")))?;
     }
     Ok(())
 }

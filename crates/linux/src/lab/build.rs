@@ -149,7 +149,8 @@ pub fn make_cables(plan: &Plan) -> Result<()> {
 pub fn set_up_host(host: &HostPlan) -> Result<()> {
     let device = host.device.as_str();
     if host.has_agent {
-        run("ip", &["tuntap", "add", "dev", device, "mode", "tap"], "")?;
+        run("ip", &["tuntap", "add", "dev", device, "mode", "tap"], "")
+            .context("its agent needs a TAP device; is /dev/net/tun there, and open to you?")?;
         run("ip", &["link", "set", "dev", device, "address", &host.mac.to_string()], "")?;
         return set_address(host);
     }

@@ -115,10 +115,7 @@ pub(super) fn supervise(state: &StateDir) -> Result<()> {
     });
     match result {
         Ok(mut supervisor) => supervisor.keep(&mask),
-        Err(error) => {
-            eprintln!("{error:#}");
-            say(&Line::Failed(format!("{error:#}")))
-        }
+        Err(error) => say(&Line::Failed(format!("{error:#}"))),
     }
 }
 

@@ -2,7 +2,7 @@
 //! are, their switch tells them; then nothing is lost there.
 
 use super::udp::{LOSSLESS, send_into_h3};
-use super::{Topology, lost, of, up};
+use super::{Topology, lost, of, up, wait_until};
 use axon_linux::lab;
 
 const DCB: &str = "  applications: [udp:4791=3]
@@ -19,9 +19,7 @@ pub fn what_the_switch_says_is_obeyed() {
         let node = &of(&status, name)["node"];
         node["pfc"] == pfc && node["rules"] == rules && node["dcbx"][0]["pfc_from"] == "peer"
     };
-    while !["h1", "h2", "h3"].into_iter().all(told) {
-        std::thread::yield_now();
-    }
+    wait_until("the agents know", || ["h1", "h2", "h3"].into_iter().all(told));
     let (sent, [come]) = send_into_h3(&lab, [LOSSLESS]);
     let status = lab.status().expect("daemons answer");
     println!("lossless by DCBX: {come} of {sent}");

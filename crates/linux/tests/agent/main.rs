@@ -12,6 +12,12 @@ use axon_linux::lab::{self, Lab, UpOptions};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+/// What has not come about by then never does.
+const LIMIT: Duration = Duration::from_secs(60);
+/// From one look to the next.
+const LOOK: Duration = Duration::from_millis(20);
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -109,8 +115,15 @@ fn wait_for_sockets(lab: &Lab, host: &str, table: &str, ports: &[&str]) {
         let port: u16 = port.parse().expect("a number");
         String::from_utf8_lossy(&text).contains(&format!(":{port:04X} 00000000:0000"))
     };
-    while !ports.iter().all(listens) {
-        std::thread::yield_now();
+    wait_until("all sockets are open", || ports.iter().all(listens));
+}
+
+/// Looks again and again, but not for ever.
+fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < LIMIT, "not after {LIMIT:?}: {what}");
+        std::thread::sleep(LOOK);
     }
 }
 

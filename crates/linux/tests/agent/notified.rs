@@ -3,7 +3,7 @@
 //! nothing is lost.
 
 use super::udp::{LOSSLESS, send_into_h3};
-use super::{Topology, lost, of, up};
+use super::{Topology, lost, of, up, wait_until};
 use axon_linux::lab;
 use serde_json::Value;
 
@@ -27,10 +27,7 @@ pub fn sources_slow_down_to_what_a_link_takes() {
         let s1 = ports("s1").unwrap_or_default();
         hosts.iter().flatten().chain(s1.iter().take(2)).filter(|port| inside(port)).count() == 4
     };
-    // Hosts and switch hear of each other that both belong to the domain.
-    while !ready() {
-        std::thread::yield_now();
-    }
+    wait_until("hosts and switch know that both belong to the domain", ready);
     let (sent, [come]) = send_into_h3(&lab, [LOSSLESS]);
     let status = lab.status().expect("daemons answer");
     let count = |value: &Value| value.as_u64().unwrap_or(0);
