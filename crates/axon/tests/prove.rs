@@ -207,6 +207,29 @@ fn neighbours_that_do_not_agree_are_named() {
 }
 
 #[test]
+fn a_lossless_priority_that_nobody_stops_is_no_proof_whether_neighbours_agree_or_not() {
+    let folder = Folder::new("prove-unstopped");
+    let apart = "dcbx: { apart: [ { switches: [s1, s2], pfc: [] } ] }";
+    let said = json(&with_buffers(&folder, apart));
+    assert_eq!((&said["proved"], &said["disagreements"]), (&false.into(), &Value::Array(vec![])));
+    let unstopped = said["unstopped"].as_array().unwrap();
+    assert_eq!(unstopped.len(), 2 + 4, "both ends of the link, and four hosts");
+    assert!(unstopped.iter().all(|port| port["priorities"] == serde_json::json!([3])));
+    let text = text_of(&axon(&["prove", &folder.path("two.yaml")]));
+    assert!(
+        text.starts_with("two: NOT PROVED lossless: free of deadlock, but senders are"),
+        "{text}"
+    );
+    assert!(text.contains("\n  priority 3 at s1-p0, s1-p1, s1-p2 and 3 more\n"), "{text}");
+    // A switch that follows its neighbour has nobody to follow towards its hosts.
+    let willing = "dcbx: { apart: [ { switches: [s2], willing: pfc, pfc: [] } ] }";
+    let said = json(&with_buffers(&folder, willing));
+    let unstopped = said["unstopped"].as_array().unwrap().iter();
+    let ports: Vec<_> = unstopped.map(|at| at["port"].as_str().unwrap()).collect();
+    assert_eq!((&said["proved"], ports), (&false.into(), vec!["s2-p0", "s2-p1"]));
+}
+
+#[test]
 fn hosts_that_do_not_obey_are_no_proof() {
     let folder = Folder::new("prove-hosts");
     let said = json(&with_buffers(&folder, "hosts: false"));

@@ -50,6 +50,12 @@ pub(super) fn value(proof: &Proof<'_>) -> Value {
         "disagreements": proof.disagreements.iter()
             .map(|(link, mismatch)| super::neighbours::text(fabric, *link, mismatch))
             .collect::<Vec<_>>(),
+        "unstopped": proof.unstopped.iter()
+            .map(|&(port, priorities)| {
+                let priorities = priorities.iter().map(|one| one.value()).collect::<Vec<_>>();
+                json!({ "port": name(fabric, port), "priorities": priorities })
+            })
+            .collect::<Vec<_>>(),
         "assumptions": assumptions(proof).collect::<Vec<_>>(),
     })
 }

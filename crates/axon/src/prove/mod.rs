@@ -14,6 +14,7 @@ use axon_control::dcbx::Mismatch;
 use axon_control::prove::{Dependencies, Verdict};
 use axon_fabric::assemble::{port_name, split_port, switch_index};
 use axon_fabric::model::{End, Fabric, Network, RouterKind};
+use axon_wire::PrioritySet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
@@ -85,6 +86,8 @@ pub struct Proof<'a> {
     pub watchdog: Option<watchdog::Watched>,
     /// What the ends of links will not agree on by DCBX, by link.
     pub disagreements: Vec<(usize, Mismatch)>,
+    /// Ports where lossless priorities have no PFC in force, and these priorities.
+    pub unstopped: Vec<(End, PrioritySet)>,
     /// Hosts that have no route to another, by index: from which, to which.
     pub unreachable: Vec<(usize, usize)>,
 }
@@ -111,6 +114,7 @@ impl Proof<'_> {
             && self.mixed.as_ref().is_none_or(is_free)
             && self.unreachable.is_empty()
             && self.disagreements.is_empty()
+            && self.unstopped.is_empty()
             && self.buffers.as_ref().is_none_or(buffers::Buffers::suffice)
             && self.watchdog.as_ref().is_none_or(watchdog::Watched::suffices)
     }

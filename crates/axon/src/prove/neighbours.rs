@@ -1,12 +1,16 @@
-//! What the two ends of links will not agree on by DCBX.
+//! What the two ends of links will not agree on by DCBX, and where they agree that nobody stops.
 
 use super::name;
 use axon_control::dcbx::Mismatch;
-use axon_fabric::model::Fabric;
+use axon_fabric::model::{End, Fabric};
+use axon_wire::PrioritySet;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// Disagreements that are told.
 const SHOWN: usize = 10;
+/// Ports that are named of those with the same priorities.
+const NAMED: usize = 3;
 
 /// One disagreement in words.
 pub(super) fn text(fabric: &Fabric, link: usize, mismatch: &Mismatch) -> String {
@@ -50,6 +54,30 @@ pub(super) fn write(
     }
     if found.len() > SHOWN {
         writeln!(out, "  and {} more", found.len() - SHOWN)?;
+    }
+    Ok(())
+}
+
+/// The ports where lossless priorities have no PFC in force, by what these are.
+pub(super) fn write_unstopped(
+    fabric: &Fabric,
+    found: &[(End, PrioritySet)],
+    out: &mut String,
+) -> std::fmt::Result {
+    if found.is_empty() {
+        return Ok(());
+    }
+    let mut by_priorities: BTreeMap<u8, Vec<End>> = BTreeMap::new();
+    for (port, priorities) in found {
+        by_priorities.entry(priorities.bits()).or_default().push(*port);
+    }
+    writeln!(out, "\nlossless, but without PFC in force: NOBODY STOPS who sends")?;
+    for (bits, ports) in by_priorities {
+        let named: Vec<String> = ports.iter().take(NAMED).map(|&at| name(fabric, at)).collect();
+        let more = ports.len() - named.len();
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let priorities = PrioritySet::from_bits(bits);
+        writeln!(out, "  priority {priorities} at {}{more}", named.join(", "))?;
     }
     Ok(())
 }

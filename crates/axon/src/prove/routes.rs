@@ -61,6 +61,7 @@ pub(super) fn prove(fabric: &Fabric, asked: Asked) -> Proof<'_> {
         buffers: super::buffers::of(fabric, asked.seed),
         watchdog: super::watchdog::of(fabric, &dependencies),
         disagreements: axon_fabric::dcb::disagreements(fabric),
+        unstopped: axon_fabric::dcb::unstopped(fabric),
         fabric,
         asked,
         dependencies,

@@ -131,10 +131,14 @@ fn write(proof: &Proof<'_>, out: &mut String) -> std::fmt::Result {
         buffers::write(kinds, out)?;
     }
     neighbours::write(fabric, &proof.disagreements, out)?;
+    neighbours::write_unstopped(fabric, &proof.unstopped, out)?;
     if let Verdict::Cycle(_) = proof.verdict
         && !matches!(fabric.controller.router, RouterKind::UpDown | RouterKind::Layered)
     {
         writeln!(out, "\nway out: controller.router: up_down, or layered with dcb.layers")?;
+    }
+    if !proof.unstopped.is_empty() {
+        writeln!(out, "\nway out: no dcb.dcbx.apart.pfc, which gives PFC to all that is lossless")?;
     }
     if proof.buffers.as_ref().is_some_and(|buffers| !buffers.suffice()) {
         writeln!(
@@ -163,6 +167,9 @@ fn headline(proof: &Proof<'_>) -> &'static str {
         _ if proof.is_proved() => "proved free of deadlock",
         (Verdict::Free(_), None | Some(Verdict::Free(_))) if !proof.disagreements.is_empty() => {
             "NOT PROVED lossless: neighbours do not agree"
+        }
+        (Verdict::Free(_), None | Some(Verdict::Free(_))) if !proof.unstopped.is_empty() => {
+            "NOT PROVED lossless: free of deadlock, but senders are never stopped"
         }
         (Verdict::Free(_), None | Some(Verdict::Free(_))) if suffice == Some(false) => {
             "NOT PROVED lossless: free of deadlock, but senders are not stopped in time"

@@ -40,6 +40,7 @@ pub(super) fn port(config: &AgentConfig, speech: &Speech, dcb: &DcbConfig) -> Dc
         pfc_willing: true,
         recommendation: Recommendation::None,
         applications: config.rules.table(),
+        applications_willing: true,
         ..Asked::default()
     };
     let dcb = DcbConfig { pfc: config.pfc, ..dcb.clone() };

@@ -1,8 +1,9 @@
 //! The agent in virtual time: a host on one side, what the fabric says on the other.
 
 use super::*;
-use crate::dcbx::{Asked, DcbEvent, DcbxConfig, Source};
+use crate::dcbx::{Asked, DcbEvent, DcbxConfig, DcbxNote, Mode, Source};
 use crate::lldp::{LldpAgent, LldpConfig, LldpIdentity};
+use alloc::string::ToString;
 use alloc::vec;
 use axon_plane::qcn::{DefenceConfig, DefenceMode};
 use axon_wire::FrameBuf;
@@ -280,14 +281,20 @@ fn what_is_no_notification_is_counted_or_goes_to_the_host_without_its_tag() {
     assert_eq!(bench.left[HOST.index()][0].bytes(), plain.bytes());
 }
 
-/// A switch's port, as the agent's neighbour: PFC for priority 3, which EtherType 0x8903 has.
+/// A switch's port, as the agent's neighbour: PFC for priority 3.
 struct Switch(DcbPort);
 
 impl Switch {
+    /// By the standard's form; EtherType 0x8903 has priority 3.
     fn new() -> Switch {
+        Switch::telling(Mode::Ieee, &["ethertype:0x8903=3"])
+    }
+
+    /// In this form, of these applications.
+    fn telling(mode: Mode, applications: &[&str]) -> Switch {
         let dcb = DcbConfig { pfc: set(&[3]), ..DcbConfig::lossy(vec![RATE], MacAddr([2; 6])) };
-        let applications = vec![rules::parse("ethertype:0x8903=3").unwrap()];
-        let asked = Asked { applications, ..Asked::default() };
+        let applications = applications.iter().map(|rule| rules::parse(rule).unwrap()).collect();
+        let asked = Asked { mode, applications, ..Asked::default() };
         let mac = MacAddr([2; 6]);
         let (chassis, port) = (Id::chassis_of_mac(mac), Id::port_of_name("s1-p0"));
         let agent = LldpAgent::new(LldpConfig::default(), LldpIdentity { mac, chassis, port });
@@ -348,6 +355,29 @@ fn an_agent_takes_priorities_and_rules_from_its_switch_and_obeys() {
     let mode = |port: &DcbPort| port.defences().unwrap().mode(three);
     let ends = [&switch.0, bench.agent.neighbour().unwrap()];
     assert_eq!(ends.map(mode), [DefenceMode::InteriorReady; 2]);
+}
+
+#[test]
+fn an_agent_takes_rules_from_a_switch_that_speaks_the_older_form() {
+    let own = Rules::new(&[rules::parse("port:4791=6").unwrap()]);
+    for (own, first) in [(Rules::default(), ""), (own, "port:4791=6 ")] {
+        let mut bench = Bench::new(AgentConfig { rules: own, ..willing() });
+        let told = ["ethertype:0x8903=3", "port:4791=4", "tcp:3260=5"];
+        let mut switch = Switch::telling(Mode::Cee, &told);
+        switch.talk(&mut bench, true);
+        let neighbour = bench.agent.neighbour().unwrap();
+        assert_eq!((bench.agent.bank().pfc(FABRIC), neighbour.notes()), (set(&[3]), &[][..]));
+        // It shares by other means than groups. To have no rules is no error of applications.
+        let groups = DcbxNote::FeatureError(axon_wire::dcbx::cee::PART_GROUPS);
+        assert_eq!(switch.0.notes(), [groups]);
+        let told = "port:4791=4 port:3260=5 ethertype:35075=3 default=0";
+        assert_eq!(bench.agent.rules().to_string(), alloc::format!("{first}{told}"));
+        bench.come(HOST, frame(3, 7));
+        bench.millis(1);
+        assert_eq!(bench.sent(3), [7]);
+        bench.feed(Input::Link { port: FABRIC, up: false });
+        assert_eq!(bench.agent.rules(), &bench.agent.config().rules);
+    }
 }
 
 #[test]

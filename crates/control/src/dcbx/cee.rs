@@ -8,7 +8,7 @@
 //!
 //! The versions are 0 at both ends, so there is none that we cannot speak.
 
-use super::{DcbxNote, Operational, Source};
+use super::{DcbxNote, IeeeConfig, Operational, Source, tables};
 use alloc::vec::Vec;
 use axon_wire::dcbx::cee::{
     self as wire, CeeApplication, CeePfc, Control, Feature, FeatureHead, GROUP_STRICT, Groups,
@@ -269,9 +269,10 @@ impl Cee {
         &self.applications.state
     }
 
-    /// What is in force, in the standard's terms. PFC that does not work is off; the port's own
-    /// groups, and those of the peer that cannot be told as traffic classes, leave `otherwise`.
-    pub fn operational(&self, otherwise: &Ets, notes: &mut Vec<DcbxNote>) -> Operational {
+    /// What is in force, in the standard's terms, in which `own` is what the port is set to. PFC
+    /// that does not work is off; the port's own groups, and those of the peer that cannot be told
+    /// as traffic classes, leave its own table.
+    pub fn operational(&self, own: &IeeeConfig, notes: &mut Vec<DcbxNote>) -> Operational {
         let errors = [
             (self.groups.state.error, wire::PART_GROUPS),
             (self.pfc.state.error, wire::PART_PFC),
@@ -284,15 +285,18 @@ impl Cee {
                 .map(|&(_, part)| DcbxNote::FeatureError(part)),
         );
         let (groups, pfc) = (&self.groups.state, &self.pfc.state);
+        let applications =
+            Some(&self.applications.state).filter(|told| told.mode && told.from == Source::Peer);
         // What groups can tell of the port's own table may be less than what it says.
         let theirs = Some(&groups.config).filter(|_| groups.from == Source::Peer).and_then(ets_of);
         Operational {
-            ets: theirs.unwrap_or(*otherwise),
+            ets: theirs.unwrap_or(own.ets),
             ets_from: if theirs.is_some() { Source::Peer } else { Source::Local },
             pfc: if pfc.mode { pfc.config.enabled } else { PrioritySet::EMPTY },
             pfc_from: pfc.from,
-            applications: Vec::new(),
-            peer_applications: Vec::new(),
+            applications: own.applications.clone(),
+            peer_applications: applications
+                .map_or(Vec::new(), |told| tables::applications_of(&told.config)),
         }
     }
 }

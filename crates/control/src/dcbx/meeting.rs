@@ -52,9 +52,23 @@ pub enum Mismatch {
     Unsettled,
 }
 
-/// What two ends of a link will not agree on; empty if all is well.
-pub fn mismatches(ends: [End<'_>; 2]) -> Vec<Mismatch> {
-    let (ports, settled) = meet(&ends);
+/// What came of it when two ends of a link met.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Meeting {
+    /// What they will not agree on; empty if all is well.
+    pub mismatches: Vec<Mismatch>,
+    /// The priorities with PFC in force at each end.
+    pub pfc: [PrioritySet; 2],
+}
+
+/// What comes of it when these two ends of a link meet.
+pub fn meet(ends: [End<'_>; 2]) -> Meeting {
+    let (ports, settled) = talk(&ends);
+    let mismatches = mismatches(&ends, &ports, settled);
+    Meeting { mismatches, pfc: ports.each_ref().map(|port| port.operational().pfc) }
+}
+
+fn mismatches(ends: &[End<'_>; 2], ports: &[DcbPort; 2], settled: bool) -> Vec<Mismatch> {
     let mut found = Vec::new();
     if !settled {
         found.push(Mismatch::Unsettled);
@@ -73,7 +87,7 @@ pub fn mismatches(ends: [End<'_>; 2]) -> Vec<Mismatch> {
     if !apart.is_empty() {
         found.push(Mismatch::Classes(apart));
     }
-    informational(&ends, &mut found);
+    informational(ends, &mut found);
     for (end, port) in ports.iter().enumerate() {
         // That PFC differs is found already, and by both.
         let new = |note: &&DcbxNote| !matches!(note, DcbxNote::PfcDiffers(_));
@@ -89,9 +103,9 @@ fn informational([one, other]: &[End<'_>; 2], found: &mut Vec<Mismatch>) {
         (Some(one), Some(other)) if one != other => found.push(Mismatch::Congestion([one, other])),
         _ => {}
     }
-    for &Application { selector, protocol, priority } in &one.config.ieee.applications {
-        let same = |known: &&Application| (known.selector, known.protocol) == (selector, protocol);
-        let theirs = other.config.ieee.applications.iter().find(same);
+    for own in &one.config.ieee.applications {
+        let Application { selector, protocol, priority } = *own;
+        let theirs = other.config.ieee.applications.iter().find(|known| own.is_about_same(known));
         if let Some(theirs) = theirs.filter(|theirs| theirs.priority != priority) {
             let priorities = [priority, theirs.priority];
             found.push(Mismatch::Application { selector, protocol, priorities });
@@ -100,7 +114,7 @@ fn informational([one, other]: &[End<'_>; 2], found: &mut Vec<Mismatch>) {
 }
 
 /// Lets the two talk; whether they came to an end.
-fn meet(ends: &[End<'_>; 2]) -> ([DcbPort; 2], bool) {
+fn talk(ends: &[End<'_>; 2]) -> ([DcbPort; 2], bool) {
     let start = Time::ZERO;
     let mut ports = [0, 1].map(|number: usize| {
         let End { mac, config } = ends[number].clone();
@@ -199,7 +213,7 @@ mod tests {
 
     fn between(one: &DcbxConfig, other: &DcbxConfig) -> Vec<Mismatch> {
         let end = |last, config| End { mac: MacAddr([2, 0, 0, 0, 0, last]), config };
-        mismatches([end(1, one), end(2, other)])
+        meet([end(1, one), end(2, other)]).mismatches
     }
 
     fn set(bits: u8) -> PrioritySet {

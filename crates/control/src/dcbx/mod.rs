@@ -26,10 +26,10 @@ mod tests;
 
 pub use cee::{Cee, CeeConfig, CeeFeature, FeatureState};
 pub use ieee::{Duplicates, IeeeConfig, Remote, TieRule, ZeroClasses};
-pub use meeting::{Mismatch, mismatches};
+pub use meeting::{Meeting, Mismatch, meet};
 pub use port::{DcbEvent, DcbPort, DcbxConfig, Mode};
 pub use ports::{DcbPorts, DcbxNodeConfig, PortWish};
-pub use tables::{Asked, Recommendation};
+pub use tables::{Asked, Recommendation, cee_tells};
 
 use alloc::vec::Vec;
 use axon_wire::PrioritySet;
@@ -61,7 +61,7 @@ pub struct Operational {
     pub pfc_from: Source,
     /// Its own application priorities: for information, nothing follows from them here.
     pub applications: Vec<Application>,
-    /// Those of the peer.
+    /// Those of the peer; in the older form while the port is willing to follow them.
     pub peer_applications: Vec<Application>,
 }
 

@@ -271,7 +271,7 @@ impl DcbPort {
         });
         self.cee.update(&self.config.cee, said.as_ref());
         tlvs.extend(self.cee.to_send().emit());
-        self.cee.operational(&self.config.ieee.ets, notes)
+        self.cee.operational(&self.config.ieee, notes)
     }
 }
 

@@ -4,7 +4,8 @@
 //! Deficit round robin and fair queueing, which only a port's own configuration can ask for, are
 //! "a vendor's own" in the standard's terms; the older form has no word for them, so a port with
 //! such classes does not speak of groups there. The older form has one strict group, and tells
-//! applications by EtherType or port only.
+//! applications by EtherType, or by port of TCP and UDP alike: not by DSCP, and it has no word for
+//! the priority of all others.
 
 use super::{
     CeeConfig, CeeFeature, DcbxConfig, Duplicates, IeeeConfig, Mode, TieRule, ZeroClasses,
@@ -13,7 +14,10 @@ use alloc::vec::Vec;
 use axon_plane::dcb::DcbConfig;
 use axon_plane::qcn::DefenceConfig;
 use axon_plane::schedule::{Algorithm, FrameCost, ScheduleConfig};
-use axon_wire::dcbx::cee::{APPLICATION_OUI, CeeApplication, CeePfc, GROUP_STRICT, Groups};
+use axon_wire::dcbx::cee::{
+    APPLICATION_OUI, CeeApplication, CeePfc, GROUP_STRICT, Groups, SELECTOR_ETHERTYPE,
+    SELECTOR_PORT,
+};
 use axon_wire::dcbx::ieee::{Application, Ets, Selector, Tsa};
 use axon_wire::{PrioritySet, TrafficClass};
 
@@ -37,6 +41,8 @@ pub struct Asked {
     pub pfc_classes_zero: ZeroClasses,
     /// Which priorities applications are to have: for information.
     pub applications: Vec<Application>,
+    /// In the older form, whether it takes over a peer's; in the standard's nobody does.
+    pub applications_willing: bool,
     /// Who gives way of two that are willing.
     pub tie: TieRule,
     /// What becomes of repeated TLVs.
@@ -57,6 +63,7 @@ impl Default for Asked {
             pfc_classes_max: CLASSES_MAX,
             pfc_classes_zero: ZeroClasses::default(),
             applications: Vec::new(),
+            applications_willing: false,
             tie: TieRule::default(),
             duplicates: Duplicates::default(),
             groups_must_match: false,
@@ -114,14 +121,23 @@ fn groups_of(ets: &Ets) -> Option<Groups> {
     Some(groups)
 }
 
+/// Whether the older form can tell of this application, and of no others with it.
+pub fn cee_tells(application: &Application) -> bool {
+    match application.selector {
+        // EtherType 0 means all packets that no other entry is about.
+        Selector::ETHERTYPE => application.protocol > 0,
+        selector => selector == Selector::PORT,
+    }
+}
+
 /// Application priorities in the older form: one entry for each application, with all of its
-/// priorities.
-fn applications_of(applications: &[Application]) -> Vec<CeeApplication> {
+/// priorities. A port of one transport is told as one of both.
+fn cee_applications(applications: &[Application]) -> Vec<CeeApplication> {
     let mut list: Vec<CeeApplication> = Vec::new();
     for &Application { priority, selector, protocol } in applications {
         let selector = match selector {
-            Selector::ETHERTYPE => 0,
-            Selector::STREAM_PORT | Selector::DATAGRAM_PORT | Selector::PORT => 1,
+            Selector::ETHERTYPE if protocol > 0 => SELECTOR_ETHERTYPE,
+            Selector::STREAM_PORT | Selector::DATAGRAM_PORT | Selector::PORT => SELECTOR_PORT,
             _ => continue,
         };
         let priorities = PrioritySet::only(priority).bits();
@@ -136,6 +152,21 @@ fn applications_of(applications: &[Application]) -> Vec<CeeApplication> {
     list
 }
 
+/// The same the other way round: one for each priority of each application, its lowest first,
+/// which is the one that counts where there can be only one.
+pub(super) fn applications_of(list: &[CeeApplication]) -> Vec<Application> {
+    let known = |told: &CeeApplication| match told.selector {
+        SELECTOR_ETHERTYPE if told.protocol > 0 => Some((Selector::ETHERTYPE, *told)),
+        SELECTOR_PORT => Some((Selector::PORT, *told)),
+        _ => None,
+    };
+    let each = |(selector, told): (Selector, CeeApplication)| {
+        let entry = move |priority| Application { priority, selector, protocol: told.protocol };
+        PrioritySet::from_bits(told.priorities).iter().map(entry)
+    };
+    list.iter().filter_map(known).flat_map(each).collect()
+}
+
 impl DcbxConfig {
     /// What a port says and heeds whose plane is set to `dcb`.
     pub fn for_plane(dcb: &DcbConfig, asked: &Asked) -> DcbxConfig {
@@ -146,7 +177,7 @@ impl DcbxConfig {
             Recommendation::This(ets) => Some(ets),
         };
         let groups = groups_of(&ets);
-        let applications = applications_of(&asked.applications);
+        let applications = cee_applications(&asked.applications);
         let pfc = CeePfc { enabled: dcb.pfc, classes_max: asked.pfc_classes_max };
         DcbxConfig {
             mode: asked.mode,
@@ -179,9 +210,9 @@ impl DcbxConfig {
                     desired: pfc,
                 },
                 applications: CeeFeature {
-                    advertised: !applications.is_empty(),
+                    advertised: asked.applications_willing || !applications.is_empty(),
                     enabled: true,
-                    willing: false,
+                    willing: asked.applications_willing,
                     desired: applications,
                 },
                 groups_must_match: asked.groups_must_match,
@@ -261,9 +292,34 @@ mod tests {
             entry(4, Selector::STREAM_PORT, 3260),
             entry(5, Selector::DATAGRAM_PORT, 3260),
             entry(6, Selector::DSCP, 48),
+            entry(7, Selector::ETHERTYPE, 0),
+            entry(2, Selector::PORT, 2049),
         ];
-        let list = applications_of(&applications);
+        assert_eq!(applications.iter().filter(|one| cee_tells(one)).count(), 2);
+        let list = cee_applications(&applications);
         let told: Vec<_> = list.iter().map(|a| (a.protocol, a.selector, a.priorities)).collect();
-        assert_eq!(told, [(0x8906, 0, 0x08), (3260, 1, 0x30)]);
+        assert_eq!(told, [(0x8906, 0, 0x08), (3260, 1, 0x30), (2049, 1, 0x04)]);
+        let port = |priority, protocol| entry(priority, Selector::PORT, protocol);
+        let back = [applications[0], port(4, 3260), port(5, 3260), port(2, 2049)];
+        assert_eq!(applications_of(&list), back);
+        let reserved = [(0, 0), (2, 3260), (3, 9)].map(|(selector, protocol)| CeeApplication {
+            selector,
+            protocol,
+            ..list[0]
+        });
+        assert_eq!(applications_of(&reserved), []);
+    }
+
+    #[test]
+    fn as_many_applications_as_are_told_fit_into_the_tlv_of_the_older_form_beside_all_else() {
+        let (priority, selector) = (Priority::ALL[3], Selector::PORT);
+        let many = 1..=cee::APPLICATIONS_MAX as u16 + 1;
+        let many = many.map(|protocol| Application { priority, selector, protocol });
+        let asked = Asked { applications: many.collect(), ..Asked::default() };
+        let mut port = cee::Cee::default();
+        port.update(&DcbxConfig::for_plane(&three(), &asked).cee, None);
+        let tlv = port.to_send().emit().unwrap();
+        // Nine bits say how long a TLV is, and an entry takes six bytes.
+        assert!((511 - 5..=511).contains(&tlv.value.len()), "{}", tlv.value.len());
     }
 }

@@ -14,7 +14,8 @@ pub struct Draining {
     pub link: Rate,
     /// Bits per second that its class is promised on that link when all others are busy.
     pub promised: u64,
-    /// The same at the slowest port to a host of the switch that it is in; `None` without any.
+    /// The same at the slowest port to a host of the switch that it is in, for what is on one layer
+    /// of routes if several share a queue there; `None` without any.
     pub to_hosts: Option<u64>,
     /// Ingress ports of that switch, at most, that take turns at one of its ports.
     pub turns: u64,

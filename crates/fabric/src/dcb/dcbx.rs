@@ -1,20 +1,19 @@
 //! What switches say of Data Center Bridging to their neighbours: from the file to each switch,
 //! and what the two ends of a link would not agree on.
 
-use super::notice;
+use super::{FlowControl, applications, notice};
 use crate::error::Problem;
 use crate::file;
-use crate::model::{Dcb, Fabric};
-use axon_control::dcbx::meeting::End;
+use crate::model::{Dcb, End, Fabric};
 use axon_control::dcbx::{
-    Asked, DcbxConfig, DcbxNodeConfig, Duplicates, Mismatch, Mode, Recommendation, TieRule,
-    ZeroClasses, mismatches,
+    Asked, DcbxConfig, DcbxNodeConfig, Duplicates, Meeting, Mismatch, Mode, Recommendation,
+    TieRule, ZeroClasses, meet, meeting,
 };
 use axon_control::lldp::LldpConfig;
 use axon_plane::dcb::DcbConfig;
-use axon_wire::dcbx::ieee::{Application, Selector};
 use axon_wire::{Priority, PrioritySet, Span};
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 /// LLDP and DCBX in the switches of a fabric.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,26 +63,56 @@ pub(crate) fn node_config(
 /// What the two ends of each link between switches will not agree on: the index of the link, and
 /// what. Empty where switches do not speak DCBX.
 pub fn disagreements(fabric: &Fabric) -> Vec<(usize, Mismatch)> {
+    let mut found = Vec::new();
+    for (link, met) in meetings(fabric) {
+        found.extend(met.mismatches.iter().map(|mismatch| (link, mismatch.clone())));
+    }
+    found
+}
+
+/// Ports at which lossless priorities have no PFC, in the order of switches and ports: who sends
+/// there is never stopped, and what does not fit is lost. Between switches that has PFC which
+/// both ends have agreed on; towards hosts, of which nobody knows what they will say, what the
+/// switch is set to. Empty where switches do not speak DCBX, and where not PFC stops senders.
+pub fn unstopped(fabric: &Fabric) -> Vec<(End, PrioritySet)> {
+    let dcb = fabric.dcb.as_deref().filter(|dcb| dcb.flow_control == FlowControl::Pfc);
+    let Some((dcb, dcbx)) = dcb.and_then(|dcb| Some((dcb, dcb.dcbx.as_ref()?))) else {
+        return Vec::new();
+    };
+    let links = meetings(fabric).into_iter().flat_map(|(index, met)| {
+        let link = &fabric.links[index];
+        let [one, other] = met.pfc;
+        [link.a, link.b].map(|end| (end, one.intersection(other)))
+    });
+    let hosts = fabric.hosts.iter().map(|host| {
+        let end = End { switch: host.switch, port: host.port };
+        (end, dcbx.said(host.switch).pfc.unwrap_or(dcb.lossless))
+    });
+    let without = links.chain(hosts).map(|(end, pfc)| (end, dcb.lossless.difference(pfc)));
+    let found: BTreeMap<End, PrioritySet> =
+        without.filter(|(_, priorities)| !priorities.is_empty()).collect();
+    found.into_iter().collect()
+}
+
+/// What comes of it when the two ends of each link between switches meet, with the index of the
+/// link; nothing where they do not speak DCBX.
+fn meetings(fabric: &Fabric) -> Vec<(usize, Rc<Meeting>)> {
     let config = |switch| crate::assemble::switch_config(fabric, switch, 1, 0).node;
     let mut found = Vec::new();
     // Most switches are alike, and what alike ones say depends on who has the lower address.
-    let mut known: BTreeMap<(usize, usize, bool), Vec<Mismatch>> = BTreeMap::new();
+    let mut known: BTreeMap<(usize, usize, bool), Option<Rc<Meeting>>> = BTreeMap::new();
     let Some(dcbx) = fabric.dcb.as_ref().and_then(|dcb| dcb.dcbx.as_ref()) else { return found };
     let kind = |switch| if dcbx.apart.contains_key(&switch) { switch + 1 } else { 0 };
     for (index, link) in fabric.links.iter().enumerate() {
         let [one, other] = [link.a.switch, link.b.switch];
         let key = (kind(one), kind(other), one < other);
-        let told = known.entry(key).or_insert_with(|| {
+        let met = known.entry(key).or_insert_with(|| {
             let [one, other] = [config(one), config(other)];
-            match (&one.dcbx, &other.dcbx) {
-                (Some(a), Some(b)) => mismatches([
-                    End { mac: one.mac, config: &a.dcbx },
-                    End { mac: other.mac, config: &b.dcbx },
-                ]),
-                _ => Vec::new(),
-            }
+            let (a, b) = (one.dcbx.as_ref()?, other.dcbx.as_ref()?);
+            let ends = [(one.mac, &a.dcbx), (other.mac, &b.dcbx)];
+            Some(Rc::new(meet(ends.map(|(mac, config)| meeting::End { mac, config }))))
         });
-        found.extend(told.iter().map(|mismatch| (index, mismatch.clone())));
+        found.extend(met.clone().map(|met| (index, met)));
     }
     found
 }
@@ -93,20 +122,15 @@ pub fn disagreements(fabric: &Fabric) -> Vec<(usize, Mismatch)> {
 pub(crate) fn resolve(file: &file::Dcb, fabric: &mut Fabric) -> Result<(), Problem> {
     let (Some(asked), Some(dcb)) = (&file.dcbx, &fabric.dcb) else { return Ok(()) };
     let mut common = Said { asked: common(asked)?, pfc: None };
-    // What agents are to know, they may be told.
-    let told = &mut common.asked.applications;
-    let same = |one: &Application, other: &Application| {
-        (one.selector, one.protocol) == (other.selector, other.protocol)
-    };
-    for rule in &dcb.applications {
-        if !told.iter().any(|known| same(known, rule)) {
-            told.push(*rule);
-        }
-    }
+    let told = applications::told(&dcb.applications, &asked.applications)?;
+    let fit = |mode, says: &str| applications::check(&told, dcb.applications.len(), (mode, says));
+    fit(common.asked.mode, "dcb.dcbx.mode")?;
+    common.asked.applications = told.clone();
     let mut apart = BTreeMap::new();
     for (index, one) in asked.apart.iter().enumerate() {
         let key = format!("dcb.dcbx.apart[{index}]");
         let said = differing(&common, one, dcb, &key)?;
+        fit(said.asked.mode, &format!("{key}.mode"))?;
         for (number, name) in one.switches.iter().enumerate() {
             let switch = crate::assemble::switch_index(fabric, name).ok_or_else(|| {
                 let what = format!("there is no switch {name}");
@@ -168,8 +192,6 @@ fn common(asked: &file::Dcbx) -> Result<Asked, Problem> {
         return Err(Problem::new("dcb.dcbx.pfc_classes", what, "0 to 8"));
     }
     let (ets_willing, pfc_willing) = willing(asked.willing);
-    let applications: Result<_, _> =
-        asked.applications.iter().enumerate().map(|(index, one)| application(index, one)).collect();
     Ok(Asked {
         mode: mode(asked.mode),
         ets_willing,
@@ -180,44 +202,14 @@ fn common(asked: &file::Dcbx) -> Result<Asked, Problem> {
             file::ZeroClasses::None => ZeroClasses::None,
             file::ZeroClasses::All => ZeroClasses::All,
         },
-        applications: applications?,
         tie: tie(asked.tie),
         duplicates: match asked.repeated {
             file::Repeated::Kind => Duplicates::IgnoreKind,
             file::Repeated::Peer => Duplicates::IgnorePeer,
         },
         groups_must_match: asked.groups_must_match,
+        ..plain
     })
-}
-
-fn application(index: usize, asked: &file::Application) -> Result<Application, Problem> {
-    let key = format!("dcb.dcbx.applications[{index}]");
-    let Some(priority) = Priority::new(asked.priority) else {
-        let what = format!("{} is no priority", asked.priority);
-        return Err(Problem::new(format!("{key}.priority"), what, "0 to 7"));
-    };
-    let ways = [
-        (Selector::ETHERTYPE, asked.ethertype),
-        (Selector::STREAM_PORT, asked.tcp),
-        (Selector::DATAGRAM_PORT, asked.udp),
-        (Selector::PORT, asked.port),
-        (Selector::DSCP, asked.dscp.map(u16::from)),
-    ];
-    let mut ways = ways.into_iter().filter_map(|(selector, told)| Some((selector, told?)));
-    let (Some((selector, protocol)), None) = (ways.next(), ways.next()) else {
-        let what = "it is told in no way, or in more than one";
-        return Err(Problem::new(key, what, "one of ethertype, tcp, udp, port, dscp"));
-    };
-    let (name, range) = match selector {
-        Selector::ETHERTYPE => ("ethertype", 1536..=u16::MAX),
-        Selector::DSCP => ("dscp", 0..=63),
-        _ => return Ok(Application { priority, selector, protocol }),
-    };
-    if !range.contains(&protocol) {
-        let expected = format!("{} to {}", range.start(), range.end());
-        return Err(Problem::new(format!("{key}.{name}"), format!("{protocol} is none"), expected));
-    }
-    Ok(Application { priority, selector, protocol })
 }
 
 /// What a switch says that differs from the others.
@@ -241,6 +233,17 @@ fn differing(common: &Said, one: &file::Apart, dcb: &Dcb, key: &str) -> Result<S
                 return Err(Problem::new(key, what, "priorities of lossless classes"));
             }
         }
+    }
+    let apart = |group: &&Vec<Priority>| {
+        let with_pfc = group.iter().filter(|&&layer| pfc.contains(layer)).count();
+        (1..group.len()).contains(&with_pfc)
+    };
+    if let Some(group) = dcb.layers.iter().find(apart) {
+        let group: PrioritySet = group.iter().copied().collect();
+        let (some, others) = (group.intersection(pfc), group.difference(pfc));
+        let what = format!("{some} has PFC and {others} has not, and hosts know them as one");
+        let key = format!("{key}.pfc");
+        return Err(Problem::new(key, what, "all priorities of a list of dcb.layers, or none"));
     }
     said.pfc = Some(pfc);
     Ok(said)
@@ -306,5 +309,28 @@ mod tests {
         assert_eq!(told, [(1, "PFC for 3,4 at one end and for 3 at the other".to_string())]);
         let follows = fabric("  dcbx: {apart: [{switches: [s3], willing: pfc, pfc: [3]}]}\n");
         assert_eq!(disagreements(&follows), []);
+    }
+
+    #[test]
+    fn lossless_priorities_without_pfc_are_found_at_every_port_whether_ends_agree_or_not() {
+        let found = |dcbx: &str| {
+            let fabric = fabric(dcbx);
+            let name = |end: End| format!("{}-{}", fabric.switches[end.switch].name, end.port);
+            let found = unstopped(&fabric).into_iter();
+            found.map(|(end, without)| (name(end), without.bits())).collect::<Vec<_>>()
+        };
+        let four = |ports: &[&str]| -> Vec<_> {
+            ports.iter().map(|port| (port.to_string(), 0x10)).collect()
+        };
+        assert_eq!(found(""), []);
+        assert_eq!(found("  dcbx: {}\n"), []);
+        // They agree, and nobody is ever stopped for priority 4.
+        let all = "  dcbx: {apart: [{switches: [s1, s2, s3], pfc: [3]}]}\n";
+        assert_eq!(disagreements(&fabric(all)), []);
+        assert_eq!(found(all).len(), 4 + 3, "four ends of links, and three hosts");
+        // The second follows its neighbour, and has nobody to follow at its host.
+        let willing = "  dcbx: {apart: [{switches: [s3], willing: pfc, pfc: [3]}]}\n";
+        assert_eq!(disagreements(&fabric(willing)), []);
+        assert_eq!(found(willing), four(&["s3-p0"]));
     }
 }

@@ -2,9 +2,11 @@
 //!
 //! `resolve.rs` reads it from the file with `pauses.rs`, `headroom.rs` says what each port needs,
 //! `layers.rs` says which priorities hosts know as one, `plane.rs` makes the configuration of a
-//! switch's data plane, `dcbx.rs` what switches say of it to each other; `notice.rs` reads and makes
+//! switch's data plane, `dcbx.rs` what switches say of it to each other, `applications.rs` which
+//! packets have which priority; `notice.rs` reads and makes
 //! congestion notification and marks; `watchdog.rs` says which stops are no storm.
 
+mod applications;
 mod dcbx;
 mod headroom;
 mod layers;
@@ -14,7 +16,7 @@ mod plane;
 mod resolve;
 mod watchdog;
 
-pub use dcbx::{Dcbx, Said, disagreements};
+pub use dcbx::{Dcbx, Said, disagreements, unstopped};
 pub(crate) use dcbx::{node_config, resolve as resolve_dcbx};
 pub use headroom::{Plug, configured, frame_bytes, headroom, needed, plugs, quanta_needed};
 pub(crate) use notice::check_hosts;

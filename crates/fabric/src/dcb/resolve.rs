@@ -1,13 +1,11 @@
 //! From what was written to what is told to switches; what contradicts itself is refused.
 
-use super::{Buffers, Dcb, FlowControl, layers, notice, pauses};
+use super::{Buffers, Dcb, FlowControl, applications, layers, notice, pauses};
 use crate::error::Problem;
 use crate::file::{self, File};
 use crate::model::{Network, OnFull};
-use axon_control::agent::rules;
 use axon_plane::memory::Share;
 use axon_plane::schedule::{Algorithm, FrameCost, Larger, ScheduleConfig, ScheduleFault, Weights};
-use axon_wire::dcbx::ieee::Application;
 use axon_wire::mac_control::{Quanta, Reserved};
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
 use axon_wire::{Bytes, Span};
@@ -72,7 +70,7 @@ pub(crate) fn resolve(file: &File, beside: &Beside) -> Result<Option<Box<Dcb>>, 
         buffers,
         watermarks: pauses::watermarks(asked.watermarks.as_ref(), lossless)?,
         watchdog: pauses::watchdog(asked.watchdog.as_ref(), lossless)?,
-        applications: applications(&asked.applications)?,
+        applications: applications::of_hosts(&asked.applications)?,
         control_priority: priority,
         hosts: hosts(asked, lossless)?,
         dcbx: None,
@@ -81,30 +79,6 @@ pub(crate) fn resolve(file: &File, beside: &Beside) -> Result<Option<Box<Dcb>>, 
     };
     dcb.layers = layers::resolve(&asked.layers, &dcb)?;
     Ok(Some(Box::new(dcb)))
-}
-
-/// The application priority table.
-fn applications(asked: &[String]) -> Result<Vec<Application>, Problem> {
-    let read = |(index, text): (usize, &String)| {
-        rules::parse(text).map_err(|_| {
-            let key = format!("dcb.applications[{index}]");
-            let expected = "KIND:NUMBER=PRIORITY with tcp, udp, port, dscp (0 to 63) or ethertype \
-                            (0x600 and more), or default=PRIORITY";
-            Problem::new(key, format!("`{text}` is no rule"), expected)
-        })
-    };
-    let rules: Vec<Application> = asked.iter().enumerate().map(read).collect::<Result<_, _>>()?;
-    for (index, rule) in rules.iter().enumerate() {
-        let same = |before: &&Application| {
-            (before.selector, before.protocol) == (rule.selector, rule.protocol)
-        };
-        if rules[..index].iter().any(|before| same(&before)) {
-            let what = format!("`{}` is about the same as a rule before it", asked[index]);
-            let key = format!("dcb.applications[{index}]");
-            return Err(Problem::new(key, what, "each kind and number once"));
-        }
-    }
-    Ok(rules)
 }
 
 /// Whether what is said elsewhere leaves room for traffic classes.

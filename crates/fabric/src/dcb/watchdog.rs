@@ -58,6 +58,9 @@ fn up(span: Span) -> Span {
 /// shrink to nothing meanwhile. Where queues have watermarks, the whole queue up to the high one
 /// may have to leave first.
 ///
+/// Towards hosts all layers of a priority wait in one queue and have one turn between them, so
+/// each has its part of what that one is promised.
+///
 /// # Panics
 /// If asked for a buffer that no link fills.
 pub fn draining(fabric: &Fabric, dcb: &Dcb) -> impl Fn(Buffer) -> Draining {
@@ -70,6 +73,7 @@ pub fn draining(fabric: &Fabric, dcb: &Dcb) -> impl Fn(Buffer) -> Draining {
         links.insert(link.a, (rates, link.b.switch, headroom));
         links.insert(link.b, (rates, link.a.switch, headroom));
     }
+    let layers = u64::from(dcb.layer_count());
     let switches: Vec<(u64, Option<Rate>)> =
         (0..fabric.switches.len()).map(|switch| ports(fabric, switch)).collect();
     let (buffers, high) = (dcb.buffers.clone(), dcb.watermarks.map_or(0, |marks| marks.high.0));
@@ -87,7 +91,7 @@ pub fn draining(fabric: &Fabric, dcb: &Dcb) -> impl Fn(Buffer) -> Draining {
         Draining {
             link: fastest,
             promised: part.of_rate(slowest),
-            to_hosts: to_hosts.map(|rate| part.of_rate(rate)),
+            to_hosts: to_hosts.map(|rate| part.of_rate(rate) / layers),
             turns,
             bytes: Bytes(bytes),
         }
@@ -190,6 +194,23 @@ mod tests {
         let headroom = needed(&headroom(&fabric, fabric.dcb.as_deref().unwrap(), plug));
         // A third of the pool: half of the two thirds that are free then.
         assert_eq!(found.bytes, Bytes(1_000_000 + headroom.0));
+    }
+
+    #[test]
+    fn towards_hosts_layers_share_what_one_is_promised() {
+        let fabric = |layers: &str| {
+            let text = format!(
+                "name: a\ntopology: {{line: {{switches: 2, hosts_per_switch: 2}}}}\n\
+                 links: {{rate: 10Gbps}}\ndcb:\n  {layers}classes:\n  \
+                 - {{priorities: [0, 1, 2, 5, 6], ets: 40}}\n  \
+                 - {{priorities: [3], ets: 30, lossless: true}}\n  \
+                 - {{priorities: [4], ets: 30, lossless: true}}\n  - {{priorities: [7]}}\n"
+            );
+            crate::parse("a.yaml".as_ref(), &text).unwrap_or_else(|error| panic!("{error}"))
+        };
+        let [plain, layered] = ["", "layers: [[3, 4]]\n  "].map(|layers| first(&fabric(layers)));
+        assert_eq!((plain.promised, plain.to_hosts), (3_000_000_000, Some(3_000_000_000)));
+        assert_eq!((layered.promised, layered.to_hosts), (3_000_000_000, Some(1_500_000_000)));
     }
 
     #[test]

@@ -28,6 +28,10 @@ pub const PART_PFC: u8 = 3;
 pub const PART_APPLICATION: u8 = 4;
 /// The group of priorities that are served first, without limit.
 pub const GROUP_STRICT: u8 = 15;
+/// The selector of an application that is told by its EtherType.
+pub const SELECTOR_ETHERTYPE: u8 = 0;
+/// The selector of one that is told by a port, of TCP and UDP alike.
+pub const SELECTOR_PORT: u8 = 1;
 /// The OUI that stands in an application entry by custom.
 pub const APPLICATION_OUI: [u8; 3] = [0x00, 0x1b, 0x21];
 
@@ -89,7 +93,8 @@ pub struct CeeApplication {
     pub protocol: u16,
     /// Whose numbers these are; the two low bits of the first byte are not sent.
     pub oui: [u8; 3],
-    /// 0 by EtherType, 1 by port of TCP or UDP. Emission takes the low two bits.
+    /// [`SELECTOR_ETHERTYPE`] or [`SELECTOR_PORT`]; others are reserved. Emission takes the low two
+    /// bits.
     pub selector: u8,
     /// The priorities, bit n for priority n.
     pub priorities: u8,

@@ -266,6 +266,13 @@ pub struct Application {
     pub protocol: u16,
 }
 
+impl Application {
+    /// Whether both are about the same packets, whichever priorities they give them.
+    pub fn is_about_same(&self, other: &Application) -> bool {
+        (self.selector, self.protocol) == (other.selector, other.protocol)
+    }
+}
+
 /// Reads the application priorities behind the subtype, in their order.
 ///
 /// # Errors

@@ -1,0 +1,113 @@
+//! Which applications have which priority, from the file to agents and to what switches tell. What
+//! contradicts itself is refused, and what the form that switches speak has no words or room for.
+
+use crate::error::Problem;
+use crate::file;
+use axon_control::agent::rules;
+use axon_control::dcbx::{Mode, cee, cee_tells};
+use axon_wire::Priority;
+use axon_wire::dcbx::ieee::{self, Application, Selector};
+
+/// Reads `dcb.applications`, which agents at hosts' edges go by.
+pub(super) fn of_hosts(asked: &[String]) -> Result<Vec<Application>, Problem> {
+    let mut rules: Vec<Application> = Vec::with_capacity(asked.len());
+    for (index, text) in asked.iter().enumerate() {
+        let key = format!("dcb.applications[{index}]");
+        let Ok(rule) = rules::parse(text) else {
+            let expected = "KIND:NUMBER=PRIORITY with tcp, udp, port, dscp (0 to 63) or ethertype \
+                            (0x600 and more), or default=PRIORITY";
+            return Err(Problem::new(key, format!("`{text}` is no rule"), expected));
+        };
+        if rules.iter().any(|before| before.is_about_same(&rule)) {
+            let what = format!("`{text}` is about the same as a rule before it");
+            return Err(Problem::new(key, what, "each kind and number once"));
+        }
+        rules.push(rule);
+    }
+    Ok(rules)
+}
+
+/// What switches tell: `dcb.applications`, since what agents are to know they may be told, and
+/// behind them `dcb.dcbx.applications`.
+pub(super) fn told(
+    of_hosts: &[Application],
+    asked: &[file::Application],
+) -> Result<Vec<Application>, Problem> {
+    let mut told = of_hosts.to_vec();
+    for (index, one) in asked.iter().enumerate() {
+        let key = key(of_hosts.len() + index, of_hosts.len());
+        let new = written(&key, one)?;
+        if let Some(place) = told.iter().position(|before| before.is_about_same(&new)) {
+            let (before, has) = (self::key(place, of_hosts.len()), told[place].priority);
+            let what = format!("{before} is about the same, with priority {has}");
+            return Err(Problem::new(key, what, "each kind and number once"));
+        }
+        told.push(new);
+    }
+    Ok(told)
+}
+
+/// Refuses what switches cannot tell that speak in the form that is said at `says`. The first
+/// `of_hosts` are those of `dcb.applications`.
+pub(super) fn check(
+    told: &[Application],
+    of_hosts: usize,
+    (mode, says): (Mode, &str),
+) -> Result<(), Problem> {
+    let most = match mode {
+        Mode::Ieee => ieee::APPLICATIONS_MAX,
+        Mode::Cee | Mode::Auto => cee::APPLICATIONS_MAX,
+    };
+    if told.len() > most {
+        let what = format!("there are {} in all", told.len());
+        let form = if mode == Mode::Ieee { "the standard's TLV" } else { "CEE's TLV" };
+        let expected = format!("at most {most}, for which {form} has room");
+        return Err(Problem::new(key(most, of_hosts), what, expected));
+    }
+    match told.iter().position(|one| mode == Mode::Cee && !cee_tells(one)) {
+        None => Ok(()),
+        Some(place) => {
+            let what = format!("CEE, which {says} asks for, has no words for it");
+            let expected = "ethertype, or port, which is of TCP and UDP alike, or another mode";
+            Err(Problem::new(key(place, of_hosts), what, expected))
+        }
+    }
+}
+
+/// Where what switches tell is written, by its place.
+fn key(place: usize, of_hosts: usize) -> String {
+    match place.checked_sub(of_hosts) {
+        None => format!("dcb.applications[{place}]"),
+        Some(index) => format!("dcb.dcbx.applications[{index}]"),
+    }
+}
+
+/// An application as `dcb.dcbx` writes it, at this key.
+fn written(key: &str, asked: &file::Application) -> Result<Application, Problem> {
+    let Some(priority) = Priority::new(asked.priority) else {
+        let what = format!("{} is no priority", asked.priority);
+        return Err(Problem::new(format!("{key}.priority"), what, "0 to 7"));
+    };
+    let ways = [
+        (Selector::ETHERTYPE, asked.ethertype),
+        (Selector::STREAM_PORT, asked.tcp),
+        (Selector::DATAGRAM_PORT, asked.udp),
+        (Selector::PORT, asked.port),
+        (Selector::DSCP, asked.dscp.map(u16::from)),
+    ];
+    let mut ways = ways.into_iter().filter_map(|(selector, told)| Some((selector, told?)));
+    let (Some((selector, protocol)), None) = (ways.next(), ways.next()) else {
+        let what = "it is told in no way, or in more than one";
+        return Err(Problem::new(key, what, "one of ethertype, tcp, udp, port, dscp"));
+    };
+    let (name, range) = match selector {
+        Selector::ETHERTYPE => ("ethertype", 1536..=u16::MAX),
+        Selector::DSCP => ("dscp", 0..=63),
+        _ => return Ok(Application { priority, selector, protocol }),
+    };
+    if !range.contains(&protocol) {
+        let expected = format!("{} to {}", range.start(), range.end());
+        return Err(Problem::new(format!("{key}.{name}"), format!("{protocol} is none"), expected));
+    }
+    Ok(Application { priority, selector, protocol })
+}
