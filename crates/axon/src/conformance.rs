@@ -9,7 +9,7 @@ use axon_conformance::linux::{self, Linux};
 use axon_conformance::readings::{Doubt, Readings};
 use axon_conformance::report::{self, Report, text};
 use axon_conformance::rig::Rig;
-use axon_conformance::setup::{Dcbx, Defence, Form, Setup};
+use axon_conformance::setup::{DEFENCES, Dcbx, Form, Setup};
 use axon_conformance::simulated::Simulated;
 use axon_conformance::simulated::plant::Plant;
 use axon_linux::sys;
@@ -96,7 +96,7 @@ struct Device {
     cn: Option<PrioritySet>,
     /// What the tester's IF is to the domain of those priorities; interior-ready if not said
     #[arg(long, value_name = "MODE", requires = "cn",
-        value_parser = Defence::NAMED.map(|(name, _)| name))]
+        value_parser = DEFENCES.map(|(name, _)| name))]
     defence: Option<String>,
     /// Where frames of an edge go that leave the domain
     #[arg(long, value_name = "PRIORITY", requires = "defence", value_parser = priority)]
@@ -209,8 +209,7 @@ impl Device {
             pfc_willing: self.willing,
             higher_keeps: readings.is_other(Doubt::Tie),
         });
-        let said_mode = |(name, _): &&(&str, Defence)| Some(*name) == self.defence.as_deref();
-        let defence = Defence::NAMED.iter().find(said_mode).map(|&(_, mode)| mode);
+        let defence = DEFENCES.iter().find(|(name, _)| Some(*name) == self.defence.as_deref());
         let own = Setup::default();
         Ok(linux::Options {
             interfaces,
@@ -222,7 +221,7 @@ impl Device {
                 prio_tc: self.classes.unwrap_or(own.prio_tc),
                 shares: self.shares.unwrap_or(own.shares),
                 congestion: self.cn.unwrap_or_default(),
-                defence: defence.unwrap_or_default(),
+                defence: defence.map_or(own.defence, |&(_, mode)| mode),
                 alternate: self.alternate,
                 dcbx,
                 station: self.station,

@@ -39,6 +39,9 @@ pub fn mac(port: usize) -> MacAddr {
     MacAddr([0x02, b'c', b'f', 0, 0, port as u8 + 1])
 }
 
+/// The address of a group, which can be no frame's source: that of port 0 with the group bit.
+pub const GROUP: MacAddr = MacAddr([0x03, b'c', b'f', 0, 0, 1]);
+
 /// The IPv4 address by which a port of the tester is known to the device.
 pub fn ip(port: usize) -> [u8; 4] {
     [10, 0, 0, 200 + port as u8]

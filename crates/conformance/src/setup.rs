@@ -1,5 +1,6 @@
 //! What a device is configured for.
 
+use axon_plane::qcn::DefenceMode;
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
 use core::fmt;
 
@@ -18,7 +19,7 @@ pub struct Setup {
     pub congestion: PrioritySet,
     /// What the tester's port 0 is to the domain of those priorities; its other ports are
     /// inside and take CN-TAGs.
-    pub defence: Defence,
+    pub defence: DefenceMode,
     /// Where frames from outside go; the next lower priority outside, else the next higher, if
     /// not said.
     pub alternate: Option<Priority>,
@@ -28,34 +29,13 @@ pub struct Setup {
     pub station: bool,
 }
 
-/// How a port defends the domain of congestion notification (IEEE 802.1Q clause 33.4).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Defence {
-    /// Not at all.
-    Disabled,
-    /// Its peer is outside: frames from it leave the domain's priorities, frames to it lose their
-    /// CN-TAGs.
-    Edge,
-    /// Its peer is inside, but gets no CN-TAGs.
-    Interior,
-    /// Its peer is inside and gets CN-TAGs.
-    #[default]
-    InteriorReady,
-}
-
-impl Defence {
-    /// All of them, and what they are called.
-    pub const NAMED: [(&str, Defence); 4] = [
-        ("disabled", Defence::Disabled),
-        ("edge", Defence::Edge),
-        ("interior", Defence::Interior),
-        ("interior-ready", Defence::InteriorReady),
-    ];
-
-    fn name(self) -> &'static str {
-        Defence::NAMED.iter().find(|(_, mode)| *mode == self).map_or("", |(name, _)| name)
-    }
-}
+/// What the modes of defence are called (IEEE 802.1Q clause 33.4).
+pub const DEFENCES: [(&str, DefenceMode); 4] = [
+    ("disabled", DefenceMode::Disabled),
+    ("edge", DefenceMode::Edge),
+    ("interior", DefenceMode::Interior),
+    ("interior-ready", DefenceMode::InteriorReady),
+];
 
 /// Which form of DCBX a device speaks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -111,7 +91,7 @@ impl Default for Setup {
             prio_tc: TrafficClass::ALL,
             shares: [None; PRIORITIES],
             congestion: PrioritySet::EMPTY,
-            defence: Defence::default(),
+            defence: DefenceMode::InteriorReady,
             alternate: None,
             dcbx: None,
             station: false,
@@ -154,7 +134,9 @@ impl Setup {
             lacks.push(format!("congestion notification on {} (--cn)", list(wanted.congestion)));
         }
         if self.defence != wanted.defence {
-            lacks.push(format!("defence mode {} (--defence)", wanted.defence.name()));
+            let name = DEFENCES.iter().find(|(_, mode)| *mode == wanted.defence);
+            let name = name.map_or("", |(name, _)| name);
+            lacks.push(format!("defence mode {name} (--defence)"));
         }
         if self.alternate != wanted.alternate {
             lacks.push("another alternate priority (--alternate)".into());
@@ -199,7 +181,7 @@ mod tests {
         assert_eq!(lacks, "PFC on 3, 4 (--pfc), not on 3; ETS with 0:30,1:70 (--shares)");
         let wanted = Setup {
             dcbx: Some(Dcbx { pfc_willing: true, ets_willing: true, ..Dcbx::default() }),
-            defence: Defence::Edge,
+            defence: DefenceMode::Edge,
             ..given.clone()
         };
         let lacks = given.lacks(&wanted);

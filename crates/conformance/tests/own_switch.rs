@@ -5,8 +5,12 @@ use axon_conformance::case::{Outcome, Verdict};
 use axon_conformance::cases;
 use axon_conformance::readings::{Doubt, Readings};
 use axon_conformance::report::text;
+use axon_conformance::rig::{Counters, Halt, Rig, Seen, Stream};
+use axon_conformance::setup::{Dcbx, Form, Setup};
 use axon_conformance::simulated::Simulated;
 use axon_conformance::simulated::plant::Plant;
+use axon_wire::priority::PrioritySet;
+use axon_wire::{MacAddr, Rate, Span, Time};
 
 const SEED: u64 = 1;
 
@@ -52,6 +56,73 @@ fn our_switch_and_our_station_notify_congestion() {
 #[test]
 fn our_switch_speaks_dcbx() {
     passes("dcbx");
+}
+
+/// Our own switch, as a device that the tester cannot configure.
+struct Given(Simulated, Setup);
+
+impl Rig for Given {
+    fn ports(&self) -> usize {
+        self.0.ports()
+    }
+    fn rate(&self) -> Rate {
+        self.0.rate()
+    }
+    fn slack(&self) -> Span {
+        self.0.slack()
+    }
+    fn readings(&self) -> &Readings {
+        self.0.readings()
+    }
+    fn absences(&self) -> &[(Time, Time)] {
+        self.0.absences()
+    }
+    fn lost(&mut self) -> u64 {
+        self.0.lost()
+    }
+    fn given(&self) -> Option<&Setup> {
+        Some(&self.1)
+    }
+    fn set_up(&mut self, _: &Setup) -> Result<(), Halt> {
+        self.0.set_up(&self.1)
+    }
+    fn device_mac(&self) -> Option<MacAddr> {
+        self.0.device_mac()
+    }
+    fn now(&self) -> Time {
+        self.0.now()
+    }
+    fn send(&mut self, port: usize, at: Time, frame: Vec<u8>) {
+        self.0.send(port, at, frame);
+    }
+    fn stream(&mut self, stream: Stream) -> u16 {
+        self.0.stream(stream)
+    }
+    fn pass(&mut self, until: Time) -> Result<Vec<Seen>, Halt> {
+        self.0.pass(until)
+    }
+    fn counters(&mut self) -> Option<Counters> {
+        self.0.counters()
+    }
+}
+
+#[test]
+fn a_device_of_the_older_form_is_failed_by_no_case_of_the_standards() {
+    let three = PrioritySet::from_bits(0b0000_1000);
+    let dcbx = Some(Dcbx { form: Form::Cee, ..Dcbx::default() });
+    let setup = Setup { pfc: three, congestion: three, dcbx, ..Setup::with_shares(&[20, 30, 50]) };
+    let run = |case: &&axon_conformance::case::Case| {
+        let outcome = case.run(&mut Given(Simulated::new(None, SEED), setup.clone()));
+        println!("{}", text::case(&outcome, false));
+        (outcome.name, outcome.verdict)
+    };
+    let verdicts: Vec<_> = cases::select(&["dcbx".into()], &[]).iter().map(run).collect();
+    let of = |name: &str| verdicts.iter().find(|(case, _)| *case == name).unwrap().1;
+    assert!(verdicts.iter().all(|(_, verdict)| *verdict != Verdict::Failed), "{verdicts:?}");
+    assert_eq!(of("dcbx/lldp-format"), Verdict::Passed);
+    for name in ["pfc", "ets-configuration", "application", "congestion-notification"] {
+        assert_eq!(of(&format!("dcbx/{name}-format")), Verdict::NotApplicable);
+    }
 }
 
 #[test]

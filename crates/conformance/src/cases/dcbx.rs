@@ -2,12 +2,13 @@
 //!
 //! What a device takes over from its peer is in `dcbx_takes.rs`.
 
+use super::dcbx_takes::OWN;
 use super::lldp::{IEEE, announce, hear, last_said, latest};
 use crate::bench::Bench;
 use crate::case::Case;
 use crate::frames;
 use crate::rig::Halt;
-use crate::setup::{Dcbx, Setup};
+use crate::setup::{Dcbx, Form, Setup};
 use axon_wire::Span;
 use axon_wire::priority::{PRIORITIES, PrioritySet};
 
@@ -60,7 +61,7 @@ pub const CASES: &[Case] = &[
 /// A device with DCBX that is not willing, with shares and PFC that can be told apart.
 fn speaking(bench: &mut Bench<'_>) -> Result<Setup, Halt> {
     let own = Setup {
-        pfc: PrioritySet::from_bits(0b0000_1000),
+        pfc: PrioritySet::from_bits(OWN),
         dcbx: Some(Dcbx::default()),
         ..Setup::with_shares(&[20, 30, 50])
     };
@@ -70,6 +71,21 @@ fn speaking(bench: &mut Bench<'_>) -> Result<Setup, Halt> {
     }
     bench.set_up(&setup)?;
     Ok(setup)
+}
+
+/// The same, by the standard's TLVs.
+fn speaking_by_standard(bench: &mut Bench<'_>) -> Result<Setup, Halt> {
+    let setup = speaking(bench)?;
+    by_standard(&setup)?;
+    Ok(setup)
+}
+
+/// What was before the standard has other formats.
+fn by_standard(setup: &Setup) -> Result<(), Halt> {
+    match setup.dcbx {
+        Some(Dcbx { form: Form::Ieee, .. }) => Ok(()),
+        _ => Err(Halt::NotApplicable("the device does not speak the standard's DCBX".into())),
+    }
 }
 
 fn not_forwarded(bench: &mut Bench<'_>) -> Result<(), Halt> {
@@ -113,7 +129,7 @@ fn lldp_format(bench: &mut Bench<'_>) -> Result<(), Halt> {
 }
 
 fn ets_format(bench: &mut Bench<'_>) -> Result<(), Halt> {
-    let setup = speaking(bench)?;
+    let setup = speaking_by_standard(bench)?;
     let said = last_said(bench, 9)?;
     bench.saw(format!("ETS configuration {said:02x?}"));
     bench
@@ -138,7 +154,7 @@ fn ets_format(bench: &mut Bench<'_>) -> Result<(), Halt> {
 }
 
 fn pfc_format(bench: &mut Bench<'_>) -> Result<(), Halt> {
-    let setup = speaking(bench)?;
+    let setup = speaking_by_standard(bench)?;
     let said = last_said(bench, 11)?;
     bench.saw(format!("PFC configuration {said:02x?}"));
     bench.expect(said.len() == 2, || format!("{} octets after the subtype, not 2", said.len()))?;
@@ -151,7 +167,7 @@ fn pfc_format(bench: &mut Bench<'_>) -> Result<(), Halt> {
 }
 
 fn application_format(bench: &mut Bench<'_>) -> Result<(), Halt> {
-    speaking(bench)?;
+    speaking_by_standard(bench)?;
     let frame = hear(bench)?;
     let Some(said) = frames::said_by(&frame, IEEE, 12).first().map(|said| said.to_vec()) else {
         return Err(Halt::NotApplicable("the device says no application priorities".into()));
@@ -179,6 +195,7 @@ fn cn_format(bench: &mut Bench<'_>) -> Result<(), Halt> {
         let why = "a device that speaks DCBX and has congestion notification (--dcbx, --cn)";
         return Err(Halt::NotApplicable(why.into()));
     }
+    by_standard(&setup)?;
     bench.set_up(&setup)?;
     let said = last_said(bench, 8)?;
     bench.saw(format!("congestion notification {said:02x?}"));

@@ -152,7 +152,7 @@ pub const CASES: &[Case] = &[
 ];
 
 /// What the device has: PFC on priority 3, and shares of classes 0, 1 and 2.
-pub(super) const OWN: u8 = 0b0000_1000;
+pub(crate) const OWN: u8 = 0b0000_1000;
 const OWN_SHARES: [u8; 3] = [20, 30, 50];
 /// What the tester has: PFC on priority 5, and other shares.
 pub(super) const OTHER: u8 = 0b0010_0000;

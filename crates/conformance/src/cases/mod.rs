@@ -2,7 +2,7 @@
 
 mod dcbx;
 mod dcbx_does;
-mod dcbx_takes;
+pub(crate) mod dcbx_takes;
 mod ets;
 mod lldp;
 mod lldp_malformed;

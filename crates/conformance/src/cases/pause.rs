@@ -76,9 +76,7 @@ pub const CASES: &[Case] = &[
         name: "pause/group-source-ignored",
         clause: "802.3 3.2.5",
         says: "A PAUSE that says a group has sent it is dropped and counted.",
-        run: |bench| {
-            not_obeyed(bench, &[frames::pause(MacAddr([3, b'c', b'f', 0, 0, 1]), u16::MAX)])
-        },
+        run: |bench| not_obeyed(bench, &[frames::pause(frames::GROUP, u16::MAX)]),
     },
     Case {
         name: "pause/not-forwarded",

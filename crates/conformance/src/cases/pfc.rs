@@ -8,8 +8,8 @@ use crate::readings::Doubt;
 use crate::rig::Halt;
 use crate::setup::{Setup, list};
 use crate::station::REACTION;
+use axon_wire::Span;
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet};
-use axon_wire::{MacAddr, Span};
 
 /// All of them.
 pub const CASES: &[Case] = &[
@@ -95,10 +95,7 @@ pub const CASES: &[Case] = &[
         name: "pfc/group-source-ignored",
         clause: "802.3 3.2.5",
         says: "PFC that says a group has sent it is dropped and counted.",
-        run: |bench| {
-            let group = MacAddr([3, b'c', b'f', 0, 0, 1]);
-            not_obeyed(bench, &[frames::pfc_for(group, u8::MAX, u16::MAX)])
-        },
+        run: |bench| not_obeyed(bench, &[frames::pfc_for(frames::GROUP, u8::MAX, u16::MAX)]),
     },
     Case {
         name: "pfc/not-forwarded",

@@ -9,7 +9,8 @@ use crate::bench::Bench;
 use crate::case::Case;
 use crate::frames;
 use crate::rig::{Halt, Stream};
-use crate::setup::{Defence, Setup, list};
+use crate::setup::{Setup, list};
+use axon_plane::qcn::DefenceMode;
 use axon_wire::Time;
 use axon_wire::priority::{Priority, PrioritySet};
 
@@ -19,31 +20,31 @@ pub const CASES: &[Case] = &[
         name: "qcn/defence-disabled",
         clause: "802.1Q 33.4, as recalled; UNH 32.3.4",
         says: "Where congestion notification is disabled at a port, frames keep their priority and their CN-TAG.",
-        run: |bench| defended(bench, Defence::Disabled, None),
+        run: |bench| defended(bench, DefenceMode::Disabled, None),
     },
     Case {
         name: "qcn/defence-edge",
         clause: "802.1Q 33.4, as recalled; UNH 32.3.4, 31.2.3",
         says: "At an edge port frames that come in leave the domain's priorities, and those that go out lose their CN-TAG.",
-        run: |bench| defended(bench, Defence::Edge, None),
+        run: |bench| defended(bench, DefenceMode::Edge, None),
     },
     Case {
         name: "qcn/defence-edge-alternate",
         clause: "802.1Q 33.4, as recalled; UNH 32.3.5",
         says: "Frames that leave the domain's priorities get the one that is configured.",
-        run: |bench| defended(bench, Defence::Edge, Some(ALTERNATE)),
+        run: |bench| defended(bench, DefenceMode::Edge, Some(ALTERNATE)),
     },
     Case {
         name: "qcn/defence-interior",
         clause: "802.1Q 33.4, as recalled; UNH 32.3.4, 31.2.3",
         says: "At an interior port frames keep their priority, and those that go out lose their CN-TAG.",
-        run: |bench| defended(bench, Defence::Interior, None),
+        run: |bench| defended(bench, DefenceMode::Interior, None),
     },
     Case {
         name: "qcn/defence-interior-ready",
         clause: "802.1Q 33.4, as recalled; UNH 32.3.4, 32.2.5, 33.2.4",
         says: "At a port that is interior and ready, frames of every priority of the domain keep it and their CN-TAG.",
-        run: |bench| defended(bench, Defence::InteriorReady, None),
+        run: |bench| defended(bench, DefenceMode::InteriorReady, None),
     },
 ];
 
@@ -58,7 +59,7 @@ const FRAMES: u64 = 8;
 /// The device, whose port 0 defends the domain so.
 fn set_up(
     bench: &mut Bench<'_>,
-    defence: Defence,
+    defence: DefenceMode,
     alternate: Option<Priority>,
 ) -> Result<Setup, Halt> {
     bench.need_ports(2, "frames have to go through the device")?;
@@ -84,7 +85,7 @@ type Came = Vec<(Option<u8>, Option<u16>)>;
 
 fn defended(
     bench: &mut Bench<'_>,
-    defence: Defence,
+    defence: DefenceMode,
     alternate: Option<Priority>,
 ) -> Result<(), Halt> {
     let setup = set_up(bench, defence, alternate)?;
@@ -128,8 +129,8 @@ fn came_in(
     for &(now, _) in came {
         let now = now.unwrap_or(0);
         let good = match (setup.defence, setup.alternate) {
-            (Defence::Edge, Some(alternate)) => now == alternate.value(),
-            (Defence::Edge, None) => !within(now),
+            (DefenceMode::Edge, Some(alternate)) => now == alternate.value(),
+            (DefenceMode::Edge, None) => !within(now),
             _ => now == priority.value(),
         };
         bench.expect(good, || {
@@ -141,8 +142,8 @@ fn came_in(
 }
 
 /// Frames that went to port 0, and their CN-TAG.
-fn went_out(bench: &mut Bench<'_>, defence: Defence, came: &Came) -> Result<(), Halt> {
-    let stripped = matches!(defence, Defence::Edge | Defence::Interior);
+fn went_out(bench: &mut Bench<'_>, defence: DefenceMode, came: &Came) -> Result<(), Halt> {
+    let stripped = matches!(defence, DefenceMode::Edge | DefenceMode::Interior);
     let wanted = if stripped { None } else { Some(FLOW) };
     for &(_, flow) in came {
         bench.expect(flow == wanted, || {

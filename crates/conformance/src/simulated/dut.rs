@@ -1,14 +1,14 @@
 //! The configuration of our own switch for a setup.
 
 use crate::rig::Halt;
-use crate::setup::{Dcbx, Defence, Form, Setup};
+use crate::setup::{Dcbx, Form, Setup};
 use axon_control::dcbx::{Asked, DcbxConfig, DcbxNodeConfig, Mode, TieRule};
 use axon_control::lldp::LldpConfig;
 use axon_control::prove::headroom::Headroom;
 use axon_plane::dcb::DcbConfig;
 use axon_plane::memory::{GroupLimits, MemoryConfig, QueueLimits, Share};
 use axon_plane::notice::CnConfig;
-use axon_plane::qcn::{Choice, DefenceConfig, DefenceMode, Defences};
+use axon_plane::qcn::{Choice, DefenceConfig, Defences};
 use axon_plane::schedule::{Algorithm, ScheduleConfig};
 use axon_wire::cn::CnmFormat;
 use axon_wire::dcbx::ieee::{Application, Selector};
@@ -74,23 +74,10 @@ pub(super) fn congestion(
     for point in &mut config.points {
         (point.format, point.header_octets_min) = (format, QUOTE);
     }
-    let mode = match setup.defence {
-        Defence::Disabled => DefenceMode::Disabled,
-        Defence::Edge => DefenceMode::Edge,
-        Defence::Interior => DefenceMode::Interior,
-        Defence::InteriorReady => DefenceMode::InteriorReady,
-    };
-    let outside = Priority::ALL.into_iter().find(|one| !setup.congestion.contains(*one));
-    let choice = match (mode, setup.alternate.or(outside)) {
-        // A port that hears nobody by LLDP is at the edge, and finds its alternate.
-        (DefenceMode::Edge, _) if setup.alternate.is_none() => Choice::Auto,
-        (mode, alternate) => Choice::Admin(mode, alternate.unwrap_or_default()),
-    };
-    let defence = DefenceConfig {
-        cnpvs: setup.congestion,
-        component: [choice; PRIORITIES],
-        ..DefenceConfig::default()
-    };
+    let auto = DefenceConfig { cnpvs: setup.congestion, ..DefenceConfig::default() };
+    let alternate = |priority| setup.alternate.unwrap_or(auto.alternate(priority));
+    let component = Priority::ALL.map(|priority| Choice::Admin(setup.defence, alternate(priority)));
+    let defence = DefenceConfig { component, ..auto };
     let refused = |fault| Halt::Failed(format!("the device refuses this: {fault}"));
     let defences = Defences::new(defence).map_err(refused)?;
     config.treatments[tested.index()] = Priority::ALL.map(|one| defences.treatment(one));

@@ -4,6 +4,7 @@
 //! what comes into the switch, or what it sends, so that from outside it looks like a switch
 //! with that fault.
 
+use crate::cases::dcbx_takes::OWN;
 use crate::frames;
 use crate::setup::Dcbx;
 use axon_plane::dcb::DcbConfig;
@@ -16,12 +17,10 @@ use std::collections::{BTreeMap, BTreeSet};
 /// What a MAC control frame that is to be forwarded is called inside the switch: IEEE 802's
 /// local experimental EtherType 2.
 const DISGUISE: u16 = 0x88b6;
-/// Where the enable vector of a PFC frame is, and its first time.
-const VECTOR_AT: usize = 16;
 /// Where the opcode is of any MAC control frame.
 const OPCODE_AT: usize = 14;
-/// Priorities with PFC of a device in the cases of DCBX.
-const OWN_PFC: u8 = 0b0000_1000;
+/// Where the enable vector of a PFC frame is, and its first time.
+const VECTOR_AT: usize = 16;
 const TIMES_AT: usize = 18;
 
 macro_rules! plants {
@@ -190,7 +189,7 @@ impl Planted {
             Plant::TimerAdds if is_pfc => self.add(now, port, &mut frame),
             Plant::TakenInWords if is_pfc => {
                 let vector = frames::word(frame.bytes(), VECTOR_AT).unwrap_or(0);
-                put(&mut frame, VECTOR_AT, vector & u16::from(OWN_PFC));
+                put(&mut frame, VECTOR_AT, vector & u16::from(OWN));
             }
             Plant::CutLldpRead if kind == Some(frames::LLDP_TYPE) => {
                 let whole = frames::tlvs_of(frame.bytes()).is_some();
