@@ -269,6 +269,22 @@ fn a_watchdog_that_honest_stops_may_last_as_long_as_is_no_proof() {
         (&said["proved"], said["watchdog"]["detection_needed_ns"].is_null()),
         (&false.into(), true)
     );
+    let way_out = |watchdog: &str| {
+        with(watchdog);
+        let output = axon(&["prove", &folder.path("two.yaml")]);
+        let ways = not(&output).lines().filter(|line| line.starts_with("way out: "));
+        ways.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let longer = way_out("detection: 900us");
+    assert!(
+        longer.len() == 1 && longer[0].contains("a longer dcb.watchdog.detection"),
+        "{longer:?}"
+    );
+    let whole = "way out: dcb.watchdog.stopped: 100%";
+    assert_eq!(way_out("detection: 60s, stopped: 70%"), [whole]);
+    let micros = longest.div_ceil(1_000);
+    let both = format!("{whole}, and a dcb.watchdog.detection of more than {micros} us");
+    assert_eq!(way_out("detection: 900us, stopped: 70%"), [both]);
 }
 
 #[test]
@@ -284,6 +300,7 @@ fn a_watchdog_in_a_circle_has_no_bound() {
         "{said}"
     );
     assert!(said.starts_with("ring4: NOT PROVED free of deadlock\n"), "{said}");
+    assert_eq!(said.matches("way out").count(), 1, "that of the circle: {said}");
 }
 
 #[test]

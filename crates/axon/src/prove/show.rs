@@ -1,7 +1,7 @@
 //! What was proved, as text.
 
 use super::buffers::{self, Buffers};
-use super::{Proof, name, neighbours};
+use super::{Proof, name, neighbours, watchdog};
 use axon_control::prove::{Buffer, Cycle, Verdict, Wait};
 use axon_fabric::circle::{ends, round};
 use axon_fabric::model::{Fabric, FlowControl, RouterKind};
@@ -28,9 +28,11 @@ const WITHOUT_DCB: [&str; 2] = [
 const WITH_DCB: [&str; 1] =
     ["peers stop within the reaction time, and frames are no longer than the file's mtu allows"];
 /// What a watchdog adds.
-const WATCHDOG: [&str; 2] = [
+const WATCHDOG: [&str; 3] = [
     "no host stops its switch for as long as the watchdog's detection",
-    "strict classes leave the others next to all of a link, and ingress ports take even turns",
+    "strict classes and the gaps between frames leave the others next to all of a link, and ingress \
+     ports take even turns, as do layers in a queue to a host",
+    "frames do not turn to another way on again and again just as that one stops",
 ];
 /// What PAUSE adds.
 const PAUSE: &str = "no stop lasts as long as a link's heartbeats may fail, which PAUSE stops too: after that the \
@@ -147,12 +149,8 @@ fn write(proof: &Proof<'_>, out: &mut String) -> std::fmt::Result {
              needs"
         )?;
     }
-    if proof.watchdog.as_ref().is_some_and(|watchdog| !watchdog.suffices()) {
-        writeln!(
-            out,
-            "\nway out: a longer dcb.watchdog.detection, or less that has to leave before a sender \
-             may go on: a fixed dcb.buffers.lossless_share, such as 20kB"
-        )?;
+    if let Some(way) = proof.watchdog.as_ref().and_then(watchdog::Watched::way_out) {
+        writeln!(out, "\nway out: {way}")?;
     }
     writeln!(out, "\nassuming that")?;
     assumptions(proof).try_for_each(|line| writeln!(out, "- {line}"))

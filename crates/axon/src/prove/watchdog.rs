@@ -9,12 +9,18 @@ use axon_plane::watchdog::WatchdogConfig;
 use axon_wire::Span;
 use serde_json::{Value, json};
 
+/// The longest span there is.
+const FOR_EVER: Span = Span::from_ticks(u64::MAX);
+
 /// What was found.
 pub struct Watched {
     /// What switches were told.
     pub config: WatchdogConfig,
     /// The buffer that needs the longest detection time; `None` if no switch stops another.
     pub worst: Option<HonestStop>,
+    /// The longest honest stop of all; `None` if nothing bounds it, as where buffers may wait in a
+    /// circle.
+    pub longest: Option<Span>,
     /// Whether there is a bound to honest stops: not where buffers may wait in a circle.
     pub bounded: bool,
 }
@@ -25,16 +31,16 @@ pub(super) fn of(fabric: &Fabric, dependencies: &Dependencies) -> Option<Watched
     let config = dcb.watchdog?;
     let stops = honest_stops(dependencies, draining(fabric, dcb));
     let bounded = stops.is_some();
+    let longest = stops.as_ref().map(|stops| stops.iter().map(|stop| stop.longest).max());
+    let longest = longest.map(Option::unwrap_or_default).filter(|&longest| longest < FOR_EVER);
     let percent = config.stopped_percent;
-    let key = |stop: &HonestStop| {
-        (stop.detection(percent).unwrap_or(Span::from_ticks(u64::MAX)), stop.longest)
-    };
+    let key = |stop: &HonestStop| (stop.detection(percent).unwrap_or(FOR_EVER), stop.longest);
     // Of several equally bad the first.
     let worst = stops
         .into_iter()
         .flatten()
         .reduce(|worst, stop| if key(&stop) > key(&worst) { stop } else { worst });
-    Some(Watched { config, worst, bounded })
+    Some(Watched { config, worst, longest, bounded })
 }
 
 impl Watched {
@@ -75,6 +81,25 @@ impl Watched {
         format!("{storm}; honest stops at {at} last up to {longest}{through}: {verdict}")
     }
 
+    /// What may be done about a detection time that does not suffice, where anything may.
+    pub(super) fn way_out(&self) -> Option<String> {
+        if self.suffices() {
+            return None;
+        }
+        if self.needed().is_some() {
+            let way = "a longer dcb.watchdog.detection, or less that has to leave before a sender \
+                       may go on: a fixed dcb.buffers.lossless_share, such as 20kB";
+            return Some(way.into());
+        }
+        // By the share of time nothing is enough; without a break each stop has an end.
+        let longest = self.longest.filter(|_| self.config.stopped_percent < 100)?;
+        let longer = match self.config.detection > longest {
+            true => String::new(),
+            false => format!(", and a dcb.watchdog.detection of more than {}", text(longest)),
+        };
+        Some(format!("dcb.watchdog.stopped: 100%{longer}"))
+    }
+
     /// The same for machines.
     pub(super) fn json(&self, fabric: &Fabric) -> Value {
         let worst = self.worst.filter(|_| self.bounded);
@@ -93,7 +118,7 @@ impl Watched {
 /// A time to read, `for ever` if it has no end: in microseconds below 10 ms, in milliseconds below 10 s, else in seconds, in
 /// whole numbers and rounded up.
 fn text(span: Span) -> String {
-    if span == Span::from_ticks(u64::MAX) {
+    if span == FOR_EVER {
         return "for ever".into();
     }
     let micros = span.as_nanos().div_ceil(1_000);

@@ -14,5 +14,5 @@ mod stuck;
 
 pub use cycle::{Cycle, Wait};
 pub use dependencies::{Buffer, Dependencies, FLOWS_KEPT, Verdict};
-pub use honest::{Draining, HonestStop, honest_stops};
+pub use honest::{Draining, HonestStop, ToHosts, honest_stops};
 pub use stuck::{Standing, deadlock};

@@ -2,13 +2,14 @@
 //! what each buffer of a fabric brings to the reckoning of `axon prove`.
 
 use super::headroom::{QUANTUM_BITS, headroom, needed, plugs};
-use super::{Dcb, Plug};
+use super::{Buffers, Dcb, Plug};
 use crate::error::Problem;
 use crate::model::{Cable, End, Fabric};
 use crate::units::span_text;
-use axon_control::prove::{Buffer, Draining};
+use axon_control::prove::{Buffer, Draining, ToHosts};
 use axon_plane::memory::Share;
 use axon_plane::schedule::Algorithm;
+use axon_plane::targeted::Watermarks;
 use axon_wire::priority::{Priority, TrafficClass};
 use axon_wire::{Bytes, Rate, Span};
 use std::collections::BTreeMap;
@@ -51,15 +52,7 @@ fn up(span: Span) -> Span {
 
 /// What each buffer at the end of a link between switches brings to the reckoning of how long
 /// honest peers may stop a queue ([`axon_control::prove::honest_stops`]): for the lossless class
-/// that is promised least for each of its priorities.
-///
-/// A sender may go on when the headroom, of which no more is used than is needed, and `xon_offset`
-/// of a fixed share have left; all of the share, where that follows what is free, for it may
-/// shrink to nothing meanwhile. Where queues have watermarks, the whole queue up to the high one
-/// may have to leave first.
-///
-/// Towards hosts all layers of a priority wait in one queue and have one turn between them, so
-/// each has its part of what that one is promised.
+/// that is promised least, and for as many priorities as share any lossless class.
 ///
 /// # Panics
 /// If asked for a buffer that no link fills.
@@ -73,29 +66,54 @@ pub fn draining(fabric: &Fabric, dcb: &Dcb) -> impl Fn(Buffer) -> Draining {
         links.insert(link.a, (rates, link.b.switch, headroom));
         links.insert(link.b, (rates, link.a.switch, headroom));
     }
-    let layers = u64::from(dcb.layer_count());
     let switches: Vec<(u64, Option<Rate>)> =
         (0..fabric.switches.len()).map(|switch| ports(fabric, switch)).collect();
-    let (buffers, high) = (dcb.buffers.clone(), dcb.watermarks.map_or(0, |marks| marks.high.0));
+    let beside = |priority| dcb.beside(priority).iter().count() as u64;
+    let sharing = dcb.lossless.iter().map(beside).max().unwrap_or(1);
+    let layers = u64::from(dcb.layer_count());
+    let (buffers, marks) = (dcb.buffers.clone(), dcb.watermarks);
     move |buffer| {
         let from = End { switch: buffer.from.index(), port: buffer.egress };
         let ([slowest, fastest], at, headroom) = links[&from];
         let (turns, to_hosts) = switches[at];
-        let shared = match buffers.lossless_share {
-            Share::Static(bytes) => bytes.0.min(buffers.xon_offset.0),
-            Share::Dynamic { shift } => largest_share(buffers.lossless_pool.0, shift),
-        };
-        let of_memory = shared.saturating_add(headroom.0);
-        let of_queue = high.saturating_add(turns.saturating_mul(headroom.0));
-        let bytes = if high > 0 { of_memory.max(of_queue) } else { of_memory };
+        let to_leave = |groups| to_leave(&buffers, headroom, groups, marks.is_some());
+        let of_queue =
+            |marks: Watermarks| marks.high.0.saturating_add(turns.saturating_mul(headroom.0));
         Draining {
             link: fastest,
             promised: part.of_rate(slowest),
-            to_hosts: to_hosts.map(|rate| part.of_rate(rate) / layers),
             turns,
-            bytes: Bytes(bytes),
+            bytes: to_leave(sharing),
+            to_hosts: to_hosts.map(|rate| ToHosts {
+                promised: part.of_rate(rate),
+                layers,
+                bytes: to_leave(sharing * layers),
+            }),
+            queue: Bytes(marks.map_or(0, of_queue)),
         }
     }
+}
+
+/// What may have to leave a FIFO that so many groups of one ingress port share, before the sender of
+/// one of them may go on.
+///
+/// Of that one the headroom, of which no more is used than is needed, and `xon_offset` of a fixed
+/// share; all of the share, where that follows what is free, for it may shrink to nothing meanwhile,
+/// and where its sender may be stopped as long as any frame of it waits (`all`). Of the others all
+/// that they can hold: what is reserved, the share, the headroom.
+fn to_leave(buffers: &Buffers, headroom: Bytes, groups: u64, all: bool) -> Bytes {
+    let others = groups.saturating_sub(1);
+    let shared = match buffers.lossless_share {
+        Share::Static(share) => {
+            let own = if all { share } else { share.min(buffers.xon_offset) };
+            let both = share.0.saturating_mul(others).saturating_add(own.0);
+            both.min(buffers.lossless_pool.0)
+        }
+        Share::Dynamic { shift } => largest_shares(buffers.lossless_pool.0, shift, groups),
+    };
+    let reserved = buffers.reserved.0.saturating_mul(if all { groups } else { others });
+    let beside = reserved.saturating_add(headroom.0.saturating_mul(groups));
+    Bytes(shared.saturating_add(beside))
 }
 
 /// How many ports of a switch may take turns at another of its ports, and the slowest that a port
@@ -107,12 +125,13 @@ fn ports(fabric: &Fabric, switch: usize) -> (u64, Option<Rate>) {
     (all.saturating_sub(1) as u64, hosts.min())
 }
 
-/// The most that one group has of a pool of which it may take a part of what is free: with `alpha`,
-/// `alpha / (1 + alpha)` of it.
-fn largest_share(pool: u64, shift: i8) -> u64 {
+/// The most that so many groups have of a pool of which each may take a part of what is free: with
+/// `alpha`, the first `alpha / (1 + alpha)` of it, the next as much of the rest, and so on.
+fn largest_shares(pool: u64, shift: i8, groups: u64) -> u64 {
     let power = 1_u128 << shift.unsigned_abs().min(32);
     let (part, rest) = if shift < 0 { (1, power) } else { (power, 1) };
-    u64::try_from(u128::from(pool) * part / (part + rest)).unwrap_or(u64::MAX)
+    let more = |free: u64| u64::try_from(u128::from(free) * part / (part + rest)).unwrap_or(free);
+    (0..groups).fold(0, |taken, _| taken + more(pool - taken))
 }
 
 /// A part of a link's rate.
@@ -130,8 +149,8 @@ impl Part {
     }
 }
 
-/// What a lossless priority is promised of a link when all classes are busy, strict ones before it
-/// left out: the least of all. Priorities that share a class share what it is promised.
+/// What a lossless class is promised of a link when all classes are busy, strict ones before it
+/// left out: the least of all.
 fn least_promised(dcb: &Dcb) -> Part {
     let classes = &dcb.schedule.classes;
     let weight = |algorithm: &Algorithm| match *algorithm {
@@ -143,10 +162,9 @@ fn least_promised(dcb: &Dcb) -> Part {
     let sum: u64 = classes.iter().map(weight).sum();
     let part = |priority: Priority| {
         let class: TrafficClass = dcb.prio_tc[priority.index()];
-        let beside = dcb.beside(priority).iter().count() as u64;
         match classes[class.index()] {
-            Algorithm::Strict => Part { weight: 1, of: beside },
-            ref shared => Part { weight: weight(shared), of: sum * beside },
+            Algorithm::Strict => Part { weight: 1, of: 1 },
+            ref shared => Part { weight: weight(shared), of: sum },
         }
     };
     let least = |one: Part, other: Part| {
@@ -181,52 +199,77 @@ mod tests {
         draining(fabric, fabric.dcb.as_deref().unwrap())(buffer)
     }
 
-    #[test]
-    fn a_buffer_is_promised_its_part_of_the_class_and_holds_what_its_share_allows() {
-        let fabric = fabric("  buffers: {lossless_pool: 3MB, lossless_share: 1/2}\n");
-        let found = first(&fabric);
-        // 60 % for two priorities; s2 has two hosts and the link.
-        assert_eq!((found.promised, found.to_hosts), (3_000_000_000, Some(300_000_000)));
-        assert_eq!((found.link, found.turns), (Rate::gbps(10), 2));
+    /// What the headroom of the first link's ends has to hold.
+    fn headroom_of(fabric: &Fabric) -> u64 {
         let link = &fabric.links[0];
-        let rates = [link.wire.rate; 2];
-        let plug = Plug { is_host: false, wire: &link.wire, rates };
-        let headroom = needed(&headroom(&fabric, fabric.dcb.as_deref().unwrap(), plug));
-        // A third of the pool: half of the two thirds that are free then.
-        assert_eq!(found.bytes, Bytes(1_000_000 + headroom.0));
+        let plug = Plug { is_host: false, wire: &link.wire, rates: [link.wire.rate; 2] };
+        needed(&headroom(fabric, fabric.dcb.as_deref().unwrap(), plug)).0
     }
 
     #[test]
-    fn towards_hosts_layers_share_what_one_is_promised() {
+    fn a_buffer_gets_what_its_class_is_promised_and_holds_what_the_shares_in_it_allow() {
+        let fabric = fabric("  buffers: {lossless_pool: 9MB, lossless_share: 1/2}\n");
+        let found = first(&fabric);
+        let to_hosts = found.to_hosts.unwrap();
+        // 60 % for two priorities; s2 has two hosts and the link.
+        assert_eq!((found.promised, to_hosts.promised), (6_000_000_000, 600_000_000));
+        assert_eq!((found.link, found.turns, to_hosts.layers), (Rate::gbps(10), 2, 1));
+        // A third of the pool, half of the two thirds that are free then; the other priority a
+        // third of these.
+        let bytes = Bytes(5_000_000 + 2 * headroom_of(&fabric));
+        assert_eq!((found.bytes, to_hosts.bytes, found.queue), (bytes, bytes, Bytes(0)));
+    }
+
+    #[test]
+    fn of_a_fixed_share_what_is_to_be_free_has_to_leave_and_all_that_another_priority_holds() {
+        let bytes = |more: &str| {
+            let fabric = fabric(&format!("  buffers: {{lossless_share: 50kB, {more}}}\n"));
+            first(&fabric).bytes.0 - 2 * headroom_of(&fabric)
+        };
+        assert_eq!(bytes("xon_offset: 4kB"), 54_000);
+        assert_eq!(bytes("xon_offset: 60kB"), 100_000);
+        assert_eq!(bytes("xon_offset: 4kB, reserved: 3kB"), 57_000);
+        assert_eq!(bytes("xon_offset: 4kB, lossless_pool: 52kB"), 52_000, "there is no more");
+    }
+
+    #[test]
+    fn where_queues_have_marks_all_has_to_leave_and_a_whole_queue() {
+        let fabric = fabric(
+            "  buffers: {lossless_share: 50kB, xon_offset: 4kB, reserved: 3kB}\n  \
+             watermarks: {low: 20kB, high: 90kB}\n",
+        );
+        let (found, headroom) = (first(&fabric), headroom_of(&fabric));
+        assert_eq!(found.bytes, Bytes(106_000 + 2 * headroom));
+        assert_eq!(found.queue, Bytes(90_000 + 2 * headroom));
+    }
+
+    #[test]
+    fn layers_share_a_queue_towards_hosts_only() {
         let fabric = |layers: &str| {
             let text = format!(
                 "name: a\ntopology: {{line: {{switches: 2, hosts_per_switch: 2}}}}\n\
                  links: {{rate: 10Gbps}}\ndcb:\n  {layers}classes:\n  \
                  - {{priorities: [0, 1, 2, 5, 6], ets: 40}}\n  \
                  - {{priorities: [3], ets: 30, lossless: true}}\n  \
-                 - {{priorities: [4], ets: 30, lossless: true}}\n  - {{priorities: [7]}}\n"
+                 - {{priorities: [4], ets: 30, lossless: true}}\n  - {{priorities: [7]}}\n  \
+                 buffers: {{lossless_share: 50kB, xon_offset: 4kB}}\n"
             );
             crate::parse("a.yaml".as_ref(), &text).unwrap_or_else(|error| panic!("{error}"))
         };
-        let [plain, layered] = ["", "layers: [[3, 4]]\n  "].map(|layers| first(&fabric(layers)));
-        assert_eq!((plain.promised, plain.to_hosts), (3_000_000_000, Some(3_000_000_000)));
-        assert_eq!((layered.promised, layered.to_hosts), (3_000_000_000, Some(1_500_000_000)));
-    }
-
-    #[test]
-    fn of_a_fixed_share_only_what_is_to_be_free_has_to_leave_and_of_a_marked_queue_all() {
-        let fixed = first(&fabric("  buffers: {lossless_share: 50kB, xon_offset: 4kB}\n"));
-        let whole = first(&fabric("  buffers: {lossless_share: 50kB, xon_offset: 60kB}\n"));
-        assert_eq!(whole.bytes.0 - fixed.bytes.0, 46_000);
-        let marks = "  buffers: {lossless_share: 50kB, xon_offset: 4kB}\n  \
-                     watermarks: {low: 20kB, high: 90kB}\n";
-        let headroom = fixed.bytes.0 - 4_000;
-        assert_eq!(first(&fabric(marks)).bytes.0, 90_000 + 2 * headroom);
+        let with_layers = fabric("layers: [[3, 4]]\n  ");
+        let headroom = headroom_of(&with_layers);
+        let [plain, layered] = [fabric(""), with_layers].map(|fabric| first(&fabric));
+        let promised = 3_000_000_000;
+        let alone = ToHosts { promised, layers: 1, bytes: Bytes(4_000 + headroom) };
+        let both = ToHosts { promised, layers: 2, bytes: Bytes(54_000 + 2 * headroom) };
+        assert_eq!((plain.bytes, plain.to_hosts), (alone.bytes, Some(alone)));
+        assert_eq!((layered.bytes, layered.to_hosts), (alone.bytes, Some(both)));
     }
 
     #[test]
     fn the_part_of_a_pool_that_one_group_gets_goes_with_alpha() {
-        let parts = [-7, -1, 0, 1, 3].map(|shift| largest_share(129 * 900, shift));
+        let parts = [-7, -1, 0, 1, 3].map(|shift| largest_shares(129 * 900, shift, 1));
         assert_eq!(parts, [900, 38_700, 58_050, 77_400, 103_200]);
+        assert_eq!([0, 1, 2, 3].map(|groups| largest_shares(800, 0, groups)), [0, 400, 600, 700]);
     }
 }

@@ -13,6 +13,7 @@ mod device;
 mod domain;
 mod failures;
 mod full;
+mod honest;
 mod host_flow_control;
 mod host_reaction;
 mod lossless;
