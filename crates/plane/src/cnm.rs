@@ -26,6 +26,9 @@ pub(crate) struct Sample<'a> {
 /// the host, where it comes out as a plain CNM. `ingress` stands before the list if the
 /// packet has not taken its hop yet.
 ///
+/// Between switches it has the priority of CNMs, whatever its tag says: that one is lossy, so a
+/// CNM never takes a buffer that a sender is stopped for, on a way that nobody has proved.
+///
 /// Nobody is answered who would not listen: a control plane, a CNM, and a frame that says a
 /// group has sent it.
 pub(crate) fn message<B: Frame>(
@@ -37,8 +40,7 @@ pub(crate) fn message<B: Frame>(
     let view = HeaderView::parse(packet, width).ok()?;
     let hops = congestion::way_back(&view, ingress)?;
     let sampled = Tagged::parse(view.payload())?;
-    let is_cnm = sampled.msdu.starts_with(&cn::ETHERTYPE_CNM.to_be_bytes());
-    if is_cnm || sampled.source.is_multicast() {
+    if cn::is_cnm(view.payload()) || sampled.source.is_multicast() {
         return None;
     }
     let Feedback { qntz_fb: feedback, offset, delta } = sample.feedback;
@@ -48,7 +50,6 @@ pub(crate) fn message<B: Frame>(
     let (point, priority) = (sample.switch, sample.cnm_priority);
     let mut answer = CnmFrame::answer(&sampled, point, priority, said, octets, format);
     answer.cnm.priority = sample.priority;
-    let priority = answer.vlan.map_or(Priority::ZERO, |tag| tag.pcp);
     let length = width.header_bytes(hops.len());
     let mut frame = B::with_headroom(length, &answer.emit(format));
     frame.push_front(length).ok()?;
@@ -79,13 +80,17 @@ mod tests {
         [2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 1, 0x81, 0, 0x60, 5, 0x22, 0xe9, 0, 7, 8, 0, 0x45, 0];
 
     fn answer(packet: &[u8], ingress: Option<PortNo>) -> Option<FrameBuf> {
+        answer_by(&CpConfig::default(), packet, ingress)
+    }
+
+    fn answer_by(point: &CpConfig, packet: &[u8], ingress: Option<PortNo>) -> Option<FrameBuf> {
         let sample = Sample {
             feedback: Feedback { qntz_fb: 30, offset: -5, delta: 6 },
             priority: Priority::ALL[3],
             switch: SWITCH,
             egress: PortNo(9),
             class: TrafficClass::ALL[3],
-            point: &CpConfig::default(),
+            point,
             cnm_priority: Priority::ALL[6],
         };
         message(packet, WIDTH, ingress, &sample)
@@ -115,6 +120,20 @@ mod tests {
     }
 
     #[test]
+    fn a_tag_that_is_copied_changes_nothing_between_switches() {
+        let mut point = CpConfig::default();
+        point.format.copies_tag = true;
+        let untagged = [&SAMPLED[..12], &SAMPLED[16..]].concat();
+        for (sampled, pcp) in [(&SAMPLED[..], Some(Priority::ALL[3])), (&untagged, None)] {
+            let frame = answer_by(&point, &packet(&Hops::from([4]), sampled), None).unwrap();
+            let view = HeaderView::parse(frame.bytes(), WIDTH).unwrap();
+            assert_eq!(view.priority(), Priority::ALL[6]);
+            let answer = CnmFrame::parse(view.payload(), &point.format).unwrap();
+            assert_eq!(answer.vlan.map(|tag| tag.pcp), pcp);
+        }
+    }
+
+    #[test]
     fn who_would_not_listen_is_not_answered() {
         let way = Hops::from([4]);
         let of_control = packet(&Hops::from([4, PortNo::CONTROL.0]), &SAMPLED);
@@ -126,6 +145,8 @@ mod tests {
         let cnm = answer(&packet(&way, &SAMPLED), None).unwrap();
         let view = HeaderView::parse(cnm.bytes(), WIDTH).unwrap();
         assert_eq!(answer(&packet(&way, view.payload()), None), None);
+        let twice = [&SAMPLED[..16], &view.payload()[12..]].concat();
+        assert_eq!(answer(&packet(&way, &twice), None), None, "behind two tags");
         for length in 0..14 {
             assert_eq!(answer(&packet(&way, &SAMPLED[..length]), None), None, "{length}");
         }

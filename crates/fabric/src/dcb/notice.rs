@@ -55,10 +55,12 @@ impl Cn {
 const KEY: &str = "dcb.congestion_notification";
 
 /// Reads `dcb.congestion_notification`; `pool` is what of the memory a queue of these priorities
-/// can use at most, `has_dcbx` whether switches hear what hosts say.
+/// can use at most, `lossless` the priorities whose senders are stopped, `has_dcbx` whether switches
+/// hear what hosts say.
 pub(super) fn congestion(
     asked: &file::CongestionNotification,
     pool: impl Fn(Priority) -> Bytes,
+    lossless: PrioritySet,
     has_dcbx: bool,
 ) -> Result<Cn, Problem> {
     let priority = |key: &str, value: u8| {
@@ -99,6 +101,12 @@ pub(super) fn congestion(
     }
     let defence = asked.defence.iter().map(|(host, defence)| (host.clone(), mode(defence)));
     let cnm_priority = priority("cnm_priority", asked.cnm_priority)?;
+    if lossless.contains(cnm_priority) {
+        let what =
+            format!("priority {} is lossless, so CNMs could be stopped", cnm_priority.value());
+        let expected = "a priority of a lossy class";
+        return Err(Problem::new(format!("{KEY}.cnm_priority"), what, expected));
+    }
     let (defence, reaction) = (defence.collect(), reaction(asked.reaction));
     Ok(Cn { cnpvs, point, cnm_priority, reaction, defence, alternate })
 }

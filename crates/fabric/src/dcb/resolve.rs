@@ -51,7 +51,7 @@ pub(crate) fn resolve(file: &File, beside: &Beside) -> Result<Option<Box<Dcb>>, 
         false => buffers.lossy_pool,
     };
     let (cn, has_dcbx) = (asked.congestion_notification.as_ref(), asked.dcbx.is_some());
-    let cn = cn.map(|asked| notice::congestion(asked, pool, has_dcbx)).transpose()?;
+    let cn = cn.map(|asked| notice::congestion(asked, pool, lossless, has_dcbx)).transpose()?;
     let mut ecn = [None; PRIORITIES];
     for (index, class) in asked.classes.iter().enumerate() {
         ecn[index] = notice::ecn(index, class)?;

@@ -27,7 +27,7 @@ pub struct CongestionNotification {
     pub header_bytes: u8,
     /// What becomes of fractions of the feedback; down if not said.
     pub rounding: Rounding,
-    /// The priority of the messages; 6 if not said.
+    /// The priority of the messages, of a lossy class; 6 if not said.
     #[schemars(range(max = 7))]
     pub cnm_priority: u8,
     /// What sources on the message differ on.
@@ -89,8 +89,8 @@ pub struct Cnm {
     /// It comes from the address of the switch, or else from where the sampled frame was going;
     /// true if not said.
     pub source_is_point: bool,
-    /// It has the VLAN tag of the sampled frame as it is, and cnm_priority means nothing; false
-    /// if not said.
+    /// It has the VLAN tag of the sampled frame as it is, priority included; between switches it
+    /// has cnm_priority all the same. False if not said.
     pub copies_tag: bool,
     /// One with another version than 0, reserved bits, no feedback or no congestion point is
     /// refused by those who hear it, or else version and reserved bits are ignored; false if not
