@@ -4,7 +4,8 @@
 //! rules by TCP, UDP, SCTP or DCCP port are asked first, then rules by DSCP, then those by
 //! EtherType; of one kind the first that fits counts. What no rule fits has the default
 //! priority. A port fits at either end of a connection, so that answers have the priority of
-//! what they answer.
+//! what they answer. Rules that a neighbour tells are asked, in the same order among themselves,
+//! when none of the own ones fits, whatever kind those are of.
 //!
 //! Only the first fragment of an IP packet names its ports, so no fragment is told by them;
 //! nor is a packet with IP options or IPv6 extension headers. All have their DSCP.
@@ -115,9 +116,12 @@ impl Rules {
         self.asked.iter().copied().chain(default).collect()
     }
 
-    /// These and those of another table: of one kind, these are asked first.
+    /// These, and after all of them those of another table, whatever kinds they are of; its default
+    /// is asked for only without one of these.
     pub fn and(&self, table: &[Application]) -> Rules {
-        Rules::new(&[&self.table(), table].concat())
+        let told = Rules::new(table);
+        let asked = [&self.asked[..], &told.asked].concat();
+        Rules { asked, default: self.default.or(told.default) }
     }
 
     /// All but the default, in the order in which they are asked.
@@ -269,6 +273,20 @@ mod tests {
         let mut frame = ipv4(17, 0, 0, [1, 4791]);
         frame.splice(12..12, [0x81, 0, 6 << 5, 9]);
         assert_eq!(rules(&["udp:4791=3"]).priority_of(&frame).value(), 6);
+    }
+
+    #[test]
+    fn rules_that_are_told_are_asked_after_all_of_the_own_whatever_their_kind() {
+        let told = rules(&["ethertype:0x0800=1", "udp:4791=3", "default=2"]).table();
+        let both = rules(&["ethertype:0x86dd=6", "dscp:46=5"]).and(&told);
+        let of = |frame: &[u8]| both.priority_of(frame).value();
+        assert_eq!(of(&ipv4(17, 46, 0, [9, 4791])), 5, "its own DSCP before a port that is told");
+        assert_eq!(of(&ipv6(17, 0, [9, 4791])), 6, "and its own EtherType");
+        assert_eq!(of(&ipv4(17, 0, 0, [9, 4791])), 3);
+        assert_eq!((of(&ipv4(6, 0, 0, [9, 9])), of(&[0; 60])), (1, 2));
+        let written = "dscp:46=5 ethertype:34525=6 udp:4791=3 ethertype:2048=1 default=2";
+        assert_eq!(alloc::format!("{both}"), written);
+        assert_eq!(rules(&["default=4"]).and(&told).default_priority().value(), 4);
     }
 
     #[test]
