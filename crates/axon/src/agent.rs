@@ -4,6 +4,7 @@ use crate::capture;
 use crate::say::Usage;
 use anyhow::Result;
 use axon_control::agent::{Rules, rules};
+use axon_control::dcbx::TieRule;
 use axon_control::lldp::LldpConfig;
 use axon_linux::agent::{self, AgentOptions};
 use axon_linux::daemon::DaemonOptions;
@@ -84,6 +85,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         readings: RpReadings::default(),
         format: CnmFormat::default(),
         dcbx: arguments.dcbx.then(LldpConfig::default),
+        tie: TieRule::default(),
     };
     agent.check().map_err(Usage)?;
     let options = DaemonOptions {

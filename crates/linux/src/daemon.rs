@@ -62,29 +62,34 @@ pub fn switch(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Result<()
 /// # Errors
 /// No such host, or hosts of this fabric have no agents; and as [`agent::run`].
 pub fn host_agent(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Result<()> {
+    agent::run(&agent_options(fabric, name)?, options)
+}
+
+/// What the agent of host `name` is told. With DCBX it begins with the PFC of its switch, for that
+/// may be willing and follow it; which frames have which priority the switch tells.
+fn agent_options(fabric: &Fabric, name: &str) -> Result<AgentOptions> {
     let host = fabric.hosts.iter().find(|host| host.name == name);
     let host = host.with_context(|| format!("fabric {} has no host {name}", fabric.name))?;
     let dcb = fabric.dcb.as_ref().filter(|dcb| !dcb.applications.is_empty());
     let dcb = dcb.context("hosts of a fabric without dcb.applications have no agents")?;
-    // With DCBX the switch tells it the rest.
-    let dcbx = dcb.dcbx.as_ref().map(|dcbx| dcbx.lldp);
-    let pfc = dcb.flow_control == FlowControl::Pfc && dcbx.is_none();
-    let applications = if dcbx.is_none() { &dcb.applications[..] } else { &[] };
-    let agent = AgentOptions {
+    let said = dcb.dcbx.as_ref().map(|dcbx| dcbx.said(host.switch));
+    let pfc = said.and_then(|said| said.pfc).unwrap_or(dcb.lossless);
+    let applications = if said.is_none() { &dcb.applications[..] } else { &[] };
+    Ok(AgentOptions {
         name: name.into(),
         host: port_name(name, PortNo(0)),
         port: edge_name(name),
         rate: host.wire.rate,
         host_rate: None,
-        pfc: if pfc { dcb.lossless } else { PrioritySet::EMPTY },
+        pfc: if dcb.flow_control == FlowControl::Pfc { pfc } else { PrioritySet::EMPTY },
         quanta: dcb.quanta,
         rules: Rules::new(applications),
         notified: dcb.reaction_points(name),
         readings: dcb.cn.as_ref().map(|cn| cn.reaction).unwrap_or_default(),
         format: dcb.cn.as_ref().map(|cn| cn.point.format).unwrap_or_default(),
-        dcbx,
-    };
-    agent::run(&agent, options)
+        dcbx: dcb.dcbx.as_ref().map(|dcbx| dcbx.lldp),
+        tie: said.map(|said| said.asked.tie).unwrap_or_default(),
+    })
 }
 
 /// The end in a host's namespace of its cable, where the agent is: `h1-e0`.
@@ -173,4 +178,32 @@ fn controller_ports(fabric: &Fabric) -> Vec<PortSetup> {
         rate: Some(fabric.controller.wire.rate),
         lossless: false,
     }]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axon_control::dcbx::TieRule;
+
+    const TEXT: &str = "name: a\ntopology: {ring: {switches: 3, hosts_per_switch: 1}}\n\
+        links: {rate: 100Mbps}\ndcb:\n  classes:\n  - {priorities: [0, 1, 2, 5, 6], ets: 40}\n  \
+        - {priorities: [3, 4], ets: 60, lossless: true}\n  - {priorities: [7]}\n  \
+        applications: [udp:4791=3]\n";
+
+    fn agents(dcbx: &str) -> [AgentOptions; 2] {
+        let fabric = axon_fabric::parse("a.yaml".as_ref(), &format!("{TEXT}{dcbx}")).unwrap();
+        ["h1", "h2"].map(|name| agent_options(&fabric, name).unwrap())
+    }
+
+    #[test]
+    fn an_agent_beside_a_willing_switch_begins_with_its_pfc_and_its_tie_rule() {
+        let [silent, _] = agents("");
+        assert_eq!((silent.pfc.bits(), silent.rules.asked().len()), (0x18, 1));
+        assert_eq!(silent.dcbx, None);
+        let apart = "apart: [{switches: [s2], pfc: [3], tie: lower}]";
+        let [one, other] = agents(&format!("  dcbx: {{willing: pfc, tie: higher, {apart}}}\n"));
+        assert_eq!((one.pfc.bits(), other.pfc.bits()), (0x18, 0x08));
+        assert_eq!((one.tie, other.tie), (TieRule::HigherKeeps, TieRule::LowerKeeps));
+        assert!(one.dcbx.is_some() && one.rules.asked().is_empty(), "the switch tells them");
+    }
 }

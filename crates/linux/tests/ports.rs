@@ -5,6 +5,7 @@ mod alone;
 
 use alone::{ip, veth, wait};
 use axon_control::agent::Rules;
+use axon_control::dcbx::TieRule;
 use axon_linux::agent::{self, AgentOptions};
 use axon_linux::daemon::DaemonOptions;
 use axon_linux::link_watch::{LinkEvent, LinkWatch, is_up};
@@ -61,6 +62,7 @@ fn an_agent_ends() {
         readings: RpReadings::default(),
         format: CnmFormat::default(),
         dcbx: None,
+        tie: TieRule::default(),
     };
     let options = DaemonOptions {
         status_socket: Some(socket.clone()),

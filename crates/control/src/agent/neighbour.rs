@@ -1,8 +1,8 @@
 //! The agent as a neighbour of its switch: it says by LLDP what it does, and does as it is told.
 //!
 //! In plain English: the agent is willing (IEEE 802.1Q clause 38.4). Which priorities have flow
-//! control is for the switch to say, in the standard's form or the older one; application
-//! priorities of the switch are asked after the agent's own. While no switch speaks, or several
+//! control is for the switch to say, in the standard's form or the older one, or if that is willing
+//! too for whom the tie rule names; application priorities of the switch are asked after the agent's own. While no switch speaks, or several
 //! do, or it has fallen silent, holds what the agent was told at its start. How classes take
 //! turns is its own affair: at a host's edge all priorities have equal turns. It says which
 //! priorities have reaction points, so that its switch need not defend the domain against it.
@@ -12,7 +12,7 @@
 
 use super::{AgentConfig, AgentNode, FABRIC, HOST};
 use crate::dcbx::ports::NAME_BYTES_MAX;
-use crate::dcbx::{Asked, DcbEvent, DcbPort, DcbxConfig, Mode, Recommendation};
+use crate::dcbx::{Asked, DcbEvent, DcbPort, DcbxConfig, Mode, Recommendation, TieRule};
 use crate::lldp::{LldpAgent, LldpConfig, LldpIdentity};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -31,6 +31,8 @@ pub struct Speech {
     pub port_name: String,
     /// Timers and bounds.
     pub lldp: LldpConfig,
+    /// Whose PFC holds if the switch is willing, too; it must hold the same rule.
+    pub tie: TieRule,
 }
 
 /// The port to the fabric of an agent that speaks LLDP and does with frames as `dcb` says.
@@ -41,6 +43,7 @@ pub(super) fn port(config: &AgentConfig, speech: &Speech, dcb: &DcbConfig) -> Dc
         recommendation: Recommendation::None,
         applications: config.rules.table(),
         applications_willing: true,
+        tie: speech.tie,
         ..Asked::default()
     };
     let dcb = DcbConfig { pfc: config.pfc, ..dcb.clone() };

@@ -1,7 +1,7 @@
 //! The agent in virtual time: a host on one side, what the fabric says on the other.
 
 use super::*;
-use crate::dcbx::{Asked, DcbEvent, DcbxConfig, DcbxNote, Mode, Source};
+use crate::dcbx::{Asked, DcbEvent, DcbxConfig, DcbxNote, Mode, Source, TieRule};
 use crate::lldp::{LldpAgent, LldpConfig, LldpIdentity};
 use alloc::string::ToString;
 use alloc::vec;
@@ -292,9 +292,12 @@ impl Switch {
 
     /// In this form, of these applications.
     fn telling(mode: Mode, applications: &[&str]) -> Switch {
-        let dcb = DcbConfig { pfc: set(&[3]), ..DcbConfig::lossy(vec![RATE], MacAddr([2; 6])) };
         let applications = applications.iter().map(|rule| rules::parse(rule).unwrap()).collect();
-        let asked = Asked { mode, applications, ..Asked::default() };
+        Switch::asked(Asked { mode, applications, ..Asked::default() })
+    }
+
+    fn asked(asked: Asked) -> Switch {
+        let dcb = DcbConfig { pfc: set(&[3]), ..DcbConfig::lossy(vec![RATE], MacAddr([2; 6])) };
         let mac = MacAddr([2; 6]);
         let (chassis, port) = (Id::chassis_of_mac(mac), Id::port_of_name("s1-p0"));
         let agent = LldpAgent::new(LldpConfig::default(), LldpIdentity { mac, chassis, port });
@@ -330,7 +333,8 @@ impl Switch {
 fn willing() -> AgentConfig {
     let names = ["h1", "h1-e0"].map(Into::into);
     let [system_name, port_name] = names;
-    let speech = Some(Speech { system_name, port_name, lldp: LldpConfig::default() });
+    let (lldp, tie) = (LldpConfig::default(), TieRule::default());
+    let speech = Some(Speech { system_name, port_name, lldp, tie });
     AgentConfig { pfc: PrioritySet::EMPTY, rules: Rules::default(), speech, ..config() }
 }
 
@@ -399,6 +403,24 @@ fn an_agent_whose_switch_falls_silent_does_what_it_was_told_at_its_start() {
     assert_eq!(bench.agent.bank().pfc(FABRIC), set(&[3]));
     bench.feed(Input::Link { port: FABRIC, up: false });
     assert_eq!(bench.agent.bank().pfc(FABRIC), set(&[5]));
+}
+
+#[test]
+fn of_a_willing_switch_and_its_agent_the_one_that_the_tie_rule_names_keeps_its_pfc() {
+    // The switch has PFC for 3 and the address 02:02:02:02:02:02.
+    for (tie, mac, keeps) in [
+        (TieRule::LowerKeeps, MAC, 5),
+        (TieRule::LowerKeeps, MacAddr([6; 6]), 3),
+        (TieRule::HigherKeeps, MAC, 3),
+        (TieRule::HigherKeeps, MacAddr([6; 6]), 5),
+    ] {
+        let speech = willing().speech.map(|speech| Speech { tie, ..speech });
+        let mut bench = Bench::new(AgentConfig { pfc: set(&[5]), mac, speech, ..willing() });
+        let mut switch = Switch::asked(Asked { pfc_willing: true, tie, ..Asked::default() });
+        switch.talk(&mut bench, true);
+        let ends = [bench.agent.bank().pfc(FABRIC), switch.0.operational().pfc];
+        assert_eq!(ends, [set(&[keeps]); 2], "{tie:?} {mac}");
+    }
 }
 
 #[test]

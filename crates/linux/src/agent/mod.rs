@@ -20,6 +20,7 @@ use crate::slot::{Medium, PortSetup};
 use crate::sys;
 use anyhow::{Context, Error, Result};
 use axon_control::agent::{AgentConfig, AgentNode, Reaction, Rules, Speech};
+use axon_control::dcbx::TieRule;
 use axon_control::lldp::LldpConfig;
 use axon_fabric::units::{LINK_RATES, LINK_RATES_EXPECTED};
 use axon_plane::qcn::{RpConfig, RpReadings};
@@ -63,6 +64,8 @@ pub struct AgentOptions {
     pub format: CnmFormat,
     /// How LLDP and DCBX are spoken at the port to the fabric; not at all without.
     pub dcbx: Option<LldpConfig>,
+    /// Whose PFC holds if the switch is as willing as the agent; both must hold the same rule.
+    pub tie: TieRule,
 }
 
 impl AgentOptions {
@@ -127,6 +130,7 @@ pub fn run(agent: &AgentOptions, options: &DaemonOptions) -> Result<()> {
             system_name: agent.name.clone(),
             port_name: port.to_owned(),
             lldp,
+            tie: agent.tie,
         }),
     };
     let node = Agent::new(AgentNode::new(config)?);

@@ -1,5 +1,5 @@
-//! DCBX: hosts whose agents are told nothing at their start. What is lossless, and which frames
-//! are, their switch tells them; then nothing is lost there.
+//! DCBX: hosts whose agents are not told at their start which frames are lossless. Their switch
+//! tells them; then nothing is lost there.
 
 use super::udp::{LOSSLESS, send_into_h3};
 use super::{Topology, lost, of, up, wait_until};
