@@ -436,13 +436,17 @@ impl<B: Frame> PortBank<B> {
     }
 
     /// Says what is plugged into `port`. Frames queued there that do not suit the new kind
-    /// are dropped as [`Drop::KindChanged`] when their turn comes.
+    /// are dropped as [`Drop::KindChanged`] when their turn comes. What hosts know a priority as
+    /// may have to be stopped at once: [`PortBank::timeout`] is due then, or the wire is awaited.
     pub fn set_kind(&mut self, port: PortNo, kind: PortKind) {
-        if let Some(gate) = self.gates.get_mut(port.index()) {
-            gate.kind = kind;
-            if let Some(dcb) = &mut self.dcb {
-                dcb.set_hosts(port, kind == PortKind::Host);
-            }
+        let Some(gate) = self.gates.get_mut(port.index()) else { return };
+        gate.kind = kind;
+        let (up, busy) = (gate.up, gate.busy);
+        let Some(dcb) = &mut self.dcb else { return };
+        match dcb.set_hosts(port, kind == PortKind::Host) && up {
+            true if busy => self.wait_for(port),
+            true => dcb.next = Some(Time::ZERO),
+            false => {}
         }
     }
 }

@@ -145,9 +145,15 @@ impl DcbPort {
         self.pause && self.pfc.is_empty()
     }
 
-    /// The priorities whose sender is to be told to stop.
-    pub(crate) const fn can_stop(&self) -> PrioritySet {
-        if self.tells_pause() { PrioritySet::ALL } else { self.pfc }
+    /// The priorities whose sender is to be told to stop: those with PFC, and whatever else the
+    /// peer knows as one of them, for it fills the same group.
+    pub(crate) fn can_stop(&self) -> PrioritySet {
+        if self.tells_pause() {
+            return PrioritySet::ALL;
+        }
+        let known: PrioritySet = self.pfc.iter().map(|of| self.known_as[of.index()]).collect();
+        let all = Priority::ALL.into_iter();
+        all.filter(|of| known.contains(self.known_as[of.index()])).collect()
     }
 
     /// The class that a priority waits in.
@@ -210,10 +216,10 @@ impl Dcb {
         Ok(Dcb { memory, ports, queues, next: None, config })
     }
 
-    /// There are hosts at `port` now, or none any more.
-    pub(crate) fn set_hosts(&mut self, port: PortNo, hosts: bool) {
+    /// There are hosts at `port` now, or none any more; whether they are to be told something.
+    pub(crate) fn set_hosts(&mut self, port: PortNo, hosts: bool) -> bool {
         let layers = if hosts { self.config.layers } else { Layers::NONE };
-        let Some(state) = self.ports.get_mut(port.index()) else { return };
+        let Some(state) = self.ports.get_mut(port.index()) else { return false };
         let now = Priority::ALL.map(|priority| layers.at_hosts(priority));
         let before = core::mem::replace(&mut state.known_as, now);
         // Whoever is there is to be told of what stands still by the names it knows.
@@ -224,6 +230,8 @@ impl Dcb {
                 state.requests.set(priority, now);
             }
         }
+        state.requests.keep(state.can_stop());
+        state.requests.has_news()
     }
 
     /// The lossless priorities of a class of `port`.

@@ -67,8 +67,12 @@ fn frame(to: MacAddr, tag: u8) -> Vec<u8> {
 
 /// A packet from another switch to the host here.
 fn packet(number: u8) -> Vec<u8> {
+    packet_to(HOST, number)
+}
+
+fn packet_to(egress: PortNo, number: u8) -> Vec<u8> {
     let mut bytes = vec![0; WIDTH.header_bytes(2)];
-    let (forward, reverse) = (Hops::from([HOST.0]), Hops::from([4]));
+    let (forward, reverse) = (Hops::from([egress.0]), Hops::from([4]));
     header::emit(&mut bytes, WIDTH, PacketType::Ethernet, &forward, &reverse).unwrap();
     header::set_priority(&mut bytes, WIDTH, priority(number));
     bytes.extend_from_slice(&frame(NEAR, 3));
@@ -162,6 +166,41 @@ fn a_switch_is_stopped_by_layer_and_a_host_stops_all_layers_at_once() {
     );
     assert_eq!(resumed.len(), 1);
     assert_eq!(vlan::priority_of(&resumed[0].1), priority(3), "the tag as it was sent");
+}
+
+#[test]
+fn hosts_where_a_switch_was_are_told_at_once_of_all_that_they_know_as_what_is_stopped() {
+    for wire_is_free in [true, false] {
+        let mut plane = plane();
+        plane.set_kind(HOST, PortKind::Axon);
+        let out = give(&mut plane, HOST, &[3; 5].map(|number| packet_to(AXON, number)));
+        assert_eq!((out.len(), out[1].0, stops(&out[1].1)), (2, HOST, set(&[3])));
+        if wire_is_free {
+            assert!(next(&mut plane, HOST).is_empty());
+        }
+        plane.set_kind(HOST, PortKind::Host);
+        let out = if wire_is_free {
+            assert!(plane.deadline() <= Some(T0) && plane.deadline().is_some());
+            let mut out = Vec::new();
+            plane.timeout(T0, &mut out);
+            sent(out)
+        } else {
+            next(&mut plane, HOST)
+        };
+        assert_eq!((out.len(), out[0].0, stops(&out[0].1)), (1, HOST, set(&[3, 4])));
+        assert!(plane.deadline() > Some(T0), "and again at half time");
+    }
+}
+
+#[test]
+fn a_host_is_stopped_by_all_names_of_a_priority_also_where_one_of_them_has_pfc() {
+    let mut plane = plane();
+    plane.bank_mut().set_pfc(T0, HOST, set(&[3]), &mut Vec::new());
+    let out = give(&mut plane, HOST, &vec![frame(FAR[0], 4); 5]);
+    assert_eq!((out.len(), out[1].0, stops(&out[1].1)), (2, HOST, set(&[3, 4])));
+    // Between switches each priority is itself.
+    plane.bank_mut().set_pfc(T0, OTHER_AXON, set(&[3]), &mut Vec::new());
+    assert!(give(&mut plane, OTHER_AXON, &[4; 5].map(packet)).iter().all(|(by, _)| *by == HOST));
 }
 
 #[test]
