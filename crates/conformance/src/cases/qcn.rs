@@ -10,7 +10,7 @@ use crate::case::Case;
 use crate::frames;
 use crate::rig::{Halt, Stream};
 use crate::setup::Setup;
-use axon_wire::cn::CnmFormat;
+use axon_wire::cn::{self, CnmFormat};
 use axon_wire::priority::{Priority, PrioritySet};
 use axon_wire::{Span, Time};
 
@@ -301,11 +301,7 @@ fn of_a_host(bench: &mut Bench<'_>) -> Result<(), Halt> {
     }
     bench.did("a whole CNM from port 1 to port 0, one that quotes too much, and an empty one");
     bench.pass(Span::from_millis(1))?;
-    let is_cnm = |frame: &[u8]| {
-        let types = [12, 16, 20].map(|at| frames::word(frame, at));
-        types.contains(&Some(frames::CNM_TYPE))
-    };
-    let came = bench.heard(0, Time::ZERO).filter(|seen| is_cnm(&seen.frame)).count();
+    let came = bench.heard(0, Time::ZERO).filter(|seen| cn::is_cnm(&seen.frame)).count();
     bench.expect(came == 0, || format!("{came} of them came out at port 0"))?;
     let counted = bench.counters().map_or(0, |counters| counters.forged) - before;
     bench.saw(format!("{counted} counted"));
