@@ -11,21 +11,19 @@
 //! neighbours at one port would count as none.
 
 use super::{AgentConfig, AgentNode, FABRIC, HOST};
-use crate::dcbx::ports::NAME_BYTES_MAX;
-use crate::dcbx::{Asked, DcbEvent, DcbPort, DcbxConfig, Mode, Recommendation, TieRule};
-use crate::lldp::{LldpAgent, LldpConfig, LldpIdentity};
+use crate::dcbx::{Asked, DcbEvent, DcbPort, DcbxConfig, Mode, Recommendation, TieRule, ports};
+use crate::lldp::LldpConfig;
 use alloc::string::String;
 use alloc::vec::Vec;
 use axon_plane::dcb::DcbConfig;
 use axon_plane::qcn::DefenceConfig;
 use axon_plane::{Drop, Moving};
-use axon_wire::lldp::{Id, Tlv, kind};
 use axon_wire::{Frame, Time, lldp};
 
 /// How an agent speaks LLDP.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Speech {
-    /// The host's name; at most [`NAME_BYTES_MAX`] bytes of it are told.
+    /// The host's name; at most [`NAME_BYTES_MAX`](ports::NAME_BYTES_MAX) bytes of it are told.
     pub system_name: String,
     /// The name of its port to the fabric, likewise.
     pub port_name: String,
@@ -53,14 +51,8 @@ pub(super) fn port(config: &AgentConfig, speech: &Speech, dcb: &DcbConfig) -> Dc
             .map(|one| DefenceConfig { cnpvs: one.priorities, ..DefenceConfig::default() }),
         ..DcbxConfig::for_plane(&dcb, &asked)
     };
-    let told = |name: &str| String::from(&name[..name.floor_char_boundary(NAME_BYTES_MAX)]);
-    let identity = LldpIdentity {
-        mac: config.mac,
-        chassis: Id::chassis_of_mac(config.mac),
-        port: Id::port_of_name(&told(&speech.port_name)),
-    };
-    let name = Tlv { kind: kind::SYSTEM_NAME, value: told(&speech.system_name).into_bytes() };
-    DcbPort::new(LldpAgent::new(speech.lldp, identity), dcbx, Vec::from([name]))
+    let who = (config.mac, speech.system_name.as_str(), ports::told(&speech.port_name));
+    ports::port(who, speech.lldp, dcbx)
 }
 
 impl<B: Frame> AgentNode<B> {

@@ -29,6 +29,24 @@ pub struct DcbxNodeConfig {
 /// The longest name that is told, in bytes: with a port's number behind it still an ID.
 pub const NAME_BYTES_MAX: usize = 240;
 
+/// As much of a name as is told.
+pub(crate) fn told(name: &str) -> &str {
+    &name[..name.floor_char_boundary(NAME_BYTES_MAX)]
+}
+
+/// The port of this name, as long as an ID at most, without carrier. Frames come from `mac`, and
+/// `system` is the node that they tell of.
+pub(crate) fn port(
+    (mac, system, name): (MacAddr, &str, &str),
+    lldp: LldpConfig,
+    dcbx: DcbxConfig,
+) -> DcbPort {
+    let (chassis, port) = (Id::chassis_of_mac(mac), Id::port_of_name(name));
+    let system = Tlv { kind: kind::SYSTEM_NAME, value: told(system).as_bytes().to_vec() };
+    let agent = LldpAgent::new(lldp, LldpIdentity { mac, chassis, port });
+    DcbPort::new(agent, dcbx, Vec::from([system]))
+}
+
 /// What a port asks of its node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PortWish {
@@ -63,26 +81,19 @@ struct Port {
 impl DcbPorts {
     /// Ports without carrier, of a node with this address.
     pub fn new(config: &DcbxNodeConfig, mac: MacAddr, ports: u16) -> DcbPorts {
-        let name = &config.system_name;
-        let name = &name[..name.floor_char_boundary(NAME_BYTES_MAX)];
-        let port = |number: u16| {
-            let identity = LldpIdentity {
-                mac,
-                chassis: Id::chassis_of_mac(mac),
-                port: Id::port_of_name(&format!("{name}-p{number}")),
-            };
-            let agent = LldpAgent::new(config.lldp, identity);
-            let name = Tlv { kind: kind::SYSTEM_NAME, value: name.as_bytes().to_vec() };
+        let system = &config.system_name;
+        let with_number = |number: u16| {
+            let name = format!("{}-p{number}", told(system));
             let mut dcbx = config.dcbx.clone();
             if let Some(&defence) = config.defences.get(usize::from(number)) {
                 dcbx.congestion = Some(defence);
             }
             let (ets, pfc) = (dcbx.ieee.ets, dcbx.ieee.pfc);
-            let port = DcbPort::new(agent, dcbx, Vec::from([name]));
+            let port = port((mac, system, &name), config.lldp, dcbx);
             let told = (ets, Source::Local, pfc, port.treatments());
             Port { port, told }
         };
-        DcbPorts { ports: (0..ports).map(port).collect(), next: None, events: Vec::new() }
+        DcbPorts { ports: (0..ports).map(with_number).collect(), next: None, events: Vec::new() }
     }
 
     /// One of them: what it says, what it hears, what is in force.
