@@ -249,7 +249,7 @@ mod tests {
         let older = config(0x18, |_, asked| asked.mode = Mode::Cee);
         let found = between(&plain(0x18), &older);
         assert!(found.contains(&Mismatch::Says(0, DcbxNote::Dialect(Dialect::Cee))), "{found:?}");
-        assert!(found.contains(&Mismatch::Pfc([set(0x18), set(0)])), "{found:?}");
+        assert!(!found.iter().any(|one| matches!(one, Mismatch::Pfc(_))), "each does its own");
         let auto = config(0x18, |_, asked| asked.mode = Mode::Auto);
         assert_eq!(between(&auto, &older), []);
     }

@@ -3,7 +3,7 @@
 
 use super::ieee::only_peer;
 use super::{Cee, CeeConfig, DcbxNote, IeeeConfig, Operational, Remote, congestion};
-use crate::lldp::{AdminStatus, LldpAgent, LldpWish};
+use crate::lldp::{LldpAgent, LldpWish};
 use alloc::vec::Vec;
 use axon_plane::qcn::{DefenceConfig, Defences, Treatment};
 use axon_wire::Time;
@@ -61,6 +61,8 @@ pub struct DcbPort {
     operational: Operational,
     remote: Option<Remote>,
     defences: Option<Defences>,
+    /// What was last done to frames of each priority.
+    treated: Option<[Treatment; PRIORITIES]>,
     /// What is wrong now.
     notes: Vec<DcbxNote>,
 }
@@ -79,6 +81,7 @@ impl DcbPort {
             operational: Operational::default(),
             remote: None,
             defences,
+            treated: None,
             notes: Vec::new(),
         };
         port.evaluate(Time::ZERO, &mut Vec::new(), &mut Vec::new());
@@ -166,20 +169,6 @@ impl DcbPort {
         self.absorb(now, wishes, out);
     }
 
-    /// Speaks and listens from now on as `admin` says.
-    pub fn set_admin(&mut self, now: Time, admin: AdminStatus, out: &mut Vec<DcbEvent>) {
-        let mut wishes = Vec::new();
-        self.agent.set_admin(now, admin, &mut wishes);
-        self.absorb(now, wishes, out);
-    }
-
-    /// Takes back all that was said, because the port goes down in good order.
-    pub fn shut_down(&mut self, now: Time, out: &mut Vec<DcbEvent>) {
-        let mut wishes = Vec::new();
-        self.agent.shut_down(now, &mut wishes);
-        self.absorb(now, wishes, out);
-    }
-
     /// When to call [`DcbPort::timeout`] next.
     pub fn deadline(&self) -> Option<Time> {
         self.agent.deadline()
@@ -210,25 +199,25 @@ impl DcbPort {
             Dialect::Ieee => self.ieee(&mut tlvs, &mut notes),
             Dialect::Cee | Dialect::Cin => self.older(&mut tlvs, &mut notes),
         };
-        let defended = self.defend(&mut tlvs, &mut notes);
+        self.defend(&mut tlvs, &mut notes);
+        let treatments = self.treatments();
         let begun = notes.iter().filter(|note| !self.notes.contains(note)).cloned();
         out.extend(begun.map(DcbEvent::Note));
         self.notes = notes;
-        if self.operational != operational || defended {
-            self.operational = operational;
+        if (&self.operational, self.treated) != (&operational, treatments) {
+            (self.operational, self.treated) = (operational, treatments);
             out.push(DcbEvent::Operational);
         }
         self.agent.set_local(now, tlvs, wishes);
     }
 
-    /// Finds the defence anew, and says so; whether it changes.
-    fn defend(&mut self, tlvs: &mut Vec<Tlv>, notes: &mut Vec<DcbxNote>) -> bool {
-        let Some(defences) = &mut self.defences else { return false };
-        let changed = defences.neighbours(&congestion::said(self.agent.neighbours(), notes));
+    /// Finds the defence anew, and says so.
+    fn defend(&mut self, tlvs: &mut Vec<Tlv>, notes: &mut Vec<DcbxNote>) {
+        let Some(defences) = &mut self.defences else { return };
+        defences.neighbours(&congestion::said(self.agent.neighbours(), notes));
         // Whoever runs this port does as it says before it handles another frame.
         defences.in_force();
         tlvs.push(defences.says().emit());
-        !changed.is_empty()
     }
 
     /// Which form to speak, given which ones the neighbours speak.
@@ -271,7 +260,12 @@ impl DcbPort {
         });
         self.cee.update(&self.config.cee, said.as_ref());
         tlvs.extend(self.cee.to_send().emit());
-        self.cee.operational(&self.config.ieee, notes)
+        let mut operational = self.cee.operational(&self.config.ieee, notes);
+        if said.is_none() {
+            // Only what a peer says of PFC can switch it off.
+            operational.pfc = self.config.ieee.pfc;
+        }
+        operational
     }
 }
 

@@ -1,7 +1,7 @@
 //! The agent: when to speak, and what becomes of what is heard.
 
 use super::neighbours::{Heard, Neighbours};
-use super::{AdminStatus, LldpConfig, Neighbour};
+use super::{LldpConfig, Neighbour};
 use alloc::vec::Vec;
 use axon_wire::lldp::{self, Id, LldpFrame, Lldpdu, Tlv};
 use axon_wire::{MacAddr, Span, Time};
@@ -42,7 +42,7 @@ pub struct LldpCounters {
     pub malformed: u64,
     /// Frames to another of LLDP's addresses, or from this port itself, and dropped.
     pub foreign: u64,
-    /// Frames that came while the agent does not listen.
+    /// Frames that came without carrier.
     pub unheard: u64,
     /// LLDPDUs of neighbours for whom the table had no room.
     pub no_room: u64,
@@ -70,8 +70,6 @@ pub struct LldpAgent {
     next_at: Time,
     /// LLDPDUs still to be sent in quick order (txFast).
     fast: u32,
-    /// Silent until then, after the last words.
-    silent_until: Time,
 }
 
 impl LldpAgent {
@@ -90,7 +88,6 @@ impl LldpAgent {
             due: false,
             next_at: Time::ZERO,
             fast: 0,
-            silent_until: Time::ZERO,
         }
     }
 
@@ -109,10 +106,6 @@ impl LldpAgent {
         self.counters
     }
 
-    fn speaks(&self) -> bool {
-        self.up && self.config.admin.sends()
-    }
-
     /// The carrier has come or gone. Without it there is no neighbour.
     pub fn link(&mut self, now: Time, up: bool, out: &mut Vec<LldpWish>) {
         if self.up != up {
@@ -128,38 +121,7 @@ impl LldpAgent {
 
     fn begin(&mut self, now: Time) {
         (self.credit, self.fast, self.due) = (self.config.credit_max, 0, false);
-        self.next_at = now.max(self.silent_until);
-    }
-
-    /// Speaks and listens from now on as `admin` says. An agent that stops speaking takes back
-    /// what it said; one that stops listening forgets what it heard.
-    pub fn set_admin(&mut self, now: Time, admin: AdminStatus, out: &mut Vec<LldpWish>) {
-        let spoke = self.speaks();
-        self.config.admin = admin;
-        if spoke && !self.speaks() {
-            self.last_words(now, out);
-        } else if !spoke && self.speaks() {
-            self.begin(now);
-        }
-        if !admin.receives() && self.neighbours.clear() {
-            out.push(LldpWish::Neighbours);
-        }
-        self.timeout(now, out);
-    }
-
-    /// Takes back all it has said (clause 9.1.2.2), because the port goes down in good order.
-    pub fn shut_down(&mut self, now: Time, out: &mut Vec<LldpWish>) {
-        if self.speaks() {
-            self.last_words(now, out);
-        }
-        self.link(now, false, out);
-    }
-
-    fn last_words(&mut self, now: Time, out: &mut Vec<LldpWish>) {
-        let (chassis, port) = (self.identity.chassis.clone(), self.identity.port.clone());
-        self.send(Lldpdu::shutdown(chassis, port), out);
-        self.silent_until = now + self.config.reinit_delay;
-        self.due = false;
+        self.next_at = now;
     }
 
     /// Sends these optional TLVs from now on; at once if they are others than before.
@@ -173,7 +135,7 @@ impl LldpAgent {
 
     /// An LLDPDU is due now, and the next one an interval later (SIGNAL_TX, figure 9-2).
     fn signal(&mut self, now: Time) {
-        if !self.speaks() || now < self.silent_until {
+        if !self.up {
             return;
         }
         self.due = true;
@@ -185,7 +147,7 @@ impl LldpAgent {
     /// A frame with LLDP's EtherType has come.
     pub fn receive(&mut self, now: Time, frame: &[u8], out: &mut Vec<LldpWish>) {
         match Lldpdu::parse_frame(frame) {
-            _ if !self.up || !self.config.admin.receives() => self.counters.unheard += 1,
+            _ if !self.up => self.counters.unheard += 1,
             Err(_) => self.counters.malformed += 1,
             Ok(frame) if self.is_foreign(&frame) => self.counters.foreign += 1,
             Ok(frame) => self.hear(now, frame, out),
@@ -211,7 +173,7 @@ impl LldpAgent {
                 // Fast start (TX_FAST_START): the newcomer should hear of us soon.
                 if self.fast == 0 {
                     self.fast = self.config.fast_count;
-                    self.next_at = now.max(self.silent_until);
+                    self.next_at = now;
                 }
             }
         }
@@ -228,7 +190,7 @@ impl LldpAgent {
     /// Does what is due at `now`. Early and repeated calls are harmless.
     pub fn timeout(&mut self, now: Time, out: &mut Vec<LldpWish>) {
         self.age(now, out);
-        if !self.speaks() {
+        if !self.up {
             return;
         }
         if now >= self.next_at {
@@ -264,7 +226,7 @@ impl LldpAgent {
 
     /// When to call [`LldpAgent::timeout`] next.
     pub fn deadline(&self) -> Option<Time> {
-        let speak = self.speaks().then(|| match self.due {
+        let speak = self.up.then(|| match self.due {
             // What is due waits for nothing but credit.
             true => self.credit_at.min(self.next_at),
             false => self.next_at,
@@ -361,26 +323,6 @@ mod tests {
         agent.link(at(0), true, &mut out);
         agent.set_local(at(20_000), vec![tlv(1)], &mut out);
         assert_eq!(sent_until(&mut agent, at(60_000)), [50_000]);
-    }
-
-    #[test]
-    fn the_last_words_take_everything_back_and_silence_follows() {
-        let (mut agent, mut out) = (agent(), Vec::new());
-        agent.link(at(0), true, &mut out);
-        out.clear();
-        agent.set_admin(at(1_000), AdminStatus::RxOnly, &mut out);
-        let [LldpWish::Send(frame)] = &out[..] else { panic!("{out:?}") };
-        let last = Lldpdu::parse_frame(frame).unwrap().lldpdu;
-        assert_eq!((last.ttl_secs, last.optional), (0, vec![]));
-        assert_eq!(agent.deadline(), None);
-        out.clear();
-        agent.set_admin(at(1_500), AdminStatus::TxRx, &mut out);
-        agent.set_local(at(1_600), vec![tlv(1)], &mut out);
-        assert_eq!(out, [], "silent for two seconds");
-        assert_eq!(sent_until(&mut agent, at(10_000)), [3_000]);
-        out.clear();
-        agent.shut_down(at(11_000), &mut out);
-        assert_eq!(out.len(), 1);
     }
 
     #[test]

@@ -6,7 +6,8 @@
 //! which grows by one each second. What it hears it keeps until that time is over, until it
 //! hears otherwise, or until the neighbour or the link goes.
 //!
-//! Two things differ from the letter: timers are moments and not counters of whole seconds, and
+//! Three things differ from the letter: an agent always speaks and listens (adminStatus is
+//! enabledRxTx), so that nothing but its carrier or its silence takes back what it said; timers are moments and not counters of whole seconds, and
 //! the second after which the credit grows begins when some of it was spent.
 
 mod agent;
@@ -17,44 +18,14 @@ pub use neighbours::Neighbour;
 
 use axon_wire::Span;
 
-/// Which ways an agent works (adminStatus, clause 9.2.5.1).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum AdminStatus {
-    /// Neither way.
-    Disabled,
-    /// It speaks only.
-    TxOnly,
-    /// It listens only.
-    RxOnly,
-    /// Both.
-    #[default]
-    TxRx,
-}
-
-impl AdminStatus {
-    /// Whether it speaks.
-    pub const fn sends(self) -> bool {
-        matches!(self, AdminStatus::TxOnly | AdminStatus::TxRx)
-    }
-
-    /// Whether it listens.
-    pub const fn receives(self) -> bool {
-        matches!(self, AdminStatus::RxOnly | AdminStatus::TxRx)
-    }
-}
-
 /// The timers and bounds of an agent; the defaults are those of LLDP-V2-MIB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LldpConfig {
-    /// Which ways it works.
-    pub admin: AdminStatus,
     /// Seconds between two LLDPDUs when nothing happens (msgTxInterval): 1 to 3600, 30 by
     /// default.
     pub tx_interval_secs: u16,
     /// After how many of those what it said no longer holds (msgTxHold): 2 to 10, 4 by default.
     pub tx_hold: u16,
-    /// How long it stays silent after its last words (reinitDelay): 1 to 10 s, 2 s by default.
-    pub reinit_delay: Span,
     /// LLDPDUs that it may send in a row (txCreditMax): 1 to 100, 5 by default.
     pub credit_max: u32,
     /// Between two LLDPDUs for a new neighbour (msgFastTx): 1 to 3600 s, 1 s by default.
@@ -68,10 +39,8 @@ pub struct LldpConfig {
 impl Default for LldpConfig {
     fn default() -> LldpConfig {
         LldpConfig {
-            admin: AdminStatus::TxRx,
             tx_interval_secs: 30,
             tx_hold: 4,
-            reinit_delay: Span::from_secs(2),
             credit_max: 5,
             fast_interval: Span::from_secs(1),
             fast_count: 4,
