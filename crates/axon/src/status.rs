@@ -33,7 +33,12 @@ fn shown(arguments: &Arguments) -> Result<ExitCode> {
     let found = lab.deadlock(&status);
     let deadlock = found.as_ref().ok().and_then(Option::as_ref);
     if arguments.json {
-        say::print(&format!("{:#}\n", json!({ "nodes": status, "deadlock": deadlock })))?;
+        let mut told = json!({ "nodes": status });
+        // Nothing is said of what is not known.
+        if found.is_ok() {
+            told["deadlock"] = json!(deadlock);
+        }
+        say::print(&format!("{told:#}\n"))?;
     } else {
         say::print(&text(&status, deadlock))?;
     }

@@ -51,9 +51,14 @@ impl NoteLog {
             return true;
         };
         match self.windows.entry(about) {
-            Entry::Occupied(mut window) => {
+            Entry::Occupied(mut window) if now < window.get().until => {
                 window.get_mut().left_out += 1;
                 false
+            }
+            // Its round has not been yet; what it left out is told with the next one's.
+            Entry::Occupied(mut window) => {
+                window.get_mut().until = now + SECOND;
+                true
             }
             Entry::Vacant(place) => {
                 place.insert(Window { until: now + SECOND, left_out: 0 });

@@ -298,7 +298,8 @@ impl<N: Node<FrameBuf> + Inspect> Body<N> {
         };
         self.counters.rounds += 1;
         let late = now.since(wake_at);
-        if late > LATE {
+        // What is to be done at once has no time.
+        if late > LATE && wake_at > Time::ZERO {
             self.counters.late += 1;
             let micros = late.as_nanos() / 1_000;
             self.counters.latest_micros = self.counters.latest_micros.max(micros);

@@ -69,6 +69,8 @@ pub(crate) struct Slot {
     pub(crate) rules_due: Option<Time>,
     /// From when on rules may change.
     rules_at_rest: Time,
+    /// The last change went wrong: nobody knows which rules are in force.
+    rules_unsure: bool,
     kind: PortKind,
     pacer: Pacer,
     batch: Vec<FrameBuf>,
@@ -87,6 +89,7 @@ impl Slot {
             busy_until: None,
             rules_due: None,
             rules_at_rest: Time::ZERO,
+            rules_unsure: false,
             kind: PortKind::default(),
             pacer,
             batch: Vec::new(),
@@ -189,14 +192,16 @@ impl Slot {
     pub(crate) fn set_rules(&mut self, now: Time, rules: &Rules) {
         self.rules_due = None;
         if let Medium::Host(queues) = &mut self.setup.medium
-            && queues.rules != *rules
+            && (self.rules_unsure || queues.rules != *rules)
         {
             if now < self.rules_at_rest {
                 self.rules_due = Some(self.rules_at_rest);
                 return;
             }
             self.rules_at_rest = now + RULES_PAUSE;
-            match self.port.as_mut().map_or(Ok(()), |port| port.set_rules(rules)) {
+            let told = self.port.as_mut().map_or(Ok(()), |port| port.set_rules(rules));
+            self.rules_unsure = told.is_err();
+            match told {
                 Ok(()) => queues.rules = rules.clone(),
                 Err(error) => {
                     self.rules_due = Some(self.rules_at_rest);
@@ -306,15 +311,20 @@ mod tests {
     }
 
     #[test]
-    fn rules_that_an_interface_could_not_be_told_are_told_again_a_second_later() {
-        let rules = Rules::new(&[parse("udp:4791=3").unwrap()]);
-        let mut slot = host_slot();
-        slot.port = Some(Box::new(Deaf { told: 0 }));
-        slot.set_rules(Time::ZERO, &rules);
-        let due = Time::ZERO + RULES_PAUSE;
-        assert_eq!((rules_of(&slot), slot.rules_due), (Rules::new(&[]), Some(due)));
-        slot.set_rules(due, &rules);
-        assert_eq!((rules_of(&slot), slot.rules_due), (rules, None));
+    fn rules_that_an_interface_could_not_be_told_or_those_before_are_told_again_a_second_later() {
+        let (none, rules) = (Rules::new(&[]), Rules::new(&[parse("udp:4791=3").unwrap()]));
+        for wanted_then in [&rules, &none] {
+            let mut slot = host_slot();
+            slot.port = Some(Box::new(Deaf { told: 0 }));
+            slot.set_rules(Time::ZERO, &rules);
+            let due = Time::ZERO + RULES_PAUSE;
+            assert_eq!((rules_of(&slot), slot.rules_due), (none.clone(), Some(due)));
+            slot.set_rules(Time::ZERO, wanted_then);
+            assert_eq!(slot.rules_due, Some(due));
+            slot.set_rules(due, wanted_then);
+            assert_eq!((rules_of(&slot), slot.rules_due), (wanted_then.clone(), None));
+            assert!(!slot.rules_unsure);
+        }
     }
 
     #[test]

@@ -68,6 +68,8 @@ struct Machine<T> {
     told: Option<Told<T>>,
     /// Under which number.
     sequence: u32,
+    /// The state is by what this peer says, or does not.
+    decided: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -118,12 +120,17 @@ impl<T: Clone + Default + PartialEq> Machine<T> {
             mode,
             error,
         };
+        let decided_before = self.decided;
+        self.decided = at.peer;
         self.state = match peer {
             _ if !own.advertised => local(own.enabled, false),
             _ if !at.peer => local(false, at.heard),
             None => local(false, true),
             // What the peer says may not be its answer to what we say yet.
-            Some(_) if !self.is_synced(own, at) && self.told.is_some() => return,
+            Some(_) if !self.is_synced(own, at) && self.told.is_some() => {
+                self.decided = decided_before;
+                return;
+            }
             Some((head, _)) if !own.enabled || !head.enabled => local(false, false),
             Some((head, theirs)) if own.willing && !head.willing => FeatureState {
                 config: theirs.clone(),
@@ -252,6 +259,11 @@ impl Cee {
         let (sequence, acknowledged) = (self.sequence, self.heard);
         let control = Control { sequence, acknowledged, ..Control::default() };
         wire::Cee { control, features }
+    }
+
+    /// Whether the state of PFC is by what the present peer says: not before it has heard of us.
+    pub const fn has_decided_pfc(&self) -> bool {
+        self.pfc.decided
     }
 
     /// The state of the priority groups.

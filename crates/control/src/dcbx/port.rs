@@ -261,8 +261,8 @@ impl DcbPort {
         self.cee.update(&self.config.cee, said.as_ref());
         tlvs.extend(self.cee.to_send().emit());
         let mut operational = self.cee.operational(&self.config.ieee, notes);
-        if said.is_none() {
-            // Only what a peer says of PFC can switch it off.
+        if !self.cee.has_decided_pfc() {
+            // Only a peer that has heard of us can switch it off.
             operational.pfc = self.config.ieee.pfc;
         }
         operational

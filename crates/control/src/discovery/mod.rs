@@ -148,6 +148,8 @@ impl Discovery {
             return;
         }
         self.path = path;
+        // By heartbeats sent now nobody could tell any more how late they are.
+        self.excuse(self.late(now));
         for index in 0..self.ports.len() {
             self.heartbeat(now, index, out);
         }
@@ -194,7 +196,7 @@ impl Discovery {
 
     /// Does what is due.
     pub fn timeout(&mut self, now: Time, out: &mut Vec<Effect>) {
-        self.excuse(self.deadline.map_or(Span::ZERO, |due| now.since(due)));
+        self.excuse(self.late(now));
         for index in 0..self.ports.len() {
             let state = &self.ports[index];
             if !state.up {
@@ -281,6 +283,11 @@ impl Discovery {
         let path = self.path.clone().filter(|path| path.hops.first() != Some(&port));
         let beat = Heartbeat { echo: neighbour.challenge, path };
         send(out, index, neighbour.life, Message::Heartbeat(beat));
+    }
+
+    /// By how much the node is behind its timers.
+    fn late(&self, now: Time) -> Span {
+        self.deadline.map_or(Span::ZERO, |due| now.since(due))
     }
 
     /// All neighbours may be silent for this much longer.

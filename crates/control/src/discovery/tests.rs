@@ -154,9 +154,22 @@ fn nodes_that_have_not_run_for_a_while_stay_neighbours_and_one_that_is_gone_is_m
     pair.run(Span::from_millis(1), |_| true);
     assert_eq!(pair.kinds(), [PortKind::Unknown; 2]);
     pair.run(Span::from_secs(2), |_| false);
+    assert_eq!(pair.kinds(), [PortKind::Axon; 2]);
     pair.now += Span::from_millis(400);
     pair.run(Span::from_millis(251), |_| true);
     assert_eq!(pair.kinds(), [PortKind::Unknown; 2]);
+}
+
+#[test]
+fn a_node_that_was_late_is_excused_also_if_it_first_tells_a_new_way_to_the_controller() {
+    let mut pair = Pair::new([HopWidth::Eight; 2]);
+    pair.carrier(true, &mut |_| false);
+    pair.run(Span::from_secs(1), |_| false);
+    pair.now += Span::from_millis(300);
+    let path = ControllerPath { controller: pair.lives[0], hops: axon_wire::Hops::to_control() };
+    pair.ends[0].advertise(pair.now, Some(path), &mut Vec::new());
+    pair.ends[0].timeout(pair.now, &mut Vec::new());
+    assert_eq!(pair.ends[0].kind(PORT), PortKind::Axon);
 }
 
 #[test]

@@ -149,6 +149,11 @@ fn in_the_older_form_a_port_without_its_only_peer_does_what_it_is_set_to() {
         assert_eq!((port.speaking(), port.operational().pfc), (Dialect::Cee, set(0x10)));
         assert_eq!(port.operational().pfc_from, Source::Local);
     }
+    // Where it has spoken first, a peer that has not heard of it yet switches nothing off.
+    let mut port = up(DcbxConfig { mode: Mode::Cee, ..config });
+    assert_eq!(port.operational().pfc, set(0x10));
+    hear(&mut port, 9, said);
+    assert_eq!((port.operational().pfc, port.cee().pfc().mode), (set(0x10), false));
 }
 
 #[test]
