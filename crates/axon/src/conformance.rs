@@ -129,15 +129,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         .into());
     }
     if arguments.list {
-        let line = |case: &&Case| {
-            format!(
-                "{:<width$}{} ({})\n",
-                case.name,
-                case.says,
-                case.clause,
-                width = text::NAME_WIDTH
-            )
-        };
+        let width = text::NAME_WIDTH;
+        let line = |case: &&Case| format!("{:<width$}{} ({})\n", case.name, case.says, case.clause);
         say::print(&chosen.iter().map(line).collect::<String>())?;
         return Ok(ExitCode::SUCCESS);
     }

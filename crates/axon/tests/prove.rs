@@ -326,7 +326,8 @@ fn a_link_whose_rate_changes_needs_the_headroom_of_all_its_rates() {
     let (text, slower) = with("1Gbps");
     assert!(text.contains("(to a switch, 1 Gb/s to 10 Gb/s, 500ns of cable)"), "{text}");
     let (_, faster) = with("25Gbps");
-    // What was begun at a tenth of the rate takes ten times as long, while the peer sends at all of it.
+    // What was begun at a tenth of the rate takes ten times as long, while the peer sends at all of
+    // it.
     assert!(needed(&slower) > needed(&same) + 8 * 1_500, "{slower}");
     assert!(needed(&faster) > needed(&same) + 2_000, "{faster}");
     assert_eq!(slower["proved"], true);

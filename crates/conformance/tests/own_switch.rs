@@ -1,5 +1,5 @@
-//! Our own switch passes every case, so all of them are applicable to it; and with a fault in it, it
-//! fails the one that is there to find that fault.
+//! Our own switch passes every case, so all of them are applicable to it; and with a fault in it,
+//! it fails the one that is there to find that fault.
 
 use axon_conformance::case::{Outcome, Verdict};
 use axon_conformance::cases;
@@ -198,7 +198,8 @@ fn each_doubt_is_read_either_way_and_a_device_that_reads_it_otherwise_is_found()
 
 #[test]
 fn a_share_that_is_good_by_the_link_only_is_found_by_the_stricter_bound() {
-    // Equal shares instead of 30 and 70 are off by 20; of 45 and 55 by 5, and by more than 10 % of 45.
+    // Equal shares instead of 30 and 70 are off by 20; of 45 and 55 by 5, and by more than 10 % of
+    // 45.
     let case = cases::all().find(|case| case.name == "ets/two-classes").expect("a case");
     let other = Readings::other(&[Doubt::EtsBound]);
     let long = Readings::other(&[Doubt::EtsWindow]);

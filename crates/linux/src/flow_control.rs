@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 const HEADINGS: [&str; 4] = ["port", "stopped by its peer", "asks its peer to stop", "waiting"];
 
 /// One port: the priorities that its peer has stopped and those that it asks its peer to stop, how
-/// often each was named by frames to the peer (requests) and from it (indications), what waits of each class, by the port that it
-/// came in by, and the buffers of what came in here that stand still
-/// ([`axon_plane::Standstill`]).
+/// often each was named by frames to the peer (requests) and from it (indications), what waits of
+/// each class, by the port that it came in by, and the buffers of what came in here that stand
+/// still ([`axon_plane::Standstill`]).
 pub(crate) fn status<B: Frame>(bank: &PortBank<B>, now: Time, port: PortNo) -> Value {
     let counts = Priority::ALL.map(|priority| bank.pfc_counts(port, priority));
     let waiting = bank.waiting(port).map(|(class, ingress, bytes)| {

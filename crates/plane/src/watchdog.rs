@@ -3,16 +3,16 @@
 //! In plain English: a queue (what waits for one port in one traffic class) is *blocked* while its
 //! peer has stopped it and frames wait in it. One that has been blocked for the detection time
 //! without a break is in a *storm*: until that is over, its frames end here (drop), or the stops
-//! are not heeded (forward). A storm is over when the peer has let the queue alone for the restoration
-//! time. So a host that floods stops loses its own frames, and the memory that they took is
-//! free for others, instead of one switch after the other filling up behind it.
+//! are not heeded (forward). A storm is over when the peer has let the queue alone for the
+//! restoration time. So a host that floods stops loses its own frames, and the memory that they
+//! took is free for others, instead of one switch after the other filling up behind it.
 //!
-//! A peer that lets one frame go now and then has never stopped a queue without a break. Where
-//! the share is less than 100 %, breaks are forgiven: a *window* of the detection time begins when a
+//! A peer that lets one frame go now and then has never stopped a queue without a break. Where the
+//! share is less than 100 %, breaks are forgiven: a *window* of the detection time begins when a
 //! queue gets blocked; as soon as the breaks in it come to more than the rest of 100 % it is given
-//! up, and the next begins when the queue is blocked again; at the end of one that was not given
-//! up the storm begins. So a storm is found within twice the detection time, and one without
-//! breaks at the same moment as ever.
+//! up, and the next begins when the queue is blocked again; at the end of one that was not given up
+//! the storm begins. So a storm is found within twice the detection time, and one without breaks at
+//! the same moment as ever.
 //!
 //! Names and times are those of SONiC's PFC watchdog: detection time, action, restoration time.
 //! It asks counters at an interval, and breaks end what it counts; here the moments themselves

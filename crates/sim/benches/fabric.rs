@@ -19,8 +19,8 @@
 //! the waits. Processor time (`cpu ns`, to 10 ms) says more than wall time on a busy machine,
 //! though others that share the caches slow that, too.
 //!
-//! Arguments: `k,threads,simulated-us[,interval-ns]` for each run; without, a short list. `--csv` prints
-//! lines for programs.
+//! Arguments: `k,threads,simulated-us[,interval-ns]` for each run; without, a short list. `--csv`
+//! prints lines for programs.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "measures real time")]
 
 use axon_fabric::model::{Fabric, Wire};

@@ -247,8 +247,8 @@ impl Engine {
         self.nudge(station);
     }
 
-    /// Ends the life at a station: what it held is gone ([`axon_plane::Drop::PowerLost`]), its neighbours
-    /// lose carrier.
+    /// Ends the life at a station: what it held is gone ([`axon_plane::Drop::PowerLost`]), its
+    /// neighbours lose carrier.
     pub fn power_off(&mut self, station: usize) {
         let now = self.now();
         let state = self.station_mut(station);

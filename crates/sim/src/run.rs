@@ -3,10 +3,11 @@
 //! runs or, without any, every pair pings, the fabric's faults happen, and every connected
 //! pair pings again.
 //!
-//! In plain English: run for a millisecond of simulated time at most; show how far it has
-//! come to whoever watches, who may stop it; take a sample if one is due; go on until the
-//! stage is over. Where links are lossless, each time see whether buffers wait for each other
-//! for ever: the first such circle is remembered, and the run goes on. The looks change nothing in the world, so they leave its trace as it is.
+//! In plain English: run for a millisecond of simulated time at most; show how far it has come to
+//! whoever watches, who may stop it; take a sample if one is due; go on until the stage is over.
+//! Where links are lossless, each time see whether buffers wait for each other for ever: the first
+//! such circle is remembered, and the run goes on. The looks change nothing in the world, so they
+//! leave its trace as it is.
 
 use crate::capture::Captured;
 use crate::deadlock::Deadlock;

@@ -348,8 +348,9 @@ fn set_counts(bytes: &mut [u8], forward: usize, reverse: usize) {
     bytes[5] = (bytes[5] & 0x0f) | ((reverse & 0xf) << 4) as u8;
 }
 
-/// Writes a header with these hops and priority 0 at the start of `out` and returns its length
-/// in bytes; [`set_priority`] sets another one. Every bit of those bytes is written, whatever `out` held.
+/// Writes a header with these hops and priority 0 at the start of `out` and returns its length in
+/// bytes; [`set_priority`] sets another one. Every bit of those bytes is written, whatever `out`
+/// held.
 ///
 /// # Errors
 /// `Unrepresentable` when a port or a count does not fit; `Truncated` when `out` is short.

@@ -115,8 +115,8 @@ impl Watched {
     }
 }
 
-/// A time to read, `for ever` if it has no end: in microseconds below 10 ms, in milliseconds below 10 s, else in seconds, in
-/// whole numbers and rounded up.
+/// A time to read, `for ever` if it has no end: in microseconds below 10 ms, in milliseconds below
+/// 10 s, else in seconds, in whole numbers and rounded up.
 fn text(span: Span) -> String {
     if span == FOR_EVER {
         return "for ever".into();

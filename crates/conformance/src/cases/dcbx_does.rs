@@ -1,5 +1,5 @@
-//! DCBX, IEEE 802.1Q annex D: whether a device does what it has taken over. What it says of it is in
-//! `dcbx_takes.rs`.
+//! DCBX, IEEE 802.1Q annex D: whether a device does what it has taken over. What it says of it is
+//! in `dcbx_takes.rs`.
 
 use super::dcbx_takes::{
     OTHER, OTHER_SHARES, OWN, pfc_is, pfc_says, recommended, set_up, shares_are, willing,

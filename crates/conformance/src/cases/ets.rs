@@ -2,8 +2,8 @@
 //!
 //! How far a share may be from what is configured: the standard says 10 %, and it is not settled
 //! whether of the link or of the share; the second is the stricter, and what is within it is within
-//! both ([`Doubt::EtsBound`]). Shares are reckoned as bytes of frames of one size over a span at full
-//! load.
+//! both ([`Doubt::EtsBound`]). Shares are reckoned as bytes of frames of one size over a span at
+//! full load.
 
 use crate::bench::{Bench, FRAME_BYTES};
 use crate::case::Case;

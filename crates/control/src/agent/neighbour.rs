@@ -1,11 +1,12 @@
 //! The agent as a neighbour of its switch: it says by LLDP what it does, and does as it is told.
 //!
 //! In plain English: the agent is willing (IEEE 802.1Q clause 38.4). Which priorities have flow
-//! control is for the switch to say, in the standard's form or the older one, or if that is willing
-//! too for whom the tie rule names; application priorities of the switch are asked after the agent's own. While no switch speaks, or several
-//! do, or it has fallen silent, holds what the agent was told at its start. How classes take
-//! turns is its own affair: at a host's edge all priorities have equal turns. It says which
-//! priorities have reaction points, so that its switch need not defend the domain against it.
+//! control is for the switch to say, in the standard's form or the older one; if that is willing,
+//! too, the tie rule decides. Application priorities of the switch are asked after the
+//! agent's own. While no switch speaks, or several do, or it has fallen silent, holds what the
+//! agent was told at its start. How classes take turns is its own affair: at a host's edge all
+//! priorities have equal turns. It says which priorities have reaction points, so that its switch
+//! need not defend the domain against it.
 //!
 //! A host that speaks LLDP itself is not heard by the fabric then, nor the fabric by it: two
 //! neighbours at one port would count as none.

@@ -123,8 +123,9 @@ impl Leases {
         }
     }
 
-    /// Promises an address of the pool: the client's own, the one it had, the one it would
-    /// like, the one its MAC points to, or the next free one for which `usable` holds. `None` when there is none.
+    /// Promises an address of the pool: the client's own, the one it had, the one it would like,
+    /// the one its MAC points to, or the next free one for which `usable` holds. `None` when there
+    /// is none.
     pub fn offer(
         &mut self,
         now: Time,

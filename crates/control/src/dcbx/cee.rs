@@ -120,17 +120,16 @@ impl<T: Clone + Default + PartialEq> Machine<T> {
             mode,
             error,
         };
-        let decided_before = self.decided;
+        let waits = own.advertised && at.peer && self.told.is_some() && !self.is_synced(own, at);
+        if waits && peer.is_some() {
+            // What the peer says may not be its answer to what we say yet.
+            return;
+        }
         self.decided = at.peer;
         self.state = match peer {
             _ if !own.advertised => local(own.enabled, false),
             _ if !at.peer => local(false, at.heard),
             None => local(false, true),
-            // What the peer says may not be its answer to what we say yet.
-            Some(_) if !self.is_synced(own, at) && self.told.is_some() => {
-                self.decided = decided_before;
-                return;
-            }
             Some((head, _)) if !own.enabled || !head.enabled => local(false, false),
             Some((head, theirs)) if own.willing && !head.willing => FeatureState {
                 config: theirs.clone(),

@@ -7,8 +7,9 @@
 //! hears otherwise, or until the neighbour or the link goes.
 //!
 //! Three things differ from the letter: an agent always speaks and listens (adminStatus is
-//! enabledRxTx), so that nothing but its carrier or its silence takes back what it said; timers are moments and not counters of whole seconds, and
-//! the second after which the credit grows begins when some of it was spent.
+//! enabledRxTx), so that nothing but its carrier or its silence takes back what it said; timers are
+//! moments and not counters of whole seconds, and the second after which the credit grows begins
+//! when some of it was spent.
 
 mod agent;
 mod neighbours;

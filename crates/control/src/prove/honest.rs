@@ -2,10 +2,10 @@
 //!
 //! In plain English: a switch has a sender stopped when a *group*, what came in by one port with
 //! one priority, has used up its share, and lets it go on when enough of the group has left. What
-//! came in by one port and leaves by one port in one traffic class waits in one FIFO, whatever
-//! its group. So before a stop ends there has to leave, by the worst of the ways on: of the group
-//! itself, the headroom and what is to be free of its share; and of every other group that waits
-//! in the same FIFO, all that it can hold, for all of that may lie before it. There are two kinds of
+//! came in by one port and leaves by one port in one traffic class waits in one FIFO, whatever its
+//! group. So before a stop ends there has to leave, by the worst of the ways on: of the group
+//! itself, the headroom and what is to be free of its share; and of every other group that waits in
+//! the same FIFO, all that it can hold, for all of that may lie before it. There are two kinds of
 //! such groups.
 //!
 //! * *Priorities that share a class.* A sender's class stands still while any of them is stopped.
@@ -145,8 +145,8 @@ fn time(bytes: Bytes, rate: u64) -> u128 {
 /// longest = the most, over its ways, of bytes / passes + the longest beyond
 /// ```
 ///
-/// The last term is there because the one beyond may just have begun to stop. With marks of queues a
-/// second stop is added to each way, `queue / (passes * turns) + the longest beyond`: a queue is
+/// The last term is there because the one beyond may just have begun to stop. With marks of queues
+/// a second stop is added to each way, `queue / (passes * turns) + the longest beyond`: a queue is
 /// emptied by all turns together.
 ///
 /// It is a bound for traffic of any kind, and a wide one: that all ports of all switches on a

@@ -18,13 +18,24 @@ pub(super) fn of_hosts(asked: &[String]) -> Result<Vec<Application>, Problem> {
                             (0x600 and more), or default=PRIORITY";
             return Err(Problem::new(key, format!("`{text}` is no rule"), expected));
         };
-        if rules.iter().any(|before| before.is_about_same(&rule)) {
-            let what = format!("`{text}` is about the same as a rule before it");
-            return Err(Problem::new(key, what, "each kind and number once"));
-        }
-        rules.push(rule);
+        add(&mut rules, rule, |place| format!("dcb.applications[{place}]"))?;
     }
     Ok(rules)
+}
+
+/// Adds one that is about something new; `key` says where each is written, by its place.
+fn add(
+    known: &mut Vec<Application>,
+    new: Application,
+    key: impl Fn(usize) -> String,
+) -> Result<(), Problem> {
+    if let Some(place) = known.iter().position(|before| before.is_about_same(&new)) {
+        let has = known[place].priority;
+        let what = format!("{} is about the same, with priority {has}", key(place));
+        return Err(Problem::new(key(known.len()), what, "each kind and number once"));
+    }
+    known.push(new);
+    Ok(())
 }
 
 /// What switches tell: `dcb.applications`, since what agents are to know they may be told, and
@@ -34,15 +45,10 @@ pub(super) fn told(
     asked: &[file::Application],
 ) -> Result<Vec<Application>, Problem> {
     let mut told = of_hosts.to_vec();
-    for (index, one) in asked.iter().enumerate() {
-        let key = key(of_hosts.len() + index, of_hosts.len());
-        let new = written(&key, one)?;
-        if let Some(place) = told.iter().position(|before| before.is_about_same(&new)) {
-            let (before, has) = (self::key(place, of_hosts.len()), told[place].priority);
-            let what = format!("{before} is about the same, with priority {has}");
-            return Err(Problem::new(key, what, "each kind and number once"));
-        }
-        told.push(new);
+    for one in asked {
+        let key = |place| key(place, of_hosts.len());
+        let new = written(&key(told.len()), one)?;
+        add(&mut told, new, key)?;
     }
     Ok(told)
 }

@@ -3,8 +3,8 @@
 //! `resolve.rs` reads it from the file with `pauses.rs`, `headroom.rs` says what each port needs,
 //! `layers.rs` says which priorities hosts know as one, `plane.rs` makes the configuration of a
 //! switch's data plane, `dcbx.rs` what switches say of it to each other, `applications.rs` which
-//! packets have which priority; `notice.rs` reads and makes
-//! congestion notification and marks; `watchdog.rs` says which stops are no storm.
+//! packets have which priority; `notice.rs` reads and makes congestion notification and marks;
+//! `watchdog.rs` says which stops are no storm.
 
 mod applications;
 mod dcbx;

@@ -94,13 +94,13 @@ pub fn draining(fabric: &Fabric, dcb: &Dcb) -> impl Fn(Buffer) -> Draining {
     }
 }
 
-/// What may have to leave a FIFO that so many groups of one ingress port share, before the sender of
-/// one of them may go on.
+/// What may have to leave a FIFO that so many groups of one ingress port share, before the sender
+/// of one of them may go on.
 ///
 /// Of that one the headroom, of which no more is used than is needed, and `xon_offset` of a fixed
-/// share; all of the share, where that follows what is free, for it may shrink to nothing meanwhile,
-/// and where its sender may be stopped as long as any frame of it waits (`all`). Of the others all
-/// that they can hold: what is reserved, the share, the headroom.
+/// share; all of the share, where that follows what is free, for it may shrink to nothing
+/// meanwhile, and where its sender may be stopped as long as any frame of it waits (`all`). Of the
+/// others all that they can hold: what is reserved, the share, the headroom.
 fn to_leave(buffers: &Buffers, headroom: Bytes, groups: u64, all: bool) -> Bytes {
     let others = groups.saturating_sub(1);
     let shared = match buffers.lossless_share {

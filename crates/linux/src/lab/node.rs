@@ -11,8 +11,8 @@ use std::ffi::OsString;
 pub(super) fn run(state: &StateDir, name: &str, capture: Option<&OsString>) -> Result<()> {
     // Its standard error is its log.
     tracing_subscriber::fmt().with_ansi(false).with_writer(std::io::stderr).init();
-    // A session of its own, which it may ask the scheduler to prefer; its host's programs, and those
-    // who started the lab, are none of its.
+    // A session of its own, which it may ask the scheduler to prefer; its host's programs, and
+    // those who started the lab, are none of its.
     setsid().context("a daemon has just been started and can lead a session")?;
     let fabric = state.load_fabric()?;
     let options = DaemonOptions {

@@ -1,13 +1,13 @@
 //! What a port is told of its classes and of flow control while frames wait: DCBX, or an
 //! operator, has changed what is in force.
 //!
-//! In plain English. *Classes*: a frame waits in the class of its priority, so when priorities
-//! are mapped anew each waiting frame goes to its new class at once. The frames of one priority
-//! and one ingress come out of one old queue and go into one new queue, so their order stays;
-//! none is dropped, none is left in a class that nobody serves any more, and none that comes
-//! later overtakes them. Turns begin anew, and so do congestion points and marks. *Flow control*: a priority that loses it is no longer
-//! stopped by the peer, and the peer is told that it may go on; where a group already fills its
-//! headroom, a priority that gets it is stopped at once.
+//! In plain English. *Classes*: a frame waits in the class of its priority, so when priorities are
+//! mapped anew each waiting frame goes to its new class at once. The frames of one priority and one
+//! ingress come out of one old queue and go into one new queue, so their order stays; none is
+//! dropped, none is left in a class that nobody serves any more, and none that comes later
+//! overtakes them. Turns begin anew, and so do congestion points and marks. *Flow control*: a
+//! priority that loses it is no longer stopped by the peer, and the peer is told that it may go on;
+//! where a group already fills its headroom, a priority that gets it is stopped at once.
 
 use super::PortBank;
 use crate::contract::{Action, Drop};

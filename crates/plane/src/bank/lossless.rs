@@ -1,11 +1,11 @@
 //! Ports with traffic classes: admission, the turn of classes, stops and requests.
 //!
-//! In plain English: a frame that cannot leave at once takes room in the memory and waits in
-//! its class. When a wire is free, first goes what is to be told to its peer; then, of the
-//! classes that hold something and are not stopped, that whose turn it is. A frame that leaves gives
-//! its room back. Where the memory says that a sender is to stop or may go on, that is told
-//! by the port that it sends to. A stop that ends, and a request that is to be told again, are
-//! seen to when their time has come.
+//! In plain English: a frame that cannot leave at once takes room in the memory and waits in its
+//! class. When a wire is free, first goes what is to be told to its peer; then, of the classes that
+//! hold something and are not stopped, that whose turn it is. A frame that leaves gives its room
+//! back. Where the memory says that a sender is to stop or may go on, that is told by the port that
+//! it sends to. A stop that ends, and a request that is to be told again, are seen to when their
+//! time has come.
 
 use super::{Moving, PortBank};
 use crate::buffers::{Egress, Queued};

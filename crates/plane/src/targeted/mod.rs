@@ -6,10 +6,10 @@
 //! their share; this asks when a *queue* is too long, whoever filled it.
 //!
 //! In plain English: a queue has marks. When a frame takes it to the high mark (HW), all sources
-//! that have frames in it are to stop; between the bytes above that mark and `bytes_max` is room for
-//! what is on its way. When it has sunk to the low mark (LW), all may go on. A stop
-//! without a low mark ends by itself when its time is over. With targeting, a frame that takes
-//! the queue to the target mark (TW) has only some sources stopped:
+//! that have frames in it are to stop; between the bytes above that mark and `bytes_max` is room
+//! for what is on its way. When it has sunk to the low mark (LW), all may go on. A stop without a
+//! low mark ends by itself when its time is over. With targeting, a frame that takes the queue to
+//! the target mark (TW) has only some sources stopped:
 //!
 //! * one whose frame is drawn from the queue (appendix A, `sampling.rs`), for no longer than one
 //!   request says: if the others just fill the wire, the queue does not sink to the low mark;

@@ -16,9 +16,9 @@
 //! A priority under congestion notification has a queue for each flow, and its frames carry a
 //! CN-TAG as well (`flows.rs`).
 //!
-//! On the way in: MAC control frames and CNMs end here, and are heeded at once. A priority tag
-//! and a CN-TAG come off. If the reader is slow, the ring of received frames (`rx_ring.rs`) says when the
-//! peer is to stop. LLDP ends here if the card speaks it (`voice.rs`).
+//! On the way in: MAC control frames and CNMs end here, and are heeded at once. A priority tag and
+//! a CN-TAG come off. If the reader is slow, the ring of received frames (`rx_ring.rs`) says when
+//! the peer is to stop. LLDP ends here if the card speaks it (`voice.rs`).
 
 mod config;
 mod flows;

@@ -1,4 +1,5 @@
-//! Routers at work: hosts reach each other whichever there is, and a route that moves reorders no more than is said.
+//! Routers at work: hosts reach each other whichever there is, and a route that moves reorders no
+//! more than is said.
 
 use crate::common::{Builder, assert_sound, assert_whole, boot, mac, ring, unreached};
 use axon_control::controller::router::{RouterKind, Step};

@@ -26,8 +26,8 @@ pub struct Decisions {
     pub mean: f64,
 }
 
-/// Set-ups a second of one core's time: an Axon-ARP request answered, both routes chosen, kept by link and
-/// written into messages. Different pairs, after the switches' distances are known.
+/// Set-ups a second of one core's time: an Axon-ARP request answered, both routes chosen, kept by
+/// link and written into messages. Different pairs, after the switches' distances are known.
 ///
 /// # Errors
 /// The fabric cannot be built, or a request is not answered.

@@ -12,9 +12,10 @@ use turns::Turns;
 const DRAWS: u64 = 8;
 
 /// Shortest paths, divided among layers so that the buffers of no layer can wait for each other in
-/// a circle; the way of LASH (T. Skeie, O. Lysne and I. Theiss, IPDPS workshops 2002) and of DFSSSP (J.
-/// Domke, T. Hoefler and W. E. Nagel, IPDPS 2011), flow by flow as they are asked for. Each layer
-/// is a lossless priority of its own, so buffers of different layers never wait for each other.
+/// a circle; the way of LASH (T. Skeie, O. Lysne and I. Theiss, IPDPS workshops 2002) and of DFSSSP
+/// (J. Domke, T. Hoefler and W. E. Nagel, IPDPS 2011), flow by flow as they are asked for. Each
+/// layer is a lossless priority of its own, so buffers of different layers never wait for each
+/// other.
 ///
 /// Layer 0 has an order of the switches, and takes what never goes up after down ([`UpDown`]): that
 /// always leads everywhere. Each further layer has the set of turns, from one link to the next,
