@@ -11,7 +11,8 @@ use axon_control::controller::router::RouterKind;
 use axon_control::effect::Effect;
 use axon_control::node::ControllerNode;
 use axon_control::seal::Sealer;
-use axon_plane::{Action, Input, Node, PlaneConfig};
+use axon_node::{Action, Input, Node};
+use axon_plane::PlaneConfig;
 use axon_wire::header::{self, HopWidth, PacketType};
 use axon_wire::message::{
     ArpRequest, ControllerHello, Hello, HelloConfirm, Item, Message, Peer, PortState, Role,

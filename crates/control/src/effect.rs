@@ -1,7 +1,7 @@
 //! What the parts of a control plane ask of the node that holds them.
 
 use alloc::vec::Vec;
-use axon_plane::{Note, Refusal};
+use axon_node::{Note, Refusal};
 use axon_wire::message::{Item, Message};
 use axon_wire::{Hops, Life, NodeId, PortNo, Route};
 
@@ -58,7 +58,7 @@ pub enum Effect {
         /// The port it came in by.
         ingress: PortNo,
         /// Why.
-        reason: axon_plane::Drop,
+        reason: axon_node::Drop,
         /// The Ethernet frame.
         frame: Vec<u8>,
     },
@@ -67,7 +67,7 @@ pub enum Effect {
         /// The port.
         port: PortNo,
         /// What it is now.
-        kind: axon_plane::PortKind,
+        kind: axon_node::PortKind,
     },
     /// A message was refused; the node counts it.
     Refuse {

@@ -13,7 +13,7 @@ use crate::config::Timers;
 use crate::discovery::Discovery;
 use crate::effect::Effect;
 use alloc::vec::Vec;
-use axon_plane::Note;
+use axon_node::Note;
 use axon_wire::message::{ControllerHello, ControllerHelloAck, ControllerPath, Message};
 use axon_wire::{Life, PortNo, Time};
 

@@ -188,7 +188,7 @@ mod tests {
     use super::*;
     use crate::topology::torus;
     use axon_control::controller::router::RouterKind;
-    use axon_control::prove::{Dependencies, Verdict};
+    use axon_prove::{Dependencies, Verdict};
     use axon_wire::Priority;
 
     #[test]

@@ -7,12 +7,12 @@ use crate::pcapng::CaptureOptions;
 use crate::run::{Body, Clock, Inspect, RunOptions};
 use crate::slot::{Medium, PortSetup};
 use anyhow::{Context, Result, bail};
-use axon_control::agent::Rules;
 use axon_control::node::{ControllerNode, SwitchNode};
+use axon_dcbx::agent::Rules;
 use axon_fabric::assemble::{controller_config, port_name, switch_config, switch_index};
 use axon_fabric::dcb::FlowControl;
 use axon_fabric::model::{End, Fabric};
-use axon_plane::Node;
+use axon_node::Node;
 use axon_wire::priority::PrioritySet;
 use axon_wire::{FrameBuf, PortNo};
 use std::collections::BTreeMap;
@@ -183,7 +183,7 @@ fn controller_ports(fabric: &Fabric) -> Vec<PortSetup> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use axon_control::dcbx::TieRule;
+    use axon_dcbx::TieRule;
 
     const TEXT: &str = "name: a\ntopology: {ring: {switches: 3, hosts_per_switch: 1}}\n\
         links: {rate: 100Mbps}\ndcb:\n  classes:\n  - {priorities: [0, 1, 2, 5, 6], ets: 40}\n  \

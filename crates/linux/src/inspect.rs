@@ -3,11 +3,12 @@
 use crate::flow_control;
 use crate::probe::Desk;
 use crate::run::Inspect;
-use axon_control::agent::{AgentNode, FABRIC, HOST, Rules};
 use axon_control::discovery::Discovery;
 use axon_control::node::{ControllerNode, SwitchNode};
+use axon_dcbx::agent::{AgentNode, FABRIC, HOST, Rules};
+use axon_node::{Action, Awaited, Drop, Input, Node, PortCounters, PortKind, Refusal};
+use axon_plane::Plane;
 use axon_plane::memory::Memory;
-use axon_plane::{Action, Awaited, Drop, Input, Node, Plane, PortCounters, PortKind, Refusal};
 use axon_wire::priority::Priority;
 use axon_wire::{Frame, FrameBuf, PortNo, Time};
 use serde_json::{Map, Value, json};
@@ -141,7 +142,7 @@ impl Inspect for Agent {
     }
 
     fn has_queue(&self, port: PortNo) -> bool {
-        self.node.bank().queued_frames(port) > 0
+        self.node.ports().queued_frames(port) > 0
     }
 
     fn rules(&self, port: PortNo) -> Option<&Rules> {
@@ -155,7 +156,7 @@ impl Inspect for Agent {
             Some((priority.to_string(), rate.into()))
         });
         let rates: Map<String, Value> = rates.collect();
-        let pfc = node.bank().pfc(FABRIC);
+        let pfc = node.ports().pfc(FABRIC);
         let dcbx = node.neighbour().map(|port| crate::dcbx::status(FABRIC, port));
         json!({
             "role": "agent",
@@ -165,9 +166,9 @@ impl Inspect for Agent {
             "cnms": Priority::ALL.map(|priority| node.cnms(priority)),
             "rates_bps": rates,
             "dcbx": dcbx.into_iter().collect::<Vec<_>>(),
-            "host": flow_control::status(node.bank(), now, HOST),
-            "fabric": flow_control::status(node.bank(), now, FABRIC),
-            "drops": drops(&node.bank().counters().total()),
+            "host": flow_control::status(node.ports(), now, HOST),
+            "fabric": flow_control::status(node.ports(), now, FABRIC),
+            "drops": drops(&node.ports().counters().total()),
         })
     }
 }
@@ -242,21 +243,21 @@ fn neighbours(discovery: &Discovery) -> Vec<Value> {
 /// never occurred are left out.
 fn plane<B: Frame>(plane: &Plane<B>, now: Time) -> Value {
     let total = plane.counters().total();
-    let ports = 0..plane.config().ports;
-    let queued: Vec<u64> = ports.clone().map(|port| plane.queued_bytes(PortNo(port)).0).collect();
-    let table: Vec<usize> = ports.clone().map(|port| plane.tables().len(PortNo(port))).collect();
-    let bank = plane.bank();
+    let numbers = 0..plane.config().ports;
+    let queued: Vec<u64> = numbers.clone().map(|port| plane.queued_bytes(PortNo(port)).0).collect();
+    let table: Vec<usize> = numbers.clone().map(|port| plane.tables().len(PortNo(port))).collect();
+    let ports = plane.ports();
     let flow_control: Option<Vec<Value>> = plane
         .config()
         .dcb
         .is_some()
-        .then(|| ports.map(|port| flow_control::status(bank, now, PortNo(port))).collect());
+        .then(|| numbers.map(|port| flow_control::status(ports, now, PortNo(port))).collect());
     json!({
         "rx_frames": total.rx_frames,
         "tx_frames": total.tx_frames,
         "drops": drops(&total),
         "queued_bytes": queued,
-        "memory": bank.memory().map(|memory| json!({
+        "memory": ports.memory().map(|memory| json!({
             "lossless": pool(memory, true),
             "lossy": pool(memory, false),
         })),

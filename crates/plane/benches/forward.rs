@@ -14,20 +14,21 @@
 //! come from a chain of dependent additions, so they are core cycles at the clock of now.
 //!
 //! What bounds it (EPYC with AVX-512 at 4.2 GHz): in cache, instructions. The step takes
-//! about 40 cycles; the plane around it 70 to 90 more, for moving the frame's handle, the
+//! about 40 cycles; the plane around it 70 to 90 more, for meta the frame's handle, the
 //! state and counters of two ports, and the action. At the edge the table of 4096 routes
 //! (320 KiB) adds about 70: one random access to the second cache, and a header copied in
 //! pieces and read back as words. With 128 MiB of packets in random order one miss to memory
 //! and in the address translation per packet is nearly all of the time (160 ns); a NIC puts
 //! packets into the last cache, so that is not how they arrive.
 
-use axon_plane::contract::Action;
+use axon_node::Action;
+use axon_node::PortKind;
 use axon_plane::dcb::DcbConfig;
 use axon_plane::ecn::{NotCapable, Profile};
-use axon_plane::forward::{Step, forward};
 use axon_plane::memory::{GroupLimits, MemoryConfig, QueueLimits, Share};
-use axon_plane::notice::{CnConfig, EcnConfig};
-use axon_plane::{Plane, PlaneConfig, PortKind, RouteTables};
+use axon_plane::notification::{CnConfig, EcnConfig};
+use axon_plane::{Plane, PlaneConfig, RouteTables};
+use axon_plane::{Step, forward};
 use axon_wire::header::{self, PacketType};
 use axon_wire::priority::{PRIORITIES, PrioritySet};
 use axon_wire::{Bytes, Frame, FrameBuf, HopWidth, Hops, MacAddr, PortNo, Rate, Time};

@@ -15,6 +15,7 @@ pub mod envelope;
 pub mod frame;
 pub mod header;
 pub mod hops;
+pub mod host_frame;
 pub mod link;
 pub mod lldp;
 pub mod mac_control;

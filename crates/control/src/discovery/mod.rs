@@ -30,8 +30,8 @@ use crate::config::{NodeConfig, Timers};
 use crate::effect::Effect;
 use crate::seal::Opened;
 use alloc::vec::Vec;
-use axon_plane::random::Random;
-use axon_plane::{Note, PortKind, Refusal};
+use axon_node::random::Random;
+use axon_node::{Note, PortKind, Refusal};
 use axon_wire::message::{ControllerPath, Heartbeat, Hello, Message, Peer, PortState, Role};
 use axon_wire::{HopWidth, Life, PortNo, Span, Time};
 

@@ -2,8 +2,9 @@
 
 use super::flows::Verdict;
 use super::setup::{Asker, hold, of_port};
-use super::{Cx, Edge, Timer, ipv4, packet};
+use super::{Cx, Edge, Timer, ipv4};
 use crate::effect::Effect;
+use axon_wire::host_frame;
 use axon_wire::message::{ArpReply, Target};
 use axon_wire::{MacAddr, PortNo, Route};
 use core::net::{IpAddr, Ipv4Addr};
@@ -80,7 +81,7 @@ impl Edge {
 /// Tells a host that `ip` is at `mac`; never that its own address is its own.
 pub(super) fn answer(cx: &mut Cx, port: PortNo, asker: Asker, mac: MacAddr, ip: Ipv4Addr) {
     if asker.mac != mac {
-        let frame = packet::reply(mac, ip, asker.mac, asker.ip);
+        let frame = host_frame::reply(mac, ip, asker.mac, asker.ip);
         cx.out.push(Effect::Host { port, frame });
     }
 }
@@ -90,7 +91,7 @@ mod tests {
     use super::super::testing::*;
     use super::*;
     use alloc::vec::Vec;
-    use axon_plane::Note;
+    use axon_node::Note;
     use smoltcp::wire::ArpOperation;
 
     #[test]
@@ -110,7 +111,7 @@ mod tests {
             frame: udp_frame(mac(9), mac(1), content),
         };
         let (port, destination) = (PortNo(0), mac(9));
-        let frame = packet::reply(mac(9), ip(9), mac(1), ip(1));
+        let frame = host_frame::reply(mac(9), ip(9), mac(1), ip(1));
         assert_eq!(
             effects,
             [
@@ -129,7 +130,7 @@ mod tests {
         bench.host(0, 1);
         let request = asked(&bench.frame(0, &arp_request(1, 9)));
         bench.reply(answer_to(request, 1));
-        let unicast = packet::request(mac(1), ip(1), mac(9), ip(9));
+        let unicast = host_frame::request(mac(1), ip(1), mac(9), ip(9));
         for frame in [arp_request(1, 9), unicast] {
             let effects = bench.frame(0, &frame);
             let [(PortNo(0), arp)] = arps(&effects)[..] else { panic!("{effects:?}") };
@@ -182,7 +183,7 @@ mod tests {
     fn a_probe_of_an_address_is_answered_for_another_host_only() {
         let mut bench = Bench::new();
         let unspecified = Ipv4Addr::UNSPECIFIED;
-        let probe = packet::request(mac(1), unspecified, MacAddr::BROADCAST, ip(9));
+        let probe = host_frame::request(mac(1), unspecified, MacAddr::BROADCAST, ip(9));
         let request = asked(&bench.frame(0, &probe));
         assert_eq!(request.source_ip, None);
         let mut own = answer_to(request, 1);

@@ -1,9 +1,10 @@
 //! The hosts on this switch: learning, probing, leaving, and telling the controller.
 
-use super::{Cx, Edge, Timer, packet};
+use super::{Cx, Edge, Timer};
 use crate::effect::Effect;
 use alloc::collections::{BTreeMap, BTreeSet};
-use axon_plane::Note;
+use axon_node::Note;
+use axon_wire::host_frame;
 use axon_wire::message::Item;
 use axon_wire::{MacAddr, PortNo, Span, Time};
 use core::net::{IpAddr, Ipv4Addr};
@@ -154,7 +155,7 @@ impl Edge {
         ip: Ipv4Addr,
         out: &mut alloc::vec::Vec<Effect>,
     ) {
-        if !packet::is_host_ip(ip) || ip == self.server.ip {
+        if !host_frame::is_host_ip(ip) || ip == self.server.ip {
             return;
         }
         let Some(host) = self.hosts.by_mac.get_mut(&mac) else {
@@ -214,7 +215,7 @@ impl Edge {
             return;
         }
         host.unanswered += 1;
-        let frame = packet::request(self.server.mac, self.server.ip, mac, ip);
+        let frame = host_frame::request(self.server.mac, self.server.ip, mac, ip);
         cx.out.push(Effect::Host { port: host.port, frame });
         self.agenda.set(Timer::Host(mac), cx.now + self.host_probe);
     }
@@ -268,7 +269,7 @@ mod tests {
     use super::super::testing::*;
     use super::*;
     use alloc::vec::Vec;
-    use axon_plane::{Drop, PortKind};
+    use axon_node::{Drop, PortKind};
     use axon_wire::{Life, Route};
 
     fn reports(effects: &[Effect]) -> Vec<Item> {
@@ -344,7 +345,7 @@ mod tests {
             assert!(matches!(effects[..], [Effect::Drop { .. }]), "{effects:?}");
         }
         assert_eq!(bench.edge.hosts().count(), 0);
-        let mut claims_server = packet::request(mac(1), SERVER.ip, MacAddr::BROADCAST, ip(9));
+        let mut claims_server = host_frame::request(mac(1), SERVER.ip, MacAddr::BROADCAST, ip(9));
         assert!(matches!(
             bench.frame(0, &claims_server).last(),
             Some(Effect::Drop { reason: Drop::Refused, .. })
@@ -363,7 +364,7 @@ mod tests {
             let [(PortNo(0), arp)] = probes[..] else { panic!("one probe, not {probes:?}") };
             assert_eq!((arp.sender_mac, arp.sender_ip), (SERVER.mac, SERVER.ip));
             assert_eq!(arp.target_ip, ip(1));
-            bench.frame(0, &packet::reply(mac(1), ip(1), SERVER.mac, SERVER.ip));
+            bench.frame(0, &host_frame::reply(mac(1), ip(1), SERVER.mac, SERVER.ip));
         }
         assert_eq!(bench.edge.hosts().count(), 1);
     }

@@ -1,10 +1,10 @@
 //! What a host sends without a route: ARP, DHCP, unicast on its way, and what ends here.
 
-use super::packet::{self, Arp, Kind};
 use super::setup::Asker;
 use super::{Cx, Edge};
 use crate::effect::Effect;
-use axon_plane::Drop;
+use axon_node::Drop;
+use axon_wire::host_frame::{self, Arp, Kind};
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::message::{HostFrame, Message, Target};
 use axon_wire::{MacAddr, PortNo};
@@ -28,7 +28,7 @@ impl Edge {
             return Err(Drop::Refused);
         }
         let to_us = destination == MacAddr::BROADCAST || destination == self.server.mac;
-        match packet::classify(frame) {
+        match host_frame::classify(frame) {
             Kind::Arp(arp) => self.arp(cx, port, source, arp),
             Kind::BadArp => Err(Drop::Malformed),
             Kind::DhcpClient if to_us => {
@@ -48,7 +48,7 @@ impl Edge {
     fn arp(&mut self, cx: &mut Cx, port: PortNo, source: MacAddr, arp: Arp) -> Result<(), Drop> {
         let probe = arp.sender_ip.is_unspecified();
         let sane = arp.sender_mac == source
-            && (probe || packet::is_host_ip(arp.sender_ip))
+            && (probe || host_frame::is_host_ip(arp.sender_ip))
             && arp.sender_ip != self.server.ip;
         if !sane {
             return Err(Drop::Refused);
@@ -61,10 +61,10 @@ impl Edge {
             ArpOperation::Reply => self.target_answered(cx, port, source, arp.sender_ip),
             ArpOperation::Request if arp.sender_ip == arp.target_ip => {}
             ArpOperation::Request if arp.target_ip == self.server.ip => {
-                let frame = packet::reply(self.server.mac, self.server.ip, source, asker.ip);
+                let frame = host_frame::reply(self.server.mac, self.server.ip, source, asker.ip);
                 cx.out.push(Effect::Host { port, frame });
             }
-            ArpOperation::Request if packet::is_host_ip(arp.target_ip) => {
+            ArpOperation::Request if host_frame::is_host_ip(arp.target_ip) => {
                 self.resolve(cx, port, asker, arp.target_ip);
             }
             _ => return Err(Drop::Refused),
@@ -127,7 +127,7 @@ mod tests {
     fn the_servers_address_is_answered_for_and_its_other_frames_are_refused() {
         let mut bench = Bench::new();
         let effects =
-            bench.frame(0, &packet::request(mac(1), ip(1), MacAddr::BROADCAST, SERVER.ip));
+            bench.frame(0, &host_frame::request(mac(1), ip(1), MacAddr::BROADCAST, SERVER.ip));
         let [(PortNo(0), arp)] = arps(&effects)[..] else { panic!("{effects:?}") };
         assert_eq!((arp.sender_mac, arp.sender_ip), (SERVER.mac, SERVER.ip));
         let effects = bench.frame(0, &udp_frame(SERVER.mac, mac(1), 0));

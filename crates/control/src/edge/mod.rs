@@ -16,12 +16,11 @@
 //! Everything that a host can make grow is bounded. Nothing here depends on the order of
 //! messages: see `flows`.
 
-pub(crate) mod agenda;
 mod arrival;
 mod flows;
 mod hosts;
 mod intercept;
-pub(crate) mod packet;
+
 mod recall;
 mod setup;
 mod target;
@@ -35,10 +34,12 @@ pub use hosts::Host;
 
 use crate::config::{ServerIdentity, SwitchConfig};
 use crate::effect::Effect;
-use agenda::Agenda;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use axon_plane::{Drop, PortKind, RouteTables};
+use axon_node::agenda::Agenda;
+use axon_node::{Drop, PortKind};
+use axon_plane::RouteTables;
+use axon_wire::host_frame;
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::message::{ArpReply, ArpTarget, HostFrame, Item, Stamp, Target};
 use axon_wire::{Life, MacAddr, NodeId, PortNo, Route, Span, Time};
@@ -222,7 +223,7 @@ impl Edge {
             self.counters.messages_ignored += 1;
             return;
         }
-        if let Some((mac, ip)) = packet::dhcp_ack(&frame)
+        if let Some((mac, ip)) = host_frame::dhcp_ack(&frame)
             && self.hosts.is_on(mac, port)
         {
             self.learn_ip(now, mac, ip, out);
@@ -389,10 +390,10 @@ fn ipv4(ip: Option<IpAddr>) -> Option<Ipv4Addr> {
 
 #[cfg(test)]
 mod tests {
-    use super::packet::Arp;
     use super::testing::*;
     use super::*;
     use alloc::vec;
+    use axon_wire::host_frame::Arp;
     use axon_wire::message::ArpRequest;
     use axon_wire::message::Message;
     use proptest::prelude::*;
@@ -408,7 +409,7 @@ mod tests {
         let m = ArpTarget { id, source_port: port, source_mac, source_ip, ..looked_for(1) };
         let questions = arps(&target.target(m.clone()));
         let (_, question) = questions[0];
-        let host_says = packet::reply(mac(1), ip(1), question.sender_mac, question.sender_ip);
+        let host_says = host_frame::reply(mac(1), ip(1), question.sender_mac, question.sender_ip);
         let answer = target.frame(0, &host_says).into_iter().find_map(|effect| match effect {
             Effect::Routed { message: Message::ArpReply(reply), .. } => Some(reply),
             _ => None,
@@ -480,7 +481,7 @@ mod tests {
                     target_mac: mac(wanted),
                     target_ip: ip(wanted),
                 };
-                let mut frame = packet::emit(mac(wanted), arp);
+                let mut frame = host_frame::emit(mac(wanted), arp);
                 frame[6..12].copy_from_slice(&mac(from).0);
                 bench.frame(port, &frame)
             }

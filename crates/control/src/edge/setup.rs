@@ -5,7 +5,7 @@ use super::{Cx, Edge, Timer};
 use crate::effect::Effect;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use axon_plane::Drop;
+use axon_node::Drop;
 use axon_wire::message::{ArpRequest, Message, Target};
 use axon_wire::{MacAddr, PortNo, Span, Time};
 use core::net::{IpAddr, Ipv4Addr};

@@ -1,9 +1,10 @@
 //! The target switch's half of Axon-ARP: phases II and III (paper 001 §4.2.2).
 
 use super::flows::Verdict;
-use super::{Cx, Edge, Timer, ipv4, packet};
+use super::{Cx, Edge, Timer, ipv4};
 use crate::effect::Effect;
 use alloc::vec::Vec;
+use axon_wire::host_frame;
 use axon_wire::message::{ArpReply, ArpTarget, Message};
 use axon_wire::{MacAddr, PortNo, Time};
 use core::net::Ipv4Addr;
@@ -70,7 +71,7 @@ impl Edge {
             Some(ip) if cx.tables.lookup(port, source_mac).is_none() => (source_mac, ip),
             _ => (self.server.mac, self.server.ip),
         };
-        let frame = packet::request(mac, ip, target_mac, asking.target_ip);
+        let frame = host_frame::request(mac, ip, target_mac, asking.target_ip);
         cx.out.push(Effect::Host { port, frame });
         let pause = self.retry * (1 << asking.tries.min(RETRY_DOUBLINGS_MAX));
         asking.tries = asking.tries.saturating_add(1);
@@ -184,7 +185,7 @@ mod tests {
 
     /// Host `n`'s answer to whoever asked.
     fn host_reply(n: u8, to: MacAddr, to_ip: Ipv4Addr) -> Vec<u8> {
-        packet::reply(mac(n), ip(n), to, to_ip)
+        host_frame::reply(mac(n), ip(n), to, to_ip)
     }
 
     fn answers(effects: &[Effect]) -> Vec<ArpReply> {
@@ -238,7 +239,7 @@ mod tests {
         let frames = [
             (1, host_reply(1, mac(9), ip(9))),
             (0, host_reply(3, mac(9), ip(9))),
-            (0, packet::reply(mac(3), ip(1), mac(9), ip(9))),
+            (0, host_frame::reply(mac(3), ip(1), mac(9), ip(9))),
             (0, wrong_address),
         ];
         for (port, frame) in frames {

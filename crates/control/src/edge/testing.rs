@@ -1,11 +1,11 @@
 //! A switch's edge with hosts around it, for the tests of this folder.
 
-use super::packet::{Arp, Kind};
 use super::setup::{FAILURES_MAX, SETUPS_PER_PORT_MAX};
 use super::target::ASKINGS_PER_PORT_MAX;
 use super::*;
 use crate::config::{NodeConfig, Timers};
 use axon_plane::PlaneConfig;
+use axon_wire::host_frame::{Arp, Kind};
 use axon_wire::message::Message;
 use axon_wire::{HopWidth, Hops};
 
@@ -31,7 +31,7 @@ pub(super) fn stamp(number: u64) -> Stamp {
 
 /// A broadcast ARP request from one host for another's address.
 pub(super) fn arp_request(from: u8, wanted: u8) -> Vec<u8> {
-    let mut frame = packet::request(mac(from), ip(from), MacAddr::BROADCAST, ip(wanted));
+    let mut frame = host_frame::request(mac(from), ip(from), MacAddr::BROADCAST, ip(wanted));
     frame[32..38].fill(0);
     frame
 }
@@ -257,7 +257,7 @@ pub(super) fn asked(effects: &[Effect]) -> axon_wire::message::ArpRequest {
 /// The ARP packets to hosts among these effects, with their ports.
 pub(super) fn arps(effects: &[Effect]) -> Vec<(PortNo, Arp)> {
     let arp = |effect: &Effect| match effect {
-        Effect::Host { port, frame } => match packet::classify(frame) {
+        Effect::Host { port, frame } => match host_frame::classify(frame) {
             Kind::Arp(arp) => Some((*port, arp)),
             _ => None,
         },

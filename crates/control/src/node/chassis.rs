@@ -2,13 +2,14 @@
 
 use super::prober::{Due, Prober};
 use crate::config::NodeConfig;
-use crate::dcbx::DcbPorts;
 use crate::discovery::Discovery;
 use crate::effect::Effect;
 use crate::seal::{Opened, Sealer};
 use alloc::vec::Vec;
+use axon_dcbx::DcbPorts;
+use axon_node::{Action, Drop, Input, Note, PortKind, Punt, Refusal};
+use axon_plane::Plane;
 use axon_plane::dcb::DcbConfig;
-use axon_plane::{Action, Drop, Input, Note, Plane, PortKind, Punt, Refusal};
 use axon_wire::congestion::Congestion;
 use axon_wire::header::{self, HeaderView, PacketType};
 use axon_wire::message::{Message, Role};

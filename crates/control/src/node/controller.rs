@@ -12,7 +12,8 @@ use crate::seal::Opened;
 use crate::stream::Stream;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use axon_plane::{Action, Awaited, Drop, Input, Node, Note, Plane, Refusal};
+use axon_node::{Action, Awaited, Drop, Input, Node, Note, Refusal};
+use axon_plane::Plane;
 use axon_wire::message::{ControllerPath, Message, Role};
 use axon_wire::{Frame, Hops, Life, NodeId, PortNo, Time};
 

@@ -2,11 +2,11 @@
 //! port of the plane does.
 
 use super::chassis::Chassis;
-use crate::dcbx::tables::schedule_of;
-use crate::dcbx::{DcbPorts, PortWish, Source};
 use crate::effect::Effect;
 use alloc::vec::Vec;
-use axon_plane::Note;
+use axon_dcbx::tables::schedule_of;
+use axon_dcbx::{DcbPorts, PortWish, Source};
+use axon_node::Note;
 use axon_wire::dcbx::ieee::Ets;
 use axon_wire::{Frame, PortNo, Time};
 
@@ -48,7 +48,7 @@ impl<B: Frame> Chassis<B> {
                 }
                 PortWish::Classes(ets, from) => self.set_classes(now, port, &ets, from),
                 PortWish::Pfc(pfc) => {
-                    self.plane.bank_mut().set_pfc(now, port, pfc, &mut self.actions);
+                    self.plane.ports_mut().set_pfc(now, port, pfc, &mut self.actions);
                     self.effects.push(Effect::Note(Note::PfcInForce { port, pfc }));
                 }
                 PortWish::Defence(treatments) => {
@@ -67,8 +67,8 @@ impl<B: Frame> Chassis<B> {
             Source::Local => (own.prio_tc, own.schedule.clone()),
             Source::Peer => (ets.class_of, schedule_of(ets, own.schedule.cost)),
         };
-        let bank = self.plane.bank_mut();
-        let set = bank.set_classes(now, port, prio_tc, &schedule, &mut self.actions);
+        let ports = self.plane.ports_mut();
+        let set = ports.set_classes(now, port, prio_tc, &schedule, &mut self.actions);
         let note = match set {
             Ok(()) => Note::ClassesInForce { port, recommended: from == Source::Peer },
             Err(_) => Note::DcbxTrouble { port },

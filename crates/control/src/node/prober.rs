@@ -8,7 +8,8 @@
 use super::report::{PlanKind, ProbeId, ProbePlan, ProbeReport, ProbeReturn};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use axon_plane::{Plane, PortKind};
+use axon_node::PortKind;
+use axon_plane::Plane;
 use axon_wire::link::{ETHERNET_BYTES, FRAME_BYTES_MIN};
 use axon_wire::probe::{self, HEAD_BYTES, ProbeHead, ProbeOptions, ProbeView, RECORD_BYTES};
 use axon_wire::{Frame, Hops, MacAddr, NodeId, PortNo, Time};

@@ -5,7 +5,6 @@ use super::load::LoadReports;
 use super::prober::ProbeRefusal;
 use super::report::{ProbeId, ProbePlan, ProbeReport};
 use crate::config::{SwitchConfig, Timers};
-use crate::dcbx::DcbPort;
 use crate::discovery::Discovery;
 use crate::edge::Edge;
 use crate::effect::Effect;
@@ -13,7 +12,9 @@ use crate::seal::Opened;
 use crate::stream::Stream;
 use crate::uplink::Uplink;
 use alloc::vec::Vec;
-use axon_plane::{Action, Awaited, Drop, Input, Node, Plane, PortKind, Refusal};
+use axon_dcbx::DcbPort;
+use axon_node::{Action, Awaited, Drop, Input, Node, PortKind, Refusal};
+use axon_plane::Plane;
 use axon_wire::message::{Item, Message, Role};
 use axon_wire::{Frame, Life, PortNo, Time};
 

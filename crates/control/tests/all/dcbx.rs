@@ -2,14 +2,15 @@
 
 use crate::tshark;
 use axon_control::config::{NodeConfig, ServerIdentity, SwitchConfig, Timers};
-use axon_control::dcbx::{Asked, DcbxConfig, DcbxNodeConfig, DcbxNote, Mode, Source};
-use axon_control::lldp::LldpConfig;
 use axon_control::node::SwitchNode;
+use axon_dcbx::lldp::LldpConfig;
+use axon_dcbx::{Asked, DcbxConfig, DcbxNodeConfig, DcbxNote, Mode, Source};
+use axon_node::{Action, Drop, Input, Node, Note, Punt};
+use axon_plane::PlaneConfig;
 use axon_plane::dcb::DcbConfig;
-use axon_plane::notice::CnConfig;
+use axon_plane::notification::CnConfig;
 use axon_plane::qcn::DefenceMode;
 use axon_plane::schedule::{Algorithm, ScheduleConfig};
-use axon_plane::{Action, Drop, Input, Node, Note, PlaneConfig, Punt};
 use axon_wire::dcbx::ieee::SUBTYPE_CONGESTION;
 use axon_wire::dcbx::{DcbxError, OUI_IEEE};
 use axon_wire::lldp::{self, Id, LldpFrame, Lldpdu, NEAREST_BRIDGE, Tlv};
@@ -145,8 +146,8 @@ impl Scene {
 
     /// PFC, and the class of priority 7, at port 0.
     fn in_force(&self, number: usize) -> (PrioritySet, u8) {
-        let bank = self.switches[number].plane().bank();
-        (bank.pfc(PORT), bank.prio_tc(PORT).unwrap()[7].value())
+        let ports = self.switches[number].plane().ports();
+        (ports.pfc(PORT), ports.prio_tc(PORT).unwrap()[7].value())
     }
 }
 
@@ -175,7 +176,7 @@ fn a_willing_switch_does_what_its_neighbour_says_at_that_port_and_until_it_is_go
         assert_eq!(scene.in_force(0), (set(0x18), 2), "{modes:?}");
         assert_eq!(scene.in_force(1), (set(0x18), 2), "{modes:?}");
         let willing = &scene.switches[1];
-        assert_eq!(willing.plane().bank().pfc(PortNo(1)), PrioritySet::EMPTY);
+        assert_eq!(willing.plane().ports().pfc(PortNo(1)), PrioritySet::EMPTY);
         let port = willing.dcbx(PORT).unwrap();
         assert_eq!((port.operational().ets_from, port.notes()), (Source::Peer, &[][..]));
         assert_eq!(port.agent().neighbours()[0].port, Id::port_of_name("s1-p0"));
@@ -200,7 +201,7 @@ fn on_axon_ports_and_on_host_ports_alike() {
     assert_eq!(scene.switches.iter().map(neighbours).collect::<Vec<_>>(), [1, 1]);
     let mut host = Scene::new(vec![switch(1, Some(dcb(1, 0x18, [40, 60])), firm(Mode::Ieee))]);
     host.run(Span::from_secs(10));
-    assert_eq!(host.switches[0].plane().kind(PORT), Some(axon_plane::PortKind::Host));
+    assert_eq!(host.switches[0].plane().kind(PORT), Some(axon_node::PortKind::Host));
     let (chassis, port) = (Id::chassis_of_mac(mac(9)), Id::port_of_mac(mac(9)));
     let lldpdu = Lldpdu { chassis, port, ttl_secs: 120, optional: vec![] };
     let frame = LldpFrame { destination: NEAREST_BRIDGE, source: mac(9), lldpdu }.emit().unwrap();

@@ -3,7 +3,8 @@
 use axon_control::config::{NodeConfig, ServerIdentity, SwitchConfig, Timers};
 use axon_control::node::SwitchNode;
 use axon_control::seal::Sealer;
-use axon_plane::{Action, Input, Node, PlaneConfig, Refusal};
+use axon_node::{Action, Input, Node, Refusal};
+use axon_plane::PlaneConfig;
 use axon_wire::header::{self, PacketType};
 use axon_wire::message::{Hello, HelloConfirm, Message, Role, Segment};
 use axon_wire::{FrameBuf, HopWidth, Life, MacAddr, NodeId, PortNo, Time, link};

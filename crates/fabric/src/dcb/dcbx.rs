@@ -5,11 +5,11 @@ use super::{FlowControl, applications, notice};
 use crate::error::Problem;
 use crate::file;
 use crate::model::{Dcb, End, Fabric};
-use axon_control::dcbx::{
+use axon_dcbx::lldp::LldpConfig;
+use axon_dcbx::{
     Asked, DcbxConfig, DcbxNodeConfig, Duplicates, Meeting, Mismatch, Mode, Recommendation,
     TieRule, ZeroClasses, meet, meeting,
 };
-use axon_control::lldp::LldpConfig;
 use axon_plane::dcb::DcbConfig;
 use axon_wire::{Priority, PrioritySet, Span};
 use std::collections::BTreeMap;

@@ -5,7 +5,7 @@ use crate::error::Problem;
 use crate::file;
 use crate::model::Fabric;
 use axon_plane::ecn::{EcnError, NotCapable, Profile, Red};
-use axon_plane::notice::{CnConfig, EcnConfig};
+use axon_plane::notification::{CnConfig, EcnConfig};
 use axon_plane::qcn::{
     Choice, CpConfig, CpError, CpReadings, DefenceConfig, DefenceMode, Defences, HalfPeriod,
     Increase, Rounding, RpReadings,

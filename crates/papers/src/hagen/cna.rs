@@ -7,7 +7,7 @@
 
 use anyhow::{Context as _, Result, ensure};
 use axon_fabric::model::Fabric;
-use axon_plane::Drop;
+use axon_node::Drop;
 use axon_sim::World;
 use axon_sim::apps::{AppId, UdpPlan};
 use axon_wire::priority::Priority;

@@ -5,9 +5,10 @@
 //! empty. Sizes of frames include VLAN tag and FCS, as in the paper.
 
 use axon_fabric::model::Wire;
+use axon_node::{Action, Awaited, Input, Node, PortKind};
 use axon_plane::dcb::DcbConfig;
 use axon_plane::schedule::{Algorithm, FrameCost, ScheduleConfig, Weights};
-use axon_plane::{Action, Awaited, Input, Node, Plane, PlaneConfig, PortKind};
+use axon_plane::{Plane, PlaneConfig};
 use axon_sim::Engine;
 use axon_sim::links::WireEnd;
 use axon_sim::station::Body;

@@ -5,7 +5,7 @@ use super::watermarks::{
 };
 use crate::reproduce::{Context, Outcome, Row, Table};
 use anyhow::Result;
-use axon_plane::notice::CnConfig;
+use axon_plane::notification::CnConfig;
 use axon_plane::qcn::RpConfig;
 use axon_plane::targeted::Choice;
 use axon_sim::bare::{Plan, Seen};

@@ -1,10 +1,11 @@
 //! One host that obeys congestion notification, a switch, and a link whose rate changes.
 
 use axon_fabric::model::Wire;
+use axon_node::{Action, Awaited, Input, Node, PortKind};
 use axon_plane::dcb::DcbConfig;
-use axon_plane::notice::CnConfig;
+use axon_plane::notification::CnConfig;
 use axon_plane::qcn::{RateLimiter, RpConfig, RpError};
-use axon_plane::{Action, Awaited, Input, Node, Plane, PlaneConfig, PortKind};
+use axon_plane::{Plane, PlaneConfig};
 use axon_sim::Engine;
 use axon_sim::links::{LinkId, WireEnd};
 use axon_sim::station::Body;

@@ -1,12 +1,13 @@
 //! What queues tell the sources of the frames that fill them, and the host port as the edge of
 //! the congestion notification domain.
 
-use axon_plane::contract::{Action, Drop};
+use axon_node::PortKind;
+use axon_node::{Action, Drop};
 use axon_plane::dcb::DcbConfig;
 use axon_plane::ecn::{self, Codepoint, NotCapable, Profile};
-use axon_plane::notice::{CnConfig, EcnConfig};
+use axon_plane::notification::{CnConfig, EcnConfig};
 use axon_plane::qcn::{InputPriority, Treatment};
-use axon_plane::{Plane, PlaneConfig, PortKind};
+use axon_plane::{Plane, PlaneConfig};
 use axon_wire::cn::{CnTag, Cnm, CnmFormat, CnmFrame, Tagged};
 use axon_wire::header::{self, HeaderView, PacketType};
 use axon_wire::priority::{Priority, PrioritySet};

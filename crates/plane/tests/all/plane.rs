@@ -1,10 +1,11 @@
 //! How a whole plane behaves: scripted cases, and promises that hold for any input.
 
 use crate::model::{Event, PORTS, World};
-use axon_plane::contract::{Action, Drop, Punt};
+use axon_node::PortKind;
+use axon_node::{Action, Drop, Punt};
 use axon_plane::dcb::DcbConfig;
 use axon_plane::memory::Share;
-use axon_plane::{OnFull, Plane, PlaneConfig, PortKind, PuntLimit};
+use axon_plane::{OnFull, Plane, PlaneConfig, PuntLimit};
 use axon_wire::header::{self, HeaderView, PacketType};
 use axon_wire::mac_control::{self, MacControl, Quanta};
 use axon_wire::priority::PrioritySet;

@@ -1,9 +1,10 @@
 //! Runs the golden cases of `vectors/`; `BLESS=1` rewrites them.
 
 use crate::samples;
-use axon_plane::contract::Action;
+use axon_node::Action;
+use axon_node::{Drop, PortKind, Punt};
 use axon_plane::forward::{Step, forward};
-use axon_plane::{Drop, Plane, PlaneConfig, PortKind, Punt};
+use axon_plane::{Plane, PlaneConfig};
 use axon_wire::congestion::Congestion;
 use axon_wire::envelope::{Envelope, EnvelopeError};
 use axon_wire::header::{self, HeaderError, HeaderView, PacketType};

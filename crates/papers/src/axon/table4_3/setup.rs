@@ -9,7 +9,7 @@ use crate::axon::line::Line;
 use anyhow::{Context, Result, ensure};
 use axon_control::node::{ControllerNode, SwitchNode};
 use axon_fabric::model::Fabric;
-use axon_plane::{Action, Input, Node};
+use axon_node::{Action, Input, Node};
 use axon_sim::World;
 use axon_sim::station::Body;
 use axon_wire::{Frame, FrameBuf, MacAddr, PortNo, Span, Time};
