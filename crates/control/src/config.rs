@@ -4,7 +4,6 @@ use crate::controller::router::RouterKind;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use axon_dcbx::DcbxNodeConfig;
-use axon_plane::PlaneConfig;
 use axon_wire::{Life, MacAddr, Span};
 use core::net::Ipv4Addr;
 
@@ -21,10 +20,8 @@ pub struct NodeConfig {
     pub seed: u64,
     /// Intervals.
     pub timers: Timers,
-    /// Ports, hop width, buffers, tables.
-    pub plane: PlaneConfig,
     /// What it says of itself with LLDP and DCBX at its ports, and does about what it hears;
-    /// without, it neither speaks nor reads them. What its ports are set to do is what its plane
+    /// without, it neither speaks nor reads them. What its ports are set to do is what its data plane
     /// is set to ([`DcbxConfig::for_plane`](axon_dcbx::DcbxConfig::for_plane)).
     pub dcbx: Option<Box<DcbxNodeConfig>>,
     /// The address that every host knows as its DHCP server and that switches probe from.

@@ -74,8 +74,8 @@ pub struct DcbPorts {
 #[derive(Clone, Debug)]
 struct Port {
     port: DcbPort,
-    /// What its plane was last told, and is set to at first.
-    told: (Ets, Source, PrioritySet, Option<[Treatment; PRIORITIES]>),
+    /// What its data plane was last set to, and is set to at first.
+    in_force: (Ets, Source, PrioritySet, Option<[Treatment; PRIORITIES]>),
 }
 
 impl DcbPorts {
@@ -90,8 +90,8 @@ impl DcbPorts {
             }
             let (ets, pfc) = (dcbx.ieee.ets, dcbx.ieee.pfc);
             let port = port((mac, system, &name), config.lldp, dcbx);
-            let told = (ets, Source::Local, pfc, port.treatments());
-            Port { port, told }
+            let in_force = (ets, Source::Local, pfc, port.treatments());
+            Port { port, in_force }
         };
         DcbPorts { ports: (0..ports).map(with_number).collect(), next: None, events: Vec::new() }
     }
@@ -99,6 +99,21 @@ impl DcbPorts {
     /// One of them: what it says, what it hears, what is in force.
     pub fn port(&self, port: PortNo) -> Option<&DcbPort> {
         self.ports.get(port.index()).map(|port| &port.port)
+    }
+
+    /// What `port` is set to, where that differs from its configuration: classes, priorities with
+    /// PFC, defence of the congestion notification domain.
+    #[allow(clippy::type_complexity, reason = "three settings, each of which may be absent")]
+    pub fn in_force(
+        &self,
+        port: PortNo,
+    ) -> (Option<Ets>, Option<PrioritySet>, Option<[Treatment; PRIORITIES]>) {
+        let Some(Port { in_force: (ets, from, pfc, treatments), .. }) =
+            self.ports.get(port.index())
+        else {
+            return (None, None, None);
+        };
+        ((*from == Source::Peer).then(|| ets.clone()), Some(*pfc), *treatments)
     }
 
     /// The carrier of a port has come or gone.
@@ -147,9 +162,9 @@ impl DcbPorts {
     /// What has come out of a port is its node's to do; of what is in force, what the plane has
     /// not been told.
     fn pass_on(&mut self, port: PortNo, out: &mut Vec<(PortNo, PortWish)>) {
-        let Port { port: state, told } = &mut self.ports[port.index()];
+        let Port { port: state, in_force } = &mut self.ports[port.index()];
         let treatments = state.treatments();
-        if let Some(defence) = treatments.filter(|_| treatments != told.3) {
+        if let Some(defence) = treatments.filter(|_| treatments != in_force.3) {
             out.push((port, PortWish::Defence(defence)));
         }
         for event in self.events.drain(..) {
@@ -160,13 +175,13 @@ impl DcbPorts {
             }
         }
         let Operational { ets, ets_from, pfc, .. } = *state.operational();
-        if (ets, ets_from) != (told.0, told.1) {
+        if (ets, ets_from) != (in_force.0, in_force.1) {
             out.push((port, PortWish::Classes(ets, ets_from)));
         }
-        if pfc != told.2 {
+        if pfc != in_force.2 {
             out.push((port, PortWish::Pfc(pfc)));
         }
-        *told = (ets, ets_from, pfc, treatments);
+        *in_force = (ets, ets_from, pfc, treatments);
         self.next = self.ports.iter().filter_map(|port| port.port.deadline()).min();
     }
 }

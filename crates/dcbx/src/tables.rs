@@ -13,7 +13,7 @@ use super::{
 use alloc::vec::Vec;
 use axon_plane::dcb::DcbConfig;
 use axon_plane::qcn::DefenceConfig;
-use axon_plane::schedule::{Algorithm, FrameCost, ScheduleConfig};
+use axon_plane::schedule::Algorithm;
 use axon_wire::dcbx::cee::{
     APPLICATION_OUI, CeeApplication, CeePfc, GROUP_STRICT, Groups, SELECTOR_ETHERTYPE,
     SELECTOR_PORT,
@@ -95,16 +95,6 @@ pub fn ets_of(dcb: &DcbConfig) -> Ets {
         };
     }
     ets
-}
-
-/// The turns of classes that a scheduling table asks for, whose frames cost so much; its own
-/// algorithms are strict priority and ETS ([`Ets::check`]).
-pub fn schedule_of(ets: &Ets, cost: FrameCost) -> ScheduleConfig {
-    let classes = ets.tsa.iter().zip(ets.percent).map(|(&tsa, percent)| match tsa {
-        Tsa::ETS => Algorithm::Ets { percent },
-        _ => Algorithm::Strict,
-    });
-    ScheduleConfig { cost, ..ScheduleConfig::of(classes) }
 }
 
 /// The same table in the older form; `None` if it has no words for it.
@@ -228,6 +218,7 @@ mod tests {
     use super::*;
     use crate::cee;
     use alloc::vec;
+    use axon_plane::schedule::{FrameCost, ScheduleConfig};
     use axon_wire::priority::{PRIORITIES, Priority};
     use axon_wire::{MacAddr, Rate};
 
@@ -255,7 +246,7 @@ mod tests {
             (vec![Tsa::ETS, Tsa::ETS, Tsa::STRICT], vec![40, 60, 0])
         });
         assert_eq!(ets.check(CLASSES_MAX, false), Ok(()));
-        let schedule = schedule_of(&ets, FrameCost::FRAME);
+        let schedule = ScheduleConfig::of_ets(&ets, FrameCost::FRAME);
         assert_eq!((schedule.check(), schedule.cost), (Ok(()), FrameCost::FRAME));
         assert_eq!(schedule.classes[..3], own.schedule.classes);
         assert_eq!(schedule.serves(&ets.class_of), Ok(()));

@@ -7,7 +7,6 @@ use crate::pcapng::CaptureOptions;
 use crate::run::{Body, Clock, Inspect, RunOptions};
 use crate::slot::{Medium, PortSetup};
 use anyhow::{Context, Result, bail};
-use axon_control::node::{ControllerNode, SwitchNode};
 use axon_dcbx::agent::Rules;
 use axon_fabric::assemble::{controller_config, port_name, switch_config, switch_index};
 use axon_fabric::dcb::FlowControl;
@@ -52,7 +51,7 @@ pub fn switch(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Result<()
     let clock = Clock::start();
     let config =
         switch_config(fabric, index, incarnation::next(&clock, options.state.as_deref())?, seed()?);
-    let node = Switch::new(SwitchNode::new(config, clock.now()));
+    let node = Switch::new(config.on_software());
     run(node, clock, name, ports, options)
 }
 
@@ -105,7 +104,7 @@ pub fn controller(fabric: &Fabric, options: &DaemonOptions) -> Result<()> {
     let clock = Clock::start();
     let config =
         controller_config(fabric, incarnation::next(&clock, options.state.as_deref())?, seed()?);
-    let node = Controller::new(ControllerNode::new(config, clock.now()));
+    let node = Controller::new(config.on_software(clock.now()));
     run(node, clock, &fabric.controller.name, controller_ports(fabric), options)
 }
 

@@ -6,7 +6,7 @@ use crate::run::Inspect;
 use axon_control::discovery::Discovery;
 use axon_control::node::{ControllerNode, SwitchNode};
 use axon_dcbx::agent::{AgentNode, FABRIC, HOST, Rules};
-use axon_node::{Action, Awaited, Drop, Input, Node, PortCounters, PortKind, Refusal};
+use axon_node::{Action, Awaited, Drop, Input, Node, PortCounters, PortKind, Refusal, Reply};
 use axon_plane::Plane;
 use axon_plane::memory::Memory;
 use axon_wire::priority::Priority;
@@ -15,25 +15,25 @@ use serde_json::{Map, Value, json};
 
 /// A switch that can be asked.
 pub struct Switch {
-    node: SwitchNode<FrameBuf>,
+    node: SwitchNode<FrameBuf, Plane<FrameBuf>>,
     desk: Desk,
 }
 
 impl Switch {
     /// Nobody has asked it yet.
-    pub fn new(node: SwitchNode<FrameBuf>) -> Switch {
+    pub fn new(node: SwitchNode<FrameBuf, Plane<FrameBuf>>) -> Switch {
         Switch { node, desk: Desk::default() }
     }
 }
 
 /// A controller that can be asked.
 pub struct Controller {
-    node: ControllerNode<FrameBuf>,
+    node: ControllerNode<FrameBuf, Plane<FrameBuf>>,
 }
 
 impl Controller {
     /// Nobody has asked it yet.
-    pub fn new(node: ControllerNode<FrameBuf>) -> Controller {
+    pub fn new(node: ControllerNode<FrameBuf, Plane<FrameBuf>>) -> Controller {
         Controller { node }
     }
 }
@@ -78,8 +78,8 @@ is_a_node!(Controller);
 is_a_node!(Agent);
 
 impl Inspect for Switch {
-    fn request(&mut self, now: Time, request: &Value) {
-        self.desk.request(now, &mut self.node, request);
+    fn replied(&mut self, reply: &Reply) {
+        self.desk.replied(reply);
     }
 
     fn port_kind(&self, port: PortNo) -> PortKind {
@@ -101,7 +101,7 @@ impl Inspect for Switch {
                 "port": port.0,
                 "destination": destination.to_string(),
                 "hops": flow.route.hops.to_string(),
-                "placed": flow.placed,
+                "placed": flow.is_placed(),
             })
         });
         let path = node.uplink().path().map(|path| path.hops.to_string());
@@ -116,7 +116,7 @@ impl Inspect for Switch {
             "dcbx": dcbx.collect::<Vec<_>>(),
             "hosts": hosts.collect::<Vec<_>>(),
             "routes": routes.collect::<Vec<_>>(),
-            "waiting_bytes": node.edge().waiting_bytes(),
+            "waiting_bytes": node.waiting_bytes(),
             "unacknowledged": node.unacknowledged(),
             "plane": plane(node.plane(), now),
             "probes": self.desk.status(node),

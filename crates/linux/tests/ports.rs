@@ -204,7 +204,7 @@ impl Node<FrameBuf> for Echo {
                 self.heard += 1;
                 out.push(Action::Transmit { port, frame, complete_at: now, intact: true });
             }
-            Input::TxDone { .. } | Input::Timeout => {}
+            Input::TxDone { .. } | Input::Timeout | Input::Command(_) => {}
         }
     }
 

@@ -4,6 +4,8 @@
 //! wires and clocks: it feeds inputs and carries out actions. The body owns the wire and the
 //! plane owns the queue, so scheduling is the same code everywhere.
 
+use crate::command::{Command, Reply};
+use crate::routes::RouteAnswer;
 use alloc::vec::Vec;
 use axon_wire::{MacAddr, NodeId, PortNo, PrioritySet, Time, TrafficClass};
 
@@ -39,6 +41,9 @@ pub enum Input<B> {
     },
     /// The deadline has come, or may have.
     Timeout,
+    /// An operator or a runtime asks for something; answered by [`Action::Reply`] before the call
+    /// returns.
+    Command(Command),
 }
 
 /// What a node asks of the world.
@@ -75,6 +80,14 @@ pub enum Action<B> {
         /// What was dropped.
         frame: B,
     },
+    /// From a bare data plane to its control plane: what came of a change of a route table. A whole
+    /// node consumes these itself.
+    RouteChanged(RouteAnswer),
+    /// From a bare data plane to its control plane: its tables and settings are lost, and changes
+    /// that have no answer yet get none. A whole node consumes these itself.
+    Lost,
+    /// The answer to a command.
+    Reply(Reply),
     /// Something an operator may want to know.
     Note(Note),
 }

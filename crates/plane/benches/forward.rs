@@ -31,7 +31,7 @@ use axon_plane::{Plane, PlaneConfig, RouteTables};
 use axon_plane::{Step, forward};
 use axon_wire::header::{self, PacketType};
 use axon_wire::priority::{PRIORITIES, PrioritySet};
-use axon_wire::{Bytes, Frame, FrameBuf, HopWidth, Hops, MacAddr, PortNo, Rate, Time};
+use axon_wire::{Bytes, Frame, FrameBuf, HopWidth, Hops, MacAddr, PortNo, Rate, Route, Time};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
@@ -261,11 +261,9 @@ fn transit_plane(packets: usize, (name, dcb): (&str, Option<DcbConfig>), hertz: 
     report(name, packets, best, packets * (HOPS - 1), hertz);
 }
 
-fn fill(tables: &mut RouteTables, random: &mut Random) {
+fn fill(random: &mut Random, mut install: impl FnMut(MacAddr, &Route)) {
     for index in 0..ROUTES {
-        tables
-            .install(HOST, destination(index), &route(random).into())
-            .expect("room for 4096 routes");
+        install(destination(index), &route(random).into());
     }
 }
 
@@ -273,7 +271,7 @@ fn edge_step(packets: usize, hertz: f64) {
     let mut random = Random(3);
     let width = HopWidth::Eight;
     let mut tables = RouteTables::new(width, PORTS, ROUTES);
-    fill(&mut tables, &mut random);
+    fill(&mut random, |to, route| tables.install(HOST, to, route).expect("room for 4096"));
     let order = random.order(packets);
     let mut pool = vec![0u8; packets * STRIDE];
     for slot in pool.chunks_exact_mut(STRIDE) {
@@ -301,7 +299,7 @@ fn edge_step(packets: usize, hertz: f64) {
 fn edge_plane(packets: usize, hertz: f64) {
     let mut random = Random(4);
     let mut plane = plane(None);
-    fill(plane.tables_mut(), &mut random);
+    fill(&mut random, |to, route| plane.install(HOST, to, route).expect("room for 4096"));
     let mut pool: Vec<FrameBuf> =
         (0..packets).map(|_| buffer(&frame_to(destination(random.below(ROUTES))))).collect();
     for index in random.order(packets) {

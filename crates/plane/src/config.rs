@@ -74,6 +74,11 @@ pub struct PuntLimit {
 }
 
 impl PlaneConfig {
+    /// The most hops that a route may have.
+    pub const fn hops_max(&self) -> usize {
+        self.hop_width.hops_in(self.route_bytes_max)
+    }
+
     /// The longest probe on a link between switches, records included.
     pub const fn probe_bytes_max(&self) -> usize {
         self.frame_bytes_max + self.route_bytes_max + RECORDS_BYTES_MAX

@@ -17,7 +17,7 @@ pub mod qos;
 
 pub use axon::Plane;
 pub use axon::forward::{Step, forward};
-pub use axon::routes::{RouteError, RouteTables};
+pub use axon::routes::RouteTables;
 pub use axon::{ethernet, layers, meter, pause, routes};
 pub use config::{OnFull, PlaneConfig, PuntLimit};
 pub use congestion::{ecn, notification, qcn};

@@ -78,7 +78,7 @@ pub enum ProbeUnit {
 }
 
 /// What one unit appended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProbeRecord {
     /// Which unit.
     pub unit: ProbeUnit,

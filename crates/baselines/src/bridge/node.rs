@@ -3,7 +3,7 @@
 use crate::bridge::{Bridge, BridgeConfig};
 use crate::rstp::{BridgeId, Rstp, RstpConfig, Times, Wish};
 use alloc::vec::Vec;
-use axon_node::{Action, Awaited, Drop, Input, Node};
+use axon_node::{Action, Awaited, Drop, Input, Node, NodeKind};
 use axon_plane::{FrameMeta, Ports};
 use axon_wire::{Frame, MacAddr, Time};
 
@@ -103,6 +103,9 @@ impl<B: Frame> Node<B> for BridgeNode<B> {
                 self.rstp.link(now, port, up, &mut self.wishes);
             }
             Input::Timeout => {}
+            Input::Command(command) => {
+                out.push(Action::Reply(command.unsupported_by(NodeKind::Baseline)));
+            }
         }
         self.bridge.ports_mut().timeout(now, &mut self.actions);
         self.rstp.timeout(now, &mut self.wishes);

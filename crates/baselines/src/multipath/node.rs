@@ -2,7 +2,7 @@
 
 use crate::multipath::{Multipath, MultipathConfig};
 use alloc::vec::Vec;
-use axon_node::{Action, Awaited, Input, Node};
+use axon_node::{Action, Awaited, Input, Node, NodeKind};
 use axon_plane::{FrameMeta, Ports};
 use axon_wire::{Frame, Time};
 
@@ -31,6 +31,9 @@ impl<B: Frame> Node<B> for MultipathNode<B> {
             Input::TxDone { port } => self.0.ports_mut().tx_done(now, port, out),
             Input::Link { port, up } => self.0.ports_mut().link(now, port, up, out),
             Input::Timeout => {}
+            Input::Command(command) => {
+                out.push(Action::Reply(command.unsupported_by(NodeKind::Baseline)));
+            }
         }
     }
 

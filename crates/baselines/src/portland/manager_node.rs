@@ -6,7 +6,7 @@ use super::message::{Message, Register};
 use crate::portland::plane::CONTROL;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
-use axon_node::{Action, Awaited, Drop, Input, Node, PortKind, Punt};
+use axon_node::{Action, Awaited, Drop, Input, Node, NodeKind, PortKind, Punt};
 use axon_plane::{FrameMeta, Ports};
 use axon_wire::{Bytes, Frame, MacAddr, PortNo, Span, Time};
 use core::net::Ipv4Addr;
@@ -149,6 +149,9 @@ impl<B: Frame> Node<B> for ManagerNode<B> {
                 self.ldp.link(now, port, up);
             }
             Input::Timeout => {}
+            Input::Command(command) => {
+                out.push(Action::Reply(command.unsupported_by(NodeKind::Baseline)));
+            }
         }
         self.ports.timeout(now, &mut self.actions);
         for action in core::mem::take(&mut self.actions) {

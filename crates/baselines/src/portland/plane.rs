@@ -404,6 +404,7 @@ mod tests {
                 Action::Punt { punt, .. } => punts.push(punt),
                 Action::Dropped { reason, .. } => drops.push(reason),
                 Action::Note(_) => {}
+                other => panic!("{other:?}"),
             }
         }
         (sent, punts, drops)

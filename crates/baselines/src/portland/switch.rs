@@ -8,7 +8,7 @@ use super::waiting::Waiting;
 use crate::portland::plane::{Location, PortLand, PortLandConfig};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use axon_node::{Action, Awaited, Drop, Input, Node, PortKind, Punt};
+use axon_node::{Action, Awaited, Drop, Input, Node, NodeKind, PortKind, Punt};
 use axon_plane::{FrameMeta, Ports};
 use axon_wire::host_frame::{self, Arp, Kind};
 use axon_wire::{Frame, MacAddr, PortNo, Span, Time};
@@ -431,6 +431,9 @@ impl<B: Frame> Node<B> for PortLandNode<B> {
                 self.ldp.link(now, port, up);
             }
             Input::Timeout => {}
+            Input::Command(command) => {
+                out.push(Action::Reply(command.unsupported_by(NodeKind::Baseline)));
+            }
         }
         self.plane.ports_mut().timeout(now, &mut self.actions);
         self.settle(now, out);

@@ -114,8 +114,8 @@ fn run<N: Node<FrameBuf>>(
                     node.handle(now, Input::TxDone { port }, &mut actions);
                 }
                 Action::Dropped { .. } => dropped += 1,
-                Action::Punt { .. } => panic!("a whole node consumes its punts"),
                 Action::Note(_) => {}
+                other => panic!("a whole node keeps this to itself: {other:?}"),
             }
         }
     };

@@ -91,12 +91,12 @@ pub struct Neighbour {
 }
 
 impl Discovery {
-    /// All ports start without carrier.
-    pub fn new(config: &NodeConfig, role: Role) -> Discovery {
-        let ports = (0..config.plane.ports).map(|_| Port::default()).collect();
+    /// All of so many ports start without carrier; hops are so wide.
+    pub fn new(config: &NodeConfig, (ports, hop_width): (u16, HopWidth), role: Role) -> Discovery {
+        let ports = (0..ports).map(|_| Port::default()).collect();
         Discovery {
             role,
-            hop_width: config.plane.hop_width,
+            hop_width,
             timers: config.timers,
             random: Random::new(config.seed),
             ports,

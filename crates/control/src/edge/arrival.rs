@@ -1,7 +1,7 @@
 //! The end of a set-up at the source switch: phase IV of Axon-ARP (paper 001 §4.2.2).
 
 use super::flows::Verdict;
-use super::setup::{Asker, hold, of_port};
+use super::setup::{Asker, of_port};
 use super::{Cx, Edge, Timer, ipv4};
 use crate::effect::Effect;
 use axon_wire::host_frame;
@@ -24,7 +24,7 @@ impl Edge {
         let setup = key.and_then(|key| self.setups.open.get_mut(&key));
         let held = setup.is_some_and(|setup| core::mem::take(&mut setup.held));
         if held {
-            cx.tables.release(port);
+            self.flows.placing.release(port);
         }
         let verdict = self.set_route(cx, (port, m.target_mac), m.stamp, &m.to_target, target_ip);
         if matches!(verdict, Verdict::Removed | Verdict::Unusable) {
@@ -34,7 +34,7 @@ impl Edge {
                 && held
                 && let Some(setup) = self.setups.open.get_mut(&key)
             {
-                setup.held = hold(cx, key);
+                setup.held = self.flows.hold(key);
             }
             return;
         }
@@ -69,12 +69,10 @@ impl Edge {
             return;
         }
         self.agenda.cancel(Timer::Setup(port, Target::Mac(mac)));
-        self.unreserve(cx, port, mac);
+        self.unreserve(port, mac);
         self.counters.setups_done += 1;
         let route = self.flows.get(port, mac).map_or(route, |flow| &flow.route);
-        for frame in self.waiting.take(port, mac) {
-            cx.out.push(Effect::Forward { ingress: port, route: route.clone(), frame });
-        }
+        cx.out.push(Effect::Release { ingress: port, destination: mac, route: route.clone() });
     }
 }
 
@@ -104,24 +102,16 @@ mod tests {
         let effects = bench.reply(answer_to(request, 1));
         let route = Route::from([3, 4]);
         assert_eq!(bench.placed(0, 9), Some(route.clone()));
-        assert_eq!(bench.tables.len(PortNo(0)), 1, "both reservations became the one route");
-        let forward = |content| Effect::Forward {
-            ingress: PortNo(0),
-            route: route.clone(),
-            frame: udp_frame(mac(9), mac(1), content),
-        };
+        assert_eq!(bench.places(0), 1, "both reservations became the one route");
+        let forwarded = |content| (PortNo(0), route.clone(), udp_frame(mac(9), mac(1), content));
         let (port, destination) = (PortNo(0), mac(9));
         let frame = host_frame::reply(mac(9), ip(9), mac(1), ip(1));
         assert_eq!(
             effects,
-            [
-                Effect::Note(Note::RouteSet { port, destination }),
-                Effect::Host { port, frame },
-                forward(1),
-                forward(2),
-            ]
+            [Effect::Note(Note::RouteSet { port, destination }), Effect::Host { port, frame }]
         );
-        assert_eq!((bench.edge.setups(), bench.edge.waiting_bytes()), (0, 0));
+        assert_eq!(bench.sent, [forwarded(1), forwarded(2)]);
+        assert_eq!((bench.edge.setups(), bench.waiting_bytes()), (0, 0));
     }
 
     #[test]
@@ -153,9 +143,8 @@ mod tests {
         assert_eq!(bench.placed(0, 9), None);
         let frame = udp_frame(mac(9), mac(1), 1);
         let route = Route::from([3, 4]);
-        let slow =
-            Effect::Forward { ingress: PortNo(0), route: route.clone(), frame: frame.clone() };
-        assert_eq!(bench.frame(0, &frame), [slow]);
+        assert_eq!(bench.frame(0, &frame), []);
+        assert_eq!(bench.sent, [(PortNo(0), route.clone(), frame)], "by the slow path");
         bench.remove_route(0, 7, 3);
         assert_eq!(bench.placed(0, 9), Some(route));
     }
@@ -217,10 +206,9 @@ mod tests {
         let frame = udp_frame(mac(9), mac(1), 1);
         for number in 1..3 {
             let request = asked(&bench.frame(0, &frame));
-            let effects = bench.reply(answer_to(request, number));
-            let route = Route::from([3, 4]);
-            let forward = Effect::Forward { ingress: PortNo(0), route, frame: frame.clone() };
-            assert_eq!(effects, [forward]);
+            assert_eq!(bench.reply(answer_to(request, number)), []);
+            let forwarded = (PortNo(0), Route::from([3, 4]), frame.clone());
+            assert_eq!(bench.sent.pop(), Some(forwarded));
         }
         assert_eq!(bench.edge.flows().count(), 0);
     }

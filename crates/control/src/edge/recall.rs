@@ -28,7 +28,7 @@ pub(super) struct Recall {
 impl Edge {
     /// The controller remembers a host on `port`, or doubts that it is still there.
     pub(super) fn recall(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr, ip: Ipv4Addr) {
-        let sane = port.index() < self.host_ports.len()
+        let sane = cx.ports.kind(port).is_some()
             && self.is_host_mac(mac)
             && host_frame::is_host_ip(ip)
             && ip != self.server.ip;
@@ -51,7 +51,7 @@ impl Edge {
 
     /// A host is forgotten; it will be asked whether it is there again.
     pub(super) fn recall_later(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr, ip: Ipv4Addr) {
-        if self.remember(port, mac, ip) && self.is_host_port(port) {
+        if self.remember(port, mac, ip) && cx.ports.is_host(port) {
             self.agenda.set(Timer::Recall(port, mac), cx.now + self.host_probe);
         }
     }
@@ -84,7 +84,7 @@ impl Edge {
             self.recalled(port, mac);
             return;
         }
-        if !self.host_ports[port.index()] {
+        if !cx.ports.is_host(port) {
             self.agenda.cancel(Timer::Recall(port, mac));
             return;
         }

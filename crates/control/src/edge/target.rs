@@ -50,7 +50,7 @@ impl Edge {
             return;
         }
         // Full: the route back will be kept in software.
-        let _ = cx.tables.reserve(m.target_port, m.source_mac);
+        self.flows.placing.reserve((m.target_port, m.source_mac));
         let Some(target_ip) = ipv4(m.target_ip) else {
             return self.phase_three(cx, &m);
         };
@@ -68,7 +68,7 @@ impl Edge {
             return;
         };
         let (mac, ip) = match ipv4(asking.m.source_ip) {
-            Some(ip) if cx.tables.lookup(port, source_mac).is_none() => (source_mac, ip),
+            Some(ip) if !self.flows.is_placed((port, source_mac)) => (source_mac, ip),
             _ => (self.server.mac, self.server.ip),
         };
         let frame = host_frame::request(mac, ip, target_mac, asking.target_ip);
@@ -94,7 +94,7 @@ impl Edge {
         let (port, target_mac, source_mac) = key;
         if self.askings.remove(&key).is_some() {
             self.agenda.cancel(Timer::Asking(port, target_mac, source_mac));
-            self.unreserve(cx, port, source_mac);
+            self.unreserve(port, source_mac);
             self.flows.promote(cx, port);
         }
     }
@@ -151,7 +151,7 @@ impl Edge {
         let verdict = self.set_route(cx, back, m.stamp, &m.to_source, ipv4(m.source_ip));
         if matches!(verdict, Verdict::Removed | Verdict::Unusable) {
             self.counters.messages_ignored += 1;
-            self.unreserve(cx, m.target_port, m.source_mac);
+            self.unreserve(m.target_port, m.source_mac);
             return;
         }
         cx.out.push(Effect::Routed {
@@ -204,7 +204,7 @@ mod tests {
         let mut bench = Bench::new();
         bench.host(0, 1);
         let effects = bench.target(looked_for(1));
-        assert_eq!(bench.tables.len(PortNo(0)), 1);
+        assert_eq!(bench.places(0), 1);
         assert_eq!(bench.placed(0, 9), None, "reserved, not valid");
         let [(PortNo(0), arp)] = arps(&effects)[..] else { panic!("{effects:?}") };
         assert_eq!((arp.sender_mac, arp.sender_ip, arp.target_ip), (mac(9), ip(9), ip(1)));
@@ -279,7 +279,7 @@ mod tests {
         bench.target(looked_for(7));
         let effects = bench.frame(0, &host_reply(1, mac(9), ip(9)));
         assert_eq!(answers(&effects), []);
-        assert!(bench.tables.is_empty());
+        assert!(bench.is_empty());
     }
 
     #[test]
@@ -289,7 +289,7 @@ mod tests {
         bench.target(looked_for(1));
         let asked = arps(&bench.pass(Span::from_secs(3)));
         assert!((3..8).contains(&asked.len()), "{} questions", asked.len());
-        assert!(bench.tables.is_empty());
+        assert!(bench.is_empty());
     }
 
     #[test]
@@ -299,7 +299,7 @@ mod tests {
         assert_eq!(bench.target(looked_for(1)), [], "it is on another port");
         bench.host(0, 2);
         assert_eq!(bench.target(looked_for(1)), []);
-        assert!(bench.tables.is_empty());
+        assert!(bench.is_empty());
     }
 
     #[test]

@@ -11,11 +11,9 @@ mod controller;
 mod dcbx;
 mod load;
 mod prober;
-mod report;
 mod switch;
+pub(crate) mod waiting;
 
 pub use chassis::Refusals;
 pub use controller::ControllerNode;
-pub use prober::{PLANS_MAX, PROBES_PER_PLAN_MAX, ProbeRefusal};
-pub use report::{Passage, PlanKind, ProbeId, ProbePlan, ProbeReport, ProbeReturn, ProbeTimes};
 pub use switch::SwitchNode;

@@ -26,7 +26,7 @@ pub use rules::Rules;
 
 use crate::DcbPort;
 use alloc::vec::Vec;
-use axon_node::{Action, Awaited, Drop, Input, Node};
+use axon_node::{Action, Awaited, Drop, Input, Node, NodeKind};
 use axon_plane::dcb::DcbConfig;
 use axon_plane::memory::{GroupLimits, MemoryConfig, QueueLimits, Share};
 use axon_plane::meter::Meter;
@@ -321,6 +321,9 @@ impl<B: Frame> Node<B> for AgentNode<B> {
                 }
             }
             Input::Timeout => {}
+            Input::Command(command) => {
+                out.push(Action::Reply(command.unsupported_by(NodeKind::Agent)));
+            }
         }
         self.ports.timeout(now, &mut self.actions);
         self.recover(now);

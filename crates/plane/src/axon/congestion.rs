@@ -61,7 +61,7 @@ impl<B: Frame> Plane<B> {
         let guard = self.guards.get_mut(meta.ingress.index());
         if guard.is_some_and(|guard| guard.congestion.admit(now)) {
             self.ports.count_congestion(meta.ingress);
-            self.inject(now, message, out);
+            self.inject_packet(now, message, out);
         }
     }
 
@@ -121,7 +121,7 @@ impl<B: Frame> Plane<B> {
         let (packet, width) = (meta.frame.bytes(), self.config.hop_width);
         let Some(cnm) = cnm::message(packet, width, before, &sample) else { return };
         self.ports.count_cnm(egress);
-        self.inject(now, cnm, out);
+        self.inject_packet(now, cnm, out);
     }
 
     /// Takes the header off a packet for the hosts of `port`. Its priority outlives the header,

@@ -2,6 +2,7 @@
 //! transit, strip the header at the other edge (thesis 000 §3.2).
 
 mod congestion;
+mod dataplane;
 pub mod ethernet;
 pub mod forward;
 pub mod layers;
@@ -11,4 +12,5 @@ pub mod pause;
 mod plane;
 pub mod routes;
 
+pub use dataplane::FEATURES;
 pub use plane::Plane;

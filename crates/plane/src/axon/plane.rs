@@ -1,5 +1,6 @@
 //! A switch's data plane: what happens to a frame from ingress to wire (thesis 000 §3.2).
 
+use super::dataplane::Settings;
 use crate::axon::ethernet;
 use crate::axon::forward::{Step, forward};
 use crate::axon::meter::Meter;
@@ -13,13 +14,13 @@ use crate::qos::dcb;
 use alloc::vec::Vec;
 use axon_node::PortKind;
 use axon_node::counters::Counters;
-use axon_node::{Action, Awaited, Drop, Punt};
+use axon_node::{Action, Awaited, Drop, Punt, RouteError};
 use axon_wire::cn;
 use axon_wire::header::{self, HeaderView, PacketType};
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::mac_control::{self, MacControl};
-use axon_wire::priority::{PRIORITIES, Priority};
-use axon_wire::{Bytes, Frame, MacAddr, PortNo, Time};
+use axon_wire::priority::PRIORITIES;
+use axon_wire::{Bytes, Frame, MacAddr, PortNo, Route, Time};
 
 /// The data plane of one switch: its ports, and the routes of its hosts.
 ///
@@ -31,6 +32,8 @@ pub struct Plane<B> {
     pub(super) config: PlaneConfig,
     pub(super) tables: RouteTables,
     pub(super) guards: Vec<Guard>,
+    /// By port, what the control plane has set.
+    pub(super) settings: Vec<Settings>,
 }
 
 /// What keeps the hosts of one port within bounds.
@@ -73,6 +76,7 @@ impl<B: Frame> Plane<B> {
             tables: RouteTables::new(config.hop_width, config.ports, config.routes_per_port_max),
             ports,
             guards: (0..config.ports).map(|_| guard()).collect(),
+            settings: alloc::vec![Settings::default(); usize::from(config.ports)],
             config,
         }
     }
@@ -129,7 +133,7 @@ impl<B: Frame> Plane<B> {
 
     /// Sends an Axon packet of the control plane on its way. If its first hop is the control
     /// plane, it comes straight back as [`Punt::Addressed`].
-    pub fn inject(&mut self, now: Time, frame: B, out: &mut Vec<Action<B>>) {
+    pub fn inject_packet(&mut self, now: Time, frame: B, out: &mut Vec<Action<B>>) {
         let mut meta = self.ports.originate(now, frame);
         if probe::is_probe(meta.frame.bytes()) {
             meta.probe_at = probe::head_of(meta.frame.bytes(), self.config.hop_width);
@@ -221,9 +225,17 @@ impl<B: Frame> Plane<B> {
         &self.tables
     }
 
-    /// The route tables, to change.
-    pub fn tables_mut(&mut self) -> &mut RouteTables {
-        &mut self.tables
+    /// Makes `route` the route from `port` to `destination`; for runtimes without a control plane.
+    ///
+    /// # Errors
+    /// See [`RouteTables::install`].
+    pub fn install(
+        &mut self,
+        port: PortNo,
+        destination: MacAddr,
+        route: &Route,
+    ) -> Result<(), RouteError> {
+        self.tables.install(port, destination, route)
     }
 
     /// What has been counted.
@@ -235,11 +247,6 @@ impl<B: Frame> Plane<B> {
     /// switch is in one place.
     pub fn count_drop(&mut self, ingress: PortNo, reason: Drop) {
         self.ports.count_drop(ingress, reason);
-    }
-
-    /// Counts a frame of the control plane's own that ended before any port saw it.
-    pub fn count_own_drop(&mut self, ingress: PortNo, bytes: usize, reason: Drop) {
-        self.ports.count_own_drop(ingress, bytes, reason);
     }
 
     /// Bytes that wait for the wire of `port`.
@@ -344,8 +351,42 @@ impl<B: Frame> Plane<B> {
         if meta.frame.push_front(header_bytes).is_err() {
             return self.ports.discard(meta, Drop::NoHeadroom, out);
         }
+        meta.frame.bytes_mut()[..header_bytes].copy_from_slice(route);
+        self.depart(now, meta, header_bytes, out);
+    }
+
+    /// A frame that a host punted goes on by a route of the control plane's, as its table would
+    /// have sent it.
+    pub(super) fn forward_punted(
+        &mut self,
+        now: Time,
+        ingress: PortNo,
+        route: &Route,
+        frame: B,
+        out: &mut Vec<Action<B>>,
+    ) {
+        let mut meta = FrameMeta::new(frame, ingress, now, true);
+        let Ok(header) = routes::header_of(route, self.config.hop_width) else {
+            return self.ports.discard(meta, Drop::NoHeadroom, out);
+        };
+        if meta.frame.push_front(header.len()).is_err() {
+            return self.ports.discard(meta, Drop::NoHeadroom, out);
+        }
+        meta.frame.bytes_mut()[..header.len()].copy_from_slice(&header);
+        self.depart(now, meta, header.len(), out);
+    }
+
+    /// A host's frame with its route before it takes its first hop.
+    #[inline]
+    fn depart(
+        &mut self,
+        now: Time,
+        mut meta: FrameMeta<B>,
+        header_bytes: usize,
+        out: &mut Vec<Action<B>>,
+    ) {
+        let ingress = meta.ingress;
         let bytes = meta.frame.bytes_mut();
-        bytes[..header_bytes].copy_from_slice(route);
         if let Some(dcb) = &self.config.dcb {
             let width = self.config.hop_width;
             let layer = routes::layer_of(bytes, width);
@@ -356,13 +397,6 @@ impl<B: Frame> Plane<B> {
         if left_for_axon && self.config.self_congestion_pause {
             self.burden(now, ingress, header_bytes, out);
         }
-    }
-
-    /// The priority that a frame of a host at `port` has from its first switch on: that of its tag,
-    /// which is rewritten if it may not be that (IEEE 802.1Q clause 33.4.4).
-    #[inline]
-    pub fn defend(&mut self, port: PortNo, frame: &mut [u8]) -> Priority {
-        self.ports.defend(port, frame)
     }
 
     /// Why a frame is not Ethernet that a host may send or see, if it is not.

@@ -10,22 +10,11 @@
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use axon_node::RouteError;
 use axon_wire::header::{self, HeaderError, HeaderView, HopWidth, PacketType};
 use axon_wire::{Layer, MacAddr, PortNo, Priority, Route};
 use core::hash::{BuildHasherDefault, Hasher};
 use hashbrown::HashMap;
-use hashbrown::hash_map::Entry;
-
-/// Why a route could not be placed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RouteError {
-    /// The port's memory is full: the frames of this flow go to the control plane.
-    Full,
-    /// The switch has no such port.
-    NoSuchPort,
-    /// The route does not fit a header.
-    Unrepresentable,
-}
 
 /// The tables of all ports of a switch.
 #[derive(Clone, Debug)]
@@ -35,17 +24,12 @@ pub struct RouteTables {
     ports: Vec<PortTable>,
 }
 
-#[derive(Clone, Debug, Default)]
-struct PortTable {
-    cam: MacMap<Slot>,
-    /// Places kept for destinations whose MAC is not known yet.
-    held: usize,
-}
+type PortTable = MacMap<Slot>;
 
 /// The longest header kept in the slot itself: 16 hops of 8 bits, 8 of 16, 33 of 4.
 const SHORT_BYTES: usize = 22;
 
-/// A header to prepend; one of no length where the slot is only reserved.
+/// A header to prepend.
 #[derive(Clone, Debug)]
 enum Slot {
     Short { length: u8, bytes: [u8; SHORT_BYTES] },
@@ -53,8 +37,6 @@ enum Slot {
 }
 
 impl Slot {
-    const RESERVED: Slot = Slot::Short { length: 0, bytes: [0; SHORT_BYTES] };
-
     fn new(header: &[u8]) -> Slot {
         let mut bytes = [0; SHORT_BYTES];
         match bytes.get_mut(..header.len()) {
@@ -66,13 +48,11 @@ impl Slot {
         }
     }
 
-    /// The header, if the route is valid.
     #[inline]
-    fn header(&self) -> Option<&[u8]> {
+    fn header(&self) -> &[u8] {
         match self {
-            Slot::Short { length: 0, .. } => None,
-            Slot::Short { length, bytes } => bytes.get(..usize::from(*length)),
-            Slot::Long(header) => Some(header),
+            Slot::Short { length, bytes } => &bytes[..usize::from(*length).min(SHORT_BYTES)],
+            Slot::Long(header) => header,
         }
     }
 }
@@ -84,44 +64,10 @@ impl RouteTables {
         RouteTables { width, routes_per_port_max, ports }
     }
 
-    /// Holds a place for a route from `port` to `destination`; nothing changes if there is
-    /// one already.
-    ///
-    /// # Errors
-    /// `Full` or `NoSuchPort`.
-    pub fn reserve(&mut self, port: PortNo, destination: MacAddr) -> Result<(), RouteError> {
-        let most = self.routes_per_port_max;
-        let table = self.ports.get_mut(port.index()).ok_or(RouteError::NoSuchPort)?;
-        table.slot_for(destination, most).map(|_| ())
-    }
-
-    /// Holds a place on `port` for a destination whose MAC is still to be learned: an ARP
-    /// request reserves before it is known what for (paper 001 §4.2.2). The place is counted,
-    /// not named; [`RouteTables::release`] gives it back, also when its route is installed.
-    ///
-    /// # Errors
-    /// `Full` or `NoSuchPort`.
-    pub fn hold(&mut self, port: PortNo) -> Result<(), RouteError> {
-        let most = self.routes_per_port_max;
-        let table = self.ports.get_mut(port.index()).ok_or(RouteError::NoSuchPort)?;
-        if table.cam.len() + table.held >= most {
-            return Err(RouteError::Full);
-        }
-        table.held += 1;
-        Ok(())
-    }
-
-    /// Gives back a place that [`RouteTables::hold`] kept; nothing happens without one.
-    pub fn release(&mut self, port: PortNo) {
-        if let Some(table) = self.ports.get_mut(port.index()) {
-            table.held = table.held.saturating_sub(1);
-        }
-    }
-
     /// Makes `route` the route from `port` to `destination`, replacing any before it.
     ///
     /// # Errors
-    /// `Full` where no place was reserved and none is left, `NoSuchPort`, `Unrepresentable`;
+    /// `Full`, `NoSuchPort`, `Unrepresentable`;
     /// the old route, if any, then still stands.
     pub fn install(
         &mut self,
@@ -129,46 +75,44 @@ impl RouteTables {
         destination: MacAddr,
         route: &Route,
     ) -> Result<(), RouteError> {
-        let mut bytes = alloc::vec![0; self.width.header_bytes(route.hops.len())];
-        header::emit(&mut bytes, self.width, PacketType::Ethernet, &route.hops, &[])
-            .map_err(|_: HeaderError| RouteError::Unrepresentable)?;
-        // Where a packet has its priority; see `layer_of`.
-        header::set_priority(&mut bytes, self.width, Priority::from_low_bits(route.layer.value()));
+        let header = header_of(route, self.width)?;
         let most = self.routes_per_port_max;
         let table = self.ports.get_mut(port.index()).ok_or(RouteError::NoSuchPort)?;
-        *table.slot_for(destination, most)? = Slot::new(&bytes);
+        if table.len() >= most && !table.contains_key(&destination) {
+            return Err(RouteError::Full);
+        }
+        table.insert(destination, Slot::new(&header));
         Ok(())
     }
 
-    /// Forgets the route or reservation; says whether there was one.
+    /// Forgets the route; says whether there was one.
     pub fn remove(&mut self, port: PortNo, destination: MacAddr) -> bool {
         let table = self.ports.get_mut(port.index());
-        table.is_some_and(|table| table.cam.remove(&destination).is_some())
+        table.is_some_and(|table| table.remove(&destination).is_some())
     }
 
-    /// Forgets everything about one port, held places included.
+    /// Forgets all routes of one port.
     pub fn clear(&mut self, port: PortNo) {
         if let Some(table) = self.ports.get_mut(port.index()) {
             *table = PortTable::default();
         }
     }
 
-    /// The header to prepend to a frame from `port` to `destination`, if its route is valid.
+    /// The header to prepend to a frame from `port` to `destination`, if there is a route.
     #[inline]
     pub fn lookup(&self, port: PortNo, destination: MacAddr) -> Option<&[u8]> {
-        self.ports.get(port.index())?.cam.get(&destination)?.header()
+        Some(self.ports.get(port.index())?.get(&destination)?.header())
     }
 
-    /// The valid routes of one port, by destination.
+    /// The routes of one port, by destination.
     pub fn routes(&self, port: PortNo) -> Vec<(MacAddr, Route)> {
         let Some(table) = self.ports.get(port.index()) else {
             return Vec::new();
         };
         let mut routes: Vec<_> = table
-            .cam
             .iter()
             .filter_map(|(&mac, slot)| {
-                let header = slot.header()?;
+                let header = slot.header();
                 let hops = HeaderView::parse(header, self.width).ok()?.forward();
                 Some((mac, Route { hops, layer: layer_of(header, self.width) }))
             })
@@ -177,26 +121,28 @@ impl RouteTables {
         routes
     }
 
-    /// Places taken on one port, reservations included.
+    /// How many routes one port has.
     pub fn len(&self, port: PortNo) -> usize {
-        self.ports.get(port.index()).map_or(0, |table| table.cam.len() + table.held)
+        self.ports.get(port.index()).map_or(0, PortTable::len)
     }
 
-    /// Whether no port holds anything.
+    /// Whether no port has a route.
     pub fn is_empty(&self) -> bool {
-        self.ports.iter().all(|table| table.cam.is_empty() && table.held == 0)
+        self.ports.iter().all(PortTable::is_empty)
     }
 }
 
-impl PortTable {
-    fn slot_for(&mut self, destination: MacAddr, most: usize) -> Result<&mut Slot, RouteError> {
-        let taken = self.cam.len() + self.held;
-        match self.cam.entry(destination) {
-            Entry::Occupied(entry) => Ok(entry.into_mut()),
-            Entry::Vacant(_) if taken >= most => Err(RouteError::Full),
-            Entry::Vacant(entry) => Ok(entry.insert(Slot::RESERVED)),
-        }
-    }
+/// The header that packets of `route` get, without reverse hops.
+///
+/// # Errors
+/// `Unrepresentable`: no header of this hop width can hold it.
+pub fn header_of(route: &Route, width: HopWidth) -> Result<Vec<u8>, RouteError> {
+    let mut bytes = alloc::vec![0; width.header_bytes(route.hops.len())];
+    header::emit(&mut bytes, width, PacketType::Ethernet, &route.hops, &[])
+        .map_err(|_: HeaderError| RouteError::Unrepresentable)?;
+    // Where a packet has its priority; see `layer_of`.
+    header::set_priority(&mut bytes, width, Priority::from_low_bits(route.layer.value()));
+    Ok(bytes)
 }
 
 /// The layer of a route, by its header as [`RouteTables::lookup`] gives it: it stands where the
@@ -246,41 +192,24 @@ mod tests {
     }
 
     #[test]
-    fn a_reservation_does_not_match_until_its_route_is_installed() {
+    fn each_port_has_routes_of_its_own() {
         let mut tables = RouteTables::new(HopWidth::Eight, 2, 4);
-        tables.reserve(PORT, mac(1)).unwrap();
         assert_eq!(tables.lookup(PORT, mac(1)), None);
         tables.install(PORT, mac(1), &Route::from([3, 4])).unwrap();
         let header = tables.lookup(PORT, mac(1)).unwrap();
         assert_eq!(header, [0x10, 0x00, 0x80, 2, 0, 0, 3, 4]);
-        assert_eq!(tables.lookup(PortNo(0), mac(1)), None, "each port has its own routes");
+        assert_eq!(tables.lookup(PortNo(0), mac(1)), None);
     }
 
     #[test]
     fn a_full_table_refuses_and_keeps_what_it_has() {
         let mut tables = RouteTables::new(HopWidth::Eight, 2, 1);
         tables.install(PORT, mac(1), &Route::from([3])).unwrap();
-        assert_eq!(tables.reserve(PORT, mac(2)), Err(RouteError::Full));
         assert_eq!(tables.install(PORT, mac(2), &Route::from([3])), Err(RouteError::Full));
         assert_eq!(tables.routes(PORT), [(mac(1), Route::from([3]))]);
         assert!(tables.remove(PORT, mac(1)));
         tables.install(PORT, mac(2), &Route::from([5])).unwrap();
         assert_eq!(tables.routes(PORT), [(mac(2), Route::from([5]))]);
-    }
-
-    #[test]
-    fn a_held_place_counts_until_it_is_released() {
-        let mut tables = RouteTables::new(HopWidth::Eight, 2, 1);
-        tables.hold(PORT).unwrap();
-        assert_eq!(tables.len(PORT), 1);
-        assert_eq!(tables.hold(PORT), Err(RouteError::Full));
-        assert_eq!(tables.install(PORT, mac(1), &Route::from([3])), Err(RouteError::Full));
-        tables.release(PORT);
-        tables.release(PORT);
-        tables.install(PORT, mac(1), &Route::from([3])).unwrap();
-        assert_eq!(tables.len(PORT), 1);
-        tables.clear(PORT);
-        assert!(tables.is_empty());
     }
 
     #[test]
@@ -315,6 +244,7 @@ mod tests {
         let bad = tables.install(PORT, mac(1), &Route::from([15]));
         assert_eq!(bad, Err(RouteError::Unrepresentable));
         assert_eq!(tables.routes(PORT), [(mac(1), Route::from([3]))]);
-        assert_eq!(tables.reserve(PortNo(9), mac(1)), Err(RouteError::NoSuchPort));
+        let nowhere = tables.install(PortNo(9), mac(1), &Route::from([3]));
+        assert_eq!(nowhere, Err(RouteError::NoSuchPort));
     }
 }

@@ -53,7 +53,7 @@ fn plane() -> Plane<FrameBuf> {
     for (layer, far) in FAR.into_iter().enumerate() {
         let layer = Layer::new(layer as u8).unwrap();
         let route = Route { layer, ..Route::from([AXON.0, 9]) };
-        plane.tables_mut().install(HOST, far, &route).unwrap();
+        plane.install(HOST, far, &route).unwrap();
     }
     plane
 }

@@ -45,7 +45,7 @@ fn plane(change: impl FnOnce(&mut DcbConfig)) -> Plane<FrameBuf> {
         plane.set_kind(port, kind);
         plane.link(T0, port, true, &mut Vec::new());
     }
-    plane.tables_mut().install(HOST, FAR, &Route::from([2, 7])).unwrap();
+    plane.install(HOST, FAR, &Route::from([2, 7])).unwrap();
     plane
 }
 
@@ -248,7 +248,7 @@ fn a_moved_frame_without_a_tag_keeps_its_new_priority_to_the_last_queue() {
         cn.treatments[0][0].input = InputPriority::Moved(priority(1));
         dcb.cn = Some(cn);
     });
-    plane.tables_mut().install(HOST, FAR, &Route::from([1])).unwrap();
+    plane.install(HOST, FAR, &Route::from([1])).unwrap();
     give(&mut plane, HOST, (&frame(None, None, 0), 200));
     assert!(plane.queued_frames(OTHER_HOST) > 100);
     assert_eq!(plane.counters().port(OTHER_HOST).cnms, 0, "priority 1 has no point");

@@ -3,8 +3,8 @@
 use crate::samples;
 use axon_node::Action;
 use axon_node::{Drop, PortKind, Punt};
-use axon_plane::forward::{Step, forward};
 use axon_plane::{Plane, PlaneConfig};
+use axon_plane::{Step, forward};
 use axon_wire::congestion::Congestion;
 use axon_wire::envelope::{Envelope, EnvelopeError};
 use axon_wire::header::{self, HeaderError, HeaderView, PacketType};
@@ -202,7 +202,7 @@ fn edge_case(hop_width: &str, ingress: &str, kinds_of: &str, route: &str, frame:
     }
     if let Some((destination, route)) = route.split_once('/') {
         let destination = MacAddr(bytes(destination).try_into().expect("six bytes"));
-        plane.tables_mut().install(ingress, destination, &hops(route).into()).expect("a route");
+        plane.install(ingress, destination, &hops(route).into()).expect("a route");
     }
     let mut out = Vec::new();
     plane.receive(Time::ZERO, ingress, FrameBuf::new(&bytes(frame)), Time::ZERO, true, &mut out);

@@ -6,6 +6,7 @@
 //! are taken off what goes there. Which mode of defence a port is in, for each priority, is
 //! fixed by the manager or follows what the neighbour says in LLDP.
 
+pub use axon_node::settings::{InputPriority, Treatment};
 use axon_wire::dcbx::ieee::CongestionNotification;
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet};
 
@@ -20,26 +21,6 @@ pub enum DefenceMode {
     Interior,
     /// The neighbour is inside and takes CN-TAGs.
     InteriorReady,
-}
-
-/// What is done to frames of one priority at one port.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Treatment {
-    /// Which priority a frame that comes in with this one has from then on.
-    pub input: InputPriority,
-    /// What goes out with this priority loses its CN-TAG.
-    pub strip_tag: bool,
-}
-
-/// Which priority a frame has after it has come in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum InputPriority {
-    /// The one that the port's priority regeneration table says.
-    Regenerated,
-    /// The one it came with, whatever that table says.
-    Kept,
-    /// This one, which is not under congestion notification.
-    Moved(Priority),
 }
 
 /// What the manager says of one priority, for a component or for one port.

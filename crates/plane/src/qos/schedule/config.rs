@@ -1,6 +1,7 @@
 //! What a schedule is told before its first frame.
 
 use alloc::vec::Vec;
+use axon_wire::dcbx::ieee::{Ets, Tsa};
 use axon_wire::priority::PRIORITIES;
 use axon_wire::{Span, TrafficClass};
 
@@ -158,6 +159,16 @@ impl ScheduleConfig {
             cost: FrameCost::WIRE,
             weights: Weights::Fixed,
         }
+    }
+
+    /// The scheduling that an ETS table asks for, of frames that cost so much; its own algorithms
+    /// are strict priority and ETS ([`Ets::check`]).
+    pub fn of_ets(ets: &Ets, cost: FrameCost) -> ScheduleConfig {
+        let classes = ets.tsa.iter().zip(ets.percent).map(|(&tsa, percent)| match tsa {
+            Tsa::ETS => Algorithm::Ets { percent },
+            _ => Algorithm::Strict,
+        });
+        ScheduleConfig { cost, ..ScheduleConfig::of(classes) }
     }
 
     /// Whether each class that `prio_tc` maps a priority to has an algorithm.

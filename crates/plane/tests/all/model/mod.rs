@@ -102,14 +102,14 @@ impl World {
                 self.plane.link(self.now, port, up, &mut out);
             }
             Event::Inject(frame) => {
-                self.plane.inject(self.now, FrameBuf::new(&frame), &mut out);
+                self.plane.inject_packet(self.now, FrameBuf::new(&frame), &mut out);
             }
             Event::SendRaw { port, frame } => {
                 self.plane.send_raw(self.now, port, FrameBuf::new(&frame), &mut out);
             }
             Event::Kind { port, kind } => self.plane.set_kind(port, kind),
             Event::Route { port, destination, hops } => {
-                let _ = self.plane.tables_mut().install(port, destination, &hops.into());
+                let _ = self.plane.install(port, destination, &hops.into());
             }
             Event::Wait(span) => self.now += span,
             Event::Pfc { port, pfc } => {

@@ -8,13 +8,56 @@
 use alloc::vec::Vec;
 use axon_wire::probe::{ProbeOptions, ProbeRecord, ProbeUnit};
 use axon_wire::{Bytes, Hops, PortNo, Span, Time};
+use serde::{Deserialize, Serialize};
+
+/// Probes that one plan may have.
+pub const PROBES_PER_PLAN_MAX: u32 = 1000;
+/// Plans, finished ones included, that a node remembers; a new one takes the place of the
+/// oldest that is finished.
+pub const PLANS_MAX: usize = 16;
+
+/// Why a plan was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+pub enum ProbeRefusal {
+    /// The route is not a circuit back to the control plane that sends the probe.
+    #[error("the route must go out and end at the control plane of the switch that sends it")]
+    NoCircuit,
+    /// A hop that the fabric's hop width cannot name.
+    #[error("a hop of the route does not fit the fabric's hop width")]
+    Unrepresentable,
+    /// Shorter than the probe's header and head, or than Ethernet.
+    #[error("{bytes} bytes are too short for this probe; it needs {min} at least")]
+    TooShort {
+        /// What was asked for.
+        bytes: usize,
+        /// What it takes.
+        min: usize,
+    },
+    /// With the records of all units it would be longer than the links take.
+    #[error("{bytes} bytes are too long: with its records this probe may have {max} at most")]
+    TooLong {
+        /// What was asked for.
+        bytes: usize,
+        /// What there is room for.
+        max: usize,
+    },
+    /// None, or more than [`PROBES_PER_PLAN_MAX`].
+    #[error("{0} probes, where 1 to {PROBES_PER_PLAN_MAX} were expected")]
+    Count(u32),
+    /// An ether probe needs two different host ports that have carrier.
+    #[error("{0} is not a host port with carrier, or is named twice")]
+    Port(PortNo),
+    /// [`PLANS_MAX`] plans are not finished yet.
+    #[error("{PLANS_MAX} plans are in flight already")]
+    Busy,
+}
 
 /// One plan of one node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ProbeId(pub u64);
 
 /// Where probes go.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PlanKind {
     /// Along these hops, which end at the control plane that sends them.
     Circuit(Hops),
@@ -29,7 +72,7 @@ pub enum PlanKind {
 }
 
 /// What is to be measured.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProbePlan {
     /// Where probes go.
     pub kind: PlanKind,
@@ -68,7 +111,7 @@ impl ProbePlan {
 }
 
 /// What came of a plan so far.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProbeReport {
     /// Which.
     pub id: ProbeId,
@@ -93,7 +136,7 @@ impl ProbeReport {
 }
 
 /// A probe that came back.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProbeReturn {
     /// Its number in the plan, from 0.
     pub number: u32,
@@ -106,7 +149,7 @@ pub struct ProbeReturn {
 }
 
 /// A probe's way through one switch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Passage {
     /// The port it came in by.
     pub ingress: PortNo,
@@ -123,7 +166,7 @@ pub struct Passage {
 }
 
 /// The times of one probe.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProbeTimes {
     /// From the origin's egress unit to its ingress unit.
     pub total: Span,
