@@ -5,6 +5,7 @@
 //! skipped, aloud, if not.
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -24,7 +25,8 @@ fn text_of(file: &str) -> String {
 fn read(folder: &Path) -> Option<(bool, String)> {
     if Command::new("python3").arg("--version").output().is_err() {
         assert!(std::env::var_os("CI").is_none(), "CI is set, but there is no python3");
-        println!("skipped: no python3 here");
+        // Past the capture of tests that pass.
+        let _ = writeln!(std::io::stderr(), "skipped: no python3 here");
         return None;
     }
     let reader = vectors().join("read.py");
