@@ -10,6 +10,7 @@ extern crate alloc;
 pub mod addr;
 pub mod cn;
 pub mod congestion;
+pub mod constants;
 pub mod dcbx;
 pub mod envelope;
 pub mod frame;
