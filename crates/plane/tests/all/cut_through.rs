@@ -55,7 +55,7 @@ fn words(out: Vec<Action<FrameBuf>>) -> Vec<String> {
         }
         Action::Dropped { reason, frame, .. } => format!("{} {}", name(&frame), reason.name()),
         Action::Punt { frame, punt, .. } => format!("{} {}", name(&frame), punt.name()),
-        Action::Note(note) => format!("{note:?}"),
+        other => format!("{other:?}"),
     };
     out.into_iter().map(word).collect()
 }
