@@ -15,7 +15,7 @@
 //! quarter the calendar queue, a quarter links, accounts and trace, and the rest the ends,
 //! where each packet is copied from its model and hashed whole. In larger worlds it is memory:
 //! a hop touches some twenty cache lines of a station, its jacks, its node and its frame, an end
-//! of a path many more, and what the engine reads ahead (`ahead.rs`) overlaps only a part of
+//! of a path many more, and what the engine reads ahead (`prefetch.rs`) overlaps only a part of
 //! the waits. Processor time (`cpu ns`, to 10 ms) says more than wall time on a busy machine,
 //! though others that share the caches slow that, too.
 //!

@@ -5,7 +5,7 @@
 //! nodes and reasons have neither commas nor quotes in them, and those of traffic lose theirs.
 
 use anyhow::{Context, Result};
-use axon_sim::apps::{FlowReport, Times};
+use axon_sim::results::{FlowReport, Times};
 use axon_sim::run::Report;
 use std::fs::File;
 use std::io::{BufWriter, Write};

@@ -1,8 +1,8 @@
 //! The report as a reader wants it.
 
 use super::Wall;
-use axon_sim::apps::{FlowReport, Times};
 use axon_sim::results::never_started;
+use axon_sim::results::{FlowReport, Times};
 use axon_sim::run::{Report, Round};
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -8,10 +8,10 @@ use axon_fabric::traffic::{
 };
 use axon_sim::World;
 use axon_sim::apps::{
-    AppId, FlowReport, FlowStats, Protocol, RequestPlan, RespondPlan, TcpOptions, TcpPlan,
-    Transport, UdpPlan,
+    AppId, FlowStats, Protocol, RequestPlan, RespondPlan, TcpOptions, TcpPlan, Transport, UdpPlan,
 };
 use axon_sim::host::Host;
+use axon_sim::results::FlowReport;
 use axon_wire::priority::Priority;
 use axon_wire::{Bytes, Rate, Span, Time};
 use std::net::Ipv4Addr;

@@ -1,0 +1,16 @@
+//! Hosts: a real IP stack behind a simulated NIC, and the applications on it.
+
+mod applications;
+pub mod apps;
+pub mod arp_host;
+pub mod card;
+pub(crate) mod datagram;
+pub(crate) mod lost;
+mod nic;
+mod node;
+pub mod ping;
+mod resolve;
+mod rx_ring;
+mod stack;
+
+pub use node::{Host, HostConfig, PORT};

@@ -1,0 +1,8 @@
+//! Links: cables and their ends, timing, noise, and the bytes that they carry by class.
+
+mod cabling;
+pub mod classes;
+pub mod links;
+mod noise;
+pub(crate) mod port;
+pub(crate) mod timing;
