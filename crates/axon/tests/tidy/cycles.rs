@@ -27,9 +27,6 @@ const TO_BREAK: &[(&str, usize)] = &[
     ("crates/linux/src/daemon.rs", 2),
     ("crates/papers/src/reproduce/mod.rs", 33),
     ("crates/papers/src/reproduce/plot.rs", 2),
-    ("crates/sim/src/host/apps/mod.rs", 2),
-    ("crates/sim/src/world/bare/mod.rs", 3),
-    ("crates/sim/src/engine/simulator.rs", 15),
 ];
 
 /// A file may not need, directly or by way of others, a file that needs it. That holds for a

@@ -16,14 +16,15 @@
 //! All of this is written for any type of node, and made anew for switches and for hosts: what
 //! happens for every frame of every link is one straight piece of code.
 
-use crate::engine::shard::{Common, Event, Kind};
-use crate::engine::station::Accounts;
+use crate::engine::accounts::Accounts;
+use crate::engine::event::{Common, Event, Kind};
+use crate::engine::place::Place;
+use crate::engine::taps::Taps;
 use crate::engine::trace::{Line, StationTrace, What};
 use crate::host::lost::LostDatagrams;
 use crate::link::links::Loss;
-use crate::link::port::{Jack, Place, Verdict};
+use crate::link::port::{Jack, Verdict};
 use crate::link::timing::Timing;
-use crate::world::capture::Taps;
 use axon_plane::{Action, Awaited, Drop, Input, Node};
 use axon_wire::{Frame, FrameBuf, HopWidth, PortNo, Time};
 use std::collections::VecDeque;

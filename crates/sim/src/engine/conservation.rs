@@ -182,7 +182,7 @@ fn check_station(station: &Station) -> Result<(), String> {
             if taken == released + waiting { Ok(()) } else { Err(text()) }
         }
         Body::Controller(node) => check_plane(station, node.plane()),
-        Body::Baseline(node) => node.check(station),
+        Body::Baseline(node) => node.check(&station.harness.accounts),
         Body::Off | Body::Other(_) => Ok(()),
     }
 }
@@ -235,7 +235,7 @@ mod tests {
 
     use super::*;
     use crate::World;
-    use crate::engine::shard::{Event, Kind};
+    use crate::engine::event::{Event, Kind};
     use crate::host::apps::UdpPlan;
     use axon_plane::PlaneConfig;
     use axon_wire::{Frame, MacAddr, Span, Time};

@@ -1,8 +1,9 @@
 //! Looking at an engine.
 
 use crate::engine::Engine;
-use crate::engine::shard::Kind;
-use crate::engine::station::{Accounts, Station};
+use crate::engine::accounts::Accounts;
+use crate::engine::event::Kind;
+use crate::engine::station::Station;
 use crate::engine::trace::{self, Trace};
 use crate::link::classes::ClassBytes;
 use crate::link::links::{Fates, Link, LinkId, WireEnd};

@@ -7,11 +7,11 @@
 //! within a shard, and gives every shard about as much to do.
 
 use crate::engine::Engine;
+use crate::engine::place::Place;
 use crate::engine::shard::Shard;
 use crate::engine::station::Station;
 use crate::engine::threads;
 use crate::link::links::LinkId;
-use crate::link::port::Place;
 use axon_wire::Span;
 use std::collections::BinaryHeap;
 

@@ -6,7 +6,7 @@
 //! of that way is made for all of its events before the next step: within a step no read
 //! depends on another, and the waits overlap.
 
-use crate::engine::shard::{Event, Kind};
+use crate::engine::event::{Event, Kind};
 use crate::engine::station::{Body, Station};
 use axon_wire::{Frame, FrameBuf, PortNo};
 

@@ -5,12 +5,12 @@
 //! [`crate::World`] builds one from a fabric file, tests may plug any
 //! [`Node`](axon_plane::Node) together.
 
+use crate::engine::place::Place;
 use crate::engine::shard::Shard;
 use crate::engine::station::Station;
 use crate::engine::threads;
 use crate::engine::trace::{Line, StationTrace, Trace, What, take_before};
 use crate::link::links::Link;
-use crate::link::port::Place;
 use axon_fabric::model::FaultKind;
 use axon_plane::Note;
 use axon_wire::{PortNo, Span, Time};

@@ -1,12 +1,13 @@
 //! What stands at the ends of links: switches, the controller, hosts, and test nodes.
 
+use crate::engine::accounts::Accounts;
 use crate::engine::adapter::Harness;
-use crate::engine::shard::{Common, Kind};
+use crate::engine::event::{Common, Kind};
 use crate::host::Host;
 use crate::host::arp_host::ArpHost;
 use crate::world::baselines::Baseline;
 use axon_control::node::{ControllerNode, SwitchNode};
-use axon_plane::{Action, Drop, Input, Node};
+use axon_plane::{Action, Input, Node};
 use axon_wire::{FrameBuf, Time};
 
 /// A node in one of its lives, or the lack of one.
@@ -55,31 +56,6 @@ impl Body {
     /// Whether it is a host, whose network card drops a frame with a bad FCS.
     pub(crate) fn is_host(&self) -> bool {
         matches!(self, Body::Host(_) | Body::ArpHost(_))
-    }
-}
-
-/// What has passed between the world and one life of a station.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Accounts {
-    /// Frames handed to it, or dropped by its network card.
-    pub received: u64,
-    /// Frames it put on a wire.
-    pub sent: u64,
-    /// Of those, frames on a port with nothing plugged in.
-    pub nowhere: u64,
-    /// Frames that had ended, by [`Drop`], as it said; [`Drop::BadFcs`] of a host is its
-    /// network card's. [`Drop::PowerLost`] is what it held when its power went.
-    pub dropped: [u64; Drop::ALL.len()],
-}
-
-impl Accounts {
-    pub(crate) fn add(&mut self, other: &Accounts) {
-        self.received += other.received;
-        self.sent += other.sent;
-        self.nowhere += other.nowhere;
-        for (sum, count) in self.dropped.iter_mut().zip(other.dropped) {
-            *sum += count;
-        }
     }
 }
 

@@ -18,8 +18,9 @@
 //! written to again only after the next barrier, when everybody has emptied it.
 #![allow(clippy::disallowed_types, reason = "threads run shards; no lock or thread orders events")]
 
+use crate::engine::event::Parcel;
 use crate::engine::queue::Key;
-use crate::engine::shard::{Parcel, Shard};
+use crate::engine::shard::Shard;
 use axon_wire::{Span, Time};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};

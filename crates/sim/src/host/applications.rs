@@ -1,12 +1,11 @@
 //! Work for hosts: every application by its plan, and what has come of it.
 
-use crate::host::Host;
 use crate::host::apps::{
     AppId, ArpPlan, Asker, Collective, CollectivePlan, FileClient, FilePlan, FlowStats, OnOffPlan,
     OnOffSource, Received, Replay, ReplayPlan, ReplaySink, RequestPlan, Requester, RespondPlan,
     Responder, TcpOptions, TcpPlan, TcpSender, TcpSink, UdpPlan, UdpSink, UdpSource,
 };
-use crate::world::World;
+use crate::host::node::Host;
 use axon_wire::{Bytes, Span, Time};
 use std::net::Ipv4Addr;
 
@@ -101,20 +100,5 @@ impl Host {
     /// The port that an application sends from; of a connection, once it is opened.
     pub fn source_port(&self, id: AppId) -> Option<u16> {
         self.app(id)?.source_port()
-    }
-}
-
-impl World {
-    /// Gives a host work and lets it see that; `None` if it has no power.
-    pub fn give<R>(&mut self, host: usize, work: impl FnOnce(&mut Host, Time) -> R) -> Option<R> {
-        let now = self.now();
-        let result = work(self.host_mut(host)?, now);
-        self.nudge_host(host);
-        Some(result)
-    }
-
-    /// What an application of a host has counted.
-    pub fn flow_stats(&self, host: usize, id: AppId) -> Option<&FlowStats> {
-        self.host(host)?.flow_stats(id)
     }
 }

@@ -5,6 +5,7 @@ pub mod apps;
 pub mod arp_host;
 pub mod card;
 pub(crate) mod datagram;
+mod flow_control;
 pub(crate) mod lost;
 mod nic;
 mod node;

@@ -1,35 +1,16 @@
-//! Plugs and power: who is connected to whom, who lives, and who therefore has carrier.
+//! Cabling: which ports are connected, and which therefore have carrier.
 
 use crate::engine::Engine;
-use crate::engine::station::Body;
 use crate::engine::trace::What;
 use crate::link::classes::ClassBytes;
 use crate::link::links::{Link, LinkId, Loss, WireEnd};
 use crate::link::noise::Noise;
 use crate::link::port::{Plug, Rare};
-use crate::link::timing::{Speed, Timing, Way};
-use axon_fabric::model::{Device, Wire};
+use crate::link::timing::{Speed, Way};
+use axon_fabric::model::Wire;
 use axon_plane::Input;
-use axon_wire::{HopWidth, PortNo, Rate};
 
 impl Engine {
-    /// Gives a switch the timing of a device, before anything is plugged into it. Without, it
-    /// stores frames and takes no time.
-    pub fn set_device(&mut self, station: usize, device: &Device) {
-        self.station_mut(station).harness.timing = Timing::of(device);
-    }
-
-    /// Makes the pipelines of switches take what comes from this station for a host's frames.
-    /// To be said before anything is plugged in.
-    pub fn set_host(&mut self, station: usize) {
-        self.station_mut(station).harness.host = true;
-    }
-
-    /// Says how many bits a hop has in the headers of frames, for those who look behind them.
-    pub fn set_hop_width(&mut self, width: HopWidth) {
-        (0..self.places.len()).for_each(|at| self.station_mut(at).harness.hop_width = width);
-    }
-
     /// Plugs a link between two free ports.
     ///
     /// # Panics
@@ -118,7 +99,7 @@ impl Engine {
     }
 
     /// How frames go from end `side` of a link.
-    fn way(&self, link: LinkId, side: usize) -> Way {
+    pub(super) fn way(&self, link: LinkId, side: usize) -> Way {
         let Link { ends, wire, .. } = &self.links[link.0];
         let (near, far) = (ends[side].station, ends[1 - side].station);
         let stored = self.fastest(far).is_some_and(|rate| rate > wire.rate.bits_per_second());
@@ -144,7 +125,7 @@ impl Engine {
 
     /// Works out anew how frames come to a station: whether they are stored depends on the
     /// fastest link that is plugged in.
-    fn restore_ways(&mut self, station: usize) {
+    pub(super) fn restore_ways(&mut self, station: usize) {
         self.lookahead = None;
         if !self.station_mut(station).harness.timing.is_cut_through() {
             return;
@@ -171,54 +152,6 @@ impl Engine {
         }
     }
 
-    /// Breaks a link (both ends lose carrier) or mends it.
-    pub fn set_cut(&mut self, link: LinkId, cut: bool) {
-        self.links[link.0].cut = cut;
-        self.refresh_carrier(link);
-    }
-
-    /// Makes a link swallow every frame while its ends keep carrier, or mends it.
-    pub fn set_silent(&mut self, link: LinkId, silent: bool) {
-        self.links[link.0].silent = silent;
-        (0..2).for_each(|side| self.with_plug(link, side, |plug| plug.silent = silent));
-    }
-
-    /// Changes the rate of a link, in both directions, for all that is sent from now on. What is
-    /// on the wire goes on as it was.
-    pub fn set_rate(&mut self, link: LinkId, rate: Rate) {
-        self.links[link.0].wire.rate = rate;
-        let ends = self.links[link.0].ends;
-        for side in 0..2 {
-            if self.plug_at(link, 1 - side).is_some() {
-                let way = self.way(link, side);
-                self.with_plug(link, side, |plug| plug.way = way);
-            }
-        }
-        ends.iter().for_each(|end| self.restore_ways(end.station));
-    }
-
-    /// Changes how many frames a link loses, per million.
-    pub fn set_loss(&mut self, link: LinkId, loss_ppm: u32) {
-        self.links[link.0].wire.loss_ppm = loss_ppm;
-        self.refresh_noise(link);
-    }
-
-    /// Changes how many bits a link flips, per 10^15.
-    pub fn set_bit_errors(&mut self, link: LinkId, per_1e15: u64) {
-        self.links[link.0].wire.bit_errors_per_1e15 = per_1e15;
-        self.refresh_noise(link);
-    }
-
-    fn refresh_noise(&mut self, link: LinkId) {
-        let wire = self.links[link.0].wire;
-        for side in 0..2 {
-            self.with_plug(link, side, |plug| {
-                plug.rare.noise.set(&wire);
-                plug.noisy = plug.rare.noise.is_on();
-            });
-        }
-    }
-
     /// Starts to count the bytes of a link by class, from nothing; `axon` says that the link
     /// joins Axons.
     pub fn count_classes(&mut self, link: LinkId, axon: bool) {
@@ -227,57 +160,9 @@ impl Engine {
         }
     }
 
-    /// The incarnation that the station's next life will have: greater than any before.
-    pub fn next_life(&self, station: usize) -> u64 {
-        self.station(station).map_or(1, |station| station.harness.lives + 1)
-    }
-
-    /// Starts a life at a station; the one that runs there, if any, ends first.
-    pub fn power_on(&mut self, station: usize, body: Body) {
-        self.power_off(station);
-        let state = self.station_mut(station);
-        let harness = &mut state.harness;
-        harness.lives += 1;
-        harness.trace.whole = !body.is_transit();
-        harness.checks_fcs = body.is_host();
-        let what = What::Power(Some(harness.lives));
-        state.body = body;
-        self.record(station, PortNo::CONTROL, what);
-        self.refresh_station(station);
-        self.nudge(station);
-    }
-
-    /// Ends the life at a station: what it held is gone ([`axon_plane::Drop::PowerLost`]), its
-    /// neighbours lose carrier.
-    pub fn power_off(&mut self, station: usize) {
-        let now = self.now();
-        let state = self.station_mut(station);
-        if !state.body.is_on() {
-            return;
-        }
-        state.close_accounts();
-        state.empty(now);
-        state.body = Body::Off;
-        let harness = &mut state.harness;
-        harness.forget();
-        let accounts = std::mem::take(&mut harness.accounts);
-        harness.past.add(&accounts);
-        self.record(station, PortNo::CONTROL, What::Power(None));
-        self.refresh_station(station);
-    }
-
-    fn refresh_station(&mut self, station: usize) {
-        for index in 0..self.station_mut(station).harness.jacks.len() {
-            let plug = self.station_mut(station).harness.jacks[index].plug.as_ref();
-            if let Some(link) = plug.map(|plug| plug.rare.link) {
-                self.refresh_carrier(link);
-            }
-        }
-    }
-
     /// Carrier is there when the link is plugged and whole and both ends have power. When
     /// that changes, frames under way are lost, no `TxDone` is owed, and the ends are told.
-    fn refresh_carrier(&mut self, link: LinkId) {
+    pub(crate) fn refresh_carrier(&mut self, link: LinkId) {
         let state = &self.links[link.0];
         let ends = state.ends;
         let powered = |end: &WireEnd| self.station(end.station).is_some_and(|s| s.body.is_on());
@@ -312,11 +197,5 @@ impl Engine {
             station.harness.record(end.port, What::Carrier(carrier), common);
             station.hand(Input::Link { port: end.port, up: carrier }, common);
         }
-    }
-
-    fn record(&mut self, station: usize, port: PortNo, what: What<'_>) {
-        let at = self.places[station];
-        let (station, common) = self.shards[at.shard as usize].call(at.slot);
-        station.harness.record(port, what, common);
     }
 }

@@ -6,9 +6,6 @@
 //! so what is inside a routed one is not looked at: an experiment tells discovery from
 //! address resolution by when it was sent.
 
-use crate::link::links::LinkId;
-use crate::world::World;
-use axon_fabric::model::Network;
 use axon_wire::MacAddr;
 use axon_wire::link::{DESTINATION, ETHERNET_BYTES, FRAME_BYTES_MIN};
 
@@ -96,35 +93,13 @@ impl ClassBytes {
         self.bytes[class as usize]
     }
 
-    fn add(&mut self, other: &ClassBytes) {
+    pub(crate) fn add(&mut self, other: &ClassBytes) {
         self.bytes.iter_mut().zip(other.bytes).for_each(|(sum, bytes)| *sum += bytes);
     }
 
     /// All bytes.
     pub fn total(&self) -> u64 {
         self.bytes.iter().sum()
-    }
-}
-
-impl World {
-    /// Lets all links count bytes by class from now on, from nothing.
-    pub fn count_classes(&mut self) {
-        let axon = self.fabric().network == Network::Axon;
-        let (cables, controller) = (self.fabric().links.len(), self.controller_link());
-        for id in (0..self.engine().links().len()).map(LinkId) {
-            self.engine_mut().count_classes(id, axon && (id.0 < cables || id == controller));
-        }
-    }
-
-    /// What a link has carried since it began to count, both directions together.
-    pub fn class_bytes(&self, link: LinkId) -> ClassBytes {
-        let mut sum = ClassBytes::default();
-        for side in 0..2 {
-            if let Some(counted) = self.engine().class_bytes(link, side) {
-                sum.add(counted);
-            }
-        }
-        sum
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod cabling;
 pub mod classes;
+mod faults;
 pub mod links;
 mod noise;
 pub(crate) mod port;

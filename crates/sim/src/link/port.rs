@@ -1,17 +1,11 @@
 //! A port of a station: what is plugged in, and what its half of the link counts.
 
+use crate::engine::place::Place;
 use crate::link::classes::ClassBytes;
 use crate::link::links::{Fates, LinkId, Loss};
 use crate::link::noise::Noise;
 use crate::link::timing::Way;
 use axon_wire::{PortNo, Time};
-
-/// Where a station is kept: in which shard, and where in it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place {
-    pub(crate) shard: u32,
-    pub(crate) slot: u32,
-}
 
 /// What a port of a station is doing: all that a frame needs to pass, in two cache lines.
 #[derive(Debug, Default)]

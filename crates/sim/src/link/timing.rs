@@ -25,6 +25,7 @@
 //! **Order.** A stage that takes time for each byte lets nobody overtake.
 
 use axon_fabric::model::{Device, Side, Stage};
+use axon_plane::ProbeUnits;
 use axon_wire::link::FRAME_BYTES_MIN;
 use axon_wire::{Bytes, Rate, Span, Time};
 
@@ -214,6 +215,21 @@ impl Way {
             Some(head) => u64::from(head).min(PREAMBLE_BYTES + least),
         });
         self.egress.of_frame(least) + on_wire + self.onward.of_frame(least)
+    }
+}
+
+/// Where the probe units of a device stand: at its ports, so that all its stages lie between
+/// them. A probe comes from a switch and takes those stages.
+pub(crate) fn probe_units(device: &Device) -> ProbeUnits {
+    let sum = |side: Side, of: fn(&Stage) -> Span| {
+        let stages = device.from_switch.iter().filter(|stage| stage.side == side);
+        stages.fold(Span::ZERO, |sum, stage| sum + of(stage))
+    };
+    ProbeUnits {
+        ingress: sum(Side::Ingress, |stage| stage.time),
+        ingress_per_byte: sum(Side::Ingress, |stage| stage.time_per_byte),
+        egress: sum(Side::Egress, |stage| stage.time),
+        egress_per_byte: sum(Side::Egress, |stage| stage.time_per_byte),
     }
 }
 

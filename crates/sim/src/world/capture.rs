@@ -1,48 +1,12 @@
 //! What single ports carry, for somebody who wants to look at it with other tools.
 
 use crate::engine::Engine;
-use crate::engine::trace::What;
 use crate::link::links::WireEnd;
 use axon_fabric::assemble::{host_index, split_port, switch_index};
 use axon_fabric::model::Fabric;
-use axon_wire::{PortNo, Time};
+use axon_wire::PortNo;
 
-/// A frame that a port carried.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Captured {
-    /// Out of the port: when it was given to the port; into it: when the node was handed it.
-    pub at: Time,
-    /// Whose port.
-    pub station: usize,
-    /// Which port.
-    pub port: PortNo,
-    /// Whether it went out.
-    pub outbound: bool,
-    /// Its bytes, without FCS.
-    pub frame: Vec<u8>,
-}
-
-/// The ports of one station that are looked at, and what they carried since the last look.
-#[derive(Debug, Default)]
-pub(crate) struct Taps {
-    ports: Vec<PortNo>,
-    frames: Vec<Captured>,
-}
-
-impl Taps {
-    /// Keeps a copy of a frame that came in or went out by one of the ports.
-    pub(crate) fn see(&mut self, at: Time, station: u32, port: PortNo, what: What<'_>) {
-        let (frame, outbound) = match what {
-            What::Sent(frame) => (frame, true),
-            What::Received(frame) => (frame, false),
-            _ => return,
-        };
-        if self.ports.contains(&port) {
-            let (station, frame) = (station as usize, frame.to_vec());
-            self.frames.push(Captured { at, station, port, outbound, frame });
-        }
-    }
-}
+pub use crate::engine::taps::Captured;
 
 /// The port of a fabric's world that has this name: `s1-p0`, `h1-p0` or `c1-p0`.
 pub fn port_by_name(fabric: &Fabric, name: &str) -> Option<WireEnd> {
@@ -68,10 +32,7 @@ impl Engine {
     /// If there is no such station.
     pub fn capture(&mut self, end: WireEnd) {
         self.shards.iter_mut().for_each(|shard| shard.common.watched = true);
-        let taps = self.station_mut(end.station).harness.taps.get_or_insert_default();
-        if !taps.ports.contains(&end.port) {
-            taps.ports.push(end.port);
-        }
+        self.station_mut(end.station).harness.taps.get_or_insert_default().add(end.port);
     }
 
     /// What was captured since the last time, in order of time, then of stations.
@@ -79,7 +40,7 @@ impl Engine {
         let mut all = Vec::new();
         for station in self.shards.iter_mut().flat_map(|shard| &mut shard.stations) {
             if let Some(taps) = &mut station.harness.taps {
-                all.append(&mut taps.frames);
+                all.append(&mut taps.take());
             }
         }
         all.sort_by_key(|captured| (captured.at, captured.station));
@@ -91,6 +52,7 @@ impl Engine {
 mod tests {
     use super::*;
     use crate::world::World;
+    use axon_wire::Time;
 
     #[test]
     fn both_ends_of_a_link_carry_the_same_frames() {

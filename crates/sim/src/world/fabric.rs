@@ -11,10 +11,10 @@ use crate::host::arp_host::ArpHosts;
 use crate::host::ping::{PingPlan, PingStats};
 use crate::host::{self, Host, HostConfig};
 use crate::link::links::{LinkId, WireEnd};
+use crate::link::timing;
 use crate::world::baselines::{self, Baseline, Plans};
 use crate::world::host_dcb;
-use crate::world::probe;
-use crate::world::traffic::Running;
+use crate::world::running::{PingId, Running};
 use axon_control::node::{ControllerNode, SwitchNode};
 use axon_fabric::assemble;
 use axon_fabric::model::{End, Fabric, Wire};
@@ -24,15 +24,6 @@ use std::net::Ipv4Addr;
 
 /// The controller's one port.
 const CONTROLLER_PORT: PortNo = PortNo(0);
-
-/// A ping that was started: by which host, and its number there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct PingId {
-    /// The host that asks, by index.
-    pub host: usize,
-    /// Its number there.
-    pub number: usize,
-}
 
 /// A fabric and its hosts.
 pub struct World {
@@ -145,7 +136,7 @@ impl World {
             return self.engine.power_on(switch, body);
         }
         let mut config = assemble::switch_config(&self.fabric, switch, life, seed);
-        config.node.plane.probe_units = probe::units(&self.fabric.device);
+        config.node.plane.probe_units = timing::probe_units(&self.fabric.device);
         let node = SwitchNode::new(config, self.now());
         self.engine.power_on(switch, Body::Switch(Box::new(node)));
     }

@@ -1,18 +1,13 @@
-//! A card in its host, and what the hosts of a fabric are told.
+//! What the NICs of a fabric's hosts are configured with.
 
-use crate::host::Host;
-use crate::host::card::{Card, HostCn, HostDcb, HostFlowControl, RingLimits};
-use crate::world::World;
+use crate::host::card::{HostCn, HostDcb, HostFlowControl, RingLimits};
 use axon_fabric::dcb::{self, Defence};
-use axon_fabric::model::{Cable, Fabric, FlowControl, Traffic};
-use axon_fabric::traffic::App;
+use axon_fabric::model::{Cable, Fabric, FlowControl};
 use axon_plane::qcn::RpConfig;
 use axon_plane::schedule::{ScheduleConfig, Weights};
-use axon_wire::Time;
 use axon_wire::link::ETHERNET_BYTES;
-use axon_wire::priority::{Priority, PrioritySet};
+use axon_wire::priority::Priority;
 use axon_wire::vlan::TAG_BYTES;
-use std::net::Ipv4Addr;
 
 /// What a host, by index, is told: nothing in a fabric where all frames have priority 0 and are
 /// in one class. Classes take the turns that they take in switches, with weights that stay.
@@ -61,65 +56,11 @@ fn host_cn(fabric: &Fabric, cn: &dcb::Cn, host: usize) -> Option<HostCn> {
     Some(HostCn { cnpvs, config, format: cn.point.format, seed, told })
 }
 
-/// Priorities and flow control.
-impl Host {
-    /// What has this TCP or UDP port at either end has this priority from now on. Nothing
-    /// happens in a host without Data Center Bridging.
-    pub fn set_priority(&mut self, port: u16, priority: Priority) {
-        if let Some(card) = self.card_mut() {
-            card.set_priority(port, priority);
-        }
-    }
-
-    /// Echo requests and replies to this host have this priority from now on; the same.
-    pub fn set_echo_priority(&mut self, target: Ipv4Addr, priority: Priority) {
-        if let Some(card) = self.card_mut() {
-            card.set_echo_priority(target, priority);
-        }
-    }
-
-    /// What its peer has told it to stop, now.
-    pub fn stopped(&self, now: Time) -> PrioritySet {
-        self.card().map_or(PrioritySet::EMPTY, |card| card.stopped(now))
-    }
-
-    /// CNMs that have slowed down a flow of this host.
-    pub fn cnms_heeded(&self) -> u64 {
-        self.card().map_or(0, Card::cnms)
-    }
-
-    /// Flow control frames that named a priority, sent (requests) and received (indications).
-    /// A PAUSE that is sent counts for priority 0, one that is received for all.
-    pub fn flow_control_counts(&self, priority: Priority) -> (u64, u64) {
-        self.card().map_or((0, 0), |card| card.counts(priority))
-    }
-}
-
-impl World {
-    /// Gives the frames of an entry, both ways, their priority: those of its port, or the
-    /// echoes between its hosts.
-    pub(crate) fn set_priorities(&mut self, entry: &Traffic, port: u16) {
-        if entry.priority == Priority::ZERO {
-            return;
-        }
-        if let App::Ping { .. } = entry.app {
-            for (from, to) in entry.flows.iter().flat_map(|&(a, b)| [(a, b), (b, a)]) {
-                if let Some(target) = self.address(to) {
-                    self.give(from, |host, _| host.set_echo_priority(target, entry.priority));
-                }
-            }
-            return;
-        }
-        for &host in &entry.hosts {
-            self.give(host, |host: &mut Host, _| host.set_priority(port, entry.priority));
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use axon_wire::mac_control::Reserved;
+    use axon_wire::priority::PrioritySet;
     use std::path::Path;
 
     #[test]

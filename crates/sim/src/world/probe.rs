@@ -3,9 +3,9 @@
 use crate::engine::station::Body;
 use crate::world::World;
 use axon_control::node::{ProbeId, ProbePlan, ProbeRefusal, ProbeReport};
-use axon_fabric::model::{Device, End, Fabric, Side, Stage};
-use axon_plane::{PortKind, ProbeUnits};
-use axon_wire::{PortNo, Span, Time};
+use axon_fabric::model::{End, Fabric};
+use axon_plane::PortKind;
+use axon_wire::{PortNo, Time};
 use std::collections::VecDeque;
 
 /// Why no probe can go where it was asked to.
@@ -115,21 +115,6 @@ pub fn switches_of(fabric: &Fabric, switch: usize, hops: &[PortNo]) -> Option<Ve
         path.push(at);
     }
     Some(path)
-}
-
-/// Where the probe units of a device stand: at its ports, so that all its stages lie between
-/// them. A probe comes from a switch and takes those stages.
-pub(crate) fn units(device: &Device) -> ProbeUnits {
-    let sum = |side: Side, of: fn(&Stage) -> Span| {
-        let stages = device.from_switch.iter().filter(|stage| stage.side == side);
-        stages.fold(Span::ZERO, |sum, stage| sum + of(stage))
-    };
-    ProbeUnits {
-        ingress: sum(Side::Ingress, |stage| stage.time),
-        ingress_per_byte: sum(Side::Ingress, |stage| stage.time_per_byte),
-        egress: sum(Side::Egress, |stage| stage.time),
-        egress_per_byte: sum(Side::Egress, |stage| stage.time_per_byte),
-    }
 }
 
 impl World {

@@ -10,58 +10,20 @@ use crate::host::apps::{
 };
 use crate::host::arp_host::AskPlan;
 use crate::host::ping::PingPlan;
-use crate::world::{PingId, World};
+use crate::world::World;
+use crate::world::running::{Name, Running, Work, port_of};
 use axon_fabric::capture::CapturedFrame;
 use axon_fabric::model::{Network, Traffic};
 use axon_fabric::traffic::{self, App, FileService, Reduction, Rewrite, Tcp};
+use axon_wire::priority::Priority;
 use axon_wire::{MacAddr, Span, Time};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
-/// The port of the first entry.
-const PORT_FIRST: u16 = 5001;
 /// After which a request over UDP is sent again.
 const TIMEOUT: Span = Span::from_millis(10);
 /// Bytes of an incast's requests.
 const INCAST_REQUEST: u32 = 64;
-
-/// Who is at an end of a flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Name {
-    /// A host.
-    Host(usize),
-    /// More than one.
-    Several,
-}
-
-/// What does the work of a flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Work {
-    /// Nothing: a host had no address or no power when it was to start.
-    None,
-    /// An application of a host.
-    App(usize, AppId),
-    /// A ping.
-    Ping(PingId),
-    /// A host that speaks ARP only.
-    ArpHost(usize),
-}
-
-/// A flow that was started.
-#[derive(Clone, Debug)]
-pub(crate) struct Running {
-    pub(crate) entry: usize,
-    pub(crate) from: Name,
-    pub(crate) to: Name,
-    pub(crate) work: Work,
-    /// Who counts what arrives, if that is another host; a replay's frames may go to several.
-    pub(crate) sinks: Vec<(usize, AppId)>,
-}
-
-/// The port of an entry, by its number.
-pub(crate) fn port_of(entry: usize) -> u16 {
-    PORT_FIRST + (entry % 40_000) as u16
-}
 
 /// An entry that is being started.
 struct Starting<'a> {
@@ -96,6 +58,25 @@ impl World {
                 App::Arp { interval } => self.start_questions(&starting, *interval),
                 App::Ping { interval, count } => self.start_pings(&starting, *interval, *count),
             }
+        }
+    }
+
+    /// Gives the frames of an entry, both ways, their priority: those of its port, or the
+    /// echoes between its hosts.
+    pub(crate) fn set_priorities(&mut self, entry: &Traffic, port: u16) {
+        if entry.priority == Priority::ZERO {
+            return;
+        }
+        if let App::Ping { .. } = entry.app {
+            for (from, to) in entry.flows.iter().flat_map(|&(a, b)| [(a, b), (b, a)]) {
+                if let Some(target) = self.address(to) {
+                    self.give(from, |host, _| host.set_echo_priority(target, entry.priority));
+                }
+            }
+            return;
+        }
+        for &host in &entry.hosts {
+            self.give(host, |host, _| host.set_priority(port, entry.priority));
         }
     }
 

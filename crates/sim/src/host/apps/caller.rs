@@ -9,7 +9,8 @@
 //! server (8 bytes, in ticks). A server that is told fixed sizes needs no header, so that
 //! requests of one byte are possible. An answer over UDP begins with the request's number.
 
-use super::{FlowStats, Transport, tcp};
+use super::FlowStats;
+use super::tcp::{self, TcpOptions};
 use crate::host::datagram::Datagram;
 use crate::host::stack::Stack;
 use axon_wire::{Span, Time};
@@ -21,6 +22,15 @@ use std::net::Ipv4Addr;
 pub(crate) const HEADER_BYTES: usize = 20;
 /// How often a request over UDP is sent.
 const TRIES_MAX: u32 = 5;
+
+/// How a request and its answer travel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// On one connection that stays open.
+    Tcp(TcpOptions),
+    /// In one datagram each; a request without an answer is sent again.
+    Udp,
+}
 
 /// What to ask for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

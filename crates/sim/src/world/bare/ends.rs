@@ -1,6 +1,6 @@
 //! What stands at the ends: sources and sinks.
 
-use super::{Event, MAC, OVERHEAD_BYTES, Source, Storm};
+use super::plan::{Event, MAC, OVERHEAD_BYTES, Source, Storm};
 use axon_plane::flow_control::Stops;
 use axon_plane::qcn::RateLimiter;
 use axon_plane::{Action, Awaited, Input, Node};

@@ -1,6 +1,6 @@
 //! A switch's data plane without a control plane, and what it is seen to do.
 
-use super::{Event, MAC, OVERHEAD_BYTES, Plan};
+use super::plan::{Event, MAC, OVERHEAD_BYTES, Plan};
 use axon_plane::dcb::DcbConfig;
 use axon_plane::{Action, Awaited, Drop, Input, Node, Plane, PlaneConfig, PortKind};
 use axon_wire::mac_control::{MacControl, Quanta};

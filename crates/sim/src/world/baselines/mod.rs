@@ -2,6 +2,7 @@
 
 mod multipath;
 mod node;
+mod plans;
 
 pub use node::Baseline;
-pub(crate) use node::{Plans, controller, fix_addresses};
+pub(crate) use plans::{Plans, controller, fix_addresses};

@@ -5,7 +5,7 @@ use crate::host::apps::{AppId, FileStats, FlowStats, Histogram, Received, rate};
 use crate::host::datagram::Ends;
 use crate::host::lost::LostDatagrams;
 use crate::world::World;
-use crate::world::traffic::{Name, Running, Work, port_of};
+use crate::world::running::{Name, Running, Work, port_of};
 use axon_fabric::traffic::App;
 use axon_wire::{Span, Time};
 use serde::Serialize;
