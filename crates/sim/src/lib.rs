@@ -13,7 +13,7 @@ pub mod world;
 
 pub use engine::{Engine, station};
 pub use host::ping::{PingPlan, PingStats};
-pub use host::{apps, arp_host, card};
+pub use host::{apps, arp_host, dcb_nic};
 pub use link::{classes, links};
 pub use world::run::{Options, Report, run};
 pub use world::{PingId, World, bare, baselines, capture, probe, results, run};

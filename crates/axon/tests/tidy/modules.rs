@@ -264,9 +264,9 @@ impl<'a> Crate<'a> {
         std::iter::successors(Some(inner), up).any(|module| module == outer)
     }
 
-    /// All imports from file to file. What a module re-exports of its own descendants without using it
-    /// is no import: it only shows the way. Neither is a `use` of a whole module: the paths
-    /// that go through it are.
+    /// All imports from file to file. A name that a module re-exports from its own descendants
+    /// and does not use itself is no import. Neither is a `use` of a whole module: the paths that
+    /// go through it are imports.
     pub fn imports(&self) -> Vec<Import> {
         let mut all = Vec::new();
         for (number, module) in self.modules.iter().enumerate() {

@@ -2,17 +2,17 @@
 
 use axon_plane::Drop;
 
-/// What has passed between the world and one life of a station.
+/// Frames between the world and a station, counted over one or more incarnations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Accounts {
-    /// Frames handed to it, or dropped by its network card.
+    /// Frames handed to it, or dropped by its NIC.
     pub received: u64,
     /// Frames it put on a wire.
     pub sent: u64,
-    /// Of those, frames on a port with nothing plugged in.
+    /// Of those, frames on a port with nothing connected.
     pub nowhere: u64,
-    /// Frames that had ended, by [`Drop`], as it said; [`Drop::BadFcs`] of a host is its
-    /// network card's. [`Drop::PowerLost`] is what it held when its power went.
+    /// Frames that had ended, by [`Drop`], as the node reported; [`Drop::BadFcs`] of a host is its
+    /// NIC's. [`Drop::PowerLost`] is what it held when its power went.
     pub dropped: [u64; Drop::ALL.len()],
 }
 

@@ -1,17 +1,16 @@
-//! What ties a node to its world: the jacks of its ports, the wires that are busy, its alarm,
-//! its trace, its accounts.
+//! The adapter between a node and its world: the state of its ports, the busy wires, its next
+//! wake-up, its trace, its accounts.
 //!
-//! In plain English: tell the node which of its wires have become free; hand it the input;
-//! carry out what it asks for (a frame on a wire becomes an arrival to come); see to it that
-//! it is woken when it wants to be.
+//! In plain English: deliver the `TxDone`s of wires that have become free; deliver the input;
+//! carry out the actions that the node returns (a frame on a wire becomes an arrival to come);
+//! put an event in the queue for the node's deadline.
 //!
-//! **`TxDone` is lazy.** A wire that is free again matters only to somebody who waits for it,
-//! and mostly nobody does. So a `TxDone` becomes an event only while its port is
+//! **`TxDone` is lazy.** A wire that is free again matters only to a node that waits for it,
+//! and mostly none does. So a `TxDone` becomes an event only while its port is
 //! [awaited](axon_plane::Node::awaited); the others are delivered before the next input of the
 //! station, each with the time at which it was due. The order at one instant is the same for
 //! both: before any other input of an instant come the `TxDone`s due at or before it, by time
-//! and then by port. So a station cannot tell the one from the other, and the trace does not
-//! either.
+//! and then by port. So neither a station nor the trace sees a difference.
 //!
 //! All of this is written for any type of node, and made anew for switches and for hosts: what
 //! happens for every frame of every link is one straight piece of code.
@@ -23,7 +22,7 @@ use crate::engine::taps::Taps;
 use crate::engine::trace::{Line, StationTrace, What};
 use crate::host::lost::LostDatagrams;
 use crate::link::links::Loss;
-use crate::link::port::{Jack, Verdict};
+use crate::link::port::{PortState, Verdict};
 use crate::link::timing::Timing;
 use axon_plane::{Action, Awaited, Drop, Input, Node};
 use axon_wire::{Frame, FrameBuf, HopWidth, PortNo, Time};
@@ -41,8 +40,8 @@ struct Owed {
     planned: bool,
 }
 
-/// What ties a node to its world.
-pub(crate) struct Harness {
+/// The adapter between a node and its world.
+pub(crate) struct Adapter {
     /// The earliest of the wires that are busy.
     owed_first: Time,
     /// Wires that are busy, by time and then by port.
@@ -51,42 +50,42 @@ pub(crate) struct Harness {
     armed: Option<Time>,
     /// Events that it has caused.
     sequence: u64,
-    pub(crate) jacks: Vec<Jack>,
+    pub(crate) ports: Vec<PortState>,
     pub(crate) trace: StationTrace,
     /// Its number in the world.
     pub(crate) number: u32,
     /// Wake-ups in a row that did not move its deadline past them.
     stuck: u32,
-    /// Its network card drops a frame with a bad FCS.
+    /// Its NIC drops a frame with a bad FCS.
     pub(crate) checks_fcs: bool,
     /// Its frames look like a host's to the pipeline of a switch.
     pub(crate) host: bool,
-    /// Of this life.
+    /// Frames in and out of the present incarnation.
     pub(crate) accounts: Accounts,
     pub(crate) name: String,
     pub(crate) timing: Timing,
-    /// Of all lives before.
+    /// Frames in and out of all earlier incarnations.
     pub(crate) past: Accounts,
-    /// What did not balance when the first life with such a fault ended.
+    /// What did not balance when an incarnation ended; the first such fault is kept.
     pub(crate) fault: Option<String>,
     /// Lives so far: the incarnation of the one that runs, from 1.
-    pub(crate) lives: u64,
-    /// Ports that somebody looks at.
+    pub(crate) incarnations: u64,
+    /// Copies of what some ports carry, if any port is captured.
     pub(crate) taps: Option<Box<Taps>>,
-    /// Datagrams that have ended here, in all lives.
+    /// Datagrams that have ended here, in all incarnations.
     pub(crate) lost: LostDatagrams,
     /// Bits of a hop in the headers of frames here.
     pub(crate) hop_width: HopWidth,
 }
 
-impl Harness {
-    pub(crate) fn new(name: String, number: u32) -> Harness {
-        Harness {
+impl Adapter {
+    pub(crate) fn new(name: String, number: u32) -> Adapter {
+        Adapter {
             owed_first: Time::MAX,
             owed: VecDeque::new(),
             armed: None,
             sequence: 0,
-            jacks: Vec::new(),
+            ports: Vec::new(),
             trace: StationTrace::default(),
             number,
             stuck: 0,
@@ -97,45 +96,46 @@ impl Harness {
             timing: Timing::default(),
             past: Accounts::default(),
             fault: None,
-            lives: 0,
+            incarnations: 0,
             taps: None,
             lost: LostDatagrams::default(),
             hop_width: HopWidth::default(),
         }
     }
 
-    /// Reads a little of what every event needs; see `prefetch.rs`.
+    /// A prefetch hint: reads a little of what every event needs; see `prefetch.rs`.
     #[inline]
-    pub(crate) fn glance(&self) -> u64 {
+    pub(crate) fn prefetch(&self) -> u64 {
         self.owed_first.ticks() ^ self.trace.events() ^ self.accounts.received
     }
 
-    /// The same of the wires that are busy.
+    /// A prefetch hint for the busy wires.
     #[inline]
-    pub(crate) fn glance_at_wires(&self) -> u64 {
+    pub(crate) fn prefetch_wires(&self) -> u64 {
         self.owed.front().map_or(0, |owed| owed.due.ticks())
     }
 
-    /// The same of the jack of a port.
+    /// A prefetch hint for the state of a port.
     #[inline]
-    pub(crate) fn glance_at_jack(&self, port: PortNo) -> u64 {
-        let Some(jack) = self.jacks.get(port.index()) else { return 0 };
-        let plug = jack.plug.as_ref().map_or(0, |plug| u64::from(plug.carrier) ^ plug.delivered);
-        jack.wire_free.ticks() ^ plug
+    pub(crate) fn prefetch_port(&self, port: PortNo) -> u64 {
+        let Some(port_state) = self.ports.get(port.index()) else { return 0 };
+        let cable =
+            port_state.cable.as_ref().map_or(0, |cable| u64::from(cable.carrier) ^ cable.delivered);
+        port_state.wire_free.ticks() ^ cable
     }
 
-    /// The jack of a port; ports come into being when they are first used.
-    pub(crate) fn jack(&mut self, port: PortNo) -> &mut Jack {
+    /// The state of a port. Ports come into being when they are first used.
+    pub(crate) fn port_mut(&mut self, port: PortNo) -> &mut PortState {
         let index = port.index();
-        if index >= self.jacks.len() {
-            self.jacks.resize_with(index + 1, Jack::default);
+        if index >= self.ports.len() {
+            self.ports.resize_with(index + 1, PortState::default);
         }
-        &mut self.jacks[index]
+        &mut self.ports[index]
     }
 
     /// Handles an event for the node.
     #[inline]
-    pub(crate) fn meet<N>(&mut self, node: &mut N, kind: Kind, common: &mut Common)
+    pub(crate) fn handle<N>(&mut self, node: &mut N, kind: Kind, common: &mut Common)
     where
         N: Node<FrameBuf> + ?Sized,
     {
@@ -165,18 +165,19 @@ impl Harness {
         N: Node<FrameBuf> + ?Sized,
     {
         let Input::Frame { frame, intact, .. } = &input else { return };
-        let plug = self.jacks[port.index()].plug.as_mut().filter(|plug| plug.carrier == carrier);
-        let Some(plug) = plug else {
+        let cable =
+            self.ports[port.index()].cable.as_mut().filter(|cable| cable.carrier == carrier);
+        let Some(cable) = cable else {
             return self.lose(port, Loss::Cut, frame, common);
         };
-        plug.delivered += 1;
+        cable.delivered += 1;
         common.packet_hops += 1;
         self.accounts.received += 1;
         self.record(port, What::Received(frame.bytes()), common);
         if !intact && self.checks_fcs {
             return self.drop_frame(port, Drop::BadFcs, frame, common);
         }
-        self.hand(node, input, common);
+        self.deliver(node, input, common);
     }
 
     fn wake<N: Node<FrameBuf> + ?Sized>(&mut self, node: &mut N, common: &mut Common) {
@@ -185,14 +186,14 @@ impl Harness {
         }
         self.armed = None;
         match node.deadline() {
-            Some(deadline) if deadline <= common.now => self.hand(node, Input::Timeout, common),
+            Some(deadline) if deadline <= common.now => self.deliver(node, Input::Timeout, common),
             deadline => self.arm(deadline, common),
         }
     }
 
-    /// Calls the node and carries out what it asks for.
+    /// Delivers an input to the node and carries out its actions.
     #[inline]
-    pub(crate) fn hand<N>(&mut self, node: &mut N, input: Input<FrameBuf>, common: &mut Common)
+    pub(crate) fn deliver<N>(&mut self, node: &mut N, input: Input<FrameBuf>, common: &mut Common)
     where
         N: Node<FrameBuf> + ?Sized,
     {
@@ -214,7 +215,7 @@ impl Harness {
                 return;
             };
             self.owed_first = self.owed.front().map_or(Time::MAX, |owed| owed.due);
-            self.jacks[port.index()].busy = false;
+            self.ports[port.index()].busy = false;
             node.handle(due, Input::TxDone { port }, &mut common.out);
             if !common.out.is_empty() {
                 self.carry_out(common);
@@ -222,7 +223,7 @@ impl Harness {
         }
     }
 
-    /// Does what the node has asked for.
+    /// Carries out the actions of the node.
     #[inline]
     fn carry_out(&mut self, common: &mut Common) {
         let mut out = std::mem::take(&mut common.out);
@@ -237,7 +238,7 @@ impl Harness {
         common.out = out;
     }
 
-    /// Any action but the usual one.
+    /// Carries out any action but a transmission.
     #[cold]
     fn note(&mut self, action: Action<FrameBuf>, common: &mut Common) {
         match action {
@@ -268,26 +269,32 @@ impl Harness {
         let now = common.now;
         self.record(port, What::Sent(frame.bytes()), common);
         self.accounts.sent += 1;
-        if port.index() >= self.jacks.len() {
-            self.jack(port);
+        if port.index() >= self.ports.len() {
+            self.port_mut(port);
         }
-        let jack = &mut self.jacks[port.index()];
-        assert!(!jack.busy, "{}-{port}: a second frame before TxDone", self.name);
-        jack.busy = true;
-        let Some(plug) = &mut jack.plug else {
+        let port_state = &mut self.ports[port.index()];
+        assert!(!port_state.busy, "{}-{port}: a second frame before TxDone", self.name);
+        port_state.busy = true;
+        let Some(cable) = &mut port_state.cable else {
             self.accounts.nowhere += 1;
             self.owe(port, now);
             return self.lose(port, Loss::NoCarrier, &frame, common);
         };
-        let verdict = plug.send(frame.bytes());
+        let verdict = cable.send(frame.bytes());
         if verdict == Verdict::Lost(Loss::NoCarrier) {
             self.owe(port, now);
             return self.lose(port, Loss::NoCarrier, &frame, common);
         }
         let bytes = frame.bytes().len();
-        let passage = plug.way.passage(now, bytes, complete_at, jack.wire_free, jack.handed_last);
-        (jack.wire_free, jack.handed_last) = (passage.gap_end, passage.handed);
-        let (peer, port_there, carrier) = (plug.peer, plug.peer_port, plug.carrier);
+        let passage = cable.way.passage(
+            now,
+            bytes,
+            complete_at,
+            port_state.wire_free,
+            port_state.handed_last,
+        );
+        (port_state.wire_free, port_state.handed_last) = (passage.gap_end, passage.handed);
+        let (peer, port_there, carrier) = (cable.peer, cable.peer_port, cable.carrier);
         self.owe(port, passage.free);
         match verdict {
             Verdict::Passes => {}
@@ -307,14 +314,14 @@ impl Harness {
         self.push(passage.handed, peer, arrive, common);
     }
 
-    /// A link has lost a frame.
+    /// Counts and records a frame that a link has lost.
     #[cold]
     fn lose(&mut self, port: PortNo, loss: Loss, frame: &FrameBuf, common: &mut Common) {
         self.lost.count(frame.bytes(), self.hop_width, loss.name());
         self.record(port, What::Lost(loss, frame.bytes()), common);
     }
 
-    /// A frame has ended here.
+    /// Counts and records a frame that has ended in the station.
     #[cold]
     fn drop_frame(&mut self, at: PortNo, reason: Drop, frame: &FrameBuf, common: &mut Common) {
         self.accounts.dropped[reason as usize] += 1;
@@ -364,18 +371,18 @@ impl Harness {
         }
     }
 
-    /// No `TxDone` is owed for this port any more.
-    pub(crate) fn forgive(&mut self, port: PortNo) {
+    /// Cancels the `TxDone` that is owed for a port.
+    pub(crate) fn cancel_tx_done(&mut self, port: PortNo) {
         self.owed.retain(|owed| owed.port != port);
         self.owed_first = self.owed.front().map_or(Time::MAX, |owed| owed.due);
     }
 
-    /// The node's life is over: nobody waits for anything.
+    /// Ends the incarnation: no wake-up and no `TxDone` is owed any more.
     pub(crate) fn forget(&mut self) {
         self.armed = None;
         self.owed.clear();
         self.owed_first = Time::MAX;
-        self.jacks.iter_mut().for_each(|jack| jack.busy = false);
+        self.ports.iter_mut().for_each(|port_state| port_state.busy = false);
     }
 
     /// Puts a wake-up in the queue if the one that is there, if any, is too late.
@@ -424,7 +431,7 @@ impl Harness {
         }
     }
 
-    /// Shows what happens to those who want to see it.
+    /// Writes what happens as a line of text and into the captures, where these are wanted.
     #[cold]
     fn show(&mut self, port: PortNo, what: What<'_>, common: &mut Common) {
         if common.written {

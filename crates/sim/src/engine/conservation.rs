@@ -9,11 +9,11 @@
 //! world handed to it and took from it; what came in (from wires and from the control plane)
 //! has been sent, waits in a queue or for its tail, or was dropped for a counted reason;
 //! [`Drop::Consumed`] is the ordinary end of a frame that the control plane reads. A host's
-//! frame that the control plane took over has gone on, was dropped, or waits there. A life
+//! frame that the control plane took over has gone on, was dropped, or waits there. An incarnation
 //! that ends balances at its end, and what it held is counted as [`Drop::PowerLost`].
 
 use crate::engine::Engine;
-use crate::engine::station::{Body, Station};
+use crate::engine::station::{Station, StationNode};
 use crate::link::links::{LinkId, WireEnd};
 use crate::world::baselines::Baseline;
 use axon_plane::counters::{Counters, PortCounters};
@@ -53,8 +53,11 @@ impl Engine {
             ));
         }
         for station in self.stations() {
-            let past =
-                station.harness.fault.clone().map(|fault| format!("in a past life: {fault}"));
+            let past = station
+                .adapter
+                .fault
+                .clone()
+                .map(|fault| format!("in a past incarnation: {fault}"));
             for fault in past.into_iter().chain(check_station(station).err()) {
                 faults.push(format!("{}: {fault}", station.name()));
             }
@@ -63,11 +66,11 @@ impl Engine {
     }
 
     /// Compares what the link counts in the direction from `side` with what the planes at its
-    /// ends count, where they have known no other link and no other life. `coming` bytes are
-    /// under way.
+    /// ends count, where they have known no other link and no other incarnation. `coming` bytes are
+    /// in flight.
     fn check_ends(&self, link: LinkId, side: usize, coming: u64) -> Result<(), String> {
         let state = &self.links()[link.0];
-        if !state.plugged || state.past.iter().any(|past| past.sent + past.delivered > 0) {
+        if !state.connected || state.past.iter().any(|past| past.sent + past.delivered > 0) {
             return Ok(());
         }
         let fates = self.fates(link, side);
@@ -85,17 +88,18 @@ impl Engine {
             && out.tx_bytes != come.rx_bytes + coming
         {
             let (tx, rx) = (out.tx_bytes, come.rx_bytes);
-            return Err(format!("{tx} bytes sent, {rx} came, {coming} under way"));
+            return Err(format!("{tx} bytes sent, {rx} came, {coming} in flight"));
         }
         Ok(())
     }
 
-    /// What a plane counts at a port, if there is one that has known no other life and no
+    /// What a plane counts at a port, if there is one that has known no other incarnation and no
     /// other link at that port.
     fn port_counters(&self, end: WireEnd) -> Option<PortCounters> {
-        let station = self.station(end.station).filter(|station| station.harness.lives == 1)?;
-        let jack = station.harness.jacks.get(end.port.index())?;
-        let counters = (!jack.replugged).then(|| counters(&station.body))??;
+        let station =
+            self.station(end.station).filter(|station| station.adapter.incarnations == 1)?;
+        let port_state = station.adapter.ports.get(end.port.index())?;
+        let counters = (!port_state.reconnected).then(|| counters(&station.node))??;
         (end.port.index() < usize::from(counters.ports())).then(|| counters.port(end.port))
     }
 }
@@ -113,57 +117,60 @@ impl std::ops::Drop for Engine {
 }
 
 impl Station {
-    /// Checks the accounts of a life that ends now, and counts what it holds as lost.
+    /// Checks the accounts of an incarnation that ends now, and counts what it holds as lost.
     pub(crate) fn close_accounts(&mut self) {
-        if self.harness.fault.is_none() {
-            self.harness.fault = check_station(self).err();
+        if self.adapter.fault.is_none() {
+            self.adapter.fault = check_station(self).err();
         }
-        self.harness.accounts.dropped[Drop::PowerLost as usize] += held(&self.body);
+        self.adapter.accounts.dropped[Drop::PowerLost as usize] += held(&self.node);
     }
 }
 
 impl Station {
-    /// Finds the datagrams that a life holds which ends now: what it would drop if all its ports
-    /// lost carrier.
+    /// Counts the datagrams that are lost with an incarnation that ends now: those that it would
+    /// drop if all its ports lost carrier.
     pub(crate) fn empty(&mut self, now: Time) {
-        let Station { body, harness } = self;
-        if !body.is_transit() {
+        let Station { node, adapter } = self;
+        if !node.is_transit() {
             return;
         }
         let mut out = Vec::new();
-        for port in 0..harness.jacks.len() {
+        for port in 0..adapter.ports.len() {
             let input = Input::Link { port: PortNo(port as u16), up: false };
-            body.node().handle(now, input, &mut out);
+            node.as_node().handle(now, input, &mut out);
         }
         for action in out {
             if let Action::Dropped { frame, .. } = action {
-                harness.lost.count(frame.bytes(), harness.hop_width, Drop::PowerLost.name());
+                adapter.lost.count(frame.bytes(), adapter.hop_width, Drop::PowerLost.name());
             }
         }
     }
 }
 
-fn counters(body: &Body) -> Option<&Counters> {
-    match body {
-        Body::Switch(node) => Some(node.plane().counters()),
-        Body::Controller(node) => Some(node.plane().counters()),
-        Body::Baseline(node) => Some(node.bank().counters()),
-        Body::Off | Body::Host(_) | Body::ArpHost(_) | Body::Other(_) => None,
+fn counters(node: &StationNode) -> Option<&Counters> {
+    match node {
+        StationNode::Switch(node) => Some(node.plane().counters()),
+        StationNode::Controller(node) => Some(node.plane().counters()),
+        StationNode::Baseline(node) => Some(node.bank().counters()),
+        StationNode::Off
+        | StationNode::Host(_)
+        | StationNode::ArpHost(_)
+        | StationNode::Other(_) => None,
     }
 }
 
-/// Frames that a life holds: in queues, for their tails, or in the control plane.
-fn held(body: &Body) -> u64 {
-    match body {
-        Body::Off | Body::Other(_) => 0,
-        Body::Host(host) => host.accounts().2,
-        Body::ArpHost(host) => host.accounts().2,
-        Body::Switch(node) => {
+/// Frames that an incarnation holds: in queues, for their tails, or in the control plane.
+fn held(node: &StationNode) -> u64 {
+    match node {
+        StationNode::Off | StationNode::Other(_) => 0,
+        StationNode::Host(host) => host.accounts().2,
+        StationNode::ArpHost(host) => host.accounts().2,
+        StationNode::Switch(node) => {
             let (.., waiting) = node.taken_over();
             queued(node.plane()) + node.plane().held_frames() + waiting
         }
-        Body::Controller(node) => queued(node.plane()) + node.plane().held_frames(),
-        Body::Baseline(node) => Baseline::held(node),
+        StationNode::Controller(node) => queued(node.plane()) + node.plane().held_frames(),
+        StationNode::Baseline(node) => Baseline::held(node),
     }
 }
 
@@ -172,18 +179,18 @@ fn queued(plane: &Plane<FrameBuf>) -> u64 {
 }
 
 fn check_station(station: &Station) -> Result<(), String> {
-    match &station.body {
-        Body::Host(host) => check_host(station, host.accounts(), host.received()),
-        Body::ArpHost(host) => check_host(station, host.accounts(), host.received()),
-        Body::Switch(node) => {
+    match &station.node {
+        StationNode::Host(host) => check_host(station, host.accounts(), host.received()),
+        StationNode::ArpHost(host) => check_host(station, host.accounts(), host.received()),
+        StationNode::Switch(node) => {
             check_plane(station, node.plane())?;
             let (taken, released, waiting) = node.taken_over();
             let text = || format!("{taken} taken over, {released} went on, {waiting} wait");
             if taken == released + waiting { Ok(()) } else { Err(text()) }
         }
-        Body::Controller(node) => check_plane(station, node.plane()),
-        Body::Baseline(node) => node.check(&station.harness.accounts),
-        Body::Off | Body::Other(_) => Ok(()),
+        StationNode::Controller(node) => check_plane(station, node.plane()),
+        StationNode::Baseline(node) => node.check(&station.adapter.accounts),
+        StationNode::Off | StationNode::Other(_) => Ok(()),
     }
 }
 
@@ -192,8 +199,8 @@ fn check_host(
     (made, unsent, waiting): (u64, u64, u64),
     received: u64,
 ) -> Result<(), String> {
-    let accounts = &station.harness.accounts;
-    // Its network card drops a frame with a bad FCS before the host sees it.
+    let accounts = &station.adapter.accounts;
+    // Its NIC drops a frame with a bad FCS before the host sees it.
     let taken = accounts.received - accounts.dropped[Drop::BadFcs as usize];
     if made == accounts.sent + unsent + waiting && received == taken {
         return Ok(());
@@ -202,7 +209,7 @@ fn check_host(
 }
 
 fn check_plane(station: &Station, plane: &Plane<FrameBuf>) -> Result<(), String> {
-    let accounts = &station.harness.accounts;
+    let accounts = &station.adapter.accounts;
     let total = plane.counters().total();
     let own = plane.counters().port(PortNo::CONTROL).rx_frames;
     if total.rx_frames != accounts.received + own || total.tx_frames != accounts.sent {
@@ -246,7 +253,7 @@ mod tests {
         assert!(world.run_until_true(Time::from_nanos(5_000_000_000), World::all_have_addresses));
         for host in 0..8 {
             let target = world.address((host + 3) % 8).expect("an address");
-            world.give(host, |node, now| {
+            world.with_host(host, |node, now| {
                 node.udp_listen(9);
                 let (payload, interval) = (1000, Span::from_nanos(8_500));
                 node.udp_send(UdpPlan { target, port: 9, payload, interval, count: 3000 }, now);
@@ -258,7 +265,7 @@ mod tests {
     }
 
     fn is_switch(station: &Station) -> bool {
-        matches!(station.body, Body::Switch(_))
+        matches!(station.node, StationNode::Switch(_))
     }
 
     /// Runs the world until the next event is the arrival of a frame at a switch, and takes
@@ -306,7 +313,7 @@ mod tests {
             let bytes = frame.bytes();
             let frame = FrameBuf::new(&bytes[..bytes.len() - 1]);
             let kind = Kind::Arrive { port, intact: true, carrier, complete_at, frame };
-            world.engine_mut().shards[0].meet(Event { kind, ..event });
+            world.engine_mut().shards[0].handle(Event { kind, ..event });
             found = world.engine().check_conservation().err().unwrap_or_default();
             if !found.is_empty() {
                 break;
@@ -326,9 +333,9 @@ mod tests {
         let shard = &mut world.engine_mut().shards[0];
         // All that the world counts for an arrival; but the node never gets it.
         let station = &mut shard.stations[event.station as usize];
-        station.harness.accounts.received += 1;
-        let plug = station.harness.jacks[port.index()].plug.as_mut().expect("it came by a link");
-        plug.delivered += 1;
+        station.adapter.accounts.received += 1;
+        let cable = station.adapter.ports[port.index()].cable.as_mut().expect("it came by a link");
+        cable.delivered += 1;
         drop((intact, complete_at, frame));
         let fault = fault(world);
         assert!(fault.contains("the plane counts"), "{fault}");
@@ -344,11 +351,11 @@ mod tests {
         frame[..6].copy_from_slice(&[0x01, 0x80, 0xc2, 0, 0, 0x0e]);
         let mut out = Vec::new();
         plane.receive(now, PortNo(1), FrameBuf::new(&frame), now, true, &mut out);
-        station.harness.accounts.received += 1;
+        station.adapter.accounts.received += 1;
         assert!(matches!(out[..], [axon_plane::Action::Punt { .. }]), "{out:?}");
         check_plane(&station, &plane).expect_err("nobody answers for the punted frame");
         plane.count_drop(PortNo(1), Drop::Consumed);
-        station.harness.accounts.dropped[Drop::Consumed as usize] += 1;
+        station.adapter.accounts.dropped[Drop::Consumed as usize] += 1;
         assert_eq!(check_plane(&station, &plane), Ok(()));
     }
 
@@ -357,16 +364,16 @@ mod tests {
         let mut world = busy();
         let engine = world.engine_mut();
         let full =
-            engine.stations().position(|station| is_switch(station) && held(&station.body) > 0);
+            engine.stations().position(|station| is_switch(station) && held(&station.node) > 0);
         let full = full.expect("a queue");
-        let held = held(&engine.station(full).expect("a station").body);
+        let held = held(&engine.station(full).expect("a station").node);
         engine.power_off(full);
         let lost = engine.accounts().dropped[Drop::PowerLost as usize];
         assert_eq!((lost, engine.check_conservation()), (held, Ok(())));
-        // A fault of a life is told after its end, too.
+        // A fault of an incarnation is told after its end, too.
         let other = engine.stations().position(is_switch).expect("another switch");
-        engine.station_mut(other).harness.accounts.received += 1;
+        engine.station_mut(other).adapter.accounts.received += 1;
         engine.power_off(other);
-        assert!(fault(world).contains("in a past life"));
+        assert!(fault(world).contains("in a past incarnation"));
     }
 }

@@ -1,4 +1,4 @@
-//! Looking at an engine.
+//! Reading the state of an engine.
 
 use crate::engine::Engine;
 use crate::engine::accounts::Accounts;
@@ -7,7 +7,7 @@ use crate::engine::station::Station;
 use crate::engine::trace::{self, Trace};
 use crate::link::classes::ClassBytes;
 use crate::link::links::{Fates, Link, LinkId, WireEnd};
-use crate::link::port::Plug;
+use crate::link::port::CableEnd;
 use axon_plane::Note;
 use axon_wire::{Frame, Time};
 
@@ -48,11 +48,11 @@ impl Engine {
     /// If there is no such link.
     pub fn fates(&self, link: LinkId, side: usize) -> Fates {
         let mut fates = self.links[link.0].past[side];
-        if let Some(plug) = self.plug_at(link, side) {
-            fates.add(&plug.fates_from_here());
+        if let Some(cable) = self.cable_end_at(link, side) {
+            fates.add(&cable.fates_from_here());
         }
-        if let Some(plug) = self.plug_at(link, 1 - side) {
-            fates.add(&plug.fates_to_here());
+        if let Some(cable) = self.cable_end_at(link, 1 - side) {
+            fates.add(&cable.fates_to_here());
         }
         fates
     }
@@ -62,28 +62,29 @@ impl Engine {
     /// # Panics
     /// If there is no such link.
     pub fn class_bytes(&self, link: LinkId, side: usize) -> Option<&ClassBytes> {
-        self.plug_at(link, side)?.classes.as_deref()
+        self.cable_end_at(link, side)?.classes.as_deref()
     }
 
     /// One end of a link, unless it is pulled.
-    pub(crate) fn plug_at(&self, link: LinkId, side: usize) -> Option<&Plug> {
+    pub(crate) fn cable_end_at(&self, link: LinkId, side: usize) -> Option<&CableEnd> {
         let end = self.links[link.0].ends[side];
-        let jack = self.station(end.station)?.harness.jacks.get(end.port.index())?;
-        jack.plug.as_ref().filter(|plug| plug.rare.link == link)
+        let port_state = self.station(end.station)?.adapter.ports.get(end.port.index())?;
+        port_state.cable.as_ref().filter(|cable| cable.rare.link == link)
     }
 
     /// The link at a port, and which end of it is there.
     pub fn link_at(&self, end: WireEnd) -> Option<(LinkId, usize)> {
-        let plug = self.station(end.station)?.harness.jacks.get(end.port.index())?.plug.as_ref()?;
-        Some((plug.rare.link, plug.rare.side))
+        let cable =
+            self.station(end.station)?.adapter.ports.get(end.port.index())?.cable.as_ref()?;
+        Some((cable.rare.link, cable.rare.side))
     }
 
-    /// What the stations have said, by time and station: when, who, what.
+    /// The notes of the stations: time, station and note, in order of time and station.
     pub fn notes(&self) -> &[(Time, usize, Note)] {
         &self.notes
     }
 
-    /// Forgets what the stations have said so far.
+    /// Removes the notes so far.
     pub fn clear_notes(&mut self) {
         self.notes.clear();
     }
@@ -100,7 +101,7 @@ impl Engine {
 
     /// The hash of all that has happened.
     pub fn trace_hash(&self) -> u64 {
-        let stations = self.stations().map(|station| &station.harness.trace);
+        let stations = self.stations().map(|station| &station.adapter.trace);
         trace::combine(stations.chain([&self.world_trace]))
     }
 
@@ -114,7 +115,7 @@ impl Engine {
         self.shards.iter().map(|shard| shard.common.packet_hops).sum()
     }
 
-    /// What has passed between the world and all its stations, over all their lives.
+    /// What has passed between the world and all its stations, over all their incarnations.
     pub fn accounts(&self) -> Accounts {
         let mut sum = Accounts::default();
         self.stations().for_each(|station| sum.add(&station.accounts()));
@@ -128,9 +129,12 @@ impl Engine {
         for shard in &self.shards {
             for event in shard.common.queue.iter() {
                 let Kind::Arrive { port, carrier, frame, .. } = &event.kind else { continue };
-                let jack = &shard.stations[event.station as usize].harness.jacks[port.index()];
-                if let Some(plug) = jack.plug.as_ref().filter(|plug| plug.carrier == *carrier) {
-                    let (frames, bytes) = &mut sums[plug.rare.link.0][1 - plug.rare.side];
+                let port_state =
+                    &shard.stations[event.station as usize].adapter.ports[port.index()];
+                if let Some(cable) =
+                    port_state.cable.as_ref().filter(|cable| cable.carrier == *carrier)
+                {
+                    let (frames, bytes) = &mut sums[cable.rare.link.0][1 - cable.rare.side];
                     *frames += 1;
                     *bytes += frame.bytes().len() as u64;
                 }

@@ -39,7 +39,7 @@ impl Engine {
         let crosses = |(link, side): (LinkId, usize)| {
             let [near, far] = [side, 1 - side].map(|side| self.links[link.0].ends[side].station);
             let apart = self.places[near].shard != self.places[far].shard;
-            self.plug_at(link, side).filter(|_| apart).map(|plug| plug.way.lookahead())
+            self.cable_end_at(link, side).filter(|_| apart).map(|cable| cable.way.lookahead())
         };
         // Without any link between shards they need not wait for one another.
         let least = ids.filter_map(crosses).min().unwrap_or(Span::from_secs(1));
@@ -80,8 +80,11 @@ impl Engine {
     }
 
     fn peers(&self, station: &Station) -> Vec<usize> {
-        let plugs = station.harness.jacks.iter().filter_map(|jack| jack.plug.as_ref());
-        plugs.map(|plug| self.links[plug.rare.link.0].ends[1 - plug.rare.side].station).collect()
+        let cables =
+            station.adapter.ports.iter().filter_map(|port_state| port_state.cable.as_ref());
+        cables
+            .map(|cable| self.links[cable.rare.link.0].ends[1 - cable.rare.side].station)
+            .collect()
     }
 
     /// Moves every station, and what is to come for it, to its shard.
@@ -105,11 +108,11 @@ impl Engine {
                 next.common.eager |= shard.common.eager;
             }
             while let Some((key, event)) = shard.common.queue.pop() {
-                events.push((shard.stations[event.station as usize].harness.number, key, event));
+                events.push((shard.stations[event.station as usize].adapter.number, key, event));
             }
             stations.append(&mut shard.stations);
         }
-        stations.sort_by_key(|station| station.harness.number);
+        stations.sort_by_key(|station| station.adapter.number);
         for (number, station) in stations.into_iter().enumerate() {
             let shard = &mut self.shards[plan[number] as usize];
             self.places[number] =
@@ -125,12 +128,12 @@ impl Engine {
         self.introduce_peers();
     }
 
-    /// Tells every plug where its peer is now.
+    /// Writes into every cable end where its peer is kept now.
     fn introduce_peers(&mut self) {
         for link in (0..self.links.len()).map(LinkId) {
             for side in 0..2 {
                 let peer = self.places[self.links[link.0].ends[1 - side].station];
-                self.with_plug(link, side, |plug| plug.peer = peer);
+                self.with_cable_end(link, side, |cable| cable.peer = peer);
             }
         }
     }

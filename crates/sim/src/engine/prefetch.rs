@@ -7,39 +7,39 @@
 //! depends on another, and the waits overlap.
 
 use crate::engine::event::{Event, Kind};
-use crate::engine::station::{Body, Station};
+use crate::engine::station::{Station, StationNode};
 use axon_wire::{Frame, FrameBuf, PortNo};
 
 /// Reads a little of all that these events will need. Changes nothing.
 pub(crate) fn read<'a>(events: impl Iterator<Item = &'a Event> + Clone, stations: &[Station]) {
     let mut sum = 0;
     for event in events.clone() {
-        sum ^= stations[event.station as usize].harness.glance();
+        sum ^= stations[event.station as usize].adapter.prefetch();
     }
     for event in events.clone() {
         let station = &stations[event.station as usize];
-        sum ^= station.harness.glance_at_wires();
-        match &station.body {
-            Body::Switch(node) => sum ^= node.plane().glance(),
-            Body::Host(host) => sum ^= host.glance(),
+        sum ^= station.adapter.prefetch_wires();
+        match &station.node {
+            StationNode::Switch(node) => sum ^= node.plane().glance(),
+            StationNode::Host(host) => sum ^= host.prefetch(),
             _ => {}
         }
         if let Kind::Arrive { port, frame, .. } = &event.kind {
-            sum ^= station.harness.glance_at_jack(*port) ^ head(frame);
+            sum ^= station.adapter.prefetch_port(*port) ^ head(frame);
         }
     }
     for event in events {
         let station = &stations[event.station as usize];
-        match (&station.body, &event.kind) {
-            (Body::Switch(node), Kind::Arrive { port, frame, .. }) => {
+        match (&station.node, &event.kind) {
+            (StationNode::Switch(node), Kind::Arrive { port, frame, .. }) => {
                 sum ^= node.plane().glance_at_port(*port);
                 if let Some(out) = node.plane().next_hop(frame.bytes()) {
                     sum ^= node.plane().glance_at_port(out);
-                    sum ^= station.harness.glance_at_jack(out);
+                    sum ^= station.adapter.prefetch_port(out);
                 }
             }
-            (Body::Host(host), _) => {
-                sum ^= host.glance_at_apps() ^ station.harness.glance_at_jack(PortNo(0))
+            (StationNode::Host(host), _) => {
+                sum ^= host.prefetch_apps() ^ station.adapter.prefetch_port(PortNo(0))
             }
             _ => {}
         }

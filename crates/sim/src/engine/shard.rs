@@ -34,16 +34,16 @@ impl Shard {
             return false;
         };
         self.common.now = key.time;
-        self.meet(event);
+        self.handle(event);
         true
     }
 
     /// Handles an event now.
     #[inline]
-    pub(crate) fn meet(&mut self, event: Event) {
+    pub(crate) fn handle(&mut self, event: Event) {
         self.events += 1;
         self.common.slot = event.station;
-        self.stations[event.station as usize].meet(event.kind, &mut self.common);
+        self.stations[event.station as usize].handle(event.kind, &mut self.common);
     }
 
     /// The station in a slot, and what it needs to be called.

@@ -2,8 +2,8 @@
 //!
 //! Stations live in shards (`shard.rs`), which run events; the engine is what stands
 //! above them: the links, planned faults, the trace. The engine knows nothing of fabrics:
-//! [`crate::World`] builds one from a fabric file, tests may plug any
-//! [`Node`](axon_plane::Node) together.
+//! [`crate::World`] builds one from a fabric file, tests may connect any
+//! [`Node`](axon_plane::Node)s.
 
 use crate::engine::place::Place;
 use crate::engine::shard::Shard;
@@ -34,9 +34,9 @@ pub struct Engine {
     pub(crate) notes: Vec<(Time, usize, Note)>,
     faults: BTreeMap<(Time, u64), FaultKind>,
     faults_caused: u64,
-    /// The last carrier that came; see [`crate::link::port::Plug`].
+    /// The last carrier that came; see [`crate::link::port::CableEnd`].
     pub(crate) carriers: u32,
-    /// The least time from shard to shard, as long as no plug moves.
+    /// The least time from shard to shard, until a cable is connected or disconnected.
     pub(crate) lookahead: Option<Span>,
     /// Events in a window for which threads are worth it.
     pub(crate) worth: u64,
@@ -138,7 +138,7 @@ impl Engine {
         threads::run(&mut self.shards, end, lookahead, self.worth);
     }
 
-    /// Takes over what stations have said, and brings the clocks of the shards to now.
+    /// Takes over the notes of stations, and brings the clocks of the shards to now.
     fn take_notes(&mut self) {
         let mut notes = Vec::new();
         for shard in &mut self.shards {
@@ -198,7 +198,7 @@ mod tests {
             let target = world.address((host + 3) % 8).expect("an address");
             let payload = 200 + 150 * host;
             let interval = Span::from_nanos(8 * (payload as u64 + 66));
-            world.give(host, |node, now| {
+            world.with_host(host, |node, now| {
                 node.udp_listen(9);
                 node.udp_send(UdpPlan { target, port: 9, payload, interval, count: 3000 }, now);
             });

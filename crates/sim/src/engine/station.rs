@@ -1,7 +1,7 @@
-//! What stands at the ends of links: switches, the controller, hosts, and test nodes.
+//! Stations, which stand at the ends of links: switches, the controller, hosts, test nodes.
 
 use crate::engine::accounts::Accounts;
-use crate::engine::adapter::Harness;
+use crate::engine::adapter::Adapter;
 use crate::engine::event::{Common, Kind};
 use crate::host::Host;
 use crate::host::arp_host::ArpHost;
@@ -10,8 +10,8 @@ use axon_control::node::{ControllerNode, SwitchNode};
 use axon_plane::{Action, Input, Node};
 use axon_wire::{FrameBuf, Time};
 
-/// A node in one of its lives, or the lack of one.
-pub enum Body {
+/// The node of a station in its present incarnation, or none without power.
+pub enum StationNode {
     /// Without power.
     Off,
     /// A switch.
@@ -28,48 +28,51 @@ pub enum Body {
     Other(Box<dyn Node<FrameBuf> + Send>),
 }
 
-impl Body {
+impl StationNode {
     /// Whether it has power.
     pub fn is_on(&self) -> bool {
-        !matches!(self, Body::Off)
+        !matches!(self, StationNode::Off)
     }
 
-    /// The node, whatever it is.
-    pub(crate) fn node(&mut self) -> &mut dyn Node<FrameBuf> {
+    /// The node as a trait object, whatever it is.
+    pub(crate) fn as_node(&mut self) -> &mut dyn Node<FrameBuf> {
         match self {
             // A box of nothing takes no memory.
-            Body::Off => Box::leak(Box::new(Nobody)),
-            Body::Switch(node) => &mut **node,
-            Body::Controller(node) => &mut **node,
-            Body::Host(node) => &mut **node,
-            Body::ArpHost(node) => &mut **node,
-            Body::Baseline(node) => &mut **node,
-            Body::Other(node) => &mut **node,
+            StationNode::Off => Box::leak(Box::new(NoNode)),
+            StationNode::Switch(node) => &mut **node,
+            StationNode::Controller(node) => &mut **node,
+            StationNode::Host(node) => &mut **node,
+            StationNode::ArpHost(node) => &mut **node,
+            StationNode::Baseline(node) => &mut **node,
+            StationNode::Other(node) => &mut **node,
         }
     }
 
-    /// Whether it is in the middle of ways: a switch or a controller.
+    /// Whether frames pass through it: a switch or a controller.
     pub(crate) fn is_transit(&self) -> bool {
-        matches!(self, Body::Switch(_) | Body::Controller(_) | Body::Baseline(_))
+        matches!(
+            self,
+            StationNode::Switch(_) | StationNode::Controller(_) | StationNode::Baseline(_)
+        )
     }
 
-    /// Whether it is a host, whose network card drops a frame with a bad FCS.
+    /// Whether it is a host, whose NIC drops a frame with a bad FCS.
     pub(crate) fn is_host(&self) -> bool {
-        matches!(self, Body::Host(_) | Body::ArpHost(_))
+        matches!(self, StationNode::Host(_) | StationNode::ArpHost(_))
     }
 }
 
-/// A place in the world, whatever stands there.
+/// A place in the world with ports, whatever node runs there.
 pub struct Station {
-    /// What stands there now.
-    pub body: Body,
-    pub(crate) harness: Harness,
+    /// The node that runs there now.
+    pub node: StationNode,
+    pub(crate) adapter: Adapter,
 }
 
-/// Where there is no power: nothing happens.
-struct Nobody;
+/// The node of a station without power: it ignores every input.
+struct NoNode;
 
-impl Node<FrameBuf> for Nobody {
+impl Node<FrameBuf> for NoNode {
     fn handle(&mut self, _: Time, _: Input<FrameBuf>, _: &mut Vec<Action<FrameBuf>>) {}
 
     fn deadline(&self) -> Option<Time> {
@@ -80,18 +83,18 @@ impl Node<FrameBuf> for Nobody {
 /// Calls a function that takes any node with the one that stands here: where most frames go
 /// (switches and hosts) one made for its type, with nothing left to find out at run time.
 macro_rules! with_node {
-    ($body:expr, |$node:ident| $call:expr) => {
-        match $body {
-            Body::Switch(node) => {
+    ($station_node:expr, |$node:ident| $call:expr) => {
+        match $station_node {
+            StationNode::Switch(node) => {
                 let $node = &mut **node;
                 $call
             }
-            Body::Host(node) => {
+            StationNode::Host(node) => {
                 let $node = &mut **node;
                 $call
             }
             other => {
-                let $node = other.node();
+                let $node = other.as_node();
                 $call
             }
         }
@@ -101,43 +104,43 @@ macro_rules! with_node {
 impl Station {
     pub(crate) fn new(name: String, number: usize) -> Station {
         let number = u32::try_from(number).expect("fewer than 2^32 stations");
-        Station { body: Body::Off, harness: Harness::new(name, number) }
+        Station { node: StationNode::Off, adapter: Adapter::new(name, number) }
     }
 
     /// `s1`, `h1`, `c1`.
     pub fn name(&self) -> &str {
-        &self.harness.name
+        &self.adapter.name
     }
 
-    /// What has passed over all its lives.
+    /// Frames in and out over all its incarnations.
     pub fn accounts(&self) -> Accounts {
-        let mut sum = self.harness.past.clone();
-        sum.add(&self.harness.accounts);
+        let mut sum = self.adapter.past.clone();
+        sum.add(&self.adapter.accounts);
         sum
     }
 
     /// Handles an event.
     #[inline]
-    pub(crate) fn meet(&mut self, kind: Kind, common: &mut Common) {
-        let harness = &mut self.harness;
-        with_node!(&mut self.body, |node| harness.meet(node, kind, common));
+    pub(crate) fn handle(&mut self, kind: Kind, common: &mut Common) {
+        let adapter = &mut self.adapter;
+        with_node!(&mut self.node, |node| adapter.handle(node, kind, common));
     }
 
-    /// Hands the body an input.
-    pub(crate) fn hand(&mut self, input: Input<FrameBuf>, common: &mut Common) {
-        let harness = &mut self.harness;
-        with_node!(&mut self.body, |node| harness.hand(node, input, common));
+    /// Delivers an input to the node.
+    pub(crate) fn deliver(&mut self, input: Input<FrameBuf>, common: &mut Common) {
+        let adapter = &mut self.adapter;
+        with_node!(&mut self.node, |node| adapter.deliver(node, input, common));
     }
 
     /// Delivers the `TxDone`s that are due.
     pub(crate) fn free_wires(&mut self, common: &mut Common) {
-        let node = self.body.node();
-        self.harness.free_wires(node, common);
-        self.harness.await_wires(node, common);
+        let node = self.node.as_node();
+        self.adapter.free_wires(node, common);
+        self.adapter.await_wires(node, common);
     }
 
-    /// Lets the body look at its clock.
+    /// Puts the node's deadline in the queue of events.
     pub(crate) fn nudge(&mut self, common: &mut Common) {
-        self.harness.arm(self.body.node().deadline(), common);
+        self.adapter.arm(self.node.as_node().deadline(), common);
     }
 }

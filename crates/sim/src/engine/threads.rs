@@ -10,9 +10,9 @@
 //! and look for the next `T`.
 //!
 //! Why the result is the same: a station sees the events that are for it in the order of
-//! their keys, whoever else runs at the time, and a key does not depend on the number of
+//! their keys, whichever shards run at the time, and a key does not depend on the number of
 //! shards. Stations of different shards share nothing; what the world does itself (faults,
-//! plugs, power, whoever looks) it does between runs, when no shard is at work.
+//! cables, power, readers) it does between runs, when no shard is at work.
 //!
 //! Two sets of mailboxes take turns, so that one barrier for each window is enough: a set is
 //! written to again only after the next barrier, when everybody has emptied it.

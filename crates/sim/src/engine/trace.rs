@@ -45,9 +45,9 @@ pub enum What<'a> {
     Dropped(Drop, &'a [u8]),
     /// Carrier came or went.
     Carrier(bool),
-    /// It started (in this life) or lost power.
+    /// It started (in this incarnation) or lost power.
     Power(Option<u64>),
-    /// It said something.
+    /// Its node left a note.
     Note(&'a Note),
     /// Something broke or came back, by plan.
     Fault(FaultKind),
@@ -75,7 +75,9 @@ impl StationTrace {
                 (4 + 256 * reason as u64, self.frame_hash(frame), frame.len())
             }
             What::Carrier(up) => (5, u64::from(up), 0),
-            What::Power(life) => (6, life.map_or(0, |life| life.wrapping_add(1)), 0),
+            What::Power(incarnation) => {
+                (6, incarnation.map_or(0, |incarnation| incarnation.wrapping_add(1)), 0)
+            }
             What::Note(note) => (7, xxh3_64(format!("{note:?}").as_bytes()), 0),
             What::Fault(fault) => (8, xxh3_64(format!("{fault:?}").as_bytes()), 0),
             What::Flipped(bit) => (9, bit, 0),
@@ -148,7 +150,7 @@ impl Line {
             }
             What::Flipped(bit) => write!(text, " flipped bit {bit}"),
             What::Carrier(up) => write!(text, " carrier {}", if up { "up" } else { "down" }),
-            What::Power(Some(life)) => write!(text, " power on, life {life}"),
+            What::Power(Some(incarnation)) => write!(text, " power on, incarnation {incarnation}"),
             What::Power(None) => write!(text, " power off"),
             What::Note(note) => write!(text, " note {note:?}"),
             What::Fault(fault) => write!(text, " fault {fault:?}"),
@@ -183,7 +185,7 @@ impl Trace {
         Trace { out, failure: None }
     }
 
-    /// Whether anybody wants to read lines.
+    /// Whether lines are written.
     pub fn is_written(&self) -> bool {
         self.out.is_some()
     }

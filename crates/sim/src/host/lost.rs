@@ -2,7 +2,7 @@
 //!
 //! In plain English: wherever a frame ends for a counted reason, the station looks whether a UDP
 //! datagram is in it, behind whatever header and tags, and counts it by its two ends. So a flow
-//! of datagrams knows what of it was lost; what neither came nor was lost is under way.
+//! of datagrams knows what of it was lost; what neither came nor was lost is in flight.
 //!
 //! A frame with a flipped bit is counted where it is dropped, if its addresses and ports are still
 //! those of its flow; the control plane's taking a frame in is no loss, unless it is an error

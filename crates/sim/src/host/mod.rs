@@ -3,8 +3,8 @@
 mod applications;
 pub mod apps;
 pub mod arp_host;
-pub mod card;
 pub(crate) mod datagram;
+pub mod dcb_nic;
 mod flow_control;
 pub(crate) mod lost;
 mod nic;

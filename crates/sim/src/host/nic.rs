@@ -1,6 +1,6 @@
-//! A host's network card: queues in memory between the IP stack and the wire.
+//! A host's NIC: queues in memory between the IP stack and the wire.
 
-use crate::host::card::Card;
+use crate::host::dcb_nic::DcbNic;
 use crate::host::lost::LostDatagrams;
 use crate::link::links::Loss;
 use axon_wire::link::FRAME_BYTES_MIN;
@@ -22,7 +22,7 @@ pub(crate) struct Nic {
     pub(crate) rx: VecDeque<FrameBuf>,
     tx: VecDeque<FrameBuf>,
     /// What holds frames instead of `tx` in a host with Data Center Bridging.
-    pub(crate) card: Option<Box<Card>>,
+    pub(crate) dcb: Option<Box<DcbNic>>,
     /// Vectors to use again.
     spare: Vec<Vec<u8>>,
     /// Frames that the stack or an application made.
@@ -40,7 +40,7 @@ impl Nic {
             carrier: false,
             rx: VecDeque::new(),
             tx: VecDeque::new(),
-            card: None,
+            dcb: None,
             spare: Vec::new(),
             made: 0,
             unsent: 0,
@@ -48,7 +48,7 @@ impl Nic {
         }
     }
 
-    /// Whether the stack can hand over another frame now. A card with priorities takes every
+    /// Whether the stack can hand over another frame now. A NIC with priorities takes every
     /// one: a priority that is stopped must not hold up the others.
     pub(crate) fn has_room(&self) -> bool {
         self.tx.len() < TX_FRAMES_MAX
@@ -56,38 +56,38 @@ impl Nic {
 
     /// Whether the datagram socket of this port has to wait before it may send.
     pub(crate) fn blocks(&mut self, socket: u16) -> bool {
-        self.card.as_mut().is_some_and(|card| !card.has_room(socket))
+        self.dcb.as_mut().is_some_and(|dcb| !dcb.has_room(socket))
     }
 
-    /// Whether frames wait for the wire in the one queue of a plain card.
+    /// Whether frames wait for the wire in the one queue of a plain NIC.
     pub(crate) fn has_frames(&self) -> bool {
         !self.tx.is_empty()
     }
 
     /// Frames that wait for the wire.
     pub(crate) fn waiting(&self) -> usize {
-        self.tx.len() + self.card.as_ref().map_or(0, |card| card.waiting())
+        self.tx.len() + self.dcb.as_ref().map_or(0, |dcb| dcb.waiting())
     }
 
     /// What leaves next, if anything may: the wire is free.
     pub(crate) fn next(&mut self, now: Time) -> Option<FrameBuf> {
-        let Some(card) = &mut self.card else {
+        let Some(dcb) = &mut self.dcb else {
             return self.tx.pop_front();
         };
-        let request = card.request(now);
+        let request = dcb.request(now);
         self.made += u64::from(request.is_some());
-        request.or_else(|| card.next(now))
+        request.or_else(|| dcb.next(now))
     }
 
     /// Queues a frame, or forgets it where there is no carrier, as a kernel does.
     pub(crate) fn queue(&mut self, frame: FrameBuf) {
         self.made += 1;
-        match &mut self.card {
+        match &mut self.dcb {
             _ if !self.carrier => {
                 self.end(&frame);
                 self.recycle(frame);
             }
-            Some(card) => card.put(frame),
+            Some(dcb) => dcb.put(frame),
             None => self.tx.push_back(frame),
         }
     }
@@ -95,7 +95,7 @@ impl Nic {
     /// Forgets what waits for a wire that is gone, and what its far end has said.
     pub(crate) fn flush(&mut self) {
         let mut waiting = Vec::from(std::mem::take(&mut self.tx));
-        waiting.extend(self.card.as_mut().into_iter().flat_map(|card| card.reset()));
+        waiting.extend(self.dcb.as_mut().into_iter().flat_map(|dcb| dcb.reset()));
         waiting.iter().for_each(|frame| self.end(frame));
     }
 

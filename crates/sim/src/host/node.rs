@@ -11,14 +11,14 @@
 //! Three habits of smoltcp would show something that no ordinary host shows, and are evened
 //! out here. It asks for at most one address a second whatever the number of neighbours, so
 //! applications ask for their target's address themselves (`resolve.rs`). It does not
-//! heed gratuitous ARP, so a changed address empties its cache. And it believes an address
+//! act on gratuitous ARP, so a changed address empties its cache. And it believes an address
 //! for a minute even if nobody answers from there; a kernel verifies a neighbour that gives
 //! no sign of life after 5 s with 3 requests a second apart (Linux: `delay_first_probe_time`,
 //! `mcast_solicit`), so an address that stays silent that long is forgotten and asked for.
 
 use crate::host::apps::{App, AppId, Apps, Histogram, TcpWatch};
-use crate::host::card::{Card, HostDcb};
 use crate::host::datagram;
+use crate::host::dcb_nic::{DcbNic, HostDcb};
 use crate::host::nic::Nic;
 use crate::host::ping::{Ping, PingPlan, PingStats};
 use crate::host::resolve::{self, Neighbours};
@@ -41,7 +41,7 @@ const ANNOUNCEMENTS: u32 = 2;
 /// Retry intervals after which a silent neighbour's address is no longer believed.
 const PATIENCE: u64 = 8;
 
-/// What a host is told at its start.
+/// The configuration of a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostConfig {
     /// Its address at layer 2.
@@ -54,7 +54,7 @@ pub struct HostConfig {
     pub seed: u64,
     /// Between two tries: DHCP DISCOVER, ARP request, announcement.
     pub retry: Span,
-    /// Its card has priorities and flow control; without, it has one queue and heeds nothing.
+    /// Its NIC has priorities and flow control; without, it has one queue and ignores flow control.
     pub dcb: Option<HostDcb>,
 }
 
@@ -71,8 +71,8 @@ pub struct Host {
     announce: Option<(Time, u32)>,
     /// When something beside the applications and the ring of received frames is due.
     due: Option<Time>,
-    /// The stack was left with more to send than the card takes.
-    card_was_full: bool,
+    /// The stack was left with more to send than the NIC takes.
+    nic_was_full: bool,
     /// Frames that came in.
     received: u64,
     /// DHCP acknowledgements that came in.
@@ -83,12 +83,12 @@ impl Host {
     /// A host that has just been switched on, without carrier yet.
     ///
     /// # Panics
-    /// If the traffic classes of its card cannot take turns as it is told.
+    /// If the configuration of its NIC's traffic classes is invalid.
     pub fn new(config: HostConfig, now: Time) -> Host {
         let (mut nic, mut rx) = (Nic::new(config.mtu), RxRing::new());
         if let Some(dcb) = &config.dcb {
             rx.set_limits(dcb.ring);
-            nic.card = Some(Box::new(Card::new(dcb.clone(), config.mac)));
+            nic.dcb = Some(Box::new(DcbNic::new(dcb.clone(), config.mac)));
         }
         let hardware = HardwareAddress::Ethernet(EthernetAddress(config.mac.0));
         let mut start = Config::new(hardware);
@@ -125,7 +125,7 @@ impl Host {
             tcp: TcpWatch::default(),
             announce: None,
             due: None,
-            card_was_full: false,
+            nic_was_full: false,
             received: 0,
             dhcp_acks: 0,
         }
@@ -202,7 +202,7 @@ impl Host {
     /// Takes frames from the port no faster than `rate` from now on, as fast as they come
     /// without one. The ring before the slow reader holds 512 frames; those that find it full
     /// are dropped and counted ([`Drop::QueueFull`]). Priorities with flow control have
-    /// [room of their own](crate::host::card::RingLimits) instead, and their sender is told to stop.
+    /// [room of their own](crate::host::dcb_nic::RingLimits) instead, and their sender is paused.
     pub fn set_receive_rate(&mut self, rate: Option<Rate>) {
         self.rx.set_rate(rate);
     }
@@ -213,14 +213,14 @@ impl Host {
         self.rx.set_processing(processing);
     }
 
-    /// Its card, if that has priorities.
-    pub(crate) fn card(&self) -> Option<&Card> {
-        self.stack.nic.card.as_deref()
+    /// Its NIC, if that has priorities.
+    pub(crate) fn dcb_nic(&self) -> Option<&DcbNic> {
+        self.stack.nic.dcb.as_deref()
     }
 
-    /// The same, to tell it something.
-    pub(crate) fn card_mut(&mut self) -> Option<&mut Card> {
-        self.stack.nic.card.as_deref_mut()
+    /// The same, to change it.
+    pub(crate) fn dcb_nic_mut(&mut self) -> Option<&mut DcbNic> {
+        self.stack.nic.dcb.as_deref_mut()
     }
 
     /// Frames that this host has made, that ended inside it unsent, and that wait now.
@@ -235,15 +235,15 @@ impl Host {
     }
 
     /// Reads a little of what every event needs; see `prefetch.rs`.
-    pub(crate) fn glance(&self) -> u64 {
+    pub(crate) fn prefetch(&self) -> u64 {
         let stack = &self.stack;
-        let full = u64::from(self.card_was_full) ^ u64::from(self.busy) ^ self.received;
+        let full = u64::from(self.nic_was_full) ^ u64::from(self.busy) ^ self.received;
         full ^ stack.nic.made ^ stack.nic.waiting() as u64 ^ u64::from(self.due.is_some())
     }
 
     /// The same of the applications.
-    pub(crate) fn glance_at_apps(&self) -> u64 {
-        self.apps.glance()
+    pub(crate) fn prefetch_apps(&self) -> u64 {
+        self.apps.prefetch()
     }
 
     fn carrier(&mut self, up: bool, now: Time) {
@@ -251,8 +251,8 @@ impl Host {
         // No `TxDone` is owed for a frame that lost its carrier.
         self.busy = false;
         self.stack.nic.flush();
-        if let Some(card) = &mut self.stack.nic.card {
-            card.link(now, up);
+        if let Some(dcb) = &mut self.stack.nic.dcb {
+            dcb.link(now, up);
         }
         self.stack.neighbours.forget();
         self.stack.iface.update_ip_addrs(|_| ());
@@ -311,7 +311,7 @@ impl Host {
                 break;
             }
         }
-        self.card_was_full = !self.stack.nic.has_room();
+        self.nic_was_full = !self.stack.nic.has_room();
         if let Some(ip) = self.stack.address {
             let stack = &mut self.stack;
             stack.neighbours.ask(now, self.config.mac, ip, &mut stack.nic);
@@ -392,8 +392,8 @@ impl Host {
         out: &mut Vec<Action<FrameBuf>>,
     ) -> bool {
         let mut group = None;
-        if let Some(card) = &mut self.stack.nic.card {
-            let priority = match card.receive(now, &mut frame) {
+        if let Some(dcb) = &mut self.stack.nic.dcb {
+            let priority = match dcb.receive(now, &mut frame) {
                 Ok(priority) => priority,
                 Err(None) => {
                     self.stack.nic.recycle(frame);
@@ -404,7 +404,7 @@ impl Host {
                     return false;
                 }
             };
-            group = card.group(priority);
+            group = dcb.group(priority);
         }
         match self.rx.put(now, complete_at, frame, group) {
             Ok(Some(frame)) => return self.take(now, frame),
@@ -414,21 +414,21 @@ impl Host {
         false
     }
 
-    /// The peer is told to stop what the ring has enough of, or that it may go on.
+    /// Has XOFF sent for what the ring has enough of, or XON.
     fn tell_peer(&mut self, group: Option<Priority>) {
-        if let (Some(group), Some(card)) = (group, &mut self.stack.nic.card)
+        if let (Some(group), Some(dcb)) = (group, &mut self.stack.nic.dcb)
             && let Some(stop) = self.rx.signal(group)
         {
-            card.ask(group, stop);
+            dcb.ask(group, stop);
         }
     }
 
-    /// The wire is free: sockets that the card has refused try again. Says whether the stack
+    /// The wire is free: sockets that the NIC has refused try again. Says whether the stack
     /// has to be called.
     fn wire_is_free(&mut self, now: Time) -> bool {
         self.busy = false;
-        let refused = self.stack.nic.card.as_mut().is_some_and(|card| card.has_news());
-        self.card_was_full || refused && self.apps.poll(now, &mut self.stack)
+        let refused = self.stack.nic.dcb.as_mut().is_some_and(|dcb| dcb.has_news());
+        self.nic_was_full || refused && self.apps.poll(now, &mut self.stack)
     }
 }
 
@@ -462,26 +462,26 @@ impl Node<FrameBuf> for Host {
         if run {
             self.run(now);
         }
-        if let Some(card) = &mut self.stack.nic.card {
-            card.speak(now);
+        if let Some(dcb) = &mut self.stack.nic.dcb {
+            dcb.timeout(now);
         }
         self.transmit(now, out);
-        if let Some(card) = &mut self.stack.nic.card {
-            card.plan(now, self.busy);
+        if let Some(dcb) = &mut self.stack.nic.dcb {
+            dcb.plan(now, self.busy);
         }
     }
 
     fn deadline(&self) -> Option<Time> {
-        let card = self.stack.nic.card.as_ref().and_then(|card| card.deadline());
-        let due = [self.due, self.apps.deadline(), self.rx.deadline(), card];
+        let dcb = self.stack.nic.dcb.as_ref().and_then(|dcb| dcb.deadline());
+        let due = [self.due, self.apps.deadline(), self.rx.deadline(), dcb];
         due.into_iter().flatten().min()
     }
 
     #[inline]
     fn awaited(&mut self) -> Awaited {
         let nic = &self.stack.nic;
-        let card_waits = || nic.card.as_ref().is_some_and(|card| card.waits());
-        let waits = self.card_was_full || nic.has_frames() || card_waits();
+        let nic_waits = || nic.dcb.as_ref().is_some_and(|dcb| dcb.waits());
+        let waits = self.nic_was_full || nic.has_frames() || nic_waits();
         if waits { Awaited::Every } else { Awaited::None }
     }
 }

@@ -9,7 +9,7 @@
 //! when the sender is to stop and when it may go on ([`RingLimits`]), and only what comes after
 //! the headroom is used up ends there.
 
-use crate::host::card::RingLimits;
+use crate::host::dcb_nic::RingLimits;
 use axon_plane::Drop;
 use axon_wire::priority::{PRIORITIES, Priority};
 use axon_wire::{Bytes, Frame, FrameBuf, Rate, Span, Time};

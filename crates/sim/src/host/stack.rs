@@ -53,7 +53,7 @@ impl Stack {
     }
 
     /// Sends one datagram that `write` fills with `bytes` bytes. Says whether it could: the
-    /// target's MAC is known and the card has room.
+    /// target's MAC is known and the NIC has room.
     pub(crate) fn send_datagram(
         &mut self,
         ports: (u16, u16),

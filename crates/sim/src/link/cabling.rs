@@ -5,17 +5,17 @@ use crate::engine::trace::What;
 use crate::link::classes::ClassBytes;
 use crate::link::links::{Link, LinkId, Loss, WireEnd};
 use crate::link::noise::Noise;
-use crate::link::port::{Plug, Rare};
+use crate::link::port::{CableEnd, Rare};
 use crate::link::timing::{Speed, Way};
 use axon_fabric::model::Wire;
 use axon_plane::Input;
 
 impl Engine {
-    /// Plugs a link between two free ports.
+    /// Connects two free ports by a new link.
     ///
     /// # Panics
     /// If a port is taken.
-    pub fn plug(&mut self, a: WireEnd, b: WireEnd, wire: Wire) -> LinkId {
+    pub fn connect(&mut self, a: WireEnd, b: WireEnd, wire: Wire) -> LinkId {
         let id = LinkId(self.links.len());
         self.links.push(Link::new([a, b], wire));
         self.seat(id, [None, None]);
@@ -23,43 +23,43 @@ impl Engine {
         id
     }
 
-    /// Pulls both plugs of a link; what is under way on it is lost.
-    pub fn unplug(&mut self, link: LinkId) {
+    /// Disconnects both ends of a link; what is in flight on it is lost.
+    pub fn disconnect(&mut self, link: LinkId) {
         self.pull(link);
     }
 
-    /// Pulls both plugs and keeps their noise.
+    /// Disconnects both ends and keeps their noise.
     fn pull(&mut self, link: LinkId) -> [Option<Box<Noise>>; 2] {
-        self.links[link.0].plugged = false;
+        self.links[link.0].connected = false;
         self.refresh_carrier(link);
         let ends = self.links[link.0].ends;
         let mut noise = [None, None];
         for (side, end) in ends.into_iter().enumerate() {
-            let jack = self.station_mut(end.station).harness.jack(end.port);
-            let Some(plug) = jack.plug.take_if(|plug| plug.rare.link == link) else {
+            let port_state = self.station_mut(end.station).adapter.port_mut(end.port);
+            let Some(cable) = port_state.cable.take_if(|cable| cable.rare.link == link) else {
                 continue;
             };
-            jack.replugged = true;
+            port_state.reconnected = true;
             let past = &mut self.links[link.0].past;
-            past[side].sent += plug.sent;
-            past[side].corrupted += plug.rare.corrupted;
-            past[side].lost.iter_mut().zip(plug.rare.lost).for_each(|(sum, count)| *sum += count);
-            past[1 - side].delivered += plug.delivered;
-            noise[side] = Some(plug.rare.noise);
+            past[side].sent += cable.sent;
+            past[side].corrupted += cable.rare.corrupted;
+            past[side].lost.iter_mut().zip(cable.rare.lost).for_each(|(sum, count)| *sum += count);
+            past[1 - side].delivered += cable.delivered;
+            noise[side] = Some(cable.rare.noise);
             self.restore_ways(end.station);
         }
         noise
     }
 
-    /// Plugs an unplugged link in again, perhaps elsewhere.
+    /// Connects a link again, perhaps to other ports.
     ///
     /// # Panics
     /// If a port is taken.
-    pub fn replug(&mut self, link: LinkId, a: WireEnd, b: WireEnd) {
+    pub fn reconnect(&mut self, link: LinkId, a: WireEnd, b: WireEnd) {
         let noise = self.pull(link);
         let state = &mut self.links[link.0];
         state.ends = [a, b];
-        state.plugged = true;
+        state.connected = true;
         self.seat(link, noise);
         self.refresh_carrier(link);
     }
@@ -71,7 +71,7 @@ impl Engine {
             let fresh = || Box::new(Noise::new(self.seed, stream, &wire));
             let noise = noise.unwrap_or_else(fresh);
             let peer = ends[1 - side];
-            let plug = Plug {
+            let cable = CableEnd {
                 way: self.way(link, side),
                 peer: self.places[peer.station],
                 peer_port: peer.port,
@@ -90,10 +90,13 @@ impl Engine {
                 }),
             };
             let station = self.station_mut(end.station);
-            let taken =
-                station.harness.jacks.get(end.port.index()).is_some_and(|jack| jack.plug.is_some());
+            let taken = station
+                .adapter
+                .ports
+                .get(end.port.index())
+                .is_some_and(|port_state| port_state.cable.is_some());
             assert!(!taken, "{}-{} is taken", station.name(), end.port);
-            station.harness.jack(end.port).plug = Some(plug);
+            station.adapter.port_mut(end.port).cable = Some(cable);
         }
         ends.iter().for_each(|end| self.restore_ways(end.station));
     }
@@ -109,46 +112,55 @@ impl Engine {
         Way::new(
             speed,
             wire.latency,
-            &near.harness.timing,
-            &far.harness.timing,
-            near.harness.host,
+            &near.adapter.timing,
+            &far.adapter.timing,
+            near.adapter.host,
             stored,
         )
     }
 
     /// Bits per second of the fastest link of a station.
     fn fastest(&self, station: usize) -> Option<u64> {
-        let plugs =
-            self.station(station)?.harness.jacks.iter().filter_map(|jack| jack.plug.as_ref());
-        plugs.map(|plug| self.links[plug.rare.link.0].wire.rate.bits_per_second()).max()
+        let cables = self
+            .station(station)?
+            .adapter
+            .ports
+            .iter()
+            .filter_map(|port_state| port_state.cable.as_ref());
+        cables.map(|cable| self.links[cable.rare.link.0].wire.rate.bits_per_second()).max()
     }
 
     /// Works out anew how frames come to a station: whether they are stored depends on the
-    /// fastest link that is plugged in.
+    /// fastest link that is connected.
     pub(super) fn restore_ways(&mut self, station: usize) {
         self.lookahead = None;
-        if !self.station_mut(station).harness.timing.is_cut_through() {
+        if !self.station_mut(station).adapter.timing.is_cut_through() {
             return;
         }
-        let jacks = &self.station_mut(station).harness.jacks;
-        let plugs: Vec<(LinkId, usize)> = jacks
+        let ports = &self.station_mut(station).adapter.ports;
+        let cables: Vec<(LinkId, usize)> = ports
             .iter()
-            .filter_map(|jack| jack.plug.as_ref())
+            .filter_map(|port_state| port_state.cable.as_ref())
             .map(|p| (p.rare.link, p.rare.side))
             .collect();
-        for (link, side) in plugs {
-            if self.plug_at(link, 1 - side).is_some() {
+        for (link, side) in cables {
+            if self.cable_end_at(link, 1 - side).is_some() {
                 let way = self.way(link, 1 - side);
-                self.with_plug(link, 1 - side, |plug| plug.way = way);
+                self.with_cable_end(link, 1 - side, |cable| cable.way = way);
             }
         }
     }
 
-    pub(crate) fn with_plug(&mut self, link: LinkId, side: usize, change: impl FnOnce(&mut Plug)) {
+    pub(crate) fn with_cable_end(
+        &mut self,
+        link: LinkId,
+        side: usize,
+        change: impl FnOnce(&mut CableEnd),
+    ) {
         let end = self.links[link.0].ends[side];
-        let jack = self.station_mut(end.station).harness.jack(end.port);
-        if let Some(plug) = jack.plug.as_mut().filter(|plug| plug.rare.link == link) {
-            change(plug);
+        let port_state = self.station_mut(end.station).adapter.port_mut(end.port);
+        if let Some(cable) = port_state.cable.as_mut().filter(|cable| cable.rare.link == link) {
+            change(cable);
         }
     }
 
@@ -156,17 +168,20 @@ impl Engine {
     /// joins Axons.
     pub fn count_classes(&mut self, link: LinkId, axon: bool) {
         for side in 0..2 {
-            self.with_plug(link, side, |plug| plug.classes = Some(Box::new(ClassBytes::new(axon))));
+            self.with_cable_end(link, side, |cable| {
+                cable.classes = Some(Box::new(ClassBytes::new(axon)))
+            });
         }
     }
 
-    /// Carrier is there when the link is plugged and whole and both ends have power. When
-    /// that changes, frames under way are lost, no `TxDone` is owed, and the ends are told.
+    /// Carrier is there when the link is connected and whole and both ends have power. When
+    /// that changes, frames in flight are lost, no `TxDone` is owed, and the nodes get
+    /// [`Input::Link`].
     pub(crate) fn refresh_carrier(&mut self, link: LinkId) {
         let state = &self.links[link.0];
         let ends = state.ends;
-        let powered = |end: &WireEnd| self.station(end.station).is_some_and(|s| s.body.is_on());
-        let carrier = state.plugged && !state.cut && ends.iter().all(powered);
+        let powered = |end: &WireEnd| self.station(end.station).is_some_and(|s| s.node.is_on());
+        let carrier = state.connected && !state.cut && ends.iter().all(powered);
         if carrier == state.carrier {
             return;
         }
@@ -175,27 +190,27 @@ impl Engine {
         self.carriers += 1;
         let name = if carrier { self.carriers } else { 0 };
         for (side, lost) in in_flight.into_iter().enumerate() {
-            self.with_plug(link, side, |plug| {
-                plug.carrier = name;
-                plug.rare.lost[Loss::Cut as usize] += lost;
+            self.with_cable_end(link, side, |cable| {
+                cable.carrier = name;
+                cable.rare.lost[Loss::Cut as usize] += lost;
             });
         }
         for end in ends {
-            self.tell_carrier(end, carrier);
+            self.notify_carrier(end, carrier);
         }
     }
 
-    fn tell_carrier(&mut self, end: WireEnd, carrier: bool) {
+    fn notify_carrier(&mut self, end: WireEnd, carrier: bool) {
         let at = self.places[end.station];
         let (station, common) = self.shards[at.shard as usize].call(at.slot);
         station.free_wires(common);
-        station.harness.forgive(end.port);
-        let jack = station.harness.jack(end.port);
-        jack.busy = false;
-        (jack.wire_free, jack.handed_last) = (self.now, self.now);
-        if station.body.is_on() {
-            station.harness.record(end.port, What::Carrier(carrier), common);
-            station.hand(Input::Link { port: end.port, up: carrier }, common);
+        station.adapter.cancel_tx_done(end.port);
+        let port_state = station.adapter.port_mut(end.port);
+        port_state.busy = false;
+        (port_state.wire_free, port_state.handed_last) = (self.now, self.now);
+        if station.node.is_on() {
+            station.adapter.record(end.port, What::Carrier(carrier), common);
+            station.deliver(Input::Link { port: end.port, up: carrier }, common);
         }
     }
 }

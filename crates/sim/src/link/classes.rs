@@ -1,7 +1,7 @@
 //! What a link carried, by what it was for: the control overhead of paper 001 §5.4.
 //!
-//! A link counts only after it was asked to, so that a run that does not care pays one
-//! comparison a frame. Bytes are those of the frame on the wire: headers, padding to the
+//! A link counts only once counting is switched on: a run without it pays one comparison a
+//! frame. Bytes are those of the frame on the wire: headers, padding to the
 //! Ethernet minimum and FCS included; preamble and gap are not. Control messages are sealed,
 //! so what is inside a routed one is not looked at: an experiment tells discovery from
 //! address resolution by when it was sent.
@@ -15,7 +15,7 @@ const FCS_BYTES: u64 = 4;
 const LINK_LOCAL: [u8; 5] = [0x01, 0x80, 0xc2, 0x00, 0x00];
 /// EtherType of ARP (RFC 826).
 const ARP: [u8; 2] = [0x08, 0x06];
-/// EtherType of what PortLand's switches and its manager say to one another.
+/// EtherType of the control messages of PortLand's switches and manager.
 const PORTLAND: [u8; 2] = axon_plane::portland::CONTROL.to_be_bytes();
 
 /// What a frame is for.

@@ -14,7 +14,7 @@ impl Engine {
     /// Makes a link swallow every frame while its ends keep carrier, or mends it.
     pub fn set_silent(&mut self, link: LinkId, silent: bool) {
         self.links[link.0].silent = silent;
-        (0..2).for_each(|side| self.with_plug(link, side, |plug| plug.silent = silent));
+        (0..2).for_each(|side| self.with_cable_end(link, side, |cable| cable.silent = silent));
     }
 
     /// Changes the rate of a link, in both directions, for all that is sent from now on. What is
@@ -23,9 +23,9 @@ impl Engine {
         self.links[link.0].wire.rate = rate;
         let ends = self.links[link.0].ends;
         for side in 0..2 {
-            if self.plug_at(link, 1 - side).is_some() {
+            if self.cable_end_at(link, 1 - side).is_some() {
                 let way = self.way(link, side);
-                self.with_plug(link, side, |plug| plug.way = way);
+                self.with_cable_end(link, side, |cable| cable.way = way);
             }
         }
         ends.iter().for_each(|end| self.restore_ways(end.station));
@@ -46,9 +46,9 @@ impl Engine {
     fn refresh_noise(&mut self, link: LinkId) {
         let wire = self.links[link.0].wire;
         for side in 0..2 {
-            self.with_plug(link, side, |plug| {
-                plug.rare.noise.set(&wire);
-                plug.noisy = plug.rare.noise.is_on();
+            self.with_cable_end(link, side, |cable| {
+                cable.rare.noise.set(&wire);
+                cable.noisy = cable.rare.noise.is_on();
             });
         }
     }

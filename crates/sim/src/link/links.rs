@@ -1,7 +1,7 @@
 //! Links: what is between two ports, and what became of the frames in each direction.
 //!
-//! A link's state is the world's: it changes only when something is plugged, broken or
-//! mended. What every frame changes (counts, noise) stands at the jacks of its two ends, so
+//! A link's state is the world's: it changes only when something is connected, broken or
+//! mended. What every frame changes (counts, noise) stands at the ports of its two ends, so
 //! that stations can run beside one another.
 
 use axon_fabric::model::Wire;
@@ -29,10 +29,10 @@ pub enum Loss {
     Noise,
     /// The link is silent: it takes every frame but keeps carrier.
     Silent,
-    /// It was under way (on the wire, or in the pipelines at its ends) when the link lost
-    /// carrier. Counted at once; told at the far end when it would have come out.
+    /// It was in flight (on the wire, or in the pipelines at its ends) when the link lost
+    /// carrier. Counted at once; in the trace when it would have come out at the far end.
     Cut,
-    /// It was sent without carrier, or on a port with nothing plugged in.
+    /// It was sent without carrier, or on a port with nothing connected.
     NoCarrier,
 }
 
@@ -70,7 +70,7 @@ pub struct Fates {
 impl Fates {
     /// Whether every frame has exactly one fate, where so many arrivals at the far end were
     /// counted that are still to come: what was sent is counted at one end, what came out at
-    /// the other, and what is under way in the queue of events.
+    /// the other, and what is in flight in the queue of events.
     pub fn balance(&self, arrivals: u64) -> bool {
         self.sent == self.delivered + self.lost.iter().sum::<u64>() + arrivals
     }
@@ -80,7 +80,7 @@ impl Fates {
         self.delivered += other.delivered;
         self.corrupted += other.corrupted;
         self.lost.iter_mut().zip(other.lost).for_each(|(sum, count)| *sum += count);
-        // Sums of the two ends may be looked at in any order; nothing is under way if more
+        // Sums of the two ends may be looked at in any order; nothing is in flight if more
         // came out than went in, and then the balance says so.
         let ended = self.delivered + self.lost.iter().sum::<u64>();
         self.in_flight = self.sent.saturating_sub(ended);
@@ -94,22 +94,22 @@ pub struct Link {
     pub ends: [WireEnd; 2],
     /// Rate, latency and noise, the same in both directions.
     pub wire: Wire,
-    /// Whether both of its plugs are in.
-    pub plugged: bool,
-    /// Whether it is broken: no carrier.
+    /// Whether both of its ends are connected.
+    pub connected: bool,
+    /// Whether it is cut: no carrier.
     pub cut: bool,
     /// Whether it takes every frame without a sign.
     pub silent: bool,
     /// Whether its ends see carrier.
     pub carrier: bool,
-    /// Of the plugs that it had before, by the side that sent.
+    /// Counts from before it was last reconnected, by the side that sent.
     pub(crate) past: [Fates; 2],
 }
 
 impl Link {
     pub(crate) fn new(ends: [WireEnd; 2], wire: Wire) -> Link {
         let past = [Fates::default(); 2];
-        Link { ends, wire, plugged: true, cut: false, silent: false, carrier: false, past }
+        Link { ends, wire, connected: true, cut: false, silent: false, carrier: false, past }
     }
 }
 

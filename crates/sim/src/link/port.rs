@@ -1,4 +1,4 @@
-//! A port of a station: what is plugged in, and what its half of the link counts.
+//! A port of a station: the cable end there, and what that half of the link counts.
 
 use crate::engine::place::Place;
 use crate::link::classes::ClassBytes;
@@ -7,25 +7,25 @@ use crate::link::noise::Noise;
 use crate::link::timing::Way;
 use axon_wire::{PortNo, Time};
 
-/// What a port of a station is doing: all that a frame needs to pass, in two cache lines.
+/// The state of a port of a station: all that a frame needs to pass, in two cache lines.
 #[derive(Debug, Default)]
 #[repr(align(64))]
-pub(crate) struct Jack {
-    /// The link plugged in.
-    pub(crate) plug: Option<Plug>,
+pub(crate) struct PortState {
+    /// The cable that is connected, if any.
+    pub(crate) cable: Option<CableEnd>,
     /// A frame is on the wire, or a `TxDone` for it is owed.
     pub(crate) busy: bool,
-    /// Another link was plugged in before.
-    pub(crate) replugged: bool,
+    /// Another cable was connected before.
+    pub(crate) reconnected: bool,
     /// The end of the gap after the last frame.
     pub(crate) wire_free: Time,
     /// When the far end was last handed a frame from here.
     pub(crate) handed_last: Time,
 }
 
-/// One end of a link. What this end sends is counted here, and what comes out here.
+/// One end of a cable. It counts what this end sends, and what comes out here.
 #[derive(Debug)]
-pub(crate) struct Plug {
+pub(crate) struct CableEnd {
     pub(crate) way: Way,
     pub(crate) peer: Place,
     pub(crate) peer_port: PortNo,
@@ -34,23 +34,23 @@ pub(crate) struct Plug {
     pub(crate) carrier: u32,
     pub(crate) silent: bool,
     pub(crate) noisy: bool,
-    /// Of the direction from here.
+    /// Frames sent from here.
     pub(crate) sent: u64,
-    /// Of the direction to here.
+    /// Frames that came out here.
     pub(crate) delivered: u64,
-    /// Bytes sent, by class, once somebody has asked for them.
+    /// Bytes sent, by class, once counting has been switched on.
     pub(crate) classes: Option<Box<ClassBytes>>,
     pub(crate) rare: Box<Rare>,
 }
 
-/// What few frames need of a plug.
+/// The part of a cable end that few frames need.
 #[derive(Debug)]
 pub(crate) struct Rare {
     pub(crate) link: LinkId,
     pub(crate) side: usize,
-    /// Of the direction from here, by [`Loss`].
+    /// Frames sent from here that were lost, by [`Loss`].
     pub(crate) lost: [u64; Loss::ALL.len()],
-    /// Of the direction from here.
+    /// Frames sent from here in which the link flipped a bit.
     pub(crate) corrupted: u64,
     pub(crate) noise: Box<Noise>,
 }
@@ -66,7 +66,7 @@ pub(crate) enum Verdict {
     Lost(Loss),
 }
 
-impl Plug {
+impl CableEnd {
     /// Counts a frame of `bytes` bytes that is sent, and says what becomes of it.
     #[inline]
     pub(crate) fn send(&mut self, frame: &[u8]) -> Verdict {

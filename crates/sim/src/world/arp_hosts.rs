@@ -1,6 +1,6 @@
 //! Worlds whose hosts speak ARP only.
 
-use crate::engine::station::Body;
+use crate::engine::station::StationNode;
 use crate::host::arp_host::{ArpHost, ArpHostConfig, ArpHosts, AskPlan, AskStats};
 use crate::world::World;
 use axon_fabric::model::Fabric;
@@ -37,8 +37,8 @@ impl World {
 
     /// An ARP host, if there is one with power.
     pub fn arp_host(&self, host: usize) -> Option<&ArpHost> {
-        match &self.engine().station(self.host_station(host))?.body {
-            Body::ArpHost(host) => Some(host),
+        match &self.engine().station(self.host_station(host))?.node {
+            StationNode::ArpHost(host) => Some(host),
             _ => None,
         }
     }
@@ -46,7 +46,7 @@ impl World {
     /// Gives an ARP host questions to ask; says whether there is such a host.
     pub fn ask(&mut self, host: usize, plan: AskPlan) -> bool {
         let station = self.host_station(host);
-        let Body::ArpHost(node) = &mut self.engine_mut().station_mut(station).body else {
+        let StationNode::ArpHost(node) = &mut self.engine_mut().station_mut(station).node else {
             return false;
         };
         node.ask(plan);

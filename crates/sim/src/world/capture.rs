@@ -32,14 +32,14 @@ impl Engine {
     /// If there is no such station.
     pub fn capture(&mut self, end: WireEnd) {
         self.shards.iter_mut().for_each(|shard| shard.common.watched = true);
-        self.station_mut(end.station).harness.taps.get_or_insert_default().add(end.port);
+        self.station_mut(end.station).adapter.taps.get_or_insert_default().add(end.port);
     }
 
     /// What was captured since the last time, in order of time, then of stations.
     pub fn take_captured(&mut self) -> Vec<Captured> {
         let mut all = Vec::new();
         for station in self.shards.iter_mut().flat_map(|shard| &mut shard.stations) {
-            if let Some(taps) = &mut station.harness.taps {
+            if let Some(taps) = &mut station.adapter.taps {
                 all.append(&mut taps.take());
             }
         }
@@ -67,7 +67,7 @@ mod tests {
         };
         assert!(!of(4, true).is_empty(), "the host asks for its address");
         assert_eq!(of(4, true), of(0, false));
-        assert_eq!(of(0, true), of(4, false), "nothing is under way at this moment");
+        assert_eq!(of(0, true), of(4, false), "nothing is in flight at this moment");
         assert!(captured.is_sorted_by_key(|c| c.at));
         assert_eq!(world.engine_mut().take_captured(), []);
     }

@@ -1,10 +1,10 @@
-//! Looking for a deadlock in a world: lossless buffers that have stopped one another for good.
+//! Finds a deadlock in a world: lossless buffers that have paused one another for good.
 //!
 //! In plain English: for each link between switches and each lossless priority, see whether the
-//! switch at its end has told the other to stop; if so, note in which queues the frames of that
-//! buffer wait, and for which priorities each of these is stopped by its peer
+//! switch at its end has sent XOFF; if so, note in which queues the frames of that
+//! buffer wait, and for which priorities each of these is paused by its peer
 //! ([`axon_plane::PortBank::standstill`]). What that amounts to, [`axon_control::prove::deadlock`]
-//! knows. Priorities that share a class wait in the same queues and are stopped together, but each
+//! knows. Priorities that share a class wait in the same queues and are paused together, but each
 //! buffer waits only where frames of its own do.
 
 use crate::world::World;
@@ -27,12 +27,12 @@ pub struct Deadlock {
 }
 
 impl World {
-    /// Whether the fabric's switches can stop each other at all.
+    /// Whether the fabric's switches can pause each other at all.
     pub(crate) fn has_lossless(&self) -> bool {
         self.fabric().dcb.as_ref().is_some_and(|dcb| !dcb.lossless.is_empty())
     }
 
-    /// A circle of buffers that wait for each other for ever, if there is one now. A buffer is
+    /// A cycle of buffers that wait for each other for ever, if there is one now. A buffer is
     /// named by the end of its link that sends, the switch by its number in the fabric.
     pub fn deadlock(&self) -> Option<Cycle> {
         let lossless = self.fabric().dcb.as_ref()?.lossless;
@@ -45,13 +45,13 @@ impl World {
         prove::deadlock(&standing)
     }
 
-    /// The same, as it is told.
-    pub(crate) fn told_deadlock(&self) -> Option<Deadlock> {
+    /// The same with the names of the ports, for the report.
+    pub(crate) fn named_deadlock(&self) -> Option<Deadlock> {
         let round = circle::round(self.fabric(), &self.deadlock()?);
         Some(Deadlock { at_ns: self.now().as_nanos(), round })
     }
 
-    /// The buffer at `to` of what comes from `from`, if the sender is to stop.
+    /// The buffer at `to` of what comes from `from`, if the sender is paused.
     fn standing(&self, from: End, to: End, priority: Priority) -> Option<Standing> {
         let bank = self.switch(to.switch)?.plane().bank();
         let still = bank.standstill(self.now(), to.port, priority)?;

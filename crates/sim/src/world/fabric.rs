@@ -5,7 +5,7 @@
 //! links and the random numbers of hosts; those of switches and the controller follow from
 //! it, their number and their incarnation.
 
-use crate::engine::station::Body;
+use crate::engine::station::StationNode;
 use crate::engine::{Engine, Step};
 use crate::host::arp_host::ArpHosts;
 use crate::host::ping::{PingPlan, PingStats};
@@ -31,7 +31,7 @@ pub struct World {
     pub(crate) fabric: Fabric,
     seed: u64,
     host_retry: Span,
-    /// Whether hosts speak ARP only, and how.
+    /// How hosts behave if they are ARP hosts only.
     pub(crate) arp_hosts: Option<ArpHosts>,
     /// What switches of another network are built from.
     plans: Plans,
@@ -75,7 +75,7 @@ impl World {
         world
     }
 
-    /// Everything in its place and plugged in, without power.
+    /// A world with all stations and links in place, without power.
     fn wired(
         fabric: &Fabric,
         seed: u64,
@@ -103,15 +103,15 @@ impl World {
         (0..fabric.hosts.len()).for_each(|h| world.engine.set_host(world.host_station(h)));
         let end = |end: End| WireEnd { station: end.switch, port: end.port };
         for link in &fabric.links {
-            world.engine.plug(end(link.a), end(link.b), link.wire);
+            world.engine.connect(end(link.a), end(link.b), link.wire);
         }
         for (index, host) in fabric.hosts.iter().enumerate() {
-            let plug = WireEnd { station: world.host_station(index), port: host::PORT };
-            let jack = End { switch: host.switch, port: host.port };
-            world.engine.plug(plug, end(jack), host.wire);
+            let near = WireEnd { station: world.host_station(index), port: host::PORT };
+            let far = End { switch: host.switch, port: host.port };
+            world.engine.connect(near, end(far), host.wire);
         }
-        let plug = WireEnd { station: world.controller_station(), port: CONTROLLER_PORT };
-        world.engine.plug(plug, end(fabric.controller.at), fabric.controller.wire);
+        let near = WireEnd { station: world.controller_station(), port: CONTROLLER_PORT };
+        world.engine.connect(near, end(fabric.controller.at), fabric.controller.wire);
         for fault in &fabric.faults {
             world.engine.plan(Time::ZERO + fault.at, fault.what);
         }
@@ -130,36 +130,37 @@ impl World {
 
     /// (Re)starts a switch with empty tables.
     pub fn start_switch(&mut self, switch: usize) {
-        let life = self.engine.next_life(switch);
+        let incarnation = self.engine.next_incarnation(switch);
         let seed = self.node_seed(switch);
-        if let Some(body) = self.plans.switch(&self.fabric, switch, life, seed) {
-            return self.engine.power_on(switch, body);
+        if let Some(node) = self.plans.switch(&self.fabric, switch, incarnation, seed) {
+            return self.engine.power_on(switch, node);
         }
-        let mut config = assemble::switch_config(&self.fabric, switch, life, seed);
+        let mut config = assemble::switch_config(&self.fabric, switch, incarnation, seed);
         config.node.plane.probe_units = timing::probe_units(&self.fabric.device);
         let node = SwitchNode::new(config, self.now());
-        self.engine.power_on(switch, Body::Switch(Box::new(node)));
+        self.engine.power_on(switch, StationNode::Switch(Box::new(node)));
     }
 
     /// (Re)starts the controller with nothing in memory.
     pub fn start_controller(&mut self) {
         let station = self.controller_station();
-        let life = self.engine.next_life(station);
-        match baselines::controller(&self.fabric, life) {
-            Some(Body::Off) => return,
-            Some(body) => return self.engine.power_on(station, body),
+        let incarnation = self.engine.next_incarnation(station);
+        match baselines::controller(&self.fabric, incarnation) {
+            Some(StationNode::Off) => return,
+            Some(node) => return self.engine.power_on(station, node),
             None => {}
         }
-        let config = assemble::controller_config(&self.fabric, life, self.node_seed(station));
+        let config =
+            assemble::controller_config(&self.fabric, incarnation, self.node_seed(station));
         let node = ControllerNode::new(config, self.now());
-        self.engine.power_on(station, Body::Controller(Box::new(node)));
+        self.engine.power_on(station, StationNode::Controller(Box::new(node)));
     }
 
     /// (Re)starts a host; its pings and streams are forgotten.
     pub fn start_host(&mut self, index: usize) {
         let station = self.host_station(index);
         if let Some(host) = self.new_arp_host(index) {
-            self.engine.power_on(station, Body::ArpHost(Box::new(host)));
+            self.engine.power_on(station, StationNode::ArpHost(Box::new(host)));
             return;
         }
         let host = &self.fabric.hosts[index];
@@ -172,7 +173,7 @@ impl World {
             dcb: host_dcb::host_dcb(&self.fabric, index),
         };
         let host = Host::new(config, self.now());
-        self.engine.power_on(station, Body::Host(Box::new(host)));
+        self.engine.power_on(station, StationNode::Host(Box::new(host)));
     }
 
     /// Lets the world run on so many threads from now on. What happens is the same, bit for
@@ -182,15 +183,15 @@ impl World {
     }
 
     /// How long hosts that start from now on wait between two tries (DHCP, ARP): one second
-    /// unless told otherwise. Restarts the hosts.
+    /// unless set here. Restarts the hosts.
     pub fn set_host_retry(&mut self, retry: Span) {
         self.host_retry = retry;
         (0..self.fabric.hosts.len()).for_each(|host| self.start_host(host));
     }
 
-    /// A seed for the next life of a station.
+    /// A seed for the next incarnation of a station.
     pub(crate) fn node_seed(&self, station: usize) -> u64 {
-        let stream = (station as u128) << 64 | u128::from(self.engine.next_life(station));
+        let stream = (station as u128) << 64 | u128::from(self.engine.next_incarnation(station));
         oorandom::Rand64::new_inc(u128::from(self.seed), stream).rand_u64()
     }
 }
@@ -259,7 +260,7 @@ impl World {
     }
 }
 
-/// Looking, and reaching in.
+/// Access to what a world is made of.
 impl World {
     /// The fabric that runs here.
     pub fn fabric(&self) -> &Fabric {
@@ -271,7 +272,7 @@ impl World {
         &self.engine
     }
 
-    /// The engine below, to plug and unplug.
+    /// The engine below, to connect and disconnect links.
     pub fn engine_mut(&mut self) -> &mut Engine {
         &mut self.engine
     }
@@ -303,16 +304,16 @@ impl World {
 
     /// A switch, if it has power.
     pub fn switch(&self, switch: usize) -> Option<&SwitchNode<FrameBuf>> {
-        match &self.engine.station(switch)?.body {
-            Body::Switch(node) => Some(node),
+        match &self.engine.station(switch)?.node {
+            StationNode::Switch(node) => Some(node),
             _ => None,
         }
     }
 
     /// The controller, if it has power.
     pub fn controller(&self) -> Option<&ControllerNode<FrameBuf>> {
-        match &self.engine.station(self.controller_station())?.body {
-            Body::Controller(node) => Some(node),
+        match &self.engine.station(self.controller_station())?.node {
+            StationNode::Controller(node) => Some(node),
             _ => None,
         }
     }
@@ -320,30 +321,30 @@ impl World {
     /// A switch of another network, or what stands in the controller's place there, if it
     /// has power.
     pub fn baseline(&self, station: usize) -> Option<&Baseline> {
-        match &self.engine.station(station)?.body {
-            Body::Baseline(node) => Some(node),
+        match &self.engine.station(station)?.node {
+            StationNode::Baseline(node) => Some(node),
             _ => None,
         }
     }
 
     /// A host, if it has power.
     pub fn host(&self, host: usize) -> Option<&Host> {
-        match &self.engine.station(self.host_station(host))?.body {
-            Body::Host(node) => Some(node),
+        match &self.engine.station(self.host_station(host))?.node {
+            StationNode::Host(node) => Some(node),
             _ => None,
         }
     }
 
-    /// A host, to give it work; call [`World::nudge_host`] after.
+    /// A host, to change it; call [`World::nudge_host`] after.
     pub fn host_mut(&mut self, host: usize) -> Option<&mut Host> {
         let station = self.host_station(host);
-        match &mut self.engine.station_mut(station).body {
-            Body::Host(node) => Some(node),
+        match &mut self.engine.station_mut(station).node {
+            StationNode::Host(node) => Some(node),
             _ => None,
         }
     }
 
-    /// Lets a host see the work that it was given.
+    /// Lets a host act on what was changed by [`World::host_mut`].
     pub fn nudge_host(&mut self, host: usize) {
         self.engine.nudge(self.host_station(host));
     }
@@ -361,22 +362,22 @@ impl World {
         (0..self.fabric.hosts.len()).all(|host| self.address(host).is_some())
     }
 
-    /// Pulls a host's plug and puts it into another jack, at the same instant.
+    /// Connects a host to another port instead of its present one, at the same instant.
     ///
     /// # Panics
-    /// If the jack is taken.
+    /// If the port is taken.
     pub fn move_host(&mut self, host: usize, to: End) {
-        let plug = WireEnd { station: self.host_station(host), port: host::PORT };
-        let jack = WireEnd { station: to.switch, port: to.port };
-        self.engine.replug(self.access_link(host), plug, jack);
+        let near = WireEnd { station: self.host_station(host), port: host::PORT };
+        let far = WireEnd { station: to.switch, port: to.port };
+        self.engine.reconnect(self.access_link(host), near, far);
     }
 
-    /// Plugs a new link between two free jacks of switches.
+    /// Connects two free ports of switches by a new link.
     ///
     /// # Panics
-    /// If a jack is taken.
-    pub fn plug(&mut self, a: End, b: End, wire: Wire) -> LinkId {
+    /// If a port is taken.
+    pub fn connect(&mut self, a: End, b: End, wire: Wire) -> LinkId {
         let end = |end: End| WireEnd { station: end.switch, port: end.port };
-        self.engine.plug(end(a), end(b), wire)
+        self.engine.connect(end(a), end(b), wire)
     }
 }

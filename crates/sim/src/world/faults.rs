@@ -10,7 +10,7 @@ impl World {
     ///
     /// A link that is cut shows both its ends that carrier is gone; a silent one does not.
     /// Either way, "up" makes it whole. A switch or a controller that comes back is a new
-    /// node in a new life, with nothing in memory; one that is up already stays as it is.
+    /// node in a new incarnation, with nothing in memory; one that is up already stays as it is.
     pub fn inject(&mut self, fault: FaultKind) {
         match fault {
             FaultKind::LinkDown(link) => self.engine.set_cut(LinkId(link), true),
@@ -58,7 +58,7 @@ impl World {
     }
 
     fn has_power(&self, station: usize) -> bool {
-        self.engine.station(station).is_some_and(|station| station.body.is_on())
+        self.engine.station(station).is_some_and(|station| station.node.is_on())
     }
 
     fn mend(&mut self, link: LinkId) {

@@ -1,6 +1,6 @@
 //! What the NICs of a fabric's hosts are configured with.
 
-use crate::host::card::{HostCn, HostDcb, HostFlowControl, RingLimits};
+use crate::host::dcb_nic::{HostCn, HostDcb, HostFlowControl, RingLimits};
 use axon_fabric::dcb::{self, Defence};
 use axon_fabric::model::{Cable, Fabric, FlowControl};
 use axon_plane::qcn::RpConfig;
@@ -9,8 +9,8 @@ use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::priority::Priority;
 use axon_wire::vlan::TAG_BYTES;
 
-/// What a host, by index, is told: nothing in a fabric where all frames have priority 0 and are
-/// in one class. Classes take the turns that they take in switches, with weights that stay.
+/// The DCB configuration of a host, by index: none in a fabric where all frames have priority 0
+/// and are in one class. Classes are scheduled as in switches, with constant weights.
 pub(crate) fn host_dcb(fabric: &Fabric, host: usize) -> Option<HostDcb> {
     let wire = &fabric.hosts[host].wire;
     let frame_bytes_max = usize::from(fabric.mtu) + ETHERNET_BYTES + TAG_BYTES;
@@ -52,8 +52,8 @@ fn host_cn(fabric: &Fabric, cn: &dcb::Cn, host: usize) -> Option<HostCn> {
     // A host whose switch asks it speaks; what others are, the switch has been told.
     let auto = cn.defence.get(&host.name) == Some(&Defence::Auto);
     let dcbx = fabric.dcb.as_ref().and_then(|dcb| dcb.dcbx.as_ref());
-    let told = dcbx.filter(|_| auto).map(|dcbx| dcbx.lldp);
-    Some(HostCn { cnpvs, config, format: cn.point.format, seed, told })
+    let lldp = dcbx.filter(|_| auto).map(|dcbx| dcbx.lldp);
+    Some(HostCn { cnpvs, config, format: cn.point.format, seed, lldp })
 }
 
 #[cfg(test)]

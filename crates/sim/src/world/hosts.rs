@@ -6,8 +6,13 @@ use crate::world::World;
 use axon_wire::Time;
 
 impl World {
-    /// Gives a host work and lets it see that; `None` if it has no power.
-    pub fn give<R>(&mut self, host: usize, work: impl FnOnce(&mut Host, Time) -> R) -> Option<R> {
+    /// Calls `work` with a host and the simulated time, then lets the host act on it. Answers what
+    /// `work` returns, `None` if the host has no power.
+    pub fn with_host<R>(
+        &mut self,
+        host: usize,
+        work: impl FnOnce(&mut Host, Time) -> R,
+    ) -> Option<R> {
         let now = self.now();
         let result = work(self.host_mut(host)?, now);
         self.nudge_host(host);

@@ -1,6 +1,6 @@
 //! Probes in a world: from a path of switches to a plan, from a plan to a report.
 
-use crate::engine::station::Body;
+use crate::engine::station::StationNode;
 use crate::world::World;
 use axon_control::node::{ProbeId, ProbePlan, ProbeRefusal, ProbeReport};
 use axon_fabric::model::{End, Fabric};
@@ -129,8 +129,8 @@ impl World {
     ) -> Option<Result<ProbeId, ProbeRefusal>> {
         let now = self.now();
         let engine = self.engine_mut();
-        let id = match &mut engine.station_mut(switch).body {
-            Body::Switch(node) => node.probe(now, plan),
+        let id = match &mut engine.station_mut(switch).node {
+            StationNode::Switch(node) => node.probe(now, plan),
             _ => return None,
         };
         engine.nudge(switch);

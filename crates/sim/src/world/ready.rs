@@ -107,9 +107,9 @@ impl World {
             }
         }
         for host in self.connected_hosts() {
-            let plug = WireEnd { station: self.host_station(host), port: crate::host::PORT };
-            let Some(jack) = self.far_end(plug) else { continue };
-            let end = End { switch: jack.station, port: jack.port };
+            let near = WireEnd { station: self.host_station(host), port: crate::host::PORT };
+            let Some(far) = self.far_end(near) else { continue };
+            let end = End { switch: far.station, port: far.port };
             if self.bridge(end.switch).is_some_and(|node| !forwards(node, end.port)) {
                 return Some(format!("{} does not forward yet", at(end)));
             }

@@ -21,7 +21,7 @@ use std::ops::ControlFlow;
 
 pub use crate::world::results::{Report, Round};
 
-/// How long frames may still be under way after all have stopped sending.
+/// How long frames may still be in flight after all have stopped sending.
 const DRAIN: Span = Span::from_millis(20);
 
 /// How a scenario is run.
@@ -91,7 +91,7 @@ pub enum Stage {
 
 /// How far a run has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Look {
+pub struct Progress {
     /// What it is busy with.
     pub stage: Stage,
     /// Simulated time.
@@ -110,7 +110,7 @@ pub struct Look {
 pub trait Watch {
     /// Sees how far it has come, each millisecond of simulated time or more often. An answer
     /// to break ends the run, for that reason; the report tells what there is.
-    fn look(&mut self, _look: &Look) -> ControlFlow<String> {
+    fn progress(&mut self, _progress: &Progress) -> ControlFlow<String> {
         ControlFlow::Continue(())
     }
 
@@ -211,7 +211,7 @@ fn silent_entries(fabric: &Fabric, world: &World, boot: Time) -> Vec<String> {
     silent
 }
 
-/// A run under way.
+/// A run of a scenario.
 struct Run<'a> {
     world: World,
     watch: &'a mut dyn Watch,
@@ -228,7 +228,7 @@ impl Run<'_> {
     fn go(&mut self, stage: Stage, end: Time, mut done: impl FnMut(&World) -> bool) {
         let began = self.world.now();
         loop {
-            self.look(stage, began, end);
+            self.report(stage, began, end);
             if self.stopped.is_some() || done(&self.world) || self.world.now() >= end {
                 return;
             }
@@ -243,23 +243,24 @@ impl Run<'_> {
         }
     }
 
-    fn look(&mut self, stage: Stage, began: Time, end: Time) {
+    fn report(&mut self, stage: Stage, began: Time, end: Time) {
         if self.captures {
             self.watch.captured(self.world.engine_mut().take_captured());
         }
         if self.deadlock.is_none() && self.world.has_lossless() {
-            self.deadlock = self.world.told_deadlock();
+            self.deadlock = self.world.named_deadlock();
         }
         let engine = self.world.engine();
         let (now, events) = (engine.now(), engine.events());
-        let look = Look { stage, now, began, end, events, packet_hops: engine.packet_hops() };
-        if let ControlFlow::Break(reason) = self.watch.look(&look) {
+        let progress =
+            Progress { stage, now, began, end, events, packet_hops: engine.packet_hops() };
+        if let ControlFlow::Break(reason) = self.watch.progress(&progress) {
             self.stopped.get_or_insert(reason);
         }
     }
 
     /// Lets hosts do what the fabric file says: for the time that was asked for, or until all
-    /// is done and what is under way has come.
+    /// is done and what is in flight has come.
     fn traffic(&mut self, fabric: &Fabric, options: &Options) {
         if self.stopped.is_some() {
             return;

@@ -70,13 +70,13 @@ impl World {
         if let App::Ping { .. } = entry.app {
             for (from, to) in entry.flows.iter().flat_map(|&(a, b)| [(a, b), (b, a)]) {
                 if let Some(target) = self.address(to) {
-                    self.give(from, |host, _| host.set_echo_priority(target, entry.priority));
+                    self.with_host(from, |host, _| host.set_echo_priority(target, entry.priority));
                 }
             }
             return;
         }
         for &host in &entry.hosts {
-            self.give(host, |host, _| host.set_priority(port, entry.priority));
+            self.with_host(host, |host, _| host.set_priority(port, entry.priority));
         }
     }
 
@@ -88,7 +88,7 @@ impl World {
         sinks: Vec<(usize, AppId)>,
     ) {
         if let (Some(app), Some(stop)) = (app, starting.stop) {
-            self.give(host, |host, _| host.stop_at(app, stop));
+            self.with_host(host, |host, _| host.stop_at(app, stop));
         }
         let work = app.map_or(Work::None, |app| Work::App(host, app));
         self.traffic.push(Running { entry: starting.number, from, to, work, sinks });
@@ -111,10 +111,10 @@ impl World {
             }
             let sink = match &entry.app {
                 App::Tcp { tcp, .. } => {
-                    self.give(to, |host, _| host.tcp_listen(port, options(tcp), None))
+                    self.with_host(to, |host, _| host.tcp_listen(port, options(tcp), None))
                 }
                 App::Replay { .. } => None,
-                _ => self.give(to, |host, _| host.udp_listen(port)),
+                _ => self.with_host(to, |host, _| host.udp_listen(port)),
             };
             sinks.extend(sink.map(|sink| (to, sink)));
         }
@@ -163,7 +163,7 @@ impl World {
         }
         let sinks = places.into_iter().filter_map(|(host, macs)| {
             let sink = ReplaySink::new(frames.clone(), sender, macs);
-            let sink = self.give(host, |host, _| host.count_replay(sink))?;
+            let sink = self.with_host(host, |host, _| host.count_replay(sink))?;
             Some((host, sink))
         });
         sinks.collect()
@@ -176,7 +176,7 @@ impl World {
         seed: u64,
     ) -> Option<AppId> {
         let Starting { port, start, .. } = *starting;
-        self.give(from, |host, _| match starting.entry.app.clone() {
+        self.with_host(from, |host, _| match starting.entry.app.clone() {
             App::Udp { payload, interval, count } => {
                 let (payload, count) = (payload as usize, count.unwrap_or(u64::MAX));
                 host.udp_send(UdpPlan { target, port, payload, interval, count }, start)
@@ -214,12 +214,12 @@ impl World {
         servers.sort_unstable();
         servers.dedup();
         for server in servers {
-            self.give(server, |host, _| host.respond(plan));
+            self.with_host(server, |host, _| host.respond(plan));
         }
         for (number, &(from, to)) in entry.flows.iter().enumerate() {
             let seed = self.flow_seed(starting, from, number);
             let app = self.address(to).and_then(|target| {
-                self.give(from, |host, _| match &entry.app {
+                self.with_host(from, |host, _| match &entry.app {
                     App::FileService(files) => {
                         host.file_client(file_plan(files, (target, port), seed), start)
                     }
@@ -237,13 +237,15 @@ impl World {
         let Some(&(_, client)) = entry.flows.first() else { return };
         let protocol = Protocol::Fixed { request: INCAST_REQUEST, response: bytes };
         for &(from, _) in &entry.flows {
-            self.give(from, |host, _| host.respond(server(port, transport, protocol, Span::ZERO)));
+            self.with_host(from, |host, _| {
+                host.respond(server(port, transport, protocol, Span::ZERO))
+            });
         }
         let targets: Option<Vec<Ipv4Addr>> =
             entry.flows.iter().map(|&(from, _)| self.address(from)).collect();
         let app = targets.and_then(|targets| {
             let plan = request_plan(&entry.app, targets, port);
-            self.give(client, |host, _| host.request(plan, start))
+            self.with_host(client, |host, _| host.request(plan, start))
         });
         self.run(starting, (Name::Several, Name::Host(client)), (client, app), Vec::new());
     }
@@ -260,7 +262,7 @@ impl World {
                     Reduction::Tree => CollectivePlan::tree_steps(addresses, own, bytes.0),
                 };
                 let plan = CollectivePlan { port, options: options(tcp), steps, rounds: *rounds };
-                self.give(host, |host, _| host.collective(plan, start))
+                self.with_host(host, |host, _| host.collective(plan, start))
             });
             self.run(starting, (Name::Host(host), Name::Several), (host, app), Vec::new());
         }
@@ -287,7 +289,7 @@ impl World {
                 continue;
             }
             let plan = ArpPlan { targets, interval };
-            let app = self.give(from, |host, _| host.ask(plan, starting.start));
+            let app = self.with_host(from, |host, _| host.ask(plan, starting.start));
             self.run(starting, ends, (from, app), Vec::new());
         }
     }

@@ -4,7 +4,7 @@
 //! frame that follows it through the true topology would not reach the host whose MAC it is
 //! for. That is checked by walking it, hop by hop, as a frame would.
 
-use crate::engine::station::Body;
+use crate::engine::station::StationNode;
 use crate::link::links::WireEnd;
 use crate::world::World;
 use axon_fabric::model::Network;
@@ -89,8 +89,8 @@ impl World {
         let hosts = 0..self.fabric.hosts.len();
         hosts
             .filter(|&host| {
-                let plug = WireEnd { station: self.host_station(host), port: crate::host::PORT };
-                self.far_end(plug).is_some_and(|end| reached.get(end.station) == Some(&true))
+                let near = WireEnd { station: self.host_station(host), port: crate::host::PORT };
+                self.far_end(near).is_some_and(|end| reached.get(end.station) == Some(&true))
             })
             .collect()
     }
@@ -126,7 +126,7 @@ impl World {
             let Some(here) = self.engine.station(station) else {
                 return Err(format!("station {station}, which is not there"));
             };
-            if !matches!(here.body, Body::Switch(_)) {
+            if !matches!(here.node, StationNode::Switch(_)) {
                 return Err(format!("{}, with hops left", here.name()));
             }
             let from = WireEnd { station, port };
@@ -135,9 +135,9 @@ impl World {
             };
             station = end.station;
         }
-        match self.engine.station(station).map(|here| (&here.body, here.name())) {
-            Some((Body::Host(host), _)) => Ok(host.mac()),
-            Some((Body::ArpHost(host), _)) => Ok(host.mac()),
+        match self.engine.station(station).map(|here| (&here.node, here.name())) {
+            Some((StationNode::Host(host), _)) => Ok(host.mac()),
+            Some((StationNode::ArpHost(host), _)) => Ok(host.mac()),
             there => Err(there.map_or_else(String::new, |(_, name)| name.to_owned())),
         }
     }

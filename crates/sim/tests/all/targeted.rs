@@ -18,7 +18,7 @@ const END: Time = Time::from_nanos(2_000_000);
 
 /// What still comes from one source after it is told to stop: the way there and back, the flow
 /// control frame, the frame that it has just begun, and the one that its port is sending now.
-fn under_way(latency: Span) -> u64 {
+fn in_flight(latency: Span) -> u64 {
     let frame = FRAME_BYTES_MAX + OVERHEAD_BYTES;
     2 * latency.ticks() / RATE.time_for(Bytes(1)).ticks() + 2 * frame + 60 + OVERHEAD_BYTES
 }
@@ -55,7 +55,7 @@ fn run(
     (order, latency, seed): (QueueOrder, Span, u64),
 ) -> Seen {
     let sources = loads.len() as u64;
-    let part = under_way(latency);
+    let part = in_flight(latency);
     let marks = Watermarks {
         low: Some(Bytes(part)),
         targeting: choice.map(|choice| Targeting { target: Bytes(3 * part), choice }),

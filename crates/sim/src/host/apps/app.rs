@@ -90,7 +90,7 @@ impl Apps {
     }
 
     /// Reads a little of each; see `prefetch.rs`.
-    pub(crate) fn glance(&self) -> u64 {
+    pub(crate) fn prefetch(&self) -> u64 {
         let deadlines = self.all.iter().filter_map(|app| app.deadline());
         deadlines.fold(0, |sum, at| sum ^ at.ticks())
     }

@@ -18,7 +18,7 @@ pub struct ArpPlan {
     pub interval: Span,
 }
 
-/// Questions under way.
+/// The questions of a running plan.
 pub(crate) struct Asker {
     plan: ArpPlan,
     asked: usize,

@@ -75,7 +75,7 @@ pub(crate) enum Progress {
     Failed,
 }
 
-/// A request under way.
+/// A request that awaits its answer.
 #[derive(Clone, Copy, Debug)]
 struct Open {
     call: Call,
@@ -235,7 +235,7 @@ impl Caller {
         Progress::More
     }
 
-    /// Takes an answer over UDP: the one to the request under way, as far as it can be told.
+    /// Takes an answer over UDP: the one to the open request, as far as it can be told.
     pub(crate) fn hear(
         &mut self,
         now: Time,

@@ -79,7 +79,7 @@ pub(crate) struct FileClient {
     random: Rand64,
     /// Sizes of the files there are.
     files: Vec<u32>,
-    /// Calls of the transaction under way that are still to be made.
+    /// Calls of the open transaction that are still to be made.
     calls: VecDeque<Call>,
     /// When the next call is made; none while one waits for its answer.
     next: Option<Time>,

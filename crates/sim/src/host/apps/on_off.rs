@@ -38,11 +38,11 @@ pub(crate) struct OnOffSource {
     plan: OnOffPlan,
     stream: Stream,
     random: Rand64,
-    /// Bytes of the burst under way that are still to be sent.
+    /// Bytes of the current burst that are still to be sent.
     left: u64,
     next: Option<Time>,
     beginning: Beginning,
-    /// The card takes no more of its datagrams for now.
+    /// The NIC takes no more of its datagrams for now.
     blocked: bool,
     stats: FlowStats,
 }

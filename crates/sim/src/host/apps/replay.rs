@@ -47,7 +47,7 @@ pub(crate) fn unsendable(app: &axon_fabric::traffic::App, mtu: u16) -> Option<St
     })
 }
 
-/// A replay under way.
+/// A running replay.
 pub(crate) struct Replay {
     plan: ReplayPlan,
     next: usize,

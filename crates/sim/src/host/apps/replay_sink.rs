@@ -19,7 +19,7 @@ use xxhash_rust::xxh3::xxh3_64;
 const MACS_BYTES: usize = 12;
 
 /// What all frames of a capture look like, as hashes, and the bytes that each has as long as
-/// no card has filled it up.
+/// no NIC has filled it up.
 #[derive(Clone, Debug)]
 pub(crate) struct Likenesses(Arc<BTreeMap<u64, usize>>);
 

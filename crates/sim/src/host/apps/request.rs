@@ -38,7 +38,7 @@ pub(crate) struct Requester {
     plan: RequestPlan,
     callers: Vec<Caller>,
     udp_port: Option<u16>,
-    /// When the round under way began.
+    /// When the current round began.
     began: Option<Time>,
     next: Option<Time>,
     /// A round is due, and begins as soon as every target can be asked.

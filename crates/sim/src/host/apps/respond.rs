@@ -52,7 +52,7 @@ enum Client {
 #[derive(Debug, Default)]
 struct Stream {
     header: Vec<u8>,
-    /// Bytes of the request under way that have come.
+    /// Bytes of the open request that have come.
     got: u32,
     /// Bytes of answers still to be handed to the stack.
     owed: u64,

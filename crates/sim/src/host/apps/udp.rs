@@ -77,7 +77,7 @@ impl Stream {
         true
     }
 
-    /// Whether the card holds as much of this stream as it may. The source is polled again
+    /// Whether the NIC holds as much of this stream as it may. The source is polled again
     /// when that has changed.
     pub(crate) fn is_blocked(&self, stack: &mut Stack) -> bool {
         stack.nic.blocks(self.ports.0)
@@ -90,7 +90,7 @@ impl Stream {
 }
 
 /// A source at work: datagram `n` leaves `n` intervals after the first. The first waits for
-/// the target's address; a later one that finds the card full is not sent. A card with
+/// the target's address; a later one that finds the NIC full is not sent. A NIC with
 /// priorities is never full, but blocks the source until it may go on; intervals count from
 /// there.
 #[derive(Debug)]

@@ -11,7 +11,7 @@ use axon_wire::priority::PrioritySet;
 use axon_wire::{Bytes, Frame, FrameBuf, HopWidth, MacAddr, PortNo, Rate, Span, Time};
 use std::sync::mpsc;
 
-/// Sends what its phases say, and obeys flow control and congestion notification.
+/// Sends what its phases say, and honours flow control and congestion notification.
 pub(super) struct Sender {
     source: Source,
     rate: Rate,
@@ -63,10 +63,10 @@ impl Sender {
         FrameBuf::new(&packet)
     }
 
-    /// Takes in what a switch says: stop, or send less.
+    /// Handles PFC frames and CNMs of a switch.
     fn hear(&mut self, now: Time, frame: &[u8]) {
-        if let Ok(MacControl::Pfc(told)) = MacControl::parse(frame, MAC) {
-            self.stops.hear(now, &told, self.rate, PrioritySet::ALL);
+        if let Ok(MacControl::Pfc(pfc)) = MacControl::parse(frame, MAC) {
+            self.stops.hear(now, &pfc, self.rate, PrioritySet::ALL);
         }
         let Some(limiter) = &mut self.limiter else { return };
         let Ok(view) = HeaderView::parse(frame, HopWidth::Eight) else { return };
@@ -112,7 +112,7 @@ impl Node<FrameBuf> for Sender {
     }
 }
 
-/// Takes frames, and tells the switch to stop if it is to storm: one request behind the other.
+/// Takes frames, and sends XOFF after XOFF if it is to storm.
 pub(super) struct Taker {
     index: usize,
     storm: Option<Storm>,

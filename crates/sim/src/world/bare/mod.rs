@@ -1,6 +1,6 @@
-//! Worlds of layer 2 alone: switches' data planes, sources of frames that obey flow control, and
-//! sinks. No control plane and no hosts' protocols, for what is to be seen without any other
-//! flow control beside it (paper 002 §7.3), frame by frame.
+//! Networks of layer 2 alone: switches' data planes, sources of frames that honour flow
+//! control, and sinks. There is no control plane and no host protocol, so that experiments see
+//! this flow control alone (paper 002 §7.3), frame by frame.
 //!
 //! A source makes a frame at each of its intervals, whether it may send or not; what waits in it
 //! goes out at line rate when it may. Its frames carry their route, so no switch needs tables.

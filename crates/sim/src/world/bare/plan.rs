@@ -23,7 +23,7 @@ pub struct Plan {
     pub sources: Vec<Source>,
     /// Where frames end.
     pub sinks: Vec<Sink>,
-    /// Sources obey congestion notification with a reaction point each, if they do.
+    /// The reaction point of each source; without, sources ignore congestion notification.
     pub reaction: Option<RpConfig>,
     /// Of all wires.
     pub rate: Rate,
@@ -34,7 +34,7 @@ pub struct Plan {
 /// A source of frames.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// Where it is plugged in: a switch, by number, and a port.
+    /// Where it is connected: a switch, by number, and a port.
     pub at: (usize, PortNo),
     /// The ports that its frames leave by, one at each switch.
     pub route: Vec<PortNo>,
@@ -60,28 +60,28 @@ pub struct Phase {
 /// Where frames end.
 #[derive(Clone, Copy, Debug)]
 pub struct Sink {
-    /// Where it is plugged in: a switch, by number, and a port.
+    /// Where it is connected: a switch, by number, and a port.
     pub at: (usize, PortNo),
-    /// It floods the switch with stops, if it does.
+    /// The PFC storm that it sends, if any.
     pub storm: Option<Storm>,
 }
 
-/// A storm of stops: one behind the other.
+/// A PFC storm: one XOFF behind the other.
 #[derive(Clone, Copy, Debug)]
 pub struct Storm {
-    /// What the switch is to stop.
+    /// The priority that is paused.
     pub priority: Priority,
     /// From then,
     pub from: Time,
     /// until then.
     pub until: Time,
-    /// Each time that so long has passed, one of them lets the priority go on instead, and the
-    /// next stops it again: a frame gets through. Never if not said.
+    /// Each time that so long has passed, one of them is an XON instead, and the next
+    /// an XOFF again: a frame gets through. Never without.
     pub breaks: Option<Span>,
 }
 
 impl Sink {
-    /// One that never stops anybody.
+    /// A sink that never sends XOFF.
     pub fn quiet(at: (usize, PortNo)) -> Sink {
         Sink { at, storm: None }
     }
@@ -97,13 +97,13 @@ pub struct Seen {
     pub sources: Vec<Vec<Passed>>,
     /// What came to each sink.
     pub sinks: Vec<Vec<Passed>>,
-    /// By switch and port: when its peer was told to stop; not when that was told again.
+    /// By switch and port: when an XOFF was sent to its peer; refreshes are left out.
     pub stops: Vec<Vec<Vec<Time>>>,
     /// Frames that ended in switches, flow control aside.
     pub lost: BTreeMap<Drop, u64>,
     /// The most bytes that waited for any one port of each switch.
     pub queued_bytes_max: Vec<u64>,
-    /// What switches had to say, by number.
+    /// The notes of switches, with their time and number.
     pub notes: Vec<(Time, usize, Note)>,
 }
 
@@ -120,7 +120,7 @@ pub(super) enum Event {
     From(usize, Passed),
     /// A frame came to a sink.
     To(usize, Passed),
-    /// A switch told the peer of a port to stop.
+    /// A switch sent XOFF to the peer of a port.
     Stop(usize, PortNo, Time),
     /// A frame ended in a switch.
     Lost(Drop),

@@ -4,7 +4,7 @@ use super::ends::{Sender, Taker};
 use super::plan::{Event, Plan, Seen};
 use super::switch::Switch;
 use crate::Engine;
-use crate::engine::station::Body;
+use crate::engine::station::StationNode;
 use crate::link::links::WireEnd;
 use axon_fabric::model::Wire;
 use axon_plane::dcb::DcbConfig;
@@ -33,11 +33,11 @@ impl Plan {
         };
         for [a, b] in self.wires() {
             let [a, b] = [a, b].map(|(station, port)| WireEnd { station, port });
-            engine.plug(a, b, wire);
+            engine.connect(a, b, wire);
         }
         for (index, config) in self.switches.iter().enumerate() {
-            let body = Switch::new(index, self, config.clone(), log.clone());
-            engine.power_on(index, Body::Other(Box::new(body)));
+            let node = Switch::new(index, self, config.clone(), log.clone());
+            engine.power_on(index, StationNode::Other(Box::new(node)));
         }
         for (index, source) in self.sources.iter().enumerate() {
             let mac = MacAddr([2, 0, 0, 0, 2, index as u8]);
@@ -45,12 +45,12 @@ impl Plan {
                 RateLimiter::new(config, Bytes(0), seed << 8 | index as u64)
                     .expect("a configuration that was checked")
             });
-            let body = Sender::new(source.clone(), self.rate, mac, limiter);
-            engine.power_on(switches + index, Body::Other(Box::new(body)));
+            let node = Sender::new(source.clone(), self.rate, mac, limiter);
+            engine.power_on(switches + index, StationNode::Other(Box::new(node)));
         }
         for (index, sink) in self.sinks.iter().enumerate() {
-            let body = Taker::new(index, sink.storm, log.clone());
-            engine.power_on(switches + sources + index, Body::Other(Box::new(body)));
+            let node = Taker::new(index, sink.storm, log.clone());
+            engine.power_on(switches + sources + index, StationNode::Other(Box::new(node)));
         }
         engine.run(end);
         let mut seen = self.seen(events.try_iter());

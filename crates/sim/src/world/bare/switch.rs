@@ -13,8 +13,8 @@ pub(super) struct Switch {
     plane: Plane<FrameBuf>,
     /// The source at each port.
     sources: Vec<Option<usize>>,
-    /// What each port has told its peer to stop.
-    told: Vec<PrioritySet>,
+    /// The priorities for which each port has sent XOFF to its peer.
+    paused: Vec<PrioritySet>,
     queued_bytes_max: u64,
     log: mpsc::Sender<Event>,
 }
@@ -33,11 +33,11 @@ impl Switch {
         (0..ports).for_each(|port| plane.set_kind(PortNo(port), PortKind::Axon));
         let source = |port| plan.sources.iter().position(|source| source.at == (index, port));
         let sources = (0..ports).map(PortNo).map(source).collect();
-        let told = vec![PrioritySet::EMPTY; usize::from(ports)];
-        Switch { index, plane, sources, told, queued_bytes_max: 0, log }
+        let paused = vec![PrioritySet::EMPTY; usize::from(ports)];
+        Switch { index, plane, sources, paused, queued_bytes_max: 0, log }
     }
 
-    fn say(&self, event: Event) {
+    fn record(&self, event: Event) {
         // Nobody reads it any more once the world has ended.
         let _ = self.log.send(event);
     }
@@ -47,9 +47,9 @@ impl Switch {
         for action in actions {
             match action {
                 Action::Dropped { reason, .. } if *reason != Drop::MacControl => {
-                    self.say(Event::Lost(*reason));
+                    self.record(Event::Lost(*reason));
                 }
-                Action::Transmit { port, frame, .. } => self.note_stop(now, *port, frame),
+                Action::Transmit { port, frame, .. } => self.note_xoff(now, *port, frame),
                 _ => {}
             }
         }
@@ -57,20 +57,20 @@ impl Switch {
         let queued = ports.map(|port| self.plane.queued_bytes(port).0).max().unwrap_or(0);
         if queued > self.queued_bytes_max {
             self.queued_bytes_max = queued;
-            self.say(Event::Queued(self.index, queued));
+            self.record(Event::Queued(self.index, queued));
         }
     }
 
-    fn note_stop(&mut self, now: Time, port: PortNo, frame: &FrameBuf) {
+    fn note_xoff(&mut self, now: Time, port: PortNo, frame: &FrameBuf) {
         let Ok(MacControl::Pfc(pfc)) = MacControl::parse(frame.bytes(), MAC) else { return };
-        let before = self.told[port.index()];
+        let before = self.paused[port.index()];
         let stops = |priority| pfc.time(priority) != Some(Quanta::ZERO);
         for priority in pfc.enabled.iter() {
-            let told = &mut self.told[port.index()];
-            if stops(priority) { told.insert(priority) } else { told.remove(priority) }
+            let paused = &mut self.paused[port.index()];
+            if stops(priority) { paused.insert(priority) } else { paused.remove(priority) }
         }
-        if !self.told[port.index()].difference(before).is_empty() {
-            self.say(Event::Stop(self.index, port, now));
+        if !self.paused[port.index()].difference(before).is_empty() {
+            self.record(Event::Stop(self.index, port, now));
         }
     }
 }
@@ -82,7 +82,7 @@ impl Node<FrameBuf> for Switch {
             && let Some(source) = self.sources[port.index()]
         {
             let passed = (now, frame.bytes().len() as u64 + OVERHEAD_BYTES);
-            self.say(Event::From(source, passed));
+            self.record(Event::From(source, passed));
         }
         self.plane.handle(now, input, out);
         self.note(now, &out[start..]);

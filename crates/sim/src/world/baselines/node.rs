@@ -7,7 +7,7 @@ use axon_plane::{Action, Awaited, Drop, Input, Node, PortBank};
 use axon_wire::{FrameBuf, PortNo, Time};
 
 /// A node of another network.
-#[allow(clippy::large_enum_variant, reason = "a body boxes it as a whole")]
+#[allow(clippy::large_enum_variant, reason = "a node boxes it as a whole")]
 pub enum Baseline {
     /// A learning bridge.
     Bridge(BridgeNode<FrameBuf>),

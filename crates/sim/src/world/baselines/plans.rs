@@ -6,7 +6,7 @@
 
 use super::multipath;
 use super::node::Baseline;
-use crate::engine::station::Body;
+use crate::engine::station::StationNode;
 use axon_control::node::{BridgeNode, BridgeNodeConfig, MultipathNode};
 use axon_control::portland::{ManagerConfig, ManagerNode, PortLandNode, SwitchConfig};
 use axon_control::rstp::path_cost;
@@ -50,14 +50,14 @@ impl Plans {
         plans
     }
 
-    /// A switch of the fabric's network in one of its lives; `None` for Axon's own.
+    /// A switch of the fabric's network in one of its incarnations; `None` for Axon's own.
     pub(crate) fn switch(
         &self,
         fabric: &Fabric,
         index: usize,
-        life: u64,
+        incarnation: u64,
         seed: u64,
-    ) -> Option<Body> {
+    ) -> Option<StationNode> {
         let ports = fabric.switches[index].ports;
         let queue_bytes_max = fabric.controller.wire.queue;
         let frame_bytes_max = (usize::from(fabric.mtu) + ETHERNET_BYTES).max(FRAME_BYTES);
@@ -86,35 +86,35 @@ impl Plans {
             }
             Network::PortLand => Baseline::PortLand(PortLandNode::new(SwitchConfig {
                 plane: PortLandConfig { ports, queue_bytes_max, frame_bytes_max, mac, seed },
-                life: life as u32,
+                life: incarnation as u32,
                 interval: fabric.timers.heartbeat,
                 retry: fabric.timers.retry,
                 waiting_bytes_max: WAITING_BYTES_MAX,
             })),
         };
-        Some(Body::Baseline(Box::new(node)))
+        Some(StationNode::Baseline(Box::new(node)))
     }
 }
 
-/// What stands in the controller's place, `Body::Off` for nothing; `None` for Axon's own.
-pub(crate) fn controller(fabric: &Fabric, life: u64) -> Option<Body> {
+/// What stands in the controller's place, `StationNode::Off` for nothing; `None` for Axon's own.
+pub(crate) fn controller(fabric: &Fabric, incarnation: u64) -> Option<StationNode> {
     match fabric.network {
         Network::Axon => None,
-        Network::Ethernet | Network::Ecmp => Some(Body::Off),
+        Network::Ethernet | Network::Ecmp => Some(StationNode::Off),
         Network::PortLand => {
             let node = ManagerNode::new(ManagerConfig {
                 mac: assemble::CONTROLLER_MAC,
-                life: life as u32,
+                life: incarnation as u32,
                 interval: fabric.timers.heartbeat,
                 retry: fabric.timers.retry,
                 queue_bytes_max: fabric.controller.wire.queue,
             });
-            Some(Body::Baseline(Box::new(Baseline::Manager(node))))
+            Some(StationNode::Baseline(Box::new(Baseline::Manager(node))))
         }
     }
 }
 
-/// The path cost of each port of each switch: by the rate of what is plugged in, or of the
+/// The path cost of each port of each switch: by the rate of what is connected, or of the
 /// fabric's links where nothing is.
 fn path_costs(fabric: &Fabric) -> Vec<Vec<u32>> {
     let spare = path_cost(fabric.controller.wire.rate);

@@ -1,6 +1,6 @@
 //! What has come of the fabric's traffic, flow by flow.
 
-use crate::engine::station::Body;
+use crate::engine::station::StationNode;
 use crate::host::apps::{AppId, FileStats, FlowStats, Histogram, Received, rate};
 use crate::host::datagram::Ends;
 use crate::host::lost::LostDatagrams;
@@ -50,7 +50,7 @@ pub struct EntryTimes {
     pub name: String,
     /// How many flows it has; those of the report are in the order of entries.
     pub flows: usize,
-    /// How long what they completed took, or how long their datagrams were under way.
+    /// How long what they completed took, or how long their datagrams were in flight.
     pub times: Option<Times>,
 }
 
@@ -87,7 +87,7 @@ pub struct FlowReport {
     /// Bytes of payload received; of a replay, of frames.
     pub received_bytes: u64,
     /// Datagrams, frames or requests sent for which nothing was received so far, where they are
-    /// what is counted: they are lost or under way. Nobody knows it if more was received than
+    /// what is counted: they are lost or in flight. Nobody knows it if more was received than
     /// sent: a frame came twice, or a replay's sink took others for its own.
     pub missing_packets: Option<u64>,
     /// Of those, at most all, datagrams that have ended for a counted reason; not told of replays
@@ -96,7 +96,7 @@ pub struct FlowReport {
     /// The same by reason. In networks that flood, copies that went elsewhere are among them.
     pub lost: BTreeMap<&'static str, u64>,
     /// Of the missing, those that are neither lost nor received: in queues, on wires, in hosts.
-    pub under_way_packets: Option<u64>,
+    pub in_flight_packets: Option<u64>,
     /// Datagrams that came after one that was sent later.
     pub reordered: u64,
     /// Segments or requests that were sent again.
@@ -130,8 +130,8 @@ impl World {
     pub fn traffic_report(&self) -> Vec<FlowReport> {
         let mut lost = LostDatagrams::default();
         self.engine().stations().for_each(|station| {
-            lost.merge(&station.harness.lost);
-            if let Body::Host(host) = &station.body {
+            lost.merge(&station.adapter.lost);
+            if let StationNode::Host(host) = &station.node {
                 lost.merge(&host.stack.nic.lost);
             }
         });
@@ -152,7 +152,7 @@ impl World {
     }
 
     /// For each entry of the traffic, how long what its flows completed took, or else how long
-    /// their datagrams were under way: all of its flows together.
+    /// their datagrams were in flight: all of its flows together.
     pub fn traffic_times(&self) -> Vec<EntryTimes> {
         let names = self.fabric().traffic.iter();
         let mut all: Vec<(EntryTimes, Histogram)> = names
@@ -305,7 +305,7 @@ fn empty() -> FlowReport {
         missing_packets: None,
         lost_packets: None,
         lost: BTreeMap::new(),
-        under_way_packets: None,
+        in_flight_packets: None,
         reordered: 0,
         retransmits: 0,
         wrong_bytes: 0,
@@ -348,12 +348,12 @@ fn fill(stats: &FlowStats, at_sink: Option<&Received>, report: &mut FlowReport) 
     report.files = stats.files.and_then(|files| file_report(stats, &files, received.last?));
 }
 
-/// What of the datagrams that are missing is lost, and what is under way.
+/// What of the datagrams that are missing is lost, and what is in flight.
 fn tell_apart(lost: BTreeMap<&'static str, u64>, report: &mut FlowReport) {
     let Some(missing) = report.missing_packets else { return };
     let known = lost.values().sum::<u64>().min(missing);
     report.lost = lost;
-    (report.lost_packets, report.under_way_packets) = (Some(known), Some(missing - known));
+    (report.lost_packets, report.in_flight_packets) = (Some(known), Some(missing - known));
 }
 
 fn file_report(stats: &FlowStats, files: &FileStats, end: Time) -> Option<FileReport> {

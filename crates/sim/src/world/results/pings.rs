@@ -5,7 +5,7 @@ use crate::host::ping::{PingPlan, PingStats};
 use crate::world::{PingId, World};
 use axon_wire::{Span, Time};
 
-/// A round that is under way.
+/// A round of pings that is running.
 pub(crate) struct Pings {
     at: Time,
     /// From which host to which, and the ping, if it could be started.

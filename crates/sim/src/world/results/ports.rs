@@ -1,13 +1,13 @@
 //! What single ports and links have counted.
 
-use crate::engine::station::{Body, Station};
+use crate::engine::station::{Station, StationNode};
 use crate::link::links::{LinkId, Loss, WireEnd};
 use crate::world::World;
 use axon_fabric::assemble::port_name;
 use axon_plane::{Counters, Drop};
 use axon_wire::PortNo;
 
-/// What a port of a switch or of the controller has counted in this life of its node.
+/// What a port of a switch or of the controller has counted in this incarnation of its node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PortCount {
     /// `s1-p0`.
@@ -41,11 +41,14 @@ pub struct DropCount {
 
 /// What the plane of a station has counted, if it has one.
 fn counters(station: &Station) -> Option<&Counters> {
-    match &station.body {
-        Body::Switch(node) => Some(node.plane().counters()),
-        Body::Controller(node) => Some(node.plane().counters()),
-        Body::Baseline(node) => Some(node.bank().counters()),
-        Body::Off | Body::Host(_) | Body::ArpHost(_) | Body::Other(_) => None,
+    match &station.node {
+        StationNode::Switch(node) => Some(node.plane().counters()),
+        StationNode::Controller(node) => Some(node.plane().counters()),
+        StationNode::Baseline(node) => Some(node.bank().counters()),
+        StationNode::Off
+        | StationNode::Host(_)
+        | StationNode::ArpHost(_)
+        | StationNode::Other(_) => None,
     }
 }
 
@@ -61,7 +64,7 @@ pub fn port_counts(world: &World) -> Vec<PortCount> {
     let mut all = Vec::new();
     for (number, station) in engine.stations().enumerate() {
         let Some(counters) = counters(station) else { continue };
-        for index in 0..station.harness.jacks.len() {
+        for index in 0..station.adapter.ports.len() {
             let end = WireEnd { station: number, port: PortNo(index as u16) };
             let count = counters.port(end.port);
             let peer = engine
@@ -84,7 +87,7 @@ pub fn port_counts(world: &World) -> Vec<PortCount> {
 }
 
 /// Where frames ended, by reason: at ports of switches and the controller, in hosts, and on
-/// links. Of a node that was restarted only what its last life has counted is told by port;
+/// links. Of a node that was restarted only what its last incarnation has counted is told by port;
 /// the rest is told for the node.
 pub fn drop_counts(world: &World) -> Vec<DropCount> {
     let engine = world.engine();
@@ -97,7 +100,7 @@ pub fn drop_counts(world: &World) -> Vec<DropCount> {
     for (number, station) in engine.stations().enumerate() {
         let mut left = station.accounts().dropped;
         if let Some(counters) = counters(station) {
-            for index in 0..station.harness.jacks.len() {
+            for index in 0..station.adapter.ports.len() {
                 let end = WireEnd { station: number, port: PortNo(index as u16) };
                 for (reason, left) in Drop::ALL.iter().zip(&mut left) {
                     let here = counters.port(end.port).dropped(*reason);

@@ -1,6 +1,6 @@
 //! What ports did over time: bytes that had gone out, and bytes that waited.
 
-use crate::engine::station::Body;
+use crate::engine::station::StationNode;
 use crate::world::World;
 use axon_fabric::assemble::port_name;
 use axon_wire::{PortNo, Span, Time};
@@ -14,7 +14,7 @@ const SAMPLES_MAX: usize = 2_000;
 pub struct PortSamples {
     /// `s1-p0`.
     pub name: String,
-    /// Bytes that had gone out by then, over all lives of the switch since its first sample;
+    /// Bytes that had gone out by then, over all incarnations of the switch since its first sample;
     /// what it sent between its last sample and a loss of power is not known.
     pub tx_bytes: Vec<u64>,
     /// Bytes that waited then.
@@ -32,26 +32,26 @@ pub struct Samples {
     pub flows: Vec<Vec<u64>>,
     interval: Span,
     due: Time,
-    /// For each port, what it had sent in lives that are over, and in this one.
+    /// For each port, what it had sent in incarnations that are over, and in this one.
     counted: Vec<Counted>,
 }
 
-/// How far the counter of a port had come, which begins again with each life.
+/// How far the counter of a port had come, which begins again with each incarnation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Counted {
-    life: u64,
+    incarnation: u64,
     before: u64,
     now: u64,
 }
 
 impl Counted {
-    /// The sum over all lives; `counter` is `None` without power.
-    fn add(&mut self, life: u64, counter: Option<u64>) -> u64 {
+    /// The sum over all incarnations; `counter` is `None` without power.
+    fn add(&mut self, incarnation: u64, counter: Option<u64>) -> u64 {
         let counter = counter.unwrap_or(0);
-        if life != self.life || counter < self.now {
+        if incarnation != self.incarnation || counter < self.now {
             self.before += self.now;
         }
-        self.life = life;
+        self.incarnation = incarnation;
         self.now = counter;
         self.before + counter
     }
@@ -90,21 +90,21 @@ impl Samples {
         let mut ports = self.ports.iter_mut().zip(&mut self.counted);
         for (number, switch) in world.fabric().switches.iter().enumerate() {
             let station = world.engine().station(number);
-            let life = station.map_or(0, |station| station.harness.lives);
-            let body = station.map(|station| &station.body);
+            let incarnation = station.map_or(0, |station| station.adapter.incarnations);
+            let node = station.map(|station| &station.node);
             for (port, (samples, counted)) in (0..switch.ports).map(PortNo).zip(&mut ports) {
-                let (sent, queued) = match body {
-                    Some(Body::Switch(node)) => {
+                let (sent, queued) = match node {
+                    Some(StationNode::Switch(node)) => {
                         let plane = node.plane();
                         (Some(plane.counters().port(port).tx_bytes), plane.queued_bytes(port).0)
                     }
-                    Some(Body::Baseline(node)) => {
+                    Some(StationNode::Baseline(node)) => {
                         let bank = node.bank();
                         (Some(bank.counters().port(port).tx_bytes), bank.queued_bytes(port).0)
                     }
                     _ => (None, 0),
                 };
-                samples.tx_bytes.push(counted.add(life, sent));
+                samples.tx_bytes.push(counted.add(incarnation, sent));
                 samples.queued_bytes.push(queued);
             }
         }
@@ -146,7 +146,7 @@ mod tests {
     fn a_counter_goes_on_over_a_crash_and_a_restart() {
         let mut counted = Counted::default();
         let seen = [(1, Some(5)), (1, Some(9)), (1, None), (1, None), (2, Some(3)), (3, Some(7))];
-        let sums = seen.map(|(life, counter)| counted.add(life, counter));
+        let sums = seen.map(|(incarnation, counter)| counted.add(incarnation, counter));
         assert_eq!(sums, [5, 9, 9, 9, 12, 19]);
     }
 }

@@ -1,4 +1,4 @@
-//! The queues of a card: of frames in their order where a priority is not under congestion
+//! The queues of a NIC: of frames in their order where a priority is not under congestion
 //! notification, else of flows, each at the rate of its reaction point (IEEE 802.1Q clause
 //! 31.2).
 //!
@@ -19,7 +19,7 @@ const OVERHEAD_BYTES: u64 = 24;
 /// A frame that waits.
 #[derive(Debug)]
 pub(super) struct Waiting {
-    /// Counts frames in the order in which they came to the card.
+    /// Counts frames in the order in which they came to the NIC.
     pub(super) number: u64,
     /// The socket that it is charged to, by its UDP port.
     pub(super) socket: Option<u16>,
@@ -118,7 +118,7 @@ impl Queue {
         due.flatten().filter(|&at| at > now).min()
     }
 
-    /// A CNM has come for a flow; says whether there is one of this number.
+    /// Applies a CNM to the flow of this number; returns whether there is one.
     pub(super) fn notified(&mut self, now: Time, number: u16, feedback: u8) -> bool {
         let flow = self.flows.values_mut().find(|flow| flow.number == number);
         flow.map(|flow| flow.limiter.notified(now, feedback)).is_some()

@@ -1,4 +1,4 @@
-//! What a host with Data Center Bridging is told.
+//! The configuration of a NIC with Data Center Bridging.
 
 use axon_control::lldp::LldpConfig;
 use axon_control::prove::headroom::{Headroom, REACTION_MAX};
@@ -12,22 +12,22 @@ use axon_wire::{Bytes, Rate, Span};
 /// Bytes of the frame check sequence, with which [`Headroom`] counts frames.
 const FCS_BYTES: u64 = 4;
 
-/// What a host's card is told.
+/// The configuration of a host's NIC.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostDcb {
     /// The rate of its port: quanta are bit times.
     pub rate: Rate,
-    /// What stops it, and what it asks its peer to stop.
+    /// The kind of flow control, in both directions.
     pub flow_control: HostFlowControl,
-    /// How long a stop that it asks for lasts; it is told again at half time.
+    /// The time in each XOFF that it sends; it sends another after half of it.
     pub quanta: Quanta,
-    /// How the reserved byte of PFC frames that it hears is read.
+    /// How the reserved byte of received PFC frames is read.
     pub pfc_reserved: Reserved,
     /// The traffic class of each priority.
     pub prio_tc: [TrafficClass; PRIORITIES],
-    /// How the classes take turns on its wire.
+    /// How the classes share its wire.
     pub schedule: ScheduleConfig,
-    /// When a slow reader makes its peer stop, for each priority with flow control.
+    /// When a slow reader has XOFF sent, for each priority with flow control.
     pub ring: RingLimits,
     /// Its reaction points; none without, and then CN-TAGs and CNMs are strange to it.
     pub cn: Option<HostCn>,
@@ -44,14 +44,14 @@ pub struct HostCn {
     pub format: CnmFormat,
     /// Of what they draw.
     pub seed: u64,
-    /// How its switch is told by LLDP that it has them; without, it is not told.
-    pub told: Option<LldpConfig>,
+    /// How it advertises them to its switch by LLDP; without, it advertises nothing.
+    pub lldp: Option<LldpConfig>,
 }
 
 /// How a link of a host is kept from losing frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HostFlowControl {
-    /// Not at all: nothing stops it, and what finds its ring full is dropped.
+    /// Not at all: it ignores PAUSE and PFC, and what finds its ring full is dropped.
     #[default]
     None,
     /// All of the link at once (IEEE 802.3 annex 31B).
@@ -61,7 +61,7 @@ pub enum HostFlowControl {
 }
 
 impl HostFlowControl {
-    /// The priorities that it may stop.
+    /// The priorities that it can pause.
     pub const fn priorities(self) -> PrioritySet {
         match self {
             HostFlowControl::None => PrioritySet::EMPTY,
@@ -72,21 +72,21 @@ impl HostFlowControl {
 }
 
 /// Bytes of received frames (without FCS) that wait for a slow reader, of one priority, or of
-/// all where PAUSE stops all.
+/// all where PAUSE pauses all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RingLimits {
-    /// With more than this the sender is to stop.
+    /// With more than this XOFF is sent.
     pub xoff: Bytes,
-    /// With this or less it may go on.
+    /// With this or less XON is sent.
     pub xon: Bytes,
-    /// Room above `xoff` for what is under way until the sender has stopped. A frame that finds
+    /// Room above `xoff` for what is in flight until the sender has paused. A frame that finds
     /// it used up is dropped.
     pub headroom: Bytes,
 }
 
 impl RingLimits {
     /// Room for `xoff` bytes, and above it for what a peer at `delay` (one way, with all that
-    /// the frame passes on it) still sends after it was told to stop. It may go on when two of
+    /// the frame passes on it) still sends after the XOFF. XON is sent when two of
     /// its frames of `frame_bytes_max` (without FCS) have been read.
     pub fn of(rate: Rate, delay: Span, frame_bytes_max: u64, xoff: Bytes) -> RingLimits {
         let frame = Bytes(frame_bytes_max + FCS_BYTES);
@@ -109,9 +109,9 @@ impl RingLimits {
 }
 
 impl HostDcb {
-    /// A card on a wire of `rate` whose peer is `delay` away (one way, with all that a frame
+    /// A NIC on a wire of `rate` whose peer is `delay` away (one way, with all that a frame
     /// passes), for frames of up to `frame_bytes_max` bytes without FCS: one strict class for
-    /// each priority, stops of the longest time, 64 KiB for frames that wait to be read.
+    /// each priority, pauses of the longest time, 64 KiB for frames that wait to be read.
     pub fn new(
         rate: Rate,
         flow_control: HostFlowControl,

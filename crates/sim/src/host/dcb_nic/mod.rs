@@ -1,33 +1,32 @@
-//! A host's network card with Data Center Bridging: a queue for each priority, turns of
-//! traffic classes, stops heard and requests told.
+//! A host's NIC with Data Center Bridging: a queue for each priority,
+//! scheduling of traffic classes, PAUSE and PFC in both directions.
 //!
 //! In plain English, on the way out: a frame gets the priority of the TCP or UDP port at
-//! either of its ends (what DCBX tells hosts as an application priority, IEEE 802.1Q clause
+//! either of its ends (what DCBX advertises as an application priority, IEEE 802.1Q clause
 //! D.2.11), an echo that of the host at the other end, anything else 0, and waits in the queue
-//! of its priority. When the wire is free,
-//! first goes what is to be told to the peer; then the class whose turn it is sends the oldest
-//! frame of its priorities that are not stopped. A frame of another priority than 0 leaves
-//! with a tag that says it and no VLAN (clause 9.6).
+//! of its priority. When the wire is free, flow control frames go first; then the scheduled
+//! class sends the oldest frame of its priorities that are not paused. A frame of another
+//! priority than 0 leaves with a priority tag (clause 9.6).
 //!
 //! A datagram socket may have so many frames here and is then blocked until one has left, as
-//! in a kernel whose socket buffer is full: what a stop holds up is sent later, not lost. What
+//! in a kernel whose socket buffer is full: what a pause holds up is sent later, not lost. What
 //! TCP has here is bounded by its window.
 //!
 //! A priority under congestion notification has a queue for each flow, and its frames carry a
 //! CN-TAG as well (`flows.rs`).
 //!
-//! On the way in: MAC control frames and CNMs end here, and are heeded at once. A priority tag and
+//! On the way in: MAC control frames and CNMs end here and take effect at once. A priority tag and
 //! a CN-TAG come off. If the reader is slow, the ring of received frames (`rx_ring.rs`) says when
-//! the peer is to stop. LLDP ends here if the card speaks it (`voice.rs`).
+//! to send XOFF. LLDP ends here if the NIC has an LLDP agent (`lldp_state.rs`).
 
 mod config;
 mod flows;
-mod voice;
+mod lldp_state;
 
 pub use config::{HostCn, HostDcb, HostFlowControl, RingLimits};
 
 use flows::{FlowKey, Head, Queue, Waiting};
-use voice::Voice;
+use lldp_state::LldpState;
 
 use axon_plane::Drop;
 use axon_plane::flow_control::{Requests, Stops};
@@ -46,9 +45,9 @@ const SOCKET_FRAMES_MAX: u32 = 128;
 /// Both addresses of an Ethernet frame; a tag stands behind them.
 const ADDRESSES_BYTES: usize = 12;
 
-/// The card.
+/// A NIC with Data Center Bridging.
 #[derive(Debug)]
-pub(crate) struct Card {
+pub(crate) struct DcbNic {
     config: HostDcb,
     mac: MacAddr,
     /// Priorities of what has this TCP or UDP port at either end.
@@ -62,37 +61,37 @@ pub(crate) struct Card {
     count: u64,
     /// The number of the last flow that was new.
     last_flow: u16,
-    /// CNMs that a flow has heeded.
+    /// CNMs that have slowed a flow down.
     cnms: u64,
     /// Datagrams that wait, by the port that they are sent from.
     sockets: BTreeMap<u16, u32>,
-    /// A socket was refused, and none has been told of room since.
+    /// A socket was refused, and none has been called since.
     refused: bool,
     stops: Stops,
     requests: Requests,
     schedule: Schedule,
-    /// What tells the switch of its reaction points.
-    voice: Option<Voice>,
-    /// When something may be sent, or is to be told again.
+    /// The LLDP agent, which advertises the reaction points.
+    lldp: Option<LldpState>,
+    /// When something may be sent, or an XOFF is to be refreshed.
     due: Option<Time>,
     /// Whether it waits for the wire.
     waits: bool,
 }
 
-impl Card {
-    /// A card at whose port nothing has happened yet.
+impl DcbNic {
+    /// A NIC at whose port nothing has happened yet.
     ///
     /// # Panics
-    /// If the classes cannot take turns so ([`axon_plane::schedule::ScheduleFault`]), or the
-    /// reaction points cannot be so ([`axon_plane::qcn::RpError`]).
-    pub(crate) fn new(config: HostDcb, mac: MacAddr) -> Card {
+    /// If the schedule is invalid ([`axon_plane::schedule::ScheduleFault`]), or the
+    /// reaction points are invalid ([`axon_plane::qcn::RpError`]).
+    pub(crate) fn new(config: HostDcb, mac: MacAddr) -> DcbNic {
         if let Some(cn) = &config.cn {
-            cn.config.check().expect("reaction points that can be");
+            cn.config.check().expect("valid reaction points");
         }
-        let schedule = Schedule::new(&config.schedule).expect("classes that can take turns");
-        let told = config.cn.and_then(|cn| Some((cn.told?, cn.cnpvs)));
-        let voice = told.map(|(lldp, cnpvs)| Voice::new(lldp, mac, cnpvs));
-        Card {
+        let schedule = Schedule::new(&config.schedule).expect("a valid schedule");
+        let advertised = config.cn.and_then(|cn| Some((cn.lldp?, cn.cnpvs)));
+        let lldp = advertised.map(|(lldp, cnpvs)| LldpState::new(lldp, mac, cnpvs));
+        DcbNic {
             config,
             mac,
             ports: BTreeMap::new(),
@@ -107,7 +106,7 @@ impl Card {
             stops: Stops::default(),
             requests: Requests::default(),
             schedule,
-            voice,
+            lldp,
             due: None,
             waits: false,
         }
@@ -139,13 +138,13 @@ impl Card {
         self.cnms
     }
 
-    /// What may not begin a frame now.
+    /// The priorities that are paused now.
     pub(crate) fn stopped(&self, now: Time) -> PrioritySet {
         self.stops.stopped(now)
     }
 
-    /// Whether the datagram socket of this port may send. One that may not is
-    /// [told](Card::has_news) when it may be worth another try.
+    /// Whether the datagram socket of this port may send. One that may not tries again after
+    /// [`DcbNic::has_news`].
     pub(crate) fn has_room(&mut self, socket: u16) -> bool {
         let room = self.sockets.get(&socket).is_none_or(|&frames| frames < SOCKET_FRAMES_MAX);
         self.refused |= !room;
@@ -238,7 +237,7 @@ impl Card {
         }
     }
 
-    /// What leaves next, with its tags, if anything may: the wire is free.
+    /// Takes the next frame to send, with its tags, if any may leave: the wire is free.
     pub(crate) fn next(&mut self, now: Time) -> Option<FrameBuf> {
         let stopped = self.stops.stopped(now);
         let (mut waiting, mut ready) = (ClassSet::EMPTY, ClassSet::EMPTY);
@@ -284,28 +283,28 @@ impl Card {
         Some(frame)
     }
 
-    /// A frame of the card's own, if one is due: the wire is free.
+    /// A frame of the NIC's own, if one is due: the wire is free.
     pub(crate) fn request(&mut self, now: Time) -> Option<FrameBuf> {
         if !self.requests.is_due(now) {
             // PAUSE lets through nothing but MAC control (IEEE 802.3 clause 31B.1).
             let pauses = self.config.flow_control == HostFlowControl::Pause;
             let held = pauses && !self.stops.stopped(now).is_empty();
-            return self.voice.as_mut().filter(|_| !held).and_then(Voice::next);
+            return self.lldp.as_mut().filter(|_| !held).and_then(LldpState::next_frame);
         }
-        let told = self.requests.tell(now, self.config.rate, self.config.quanta);
-        let told = match self.config.flow_control {
-            HostFlowControl::Pause => MacControl::Pause(told.times[0]),
-            HostFlowControl::None | HostFlowControl::Pfc(_) => MacControl::Pfc(told),
+        let pfc = self.requests.tell(now, self.config.rate, self.config.quanta);
+        let frame = match self.config.flow_control {
+            HostFlowControl::Pause => MacControl::Pause(pfc.times[0]),
+            HostFlowControl::None | HostFlowControl::Pfc(_) => MacControl::Pfc(pfc),
         };
-        Some(FrameBuf::new(&told.emit(self.mac)))
+        Some(FrameBuf::new(&frame.emit(self.mac)))
     }
 
     /// Finds out what it waits for, after all that was to be done at `now`.
     pub(crate) fn plan(&mut self, now: Time, busy: bool) {
-        let says = self.voice.as_ref().is_some_and(Voice::has_said);
+        let says = self.lldp.as_ref().is_some_and(LldpState::has_frames);
         self.waits = self.waiting > 0 || self.requests.is_due(now) || says;
-        let voice = self.voice.as_ref().and_then(Voice::deadline);
-        let again = self.requests.next().into_iter().chain(voice).filter(|&at| at > now).min();
+        let lldp = self.lldp.as_ref().and_then(LldpState::deadline);
+        let again = self.requests.next().into_iter().chain(lldp).filter(|&at| at > now).min();
         self.due = again;
         if !busy && (self.waiting > 0 || says) {
             let limited = self.queues.iter_mut().filter_map(|queue| queue.next_ready(now)).min();
@@ -314,50 +313,50 @@ impl Card {
         }
     }
 
-    /// The carrier has come or gone.
+    /// Handles a change of carrier.
     pub(crate) fn link(&mut self, now: Time, up: bool) {
-        if let Some(voice) = &mut self.voice {
-            voice.link(now, up);
+        if let Some(lldp) = &mut self.lldp {
+            lldp.link(now, up);
         }
     }
 
-    /// Says by LLDP what is due.
-    pub(crate) fn speak(&mut self, now: Time) {
-        if let Some(voice) = &mut self.voice {
-            voice.speak(now);
+    /// Lets the LLDP agent send what is due.
+    pub(crate) fn timeout(&mut self, now: Time) {
+        if let Some(lldp) = &mut self.lldp {
+            lldp.timeout(now);
         }
     }
 
-    /// When it is to be called next, as found by [`Card::plan`].
+    /// When it is to be called next, as found by [`DcbNic::plan`].
     pub(crate) fn deadline(&self) -> Option<Time> {
         self.due
     }
 
-    /// Whether it has to know when the wire is free, as found by [`Card::plan`].
+    /// Whether it has to know when the wire is free, as found by [`DcbNic::plan`].
     pub(crate) fn waits(&self) -> bool {
         self.waits
     }
 
     /// Looks at a frame that came, as hardware does before anything else. Takes off a priority
-    /// tag and says the frame's priority.
+    /// tag and returns the frame's priority.
     ///
     /// # Errors
-    /// The frame ends here: it was for the card alone, or it is dropped for a reason.
+    /// The frame ends here: it was for the NIC alone, or it is dropped for a reason.
     pub(crate) fn receive(
         &mut self,
         now: Time,
         frame: &mut FrameBuf,
     ) -> Result<Priority, Option<Drop>> {
         if mac_control::is_mac_control(frame.bytes()) {
-            return Err(self.hear(now, frame.bytes()));
+            return Err(self.receive_mac_control(now, frame.bytes()));
         }
-        if let Some(voice) = self.voice.as_mut().filter(|_| lldp::is_lldp(frame.bytes())) {
-            voice.hear(now, frame.bytes());
+        if let Some(lldp) = self.lldp.as_mut().filter(|_| lldp::is_lldp(frame.bytes())) {
+            lldp.receive(now, frame.bytes());
             return Err(None);
         }
         if let Some(HostCn { format, .. }) = self.config.cn {
             if cn::is_cnm(frame.bytes()) {
-                return Err(self.hear_cnm(now, frame.bytes(), &format));
+                return Err(self.receive_cnm(now, frame.bytes(), &format));
             }
             cn::untag(frame);
         }
@@ -371,42 +370,41 @@ impl Card {
         Ok(tag.pcp)
     }
 
-    /// Tells a flow what its congestion point says, if there is such a flow yet. Says why the CNM
-    /// is dropped, if it cannot be read.
-    fn hear_cnm(&mut self, now: Time, frame: &[u8], format: &CnmFormat) -> Option<Drop> {
-        let Ok(told) = CnmFrame::parse(frame, format) else { return Some(Drop::Malformed) };
-        if let Some(CnTag { flow }) = told.cn {
-            let queue = &mut self.queues[told.cnm.priority.index()];
-            self.cnms += u64::from(queue.notified(now, flow, told.cnm.feedback));
+    /// Applies a CNM to its flow, if that still exists. Returns why the CNM is dropped, if it
+    /// cannot be read.
+    fn receive_cnm(&mut self, now: Time, frame: &[u8], format: &CnmFormat) -> Option<Drop> {
+        let Ok(received) = CnmFrame::parse(frame, format) else { return Some(Drop::Malformed) };
+        if let Some(CnTag { flow }) = received.cn {
+            let queue = &mut self.queues[received.cnm.priority.index()];
+            self.cnms += u64::from(queue.notified(now, flow, received.cnm.feedback));
         }
         None
     }
 
-    /// Heeds what is said by the kind of flow control that is in use here, and nothing else. Says
-    /// why the frame is dropped, if it cannot be read.
-    fn hear(&mut self, now: Time, frame: &[u8]) -> Option<Drop> {
+    /// Acts on the kind of flow control that is in use here, and on nothing else. Returns why
+    /// the frame is dropped, if it cannot be read.
+    fn receive_mac_control(&mut self, now: Time, frame: &[u8]) -> Option<Drop> {
         let enabled = self.config.flow_control.priorities();
         let read = MacControl::parse_as(frame, self.mac, self.config.pfc_reserved);
-        let told = match (read, self.config.flow_control) {
-            (Ok(MacControl::Pfc(told)), HostFlowControl::Pfc(_)) => told,
+        let pfc = match (read, self.config.flow_control) {
+            (Ok(MacControl::Pfc(pfc)), HostFlowControl::Pfc(_)) => pfc,
             (Ok(MacControl::Pause(time)), HostFlowControl::Pause) => Pfc::of(enabled, time),
             // What is not in use here, or not known.
             (Ok(_) | Err(MacControlError::Opcode(_)), _) => return None,
             (Err(_), _) => return Some(Drop::Malformed),
         };
-        self.stops.hear(now, &told, self.config.rate, enabled);
+        self.stops.hear(now, &pfc, self.config.rate, enabled);
         None
     }
 
-    /// The peer is to stop a group of priorities, or may send it again. However often the ring
-    /// says so, it wants it once.
+    /// Requests XOFF or XON for a group of priorities. Repeated requests have no effect.
     pub(crate) fn ask(&mut self, group: Priority, stop: bool) {
         if self.requests.stopped().contains(group) != stop {
             self.requests.set(group, stop);
         }
     }
 
-    /// The priorities that stop together with one, by the name of one of them; none without
+    /// The group of priorities that is paused with one, by the name of one of them; none without
     /// flow control for it.
     pub(crate) fn group(&self, priority: Priority) -> Option<Priority> {
         match self.config.flow_control {
@@ -416,8 +414,8 @@ impl Card {
         }
     }
 
-    /// The link is another, or none: what waited is forgotten, the peer has said nothing and
-    /// knows nothing. The frames that waited.
+    /// The link is another, or none: queues are emptied and all pauses end, in both
+    /// directions. Returns the frames that waited.
     pub(crate) fn reset(&mut self) -> Vec<FrameBuf> {
         let frames = self.queues.iter_mut().flat_map(Queue::clear).collect();
         self.sockets.clear();
@@ -465,10 +463,11 @@ mod tests {
         Priority::new(number).unwrap()
     }
 
-    fn card(flow_control: HostFlowControl) -> Card {
-        let mut card = Card::new(HostDcb::new(Rate::gbps(10), flow_control, Span::ZERO, 1518), MAC);
-        (1..8).for_each(|number| card.set_priority(5000 + u16::from(number), priority(number)));
-        card
+    fn nic(flow_control: HostFlowControl) -> DcbNic {
+        let mut nic =
+            DcbNic::new(HostDcb::new(Rate::gbps(10), flow_control, Span::ZERO, 1518), MAC);
+        (1..8).for_each(|number| nic.set_priority(5000 + u16::from(number), priority(number)));
+        nic
     }
 
     /// A datagram to this port, from port 40,000 above it.
@@ -480,103 +479,103 @@ mod tests {
         FrameBuf::new(&frame)
     }
 
-    fn sent(card: &mut Card, now: Time) -> Option<u8> {
-        card.next(now).map(|frame| axon_wire::vlan::priority_of(frame.bytes()).value())
+    fn sent(nic: &mut DcbNic, now: Time) -> Option<u8> {
+        nic.next(now).map(|frame| axon_wire::vlan::priority_of(frame.bytes()).value())
     }
 
-    fn say(card: &mut Card, told: MacControl) {
-        let mut frame = FrameBuf::new(&told.emit(MacAddr([2, 0, 0, 0, 0, 9])));
-        assert_eq!(card.receive(Time::ZERO, &mut frame), Err(None), "it ends in the card");
+    fn receive(nic: &mut DcbNic, control: MacControl) {
+        let mut frame = FrameBuf::new(&control.emit(MacAddr([2, 0, 0, 0, 0, 9])));
+        assert_eq!(nic.receive(Time::ZERO, &mut frame), Err(None), "it ends in the nic");
     }
 
     #[test]
     fn the_tag_of_a_priority_goes_on_and_comes_off_again() {
-        let mut card = card(HostFlowControl::None);
+        let mut nic = nic(HostFlowControl::None);
         for port in [5003, 80, 5007] {
             let plain = datagram(port);
-            card.put(plain.clone());
-            let mut frame = card.next(Time::ZERO).unwrap();
+            nic.put(plain.clone());
+            let mut frame = nic.next(Time::ZERO).unwrap();
             let number = if port == 80 { 0 } else { (port - 5000) as u8 };
             let tag = VlanTag::of_frame(frame.bytes());
             assert_eq!(tag, (number > 0).then(|| VlanTag::of_priority(priority(number))));
-            assert_eq!(card.receive(Time::ZERO, &mut frame), Ok(priority(number)));
+            assert_eq!(nic.receive(Time::ZERO, &mut frame), Ok(priority(number)));
             assert_eq!(frame.bytes(), plain.bytes());
         }
         // A frame that has a tag keeps it, whatever its ports.
         let mut tagged = datagram(5003);
         insert(&mut tagged, VlanTag::of_priority(priority(6)).emit());
-        card.put(tagged.clone());
-        assert_eq!(card.next(Time::ZERO).unwrap().bytes(), tagged.bytes());
+        nic.put(tagged.clone());
+        assert_eq!(nic.next(Time::ZERO).unwrap().bytes(), tagged.bytes());
     }
 
     #[test]
     fn a_stopped_priority_waits_and_the_others_go_on() {
-        let mut card = card(HostFlowControl::Pfc(PrioritySet::only(priority(3))));
+        let mut nic = nic(HostFlowControl::Pfc(PrioritySet::only(priority(3))));
         let stop = Pfc::of(PrioritySet::ALL, Quanta(1000));
-        say(&mut card, MacControl::Pfc(stop));
-        say(&mut card, MacControl::Pause(Quanta(1000)));
-        [5003, 5005].into_iter().for_each(|port| card.put(datagram(port)));
-        assert_eq!(sent(&mut card, Time::ZERO), Some(5), "5 has no flow control here");
-        assert_eq!(sent(&mut card, Time::ZERO), None);
-        card.plan(Time::ZERO, false);
+        receive(&mut nic, MacControl::Pfc(stop));
+        receive(&mut nic, MacControl::Pause(Quanta(1000)));
+        [5003, 5005].into_iter().for_each(|port| nic.put(datagram(port)));
+        assert_eq!(sent(&mut nic, Time::ZERO), Some(5), "5 has no flow control here");
+        assert_eq!(sent(&mut nic, Time::ZERO), None);
+        nic.plan(Time::ZERO, false);
         let end = Time::from_nanos(51_200);
-        assert_eq!((card.deadline(), card.waits()), (Some(end), true));
-        assert_eq!(sent(&mut card, end), Some(3));
-        card.plan(end, false);
-        assert_eq!((card.deadline(), card.waits()), (None, false));
+        assert_eq!((nic.deadline(), nic.waits()), (Some(end), true));
+        assert_eq!(sent(&mut nic, end), Some(3));
+        nic.plan(end, false);
+        assert_eq!((nic.deadline(), nic.waits()), (None, false));
     }
 
     #[test]
     fn a_pause_stops_all_and_a_request_names_what_it_must() {
-        let mut card = card(HostFlowControl::Pause);
-        say(&mut card, MacControl::Pfc(Pfc::of(PrioritySet::ALL, Quanta::MAX)));
-        card.put(datagram(5003));
-        assert_eq!(sent(&mut card, Time::ZERO), Some(3), "PFC is not in use");
-        say(&mut card, MacControl::Pause(Quanta::MAX));
-        card.put(datagram(80));
-        assert_eq!(sent(&mut card, Time::ZERO), None);
-        let group = card.group(priority(5)).unwrap();
-        card.ask(group, true);
-        let frame = card.request(Time::ZERO).unwrap();
-        let told = MacControl::parse(frame.bytes(), MAC);
-        assert_eq!(told, Ok(MacControl::Pause(Quanta::MAX)), "a stop does not hold it up");
-        assert!(card.request(Time::ZERO).is_none());
+        let mut nic = nic(HostFlowControl::Pause);
+        receive(&mut nic, MacControl::Pfc(Pfc::of(PrioritySet::ALL, Quanta::MAX)));
+        nic.put(datagram(5003));
+        assert_eq!(sent(&mut nic, Time::ZERO), Some(3), "PFC is not in use");
+        receive(&mut nic, MacControl::Pause(Quanta::MAX));
+        nic.put(datagram(80));
+        assert_eq!(sent(&mut nic, Time::ZERO), None);
+        let group = nic.group(priority(5)).unwrap();
+        nic.ask(group, true);
+        let frame = nic.request(Time::ZERO).unwrap();
+        let sent = MacControl::parse(frame.bytes(), MAC);
+        assert_eq!(sent, Ok(MacControl::Pause(Quanta::MAX)), "a pause does not hold it up");
+        assert!(nic.request(Time::ZERO).is_none());
     }
 
     #[test]
     fn what_lldp_says_waits_for_the_end_of_a_pause() {
         let rate = Rate::gbps(10);
         let (cnpvs, format) = (PrioritySet::only(priority(3)), CnmFormat::default());
-        let told = Some(LldpConfig::default());
-        let cn = HostCn { cnpvs, config: RpConfig::for_port(rate), format, seed: 1, told };
+        let lldp = Some(LldpConfig::default());
+        let cn = HostCn { cnpvs, config: RpConfig::for_port(rate), format, seed: 1, lldp };
         let config = HostDcb::new(rate, HostFlowControl::Pause, Span::ZERO, 1518);
-        let mut card = Card::new(HostDcb { cn: Some(cn), ..config }, MAC);
-        card.link(Time::ZERO, true);
-        say(&mut card, MacControl::Pause(Quanta::MAX));
-        card.speak(Time::ZERO);
-        assert!(card.request(Time::ZERO).is_none());
-        card.plan(Time::ZERO, false);
-        let end = card.deadline().unwrap();
-        assert!(lldp::is_lldp(card.request(end).unwrap().bytes()));
+        let mut nic = DcbNic::new(HostDcb { cn: Some(cn), ..config }, MAC);
+        nic.link(Time::ZERO, true);
+        receive(&mut nic, MacControl::Pause(Quanta::MAX));
+        nic.timeout(Time::ZERO);
+        assert!(nic.request(Time::ZERO).is_none());
+        nic.plan(Time::ZERO, false);
+        let end = nic.deadline().unwrap();
+        assert!(lldp::is_lldp(nic.request(end).unwrap().bytes()));
     }
 
     #[test]
     fn a_ring_that_says_stop_with_every_frame_says_once_that_all_may_go_on() {
         let three = PrioritySet::only(priority(3));
-        let mut card = card(HostFlowControl::Pfc(three));
-        let group = card.group(priority(3)).unwrap();
-        let mut told = |stop| {
-            card.ask(group, stop);
-            let frame = card.request(Time::ZERO)?;
+        let mut nic = nic(HostFlowControl::Pfc(three));
+        let group = nic.group(priority(3)).unwrap();
+        let mut sent = |stop| {
+            nic.ask(group, stop);
+            let frame = nic.request(Time::ZERO)?;
             match MacControl::parse(frame.bytes(), MAC) {
-                Ok(MacControl::Pfc(told)) => Some((told.enabled, told.times[3])),
+                Ok(MacControl::Pfc(pfc)) => Some((pfc.enabled, pfc.times[3])),
                 other => panic!("{other:?}"),
             }
         };
-        assert_eq!(told(true), Some((three, Quanta::MAX)));
-        assert_eq!([true; 9].map(&mut told), [None; 9], "it is told already");
-        assert_eq!(told(false), Some((three, Quanta::ZERO)));
-        assert_eq!(told(false), None);
+        assert_eq!(sent(true), Some((three, Quanta::MAX)));
+        assert_eq!([true; 9].map(&mut sent), [None; 9], "it is sent already");
+        assert_eq!(sent(false), Some((three, Quanta::ZERO)));
+        assert_eq!(sent(false), None);
     }
 
     #[test]
@@ -584,26 +583,26 @@ mod tests {
         let mut config = HostDcb::new(Rate::gbps(10), HostFlowControl::None, Span::ZERO, 1518);
         config.prio_tc = [TrafficClass::ZERO; PRIORITIES];
         config.schedule = ScheduleConfig::of([Algorithm::Strict]);
-        let mut card = Card::new(config, MAC);
-        (1..8).for_each(|number| card.set_priority(5000 + u16::from(number), priority(number)));
+        let mut nic = DcbNic::new(config, MAC);
+        (1..8).for_each(|number| nic.set_priority(5000 + u16::from(number), priority(number)));
         let order = [5004, 5001, 5007, 5001, 80];
-        order.into_iter().for_each(|port| card.put(datagram(port)));
-        let left: Vec<_> = std::iter::from_fn(|| sent(&mut card, Time::ZERO)).collect();
+        order.into_iter().for_each(|port| nic.put(datagram(port)));
+        let left: Vec<_> = std::iter::from_fn(|| sent(&mut nic, Time::ZERO)).collect();
         assert_eq!(left, [4, 1, 7, 1, 0]);
     }
 
     #[test]
     fn a_socket_blocks_when_it_has_its_share_of_frames_here_and_others_do_not() {
-        let mut card = card(HostFlowControl::None);
+        let mut nic = nic(HostFlowControl::None);
         for _ in 0..SOCKET_FRAMES_MAX {
-            assert!(card.has_room(45_003));
-            card.put(datagram(5003));
+            assert!(nic.has_room(45_003));
+            nic.put(datagram(5003));
         }
-        assert!(!card.has_news());
-        assert!(!card.has_room(45_003) && card.has_room(45_004));
-        assert!(card.has_news() && !card.has_news(), "said once");
-        card.next(Time::ZERO).unwrap();
-        assert!(card.has_room(45_003));
+        assert!(!nic.has_news());
+        assert!(!nic.has_room(45_003) && nic.has_room(45_004));
+        assert!(nic.has_news() && !nic.has_news(), "said once");
+        nic.next(Time::ZERO).unwrap();
+        assert!(nic.has_room(45_003));
     }
 
     /// A CNM of full feedback for the flow of a frame that has left.
@@ -621,38 +620,38 @@ mod tests {
         let mut config = HostDcb::new(rate, HostFlowControl::None, Span::ZERO, 1518);
         let (cnpvs, format) = (PrioritySet::only(priority(3)), CnmFormat::default());
         config.cn =
-            Some(HostCn { cnpvs, config: RpConfig::for_port(rate), format, seed: 1, told: None });
-        let mut card = Card::new(config, MAC);
-        [5003, 5004].into_iter().for_each(|port| card.set_priority(port, priority(3)));
-        [5003, 5003, 5003, 5004].into_iter().for_each(|port| card.put(datagram(port)));
+            Some(HostCn { cnpvs, config: RpConfig::for_port(rate), format, seed: 1, lldp: None });
+        let mut nic = DcbNic::new(config, MAC);
+        [5003, 5004].into_iter().for_each(|port| nic.set_priority(port, priority(3)));
+        [5003, 5003, 5003, 5004].into_iter().for_each(|port| nic.put(datagram(port)));
         let mut now = Time::ZERO;
-        let mut first = card.next(now).unwrap();
+        let mut first = nic.next(now).unwrap();
         let tags = Tagged::parse(first.bytes()).unwrap();
         assert_eq!((tags.vlan.unwrap().pcp, tags.cn), (priority(3), Some(CnTag { flow: 1 })));
-        assert_eq!(card.receive(now, &mut cnm(&first)), Err(None), "it ends in the card");
-        assert_eq!(card.cnms(), 1);
-        card.next(now).unwrap();
-        let other = card.next(now).unwrap();
+        assert_eq!(nic.receive(now, &mut cnm(&first)), Err(None), "it ends in the nic");
+        assert_eq!(nic.cnms(), 1);
+        nic.next(now).unwrap();
+        let other = nic.next(now).unwrap();
         assert_eq!(Tagged::parse(other.bytes()).unwrap().cn, Some(CnTag { flow: 2 }));
-        assert!(card.next(now).is_none());
-        card.plan(now, false);
-        let due = card.deadline().unwrap();
+        assert!(nic.next(now).is_none());
+        nic.plan(now, false);
+        let due = nic.deadline().unwrap();
         // 63 parts of 128 are cut off the rate, and a frame takes 108 bytes and 24 around it.
         let left = Rate::from_bits_per_second(rate.bits_per_second() * 65 / 128).unwrap();
         assert_eq!(due, now + left.time_for(Bytes(108 + 24)));
         now = due;
-        assert!(card.next(now).is_some());
+        assert!(nic.next(now).is_some());
         // Its tags come off again; a CNM for a flow that is nobody's changes nothing.
-        assert_eq!(card.receive(now, &mut first), Ok(priority(3)));
+        assert_eq!(nic.receive(now, &mut first), Ok(priority(3)));
         assert_eq!(first.bytes(), datagram(5003).bytes());
-        assert_eq!(card.receive(now, &mut cnm(&other)), Err(None));
-        assert_eq!(card.cnms(), 1);
+        assert_eq!(nic.receive(now, &mut cnm(&other)), Err(None));
+        assert_eq!(nic.cnms(), 1);
         // One that cannot be read is dropped: its version, or its end is missing.
         let whole = cnm(&other);
         let at = whole.bytes().len() - 30;
         for end in [at, 22] {
             let mut short = FrameBuf::new(&whole.bytes()[..end]);
-            assert_eq!(card.receive(now, &mut short), Err(Some(Drop::Malformed)), "{end}");
+            assert_eq!(nic.receive(now, &mut short), Err(Some(Drop::Malformed)), "{end}");
         }
     }
 }
