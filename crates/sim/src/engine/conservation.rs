@@ -370,7 +370,7 @@ mod tests {
         engine.power_off(full);
         let lost = engine.accounts().dropped[Drop::PowerLost as usize];
         assert_eq!((lost, engine.check_conservation()), (held, Ok(())));
-        // A fault of an incarnation is told after its end, too.
+        // A fault of an incarnation is reported after its end, too.
         let other = engine.stations().position(is_switch).expect("another switch");
         engine.station_mut(other).adapter.accounts.received += 1;
         engine.power_off(other);

@@ -133,7 +133,7 @@ impl Engine {
             return;
         }
         let lookahead = self.lookahead();
-        // What came of plugs and power since the last run.
+        // What came of cables and power since the last run.
         threads::deliver(&mut self.shards);
         threads::run(&mut self.shards, end, lookahead, self.worth);
     }
@@ -161,7 +161,7 @@ impl Engine {
         }
     }
 
-    /// Lets a station look at its clock now: after its owner has given it work.
+    /// Reads the deadline of a station's node anew. Call it after a change from outside.
     pub fn nudge(&mut self, station: usize) {
         let Place { shard, slot } = self.places[station];
         let (station, common) = self.shards[shard as usize].call(slot);

@@ -6,7 +6,7 @@ use axon_wire::{PortNo, Time};
 /// A frame that a port carried.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Captured {
-    /// Out of the port: when it was given to the port; into it: when the node was handed it.
+    /// Outbound: when the node transmitted it; inbound: when the node received it.
     pub at: Time,
     /// Whose port.
     pub station: usize,

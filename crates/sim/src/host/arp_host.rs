@@ -1,7 +1,7 @@
 //! A light host that speaks ARP and nothing else: the ARP generator of paper 001 §5.
 //!
 //! It has a fixed address, announces it after carrier has come (RFC 5227 clause 2.3; paper
-//! 001 §4.2.2 learns hosts from that), answers whoever asks for it, and asks for the
+//! 001 §4.2.2 learns hosts from that), answers requests for it, and asks for the
 //! addresses that it is given, one after another at a steady pace. A question without an
 //! answer is asked again after a while, a few times. Without an IP stack it takes a few
 //! hundred bytes, so that a world can hold tens of thousands.
@@ -22,7 +22,7 @@ const ANNOUNCEMENTS: u32 = 2;
 /// How often one address is asked for.
 pub(crate) const TRIES_MAX: u32 = 4;
 
-/// What an ARP host is told at its start.
+/// The configuration of an ARP host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArpHostConfig {
     /// Its address at layer 2.
@@ -185,7 +185,7 @@ impl ArpHost {
         self.announce = after.map(|after| (now + after, ANNOUNCEMENTS));
     }
 
-    fn hear(&mut self, now: Time, frame: &[u8]) {
+    fn receive(&mut self, now: Time, frame: &[u8]) {
         let Some(arp) = parse(frame) else { return };
         let ArpRepr::EthernetIpv4 {
             operation,
@@ -291,7 +291,7 @@ impl Node<FrameBuf> for ArpHost {
             Input::Frame { frame, intact, .. } => {
                 self.received += 1;
                 if intact {
-                    self.hear(now, frame.bytes());
+                    self.receive(now, frame.bytes());
                 }
             }
             Input::TxDone { .. } => self.busy = false,

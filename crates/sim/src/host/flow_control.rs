@@ -23,8 +23,8 @@ impl Host {
     }
 
     /// The priorities that its peer has paused now.
-    pub fn stopped(&self, now: Time) -> PrioritySet {
-        self.dcb_nic().map_or(PrioritySet::EMPTY, |nic| nic.stopped(now))
+    pub fn paused(&self, now: Time) -> PrioritySet {
+        self.dcb_nic().map_or(PrioritySet::EMPTY, |nic| nic.paused(now))
     }
 
     /// CNMs that have slowed down a flow of this host, as a count.

@@ -49,7 +49,7 @@ impl Nic {
     }
 
     /// Whether the stack can hand over another frame now. A NIC with priorities takes every
-    /// one: a priority that is stopped must not hold up the others.
+    /// one: a paused priority must not hold up the others.
     pub(crate) fn has_room(&self) -> bool {
         self.tx.len() < TX_FRAMES_MAX
     }
@@ -92,7 +92,7 @@ impl Nic {
         }
     }
 
-    /// Forgets what waits for a wire that is gone, and what its far end has said.
+    /// Drops the frames that wait for a wire that is gone, and ends all pauses.
     pub(crate) fn flush(&mut self) {
         let mut waiting = Vec::from(std::mem::take(&mut self.tx));
         waiting.extend(self.dcb.as_mut().into_iter().flat_map(|dcb| dcb.reset()));

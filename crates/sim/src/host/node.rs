@@ -271,17 +271,17 @@ impl Host {
     fn take(&mut self, now: Time, frame: FrameBuf) -> bool {
         self.apps.watch(now, frame.bytes());
         if let Some(datagram) = datagram::parse(frame.bytes())
-            && self.apps.hears(datagram.port)
+            && self.apps.listens_on(datagram.port)
             && Some(datagram.target) == self.stack.address
         {
-            let more = self.apps.hear(now, &datagram, &mut self.stack);
+            let more = self.apps.receive(now, &datagram, &mut self.stack);
             self.stack.nic.recycle(frame);
             return more;
         }
         if resolve::is_dhcp_ack(frame.bytes()) {
             self.dhcp_acks += 1;
         }
-        if self.stack.neighbours.hear(frame.bytes(), self.stack.address) {
+        if self.stack.neighbours.receive(frame.bytes(), self.stack.address) {
             self.stack.iface.update_ip_addrs(|_| ());
         }
         self.stack.nic.rx.push_back(frame);
@@ -292,7 +292,7 @@ impl Host {
     fn run(&mut self, now: Time) {
         let at = instant(now);
         self.announce_if_due(now);
-        self.doubt_the_silent(now);
+        self.mark_silent_neighbours_stale(now);
         loop {
             let stack = &mut self.stack;
             stack.iface.poll(at, &mut stack.nic, &mut stack.sockets);
@@ -319,10 +319,11 @@ impl Host {
         self.due = self.next_due(now);
     }
 
-    fn doubt_the_silent(&mut self, now: Time) {
+    fn mark_silent_neighbours_stale(&mut self, now: Time) {
         let patience = self.config.retry * PATIENCE;
         for ping in &mut self.pings {
-            if ping.doubts(now, patience) && self.stack.neighbours.doubt(ping.plan.target) {
+            if ping.fell_silent(now, patience) && self.stack.neighbours.mark_stale(ping.plan.target)
+            {
                 self.stack.iface.update_ip_addrs(|_| ());
             }
         }

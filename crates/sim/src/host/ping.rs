@@ -9,7 +9,7 @@ use smoltcp::wire::{Icmpv4Packet, Icmpv4Repr, IpAddress};
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
-/// Bytes of an echo request's data, unless told otherwise: as many as ping(8) sends.
+/// Bytes of an echo request's data, by default: as many as ping(8) sends.
 const DATA_BYTES: u16 = 56;
 /// Header of an echo request, in bytes.
 const HEADER_BYTES: usize = 8;
@@ -93,7 +93,7 @@ pub(crate) struct Ping {
     end: Option<Time>,
     waiting: VecDeque<(u16, Time)>,
     answered_last: Option<Time>,
-    /// Since when no reply has come, or the target's address was last doubted.
+    /// Since when no reply has come, or the target's address was last marked stale.
     silent_since: Time,
 }
 
@@ -200,13 +200,13 @@ impl Ping {
         self.answered_last = Some(self.answered_last.map_or(asked, |last| last.max(asked)));
     }
 
-    /// Whether the target has been silent for `patience`, told once each time.
-    pub(crate) fn doubts(&mut self, now: Time, patience: Span) -> bool {
-        let doubts = !self.stats.done && now.since(self.silent_since) >= patience;
-        if doubts {
+    /// Whether the target has been silent for `patience`; true once each time.
+    pub(crate) fn fell_silent(&mut self, now: Time, patience: Span) -> bool {
+        let silent = !self.stats.done && now.since(self.silent_since) >= patience;
+        if silent {
             self.silent_since = now;
         }
-        doubts
+        silent
     }
 
     /// When it has something to do of its own.

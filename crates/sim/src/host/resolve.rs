@@ -1,4 +1,4 @@
-//! A host's ARP beside its stack: requests per neighbour, announcements, and what it hears.
+//! A host's ARP beside its stack: requests per neighbour, announcements, and received ARP.
 //!
 //! A kernel repeats a request for each neighbour on its own, once per interval (Linux:
 //! `retrans_time_ms`, one second). smoltcp has one interval for all neighbours together, so
@@ -40,7 +40,7 @@ impl Neighbours {
         self.known.get(&ip).copied()
     }
 
-    /// The same while `still`; otherwise nobody asks for `ip` any more.
+    /// The same while `still`; otherwise `ip` is no longer asked for.
     pub(crate) fn wanted(&mut self, ip: Ipv4Addr, still: bool) {
         if still {
             self.want(ip);
@@ -50,7 +50,7 @@ impl Neighbours {
     }
 
     /// Asks for an address that was known again; says whether it was.
-    pub(crate) fn doubt(&mut self, ip: Ipv4Addr) -> bool {
+    pub(crate) fn mark_stale(&mut self, ip: Ipv4Addr) -> bool {
         let known = self.known.remove(&ip).is_some();
         self.want(ip);
         known
@@ -78,7 +78,7 @@ impl Neighbours {
 
     /// Learns from an ARP frame to this host or to all; says whether an address that was
     /// known has moved to another MAC.
-    pub(crate) fn hear(&mut self, frame: &[u8], own: Option<Ipv4Addr>) -> bool {
+    pub(crate) fn receive(&mut self, frame: &[u8], own: Option<Ipv4Addr>) -> bool {
         let Some((sender_ip, sender, target)) = parse_arp(frame) else {
             return false;
         };

@@ -1,6 +1,6 @@
 //! The ring of received frames between a host's wire and its stack.
 //!
-//! An ordinary host takes a frame the moment it is whole. One that was told to be slow takes
+//! An ordinary host takes a frame the moment it is whole. One that is set to be slow takes
 //! frames no faster than its rate, one after the other; what finds the ring full ends there.
 //! Beside that each frame may take a time to be processed, during which others come in: a
 //! latency, not a limit.
@@ -15,7 +15,7 @@ use axon_wire::priority::{PRIORITIES, Priority};
 use axon_wire::{Bytes, Frame, FrameBuf, Rate, Span, Time};
 use std::collections::VecDeque;
 
-/// Frames that a ring holds unless told otherwise.
+/// Frames that a ring holds by default.
 const FRAMES_MAX: usize = 512;
 
 /// A frame that waits.

@@ -1,4 +1,4 @@
-//! What single ports carry, for somebody who wants to look at it with other tools.
+//! Captures: copies of the frames that single ports carry, for other tools.
 
 use crate::engine::Engine;
 use crate::link::links::WireEnd;

@@ -49,7 +49,7 @@ fn host_cn(fabric: &Fabric, cn: &dcb::Cn, host: usize) -> Option<HostCn> {
         return None;
     }
     let config = RpConfig { readings: cn.reaction, ..RpConfig::scaled_for_port(host.wire.rate) };
-    // A host whose switch asks it speaks; what others are, the switch has been told.
+    // A host with defence `auto` advertises; for others the switch is configured.
     let auto = cn.defence.get(&host.name) == Some(&Defence::Auto);
     let dcbx = fabric.dcb.as_ref().and_then(|dcb| dcb.dcbx.as_ref());
     let lldp = dcbx.filter(|_| auto).map(|dcbx| dcbx.lldp);

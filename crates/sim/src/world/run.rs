@@ -3,10 +3,10 @@
 //! runs or, without any, every pair pings, the fabric's faults happen, and every connected
 //! pair pings again.
 //!
-//! In plain English: run for a millisecond of simulated time at most; show how far it has come to
-//! whoever watches, who may stop it; take a sample if one is due; go on until the stage is over.
+//! In plain English: run for a millisecond of simulated time at most; report the progress to
+//! the observer, which may end the run; take a sample if one is due; go on until the stage is over.
 //! Where links are lossless, each time see whether buffers wait for each other for ever: the first
-//! such circle is remembered, and the run goes on. The looks change nothing in the world, so they
+//! such cycle is kept for the report, and the run goes on. These checks change nothing in the world, so they
 //! leave its trace as it is.
 
 use crate::link::links::WireEnd;
@@ -44,7 +44,7 @@ pub struct Options {
     /// Ordered pairs that ping in one round at most; of more, an even share is taken.
     pub pairs_max: usize,
     /// How long to go on after the network is ready; until everything is done and the last
-    /// fault is over if not said.
+    /// fault is over without.
     pub duration: Option<Span>,
     /// Without a duration: how long traffic that does not come to an end of its own may last,
     /// or longer if an entry says when it stops.
@@ -106,10 +106,10 @@ pub struct Progress {
     pub packet_hops: u64,
 }
 
-/// Somebody who watches a run.
+/// An observer of a run.
 pub trait Watch {
     /// Sees how far it has come, each millisecond of simulated time or more often. An answer
-    /// to break ends the run, for that reason; the report tells what there is.
+    /// to break ends the run, for that reason; the report holds what there is.
     fn progress(&mut self, _progress: &Progress) -> ControlFlow<String> {
         ControlFlow::Continue(())
     }
@@ -126,7 +126,7 @@ pub fn run(fabric: &Fabric, options: Options) -> Report {
     run_watched(fabric, options, &mut ())
 }
 
-/// Runs a scenario while somebody watches.
+/// Runs a scenario and shows its progress to an observer.
 pub fn run_watched(fabric: &Fabric, mut options: Options, watch: &mut dyn Watch) -> Report {
     let seed = options.seed.unwrap_or(fabric.seed);
     let trace = options.trace.take();

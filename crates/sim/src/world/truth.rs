@@ -41,7 +41,7 @@ impl World {
     }
 
     /// The switches that a frame from the controller can reach, itself excluded: a switch
-    /// that is not among them cannot be told anything.
+    /// that is not among them is out of its reach.
     pub fn controlled_switches(&self) -> Vec<bool> {
         let from = WireEnd { station: self.controller_station(), port: PortNo(0) };
         self.reached_from(self.far_end(from).map(|end| end.station))

@@ -159,10 +159,10 @@ fn a_stop_ends_with_its_link() {
     let (_, sink) = blast(&mut engine, LOSSLESS);
     run(&mut engine, Span::from_millis(2));
     let now = engine.now();
-    assert!(host(&mut engine, 0).stopped(now).contains(three()));
+    assert!(host(&mut engine, 0).paused(now).contains(three()));
     engine.set_cut(LinkId(0), true);
     engine.set_cut(LinkId(0), false);
-    assert!(host(&mut engine, 0).stopped(now).is_empty());
+    assert!(host(&mut engine, 0).paused(now).is_empty());
     host(&mut engine, 1).set_receive_rate(None);
     let (before, _) = host(&mut engine, 1).udp_received(sink);
     run(&mut engine, Span::from_millis(150));

@@ -131,7 +131,7 @@ fn max_min_never_stops_who_sends_less_than_its_share_however_short_its_frames() 
         let loads = [victim, aggressor, aggressor];
         let how = (QueueOrder::Arrival, Span::from_nanos(3_000), seed);
         let seen = run(&loads, Some(Choice::MaxMin), how);
-        let stops: Vec<usize> = seen.stops[0].iter().map(Vec::len).collect();
+        let stops: Vec<usize> = seen.xoffs[0].iter().map(Vec::len).collect();
         assert_eq!(stops[0], 0, "seed {seed}");
         assert!(stops[1] > 10 && stops[2] > 10, "seed {seed}: {stops:?}");
         assert_eq!(seen.all_lost(), 0);

@@ -27,7 +27,7 @@ pub(crate) trait App: Send {
     fn stats(&self) -> &FlowStats;
 
     /// Takes a datagram to one of its ports. Says the same as `poll`.
-    fn hear(&mut self, _now: Time, _datagram: &Datagram<'_>, _stack: &mut Stack) -> bool {
+    fn receive(&mut self, _now: Time, _datagram: &Datagram<'_>, _stack: &mut Stack) -> bool {
         false
     }
 
@@ -39,7 +39,7 @@ pub(crate) trait App: Send {
     /// Sees a frame that came in, before anybody takes it.
     fn watch(&mut self, _now: Time, _frame: &[u8]) {}
 
-    /// The UDP port that it hears on.
+    /// The UDP port that it listens on.
     fn udp_port(&self) -> Option<u16> {
         None
     }
@@ -65,7 +65,7 @@ pub(crate) struct Apps {
     udp_ports: BTreeMap<u16, usize>,
     /// Who sees every frame.
     watchers: Vec<usize>,
-    /// Who is to be stopped when.
+    /// The applications to stop, by time.
     stops: BTreeMap<Time, Vec<AppId>>,
     deadline: Option<Time>,
 }
@@ -129,17 +129,22 @@ impl Apps {
     }
 
     /// Whether an application listens on this UDP port.
-    pub(crate) fn hears(&self, port: u16) -> bool {
+    pub(crate) fn listens_on(&self, port: u16) -> bool {
         self.udp_ports.contains_key(&port)
     }
 
     /// Hands a datagram to the application of its port. Says whether the stack has work.
-    pub(crate) fn hear(&mut self, now: Time, datagram: &Datagram<'_>, stack: &mut Stack) -> bool {
+    pub(crate) fn receive(
+        &mut self,
+        now: Time,
+        datagram: &Datagram<'_>,
+        stack: &mut Stack,
+    ) -> bool {
         let Some(&app) = self.udp_ports.get(&datagram.port) else {
             return false;
         };
         let before = self.all[app].deadline();
-        let more = self.all[app].hear(now, datagram, stack);
+        let more = self.all[app].receive(now, datagram, stack);
         if self.all[app].deadline() != before {
             self.find_deadline();
         }

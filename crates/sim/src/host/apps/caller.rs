@@ -6,7 +6,7 @@
 //!
 //! A request of 20 bytes or more starts with a header, all fields big-endian: its number, the
 //! bytes of the request and of the answer (4 bytes each), and the work that it is for the
-//! server (8 bytes, in ticks). A server that is told fixed sizes needs no header, so that
+//! server (8 bytes, in ticks). A server that is set to fixed sizes needs no header, so that
 //! requests of one byte are possible. An answer over UDP begins with the request's number.
 
 use super::FlowStats;
@@ -235,8 +235,8 @@ impl Caller {
         Progress::More
     }
 
-    /// Takes an answer over UDP: the one to the open request, as far as it can be told.
-    pub(crate) fn hear(
+    /// Takes an answer over UDP: the one to the open request, as far as it can be checked.
+    pub(crate) fn receive(
         &mut self,
         now: Time,
         datagram: &Datagram<'_>,
@@ -246,8 +246,8 @@ impl Caller {
         if datagram.from != (self.target, self.port) {
             return false;
         }
-        let told = datagram.payload.len().min(open.call.request as usize).min(4);
-        if datagram.payload[..told] != open.header[..told] {
+        let checked = datagram.payload.len().min(open.call.request as usize).min(4);
+        if datagram.payload[..checked] != open.header[..checked] {
             return false;
         }
         stats.received.count(now, datagram.payload.len(), None);

@@ -258,8 +258,8 @@ impl App for FileClient {
         &self.stats
     }
 
-    fn hear(&mut self, now: Time, datagram: &Datagram<'_>, stack: &mut Stack) -> bool {
-        if !self.caller.hear(now, datagram, &mut self.stats) {
+    fn receive(&mut self, now: Time, datagram: &Datagram<'_>, stack: &mut Stack) -> bool {
+        if !self.caller.receive(now, datagram, &mut self.stats) {
             return false;
         }
         self.go_on(now);

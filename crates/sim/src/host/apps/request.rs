@@ -135,10 +135,10 @@ impl App for Requester {
         &self.stats
     }
 
-    fn hear(&mut self, now: Time, datagram: &Datagram<'_>, stack: &mut Stack) -> bool {
+    fn receive(&mut self, now: Time, datagram: &Datagram<'_>, stack: &mut Stack) -> bool {
         let mut heard = false;
         for caller in &mut self.callers {
-            heard |= caller.hear(now, datagram, &mut self.stats);
+            heard |= caller.receive(now, datagram, &mut self.stats);
         }
         heard && self.end(now, false) && self.poll(now, stack)
     }

@@ -212,7 +212,7 @@ impl App for Responder {
         &self.stats
     }
 
-    fn hear(&mut self, now: Time, datagram: &Datagram<'_>, stack: &mut Stack) -> bool {
+    fn receive(&mut self, now: Time, datagram: &Datagram<'_>, stack: &mut Stack) -> bool {
         if self.stats.done.is_some() {
             return false;
         }

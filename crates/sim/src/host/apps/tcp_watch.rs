@@ -1,4 +1,4 @@
-//! Sees segments that are sent again, which the stack does not tell.
+//! Finds segments that are sent again, which the stack does not report.
 //!
 //! For each connection it remembers the highest sequence number that was sent. A segment with
 //! payload that begins below it is sent again (RFC 9293 clause 3.4: numbers are compared

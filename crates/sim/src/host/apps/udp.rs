@@ -191,7 +191,7 @@ impl App for UdpSink {
         &self.stats
     }
 
-    fn hear(&mut self, now: Time, datagram: &Datagram<'_>, _stack: &mut Stack) -> bool {
+    fn receive(&mut self, now: Time, datagram: &Datagram<'_>, _stack: &mut Stack) -> bool {
         if self.stats.done.is_some() {
             return false;
         }

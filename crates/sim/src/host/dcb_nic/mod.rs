@@ -139,7 +139,7 @@ impl DcbNic {
     }
 
     /// The priorities that are paused now.
-    pub(crate) fn stopped(&self, now: Time) -> PrioritySet {
+    pub(crate) fn paused(&self, now: Time) -> PrioritySet {
         self.stops.stopped(now)
     }
 

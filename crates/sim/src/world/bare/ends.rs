@@ -64,7 +64,7 @@ impl Sender {
     }
 
     /// Handles PFC frames and CNMs of a switch.
-    fn hear(&mut self, now: Time, frame: &[u8]) {
+    fn receive(&mut self, now: Time, frame: &[u8]) {
         if let Ok(MacControl::Pfc(pfc)) = MacControl::parse(frame, MAC) {
             self.stops.hear(now, &pfc, self.rate, PrioritySet::ALL);
         }
@@ -80,7 +80,7 @@ impl Node<FrameBuf> for Sender {
     fn handle(&mut self, now: Time, input: Input<FrameBuf>, out: &mut Vec<Action<FrameBuf>>) {
         self.now = now;
         match input {
-            Input::Frame { frame, .. } => self.hear(now, frame.bytes()),
+            Input::Frame { frame, .. } => self.receive(now, frame.bytes()),
             Input::TxDone { .. } => self.busy = false,
             Input::Link { .. } | Input::Timeout => {}
         }

@@ -98,7 +98,7 @@ pub struct Seen {
     /// What came to each sink.
     pub sinks: Vec<Vec<Passed>>,
     /// By switch and port: when an XOFF was sent to its peer; refreshes are left out.
-    pub stops: Vec<Vec<Vec<Time>>>,
+    pub xoffs: Vec<Vec<Vec<Time>>>,
     /// Frames that ended in switches, flow control aside.
     pub lost: BTreeMap<Drop, u64>,
     /// The most bytes that waited for any one port of each switch.
@@ -121,7 +121,7 @@ pub(super) enum Event {
     /// A frame came to a sink.
     To(usize, Passed),
     /// A switch sent XOFF to the peer of a port.
-    Stop(usize, PortNo, Time),
+    Xoff(usize, PortNo, Time),
     /// A frame ended in a switch.
     Lost(Drop),
     /// More waits for a port of a switch than ever before.

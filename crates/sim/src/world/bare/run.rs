@@ -71,7 +71,7 @@ impl Plan {
         let mut seen = Seen {
             sources: vec![Vec::new(); self.sources.len()],
             sinks: vec![Vec::new(); self.sinks.len()],
-            stops: self.switches.iter().map(ports).collect(),
+            xoffs: self.switches.iter().map(ports).collect(),
             queued_bytes_max: vec![0; self.switches.len()],
             ..Seen::default()
         };
@@ -79,7 +79,7 @@ impl Plan {
             match event {
                 Event::From(source, passed) => seen.sources[source].push(passed),
                 Event::To(sink, passed) => seen.sinks[sink].push(passed),
-                Event::Stop(switch, port, at) => seen.stops[switch][port.index()].push(at),
+                Event::Xoff(switch, port, at) => seen.xoffs[switch][port.index()].push(at),
                 Event::Lost(reason) => *seen.lost.entry(reason).or_default() += 1,
                 Event::Queued(switch, bytes) => seen.queued_bytes_max[switch] = bytes,
             }

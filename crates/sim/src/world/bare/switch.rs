@@ -64,13 +64,13 @@ impl Switch {
     fn note_xoff(&mut self, now: Time, port: PortNo, frame: &FrameBuf) {
         let Ok(MacControl::Pfc(pfc)) = MacControl::parse(frame.bytes(), MAC) else { return };
         let before = self.paused[port.index()];
-        let stops = |priority| pfc.time(priority) != Some(Quanta::ZERO);
+        let is_xoff = |priority| pfc.time(priority) != Some(Quanta::ZERO);
         for priority in pfc.enabled.iter() {
             let paused = &mut self.paused[port.index()];
-            if stops(priority) { paused.insert(priority) } else { paused.remove(priority) }
+            if is_xoff(priority) { paused.insert(priority) } else { paused.remove(priority) }
         }
         if !self.paused[port.index()].difference(before).is_empty() {
-            self.record(Event::Stop(self.index, port, now));
+            self.record(Event::Xoff(self.index, port, now));
         }
     }
 }

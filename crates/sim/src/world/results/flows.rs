@@ -90,7 +90,7 @@ pub struct FlowReport {
     /// what is counted: they are lost or in flight. Nobody knows it if more was received than
     /// sent: a frame came twice, or a replay's sink took others for its own.
     pub missing_packets: Option<u64>,
-    /// Of those, at most all, datagrams that have ended for a counted reason; not told of replays
+    /// Of those, at most all, datagrams that have ended for a counted reason; not known of replays
     /// and pings.
     pub lost_packets: Option<u64>,
     /// The same by reason. In networks that flood, copies that went elsewhere are among them.

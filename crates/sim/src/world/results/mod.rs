@@ -130,7 +130,7 @@ impl Report {
         serde_json::to_string_pretty(self).expect("string keys")
     }
 
-    /// What can be told of a world as it is: all but the rounds, the samples, a deadlock and why
+    /// The report of a world as it is: all but the rounds, the samples, a deadlock and why
     /// it stopped.
     pub(crate) fn of(world: &World, seed: u64, boot: Time, addressed: usize) -> Report {
         let engine = world.engine();

@@ -87,8 +87,8 @@ pub fn port_counts(world: &World) -> Vec<PortCount> {
 }
 
 /// Where frames ended, by reason: at ports of switches and the controller, in hosts, and on
-/// links. Of a node that was restarted only what its last incarnation has counted is told by port;
-/// the rest is told for the node.
+/// links. Of a node that was restarted only what its last incarnation has counted is known by port;
+/// the rest is known for the node.
 pub fn drop_counts(world: &World) -> Vec<DropCount> {
     let engine = world.engine();
     let mut all = Vec::new();
