@@ -26,7 +26,7 @@ use axon_control::controller::topology::SwitchIndex;
 use axon_fabric::model::{Fabric, Network};
 use axon_sim::World;
 use axon_sim::arp_host::{ArpHosts, AskPlan, AskStats};
-use axon_sim::baseline::Baseline;
+use axon_sim::baselines::Baseline;
 use axon_sim::classes::Class;
 use axon_sim::links::LinkId;
 use axon_wire::{Span, Time};
