@@ -72,6 +72,8 @@ pub enum NodeKind {
     Controller,
     /// The agent at a host's edge.
     Agent,
+    /// A host of the simulator.
+    Host,
     /// A switch of a network that ours is compared with.
     Baseline,
 }
@@ -82,6 +84,7 @@ impl core::fmt::Display for NodeKind {
             NodeKind::Switch => "switch",
             NodeKind::Controller => "controller",
             NodeKind::Agent => "agent",
+            NodeKind::Host => "host",
             NodeKind::Baseline => "switch of another network",
         })
     }

@@ -15,7 +15,7 @@ const TO_BREAK: &[(&str, usize)] = &[
     ("crates/control/src/controller/router/mod.rs", 12),
     ("crates/fabric/src/topology/mod.rs", 13),
     ("crates/linux/src/lab/mod.rs", 8),
-    ("crates/plane/src/bank.rs", 5),
+    ("crates/plane/src/ports.rs", 5),
     ("crates/wire/src/dcbx/mod.rs", 2),
     // Siblings too.
     ("crates/control/src/dcbx/mod.rs", 6),

@@ -5,6 +5,7 @@ use crate::frames;
 use crate::rig::Counters;
 use axon_control::node::SwitchNode;
 use axon_node::{Action, Awaited, Drop, Input, Node};
+use axon_plane::Plane;
 use axon_wire::{Frame, FrameBuf, PortNo, Rate, Time};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -16,14 +17,14 @@ pub(super) struct Told {
 
 /// The switch.
 pub(super) struct Device {
-    node: SwitchNode<FrameBuf>,
+    node: SwitchNode<FrameBuf, Plane<FrameBuf>>,
     planted: Option<Planted>,
     told: Arc<Mutex<Told>>,
 }
 
 impl Device {
     pub(super) fn new(
-        node: SwitchNode<FrameBuf>,
+        node: SwitchNode<FrameBuf, Plane<FrameBuf>>,
         plant: Option<(Plant, Rate)>,
         told: Arc<Mutex<Told>>,
     ) -> Device {

@@ -80,7 +80,7 @@ impl Node<FrameBuf> for EndStation {
             Input::Frame { frame, .. } => self.hear(now, frame.bytes()),
             Input::TxDone { .. } => self.busy = false,
             Input::Link { up, .. } => (self.up, self.busy) = (up, false),
-            Input::Timeout => {}
+            Input::Timeout | Input::Command(_) => {}
         }
         self.ready = self.limiter.ready_at(now);
         if self.busy || !self.up || self.ready > now {

@@ -10,7 +10,6 @@ mod tester;
 use crate::readings::Readings;
 use crate::rig::{Counters, Halt, Rig, Seen, Stream};
 use crate::setup::{Dcbx, Setup};
-use axon_control::node::{ControllerNode, SwitchNode};
 use axon_fabric::assemble::{controller_config, host_mac, switch_config, switch_mac};
 use axon_fabric::model::Wire;
 use axon_fabric::topology;
@@ -114,13 +113,14 @@ impl Simulated {
             self.engine.connect(at(DEVICE, host.port), at(TESTERS + port, PortNo(0)), WIRE);
         }
         let mut config = switch_config(&fabric, 0, 1, self.seed);
-        config.node.dcbx = setup.dcbx.map(|said| Box::new(dut::dcbx(self.said(said), &dcb)));
-        config.node.plane.dcb = Some(Box::new(dcb));
-        let switch = SwitchNode::new(config, Time::ZERO);
+        config.control.node.dcbx =
+            setup.dcbx.map(|said| Box::new(dut::dcbx(self.said(said), &dcb)));
+        config.plane.dcb = Some(Box::new(dcb));
+        let switch = config.on_software();
         let plant = self.plant.map(|plant| (plant, RATE));
         let device = Device::new(switch, plant, self.told.clone());
         self.engine.power_on(DEVICE, StationNode::Other(Box::new(device)));
-        let controller = ControllerNode::new(controller_config(&fabric, 1, self.seed), Time::ZERO);
+        let controller = controller_config(&fabric, 1, self.seed).on_software(Time::ZERO);
         self.engine.power_on(CONTROLLER, StationNode::Controller(Box::new(controller)));
         Ok(())
     }

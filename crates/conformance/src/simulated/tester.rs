@@ -57,7 +57,7 @@ impl Node<FrameBuf> for Tester {
             }
             Input::TxDone { .. } => state.busy = false,
             Input::Link { up, .. } => (state.up, state.busy) = (up, false),
-            Input::Timeout => {}
+            Input::Timeout | Input::Command(_) => {}
         }
         if state.busy || !state.up {
             return;

@@ -271,8 +271,8 @@ mod tests {
              applications: [{priority: 3, udp: 4791}],\n    \
              apart: [{switches: [s2], willing: both, pfc: [4], recommend: none}]}\n",
         );
-        let [one, two] = [0, 1].map(|index| switch_config(&fabric, index, 1, 7).node);
-        let (one, said) = (one.dcbx.unwrap(), two.dcbx.unwrap());
+        let [one, two] = [0, 1].map(|index| switch_config(&fabric, index, 1, 7));
+        let (one, said) = (one.control.node.dcbx.unwrap(), two.control.node.dcbx.unwrap());
         assert_eq!((one.system_name.as_str(), one.lldp.tx_interval_secs), ("s1", 5));
         assert_eq!((one.dcbx.mode, one.dcbx.ieee.pfc_classes_max), (Mode::Auto, 2));
         assert_eq!((one.dcbx.ieee.ets_willing, one.dcbx.ieee.pfc_willing), (true, false));

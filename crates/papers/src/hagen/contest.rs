@@ -117,7 +117,7 @@ impl Contest {
         for port in (0..ports).map(PortNo) {
             plane.set_kind(port, PortKind::Host);
             // One route for each port is less than any table holds.
-            let _ = plane.tables_mut().install(port, SINK, &sink);
+            let _ = plane.install(port, SINK, &sink);
         }
         plane
     }
@@ -175,7 +175,7 @@ impl Node<FrameBuf> for Source {
         match input {
             Input::TxDone { .. } => self.busy = false,
             Input::Link { up, .. } => self.up = up,
-            Input::Frame { .. } | Input::Timeout => {}
+            Input::Frame { .. } | Input::Timeout | Input::Command(_) => {}
         }
         if self.busy || !self.up || now < self.next {
             return;

@@ -114,7 +114,7 @@ fn plane(rate: Rate, set_point: Bytes, pool: Bytes) -> Plane<FrameBuf> {
     let mut plane = Plane::new(config);
     PORTS.iter().for_each(|&port| plane.set_kind(port, PortKind::Host));
     // One route is less than any table holds.
-    let _ = plane.tables_mut().install(PORTS[0], SINK, &Route::from([PORTS[1].0]));
+    let _ = plane.install(PORTS[0], SINK, &Route::from([PORTS[1].0]));
     plane
 }
 
@@ -148,7 +148,7 @@ impl Node<FrameBuf> for Source {
             }
             Input::TxDone { .. } => self.busy = false,
             Input::Link { up, .. } => self.up = up,
-            Input::Timeout => {}
+            Input::Timeout | Input::Command(_) => {}
         }
         self.ready = self.limiter.ready_at(now);
         if self.busy || !self.up || self.ready > now {

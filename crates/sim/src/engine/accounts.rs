@@ -1,6 +1,6 @@
 //! The frames that have passed between the world and a station, and those that ended there.
 
-use axon_plane::Drop;
+use axon_node::Drop;
 
 /// Frames between the world and a station, counted over one or more incarnations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -7,7 +7,7 @@
 //!
 //! **`TxDone` is lazy.** A wire that is free again matters only to a node that waits for it,
 //! and mostly none does. So a `TxDone` becomes an event only while its port is
-//! [awaited](axon_plane::Node::awaited); the others are delivered before the next input of the
+//! [awaited](axon_node::Node::awaited); the others are delivered before the next input of the
 //! station, each with the time at which it was due. The order at one instant is the same for
 //! both: before any other input of an instant come the `TxDone`s due at or before it, by time
 //! and then by port. So neither a station nor the trace sees a difference.
@@ -24,7 +24,7 @@ use crate::host::lost::LostDatagrams;
 use crate::link::links::Loss;
 use crate::link::port::{PortState, Verdict};
 use crate::link::timing::Timing;
-use axon_plane::{Action, Awaited, Drop, Input, Node};
+use axon_node::{Action, Awaited, Drop, Input, Node};
 use axon_wire::{Frame, FrameBuf, HopWidth, PortNo, Time};
 use std::collections::VecDeque;
 
@@ -250,9 +250,9 @@ impl Adapter {
                 self.record(PortNo::CONTROL, What::Note(&note), common);
                 common.notes.push((common.now, self.number, note));
             }
-            Action::Punt { ingress, .. } => {
-                let name = &self.name;
-                panic!("{name} hands out a punt of {ingress}: a whole node consumes them");
+            Action::Reply(reply) => common.reply = Some(reply),
+            Action::Punt { .. } | Action::RouteChanged(_) | Action::Lost => {
+                panic!("{} hands out what a whole node keeps to itself: {action:?}", self.name);
             }
         }
     }

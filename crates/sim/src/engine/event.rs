@@ -2,7 +2,7 @@
 
 use crate::engine::queue::{Key, Queue};
 use crate::engine::trace::Line;
-use axon_plane::{Action, Note};
+use axon_node::{Action, Note, Reply};
 use axon_wire::{FrameBuf, PortNo, Time};
 
 /// Something to come for the station in slot `station` of its shard.
@@ -46,6 +46,8 @@ pub(crate) struct Common {
     /// For the other shards, by number.
     pub(crate) outbox: Vec<Vec<Parcel>>,
     pub(crate) notes: Vec<(Time, u32, Note)>,
+    /// The answer to the command that was just delivered.
+    pub(crate) reply: Option<Reply>,
     pub(crate) lines: Vec<Line>,
 }
 
@@ -64,6 +66,7 @@ impl Common {
             queue: Queue::default(),
             outbox: Vec::new(),
             notes: Vec::new(),
+            reply: None,
             lines: Vec::new(),
         }
     }

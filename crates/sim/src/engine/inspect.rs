@@ -8,7 +8,7 @@ use crate::engine::trace::{self, Trace};
 use crate::link::classes::ClassBytes;
 use crate::link::links::{Fates, Link, LinkId, WireEnd};
 use crate::link::port::CableEnd;
-use axon_plane::Note;
+use axon_node::Note;
 use axon_wire::{Frame, Time};
 
 impl Engine {

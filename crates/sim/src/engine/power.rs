@@ -45,7 +45,7 @@ impl Engine {
         self.nudge(station);
     }
 
-    /// Powers a station off: what its node held is gone ([`axon_plane::Drop::PowerLost`]), its
+    /// Powers a station off: what its node held is gone ([`axon_node::Drop::PowerLost`]), its
     /// neighbours lose carrier.
     pub fn power_off(&mut self, station: usize) {
         let now = self.now();

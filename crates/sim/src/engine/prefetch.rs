@@ -8,6 +8,7 @@
 
 use crate::engine::event::{Event, Kind};
 use crate::engine::station::{Station, StationNode};
+use axon_node::Dataplane;
 use axon_wire::{Frame, FrameBuf, PortNo};
 
 /// Reads a little of all that these events will need. Changes nothing.
@@ -20,7 +21,7 @@ pub(crate) fn read<'a>(events: impl Iterator<Item = &'a Event> + Clone, stations
         let station = &stations[event.station as usize];
         sum ^= station.adapter.prefetch_wires();
         match &station.node {
-            StationNode::Switch(node) => sum ^= node.plane().glance(),
+            StationNode::Switch(node) => sum ^= Dataplane::prefetch(node.plane(), None),
             StationNode::Host(host) => sum ^= host.prefetch(),
             _ => {}
         }
@@ -32,9 +33,9 @@ pub(crate) fn read<'a>(events: impl Iterator<Item = &'a Event> + Clone, stations
         let station = &stations[event.station as usize];
         match (&station.node, &event.kind) {
             (StationNode::Switch(node), Kind::Arrive { port, frame, .. }) => {
-                sum ^= node.plane().glance_at_port(*port);
-                if let Some(out) = node.plane().next_hop(frame.bytes()) {
-                    sum ^= node.plane().glance_at_port(out);
+                sum ^= Dataplane::prefetch(node.plane(), Some(*port));
+                if let Some(out) = Dataplane::next_hop(node.plane(), frame.bytes()) {
+                    sum ^= Dataplane::prefetch(node.plane(), Some(out));
                     sum ^= station.adapter.prefetch_port(out);
                 }
             }

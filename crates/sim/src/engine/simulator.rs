@@ -3,7 +3,7 @@
 //! Stations live in shards (`shard.rs`), which run events; the engine is what stands
 //! above them: the links, planned faults, the trace. The engine knows nothing of fabrics:
 //! [`crate::World`] builds one from a fabric file, tests may connect any
-//! [`Node`](axon_plane::Node)s.
+//! [`Node`](axon_node::Node)s.
 
 use crate::engine::place::Place;
 use crate::engine::shard::Shard;
@@ -12,7 +12,7 @@ use crate::engine::threads;
 use crate::engine::trace::{Line, StationTrace, Trace, What, take_before};
 use crate::link::links::Link;
 use axon_fabric::model::FaultKind;
-use axon_plane::Note;
+use axon_node::{Command, CommandError, Done, Input, Note, Request, RequestId};
 use axon_wire::{PortNo, Span, Time};
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -159,6 +159,18 @@ impl Engine {
         if !lines.is_empty() {
             self.trace.write(lines);
         }
+    }
+
+    /// Asks the node of a station for something, now; `None` without power.
+    pub fn command(
+        &mut self,
+        station: usize,
+        request: Request,
+    ) -> Option<Result<Done, CommandError>> {
+        let Place { shard, slot } = self.places[station];
+        let (station, common) = self.shards[shard as usize].call(slot);
+        station.deliver(Input::Command(Command { id: RequestId::default(), request }), common);
+        common.reply.take().map(|reply| reply.result)
     }
 
     /// Reads the deadline of a station's node anew. Call it after a change from outside.

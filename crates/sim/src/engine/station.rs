@@ -7,17 +7,21 @@ use crate::host::Host;
 use crate::host::arp_host::ArpHost;
 use crate::world::baselines::Baseline;
 use axon_control::node::{ControllerNode, SwitchNode};
-use axon_plane::{Action, Input, Node};
+use axon_node::{Action, Input, Node};
+use axon_plane::Plane;
 use axon_wire::{FrameBuf, Time};
+
+/// The data plane of switches and of the controller.
+pub type SwitchPlane = Plane<FrameBuf>;
 
 /// The node of a station in its present incarnation, or none without power.
 pub enum StationNode {
     /// Without power.
     Off,
     /// A switch.
-    Switch(Box<SwitchNode<FrameBuf>>),
+    Switch(Box<SwitchNode<FrameBuf, SwitchPlane>>),
     /// The controller.
-    Controller(Box<ControllerNode<FrameBuf>>),
+    Controller(Box<ControllerNode<FrameBuf, SwitchPlane>>),
     /// A host.
     Host(Box<Host>),
     /// A host that speaks ARP only.

@@ -17,7 +17,7 @@
 
 use crate::link::links::Loss;
 use axon_fabric::model::FaultKind;
-use axon_plane::{Drop, Note};
+use axon_node::{Drop, Note};
 use axon_wire::{PortNo, Time};
 use std::fmt::Write as _;
 use std::io::Write;

@@ -7,7 +7,7 @@
 //! hundred bytes, so that a world can hold tens of thousands.
 
 use crate::host::PORT;
-use axon_plane::{Action, Awaited, Input, Node};
+use axon_node::{Action, Awaited, Input, Node, NodeKind};
 use axon_wire::link::{ETHERNET_BYTES, FRAME_BYTES_MIN};
 use axon_wire::{Frame, FrameBuf, MacAddr, Span, Time};
 use smoltcp::wire::{
@@ -297,6 +297,9 @@ impl Node<FrameBuf> for ArpHost {
             Input::TxDone { .. } => self.busy = false,
             Input::Link { up, .. } => self.link(now, up),
             Input::Timeout => {}
+            Input::Command(command) => {
+                out.push(Action::Reply(command.unsupported_by(NodeKind::Host)));
+            }
         }
         self.due(now);
         if self.busy {

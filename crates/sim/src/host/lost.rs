@@ -9,7 +9,7 @@
 //! packet, which goes nowhere from there.
 
 use crate::host::datagram::{self, Ends};
-use axon_plane::Drop;
+use axon_node::Drop;
 use axon_wire::HopWidth;
 use axon_wire::cn::Tagged;
 use axon_wire::header::{HeaderView, PacketType};

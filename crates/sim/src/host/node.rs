@@ -24,7 +24,7 @@ use crate::host::ping::{Ping, PingPlan, PingStats};
 use crate::host::resolve::{self, Neighbours};
 use crate::host::rx_ring::RxRing;
 use crate::host::stack::{Stack, instant};
-use axon_plane::{Action, Awaited, Drop, Input, Node};
+use axon_node::{Action, Awaited, Drop, Input, Node, NodeKind};
 use axon_wire::priority::Priority;
 use axon_wire::{Frame, FrameBuf, MacAddr, PortNo, Rate, Span, Time};
 use smoltcp::iface::{Config, Interface, SocketHandle, SocketSet};
@@ -451,6 +451,9 @@ impl Node<FrameBuf> for Host {
                 run = true;
             }
             Input::Timeout => {}
+            Input::Command(command) => {
+                out.push(Action::Reply(command.unsupported_by(NodeKind::Host)));
+            }
         }
         while let Some((frame, group)) = self.rx.take(now) {
             self.tell_peer(group);

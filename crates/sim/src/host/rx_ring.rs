@@ -10,7 +10,7 @@
 //! the headroom is used up ends there.
 
 use crate::host::dcb_nic::RingLimits;
-use axon_plane::Drop;
+use axon_node::Drop;
 use axon_wire::priority::{PRIORITIES, Priority};
 use axon_wire::{Bytes, Frame, FrameBuf, Rate, Span, Time};
 use std::collections::VecDeque;

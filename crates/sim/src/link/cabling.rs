@@ -8,7 +8,7 @@ use crate::link::noise::Noise;
 use crate::link::port::{CableEnd, Rare};
 use crate::link::timing::{Speed, Way};
 use axon_fabric::model::Wire;
-use axon_plane::Input;
+use axon_node::Input;
 
 impl Engine {
     /// Connects two free ports by a new link.

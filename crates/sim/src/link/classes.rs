@@ -16,7 +16,7 @@ const LINK_LOCAL: [u8; 5] = [0x01, 0x80, 0xc2, 0x00, 0x00];
 /// EtherType of ARP (RFC 826).
 const ARP: [u8; 2] = [0x08, 0x06];
 /// EtherType of the control messages of PortLand's switches and manager.
-const PORTLAND: [u8; 2] = axon_plane::portland::CONTROL.to_be_bytes();
+const PORTLAND: [u8; 2] = axon_baselines::portland::plane::CONTROL.to_be_bytes();
 
 /// What a frame is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -3,16 +3,16 @@
 //! In plain English: for each link between switches and each lossless priority, see whether the
 //! switch at its end has sent XOFF; if so, note in which queues the frames of that
 //! buffer wait, and for which priorities each of these is paused by its peer
-//! ([`axon_plane::PortBank::standstill`]). What that amounts to, [`axon_control::prove::deadlock`]
+//! ([`axon_plane::Ports::blocked`]). What that amounts to, [`axon_prove::deadlock`]
 //! knows. Priorities that share a class wait in the same queues and are paused together, but each
 //! buffer waits only where frames of its own do.
 
 use crate::world::World;
 use axon_control::controller::topology::SwitchIndex;
-use axon_control::prove::{self, Buffer, Cycle, Standing};
 use axon_fabric::circle;
 use axon_fabric::model::End;
 use axon_plane::HeldQueue;
+use axon_prove::{Buffer, Cycle, Standing};
 use axon_wire::{PortNo, Priority};
 use serde::Serialize;
 
@@ -42,7 +42,7 @@ impl World {
             .flat_map(|(from, to)| lossless.iter().map(move |priority| (from, to, priority)))
             .filter_map(|(from, to, priority)| self.standing(from, to, priority))
             .collect();
-        prove::deadlock(&standing)
+        axon_prove::deadlock(&standing)
     }
 
     /// The same with the names of the ports, for the report.
@@ -53,8 +53,8 @@ impl World {
 
     /// The buffer at `to` of what comes from `from`, if the sender is paused.
     fn standing(&self, from: End, to: End, priority: Priority) -> Option<Standing> {
-        let bank = self.switch(to.switch)?.plane().bank();
-        let still = bank.standstill(self.now(), to.port, priority)?;
+        let ports = self.switch(to.switch)?.plane().ports();
+        let still = ports.blocked(self.now(), to.port, priority)?;
         let buffers = |queue: &HeldQueue| {
             let stopped = queue.stopped.iter();
             stopped.map(|priority| buffer(to.switch, queue.egress, priority)).collect()

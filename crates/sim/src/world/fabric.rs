@@ -5,7 +5,7 @@
 //! links and the random numbers of hosts; those of switches and the controller follow from
 //! it, their number and their incarnation.
 
-use crate::engine::station::StationNode;
+use crate::engine::station::{StationNode, SwitchPlane};
 use crate::engine::{Engine, Step};
 use crate::host::arp_host::ArpHosts;
 use crate::host::ping::{PingPlan, PingStats};
@@ -136,8 +136,8 @@ impl World {
             return self.engine.power_on(switch, node);
         }
         let mut config = assemble::switch_config(&self.fabric, switch, incarnation, seed);
-        config.node.plane.probe_units = timing::probe_units(&self.fabric.device);
-        let node = SwitchNode::new(config, self.now());
+        config.plane.probe_units = timing::probe_units(&self.fabric.device);
+        let node = config.on_software();
         self.engine.power_on(switch, StationNode::Switch(Box::new(node)));
     }
 
@@ -152,7 +152,7 @@ impl World {
         }
         let config =
             assemble::controller_config(&self.fabric, incarnation, self.node_seed(station));
-        let node = ControllerNode::new(config, self.now());
+        let node = config.on_software(self.now());
         self.engine.power_on(station, StationNode::Controller(Box::new(node)));
     }
 
@@ -303,7 +303,7 @@ impl World {
     }
 
     /// A switch, if it has power.
-    pub fn switch(&self, switch: usize) -> Option<&SwitchNode<FrameBuf>> {
+    pub fn switch(&self, switch: usize) -> Option<&SwitchNode<FrameBuf, SwitchPlane>> {
         match &self.engine.station(switch)?.node {
             StationNode::Switch(node) => Some(node),
             _ => None,
@@ -311,7 +311,7 @@ impl World {
     }
 
     /// The controller, if it has power.
-    pub fn controller(&self) -> Option<&ControllerNode<FrameBuf>> {
+    pub fn controller(&self) -> Option<&ControllerNode<FrameBuf, SwitchPlane>> {
         match &self.engine.station(self.controller_station())?.node {
             StationNode::Controller(node) => Some(node),
             _ => None,

@@ -1,10 +1,9 @@
 //! Probes in a world: from a path of switches to a plan, from a plan to a report.
 
-use crate::engine::station::StationNode;
 use crate::world::World;
-use axon_control::node::{ProbeId, ProbePlan, ProbeRefusal, ProbeReport};
 use axon_fabric::model::{End, Fabric};
-use axon_plane::PortKind;
+use axon_node::probe::{ProbeId, ProbePlan, ProbeReport};
+use axon_node::{CommandError, Done, PortKind, Request};
 use axon_wire::{PortNo, Time};
 use std::collections::VecDeque;
 
@@ -126,15 +125,9 @@ impl World {
         &mut self,
         switch: usize,
         plan: ProbePlan,
-    ) -> Option<Result<ProbeId, ProbeRefusal>> {
-        let now = self.now();
-        let engine = self.engine_mut();
-        let id = match &mut engine.station_mut(switch).node {
-            StationNode::Switch(node) => node.probe(now, plan),
-            _ => return None,
-        };
-        engine.nudge(switch);
-        Some(id)
+    ) -> Option<Result<ProbeId, CommandError>> {
+        let done = self.engine_mut().command(switch, Request::Probe(plan))?;
+        Some(done.map(|Done::Probe(id)| id))
     }
 
     /// What came of a plan so far; `None` if its switch has restarted since.

@@ -10,14 +10,15 @@
 //! - PortLand: every switch knows its level, and the fabric manager every host by its address;
 //! - static multipath: nothing, its tables are there from the start.
 
+use crate::engine::station::SwitchPlane;
 use crate::link::links::WireEnd;
 use crate::world::World;
 use crate::world::baselines::Baseline;
-use axon_control::node::BridgeNode;
-use axon_control::portland::Level;
-use axon_control::rstp::Role;
+use axon_baselines::bridge::BridgeNode;
+use axon_baselines::bridge::plane::PortState;
+use axon_baselines::portland::Level;
+use axon_baselines::rstp::Role;
 use axon_fabric::model::{End, Network};
-use axon_plane::bridge::PortState;
 use axon_wire::{FrameBuf, PortNo};
 use std::net::IpAddr;
 
@@ -60,7 +61,7 @@ impl World {
         }
         for (a, b) in self.live_links() {
             for end in [a, b] {
-                let knows = |switch: &axon_control::node::SwitchNode<FrameBuf>| {
+                let knows = |switch: &axon_control::node::SwitchNode<FrameBuf, SwitchPlane>| {
                     switch.discovery().neighbour(end.port).is_some()
                 };
                 if self.switch(end.switch).is_some_and(|switch| !knows(switch)) {

@@ -1,10 +1,10 @@
 //! Other networks in the same world: bridges with RSTP, PortLand, static multipath.
 
 use crate::common::{self, pairs, unreached};
-use axon_control::portland::Level;
+use axon_baselines::bridge::plane::PortState;
+use axon_baselines::portland::Level;
 use axon_fabric::model::{End, Fabric, Fault, FaultKind, Network};
-use axon_plane::Drop;
-use axon_plane::bridge::PortState;
+use axon_node::Drop;
 use axon_sim::baselines::Baseline;
 use axon_sim::{Options, PingPlan, World};
 use axon_wire::{PortNo, Span};
@@ -68,7 +68,7 @@ fn link_to_root(world: &World, switch: usize) -> usize {
 /// end of each link that is not in the tree forwards, the other discards.
 fn passed(world: &World) -> i64 {
     let switches = 0..world.fabric().switches.len();
-    let counters = switches.filter_map(|switch| Some(world.baseline(switch)?.bank().counters()));
+    let counters = switches.filter_map(|switch| Some(world.baseline(switch)?.ports().counters()));
     let (mut sent, mut ended) = (0, 0);
     for counters in counters {
         let total = counters.total();
@@ -149,7 +149,7 @@ fn bridges_find_another_root_when_it_dies_and_go_back_to_it() {
     assert_whole(&mut world, 5, "with the root again");
 }
 
-fn manager(world: &World) -> &axon_control::portland::ManagerNode<axon_wire::FrameBuf> {
+fn manager(world: &World) -> &axon_baselines::portland::ManagerNode<axon_wire::FrameBuf> {
     match world.baseline(world.controller_station()) {
         Some(Baseline::Manager(node)) => node,
         _ => panic!("no fabric manager"),
@@ -159,7 +159,7 @@ fn manager(world: &World) -> &axon_control::portland::ManagerNode<axon_wire::Fra
 fn portland(
     world: &World,
     switch: usize,
-) -> &axon_control::portland::PortLandNode<axon_wire::FrameBuf> {
+) -> &axon_baselines::portland::PortLandNode<axon_wire::FrameBuf> {
     match world.baseline(switch) {
         Some(Baseline::PortLand(node)) => node,
         _ => panic!("s{} is no PortLand switch", switch + 1),

@@ -4,10 +4,11 @@
 #![allow(clippy::disallowed_types, reason = "a node must be Send, and a test looks into it")]
 
 use axon_fabric::model::Wire;
+use axon_node::{Action, Awaited, Input, Node, PortKind};
 use axon_plane::dcb::DcbConfig;
-use axon_plane::notice::CnConfig;
+use axon_plane::notification::CnConfig;
 use axon_plane::qcn::{RateLimiter, RpConfig};
-use axon_plane::{Action, Awaited, Input, Node, Plane, PlaneConfig, PortKind};
+use axon_plane::{Plane, PlaneConfig};
 use axon_sim::Engine;
 use axon_sim::links::{LinkId, WireEnd};
 use axon_sim::station::StationNode;
@@ -59,7 +60,7 @@ impl Node<FrameBuf> for Source {
             }
             Input::TxDone { .. } => self.busy = false,
             Input::Link { up, .. } => self.up = up,
-            Input::Timeout => {}
+            Input::Timeout | Input::Command(_) => {}
         }
         self.ready = self.limiter.ready_at(now);
         if self.busy || !self.up || self.ready > now {
@@ -172,7 +173,7 @@ impl World {
         let macs = [1, 2].map(|last| MacAddr([2, 0, 0, 0, 0, last]));
         let mut near = switch(&first, set_point, rate, macs[0]);
         for port in 0..sources {
-            near.tables_mut().install(PortNo(port), SINK, &Route::from([sources, 1])).unwrap();
+            near.install(PortNo(port), SINK, &Route::from([sources, 1])).unwrap();
         }
         let far = switch(&[PortKind::Axon, PortKind::Host], set_point, rate, macs[1]);
         let mut engine = Engine::new(seed, None);

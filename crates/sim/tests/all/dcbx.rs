@@ -2,7 +2,7 @@
 //! have agreed, and a fabric without `dcbx` knows nothing of it.
 
 use crate::common;
-use axon_plane::Note;
+use axon_node::Note;
 use axon_sim::World;
 use axon_sim::capture::port_by_name;
 use axon_wire::lldp::{self, Lldpdu};
@@ -60,7 +60,7 @@ fn what_a_willing_switch_takes_over_keeps_its_neighbours_traffic() {
     for port in (0..switch.plane().config().ports).map(PortNo) {
         // Hosts in the simulator do not speak DCBX: there it does what its file says.
         let expected = if links.contains(&port) { both } else { PrioritySet::EMPTY };
-        assert_eq!(switch.plane().bank().pfc(port), expected, "{port:?}");
+        assert_eq!(switch.plane().ports().pfc(port), expected, "{port:?}");
     }
     let note = |port| Note::PfcInForce { port, pfc: both };
     let told = |port| world.engine().notes().iter().filter(|one| one.2 == note(port)).count();

@@ -2,10 +2,10 @@
 //! with routes that go up and then down, or are divided into layers, there are none.
 
 use crate::common::{self, pick};
-use axon_control::prove::{Buffer, Dependencies, Verdict};
 use axon_fabric::model::{Fabric, RouterKind};
 use axon_fabric::told::Told;
-use axon_plane::Drop;
+use axon_node::Drop;
+use axon_prove::{Buffer, Dependencies, Verdict};
 use axon_sim::World;
 use axon_wire::{Priority, Span, Time};
 use oorandom::Rand64;

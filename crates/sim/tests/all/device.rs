@@ -4,7 +4,7 @@
 
 use crate::common::{self, Builder, HEARTBEAT, wire};
 use axon_fabric::model::{Device, FaultKind, Wire};
-use axon_plane::{Action, Drop, Input, Node};
+use axon_node::{Action, Drop, Input, Node};
 use axon_sim::engine::Step;
 use axon_sim::links::{LinkId, WireEnd};
 use axon_sim::station::StationNode;

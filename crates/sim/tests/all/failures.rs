@@ -4,7 +4,7 @@ use crate::common::{
     self, HEARTBEAT, assert_sound, assert_whole, boot, end, line, ring, start_steady, unreached,
 };
 use axon_fabric::model::FaultKind;
-use axon_plane::PortKind;
+use axon_node::PortKind;
 use axon_wire::{Span, Time};
 
 /// Runs a 1 kHz ping from h1 to h2 over a ring of three, does `fault` in its middle, and

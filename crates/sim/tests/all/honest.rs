@@ -2,12 +2,12 @@
 
 use axon_control::controller::router::Step;
 use axon_control::controller::topology::SwitchIndex;
-use axon_control::prove::{Dependencies, Draining, honest_stops};
 use axon_fabric::assemble::switch_config;
 use axon_fabric::dcb::draining;
-use axon_plane::Note;
+use axon_node::Note;
 use axon_plane::dcb::DcbConfig;
 use axon_plane::watchdog::{StormAction, WatchdogConfig};
+use axon_prove::{Dependencies, Draining, honest_stops};
 use axon_sim::bare::{Phase, Plan, Sink, Source};
 use axon_wire::{PortNo, Priority, Rate, Span, Time};
 
@@ -39,7 +39,7 @@ fn known(text: &str) -> (Draining, Span, [DcbConfig; 2]) {
     dependencies.add(0, Priority::ZERO, [step]);
     let draining = draining(&fabric, fabric.dcb.as_deref().unwrap());
     let stops = honest_stops(&dependencies, &draining).unwrap();
-    let config = |index| *switch_config(&fabric, index, 1, 7).node.plane.dcb.unwrap();
+    let config = |index| *switch_config(&fabric, index, 1, 7).plane.dcb.unwrap();
     (draining(stops[0].buffer), stops[0].longest, [0, 1].map(config))
 }
 

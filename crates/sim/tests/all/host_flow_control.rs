@@ -2,7 +2,7 @@
 //! the sender, the sender's sockets wait, and nothing is lost but what has no flow control.
 
 use axon_fabric::model::Wire;
-use axon_plane::Drop;
+use axon_node::Drop;
 use axon_sim::apps::{AppId, TcpOptions, TcpPlan, UdpPlan};
 use axon_sim::dcb_nic::{HostDcb, HostFlowControl};
 use axon_sim::engine::{Engine, Step};

@@ -3,10 +3,11 @@
 #![allow(clippy::disallowed_types, reason = "a node must be Send, and a test looks into it")]
 
 use axon_fabric::model::Wire;
+use axon_node::{Action, Awaited, Input, Node, PortKind};
 use axon_plane::dcb::DcbConfig;
-use axon_plane::notice::CnConfig;
+use axon_plane::notification::CnConfig;
 use axon_plane::qcn::RpConfig;
-use axon_plane::{Action, Awaited, Input, Node, Plane, PlaneConfig, PortKind};
+use axon_plane::{Plane, PlaneConfig};
 use axon_sim::Engine;
 use axon_sim::apps::UdpPlan;
 use axon_sim::dcb_nic::{HostCn, HostDcb, HostFlowControl};
@@ -96,11 +97,10 @@ fn plane(cnpvs: PrioritySet) -> Plane<FrameBuf> {
     for port in (0..ports).map(PortNo) {
         plane.set_kind(port, PortKind::Host);
     }
-    let tables = plane.tables_mut();
     for source in 0..SOURCES {
         let port = PortNo(source as u16);
-        tables.install(port, mac(SINK), &Route::from([sink.0])).unwrap();
-        tables.install(sink, mac(source), &Route::from([port.0])).unwrap();
+        plane.install(port, mac(SINK), &Route::from([sink.0])).unwrap();
+        plane.install(sink, mac(source), &Route::from([port.0])).unwrap();
     }
     plane
 }

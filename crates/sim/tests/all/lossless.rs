@@ -3,10 +3,11 @@
 #![allow(clippy::disallowed_types, reason = "a node must be Send, and a test looks into it")]
 
 use axon_fabric::model::Wire;
+use axon_node::{Action, Awaited, Drop, Input, Node, PortKind};
 use axon_plane::dcb::DcbConfig;
 use axon_plane::flow_control::Stops;
 use axon_plane::memory::{GroupLimits, MemoryConfig, QueueLimits, Share};
-use axon_plane::{Action, Awaited, Drop, Input, Node, Plane, PlaneConfig, PortKind};
+use axon_plane::{Plane, PlaneConfig};
 use axon_sim::Engine;
 use axon_sim::links::WireEnd;
 use axon_sim::station::StationNode;

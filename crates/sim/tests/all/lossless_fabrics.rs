@@ -4,7 +4,7 @@
 use crate::common::{fabric, pick};
 use axon_fabric::dcb::{frame_bytes, headroom, needed, plugs};
 use axon_fabric::model::Fabric;
-use axon_plane::Drop;
+use axon_node::Drop;
 use axon_sim::World;
 use axon_wire::{Rate, Span, Time};
 use oorandom::Rand64;

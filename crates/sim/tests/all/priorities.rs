@@ -1,7 +1,7 @@
 //! Priorities of traffic: each entry's frames carry theirs, both ways, and applications see none.
 
 use crate::common;
-use axon_plane::Drop;
+use axon_node::Drop;
 use axon_sim::World;
 use axon_sim::capture::port_by_name;
 use axon_wire::priority::{Priority, PrioritySet};

@@ -1,11 +1,10 @@
 //! Probes through whole worlds: exact times, with the clocks of real switches.
 
 use crate::common::{BOOT, Builder, wire};
-use axon_control::node::{
-    BridgeNode, BridgeNodeConfig, PlanKind, ProbeId, ProbePlan, ProbeRefusal, ProbeReport,
-    ProbeTimes,
-};
+use axon_baselines::bridge::{BridgeNode, BridgeNodeConfig};
 use axon_fabric::model::{Device, FaultKind};
+use axon_node::CommandError;
+use axon_node::probe::{PlanKind, ProbeId, ProbePlan, ProbeRefusal, ProbeReport, ProbeTimes};
 use axon_sim::World;
 use axon_sim::links::WireEnd;
 use axon_sim::probe::{PathError, links_of, plan_along, shortest_path};
@@ -147,7 +146,11 @@ fn an_ether_probe_measures_the_ethernet_outside() {
         assert!(waited <= 8 * (8 + 60 + 4 + 12), "{waited} ns beyond {least}");
     }
     let refused = world.probe(0, between(0, 2)).expect("s1 has power");
-    assert_eq!(refused, Err(ProbeRefusal::Port(ports[2].port)), "nothing is connected in there");
+    assert_eq!(
+        refused,
+        Err(CommandError::Probe(ProbeRefusal::Port(ports[2].port))),
+        "nothing is connected in there"
+    );
     // Without the bridge nothing comes back, and the plan says that nothing was learned.
     let mut alone = World::new(&builder.fabric, 1);
     let engine = alone.engine_mut();
@@ -225,7 +228,8 @@ fn a_plan_that_cannot_be_is_refused_with_the_reason() {
         ),
     ];
     for (plan, expected) in cases {
-        assert_eq!(world.probe(0, plan.clone()), Some(Err(expected)), "{plan:?}");
+        let expected = Some(Err(CommandError::Probe(expected)));
+        assert_eq!(world.probe(0, plan.clone()), expected, "{plan:?}");
     }
     assert_eq!(world.probe(0, good), Some(Ok(ProbeId(1))));
 }

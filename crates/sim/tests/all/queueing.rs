@@ -9,8 +9,9 @@
 
 use axon_fabric::model::Wire;
 use axon_fabric::traffic::Sizes;
+use axon_node::{Action, Input, Node, PortKind};
 use axon_plane::meter::Meter;
-use axon_plane::{Action, Input, Node, Plane, PlaneConfig, PortKind, PuntLimit};
+use axon_plane::{Plane, PlaneConfig, PuntLimit};
 use axon_sim::Engine;
 use axon_sim::links::WireEnd;
 use axon_sim::station::StationNode;

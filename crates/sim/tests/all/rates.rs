@@ -2,7 +2,7 @@
 
 use crate::common;
 use axon_fabric::model::Fabric;
-use axon_plane::Drop;
+use axon_node::Drop;
 use axon_sim::World;
 use axon_wire::{Rate, Span, Time};
 

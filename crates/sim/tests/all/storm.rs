@@ -1,9 +1,9 @@
 //! A host that floods its switch with stops blocks its own queue; with the watchdog, nothing else.
 
+use axon_node::{Drop, Note};
 use axon_plane::dcb::DcbConfig;
 use axon_plane::memory::{GroupLimits, MemoryConfig, QueueLimits, Share};
 use axon_plane::watchdog::{StormAction, WatchdogConfig};
-use axon_plane::{Drop, Note};
 use axon_sim::bare::{Phase, Plan, Seen, Sink, Source, Storm};
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet};
 use axon_wire::{Bytes, MacAddr, PortNo, Rate, Span, Time, TrafficClass};

@@ -432,7 +432,7 @@ fn a_slow_host_takes_what_it_can_and_drops_the_rest() {
     assert!((470..=480).contains(&received), "{received}");
     let station = world.host_station(1);
     let dropped = world.engine().stations().nth(station).unwrap().accounts().dropped;
-    let full = dropped[axon_plane::Drop::QueueFull as usize];
+    let full = dropped[axon_node::Drop::QueueFull as usize];
     assert!((2990..=3030).contains(&full), "{full} found the ring full");
     assert_sound(&world);
     world.inject(FaultKind::HostSlow(1, None));

@@ -10,6 +10,7 @@ use anyhow::{Context, Result, ensure};
 use axon_control::node::{ControllerNode, SwitchNode};
 use axon_fabric::model::Fabric;
 use axon_node::{Action, Input, Node};
+use axon_plane::Plane;
 use axon_sim::World;
 use axon_sim::station::StationNode;
 use axon_wire::{Frame, FrameBuf, MacAddr, PortNo, Span, Time};
@@ -33,8 +34,8 @@ pub struct Phases {
 }
 
 enum Station {
-    Switch(Box<SwitchNode<FrameBuf>>),
-    Controller(Box<ControllerNode<FrameBuf>>),
+    Switch(Box<SwitchNode<FrameBuf, Plane<FrameBuf>>>),
+    Controller(Box<ControllerNode<FrameBuf, Plane<FrameBuf>>>),
 }
 
 /// The nodes of a line, and how they are joined.

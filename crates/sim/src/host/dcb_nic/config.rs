@@ -1,9 +1,9 @@
 //! The configuration of a NIC with Data Center Bridging.
 
-use axon_control::lldp::LldpConfig;
-use axon_control::prove::headroom::{Headroom, REACTION_MAX};
+use axon_dcbx::lldp::LldpConfig;
 use axon_plane::qcn::RpConfig;
 use axon_plane::schedule::{Algorithm, ScheduleConfig};
+use axon_prove::headroom::{Headroom, REACTION_MAX};
 use axon_wire::cn::CnmFormat;
 use axon_wire::mac_control::{Quanta, Reserved};
 use axon_wire::priority::{PRIORITIES, PrioritySet, TrafficClass};

@@ -6,8 +6,8 @@
 //! the switch has advertised the same, the agent advertises that the host is ready, and the
 //! switch leaves CN-TAGs on frames to the host from then on.
 
-use axon_control::dcbx::congestion;
-use axon_control::lldp::{LldpAgent, LldpConfig, LldpIdentity, LldpWish};
+use axon_dcbx::congestion;
+use axon_dcbx::lldp::{LldpAgent, LldpConfig, LldpIdentity, LldpWish};
 use axon_plane::qcn::{DefenceConfig, Defences};
 use axon_wire::lldp::Id;
 use axon_wire::priority::PrioritySet;

@@ -28,7 +28,7 @@ pub use config::{HostCn, HostDcb, HostFlowControl, RingLimits};
 use flows::{FlowKey, Head, Queue, Waiting};
 use lldp_state::LldpState;
 
-use axon_plane::Drop;
+use axon_node::Drop;
 use axon_plane::flow_control::{Requests, Stops};
 use axon_plane::schedule::{ClassSet, Schedule};
 use axon_wire::cn::{self, CnTag, CnmFormat, CnmFrame};
@@ -450,7 +450,7 @@ fn insert(frame: &mut FrameBuf, tag: [u8; TAG_BYTES]) {
 mod tests {
     use super::*;
     use crate::host::datagram::{self, Addresses};
-    use axon_control::lldp::LldpConfig;
+    use axon_dcbx::lldp::LldpConfig;
     use axon_plane::qcn::RpConfig;
     use axon_plane::schedule::{Algorithm, ScheduleConfig};
     use axon_wire::cn::{Cnm, Tagged};

@@ -1,9 +1,9 @@
 //! What stands at the ends: sources and sinks.
 
 use super::plan::{Event, MAC, OVERHEAD_BYTES, Source, Storm};
+use axon_node::{Action, Awaited, Input, Node};
 use axon_plane::flow_control::Stops;
 use axon_plane::qcn::RateLimiter;
-use axon_plane::{Action, Awaited, Input, Node};
 use axon_wire::cn::{CnmFormat, CnmFrame};
 use axon_wire::header::{self, HeaderView, PacketType};
 use axon_wire::mac_control::{MacControl, Pfc, Quanta};
@@ -82,7 +82,7 @@ impl Node<FrameBuf> for Sender {
         match input {
             Input::Frame { frame, .. } => self.receive(now, frame.bytes()),
             Input::TxDone { .. } => self.busy = false,
-            Input::Link { .. } | Input::Timeout => {}
+            Input::Link { .. } | Input::Timeout | Input::Command(_) => {}
         }
         self.ready = self.limiter.as_mut().map_or(now, |limiter| limiter.ready_at(now));
         let stopped = self.stops.stopped(now).contains(self.source.priority);

@@ -1,8 +1,8 @@
 //! What a world of layer 2 is made of, and what is seen of it.
 
+use axon_node::{Drop, Note};
 use axon_plane::dcb::DcbConfig;
 use axon_plane::qcn::RpConfig;
-use axon_plane::{Drop, Note};
 use axon_wire::priority::Priority;
 use axon_wire::{MacAddr, PortNo, Rate, Span, Time};
 use std::collections::BTreeMap;

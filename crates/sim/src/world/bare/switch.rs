@@ -1,8 +1,9 @@
 //! A switch's data plane without a control plane, and what it is seen to do.
 
 use super::plan::{Event, MAC, OVERHEAD_BYTES, Plan};
+use axon_node::{Action, Awaited, Drop, Input, Node, PortKind};
 use axon_plane::dcb::DcbConfig;
-use axon_plane::{Action, Awaited, Drop, Input, Node, Plane, PlaneConfig, PortKind};
+use axon_plane::{Plane, PlaneConfig};
 use axon_wire::mac_control::{MacControl, Quanta};
 use axon_wire::priority::PrioritySet;
 use axon_wire::{Frame, FrameBuf, PortNo, Time};

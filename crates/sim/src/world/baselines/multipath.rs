@@ -4,8 +4,8 @@
 //! others; a port of a switch is on a shortest path if it leads one step closer. Frames for
 //! groups go along the breadth-first tree of the first switch.
 
+use axon_baselines::multipath::{Place, Places};
 use axon_fabric::model::Fabric;
-use axon_plane::multipath::{Place, Places};
 use axon_wire::PortNo;
 use std::collections::VecDeque;
 
@@ -15,7 +15,7 @@ type Near = (PortNo, usize, PortNo);
 /// Not to be reached.
 const FAR: u32 = u32::MAX;
 
-/// The tables of one switch; see [`axon_plane::multipath::MultipathConfig`].
+/// The tables of one switch; see [`axon_baselines::multipath::MultipathConfig`].
 #[derive(Clone, Debug)]
 pub(crate) struct Tables {
     /// Sets of ports; the first is empty.

@@ -1,9 +1,11 @@
 //! The nodes of other networks, on the same ports, buffers and wires as ours.
 
 use crate::engine::Accounts;
-use axon_control::node::{BridgeNode, MultipathNode};
-use axon_control::portland::{ManagerNode, PortLandNode};
-use axon_plane::{Action, Awaited, Drop, Input, Node, PortBank};
+use axon_baselines::bridge::BridgeNode;
+use axon_baselines::multipath::MultipathNode;
+use axon_baselines::portland::{ManagerNode, PortLandNode};
+use axon_node::{Action, Awaited, Drop, Input, Node};
+use axon_plane::Ports;
 use axon_wire::{FrameBuf, PortNo, Time};
 
 /// A node of another network.
@@ -21,12 +23,12 @@ pub enum Baseline {
 
 impl Baseline {
     /// Its ports.
-    pub fn bank(&self) -> &PortBank<FrameBuf> {
+    pub fn ports(&self) -> &Ports<FrameBuf> {
         match self {
-            Baseline::Bridge(node) => node.bank(),
-            Baseline::Multipath(node) => node.bank(),
-            Baseline::PortLand(node) => node.bank(),
-            Baseline::Manager(node) => node.bank(),
+            Baseline::Bridge(node) => node.ports(),
+            Baseline::Multipath(node) => node.ports(),
+            Baseline::PortLand(node) => node.ports(),
+            Baseline::Manager(node) => node.ports(),
         }
     }
 
@@ -40,16 +42,16 @@ impl Baseline {
 
     /// Frames that it holds: in queues, for their tails, or in the control plane.
     pub(crate) fn held(&self) -> u64 {
-        let bank = self.bank();
-        let queued: u64 = (0..bank.ports()).map(|port| bank.queued_frames(PortNo(port))).sum();
-        queued + bank.held_frames() + self.kept().0
+        let ports = self.ports();
+        let queued: u64 = (0..ports.ports()).map(|port| ports.queued_frames(PortNo(port))).sum();
+        queued + ports.held_frames() + self.kept().0
     }
 
     /// Checks that every frame has exactly one fate.
     pub(crate) fn check(&self, accounts: &Accounts) -> Result<(), String> {
-        let bank = self.bank();
-        let total = bank.counters().total();
-        let own = bank.counters().port(PortNo::CONTROL).rx_frames;
+        let ports = self.ports();
+        let total = ports.counters().total();
+        let own = ports.counters().port(PortNo::CONTROL).rx_frames;
         if total.rx_frames != accounts.received + own || total.tx_frames != accounts.sent {
             let (rx, tx) = (total.rx_frames, total.tx_frames);
             return Err(format!("{rx} in (of them {own} of its own) and {tx} out: {accounts:?}"));
@@ -60,8 +62,8 @@ impl Baseline {
                 return Err(format!("{}: {counted} counted, {seen} seen", reason.name()));
             }
         }
-        let queued: u64 = (0..bank.ports()).map(|port| bank.queued_frames(PortNo(port))).sum();
-        let held = bank.held_frames();
+        let queued: u64 = (0..ports.ports()).map(|port| ports.queued_frames(PortNo(port))).sum();
+        let held = ports.held_frames();
         let dropped: u64 = accounts.dropped.iter().sum();
         let (waiting, resumed) = self.kept();
         let come = total.rx_frames + total.copies;

@@ -14,7 +14,7 @@ pub(crate) use pings::{Pings, all_pairs};
 use crate::link::links::{LinkId, Loss};
 use crate::world::World;
 use crate::world::deadlock::Deadlock;
-use axon_plane::Drop;
+use axon_node::Drop;
 use axon_wire::Time;
 use serde::Serialize;
 use std::collections::BTreeMap;

@@ -4,7 +4,7 @@ use crate::engine::station::{Station, StationNode};
 use crate::link::links::{LinkId, Loss, WireEnd};
 use crate::world::World;
 use axon_fabric::assemble::port_name;
-use axon_plane::{Counters, Drop};
+use axon_node::{Counters, Drop};
 use axon_wire::PortNo;
 
 /// What a port of a switch or of the controller has counted in this incarnation of its node.
@@ -44,7 +44,7 @@ fn counters(station: &Station) -> Option<&Counters> {
     match &station.node {
         StationNode::Switch(node) => Some(node.plane().counters()),
         StationNode::Controller(node) => Some(node.plane().counters()),
-        StationNode::Baseline(node) => Some(node.bank().counters()),
+        StationNode::Baseline(node) => Some(node.ports().counters()),
         StationNode::Off
         | StationNode::Host(_)
         | StationNode::ArpHost(_)

@@ -99,8 +99,8 @@ impl Samples {
                         (Some(plane.counters().port(port).tx_bytes), plane.queued_bytes(port).0)
                     }
                     Some(StationNode::Baseline(node)) => {
-                        let bank = node.bank();
-                        (Some(bank.counters().port(port).tx_bytes), bank.queued_bytes(port).0)
+                        let ports = node.ports();
+                        (Some(ports.counters().port(port).tx_bytes), ports.queued_bytes(port).0)
                     }
                     _ => (None, 0),
                 };
