@@ -112,7 +112,7 @@ mod tests {
         assert_eq!(refusal(&file, 50), "it has more than 50 bytes");
         assert_eq!(refusal(b"GIF89a", 50), "it is neither a pcap nor a pcapng file");
         let mut broken = capture(&[(LinkType::ETHERNET, 1); 2]);
-        broken[156..160].fill(0xfc);
+        broken[160..164].fill(0xfc);
         let refused = refusal(&broken, 1 << 20);
         assert!(refused.contains("where frame 2 is expected: a block of 4244438268"), "{refused}");
     }
