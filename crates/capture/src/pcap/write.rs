@@ -211,6 +211,17 @@ mod tests {
     }
 
     #[test]
+    fn nobody_but_the_owner_may_read_a_capture() {
+        use std::os::unix::fs::PermissionsExt;
+        let name = format!("axon-capture-mode-{}.pcapng", std::process::id());
+        let options = CaptureOptions::to(std::env::temp_dir().join(name));
+        drop(Writer::create(&options).unwrap());
+        let file = std::fs::metadata(&options.path).unwrap();
+        std::fs::remove_file(&options.path).unwrap();
+        assert_eq!((file.permissions().mode() & 0o777, file.len()), (0o600, 28));
+    }
+
+    #[test]
     fn what_cannot_be_written_is_an_error_and_not_half_a_block() {
         let mut writer = Writer::new(Vec::new(), 100, 1 << 20).unwrap();
         let name = "p".repeat(256);
