@@ -2,14 +2,15 @@
 //! and what is read is written back so that it reads the same.
 #![no_main]
 
-use axon_wire::cn::{CnTag, CnmFormat, CnmFrame, Tagged};
+use axon_wire::cn::{CnTag, CnmFormat, CnmFrame, ETHERTYPE_CNM, Tagged};
 use axon_wire::dcbx::cee::Cee;
 use axon_wire::dcbx::ieee::{
     self, CongestionNotification, EtsConfiguration, EtsRecommendation, PfcConfiguration,
 };
+use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::lldp::{LLDPDU_BYTES_MAX, LldpFrame, Lldpdu, NEAREST_BRIDGE, Tlv};
 use axon_wire::mac_control::MacControl;
-use axon_wire::vlan::{self, VlanTag};
+use axon_wire::vlan::{self, TAG_BYTES, VlanTag};
 use axon_wire::{HeaderView, HopWidth, MacAddr, Priority, header};
 use libfuzzer_sys::fuzz_target;
 
@@ -25,8 +26,8 @@ fuzz_target!(|bytes: &[u8]| {
 
 fn mac_control(bytes: &[u8]) {
     let mut frame = MacControl::Pause(Default::default()).emit(PORT);
-    let length = bytes.len().min(frame.len() - 14);
-    frame[14..14 + length].copy_from_slice(&bytes[..length]);
+    let length = bytes.len().min(frame.len() - ETHERNET_BYTES);
+    frame[ETHERNET_BYTES..ETHERNET_BYTES + length].copy_from_slice(&bytes[..length]);
     for frame in [bytes, &frame] {
         if let Ok(control) = MacControl::parse(frame, PORT) {
             assert_eq!(MacControl::parse(&control.emit(PORT), PORT), Ok(control));
@@ -36,17 +37,17 @@ fn mac_control(bytes: &[u8]) {
 
 fn tags(bytes: &[u8]) {
     if let Some(tag) = VlanTag::parse(bytes) {
-        assert_eq!(tag.emit(), bytes[..4]);
+        assert_eq!(tag.emit(), bytes[..TAG_BYTES]);
     }
     if let Some(tag) = CnTag::parse(bytes) {
-        assert_eq!(tag.emit(), bytes[..4]);
+        assert_eq!(tag.emit(), bytes[..TAG_BYTES]);
     }
     if let Some((_, at)) = vlan::ethertype_of(bytes) {
         assert!(at + 2 <= bytes.len());
     }
     for strict in [false, true] {
         let format = CnmFormat { strict, ..CnmFormat::default() };
-        let headed = [&[2; 12], &[0x22, 0xe7][..], bytes].concat();
+        let headed = [&[2; 12], &ETHERTYPE_CNM.to_be_bytes()[..], bytes].concat();
         for frame in [bytes, &headed] {
             if let Ok(cnm) = CnmFrame::parse(frame, &format) {
                 let written = CnmFrame::parse(&cnm.emit(&format), &format);

@@ -3,9 +3,9 @@
 use crate::capture;
 use crate::say::Usage;
 use anyhow::Result;
-use axon_control::agent::{Rules, rules};
-use axon_control::dcbx::TieRule;
-use axon_control::lldp::LldpConfig;
+use axon_dcbx::TieRule;
+use axon_dcbx::agent::{Rules, rules};
+use axon_dcbx::lldp::LldpConfig;
 use axon_linux::agent::{self, AgentOptions};
 use axon_linux::daemon::DaemonOptions;
 use axon_plane::qcn::RpReadings;

@@ -3,10 +3,10 @@
 mod summary;
 
 use anyhow::{Context, Result, bail};
-use axon_control::node::{PlanKind, ProbePlan, ProbeReport};
 use axon_fabric::assemble::{host_index, split_port, switch_index};
 use axon_fabric::model::{End, Fabric};
 use axon_linux::lab::Lab;
+use axon_node::probe::{PlanKind, ProbePlan, ProbeReport};
 use axon_sim::probe::{links_of, plan_along, shortest_path, switches_of};
 use axon_sim::{PingPlan, World};
 use axon_wire::{Hops, PortNo, Span, Time};

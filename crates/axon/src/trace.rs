@@ -8,7 +8,7 @@
 use crate::say::Usage;
 use anyhow::{Context, Result, bail, ensure};
 use axon_fabric::units;
-use axon_plane::Drop;
+use axon_node::Drop;
 use axon_sim::links::Loss;
 use axon_wire::{HeaderView, HopWidth, MacAddr, PacketType, Span};
 use std::collections::{BTreeMap, BTreeSet};

@@ -180,7 +180,7 @@ fn what_cannot_be_filtered_is_told() {
     let trace = folder.path("t.txt");
     std::fs::write(
         &trace,
-        "# host h1 02:68:00:00:00:01\n0.000000001s s1 power on, life 1\nx y z\n",
+        "# host h1 02:68:00:00:00:01\n0.000000001s s1 power on, incarnation 1\nx y z\n",
     )
     .unwrap();
     let said = |more: &[&str]| failed(&axon(&[&["trace", &trace], more].concat())).to_owned();
@@ -193,7 +193,7 @@ fn what_cannot_be_filtered_is_told() {
     assert!(missing.contains("--flow h1,h7: the trace's head has no host h7"), "{missing}");
     let alone = said(&["--flow", "h1"]);
     assert!(alone.contains("expected two hosts") && !alone.contains("t.txt"), "{alone}");
-    std::fs::write(&trace, "0.000000001s s1 power on, life 1\n").unwrap();
+    std::fs::write(&trace, "0.000000001s s1 power on, incarnation 1\n").unwrap();
     let nowhere = said(&["--port", "s99"]);
     assert!(nowhere.contains("--port s99: no line of") && nowhere.contains("t.txt"), "{nowhere}");
     assert!(said(&["--drop", "bored"]).contains("no reason bored; expected one of "));
@@ -328,7 +328,7 @@ fn a_capture_that_claims_what_no_host_sends_is_told_and_not_waited_for() {
 #[test]
 fn a_trace_that_is_empty_or_cut_is_told() {
     let folder = Folder::new("sim-cut");
-    let line = "0.000000001s s1 power on, life 1\n";
+    let line = "0.000000001s s1 power on, incarnation 1\n";
     let trace = folder.file("t.txt", "");
     assert!(bad(&axon(&["trace", &trace]), 1).contains("t.txt: it is empty"));
     folder.file("t.txt", format!("{line}0.0000"));

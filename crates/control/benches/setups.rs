@@ -11,7 +11,8 @@ use axon_control::controller::router::RouterKind;
 use axon_control::effect::Effect;
 use axon_control::node::ControllerNode;
 use axon_control::seal::Sealer;
-use axon_plane::{Action, Input, Node, PlaneConfig};
+use axon_node::{Action, Input, Node};
+use axon_plane::{Plane, PlaneConfig};
 use axon_wire::header::{self, HopWidth, PacketType};
 use axon_wire::message::{
     ArpRequest, ControllerHello, Hello, HelloConfirm, Item, Message, Peer, PortState, Role,
@@ -38,6 +39,9 @@ fn mac(host: u64) -> MacAddr {
     let [.., a, b, c, d] = host.to_be_bytes();
     MacAddr([2, 0, a, b, c, d])
 }
+
+/// The longest route, in hops.
+const HOPS_MAX: usize = 122;
 
 fn ip(host: u64) -> IpAddr {
     IpAddr::V4(Ipv4Addr::from(0x0a00_0001 + host as u32))
@@ -91,7 +95,6 @@ fn config(router: RouterKind) -> ControllerConfig {
             key: [0; 32],
             seed: 1,
             timers: Timers::default(),
-            plane: PlaneConfig::with_ports(1, server.mac),
             dcbx: None,
             server,
         },
@@ -115,7 +118,7 @@ fn life_of_controller() -> Life {
 
 fn build(router: RouterKind) -> Controller {
     let mut out = Vec::new();
-    let mut controller = Controller::new(&config(router));
+    let mut controller = Controller::new(&config(router), HOPS_MAX);
     let started = Instant::now();
     controller.attached(Time::ZERO, PortNo(0), Some((life(0).node, PortNo(4))), &mut out);
     for switch in 0..SWITCHES {
@@ -201,14 +204,16 @@ fn report(name: &str, started: Instant, answered: u64, asked: usize) {
 
 /// A whole controller, and all the switches' seals: packets go in, packets come out.
 struct Whole {
-    node: ControllerNode<FrameBuf>,
+    node: ControllerNode<FrameBuf, Plane<FrameBuf>>,
     switches: Vec<Sealer>,
     out: Vec<Action<FrameBuf>>,
 }
 
 impl Whole {
     fn build() -> Whole {
-        let node = ControllerNode::new(config(RouterKind::default()), Time::ZERO);
+        let config = config(RouterKind::default());
+        let plane = Plane::new(PlaneConfig::with_ports(1, config.node.mac));
+        let node = ControllerNode::new(config, plane, Time::ZERO);
         let switches = (0..SWITCHES).map(|switch| Sealer::new(&[0; 32], life(switch))).collect();
         let mut whole = Whole { node, switches, out: Vec::new() };
         whole.input(Input::Link { port: PortNo(0), up: true });

@@ -1,10 +1,9 @@
 //! What a node is told before its first input. Every limit and interval is here.
 
 use crate::controller::router::RouterKind;
-use crate::dcbx::DcbxNodeConfig;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
-use axon_plane::PlaneConfig;
+use axon_dcbx::DcbxNodeConfig;
 use axon_wire::{Life, MacAddr, Span};
 use core::net::Ipv4Addr;
 
@@ -21,11 +20,9 @@ pub struct NodeConfig {
     pub seed: u64,
     /// Intervals.
     pub timers: Timers,
-    /// Ports, hop width, buffers, tables.
-    pub plane: PlaneConfig,
     /// What it says of itself with LLDP and DCBX at its ports, and does about what it hears;
-    /// without, it neither speaks nor reads them. What its ports are set to do is what its plane
-    /// is set to ([`DcbxConfig::for_plane`](crate::dcbx::DcbxConfig::for_plane)).
+    /// without, it neither speaks nor reads them. What its ports are set to do is what its data plane
+    /// is set to ([`DcbxConfig::for_plane`](axon_dcbx::DcbxConfig::for_plane)).
     pub dcbx: Option<Box<DcbxNodeConfig>>,
     /// The address that every host knows as its DHCP server and that switches probe from.
     pub server: ServerIdentity,

@@ -1,11 +1,11 @@
 //! What the parts of a control plane ask of the node that holds them.
 
 use alloc::vec::Vec;
-use axon_plane::{Note, Refusal};
+use axon_node::{Note, Refusal, RouteChange, RouteTicket};
 use axon_wire::message::{Item, Message};
-use axon_wire::{Hops, Life, NodeId, PortNo, Route};
+use axon_wire::{Hops, Life, MacAddr, NodeId, PortNo, Route};
 
-/// One wish. The node seals messages, builds frames and hands them to the plane.
+/// One request. The node seals messages, builds frames and hands them to the plane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Seal `message` and send it to the other end of a link, as a link frame.
@@ -44,30 +44,35 @@ pub enum Effect {
         /// The frame, no FCS.
         frame: Vec<u8>,
     },
-    /// Send a host's frame on its way by `route`: the slow path.
-    Forward {
-        /// The host port that it came in by.
+    /// The frames that wait for this route go by it, in their order.
+    Release {
+        /// The host port that they came in by.
         ingress: PortNo,
+        /// Where they go.
+        destination: MacAddr,
         /// The route.
         route: Route,
-        /// The Ethernet frame.
-        frame: Vec<u8>,
     },
-    /// A frame that waited here ends here.
-    Drop {
-        /// The port it came in by.
+    /// The frames that wait for this route end here, as [`Drop::NoRoute`](axon_node::Drop::NoRoute).
+    Abandon {
+        /// The host port that they came in by.
         ingress: PortNo,
-        /// Why.
-        reason: axon_plane::Drop,
-        /// The Ethernet frame.
-        frame: Vec<u8>,
+        /// Where they would have gone.
+        destination: MacAddr,
+    },
+    /// Ask the data plane for a change of a route table.
+    Route {
+        /// Comes back in its answer.
+        ticket: RouteTicket,
+        /// What is to change.
+        change: RouteChange,
     },
     /// Make this port a host port or an Axon port.
     PortKind {
         /// The port.
         port: PortNo,
         /// What it is now.
-        kind: axon_plane::PortKind,
+        kind: axon_node::PortKind,
     },
     /// A message was refused; the node counts it.
     Refuse {

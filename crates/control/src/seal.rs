@@ -9,7 +9,7 @@
 //! replay. All of that is looked at only after the seal has proved genuine.
 
 use alloc::collections::BTreeMap;
-use axon_plane::Refusal;
+use axon_node::Refusal;
 use axon_wire::envelope::{self, Envelope};
 use axon_wire::message::Message;
 use axon_wire::{Life, NodeId};

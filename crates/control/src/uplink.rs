@@ -13,7 +13,7 @@ use crate::config::Timers;
 use crate::discovery::Discovery;
 use crate::effect::Effect;
 use alloc::vec::Vec;
-use axon_plane::Note;
+use axon_node::Note;
 use axon_wire::message::{ControllerHello, ControllerHelloAck, ControllerPath, Message};
 use axon_wire::{Life, PortNo, Time};
 
@@ -229,7 +229,6 @@ mod tests {
     use crate::config::{NodeConfig, ServerIdentity};
     use crate::seal::Opened;
     use alloc::vec;
-    use axon_plane::PlaneConfig;
     use axon_wire::message::{Heartbeat, Hello, HelloConfirm, Role};
     use axon_wire::{HopWidth, Hops, MacAddr, NodeId, Span};
 
@@ -257,11 +256,10 @@ mod tests {
                 key: [0; 32],
                 seed: 1,
                 timers: Timers::default(),
-                plane: PlaneConfig::with_ports(neighbours, mac),
                 dcbx: None,
                 server: ServerIdentity { mac, ip: [10, 0, 0, 1].into() },
             };
-            let discovery = Discovery::new(&config, Role::Switch);
+            let discovery = Discovery::new(&config, (neighbours, HopWidth::Eight), Role::Switch);
             let uplink = Uplink::new(config.timers);
             let mut scene = Scene { now: Time::ZERO, discovery, uplink, challenges: vec![] };
             for port in (0..neighbours).map(PortNo) {

@@ -4,10 +4,11 @@ use crate::model::Fabric;
 use axon_control::config::{
     ControllerConfig, DhcpConfig, NodeConfig, ServerIdentity, SwitchConfig,
 };
-use axon_plane::PlaneConfig;
+use axon_control::node::{ControllerNode, SwitchNode};
 use axon_plane::dcb::DcbConfig;
+use axon_plane::{Plane, PlaneConfig};
 use axon_wire::priority::Priority;
-use axon_wire::{Bytes, Life, MacAddr, NodeId};
+use axon_wire::{Bytes, Frame, Life, MacAddr, NodeId, Time};
 
 pub use crate::names::{port_name, split_port};
 
@@ -48,6 +49,38 @@ pub const fn switch_id(index: usize) -> NodeId {
     NodeId(index as u64 + 1)
 }
 
+/// A switch: its control plane and its data plane.
+#[derive(Clone, Debug)]
+pub struct SwitchSetup {
+    /// Identity, timers, what it advertises.
+    pub control: SwitchConfig,
+    /// Ports, buffers, tables, traffic classes.
+    pub plane: PlaneConfig,
+}
+
+/// A controller: its control plane and the data plane of its own ports.
+#[derive(Clone, Debug)]
+pub struct ControllerSetup {
+    /// Identity, timers, address service, router.
+    pub control: ControllerConfig,
+    /// Its one port.
+    pub plane: PlaneConfig,
+}
+
+impl SwitchSetup {
+    /// The switch on the software plane.
+    pub fn on_software<B: Frame>(self) -> SwitchNode<B, Plane<B>> {
+        SwitchNode::new(self.control, Plane::new(self.plane))
+    }
+}
+
+impl ControllerSetup {
+    /// The controller on the software plane, switched on at `now`.
+    pub fn on_software<B: Frame>(self, now: Time) -> ControllerNode<B, Plane<B>> {
+        ControllerNode::new(self.control, Plane::new(self.plane), now)
+    }
+}
+
 /// The configuration of a switch by index.
 ///
 /// `incarnation` counts its lives and is above zero; `seed` feeds its random numbers and must
@@ -55,25 +88,26 @@ pub const fn switch_id(index: usize) -> NodeId {
 ///
 /// # Panics
 /// If there is no such switch.
-pub fn switch_config(fabric: &Fabric, index: usize, incarnation: u64, seed: u64) -> SwitchConfig {
+pub fn switch_config(fabric: &Fabric, index: usize, incarnation: u64, seed: u64) -> SwitchSetup {
     let ports = fabric.switches[index].ports;
     let life = Life { node: switch_id(index), incarnation };
     let dcb = fabric.dcb.as_deref();
     let dcb = dcb.map(|dcb| Box::new(crate::dcb::config(fabric, dcb, index, switch_mac(index))));
     let dcbx = dcb.as_ref().and_then(|dcb| crate::dcb::node_config(fabric, index, dcb));
-    let node = node_config(fabric, life, (switch_mac(index), dcb), ports, seed);
-    SwitchConfig {
-        node: NodeConfig { dcbx, ..node },
+    let mac = switch_mac(index);
+    let control = SwitchConfig {
+        node: NodeConfig { dcbx, ..node_config(fabric, life, mac, seed) },
         waiting_bytes_max: WAITING_BYTES_MAX,
         hosts_per_port_max: HOSTS_PER_PORT_MAX,
-    }
+    };
+    SwitchSetup { control, plane: plane_config(fabric, (mac, dcb), ports) }
 }
 
 /// The configuration of the controller; see [`switch_config`].
-pub fn controller_config(fabric: &Fabric, incarnation: u64, seed: u64) -> ControllerConfig {
+pub fn controller_config(fabric: &Fabric, incarnation: u64, seed: u64) -> ControllerSetup {
     let life = Life { node: CONTROLLER_ID, incarnation };
-    ControllerConfig {
-        node: node_config(fabric, life, (CONTROLLER_MAC, None), 1, seed),
+    let control = ControllerConfig {
+        node: node_config(fabric, life, CONTROLLER_MAC, seed),
         dhcp: DhcpConfig {
             prefix_len: fabric.dhcp.prefix_len,
             pool_first: fabric.dhcp.pool_first,
@@ -85,7 +119,8 @@ pub fn controller_config(fabric: &Fabric, incarnation: u64, seed: u64) -> Contro
         },
         router: fabric.controller.router,
         layers: fabric.layers(),
-    }
+    };
+    ControllerSetup { control, plane: plane_config(fabric, (CONTROLLER_MAC, None), 1) }
 }
 
 /// The longest frame that a host may send, in bytes without FCS: where priorities count, its
@@ -95,35 +130,34 @@ pub(crate) fn frame_bytes_max(fabric: &Fabric) -> usize {
     usize::from(fabric.mtu) + header
 }
 
-fn node_config(
-    fabric: &Fabric,
-    life: Life,
-    (mac, dcb): (MacAddr, Option<Box<DcbConfig>>),
-    ports: u16,
-    seed: u64,
-) -> NodeConfig {
+fn node_config(fabric: &Fabric, life: Life, mac: MacAddr, seed: u64) -> NodeConfig {
     NodeConfig {
         life,
         mac,
         key: fabric.key,
         seed,
         timers: fabric.timers,
-        plane: PlaneConfig {
-            hop_width: fabric.hop_width,
-            frame_bytes_max: frame_bytes_max(fabric),
-            queue_bytes_max: queue(fabric),
-            self_congestion_pause: fabric.self_congestion_pause,
-            on_full: fabric.on_full,
-            nack_bytes_max: fabric.nack_queue,
-            control_priority: fabric
-                .dcb
-                .as_ref()
-                .map_or(Priority::ZERO, |dcb| dcb.control_priority),
-            dcb,
-            ..PlaneConfig::with_ports(ports, mac)
-        },
         dcbx: None,
         server: ServerIdentity { mac: SERVER_MAC, ip: fabric.dhcp.server },
+    }
+}
+
+fn plane_config(
+    fabric: &Fabric,
+    (mac, dcb): (MacAddr, Option<Box<DcbConfig>>),
+    ports: u16,
+) -> PlaneConfig {
+    let control_priority = fabric.dcb.as_ref().map_or(Priority::ZERO, |dcb| dcb.control_priority);
+    PlaneConfig {
+        hop_width: fabric.hop_width,
+        frame_bytes_max: frame_bytes_max(fabric),
+        queue_bytes_max: queue(fabric),
+        self_congestion_pause: fabric.self_congestion_pause,
+        on_full: fabric.on_full,
+        nack_bytes_max: fabric.nack_queue,
+        control_priority,
+        dcb,
+        ..PlaneConfig::with_ports(ports, mac)
     }
 }
 
@@ -154,8 +188,8 @@ mod tests {
         let mut macs = BTreeSet::from([SERVER_MAC, CONTROLLER_MAC]);
         for index in 0..300 {
             let config = switch_config(&fabric, index, 1, 7);
-            assert!(ids.insert(config.node.life.node));
-            assert!(macs.insert(config.node.mac));
+            assert!(ids.insert(config.control.node.life.node));
+            assert!(macs.insert(config.control.node.mac));
         }
         for host in &fabric.hosts {
             assert!(macs.insert(host.mac) && host.mac.is_unicast());
@@ -167,16 +201,16 @@ mod tests {
         let text = "name: a\ntopology: {ring: {switches: 3}}\nmtu: 9000\nhop_width: 16\n\
                     links: {queue: 64KiB, on_full: nack, nack_queue: 8KiB}\ntimers: {heartbeat: 20ms}\ndhcp: {subnet: 10.1.0.0/24}";
         let fabric = crate::parse("a.yaml".as_ref(), text).unwrap();
-        let switch = switch_config(&fabric, 1, 5, 7).node;
+        let switch = switch_config(&fabric, 1, 5, 7);
         assert_eq!((switch.plane.frame_bytes_max, switch.plane.ports), (9014, 3));
         assert_eq!(switch.plane.queue_bytes_max, Bytes(64 << 10));
         assert_eq!(switch.plane.on_full, axon_plane::OnFull::Nack);
         assert_eq!(switch.plane.nack_bytes_max, Bytes(8 << 10));
-        assert_eq!(switch.timers.heartbeat.as_millis(), 20);
-        assert_eq!(switch.life.incarnation, 5);
+        assert_eq!(switch.control.node.timers.heartbeat.as_millis(), 20);
+        assert_eq!(switch.control.node.life.incarnation, 5);
         let controller = controller_config(&fabric, 5, 7);
-        assert_eq!(controller.node.server.ip.octets(), [10, 1, 0, 1]);
-        assert_eq!(controller.dhcp.pool_last.octets(), [10, 1, 0, 254]);
-        assert_eq!(controller.node.plane.ports, 1);
+        assert_eq!(controller.control.node.server.ip.octets(), [10, 1, 0, 1]);
+        assert_eq!(controller.control.dhcp.pool_last.octets(), [10, 1, 0, 254]);
+        assert_eq!(controller.plane.ports, 1);
     }
 }

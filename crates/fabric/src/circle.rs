@@ -2,7 +2,7 @@
 
 use crate::assemble::port_name;
 use crate::model::{End, Fabric};
-use axon_control::prove::{Buffer, Cycle};
+use axon_prove::{Buffer, Cycle};
 
 /// Where a buffer is: the ingress port that the link ends at, and the egress port that it comes
 /// from. The first is empty if no link leaves there.

@@ -45,7 +45,8 @@ impl<'a> Told<'a> {
     /// hosts, in order.
     pub fn new(fabric: &'a Fabric, router: Box<dyn Router>, seed: u64) -> Told<'a> {
         let config = assemble::controller_config(fabric, 1, seed);
-        let mut controller = Controller::with_router(&config, router);
+        let hops_max = config.plane.hops_max();
+        let mut controller = Controller::with_router(&config.control, hops_max, router);
         let (now, mut out) = (Time::ZERO, Vec::new());
         let End { switch, port } = fabric.controller.at;
         let attached = Some((assemble::switch_id(switch), port));
@@ -188,7 +189,7 @@ mod tests {
     use super::*;
     use crate::topology::torus;
     use axon_control::controller::router::RouterKind;
-    use axon_control::prove::{Dependencies, Verdict};
+    use axon_prove::{Dependencies, Verdict};
     use axon_wire::Priority;
 
     #[test]

@@ -7,12 +7,11 @@ use crate::run::{Body, Clock, Inspect, RunOptions};
 use crate::slot::{Medium, PortSetup};
 use anyhow::{Context, Result, bail};
 use axon_capture::pcap::CaptureOptions;
-use axon_control::agent::Rules;
-use axon_control::node::{ControllerNode, SwitchNode};
+use axon_dcbx::agent::Rules;
 use axon_fabric::assemble::{controller_config, port_name, switch_config, switch_index};
 use axon_fabric::dcb::FlowControl;
 use axon_fabric::model::{End, Fabric};
-use axon_plane::Node;
+use axon_node::Node;
 use axon_wire::priority::PrioritySet;
 use axon_wire::{FrameBuf, PortNo};
 use std::collections::BTreeMap;
@@ -52,7 +51,7 @@ pub fn switch(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Result<()
     let clock = Clock::start();
     let config =
         switch_config(fabric, index, incarnation::next(&clock, options.state.as_deref())?, seed()?);
-    let node = Switch::new(SwitchNode::new(config, clock.now()));
+    let node = Switch::new(config.on_software());
     run(node, clock, name, ports, options)
 }
 
@@ -105,7 +104,7 @@ pub fn controller(fabric: &Fabric, options: &DaemonOptions) -> Result<()> {
     let clock = Clock::start();
     let config =
         controller_config(fabric, incarnation::next(&clock, options.state.as_deref())?, seed()?);
-    let node = Controller::new(ControllerNode::new(config, clock.now()));
+    let node = Controller::new(config.on_software(clock.now()));
     run(node, clock, &fabric.controller.name, controller_ports(fabric), options)
 }
 
@@ -183,7 +182,7 @@ fn controller_ports(fabric: &Fabric) -> Vec<PortSetup> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use axon_control::dcbx::TieRule;
+    use axon_dcbx::TieRule;
 
     const TEXT: &str = "name: a\ntopology: {ring: {switches: 3, hosts_per_switch: 1}}\n\
         links: {rate: 100Mbps}\ndcb:\n  classes:\n  - {priorities: [0, 1, 2, 5, 6], ets: 40}\n  \

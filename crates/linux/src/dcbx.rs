@@ -2,8 +2,8 @@
 //! table.
 
 use crate::columns::columns;
-use axon_control::dcbx::DcbPort;
-use axon_control::lldp::Neighbour;
+use axon_dcbx::DcbPort;
+use axon_dcbx::lldp::Neighbour;
 use axon_plane::qcn::Defences;
 use axon_wire::dcbx::ieee::{Ets, Tsa};
 use axon_wire::lldp::{Id, kind};

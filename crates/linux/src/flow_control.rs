@@ -2,7 +2,7 @@
 //! table.
 
 use crate::columns::columns;
-use axon_plane::{HeldQueue, PortBank};
+use axon_plane::{HeldQueue, Ports};
 use axon_wire::priority::{Priority, PrioritySet};
 use axon_wire::{Frame, PortNo, Time};
 use serde_json::{Value, json};
@@ -12,14 +12,14 @@ const HEADINGS: [&str; 4] = ["port", "stopped by its peer", "asks its peer to st
 /// One port: the priorities that its peer has stopped and those that it asks its peer to stop, how
 /// often each was named by frames to the peer (requests) and from it (indications), what waits of
 /// each class, by the port that it came in by, and the buffers of what came in here that stand
-/// still ([`axon_plane::Standstill`]).
-pub(crate) fn status<B: Frame>(bank: &PortBank<B>, now: Time, port: PortNo) -> Value {
-    let counts = Priority::ALL.map(|priority| bank.pfc_counts(port, priority));
-    let waiting = bank.waiting(port).map(|(class, ingress, bytes)| {
+/// still ([`axon_plane::Blocked`]).
+pub(crate) fn status<B: Frame>(ports: &Ports<B>, now: Time, port: PortNo) -> Value {
+    let counts = Priority::ALL.map(|priority| ports.pfc_counts(port, priority));
+    let waiting = ports.waiting(port).map(|(class, ingress, bytes)| {
         json!({ "class": class.value(), "ingress": ingress.0, "bytes": bytes.0 })
     });
     let standing = Priority::ALL.into_iter().filter_map(|priority| {
-        let still = bank.standstill(now, port, priority)?;
+        let still = ports.blocked(now, port, priority)?;
         let queue = |queue: &HeldQueue| {
             json!({ "egress": queue.egress.0, "stopped": numbers(queue.stopped) })
         };
@@ -31,8 +31,8 @@ pub(crate) fn status<B: Frame>(bank: &PortBank<B>, now: Time, port: PortNo) -> V
         }))
     });
     json!({
-        "stopped": numbers(bank.stopped(now, port)),
-        "asking": numbers(bank.asking(port)),
+        "stopped": numbers(ports.stopped(now, port)),
+        "asking": numbers(ports.asking(port)),
         "requests": counts.map(|(requests, _)| requests),
         "indications": counts.map(|(_, indications)| indications),
         "waiting": waiting.collect::<Vec<_>>(),

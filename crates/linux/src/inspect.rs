@@ -3,36 +3,37 @@
 use crate::flow_control;
 use crate::probe::Desk;
 use crate::run::Inspect;
-use axon_control::agent::{AgentNode, FABRIC, HOST, Rules};
 use axon_control::discovery::Discovery;
 use axon_control::node::{ControllerNode, SwitchNode};
+use axon_dcbx::agent::{AgentNode, FABRIC, HOST, Rules};
+use axon_node::{Action, Awaited, Drop, Input, Node, PortCounters, PortKind, Refusal, Reply};
+use axon_plane::Plane;
 use axon_plane::memory::Memory;
-use axon_plane::{Action, Awaited, Drop, Input, Node, Plane, PortCounters, PortKind, Refusal};
 use axon_wire::priority::Priority;
 use axon_wire::{Frame, FrameBuf, PortNo, Time};
 use serde_json::{Map, Value, json};
 
 /// A switch that can be asked.
 pub struct Switch {
-    node: SwitchNode<FrameBuf>,
+    node: SwitchNode<FrameBuf, Plane<FrameBuf>>,
     desk: Desk,
 }
 
 impl Switch {
     /// Nobody has asked it yet.
-    pub fn new(node: SwitchNode<FrameBuf>) -> Switch {
+    pub fn new(node: SwitchNode<FrameBuf, Plane<FrameBuf>>) -> Switch {
         Switch { node, desk: Desk::default() }
     }
 }
 
 /// A controller that can be asked.
 pub struct Controller {
-    node: ControllerNode<FrameBuf>,
+    node: ControllerNode<FrameBuf, Plane<FrameBuf>>,
 }
 
 impl Controller {
     /// Nobody has asked it yet.
-    pub fn new(node: ControllerNode<FrameBuf>) -> Controller {
+    pub fn new(node: ControllerNode<FrameBuf, Plane<FrameBuf>>) -> Controller {
         Controller { node }
     }
 }
@@ -77,8 +78,8 @@ is_a_node!(Controller);
 is_a_node!(Agent);
 
 impl Inspect for Switch {
-    fn request(&mut self, now: Time, request: &Value) {
-        self.desk.request(now, &mut self.node, request);
+    fn replied(&mut self, reply: &Reply) {
+        self.desk.replied(reply);
     }
 
     fn port_kind(&self, port: PortNo) -> PortKind {
@@ -100,7 +101,7 @@ impl Inspect for Switch {
                 "port": port.0,
                 "destination": destination.to_string(),
                 "hops": flow.route.hops.to_string(),
-                "placed": flow.placed,
+                "placed": flow.is_placed(),
             })
         });
         let path = node.uplink().path().map(|path| path.hops.to_string());
@@ -115,7 +116,7 @@ impl Inspect for Switch {
             "dcbx": dcbx.collect::<Vec<_>>(),
             "hosts": hosts.collect::<Vec<_>>(),
             "routes": routes.collect::<Vec<_>>(),
-            "waiting_bytes": node.edge().waiting_bytes(),
+            "waiting_bytes": node.waiting_bytes(),
             "unacknowledged": node.unacknowledged(),
             "plane": plane(node.plane(), now),
             "probes": self.desk.status(node),
@@ -141,7 +142,7 @@ impl Inspect for Agent {
     }
 
     fn has_queue(&self, port: PortNo) -> bool {
-        self.node.bank().queued_frames(port) > 0
+        self.node.ports().queued_frames(port) > 0
     }
 
     fn rules(&self, port: PortNo) -> Option<&Rules> {
@@ -155,7 +156,7 @@ impl Inspect for Agent {
             Some((priority.to_string(), rate.into()))
         });
         let rates: Map<String, Value> = rates.collect();
-        let pfc = node.bank().pfc(FABRIC);
+        let pfc = node.ports().pfc(FABRIC);
         let dcbx = node.neighbour().map(|port| crate::dcbx::status(FABRIC, port));
         json!({
             "role": "agent",
@@ -165,9 +166,9 @@ impl Inspect for Agent {
             "cnms": Priority::ALL.map(|priority| node.cnms(priority)),
             "rates_bps": rates,
             "dcbx": dcbx.into_iter().collect::<Vec<_>>(),
-            "host": flow_control::status(node.bank(), now, HOST),
-            "fabric": flow_control::status(node.bank(), now, FABRIC),
-            "drops": drops(&node.bank().counters().total()),
+            "host": flow_control::status(node.ports(), now, HOST),
+            "fabric": flow_control::status(node.ports(), now, FABRIC),
+            "drops": drops(&node.ports().counters().total()),
         })
     }
 }
@@ -242,21 +243,21 @@ fn neighbours(discovery: &Discovery) -> Vec<Value> {
 /// never occurred are left out.
 fn plane<B: Frame>(plane: &Plane<B>, now: Time) -> Value {
     let total = plane.counters().total();
-    let ports = 0..plane.config().ports;
-    let queued: Vec<u64> = ports.clone().map(|port| plane.queued_bytes(PortNo(port)).0).collect();
-    let table: Vec<usize> = ports.clone().map(|port| plane.tables().len(PortNo(port))).collect();
-    let bank = plane.bank();
+    let numbers = 0..plane.config().ports;
+    let queued: Vec<u64> = numbers.clone().map(|port| plane.queued_bytes(PortNo(port)).0).collect();
+    let table: Vec<usize> = numbers.clone().map(|port| plane.tables().len(PortNo(port))).collect();
+    let ports = plane.ports();
     let flow_control: Option<Vec<Value>> = plane
         .config()
         .dcb
         .is_some()
-        .then(|| ports.map(|port| flow_control::status(bank, now, PortNo(port))).collect());
+        .then(|| numbers.map(|port| flow_control::status(ports, now, PortNo(port))).collect());
     json!({
         "rx_frames": total.rx_frames,
         "tx_frames": total.tx_frames,
         "drops": drops(&total),
         "queued_bytes": queued,
-        "memory": bank.memory().map(|memory| json!({
+        "memory": ports.memory().map(|memory| json!({
             "lossless": pool(memory, true),
             "lossy": pool(memory, false),
         })),

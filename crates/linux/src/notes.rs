@@ -4,7 +4,7 @@
 //! such notes a port has one line a second, and one that counts the rest, so that many of one kind
 //! hide none of another.
 
-use axon_plane::Note;
+use axon_node::Note;
 use axon_wire::{PortNo, Span, Time};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;

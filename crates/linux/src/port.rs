@@ -11,8 +11,8 @@
 //! loop, the node and the lab stay as they are.
 
 use crate::offload::append_with_tag;
-use axon_control::agent::Rules;
-use axon_plane::PortKind;
+use axon_dcbx::agent::Rules;
+use axon_node::PortKind;
 use axon_wire::FrameBuf;
 use axon_wire::probe::RECORDS_BYTES_MAX;
 use serde::Serialize;

@@ -2,9 +2,12 @@
 
 use crate::{request, status};
 use anyhow::{Context, Result, bail};
-use axon_control::node::{PlanKind, ProbeId, ProbePlan, ProbeReport, ProbeReturn, SwitchNode};
-use axon_wire::probe::{ProbeOptions, ProbeRecord, ProbeUnit};
-use axon_wire::{Bytes, FrameBuf, PortNo, Span, Time};
+use axon_control::node::SwitchNode;
+use axon_node::probe::{ProbeId, ProbePlan, ProbeReport, ProbeReturn};
+use axon_node::{Command, Done, Reply, Request, RequestId};
+use axon_plane::Plane;
+use axon_wire::probe::{ProbeRecord, ProbeUnit};
+use axon_wire::{Bytes, FrameBuf, PortNo, Time};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::VecDeque;
@@ -18,22 +21,6 @@ const KEPT: usize = 4;
 const LOOK: Duration = Duration::from_millis(20);
 /// How long a report may take beyond what its probes take.
 const PATIENCE: Duration = Duration::from_secs(3);
-
-/// A plan as a request. `token` is chosen by who asks, to know the outcome by.
-#[derive(Debug, Serialize, Deserialize)]
-struct Asked {
-    token: u64,
-    /// Of a circuit; 65535 names the control plane.
-    #[serde(default)]
-    hops: Vec<u16>,
-    /// Ports of an ether probe, from and to.
-    ether: Option<(u16, u16)>,
-    bytes: usize,
-    count: u32,
-    interval_ns: u64,
-    timeout_ns: u64,
-    options: u8,
-}
 
 /// What a switch tells of a request.
 #[derive(Debug, Serialize, Deserialize)]
@@ -54,40 +41,6 @@ struct ToldReturn {
     back_at_ticks: u64,
     /// Unit, port, queued bytes, time in ticks of 10 ps.
     records: Vec<(ProbeUnit, u16, u64, u64)>,
-}
-
-impl Asked {
-    fn of(token: u64, plan: &ProbePlan) -> Asked {
-        let (hops, ether) = match &plan.kind {
-            PlanKind::Circuit(hops) => (hops.iter().map(|hop| hop.0).collect(), None),
-            PlanKind::Ether { from, to } => (Vec::new(), Some((from.0, to.0))),
-        };
-        Asked {
-            token,
-            hops,
-            ether,
-            bytes: plan.bytes,
-            count: plan.count,
-            interval_ns: plan.interval.as_nanos(),
-            timeout_ns: plan.timeout.as_nanos(),
-            options: plan.options.0,
-        }
-    }
-
-    fn plan(&self) -> ProbePlan {
-        let kind = match self.ether {
-            Some((from, to)) => PlanKind::Ether { from: PortNo(from), to: PortNo(to) },
-            None => PlanKind::Circuit(self.hops.iter().copied().map(PortNo).collect()),
-        };
-        ProbePlan {
-            kind,
-            bytes: self.bytes,
-            count: self.count,
-            interval: Span::from_nanos(self.interval_ns),
-            timeout: Span::from_nanos(self.timeout_ns),
-            options: ProbeOptions(self.options),
-        }
-    }
 }
 
 impl ToldReturn {
@@ -124,24 +77,17 @@ pub(crate) struct Desk {
 }
 
 impl Desk {
-    /// Takes a request, `{"probe": ...}`; any other is nobody's.
-    pub fn request(&mut self, now: Time, node: &mut SwitchNode<FrameBuf>, request: &Value) {
-        let asked: Asked = match serde_json::from_value(request["probe"].clone()) {
-            Ok(asked) => asked,
-            Err(error) => {
-                tracing::warn!(%error, "a request that asks for no probe");
-                return;
-            }
-        };
-        let outcome = node.probe(now, asked.plan()).map_err(|refusal| refusal.to_string());
+    /// Keeps what came of a command, in place of the oldest.
+    pub fn replied(&mut self, reply: &Reply) {
         if self.outcomes.len() >= KEPT {
             self.outcomes.pop_front();
         }
-        self.outcomes.push_back((asked.token, outcome));
+        let outcome = reply.result.clone().map(|Done::Probe(id)| id);
+        self.outcomes.push_back((reply.id.0, outcome.map_err(|error| error.to_string())));
     }
 
     /// What came of them, for the status.
-    pub fn status(&self, node: &SwitchNode<FrameBuf>) -> Value {
+    pub fn status(&self, node: &SwitchNode<FrameBuf, Plane<FrameBuf>>) -> Value {
         let told = |(token, outcome): &(u64, Result<ProbeId, String>)| {
             let none = Told {
                 token: *token,
@@ -178,8 +124,8 @@ pub fn probe(socket: &Path, plan: &ProbePlan) -> Result<ProbeReport> {
     static ASKED: AtomicU32 = AtomicU32::new(0);
     let number = ASKED.fetch_add(1, Ordering::Relaxed);
     let token = u64::from(std::process::id()) << 32 | u64::from(number);
-    let request = json!({ "probe": Asked::of(token, plan) });
-    request::send(socket, &request)
+    let command = Command { id: RequestId(token), request: Request::Probe(plan.clone()) };
+    request::send(socket, &serde_json::to_value(command)?)
         .with_context(|| format!("no switch takes requests at {}", socket.display()))?;
     let nanos = plan.interval.as_nanos() * u64::from(plan.count) + 2 * plan.timeout.as_nanos();
     let limit = Instant::now() + Duration::from_nanos(nanos) + PATIENCE;
@@ -211,17 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn plans_and_returns_survive_their_json() {
-        let kinds = [
-            PlanKind::Circuit([PortNo(3), PortNo(1), PortNo::CONTROL].into_iter().collect()),
-            PlanKind::Ether { from: PortNo(1), to: PortNo(2) },
-        ];
-        for kind in kinds {
-            let plan = ProbePlan { bytes: 777, count: 9, ..ProbePlan::new(kind) };
-            let text = serde_json::to_string(&Asked::of(5, &plan)).unwrap();
-            let asked: Asked = serde_json::from_str(&text).unwrap();
-            assert_eq!((asked.token, asked.plan()), (5, plan));
-        }
+    fn returns_survive_their_json() {
         let record = ProbeRecord {
             unit: ProbeUnit::Egress,
             port: PortNo(4),

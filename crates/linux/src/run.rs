@@ -13,8 +13,8 @@ use crate::request::RequestSocket;
 use crate::slot::{PortSetup, Slot};
 use crate::status::StatusServer;
 use axon_capture::pcap::{CaptureOptions, Direction, LinkType, Writer};
-use axon_control::agent::Rules;
-use axon_plane::{Action, Input, Node, PortKind};
+use axon_dcbx::agent::Rules;
+use axon_node::{Action, Command, Input, Node, PortKind, Reply};
 use axon_wire::{Frame, FrameBuf, PortNo, Span, Time};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -50,10 +50,9 @@ pub trait Inspect {
     }
     /// All an operator may want to know at `now`, as JSON.
     fn status(&self, now: Time) -> serde_json::Value;
-    /// Takes a request of an operator; what comes of it stands in the status. What the node
-    /// cannot do it passes over.
-    fn request(&mut self, now: Time, request: &serde_json::Value) {
-        let _ = (now, request);
+    /// What came of a command stands in the status from now on.
+    fn replied(&mut self, reply: &Reply) {
+        let _ = reply;
     }
 }
 
@@ -215,7 +214,12 @@ impl<N: Node<FrameBuf> + Inspect> Body<N> {
         self.free_wires();
         if ready.requests {
             let requests = self.requests.as_ref().map(RequestSocket::take).unwrap_or_default();
-            requests.iter().for_each(|request| self.node.request(self.clock.now(), request));
+            for request in requests {
+                match serde_json::from_value::<Command>(request) {
+                    Ok(command) => self.feed(Input::Command(command)),
+                    Err(error) => tracing::warn!(%error, "a request that is no command"),
+                }
+            }
         }
         if self.node.deadline().is_some_and(|deadline| deadline <= self.clock.now()) {
             self.feed(Input::Timeout);
@@ -410,6 +414,9 @@ impl<N: Node<FrameBuf> + Inspect> Body<N> {
                     self.pool.recycle(frame);
                 }
                 Action::Note(note) => self.notes.note(now, &self.name, note),
+                Action::Reply(reply) => self.node.replied(&reply),
+                // Whole nodes keep these to themselves.
+                Action::RouteChanged(_) | Action::Lost => {}
             }
         }
         self.actions = actions;

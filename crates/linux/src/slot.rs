@@ -6,8 +6,8 @@ use crate::pacer::Pacer;
 use crate::packet::PacketPort;
 use crate::port::{Pool, Port, PortCounters};
 use crate::tap::TapPort;
-use axon_control::agent::Rules;
-use axon_plane::PortKind;
+use axon_dcbx::agent::Rules;
+use axon_node::PortKind;
 use axon_wire::{Frame, FrameBuf, Rate, Span, Time};
 use std::io;
 
@@ -250,7 +250,7 @@ impl Slot {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use axon_control::agent::rules::parse;
+    use axon_dcbx::agent::rules::parse;
 
     fn host_slot() -> Slot {
         let queues = HostQueues { rate: Rate::mbps(100), rules: Rules::new(&[]), mtu: 1500 };

@@ -5,8 +5,8 @@
 
 mod support;
 
-use axon_control::node::{PlanKind, ProbePlan};
 use axon_linux::lab::{self, Lab, StateDir, UpOptions, state::ProcessId};
+use axon_node::probe::{PlanKind, ProbePlan};
 use axon_wire::PortNo;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;

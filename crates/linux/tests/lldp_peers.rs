@@ -10,7 +10,6 @@
 mod alone;
 
 use alone::veth;
-use axon_control::node::SwitchNode;
 use axon_fabric::assemble::switch_config;
 use axon_linux::inspect::Switch;
 use axon_linux::run::{Body, Clock, Inspect, RunOptions};
@@ -122,7 +121,7 @@ impl Scene {
         );
         let fabric = axon_fabric::parse("a.yaml".as_ref(), &text).unwrap();
         let clock = Clock::start();
-        let node = SwitchNode::new(switch_config(&fabric, 0, 1, 7), clock.now());
+        let node = switch_config(&fabric, 0, 1, 7).on_software();
         let ports = (0..fabric.switches[0].ports).map(|port| PortSetup {
             device: if port == 0 { "va".into() } else { format!("none{port}") },
             medium: Medium::Packet,

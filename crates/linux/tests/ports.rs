@@ -5,8 +5,8 @@ mod alone;
 
 use alone::{ip, veth, wait};
 use axon_capture::pcap::CaptureOptions;
-use axon_control::agent::Rules;
-use axon_control::dcbx::TieRule;
+use axon_dcbx::TieRule;
+use axon_dcbx::agent::Rules;
 use axon_linux::agent::{self, AgentOptions};
 use axon_linux::daemon::DaemonOptions;
 use axon_linux::link_watch::{LinkEvent, LinkWatch, is_up};
@@ -16,8 +16,8 @@ use axon_linux::run::{Body, Clock, Inspect, RunOptions};
 use axon_linux::slot::{Medium, PortSetup};
 use axon_linux::sys::{self, Offload};
 use axon_linux::tap::TapPort;
+use axon_node::{Action, Input, Node, PortKind};
 use axon_plane::qcn::RpReadings;
-use axon_plane::{Action, Input, Node, PortKind};
 use axon_wire::cn::CnmFormat;
 use axon_wire::mac_control::Quanta;
 use axon_wire::priority::PrioritySet;
@@ -204,7 +204,7 @@ impl Node<FrameBuf> for Echo {
                 self.heard += 1;
                 out.push(Action::Transmit { port, frame, complete_at: now, intact: true });
             }
-            Input::TxDone { .. } | Input::Timeout => {}
+            Input::TxDone { .. } | Input::Timeout | Input::Command(_) => {}
         }
     }
 

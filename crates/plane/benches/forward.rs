@@ -14,23 +14,24 @@
 //! come from a chain of dependent additions, so they are core cycles at the clock of now.
 //!
 //! What bounds it (EPYC with AVX-512 at 4.2 GHz): in cache, instructions. The step takes
-//! about 40 cycles; the plane around it 70 to 90 more, for moving the frame's handle, the
+//! about 40 cycles; the plane around it 70 to 90 more, for meta the frame's handle, the
 //! state and counters of two ports, and the action. At the edge the table of 4096 routes
 //! (320 KiB) adds about 70: one random access to the second cache, and a header copied in
 //! pieces and read back as words. With 128 MiB of packets in random order one miss to memory
 //! and in the address translation per packet is nearly all of the time (160 ns); a NIC puts
 //! packets into the last cache, so that is not how they arrive.
 
-use axon_plane::contract::Action;
+use axon_node::Action;
+use axon_node::PortKind;
 use axon_plane::dcb::DcbConfig;
 use axon_plane::ecn::{NotCapable, Profile};
-use axon_plane::forward::{Step, forward};
 use axon_plane::memory::{GroupLimits, MemoryConfig, QueueLimits, Share};
-use axon_plane::notice::{CnConfig, EcnConfig};
-use axon_plane::{Plane, PlaneConfig, PortKind, RouteTables};
+use axon_plane::notification::{CnConfig, EcnConfig};
+use axon_plane::{Plane, PlaneConfig, RouteTables};
+use axon_plane::{Step, forward};
 use axon_wire::header::{self, PacketType};
 use axon_wire::priority::{PRIORITIES, PrioritySet};
-use axon_wire::{Bytes, Frame, FrameBuf, HopWidth, Hops, MacAddr, PortNo, Rate, Time};
+use axon_wire::{Bytes, Frame, FrameBuf, HopWidth, Hops, MacAddr, PortNo, Rate, Route, Time};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
@@ -260,11 +261,9 @@ fn transit_plane(packets: usize, (name, dcb): (&str, Option<DcbConfig>), hertz: 
     report(name, packets, best, packets * (HOPS - 1), hertz);
 }
 
-fn fill(tables: &mut RouteTables, random: &mut Random) {
+fn fill(random: &mut Random, mut install: impl FnMut(MacAddr, &Route)) {
     for index in 0..ROUTES {
-        tables
-            .install(HOST, destination(index), &route(random).into())
-            .expect("room for 4096 routes");
+        install(destination(index), &route(random).into());
     }
 }
 
@@ -272,7 +271,7 @@ fn edge_step(packets: usize, hertz: f64) {
     let mut random = Random(3);
     let width = HopWidth::Eight;
     let mut tables = RouteTables::new(width, PORTS, ROUTES);
-    fill(&mut tables, &mut random);
+    fill(&mut random, |to, route| tables.install(HOST, to, route).expect("room for 4096"));
     let order = random.order(packets);
     let mut pool = vec![0u8; packets * STRIDE];
     for slot in pool.chunks_exact_mut(STRIDE) {
@@ -300,7 +299,7 @@ fn edge_step(packets: usize, hertz: f64) {
 fn edge_plane(packets: usize, hertz: f64) {
     let mut random = Random(4);
     let mut plane = plane(None);
-    fill(plane.tables_mut(), &mut random);
+    fill(&mut random, |to, route| plane.install(HOST, to, route).expect("room for 4096"));
     let mut pool: Vec<FrameBuf> =
         (0..packets).map(|_| buffer(&frame_to(destination(random.below(ROUTES))))).collect();
     for index in random.order(packets) {

@@ -1,7 +1,7 @@
 //! What a plane is told before its first frame.
 
-use crate::dcb::DcbConfig;
 use crate::probe::ProbeUnits;
+use crate::qos::dcb::DcbConfig;
 use alloc::boxed::Box;
 use axon_wire::priority::Priority;
 use axon_wire::probe::RECORDS_BYTES_MAX;
@@ -73,21 +73,12 @@ pub struct PuntLimit {
     pub burst: u32,
 }
 
-/// What is plugged into a port.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum PortKind {
-    /// Not known yet, or not known any more (paper 001 §4.2.1: uninitialised): only
-    /// link-local Ethernet passes, everything else is dropped as `port_unknown`. So an Axon
-    /// packet is never taken for a host's frame, nor a host's frame for an Axon packet.
-    #[default]
-    Unknown,
-    /// Hosts: plain Ethernet in and out.
-    Host,
-    /// Another Axon: Axon packets, and link-local Ethernet.
-    Axon,
-}
-
 impl PlaneConfig {
+    /// The most hops that a route may have.
+    pub const fn hops_max(&self) -> usize {
+        self.hop_width.hops_in(self.route_bytes_max)
+    }
+
     /// The longest probe on a link between switches, records included.
     pub const fn probe_bytes_max(&self) -> usize {
         self.frame_bytes_max + self.route_bytes_max + RECORDS_BYTES_MAX

@@ -6,7 +6,7 @@
 //! is the time in the buffer. [`ProbeUnits`] moves both to where the frame enters and leaves
 //! the whole device.
 
-use crate::bank::Moving;
+use crate::ports::FrameMeta;
 use axon_wire::header::{HeaderView, HopWidth, PacketType};
 use axon_wire::probe::{self, ProbeOptions, ProbeRecord, ProbeUnit};
 use axon_wire::{Bytes, Frame, PortNo, Span, Time};
@@ -59,12 +59,12 @@ pub(crate) fn head_of(packet: &[u8], width: HopWidth) -> u16 {
 /// frame never grows beyond `bytes_max` bytes.
 #[cold]
 pub(crate) fn stamp<B: Frame>(
-    moving: &mut Moving<B>,
+    meta: &mut FrameMeta<B>,
     (unit, port): (ProbeUnit, PortNo),
     (time, queued): (Time, Bytes),
     bytes_max: usize,
 ) -> bool {
-    let options = probe::options_at(moving.frame.bytes(), usize::from(moving.probe_at));
+    let options = probe::options_at(meta.frame.bytes(), usize::from(meta.probe_at));
     let asked = match unit {
         ProbeUnit::Ingress => options.has(ProbeOptions::INGRESS),
         ProbeUnit::Egress => options.has(ProbeOptions::EGRESS),
@@ -72,12 +72,12 @@ pub(crate) fn stamp<B: Frame>(
     if !asked {
         return true;
     }
-    if moving.frame.bytes().len() + probe::RECORD_BYTES > bytes_max {
+    if meta.frame.bytes().len() + probe::RECORD_BYTES > bytes_max {
         return false;
     }
     let tells = unit == ProbeUnit::Egress && options.has(ProbeOptions::QUEUED);
     let queued = if tells { queued } else { Bytes(0) };
-    probe::append(&mut moving.frame, &ProbeRecord { unit, port, queued, time }).is_ok()
+    probe::append(&mut meta.frame, &ProbeRecord { unit, port, queued, time }).is_ok()
 }
 
 #[cfg(test)]

@@ -14,8 +14,8 @@
 //! hop, a quarter is the switch's own code (plane, ports, counters, the node around them), a
 //! quarter the calendar queue, a quarter links, accounts and trace, and the rest the ends,
 //! where each packet is copied from its model and hashed whole. In larger worlds it is memory:
-//! a hop touches some twenty cache lines of a station, its jacks, its node and its frame, an end
-//! of a path many more, and what the engine reads ahead (`ahead.rs`) overlaps only a part of
+//! a hop touches some twenty cache lines of a station, its ports, its node and its frame, an end
+//! of a path many more, and what the engine reads ahead (`prefetch.rs`) overlaps only a part of
 //! the waits. Processor time (`cpu ns`, to 10 ms) says more than wall time on a busy machine,
 //! though others that share the caches slow that, too.
 //!
@@ -74,7 +74,7 @@ fn bring_up(k: usize, threads: usize) -> World {
     let spread = Span::from_ticks(Span::from_millis(500).ticks() / hosts as u64);
     for host in 0..hosts {
         let peer = address((host + hosts / 2) % hosts);
-        world.give(host, |node, now| node.resolve(peer, now));
+        world.with_host(host, |node, now| node.resolve(peer, now));
         world.run_for(spread);
     }
     world.run_for(Span::from_millis(500));
@@ -84,7 +84,7 @@ fn bring_up(k: usize, threads: usize) -> World {
 /// Starts every host's stream, evenly within one interval.
 fn start(world: &mut World, hosts: usize, interval: Span) {
     for host in 0..hosts {
-        world.give(host, |node, _| node.udp_listen(PORT));
+        world.with_host(host, |node, _| node.udp_listen(PORT));
     }
     let begin = world.now();
     for host in 0..hosts {
@@ -92,7 +92,7 @@ fn start(world: &mut World, hosts: usize, interval: Span) {
         world.run_until(begin + Span::from_ticks(offset));
         let target = address((host + hosts / 2) % hosts);
         let plan = UdpPlan { target, port: PORT, payload: 1472, interval, count: u64::MAX };
-        world.give(host, |node, now| node.udp_send(plan, now));
+        world.with_host(host, |node, now| node.udp_send(plan, now));
     }
 }
 

@@ -1,5 +1,6 @@
 //! Who and where: MAC addresses, node identities, port numbers.
 
+use crate::constants::address::{LINK_LOCAL_COUNT, LINK_LOCAL_PREFIX};
 use core::fmt;
 use serde::{Deserialize, Serialize};
 
@@ -24,7 +25,7 @@ impl MacAddr {
     /// The reserved block 01-80-C2-00-00-00 to 0F, which no bridge forwards
     /// (IEEE 802.1Q clause 8.6.3): MAC control, LLDP, our discovery.
     pub fn is_link_local(self) -> bool {
-        self.0[..5] == [0x01, 0x80, 0xc2, 0x00, 0x00] && self.0[5] < 0x10
+        self.0[..5] == LINK_LOCAL_PREFIX && self.0[5] < LINK_LOCAL_COUNT
     }
 
     /// The destination (bytes 0 to 5) of an Ethernet frame, if it has one.

@@ -20,6 +20,9 @@
 //! holds the choice.
 
 use crate::addr::MacAddr;
+pub use crate::constants::ethertype::{CN_TAG as ETHERTYPE_TAG, CNM as ETHERTYPE_CNM};
+pub use crate::constants::length::{CNM as CNM_BYTES, CNM_MSDU_MAX as MSDU_BYTES_MAX};
+pub use crate::constants::version::CNM as VERSION;
 use crate::frame::Frame;
 use crate::link::FRAME_BYTES_MIN;
 use crate::priority::Priority;
@@ -28,14 +31,6 @@ use crate::vlan::{self, TAG_BYTES, VlanTag};
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
-/// The EtherType of the CN-TAG.
-pub const ETHERTYPE_TAG: u16 = 0x22e9;
-/// The EtherType of the CNM.
-pub const ETHERTYPE_CNM: u16 = 0x22e7;
-/// Bytes of a CNM's PDU before the MSDU.
-pub const CNM_BYTES: usize = 24;
-/// The most bytes of a sampled frame's MSDU that a CNM carries.
-pub const MSDU_BYTES_MAX: usize = 64;
 /// The greatest quantized feedback: 6 bits.
 pub const FEEDBACK_MAX: u8 = 63;
 /// The unit of QOffset and QDelta, by default.
@@ -215,7 +210,7 @@ pub enum CnmError {
     #[error("{0} bytes of MSDU, where at most {MSDU_BYTES_MAX} were expected")]
     Msdu(u16),
     /// Strict reading only: a version that nobody has defined.
-    #[error("version {0}, where 0 was expected")]
+    #[error("version {0}, where {VERSION} was expected")]
     Version(u8),
     /// Strict reading only: reserved bits that are not zero.
     #[error("reserved bits {0:#04x} are set")]
@@ -263,10 +258,10 @@ impl Cnm {
     /// What only a strict reader minds; `first` is the word with version and reserved bits.
     fn check(&self, first: u16) -> Result<(), CnmError> {
         match ((first >> 12) as u8, (first >> 6 & 0x3f) as u8) {
-            (0, 0) if self.feedback == 0 => Err(CnmError::Feedback),
-            (0, 0) if self.cpid == 0 => Err(CnmError::Cpid),
-            (0, 0) => Ok(()),
-            (0, reserved) => Err(CnmError::Reserved(reserved)),
+            (VERSION, 0) if self.feedback == 0 => Err(CnmError::Feedback),
+            (VERSION, 0) if self.cpid == 0 => Err(CnmError::Cpid),
+            (VERSION, 0) => Ok(()),
+            (VERSION, reserved) => Err(CnmError::Reserved(reserved)),
             (version, _) => Err(CnmError::Version(version)),
         }
     }
@@ -275,7 +270,8 @@ impl Cnm {
     pub fn emit(&self, out: &mut Vec<u8>, format: &CnmFormat) {
         let msdu = &self.msdu[..self.msdu.len().min(MSDU_BYTES_MAX)];
         let shift = if format.priority_in_high_bits { 13 } else { 0 };
-        out.extend_from_slice(&u16::from(self.feedback & FEEDBACK_MAX).to_be_bytes());
+        let first = u16::from(VERSION) << 12 | u16::from(self.feedback & FEEDBACK_MAX);
+        out.extend_from_slice(&first.to_be_bytes());
         out.extend_from_slice(&self.cpid.to_be_bytes());
         out.extend_from_slice(&self.offset.to_be_bytes());
         out.extend_from_slice(&self.delta.to_be_bytes());

@@ -16,15 +16,11 @@
 //! more than the frame that it speaks of: what it can do is make a host pause for a moment.
 
 use crate::addr::{MacAddr, PortNo};
+pub use crate::constants::length::CONGESTION as MESSAGE_BYTES;
+use crate::constants::length::CONGESTION_PADDED as PADDED_BYTES;
+pub use crate::constants::version::CONGESTION as VERSION;
 use crate::units::Bytes;
 use alloc::vec::Vec;
-
-/// The format this code speaks.
-pub const VERSION: u8 = 1;
-/// Bytes of a message, padding excluded.
-pub const MESSAGE_BYTES: usize = 28;
-/// Bytes with the padding: more than the Ethernet minimum less any Axon header.
-const PADDED_BYTES: usize = 54;
 
 /// What a full output tells the edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

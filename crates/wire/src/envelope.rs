@@ -13,12 +13,10 @@
 //! not sent: whoever receives it supplies their own.
 
 use crate::addr::{Life, NodeId};
+pub use crate::constants::length::ENVELOPE as ENVELOPE_BYTES;
+use crate::constants::length::NONCE;
+pub use crate::constants::version::ENVELOPE as VERSION;
 use alloc::vec::Vec;
-
-/// The format this code speaks: of the envelope and of every message in it.
-pub const VERSION: u8 = 3;
-/// Bytes before the sealed message.
-pub const ENVELOPE_BYTES: usize = 27;
 
 /// An envelope, opened no further than its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,8 +80,8 @@ impl<'a> Envelope<'a> {
 }
 
 /// The 24-byte nonce of message `sequence` of the life `from`.
-pub fn nonce(from: Life, sequence: u64) -> [u8; 24] {
-    let mut nonce = [0; 24];
+pub fn nonce(from: Life, sequence: u64) -> [u8; NONCE] {
+    let mut nonce = [0; NONCE];
     nonce[..8].copy_from_slice(&from.node.0.to_be_bytes());
     nonce[8..16].copy_from_slice(&from.incarnation.to_be_bytes());
     nonce[16..].copy_from_slice(&sequence.to_be_bytes());

@@ -25,14 +25,12 @@
 //! port that otherwise carries Axon packets.
 
 use crate::addr::PortNo;
+pub use crate::constants::length::HOPS_MAX;
+use crate::constants::length::{HEADER_FIXED as FIXED_BYTES, HEADER_FIXED_BITS_OF_FOUR};
+use crate::constants::packet_type;
 use crate::hops::Hops;
 use crate::priority::Priority;
 use serde::{Deserialize, Serialize};
-
-/// Bytes before the first hop when hops are 8 or 16 bits wide.
-const FIXED_BYTES: usize = 6;
-/// The most hops either count can tell: 12 bits.
-pub const HOPS_MAX: usize = 0xfff;
 
 /// How many bits name a port on the wire; one choice for a whole fabric.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -79,7 +77,7 @@ impl HopWidth {
     /// Bit offset of hop number `index`, forward hops first.
     const fn bit_offset(self, index: usize) -> usize {
         let first = match self {
-            HopWidth::Four => 44,
+            HopWidth::Four => HEADER_FIXED_BITS_OF_FOUR,
             _ => 8 * FIXED_BYTES,
         };
         first + index * self.bits()
@@ -91,8 +89,8 @@ impl HopWidth {
         if bytes < FIXED_BYTES { FIXED_BYTES } else { bytes }
     }
 
-    #[inline]
     /// How many hops a header of at most `bytes` bytes holds, forward and reverse.
+    #[inline]
     pub const fn hops_in(self, bytes: usize) -> usize {
         (8 * bytes).saturating_sub(self.bit_offset(0)) / self.bits()
     }
@@ -128,25 +126,34 @@ impl HopWidth {
 #[repr(u8)]
 pub enum PacketType {
     /// An Ethernet frame between hosts.
-    Ethernet = 1,
+    Ethernet = packet_type::ETHERNET,
     /// A sealed message between control planes.
-    Control = 2,
+    Control = packet_type::CONTROL,
     /// A probe that gathers timestamps (thesis §3.2.2).
-    Probe = 3,
+    Probe = packet_type::PROBE,
     /// A packet that could not be forwarded, on its way to the control plane.
-    Error = 4,
+    Error = packet_type::ERROR,
     /// An output had no room: a message to the edge that the packet came from.
-    Congestion = 5,
+    Congestion = packet_type::CONGESTION,
 }
 
 impl PacketType {
+    /// All of them, by number.
+    pub const ALL: [PacketType; 5] = [
+        PacketType::Ethernet,
+        PacketType::Control,
+        PacketType::Probe,
+        PacketType::Error,
+        PacketType::Congestion,
+    ];
+
     const fn from_bits(bits: u8) -> Option<PacketType> {
         match bits {
-            1 => Some(PacketType::Ethernet),
-            2 => Some(PacketType::Control),
-            3 => Some(PacketType::Probe),
-            4 => Some(PacketType::Error),
-            5 => Some(PacketType::Congestion),
+            packet_type::ETHERNET => Some(PacketType::Ethernet),
+            packet_type::CONTROL => Some(PacketType::Control),
+            packet_type::PROBE => Some(PacketType::Probe),
+            packet_type::ERROR => Some(PacketType::Error),
+            packet_type::CONGESTION => Some(PacketType::Congestion),
             _ => None,
         }
     }
@@ -199,8 +206,8 @@ impl<'a> HeaderView<'a> {
         let packet_type = PacketType::from_bits(a >> 4).ok_or(HeaderError::Type)?;
         let counts = u32::from_be_bytes(counts) as usize;
         let header_bytes = usize::from(a & 0xf) << 12 | usize::from(b) << 4 | counts >> 28;
-        let forward = counts >> 16 & 0xfff;
-        let reverse = counts >> 4 & 0xfff;
+        let forward = counts >> 16 & HOPS_MAX;
+        let reverse = counts >> 4 & HOPS_MAX;
         if header_bytes != width.header_bytes(forward + reverse) {
             return Err(HeaderError::Length);
         }

@@ -6,16 +6,12 @@
 //! to; the EtherType is 0x88B5, local experimental 1 (IEEE 802 clause 9.2.3).
 
 use crate::addr::MacAddr;
+pub use crate::constants::address::NEAREST_BRIDGE as DESTINATION;
+pub use crate::constants::ethertype::LINK as ETHERTYPE;
+use crate::constants::length::ETHERNET_ADDRESSES;
+pub use crate::constants::length::ETHERNET_HEADER as ETHERNET_BYTES;
+pub use crate::constants::length::FRAME_MIN as FRAME_BYTES_MIN;
 use alloc::vec::Vec;
-
-/// 01-80-C2-00-00-0E.
-pub const DESTINATION: MacAddr = MacAddr([0x01, 0x80, 0xc2, 0x00, 0x00, 0x0e]);
-/// Local experimental EtherType 1.
-pub const ETHERTYPE: u16 = 0x88b5;
-/// Bytes of an Ethernet header without a tag.
-pub const ETHERNET_BYTES: usize = 14;
-/// The shortest frame, without its FCS (IEEE 802.3 clause 4.4.2).
-pub const FRAME_BYTES_MIN: usize = 60;
 
 /// The link frame that carries `payload`, padded to the Ethernet minimum.
 pub fn emit(source: MacAddr, payload: &[u8]) -> Vec<u8> {
@@ -33,7 +29,7 @@ pub fn emit(source: MacAddr, payload: &[u8]) -> Vec<u8> {
 /// The payload of a link frame, padding included; `None` for any other frame.
 pub fn parse(frame: &[u8]) -> Option<&[u8]> {
     let ours = MacAddr::destination_of(frame)? == DESTINATION
-        && frame.get(12..ETHERNET_BYTES)? == ETHERTYPE.to_be_bytes();
+        && frame.get(ETHERNET_ADDRESSES..ETHERNET_BYTES)? == ETHERTYPE.to_be_bytes();
     ours.then(|| &frame[ETHERNET_BYTES..])
 }
 

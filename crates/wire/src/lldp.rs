@@ -13,21 +13,14 @@
 //! are kept as they are. An organisation's own TLVs (type 127) begin with its OUI and a subtype.
 
 use crate::addr::MacAddr;
+pub use crate::constants::address::{NEAREST_BRIDGE, NEAREST_CUSTOMER, NEAREST_NON_TPMR};
+pub use crate::constants::ethertype::LLDP as ETHERTYPE;
+pub use crate::constants::length::{
+    LLDP_VALUE_MAX as VALUE_BYTES_MAX, LLDPDU_MAX as LLDPDU_BYTES_MAX,
+};
 use crate::link::{ETHERNET_BYTES, FRAME_BYTES_MIN};
 use alloc::vec::Vec;
 
-/// The EtherType.
-pub const ETHERTYPE: u16 = 0x88cc;
-/// 01-80-C2-00-00-0E: the nearest bridge, of whatever kind. DCBX goes here.
-pub const NEAREST_BRIDGE: MacAddr = MacAddr([0x01, 0x80, 0xc2, 0x00, 0x00, 0x0e]);
-/// 01-80-C2-00-00-03: the nearest bridge that is no two-port MAC relay.
-pub const NEAREST_NON_TPMR: MacAddr = MacAddr([0x01, 0x80, 0xc2, 0x00, 0x00, 0x03]);
-/// 01-80-C2-00-00-00: the nearest customer bridge.
-pub const NEAREST_CUSTOMER: MacAddr = MacAddr([0x01, 0x80, 0xc2, 0x00, 0x00, 0x00]);
-/// The longest value of a TLV: 9 bits of length.
-pub const VALUE_BYTES_MAX: usize = 511;
-/// The longest LLDPDU: what an untagged frame of 1518 bytes carries.
-pub const LLDPDU_BYTES_MAX: usize = 1500;
 /// Bytes before a TLV's value.
 const HEAD_BYTES: usize = 2;
 

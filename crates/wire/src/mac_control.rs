@@ -16,18 +16,14 @@
 //! long and replaces what was left. A time whose bit is clear means nothing.
 
 use crate::addr::MacAddr;
+pub use crate::constants::address::MAC_CONTROL as DESTINATION;
+pub use crate::constants::ethertype::MAC_CONTROL as ETHERTYPE;
+use crate::constants::length::ETHERNET_ADDRESSES;
+pub use crate::constants::opcode::{PAUSE as OPCODE_PAUSE, PFC as OPCODE_PFC};
 use crate::link::{ETHERNET_BYTES, FRAME_BYTES_MIN};
 use crate::priority::{PRIORITIES, Priority, PrioritySet};
 use crate::units::{Bytes, Rate, Span};
 
-/// 01-80-C2-00-00-01, to which every one of them goes.
-pub const DESTINATION: MacAddr = MacAddr([0x01, 0x80, 0xc2, 0x00, 0x00, 0x01]);
-/// Their EtherType.
-pub const ETHERTYPE: u16 = 0x8808;
-/// The opcode of PAUSE.
-pub const OPCODE_PAUSE: u16 = 0x0001;
-/// The opcode of PFC.
-pub const OPCODE_PFC: u16 = 0x0101;
 /// Bytes of either frame, without its FCS.
 pub const FRAME_BYTES: usize = FRAME_BYTES_MIN;
 /// Bytes that pass in one quantum: 512 bits.
@@ -133,7 +129,7 @@ pub enum MacControlError {
     #[error("sent by {0}, which is a group")]
     Source(MacAddr),
     /// Neither PAUSE nor PFC.
-    #[error("opcode {0:#06x}; 1 is PAUSE, 0x101 is PFC")]
+    #[error("opcode {0:#06x}; {OPCODE_PAUSE:#06x} is PAUSE, {OPCODE_PFC:#06x} is PFC")]
     Opcode(u16),
     /// With [`Reserved::Refused`] only: bits of the enable vector's high byte are set.
     #[error("reserved bits {0:#04x} of the enable vector are set")]
@@ -144,7 +140,7 @@ pub enum MacControlError {
 /// forwarded nor shown to a host.
 #[inline]
 pub fn is_mac_control(frame: &[u8]) -> bool {
-    frame.get(12..ETHERNET_BYTES) == Some(&ETHERTYPE.to_be_bytes())
+    frame.get(ETHERNET_ADDRESSES..ETHERNET_BYTES) == Some(&ETHERTYPE.to_be_bytes())
 }
 
 impl MacControl {
@@ -171,8 +167,8 @@ impl MacControl {
         let bytes: &[u8; FRAME_BYTES] =
             frame.first_chunk().ok_or(MacControlError::Short(frame.len()))?;
         let word = |at: usize| u16::from_be_bytes([bytes[at], bytes[at + 1]]);
-        if word(12) != ETHERTYPE {
-            return Err(MacControlError::EtherType(word(12)));
+        if word(ETHERNET_ADDRESSES) != ETHERTYPE {
+            return Err(MacControlError::EtherType(word(ETHERNET_ADDRESSES)));
         }
         let opcode = word(ETHERNET_BYTES);
         if opcode != OPCODE_PAUSE && opcode != OPCODE_PFC {
@@ -216,7 +212,7 @@ impl MacControl {
         let mut word = |at: usize, value: u16| {
             out[at..at + 2].copy_from_slice(&value.to_be_bytes());
         };
-        word(12, ETHERTYPE);
+        word(ETHERNET_ADDRESSES, ETHERTYPE);
         match self {
             MacControl::Pause(time) => {
                 word(ETHERNET_BYTES, OPCODE_PAUSE);

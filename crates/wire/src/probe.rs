@@ -21,6 +21,16 @@
 //! stamped them: only two of one switch can be compared.
 
 use crate::addr::{MacAddr, NodeId, PortNo};
+use crate::constants::address::ETHER_PROBE_FIRST_BYTE;
+pub use crate::constants::ethertype::PROBE as ETHERTYPE;
+use crate::constants::length::ETHERNET_ADDRESSES;
+pub use crate::constants::length::PROBE_HEAD as HEAD_BYTES;
+pub use crate::constants::length::PROBE_RECORD as RECORD_BYTES;
+pub use crate::constants::length::PROBE_RECORDS_MAX as RECORDS_BYTES_MAX;
+use crate::constants::probe::{
+    OPTION_EGRESS, OPTION_INGRESS, OPTION_QUEUED, UNIT_EGRESS, UNIT_INGRESS,
+};
+pub use crate::constants::version::PROBE as VERSION;
 use crate::frame::{Frame, NoTailroom};
 use crate::link::{ETHERNET_BYTES, FRAME_BYTES_MIN};
 use crate::units::{Bytes, Time};
@@ -28,31 +38,19 @@ use alloc::vec::Vec;
 use core::ops::BitOr;
 use serde::{Deserialize, Serialize};
 
-/// The format this code speaks.
-pub const VERSION: u8 = 1;
-/// Bytes of the head.
-pub const HEAD_BYTES: usize = 16;
-/// Bytes of a record.
-pub const RECORD_BYTES: usize = 16;
-/// Bytes of records that a link between switches takes on top of the longest packet: two for
-/// each of 16 links, which is a way out to the ninth switch and back.
-pub const RECORDS_BYTES_MAX: usize = 2 * 16 * RECORD_BYTES;
-/// The EtherType of ether probes: local experimental 2 (IEEE 802 clause 9.2.3).
-pub const ETHERTYPE: u16 = 0x88b6;
-
 /// Which units append a record, and what it tells: the option bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ProbeOptions(pub u8);
 
 impl ProbeOptions {
     /// The unit of each ingress port stamps the time.
-    pub const INGRESS: ProbeOptions = ProbeOptions(1);
+    pub const INGRESS: ProbeOptions = ProbeOptions(OPTION_INGRESS);
     /// The unit of each egress port stamps the time.
-    pub const EGRESS: ProbeOptions = ProbeOptions(2);
+    pub const EGRESS: ProbeOptions = ProbeOptions(OPTION_EGRESS);
     /// Egress records tell how many bytes wait for the port.
-    pub const QUEUED: ProbeOptions = ProbeOptions(4);
+    pub const QUEUED: ProbeOptions = ProbeOptions(OPTION_QUEUED);
     /// All of them.
-    pub const ALL: ProbeOptions = ProbeOptions(7);
+    pub const ALL: ProbeOptions = ProbeOptions(OPTION_INGRESS | OPTION_EGRESS | OPTION_QUEUED);
 
     /// Whether all bits of `other` are set.
     pub const fn has(self, other: ProbeOptions) -> bool {
@@ -72,13 +70,13 @@ impl BitOr for ProbeOptions {
 #[repr(u8)]
 pub enum ProbeUnit {
     /// At the port it came in by.
-    Ingress = 1,
+    Ingress = UNIT_INGRESS,
     /// At the port it left by.
-    Egress = 2,
+    Egress = UNIT_EGRESS,
 }
 
 /// What one unit appended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProbeRecord {
     /// Which unit.
     pub unit: ProbeUnit,
@@ -119,7 +117,7 @@ pub enum ProbeError {
     #[error("{0} bytes of records, which are {RECORD_BYTES} bytes each")]
     Tail(usize),
     /// A record of a unit that nobody has.
-    #[error("record of unit {0}; 1 is ingress, 2 is egress")]
+    #[error("record of unit {0}; {UNIT_INGRESS} is ingress, {UNIT_EGRESS} is egress")]
     Unit(u8),
 }
 
@@ -151,8 +149,8 @@ impl ProbeRecord {
     fn parse(bytes: &[u8; RECORD_BYTES]) -> Result<ProbeRecord, ProbeError> {
         let [unit, _, p, o, q, u, e, y, time @ ..] = *bytes;
         let unit = match unit {
-            1 => ProbeUnit::Ingress,
-            2 => ProbeUnit::Egress,
+            UNIT_INGRESS => ProbeUnit::Ingress,
+            UNIT_EGRESS => ProbeUnit::Egress,
             other => return Err(ProbeError::Unit(other)),
         };
         Ok(ProbeRecord {
@@ -245,7 +243,7 @@ pub fn append<B: Frame>(frame: &mut B, record: &ProbeRecord) -> Result<(), NoTai
 
 /// Whether an Ethernet frame is an ether probe.
 pub fn is_ether(frame: &[u8]) -> bool {
-    frame.get(12..ETHERNET_BYTES) == Some(&ETHERTYPE.to_be_bytes())
+    frame.get(ETHERNET_ADDRESSES..ETHERNET_BYTES) == Some(&ETHERTYPE.to_be_bytes())
 }
 
 /// The address of a port as the end of an ether probe: locally administered (IEEE 802 clause
@@ -253,7 +251,7 @@ pub fn is_ether(frame: &[u8]) -> bool {
 pub const fn ether_address(switch: MacAddr, port: PortNo) -> MacAddr {
     let [_, _, _, a, b, c] = switch.0;
     let [high, low] = port.0.to_be_bytes();
-    MacAddr([0x0a, a, b, c, high, low])
+    MacAddr([ETHER_PROBE_FIRST_BYTE, a, b, c, high, low])
 }
 
 #[cfg(test)]

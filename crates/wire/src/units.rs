@@ -13,7 +13,9 @@ const TICKS_PER_NANO: u64 = 100;
 const TICKS_PER_SECOND: u64 = 100_000_000_000;
 
 /// A moment: 10 ps ticks since the node's world began. Never wall-clock time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct Time(u64);
 
 /// A length of time, in ticks of 10 ps.

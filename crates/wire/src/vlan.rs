@@ -11,15 +11,14 @@
 //! be dropped first; four tables (clause 6.9.3, tables 6-2 and 6-3) trade priorities for that.
 
 use crate::addr::MacAddr;
+use crate::constants::ethertype::{CUSTOMER_TAG, SERVICE_TAG};
+use crate::constants::length::ETHERNET_ADDRESSES as AFTER_ADDRESSES;
+pub use crate::constants::length::TAG as TAG_BYTES;
 use crate::frame::{Frame, NoHeadroom};
 use crate::priority::{PRIORITIES, Priority};
 
-/// Bytes of a tag.
-pub const TAG_BYTES: usize = 4;
 /// How many tags are looked behind: one service and one customer tag.
 pub const TAGS_MAX: usize = 2;
-/// Where the first tag, or the EtherType, stands.
-const AFTER_ADDRESSES: usize = 12;
 
 /// Whose tag it is: the tag protocol identifier.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -27,9 +26,9 @@ const AFTER_ADDRESSES: usize = 12;
 pub enum TagKind {
     /// C-TAG, of hosts and customers' bridges.
     #[default]
-    Customer = 0x8100,
+    Customer = CUSTOMER_TAG,
     /// S-TAG, of a provider's bridges.
-    Service = 0x88a8,
+    Service = SERVICE_TAG,
 }
 
 /// One tag.
@@ -57,8 +56,8 @@ impl VlanTag {
     pub fn parse(bytes: &[u8]) -> Option<VlanTag> {
         let &[t, p, high, low] = bytes.first_chunk()?;
         let kind = match u16::from_be_bytes([t, p]) {
-            0x8100 => TagKind::Customer,
-            0x88a8 => TagKind::Service,
+            CUSTOMER_TAG => TagKind::Customer,
+            SERVICE_TAG => TagKind::Service,
             _ => return None,
         };
         Some(VlanTag {

@@ -1,6 +1,8 @@
-//! Our frames of Data Center Bridging as Wireshark's dissectors read them. Skipped, aloud, where
-//! `tshark` is missing.
+//! Our frames as Wireshark's dissectors read them: those of Data Center Bridging below, Axon's own
+//! in `dissector`. See `tshark` for what happens where it is missing.
 
+mod dissector;
+mod samples;
 mod tshark;
 
 use axon_wire::cn::{CnTag, Cnm, CnmFormat, CnmFrame, Tagged};

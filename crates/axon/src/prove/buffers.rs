@@ -3,10 +3,10 @@
 
 use super::name;
 use super::search::{Searched, search};
-use axon_control::prove::headroom::{Headroom, Term};
 use axon_fabric::dcb::{Plug, configured, frame_bytes, headroom, needed, plugs, quanta_needed};
 use axon_fabric::model::{Dcb, End, Fabric, FlowControl};
 use axon_fabric::units::span_text;
+use axon_prove::headroom::{Headroom, Term};
 use axon_wire::{Bytes, PortNo};
 use std::fmt::Write;
 

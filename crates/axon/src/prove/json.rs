@@ -3,8 +3,8 @@
 use super::buffers::Buffers;
 use super::show::{assumptions, layers, scope};
 use super::{Proof, name};
-use axon_control::prove::{Cycle, Verdict};
 use axon_fabric::circle::{ends, round};
+use axon_prove::{Cycle, Verdict};
 use serde_json::{Value, json};
 
 /// The same as the text says.

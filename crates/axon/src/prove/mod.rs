@@ -10,10 +10,10 @@ mod show;
 mod watchdog;
 
 use anyhow::{Context, Result, bail, ensure};
-use axon_control::dcbx::Mismatch;
-use axon_control::prove::{Dependencies, Verdict};
+use axon_dcbx::Mismatch;
 use axon_fabric::assemble::{port_name, split_port, switch_index};
 use axon_fabric::model::{End, Fabric, Network, RouterKind};
+use axon_prove::{Dependencies, Verdict};
 use axon_wire::PrioritySet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

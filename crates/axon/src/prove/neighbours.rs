@@ -1,7 +1,7 @@
 //! What the two ends of links will not agree on by DCBX, and where they agree that nobody stops.
 
 use super::name;
-use axon_control::dcbx::Mismatch;
+use axon_dcbx::Mismatch;
 use axon_fabric::model::{End, Fabric};
 use axon_wire::PrioritySet;
 use std::collections::BTreeMap;

@@ -3,9 +3,9 @@
 use super::{Asked, Proof};
 use axon_control::controller::flows::Route;
 use axon_control::controller::router::Step;
-use axon_control::prove::Dependencies;
 use axon_fabric::model::{End, Fabric};
 use axon_fabric::told::Told;
+use axon_prove::Dependencies;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::collections::BTreeSet;
 

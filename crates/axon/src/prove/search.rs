@@ -6,10 +6,10 @@
 //! shares are empty, so the first frame is the one that makes the switch ask. When each of them
 //! begins is drawn at random, often; what counts is the most that ever waits.
 
-use axon_control::prove::headroom::Headroom;
 use axon_fabric::dcb::frame_bytes;
 use axon_plane::dcb::DcbConfig;
 use axon_plane::memory::Share;
+use axon_prove::headroom::Headroom;
 use axon_sim::bare::{Phase, Plan, Sink, Source, Storm};
 use axon_wire::priority::{Priority, PrioritySet};
 use axon_wire::{Bytes, MacAddr, PortNo, Span, Time};

@@ -2,9 +2,9 @@
 
 use super::buffers::{self, Buffers};
 use super::{Proof, name, neighbours, watchdog};
-use axon_control::prove::{Buffer, Cycle, Verdict, Wait};
 use axon_fabric::circle::{ends, round};
 use axon_fabric::model::{Fabric, FlowControl, RouterKind};
+use axon_prove::{Buffer, Cycle, Verdict, Wait};
 use axon_wire::Priority;
 use std::fmt::Write;
 

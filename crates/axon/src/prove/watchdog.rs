@@ -1,11 +1,11 @@
 //! Whether the watchdog of pauses may take for a storm what honest peers do.
 
-use axon_control::prove::{Dependencies, HonestStop, honest_stops};
 use axon_fabric::circle::ends;
 use axon_fabric::dcb::draining;
 use axon_fabric::model::Fabric;
 use axon_fabric::units::span_text;
 use axon_plane::watchdog::WatchdogConfig;
+use axon_prove::{Dependencies, HonestStop, honest_stops};
 use axon_wire::Span;
 use serde_json::{Value, json};
 

@@ -5,7 +5,7 @@
 //! nodes and reasons have neither commas nor quotes in them, and those of traffic lose theirs.
 
 use anyhow::{Context, Result};
-use axon_sim::apps::{FlowReport, Times};
+use axon_sim::results::{FlowReport, Times};
 use axon_sim::run::Report;
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -41,7 +41,7 @@ fn flows(out: &mut dyn Write, report: &Report) -> std::io::Result<()> {
     writeln!(
         out,
         "name,app,from,to,sent_packets,sent_bytes,received_packets,received_bytes,lost_packets,\
-         under_way_packets,missing_packets,lost_by,reordered,retransmits,first_ns,last_ns,goodput_bps,completed,failed,times_min_ns,\
+         in_flight_packets,missing_packets,lost_by,reordered,retransmits,first_ns,last_ns,goodput_bps,completed,failed,times_min_ns,\
          times_mean_ns,times_p50_ns,times_p99_ns,times_max_ns,latency_min_ns,latency_mean_ns,\
          latency_p50_ns,latency_p99_ns,latency_max_ns,done_ns"
     )?;
@@ -68,7 +68,7 @@ fn flows(out: &mut dyn Write, report: &Report) -> std::io::Result<()> {
             flow.received_packets.to_string(),
             flow.received_bytes.to_string(),
             or_empty(flow.lost_packets),
-            or_empty(flow.under_way_packets),
+            or_empty(flow.in_flight_packets),
             or_empty(flow.missing_packets),
             by_reason(flow),
             flow.reordered.to_string(),

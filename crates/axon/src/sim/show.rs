@@ -1,8 +1,8 @@
 //! The report as a reader wants it.
 
 use super::Wall;
-use axon_sim::apps::{FlowReport, Times};
 use axon_sim::results::never_started;
+use axon_sim::results::{FlowReport, Times};
 use axon_sim::run::{Report, Round};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -105,7 +105,7 @@ fn flows(out: &mut String, report: &Report) {
         "sent",
         "received",
         "lost",
-        "under way",
+        "in flight",
         "b/s least",
         "b/s mean",
         "p50",
@@ -123,7 +123,7 @@ fn flows(out: &mut String, report: &Report) {
         let mean = goodputs.iter().sum::<u64>() as f64 / goodputs.len().max(1) as f64;
         let least = goodputs.iter().min().copied().unwrap_or(0) as f64;
         let times = together.times;
-        let [lost, under_way] = missing(entry);
+        let [lost, in_flight] = missing(entry);
         let span = |of: fn(&Times) -> u64| times.as_ref().map_or("-".into(), |t| nanos(of(t)));
         line!(
             out,
@@ -134,7 +134,7 @@ fn flows(out: &mut String, report: &Report) {
             size(sum(|flow| flow.sent_bytes)),
             size(sum(|flow| flow.received_bytes)),
             lost,
-            under_way,
+            in_flight,
             short(least),
             short(mean),
             span(|times| times.p50_ns),
@@ -215,7 +215,7 @@ pub fn size(bytes: u64) -> String {
     }
 }
 
-/// Packets that an entry's flows lost and that are under way; `-` where packets are not what is
+/// Packets that an entry's flows lost and that are in flight; `-` where packets are not what is
 /// counted, or where more was received than sent. What cannot be told apart is told with a `?`.
 fn missing(entry: &[FlowReport]) -> [String; 2] {
     let unknown = || "-".to_owned();
@@ -231,8 +231,8 @@ fn missing(entry: &[FlowReport]) -> [String; 2] {
     }
     match (sum(|flow| flow.lost_packets), sum(|flow| flow.missing_packets)) {
         (Some(lost), _) => {
-            let under_way = sum(|flow| flow.under_way_packets).unwrap_or(0);
-            [lost.to_string(), under_way.to_string()]
+            let in_flight = sum(|flow| flow.in_flight_packets).unwrap_or(0);
+            [lost.to_string(), in_flight.to_string()]
         }
         (None, Some(0)) => [0, 0].map(|none: u64| none.to_string()),
         (None, Some(missing)) => [format!("{missing}?"), unknown()],
@@ -253,7 +253,7 @@ fn reasons(out: &mut String, flows: &[FlowReport]) {
         }
     }
     if flows.iter().any(|flow| flow.lost_packets.is_none() && flow.missing_packets > Some(0)) {
-        line!(out, "?: lost or under way, not told apart");
+        line!(out, "?: lost or in flight, not told apart");
     }
 }
 

@@ -4,7 +4,7 @@ use super::Wall;
 use super::pcap::Pcaps;
 use anyhow::{Context, Result};
 use axon_sim::capture::Captured;
-use axon_sim::run::{Look, Stage, Watch};
+use axon_sim::run::{Progress, Stage, Watch};
 use axon_wire::{Bytes, Span, Time};
 use indicatif::{ProgressBar, ProgressStyle};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -68,24 +68,24 @@ impl<'a> Watcher<'a> {
     }
 
     /// Moves the bar, and says how fast it goes.
-    fn show(&mut self, look: &Look, at: Instant) {
-        let stage = match look.stage {
+    fn show(&mut self, progress: &Progress, at: Instant) {
+        let stage = match progress.stage {
             Stage::Boot => "booting",
             Stage::Pings => "pinging",
             Stage::Faults => "breaking and mending",
             Stage::Traffic => "sending",
         };
         self.bar.set_prefix(format!("{} {stage}", self.name));
-        let (done, all) = (look.now.since(look.began), look.end.since(look.began));
+        let (done, all) = (progress.now.since(progress.began), progress.end.since(progress.began));
         // Boots and pings end when everything is done: how long that takes nobody knows.
-        let known = matches!(look.stage, Stage::Faults | Stage::Traffic) && all > Span::ZERO;
+        let known = matches!(progress.stage, Stage::Faults | Stage::Traffic) && all > Span::ZERO;
         let share = if known { done.ticks() as f64 / all.ticks() as f64 } else { 0.0 };
         self.bar.set_position((share * STEPS as f64) as u64);
-        let mut text = format!("{}", look.now);
+        let mut text = format!("{}", progress.now);
         if let Some(seen) = self.seen {
             let wall = at.duration_since(seen.at).as_secs_f64();
-            let hops = (look.packet_hops - seen.packet_hops) as f64 / wall;
-            let pace = look.now.since(seen.now).as_nanos() as f64 / 1e9 / wall;
+            let hops = (progress.packet_hops - seen.packet_hops) as f64 / wall;
+            let pace = progress.now.since(seen.now).as_nanos() as f64 / 1e9 / wall;
             text += &format!(", {} packet-hops/s, {pace:.3} s per s", super::show::short(hops));
             let left = all.as_nanos().saturating_sub(done.as_nanos()) as f64 / 1e9;
             if known && pace > 0.0 {
@@ -95,11 +95,11 @@ impl<'a> Watcher<'a> {
         self.bar.set_message(text);
     }
 
-    fn verdict(&mut self, look: &Look) -> ControlFlow<String> {
+    fn verdict(&mut self, progress: &Progress) -> ControlFlow<String> {
         let (Some(most), Some(used)) = (self.memory_max, memory("VmRSS:")) else {
             return ControlFlow::Continue(());
         };
-        let first = *self.memory_first.get_or_insert((look.now, used));
+        let first = *self.memory_first.get_or_insert((progress.now, used));
         if used <= most.0 {
             return ControlFlow::Continue(());
         }
@@ -109,10 +109,10 @@ impl<'a> Watcher<'a> {
              of it still to come",
             size(most.0),
             size(used),
-            look.now,
-            look.end.since(look.now)
+            progress.now,
+            progress.end.since(progress.now)
         );
-        if let Some(needed) = extrapolated(first, (look.now, used), look.end) {
+        if let Some(needed) = extrapolated(first, (progress.now, used), progress.end) {
             text += &format!("; at this rate {} in all", size(needed));
         }
         ControlFlow::Break(text)
@@ -133,9 +133,9 @@ fn extrapolated(first: (Time, u64), last: (Time, u64), end: Time) -> Option<u64>
 }
 
 impl Watch for Watcher<'_> {
-    fn look(&mut self, look: &Look) -> ControlFlow<String> {
+    fn progress(&mut self, progress: &Progress) -> ControlFlow<String> {
         if self.stop.load(Ordering::Relaxed) {
-            return ControlFlow::Break(format!("interrupted at {}", look.now));
+            return ControlFlow::Break(format!("interrupted at {}", progress.now));
         }
         if let Some(error) = self.pcaps.failure() {
             return ControlFlow::Break(error);
@@ -144,9 +144,9 @@ impl Watch for Watcher<'_> {
         if self.seen.is_some_and(|seen| at.duration_since(seen.at) < LOOK) {
             return ControlFlow::Continue(());
         }
-        self.show(look, at);
-        self.seen = Some(Seen { at, now: look.now, packet_hops: look.packet_hops });
-        self.verdict(look)
+        self.show(progress, at);
+        self.seen = Some(Seen { at, now: progress.now, packet_hops: progress.packet_hops });
+        self.verdict(progress)
     }
 
     fn captured(&mut self, frames: Vec<Captured>) {

@@ -4,7 +4,7 @@ use super::plant::{Plant, Planted};
 use crate::frames;
 use crate::rig::Counters;
 use axon_control::node::SwitchNode;
-use axon_plane::{Action, Awaited, Drop, Input, Node};
+use axon_node::{Action, Awaited, Drop, Input, Node};
 use axon_wire::{Frame, FrameBuf, PortNo, Rate, Time};
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -2,14 +2,14 @@
 
 use crate::rig::Halt;
 use crate::setup::{Dcbx, Form, Setup};
-use axon_control::dcbx::{Asked, DcbxConfig, DcbxNodeConfig, Mode, TieRule};
-use axon_control::lldp::LldpConfig;
-use axon_control::prove::headroom::Headroom;
+use axon_dcbx::lldp::LldpConfig;
+use axon_dcbx::{Asked, DcbxConfig, DcbxNodeConfig, Mode, TieRule};
 use axon_plane::dcb::DcbConfig;
 use axon_plane::memory::{GroupLimits, MemoryConfig, QueueLimits, Share};
-use axon_plane::notice::CnConfig;
+use axon_plane::notification::CnConfig;
 use axon_plane::qcn::{Choice, DefenceConfig, Defences};
 use axon_plane::schedule::{Algorithm, ScheduleConfig};
+use axon_prove::headroom::Headroom;
 use axon_wire::cn::CnmFormat;
 use axon_wire::dcbx::ieee::{Application, Selector};
 use axon_wire::mac_control::Quanta;

@@ -3,8 +3,8 @@
 
 use crate::frames;
 use crate::rig::Stream;
+use axon_node::{Action, Awaited, Input, Node};
 use axon_plane::qcn::{RateLimiter, RpConfig};
-use axon_plane::{Action, Awaited, Input, Node};
 use axon_wire::cn::{CnmFormat, CnmFrame};
 use axon_wire::priority::Priority;
 use axon_wire::{Bytes, Frame, FrameBuf, MacAddr, PortNo, Rate, Span, Time};

@@ -16,7 +16,7 @@ use axon_fabric::model::Wire;
 use axon_fabric::topology;
 use axon_sim::Engine;
 use axon_sim::links::WireEnd;
-use axon_sim::station::Body;
+use axon_sim::station::StationNode;
 use axon_wire::{Bytes, MacAddr, PortNo, Rate, Span, Time};
 use device::{Device, Told};
 use end_station::EndStation;
@@ -88,11 +88,11 @@ impl Simulated {
 
     /// An end station at port 0 of the tester.
     fn begin_station(&mut self, setup: &Setup) {
-        self.engine.plug(at(DEVICE, PortNo(0)), at(TESTERS, PortNo(0)), WIRE);
+        self.engine.connect(at(DEVICE, PortNo(0)), at(TESTERS, PortNo(0)), WIRE);
         let priority = setup.congestion.iter().next().unwrap_or_default();
         let sender = (host_mac(0), priority);
         let station = EndStation::new(sender, RATE, self.readings[0].cnm(), self.seed);
-        self.engine.power_on(DEVICE, Body::Other(Box::new(station)));
+        self.engine.power_on(DEVICE, StationNode::Other(Box::new(station)));
     }
 
     /// A switch, as it would be built from a fabric file, with the tester's ports for hosts.
@@ -109,9 +109,9 @@ impl Simulated {
         }
         let refused = |fault| Halt::Failed(format!("the device refuses this: {fault}"));
         dcb.schedule.check().map_err(refused)?;
-        self.engine.plug(at(DEVICE, fabric.controller.at.port), at(CONTROLLER, PortNo(0)), WIRE);
+        self.engine.connect(at(DEVICE, fabric.controller.at.port), at(CONTROLLER, PortNo(0)), WIRE);
         for (port, host) in fabric.hosts.iter().enumerate() {
-            self.engine.plug(at(DEVICE, host.port), at(TESTERS + port, PortNo(0)), WIRE);
+            self.engine.connect(at(DEVICE, host.port), at(TESTERS + port, PortNo(0)), WIRE);
         }
         let mut config = switch_config(&fabric, 0, 1, self.seed);
         config.node.dcbx = setup.dcbx.map(|said| Box::new(dut::dcbx(self.said(said), &dcb)));
@@ -119,9 +119,9 @@ impl Simulated {
         let switch = SwitchNode::new(config, Time::ZERO);
         let plant = self.plant.map(|plant| (plant, RATE));
         let device = Device::new(switch, plant, self.told.clone());
-        self.engine.power_on(DEVICE, Body::Other(Box::new(device)));
+        self.engine.power_on(DEVICE, StationNode::Other(Box::new(device)));
         let controller = ControllerNode::new(controller_config(&fabric, 1, self.seed), Time::ZERO);
-        self.engine.power_on(CONTROLLER, Body::Controller(Box::new(controller)));
+        self.engine.power_on(CONTROLLER, StationNode::Controller(Box::new(controller)));
         Ok(())
     }
 }
@@ -169,7 +169,7 @@ impl Rig for Simulated {
             self.begin_switch(setup)?;
         }
         for (port, state) in self.testers.iter().enumerate() {
-            let tester = Body::Other(Box::new(Tester::new(state.clone())));
+            let tester = StationNode::Other(Box::new(Tester::new(state.clone())));
             self.engine.power_on(TESTERS + port, tester);
         }
         Ok(())

@@ -2,7 +2,7 @@
 
 use crate::rig::{Seen, Way};
 use crate::station::{AROUND_FRAME_BYTES, Station};
-use axon_plane::{Action, Awaited, Input, Node};
+use axon_node::{Action, Awaited, Input, Node};
 use axon_wire::{Bytes, Frame, FrameBuf, PortNo, Rate, Time};
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -90,13 +90,18 @@ pub struct Controller {
 }
 
 impl Controller {
-    /// A controller that knows nothing yet.
-    pub fn new(config: &ControllerConfig) -> Controller {
-        Controller::with_router(config, config.router.build(config.node.seed, config.layers))
+    /// A controller that knows nothing yet. No route of its has more than `hops_max` hops.
+    pub fn new(config: &ControllerConfig, hops_max: usize) -> Controller {
+        let router = config.router.build(config.node.seed, config.layers);
+        Controller::with_router(config, hops_max, router)
     }
 
     /// A controller with another way to choose paths.
-    pub fn with_router(config: &ControllerConfig, router: Box<dyn Router>) -> Controller {
+    pub fn with_router(
+        config: &ControllerConfig,
+        hops_max: usize,
+        router: Box<dyn Router>,
+    ) -> Controller {
         let server = config.node.server;
         let heartbeat = config.node.timers.heartbeat;
         let every = |heartbeats: u32| (heartbeat * u64::from(heartbeats)).as_millis();
@@ -113,7 +118,7 @@ impl Controller {
             dhcp: DhcpServer::new(server, &config.dhcp),
             attachments: BTreeMap::new(),
             improving: None,
-            hops_max: config.node.plane.hop_width.hops_in(config.node.plane.route_bytes_max),
+            hops_max,
             settle: heartbeat * 10,
             measure_every_ms,
             counters: ControllerCounters::default(),

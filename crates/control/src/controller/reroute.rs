@@ -10,7 +10,7 @@
 //! A link that comes back hurts nobody, so nothing moves at once. When the graph has been
 //! quiet for ten heartbeats there is a round: every route is shown to the router, a batch per
 //! heartbeat, and those that it knows a better path for are moved. What is better is the
-//! router's to say; for shortest paths, what is shorter: equally long routes stay, for moving
+//! router's to say; for shortest paths, what is shorter: equally long routes stay, for meta
 //! them costs order and gains nothing. A router that balances load gets rounds also when
 //! flows have come, ten heartbeats apart, until it has settled.
 //!

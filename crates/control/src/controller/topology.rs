@@ -10,22 +10,12 @@
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
+pub use axon_node::SwitchIndex;
 use axon_wire::message::{Peer, PortState, Role};
 use axon_wire::{Hops, Life, NodeId, PortNo};
 
 /// How many changes back a router can follow; further back it starts afresh.
 const JOURNAL_MAX: usize = 512;
-
-/// A switch, by its place in the graph's lists.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SwitchIndex(pub u32);
-
-impl SwitchIndex {
-    /// As an index into a list of switches.
-    pub const fn index(self) -> usize {
-        self.0 as usize
-    }
-}
 
 /// One direction of a link between switches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

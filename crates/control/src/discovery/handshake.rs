@@ -3,7 +3,7 @@
 use super::{Discovery, Neighbour, UNKNOWN_HEARTBEATS, send};
 use crate::effect::Effect;
 use alloc::vec::Vec;
-use axon_plane::{Note, PortKind, Refusal};
+use axon_node::{Note, PortKind, Refusal};
 use axon_wire::message::{Heartbeat, Hello, HelloConfirm, HelloReply, Message};
 use axon_wire::{Life, PortNo, Span, Time};
 

@@ -30,8 +30,8 @@ use crate::config::{NodeConfig, Timers};
 use crate::effect::Effect;
 use crate::seal::Opened;
 use alloc::vec::Vec;
-use axon_plane::random::Random;
-use axon_plane::{Note, PortKind, Refusal};
+use axon_node::random::Random;
+use axon_node::{Note, PortKind, Refusal};
 use axon_wire::message::{ControllerPath, Heartbeat, Hello, Message, Peer, PortState, Role};
 use axon_wire::{HopWidth, Life, PortNo, Span, Time};
 
@@ -91,12 +91,12 @@ pub struct Neighbour {
 }
 
 impl Discovery {
-    /// All ports start without carrier.
-    pub fn new(config: &NodeConfig, role: Role) -> Discovery {
-        let ports = (0..config.plane.ports).map(|_| Port::default()).collect();
+    /// All of so many ports start without carrier; hops are so wide.
+    pub fn new(config: &NodeConfig, (ports, hop_width): (u16, HopWidth), role: Role) -> Discovery {
+        let ports = (0..ports).map(|_| Port::default()).collect();
         Discovery {
             role,
-            hop_width: config.plane.hop_width,
+            hop_width,
             timers: config.timers,
             random: Random::new(config.seed),
             ports,

@@ -1,7 +1,6 @@
 //! Two ends of one link, and everything that can be lost between them.
 
 use super::*;
-use axon_plane::PlaneConfig;
 use axon_wire::{MacAddr, NodeId, Span};
 use proptest::prelude::*;
 
@@ -19,12 +18,10 @@ struct Pair {
 fn end(node: u64, hop_width: HopWidth) -> (Discovery, Life) {
     let life = Life { node: NodeId(node), incarnation: 1 };
     let mac = MacAddr([2, 0, 0, 0, 0, node as u8]);
-    let plane = PlaneConfig { hop_width, ..PlaneConfig::with_ports(1, mac) };
     let server = crate::config::ServerIdentity { mac, ip: [10, 0, 0, 1].into() };
     let timers = Timers::default();
-    let config =
-        NodeConfig { life, mac, key: [0; 32], seed: node, timers, plane, dcbx: None, server };
-    (Discovery::new(&config, Role::Switch), life)
+    let config = NodeConfig { life, mac, key: [0; 32], seed: node, timers, dcbx: None, server };
+    (Discovery::new(&config, (1, hop_width), Role::Switch), life)
 }
 
 impl Pair {

@@ -1,9 +1,10 @@
 //! The end of a set-up at the source switch: phase IV of Axon-ARP (paper 001 §4.2.2).
 
 use super::flows::Verdict;
-use super::setup::{Asker, hold, of_port};
-use super::{Cx, Edge, Timer, ipv4, packet};
+use super::setup::{Asker, of_port};
+use super::{Cx, Edge, Timer, ipv4};
 use crate::effect::Effect;
+use axon_wire::host_frame;
 use axon_wire::message::{ArpReply, Target};
 use axon_wire::{MacAddr, PortNo, Route};
 use core::net::{IpAddr, Ipv4Addr};
@@ -23,7 +24,7 @@ impl Edge {
         let setup = key.and_then(|key| self.setups.open.get_mut(&key));
         let held = setup.is_some_and(|setup| core::mem::take(&mut setup.held));
         if held {
-            cx.tables.release(port);
+            self.flows.placing.release(port);
         }
         let verdict = self.set_route(cx, (port, m.target_mac), m.stamp, &m.to_target, target_ip);
         if matches!(verdict, Verdict::Removed | Verdict::Unusable) {
@@ -33,7 +34,7 @@ impl Edge {
                 && held
                 && let Some(setup) = self.setups.open.get_mut(&key)
             {
-                setup.held = hold(cx, key);
+                setup.held = self.flows.hold(key);
             }
             return;
         }
@@ -68,19 +69,17 @@ impl Edge {
             return;
         }
         self.agenda.cancel(Timer::Setup(port, Target::Mac(mac)));
-        self.unreserve(cx, port, mac);
+        self.unreserve(port, mac);
         self.counters.setups_done += 1;
         let route = self.flows.get(port, mac).map_or(route, |flow| &flow.route);
-        for frame in self.waiting.take(port, mac) {
-            cx.out.push(Effect::Forward { ingress: port, route: route.clone(), frame });
-        }
+        cx.out.push(Effect::Release { ingress: port, destination: mac, route: route.clone() });
     }
 }
 
 /// Tells a host that `ip` is at `mac`; never that its own address is its own.
 pub(super) fn answer(cx: &mut Cx, port: PortNo, asker: Asker, mac: MacAddr, ip: Ipv4Addr) {
     if asker.mac != mac {
-        let frame = packet::reply(mac, ip, asker.mac, asker.ip);
+        let frame = host_frame::reply(mac, ip, asker.mac, asker.ip);
         cx.out.push(Effect::Host { port, frame });
     }
 }
@@ -90,7 +89,7 @@ mod tests {
     use super::super::testing::*;
     use super::*;
     use alloc::vec::Vec;
-    use axon_plane::Note;
+    use axon_node::Note;
     use smoltcp::wire::ArpOperation;
 
     #[test]
@@ -103,24 +102,16 @@ mod tests {
         let effects = bench.reply(answer_to(request, 1));
         let route = Route::from([3, 4]);
         assert_eq!(bench.placed(0, 9), Some(route.clone()));
-        assert_eq!(bench.tables.len(PortNo(0)), 1, "both reservations became the one route");
-        let forward = |content| Effect::Forward {
-            ingress: PortNo(0),
-            route: route.clone(),
-            frame: udp_frame(mac(9), mac(1), content),
-        };
+        assert_eq!(bench.places(0), 1, "both reservations became the one route");
+        let forwarded = |content| (PortNo(0), route.clone(), udp_frame(mac(9), mac(1), content));
         let (port, destination) = (PortNo(0), mac(9));
-        let frame = packet::reply(mac(9), ip(9), mac(1), ip(1));
+        let frame = host_frame::reply(mac(9), ip(9), mac(1), ip(1));
         assert_eq!(
             effects,
-            [
-                Effect::Note(Note::RouteSet { port, destination }),
-                Effect::Host { port, frame },
-                forward(1),
-                forward(2),
-            ]
+            [Effect::Note(Note::RouteSet { port, destination }), Effect::Host { port, frame }]
         );
-        assert_eq!((bench.edge.setups(), bench.edge.waiting_bytes()), (0, 0));
+        assert_eq!(bench.sent, [forwarded(1), forwarded(2)]);
+        assert_eq!((bench.edge.setups(), bench.waiting_bytes()), (0, 0));
     }
 
     #[test]
@@ -129,7 +120,7 @@ mod tests {
         bench.host(0, 1);
         let request = asked(&bench.frame(0, &arp_request(1, 9)));
         bench.reply(answer_to(request, 1));
-        let unicast = packet::request(mac(1), ip(1), mac(9), ip(9));
+        let unicast = host_frame::request(mac(1), ip(1), mac(9), ip(9));
         for frame in [arp_request(1, 9), unicast] {
             let effects = bench.frame(0, &frame);
             let [(PortNo(0), arp)] = arps(&effects)[..] else { panic!("{effects:?}") };
@@ -152,9 +143,8 @@ mod tests {
         assert_eq!(bench.placed(0, 9), None);
         let frame = udp_frame(mac(9), mac(1), 1);
         let route = Route::from([3, 4]);
-        let slow =
-            Effect::Forward { ingress: PortNo(0), route: route.clone(), frame: frame.clone() };
-        assert_eq!(bench.frame(0, &frame), [slow]);
+        assert_eq!(bench.frame(0, &frame), []);
+        assert_eq!(bench.sent, [(PortNo(0), route.clone(), frame)], "by the slow path");
         bench.remove_route(0, 7, 3);
         assert_eq!(bench.placed(0, 9), Some(route));
     }
@@ -182,7 +172,7 @@ mod tests {
     fn a_probe_of_an_address_is_answered_for_another_host_only() {
         let mut bench = Bench::new();
         let unspecified = Ipv4Addr::UNSPECIFIED;
-        let probe = packet::request(mac(1), unspecified, MacAddr::BROADCAST, ip(9));
+        let probe = host_frame::request(mac(1), unspecified, MacAddr::BROADCAST, ip(9));
         let request = asked(&bench.frame(0, &probe));
         assert_eq!(request.source_ip, None);
         let mut own = answer_to(request, 1);
@@ -216,10 +206,9 @@ mod tests {
         let frame = udp_frame(mac(9), mac(1), 1);
         for number in 1..3 {
             let request = asked(&bench.frame(0, &frame));
-            let effects = bench.reply(answer_to(request, number));
-            let route = Route::from([3, 4]);
-            let forward = Effect::Forward { ingress: PortNo(0), route, frame: frame.clone() };
-            assert_eq!(effects, [forward]);
+            assert_eq!(bench.reply(answer_to(request, number)), []);
+            let forwarded = (PortNo(0), Route::from([3, 4]), frame.clone());
+            assert_eq!(bench.sent.pop(), Some(forwarded));
         }
         assert_eq!(bench.edge.flows().count(), 0);
     }

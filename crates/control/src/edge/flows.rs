@@ -1,10 +1,13 @@
-//! The routes of local hosts: which stand in route memory, which in software, which are gone.
+//! The routes of local hosts: which the controller has decided, which the data plane has, which are
+//! gone.
+//!
+//! What the data plane is asked for, and what it answers, is in `placing.rs`.
 
 use super::Cx;
-use crate::effect::Effect;
+use super::placing::Placing;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use axon_plane::{Note, RouteError};
+use axon_node::RouteTicket;
 use axon_wire::message::Stamp;
 use axon_wire::{MacAddr, PortNo, Route, Span, Time};
 use core::net::Ipv4Addr;
@@ -14,7 +17,7 @@ const TOMBSTONE_LIFE: Span = Span::from_secs(10);
 /// How many such stamps are remembered; the oldest are forgotten first.
 const TOMBSTONES_MAX: usize = 16_384;
 
-type Key = (PortNo, MacAddr);
+pub(super) type Key = (PortNo, MacAddr);
 
 /// A route from a host port to a destination MAC.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,10 +26,29 @@ pub struct Flow {
     pub stamp: Stamp,
     /// The route.
     pub route: Route,
-    /// Whether it stands in the port's route memory; if not, the control plane forwards.
-    pub placed: bool,
+    /// Where it stands.
+    pub placement: Placement,
     /// The destination's address, where an ARP exchange told it.
     pub ip: Option<Ipv4Addr>,
+}
+
+/// Where a route stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Placement {
+    /// Here only: the control plane forwards the frames of this flow.
+    Software,
+    /// The data plane was asked to install it and has not answered. It may have the route, the one
+    /// before it, or none; what it punts the control plane forwards.
+    Requested(RouteTicket),
+    /// In the data plane's table.
+    Installed,
+}
+
+impl Flow {
+    /// Whether the data plane has the route, or may have it.
+    pub fn is_placed(&self) -> bool {
+        self.placement != Placement::Software
+    }
 }
 
 /// What became of a route that arrived.
@@ -38,7 +60,7 @@ pub(super) enum Verdict {
     Known,
     /// It is older than the removal of this flow: there is no route.
     Removed,
-    /// Good to use once, but neither route memory nor software has room to keep it.
+    /// Good to use once, but neither table nor software has room to keep it.
     NotKept,
     /// No header can hold it, or no host has such an address.
     Unusable,
@@ -53,18 +75,21 @@ pub(super) enum Verdict {
 #[derive(Debug)]
 pub(super) struct Flows {
     software_per_port_max: usize,
-    live: BTreeMap<Key, Flow>,
-    unplaced: BTreeSet<Key>,
+    pub(super) live: BTreeMap<Key, Flow>,
+    /// Live flows whose routes stand in software.
+    pub(super) unplaced: BTreeSet<Key>,
+    pub(super) placing: Placing,
     by_ip: BTreeMap<(PortNo, Ipv4Addr), MacAddr>,
     removed: BTreeMap<Key, (Stamp, Time)>,
     removed_order: BTreeSet<(Time, Key)>,
 }
 
 impl Flows {
-    /// No flows. Beside its route memory each port may have `software_per_port_max` in software.
-    pub(super) fn new(software_per_port_max: usize) -> Flows {
+    /// No flows. Beside its table each port may have as many routes in software as the table holds.
+    pub(super) fn new(placing: Placing) -> Flows {
         Flows {
-            software_per_port_max,
+            software_per_port_max: placing.per_port_max(),
+            placing,
             live: BTreeMap::new(),
             unplaced: BTreeSet::new(),
             by_ip: BTreeMap::new(),
@@ -88,7 +113,7 @@ impl Flows {
 
     /// Takes a route that the controller has decided.
     ///
-    /// The route memory comes first. Where it is full, software keeps the route and the frames
+    /// The data plane comes first. Where its table is full, software keeps the route and the frames
     /// of this flow go through the control plane, until [`Flows::promote`] finds a place.
     pub(super) fn set(
         &mut self,
@@ -98,7 +123,6 @@ impl Flows {
         route: &Route,
         ip: Option<Ipv4Addr>,
     ) -> Verdict {
-        let (port, destination) = key;
         if self.live.get(&key).is_some_and(|flow| flow.stamp >= stamp) {
             self.learn_ip(key, ip);
             self.place(cx, key);
@@ -107,39 +131,37 @@ impl Flows {
         if self.removed.get(&key).is_some_and(|&(newest, _)| newest >= stamp) {
             return Verdict::Removed;
         }
-        let placed = match cx.tables.install(port, destination, route) {
-            Ok(()) => true,
-            Err(RouteError::Full) => false,
-            Err(RouteError::NoSuchPort | RouteError::Unrepresentable) => {
-                // What is decided later counts, even if it is of no use.
-                self.remove(cx, key, Some(stamp));
-                return Verdict::Unusable;
-            }
-        };
-        if !placed && !self.live.contains_key(&key) && self.software_is_full(port) {
+        if !self.placing.can_hold(cx.ports, key.0, route) {
+            // What is decided later counts, even if it is of no use.
+            self.remove(cx, key, Some(stamp));
+            return Verdict::Unusable;
+        }
+        let placed = self.placing.reserve(key);
+        if !placed && !self.live.contains_key(&key) && self.software_is_full(key.0) {
             return Verdict::NotKept;
         }
         self.forget_removed(key);
         let ip_before = self.live.get(&key).and_then(|flow| flow.ip);
-        self.live.insert(key, Flow { stamp, route: route.clone(), placed, ip: ip_before });
+        let placement = match placed {
+            true => Placement::Requested(self.placing.install(cx, key, route.clone())),
+            false => Placement::Software,
+        };
+        self.live.insert(key, Flow { stamp, route: route.clone(), placement, ip: ip_before });
         self.learn_ip(key, ip);
-        if placed {
-            self.unplaced.remove(&key);
-            cx.out.push(Effect::Note(Note::RouteSet { port, destination }));
-        } else {
-            self.unplaced.insert(key);
-        }
+        match placed {
+            true => self.unplaced.remove(&key),
+            false => self.unplaced.insert(key),
+        };
         Verdict::Set
     }
 
-    fn software_is_full(&self, port: PortNo) -> bool {
+    pub(super) fn software_is_full(&self, port: PortNo) -> bool {
         self.unplaced.range(of_port(port)).count() >= self.software_per_port_max
     }
 
     /// Removes a route. With a stamp that is not newer than the flow's nothing happens; without
     /// one the flow ends here and now, and only newer decisions can bring it back.
     pub(super) fn remove(&mut self, cx: &mut Cx, key: Key, stamp: Option<Stamp>) {
-        let (port, destination) = key;
         let live = self.live.get(&key).map(|flow| flow.stamp);
         let known = live.max(self.removed.get(&key).map(|&(stamp, _)| stamp));
         if stamp.is_some() && stamp <= known {
@@ -151,11 +173,10 @@ impl Flows {
         if let Some(flow) = self.live.remove(&key) {
             self.unplaced.remove(&key);
             if let Some(ip) = flow.ip {
-                self.by_ip.remove(&(port, ip));
+                self.by_ip.remove(&(key.0, ip));
             }
-            if flow.placed {
-                cx.tables.remove(port, destination);
-                cx.out.push(Effect::Note(Note::RouteRemoved { port, destination }));
+            if flow.is_placed() {
+                self.placing.remove(cx, key);
             }
         }
         self.forget_removed(key);
@@ -168,28 +189,6 @@ impl Flows {
             };
             self.removed.remove(&oldest);
         }
-    }
-
-    /// Moves software routes of `port` into route memory while it has room.
-    pub(super) fn promote(&mut self, cx: &mut Cx, port: PortNo) {
-        while let Some(&key) = self.unplaced.range(of_port(port)).next()
-            && self.place(cx, key)
-        {}
-    }
-
-    /// Moves one route from software to route memory, if it is there and finds room.
-    fn place(&mut self, cx: &mut Cx, key: Key) -> bool {
-        let (port, destination) = key;
-        let Some(flow) = self.live.get_mut(&key) else {
-            return false;
-        };
-        if flow.placed || cx.tables.install(port, destination, &flow.route).is_err() {
-            return false;
-        }
-        flow.placed = true;
-        self.unplaced.remove(&key);
-        cx.out.push(Effect::Note(Note::RouteSet { port, destination }));
-        true
     }
 
     /// Ends all flows of one port; their stamps stay for a while.
@@ -223,6 +222,16 @@ impl Flows {
     /// When [`Flows::expire`] has something to do next.
     pub(super) fn next_expiry(&self) -> Option<Time> {
         self.removed_order.first().map(|&(until, _)| until)
+    }
+
+    /// A route that nobody keeps any more: no stamp of it stays.
+    pub(super) fn let_go(&mut self, key: Key) {
+        if let Some(flow) = self.live.remove(&key) {
+            self.unplaced.remove(&key);
+            if let Some(ip) = flow.ip {
+                self.by_ip.remove(&(key.0, ip));
+            }
+        }
     }
 
     fn forget_removed(&mut self, key: Key) {
@@ -260,22 +269,33 @@ impl Flows {
     }
 }
 
-fn of_port(port: PortNo) -> core::ops::RangeInclusive<Key> {
+pub(super) fn of_port(port: PortNo) -> core::ops::RangeInclusive<Key> {
     (port, MacAddr([0; 6]))..=(port, MacAddr::BROADCAST)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{ip, mac, stamp};
+    use super::super::placing::Placing;
+    use super::super::testing::{Device, ip, mac, stamp};
     use super::*;
-    use axon_plane::RouteTables;
-    use axon_wire::HopWidth;
+    use crate::effect::Effect;
+    use axon_node::RouteChange;
     use proptest::prelude::*;
 
     const KEY: Key = (PortNo(0), MacAddr([2, 0, 0, 0, 0, 9]));
 
-    fn tables(routes: usize) -> RouteTables {
-        RouteTables::new(HopWidth::Eight, 1, routes)
+    fn flows(device: &Device) -> Flows {
+        Flows::new(Placing::new(&device.capabilities()))
+    }
+
+    /// Does what the flows ask for and gives them the answers, in order.
+    fn carry_out(flows: &mut Flows, device: &mut Device, asked: &mut Vec<Effect>) {
+        for effect in core::mem::take(asked) {
+            if let Effect::Route { ticket, change } = effect {
+                let answer = device.change(ticket, &change);
+                flows.answered(&mut Cx { now: Time::ZERO, ports: device, out: asked }, answer);
+            }
+        }
     }
 
     proptest! {
@@ -285,31 +305,35 @@ mod tests {
             removals in prop::collection::vec(any::<bool>(), 6),
             repeats in prop::collection::vec(0..6usize, 0..6),
         ) {
-            let mut tables = tables(4);
-            let mut flows = Flows::new(4);
+            let mut device = Device::new(4);
+            let mut flows = flows(&device);
             let mut out = Vec::new();
-            let cx = &mut Cx { now: Time::ZERO, tables: &mut tables, out: &mut out };
             let again: Vec<_> = repeats.into_iter().map(|index| order[index]).collect();
             for number in order.into_iter().chain(again) {
+                let cx = &mut Cx { now: Time::ZERO, ports: &device, out: &mut out };
                 if removals[number as usize - 1] {
                     flows.remove(cx, KEY, Some(stamp(number)));
                 } else {
                     flows.set(cx, KEY, stamp(number), &Route::from([number as u16]), None);
                 }
+                // Answers come late, and several at once.
+                if number % 2 == 0 {
+                    carry_out(&mut flows, &mut device, &mut out);
+                }
             }
+            carry_out(&mut flows, &mut device, &mut out);
             let expected = (!removals[5]).then(|| Route::from([6]));
             prop_assert_eq!(flows.get(KEY.0, KEY.1).map(|flow| flow.route.clone()), expected.clone());
-            let placed = tables.routes(PortNo(0)).pop().map(|(_, route)| route);
-            prop_assert_eq!(placed, expected);
+            prop_assert_eq!(device.route(KEY.0, KEY.1).cloned(), expected);
         }
     }
 
     #[test]
     fn a_removal_is_remembered_for_a_while_only() {
-        let mut tables = tables(4);
-        let mut flows = Flows::new(4);
+        let device = Device::new(4);
+        let mut flows = flows(&device);
         let mut out = Vec::new();
-        let cx = &mut Cx { now: Time::ZERO, tables: &mut tables, out: &mut out };
+        let cx = &mut Cx { now: Time::ZERO, ports: &device, out: &mut out };
         flows.remove(cx, KEY, Some(stamp(5)));
         assert_eq!(flows.set(cx, KEY, stamp(4), &Route::from([1]), None), Verdict::Removed);
         let expiry = flows.next_expiry().unwrap();
@@ -320,37 +344,38 @@ mod tests {
 
     #[test]
     fn a_route_that_no_header_holds_takes_the_old_one_away() {
-        let mut tables = tables(4);
-        let mut flows = Flows::new(4);
+        let device = Device::new(4);
+        let mut flows = flows(&device);
         let mut out = Vec::new();
-        let cx = &mut Cx { now: Time::ZERO, tables: &mut tables, out: &mut out };
+        let cx = &mut Cx { now: Time::ZERO, ports: &device, out: &mut out };
         flows.set(cx, KEY, stamp(1), &Route::from([1]), None);
         assert_eq!(flows.set(cx, KEY, stamp(2), &Route::from([999]), None), Verdict::Unusable);
         assert_eq!(flows.sizes(), (0, 0, 1));
-        assert!(cx.tables.is_empty());
+        let last = cx.out.iter().rfind(|effect| matches!(effect, Effect::Route { .. }));
+        assert!(matches!(last, Some(Effect::Route { change: RouteChange::Remove { .. }, .. })));
     }
 
     #[test]
     fn software_keeps_as_many_routes_as_it_may() {
-        let mut tables = tables(1);
-        let mut flows = Flows::new(2);
+        let device = Device::new(1);
+        let mut flows = flows(&device);
         let mut out = Vec::new();
-        let cx = &mut Cx { now: Time::ZERO, tables: &mut tables, out: &mut out };
+        let cx = &mut Cx { now: Time::ZERO, ports: &device, out: &mut out };
         let verdicts: Vec<_> = (1..=4)
             .map(|n| flows.set(cx, (PortNo(0), mac(n)), stamp(1), &Route::from([1]), Some(ip(n))))
             .collect();
-        assert_eq!(verdicts, [Verdict::Set, Verdict::Set, Verdict::Set, Verdict::NotKept]);
-        assert_eq!(flows.sizes(), (3, 2, 0));
-        assert_eq!(flows.mac_of(PortNo(0), ip(3)), Some(mac(3)));
-        assert_eq!(flows.mac_of(PortNo(0), ip(4)), None);
+        assert_eq!(verdicts, [Verdict::Set, Verdict::Set, Verdict::NotKept, Verdict::NotKept]);
+        assert_eq!(flows.sizes(), (2, 1, 0));
+        assert_eq!(flows.mac_of(PortNo(0), ip(2)), Some(mac(2)));
+        assert_eq!(flows.mac_of(PortNo(0), ip(3)), None);
     }
 
     #[test]
     fn an_address_belongs_to_the_flow_that_told_it_last() {
-        let mut tables = tables(4);
-        let mut flows = Flows::new(4);
+        let device = Device::new(4);
+        let mut flows = flows(&device);
         let mut out = Vec::new();
-        let cx = &mut Cx { now: Time::ZERO, tables: &mut tables, out: &mut out };
+        let cx = &mut Cx { now: Time::ZERO, ports: &device, out: &mut out };
         let route = Route::from([1]);
         flows.set(cx, (PortNo(0), mac(1)), stamp(1), &route, Some(ip(1)));
         flows.set(cx, (PortNo(0), mac(2)), stamp(2), &route, Some(ip(1)));

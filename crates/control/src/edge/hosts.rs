@@ -1,9 +1,10 @@
 //! The hosts on this switch: learning, probing, leaving, and telling the controller.
 
-use super::{Cx, Edge, Timer, packet};
+use super::{Cx, Edge, Timer};
 use crate::effect::Effect;
 use alloc::collections::{BTreeMap, BTreeSet};
-use axon_plane::Note;
+use axon_node::Note;
+use axon_wire::host_frame;
 use axon_wire::message::Item;
 use axon_wire::{MacAddr, PortNo, Span, Time};
 use core::net::{IpAddr, Ipv4Addr};
@@ -154,7 +155,7 @@ impl Edge {
         ip: Ipv4Addr,
         out: &mut alloc::vec::Vec<Effect>,
     ) {
-        if !packet::is_host_ip(ip) || ip == self.server.ip {
+        if !host_frame::is_host_ip(ip) || ip == self.server.ip {
             return;
         }
         let Some(host) = self.hosts.by_mac.get_mut(&mac) else {
@@ -214,7 +215,7 @@ impl Edge {
             return;
         }
         host.unanswered += 1;
-        let frame = packet::request(self.server.mac, self.server.ip, mac, ip);
+        let frame = host_frame::request(self.server.mac, self.server.ip, mac, ip);
         cx.out.push(Effect::Host { port: host.port, frame });
         self.agenda.set(Timer::Host(mac), cx.now + self.host_probe);
     }
@@ -268,7 +269,7 @@ mod tests {
     use super::super::testing::*;
     use super::*;
     use alloc::vec::Vec;
-    use axon_plane::{Drop, PortKind};
+    use axon_node::{Drop, PortKind};
     use axon_wire::{Life, Route};
 
     fn reports(effects: &[Effect]) -> Vec<Item> {
@@ -340,15 +341,13 @@ mod tests {
         let mut bench = Bench::new();
         let own = MacAddr([2, 0xee, 0, 0, 0, 1]);
         for source in [SERVER.mac, own, MacAddr::BROADCAST, MacAddr([0; 6])] {
-            let effects = bench.frame(0, &udp_frame(mac(9), source, 0));
-            assert!(matches!(effects[..], [Effect::Drop { .. }]), "{effects:?}");
+            assert_eq!(bench.frame(0, &udp_frame(mac(9), source, 0)), []);
+            assert!(bench.last_drop().is_some(), "{source}");
         }
         assert_eq!(bench.edge.hosts().count(), 0);
-        let mut claims_server = packet::request(mac(1), SERVER.ip, MacAddr::BROADCAST, ip(9));
-        assert!(matches!(
-            bench.frame(0, &claims_server).last(),
-            Some(Effect::Drop { reason: Drop::Refused, .. })
-        ));
+        let mut claims_server = host_frame::request(mac(1), SERVER.ip, MacAddr::BROADCAST, ip(9));
+        bench.frame(0, &claims_server);
+        assert_eq!(bench.last_drop(), Some(Drop::Refused));
         claims_server[22..28].copy_from_slice(&mac(5).0);
         bench.frame(0, &claims_server);
         assert_eq!(bench.edge.hosts().next().unwrap().1.ip, None);
@@ -363,7 +362,7 @@ mod tests {
             let [(PortNo(0), arp)] = probes[..] else { panic!("one probe, not {probes:?}") };
             assert_eq!((arp.sender_mac, arp.sender_ip), (SERVER.mac, SERVER.ip));
             assert_eq!(arp.target_ip, ip(1));
-            bench.frame(0, &packet::reply(mac(1), ip(1), SERVER.mac, SERVER.ip));
+            bench.frame(0, &host_frame::reply(mac(1), ip(1), SERVER.mac, SERVER.ip));
         }
         assert_eq!(bench.edge.hosts().count(), 1);
     }
@@ -379,10 +378,10 @@ mod tests {
         let (port, destination) = (PortNo(0), mac(9));
         assert!(effects.contains(&Effect::Note(Note::RouteRemoved { port, destination })));
         assert!(effects.contains(&Effect::Note(Note::HostDown { port, mac: mac(1) })));
-        assert!(bench.tables.is_empty());
+        assert!(bench.is_empty());
         assert_eq!(bench.edge.flows().count(), 0);
         bench.set_route(0, 9, 2, 3);
-        assert!(bench.tables.is_empty(), "a port without hosts has no routes");
+        assert!(bench.is_empty(), "a port without hosts has no routes");
     }
 
     #[test]
@@ -406,7 +405,7 @@ mod tests {
         bench.pass(Span::from_secs(1));
         let effects = bench.host(1, 1);
         assert_eq!(reports(&effects), [gone(0, 1), seen(1, 1, false), seen(1, 1, true)]);
-        assert!(bench.tables.is_empty());
+        assert!(bench.is_empty());
         assert_eq!(bench.edge.setups(), 0);
         assert_eq!(reports(&bench.host(0, 1)), [], "it cannot be on two ports at once");
         assert_eq!(bench.edge.counters().hosts_refused, 1);
@@ -424,14 +423,11 @@ mod tests {
             bench.target(axon_wire::message::ArpTarget { source_mac: mac(6), ..looked_for(2) });
             let effects = bench.port(0, kind);
             assert_eq!(reports(&effects), [gone(0, 1)]);
-            let (ingress, reason) = (PortNo(0), Drop::NoRoute);
-            assert!(effects.contains(&Effect::Drop { ingress, reason, frame: frame.clone() }));
-            assert!(bench.tables.is_empty());
-            assert_eq!((bench.edge.setups(), bench.edge.waiting_bytes()), (0, 0));
-            assert!(matches!(
-                bench.frame(0, &frame)[..],
-                [Effect::Drop { reason: Drop::Refused, .. }]
-            ));
+            assert_eq!(bench.dropped, [(PortNo(0), Drop::NoRoute, frame.clone())]);
+            assert!(bench.is_empty());
+            assert_eq!((bench.edge.setups(), bench.waiting_bytes()), (0, 0));
+            assert_eq!(bench.frame(0, &frame), []);
+            assert_eq!(bench.last_drop(), Some(Drop::Refused));
         }
     }
 
@@ -446,7 +442,7 @@ mod tests {
         let effects = bench.controller(Some(life));
         assert_eq!(reports(&effects), [seen(0, 1, true), seen(1, 2, true)]);
         assert_eq!(asked(&effects), open, "it is asked what the old one did not answer");
-        assert_eq!((bench.placed(0, 9), bench.tables.len(PortNo(0))), (None, 1));
+        assert_eq!((bench.placed(0, 9), bench.places(0)), (None, 1));
         bench.set_route(0, 9, 9, 3);
         assert_eq!(bench.placed(0, 9), None, "the old controller's word does not count");
         let stamp = axon_wire::message::Stamp { epoch: 6, number: 1 };
@@ -478,7 +474,8 @@ mod tests {
         let mut bench = Bench::with(8, 1000, 2);
         bench.host(0, 1);
         bench.frame(0, &udp_frame(mac(9), mac(2), 0));
-        assert!(matches!(bench.host(0, 3)[..], [Effect::Drop { reason: Drop::Refused, .. }]));
+        assert_eq!(bench.host(0, 3), []);
+        assert_eq!(bench.last_drop(), Some(Drop::Refused));
         for _ in 0..6 {
             bench.pass(Span::from_secs(4));
             bench.host(0, 1);

@@ -1,10 +1,10 @@
 //! What a host sends without a route: ARP, DHCP, unicast on its way, and what ends here.
 
-use super::packet::{self, Arp, Kind};
 use super::setup::Asker;
-use super::{Cx, Edge};
+use super::{Cx, Edge, Fate};
 use crate::effect::Effect;
-use axon_plane::Drop;
+use axon_node::Drop;
+use axon_wire::host_frame::{self, Arp, Kind};
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::message::{HostFrame, Message, Target};
 use axon_wire::{MacAddr, PortNo};
@@ -12,7 +12,7 @@ use smoltcp::wire::ArpOperation;
 
 impl Edge {
     /// Learns from a frame of a host and does with it what it is for; or says why it ends here.
-    pub(super) fn serve(&mut self, cx: &mut Cx, port: PortNo, frame: &[u8]) -> Result<(), Drop> {
+    pub(super) fn serve(&mut self, cx: &mut Cx, port: PortNo, frame: &[u8]) -> Result<Fate, Drop> {
         let header = (MacAddr::destination_of(frame), MacAddr::source_of(frame));
         let (Some(destination), Some(source)) = header else {
             return Err(Drop::Malformed);
@@ -23,23 +23,23 @@ impl Edge {
         if frame.len() > self.frame_bytes_max {
             return Err(Drop::Oversized);
         }
-        let from_host = self.is_host_port(port) && self.is_host_mac(source);
+        let from_host = cx.ports.is_host(port) && self.is_host_mac(source);
         if !from_host || !self.learn(cx, port, source) {
             return Err(Drop::Refused);
         }
         let to_us = destination == MacAddr::BROADCAST || destination == self.server.mac;
-        match packet::classify(frame) {
-            Kind::Arp(arp) => self.arp(cx, port, source, arp),
+        match host_frame::classify(frame) {
+            Kind::Arp(arp) => self.arp(cx, port, source, arp).map(|()| Fate::Served),
             Kind::BadArp => Err(Drop::Malformed),
             Kind::DhcpClient if to_us => {
                 let frame = frame.to_vec();
                 let relay = Message::DhcpRelay(HostFrame { port, frame });
                 cx.out.push(Effect::ToController(relay));
-                Ok(())
+                Ok(Fate::Served)
             }
             _ if destination.is_multicast() => Err(Drop::Broadcast),
             _ if !self.is_host_mac(destination) => Err(Drop::Refused),
-            _ => self.unicast(cx, port, source, destination, frame),
+            _ => self.unicast(cx, port, source, destination),
         }
     }
 
@@ -48,7 +48,7 @@ impl Edge {
     fn arp(&mut self, cx: &mut Cx, port: PortNo, source: MacAddr, arp: Arp) -> Result<(), Drop> {
         let probe = arp.sender_ip.is_unspecified();
         let sane = arp.sender_mac == source
-            && (probe || packet::is_host_ip(arp.sender_ip))
+            && (probe || host_frame::is_host_ip(arp.sender_ip))
             && arp.sender_ip != self.server.ip;
         if !sane {
             return Err(Drop::Refused);
@@ -61,10 +61,10 @@ impl Edge {
             ArpOperation::Reply => self.target_answered(cx, port, source, arp.sender_ip),
             ArpOperation::Request if arp.sender_ip == arp.target_ip => {}
             ArpOperation::Request if arp.target_ip == self.server.ip => {
-                let frame = packet::reply(self.server.mac, self.server.ip, source, asker.ip);
+                let frame = host_frame::reply(self.server.mac, self.server.ip, source, asker.ip);
                 cx.out.push(Effect::Host { port, frame });
             }
-            ArpOperation::Request if packet::is_host_ip(arp.target_ip) => {
+            ArpOperation::Request if host_frame::is_host_ip(arp.target_ip) => {
                 self.resolve(cx, port, asker, arp.target_ip);
             }
             _ => return Err(Drop::Refused),
@@ -72,33 +72,25 @@ impl Edge {
         Ok(())
     }
 
-    /// A unicast frame that missed: by the software route if there is one; else it waits
-    /// while its route is sought. The frame that finds no room to wait is dropped.
+    /// A unicast frame that missed: by the software route if there is one; else it waits while its
+    /// route is sought.
     fn unicast(
         &mut self,
         cx: &mut Cx,
         port: PortNo,
         source: MacAddr,
         destination: MacAddr,
-        frame: &[u8],
-    ) -> Result<(), Drop> {
+    ) -> Result<Fate, Drop> {
         if let Some(flow) = self.flows.get(port, destination) {
             self.counters.slow_path += 1;
-            let (route, frame) = (flow.route.clone(), frame.to_vec());
-            cx.out.push(Effect::Forward { ingress: port, route, frame });
-            return Ok(());
+            return Ok(Fate::Forward(flow.route.clone()));
         }
         if self.hosts.is_on(destination, port) {
             return Err(Drop::Refused);
         }
         let source_ip = self.hosts.get(source).and_then(|host| host.ip);
-        if !self.begin(cx, (port, Target::Mac(destination)), source, source_ip) {
-            return Err(Drop::NoRoute);
-        }
-        let host_ports = self.host_ports.iter().filter(|&&host| host).count();
-        let share = self.waiting_bytes_max / host_ports.max(1);
-        match self.waiting.push(port, destination, frame, share) {
-            true => Ok(()),
+        match self.begin(cx, (port, Target::Mac(destination)), source, source_ip) {
+            true => Ok(Fate::Wait(destination)),
             false => Err(Drop::NoRoute),
         }
     }
@@ -119,19 +111,19 @@ mod tests {
             assert_eq!(effects.last(), Some(&Effect::ToController(relay)));
         }
         let from_server = dhcp_frame(MacAddr::BROADCAST, mac(1), (67, 68), b"offer");
-        let effects = bench.frame(0, &from_server);
-        assert!(matches!(effects[..], [Effect::Drop { reason: Drop::Broadcast, .. }]));
+        assert_eq!(bench.frame(0, &from_server), []);
+        assert_eq!(bench.last_drop(), Some(Drop::Broadcast));
     }
 
     #[test]
     fn the_servers_address_is_answered_for_and_its_other_frames_are_refused() {
         let mut bench = Bench::new();
         let effects =
-            bench.frame(0, &packet::request(mac(1), ip(1), MacAddr::BROADCAST, SERVER.ip));
+            bench.frame(0, &host_frame::request(mac(1), ip(1), MacAddr::BROADCAST, SERVER.ip));
         let [(PortNo(0), arp)] = arps(&effects)[..] else { panic!("{effects:?}") };
         assert_eq!((arp.sender_mac, arp.sender_ip), (SERVER.mac, SERVER.ip));
-        let effects = bench.frame(0, &udp_frame(SERVER.mac, mac(1), 0));
-        assert!(matches!(effects[..], [Effect::Drop { reason: Drop::Refused, .. }]));
+        assert_eq!(bench.frame(0, &udp_frame(SERVER.mac, mac(1), 0)), []);
+        assert_eq!(bench.last_drop(), Some(Drop::Refused));
     }
 
     #[test]
@@ -150,10 +142,9 @@ mod tests {
             (udp_frame(mac(1), mac(1), 0), Drop::Refused),
         ];
         for (frame, reason) in cases {
-            let ingress = PortNo(0);
-            let drop = Effect::Drop { ingress, reason, frame: frame.clone() };
-            assert_eq!(bench.frame(0, &frame), [drop]);
+            assert_eq!(bench.frame(0, &frame), []);
+            assert_eq!(bench.dropped.pop(), Some((PortNo(0), reason, frame)));
         }
-        assert!(bench.tables.is_empty());
+        assert!(bench.is_empty());
     }
 }

@@ -16,37 +16,37 @@
 //! Everything that a host can make grow is bounded. Nothing here depends on the order of
 //! messages: see `flows`.
 
-pub(crate) mod agenda;
 mod arrival;
 mod flows;
 mod hosts;
 mod intercept;
-pub(crate) mod packet;
+mod places;
+mod placing;
 mod recall;
 mod setup;
 mod target;
-mod waiting;
 
 #[cfg(test)]
 mod testing;
 
-pub use flows::Flow;
+pub use flows::{Flow, Placement};
 pub use hosts::Host;
 
 use crate::config::{ServerIdentity, SwitchConfig};
 use crate::effect::Effect;
-use agenda::Agenda;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use axon_plane::{Drop, PortKind, RouteTables};
+use axon_node::agenda::Agenda;
+use axon_node::{Capabilities, Drop, PortView, RouteAnswer, Snapshot};
+use axon_wire::host_frame;
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::message::{ArpReply, ArpTarget, HostFrame, Item, Stamp, Target};
 use axon_wire::{Life, MacAddr, NodeId, PortNo, Route, Span, Time};
 use core::net::{IpAddr, Ipv4Addr};
 use flows::{Flows, Verdict};
 use hosts::Hosts;
+use placing::Placing;
 use setup::Setups;
-use waiting::Waiting;
 
 /// The shortest interval that the edge works with, whatever it is configured to.
 const INTERVAL_MIN: Span = Span::from_millis(1);
@@ -62,9 +62,6 @@ pub struct Edge {
     host_probe: Span,
     host_probes_max: u32,
     frame_bytes_max: usize,
-    waiting_bytes_max: usize,
-    /// Whether each port has carrier and is for hosts.
-    host_ports: Vec<bool>,
     /// The controller whose decisions hold, even while there is no way to it.
     controller: Option<Life>,
     reachable: bool,
@@ -73,7 +70,6 @@ pub struct Edge {
     setups: Setups,
     askings: BTreeMap<target::Key, target::Asking>,
     recalls: BTreeMap<(PortNo, MacAddr), recall::Recall>,
-    waiting: Waiting,
     agenda: Agenda<Timer>,
     counters: EdgeCounters,
 }
@@ -104,10 +100,11 @@ pub struct EdgeCounters {
     pub messages_ignored: u64,
 }
 
-/// What comes with every call: the time, the route memories, and the list of wishes.
+/// What comes with every call: the time, what the data plane knows of its ports, and the list of
+/// requests.
 struct Cx<'a> {
     now: Time,
-    tables: &'a mut RouteTables,
+    ports: &'a dyn PortView,
     out: &'a mut Vec<Effect>,
 }
 
@@ -119,13 +116,26 @@ enum Timer {
     Failed(PortNo, Target),
     Asking(PortNo, MacAddr, MacAddr),
     Recall(PortNo, MacAddr),
+    Place(PortNo),
+}
+
+/// What becomes of a host's frame that had no route.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It was ARP or DHCP: read, and done with.
+    Served,
+    /// It goes on by this route, which stands in software.
+    Forward(Route),
+    /// It waits until the route to this destination is there.
+    Wait(MacAddr),
 }
 
 impl Edge {
-    /// The edge of a switch whose ports have no carrier yet and which knows no controller.
+    /// The edge of a switch whose ports have no carrier yet and which knows no controller, on a data
+    /// plane that can do this.
     ///
     /// Intervals below 1 ms count as 1 ms.
-    pub fn new(config: &SwitchConfig) -> Edge {
+    pub fn new(config: &SwitchConfig, has: &Capabilities) -> Edge {
         let node = &config.node;
         Edge {
             node: node.life.node,
@@ -135,17 +145,14 @@ impl Edge {
             arp_wait: node.timers.arp_wait.max(INTERVAL_MIN),
             host_probe: node.timers.host_probe.max(INTERVAL_MIN),
             host_probes_max: node.timers.host_probes_max,
-            frame_bytes_max: node.plane.frame_bytes_max,
-            waiting_bytes_max: config.waiting_bytes_max,
-            host_ports: alloc::vec![false; usize::from(node.plane.ports)],
+            frame_bytes_max: has.frame_bytes_max,
             controller: None,
             reachable: false,
             hosts: Hosts::new(config.hosts_per_port_max),
-            flows: Flows::new(node.plane.routes_per_port_max),
+            flows: Flows::new(Placing::new(has)),
             setups: Setups::new(),
             askings: BTreeMap::new(),
             recalls: BTreeMap::new(),
-            waiting: Waiting::new(config.waiting_bytes_max),
             agenda: Agenda::new(),
             counters: EdgeCounters::default(),
         }
@@ -153,9 +160,7 @@ impl Edge {
 
     /// A frame that a host sent and that had no route, without Axon header.
     ///
-    /// A frame that goes on comes back as [`Effect::Forward`], now or when its route is
-    /// there; one that waited in vain, as [`Effect::Drop`]; one that was served (ARP, DHCP)
-    /// does not come back.
+    /// Frames that wait go on with [`Effect::Release`] or end with [`Effect::Abandon`].
     ///
     /// # Errors
     /// Why the frame ends here and now.
@@ -164,10 +169,10 @@ impl Edge {
         now: Time,
         port: PortNo,
         frame: &[u8],
-        tables: &mut RouteTables,
+        ports: &dyn PortView,
         out: &mut Vec<Effect>,
-    ) -> Result<(), Drop> {
-        self.serve(&mut Cx { now, tables, out }, port, frame)
+    ) -> Result<Fate, Drop> {
+        self.serve(&mut Cx { now, ports, out }, port, frame)
     }
 
     /// Phase II of Axon-ARP: the controller looks for a host of this switch.
@@ -175,10 +180,10 @@ impl Edge {
         &mut self,
         now: Time,
         m: ArpTarget,
-        tables: &mut RouteTables,
+        ports: &dyn PortView,
         out: &mut Vec<Effect>,
     ) {
-        self.phase_two(&mut Cx { now, tables, out }, m);
+        self.phase_two(&mut Cx { now, ports, out }, m);
     }
 
     /// Phase IV of Axon-ARP: the target switch answers.
@@ -186,16 +191,16 @@ impl Edge {
         &mut self,
         now: Time,
         m: ArpReply,
-        tables: &mut RouteTables,
+        ports: &dyn PortView,
         out: &mut Vec<Effect>,
     ) {
-        self.phase_four(&mut Cx { now, tables, out }, &m);
+        self.phase_four(&mut Cx { now, ports, out }, &m);
     }
 
     /// A command of the controller from its reliable stream. Items that only a switch sends
     /// are counted and ignored.
-    pub fn item(&mut self, now: Time, item: Item, tables: &mut RouteTables, out: &mut Vec<Effect>) {
-        let cx = &mut Cx { now, tables, out };
+    pub fn item(&mut self, now: Time, item: Item, ports: &dyn PortView, out: &mut Vec<Effect>) {
+        let cx = &mut Cx { now, ports, out };
         match item {
             Item::SetRoute { port, destination, stamp, route } if self.is_current(stamp) => {
                 match self.set_route(cx, (port, destination), stamp, &route, None) {
@@ -215,14 +220,20 @@ impl Edge {
 
     /// The controller sends a frame to a host: a DHCP reply. An acknowledgement teaches the
     /// host's address.
-    pub fn host_frame_out(&mut self, now: Time, m: HostFrame, out: &mut Vec<Effect>) {
+    pub fn host_frame_out(
+        &mut self,
+        now: Time,
+        m: HostFrame,
+        ports: &dyn PortView,
+        out: &mut Vec<Effect>,
+    ) {
         let HostFrame { port, frame } = m;
         let sane = (ETHERNET_BYTES..=self.frame_bytes_max).contains(&frame.len());
-        if !sane || !self.is_host_port(port) {
+        if !sane || !ports.is_host(port) {
             self.counters.messages_ignored += 1;
             return;
         }
-        if let Some((mac, ip)) = packet::dhcp_ack(&frame)
+        if let Some((mac, ip)) = host_frame::dhcp_ack(&frame)
             && self.hosts.is_on(mac, port)
         {
             self.learn_ip(now, mac, ip, out);
@@ -230,30 +241,59 @@ impl Edge {
         out.push(Effect::Host { port, frame });
     }
 
-    /// A port became a host port, an Axon port, or lost its carrier (`None`). Where hosts were
-    /// and are no more, they and their flows are gone.
+    /// The data plane has answered a request for a change of a route table.
+    pub fn route_changed(
+        &mut self,
+        now: Time,
+        answer: RouteAnswer,
+        ports: &dyn PortView,
+        out: &mut Vec<Effect>,
+    ) {
+        if let Some((port, at)) = self.flows.answered(&mut Cx { now, ports, out }, answer) {
+            self.agenda.set(Timer::Place(port), at);
+        }
+    }
+
+    /// All routes that the data plane should have.
+    pub fn wanted_routes(&self) -> impl Iterator<Item = (PortNo, MacAddr, &Route)> {
+        self.flows.wanted()
+    }
+
+    /// The data plane had lost its tables and was re-synchronised; `has` is what it has now.
+    pub fn resynchronised(
+        &mut self,
+        now: Time,
+        has: &Snapshot,
+        ports: &dyn PortView,
+        out: &mut Vec<Effect>,
+    ) {
+        for (port, at) in self.flows.resynchronised(&mut Cx { now, ports, out }, has) {
+            self.agenda.set(Timer::Place(port), at);
+        }
+    }
+
+    /// A port became a host port or an Axon port, or lost its carrier; the data plane knows which.
+    /// Where hosts were and are no more, they and their flows are gone.
     pub fn port_changed(
         &mut self,
         now: Time,
         port: PortNo,
-        kind: Option<PortKind>,
-        tables: &mut RouteTables,
+        ports: &dyn PortView,
         out: &mut Vec<Effect>,
     ) {
-        let cx = &mut Cx { now, tables, out };
-        let Some(host_port) = self.host_ports.get_mut(port.index()) else {
+        let cx = &mut Cx { now, ports, out };
+        if ports.kind(port).is_none() {
             return;
-        };
-        *host_port = kind == Some(PortKind::Host);
+        }
         self.recall_port(cx, port);
-        if self.is_host_port(port) {
+        if ports.is_host(port) {
             return;
         }
         let macs: Vec<_> = self.hosts.on_port(port).collect();
         for mac in macs {
             self.forget_host(cx, mac);
         }
-        cx.tables.clear(port);
+        self.flows.placing.clear(port);
     }
 
     /// The controller became known, changed, or cannot be reached (`None`).
@@ -266,10 +306,10 @@ impl Edge {
         &mut self,
         now: Time,
         controller: Option<Life>,
-        tables: &mut RouteTables,
+        ports: &dyn PortView,
         out: &mut Vec<Effect>,
     ) {
-        let cx = &mut Cx { now, tables, out };
+        let cx = &mut Cx { now, ports, out };
         let was_reachable = core::mem::replace(&mut self.reachable, controller.is_some());
         let Some(life) = controller else { return };
         let new_life = self.controller.replace(life) != Some(life);
@@ -279,8 +319,8 @@ impl Edge {
         if new_life {
             self.flows.clear(cx);
             self.stop_all_asking(cx);
-            for port in 0..self.host_ports.len() {
-                cx.tables.clear(PortNo(port as u16));
+            for port in (0..ports.count()).map(PortNo) {
+                self.flows.placing.clear(port);
             }
         }
         self.tell_all(cx.out, new_life);
@@ -288,8 +328,8 @@ impl Edge {
     }
 
     /// Does what is due. Early or repeated calls are harmless.
-    pub fn timeout(&mut self, now: Time, tables: &mut RouteTables, out: &mut Vec<Effect>) {
-        let cx = &mut Cx { now, tables, out };
+    pub fn timeout(&mut self, now: Time, ports: &dyn PortView, out: &mut Vec<Effect>) {
+        let cx = &mut Cx { now, ports, out };
         self.flows.expire(now);
         let due: Vec<_> = core::iter::from_fn(|| self.agenda.pop_due(now)).collect();
         for timer in due {
@@ -297,6 +337,7 @@ impl Edge {
                 Timer::Host(mac) => self.probe_host(cx, mac),
                 Timer::Setup(port, target) => self.setup_due(cx, (port, target)),
                 Timer::Recall(port, mac) => self.recall_due(cx, port, mac),
+                Timer::Place(port) => self.flows.try_again(cx, port),
                 Timer::Failed(port, target) => self.forget_failure((port, target)),
                 Timer::Asking(port, target, source) => {
                     self.asking_due(cx, (port, target, source));
@@ -325,29 +366,9 @@ impl Edge {
         self.setups.count()
     }
 
-    /// Bytes of frames that wait for routes, with 64 bytes of overhead for each frame.
-    pub fn waiting_bytes(&self) -> usize {
-        self.waiting.bytes()
-    }
-
-    /// Hosts' frames that it has taken over so far: those that had to wait for a route, and
-    /// those that went by a software route at once.
-    pub fn taken_over(&self) -> u64 {
-        self.waiting.pushed() + self.counters.slow_path
-    }
-
-    /// Frames that wait for routes.
-    pub fn waiting_frames(&self) -> u64 {
-        self.waiting.frames()
-    }
-
     /// What this edge has done so far.
     pub fn counters(&self) -> EdgeCounters {
         self.counters
-    }
-
-    fn is_host_port(&self, port: PortNo) -> bool {
-        self.host_ports.get(port.index()).copied().unwrap_or(false)
     }
 
     /// Whether a host can have this MAC: it is no group's, nor one of the fabric's own.
@@ -370,7 +391,7 @@ impl Edge {
         ip: Option<Ipv4Addr>,
     ) -> Verdict {
         if self.hosts.count_on(key.0) == 0 || !self.is_host_mac(key.1) {
-            if self.is_host_port(key.0) {
+            if cx.ports.is_host(key.0) {
                 self.flows.remove(cx, key, Some(stamp));
             }
             return Verdict::Unusable;
@@ -389,10 +410,11 @@ fn ipv4(ip: Option<IpAddr>) -> Option<Ipv4Addr> {
 
 #[cfg(test)]
 mod tests {
-    use super::packet::Arp;
     use super::testing::*;
     use super::*;
     use alloc::vec;
+    use axon_node::PortKind;
+    use axon_wire::host_frame::Arp;
     use axon_wire::message::ArpRequest;
     use axon_wire::message::Message;
     use proptest::prelude::*;
@@ -408,7 +430,7 @@ mod tests {
         let m = ArpTarget { id, source_port: port, source_mac, source_ip, ..looked_for(1) };
         let questions = arps(&target.target(m.clone()));
         let (_, question) = questions[0];
-        let host_says = packet::reply(mac(1), ip(1), question.sender_mac, question.sender_ip);
+        let host_says = host_frame::reply(mac(1), ip(1), question.sender_mac, question.sender_ip);
         let answer = target.frame(0, &host_says).into_iter().find_map(|effect| match effect {
             Effect::Routed { message: Message::ArpReply(reply), .. } => Some(reply),
             _ => None,
@@ -480,7 +502,7 @@ mod tests {
                     target_mac: mac(wanted),
                     target_ip: ip(wanted),
                 };
-                let mut frame = packet::emit(mac(wanted), arp);
+                let mut frame = host_frame::emit(mac(wanted), arp);
                 frame[6..12].copy_from_slice(&mac(from).0);
                 bench.frame(port, &frame)
             }
@@ -536,8 +558,8 @@ mod tests {
             for port in 0..PORTS {
                 bench.port(port, None);
             }
-            prop_assert!(bench.tables.is_empty());
-            prop_assert_eq!((bench.edge.setups(), bench.edge.waiting_bytes()), (0, 0));
+            prop_assert!(bench.is_empty());
+            prop_assert_eq!((bench.edge.setups(), bench.waiting_bytes()), (0, 0));
             bench.pass(Span::from_secs(60));
             prop_assert_eq!(bench.edge.deadline(), None);
         }

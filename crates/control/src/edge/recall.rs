@@ -7,8 +7,9 @@
 //! sure. A host that answers is learned and reported like any other. The questions become
 //! rarer, down to the pace of probes, and end after an hour or so.
 
-use super::{Cx, Edge, Timer, packet};
+use super::{Cx, Edge, Timer};
 use crate::effect::Effect;
+use axon_wire::host_frame;
 use axon_wire::{MacAddr, PortNo};
 use core::net::Ipv4Addr;
 
@@ -27,9 +28,9 @@ pub(super) struct Recall {
 impl Edge {
     /// The controller remembers a host on `port`, or doubts that it is still there.
     pub(super) fn recall(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr, ip: Ipv4Addr) {
-        let sane = port.index() < self.host_ports.len()
+        let sane = cx.ports.kind(port).is_some()
             && self.is_host_mac(mac)
-            && packet::is_host_ip(ip)
+            && host_frame::is_host_ip(ip)
             && ip != self.server.ip;
         if sane && self.remember(port, mac, ip) {
             self.recall_due(cx, port, mac);
@@ -50,7 +51,7 @@ impl Edge {
 
     /// A host is forgotten; it will be asked whether it is there again.
     pub(super) fn recall_later(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr, ip: Ipv4Addr) {
-        if self.remember(port, mac, ip) && self.is_host_port(port) {
+        if self.remember(port, mac, ip) && cx.ports.is_host(port) {
             self.agenda.set(Timer::Recall(port, mac), cx.now + self.host_probe);
         }
     }
@@ -83,12 +84,12 @@ impl Edge {
             self.recalled(port, mac);
             return;
         }
-        if !self.host_ports[port.index()] {
+        if !cx.ports.is_host(port) {
             self.agenda.cancel(Timer::Recall(port, mac));
             return;
         }
         recall.tries += 1;
-        let frame = packet::request(self.server.mac, self.server.ip, mac, recall.ip);
+        let frame = host_frame::request(self.server.mac, self.server.ip, mac, recall.ip);
         cx.out.push(Effect::Host { port, frame });
         let pause = self.host_probe.min(self.retry * recall.tries);
         self.agenda.set(Timer::Recall(port, mac), cx.now + pause);
@@ -100,7 +101,7 @@ mod tests {
     use super::super::testing::*;
     use super::*;
     use alloc::vec::Vec;
-    use axon_plane::PortKind;
+    use axon_node::PortKind;
     use axon_wire::Span;
     use axon_wire::message::Item;
     use core::net::IpAddr;
@@ -110,7 +111,7 @@ mod tests {
     }
 
     fn answer(host: u8) -> Vec<u8> {
-        packet::reply(mac(host), ip(host), SERVER.mac, SERVER.ip)
+        host_frame::reply(mac(host), ip(host), SERVER.mac, SERVER.ip)
     }
 
     fn seen(effects: &[Effect]) -> usize {

@@ -1,11 +1,11 @@
 //! The source switch asks for a route: phase I of Axon-ARP (paper 001 §4.2.2).
 
 use super::arrival::answer;
+use super::flows::Flows;
 use super::{Cx, Edge, Timer};
 use crate::effect::Effect;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use axon_plane::Drop;
 use axon_wire::message::{ArpRequest, Message, Target};
 use axon_wire::{MacAddr, PortNo, Span, Time};
 use core::net::{IpAddr, Ipv4Addr};
@@ -178,7 +178,7 @@ impl Edge {
             id: self.setups.next_id,
             source_mac,
             source_ip,
-            held: hold(cx, key),
+            held: self.flows.hold(key),
             askers: Vec::new(),
             tries: 0,
             until: cx.now + self.arp_wait,
@@ -233,7 +233,7 @@ impl Edge {
     }
 
     /// Forgets all failures and asks for everything again, now: there is a controller (again).
-    /// `reserve` if the tables have been emptied meanwhile.
+    /// `reserve` if all places have been given back meanwhile.
     pub(super) fn ask_again(&mut self, cx: &mut Cx, reserve: bool) {
         while let Some((key, _)) = self.setups.failed.pop_first() {
             self.agenda.cancel(Timer::Failed(key.0, key.1));
@@ -244,7 +244,7 @@ impl Edge {
                 setup.tries = 0;
                 setup.until = cx.now + self.arp_wait;
                 if reserve {
-                    setup.held = hold(cx, key);
+                    setup.held = self.flows.hold(key);
                 }
             }
             self.send_request(cx, key);
@@ -259,24 +259,22 @@ impl Edge {
         let (port, target) = key;
         self.agenda.cancel(Timer::Setup(port, target));
         match target {
-            Target::Ip(_) if setup.held => cx.tables.release(port),
+            Target::Ip(_) if setup.held => self.flows.placing.release(port),
             Target::Ip(_) => {}
             Target::Mac(mac) => {
-                self.unreserve(cx, port, mac);
-                for frame in self.waiting.take(port, mac) {
-                    cx.out.push(Effect::Drop { ingress: port, reason: Drop::NoRoute, frame });
-                }
+                self.unreserve(port, mac);
+                cx.out.push(Effect::Abandon { ingress: port, destination: mac });
             }
         }
         self.flows.promote(cx, port);
     }
 
     /// Frees a reserved slot, unless a route or another set-up needs it.
-    pub(super) fn unreserve(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr) {
-        let placed = self.flows.get(port, mac).is_some_and(|flow| flow.placed);
+    pub(super) fn unreserve(&mut self, port: PortNo, mac: MacAddr) {
+        let placed = self.flows.is_placed((port, mac));
         let wanted = self.setups.contains((port, Target::Mac(mac)));
         if !placed && !wanted && !self.is_asking_for(port, mac) {
-            cx.tables.remove(port, mac);
+            self.flows.placing.free((port, mac));
         }
     }
 
@@ -292,11 +290,13 @@ impl Edge {
     }
 }
 
-/// Reserves a place for what `key` looks for; `false` if the memory is full.
-pub(super) fn hold(cx: &mut Cx, key: Key) -> bool {
-    match key {
-        (port, Target::Ip(_)) => cx.tables.hold(port).is_ok(),
-        (port, Target::Mac(mac)) => cx.tables.reserve(port, mac).is_ok(),
+impl Flows {
+    /// Reserves a place for what `key` looks for; `false` if the table is full.
+    pub(super) fn hold(&mut self, key: Key) -> bool {
+        match key {
+            (port, Target::Ip(_)) => self.placing.hold(port),
+            (port, Target::Mac(mac)) => self.placing.reserve((port, mac)),
+        }
     }
 }
 
@@ -308,13 +308,14 @@ pub(super) fn of_port(port: PortNo) -> core::ops::RangeInclusive<Key> {
 mod tests {
     use super::super::testing::*;
     use super::*;
+    use axon_node::Drop;
 
     #[test]
     fn a_request_reserves_a_place_before_the_controller_is_asked() {
         let mut bench = Bench::new();
         bench.host(0, 1);
         let request = asked(&bench.frame(0, &arp_request(1, 9)));
-        assert_eq!(bench.tables.len(PortNo(0)), 1, "reserved");
+        assert_eq!(bench.places(0), 1, "reserved");
         assert_eq!(request.target, Target::Ip(ip(9).into()));
         assert_eq!((request.port, request.source_mac), (PortNo(0), mac(1)));
         assert_eq!(request.source_ip, Some(ip(1).into()));
@@ -332,11 +333,10 @@ mod tests {
         let effects = bench.pass(Span::from_secs(3));
         assert!(effects.len() < 8, "the pauses grow");
         let frame = udp_frame(mac(9), mac(1), 1);
-        let (ingress, reason) = (PortNo(0), Drop::NoRoute);
-        assert_eq!(effects.last(), Some(&Effect::Drop { ingress, reason, frame: frame.clone() }));
-        assert!(bench.tables.is_empty());
-        let effects = bench.frame(0, &frame);
-        assert_eq!(effects, [Effect::Drop { ingress, reason, frame: frame.clone() }], "a pause");
+        assert_eq!(bench.dropped.pop(), Some((PortNo(0), Drop::NoRoute, frame.clone())));
+        assert!(bench.is_empty());
+        assert_eq!(bench.frame(0, &frame), [], "a pause");
+        assert_eq!(bench.last_drop(), Some(Drop::NoRoute));
         bench.pass(Span::from_secs(1));
         asked(&bench.frame(0, &frame));
     }
@@ -349,12 +349,11 @@ mod tests {
         bench.frame(0, &frame);
         bench.frame(0, &frame);
         let newest = udp_frame(mac(9), mac(1), 2);
-        let effects = bench.frame(0, &newest);
-        let (ingress, reason) = (PortNo(0), Drop::NoRoute);
-        assert_eq!(effects, [Effect::Drop { ingress, reason, frame: newest }]);
+        assert_eq!(bench.frame(0, &newest), []);
+        assert_eq!(bench.dropped, [(PortNo(0), Drop::NoRoute, newest)]);
         bench.host(1, 2);
         bench.frame(1, &udp_frame(mac(9), mac(2), 1));
-        assert_eq!(bench.edge.waiting_bytes(), 3 * 124, "the other port has its own share");
+        assert_eq!(bench.waiting_bytes(), 3 * 124, "the other port has its own share");
     }
 
     #[test]
@@ -378,8 +377,8 @@ mod tests {
         bench.pass(Span::from_secs(2));
         bench.target(looked_for(1));
         bench.pass(Span::from_millis(1500));
-        assert_eq!((bench.edge.setups(), bench.tables.len(PortNo(0))), (0, 1));
+        assert_eq!((bench.edge.setups(), bench.places(0)), (0, 1));
         bench.pass(Span::from_secs(2));
-        assert!(bench.tables.is_empty());
+        assert!(bench.is_empty());
     }
 }

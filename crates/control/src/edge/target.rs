@@ -1,9 +1,10 @@
 //! The target switch's half of Axon-ARP: phases II and III (paper 001 §4.2.2).
 
 use super::flows::Verdict;
-use super::{Cx, Edge, Timer, ipv4, packet};
+use super::{Cx, Edge, Timer, ipv4};
 use crate::effect::Effect;
 use alloc::vec::Vec;
+use axon_wire::host_frame;
 use axon_wire::message::{ArpReply, ArpTarget, Message};
 use axon_wire::{MacAddr, PortNo, Time};
 use core::net::Ipv4Addr;
@@ -49,7 +50,7 @@ impl Edge {
             return;
         }
         // Full: the route back will be kept in software.
-        let _ = cx.tables.reserve(m.target_port, m.source_mac);
+        self.flows.placing.reserve((m.target_port, m.source_mac));
         let Some(target_ip) = ipv4(m.target_ip) else {
             return self.phase_three(cx, &m);
         };
@@ -67,10 +68,10 @@ impl Edge {
             return;
         };
         let (mac, ip) = match ipv4(asking.m.source_ip) {
-            Some(ip) if cx.tables.lookup(port, source_mac).is_none() => (source_mac, ip),
+            Some(ip) if !self.flows.is_placed((port, source_mac)) => (source_mac, ip),
             _ => (self.server.mac, self.server.ip),
         };
-        let frame = packet::request(mac, ip, target_mac, asking.target_ip);
+        let frame = host_frame::request(mac, ip, target_mac, asking.target_ip);
         cx.out.push(Effect::Host { port, frame });
         let pause = self.retry * (1 << asking.tries.min(RETRY_DOUBLINGS_MAX));
         asking.tries = asking.tries.saturating_add(1);
@@ -93,7 +94,7 @@ impl Edge {
         let (port, target_mac, source_mac) = key;
         if self.askings.remove(&key).is_some() {
             self.agenda.cancel(Timer::Asking(port, target_mac, source_mac));
-            self.unreserve(cx, port, source_mac);
+            self.unreserve(port, source_mac);
             self.flows.promote(cx, port);
         }
     }
@@ -150,7 +151,7 @@ impl Edge {
         let verdict = self.set_route(cx, back, m.stamp, &m.to_source, ipv4(m.source_ip));
         if matches!(verdict, Verdict::Removed | Verdict::Unusable) {
             self.counters.messages_ignored += 1;
-            self.unreserve(cx, m.target_port, m.source_mac);
+            self.unreserve(m.target_port, m.source_mac);
             return;
         }
         cx.out.push(Effect::Routed {
@@ -184,7 +185,7 @@ mod tests {
 
     /// Host `n`'s answer to whoever asked.
     fn host_reply(n: u8, to: MacAddr, to_ip: Ipv4Addr) -> Vec<u8> {
-        packet::reply(mac(n), ip(n), to, to_ip)
+        host_frame::reply(mac(n), ip(n), to, to_ip)
     }
 
     fn answers(effects: &[Effect]) -> Vec<ArpReply> {
@@ -203,7 +204,7 @@ mod tests {
         let mut bench = Bench::new();
         bench.host(0, 1);
         let effects = bench.target(looked_for(1));
-        assert_eq!(bench.tables.len(PortNo(0)), 1);
+        assert_eq!(bench.places(0), 1);
         assert_eq!(bench.placed(0, 9), None, "reserved, not valid");
         let [(PortNo(0), arp)] = arps(&effects)[..] else { panic!("{effects:?}") };
         assert_eq!((arp.sender_mac, arp.sender_ip, arp.target_ip), (mac(9), ip(9), ip(1)));
@@ -238,7 +239,7 @@ mod tests {
         let frames = [
             (1, host_reply(1, mac(9), ip(9))),
             (0, host_reply(3, mac(9), ip(9))),
-            (0, packet::reply(mac(3), ip(1), mac(9), ip(9))),
+            (0, host_frame::reply(mac(3), ip(1), mac(9), ip(9))),
             (0, wrong_address),
         ];
         for (port, frame) in frames {
@@ -278,7 +279,7 @@ mod tests {
         bench.target(looked_for(7));
         let effects = bench.frame(0, &host_reply(1, mac(9), ip(9)));
         assert_eq!(answers(&effects), []);
-        assert!(bench.tables.is_empty());
+        assert!(bench.is_empty());
     }
 
     #[test]
@@ -288,7 +289,7 @@ mod tests {
         bench.target(looked_for(1));
         let asked = arps(&bench.pass(Span::from_secs(3)));
         assert!((3..8).contains(&asked.len()), "{} questions", asked.len());
-        assert!(bench.tables.is_empty());
+        assert!(bench.is_empty());
     }
 
     #[test]
@@ -298,7 +299,7 @@ mod tests {
         assert_eq!(bench.target(looked_for(1)), [], "it is on another port");
         bench.host(0, 2);
         assert_eq!(bench.target(looked_for(1)), []);
-        assert!(bench.tables.is_empty());
+        assert!(bench.is_empty());
     }
 
     #[test]

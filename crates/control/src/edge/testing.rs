@@ -1,13 +1,15 @@
 //! A switch's edge with hosts around it, for the tests of this folder.
 
-use super::packet::{Arp, Kind};
 use super::setup::{FAILURES_MAX, SETUPS_PER_PORT_MAX};
 use super::target::ASKINGS_PER_PORT_MAX;
 use super::*;
 use crate::config::{NodeConfig, Timers};
-use axon_plane::PlaneConfig;
+use crate::node::waiting::Waiting;
+use alloc::collections::VecDeque;
+use axon_node::{FeatureSet, PortKind, RouteChange, RouteError, RouteTicket};
+use axon_wire::host_frame::{Arp, Kind};
 use axon_wire::message::Message;
-use axon_wire::{HopWidth, Hops};
+use axon_wire::{Frame, FrameBuf, HopWidth, Hops};
 
 /// Ports of the switch under test: 0 to 2 for hosts, 3 an Axon port.
 pub(super) const PORTS: u16 = 4;
@@ -31,7 +33,7 @@ pub(super) fn stamp(number: u64) -> Stamp {
 
 /// A broadcast ARP request from one host for another's address.
 pub(super) fn arp_request(from: u8, wanted: u8) -> Vec<u8> {
-    let mut frame = packet::request(mac(from), ip(from), MacAddr::BROADCAST, ip(wanted));
+    let mut frame = host_frame::request(mac(from), ip(from), MacAddr::BROADCAST, ip(wanted));
     frame[32..38].fill(0);
     frame
 }
@@ -76,11 +78,94 @@ pub(super) fn dhcp_frame(
     frame
 }
 
+/// A data plane that is nothing but its tables and what its ports are.
+#[derive(Debug)]
+pub(super) struct Device {
+    kinds: [PortKind; PORTS as usize],
+    routes: BTreeMap<(PortNo, MacAddr), Route>,
+    routes_per_port_max: usize,
+    /// Installs to be refused, whatever room there is.
+    pub(super) refuses: usize,
+}
+
+impl Device {
+    pub(super) fn new(routes_per_port_max: usize) -> Device {
+        let kinds = [PortKind::Host; PORTS as usize];
+        Device { kinds, routes: BTreeMap::new(), routes_per_port_max, refuses: 0 }
+    }
+
+    /// Does what is asked for and answers.
+    pub(super) fn change(&mut self, ticket: RouteTicket, change: &RouteChange) -> RouteAnswer {
+        let result = match change {
+            RouteChange::Install { port, destination, route } => {
+                let key = (*port, *destination);
+                let room = self.count(*port) < self.routes_per_port_max;
+                if self.refuses > 0 {
+                    self.refuses -= 1;
+                    Err(RouteError::Unavailable)
+                } else if room || self.routes.contains_key(&key) {
+                    self.routes.insert(key, route.clone());
+                    Ok(())
+                } else {
+                    Err(RouteError::Full)
+                }
+            }
+            RouteChange::Remove { port, destination } => {
+                self.routes.remove(&(*port, *destination));
+                Ok(())
+            }
+        };
+        RouteAnswer { ticket, result }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.routes.is_empty()
+    }
+
+    pub(super) fn count(&self, port: PortNo) -> usize {
+        self.routes.keys().filter(|key| key.0 == port).count()
+    }
+
+    pub(super) fn route(&self, port: PortNo, destination: MacAddr) -> Option<&Route> {
+        self.routes.get(&(port, destination))
+    }
+
+    pub(super) fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            name: "test",
+            ports: PORTS,
+            hop_width: HopWidth::Eight,
+            frame_bytes_max: 1514,
+            route_bytes_max: 128,
+            routes_per_port_max: self.routes_per_port_max,
+            features: FeatureSet::EMPTY,
+        }
+    }
+}
+
+impl PortView for Device {
+    fn count(&self) -> u16 {
+        PORTS
+    }
+
+    fn kind(&self, port: PortNo) -> Option<PortKind> {
+        self.kinds.get(port.index()).copied()
+    }
+
+    fn is_up(&self, port: PortNo) -> bool {
+        self.kind(port).is_some_and(|kind| kind != PortKind::Unknown)
+    }
+}
+
 /// The switch under test. Hosts are numbers: host `n` has MAC ..:n and address 10.0.0.n.
 pub(super) struct Bench {
     pub(super) edge: Edge,
-    pub(super) tables: RouteTables,
+    pub(super) tables: Device,
     pub(super) now: Time,
+    waiting: Waiting<FrameBuf>,
+    /// Hosts' frames that went on, and how; and those that ended, and why.
+    pub(super) sent: Vec<(PortNo, Route, Vec<u8>)>,
+    pub(super) dropped: Vec<(PortNo, Drop, Vec<u8>)>,
     limits: (usize, usize, usize),
 }
 
@@ -92,26 +177,27 @@ impl Bench {
 
     /// The same with these limits: routes per port, waiting bytes, hosts per port.
     pub(super) fn with(routes: usize, waiting: usize, hosts: usize) -> Bench {
-        let mut plane = PlaneConfig::with_ports(PORTS, MacAddr([2, 0xee, 0, 0, 0, 1]));
-        plane.routes_per_port_max = routes;
         let config = SwitchConfig {
             node: NodeConfig {
                 life: LIFE,
-                mac: plane.mac,
+                mac: MacAddr([2, 0xee, 0, 0, 0, 1]),
                 key: [0; 32],
                 seed: 1,
                 timers: Timers::default(),
-                plane,
                 dcbx: None,
                 server: SERVER,
             },
             waiting_bytes_max: waiting,
             hosts_per_port_max: hosts,
         };
+        let tables = Device::new(routes);
         let mut bench = Bench {
-            edge: Edge::new(&config),
-            tables: RouteTables::new(HopWidth::Eight, PORTS, routes),
+            edge: Edge::new(&config, &tables.capabilities()),
+            tables,
             now: Time::from_nanos(1_000_000_000),
+            waiting: Waiting::new(waiting),
+            sent: Vec::new(),
+            dropped: Vec::new(),
             limits: (routes, waiting, hosts),
         };
         for port in 0..PORTS {
@@ -121,20 +207,45 @@ impl Bench {
         bench
     }
 
+    /// Calls the edge and does what it asks of its node; what is left is for others.
     fn call(
         &mut self,
-        call: impl FnOnce(&mut Edge, Time, &mut RouteTables, &mut Vec<Effect>),
+        call: impl FnOnce(&mut Edge, Time, &Device, &mut Vec<Effect>),
     ) -> Vec<Effect> {
         let mut out = Vec::new();
-        call(&mut self.edge, self.now, &mut self.tables, &mut out);
+        call(&mut self.edge, self.now, &self.tables, &mut out);
+        let mut left = Vec::new();
+        let mut ahead: VecDeque<Effect> = out.into();
+        while let Some(effect) = ahead.pop_front() {
+            match effect {
+                Effect::Route { ticket, change } => {
+                    let answer = self.tables.change(ticket, &change);
+                    let mut more = Vec::new();
+                    self.edge.route_changed(self.now, answer, &self.tables, &mut more);
+                    more.into_iter().rev().for_each(|effect| ahead.push_front(effect));
+                }
+                Effect::Release { ingress, destination, route } => {
+                    for frame in self.waiting.take(ingress, destination) {
+                        self.sent.push((ingress, route.clone(), frame.bytes().to_vec()));
+                    }
+                }
+                Effect::Abandon { ingress, destination } => {
+                    for frame in self.waiting.take(ingress, destination) {
+                        self.dropped.push((ingress, Drop::NoRoute, frame.bytes().to_vec()));
+                    }
+                }
+                effect => left.push(effect),
+            }
+        }
         self.check_bounds();
-        out
+        left
     }
 
     pub(super) fn port(&mut self, port: u16, kind: Option<PortKind>) -> Vec<Effect> {
-        self.call(|edge, now, tables, out| {
-            edge.port_changed(now, PortNo(port), kind, tables, out);
-        })
+        if let Some(of_port) = self.tables.kinds.get_mut(usize::from(port)) {
+            *of_port = kind.unwrap_or_default();
+        }
+        self.call(|edge, now, tables, out| edge.port_changed(now, PortNo(port), tables, out))
     }
 
     pub(super) fn controller(&mut self, life: Option<Life>) -> Vec<Effect> {
@@ -142,12 +253,64 @@ impl Bench {
     }
 
     pub(super) fn frame(&mut self, port: u16, frame: &[u8]) -> Vec<Effect> {
-        self.call(|edge, now, tables, out| {
-            if let Err(reason) = edge.host_frame(now, PortNo(port), frame, tables, out) {
-                let (ingress, frame) = (PortNo(port), frame.to_vec());
-                out.push(Effect::Drop { ingress, reason, frame });
+        let (ingress, host_ports) = (PortNo(port), PORTS - 1);
+        let mut fate = Ok(Fate::Served);
+        let effects = self.call(|edge, now, tables, out| {
+            fate = edge.host_frame(now, ingress, frame, tables, out);
+        });
+        let reason = match fate {
+            Ok(Fate::Served) => return effects,
+            Ok(Fate::Forward(route)) => {
+                self.sent.push((ingress, route, frame.to_vec()));
+                return effects;
             }
-        })
+            Ok(Fate::Wait(to)) => {
+                let kept = self.waiting.push(ingress, to, FrameBuf::new(frame), host_ports.into());
+                match kept {
+                    Ok(()) => return effects,
+                    Err(_) => Drop::NoRoute,
+                }
+            }
+            Err(reason) => reason,
+        };
+        self.dropped.push((ingress, reason, frame.to_vec()));
+        effects
+    }
+
+    /// Bytes of frames that wait for routes, with their overhead.
+    pub(super) fn waiting_bytes(&self) -> usize {
+        self.waiting.bytes()
+    }
+
+    /// Whether no route is installed and no place taken.
+    pub(super) fn is_empty(&self) -> bool {
+        self.tables.is_empty() && (0..PORTS).all(|port| self.places(port) == 0)
+    }
+
+    /// Places taken on a port, for routes that stand and for those to come.
+    pub(super) fn places(&self, port: u16) -> usize {
+        self.edge.flows.placing.taken(PortNo(port))
+    }
+
+    /// The device restarts, and is re-synchronised; it does not take the routes to these.
+    pub(super) fn lose_routes(&mut self, refused: &[MacAddr]) {
+        self.tables.routes.clear();
+        for (port, destination, route) in self.edge.wanted_routes() {
+            if !refused.contains(&destination) {
+                self.tables.routes.insert((port, destination), route.clone());
+            }
+        }
+        let mut has = Snapshot::default();
+        has.ports.resize_with(usize::from(PORTS), Default::default);
+        for ((port, destination), route) in &self.tables.routes {
+            has.ports[port.index()].routes.push((*destination, route.clone()));
+        }
+        self.call(|edge, now, tables, out| edge.resynchronised(now, &has, tables, out));
+    }
+
+    /// Why the last frame that ended did; of those since this was asked before.
+    pub(super) fn last_drop(&mut self) -> Option<Drop> {
+        self.dropped.drain(..).next_back().map(|(_, reason, _)| reason)
     }
 
     pub(super) fn target(&mut self, m: ArpTarget) -> Vec<Effect> {
@@ -164,7 +327,7 @@ impl Bench {
 
     pub(super) fn send_to_host(&mut self, port: u16, frame: Vec<u8>) -> Vec<Effect> {
         let m = HostFrame { port: PortNo(port), frame };
-        self.call(|edge, now, _, out| edge.host_frame_out(now, m, out))
+        self.call(|edge, now, tables, out| edge.host_frame_out(now, m, tables, out))
     }
 
     pub(super) fn set_route(&mut self, port: u16, to: u8, number: u64, hop: u16) -> Vec<Effect> {
@@ -197,22 +360,21 @@ impl Bench {
 
     /// The route in the port's memory.
     pub(super) fn placed(&self, port: u16, to: u8) -> Option<Route> {
-        let routes = self.tables.routes(PortNo(port));
-        routes.into_iter().find(|(destination, _)| *destination == mac(to)).map(|(_, route)| route)
+        self.tables.route(PortNo(port), mac(to)).cloned()
     }
 
     /// Everything stays within its bounds, and every place kept belongs to somebody.
     pub(super) fn check_bounds(&self) {
         let (routes, waiting, hosts) = self.limits;
         let edge = &self.edge;
-        assert!(edge.waiting.bytes() <= waiting);
-        for (port, mac) in edge.waiting.keys() {
+        assert!(self.waiting.bytes() <= waiting);
+        for (port, mac) in self.waiting.keys() {
             assert!(edge.setups.contains((port, Target::Mac(mac))), "a frame waits for nothing");
         }
         let (_, _, removed) = edge.flows.sizes();
         assert!(removed <= 16_384 && edge.setups.failures() <= FAILURES_MAX);
         for port in (0..PORTS).map(PortNo) {
-            assert!(self.tables.len(port) <= routes);
+            assert!(edge.flows.placing.taken(port) <= routes);
             assert!(edge.hosts.count_on(port) <= hosts);
             assert!(edge.setups.count_on(port) <= SETUPS_PER_PORT_MAX);
             let asked = edge.askings.keys().filter(|key| key.0 == port).count();
@@ -220,25 +382,28 @@ impl Bench {
             self.check_places(port);
         }
         let hosts_due = edge.hosts.all().filter(|(_, host)| host.ip.is_some()).count();
-        let recalled = edge.recalls.keys().filter(|key| edge.is_host_port(key.0)).count();
+        let recalled = edge.recalls.keys().filter(|key| self.tables.is_host(key.0)).count();
         let asked = edge.askings.len() + recalled;
-        let due = edge.setups.count() + edge.setups.failures() + asked + hosts_due;
+        let refused = edge.flows.placing.refused();
+        let due = edge.setups.count() + edge.setups.failures() + asked + hosts_due + refused;
         assert_eq!(edge.agenda.len(), due, "each thing is due once");
     }
 
     fn check_places(&self, port: PortNo) {
         let edge = &self.edge;
-        let placed = edge.flows.all().filter(|(on, _, flow)| *on == port && flow.placed).count();
-        assert_eq!(self.tables.routes(port).len(), placed);
-        let reserved = self.tables.len(port) - placed;
+        let of_port = || edge.flows.all().filter(|(on, ..)| *on == port);
+        let placed = of_port().filter(|(.., flow)| flow.placement == Placement::Installed).count();
+        assert_eq!(of_port().filter(|(.., flow)| flow.is_placed()).count(), placed, "all answered");
+        assert_eq!(self.tables.count(port), placed);
+        let reserved = edge.flows.placing.taken(port) - placed;
         let macs = edge.setups.macs_on(port).count();
         let asked = edge.askings.keys().filter(|key| key.0 == port).count();
         let held = edge.setups.held_on(port);
         assert!(held <= reserved && reserved <= held + macs + asked, "a place belongs to nobody");
-        for (on, destination, flow) in edge.flows.all().filter(|(on, ..)| *on == port) {
+        for (on, destination, flow) in of_port() {
             assert!(edge.hosts.count_on(on) > 0, "a port without hosts has a flow");
-            let software = self.tables.lookup(on, destination).is_none();
-            assert_eq!(software, !flow.placed);
+            let has = self.tables.route(on, destination);
+            assert_eq!(has, flow.is_placed().then_some(&flow.route));
         }
     }
 }
@@ -257,7 +422,7 @@ pub(super) fn asked(effects: &[Effect]) -> axon_wire::message::ArpRequest {
 /// The ARP packets to hosts among these effects, with their ports.
 pub(super) fn arps(effects: &[Effect]) -> Vec<(PortNo, Arp)> {
     let arp = |effect: &Effect| match effect {
-        Effect::Host { port, frame } => match packet::classify(frame) {
+        Effect::Host { port, frame } => match host_frame::classify(frame) {
             Kind::Arp(arp) => Some((*port, arp)),
             _ => None,
         },

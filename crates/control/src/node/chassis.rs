@@ -1,19 +1,20 @@
-//! What switches and controllers have in common: a plane, a seal, discovery.
+//! What switches and controllers have in common: a data plane, a seal, discovery.
 
 use super::prober::{Due, Prober};
 use crate::config::NodeConfig;
-use crate::dcbx::DcbPorts;
 use crate::discovery::Discovery;
 use crate::effect::Effect;
 use crate::seal::{Opened, Sealer};
 use alloc::vec::Vec;
-use axon_plane::dcb::DcbConfig;
-use axon_plane::{Action, Drop, Input, Note, Plane, PortKind, Punt, Refusal};
+use axon_dcbx::DcbPorts;
+use axon_node::{
+    Action, Capabilities, Command, CommandError, Dataplane, Done, Drop, Input, Note, PortKind,
+    PortSetting, Punt, Refusal, Reply, Request,
+};
 use axon_wire::congestion::Congestion;
-use axon_wire::header::{self, HeaderView, PacketType};
+use axon_wire::header::{HeaderView, PacketType};
 use axon_wire::message::{Message, Role};
-use axon_wire::priority::Priority;
-use axon_wire::{Frame, Hops, Life, MacAddr, PortNo, Route, Time, link, lldp};
+use axon_wire::{Frame, Hops, Life, MacAddr, PortNo, Time, link, lldp};
 
 /// How many control messages were refused, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,8 +32,10 @@ impl Refusals {
     }
 }
 
-pub(super) struct Chassis<B> {
-    pub plane: Plane<B>,
+pub(super) struct Chassis<B, D> {
+    pub plane: D,
+    /// What the data plane can do, asked once.
+    pub has: Capabilities,
     pub life: Life,
     mac: MacAddr,
     sealer: Sealer,
@@ -58,18 +61,19 @@ pub(super) enum Arrival<B> {
     Done,
 }
 
-impl<B: Frame> Chassis<B> {
-    pub fn new(config: &NodeConfig, role: Role) -> Chassis<B> {
+impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
+    pub fn new(config: &NodeConfig, plane: D, role: Role) -> Chassis<B, D> {
+        let has = plane.capabilities();
         Chassis {
             life: config.life,
             mac: config.mac,
-            plane: Plane::new(config.plane.clone()),
             sealer: Sealer::new(&config.key, config.life),
-            discovery: Discovery::new(config, role),
-            dcbx: (config.dcbx.as_ref())
-                .map(|said| DcbPorts::new(said, config.mac, config.plane.ports)),
+            discovery: Discovery::new(config, (has.ports, has.hop_width), role),
+            dcbx: (config.dcbx.as_ref()).map(|said| DcbPorts::new(said, config.mac, has.ports)),
             prober: Prober::new(config.life.node, config.mac),
             refusals: Refusals::default(),
+            plane,
+            has,
             actions: Vec::new(),
             spare: Vec::new(),
             effects: Vec::new(),
@@ -86,42 +90,57 @@ impl<B: Frame> Chassis<B> {
         self.spare = emptied;
     }
 
-    /// Hands an input to the plane and to discovery.
+    /// Hands an input to the data plane and to discovery.
     pub fn feed(&mut self, now: Time, input: Input<B>) {
         // What was held for its tail came before whatever comes now.
-        self.plane.timeout(now, &mut self.actions);
+        self.plane.handle(now, Input::Timeout, &mut self.actions);
         match input {
-            Input::Frame { port, frame, complete_at, intact } => {
-                self.plane.receive(now, port, frame, complete_at, intact, &mut self.actions);
-            }
-            Input::TxDone { port } => self.plane.tx_done(now, port, &mut self.actions),
             Input::Link { port, up } => {
-                self.plane.link(now, port, up, &mut self.actions);
+                self.plane.handle(now, Input::Link { port, up }, &mut self.actions);
                 self.discovery.link(now, port, up, &mut self.effects);
                 self.dcbx_link(now, port, up);
             }
+            Input::Frame { .. } | Input::TxDone { .. } => {
+                self.plane.handle(now, input, &mut self.actions);
+            }
+            Input::Command(command) => self.command(now, command),
             Input::Timeout => {}
         }
     }
 
-    /// Hands an input to the plane alone, where nothing is held for its tail: what nearly every
-    /// frame needs, and every wire that nobody waits for. What there is for the control plane
+    /// Hands an input to the data plane alone, where nothing is held for its tail: what nearly
+    /// every frame needs, and every wire that nobody waits for. What there is for the control plane
     /// is kept for the next round; says whether there is nothing.
+    ///
+    /// # Errors
+    /// Gives back an input that is not for the data plane alone.
     #[inline]
-    pub fn pass(&mut self, now: Time, input: Input<B>, out: &mut Vec<Action<B>>) -> bool {
+    pub fn pass(
+        &mut self,
+        now: Time,
+        input: Input<B>,
+        out: &mut Vec<Action<B>>,
+    ) -> Result<bool, Input<B>> {
         let start = out.len();
         match input {
-            Input::Frame { port, frame, complete_at, intact } => {
-                self.plane.receive(now, port, frame, complete_at, intact, out);
-            }
-            Input::TxDone { port } => self.plane.tx_done(now, port, out),
-            Input::Link { .. } | Input::Timeout => return false,
+            Input::Frame { .. } | Input::TxDone { .. } => self.plane.handle(now, input, out),
+            Input::Link { .. } | Input::Timeout | Input::Command(_) => return Err(input),
         }
-        let punted = out[start..].iter().any(|action| matches!(action, Action::Punt { .. }));
-        if punted {
+        let inward = out[start..].iter().any(is_inward);
+        if inward {
             self.actions.extend(out.drain(start..));
         }
-        !punted
+        Ok(!inward)
+    }
+
+    /// Carries out what an operator or the runtime asks for, or says why not.
+    fn command(&mut self, now: Time, Command { id, request }: Command) {
+        let result = match request {
+            Request::Probe(plan) => (self.prober.begin(now, plan, (&self.has, &self.plane)))
+                .map(Done::Probe)
+                .map_err(CommandError::Probe),
+        };
+        self.actions.push(Action::Reply(Reply { id, result }));
     }
 
     /// Sends the probes that are due.
@@ -203,7 +222,7 @@ impl<B: Frame> Chassis<B> {
 
     /// Whether a host's frame is really a source-routed control packet.
     fn forged(&self, packet: &[u8]) -> bool {
-        let width = self.plane.config().hop_width;
+        let width = self.has.hop_width;
         let Ok(outer) = HeaderView::parse(packet, width) else {
             return false;
         };
@@ -215,8 +234,8 @@ impl<B: Frame> Chassis<B> {
 
     /// Takes the Axon header off a host's frame that missed.
     fn host_frame(&mut self, port: PortNo, mut frame: B, out: &mut Vec<Action<B>>) -> Arrival<B> {
-        let header = HeaderView::parse(frame.bytes(), self.plane.config().hop_width)
-            .map(|view| view.header_bytes());
+        let header =
+            HeaderView::parse(frame.bytes(), self.has.hop_width).map(|view| view.header_bytes());
         match header {
             Ok(bytes) => {
                 frame.pop_front(bytes);
@@ -236,7 +255,7 @@ impl<B: Frame> Chassis<B> {
         packet: &[u8],
         out: &mut Vec<Action<B>>,
     ) -> Option<Arrival<B>> {
-        let view = HeaderView::parse(packet, self.plane.config().hop_width).ok()?;
+        let view = HeaderView::parse(packet, self.has.hop_width).ok()?;
         match view.packet_type() {
             PacketType::Control => {}
             PacketType::Probe => {
@@ -279,13 +298,6 @@ impl<B: Frame> Chassis<B> {
         Action::Dropped { ingress, reason, frame }
     }
 
-    /// The same for a frame of our own making that no port has seen: it counts as one that
-    /// the control plane sent, too, so that every drop has a frame.
-    pub fn ended_unsent(&mut self, ingress: PortNo, reason: Drop, frame: B) -> Action<B> {
-        self.plane.count_own_drop(ingress, frame.bytes().len(), reason);
-        Action::Dropped { ingress, reason, frame }
-    }
-
     /// Counts a refused message and tells of it.
     pub fn refuse(&mut self, port: PortNo, refusal: Refusal, out: &mut Vec<Action<B>>) {
         self.refusals.0[refusal as usize] += 1;
@@ -296,7 +308,7 @@ impl<B: Frame> Chassis<B> {
     pub fn send_link(&mut self, now: Time, port: PortNo, to: Option<Life>, message: &Message) {
         let sealed = self.sealer.seal(to, message);
         let frame = link::emit(self.mac, &sealed);
-        self.plane.send_raw(now, port, B::with_headroom(0, &frame), &mut self.actions);
+        self.plane.send(now, port, B::with_headroom(0, &frame), &mut self.actions);
     }
 
     /// Seals a message and sends it by a source route.
@@ -307,45 +319,24 @@ impl<B: Frame> Chassis<B> {
 
     /// Sends a packet of this control plane's own.
     fn inject(&mut self, now: Time, kind: PacketType, hops: &Hops, payload: &[u8]) {
-        self.send(now, (kind, self.plane.config().control_priority), hops, payload);
+        self.plane.inject(now, kind, hops, payload, &mut self.actions);
     }
 
-    /// Sends a frame of a host at `ingress` on its way by `route`, as the plane would have done.
-    pub fn forward(&mut self, now: Time, ingress: PortNo, route: &Route, frame: &mut [u8]) {
-        let priority = self.plane.defend(ingress, frame);
-        let on_layer = |dcb: &DcbConfig| dcb.layers.on(priority, route.layer);
-        let priority = self.plane.config().dcb.as_deref().map_or(Priority::ZERO, on_layer);
-        self.send(now, (PacketType::Ethernet, priority), &route.hops, frame);
-    }
-
-    /// Sends an Axon packet from this control plane; a route that no header can hold is a
-    /// drop for want of headroom.
-    fn send(
-        &mut self,
-        now: Time,
-        (kind, priority): (PacketType, Priority),
-        hops: &Hops,
-        payload: &[u8],
-    ) {
-        let width = self.plane.config().hop_width;
-        let length = width.header_bytes(hops.len());
-        let mut frame = B::with_headroom(length, payload);
-        let built = frame
-            .push_front(length)
-            .is_ok_and(|()| header::emit(frame.bytes_mut(), width, kind, hops, &[]).is_ok());
-        if built {
-            if priority != Priority::ZERO {
-                header::set_priority(frame.bytes_mut(), width, priority);
-            }
-            self.plane.inject(now, frame, &mut self.actions);
-        } else {
-            let action = self.ended_unsent(PortNo::CONTROL, Drop::NoHeadroom, frame);
-            self.actions.push(action);
-        }
+    /// Sets the kind of a port. A port that discovery knows is there.
+    pub fn set_kind(&mut self, now: Time, port: PortNo, kind: PortKind) {
+        let setting = PortSetting::Kind(kind);
+        let set = self.plane.set_port(now, port, setting, &mut self.actions);
+        debug_assert_eq!(set, Ok(()), "{port}");
     }
 
     /// Sends a plain Ethernet frame to a host.
     pub fn send_host(&mut self, now: Time, port: PortNo, frame: &[u8]) {
-        self.plane.send_raw(now, port, B::with_headroom(0, frame), &mut self.actions);
+        self.plane.send(now, port, B::with_headroom(0, frame), &mut self.actions);
     }
+}
+
+/// Whether an action of a data plane is for its control plane.
+#[inline]
+fn is_inward<B>(action: &Action<B>) -> bool {
+    matches!(action, Action::Punt { .. } | Action::RouteChanged(_) | Action::Lost)
 }

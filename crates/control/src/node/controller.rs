@@ -2,8 +2,6 @@
 //! receives Axon packets, and is never a transit hop.
 
 use super::chassis::{Arrival, Chassis, Refusals};
-use super::prober::ProbeRefusal;
-use super::report::{ProbeId, ProbePlan, ProbeReport};
 use crate::config::{ControllerConfig, Timers};
 use crate::controller::Controller;
 use crate::discovery::Discovery;
@@ -12,13 +10,14 @@ use crate::seal::Opened;
 use crate::stream::Stream;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use axon_plane::{Action, Awaited, Drop, Input, Node, Note, Plane, Refusal};
+use axon_node::probe::ProbeReport;
+use axon_node::{Action, Awaited, Dataplane, Drop, Input, Node, Note, Refusal};
 use axon_wire::message::{ControllerPath, Message, Role};
 use axon_wire::{Frame, Hops, Life, NodeId, PortNo, Time};
 
-/// A whole controller.
-pub struct ControllerNode<B> {
-    chassis: Chassis<B>,
+/// A whole controller, on any data plane.
+pub struct ControllerNode<B, D> {
+    chassis: Chassis<B, D>,
     controller: Controller,
     streams: BTreeMap<NodeId, Stream>,
     /// Streams that may have something to send.
@@ -28,15 +27,15 @@ pub struct ControllerNode<B> {
     timers: Timers,
 }
 
-impl<B: Frame> ControllerNode<B> {
+impl<B: Frame, D: Dataplane<B>> ControllerNode<B, D> {
     /// A controller that has just been switched on and knows nothing.
-    pub fn new(config: ControllerConfig, now: Time) -> ControllerNode<B> {
-        let mut chassis = Chassis::new(&config.node, Role::Controller);
+    pub fn new(config: ControllerConfig, plane: D, now: Time) -> ControllerNode<B, D> {
+        let mut chassis = Chassis::new(&config.node, plane, Role::Controller);
         let own = ControllerPath { controller: config.node.life, hops: Hops::to_control() };
         chassis.discovery.advertise(now, Some(own), &mut chassis.effects);
         ControllerNode {
+            controller: Controller::new(&config, chassis.has.hops_max()),
             chassis,
-            controller: Controller::new(&config),
             streams: BTreeMap::new(),
             busy: BTreeSet::new(),
             resends: BTreeSet::new(),
@@ -49,8 +48,8 @@ impl<B: Frame> ControllerNode<B> {
         self.chassis.life
     }
 
-    /// Its ports and counters.
-    pub fn plane(&self) -> &Plane<B> {
+    /// Its data plane, to read.
+    pub fn plane(&self) -> &D {
         &self.chassis.plane
     }
 
@@ -72,14 +71,6 @@ impl<B: Frame> ControllerNode<B> {
     /// Commands that switches have not acknowledged yet.
     pub fn unacknowledged(&self) -> usize {
         self.streams.values().map(Stream::unacknowledged).sum()
-    }
-
-    /// Sends probes as the plan says, the first at the next timeout: the deadline is now.
-    ///
-    /// # Errors
-    /// What is wrong with the plan.
-    pub fn probe(&mut self, now: Time, plan: ProbePlan) -> Result<ProbeId, ProbeRefusal> {
-        self.chassis.prober.begin(now, plan, &self.chassis.plane)
     }
 
     /// The plans of this life, oldest first; the finished ones are forgotten in time.
@@ -114,6 +105,9 @@ impl<B: Frame> ControllerNode<B> {
                         let arrival = self.chassis.arrival(now, ingress, frame, punt, out);
                         self.arrival(now, arrival, out);
                     }
+                    // It has no routes of its own.
+                    Action::RouteChanged(_) => {}
+                    Action::Lost => self.resynchronise(now),
                     action => out.push(action),
                 }
             }
@@ -160,6 +154,14 @@ impl<B: Frame> ControllerNode<B> {
                 }
             }
             Arrival::Done => {}
+        }
+    }
+
+    /// The data plane has lost what its ports are: it is told again.
+    fn resynchronise(&mut self, now: Time) {
+        for port in (0..self.chassis.has.ports).map(PortNo) {
+            let kind = self.chassis.discovery.kind(port);
+            self.chassis.set_kind(now, port, kind);
         }
     }
 
@@ -219,7 +221,7 @@ impl<B: Frame> ControllerNode<B> {
                     self.busy.insert(to);
                 }
             }
-            Effect::PortKind { port, kind } => chassis.plane.set_kind(port, kind),
+            Effect::PortKind { port, kind } => chassis.set_kind(now, port, kind),
             Effect::Refuse { port, refusal } => chassis.refuse(port, refusal, out),
             Effect::Note(note) => {
                 if let Note::NeighbourUp { port, .. } | Note::NeighbourDown { port, .. } = note {
@@ -227,12 +229,13 @@ impl<B: Frame> ControllerNode<B> {
                 }
                 out.push(Action::Note(note));
             }
-            // Wishes that only a switch's edge has.
+            // Only a switch's edge asks for these.
             Effect::ToController(_)
             | Effect::Report(_)
             | Effect::Host { .. }
-            | Effect::Forward { .. }
-            | Effect::Drop { .. } => {}
+            | Effect::Release { .. }
+            | Effect::Abandon { .. }
+            | Effect::Route { .. } => {}
         }
     }
 
@@ -247,7 +250,7 @@ impl<B: Frame> ControllerNode<B> {
     }
 }
 
-impl<B: Frame> Node<B> for ControllerNode<B> {
+impl<B: Frame, D: Dataplane<B>> Node<B> for ControllerNode<B, D> {
     fn handle(&mut self, now: Time, input: Input<B>, out: &mut Vec<Action<B>>) {
         self.chassis.feed(now, input);
         self.timeouts(now);

@@ -2,15 +2,14 @@
 //! port of the plane does.
 
 use super::chassis::Chassis;
-use crate::dcbx::tables::schedule_of;
-use crate::dcbx::{DcbPorts, PortWish, Source};
 use crate::effect::Effect;
+use alloc::boxed::Box;
 use alloc::vec::Vec;
-use axon_plane::Note;
-use axon_wire::dcbx::ieee::Ets;
+use axon_dcbx::{DcbPorts, PortWish, Source};
+use axon_node::{Dataplane, Note, PortSetting};
 use axon_wire::{Frame, PortNo, Time};
 
-impl<B: Frame> Chassis<B> {
+impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
     /// The carrier of a port has come or gone.
     pub fn dcbx_link(&mut self, now: Time, port: PortNo, up: bool) {
         self.with_dcbx(now, |dcbx, wishes| dcbx.link(now, port, up, wishes));
@@ -44,35 +43,30 @@ impl<B: Frame> Chassis<B> {
             match wish {
                 PortWish::Send(frame) => {
                     let frame = B::with_headroom(0, &frame);
-                    self.plane.send_raw(now, port, frame, &mut self.actions);
+                    self.plane.send(now, port, frame, &mut self.actions);
                 }
-                PortWish::Classes(ets, from) => self.set_classes(now, port, &ets, from),
+                PortWish::Classes(ets, from) => {
+                    let recommended = from == Source::Peer;
+                    let ets = recommended.then(|| Box::new(ets));
+                    let note = Note::ClassesInForce { port, recommended };
+                    self.set(now, port, PortSetting::Classes(ets), note);
+                }
                 PortWish::Pfc(pfc) => {
-                    self.plane.bank_mut().set_pfc(now, port, pfc, &mut self.actions);
-                    self.effects.push(Effect::Note(Note::PfcInForce { port, pfc }));
+                    self.set(now, port, PortSetting::Pfc(pfc), Note::PfcInForce { port, pfc });
                 }
                 PortWish::Defence(treatments) => {
-                    self.plane.set_treatments(port, treatments);
-                    self.effects.push(Effect::Note(Note::DefenceInForce { port }));
+                    let setting = PortSetting::Defence(Box::new(treatments));
+                    self.set(now, port, setting, Note::DefenceInForce { port });
                 }
                 PortWish::Note(_) => self.effects.push(Effect::Note(Note::DcbxTrouble { port })),
             }
         }
     }
 
-    /// Classes take turns as the peer recommends, or as the plane was set to.
-    fn set_classes(&mut self, now: Time, port: PortNo, ets: &Ets, from: Source) {
-        let Some(own) = &self.plane.config().dcb else { return };
-        let (prio_tc, schedule) = match from {
-            Source::Local => (own.prio_tc, own.schedule.clone()),
-            Source::Peer => (ets.class_of, schedule_of(ets, own.schedule.cost)),
-        };
-        let bank = self.plane.bank_mut();
-        let set = bank.set_classes(now, port, prio_tc, &schedule, &mut self.actions);
-        let note = match set {
-            Ok(()) => Note::ClassesInForce { port, recommended: from == Source::Peer },
-            Err(_) => Note::DcbxTrouble { port },
-        };
+    /// Sets a port as was agreed, and notes it; or that it could not be.
+    fn set(&mut self, now: Time, port: PortNo, setting: PortSetting, note: Note) {
+        let set = self.plane.set_port(now, port, setting, &mut self.actions);
+        let note = set.map_or(Note::DcbxTrouble { port }, |()| note);
         self.effects.push(Effect::Note(note));
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::effect::Effect;
 use alloc::vec::Vec;
-use axon_plane::Counters;
+use axon_node::Counters;
 use axon_wire::message::{Item, PortBytes};
 use axon_wire::{PortNo, Span, Time};
 

@@ -6,20 +6,14 @@
 //! plane; the round ends when nobody has anything more to say. A frame in transit takes no part in
 //! this: it goes through the plane and out.
 
-mod bridge;
 mod chassis;
 mod controller;
 mod dcbx;
 mod load;
-mod multipath;
 mod prober;
-mod report;
 mod switch;
+pub(crate) mod waiting;
 
-pub use bridge::{BridgeNode, BridgeNodeConfig};
 pub use chassis::Refusals;
 pub use controller::ControllerNode;
-pub use multipath::MultipathNode;
-pub use prober::{PLANS_MAX, PROBES_PER_PLAN_MAX, ProbeRefusal};
-pub use report::{Passage, PlanKind, ProbeId, ProbePlan, ProbeReport, ProbeReturn, ProbeTimes};
 pub use switch::SwitchNode;

@@ -5,55 +5,16 @@
 //! frame from the destination port to the source port first, so that the outside network
 //! learns where the destination is, and the measured ones once it has arrived.
 
-use super::report::{PlanKind, ProbeId, ProbePlan, ProbeReport, ProbeReturn};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use axon_plane::{Plane, PortKind};
+use axon_node::probe::{
+    PLANS_MAX, PROBES_PER_PLAN_MAX, PlanKind, ProbeId, ProbePlan, ProbeRefusal, ProbeReport,
+    ProbeReturn,
+};
+use axon_node::{Capabilities, PortView};
 use axon_wire::link::{ETHERNET_BYTES, FRAME_BYTES_MIN};
 use axon_wire::probe::{self, HEAD_BYTES, ProbeHead, ProbeOptions, ProbeView, RECORD_BYTES};
-use axon_wire::{Frame, Hops, MacAddr, NodeId, PortNo, Time};
-
-/// Probes that one plan may have.
-pub const PROBES_PER_PLAN_MAX: u32 = 1000;
-/// Plans, finished ones included, that a node remembers; a new one takes the place of the
-/// oldest that is finished.
-pub const PLANS_MAX: usize = 16;
-
-/// Why a plan was refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ProbeRefusal {
-    /// The route is not a circuit back to the control plane that sends the probe.
-    #[error("the route must go out and end at the control plane of the switch that sends it")]
-    NoCircuit,
-    /// A hop that the fabric's hop width cannot name.
-    #[error("a hop of the route does not fit the fabric's hop width")]
-    Unrepresentable,
-    /// Shorter than the probe's header and head, or than Ethernet.
-    #[error("{bytes} bytes are too short for this probe; it needs {min} at least")]
-    TooShort {
-        /// What was asked for.
-        bytes: usize,
-        /// What it takes.
-        min: usize,
-    },
-    /// With the records of all units it would be longer than the links take.
-    #[error("{bytes} bytes are too long: with its records this probe may have {max} at most")]
-    TooLong {
-        /// What was asked for.
-        bytes: usize,
-        /// What there is room for.
-        max: usize,
-    },
-    /// None, or more than [`PROBES_PER_PLAN_MAX`].
-    #[error("{0} probes, where 1 to {PROBES_PER_PLAN_MAX} were expected")]
-    Count(u32),
-    /// An ether probe needs two different host ports that have carrier.
-    #[error("{0} is not a host port with carrier, or is named twice")]
-    Port(PortNo),
-    /// [`PLANS_MAX`] plans are not finished yet.
-    #[error("{PLANS_MAX} plans are under way already")]
-    Busy,
-}
+use axon_wire::{Hops, MacAddr, NodeId, PortNo, Time};
 
 /// A frame that is due.
 pub(super) enum Due {
@@ -108,16 +69,16 @@ impl Prober {
     }
 
     /// Takes a plan on; the first probe is due at once.
-    pub fn begin<B: Frame>(
+    pub fn begin(
         &mut self,
         now: Time,
         plan: ProbePlan,
-        plane: &Plane<B>,
+        (has, ports): (&Capabilities, &impl PortView),
     ) -> Result<ProbeId, ProbeRefusal> {
         if plan.count == 0 || plan.count > PROBES_PER_PLAN_MAX {
             return Err(ProbeRefusal::Count(plan.count));
         }
-        let body_bytes = body_bytes(&plan, plane)?;
+        let body_bytes = body_bytes(&plan, has, ports)?;
         if self.runs.len() >= PLANS_MAX {
             let done = self.runs.iter().position(|run| run.report.is_done());
             self.runs.remove(done.ok_or(ProbeRefusal::Busy)?);
@@ -259,26 +220,29 @@ impl Run {
 }
 
 /// Bytes of head and padding that make a probe as long as the plan says.
-fn body_bytes<B: Frame>(plan: &ProbePlan, plane: &Plane<B>) -> Result<u16, ProbeRefusal> {
-    let config = plane.config();
+fn body_bytes(
+    plan: &ProbePlan,
+    has: &Capabilities,
+    ports: &impl PortView,
+) -> Result<u16, ProbeRefusal> {
     let (header, records, most) = match &plan.kind {
         PlanKind::Circuit(hops) => {
             let out = hops.split_last().filter(|(last, out)| {
                 **last == PortNo::CONTROL && !out.is_empty() && !out.contains(&PortNo::CONTROL)
             });
             let (_, out) = out.ok_or(ProbeRefusal::NoCircuit)?;
-            if !out.iter().all(|&port| config.hop_width.can_name(port)) {
+            if !out.iter().all(|&port| has.hop_width.can_name(port)) {
                 return Err(ProbeRefusal::Unrepresentable);
             }
-            let header = config.hop_width.header_bytes(hops.len());
-            (header, 2 * out.len(), config.probe_bytes_max())
+            let header = has.hop_width.header_bytes(hops.len());
+            (header, 2 * out.len(), has.probe_bytes_max())
         }
         &PlanKind::Ether { from, to } => {
-            let usable = |port| plane.kind(port) == Some(PortKind::Host) && plane.is_up(port);
+            let usable = |port| ports.is_host(port) && ports.is_up(port);
             if let Some(bad) = [from, to].into_iter().find(|&port| !usable(port) || from == to) {
                 return Err(ProbeRefusal::Port(bad));
             }
-            (ETHERNET_BYTES, 2, config.frame_bytes_max)
+            (ETHERNET_BYTES, 2, has.frame_bytes_max)
         }
     };
     let min = (header + HEAD_BYTES).max(FRAME_BYTES_MIN);

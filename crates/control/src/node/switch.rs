@@ -2,29 +2,33 @@
 
 use super::chassis::{Arrival, Chassis, Refusals};
 use super::load::LoadReports;
-use super::prober::ProbeRefusal;
-use super::report::{ProbeId, ProbePlan, ProbeReport};
+use super::waiting::Waiting;
 use crate::config::{SwitchConfig, Timers};
-use crate::dcbx::DcbPort;
 use crate::discovery::Discovery;
-use crate::edge::Edge;
+use crate::edge::{Edge, Fate};
 use crate::effect::Effect;
 use crate::seal::Opened;
 use crate::stream::Stream;
 use crate::uplink::Uplink;
 use alloc::vec::Vec;
-use axon_plane::{Action, Awaited, Drop, Input, Node, Plane, PortKind, Refusal};
+use axon_dcbx::DcbPort;
+use axon_node::probe::ProbeReport;
+use axon_node::{
+    Action, Awaited, Dataplane, Drop, Input, Node, PortKind, PortSnapshot, Refusal, RouteAnswer,
+    Snapshot,
+};
 use axon_wire::message::{Item, Message, Role};
 use axon_wire::{Frame, Life, PortNo, Time};
 
-/// A whole switch.
-pub struct SwitchNode<B> {
+/// A whole switch, on any data plane.
+pub struct SwitchNode<B, D> {
     /// When anything but the plane has something to do next: before it, a frame that the plane
     /// has dealt with concerns nobody else.
     wake: Option<Time>,
-    chassis: Chassis<B>,
+    chassis: Chassis<B, D>,
     uplink: Uplink,
     edge: Edge,
+    waiting: Waiting<B>,
     stream: Option<Stream>,
     loads: LoadReports,
     /// The controller that the edge has been told of.
@@ -33,25 +37,24 @@ pub struct SwitchNode<B> {
     /// When uplink, edge or stream have something to do next. Found anew after each input
     /// that may have moved it, which a frame in transit does not.
     due: Option<Time>,
-    /// Hosts' frames that the edge had taken over, and that went on or were dropped.
-    released: u64,
 }
 
-impl<B: Frame> SwitchNode<B> {
-    /// A switch that has just been switched on.
-    pub fn new(config: SwitchConfig, _now: Time) -> SwitchNode<B> {
-        let chassis = Chassis::new(&config.node, Role::Switch);
+impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
+    /// A switch that has just been switched on, on a data plane without routes whose ports have no
+    /// carrier.
+    pub fn new(config: SwitchConfig, plane: D) -> SwitchNode<B, D> {
+        let chassis = Chassis::new(&config.node, plane, Role::Switch);
         SwitchNode {
             wake: chassis.control_deadline(),
-            chassis,
             uplink: Uplink::new(config.node.timers),
-            edge: Edge::new(&config),
+            edge: Edge::new(&config, &chassis.has),
+            waiting: Waiting::new(config.waiting_bytes_max),
             stream: None,
             loads: LoadReports::default(),
             controller: None,
             timers: config.node.timers,
             due: None,
-            released: 0,
+            chassis,
         }
     }
 
@@ -60,8 +63,8 @@ impl<B: Frame> SwitchNode<B> {
         self.chassis.life
     }
 
-    /// Ports, queues, route tables and counters.
-    pub fn plane(&self) -> &Plane<B> {
+    /// Its data plane, to read.
+    pub fn plane(&self) -> &D {
         &self.chassis.plane
     }
 
@@ -86,11 +89,14 @@ impl<B: Frame> SwitchNode<B> {
         &self.edge
     }
 
-    /// Hosts' frames that the edge has taken over so far, with or without a wait for a route;
-    /// those that went on or were dropped since; those that still wait. The first is the sum
-    /// of the others.
-    pub fn taken_over(&self) -> (u64, u64, u64) {
-        (self.edge.taken_over(), self.released, self.edge.waiting_frames())
+    /// Hosts' frames that wait for routes.
+    pub fn waiting_frames(&self) -> u64 {
+        self.waiting.frames()
+    }
+
+    /// Bytes of frames that wait for routes, with 64 bytes of overhead for each frame.
+    pub fn waiting_bytes(&self) -> usize {
+        self.waiting.bytes()
     }
 
     /// Control messages that were refused.
@@ -101,15 +107,6 @@ impl<B: Frame> SwitchNode<B> {
     /// Reports that the controller has not acknowledged yet.
     pub fn unacknowledged(&self) -> usize {
         self.stream.as_ref().map_or(0, Stream::unacknowledged)
-    }
-
-    /// Sends probes as the plan says, the first at the next timeout: the deadline is now.
-    ///
-    /// # Errors
-    /// What is wrong with the plan.
-    pub fn probe(&mut self, now: Time, plan: ProbePlan) -> Result<ProbeId, ProbeRefusal> {
-        self.wake = Some(now);
-        self.chassis.prober.begin(now, plan, &self.chassis.plane)
     }
 
     /// The plans of this life, oldest first; the finished ones are forgotten in time.
@@ -133,7 +130,7 @@ impl<B: Frame> SwitchNode<B> {
             self.uplink.timeout(now, discovery, effects);
         }
         if due(self.edge.deadline()) {
-            self.edge.timeout(now, plane.tables_mut(), effects);
+            self.edge.timeout(now, plane, effects);
         }
         if due(self.loads.deadline()) {
             self.loads.timeout(now, plane.counters(), effects);
@@ -154,6 +151,14 @@ impl<B: Frame> SwitchNode<B> {
                         control = true;
                         let arrival = self.chassis.arrival(now, ingress, frame, punt, out);
                         self.arrival(now, arrival, out);
+                    }
+                    Action::RouteChanged(answer) => {
+                        control = true;
+                        self.route_changed(now, answer, out);
+                    }
+                    Action::Lost => {
+                        control = true;
+                        self.resynchronise(now);
                     }
                     action => out.push(action),
                 }
@@ -185,7 +190,7 @@ impl<B: Frame> SwitchNode<B> {
                 self.stream = Some(Stream::new(life, self.timers.retry));
                 self.loads = LoadReports::default();
             }
-            self.edge.controller_changed(now, controller, plane.tables_mut(), effects);
+            self.edge.controller_changed(now, controller, plane, effects);
         }
         self.report(now);
     }
@@ -215,10 +220,8 @@ impl<B: Frame> SwitchNode<B> {
         match arrival {
             Arrival::HostFrame { port, frame } => {
                 let Chassis { plane, effects, .. } = &mut self.chassis;
-                let tables = plane.tables_mut();
-                let served = self.edge.host_frame(now, port, frame.bytes(), tables, effects);
-                let reason = served.err().unwrap_or(Drop::Consumed);
-                out.push(self.chassis.ended(port, reason, frame));
+                let fate = self.edge.host_frame(now, port, frame.bytes(), plane, effects);
+                self.fate(now, port, frame, fate, out);
             }
             Arrival::Message { ingress, opened, .. } => {
                 if let Err(refusal) = self.message(now, opened) {
@@ -229,6 +232,64 @@ impl<B: Frame> SwitchNode<B> {
         }
     }
 
+    /// Sends a host's frame on, keeps it until its route is there, or ends it.
+    fn fate(
+        &mut self,
+        now: Time,
+        port: PortNo,
+        frame: B,
+        fate: Result<Fate, Drop>,
+        out: &mut Vec<Action<B>>,
+    ) {
+        let Chassis { plane, actions, .. } = &mut self.chassis;
+        let (reason, frame) = match fate {
+            Ok(Fate::Served) => (Drop::Consumed, frame),
+            Ok(Fate::Forward(route)) => return plane.forward(now, port, &route, frame, actions),
+            Ok(Fate::Wait(destination)) => {
+                let host_ports = (0..plane.count()).filter(|&n| plane.is_host(PortNo(n))).count();
+                match self.waiting.push(port, destination, frame, host_ports) {
+                    Ok(()) => return,
+                    Err(frame) => (Drop::NoRoute, frame),
+                }
+            }
+            Err(reason) => (reason, frame),
+        };
+        out.push(self.chassis.ended(port, reason, frame));
+    }
+
+    /// The data plane has answered a request for a change of a route table.
+    fn route_changed(&mut self, now: Time, answer: RouteAnswer, out: &mut Vec<Action<B>>) {
+        let mut effects = Vec::new();
+        self.edge.route_changed(now, answer, &self.chassis.plane, &mut effects);
+        for effect in effects {
+            self.apply(now, effect, out);
+        }
+    }
+
+    /// The data plane has lost all that it was told: it is told again, and what it did not take is
+    /// kept in software.
+    fn resynchronise(&mut self, now: Time) {
+        let Chassis { plane, discovery, dcbx, actions, effects, .. } = &mut self.chassis;
+        let port = |port: PortNo| {
+            let mut wanted = PortSnapshot { kind: discovery.kind(port), ..PortSnapshot::default() };
+            if let Some(dcbx) = dcbx {
+                let in_force = dcbx.in_force(port);
+                (wanted.classes, wanted.pfc, wanted.defence) = in_force;
+            }
+            wanted
+        };
+        let mut wanted = Snapshot { ports: (0..plane.count()).map(PortNo).map(port).collect() };
+        for (port, destination, route) in self.edge.wanted_routes() {
+            if let Some(port) = wanted.ports.get_mut(port.index()) {
+                port.routes.push((destination, route.clone()));
+            }
+        }
+        // What could not be set is in the snapshot that follows.
+        let _ = plane.resynchronise(now, &wanted, actions);
+        let has = plane.snapshot();
+        self.edge.resynchronised(now, &has, plane, effects);
+    }
+
     fn message(&mut self, now: Time, opened: Opened) -> Result<(), Refusal> {
         let Chassis { plane, effects, .. } = &mut self.chassis;
         let ours = self.uplink.controller() == Some(opened.from);
@@ -237,12 +298,14 @@ impl<B: Frame> SwitchNode<B> {
                 self.uplink.acknowledged(now, opened.from, ack, effects);
             }
             Message::ArpReply(reply) => {
-                self.edge.arp_reply(now, reply, plane.tables_mut(), effects);
+                self.edge.arp_reply(now, reply, plane, effects);
             }
             Message::ArpTarget(target) if ours => {
-                self.edge.arp_target(now, target, plane.tables_mut(), effects);
+                self.edge.arp_target(now, target, plane, effects);
             }
-            Message::HostFrame(frame) if ours => self.edge.host_frame_out(now, frame, effects),
+            Message::HostFrame(frame) if ours => {
+                self.edge.host_frame_out(now, frame, plane, effects);
+            }
             Message::Segment(segment) if ours => {
                 let stream = self.stream.as_mut().ok_or(Refusal::Unexpected)?;
                 for item in stream.receive(now, segment) {
@@ -250,7 +313,7 @@ impl<B: Frame> SwitchNode<B> {
                         Item::AskLoad { every_ms } => {
                             self.loads.ask(now, every_ms, plane.counters());
                         }
-                        item => self.edge.item(now, item, plane.tables_mut(), effects),
+                        item => self.edge.item(now, item, plane, effects),
                     }
                 }
             }
@@ -290,15 +353,27 @@ impl<B: Frame> SwitchNode<B> {
                 }
             }
             Effect::Host { port, frame } => chassis.send_host(now, port, &frame),
-            Effect::Forward { ingress, route, mut frame } => {
-                self.released += 1;
-                chassis.forward(now, ingress, &route, &mut frame);
+            Effect::Release { ingress, destination, route } => {
+                for frame in self.waiting.take(ingress, destination) {
+                    let Chassis { plane, actions, .. } = &mut self.chassis;
+                    plane.forward(now, ingress, &route, frame, actions);
+                }
             }
-            Effect::Drop { ingress, reason, frame } => {
-                self.released += 1;
-                let frame = B::with_headroom(0, &frame);
-                let action = chassis.ended_unsent(ingress, reason, frame);
-                out.push(action);
+            Effect::Abandon { ingress, destination } => {
+                for frame in self.waiting.take(ingress, destination) {
+                    let action = self.chassis.ended(ingress, Drop::NoRoute, frame);
+                    out.push(action);
+                }
+            }
+            Effect::Route { ticket, change } => {
+                let Chassis { plane, actions, .. } = chassis;
+                plane.change_route(now, ticket, change, actions);
+                // Answered at once, as most are: what follows comes before anything else.
+                if let Some(Action::RouteChanged(answer)) =
+                    actions.pop_if(|action| matches!(action, Action::RouteChanged(_)))
+                {
+                    self.route_changed(now, answer, out);
+                }
             }
             Effect::PortKind { port, kind } => self.port_kind(now, port, kind),
             Effect::Refuse { port, refusal } => chassis.refuse(port, refusal, out),
@@ -308,23 +383,21 @@ impl<B: Frame> SwitchNode<B> {
     }
 
     fn port_kind(&mut self, now: Time, port: PortNo, kind: PortKind) {
+        self.chassis.set_kind(now, port, kind);
         let Chassis { plane, effects, .. } = &mut self.chassis;
-        plane.set_kind(port, kind);
-        let known = (kind != PortKind::Unknown).then_some(kind);
-        self.edge.port_changed(now, port, known, plane.tables_mut(), effects);
+        self.edge.port_changed(now, port, plane, effects);
     }
 }
 
-impl<B: Frame> Node<B> for SwitchNode<B> {
+impl<B: Frame, D: Dataplane<B>> Node<B> for SwitchNode<B, D> {
     fn handle(&mut self, now: Time, input: Input<B>, out: &mut Vec<Action<B>>) {
         let link = matches!(input, Input::Link { .. });
         let quiet = self.wake.is_none_or(|at| at > now) && self.chassis.plane.deadline().is_none();
-        if quiet && !link {
-            if self.chassis.pass(now, input, out) {
-                return;
-            }
-        } else {
-            self.chassis.feed(now, input);
+        let left = if quiet { self.chassis.pass(now, input, out) } else { Err(input) };
+        match left {
+            Ok(true) => return,
+            Ok(false) => {}
+            Err(input) => self.chassis.feed(now, input),
         }
         let was_due = self.timeouts(now);
         if self.settle(now, out) || was_due || link {

@@ -4,7 +4,6 @@ use axon_control::config::{ControllerConfig, DhcpConfig, NodeConfig, ServerIdent
 use axon_control::controller::Controller;
 use axon_control::controller::router::RouterKind;
 use axon_control::effect::Effect;
-use axon_plane::PlaneConfig;
 use axon_wire::message::{
     ArpRequest, ArpTarget, ControllerHello, Item, Message, Peer, PortBytes, PortState, Role, Target,
 };
@@ -13,6 +12,8 @@ use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
 
+/// The longest route, in hops.
+const HOPS_MAX: usize = 122;
 /// The controller hangs on this port of the first switch.
 const CONTROLLER_PORT: u16 = 200;
 
@@ -26,7 +27,6 @@ fn config() -> ControllerConfig {
             key: [0; 32],
             seed: 1,
             timers: Timers::default(),
-            plane: PlaneConfig::with_ports(1, mac),
             dcbx: None,
             server,
         },
@@ -75,7 +75,7 @@ impl World {
     }
 
     fn with(router: RouterKind) -> World {
-        let mut controller = Controller::new(&ControllerConfig { router, ..config() });
+        let mut controller = Controller::new(&ControllerConfig { router, ..config() }, HOPS_MAX);
         let peer = Some((NodeId(1), PortNo(CONTROLLER_PORT)));
         controller.attached(Time::ZERO, PortNo(0), peer, &mut Vec::new());
         World {
@@ -361,7 +361,7 @@ fn an_address_that_changes_hands_cuts_off_its_old_owner() {
 fn a_reserved_address_is_not_taken_by_whoever_says_so() {
     let mut config = config();
     config.dhcp.reservations.insert(mac(2), Ipv4Addr::new(10, 0, 0, 2));
-    let mut controller = Controller::new(&config);
+    let mut controller = Controller::new(&config, HOPS_MAX);
     let from = Life { node: NodeId(1), incarnation: 1 };
     for host in [3, 2, 3] {
         let item = Item::HostSeen { port: PortNo(host), mac: mac(host as u8), ip: Some(ip(2)) };

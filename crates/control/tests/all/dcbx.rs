@@ -2,14 +2,15 @@
 
 use crate::tshark;
 use axon_control::config::{NodeConfig, ServerIdentity, SwitchConfig, Timers};
-use axon_control::dcbx::{Asked, DcbxConfig, DcbxNodeConfig, DcbxNote, Mode, Source};
-use axon_control::lldp::LldpConfig;
 use axon_control::node::SwitchNode;
+use axon_dcbx::lldp::LldpConfig;
+use axon_dcbx::{Asked, DcbxConfig, DcbxNodeConfig, DcbxNote, Mode, Source};
+use axon_node::{Action, Drop, Input, Node, Note, Punt};
 use axon_plane::dcb::DcbConfig;
-use axon_plane::notice::CnConfig;
+use axon_plane::notification::CnConfig;
 use axon_plane::qcn::DefenceMode;
 use axon_plane::schedule::{Algorithm, ScheduleConfig};
-use axon_plane::{Action, Drop, Input, Node, Note, PlaneConfig, Punt};
+use axon_plane::{Plane, PlaneConfig};
 use axon_wire::dcbx::ieee::SUBTYPE_CONGESTION;
 use axon_wire::dcbx::{DcbxError, OUI_IEEE};
 use axon_wire::lldp::{self, Id, LldpFrame, Lldpdu, NEAREST_BRIDGE, Tlv};
@@ -42,8 +43,10 @@ fn dcb(number: u8, pfc: u8, shares: [u8; 2]) -> DcbConfig {
     }
 }
 
+type Switch = SwitchNode<FrameBuf, Plane<FrameBuf>>;
+
 /// A switch of two ports, which speaks as it is `asked`.
-fn switch(number: u8, dcb: Option<DcbConfig>, asked: Option<Asked>) -> SwitchNode<FrameBuf> {
+fn switch(number: u8, dcb: Option<DcbConfig>, asked: Option<Asked>) -> Switch {
     let mac = mac(number);
     let node = NodeConfig {
         life: Life { node: NodeId(number.into()), incarnation: 1 },
@@ -59,17 +62,17 @@ fn switch(number: u8, dcb: Option<DcbConfig>, asked: Option<Asked>) -> SwitchNod
                 defences: Vec::new(),
             })
         }),
-        plane: PlaneConfig { dcb: dcb.map(Box::new), ..PlaneConfig::with_ports(2, mac) },
         server: ServerIdentity { mac: MacAddr([2, 0, 0, 0, 0, 0xfe]), ip: [10, 0, 0, 1].into() },
     };
     let config = SwitchConfig { node, waiting_bytes_max: 65536, hosts_per_port_max: 16 };
-    SwitchNode::new(config, Time::ZERO)
+    let plane = PlaneConfig { dcb: dcb.map(Box::new), ..PlaneConfig::with_ports(2, mac) };
+    SwitchNode::new(config, Plane::new(plane))
 }
 
 /// Switches whose ports 0 are joined; a single one talks to nobody.
 struct Scene {
     now: Time,
-    switches: Vec<SwitchNode<FrameBuf>>,
+    switches: Vec<Switch>,
     /// Frames on their way: when, to whom.
     wire: Vec<(Time, usize, FrameBuf)>,
     /// LLDP's, as they were sent.
@@ -79,7 +82,7 @@ struct Scene {
 }
 
 impl Scene {
-    fn new(switches: Vec<SwitchNode<FrameBuf>>) -> Scene {
+    fn new(switches: Vec<Switch>) -> Scene {
         let (wire, said, notes, drops) = (vec![], vec![], vec![], vec![]);
         let mut scene = Scene { now: Time::ZERO, switches, wire, said, notes, drops };
         scene.link(true);
@@ -108,7 +111,7 @@ impl Scene {
                 }
                 Action::Note(note) => self.notes.push((number, note)),
                 Action::Dropped { reason, .. } => self.drops.push(reason),
-                Action::Punt { .. } => panic!("a punt leaves no switch"),
+                other => panic!("this leaves no switch: {other:?}"),
             }
         }
         if sent {
@@ -145,8 +148,8 @@ impl Scene {
 
     /// PFC, and the class of priority 7, at port 0.
     fn in_force(&self, number: usize) -> (PrioritySet, u8) {
-        let bank = self.switches[number].plane().bank();
-        (bank.pfc(PORT), bank.prio_tc(PORT).unwrap()[7].value())
+        let ports = self.switches[number].plane().ports();
+        (ports.pfc(PORT), ports.prio_tc(PORT).unwrap()[7].value())
     }
 }
 
@@ -175,7 +178,7 @@ fn a_willing_switch_does_what_its_neighbour_says_at_that_port_and_until_it_is_go
         assert_eq!(scene.in_force(0), (set(0x18), 2), "{modes:?}");
         assert_eq!(scene.in_force(1), (set(0x18), 2), "{modes:?}");
         let willing = &scene.switches[1];
-        assert_eq!(willing.plane().bank().pfc(PortNo(1)), PrioritySet::EMPTY);
+        assert_eq!(willing.plane().ports().pfc(PortNo(1)), PrioritySet::EMPTY);
         let port = willing.dcbx(PORT).unwrap();
         assert_eq!((port.operational().ets_from, port.notes()), (Source::Peer, &[][..]));
         assert_eq!(port.agent().neighbours()[0].port, Id::port_of_name("s1-p0"));
@@ -196,11 +199,11 @@ fn a_willing_switch_does_what_its_neighbour_says_at_that_port_and_until_it_is_go
 fn on_axon_ports_and_on_host_ports_alike() {
     let mut scene = firm_and_willing([Mode::Ieee; 2]);
     scene.run(Span::from_secs(10));
-    let neighbours = |node: &SwitchNode<FrameBuf>| node.discovery().neighbours().count();
+    let neighbours = |node: &Switch| node.discovery().neighbours().count();
     assert_eq!(scene.switches.iter().map(neighbours).collect::<Vec<_>>(), [1, 1]);
     let mut host = Scene::new(vec![switch(1, Some(dcb(1, 0x18, [40, 60])), firm(Mode::Ieee))]);
     host.run(Span::from_secs(10));
-    assert_eq!(host.switches[0].plane().kind(PORT), Some(axon_plane::PortKind::Host));
+    assert_eq!(host.switches[0].plane().kind(PORT), Some(axon_node::PortKind::Host));
     let (chassis, port) = (Id::chassis_of_mac(mac(9)), Id::port_of_mac(mac(9)));
     let lldpdu = Lldpdu { chassis, port, ttl_secs: 120, optional: vec![] };
     let frame = LldpFrame { destination: NEAREST_BRIDGE, source: mac(9), lldpdu }.emit().unwrap();
@@ -269,7 +272,7 @@ fn domain(modes: [Mode; 2]) -> Scene {
     Scene::new(vec![switch(1), switch(2)])
 }
 
-fn mode(node: &SwitchNode<FrameBuf>) -> DefenceMode {
+fn mode(node: &Switch) -> DefenceMode {
     let defences = node.dcbx(PORT).unwrap().defences().unwrap();
     defences.mode(Priority::ALL[3])
 }

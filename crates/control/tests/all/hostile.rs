@@ -3,7 +3,8 @@
 use axon_control::config::{NodeConfig, ServerIdentity, SwitchConfig, Timers};
 use axon_control::node::SwitchNode;
 use axon_control::seal::Sealer;
-use axon_plane::{Action, Input, Node, PlaneConfig, Refusal};
+use axon_node::{Action, Input, Node, Refusal};
+use axon_plane::{Plane, PlaneConfig};
 use axon_wire::header::{self, PacketType};
 use axon_wire::message::{Hello, HelloConfirm, Message, Role, Segment};
 use axon_wire::{FrameBuf, HopWidth, Life, MacAddr, NodeId, PortNo, Time, link};
@@ -15,7 +16,7 @@ const STRANGER: Life = Life { node: NodeId(2), incarnation: 1 };
 
 struct Scene {
     now: Time,
-    switch: SwitchNode<FrameBuf>,
+    switch: SwitchNode<FrameBuf, Plane<FrameBuf>>,
 }
 
 impl Scene {
@@ -28,7 +29,6 @@ impl Scene {
             key: KEY,
             seed: 1,
             timers: Timers::default(),
-            plane: PlaneConfig::with_ports(2, mac),
             dcbx: None,
             server: ServerIdentity {
                 mac: MacAddr([2, 0, 0, 0, 0, 0xfe]),
@@ -36,7 +36,7 @@ impl Scene {
             },
         };
         let config = SwitchConfig { node, waiting_bytes_max: 65536, hosts_per_port_max: 16 };
-        let switch = SwitchNode::new(config, Time::ZERO);
+        let switch = SwitchNode::new(config, Plane::new(PlaneConfig::with_ports(2, mac)));
         let mut scene = Scene { now: Time::ZERO, switch };
         scene.input(Input::Link { port: PORT, up: true });
         scene.input(Input::TxDone { port: PORT });

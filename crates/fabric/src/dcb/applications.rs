@@ -3,8 +3,8 @@
 
 use crate::error::Problem;
 use crate::file;
-use axon_control::agent::rules;
-use axon_control::dcbx::{Mode, cee, cee_tells};
+use axon_dcbx::agent::rules;
+use axon_dcbx::{Mode, cee, cee_tells};
 use axon_wire::Priority;
 use axon_wire::dcbx::ieee::{self, Application, Selector};
 

@@ -5,11 +5,11 @@ use super::{FlowControl, applications, notice};
 use crate::error::Problem;
 use crate::file;
 use crate::model::{Dcb, End, Fabric};
-use axon_control::dcbx::{
+use axon_dcbx::lldp::LldpConfig;
+use axon_dcbx::{
     Asked, DcbxConfig, DcbxNodeConfig, Duplicates, Meeting, Mismatch, Mode, Recommendation,
     TieRule, ZeroClasses, meet, meeting,
 };
-use axon_control::lldp::LldpConfig;
 use axon_plane::dcb::DcbConfig;
 use axon_wire::{Priority, PrioritySet, Span};
 use std::collections::BTreeMap;
@@ -97,7 +97,7 @@ pub fn unstopped(fabric: &Fabric) -> Vec<(End, PrioritySet)> {
 /// What comes of it when the two ends of each link between switches meet, with the index of the
 /// link; nothing where they do not speak DCBX.
 fn meetings(fabric: &Fabric) -> Vec<(usize, Rc<Meeting>)> {
-    let config = |switch| crate::assemble::switch_config(fabric, switch, 1, 0).node;
+    let config = |switch| crate::assemble::switch_config(fabric, switch, 1, 0).control.node;
     let mut found = Vec::new();
     // Most switches are alike, and what alike ones say depends on who has the lower address.
     let mut known: BTreeMap<(usize, usize, bool), Option<Rc<Meeting>>> = BTreeMap::new();
@@ -265,7 +265,7 @@ mod tests {
     #[test]
     fn what_the_file_says_reaches_each_switch() {
         let silent = fabric("");
-        assert_eq!(switch_config(&silent, 0, 1, 7).node.dcbx, None);
+        assert_eq!(switch_config(&silent, 0, 1, 7).control.node.dcbx, None);
         let fabric = fabric(
             "  dcbx:\n    {mode: auto, willing: ets, interval: 5s, pfc_classes: 2,\n    \
              applications: [{priority: 3, udp: 4791}],\n    \
@@ -285,7 +285,7 @@ mod tests {
     #[test]
     fn what_sources_differ_on_can_be_said_either_way() {
         let said = |dcbx: &str| {
-            let node = switch_config(&fabric(dcbx), 0, 1, 7).node;
+            let node = switch_config(&fabric(dcbx), 0, 1, 7).control.node;
             let DcbxConfig { ieee, cee, .. } = node.dcbx.unwrap().dcbx;
             (ieee.pfc_classes_zero, ieee.duplicates, ieee.tie, cee.groups_must_match)
         };

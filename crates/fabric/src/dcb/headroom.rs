@@ -3,7 +3,7 @@
 use super::{Dcb, FlowControl};
 use crate::device::{Device, Stage};
 use crate::model::{Cable, End, Fabric, Wire};
-use axon_control::prove::headroom::{Headroom, REACTION_MAX, pause_reaction_max};
+use axon_prove::headroom::{Headroom, REACTION_MAX, pause_reaction_max};
 use axon_wire::{Bytes, FrameBuf, Rate, Span};
 
 /// Bytes of the frame check sequence (IEEE 802.3 clause 3.2.9), which frames are counted

@@ -27,7 +27,7 @@ pub(crate) use watchdog::check_detection;
 pub use watchdog::draining;
 
 use axon_plane::memory::Share;
-use axon_plane::notice::EcnConfig;
+use axon_plane::notification::EcnConfig;
 use axon_plane::schedule::ScheduleConfig;
 use axon_plane::targeted::Watermarks;
 use axon_plane::watchdog::WatchdogConfig;

@@ -5,7 +5,7 @@ use crate::error::Problem;
 use crate::file;
 use crate::model::Fabric;
 use axon_plane::ecn::{EcnError, NotCapable, Profile, Red};
-use axon_plane::notice::{CnConfig, EcnConfig};
+use axon_plane::notification::{CnConfig, EcnConfig};
 use axon_plane::qcn::{
     Choice, CpConfig, CpError, CpReadings, DefenceConfig, DefenceMode, Defences, HalfPeriod,
     Increase, Rounding, RpReadings,
@@ -308,7 +308,7 @@ mod tests {
         let dcb = |switch| {
             let host = fabric.hosts.iter().find(|host| host.switch == switch).unwrap();
             let config = switch_config(&fabric, switch, Default::default(), 1);
-            (config.node.plane.dcb.unwrap(), host.port.index())
+            (config.plane.dcb.unwrap(), host.port.index())
         };
         for switch in 0..3 {
             let (dcb, port) = dcb(switch);
@@ -368,6 +368,6 @@ mod tests {
         let plain = TEXT.split("  congestion_notification").next().unwrap();
         let fabric = fabric(plain);
         let config = switch_config(&fabric, 0, Default::default(), 1);
-        assert_eq!(config.node.plane.dcb.unwrap().cn, None);
+        assert_eq!(config.plane.dcb.unwrap().cn, None);
     }
 }

@@ -80,7 +80,7 @@ mod tests {
     #[test]
     fn what_the_file_says_reaches_the_planes() {
         let fabric = crate::parse("a.yaml".as_ref(), TEXT).unwrap();
-        let plane = switch_config(&fabric, 0, 1, 7).node.plane;
+        let plane = switch_config(&fabric, 0, 1, 7).plane;
         let dcb = plane.dcb.unwrap();
         let [three, zero] = [3, 0].map(|value| Priority::new(value).unwrap());
         assert_eq!(dcb.pfc.iter().map(Priority::value).collect::<Vec<_>>(), [3, 4]);
@@ -92,7 +92,7 @@ mod tests {
         let group = dcb.memory.groups[host][three.index()];
         assert_eq!(group.share, Share::Dynamic { shift: -1 });
         assert_eq!(dcb.memory.groups[host][zero.index()].headroom, Bytes(0));
-        let controller = controller_config(&fabric, 1, 7).node.plane;
+        let controller = controller_config(&fabric, 1, 7).plane;
         assert_eq!((controller.dcb, controller.control_priority.value()), (None, 7));
     }
 
@@ -104,7 +104,7 @@ mod tests {
         let plane = |text: &str| {
             let fabric = crate::parse("a.yaml".as_ref(), text).unwrap();
             let port = fabric.hosts[0].port.index();
-            let dcb = switch_config(&fabric, 0, 1, 7).node.plane.dcb.unwrap();
+            let dcb = switch_config(&fabric, 0, 1, 7).plane.dcb.unwrap();
             (dcb.memory.groups[port][0].headroom.0, dcb.pfc_reserved)
         };
         let (said, reserved) = plane(&format!("{pause}  buffers: {{reaction: 614.4ns}}\n"));
@@ -121,7 +121,7 @@ mod tests {
         let text = TEXT.to_owned() + more;
         let fabric = crate::parse("a.yaml".as_ref(), &text).unwrap();
         let [one, two] = [0, 1].map(|switch| switch_config(&fabric, switch, 1, 7));
-        let [one, two] = [one, two].map(|config| config.node.plane.dcb.unwrap());
+        let [one, two] = [one, two].map(|config| config.plane.dcb.unwrap());
         let watchdog = one.watchdog.unwrap();
         assert_eq!((watchdog.detection.as_millis(), watchdog.restoration.as_millis()), (10, 200));
         let marks = one.watermarks.unwrap();
@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn headroom_that_is_not_said_is_what_each_port_needs() {
         let fabric = crate::parse("a.yaml".as_ref(), TEXT).unwrap();
-        let plane = switch_config(&fabric, 0, 1, 7).node.plane;
+        let plane = switch_config(&fabric, 0, 1, 7).plane;
         let at = |port: PortNo| plane.dcb.as_ref().unwrap().memory.groups[port.index()][3].headroom;
         // 1500 + 18: two such frames with 24 bytes around them, a PFC frame with 24 around it,
         // 614.4 ns and twice 500 ns at 10 Gb/s; of these the memory keeps 1518 in 1542; and
@@ -148,7 +148,7 @@ mod tests {
         assert_eq!(at(port), Bytes(between));
         let fixed = format!("{TEXT}  buffers: {{headroom: 40kB}}\n");
         let fabric = crate::parse("a.yaml".as_ref(), &fixed).unwrap();
-        let plane = switch_config(&fabric, 0, 1, 7).node.plane;
+        let plane = switch_config(&fabric, 0, 1, 7).plane;
         let groups = plane.dcb.unwrap().memory.groups;
         assert!(groups.iter().all(|port| port[4].headroom == Bytes(40_000)));
     }

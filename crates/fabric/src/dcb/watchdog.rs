@@ -6,10 +6,10 @@ use super::{Buffers, Dcb, Plug};
 use crate::error::Problem;
 use crate::model::{Cable, End, Fabric};
 use crate::units::span_text;
-use axon_control::prove::{Buffer, Draining, ToHosts};
 use axon_plane::memory::Share;
 use axon_plane::schedule::Algorithm;
 use axon_plane::targeted::Watermarks;
+use axon_prove::{Buffer, Draining, ToHosts};
 use axon_wire::priority::{Priority, TrafficClass};
 use axon_wire::{Bytes, Rate, Span};
 use std::collections::BTreeMap;
@@ -51,7 +51,7 @@ fn up(span: Span) -> Span {
 }
 
 /// What each buffer at the end of a link between switches brings to the reckoning of how long
-/// honest peers may stop a queue ([`axon_control::prove::honest_stops`]): for the lossless class
+/// honest peers may stop a queue ([`axon_prove::honest_stops`]): for the lossless class
 /// that is promised least, and for as many priorities as share any lossless class.
 ///
 /// # Panics

@@ -10,7 +10,7 @@ use crate::iproute;
 use crate::port::{Pool, Port, PortCounters};
 use crate::tap::TapPort;
 use anyhow::{Context, Result, anyhow};
-use axon_control::agent::Rules;
+use axon_dcbx::agent::Rules;
 use axon_wire::mac_control::{self, MacControl, Quanta};
 use axon_wire::priority::PrioritySet;
 use axon_wire::{Frame, FrameBuf, MacAddr};

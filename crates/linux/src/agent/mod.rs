@@ -1,6 +1,6 @@
 //! `axon agent`: Data Center Bridging for the unmodified programs of a host.
 //!
-//! The node ([`axon_control::agent`]) stands between the interface that the host's programs use,
+//! The node ([`axon_dcbx::agent`]) stands between the interface that the host's programs use,
 //! a TAP device (`HostPort`), and the port to the fabric. Both are in the network namespace
 //! of the host, for the queues in front of the interface ([`queues`]) are what holds
 //! programs back.
@@ -19,9 +19,9 @@ use crate::run::Clock;
 use crate::slot::{Medium, PortSetup};
 use crate::sys;
 use anyhow::{Context, Error, Result};
-use axon_control::agent::{AgentConfig, AgentNode, Reaction, Rules, Speech};
-use axon_control::dcbx::TieRule;
-use axon_control::lldp::LldpConfig;
+use axon_dcbx::TieRule;
+use axon_dcbx::agent::{AgentConfig, AgentNode, Reaction, Rules, Speech};
+use axon_dcbx::lldp::LldpConfig;
 use axon_fabric::units::{LINK_RATES, LINK_RATES_EXPECTED};
 use axon_plane::qcn::{RpConfig, RpReadings};
 use axon_wire::cn::CnmFormat;

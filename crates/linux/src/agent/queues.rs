@@ -18,8 +18,8 @@
 
 use crate::pacer::WIRE_OVERHEAD_BYTES;
 use crate::port::{ETHERNET_BYTES, TAG_BYTES};
-use axon_control::agent::Rules;
-use axon_control::agent::rules::{IPV4, IPV6, transports};
+use axon_dcbx::agent::Rules;
+use axon_dcbx::agent::rules::{IPV4, IPV6, transports};
 use axon_wire::dcbx::ieee::{Application, Selector};
 use axon_wire::priority::{PRIORITIES, Priority};
 use axon_wire::{Rate, Span};
@@ -121,7 +121,7 @@ impl HostQueues {
 }
 
 /// What u32 is to look for: EtherTypes, and words of the packet with their masks. They are the
-/// agent's own reading ([`axon_control::agent::rules`]) as masks.
+/// agent's own reading ([`axon_dcbx::agent::rules`]) as masks.
 fn keys(rule: &Application) -> Vec<(u16, String)> {
     let number = u32::from(rule.protocol);
     let word = |value: u32, mask: u32, at: usize| format!("match u32 {value:#x} {mask:#x} at {at}");
@@ -154,7 +154,7 @@ fn keys(rule: &Application) -> Vec<(u16, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use axon_control::agent::rules::parse;
+    use axon_dcbx::agent::rules::parse;
 
     #[test]
     fn filters_are_asked_in_the_order_of_the_rules() {

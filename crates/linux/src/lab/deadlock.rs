@@ -6,15 +6,15 @@
 //! same both times, what it waits for and how many frames have ever left it: then it has
 //! stood still in between as well. So all that count did at one and the same moment, the one
 //! between the two rounds, and whether these wait for each other for ever is what
-//! [`axon_control::prove::deadlock`] knows. A switch that does not answer counts as one in which
+//! [`axon_prove::deadlock`] knows. A switch that does not answer counts as one in which
 //! nothing stands; so a circle that was found is one, and that there is none is known only
 //! if all have answered.
 
 use anyhow::{Result, bail};
 use axon_control::controller::topology::SwitchIndex;
-use axon_control::prove::{self, Buffer, Standing};
 use axon_fabric::circle;
 use axon_fabric::model::{End, Fabric};
+use axon_prove::{Buffer, Standing};
 use axon_wire::{PortNo, Priority};
 use serde::Serialize;
 use serde_json::Value;
@@ -49,7 +49,7 @@ pub fn deadlock(fabric: &Fabric, first: &[Value], second: &[Value]) -> Option<De
     let mut stood = seen(fabric, second);
     stood.retain(|now| earlier.iter().any(|before| now.agrees_with(before)));
     let standing: Vec<Standing> = stood.iter().map(|seen| seen.standing.clone()).collect();
-    let cycle = prove::deadlock(&standing)?;
+    let cycle = axon_prove::deadlock(&standing)?;
     let on_circle =
         |seen: &&Seen| cycle.waits.iter().any(|wait| wait.buffer == seen.standing.buffer);
     let still_ms = stood.iter().filter(on_circle).map(|seen| seen.still_ms).min()?;

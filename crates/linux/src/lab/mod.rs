@@ -30,8 +30,8 @@ pub use supervisor::Progress;
 
 use crate::status::ask;
 use anyhow::{Context, Result, bail};
-use axon_control::node::{ProbePlan, ProbeReport};
 use axon_fabric::model::Fabric;
+use axon_node::probe::{ProbePlan, ProbeReport};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::ffi::{OsStr, OsString};

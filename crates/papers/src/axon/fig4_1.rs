@@ -96,10 +96,10 @@ fn measure(hops: usize, mtu: u16, seed: u64) -> Result<f64> {
     let buffer_bytes = WINDOW_SEGMENTS * segment;
     // With Nagle's algorithm, as any bulk sender has it: short segments wait.
     let options = TcpOptions { buffer_bytes, nagle: true, ..TcpOptions::default() };
-    let sink = world.give(1, |host, _| host.tcp_listen(PORT, options, None));
+    let sink = world.with_host(1, |host, _| host.tcp_listen(PORT, options, None));
     let sink = sink.context("the host has power")?;
     let plan = TcpPlan { target, port: PORT, bytes: None, options };
-    world.give(0, |host, now| host.tcp_send(plan, now));
+    world.with_host(0, |host, now| host.tcp_send(plan, now));
     world.run_for(START);
     let received = |world: &axon_sim::World| {
         world.flow_stats(1, sink).map_or(0, |stats| stats.received.bytes.0)

@@ -82,15 +82,15 @@ fn transactions_per_second(line: &Line, seed: u64) -> Result<f64> {
     let server = fabric.hosts.len() - 1;
     let mut world = line::booted(&fabric, seed)?;
     for host in [0, server] {
-        world.give(host, |host, _| host.set_processing(HOST)).context("power")?;
+        world.with_host(host, |host, _| host.set_processing(HOST)).context("power")?;
     }
     let target = world.address(server).context("an address")?;
     let (options, protocol) = (TcpOptions::default(), Protocol::Framed);
     let serve = RespondPlan { port: POSTMARK.port, options, protocol, service: CALL };
-    world.give(server, |host, _| host.respond(serve)).context("power")?;
+    world.with_host(server, |host, _| host.respond(serve)).context("power")?;
     let transactions = Some(TRANSACTIONS);
     let plan = FilePlan { target, transactions, client: CALL, seed, ..POSTMARK };
-    let client = world.give(0, |host, now| host.file_client(plan, now)).context("power")?;
+    let client = world.with_host(0, |host, now| host.file_client(plan, now)).context("power")?;
     let limit = world.now() + LIMIT;
     let ended = world.run_until_true(limit, |world| {
         world.flow_stats(0, client).is_some_and(|stats| stats.done.is_some())

@@ -6,8 +6,8 @@ use super::latency::{
 use super::line::{self, Line};
 use crate::reproduce::{Axis, Context, Experiment, Outcome, Plot, Row, Series, Table};
 use anyhow::{Context as _, Result, ensure};
-use axon_control::node::{PlanKind, ProbePlan};
 use axon_fabric::model::{End, Fabric};
+use axon_node::probe::{PlanKind, ProbePlan};
 use axon_sim::World;
 use axon_wire::{PortNo, Span, Time};
 use std::path::Path;

@@ -114,7 +114,7 @@ fn round_trip(line: &Line, data_bytes: u16, seed: u64) -> Result<f64> {
     let mut world = line::booted(&fabric, seed)?;
     let target = world.address(last).context("every host has its address")?;
     for host in [0, last] {
-        world.give(host, |host, _| host.set_processing(HOST)).context("power")?;
+        world.with_host(host, |host, _| host.set_processing(HOST)).context("power")?;
     }
     let interval = Span::from_millis(50);
     let plan = PingPlan { data_bytes, ..PingPlan::steady(target, interval, COUNT) };

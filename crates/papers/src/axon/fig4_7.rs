@@ -137,20 +137,20 @@ fn round_trip(line: &Line, payload: u32, load: u64, seed: u64) -> Result<f64> {
     let last = fabric.hosts.len() - 2;
     let mut world = line::booted(&fabric, seed)?;
     for host in [0, last] {
-        world.give(host, |host, _| host.set_processing(HOST)).context("power")?;
+        world.with_host(host, |host, _| host.set_processing(HOST)).context("power")?;
     }
     if load > 0 {
         for (from, to) in [(1, last + 1), (last + 1, 1)] {
             let target = world.address(to).context("an address")?;
             let plan = cross_traffic(target, load, seed + from as u64);
-            world.give(to, |host, _| host.udp_listen(CROSS_PORT)).context("power")?;
-            world.give(from, |host, now| host.on_off(plan, now)).context("power")?;
+            world.with_host(to, |host, _| host.udp_listen(CROSS_PORT)).context("power")?;
+            world.with_host(from, |host, now| host.on_off(plan, now)).context("power")?;
         }
     }
     let options = TcpOptions { ack_delay: None, ..TcpOptions::default() };
     let protocol = Protocol::Fixed { request: payload, response: payload };
     let server = RespondPlan { port: RR_PORT, options, protocol, service: Span::ZERO };
-    world.give(last, |host, _| host.respond(server)).context("power")?;
+    world.with_host(last, |host, _| host.respond(server)).context("power")?;
     let client = RequestPlan {
         targets: vec![world.address(last).context("an address")?],
         port: RR_PORT,
@@ -161,7 +161,7 @@ fn round_trip(line: &Line, payload: u32, load: u64, seed: u64) -> Result<f64> {
         count: None,
         timeout: Span::from_secs(1),
     };
-    let client = world.give(0, |host, now| host.request(client, now)).context("power")?;
+    let client = world.with_host(0, |host, now| host.request(client, now)).context("power")?;
     world.run_for(START);
     let so_far = |world: &axon_sim::World| {
         let stats = world.flow_stats(0, client);

@@ -30,17 +30,17 @@ pub fn first_bit_to_last_bit(fabric: &Fabric, frame_bytes: usize, seed: u64) -> 
     let last = fabric.hosts.len() - 1;
     let mut world = line::booted(fabric, seed)?;
     let target = world.address(last).context("every host has its address")?;
-    let sink = world.give(last, |host, _| host.udp_listen(PORT)).context("power")?;
+    let sink = world.with_host(last, |host, _| host.udp_listen(PORT)).context("power")?;
     // The first datagram sets up the route.
     let payload = frame_bytes - HEADERS_BYTES;
     let once = UdpPlan { target, port: PORT, payload, interval: INTERVAL, count: 1 };
-    world.give(0, |host, now| host.udp_send(once, now)).context("power")?;
+    world.with_host(0, |host, now| host.udp_send(once, now)).context("power")?;
     world.run_for(Span::from_millis(500));
     let heard = world.flow_stats(last, sink).context("a sink")?.received.clone();
     ensure!(heard.packets == 1, "the first datagram did not arrive");
-    let sink = world.give(last, |host, _| host.udp_listen(PORT + 1)).context("power")?;
+    let sink = world.with_host(last, |host, _| host.udp_listen(PORT + 1)).context("power")?;
     let plan = UdpPlan { port: PORT + 1, count: COUNT, ..once };
-    let source = world.give(0, |host, now| host.udp_send(plan, now)).context("power")?;
+    let source = world.with_host(0, |host, now| host.udp_send(plan, now)).context("power")?;
     world.run_for(INTERVAL * (COUNT + 20));
     let port = world.host(0).and_then(|host| host.source_port(source)).context("a source")?;
     let from = (world.address(0).context("an address")?, port);

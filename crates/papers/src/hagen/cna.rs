@@ -7,7 +7,7 @@
 
 use anyhow::{Context as _, Result, ensure};
 use axon_fabric::model::Fabric;
-use axon_plane::Drop;
+use axon_node::Drop;
 use axon_sim::World;
 use axon_sim::apps::{AppId, UdpPlan};
 use axon_wire::priority::Priority;
@@ -124,7 +124,7 @@ impl Ground {
     /// It has no power.
     pub fn read_at(&mut self, host: usize, megabytes: f64) -> Result<()> {
         let rate = reads(megabytes);
-        self.world.give(host, |host, _| host.set_receive_rate(rate)).context("power")
+        self.world.with_host(host, |host, _| host.set_receive_rate(rate)).context("power")
     }
 
     /// A port that no other stream has, whose frames have this priority.
@@ -132,7 +132,7 @@ impl Ground {
         let port = PORT + self.streams;
         self.streams += 1;
         for host in CNA {
-            self.world.give(host, |host, _| host.set_priority(port, priority));
+            self.world.with_host(host, |host, _| host.set_priority(port, priority));
         }
         port
     }
@@ -149,13 +149,13 @@ impl Ground {
     ) -> Result<Stream> {
         let port = self.port(priority);
         let target = self.world.address(to).context("an address")?;
-        let sink = self.world.give(to, |host, _| host.udp_listen(port)).context("power")?;
+        let sink = self.world.with_host(to, |host, _| host.udp_listen(port)).context("power")?;
         let interval = blaster.interval();
         let plan = UdpPlan { target, port, payload: PAYLOAD, interval, count: u64::MAX };
         let start = |thread: u64| {
             // Threads do not march in step.
             let offset = Span::from_ticks(interval.ticks() / blaster.threads * thread);
-            let source = self.world.give(from, |host, now| host.udp_send(plan, now + offset));
+            let source = self.world.with_host(from, |host, now| host.udp_send(plan, now + offset));
             source.context("power")
         };
         let sources = (0..blaster.threads).map(start).collect::<Result<_>>()?;
@@ -190,7 +190,7 @@ impl Ground {
     /// Ends a stream and waits for what is under way: how many of its frames never came.
     pub fn lost(&mut self, stream: &Stream) -> u64 {
         for &source in &stream.sources {
-            self.world.give(stream.from, |host, now| host.stop(source, now));
+            self.world.with_host(stream.from, |host, now| host.stop(source, now));
         }
         self.world.run_for(DRAIN);
         let Frames { sent, received } = self.frames(stream);

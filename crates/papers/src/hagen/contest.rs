@@ -5,12 +5,13 @@
 //! empty. Sizes of frames include VLAN tag and FCS, as in the paper.
 
 use axon_fabric::model::Wire;
+use axon_node::{Action, Awaited, Input, Node, PortKind};
 use axon_plane::dcb::DcbConfig;
 use axon_plane::schedule::{Algorithm, FrameCost, ScheduleConfig, Weights};
-use axon_plane::{Action, Awaited, Input, Node, Plane, PlaneConfig, PortKind};
+use axon_plane::{Plane, PlaneConfig};
 use axon_sim::Engine;
 use axon_sim::links::WireEnd;
-use axon_sim::station::Body;
+use axon_sim::station::StationNode;
 use axon_wire::priority::{Priority, TrafficClass};
 use axon_wire::vlan::{self, VlanTag};
 use axon_wire::{Bytes, Frame, FrameBuf, MacAddr, PortNo, Rate, Route, Span, Time};
@@ -80,14 +81,14 @@ impl Contest {
             let [a, b] = ends.map(|(station, port)| WireEnd { station, port: PortNo(port as u16) });
             let (loss_ppm, bit_errors_per_1e15, queue) = (0, 0, Bytes(1 << 40));
             let wire = Wire { rate: RATE, latency: LATENCY, loss_ppm, bit_errors_per_1e15, queue };
-            engine.plug(a, b, wire);
+            engine.connect(a, b, wire);
         }
-        engine.power_on(0, Body::Other(Box::new(self.plane())));
+        engine.power_on(0, StationNode::Other(Box::new(self.plane())));
         let passed: Arc<[AtomicU64]> = (0..count).map(|_| AtomicU64::new(0)).collect();
-        engine.power_on(count + 1, Body::Other(Box::new(Sink(passed.clone()))));
+        engine.power_on(count + 1, StationNode::Other(Box::new(Sink(passed.clone()))));
         for (class, queue) in self.queues.iter().enumerate() {
             let source = Source::new(class, &queue.sizes, count as u64, seed);
-            engine.power_on(class + 1, Body::Other(Box::new(source)));
+            engine.power_on(class + 1, StationNode::Other(Box::new(source)));
         }
         let mut ends = vec![Time::ZERO + warm];
         ends.extend((1..=windows).map(|number| Time::ZERO + warm + window * number as u64));

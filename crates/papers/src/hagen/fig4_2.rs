@@ -133,7 +133,7 @@ fn start(world: &mut World, kind: Kind) -> Result<(usize, AppId)> {
     let (depth, reads) = if kind == Read { (READS, true) } else { (WRITES, false) };
     let (small, large) = (depth * HEADER, depth * (DATA + HEADER));
     let (request, response) = if reads { (small, large) } else { (large, small) };
-    let counts = world.give(sink, |host, _| match kind {
+    let counts = world.with_host(sink, |host, _| match kind {
         Tcp => host.tcp_listen(port, options, None),
         Udp => host.udp_listen(port),
         Read | Write => {
@@ -141,7 +141,7 @@ fn start(world: &mut World, kind: Kind) -> Result<(usize, AppId)> {
             host.respond(RespondPlan { port, options, protocol, service: Span::ZERO })
         }
     });
-    let sends = world.give(SOURCE, |host, now| match kind {
+    let sends = world.with_host(SOURCE, |host, now| match kind {
         Tcp => host.tcp_send(TcpPlan { target, port, bytes: None, options }, now),
         Udp => {
             let (payload, interval) = (UDP_PAYLOAD, LINK.time_for(UDP_WIRE_BYTES));
@@ -170,7 +170,7 @@ fn goodput(kinds: &[Kind], ets: bool, seed: u64) -> Result<Vec<f64>> {
     let mut world = world(ets, seed)?;
     for &kind in kinds.iter().filter(|_| ets) {
         for host in [SOURCE, kind.sink()] {
-            world.give(host, |host, _| host.set_priority(kind.port(), kind.priority()));
+            world.with_host(host, |host, _| host.set_priority(kind.port(), kind.priority()));
         }
     }
     let start = |&kind: &Kind| start(&mut world, kind);

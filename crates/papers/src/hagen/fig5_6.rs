@@ -87,7 +87,7 @@ fn start(ground: &mut Ground, bytes: u64) -> Result<Vec<(usize, AppId)>> {
             TcpOptions { buffer_bytes: BUFFER_BYTES, ack_delay: None, ..TcpOptions::default() };
         let (steps, rounds) = (vec![send, receive], rounds(bytes));
         let plan = CollectivePlan { port, options, steps, rounds };
-        let app = world.give(host, |host, now| host.collective(plan, now)).context("power")?;
+        let app = world.with_host(host, |host, now| host.collective(plan, now)).context("power")?;
         apps.push((host, app));
     }
     Ok(apps)
@@ -96,7 +96,7 @@ fn start(ground: &mut Ground, bytes: u64) -> Result<Vec<(usize, AppId)>> {
 fn measure(bytes: u64, pfc: bool, seed: u64) -> Result<Latency> {
     let mut ground = Ground::new(pfc, seed)?;
     for host in CNA {
-        ground.world.give(host, |host, _| host.set_processing(PROCESSING)).context("power")?;
+        ground.world.with_host(host, |host, _| host.set_processing(PROCESSING)).context("power")?;
     }
     let mut apps = Vec::new();
     for _ in 0..PROCESSES {

@@ -43,7 +43,7 @@ fn measure((reads, window): (bool, usize), pfc: bool, seed: u64) -> Result<Run> 
     let options = TcpOptions { buffer_bytes: window, ack_delay: None, ..TcpOptions::default() };
     let protocol = Protocol::Fixed { request, response };
     let serve = RespondPlan { port, options, protocol, service: Span::ZERO };
-    ground.world.give(CNA[2], |host, _| host.respond(serve)).context("power")?;
+    ground.world.with_host(CNA[2], |host, _| host.respond(serve)).context("power")?;
     let plan = RequestPlan {
         targets: vec![ground.world.address(CNA[2]).context("an address")?],
         port,
@@ -54,7 +54,8 @@ fn measure((reads, window): (bool, usize), pfc: bool, seed: u64) -> Result<Run> 
         count: Some(COMMANDS / u64::from(DEPTH)),
         timeout: LIMIT,
     };
-    let client = ground.world.give(CNA[0], |host, now| host.request(plan, now)).context("power")?;
+    let client =
+        ground.world.with_host(CNA[0], |host, now| host.request(plan, now)).context("power")?;
     let began = ground.world.now();
     let done =
         |world: &World| world.flow_stats(CNA[0], client).is_some_and(|stats| stats.done.is_some());

@@ -48,7 +48,7 @@ fn run(context: &mut Context) -> Result<Outcome> {
         context.step(name)?;
         let seen = plan(marks(true, choice)).run(at_ms(UNTIL_MS), context.seed);
         let (sources, sink) = used(&seen, (at_ms(FROM_MS), at_ms(UNTIL_MS)), BIN);
-        let told = |switch: usize, port: PortNo| seen.stops[switch][port.index()].len();
+        let told = |switch: usize, port: PortNo| seen.xoffs[switch][port.index()].len();
         let ours = choice == Some(Choice::MaxMin);
         let lost = seen.all_lost() as f64;
         outcome.rows.push(Row::within(format!("{name}: lost"), 0.0, lost, "frames", (0.0, 0.0)));

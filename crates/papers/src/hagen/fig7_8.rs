@@ -47,7 +47,7 @@ fn run(context: &mut Context) -> Result<Outcome> {
         outcome.rows.push(Row::within(format!("{name}: lost"), 0.0, lost, "frames", (0.0, 0.0)));
         outcome.remark(format!("{name}: outbound link"), "", 10.0 * sink.mean, "%");
         for (source, what) in ["victim 1", "victim 2", "aggressor"].into_iter().enumerate() {
-            let stops = seen.stops[0][source].len();
+            let stops = seen.xoffs[0][source].len();
             outcome.remark(format!("{name}: {what}, told to stop"), "", stops, "times");
             let name = format!("{name}: {what}, deviation after 4 ms");
             outcome.remark(name, "", busy[source].sd, "Gb/s");

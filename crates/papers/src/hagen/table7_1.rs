@@ -53,7 +53,7 @@ fn measure(choice: Option<Choice>, victim_bytes: u64, seed: u64) -> Came {
     });
     let (sources, sink) = used(&seen, time, BIN);
     let (mean, percent) = (sources[0].mean.min(sources[1].mean), 10.0 * sink.mean);
-    let stops = seen.stops[0][..2].iter().map(Vec::len).sum();
+    let stops = seen.xoffs[0][..2].iter().map(Vec::len).sum();
     Came { deviation, mean, used: percent, lost: seen.all_lost(), stops }
 }
 

@@ -5,7 +5,7 @@ use super::watermarks::{
 };
 use crate::reproduce::{Context, Outcome, Row, Table};
 use anyhow::Result;
-use axon_plane::notice::CnConfig;
+use axon_plane::notification::CnConfig;
 use axon_plane::qcn::RpConfig;
 use axon_plane::targeted::Choice;
 use axon_sim::bare::{Plan, Seen};
@@ -100,7 +100,7 @@ fn plan(choice: Option<Choice>, qcn: bool) -> Plan {
 
 fn look(seen: &Seen) -> Came {
     let stops = |from, until| {
-        let during = seen.stops[0][AGGRESSOR.index()].iter();
+        let during = seen.xoffs[0][AGGRESSOR.index()].iter();
         let count = during.filter(|at| (at_ms(from)..at_ms(until)).contains(at)).count();
         count as f64 / (until - from) as f64
     };
@@ -108,7 +108,7 @@ fn look(seen: &Seen) -> Came {
     let victims = &sources[..AGGRESSOR.index()];
     Came {
         stops: [stops(BEGINS_MS, 2 * BEGINS_MS), stops(SETTLED_MS, UNTIL_MS)],
-        victims_stops: seen.stops[0][..AGGRESSOR.index()].iter().map(Vec::len).sum(),
+        victims_stops: seen.xoffs[0][..AGGRESSOR.index()].iter().map(Vec::len).sum(),
         victim: (
             victims.iter().map(|used| used.mean).fold(f64::INFINITY, f64::min),
             victims.iter().map(|used| used.sd).fold(0.0, f64::max),

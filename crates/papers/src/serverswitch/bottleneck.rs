@@ -1,13 +1,14 @@
 //! One host that obeys congestion notification, a switch, and a link whose rate changes.
 
 use axon_fabric::model::Wire;
+use axon_node::{Action, Awaited, Input, Node, PortKind};
 use axon_plane::dcb::DcbConfig;
-use axon_plane::notice::CnConfig;
+use axon_plane::notification::CnConfig;
 use axon_plane::qcn::{RateLimiter, RpConfig, RpError};
-use axon_plane::{Action, Awaited, Input, Node, Plane, PlaneConfig, PortKind};
+use axon_plane::{Plane, PlaneConfig};
 use axon_sim::Engine;
 use axon_sim::links::{LinkId, WireEnd};
-use axon_sim::station::Body;
+use axon_sim::station::StationNode;
 use axon_wire::cn::{CnTag, CnmFormat, CnmFrame};
 use axon_wire::priority::{Priority, PrioritySet};
 use axon_wire::vlan::VlanTag;
@@ -74,17 +75,17 @@ impl Bottleneck {
             let [a, b] = ends.map(|(station, port)| WireEnd { station, port });
             let (loss_ppm, bit_errors_per_1e15, queue) = (0, 0, Bytes(1 << 40));
             let (rate, latency) = (rp.max_rate, LATENCY);
-            engine.plug(a, b, Wire { rate, latency, loss_ppm, bit_errors_per_1e15, queue })
+            engine.connect(a, b, Wire { rate, latency, loss_ppm, bit_errors_per_1e15, queue })
         };
         plug(PORTS[0], 1);
         let link = plug(PORTS[1], 2);
         let seen = Arc::new(Mutex::new(Seen::default()));
         let plane = plane(rp.max_rate, set_point, pool);
         let switch = Switch { plane, last: Time::ZERO, cnms: 0, seen: seen.clone() };
-        engine.power_on(0, Body::Other(Box::new(switch)));
-        engine.power_on(2, Body::Other(Box::new(Sink(seen.clone()))));
+        engine.power_on(0, StationNode::Other(Box::new(switch)));
+        engine.power_on(2, StationNode::Other(Box::new(Sink(seen.clone()))));
         let source = Source::new(RateLimiter::new(rp, Bytes(0), seed)?);
-        engine.power_on(1, Body::Other(Box::new(source)));
+        engine.power_on(1, StationNode::Other(Box::new(source)));
         Ok(Bottleneck { engine, link, seen })
     }
 

@@ -2,7 +2,8 @@
 
 use crate::model::classes::{self, Kinds};
 use crate::model::{Event, PORTS, World};
-use axon_plane::{OnFull, PortKind};
+use axon_node::PortKind;
+use axon_plane::OnFull;
 use axon_wire::header::{self, PacketType};
 use axon_wire::mac_control::{MacControl, Pfc, Quanta};
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};

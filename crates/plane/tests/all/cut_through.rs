@@ -1,7 +1,8 @@
 //! Frames whose head is here before their tail, and whose FCS may not fit (thesis 000 §3.3.1),
 //! and what a full output does (§3.2.1).
 
-use axon_plane::{Action, Drop, OnFull, Plane, PlaneConfig, PortKind, Punt, PuntLimit};
+use axon_node::{Action, Drop, PortKind, Punt};
+use axon_plane::{OnFull, Plane, PlaneConfig, PuntLimit};
 use axon_wire::congestion::Congestion;
 use axon_wire::header::{self, HeaderView, PacketType};
 use axon_wire::{Bytes, Frame, FrameBuf, HopWidth, Hops, MacAddr, PortNo, Span, Time, link};
@@ -54,7 +55,7 @@ fn words(out: Vec<Action<FrameBuf>>) -> Vec<String> {
         }
         Action::Dropped { reason, frame, .. } => format!("{} {}", name(&frame), reason.name()),
         Action::Punt { frame, punt, .. } => format!("{} {}", name(&frame), punt.name()),
-        Action::Note(note) => format!("{note:?}"),
+        other => format!("{other:?}"),
     };
     out.into_iter().map(word).collect()
 }

@@ -1,10 +1,11 @@
 //! One priority of hosts that is two between switches: what hosts see of it, and what switches do.
 
-use axon_plane::contract::{Action, Drop};
+use axon_node::PortKind;
+use axon_node::{Action, Drop};
 use axon_plane::dcb::DcbConfig;
 use axon_plane::layers::Layers;
 use axon_plane::memory::{GroupLimits, Share};
-use axon_plane::{Plane, PlaneConfig, PortKind};
+use axon_plane::{Plane, PlaneConfig};
 use axon_wire::header::{self, HeaderView, PacketType};
 use axon_wire::mac_control::{self, MacControl, Pfc, Quanta};
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet};
@@ -52,7 +53,7 @@ fn plane() -> Plane<FrameBuf> {
     for (layer, far) in FAR.into_iter().enumerate() {
         let layer = Layer::new(layer as u8).unwrap();
         let route = Route { layer, ..Route::from([AXON.0, 9]) };
-        plane.tables_mut().install(HOST, far, &route).unwrap();
+        plane.install(HOST, far, &route).unwrap();
     }
     plane
 }
@@ -139,7 +140,7 @@ fn a_host_is_stopped_by_its_own_priority_whatever_the_layer_that_has_no_room() {
     let out = give(&mut plane, HOST, &frames);
     assert_eq!(out.len(), 2, "the frame and the stop");
     assert_eq!((out[1].0, stops(&out[1].1)), (HOST, set(&[3, 4])));
-    let memory = plane.bank().memory().unwrap();
+    let memory = plane.ports().memory().unwrap();
     let used = |of: u8| memory.group(HOST, priority(of)).unwrap().stopped;
     assert!(used(3) && !used(4), "counted as the host sent it");
     // The next switch has no room on layer 1 alone.
@@ -195,11 +196,11 @@ fn hosts_where_a_switch_was_are_told_at_once_of_all_that_they_know_as_what_is_st
 #[test]
 fn a_host_is_stopped_by_all_names_of_a_priority_also_where_one_of_them_has_pfc() {
     let mut plane = plane();
-    plane.bank_mut().set_pfc(T0, HOST, set(&[3]), &mut Vec::new());
+    plane.ports_mut().set_pfc(T0, HOST, set(&[3]), &mut Vec::new());
     let out = give(&mut plane, HOST, &vec![frame(FAR[0], 4); 5]);
     assert_eq!((out.len(), out[1].0, stops(&out[1].1)), (2, HOST, set(&[3, 4])));
     // Between switches each priority is itself.
-    plane.bank_mut().set_pfc(T0, OTHER_AXON, set(&[3]), &mut Vec::new());
+    plane.ports_mut().set_pfc(T0, OTHER_AXON, set(&[3]), &mut Vec::new());
     assert!(give(&mut plane, OTHER_AXON, &[4; 5].map(packet)).iter().all(|(by, _)| *by == HOST));
 }
 
@@ -214,6 +215,6 @@ fn a_stop_is_not_left_behind_when_hosts_go() {
     }
     let told: Vec<_> = next(&mut plane, HOST).into_iter().map(|(_, frame)| stops(&frame)).collect();
     assert!(told.iter().all(|told| told.is_empty()), "{told:?}");
-    let memory = plane.bank().memory().unwrap();
+    let memory = plane.ports().memory().unwrap();
     assert!(Priority::ALL.iter().all(|&of| !memory.group(HOST, of).unwrap().stopped));
 }

@@ -9,6 +9,7 @@ mod notice;
 mod plane;
 mod probes;
 mod qcn_loop;
+#[path = "../../../wire/tests/samples/mod.rs"]
 mod samples;
 mod schedule;
 mod schedule_weights;

@@ -1,12 +1,13 @@
 //! What queues tell the sources of the frames that fill them, and the host port as the edge of
 //! the congestion notification domain.
 
-use axon_plane::contract::{Action, Drop};
+use axon_node::PortKind;
+use axon_node::{Action, Drop};
 use axon_plane::dcb::DcbConfig;
 use axon_plane::ecn::{self, Codepoint, NotCapable, Profile};
-use axon_plane::notice::{CnConfig, EcnConfig};
+use axon_plane::notification::{CnConfig, EcnConfig};
 use axon_plane::qcn::{InputPriority, Treatment};
-use axon_plane::{Plane, PlaneConfig, PortKind};
+use axon_plane::{Plane, PlaneConfig};
 use axon_wire::cn::{CnTag, Cnm, CnmFormat, CnmFrame, Tagged};
 use axon_wire::header::{self, HeaderView, PacketType};
 use axon_wire::priority::{Priority, PrioritySet};
@@ -44,7 +45,7 @@ fn plane(change: impl FnOnce(&mut DcbConfig)) -> Plane<FrameBuf> {
         plane.set_kind(port, kind);
         plane.link(T0, port, true, &mut Vec::new());
     }
-    plane.tables_mut().install(HOST, FAR, &Route::from([2, 7])).unwrap();
+    plane.install(HOST, FAR, &Route::from([2, 7])).unwrap();
     plane
 }
 
@@ -247,7 +248,7 @@ fn a_moved_frame_without_a_tag_keeps_its_new_priority_to_the_last_queue() {
         cn.treatments[0][0].input = InputPriority::Moved(priority(1));
         dcb.cn = Some(cn);
     });
-    plane.tables_mut().install(HOST, FAR, &Route::from([1])).unwrap();
+    plane.install(HOST, FAR, &Route::from([1])).unwrap();
     give(&mut plane, HOST, (&frame(None, None, 0), 200));
     assert!(plane.queued_frames(OTHER_HOST) > 100);
     assert_eq!(plane.counters().port(OTHER_HOST).cnms, 0, "priority 1 has no point");

@@ -1,10 +1,11 @@
 //! How a whole plane behaves: scripted cases, and promises that hold for any input.
 
 use crate::model::{Event, PORTS, World};
-use axon_plane::contract::{Action, Drop, Punt};
+use axon_node::PortKind;
+use axon_node::{Action, Drop, Punt};
 use axon_plane::dcb::DcbConfig;
 use axon_plane::memory::Share;
-use axon_plane::{OnFull, Plane, PlaneConfig, PortKind, PuntLimit};
+use axon_plane::{OnFull, Plane, PlaneConfig, PuntLimit};
 use axon_wire::header::{self, HeaderView, PacketType};
 use axon_wire::mac_control::{self, MacControl, Quanta};
 use axon_wire::priority::PrioritySet;
@@ -72,7 +73,7 @@ fn reason(action: Action<FrameBuf>) -> Option<Drop> {
 fn a_route_is_pushed_taken_and_stripped() {
     let mut plane = plane(|_| ());
     let frame = ethernet(host(9), 60);
-    plane.tables_mut().install(HOST, host(9), &Route::from([1, 7])).unwrap();
+    plane.install(HOST, host(9), &Route::from([1, 7])).unwrap();
     let Action::Transmit { port, frame: sent, .. } = receive(&mut plane, HOST, &frame) else {
         panic!("not sent")
     };
@@ -90,7 +91,6 @@ fn a_route_is_pushed_taken_and_stripped() {
 fn a_miss_and_a_broadcast_get_the_default_header() {
     for width in WIDTHS {
         let mut plane = plane(|config| config.hop_width = width);
-        plane.tables_mut().reserve(HOST, host(9)).unwrap();
         for to in [host(9), MacAddr::BROADCAST, MacAddr([0x33, 0x33, 0, 0, 0, 1])] {
             let frame = ethernet(to, 60);
             let Action::Punt { ingress, frame: punted, punt } = receive(&mut plane, HOST, &frame)
@@ -108,7 +108,7 @@ fn a_miss_and_a_broadcast_get_the_default_header() {
 #[test]
 fn bad_frames_are_counted_by_reason() {
     let mut plane = plane(|_| ());
-    plane.tables_mut().install(HOST, host(9), &Route::from([1])).unwrap();
+    plane.install(HOST, host(9), &Route::from([1])).unwrap();
     let to_host =
         |inner: &[u8]| packet(PacketType::Ethernet, &Hops::from([0]), &Hops::default(), inner);
     let via = |hop| packet(PacketType::Ethernet, &Hops::from([hop]), &Hops::default(), &[0; 60]);
@@ -147,7 +147,7 @@ fn bad_frames_are_counted_by_reason() {
 #[test]
 fn mac_control_ends_where_it_comes_in_wherever_it_is_sent_to() {
     let mut plane = plane(|_| ());
-    plane.tables_mut().install(HOST, host(9), &Route::from([1])).unwrap();
+    plane.install(HOST, host(9), &Route::from([1])).unwrap();
     for to in [host(9), host(8), MacAddr::BROADCAST, mac_control::DESTINATION] {
         let mut frame = MacControl::Pause(Quanta::MAX).emit(host(1));
         frame[..6].copy_from_slice(&to.0);
@@ -197,7 +197,7 @@ fn a_stop_that_is_due_while_the_wire_is_busy_is_told_next_and_awaits_no_time() {
 #[test]
 fn a_frame_without_headroom_is_dropped_and_not_copied() {
     let mut plane = plane(|_| ());
-    plane.tables_mut().install(HOST, host(9), &Route::from([1, 2])).unwrap();
+    plane.install(HOST, host(9), &Route::from([1, 2])).unwrap();
     for (to, needed) in [(host(9), 8), (host(8), 7)] {
         for headroom in [needed - 1, needed] {
             let mut out = Vec::new();
@@ -267,7 +267,7 @@ fn the_control_plane_can_reach_every_port_and_itself() {
     let mut out = Vec::new();
     let mut inject = |plane: &mut Plane<FrameBuf>, hops: &Hops| {
         let bytes = packet(PacketType::Control, hops, &Hops::default(), b"x");
-        plane.inject(T0, FrameBuf::new(&bytes), &mut out);
+        plane.inject_packet(T0, FrameBuf::new(&bytes), &mut out);
         out.remove(0)
     };
     let Action::Transmit { port, frame, .. } = inject(&mut plane, &Hops::from([2, 5])) else {
@@ -300,7 +300,7 @@ fn the_control_plane_can_reach_every_port_and_itself() {
 #[test]
 fn a_host_that_sends_at_line_rate_is_told_to_pause() {
     let mut plane = plane(|config| config.self_congestion_pause = true);
-    plane.tables_mut().install(HOST, host(9), &Route::from([1, 2, 3, 4])).unwrap();
+    plane.install(HOST, host(9), &Route::from([1, 2, 3, 4])).unwrap();
     let frame = ethernet(host(9), 1000);
     let mut pauses = 0;
     for _ in 0..1000 {

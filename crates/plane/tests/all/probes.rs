@@ -1,6 +1,7 @@
 //! What the probe units of one plane append, and to what (thesis 000 §3.2.2).
 
-use axon_plane::{Action, Drop, Plane, PlaneConfig, PortKind, ProbeUnits, Punt};
+use axon_node::{Action, Drop, PortKind, Punt};
+use axon_plane::{Plane, PlaneConfig, ProbeUnits};
 use axon_wire::header::{self, HeaderView, PacketType};
 use axon_wire::probe::{self, ProbeHead, ProbeOptions, ProbeRecord, ProbeUnit, ProbeView};
 use axon_wire::{Bytes, Frame, FrameBuf, HopWidth, Hops, MacAddr, NodeId, PortNo, Span, Time};

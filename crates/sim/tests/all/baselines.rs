@@ -5,7 +5,7 @@ use axon_control::portland::Level;
 use axon_fabric::model::{End, Fabric, Fault, FaultKind, Network};
 use axon_plane::Drop;
 use axon_plane::bridge::PortState;
-use axon_sim::baseline::Baseline;
+use axon_sim::baselines::Baseline;
 use axon_sim::{Options, PingPlan, World};
 use axon_wire::{PortNo, Span};
 use std::net::Ipv4Addr;

@@ -5,7 +5,7 @@ use axon_sim::apps::UdpPlan;
 use axon_sim::engine::{Engine, Step};
 use axon_sim::host::{self, Host, HostConfig};
 use axon_sim::links::{LinkId, Loss, WireEnd};
-use axon_sim::station::Body;
+use axon_sim::station::StationNode;
 use axon_sim::{PingPlan, PingStats};
 use axon_wire::{Bytes, MacAddr, Rate, Span, Time};
 use std::net::Ipv4Addr;
@@ -29,7 +29,7 @@ fn cable(seed: u64, loss_ppm: u32) -> Engine {
         bit_errors_per_1e15: 0,
         queue: Bytes(1 << 17),
     };
-    engine.plug(end(0), end(1), wire);
+    engine.connect(end(0), end(1), wire);
     for station in 0..2 {
         let config = HostConfig {
             mac: MacAddr([2, 0, 0, 0, 0, station as u8 + 1]),
@@ -40,14 +40,14 @@ fn cable(seed: u64, loss_ppm: u32) -> Engine {
             dcb: None,
         };
         let host = Host::new(config, engine.now());
-        engine.power_on(station, Body::Host(Box::new(host)));
+        engine.power_on(station, StationNode::Host(Box::new(host)));
     }
     engine
 }
 
 fn host(engine: &mut Engine, station: usize) -> &mut Host {
-    match &mut engine.station_mut(station).body {
-        Body::Host(host) => host,
+    match &mut engine.station_mut(station).node {
+        StationNode::Host(host) => host,
         _ => panic!("station {station} is no host"),
     }
 }
@@ -81,7 +81,7 @@ fn two_hosts_on_a_cable_answer_each_other_to_the_tick() {
 }
 
 #[test]
-fn a_cut_loses_what_is_under_way_and_carrier_brings_it_back() {
+fn a_cut_loses_what_is_in_flight_and_carrier_brings_it_back() {
     let mut engine = cable(2, 0);
     let number = ping(&mut engine, 0, PingPlan::steady(ip(1), Span::from_millis(1), 1000));
     run(&mut engine, Span::from_micros(300_001));
@@ -150,6 +150,6 @@ fn a_host_that_restarts_forgets_and_its_frames_are_accounted_for() {
     engine.power_off(1);
     assert!(!engine.links()[0].carrier);
     run(&mut engine, Span::from_millis(50));
-    assert_eq!(engine.next_life(1), 2);
+    assert_eq!(engine.next_incarnation(1), 2);
     assert_eq!(engine.now(), Time::ZERO + Span::from_millis(100));
 }

@@ -30,7 +30,7 @@ const TRIES: u16 = 80;
 #[derive(Clone, Copy, Debug)]
 enum Act {
     Fault(FaultKind),
-    /// A host's plug goes to another jack.
+    /// A host is connected to another port.
     Move(usize, End),
 }
 

@@ -10,7 +10,7 @@ use axon_plane::qcn::{RateLimiter, RpConfig};
 use axon_plane::{Action, Awaited, Input, Node, Plane, PlaneConfig, PortKind};
 use axon_sim::Engine;
 use axon_sim::links::{LinkId, WireEnd};
-use axon_sim::station::Body;
+use axon_sim::station::StationNode;
 use axon_wire::cn::{CnTag, CnmFormat, CnmFrame};
 use axon_wire::priority::{Priority, PrioritySet};
 use axon_wire::vlan::VlanTag;
@@ -178,27 +178,27 @@ impl World {
         let mut engine = Engine::new(seed, None);
         let stations = usize::from(sources) + 3;
         (0..stations).for_each(|station| _ = engine.add_station(&format!("n{station}")));
-        let mut plug = |a: (usize, u16), b: (usize, u16)| {
+        let mut connect = |a: (usize, u16), b: (usize, u16)| {
             let [a, b] = [a, b].map(|(station, port)| WireEnd { station, port: PortNo(port) });
             let (loss_ppm, bit_errors_per_1e15, queue) = (0, 0, Bytes(1 << 40));
             let latency = Span::from_micros(1);
-            engine.plug(a, b, Wire { rate, latency, loss_ppm, bit_errors_per_1e15, queue })
+            engine.connect(a, b, Wire { rate, latency, loss_ppm, bit_errors_per_1e15, queue })
         };
-        (0..sources).for_each(|source| _ = plug((0, source), (usize::from(source) + 3, 0)));
-        plug((0, sources), (1, 0));
-        let last_link = plug((1, 1), (2, 0));
+        (0..sources).for_each(|source| _ = connect((0, source), (usize::from(source) + 3, 0)));
+        connect((0, sources), (1, 0));
+        let last_link = connect((1, 1), (2, 0));
         let seen = [0, 1].map(|_| Arc::new(Mutex::new(Seen::default())));
         for (station, (plane, egress)) in
             [(near, PortNo(sources)), (far, PortNo(1))].into_iter().enumerate()
         {
             let seen = seen[station].clone();
             let node = Switch { plane, egress, last: Time::ZERO, cnms: 0, seen };
-            engine.power_on(station, Body::Other(Box::new(node)));
+            engine.power_on(station, StationNode::Other(Box::new(node)));
         }
-        engine.power_on(2, Body::Other(Box::new(Sink(seen[1].clone()))));
+        engine.power_on(2, StationNode::Other(Box::new(Sink(seen[1].clone()))));
         for number in 0..sources {
             let source = Source::new(number, rp, seed);
-            engine.power_on(usize::from(number) + 3, Body::Other(Box::new(source)));
+            engine.power_on(usize::from(number) + 3, StationNode::Other(Box::new(source)));
         }
         World { engine, last_link, seen, set_point }
     }

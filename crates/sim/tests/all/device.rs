@@ -7,7 +7,7 @@ use axon_fabric::model::{Device, FaultKind, Wire};
 use axon_plane::{Action, Drop, Input, Node};
 use axon_sim::engine::Step;
 use axon_sim::links::{LinkId, WireEnd};
-use axon_sim::station::Body;
+use axon_sim::station::StationNode;
 use axon_sim::{Engine, World};
 use axon_wire::{Frame, FrameBuf, PortNo, Rate, Span, Time};
 use std::sync::{Arc, Mutex};
@@ -108,17 +108,17 @@ impl Line {
         }
         for (left, &gbps) in rates.iter().enumerate() {
             let wire = Wire { rate: Rate::gbps(gbps), ..wire() };
-            engine.plug(end(left, u16::from(left > 0)), end(left + 1, 0), wire);
+            engine.connect(end(left, u16::from(left > 0)), end(left + 1, 0), wire);
         }
         let seen = Arc::new(Mutex::new(Vec::new()));
         for station in 0..=last {
             let plan = if station == 0 { plan.to_vec() } else { Vec::new() };
-            let body: Box<dyn Node<FrameBuf> + Send> = if station == 0 || station == last {
+            let node: Box<dyn Node<FrameBuf> + Send> = if station == 0 || station == last {
                 Box::new(End { plan, seen: Arc::clone(&seen) })
             } else {
                 Box::new(Relay { strip, busy: false, queue: Vec::new() })
             };
-            engine.power_on(station, Body::Other(body));
+            engine.power_on(station, StationNode::Other(node));
         }
         Line { engine, seen }
     }

@@ -150,7 +150,7 @@ fn a_port_changes_kind_at_run_time() {
     assert_whole(&mut world);
     // It goes back, and a second link between the switches takes its place.
     world.move_host(0, home);
-    let link = world.plug(spare[0], spare[1], common::wire());
+    let link = world.connect(spare[0], spare[1], common::wire());
     world.run_for(Span::from_secs(1));
     assert_eq!(kind(&world, 0), Some(PortKind::Axon));
     assert_eq!(kind(&world, 1), Some(PortKind::Axon));
@@ -159,7 +159,7 @@ fn a_port_changes_kind_at_run_time() {
     assert_whole(&mut world);
     // And back again.
     world.inject(FaultKind::LinkUp(0));
-    world.engine_mut().unplug(link);
+    world.engine_mut().disconnect(link);
     world.move_host(0, spare[0]);
     world.run_for(Span::from_secs(1));
     assert_eq!(kind(&world, 0), Some(PortKind::Host));

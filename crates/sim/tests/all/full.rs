@@ -9,7 +9,7 @@ use crate::common::{assert_sound, boot, line};
 use axon_fabric::model::{App, OnFull, Traffic};
 use axon_plane::{Drop, Note};
 use axon_sim::World;
-use axon_sim::apps::FlowReport;
+use axon_sim::results::FlowReport;
 use axon_wire::priority::Priority;
 use axon_wire::{Bytes, PortNo, Rate, Span};
 

@@ -1,14 +1,14 @@
-//! Two hosts on one cable whose cards have priorities and flow control: a slow reader stops
+//! Two hosts on one cable whose NICs have priorities and flow control: a slow reader stops
 //! the sender, the sender's sockets wait, and nothing is lost but what has no flow control.
 
 use axon_fabric::model::Wire;
 use axon_plane::Drop;
 use axon_sim::apps::{AppId, TcpOptions, TcpPlan, UdpPlan};
-use axon_sim::card::{HostDcb, HostFlowControl};
+use axon_sim::dcb_nic::{HostDcb, HostFlowControl};
 use axon_sim::engine::{Engine, Step};
 use axon_sim::host::{self, Host, HostConfig};
 use axon_sim::links::{LinkId, WireEnd};
-use axon_sim::station::Body;
+use axon_sim::station::StationNode;
 use axon_wire::priority::{Priority, PrioritySet};
 use axon_wire::{Bytes, MacAddr, Rate, Span};
 use std::net::Ipv4Addr;
@@ -43,7 +43,7 @@ fn cable(flow_control: HostFlowControl, reads: Rate) -> Engine {
         bit_errors_per_1e15: 0,
         queue: Bytes(1 << 17),
     };
-    engine.plug(end(0), end(1), wire);
+    engine.connect(end(0), end(1), wire);
     for station in 0..2 {
         let config = HostConfig {
             mac: MacAddr([2, 0, 0, 0, 0, station as u8 + 1]),
@@ -55,7 +55,7 @@ fn cable(flow_control: HostFlowControl, reads: Rate) -> Engine {
         };
         let mut host = Host::new(config, engine.now());
         host.set_priority(LOSSLESS, three());
-        engine.power_on(station, Body::Host(Box::new(host)));
+        engine.power_on(station, StationNode::Host(Box::new(host)));
     }
     run(&mut engine, Span::from_millis(1));
     host(&mut engine, 1).set_receive_rate(Some(reads));
@@ -63,8 +63,8 @@ fn cable(flow_control: HostFlowControl, reads: Rate) -> Engine {
 }
 
 fn host(engine: &mut Engine, station: usize) -> &mut Host {
-    match &mut engine.station_mut(station).body {
-        Body::Host(host) => host,
+    match &mut engine.station_mut(station).node {
+        StationNode::Host(host) => host,
         _ => panic!("station {station} is no host"),
     }
 }
@@ -114,7 +114,7 @@ fn a_slow_reader_stops_its_sender_and_nothing_is_lost() {
         assert!((995..=1000).contains(&part), "{part} of 1000, {flow_control:?}");
         let (sent, received) =
             (host(&mut engine, 0).udp_sent(source), host(&mut engine, 1).udp_received(sink).0);
-        // The socket's share of the card, the ring, and its headroom.
+        // The socket's share of the NIC, the ring, and its headroom.
         let waits = sent - received;
         assert!(waits < 128 + 75, "{waits} wait: the socket does not run ahead");
         let group = if flow_control == of_three { three() } else { Priority::ZERO };
@@ -159,10 +159,10 @@ fn a_stop_ends_with_its_link() {
     let (_, sink) = blast(&mut engine, LOSSLESS);
     run(&mut engine, Span::from_millis(2));
     let now = engine.now();
-    assert!(host(&mut engine, 0).stopped(now).contains(three()));
+    assert!(host(&mut engine, 0).paused(now).contains(three()));
     engine.set_cut(LinkId(0), true);
     engine.set_cut(LinkId(0), false);
-    assert!(host(&mut engine, 0).stopped(now).is_empty());
+    assert!(host(&mut engine, 0).paused(now).is_empty());
     host(&mut engine, 1).set_receive_rate(None);
     let (before, _) = host(&mut engine, 1).udp_received(sink);
     run(&mut engine, Span::from_millis(150));

@@ -9,10 +9,10 @@ use axon_plane::qcn::RpConfig;
 use axon_plane::{Action, Awaited, Input, Node, Plane, PlaneConfig, PortKind};
 use axon_sim::Engine;
 use axon_sim::apps::UdpPlan;
-use axon_sim::card::{HostCn, HostDcb, HostFlowControl};
+use axon_sim::dcb_nic::{HostCn, HostDcb, HostFlowControl};
 use axon_sim::host::{self, Host, HostConfig};
 use axon_sim::links::WireEnd;
-use axon_sim::station::Body;
+use axon_sim::station::StationNode;
 use axon_wire::cn::CnmFormat;
 use axon_wire::priority::{Priority, PrioritySet};
 use axon_wire::{Bytes, Frame, FrameBuf, HopWidth, MacAddr, PortNo, Rate, Route, Span, Time};
@@ -106,8 +106,8 @@ fn plane(cnpvs: PrioritySet) -> Plane<FrameBuf> {
 }
 
 fn host(engine: &mut Engine, number: usize) -> &mut Host {
-    match &mut engine.station_mut(number + 1).body {
-        Body::Host(host) => host,
+    match &mut engine.station_mut(number + 1).node {
+        StationNode::Host(host) => host,
         _ => panic!("h{number} is no host"),
     }
 }
@@ -121,18 +121,18 @@ fn engine(cnpvs: PrioritySet, seen: &Arc<Mutex<Seen>>) -> Engine {
         let ends = [(0, PortNo(number as u16)), (number + 1, host::PORT)];
         let [a, b] = ends.map(|(station, port)| WireEnd { station, port });
         let (loss_ppm, bit_errors_per_1e15, queue) = (0, 0, Bytes(1 << 40));
-        engine.plug(
+        engine.connect(
             a,
             b,
             Wire { rate: RATE, latency: LATENCY, loss_ppm, bit_errors_per_1e15, queue },
         );
     }
     let switch = Switch { plane: plane(cnpvs), last: Time::ZERO, seen: seen.clone() };
-    engine.power_on(0, Body::Other(Box::new(switch)));
+    engine.power_on(0, StationNode::Other(Box::new(switch)));
     for number in 0..=SOURCES {
         let mut dcb = HostDcb::new(RATE, HostFlowControl::None, LATENCY, 1518);
         let (config, format) = (RpConfig::for_port(RATE), CnmFormat::default());
-        dcb.cn = Some(HostCn { cnpvs, config, format, seed: number as u64, told: None });
+        dcb.cn = Some(HostCn { cnpvs, config, format, seed: number as u64, lldp: None });
         let config = HostConfig {
             mac: mac(number),
             fixed: Some((ip(number), 24)),
@@ -143,7 +143,7 @@ fn engine(cnpvs: PrioritySet, seen: &Arc<Mutex<Seen>>) -> Engine {
         };
         let mut host = Host::new(config, engine.now());
         host.set_priority(PORT, Priority::new(3).unwrap());
-        engine.power_on(number + 1, Body::Host(Box::new(host)));
+        engine.power_on(number + 1, StationNode::Host(Box::new(host)));
     }
     engine
 }
@@ -178,6 +178,6 @@ fn flows_of_hosts_hold_a_queue_at_its_set_point() {
     let wire = frames * (1_514 + 8 + 24);
     assert!(wire * 1_000 >= RATE.bytes_in(span).0 * 995, "{frames} frames");
     for source in 0..SOURCES {
-        assert!(host(&mut engine, source).cnms_heeded() > 10, "host {source}");
+        assert!(host(&mut engine, source).cnms_applied() > 10, "host {source}");
     }
 }

@@ -9,7 +9,7 @@ use axon_plane::memory::{GroupLimits, MemoryConfig, QueueLimits, Share};
 use axon_plane::{Action, Awaited, Drop, Input, Node, Plane, PlaneConfig, PortKind};
 use axon_sim::Engine;
 use axon_sim::links::WireEnd;
-use axon_sim::station::Body;
+use axon_sim::station::StationNode;
 use axon_wire::header::{self, PacketType};
 use axon_wire::mac_control::{MacControl, Quanta};
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet};
@@ -197,9 +197,9 @@ fn run(
         let ends = [(0, port), (usize::from(port) + 1, 0)];
         let [a, b] = ends.map(|(station, port)| WireEnd { station, port: PortNo(port) });
         let (loss_ppm, bit_errors_per_1e15, queue) = (0, 0, Bytes(1 << 40));
-        engine.plug(a, b, Wire { rate: RATE, latency, loss_ppm, bit_errors_per_1e15, queue });
+        engine.connect(a, b, Wire { rate: RATE, latency, loss_ppm, bit_errors_per_1e15, queue });
     }
-    engine.power_on(0, Body::Other(Box::new(Switch { plane, drops: drops.clone() })));
+    engine.power_on(0, StationNode::Other(Box::new(Switch { plane, drops: drops.clone() })));
     for (index, load) in loads.iter().enumerate() {
         let random = Rand64::new(u128::from(seed) << 8 | index as u128);
         let source = Source {
@@ -211,9 +211,9 @@ fn run(
             end: last,
             now: Time::ZERO,
         };
-        engine.power_on(index + 1, Body::Other(Box::new(source)));
+        engine.power_on(index + 1, StationNode::Other(Box::new(source)));
     }
-    engine.power_on(usize::from(ports), Body::Other(Box::new(Sink(come.clone()))));
+    engine.power_on(usize::from(ports), StationNode::Other(Box::new(Sink(come.clone()))));
     engine.run(last + Span::from_millis(100));
     engine.check_conservation().unwrap();
     let (come, drops) = (come.lock().unwrap().clone(), *drops.lock().unwrap());

@@ -9,7 +9,7 @@ use axon_fabric::model::{Device, FaultKind};
 use axon_sim::World;
 use axon_sim::links::WireEnd;
 use axon_sim::probe::{PathError, links_of, plan_along, shortest_path};
-use axon_sim::station::Body;
+use axon_sim::station::StationNode;
 use axon_wire::probe::{ProbeOptions, RECORD_BYTES};
 use axon_wire::{Bytes, FrameBuf, Hops, MacAddr, PortNo, Span, Time};
 
@@ -125,10 +125,10 @@ fn an_ether_probe_measures_the_ethernet_outside() {
     let bridge = engine.add_station("b1");
     for (index, port) in ports[..2].iter().enumerate() {
         let outside = WireEnd { station: bridge, port: PortNo(index as u16) };
-        engine.plug(outside, WireEnd { station: 0, port: port.port }, wire());
+        engine.connect(outside, WireEnd { station: 0, port: port.port }, wire());
     }
     let config = BridgeNodeConfig::new(MacAddr([2, 0, 0, 0, 9, 9]), vec![20_000; 2]);
-    engine.power_on(bridge, Body::Other(Box::new(BridgeNode::<FrameBuf>::new(config))));
+    engine.power_on(bridge, StationNode::Other(Box::new(BridgeNode::<FrameBuf>::new(config))));
     // A bridge listens and learns for half a minute before it forwards (802.1D clause 17.14).
     world.run_until(Time::from_nanos(40_000_000_000));
     let between = |from: usize, to: usize| {
@@ -147,16 +147,16 @@ fn an_ether_probe_measures_the_ethernet_outside() {
         assert!(waited <= 8 * (8 + 60 + 4 + 12), "{waited} ns beyond {least}");
     }
     let refused = world.probe(0, between(0, 2)).expect("s1 has power");
-    assert_eq!(refused, Err(ProbeRefusal::Port(ports[2].port)), "nothing is plugged in there");
+    assert_eq!(refused, Err(ProbeRefusal::Port(ports[2].port)), "nothing is connected in there");
     // Without the bridge nothing comes back, and the plan says that nothing was learned.
     let mut alone = World::new(&builder.fabric, 1);
     let engine = alone.engine_mut();
     for port in &ports[..2] {
         let station = engine.add_station("stub");
         let end = WireEnd { station, port: PortNo(0) };
-        engine.plug(end, WireEnd { station: 0, port: port.port }, wire());
+        engine.connect(end, WireEnd { station: 0, port: port.port }, wire());
         let config = BridgeNodeConfig::new(MacAddr([2, 0, 0, 0, 9, 9]), vec![20_000]);
-        engine.power_on(station, Body::Other(Box::new(BridgeNode::<FrameBuf>::new(config))));
+        engine.power_on(station, StationNode::Other(Box::new(BridgeNode::<FrameBuf>::new(config))));
     }
     alone.run_until(BOOT);
     let report = probe(&mut alone, between(0, 1));

@@ -13,7 +13,7 @@ use axon_plane::meter::Meter;
 use axon_plane::{Action, Input, Node, Plane, PlaneConfig, PortKind, PuntLimit};
 use axon_sim::Engine;
 use axon_sim::links::WireEnd;
-use axon_sim::station::Body;
+use axon_sim::station::StationNode;
 use axon_wire::header::{self, HeaderView, PacketType};
 use axon_wire::{Bytes, Frame, FrameBuf, HopWidth, MacAddr, PortNo, Rate, Span, Time};
 use oorandom::Rand64;
@@ -102,10 +102,10 @@ fn simulate(plan: &[(Time, u64)], rates: [Rate; 2]) -> Vec<(Time, Time)> {
     for (left, rate) in rates.into_iter().enumerate() {
         let (latency, queue) = (Span::ZERO, Bytes(1 << 40));
         let wire = Wire { rate, latency, loss_ppm: 0, bit_errors_per_1e15: 0, queue };
-        engine.plug(end(left, left as u16), end(left + 1, 0), wire);
+        engine.connect(end(left, left as u16), end(left + 1, 0), wire);
     }
-    for (station, body) in bodies.into_iter().enumerate() {
-        engine.power_on(station, Body::Other(body));
+    for (station, node) in bodies.into_iter().enumerate() {
+        engine.power_on(station, StationNode::Other(node));
     }
     engine.run(Time::from_nanos(1 << 54));
     engine.check_conservation().unwrap();

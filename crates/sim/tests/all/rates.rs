@@ -1,4 +1,4 @@
-//! A link that becomes slower or faster while frames of a lossless class are under way.
+//! A link that becomes slower or faster while frames of a lossless class are in flight.
 
 use crate::common;
 use axon_fabric::model::Fabric;

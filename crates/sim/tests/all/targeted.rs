@@ -18,7 +18,7 @@ const END: Time = Time::from_nanos(2_000_000);
 
 /// What still comes from one source after it is told to stop: the way there and back, the flow
 /// control frame, the frame that it has just begun, and the one that its port is sending now.
-fn under_way(latency: Span) -> u64 {
+fn in_flight(latency: Span) -> u64 {
     let frame = FRAME_BYTES_MAX + OVERHEAD_BYTES;
     2 * latency.ticks() / RATE.time_for(Bytes(1)).ticks() + 2 * frame + 60 + OVERHEAD_BYTES
 }
@@ -55,7 +55,7 @@ fn run(
     (order, latency, seed): (QueueOrder, Span, u64),
 ) -> Seen {
     let sources = loads.len() as u64;
-    let part = under_way(latency);
+    let part = in_flight(latency);
     let marks = Watermarks {
         low: Some(Bytes(part)),
         targeting: choice.map(|choice| Targeting { target: Bytes(3 * part), choice }),
@@ -131,7 +131,7 @@ fn max_min_never_stops_who_sends_less_than_its_share_however_short_its_frames() 
         let loads = [victim, aggressor, aggressor];
         let how = (QueueOrder::Arrival, Span::from_nanos(3_000), seed);
         let seen = run(&loads, Some(Choice::MaxMin), how);
-        let stops: Vec<usize> = seen.stops[0].iter().map(Vec::len).collect();
+        let stops: Vec<usize> = seen.xoffs[0].iter().map(Vec::len).collect();
         assert_eq!(stops[0], 0, "seed {seed}");
         assert!(stops[1] > 10 && stops[2] > 10, "seed {seed}: {stops:?}");
         assert_eq!(seen.all_lost(), 0);

@@ -49,14 +49,14 @@ fn run(builder: &Builder, seed: u64, threads: usize) -> (u64, u64, u64, String) 
     let hosts = builder.fabric.hosts.len();
     for host in 0..hosts {
         let target = world.address((host + 3) % hosts).expect("fixed");
-        world.give(host, |node, now| {
+        world.with_host(host, |node, now| {
             node.udp_listen(9);
             node.tcp_listen(10, TcpOptions::default(), None);
             let (payload, interval) = (600, Span::from_micros(40));
             node.udp_send(UdpPlan { target, port: 9, payload, interval, count: 500 }, now);
         });
         if host % 3 == 0 {
-            world.give(host, |node, now| node.tcp_send(tcp(target), now));
+            world.with_host(host, |node, now| node.tcp_send(tcp(target), now));
         }
     }
     world.run_for(Span::from_millis(60));

@@ -8,10 +8,10 @@ use axon_fabric::traffic::{
 };
 use axon_sim::World;
 use axon_sim::apps::{
-    AppId, FlowReport, FlowStats, Protocol, RequestPlan, RespondPlan, TcpOptions, TcpPlan,
-    Transport, UdpPlan,
+    AppId, FlowStats, Protocol, RequestPlan, RespondPlan, TcpOptions, TcpPlan, Transport, UdpPlan,
 };
 use axon_sim::host::Host;
+use axon_sim::results::FlowReport;
 use axon_wire::priority::Priority;
 use axon_wire::{Bytes, Rate, Span, Time};
 use std::net::Ipv4Addr;
@@ -20,7 +20,7 @@ const PORT: u16 = 5001;
 const TCP: Tcp = Tcp { congestion_control: true, buffer: Bytes(128 << 10) };
 
 fn give(world: &mut World, host: usize, work: impl FnOnce(&mut Host, Time) -> AppId) -> AppId {
-    world.give(host, work).expect("the host has power")
+    world.with_host(host, work).expect("the host has power")
 }
 
 fn ip(world: &World, host: usize) -> Ipv4Addr {
@@ -84,16 +84,16 @@ fn two_flows_share_a_line_and_a_queue_drops_the_rest() {
     let shares: Vec<u64> = report.iter().map(|flow| flow.received_packets).collect();
     assert!(shares[0].abs_diff(shares[1]) <= 2, "round robin is fair: {shares:?}");
     for flow in &report {
-        let (lost, under_way) = (flow.lost_packets.unwrap(), flow.under_way_packets.unwrap());
+        let (lost, in_flight) = (flow.lost_packets.unwrap(), flow.in_flight_packets.unwrap());
         assert_eq!(flow.lost.iter().collect::<Vec<_>>(), [(&"queue_full", &lost)]);
-        assert_eq!(flow.sent_packets, flow.received_packets + lost + under_way);
+        assert_eq!(flow.sent_packets, flow.received_packets + lost + in_flight);
         // A full queue of 128 KiB is shared by both, and what waits in their hosts is their own.
-        assert!(lost > 1000 && (20..200).contains(&under_way), "{flow:#?}");
+        assert!(lost > 1000 && (20..200).contains(&in_flight), "{flow:#?}");
     }
 }
 
 #[test]
-fn what_ends_with_a_link_a_switch_or_in_a_host_is_lost_and_nothing_stays_under_way() {
+fn what_ends_with_a_link_a_switch_or_in_a_host_is_lost_and_nothing_stays_in_flight() {
     let app = App::Udp { payload: 1472, interval: Span::from_nanos(12_304), count: Some(3_000) };
     let traffic = |app: App| Traffic {
         name: "t".to_owned(),
@@ -122,7 +122,7 @@ fn what_ends_with_a_link_a_switch_or_in_a_host_is_lost_and_nothing_stays_under_w
         // Long enough for frames that wait for a route in vain to be given up.
         world.run_for(Span::from_secs(20));
         for flow in world.traffic_report() {
-            let (lost, left) = (flow.lost_packets.unwrap(), flow.under_way_packets.unwrap());
+            let (lost, left) = (flow.lost_packets.unwrap(), flow.in_flight_packets.unwrap());
             assert_eq!(flow.sent_packets, flow.received_packets + lost, "{fault:?}: {flow:#?}");
             assert_eq!(left, 0, "{fault:?}: {flow:#?}");
             assert_eq!(lost, flow.lost.values().sum::<u64>(), "{fault:?}: {flow:#?}");
@@ -174,7 +174,7 @@ fn a_stopped_stream_stops_and_closes() {
     let plan = TcpPlan { target, port: PORT, bytes: None, options: TcpOptions::default() };
     let sender = give(&mut world, 0, |host, now| host.tcp_send(plan, now));
     let stop = world.now() + Span::from_millis(10);
-    world.give(0, |host, _| host.stop_at(sender, stop));
+    world.with_host(0, |host, _| host.stop_at(sender, stop));
     world.run_for(Span::from_millis(50));
     let sent = stats(&world, 0, sender);
     let received = &stats(&world, 1, sink).received;
@@ -293,7 +293,7 @@ fn bursts_have_the_mean_rate_of_their_distributions() {
     let report = run(&mut line(1, 2, true), app, &[(0, 1)], Span::from_millis(200));
     let flow = &report[0];
     assert_eq!(flow.lost_packets, Some(0));
-    assert!(flow.under_way_packets.unwrap() <= 2, "what is on the wire now: {flow:?}");
+    assert!(flow.in_flight_packets.unwrap() <= 2, "what is on the wire now: {flow:?}");
     // 20 kB in some 205 us and a pause of 200 us: 495 bursts in 200 ms, give or take.
     assert!((420..570).contains(&flow.completed), "{} bursts", flow.completed);
     let mean = flow.sent_bytes / flow.completed;
@@ -446,7 +446,7 @@ fn processing_time_of_hosts_is_in_every_ping() {
         let mut world = boot(&line(1, 2, true));
         for host in 0..2 {
             let span = Span::from_nanos(processing);
-            world.give(host, |host, _| host.set_processing(span));
+            world.with_host(host, |host, _| host.set_processing(span));
         }
         let id = common::start_steady(&mut world, 0, 1, Span::from_millis(10));
         world.run_for(Span::from_millis(20));

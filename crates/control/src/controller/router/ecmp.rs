@@ -3,7 +3,7 @@
 use super::{Flow, Router, ShortestPaths, Step};
 use crate::controller::topology::Graph;
 use alloc::vec::Vec;
-use axon_plane::random::Random;
+use axon_node::random::Random;
 
 /// A shortest path for each flow, drawn anew whenever it is placed.
 ///

@@ -30,18 +30,10 @@ pub use weighted::Weighted;
 use super::topology::{Graph, SwitchIndex};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+pub use axon_node::Step;
 use axon_wire::message::PortBytes;
 use axon_wire::{Layer, MacAddr, NodeId, PortNo, Span};
 use core::fmt::Debug;
-
-/// One link of a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Step {
-    /// The switch that is left.
-    pub switch: SwitchIndex,
-    /// The port it is left by.
-    pub egress: PortNo,
-}
 
 /// What a router knows of a flow: the frames that one host port sends to one host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,7 +74,7 @@ pub trait Router: Debug + Send {
     fn removed(&mut self, _path: &[Step]) {}
 
     /// Whether the flow that takes `current`, and has just been [`Router::removed`] from it,
-    /// is worth moving; leaves its new path in `path` if so. Asked in rounds, of every flow:
+    /// is worth meta; leaves its new path in `path` if so. Asked in rounds, of every flow:
     /// when links have come, and regularly if [`Router::improves`]. What is moved may be
     /// reordered, so it should gain by it.
     fn better(

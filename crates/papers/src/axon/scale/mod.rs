@@ -26,7 +26,7 @@ use axon_control::controller::topology::SwitchIndex;
 use axon_fabric::model::{Fabric, Network};
 use axon_sim::World;
 use axon_sim::arp_host::{ArpHosts, AskPlan, AskStats};
-use axon_sim::baseline::Baseline;
+use axon_sim::baselines::Baseline;
 use axon_sim::classes::Class;
 use axon_sim::links::LinkId;
 use axon_wire::{Span, Time};
@@ -346,7 +346,7 @@ fn hosts_known(world: &World) -> bool {
     known && links_known(world) && nodes.all(|node| node.unacknowledged() == 0)
 }
 
-fn manager(world: &World) -> Option<&axon_control::portland::ManagerNode<axon_wire::FrameBuf>> {
+fn manager(world: &World) -> Option<&axon_baselines::portland::ManagerNode<axon_wire::FrameBuf>> {
     match world.baseline(world.controller_station())? {
         Baseline::Manager(node) => Some(node),
         _ => None,

@@ -94,12 +94,12 @@ fn measure(fabric: &Fabric, transport: Transport, seed: u64) -> Result<[f64; FLO
     let mut sinks = Vec::new();
     for flow in FLOWS {
         let target = world.address(flow.to - 1).context("every host has its address")?;
-        let sink = world.give(flow.to - 1, |host, _| match transport {
+        let sink = world.with_host(flow.to - 1, |host, _| match transport {
             Transport::Udp => host.udp_listen(PORT),
             Transport::Tcp => host.tcp_listen(PORT, options, None),
         });
         sinks.push((flow.to - 1, sink.context("the host has power")?));
-        let source = world.give(flow.from - 1, |host, now| match transport {
+        let source = world.with_host(flow.from - 1, |host, now| match transport {
             Transport::Udp => {
                 let (payload, interval) = (UDP_PAYLOAD, LINK.time_for(UDP_WIRE_BYTES));
                 host.udp_send(

@@ -9,9 +9,9 @@ use crate::axon::line::Line;
 use anyhow::{Context, Result, ensure};
 use axon_control::node::{ControllerNode, SwitchNode};
 use axon_fabric::model::Fabric;
-use axon_plane::{Action, Input, Node};
+use axon_node::{Action, Input, Node};
 use axon_sim::World;
-use axon_sim::station::Body;
+use axon_sim::station::StationNode;
 use axon_wire::{Frame, FrameBuf, MacAddr, PortNo, Span, Time};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
@@ -78,9 +78,9 @@ impl Bench {
         let mut stations = Vec::new();
         for number in 0..=fabric.switches.len() {
             let station = world.engine_mut().station_mut(number);
-            stations.push(match std::mem::replace(&mut station.body, Body::Off) {
-                Body::Switch(node) => Station::Switch(node),
-                Body::Controller(node) => Station::Controller(node),
+            stations.push(match std::mem::replace(&mut station.node, StationNode::Off) {
+                StationNode::Switch(node) => Station::Switch(node),
+                StationNode::Controller(node) => Station::Controller(node),
                 _ => anyhow::bail!("{} has no power", station.name()),
             });
         }

@@ -1,6 +1,6 @@
 //! A 10 Gb/s port with a source per traffic class, for the tests of the schedule.
 
-use axon_plane::random::Random;
+use axon_node::random::Random;
 use axon_plane::schedule::{ClassSet, Schedule, ScheduleConfig};
 use axon_wire::{Span, Time, TrafficClass};
 

@@ -3,9 +3,10 @@
 
 pub mod classes;
 
-use axon_plane::contract::{Action, Drop};
+use axon_node::PortKind;
+use axon_node::{Action, Drop};
 use axon_plane::dcb::DcbConfig;
-use axon_plane::{OnFull, Plane, PlaneConfig, PortKind, PuntLimit};
+use axon_plane::{OnFull, Plane, PlaneConfig, PuntLimit};
 use axon_wire::priority::{PrioritySet, TrafficClass};
 use axon_wire::{Bytes, Frame, FrameBuf, HopWidth, Hops, MacAddr, PortNo, Span, Time};
 
@@ -101,23 +102,23 @@ impl World {
                 self.plane.link(self.now, port, up, &mut out);
             }
             Event::Inject(frame) => {
-                self.plane.inject(self.now, FrameBuf::new(&frame), &mut out);
+                self.plane.inject_packet(self.now, FrameBuf::new(&frame), &mut out);
             }
             Event::SendRaw { port, frame } => {
                 self.plane.send_raw(self.now, port, FrameBuf::new(&frame), &mut out);
             }
             Event::Kind { port, kind } => self.plane.set_kind(port, kind),
             Event::Route { port, destination, hops } => {
-                let _ = self.plane.tables_mut().install(port, destination, &hops.into());
+                let _ = self.plane.install(port, destination, &hops.into());
             }
             Event::Wait(span) => self.now += span,
             Event::Pfc { port, pfc } => {
-                self.plane.bank_mut().set_pfc(self.now, port, pfc, &mut out);
+                self.plane.ports_mut().set_pfc(self.now, port, pfc, &mut out);
             }
             Event::Classes { port, prio_tc } => {
                 let Some(dcb) = self.plane.config().dcb.clone() else { return out };
-                let bank = self.plane.bank_mut();
-                let set = bank.set_classes(self.now, port, prio_tc, &dcb.schedule, &mut out);
+                let ports = self.plane.ports_mut();
+                let set = ports.set_classes(self.now, port, prio_tc, &dcb.schedule, &mut out);
                 set.expect("eight classes serve all");
             }
         }
@@ -152,7 +153,7 @@ impl World {
         for port in (0..PORTS).map(PortNo) {
             self.check_port(port);
         }
-        if let Some(memory) = self.plane.bank().memory() {
+        if let Some(memory) = self.plane.ports().memory() {
             assert!(memory.used() <= memory.config().bytes(), "the memory is bounded");
             let empty = (0..PORTS).all(|port| self.plane.queued_frames(PortNo(port)) == 0);
             assert!(!empty || memory.used() == Bytes(0), "what has left takes no memory");
@@ -160,14 +161,14 @@ impl World {
         let total = self.plane.counters().total();
         assert_eq!(total.rx_frames, self.frames_in);
         let drops: u64 = Drop::ALL.iter().map(|&reason| total.dropped(reason)).sum();
-        let punts: u64 = axon_plane::Punt::ALL.iter().map(|&punt| total.punted(punt)).sum();
+        let punts: u64 = axon_node::Punt::ALL.iter().map(|&punt| total.punted(punt)).sum();
         assert_eq!(total.rx_frames, total.tx_frames + drops + punts + queued, "conservation");
     }
 
     fn check_port(&self, port: PortNo) {
         let bytes = self.plane.queued_bytes(port);
         let idle = !self.on_wire[port.index()];
-        let stopped = self.plane.bank().stopped(self.now, port);
+        let stopped = self.plane.ports().stopped(self.now, port);
         if self.plane.config().dcb.is_some() {
             assert!(!idle || bytes.0 == 0 || !stopped.is_empty(), "no frame waits for a free wire");
             assert!(bytes.0 == 0 || self.plane.waits_for(port));

@@ -6,8 +6,8 @@
 
 #![allow(dead_code, reason = "the survey looks at less than the tests")]
 
+use axon_node::random::Random;
 use axon_plane::qcn::{CongestionPoint, CpConfig, RateLimiter, RpConfig};
-use axon_plane::random::Random;
 use axon_wire::{Bytes, Rate, Span, Time};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};

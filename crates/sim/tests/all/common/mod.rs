@@ -52,7 +52,7 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// `switches` switches of 16 ports, nothing plugged in, the controller at port 15 of the
+    /// `switches` switches of 16 ports, nothing connected in, the controller at port 15 of the
     /// first.
     pub fn new(switches: usize) -> Builder {
         let switches = (1..=switches).map(|number| Switch { name: format!("s{number}"), ports: 0 });
@@ -250,30 +250,30 @@ pub fn states(world: &World) -> String {
 pub fn describe(world: &World, from: usize, to: usize) -> String {
     let mut lines = vec![format!("at {}:", world.now())];
     for (host, other) in [(from, to), (to, from)] {
-        let plug = axon_sim::links::WireEnd {
+        let near = axon_sim::links::WireEnd {
             station: world.host_station(host),
             port: axon_sim::host::PORT,
         };
         let name = &world.fabric().hosts[host].name;
-        let Some((link, side)) = world.engine().link_at(plug) else {
-            lines.push(format!("{name} is not plugged in"));
+        let Some((link, side)) = world.engine().link_at(near) else {
+            lines.push(format!("{name} is not connected in"));
             continue;
         };
-        let jack = world.engine().links()[link.0].ends[1 - side];
-        let Some(switch) = world.switch(jack.station) else {
+        let far = world.engine().links()[link.0].ends[1 - side];
+        let Some(switch) = world.switch(far.station) else {
             continue;
         };
         let edge = switch.edge();
         let local: Vec<_> = edge.hosts().filter(|(at, _)| *at == mac(host)).collect();
-        let routes = switch.plane().tables().routes(jack.port);
+        let routes = switch.plane().tables().routes(far.port);
         let route = routes.iter().find(|(to, _)| *to == mac(other));
-        let flow = edge.flows().find(|&(port, to, _)| (port, to) == (jack.port, mac(other)));
+        let flow = edge.flows().find(|&(port, to, _)| (port, to) == (far.port, mac(other)));
         lines.push(format!(
             "{name} {:?} at s{}-{} ({:?}), edge has {local:?}, route {route:?}, flow {:?}, {:?}",
             world.address(host),
-            jack.station + 1,
-            jack.port,
-            switch.plane().kind(jack.port),
+            far.station + 1,
+            far.port,
+            switch.plane().kind(far.port),
             flow.map(|(_, _, flow)| flow),
             edge.counters(),
         ));

@@ -4,7 +4,7 @@ use super::super::{Flow, Loads, Router, ShortestPaths, Step, mix};
 use super::CANDIDATES;
 use crate::controller::topology::Graph;
 use alloc::vec::Vec;
-use axon_plane::random::Random;
+use axon_node::random::Random;
 
 /// Steps of one round at most.
 const STEPS_MAX: u64 = 20_000;

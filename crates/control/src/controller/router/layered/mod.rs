@@ -106,7 +106,7 @@ mod tests {
         torus,
     };
     use super::*;
-    use crate::prove::{Dependencies, Verdict};
+    use axon_prove::{Dependencies, Verdict};
     use axon_wire::Priority;
     use proptest::prelude::*;
 

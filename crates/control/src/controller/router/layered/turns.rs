@@ -147,7 +147,7 @@ impl Turns {
 mod tests {
     use super::*;
     use crate::controller::topology::SwitchIndex;
-    use crate::prove::{Dependencies, Verdict};
+    use axon_prove::{Dependencies, Verdict};
     use axon_wire::{PortNo, Priority};
     use proptest::prelude::*;
 

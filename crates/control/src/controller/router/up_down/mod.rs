@@ -241,8 +241,8 @@ mod tests {
         all_pairs, check, connected, fat_tree, place, ring, spread, tell, toggle, torus,
     };
     use super::*;
-    use crate::prove::{Dependencies, Verdict};
     use alloc::vec;
+    use axon_prove::{Dependencies, Verdict};
     use axon_wire::Priority;
     use proptest::prelude::*;
 

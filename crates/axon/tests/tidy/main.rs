@@ -1,0 +1,325 @@
+//! The rules of the house, as tests.
+
+mod cycles;
+mod modules;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const FILE_LINES_MAX: usize = 500;
+/// A file of tests only may be longer.
+const TEST_FILE_LINES_MAX: usize = 700;
+const FUNCTION_LINES_MAX: usize = 70;
+/// Where `unsafe` may stand.
+const UNSAFE_CRATES: &[&str] = &["crates/linux/"];
+/// What each crate may depend on of ours: arrows go down only.
+const ARROWS: &[(&str, &[&str])] = &[
+    ("axon-wire", &[]),
+    ("axon-capture", &["axon-wire"]),
+    ("axon-plane", &["axon-wire"]),
+    ("axon-control", &["axon-plane", "axon-wire"]),
+    ("axon-fabric", &["axon-control", "axon-plane", "axon-capture", "axon-wire"]),
+    ("axon-sim", &["axon-fabric", "axon-control", "axon-plane", "axon-wire"]),
+    ("axon-linux", &["axon-fabric", "axon-control", "axon-plane", "axon-capture", "axon-wire"]),
+    (
+        "axon-conformance",
+        &["axon-sim", "axon-linux", "axon-fabric", "axon-control", "axon-plane", "axon-wire"],
+    ),
+    (
+        "axon-papers",
+        &[
+            "axon-conformance",
+            "axon-sim",
+            "axon-linux",
+            "axon-fabric",
+            "axon-control",
+            "axon-plane",
+            "axon-capture",
+            "axon-wire",
+        ],
+    ),
+];
+/// A dependency needs one of these; terms joined by AND need to be here each.
+const LICENCES: &[&str] = &[
+    "0BSD",
+    "Apache-2.0",
+    "Apache-2.0 WITH LLVM-exception",
+    "BSD-2-Clause",
+    "BSD-3-Clause",
+    "BSL-1.0",
+    "MIT",
+    "Unicode-3.0",
+    "Unlicense",
+    "Zlib",
+];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+/// The committed text files, with their text.
+fn files() -> Vec<(String, String)> {
+    let output = Command::new("git").arg("-C").arg(root()).arg("ls-files").output().unwrap();
+    assert!(output.status.success(), "the tidy test needs git and a checkout");
+    let names = String::from_utf8(output.stdout).unwrap();
+    let read =
+        |name: &str| Some((name.to_string(), std::fs::read_to_string(root().join(name)).ok()?));
+    names.lines().filter_map(read).collect()
+}
+
+fn sources() -> Vec<(String, String)> {
+    files().into_iter().filter(|(name, _)| name.ends_with(".rs")).collect()
+}
+
+/// The text before the tests at the bottom.
+fn without_tests(text: &str) -> &str {
+    let end = text.find("#[cfg(test)]\nmod ").unwrap_or(text.len());
+    &text[..end]
+}
+
+fn assert_none(problems: &[String]) {
+    assert!(problems.is_empty(), "\n{}", problems.join("\n"));
+}
+
+#[test]
+fn files_are_short() {
+    let mut problems = Vec::new();
+    for (name, text) in sources() {
+        let limit = if name.contains("/tests/") { TEST_FILE_LINES_MAX } else { FILE_LINES_MAX };
+        let lines = without_tests(&text).lines().count();
+        if lines > limit {
+            problems.push(format!("{name}: {lines} lines without tests"));
+        }
+    }
+    assert_none(&problems);
+}
+
+/// A function begins at a line with `fn ` and ends at the brace of the same indentation,
+/// which is where rustfmt puts it.
+#[test]
+fn functions_are_short() {
+    let mut problems = Vec::new();
+    for (name, text) in sources() {
+        let lines: Vec<&str> = text.lines().collect();
+        for (start, line) in lines.iter().enumerate() {
+            let trimmed = line.trim_start();
+            let head = trimmed.split("fn ").next().unwrap_or("");
+            let modifiers = head.split_whitespace().all(|word| {
+                word.starts_with("pub") || ["const", "unsafe", "async"].contains(&word)
+            });
+            if !trimmed.contains("fn ") || !modifiers || trimmed.ends_with(['}', ';']) {
+                continue;
+            }
+            let body = lines[start..].iter().find(|line| line.ends_with(['{', ';']));
+            if body.is_none_or(|line| line.ends_with(';')) {
+                continue;
+            }
+            let end = format!("{}}}", &line[..line.len() - trimmed.len()]);
+            let length = lines[start..].iter().position(|line| *line == end).unwrap_or(0) + 1;
+            if length > FUNCTION_LINES_MAX {
+                problems.push(format!("{name}:{}: {length} lines", start + 1));
+            }
+        }
+    }
+    assert_none(&problems);
+}
+
+#[test]
+fn unsafe_code_has_one_home() {
+    let word = concat!("un", "safe ");
+    let mut problems = Vec::new();
+    for (name, text) in sources() {
+        let home = UNSAFE_CRATES.iter().any(|home| name.starts_with(home));
+        let code = |line: &&str| !line.trim_start().starts_with("//");
+        if !home && text.lines().filter(code).any(|line| line.contains(word)) {
+            problems.push(format!("{name}: unsafe code outside its home"));
+        }
+    }
+    // Strings and comments of this very file are not code.
+    problems.retain(|problem| !problem.starts_with("crates/axon/tests/tidy/"));
+    assert_none(&problems);
+}
+
+/// A file that Cargo compiles by itself: the root of a crate.
+fn is_crate_root(name: &str) -> bool {
+    let parts: Vec<&str> = name.split('/').collect();
+    match parts[..] {
+        ["crates", _, "src", file] => ["lib.rs", "main.rs"].contains(&file),
+        ["crates", _, "src", "bin", _] | ["crates", _, "tests" | "benches" | "examples", _] => true,
+        ["crates", _, "tests", _, "main.rs"] => true,
+        ["crates", _, "build.rs"] | ["fuzz", "fuzz_targets", _] => true,
+        ["fuzz", "src", file] => file == "lib.rs",
+        _ => false,
+    }
+}
+
+/// The files that the `mod` lines of one file may mean: `x.rs` and `x/mod.rs` in the folder
+/// of its modules, or what `#[path]` above the line says.
+fn modules(name: &str, text: &str) -> Vec<PathBuf> {
+    let path = Path::new(name);
+    let folder = path.parent().unwrap();
+    let own = is_crate_root(name) || path.ends_with("mod.rs");
+    let below = if own { folder.to_path_buf() } else { path.with_extension("") };
+    let mut found = Vec::new();
+    let mut said: Option<&str> = None;
+    for line in text.lines().map(str::trim) {
+        if let Some(rest) = line.strip_prefix("#[path = \"") {
+            said = rest.split('"').next();
+            continue;
+        }
+        let words: Vec<&str> = line.trim_end_matches(';').split_whitespace().collect();
+        let is_module = line.ends_with(';')
+            && matches!(words[..], ["mod", _] | [_, "mod", _])
+            && (words.len() == 2 || words[0].starts_with("pub"));
+        if is_module {
+            let module = words[words.len() - 1];
+            match said {
+                Some(said) => found.push(folder.join(said)),
+                None => found.extend([
+                    below.join(format!("{module}.rs")),
+                    below.join(module).join("mod.rs"),
+                ]),
+            }
+        }
+        if !line.starts_with("#[") {
+            said = None;
+        }
+    }
+    found
+}
+
+/// The path without `.` and `..`.
+fn plain(path: &Path) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.to_str().unwrap().split('/') {
+        match part {
+            "." => {}
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    parts.join("/")
+}
+
+/// Whoever follows `mod` from the root of each crate comes to every file.
+#[test]
+fn no_file_is_dead() {
+    let sources: BTreeMap<String, String> = sources().into_iter().collect();
+    let roots = sources.keys().filter(|name| is_crate_root(name));
+    let mut ahead: Vec<String> = roots.cloned().collect();
+    let mut reached = BTreeSet::new();
+    while let Some(name) = ahead.pop() {
+        let Some(text) = sources.get(&name) else {
+            continue;
+        };
+        if reached.insert(name.clone()) {
+            ahead.extend(modules(&name, text).iter().map(|path| plain(path)));
+        }
+    }
+    let dead = sources.keys().filter(|name| !reached.contains(*name));
+    let problems: Vec<String> = dead.map(|name| format!("{name}: no `mod` leads here")).collect();
+    assert_none(&problems);
+}
+
+#[test]
+fn every_drop_and_refusal_says_why() {
+    let text = std::fs::read_to_string(root().join("crates/plane/src/contract.rs")).unwrap();
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    let mut count = 0;
+    for (index, line) in lines.iter().enumerate() {
+        if line.ends_with("\",") && line.contains(" = \"") {
+            assert!(lines[index - 1].starts_with("///"), "contract.rs:{}: {line}", index + 1);
+            count += 1;
+        }
+    }
+    assert!(count > 10, "only {count} reasons found");
+}
+
+#[test]
+fn text_is_clean_and_knows_no_machine() {
+    // In halves, so that this file does not find itself.
+    let homes = [concat!("/ho", "me/"), concat!("/ro", "ot/"), concat!("/wo", "rk/")];
+    let mut problems = Vec::new();
+    for (name, text) in files() {
+        // Tests may show what other programs print.
+        let shipped = if name.ends_with(".rs") { without_tests(&text) } else { &text };
+        if shipped.contains(concat!("/t", "mp")) {
+            problems.push(format!("{name}: ask std::env::temp_dir, or mktemp, for the directory"));
+        }
+        let may_tab = name == "Makefile" || name == "LICENSE" || name.ends_with(".lua");
+        for (index, line) in text.lines().enumerate() {
+            let at = format!("{name}:{}", index + 1);
+            if line.ends_with([' ', '\t']) {
+                problems.push(format!("{at}: ends in a blank"));
+            }
+            if line.contains('\t') && !may_tab {
+                problems.push(format!("{at}: a tab"));
+            }
+            if homes.iter().any(|home| line.contains(home)) {
+                problems.push(format!("{at}: a path of one machine"));
+            }
+        }
+    }
+    assert_none(&problems);
+}
+
+#[test]
+fn every_link_between_pages_leads_somewhere() {
+    let mut problems = Vec::new();
+    for (name, text) in files().into_iter().filter(|(name, _)| name.ends_with(".md")) {
+        for part in text.split("](").skip(1) {
+            let target = part.split(')').next().unwrap_or("");
+            let target = target.split('#').next().unwrap_or("");
+            let folder = root().join(&name).parent().unwrap().to_path_buf();
+            if !target.is_empty() && !target.contains("://") && !folder.join(target).exists() {
+                problems.push(format!("{name}: nothing at {target}"));
+            }
+        }
+    }
+    assert_none(&problems);
+}
+
+fn metadata() -> serde_json::Value {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--offline", "--locked", "--format-version=1"])
+        // Other systems' dependencies need not be on this disk.
+        .arg("--filter-platform=x86_64-unknown-linux-gnu")
+        .current_dir(root())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn arrows_between_crates_go_down() {
+    let metadata = metadata();
+    for package in metadata["packages"].as_array().unwrap() {
+        let name = package["name"].as_str().unwrap();
+        let Some((_, allowed)) = ARROWS.iter().find(|(from, _)| *from == name) else {
+            continue;
+        };
+        for dependency in package["dependencies"].as_array().unwrap() {
+            let to = dependency["name"].as_str().unwrap();
+            let ours = to == "axon" || to.starts_with("axon-");
+            assert!(!ours || allowed.contains(&to), "{name} must not depend on {to}");
+        }
+    }
+}
+
+#[test]
+fn every_dependency_has_a_licence_that_we_may_use() {
+    let metadata = metadata();
+    let mut problems = BTreeSet::new();
+    for package in metadata["packages"].as_array().unwrap() {
+        let licence = package["license"].as_str().unwrap_or("none");
+        let plain = licence.replace(['(', ')'], "").replace(" / ", " OR ").replace('/', " OR ");
+        let allowed = |term: &str| LICENCES.contains(&term.trim());
+        let good = plain.split(" AND ").all(|part| part.split(" OR ").any(allowed));
+        if !good {
+            problems.insert(format!("{}: {licence}", package["name"]));
+        }
+    }
+    assert!(problems.is_empty(), "{problems:#?}");
+}

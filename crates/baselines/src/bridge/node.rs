@@ -1,0 +1,123 @@
+//! An Ethernet switch as others build it: a learning bridge that runs RSTP.
+
+use crate::bridge::{Bridge, BridgeConfig};
+use crate::rstp::{BridgeId, Rstp, RstpConfig, Times, Wish};
+use alloc::vec::Vec;
+use axon_node::{Action, Awaited, Drop, Input, Node, NodeKind};
+use axon_plane::{FrameMeta, Ports};
+use axon_wire::{Frame, MacAddr, Time};
+
+/// What a bridge is told at its start.
+#[derive(Clone, Debug)]
+pub struct BridgeNodeConfig {
+    /// Ports, buffers, filtering database.
+    pub bridge: BridgeConfig,
+    /// Identifier, path costs, timers.
+    pub rstp: RstpConfig,
+}
+
+impl BridgeNodeConfig {
+    /// The standard's defaults (IEEE 802.1D-2004 tables 17-1, 17-2 and 7-5) for a bridge with
+    /// this address, whose ports have these path costs.
+    pub fn new(mac: MacAddr, path_costs: Vec<u32>) -> BridgeNodeConfig {
+        BridgeNodeConfig {
+            bridge: BridgeConfig::with_ports(path_costs.len() as u16),
+            rstp: RstpConfig {
+                id: BridgeId { priority: 0x8000, mac },
+                path_costs,
+                times: Times::default(),
+                tx_hold_count: 6,
+            },
+        }
+    }
+}
+
+/// A whole bridge.
+#[derive(Clone, Debug)]
+pub struct BridgeNode<B> {
+    bridge: Bridge<B>,
+    rstp: Rstp,
+    actions: Vec<Action<B>>,
+    wishes: Vec<Wish>,
+}
+
+impl<B: Frame> BridgeNode<B> {
+    /// A bridge that has just been switched on.
+    pub fn new(config: BridgeNodeConfig) -> BridgeNode<B> {
+        BridgeNode {
+            bridge: Bridge::new(config.bridge),
+            rstp: Rstp::new(config.rstp),
+            actions: Vec::new(),
+            wishes: Vec::new(),
+        }
+    }
+
+    /// The data plane: addresses, port states, counters.
+    pub fn bridge(&self) -> &Bridge<B> {
+        &self.bridge
+    }
+
+    /// The spanning tree, as this bridge sees it.
+    pub fn rstp(&self) -> &Rstp {
+        &self.rstp
+    }
+
+    /// Its ports.
+    pub fn ports(&self) -> &Ports<B> {
+        self.bridge.ports()
+    }
+
+    /// Reads the BPDUs among the plane's actions; the others are the body's.
+    fn settle(&mut self, now: Time, out: &mut Vec<Action<B>>) {
+        for action in self.actions.drain(..) {
+            let Action::Punt { ingress, frame, .. } = action else {
+                out.push(action);
+                continue;
+            };
+            let read = self.rstp.receive(now, ingress, frame.bytes(), &mut self.wishes);
+            let reason = if read.is_ok() { Drop::Consumed } else { Drop::Refused };
+            self.bridge.ports_mut().count_drop(ingress, reason);
+            out.push(Action::Dropped { ingress, reason, frame });
+        }
+        for wish in self.wishes.drain(..) {
+            match wish {
+                Wish::Send { port, frame } => self.bridge.send(now, port, &frame, out),
+                Wish::State { port, state } => self.bridge.set_state(port, state),
+                Wish::Flush { port } => self.bridge.flush(port),
+            }
+        }
+    }
+}
+
+impl<B: Frame> Node<B> for BridgeNode<B> {
+    fn handle(&mut self, now: Time, input: Input<B>, out: &mut Vec<Action<B>>) {
+        let ports = self.bridge.ports_mut();
+        match input {
+            Input::Frame { port, frame, complete_at, intact } => {
+                let meta = FrameMeta::new(frame, port, complete_at, intact);
+                self.bridge.receive(now, meta, &mut self.actions);
+            }
+            Input::TxDone { port } => ports.tx_done(now, port, &mut self.actions),
+            Input::Link { port, up } => {
+                ports.link(now, port, up, &mut self.actions);
+                self.rstp.link(now, port, up, &mut self.wishes);
+            }
+            Input::Timeout => {}
+            Input::Command(command) => {
+                out.push(Action::Reply(command.unsupported_by(NodeKind::Baseline)));
+            }
+        }
+        self.bridge.ports_mut().timeout(now, &mut self.actions);
+        self.rstp.timeout(now, &mut self.wishes);
+        self.settle(now, out);
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        [self.ports().deadline(), self.rstp.deadline()].into_iter().flatten().min()
+    }
+
+    #[inline]
+    fn awaited(&mut self) -> Awaited {
+        self.bridge.ports_mut().awaited()
+    }
+}

@@ -1,0 +1,15 @@
+//! The networks that Axon is compared with: learning bridges with RSTP, PortLand, and static
+//! tables with all shortest paths.
+//!
+//! Each has its data plane and its control plane here, on the ports of [`axon_plane`], and speaks
+//! the contract of [`axon_node`], so a simulator plugs it in where a switch of ours would be.
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+pub mod bridge;
+mod flow_hash;
+pub mod multipath;
+pub mod portland;
+pub mod rstp;

@@ -1,0 +1,48 @@
+//! A switch with static tables and nothing else: no control plane at all.
+
+use crate::multipath::{Multipath, MultipathConfig};
+use alloc::vec::Vec;
+use axon_node::{Action, Awaited, Input, Node, NodeKind};
+use axon_plane::{FrameMeta, Ports};
+use axon_wire::{Frame, Time};
+
+/// A whole switch with static tables.
+#[derive(Clone, Debug)]
+pub struct MultipathNode<B>(Multipath<B>);
+
+impl<B: Frame> MultipathNode<B> {
+    /// A switch that has just been switched on.
+    pub fn new(config: MultipathConfig) -> MultipathNode<B> {
+        MultipathNode(Multipath::new(config))
+    }
+
+    /// Its ports.
+    pub fn ports(&self) -> &Ports<B> {
+        self.0.ports()
+    }
+}
+
+impl<B: Frame> Node<B> for MultipathNode<B> {
+    fn handle(&mut self, now: Time, input: Input<B>, out: &mut Vec<Action<B>>) {
+        match input {
+            Input::Frame { port, frame, complete_at, intact } => {
+                self.0.receive(now, FrameMeta::new(frame, port, complete_at, intact), out);
+            }
+            Input::TxDone { port } => self.0.ports_mut().tx_done(now, port, out),
+            Input::Link { port, up } => self.0.ports_mut().link(now, port, up, out),
+            Input::Timeout => {}
+            Input::Command(command) => {
+                out.push(Action::Reply(command.unsupported_by(NodeKind::Baseline)));
+            }
+        }
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        None
+    }
+
+    #[inline]
+    fn awaited(&mut self) -> Awaited {
+        self.0.ports_mut().awaited()
+    }
+}

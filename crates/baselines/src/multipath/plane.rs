@@ -1,0 +1,206 @@
+//! A switch with static tables: all shortest paths to every host, one of them by the hash of
+//! the flow (equal-cost multipath; RFC 2992 names the method hash-threshold).
+//!
+//! In plain English: a frame for a host that the tables know goes to one of the ports on a
+//! shortest path, the same one for all frames of a flow; ports without carrier are passed
+//! over. A frame for a group is flooded along a spanning tree that is fixed too. Nothing is
+//! learned and nothing is recomputed: what breaks further away is not known here.
+
+use crate::flow_hash::{choose, flow_hash};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use axon_node::{Action, Drop};
+use axon_plane::ethernet;
+use axon_plane::ports::{FrameMeta, Ports};
+use axon_plane::routes::MacMap;
+use axon_wire::{Bytes, Frame, MacAddr, PortNo, Time, mac_control};
+
+/// Where every host of the network is: the same for all switches, so they share it.
+pub type Places = MacMap<Place>;
+
+/// Where a host is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Its switch, by number.
+    pub switch: u32,
+    /// Its port there.
+    pub port: PortNo,
+}
+
+/// What one switch is told.
+#[derive(Clone, Debug)]
+pub struct MultipathConfig {
+    /// Ports, 0 to `ports - 1`.
+    pub ports: u16,
+    /// Each output port has one buffer for each ingress port, of this many bytes.
+    pub queue_bytes_max: Bytes,
+    /// The longest frame, in bytes without FCS and tag.
+    pub frame_bytes_max: usize,
+    /// This switch's own number.
+    pub switch: u32,
+    /// Where every host is.
+    pub places: Arc<Places>,
+    /// Sets of ports, each once.
+    pub sets: Vec<Vec<PortNo>>,
+    /// By the number of a switch: the set of ports on a shortest path to it.
+    pub routes: Vec<u16>,
+    /// Ports that frames for groups go out of: hosts, and the links of the tree.
+    pub tree: Vec<PortNo>,
+    /// Makes this switch choose otherwise than its neighbours.
+    pub seed: u64,
+}
+
+/// The data plane of one such switch.
+#[derive(Clone, Debug)]
+pub struct Multipath<B> {
+    config: MultipathConfig,
+    ports: Ports<B>,
+}
+
+impl<B: Frame> Multipath<B> {
+    /// A switch whose ports are all without carrier.
+    pub fn new(config: MultipathConfig) -> Multipath<B> {
+        Multipath { ports: Ports::new(config.ports, config.queue_bytes_max), config }
+    }
+
+    /// Takes a frame from a port; see [`Input::Frame`](crate::Input).
+    pub fn receive(&mut self, now: Time, meta: FrameMeta<B>, out: &mut Vec<Action<B>>) {
+        if let Err(reason) = self.ports.receive(now, &meta) {
+            return self.ports.discard(meta, reason, out);
+        }
+        let frame = meta.frame.bytes();
+        if let Some(reason) = ethernet::fault(frame, self.config.frame_bytes_max) {
+            return self.ports.discard(meta, reason, out);
+        }
+        let destination = MacAddr::destination_of(frame).unwrap_or_default();
+        if destination.is_link_local() {
+            let control = mac_control::is_mac_control(frame);
+            let reason = if control { Drop::MacControl } else { Drop::Broadcast };
+            return self.ports.discard(meta, reason, out);
+        }
+        if destination.is_multicast() {
+            return self.flood(now, meta, out);
+        }
+        match self.egress(destination, frame) {
+            Some(port) => self.ports.deliver(now, meta, port, None, out),
+            None => self.ports.discard(meta, Drop::NoRoute, out),
+        }
+    }
+
+    fn egress(&self, destination: MacAddr, frame: &[u8]) -> Option<PortNo> {
+        let place = self.config.places.get(&destination)?;
+        if place.switch == self.config.switch {
+            return Some(place.port);
+        }
+        let set = *self.config.routes.get(place.switch as usize)?;
+        let ports = self.config.sets.get(usize::from(set))?;
+        choose(flow_hash(self.config.seed, frame), ports, |port| self.ports.is_up(port))
+    }
+
+    /// Along the tree, to every port but the one it came in by. A frame that came in by
+    /// another port than one of the tree is dropped: it would come twice.
+    fn flood(&mut self, now: Time, meta: FrameMeta<B>, out: &mut Vec<Action<B>>) {
+        let tree = &self.config.tree;
+        if !tree.contains(&meta.ingress) {
+            return self.ports.discard(meta, Drop::Blocked, out);
+        }
+        let usable = |&port: &PortNo| port != meta.ingress && self.ports.is_up(port);
+        let ports: Vec<PortNo> = tree.iter().copied().filter(usable).collect();
+        self.ports.flood(now, meta, &ports, None, out);
+    }
+
+    /// Its ports.
+    pub fn ports(&self) -> &Ports<B> {
+        &self.ports
+    }
+
+    /// Its ports: for carrier, `TxDone` and time.
+    pub fn ports_mut(&mut self) -> &mut Ports<B> {
+        &mut self.ports
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axon_wire::FrameBuf;
+
+    fn mac(last: u8) -> MacAddr {
+        MacAddr([2, 0, 0, 0, 0, last])
+    }
+
+    /// Switch 0 with h1 on p0 and two ways to switch 1, where h2 is.
+    fn switch() -> Multipath<FrameBuf> {
+        let place = |switch, port| Place { switch, port: PortNo(port) };
+        let places = [(mac(1), place(0, 0)), (mac(2), place(1, 0))].into_iter().collect();
+        let mut switch = Multipath::new(MultipathConfig {
+            ports: 4,
+            queue_bytes_max: Bytes(1 << 17),
+            frame_bytes_max: 1514,
+            switch: 0,
+            places: Arc::new(places),
+            sets: Vec::from([Vec::new(), Vec::from([PortNo(1), PortNo(2)])]),
+            routes: Vec::from([0, 1]),
+            tree: Vec::from([PortNo(0), PortNo(1), PortNo(3)]),
+            seed: 1,
+        });
+        for port in 0..4 {
+            switch.ports_mut().link(Time::ZERO, PortNo(port), true, &mut Vec::new());
+        }
+        switch
+    }
+
+    /// Ports that a frame leaves by, and the reason for which it ended, if it did.
+    fn fate(
+        switch: &mut Multipath<FrameBuf>,
+        ingress: u16,
+        to: MacAddr,
+        flow: u8,
+    ) -> (Vec<u16>, Option<Drop>) {
+        let mut bytes = [0; 60];
+        bytes[..6].copy_from_slice(&to.0);
+        bytes[11] = flow;
+        let (now, mut out) = (Time::ZERO, Vec::new());
+        let meta = FrameMeta::new(FrameBuf::new(&bytes), PortNo(ingress), now, true);
+        switch.receive(now, meta, &mut out);
+        let (mut sent, mut dropped) = (Vec::new(), None);
+        for action in out {
+            match action {
+                Action::Transmit { port, .. } => {
+                    sent.push(port.0);
+                    switch.ports_mut().tx_done(now, port, &mut Vec::new());
+                }
+                Action::Dropped { reason, .. } => dropped = Some(reason),
+                _ => {}
+            }
+        }
+        (sent, dropped)
+    }
+
+    #[test]
+    fn all_shortest_paths_are_used_and_dead_ones_passed_over() {
+        let mut switch = switch();
+        let mut used = [0; 4];
+        for flow in 0..=255 {
+            let (sent, _) = fate(&mut switch, 0, mac(2), flow);
+            assert_eq!(sent, fate(&mut switch, 0, mac(2), flow).0, "a flow keeps its path");
+            used[usize::from(sent[0])] += 1;
+        }
+        assert!(used[1] > 90 && used[2] > 90 && used[1] + used[2] == 256, "{used:?}");
+        switch.ports_mut().link(Time::ZERO, PortNo(1), false, &mut Vec::new());
+        assert!((0..=255).all(|flow| fate(&mut switch, 0, mac(2), flow).0 == [2]));
+        switch.ports_mut().link(Time::ZERO, PortNo(2), false, &mut Vec::new());
+        assert_eq!(fate(&mut switch, 0, mac(2), 1), (Vec::new(), Some(Drop::NoRoute)));
+    }
+
+    #[test]
+    fn groups_go_along_the_tree_and_strangers_nowhere() {
+        let mut switch = switch();
+        assert_eq!(fate(&mut switch, 0, MacAddr::BROADCAST, 1), (Vec::from([1, 3]), None));
+        assert_eq!(fate(&mut switch, 2, MacAddr::BROADCAST, 1).1, Some(Drop::Blocked));
+        assert_eq!(fate(&mut switch, 1, mac(1), 1), (Vec::from([0]), None));
+        assert_eq!(fate(&mut switch, 0, mac(9), 1).1, Some(Drop::NoRoute));
+        let reserved = MacAddr([1, 0x80, 0xc2, 0, 0, 0]);
+        assert_eq!(fate(&mut switch, 0, reserved, 1).1, Some(Drop::Broadcast));
+    }
+}

@@ -1,0 +1,413 @@
+//! Location discovery (paper §3.4): who is on the other end of each port, at which level this
+//! switch is, and which way the fabric manager is.
+//!
+//! In plain English: every port says at an interval who sends and what it knows. A port that
+//! hears nothing of the kind for three intervals has hosts behind it. A switch with hosts, or
+//! whose neighbours are no more than half its ports, is at the edge; one with neighbours at
+//! the edge is an aggregation switch; one with aggregation switches only is core. The level
+//! stays. An aggregation switch is in the pod of the edge switches below it.
+//!
+//! The same messages carry a distance to the fabric manager. A switch takes the neighbour that
+//! is nearest to it, if that does not come through this very switch; who is too far is
+//! unreachable, so old news in a circle dies out. This makes the tree that control frames
+//! travel by; the paper leaves that network open.
+//!
+//! Differs from the paper: positions are given by the fabric manager together with the pod,
+//! instead of being agreed upon among the edge switches of a pod.
+
+use super::message::{Ldm, Level, Way};
+use super::rules::Neighbour;
+use crate::portland::plane::Location;
+use alloc::vec::Vec;
+use axon_node::PortKind;
+use axon_wire::{MacAddr, PortNo, Span, Time};
+
+/// Intervals without a message after which a port is one for hosts.
+const HOST_INTERVALS: u64 = 3;
+/// Intervals without a message after which a neighbour is gone (the paper: 50 ms at 10 ms).
+const LOST_INTERVALS: u64 = 5;
+/// Links to the fabric manager, at most.
+const DISTANCE_MAX: u16 = 256;
+/// Between a change and the messages that tell of it, so that several go at once.
+const TELL: Span = Span::from_millis(1);
+
+/// One port.
+#[derive(Clone, Debug, Default)]
+struct Port {
+    up: bool,
+    kind: PortKind,
+    /// Since when carrier is there.
+    since: Time,
+    /// Who is there, what was heard last, and when.
+    heard: Option<(MacAddr, Ldm, Time)>,
+}
+
+/// Location discovery in one switch, or in the fabric manager.
+#[derive(Clone, Debug)]
+pub(super) struct Ldp {
+    mac: MacAddr,
+    interval: Span,
+    ports: Vec<Port>,
+    level: Level,
+    location: Option<Location>,
+    /// This node's own way to the manager, and the port that it begins with.
+    way: Option<Way>,
+    parent: Option<PortNo>,
+    /// The next messages on all ports.
+    next: Time,
+    /// What the messages say beside their port.
+    said: (Level, Option<u16>, Option<Way>, Option<PortNo>),
+    /// Grows with every change that the manager should know of: neighbours, level, location,
+    /// way.
+    version: u64,
+    /// Something has changed that this switch's own rules or tree may follow from.
+    changed: bool,
+}
+
+impl Ldp {
+    pub fn new(mac: MacAddr, ports: u16, interval: Span) -> Ldp {
+        Ldp {
+            mac,
+            interval,
+            ports: alloc::vec![Port::default(); usize::from(ports)],
+            level: Level::Unknown,
+            location: None,
+            way: None,
+            parent: None,
+            next: Time::MAX,
+            said: (Level::Unknown, None, None, None),
+            version: 0,
+            changed: false,
+        }
+    }
+
+    /// Makes this the fabric manager, to which all ways lead.
+    pub fn be_manager(&mut self, life: u32) {
+        self.level = Level::Manager;
+        self.way = Some(Way { manager: self.mac, life, fat_tree: false, distance: 0, path: life });
+    }
+
+    /// Tells everyone that the network is a fat tree.
+    pub fn set_fat_tree(&mut self, now: Time) {
+        if let Some(way) = self.way.as_mut().filter(|way| !way.fat_tree) {
+            way.fat_tree = true;
+            self.tell(now);
+        }
+    }
+
+    pub fn link(&mut self, now: Time, port: PortNo, up: bool) {
+        let Some(state) = self.ports.get_mut(port.index()) else {
+            return;
+        };
+        let known = state.heard.is_some();
+        *state = Port { up, since: now, ..Port::default() };
+        self.version += u64::from(known);
+        self.changed = true;
+        self.update(now);
+        if up {
+            self.next = now;
+        }
+    }
+
+    pub fn heard(&mut self, now: Time, port: PortNo, from: MacAddr, ldm: Ldm) {
+        let Some(state) = self.ports.get_mut(port.index()).filter(|state| state.up) else {
+            return;
+        };
+        let before = state.heard.replace((from, ldm, now));
+        state.kind = PortKind::Axon;
+        let same = before.is_some_and(|(mac, old, _)| (mac, old) == (from, ldm));
+        if !same {
+            let known = before.map(|(mac, old, _)| (mac, old.port));
+            if known != Some((from, ldm.port)) {
+                self.version += 1;
+            }
+            self.changed = true;
+            self.update(now);
+        }
+    }
+
+    pub fn timeout(&mut self, now: Time) {
+        let (host, lost) = (self.interval * HOST_INTERVALS, self.interval * LOST_INTERVALS);
+        let mut changed = false;
+        for port in self.ports.iter_mut().filter(|port| port.up) {
+            let silent = port.kind == PortKind::Unknown && port.since + host <= now;
+            let gone = port.heard.is_some_and(|(_, _, last)| last + lost <= now);
+            if silent {
+                port.kind = PortKind::Host;
+            }
+            if gone {
+                port.heard = None;
+            }
+            changed |= silent || gone;
+        }
+        if changed {
+            self.version += 1;
+            self.changed = true;
+            self.update(now);
+        }
+    }
+
+    pub fn deadline(&self) -> Option<Time> {
+        let (host, lost) = (self.interval * HOST_INTERVALS, self.interval * LOST_INTERVALS);
+        let ports = self.ports.iter().filter(|port| port.up);
+        let ports = ports.filter_map(|port| match port.heard {
+            Some((_, _, last)) => Some(last + lost),
+            None => (port.kind == PortKind::Unknown).then_some(port.since + host),
+        });
+        let any_up = self.ports.iter().any(|port| port.up);
+        ports.chain(any_up.then_some(self.next)).min()
+    }
+
+    /// The messages that are due: one for each port with carrier.
+    pub fn due(&mut self, now: Time) -> Vec<(PortNo, Ldm)> {
+        if self.next > now {
+            return Vec::new();
+        }
+        self.next = now + self.interval;
+        let (pod, position) = (self.pod(), self.location.map(|location| location.position));
+        let ports = self.ports.iter().enumerate().filter(|(_, port)| port.up);
+        ports
+            .map(|(index, _)| {
+                let port = PortNo(index as u16);
+                let towards_you = self.parent == Some(port);
+                let (level, way) = (self.level, self.way);
+                (port, Ldm { port, level, pod, position, way, towards_you })
+            })
+            .collect()
+    }
+
+    pub fn set_location(&mut self, now: Time, location: Location) {
+        if self.location != Some(location) {
+            self.location = Some(location);
+            self.version += 1;
+            self.changed = true;
+            self.update(now);
+        }
+    }
+
+    pub fn level(&self) -> Level {
+        self.level
+    }
+
+    pub fn location(&self) -> Option<Location> {
+        self.location
+    }
+
+    /// The pod that this switch is in.
+    pub fn pod(&self) -> Option<u16> {
+        let below = || {
+            let edges = self.neighbours().filter(|other| other.level == Level::Edge);
+            edges.filter_map(|other| other.pod).min()
+        };
+        match self.level {
+            Level::Aggregation => below(),
+            _ => self.location.map(|location| location.pod),
+        }
+    }
+
+    pub fn way(&self) -> Option<Way> {
+        self.way
+    }
+
+    /// The port towards the manager.
+    pub fn parent(&self) -> Option<PortNo> {
+        self.parent
+    }
+
+    /// Ports to switches whose way to the manager begins with this one.
+    pub fn children(&self) -> Vec<PortNo> {
+        let ports = self.ports.iter().enumerate();
+        let below = ports.filter(|(_, port)| port.heard.is_some_and(|(_, ldm, _)| ldm.towards_you));
+        below.map(|(index, _)| PortNo(index as u16)).collect()
+    }
+
+    pub fn kind(&self, port: PortNo) -> PortKind {
+        self.ports.get(port.index()).map_or(PortKind::Unknown, |port| port.kind)
+    }
+
+    /// Whether every port with carrier is known to be a switch's or a host's.
+    pub fn is_settled(&self) -> bool {
+        self.ports.iter().all(|port| !port.up || port.kind != PortKind::Unknown)
+    }
+
+    /// Whether something has changed since this was last asked.
+    pub fn take_changed(&mut self) -> bool {
+        core::mem::take(&mut self.changed)
+    }
+
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// The switches next to this one, for rules.
+    pub fn neighbours(&self) -> impl Iterator<Item = Neighbour> {
+        self.switches().map(|(port, _, ldm)| Neighbour {
+            port,
+            level: ldm.level,
+            pod: ldm.pod,
+            position: ldm.position,
+        })
+    }
+
+    /// The same, for reports: own port, neighbour, the neighbour's port.
+    pub fn links(&self) -> Vec<(PortNo, MacAddr, PortNo)> {
+        self.switches().map(|(port, mac, ldm)| (port, mac, ldm.port)).collect()
+    }
+
+    fn switches(&self) -> impl Iterator<Item = (PortNo, MacAddr, Ldm)> {
+        self.ports.iter().enumerate().filter_map(|(index, port)| {
+            let (mac, ldm, _) = port.heard.filter(|(_, ldm, _)| ldm.level != Level::Manager)?;
+            Some((PortNo(index as u16), mac, ldm))
+        })
+    }
+
+    /// Finds level and way anew.
+    fn update(&mut self, now: Time) {
+        if self.level == Level::Manager {
+            return;
+        }
+        if self.level == Level::Unknown && self.is_settled() {
+            self.level = self.find_level();
+        }
+        (self.parent, self.way) = self.find_way();
+        let say = (self.level, self.pod(), self.way, self.parent);
+        if say == self.said {
+            return;
+        }
+        let route = |way: Option<Way>| way.map(|way| (way.life, way.path));
+        if (self.said.0, route(self.said.2)) != (say.0, route(say.2)) {
+            self.version += 1;
+        }
+        self.said = say;
+        self.changed = true;
+        self.tell(now);
+    }
+
+    fn find_level(&self) -> Level {
+        let hosts = self.ports.iter().any(|port| port.kind == PortKind::Host);
+        let neighbours = self.neighbours().count();
+        let few = neighbours > 0 && 2 * neighbours <= self.ports.len();
+        if hosts || few {
+            Level::Edge
+        } else if self.neighbours().any(|other| other.level == Level::Edge) {
+            Level::Aggregation
+        } else if neighbours > 0 && self.neighbours().all(|o| o.level == Level::Aggregation) {
+            Level::Core
+        } else {
+            Level::Unknown
+        }
+    }
+
+    fn find_way(&self) -> (Option<PortNo>, Option<Way>) {
+        let ways = self.ports.iter().enumerate().filter_map(|(index, port)| {
+            let (_, ldm, _) = port.heard?;
+            let way = ldm.way.filter(|way| !ldm.towards_you && way.distance < DISTANCE_MAX)?;
+            Some((PortNo(index as u16), way))
+        });
+        // The latest life, then the shortest, then the one in use, then the lowest port.
+        let rank = |(port, way): &(PortNo, Way)| {
+            let other = self.parent != Some(*port);
+            (core::cmp::Reverse(way.life), way.distance, other, *port)
+        };
+        let Some((port, way)) = ways.min_by_key(rank) else {
+            return (None, None);
+        };
+        let path = path_of(way.path, self.mac, port);
+        (Some(port), Some(Way { distance: way.distance + 1, path, ..way }))
+    }
+
+    /// Sends messages soon, on all ports.
+    fn tell(&mut self, now: Time) {
+        self.next = self.next.min(now + TELL);
+    }
+}
+
+/// One link more: differs, in all likelihood, from that of any other way.
+fn path_of(before: u32, mac: MacAddr, port: PortNo) -> u32 {
+    let bytes = mac.0.into_iter().chain(port.0.to_be_bytes());
+    bytes
+        .fold(before ^ 0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TICK: Span = Span::from_millis(10);
+
+    fn mac(last: u8) -> MacAddr {
+        MacAddr([2, 0, 0, 0, 0, last])
+    }
+
+    fn at(ticks: u64) -> Time {
+        Time::ZERO + TICK * ticks
+    }
+
+    fn ldm(level: Level, distance: Option<u16>) -> Ldm {
+        let way = distance.map(|distance| Way {
+            manager: mac(99),
+            life: 1,
+            fat_tree: false,
+            distance,
+            path: u32::from(distance),
+        });
+        Ldm { port: PortNo(7), level, pod: None, position: None, way, towards_you: false }
+    }
+
+    /// Four ports with carrier since the beginning.
+    fn switch() -> Ldp {
+        let mut ldp = Ldp::new(mac(1), 4, TICK);
+        (0..4).for_each(|port| ldp.link(Time::ZERO, PortNo(port), true));
+        ldp
+    }
+
+    #[test]
+    fn a_level_follows_from_who_is_around() {
+        use Level::{Aggregation, Core, Edge, Unknown};
+        for (heard, level) in [
+            ([None, None, Some(Unknown), Some(Unknown)], Edge),
+            ([Some(Edge), Some(Edge), Some(Unknown), Some(Core)], Aggregation),
+            ([Some(Aggregation); 4], Core),
+            ([Some(Core), Some(Core), Some(Aggregation), Some(Core)], Unknown),
+        ] {
+            let mut ldp = switch();
+            for (port, level) in heard.into_iter().enumerate() {
+                if let Some(level) = level {
+                    ldp.heard(at(1), PortNo(port as u16), mac(10), ldm(level, None));
+                }
+            }
+            ldp.timeout(at(3));
+            assert_eq!(ldp.level(), level, "{heard:?}");
+            assert!(ldp.is_settled());
+        }
+    }
+
+    #[test]
+    fn the_nearest_way_counts_and_none_that_comes_back() {
+        let mut ldp = switch();
+        ldp.heard(at(1), PortNo(0), mac(10), ldm(Level::Unknown, Some(4)));
+        ldp.heard(at(1), PortNo(1), mac(11), ldm(Level::Unknown, Some(2)));
+        assert_eq!((ldp.parent(), ldp.way().unwrap().distance), (Some(PortNo(1)), 3));
+        let below = Ldm { towards_you: true, ..ldm(Level::Unknown, Some(1)) };
+        ldp.heard(at(1), PortNo(2), mac(12), below);
+        assert_eq!((ldp.parent(), ldp.children()), (Some(PortNo(1)), Vec::from([PortNo(2)])));
+        ldp.link(at(2), PortNo(1), false);
+        assert_eq!(ldp.way().unwrap().distance, 5);
+        ldp.heard(at(3), PortNo(0), mac(10), ldm(Level::Unknown, Some(DISTANCE_MAX)));
+        assert_eq!((ldp.parent(), ldp.way()), (None, None), "too far is nowhere");
+    }
+
+    #[test]
+    fn a_neighbour_that_falls_silent_is_gone_and_its_port_is_not_for_hosts() {
+        let mut ldp = switch();
+        ldp.heard(at(1), PortNo(0), mac(10), ldm(Level::Unknown, Some(0)));
+        ldp.timeout(at(5));
+        assert_eq!(ldp.links().len(), 1);
+        let before = ldp.version();
+        ldp.timeout(at(6));
+        assert_eq!((ldp.links().len(), ldp.way()), (0, None));
+        assert!(ldp.version() > before);
+        assert_eq!(ldp.kind(PortNo(0)), PortKind::Axon);
+        assert_eq!(ldp.kind(PortNo(1)), PortKind::Host);
+    }
+}

@@ -1,0 +1,367 @@
+//! The fabric manager's mind (paper §3.1, §3.3, §3.6): the network, the hosts, and what
+//! switches must be told.
+//!
+//! In plain English: switches report whom they see. When the network has been quiet for a
+//! while, the manager decides whether it is a fat tree and tells the edge switches where they
+//! are. It keeps the PMAC of every host by its IP address and answers the ARP requests of
+//! all; an address that nobody has registered is asked for everywhere. In a fat tree it
+//! compares, after each change, what every switch does by its own rules with the shortest
+//! paths that there are now, and tells those that differ. In any other network a switch asks
+//! when a frame has nowhere to go; the manager then tells every switch on the shortest paths,
+//! and remembers it, so that it can tell them better when the network changes.
+
+use super::graph::{FAR, Graph, place_of};
+use super::message::{Asker, Message, Place, Register, Report};
+use crate::portland::plane::{ALL_SWITCHES, Location};
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+use axon_node::agenda::Agenda;
+use axon_wire::{MacAddr, PortNo, Span, Time};
+use core::net::Ipv4Addr;
+
+/// Intervals without news after which the network is looked at for the first time.
+const QUIET_INTERVALS: u64 = 5;
+/// After a change, so that several are looked at together.
+const REFRESH_DELAY: Span = Span::from_millis(10);
+/// How long an unanswered question is kept.
+const QUESTION: Span = Span::from_secs(3);
+/// Entries in one message: a full one stays below 1,500 bytes at ten ports each.
+const ENTRIES_MAX: usize = 40;
+/// Tries to tell a switch, after which it must report itself again first.
+const TRIES_MAX: u32 = 20;
+
+/// A message and whom it is for.
+pub(super) type Letter = (MacAddr, Message);
+
+/// What one switch was told about ways.
+#[derive(Debug, Default)]
+struct Told {
+    /// All of it, heard or not.
+    entries: BTreeMap<Location, Vec<PortNo>>,
+    /// What it has not acknowledged, by the message that it went with.
+    unheard: BTreeMap<Location, u32>,
+    tries: u32,
+}
+
+/// How much the manager has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ManagerCounters {
+    /// ARP requests that it could answer.
+    pub answered: u64,
+    /// ARP requests that it could not, and sent to all edge switches.
+    pub broadcast: u64,
+    /// Ways that it told switches.
+    pub routes: u64,
+}
+
+/// The fabric manager, without its port.
+#[derive(Debug)]
+pub(super) struct Manager {
+    interval: Span,
+    retry: Span,
+    graph: Graph,
+    /// Whether the network is a fat tree; nothing is decided before it has been quiet.
+    fat_tree: Option<bool>,
+    /// When to look at the graph again.
+    refresh: Option<Time>,
+    hosts: BTreeMap<Ipv4Addr, Register>,
+    questions: BTreeMap<Ipv4Addr, BTreeMap<Asker, Time>>,
+    told: BTreeMap<usize, Told>,
+    /// Switches that have something unheard.
+    resend: Agenda<usize>,
+    /// Distances from all switches to one, by target, as long as the graph stays.
+    distances: BTreeMap<usize, Vec<u16>>,
+    sequence: u32,
+    counters: ManagerCounters,
+}
+
+impl Manager {
+    pub fn new(interval: Span, retry: Span) -> Manager {
+        Manager {
+            interval,
+            retry,
+            graph: Graph::default(),
+            fat_tree: None,
+            refresh: None,
+            hosts: BTreeMap::new(),
+            questions: BTreeMap::new(),
+            told: BTreeMap::new(),
+            resend: Agenda::new(),
+            distances: BTreeMap::new(),
+            sequence: 0,
+            counters: ManagerCounters::default(),
+        }
+    }
+
+    pub fn counters(&self) -> ManagerCounters {
+        self.counters
+    }
+
+    pub fn fat_tree(&self) -> Option<bool> {
+        self.fat_tree
+    }
+
+    pub fn hosts(&self) -> &BTreeMap<Ipv4Addr, Register> {
+        &self.hosts
+    }
+
+    pub fn switches(&self) -> usize {
+        self.graph.len()
+    }
+
+    pub fn deadline(&self) -> Option<Time> {
+        [self.refresh, self.resend.next()].into_iter().flatten().min()
+    }
+
+    /// Acts on a message of a switch; says whether it had any business here.
+    pub fn message(
+        &mut self,
+        now: Time,
+        from: MacAddr,
+        message: Message,
+        letters: &mut Vec<Letter>,
+    ) -> bool {
+        match message {
+            Message::Report(report) => self.report(now, from, &report, letters),
+            Message::Register(register) => self.register(now, from, register, letters),
+            Message::ArpQuery { ip, from: asker } => self.query(now, from, ip, asker, letters),
+            Message::RouteQuery(place) => self.route_query(now, from, place.into(), letters),
+            Message::RoutesAck { sequence } => self.routes_heard(from, sequence),
+            _ => return false,
+        }
+        true
+    }
+
+    fn report(&mut self, now: Time, mac: MacAddr, report: &Report, letters: &mut Vec<Letter>) {
+        letters.push((mac, Message::ReportAck { sequence: report.sequence }));
+        let news = self.graph.report(mac, report);
+        let told = self.told.entry(news.switch).or_default();
+        told.tries = 0;
+        if news.reborn {
+            *told = Told::default();
+        } else if !told.unheard.is_empty() {
+            self.resend.set(news.switch, now);
+        }
+        let place = place_of(self.graph.switch(news.switch));
+        if let Some(place) = place.filter(|_| report.place != place) {
+            letters.push((mac, Message::Place(place)));
+        }
+        if news.changed || news.reborn {
+            // Before the first look, every change makes it wait again.
+            let soon = now + REFRESH_DELAY;
+            let quiet = now + self.interval * QUIET_INTERVALS;
+            self.refresh = Some(match self.fat_tree {
+                None => quiet,
+                Some(_) => self.refresh.unwrap_or(soon),
+            });
+        }
+    }
+
+    fn register(
+        &mut self,
+        now: Time,
+        from: MacAddr,
+        register: Register,
+        letters: &mut Vec<Letter>,
+    ) {
+        let Register { ip, amac, pmac } = register;
+        letters.push((from, Message::RegisterAck { amac, pmac }));
+        let before = self.hosts.insert(ip, register);
+        if let Some(old) = before.filter(|old| old.pmac != pmac && old.amac == amac)
+            && let Some(edge) = self.edge_of(old.pmac)
+        {
+            letters.push((edge, Message::Moved { ip, old: old.pmac, new: pmac }));
+        }
+        for (asker, until) in self.questions.remove(&ip).unwrap_or_default() {
+            if until > now
+                && let Some(edge) = self.edge_of(asker.pmac)
+            {
+                letters.push((edge, Message::ArpAnswer { ip, pmac, to: asker.pmac }));
+            }
+        }
+    }
+
+    /// The edge switch that a PMAC leads to.
+    fn edge_of(&self, pmac: MacAddr) -> Option<MacAddr> {
+        let switch = self.graph.at(Location::of(pmac)?)?;
+        Some(self.graph.switch(switch).mac)
+    }
+
+    fn query(
+        &mut self,
+        now: Time,
+        edge: MacAddr,
+        ip: Ipv4Addr,
+        asker: Asker,
+        letters: &mut Vec<Letter>,
+    ) {
+        if let Some(host) = self.hosts.get(&ip) {
+            self.counters.answered += 1;
+            letters.push((edge, Message::ArpAnswer { ip, pmac: host.pmac, to: asker.pmac }));
+            return;
+        }
+        self.counters.broadcast += 1;
+        let askers = self.questions.entry(ip).or_default();
+        askers.retain(|_, until| *until > now);
+        askers.insert(asker, now + QUESTION);
+        letters.push((ALL_SWITCHES, Message::ArpBroadcast { ip, from: asker }));
+    }
+}
+
+/// Ways.
+impl Manager {
+    pub fn timeout(&mut self, now: Time, letters: &mut Vec<Letter>) {
+        if self.refresh.is_some_and(|at| at <= now) {
+            self.refresh = None;
+            self.look(now, letters);
+        }
+        while let Some(switch) = self.resend.pop_due(now) {
+            self.tell(now, switch, letters);
+        }
+    }
+
+    /// Looks at the graph after a change.
+    fn look(&mut self, now: Time, letters: &mut Vec<Letter>) {
+        self.graph.refresh();
+        self.distances.clear();
+        let fat_tree = *self.fat_tree.get_or_insert_with(|| self.graph.is_fat_tree());
+        for switch in self.graph.place_all(fat_tree) {
+            let switch = self.graph.switch(switch);
+            letters.extend(place_of(switch).map(|place| (switch.mac, Message::Place(place))));
+        }
+        for switch in 0..self.graph.len() {
+            if fat_tree {
+                self.compare(switch);
+            } else {
+                self.reconsider(switch);
+            }
+            self.tell(now, switch, letters);
+        }
+    }
+
+    /// In a fat tree: what the switch does by itself, or was told, against what it should.
+    fn compare(&mut self, switch: usize) {
+        let rules = self.graph.rules(switch);
+        let targets: Vec<(Location, usize)> = self.graph.locations().collect();
+        for (location, target) in targets.into_iter().filter(|&(_, target)| target != switch) {
+            let told = self.told.get(&switch).and_then(|told| told.entries.get(&location));
+            let current = told.or_else(|| rules.ports_towards(location)).cloned();
+            self.correct(switch, location, target, current);
+        }
+    }
+
+    /// In any other network: what the switch was told, against what it should do.
+    fn reconsider(&mut self, switch: usize) {
+        let entries = self.told.get(&switch).map_or(Vec::new(), |told| {
+            told.entries.iter().map(|(&location, ports)| (location, ports.clone())).collect()
+        });
+        for (location, ports) in entries {
+            if let Some(target) = self.graph.at(location).filter(|&target| target != switch) {
+                self.correct(switch, location, target, Some(ports));
+            }
+        }
+    }
+
+    /// Notes what `switch` must be told, if what it does towards `target` is not what it
+    /// should. Returns the next switches on the way.
+    fn correct(
+        &mut self,
+        switch: usize,
+        location: Location,
+        target: usize,
+        current: Option<Vec<PortNo>>,
+    ) -> Vec<usize> {
+        let graph = &self.graph;
+        let distances = self.distances.entry(target).or_insert_with(|| graph.distances(target));
+        let closer =
+            if distances[switch] == FAR { Vec::new() } else { graph.closer(switch, distances) };
+        let ports: Vec<PortNo> = closer.iter().map(|&(port, _)| port).collect();
+        if current.as_ref() != Some(&ports) {
+            let told = self.told.entry(switch).or_default();
+            told.entries.insert(location, ports);
+            told.unheard.insert(location, 0);
+            self.counters.routes += 1;
+        }
+        closer.into_iter().map(|(_, other)| other).collect()
+    }
+
+    /// A frame has nowhere to go: tells every switch between there and its destination.
+    fn route_query(
+        &mut self,
+        now: Time,
+        from: MacAddr,
+        location: Location,
+        letters: &mut Vec<Letter>,
+    ) {
+        let (Some(start), Some(target)) = (self.graph.find(from), self.graph.at(location)) else {
+            return;
+        };
+        // The one that asks does not know, whatever it was told.
+        if let Some(told) = self.told.get_mut(&start) {
+            told.entries.remove(&location);
+        }
+        let mut seen = BTreeSet::from([start]);
+        let mut next = Vec::from([start]);
+        let mut order = Vec::new();
+        while let Some(switch) = next.pop() {
+            if switch == target {
+                continue;
+            }
+            let known = self.told.get(&switch).and_then(|told| told.entries.get(&location));
+            let current = match (known, self.fat_tree) {
+                (Some(ports), _) => Some(ports.clone()),
+                (None, Some(true)) if switch != start => {
+                    self.graph.rules(switch).ports_towards(location).cloned()
+                }
+                _ => None,
+            };
+            for other in self.correct(switch, location, target, current) {
+                if seen.insert(other) {
+                    next.push(other);
+                }
+            }
+            order.push(switch);
+        }
+        // The last first, so that the way is there when the frame comes.
+        for switch in order.into_iter().rev() {
+            self.tell(now, switch, letters);
+        }
+    }
+
+    /// Sends a switch what it has not heard.
+    fn tell(&mut self, now: Time, switch: usize, letters: &mut Vec<Letter>) {
+        let Some(told) = self.told.get_mut(&switch).filter(|told| !told.unheard.is_empty()) else {
+            return;
+        };
+        told.tries += 1;
+        if told.tries > TRIES_MAX {
+            return;
+        }
+        let mac = self.graph.switch(switch).mac;
+        let locations: Vec<Location> = told.unheard.keys().copied().collect();
+        for chunk in locations.chunks(ENTRIES_MAX) {
+            self.sequence = self.sequence.wrapping_add(1).max(1);
+            let entries = chunk.iter().map(|&location| {
+                told.unheard.insert(location, self.sequence);
+                (Place::from(location), told.entries.get(&location).cloned().unwrap_or_default())
+            });
+            let entries = entries.collect();
+            letters.push((mac, Message::Routes { sequence: self.sequence, entries }));
+        }
+        let pause = self.retry * (1 << told.tries.min(4));
+        self.resend.set(switch, now + pause);
+    }
+
+    fn routes_heard(&mut self, from: MacAddr, sequence: u32) {
+        let Some(switch) = self.graph.find(from) else {
+            return;
+        };
+        if let Some(told) = self.told.get_mut(&switch) {
+            told.unheard.retain(|_, sent| *sent != sequence);
+            told.tries = 0;
+            if told.unheard.is_empty() {
+                self.resend.cancel(switch);
+            }
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! The fabric manager as a node: it sits on a switch's port, as Axon's controller does.
+
+use super::ldp::Ldp;
+use super::manager::{Letter, Manager, ManagerCounters};
+use super::message::{Message, Register};
+use crate::portland::plane::CONTROL;
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
+use axon_node::{Action, Awaited, Drop, Input, Node, NodeKind, PortKind, Punt};
+use axon_plane::{FrameMeta, Ports};
+use axon_wire::{Bytes, Frame, MacAddr, PortNo, Span, Time};
+use core::net::Ipv4Addr;
+
+/// Its one port.
+const PORT: PortNo = PortNo(0);
+/// Frames that wait in the port's buffer at once; the others wait here, where none is lost.
+const QUEUED_MAX: u64 = 64;
+
+/// What the fabric manager is told at its start.
+#[derive(Clone, Copy, Debug)]
+pub struct ManagerConfig {
+    /// Its own address.
+    pub mac: MacAddr,
+    /// Which of its lives this is; later ones are greater.
+    pub life: u32,
+    /// Between two location discovery messages.
+    pub interval: Span,
+    /// Before an unacknowledged message is sent again, the first time.
+    pub retry: Span,
+    /// The buffer of its port.
+    pub queue_bytes_max: Bytes,
+}
+
+/// A whole fabric manager.
+#[derive(Debug)]
+pub struct ManagerNode<B> {
+    config: ManagerConfig,
+    ports: Ports<B>,
+    ldp: Ldp,
+    manager: Manager,
+    letters: Vec<Letter>,
+    outbox: VecDeque<Vec<u8>>,
+    actions: Vec<Action<B>>,
+}
+
+impl<B: Frame> ManagerNode<B> {
+    /// A manager that has just been switched on and knows nothing.
+    pub fn new(config: ManagerConfig) -> ManagerNode<B> {
+        let mut ldp = Ldp::new(config.mac, 1, config.interval);
+        ldp.be_manager(config.life);
+        ManagerNode {
+            ports: Ports::new(1, config.queue_bytes_max),
+            ldp,
+            manager: Manager::new(config.interval, config.retry),
+            letters: Vec::new(),
+            outbox: VecDeque::new(),
+            actions: Vec::new(),
+            config,
+        }
+    }
+
+    /// Its port.
+    pub fn ports(&self) -> &Ports<B> {
+        &self.ports
+    }
+
+    /// What it has done.
+    pub fn counters(&self) -> ManagerCounters {
+        self.manager.counters()
+    }
+
+    /// Whether it has found the network to be a fat tree; `None` before it has looked.
+    pub fn fat_tree(&self) -> Option<bool> {
+        self.manager.fat_tree()
+    }
+
+    /// The hosts that it knows, by address.
+    pub fn hosts(&self) -> &BTreeMap<Ipv4Addr, Register> {
+        self.manager.hosts()
+    }
+
+    /// Switches that have reported themselves.
+    pub fn switches(&self) -> usize {
+        self.manager.switches()
+    }
+
+    fn receive(&mut self, now: Time, meta: FrameMeta<B>) {
+        if let Err(reason) = self.ports.receive(now, &meta) {
+            return self.ports.discard(meta, reason, &mut self.actions);
+        }
+        let frame = meta.frame.bytes();
+        let destination = MacAddr::destination_of(frame).unwrap_or_default();
+        let control = frame.get(12..14) == Some(&CONTROL.to_be_bytes());
+        let punt = match destination {
+            mac if control && mac == self.config.mac => Punt::Addressed,
+            mac if control && mac.is_link_local() => Punt::LinkLocal,
+            _ => return self.ports.discard(meta, Drop::NoRoute, &mut self.actions),
+        };
+        self.ports.punt(now, meta, punt, &mut self.actions);
+    }
+
+    fn read(&mut self, now: Time, port: PortNo, frame: &[u8], punt: Punt) -> bool {
+        match Message::parse(frame) {
+            Some((from, Message::Ldm(ldm))) if punt == Punt::LinkLocal => {
+                self.ldp.heard(now, port, from, ldm);
+                self.ports.set_kind(port, PortKind::Axon);
+                true
+            }
+            Some((from, message)) if punt == Punt::Addressed => {
+                self.manager.message(now, from, message, &mut self.letters)
+            }
+            _ => false,
+        }
+    }
+
+    /// Hands what is to be sent to the port, as far as its buffer goes.
+    fn post(&mut self, now: Time) {
+        let mac = self.config.mac;
+        for (to, message) in self.letters.drain(..) {
+            self.outbox.push_back(message.emit(to, mac));
+        }
+        if !self.ports.is_up(PORT) {
+            // Whoever should have heard asks again.
+            self.outbox.clear();
+        }
+        while self.ports.queued_frames(PORT) < QUEUED_MAX {
+            let Some(frame) = self.outbox.pop_front() else {
+                return;
+            };
+            self.send(now, &frame);
+        }
+    }
+
+    fn send(&mut self, now: Time, frame: &[u8]) {
+        let meta = self.ports.originate(now, B::with_headroom(0, frame));
+        self.ports.deliver(now, meta, PORT, None, &mut self.actions);
+    }
+}
+
+impl<B: Frame> Node<B> for ManagerNode<B> {
+    fn handle(&mut self, now: Time, input: Input<B>, out: &mut Vec<Action<B>>) {
+        match input {
+            Input::Frame { port, frame, complete_at, intact } => {
+                self.receive(now, FrameMeta::new(frame, port, complete_at, intact));
+            }
+            Input::TxDone { port } => self.ports.tx_done(now, port, &mut self.actions),
+            Input::Link { port, up } => {
+                self.ports.link(now, port, up, &mut self.actions);
+                self.ldp.link(now, port, up);
+            }
+            Input::Timeout => {}
+            Input::Command(command) => {
+                out.push(Action::Reply(command.unsupported_by(NodeKind::Baseline)));
+            }
+        }
+        self.ports.timeout(now, &mut self.actions);
+        for action in core::mem::take(&mut self.actions) {
+            let Action::Punt { ingress, frame, punt } = action else {
+                out.push(action);
+                continue;
+            };
+            let known = self.read(now, ingress, frame.bytes(), punt);
+            let reason = if known { Drop::Consumed } else { Drop::Refused };
+            self.ports.count_drop(ingress, reason);
+            out.push(Action::Dropped { ingress, reason, frame });
+        }
+        if self.ldp.deadline().is_some_and(|at| at <= now) {
+            self.ldp.timeout(now);
+        }
+        self.manager.timeout(now, &mut self.letters);
+        if self.manager.fat_tree() == Some(true) {
+            self.ldp.set_fat_tree(now);
+        }
+        for (_, ldm) in self.ldp.due(now) {
+            self.send(now, &Message::Ldm(ldm).emit_link(self.config.mac));
+        }
+        self.post(now);
+        out.append(&mut self.actions);
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        let deadlines = [self.ports.deadline(), self.ldp.deadline(), self.manager.deadline()];
+        deadlines.into_iter().flatten().min()
+    }
+
+    #[inline]
+    fn awaited(&mut self) -> Awaited {
+        self.ports.awaited()
+    }
+}

@@ -1,0 +1,477 @@
+//! PortLand's data plane (Niranjan Mysore et al., SIGCOMM 2009, §3): forwarding by
+//! hierarchical pseudo MAC addresses.
+//!
+//! In plain English: an edge switch gives each of its hosts a *pseudo MAC* (PMAC) that says
+//! where the host is: pod, position of the edge switch in the pod, port, and a number on that
+//! port. A frame that enters from a host gets the PMAC as its source; other hosts know only
+//! PMACs, so its destination is one. Every switch looks at the *location* in it (pod and
+//! position), never at the whole address: the longest match of location, pod, anything says
+//! which ports lead there, and the hash of the flow takes one of them. The edge switch at the
+//! location puts the host's own address (AMAC) back.
+//!
+//! ARP and what no rule is for goes to the control plane. Control frames (of EtherType
+//! [`CONTROL`]) travel in the network too: up the tree that the control plane maintains
+//! towards the fabric manager, back down by what they taught on their way, or to all switches
+//! down the whole tree.
+//!
+//! [`PortKind::Axon`] stands for any other switch here, and for the fabric manager.
+
+use crate::flow_hash::{choose, flow_hash};
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use axon_node::PortKind;
+use axon_node::{Action, Drop, Punt};
+use axon_plane::ethernet;
+use axon_plane::ports::{FrameMeta, Ports};
+use axon_plane::routes::MacMap;
+use axon_wire::{Bytes, Frame, MacAddr, PortNo, Time, mac_control};
+
+/// EtherType of PortLand's control frames here: local experimental 2 (IEEE 802 clause 9.2.3).
+pub const CONTROL: u16 = 0x88b6;
+/// A group address for all switches, locally administered.
+pub const ALL_SWITCHES: MacAddr = MacAddr([0x03, b'p', b'l', 0, 0, 1]);
+/// EtherType of ARP.
+const ARP: u16 = 0x0806;
+
+/// A switch's size and limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PortLandConfig {
+    /// Ports, 0 to `ports - 1`.
+    pub ports: u16,
+    /// Each output port has one buffer for each ingress port, of this many bytes.
+    pub queue_bytes_max: Bytes,
+    /// The longest frame, in bytes without FCS and tag.
+    pub frame_bytes_max: usize,
+    /// Its own address.
+    pub mac: MacAddr,
+    /// Makes this switch choose otherwise than its neighbours.
+    pub seed: u64,
+}
+
+/// Where an edge switch is: the first half of a PMAC.
+///
+/// The paper writes a PMAC as pod (16 bits), position (8), port (8), number (16). Here the
+/// first octet must also say "locally administered, one station" (IEEE 802 clause 8.2), so a
+/// pod has 13 bits: five in the first octet above 110, eight in the second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Location {
+    /// 0 to [`Location::PODS`] - 1.
+    pub pod: u16,
+    /// Of the edge switch within the pod.
+    pub position: u8,
+}
+
+impl Location {
+    /// How many pods can be told apart.
+    pub const PODS: u16 = 1 << 13;
+
+    /// The PMAC of a host here.
+    pub const fn pmac(self, port: u8, number: u16) -> MacAddr {
+        let first = ((self.pod >> 8) as u8) << 3 | 0b110;
+        let [high, low] = number.to_be_bytes();
+        MacAddr([first, self.pod as u8, self.position, port, high, low])
+    }
+
+    /// Where the host with this PMAC is; `None` for an address that is no PMAC.
+    pub const fn of(pmac: MacAddr) -> Option<Location> {
+        let [first, second, position, ..] = pmac.0;
+        if first & 0b111 != 0b110 {
+            return None;
+        }
+        Some(Location { pod: (first as u16 >> 3) << 8 | second as u16, position })
+    }
+}
+
+/// Which ports lead where: the longest match counts. A match without ports says that there is
+/// no way; no match says that nothing is known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Routes {
+    /// For one location.
+    pub exact: BTreeMap<Location, Vec<PortNo>>,
+    /// For all of a pod.
+    pub pods: BTreeMap<u16, Vec<PortNo>>,
+    /// For everything else, if there is a rule for it.
+    pub default: Option<Vec<PortNo>>,
+}
+
+impl Routes {
+    /// The ports for `location`.
+    pub fn ports_towards(&self, location: Location) -> Option<&Vec<PortNo>> {
+        let exact = self.exact.get(&location);
+        exact.or_else(|| self.pods.get(&location.pod)).or(self.default.as_ref())
+    }
+}
+
+/// The data plane of a PortLand switch.
+#[derive(Clone, Debug)]
+pub struct PortLand<B> {
+    config: PortLandConfig,
+    ports: Ports<B>,
+    /// Where it is, if it is an edge switch and has been told.
+    location: Option<Location>,
+    /// Hosts here: by AMAC, and by PMAC.
+    by_amac: MacMap<(PortNo, MacAddr)>,
+    by_pmac: MacMap<(PortNo, MacAddr)>,
+    /// What the switch knows by itself, and what the fabric manager has told it.
+    rules: Routes,
+    told: BTreeMap<Location, Vec<PortNo>>,
+    /// Towards the fabric manager, whose address it is.
+    up: Option<(PortNo, MacAddr)>,
+    /// Ports to switches that reach the fabric manager through this one.
+    children: Vec<PortNo>,
+    /// Where control frames of a switch last came from.
+    relays: MacMap<PortNo>,
+}
+
+impl<B: Frame> PortLand<B> {
+    /// A switch that knows nothing; all ports are unknown and without carrier.
+    pub fn new(config: PortLandConfig) -> PortLand<B> {
+        PortLand {
+            ports: Ports::new(config.ports, config.queue_bytes_max),
+            location: None,
+            by_amac: MacMap::default(),
+            by_pmac: MacMap::default(),
+            rules: Routes::default(),
+            told: BTreeMap::new(),
+            up: None,
+            children: Vec::new(),
+            relays: MacMap::default(),
+            config,
+        }
+    }
+
+    /// Takes a frame from a port; see [`Input::Frame`](crate::Input).
+    pub fn receive(&mut self, now: Time, meta: FrameMeta<B>, out: &mut Vec<Action<B>>) {
+        if let Err(reason) = self.ports.receive(now, &meta) {
+            return self.ports.discard(meta, reason, out);
+        }
+        let frame = meta.frame.bytes();
+        if let Some(reason) = ethernet::fault(frame, self.config.frame_bytes_max) {
+            return self.ports.discard(meta, reason, out);
+        }
+        let destination = MacAddr::destination_of(frame).unwrap_or_default();
+        let ethertype = u16::from_be_bytes([frame[12], frame[13]]);
+        if destination.is_link_local() {
+            let reason = match ethertype {
+                CONTROL => return self.ports.punt(now, meta, Punt::LinkLocal, out),
+                mac_control::ETHERTYPE => Drop::MacControl,
+                _ => Drop::Broadcast,
+            };
+            return self.ports.discard(meta, reason, out);
+        }
+        match self.ports.kind(meta.ingress) {
+            Some(PortKind::Axon) if ethertype == CONTROL => self.relay(now, meta, out),
+            Some(PortKind::Axon) if destination.is_multicast() => {
+                self.ports.discard(meta, Drop::Broadcast, out);
+            }
+            Some(PortKind::Axon) => self.forward(now, meta, out),
+            Some(PortKind::Host) if ethertype == CONTROL => {
+                self.ports.discard(meta, Drop::Refused, out);
+            }
+            Some(PortKind::Host) => self.host_ingress(now, meta, ethertype, out),
+            Some(PortKind::Unknown) | None => self.ports.discard(meta, Drop::PortUnknown, out),
+        }
+    }
+
+    /// A host's frame: its source becomes its PMAC. ARP, and a host that is not known on this
+    /// port, are for the control plane.
+    fn host_ingress(
+        &mut self,
+        now: Time,
+        mut meta: FrameMeta<B>,
+        ethertype: u16,
+        out: &mut Vec<Action<B>>,
+    ) {
+        let source = MacAddr::source_of(meta.frame.bytes()).unwrap_or_default();
+        let destination = MacAddr::destination_of(meta.frame.bytes()).unwrap_or_default();
+        let known = self.by_amac.get(&source).filter(|(port, _)| *port == meta.ingress);
+        match known {
+            _ if ethertype == ARP => self.ports.punt(now, meta, Punt::Miss, out),
+            None => self.ports.punt(now, meta, Punt::Miss, out),
+            Some(_) if destination.is_multicast() => {
+                self.ports.discard(meta, Drop::Broadcast, out);
+            }
+            Some(&(_, pmac)) => {
+                meta.frame.bytes_mut()[6..12].copy_from_slice(&pmac.0);
+                self.forward(now, meta, out);
+            }
+        }
+    }
+
+    /// Sends a frame between PMACs on its way. One that nothing is known about is punted as
+    /// [`Punt::Miss`], one for a host that is not here any more as [`Punt::Error`].
+    pub fn forward(&mut self, now: Time, mut meta: FrameMeta<B>, out: &mut Vec<Action<B>>) {
+        let destination = MacAddr::destination_of(meta.frame.bytes()).unwrap_or_default();
+        let Some(location) = Location::of(destination) else {
+            return self.ports.discard(meta, Drop::NoRoute, out);
+        };
+        if self.location == Some(location) {
+            let Some(&(port, amac)) = self.by_pmac.get(&destination) else {
+                return self.ports.punt(now, meta, Punt::Error, out);
+            };
+            meta.frame.bytes_mut()[..6].copy_from_slice(&amac.0);
+            return self.ports.deliver(now, meta, port, Some(PortKind::Host), out);
+        }
+        let Some(ports) = self.told.get(&location).or_else(|| self.rules.ports_towards(location))
+        else {
+            return self.ports.punt(now, meta, Punt::Miss, out);
+        };
+        let hash = flow_hash(self.config.seed, meta.frame.bytes());
+        match choose(hash, ports, |port| self.ports.is_up(port)) {
+            Some(port) => self.ports.deliver(now, meta, port, Some(PortKind::Axon), out),
+            None => self.ports.discard(meta, Drop::NoRoute, out),
+        }
+    }
+
+    /// A control frame of another switch: to this one, up, down, or to all.
+    fn relay(&mut self, now: Time, meta: FrameMeta<B>, out: &mut Vec<Action<B>>) {
+        let frame = meta.frame.bytes();
+        let destination = MacAddr::destination_of(frame).unwrap_or_default();
+        let source = MacAddr::source_of(frame).unwrap_or_default();
+        if destination == self.config.mac {
+            return self.ports.punt(now, meta, Punt::Addressed, out);
+        }
+        if destination == ALL_SWITCHES {
+            if self.up.is_none_or(|(port, _)| port != meta.ingress) {
+                return self.ports.discard(meta, Drop::Blocked, out);
+            }
+            for port in self.children.clone() {
+                let copy = self.ports.copy(&meta);
+                self.ports.deliver(now, copy, port, Some(PortKind::Axon), out);
+            }
+            return self.ports.punt(now, meta, Punt::Addressed, out);
+        }
+        let port = match self.up {
+            Some((port, manager)) if destination == manager => {
+                self.relays.insert(source, meta.ingress);
+                Some(port)
+            }
+            _ => self.relays.get(&destination).copied(),
+        };
+        match port {
+            Some(port) if port != meta.ingress => {
+                self.ports.deliver(now, meta, port, Some(PortKind::Axon), out);
+            }
+            _ => self.ports.discard(meta, Drop::NoRoute, out),
+        }
+    }
+
+    /// Sends a frame of the switch's own out of `port`, if that is of this `kind`; `None` for
+    /// any.
+    pub fn send(
+        &mut self,
+        now: Time,
+        port: PortNo,
+        frame: &[u8],
+        kind: Option<PortKind>,
+        out: &mut Vec<Action<B>>,
+    ) {
+        let meta = self.ports.originate(now, B::with_headroom(0, frame));
+        self.ports.deliver(now, meta, port, kind, out);
+    }
+
+    /// Sends a frame of the switch's own, or one that had to wait here, to a PMAC.
+    pub fn send_on(&mut self, now: Time, frame: B, out: &mut Vec<Action<B>>) {
+        let meta = self.ports.originate(now, frame);
+        self.forward(now, meta, out);
+    }
+
+    /// Says where this edge switch is.
+    pub fn set_location(&mut self, location: Option<Location>) {
+        self.location = location;
+    }
+
+    /// Where this edge switch is.
+    pub fn location(&self) -> Option<Location> {
+        self.location
+    }
+
+    /// A host is on `port` under these two addresses; what was known of either is forgotten.
+    pub fn set_host(&mut self, port: PortNo, amac: MacAddr, pmac: MacAddr) {
+        self.remove_host(amac);
+        self.by_amac.insert(amac, (port, pmac));
+        self.by_pmac.insert(pmac, (port, amac));
+    }
+
+    /// A host is not here any more.
+    pub fn remove_host(&mut self, amac: MacAddr) {
+        if let Some((_, pmac)) = self.by_amac.remove(&amac) {
+            self.by_pmac.remove(&pmac);
+        }
+    }
+
+    /// What the switch knows by itself.
+    pub fn set_rules(&mut self, rules: Routes) {
+        self.rules = rules;
+    }
+
+    /// What the fabric manager says about one location; it counts more than the rules.
+    pub fn set_told(&mut self, location: Location, ports: Vec<PortNo>) {
+        self.told.insert(location, ports);
+    }
+
+    /// Forgets all that the fabric manager has said.
+    pub fn forget_told(&mut self) {
+        self.told.clear();
+    }
+
+    /// The ports that lead to `location` by rules and by what was told.
+    pub fn ports_towards(&self, location: Location) -> Option<&Vec<PortNo>> {
+        self.told.get(&location).or_else(|| self.rules.ports_towards(location))
+    }
+
+    /// The tree of control frames: the port up to the fabric manager and its address, and the
+    /// ports down.
+    pub fn set_tree(&mut self, up: Option<(PortNo, MacAddr)>, children: Vec<PortNo>) {
+        self.up = up;
+        self.children = children;
+    }
+
+    /// Its ports.
+    pub fn ports(&self) -> &Ports<B> {
+        &self.ports
+    }
+
+    /// Its ports: for carrier, kinds, `TxDone` and time.
+    pub fn ports_mut(&mut self) -> &mut Ports<B> {
+        &mut self.ports
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axon_wire::FrameBuf;
+
+    /// Frames sent (port, destination, source), punts and drops.
+    type Outcome = (Vec<(u16, MacAddr, MacAddr)>, Vec<Punt>, Vec<Drop>);
+
+    const HERE: Location = Location { pod: 300, position: 7 };
+    const THERE: Location = Location { pod: 8191, position: 255 };
+    const AMAC: MacAddr = MacAddr([0x02, 0, 0, 0, 0, 1]);
+    const OWN: MacAddr = MacAddr([0x02, 0x73, 0, 0, 0, 1]);
+    const MANAGER: MacAddr = MacAddr([0x02, 0x63, 0, 0, 0, 1]);
+    const OTHER: MacAddr = MacAddr([0x02, 0x73, 0, 0, 0, 9]);
+
+    /// An edge switch with a host on p0, switches on p1 (up), p2 and p3, and p4 unknown.
+    fn edge() -> PortLand<FrameBuf> {
+        let mut plane = PortLand::new(PortLandConfig {
+            ports: 5,
+            queue_bytes_max: Bytes(1 << 17),
+            frame_bytes_max: 1514,
+            mac: OWN,
+            seed: 1,
+        });
+        for port in (0..5).map(PortNo) {
+            plane.ports_mut().link(Time::ZERO, port, true, &mut Vec::new());
+            let kind = match port.0 {
+                0 => PortKind::Host,
+                4 => PortKind::Unknown,
+                _ => PortKind::Axon,
+            };
+            plane.ports_mut().set_kind(port, kind);
+        }
+        plane.set_location(Some(HERE));
+        plane.set_host(PortNo(0), AMAC, HERE.pmac(0, 1));
+        plane.set_tree(Some((PortNo(1), MANAGER)), Vec::from([PortNo(2), PortNo(3)]));
+        plane
+    }
+
+    /// What becomes of a frame: ports it leaves by with its addresses, punts, drops.
+    fn fate(
+        plane: &mut PortLand<FrameBuf>,
+        ingress: u16,
+        to: MacAddr,
+        from: MacAddr,
+        ethertype: u16,
+    ) -> Outcome {
+        let mut bytes = [0; 60];
+        bytes[..6].copy_from_slice(&to.0);
+        bytes[6..12].copy_from_slice(&from.0);
+        bytes[12..14].copy_from_slice(&ethertype.to_be_bytes());
+        let (now, mut out) = (Time::ZERO, Vec::new());
+        let meta = FrameMeta::new(FrameBuf::new(&bytes), PortNo(ingress), now, true);
+        plane.receive(now, meta, &mut out);
+        let (mut sent, mut punts, mut drops) = (Vec::new(), Vec::new(), Vec::new());
+        for action in out {
+            match action {
+                Action::Transmit { port, frame, .. } => {
+                    let bytes = frame.bytes();
+                    let destination = MacAddr::destination_of(bytes).unwrap();
+                    sent.push((port.0, destination, MacAddr::source_of(bytes).unwrap()));
+                    plane.ports_mut().tx_done(now, port, &mut Vec::new());
+                }
+                Action::Punt { punt, .. } => punts.push(punt),
+                Action::Dropped { reason, .. } => drops.push(reason),
+                Action::Note(_) => {}
+                other => panic!("{other:?}"),
+            }
+        }
+        (sent, punts, drops)
+    }
+
+    #[test]
+    fn a_pmac_says_where_and_is_an_address_of_one_station() {
+        for location in [Location::default(), HERE, THERE] {
+            let pmac = location.pmac(255, u16::MAX);
+            assert!(pmac.is_unicast() && pmac.0[0] & 2 != 0, "{pmac}");
+            assert_eq!(Location::of(pmac), Some(location));
+        }
+        assert_eq!(Location::of(AMAC), None);
+        assert_eq!(Location::of(MacAddr::BROADCAST), None);
+    }
+
+    #[test]
+    fn sources_become_pmacs_on_the_way_in_and_destinations_amacs_on_the_way_out() {
+        let mut plane = edge();
+        let (mine, theirs) = (HERE.pmac(0, 1), THERE.pmac(3, 1));
+        plane.set_told(THERE, Vec::from([PortNo(2)]));
+        assert_eq!(fate(&mut plane, 0, theirs, AMAC, 0x0800).0, [(2, theirs, mine)]);
+        assert_eq!(fate(&mut plane, 2, mine, theirs, 0x0800).0, [(0, AMAC, theirs)]);
+        assert_eq!(fate(&mut plane, 2, HERE.pmac(0, 2), theirs, 0x0800).1, [Punt::Error]);
+        assert_eq!(fate(&mut plane, 0, theirs, OTHER, 0x0800).1, [Punt::Miss], "a new host");
+        assert_eq!(fate(&mut plane, 0, MacAddr::BROADCAST, AMAC, ARP).1, [Punt::Miss]);
+        assert_eq!(fate(&mut plane, 0, MacAddr::BROADCAST, AMAC, 0x0800).2, [Drop::Broadcast]);
+        assert_eq!(fate(&mut plane, 4, mine, theirs, 0x0800).2, [Drop::PortUnknown]);
+        plane.remove_host(AMAC);
+        assert_eq!(fate(&mut plane, 2, mine, theirs, 0x0800).1, [Punt::Error]);
+    }
+
+    #[test]
+    fn the_longest_match_counts_and_no_ports_is_no_way() {
+        let mut plane = edge();
+        let (from, to) = (Location { pod: 1, position: 1 }.pmac(0, 1), THERE.pmac(0, 1));
+        assert_eq!(fate(&mut plane, 1, to, from, 0x0800).1, [Punt::Miss], "nothing is known");
+        let mut rules = Routes { default: Some(Vec::from([PortNo(1)])), ..Routes::default() };
+        plane.set_rules(rules.clone());
+        assert_eq!(fate(&mut plane, 1, to, from, 0x0800).0[0].0, 1);
+        rules.pods.insert(THERE.pod, Vec::from([PortNo(2)]));
+        plane.set_rules(rules.clone());
+        assert_eq!(fate(&mut plane, 1, to, from, 0x0800).0[0].0, 2);
+        rules.exact.insert(THERE, Vec::from([PortNo(3)]));
+        plane.set_rules(rules);
+        assert_eq!(fate(&mut plane, 1, to, from, 0x0800).0[0].0, 3);
+        plane.set_told(THERE, Vec::new());
+        assert_eq!(fate(&mut plane, 1, to, from, 0x0800).2, [Drop::NoRoute]);
+        plane.forget_told();
+        assert_eq!(fate(&mut plane, 1, to, from, 0x0800).0[0].0, 3);
+        assert_eq!(fate(&mut plane, 1, OTHER, from, 0x0800).2, [Drop::NoRoute], "no PMAC");
+    }
+
+    #[test]
+    fn control_frames_go_up_down_by_what_they_taught_and_to_all() {
+        let mut plane = edge();
+        assert_eq!(fate(&mut plane, 1, OTHER, MANAGER, CONTROL).2, [Drop::NoRoute]);
+        assert_eq!(fate(&mut plane, 3, MANAGER, OTHER, CONTROL).0, [(1, MANAGER, OTHER)]);
+        assert_eq!(fate(&mut plane, 1, OTHER, MANAGER, CONTROL).0, [(3, OTHER, MANAGER)]);
+        assert_eq!(fate(&mut plane, 1, OWN, MANAGER, CONTROL).1, [Punt::Addressed]);
+        let (sent, punts, _) = fate(&mut plane, 1, ALL_SWITCHES, MANAGER, CONTROL);
+        assert_eq!(sent.iter().map(|sent| sent.0).collect::<Vec<_>>(), [2, 3]);
+        assert_eq!(punts, [Punt::Addressed]);
+        assert_eq!(fate(&mut plane, 2, ALL_SWITCHES, MANAGER, CONTROL).2, [Drop::Blocked]);
+        assert_eq!(fate(&mut plane, 0, MANAGER, AMAC, CONTROL).2, [Drop::Refused], "a host");
+        let link = axon_wire::link::DESTINATION;
+        assert_eq!(fate(&mut plane, 4, link, OTHER, CONTROL).1, [Punt::LinkLocal]);
+        assert_eq!(fate(&mut plane, 4, link, OTHER, 0x88cc).2, [Drop::Broadcast]);
+    }
+}

@@ -1,0 +1,457 @@
+//! A PortLand switch: data plane, location discovery and edge agent in one node.
+
+use super::hosts::{Host, Hosts};
+use super::ldp::Ldp;
+use super::message::{Asker, Level, Message, Place, Report};
+use super::rules::{Neighbour, rules};
+use super::waiting::Waiting;
+use crate::portland::plane::{Location, PortLand, PortLandConfig};
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use axon_node::{Action, Awaited, Drop, Input, Node, NodeKind, PortKind, Punt};
+use axon_plane::{FrameMeta, Ports};
+use axon_wire::host_frame::{self, Arp, Kind};
+use axon_wire::{Frame, MacAddr, PortNo, Span, Time};
+use core::net::Ipv4Addr;
+use smoltcp::wire::ArpOperation;
+
+/// After a change, so that several go into one report.
+const REPORT_DELAY: Span = Span::from_millis(10);
+/// Between two reports that are not acknowledged, or that ask for a location, at most.
+const REPORT_PAUSE_MAX: Span = Span::from_secs(1);
+/// Hosts that have gone elsewhere and are remembered.
+const MOVED_MAX: usize = 1024;
+
+/// What a switch is told at its start.
+#[derive(Clone, Copy, Debug)]
+pub struct SwitchConfig {
+    /// Ports, buffers, its own address.
+    pub plane: PortLandConfig,
+    /// Which life of the switch this is; later ones are greater.
+    pub life: u32,
+    /// Between two location discovery messages (the paper's are 10 ms apart).
+    pub interval: Span,
+    /// Before an unacknowledged message is sent again, the first time.
+    pub retry: Span,
+    /// Frames that may wait for a way, in bytes.
+    pub waiting_bytes_max: usize,
+}
+
+/// A whole PortLand switch.
+pub struct PortLandNode<B> {
+    config: SwitchConfig,
+    plane: PortLand<B>,
+    ldp: Ldp,
+    hosts: Hosts,
+    waiting: Waiting<B>,
+    /// PMACs that were given out here and are elsewhere now: address and new PMAC.
+    moved: BTreeMap<MacAddr, (Ipv4Addr, MacAddr)>,
+    /// The life of the manager that knows what this switch has reported.
+    manager: Option<u32>,
+    /// The discovery version that was last reported, or is about to be.
+    reported: u64,
+    /// The next report, and the pause before the one after it.
+    report: Option<(Time, Span)>,
+    /// Punted frames that went on.
+    resumed: u64,
+    actions: Vec<Action<B>>,
+}
+
+impl<B: Frame> PortLandNode<B> {
+    /// A switch that has just been switched on.
+    ///
+    /// # Panics
+    /// If it has more than 256 ports, which a PMAC cannot tell apart.
+    pub fn new(config: SwitchConfig) -> PortLandNode<B> {
+        let plane = config.plane;
+        assert!(plane.ports <= 256, "a PMAC has 8 bits for the port");
+        PortLandNode {
+            plane: PortLand::new(plane),
+            ldp: Ldp::new(plane.mac, plane.ports, config.interval),
+            hosts: Hosts::new(config.retry),
+            waiting: Waiting::new(config.waiting_bytes_max, config.retry),
+            moved: BTreeMap::new(),
+            manager: None,
+            reported: 0,
+            report: None,
+            resumed: 0,
+            actions: Vec::new(),
+            config,
+        }
+    }
+
+    /// Its ports.
+    pub fn ports(&self) -> &Ports<B> {
+        self.plane.ports()
+    }
+
+    /// Its data plane.
+    pub fn plane(&self) -> &PortLand<B> {
+        &self.plane
+    }
+
+    /// The level that it has found for itself.
+    pub fn level(&self) -> Level {
+        self.ldp.level()
+    }
+
+    /// Its hosts, by AMAC.
+    pub fn hosts(&self) -> impl Iterator<Item = (MacAddr, &Host)> {
+        self.hosts.iter()
+    }
+
+    /// Frames that wait for a way.
+    pub fn waiting_frames(&self) -> u64 {
+        self.waiting.frames()
+    }
+
+    /// Frames that have come to the control plane and gone on from there: the plane counts
+    /// them a second time then, as its own.
+    pub fn resumed_frames(&self) -> u64 {
+        self.resumed
+    }
+
+    /// Sends a punted frame on its way.
+    fn resume(&mut self, now: Time, frame: B) {
+        self.resumed += 1;
+        self.plane.send_on(now, frame, &mut self.actions);
+    }
+
+    /// Looks at what the plane has done until it does nothing more.
+    fn settle(&mut self, now: Time, out: &mut Vec<Action<B>>) {
+        while !self.actions.is_empty() {
+            for action in core::mem::take(&mut self.actions) {
+                match action {
+                    Action::Punt { ingress, frame, punt } => {
+                        self.arrival(now, ingress, frame, punt, out);
+                    }
+                    action => out.push(action),
+                }
+            }
+        }
+    }
+
+    fn arrival(
+        &mut self,
+        now: Time,
+        ingress: PortNo,
+        frame: B,
+        punt: Punt,
+        out: &mut Vec<Action<B>>,
+    ) {
+        match punt {
+            Punt::LinkLocal | Punt::Addressed => {
+                let message = Message::parse(frame.bytes());
+                let known = message.is_some_and(|(from, message)| {
+                    self.message(now, ingress, from, message, punt == Punt::LinkLocal)
+                });
+                let reason = if known { Drop::Consumed } else { Drop::Refused };
+                self.end(ingress, reason, frame, out);
+            }
+            Punt::Miss if self.is_new_host(ingress, frame.bytes()) => {
+                self.host_frame(now, ingress, frame, out);
+            }
+            Punt::Miss => self.wait(now, ingress, frame, out),
+            // The destination's PMAC is of this switch, and nobody has it.
+            _ => self.misdirected(now, ingress, frame, out),
+        }
+    }
+
+    fn end(&mut self, ingress: PortNo, reason: Drop, frame: B, out: &mut Vec<Action<B>>) {
+        self.plane.ports_mut().count_drop(ingress, reason);
+        out.push(Action::Dropped { ingress, reason, frame });
+    }
+
+    /// Whether a host's frame is punted as it came, and not for want of a way.
+    fn is_new_host(&self, ingress: PortNo, frame: &[u8]) -> bool {
+        let source = MacAddr::source_of(frame).unwrap_or_default();
+        let renamed = self.hosts.by_pmac(source).is_some();
+        self.ldp.kind(ingress) == PortKind::Host && !renamed
+    }
+
+    /// ARP, or the first frame of a host.
+    fn host_frame(&mut self, now: Time, port: PortNo, mut frame: B, out: &mut Vec<Action<B>>) {
+        let bytes = frame.bytes();
+        let source = MacAddr::source_of(bytes).unwrap_or_default();
+        let group = MacAddr::destination_of(bytes).is_some_and(MacAddr::is_multicast);
+        let reason = match host_frame::classify(bytes) {
+            Kind::Arp(arp) => {
+                self.arp(now, port, arp);
+                Drop::Consumed
+            }
+            Kind::BadArp => Drop::Refused,
+            _ if !source.is_unicast() => Drop::Malformed,
+            Kind::DhcpClient | Kind::Other => {
+                self.learn(now, port, source, None);
+                let pmac = self.hosts.get(source).and_then(|host| host.pmac);
+                match pmac {
+                    Some(pmac) if !group => {
+                        frame.bytes_mut()[6..12].copy_from_slice(&pmac.0);
+                        return self.resume(now, frame);
+                    }
+                    Some(_) => Drop::Broadcast,
+                    None => Drop::NoRoute,
+                }
+            }
+        };
+        self.end(port, reason, frame, out);
+    }
+
+    fn learn(&mut self, now: Time, port: PortNo, amac: MacAddr, ip: Option<Ipv4Addr>) {
+        let location = self.ldp.location();
+        if let Some(pmac) = self.hosts.learn(now, location, port, amac, ip) {
+            self.plane.set_host(port, amac, pmac);
+        }
+    }
+
+    /// Proxy ARP (paper §3.3): no request of a host goes further than here.
+    fn arp(&mut self, now: Time, port: PortNo, arp: Arp) {
+        if !arp.sender_mac.is_unicast() {
+            return;
+        }
+        let ip = Some(arp.sender_ip).filter(|&ip| host_frame::is_host_ip(ip));
+        self.learn(now, port, arp.sender_mac, ip);
+        let asks = arp.operation == ArpOperation::Request && arp.target_ip != arp.sender_ip;
+        let pmac = self.hosts.get(arp.sender_mac).and_then(|host| host.pmac);
+        if let (true, Some(ip), Some(pmac)) = (asks, ip, pmac) {
+            let from = Asker { ip, pmac };
+            self.send_to_manager(now, &Message::ArpQuery { ip: arp.target_ip, from });
+        }
+    }
+
+    fn wait(&mut self, now: Time, ingress: PortNo, frame: B, out: &mut Vec<Action<B>>) {
+        let destination = MacAddr::destination_of(frame.bytes()).and_then(Location::of);
+        let Some(location) = destination else {
+            return self.end(ingress, Drop::NoRoute, frame, out);
+        };
+        if let Err(frame) = self.waiting.push(now, location, ingress, frame) {
+            self.end(ingress, Drop::NoRoute, frame, out);
+        }
+    }
+
+    /// A frame for a host that has moved goes after it, and its sender is told (paper §3.3).
+    fn misdirected(&mut self, now: Time, ingress: PortNo, mut frame: B, out: &mut Vec<Action<B>>) {
+        let old = MacAddr::destination_of(frame.bytes()).unwrap_or_default();
+        let sender = MacAddr::source_of(frame.bytes()).unwrap_or_default();
+        let Some(&(ip, new)) = self.moved.get(&old) else {
+            return self.end(ingress, Drop::NoRoute, frame, out);
+        };
+        let announcement = Arp {
+            operation: ArpOperation::Request,
+            sender_mac: new,
+            sender_ip: ip,
+            target_mac: MacAddr::default(),
+            target_ip: ip,
+        };
+        let announcement = host_frame::emit(sender, announcement);
+        self.plane.send_on(now, B::with_headroom(0, &announcement), &mut self.actions);
+        frame.bytes_mut()[..6].copy_from_slice(&new.0);
+        self.resume(now, frame);
+    }
+
+    /// Acts on a message; says whether it had any business here.
+    fn message(
+        &mut self,
+        now: Time,
+        port: PortNo,
+        from: MacAddr,
+        message: Message,
+        link: bool,
+    ) -> bool {
+        if let Message::Ldm(ldm) = message {
+            if link {
+                self.ldp.heard(now, port, from, ldm);
+            }
+            return link;
+        }
+        if link || self.ldp.way().is_none_or(|way| way.manager != from) {
+            return false;
+        }
+        match message {
+            Message::ReportAck { sequence } => self.report_heard(now, sequence),
+            Message::Place(place) => self.place(now, place.into()),
+            Message::RegisterAck { amac, pmac } => self.hosts.acknowledged(amac, pmac),
+            Message::ArpAnswer { ip, pmac, to } => {
+                if let Some((amac, &Host { port, ip: Some(own), .. })) = self.hosts.by_pmac(to) {
+                    let frame = host_frame::reply(pmac, ip, amac, own);
+                    self.send_to_host(now, port, &frame);
+                }
+            }
+            Message::ArpBroadcast { ip, from } => self.ask_all(now, ip, from),
+            Message::Routes { sequence, entries } => {
+                self.send_to_manager(now, &Message::RoutesAck { sequence });
+                for (place, ports) in entries {
+                    self.plane.set_told(place.into(), ports);
+                    for (_, frame) in self.waiting.take(place.into()) {
+                        self.resume(now, frame);
+                    }
+                }
+            }
+            Message::Moved { ip, old, new } => {
+                if let Some(amac) = self.hosts.gone(old) {
+                    self.plane.remove_host(amac);
+                }
+                while self.moved.len() >= MOVED_MAX {
+                    self.moved.pop_first();
+                }
+                self.moved.insert(old, (ip, new));
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    fn place(&mut self, now: Time, location: Location) {
+        if self.ldp.location() == Some(location) {
+            return;
+        }
+        self.ldp.set_location(now, location);
+        self.plane.set_location(Some(location));
+        for (port, amac, pmac) in self.hosts.place(now, location) {
+            self.plane.set_host(port, amac, pmac);
+        }
+    }
+
+    /// Asks the hosts of all ports for an address, except where the asker is.
+    fn ask_all(&mut self, now: Time, ip: Ipv4Addr, from: Asker) {
+        let request = Arp {
+            operation: ArpOperation::Request,
+            sender_mac: from.pmac,
+            sender_ip: from.ip,
+            target_mac: MacAddr::default(),
+            target_ip: ip,
+        };
+        let frame = host_frame::emit(MacAddr::BROADCAST, request);
+        let own = self.hosts.by_pmac(from.pmac).map(|(_, host)| host.port);
+        for port in (0..self.config.plane.ports).map(PortNo) {
+            let host = self.ldp.kind(port) == PortKind::Host && self.plane.ports().is_up(port);
+            if host && own != Some(port) {
+                self.send_to_host(now, port, &frame);
+            }
+        }
+    }
+
+    fn send_to_host(&mut self, now: Time, port: PortNo, frame: &[u8]) {
+        self.plane.send(now, port, frame, Some(PortKind::Host), &mut self.actions);
+    }
+
+    fn send_to_manager(&mut self, now: Time, message: &Message) {
+        if let (Some(port), Some(way)) = (self.ldp.parent(), self.ldp.way()) {
+            let frame = message.emit(way.manager, self.config.plane.mac);
+            self.plane.send(now, port, &frame, Some(PortKind::Axon), &mut self.actions);
+        }
+    }
+}
+
+/// What follows from discovery, and what is due.
+impl<B: Frame> PortLandNode<B> {
+    fn discover(&mut self, now: Time) {
+        if self.ldp.deadline().is_some_and(|at| at <= now) {
+            self.ldp.timeout(now);
+        }
+        if !self.ldp.take_changed() {
+            return;
+        }
+        for port in (0..self.config.plane.ports).map(PortNo) {
+            self.plane.ports_mut().set_kind(port, self.ldp.kind(port));
+        }
+        let way = self.ldp.way();
+        let up = self.ldp.parent().zip(way.map(|way| way.manager));
+        self.plane.set_tree(up, self.ldp.children());
+        if way.is_some_and(|way| way.fat_tree) {
+            let neighbours: Vec<Neighbour> = self.ldp.neighbours().collect();
+            self.plane.set_rules(rules(self.ldp.level(), self.ldp.pod(), &neighbours));
+        }
+        let Some(way) = way else { return };
+        if self.manager != Some(way.life) {
+            self.manager = Some(way.life);
+            self.plane.forget_told();
+            self.hosts.register_all(now);
+            self.reported = u64::MAX;
+        }
+        if self.ldp.is_settled() && self.reported != self.ldp.version() {
+            self.reported = self.ldp.version();
+            self.report = Some((now + REPORT_DELAY, self.config.retry));
+        }
+    }
+
+    /// An edge switch without location goes on reporting until it has one.
+    fn report_heard(&mut self, now: Time, sequence: u32) {
+        if sequence != self.reported as u32 {
+            return;
+        }
+        let placed = self.ldp.level() != Level::Edge || self.ldp.location().is_some();
+        let again = (now + REPORT_PAUSE_MAX, REPORT_PAUSE_MAX);
+        self.report = if placed { None } else { Some(again) };
+    }
+
+    fn send_due(&mut self, now: Time) {
+        let mac = self.config.plane.mac;
+        for (port, ldm) in self.ldp.due(now) {
+            let frame = Message::Ldm(ldm).emit_link(mac);
+            self.plane.send(now, port, &frame, None, &mut self.actions);
+        }
+        if let Some((_, pause)) = self.report.filter(|(at, _)| *at <= now) {
+            self.report = Some((now + pause, (pause * 2).min(REPORT_PAUSE_MAX)));
+            let report = Report {
+                sequence: self.reported as u32,
+                life: self.config.life,
+                level: self.ldp.level(),
+                place: self.ldp.location().map(Place::from),
+                links: self.ldp.links(),
+            };
+            self.send_to_manager(now, &Message::Report(report));
+        }
+        for register in self.hosts.due(now) {
+            self.send_to_manager(now, &Message::Register(register));
+        }
+    }
+
+    fn ask_due(&mut self, now: Time, out: &mut Vec<Action<B>>) {
+        let (ask, vain) = self.waiting.due(now);
+        for location in ask {
+            self.send_to_manager(now, &Message::RouteQuery(location.into()));
+        }
+        for (ingress, frame) in vain {
+            self.end(ingress, Drop::NoRoute, frame, out);
+        }
+    }
+}
+
+impl<B: Frame> Node<B> for PortLandNode<B> {
+    fn handle(&mut self, now: Time, input: Input<B>, out: &mut Vec<Action<B>>) {
+        match input {
+            Input::Frame { port, frame, complete_at, intact } => {
+                let meta = FrameMeta::new(frame, port, complete_at, intact);
+                self.plane.receive(now, meta, &mut self.actions);
+            }
+            Input::TxDone { port } => self.plane.ports_mut().tx_done(now, port, &mut self.actions),
+            Input::Link { port, up } => {
+                self.plane.ports_mut().link(now, port, up, &mut self.actions);
+                self.ldp.link(now, port, up);
+            }
+            Input::Timeout => {}
+            Input::Command(command) => {
+                out.push(Action::Reply(command.unsupported_by(NodeKind::Baseline)));
+            }
+        }
+        self.plane.ports_mut().timeout(now, &mut self.actions);
+        self.settle(now, out);
+        self.discover(now);
+        self.send_due(now);
+        self.ask_due(now, out);
+        self.settle(now, out);
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        let report = self.report.map(|(at, _)| at);
+        let ports = self.plane.ports().deadline();
+        let others = [self.ldp.deadline(), self.hosts.deadline(), self.waiting.deadline()];
+        others.into_iter().chain([report, ports]).flatten().min()
+    }
+
+    #[inline]
+    fn awaited(&mut self) -> Awaited {
+        self.plane.ports_mut().awaited()
+    }
+}

@@ -1,0 +1,108 @@
+//! Frames that wait until the fabric manager says which way they go.
+
+use crate::portland::plane::Location;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use axon_node::agenda::Agenda;
+use axon_wire::{Frame, PortNo, Span, Time};
+
+/// How long a frame waits.
+const PATIENCE: Span = Span::from_secs(1);
+
+/// The waiting room of one switch.
+#[derive(Debug)]
+pub(super) struct Waiting<B> {
+    rooms: BTreeMap<Location, Room<B>>,
+    /// When to ask for each location again.
+    asks: Agenda<Location>,
+    bytes: usize,
+    bytes_max: usize,
+    retry: Span,
+}
+
+#[derive(Debug)]
+struct Room<B> {
+    frames: Vec<(PortNo, B)>,
+    since: Time,
+}
+
+impl<B: Frame> Waiting<B> {
+    pub fn new(bytes_max: usize, retry: Span) -> Waiting<B> {
+        Waiting { rooms: BTreeMap::new(), asks: Agenda::new(), bytes: 0, bytes_max, retry }
+    }
+
+    /// Keeps a frame; the first one for a location makes the switch ask at once.
+    ///
+    /// # Errors
+    /// Gives it back if there is no room.
+    pub fn push(&mut self, now: Time, to: Location, ingress: PortNo, frame: B) -> Result<(), B> {
+        let bytes = frame.bytes().len();
+        if self.bytes + bytes > self.bytes_max {
+            return Err(frame);
+        }
+        self.bytes += bytes;
+        let room = self.rooms.entry(to).or_insert_with(|| {
+            self.asks.set(to, now);
+            Room { frames: Vec::new(), since: now }
+        });
+        room.frames.push((ingress, frame));
+        Ok(())
+    }
+
+    /// The frames for a location, in order.
+    pub fn take(&mut self, location: Location) -> Vec<(PortNo, B)> {
+        self.asks.cancel(location);
+        let frames = self.rooms.remove(&location).map_or(Vec::new(), |room| room.frames);
+        self.bytes -= frames.iter().map(|(_, frame)| frame.bytes().len()).sum::<usize>();
+        frames
+    }
+
+    /// Locations to ask for now, and frames that have waited in vain.
+    pub fn due(&mut self, now: Time) -> (Vec<Location>, Vec<(PortNo, B)>) {
+        let (mut ask, mut vain) = (Vec::new(), Vec::new());
+        while let Some(location) = self.asks.pop_due(now) {
+            let since = self.rooms.get(&location).map_or(Time::ZERO, |room| room.since);
+            if since + PATIENCE <= now {
+                vain.extend(self.take(location));
+            } else {
+                self.asks.set(location, now + self.retry);
+                ask.push(location);
+            }
+        }
+        (ask, vain)
+    }
+
+    pub fn deadline(&self) -> Option<Time> {
+        self.asks.next()
+    }
+
+    /// Frames that wait.
+    pub fn frames(&self) -> u64 {
+        self.rooms.values().map(|room| room.frames.len() as u64).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axon_wire::FrameBuf;
+
+    #[test]
+    fn frames_wait_a_second_and_no_more_than_fit() {
+        let at = |millis| Time::ZERO + Span::from_millis(millis);
+        let to = |pod| Location { pod, position: 0 };
+        let mut waiting = Waiting::new(200, Span::from_millis(400));
+        let frame = || FrameBuf::new(&[0; 60]);
+        for (pod, fits) in [(1, true), (1, true), (2, true), (2, false)] {
+            assert_eq!(waiting.push(at(0), to(pod), PortNo(1), frame()).is_ok(), fits);
+        }
+        assert_eq!(waiting.due(at(0)).0, [to(1), to(2)]);
+        assert_eq!(waiting.take(to(2)).len(), 1);
+        assert_eq!(waiting.due(at(399)).0, []);
+        assert_eq!(waiting.due(at(400)).0, [to(1)]);
+        assert_eq!(waiting.due(at(800)).0, [to(1)]);
+        let (ask, vain) = waiting.due(at(1200));
+        assert_eq!((ask.len(), vain.len(), waiting.frames()), (0, 2, 0));
+        assert_eq!(waiting.deadline(), None);
+    }
+}

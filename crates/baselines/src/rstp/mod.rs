@@ -1,0 +1,223 @@
+//! The rapid spanning tree protocol (IEEE 802.1D-2004 clause 17), as state machines without
+//! a clock.
+//!
+//! In plain English: the bridge with the lowest identifier is the root. Every bridge keeps
+//! one port towards it, by the cheapest path; on every link one end is designated to serve it;
+//! all other ports discard. What remains is a tree. A link of the tree begins to forward as
+//! soon as both its ends agree, without waiting.
+//!
+//! The machines are the standard's, one file for each group: what a port knows (`info`),
+//! which role follows (`roles`), which state follows from the role (`transitions`), what
+//! others must be told (`changes`). They run round and round until none has anything to do,
+//! then what is due is sent. Two things differ from the letter: timers are moments and not
+//! counters of whole seconds (see `port`), and `txCount`'s second begins with its first BPDU.
+//!
+//! Left out: migration to the old protocol (clause 17.24; its BPDUs are refused), shared
+//! media (every link is point-to-point) and management. `AutoEdge` is on and `AdminEdge` off
+//! on every port.
+
+pub mod bpdu;
+mod changes;
+mod info;
+mod port;
+mod roles;
+#[cfg(test)]
+mod tests;
+mod transitions;
+pub mod vector;
+
+pub use bpdu::{Bpdu, BpduError};
+pub use port::Role;
+pub use vector::{BridgeId, PortId, Times, Vector, path_cost};
+
+use crate::bridge::plane::PortState;
+use alloc::vec::Vec;
+use axon_wire::{PortNo, Span, Time};
+use port::Port;
+
+/// Migrate Time (table 17-1): also how long a port asks before it takes itself for an edge.
+const MIGRATE_TIME: Span = Span::from_secs(3);
+/// Rounds of all machines after which they are held to be broken.
+const ROUNDS_MAX: u32 = 1000;
+
+/// What a bridge is told at its start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RstpConfig {
+    /// Who it is.
+    pub id: BridgeId,
+    /// The path cost of each port; see [`path_cost`].
+    pub path_costs: Vec<u32>,
+    /// Its timer values, used where it is the root; `message_age` is zero.
+    pub times: Times,
+    /// BPDUs that a port may send at once (Transmit Hold Count, table 17-1): 6 by default.
+    pub tx_hold_count: u32,
+}
+
+/// What the protocol asks of the bridge that runs it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wish {
+    /// Send this frame out of a port, whatever its state.
+    Send {
+        /// Where.
+        port: PortNo,
+        /// An RST BPDU in its Ethernet frame.
+        frame: Vec<u8>,
+    },
+    /// From now on treat frames on a port so.
+    State {
+        /// Where.
+        port: PortNo,
+        /// How.
+        state: PortState,
+    },
+    /// Forget the addresses learned on a port.
+    Flush {
+        /// Where.
+        port: PortNo,
+    },
+}
+
+/// The protocol in one bridge.
+#[derive(Clone, Debug)]
+pub struct Rstp {
+    config: RstpConfig,
+    id: BridgeId,
+    ports: Vec<Port>,
+    /// The bridge's way to the root, and its port.
+    root: Vector,
+    root_port: Option<usize>,
+    sent: u64,
+    deadline: Option<Time>,
+}
+
+impl Rstp {
+    /// A bridge that takes itself for the root; all its ports are without carrier.
+    pub fn new(config: RstpConfig) -> Rstp {
+        let id = config.id;
+        let port = |(index, &cost): (usize, &u32)| {
+            Port::new(PortId::from_index(index as u16), cost, config.times)
+        };
+        let ports = config.path_costs.iter().enumerate().map(port).collect();
+        let root = Vector { root: id, cost: 0, bridge: id, port: PortId(0) };
+        Rstp { config, id, ports, root, root_port: None, sent: 0, deadline: None }
+    }
+
+    /// The carrier of a port came or went.
+    pub fn link(&mut self, now: Time, port: PortNo, up: bool, wishes: &mut Vec<Wish>) {
+        let Some(state) = self.ports.get_mut(port.index()) else {
+            return;
+        };
+        state.enabled = up;
+        state.oper_edge = false;
+        state.message = None;
+        if up {
+            state.edge_delay.start(now, MIGRATE_TIME);
+            state.new_info = true;
+            state.tx_count = 0;
+        }
+        self.run(now, wishes);
+    }
+
+    /// Takes a frame that came to the bridges' address.
+    ///
+    /// # Errors
+    /// If it is no RST BPDU; nothing has changed then.
+    pub fn receive(
+        &mut self,
+        now: Time,
+        port: PortNo,
+        frame: &[u8],
+        wishes: &mut Vec<Wish>,
+    ) -> Result<(), BpduError> {
+        let message = Bpdu::parse(frame)?;
+        if let Some(state) = self.ports.get_mut(port.index()).filter(|state| state.enabled) {
+            state.oper_edge = false;
+            state.edge_delay.start(now, MIGRATE_TIME);
+            state.message = Some(message);
+            self.run(now, wishes);
+        }
+        Ok(())
+    }
+
+    /// The deadline has come, or may have.
+    pub fn timeout(&mut self, now: Time, wishes: &mut Vec<Wish>) {
+        if self.deadline.is_some_and(|deadline| deadline <= now) {
+            self.run(now, wishes);
+        }
+    }
+
+    /// When to call [`Rstp::timeout`] next.
+    pub fn deadline(&self) -> Option<Time> {
+        self.deadline
+    }
+
+    /// The bridge's identifier.
+    pub fn id(&self) -> BridgeId {
+        self.id
+    }
+
+    /// The root that it believes in, and its own cost to it.
+    pub fn root(&self) -> (BridgeId, u32) {
+        (self.root.root, self.root.cost)
+    }
+
+    /// The port towards the root; `None` at the root itself.
+    pub fn root_port(&self) -> Option<PortNo> {
+        self.root_port.map(|index| PortNo(index as u16))
+    }
+
+    /// The role of a port.
+    pub fn role(&self, port: PortNo) -> Role {
+        self.ports.get(port.index()).map_or(Role::Disabled, |port| port.role)
+    }
+
+    /// The state of a port.
+    pub fn state(&self, port: PortNo) -> PortState {
+        self.ports.get(port.index()).map_or(PortState::Discarding, Port::state)
+    }
+
+    /// Whether a port has found that only hosts are behind it (`operEdge`).
+    pub fn is_edge(&self, port: PortNo) -> bool {
+        self.ports.get(port.index()).is_some_and(|port| port.oper_edge)
+    }
+
+    /// BPDUs sent so far.
+    pub fn sent(&self) -> u64 {
+        self.sent
+    }
+
+    /// Runs all machines until none has anything to do, then sends what is due.
+    fn run(&mut self, now: Time, wishes: &mut Vec<Wish>) {
+        let mut rounds = 0;
+        while self.round(now, wishes) {
+            rounds += 1;
+            debug_assert!(rounds < ROUNDS_MAX, "machines in a circle: {self:?}");
+            if rounds >= ROUNDS_MAX {
+                break;
+            }
+        }
+        for index in 0..self.ports.len() {
+            self.transmit(now, index, wishes);
+        }
+        self.deadline = self.ports.iter().filter_map(|port| port.deadline(now)).min();
+    }
+
+    fn round(&mut self, now: Time, wishes: &mut Vec<Wish>) -> bool {
+        let mut changed = false;
+        for port in &mut self.ports {
+            changed |= port.detect_edge(now);
+            changed |= port.information(now);
+        }
+        changed |= self.select_roles();
+        for index in 0..self.ports.len() {
+            changed |= self.transition(now, index);
+            if self.ports[index].follow() {
+                let state = self.ports[index].state();
+                wishes.push(Wish::State { port: PortNo(index as u16), state });
+                changed = true;
+            }
+            changed |= self.topology_step(now, index, wishes);
+        }
+        changed
+    }
+}

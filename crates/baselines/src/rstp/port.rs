@@ -1,0 +1,248 @@
+//! One port's variables and timers (IEEE 802.1D-2004 clauses 17.17 and 17.19).
+
+use super::bpdu::Bpdu;
+use super::vector::{PortId, Times, Vector};
+use crate::bridge::plane::PortState;
+use axon_wire::{Span, Time};
+
+/// What a port is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Role {
+    /// Without carrier.
+    #[default]
+    Disabled,
+    /// Towards the root.
+    Root,
+    /// Away from the root: the LAN behind it reaches the root by this port.
+    Designated,
+    /// Another bridge serves the LAN behind it: a second way to the root.
+    Alternate,
+    /// Another port of this bridge serves the LAN behind it.
+    Backup,
+}
+
+/// Where a port's priority vector comes from (clause 17.19.10).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum InfoIs {
+    /// From nowhere: the port is disabled.
+    #[default]
+    Disabled,
+    /// It has aged out.
+    Aged,
+    /// From the bridge itself.
+    Mine,
+    /// From the designated port of the LAN.
+    Received,
+}
+
+/// The state of the topology change machine (clause 17.31).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum ChangeState {
+    #[default]
+    Inactive,
+    Learning,
+    Active,
+}
+
+/// A timer that counts down to zero, or is set again and again and so stands still.
+///
+/// The standard's timers are counters that a tick each second decrements; these are moments,
+/// so that a timer of two seconds lasts two seconds, and a bridge with nothing to do sleeps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Timer {
+    until: Time,
+    held: Option<Span>,
+}
+
+impl Timer {
+    pub fn start(&mut self, now: Time, span: Span) {
+        *self = Timer { until: now + span, held: None };
+    }
+
+    pub fn stop(&mut self) {
+        *self = Timer::default();
+    }
+
+    /// Stands at `span` until it is released.
+    pub fn hold(&mut self, span: Span) {
+        *self = Timer { until: Time::ZERO, held: Some(span) };
+    }
+
+    /// Lets a timer that stands run.
+    pub fn release(&mut self, now: Time) {
+        if let Some(span) = self.held {
+            self.start(now, span);
+        }
+    }
+
+    pub fn is_held(&self) -> bool {
+        self.held.is_some()
+    }
+
+    /// Whether it is at zero.
+    pub fn is_over(&self, now: Time) -> bool {
+        self.held.is_none() && self.until <= now
+    }
+
+    /// When it was, or will be, at zero.
+    pub fn moment(&self) -> Time {
+        self.until
+    }
+
+    /// When it will be at zero, if it runs.
+    pub fn deadline(&self, now: Time) -> Option<Time> {
+        (self.held.is_none() && self.until > now).then_some(self.until)
+    }
+}
+
+/// A port, in the standard's own words; `oper_edge` and the like keep their meaning there.
+#[derive(Clone, Debug)]
+pub(super) struct Port {
+    pub id: PortId,
+    pub cost: u32,
+    /// `portEnabled`: it has carrier.
+    pub enabled: bool,
+    pub oper_edge: bool,
+    pub info_is: InfoIs,
+    pub role: Role,
+    pub selected_role: Role,
+    pub selected: bool,
+    pub reselect: bool,
+    pub updt_info: bool,
+    pub agree: bool,
+    pub agreed: bool,
+    pub proposed: bool,
+    pub proposing: bool,
+    pub disputed: bool,
+    pub sync: bool,
+    pub synced: bool,
+    pub re_root: bool,
+    pub learn: bool,
+    pub learning: bool,
+    pub forward: bool,
+    pub forwarding: bool,
+    pub new_info: bool,
+    pub rcvd_tc: bool,
+    pub rcvd_tc_ack: bool,
+    pub tc_prop: bool,
+    pub change: ChangeState,
+    pub tx_count: u32,
+    /// `portPriority` and `portTimes`.
+    pub vector: Vector,
+    pub times: Times,
+    /// `designatedPriority` and `designatedTimes`.
+    pub designated: Vector,
+    pub designated_times: Times,
+    /// `rcvdMsg`: the message that is not looked at yet.
+    pub message: Option<Bpdu>,
+    /// `edgeDelayWhile`.
+    pub edge_delay: Timer,
+    /// `fdWhile`.
+    pub fd: Timer,
+    /// `helloWhen`.
+    pub hello: Timer,
+    /// `rbWhile`: was a backup port a moment ago.
+    pub rb: Timer,
+    /// `rcvdInfoWhile`.
+    pub info: Timer,
+    /// `rrWhile`: was the root port a moment ago.
+    pub rr: Timer,
+    /// `tcWhile`.
+    pub tc: Timer,
+    /// When `tx_count` goes down by one.
+    pub tx_tick: Timer,
+}
+
+impl Port {
+    pub fn new(id: PortId, cost: u32, times: Times) -> Port {
+        let mut port = Port {
+            id,
+            cost,
+            enabled: false,
+            oper_edge: false,
+            info_is: InfoIs::Disabled,
+            role: Role::Disabled,
+            selected_role: Role::Disabled,
+            selected: false,
+            reselect: true,
+            updt_info: false,
+            agree: false,
+            agreed: false,
+            proposed: false,
+            proposing: false,
+            disputed: false,
+            sync: false,
+            synced: true,
+            re_root: false,
+            learn: false,
+            learning: false,
+            forward: false,
+            forwarding: false,
+            new_info: false,
+            rcvd_tc: false,
+            rcvd_tc_ack: false,
+            tc_prop: false,
+            change: ChangeState::Inactive,
+            tx_count: 0,
+            vector: Vector::default(),
+            times,
+            designated: Vector::default(),
+            designated_times: times,
+            message: None,
+            edge_delay: Timer::default(),
+            fd: Timer::default(),
+            hello: Timer::default(),
+            rb: Timer::default(),
+            info: Timer::default(),
+            rr: Timer::default(),
+            tc: Timer::default(),
+            tx_tick: Timer::default(),
+        };
+        port.fd.hold(times.max_age.span());
+        port
+    }
+
+    /// What the data plane is to do with frames here.
+    pub fn state(&self) -> PortState {
+        match (self.learning, self.forwarding) {
+            (_, true) => PortState::Forwarding,
+            (true, false) => PortState::Learning,
+            (false, false) => PortState::Discarding,
+        }
+    }
+
+    /// `forwardDelay` (clause 17.20.5): the peer speaks RSTP.
+    pub fn forward_delay(&self) -> Span {
+        self.designated_times.hello.span()
+    }
+
+    /// The earliest moment at which one of its timers reaches zero.
+    pub fn deadline(&self, now: Time) -> Option<Time> {
+        let tx_tick = if self.new_info { self.tx_tick.deadline(now) } else { None };
+        let timers = [&self.edge_delay, &self.fd, &self.hello, &self.rb];
+        let others = [&self.info, &self.rr, &self.tc];
+        let running = timers.into_iter().chain(others).filter_map(|timer| timer.deadline(now));
+        running.chain(tx_tick).min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timer_runs_out_unless_it_is_held() {
+        let at = Time::from_nanos;
+        let mut timer = Timer::default();
+        assert!(timer.is_over(Time::ZERO) && timer.deadline(Time::ZERO).is_none());
+        timer.start(at(10), Span::from_nanos(5));
+        assert_eq!((timer.is_over(at(14)), timer.deadline(at(14))), (false, Some(at(15))));
+        assert!(timer.is_over(at(15)));
+        timer.hold(Span::from_nanos(7));
+        assert!(timer.is_held() && !timer.is_over(at(1000)) && timer.deadline(at(16)).is_none());
+        timer.release(at(20));
+        assert_eq!(timer.deadline(at(20)), Some(at(27)));
+        timer.stop();
+        assert!(timer.is_over(at(21)));
+    }
+}

@@ -1,0 +1,119 @@
+//! How many routes each host port may still be given.
+
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+use axon_wire::{MacAddr, PortNo};
+
+/// The places of every port's route table, as the edge has given them away.
+///
+/// A place is reserved before its route is known (paper 001 §4.2.2): for a destination by its MAC,
+/// or, for an ARP request, whose MAC is still to be learned, counted without a name. The table itself
+/// is the data plane's; here stands only what the edge has asked for or is about to.
+#[derive(Debug)]
+pub(super) struct Places {
+    per_port_max: usize,
+    ports: Vec<PortPlaces>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct PortPlaces {
+    named: BTreeSet<MacAddr>,
+    unnamed: usize,
+}
+
+impl Places {
+    /// `per_port_max` free places at each of `ports` ports.
+    pub(super) fn new(ports: u16, per_port_max: usize) -> Places {
+        Places { per_port_max, ports: alloc::vec![PortPlaces::default(); usize::from(ports)] }
+    }
+
+    /// Takes a place for `destination`, if it has none yet; `false` if there is none left.
+    pub(super) fn reserve(&mut self, port: PortNo, destination: MacAddr) -> bool {
+        let most = self.per_port_max;
+        let Some(places) = self.ports.get_mut(port.index()) else {
+            return false;
+        };
+        if places.named.contains(&destination) {
+            return true;
+        }
+        places.taken() < most && places.named.insert(destination)
+    }
+
+    /// Takes a place for a destination whose MAC is still to be learned; `false` if there is none
+    /// left.
+    pub(super) fn hold(&mut self, port: PortNo) -> bool {
+        let most = self.per_port_max;
+        let place = self.ports.get_mut(port.index()).filter(|places| places.taken() < most);
+        place.is_some_and(|places| {
+            places.unnamed += 1;
+            true
+        })
+    }
+
+    /// Gives back a place that [`Places::hold`] took; nothing happens without one.
+    pub(super) fn release(&mut self, port: PortNo) {
+        if let Some(places) = self.ports.get_mut(port.index()) {
+            places.unnamed = places.unnamed.saturating_sub(1);
+        }
+    }
+
+    /// Gives back the place of `destination`, if it has one.
+    pub(super) fn free(&mut self, port: PortNo, destination: MacAddr) {
+        if let Some(places) = self.ports.get_mut(port.index()) {
+            places.named.remove(&destination);
+        }
+    }
+
+    /// Gives back all places of one port.
+    pub(super) fn clear(&mut self, port: PortNo) {
+        if let Some(places) = self.ports.get_mut(port.index()) {
+            *places = PortPlaces::default();
+        }
+    }
+
+    /// Places taken on one port.
+    #[cfg(test)]
+    pub(super) fn taken(&self, port: PortNo) -> usize {
+        self.ports.get(port.index()).map_or(0, PortPlaces::taken)
+    }
+}
+
+impl PortPlaces {
+    fn taken(&self) -> usize {
+        self.named.len() + self.unnamed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PORT: PortNo = PortNo(1);
+
+    fn mac(last: u8) -> MacAddr {
+        MacAddr([2, 0, 0, 0, 0, last])
+    }
+
+    #[test]
+    fn a_place_is_taken_once_for_a_destination_and_counts_until_it_is_given_back() {
+        let mut places = Places::new(2, 2);
+        assert!(places.reserve(PORT, mac(1)) && places.reserve(PORT, mac(1)));
+        assert!(places.hold(PORT));
+        assert!(!places.reserve(PORT, mac(2)) && !places.hold(PORT));
+        assert!(places.reserve(PORT, mac(1)), "it has its place");
+        assert!(places.reserve(PortNo(0), mac(2)), "each port has places of its own");
+        places.release(PORT);
+        places.release(PORT);
+        assert!(places.reserve(PORT, mac(2)));
+        places.free(PORT, mac(1));
+        assert_eq!((places.taken(PORT), places.hold(PORT)), (1, true));
+        places.clear(PORT);
+        assert_eq!(places.taken(PORT), 0);
+    }
+
+    #[test]
+    fn a_port_that_is_not_there_has_no_places() {
+        let mut places = Places::new(1, 4);
+        assert!(!places.reserve(PORT, mac(1)) && !places.hold(PORT));
+    }
+}

@@ -1,0 +1,118 @@
+//! Frames that wait for their route (paper 001 §4.2.2, last paragraph on route set-up).
+
+use alloc::collections::{BTreeMap, VecDeque};
+use axon_wire::{Frame, MacAddr, PortNo};
+
+/// What a waiting frame costs beside its bytes, so that tiny frames do not wait for free.
+const FRAME_OVERHEAD_BYTES: usize = 64;
+
+/// Frames of hosts whose routes are being set up: one queue for each (ingress port, destination).
+///
+/// All queues together hold at most `bytes_max`, those of one port at most an equal share of it for
+/// each port with hosts. A frame that finds no room is the one that is dropped, so those that wait
+/// stay in order and the first of a conversation is not lost to its repetitions.
+#[derive(Debug)]
+pub(crate) struct Waiting<B> {
+    bytes_max: usize,
+    bytes: usize,
+    port_bytes: BTreeMap<PortNo, usize>,
+    queues: BTreeMap<(PortNo, MacAddr), VecDeque<B>>,
+}
+
+impl<B: Frame> Waiting<B> {
+    /// Room for `bytes_max` bytes, frames and their overhead.
+    pub(crate) fn new(bytes_max: usize) -> Waiting<B> {
+        Waiting { bytes_max, bytes: 0, port_bytes: BTreeMap::new(), queues: BTreeMap::new() }
+    }
+
+    /// Puts `frame` at the end of its queue; `host_ports` ports share the room.
+    ///
+    /// # Errors
+    /// Gives the frame back if there is no room.
+    pub(crate) fn push(
+        &mut self,
+        port: PortNo,
+        destination: MacAddr,
+        frame: B,
+        host_ports: usize,
+    ) -> Result<(), B> {
+        let cost = cost(&frame);
+        let of_port = self.port_bytes.get(&port).copied().unwrap_or(0);
+        let share = self.bytes_max / host_ports.max(1);
+        if self.bytes + cost > self.bytes_max || of_port + cost > share {
+            return Err(frame);
+        }
+        self.bytes += cost;
+        self.port_bytes.insert(port, of_port + cost);
+        self.queues.entry((port, destination)).or_default().push_back(frame);
+        Ok(())
+    }
+
+    /// Takes all frames from `port` to `destination`, oldest first.
+    pub(crate) fn take(&mut self, port: PortNo, destination: MacAddr) -> VecDeque<B> {
+        let frames = self.queues.remove(&(port, destination)).unwrap_or_default();
+        let cost: usize = frames.iter().map(cost).sum();
+        self.bytes -= cost;
+        if let Some(of_port) = self.port_bytes.get_mut(&port) {
+            *of_port -= cost;
+            if *of_port == 0 {
+                self.port_bytes.remove(&port);
+            }
+        }
+        frames
+    }
+
+    /// Bytes that wait, overhead included.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Frames that wait.
+    pub(crate) fn frames(&self) -> u64 {
+        self.queues.values().map(|queue| queue.len() as u64).sum()
+    }
+
+    /// The queues that hold anything.
+    #[cfg(test)]
+    pub(crate) fn keys(&self) -> impl Iterator<Item = (PortNo, MacAddr)> {
+        self.queues.keys().copied()
+    }
+}
+
+fn cost<B: Frame>(frame: &B) -> usize {
+    frame.bytes().len() + FRAME_OVERHEAD_BYTES
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axon_wire::FrameBuf;
+
+    const A: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
+
+    fn frame(byte: u8, length: usize) -> FrameBuf {
+        FrameBuf::new(&alloc::vec![byte; length])
+    }
+
+    #[test]
+    fn frames_come_out_in_order_and_leave_no_bytes_behind() {
+        let mut waiting = Waiting::new(1000);
+        for byte in 0..3 {
+            waiting.push(PortNo(0), A, frame(byte, 20), 1).unwrap();
+        }
+        assert_eq!((waiting.bytes(), waiting.frames()), (3 * 84, 3));
+        assert_eq!(waiting.take(PortNo(0), A), [0, 1, 2].map(|byte| frame(byte, 20)));
+        assert_eq!((waiting.bytes(), waiting.frames()), (0, 0));
+        assert!(waiting.take(PortNo(0), A).is_empty());
+    }
+
+    #[test]
+    fn one_port_cannot_fill_the_room_of_another() {
+        let mut waiting = Waiting::new(200);
+        waiting.push(PortNo(0), A, frame(0, 36), 2).unwrap();
+        let refused = waiting.push(PortNo(0), A, frame(1, 36), 2);
+        assert_eq!(refused, Err(frame(1, 36)), "the share of port 0 is used");
+        waiting.push(PortNo(1), A, frame(0, 36), 2).unwrap();
+        assert!(waiting.push(PortNo(2), A, frame(0, 36), 2).is_err(), "the room is full");
+    }
+}

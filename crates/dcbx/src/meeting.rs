@@ -1,0 +1,298 @@
+//! What the two ends of a link would not agree on, found before the first frame.
+//!
+//! In plain English: two ports with these configurations are joined by a link that loses nothing
+//! and takes no time, and LLDP runs over it for a minute of its own time: the very code that runs
+//! in a switch. Then each end is asked what is in force there and what is wrong. What still
+//! changes in the last half of that minute never settles.
+
+use super::{DcbEvent, DcbPort, DcbxConfig, DcbxNote};
+use crate::lldp::{LldpAgent, LldpConfig, LldpIdentity};
+use alloc::vec::Vec;
+use axon_wire::dcbx::ieee::{Application, Ets, Selector};
+use axon_wire::lldp::Id;
+use axon_wire::priority::{Priority, PrioritySet};
+use axon_wire::{MacAddr, Span, Time};
+use core::fmt;
+
+/// For how long the two talk: new neighbours are told four times in four seconds, and changes at
+/// once.
+const TALK: Span = Span::from_secs(60);
+
+/// One end of a link.
+#[derive(Clone, Debug)]
+pub struct End<'a> {
+    /// The address of its frames; of two willing ends it says who follows.
+    pub mac: MacAddr,
+    /// What it says and heeds.
+    pub config: &'a DcbxConfig,
+}
+
+/// Something that two ends do not agree on, as each of them has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Mismatch {
+    /// PFC, when all is said: what one end pauses the other does not heed.
+    Pfc([PrioritySet; 2]),
+    /// These priorities have PFC at both ends and share a traffic class with others at one end
+    /// than at the other: a stop holds up different traffic.
+    Classes(PrioritySet),
+    /// Congestion notification: the priorities that have it.
+    Congestion([PrioritySet; 2]),
+    /// The priority of an application.
+    Application {
+        /// How the application is told.
+        selector: Selector,
+        /// Its EtherType, port or DSCP.
+        protocol: u16,
+        /// Its priority.
+        priorities: [Priority; 2],
+    },
+    /// One end, the first or the second, says that this is wrong.
+    Says(usize, DcbxNote),
+    /// They change what is in force for ever, each because of the other.
+    Unsettled,
+}
+
+/// What came of it when two ends of a link met.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Meeting {
+    /// What they will not agree on; empty if all is well.
+    pub mismatches: Vec<Mismatch>,
+    /// The priorities with PFC in force at each end.
+    pub pfc: [PrioritySet; 2],
+}
+
+/// What comes of it when these two ends of a link meet.
+pub fn meet(ends: [End<'_>; 2]) -> Meeting {
+    let (ports, settled) = talk(&ends);
+    let mismatches = mismatches(&ends, &ports, settled);
+    Meeting { mismatches, pfc: ports.each_ref().map(|port| port.operational().pfc) }
+}
+
+fn mismatches(ends: &[End<'_>; 2], ports: &[DcbPort; 2], settled: bool) -> Vec<Mismatch> {
+    let mut found = Vec::new();
+    if !settled {
+        found.push(Mismatch::Unsettled);
+    }
+    let [one, other] = ports.each_ref().map(DcbPort::operational);
+    if one.pfc != other.pfc {
+        found.push(Mismatch::Pfc([one.pfc, other.pfc]));
+    }
+    let beside = |ets: &Ets, one: Priority| -> PrioritySet {
+        let same = |other: &Priority| ets.class_of[other.index()] == ets.class_of[one.index()];
+        Priority::ALL.into_iter().filter(same).collect()
+    };
+    let both = one.pfc.intersection(other.pfc).iter();
+    let apart: PrioritySet =
+        both.filter(|&at| beside(&one.ets, at) != beside(&other.ets, at)).collect();
+    if !apart.is_empty() {
+        found.push(Mismatch::Classes(apart));
+    }
+    informational(ends, &mut found);
+    for (end, port) in ports.iter().enumerate() {
+        // That PFC differs is found already, and by both.
+        let new = |note: &&DcbxNote| !matches!(note, DcbxNote::PfcDiffers(_));
+        found.extend(port.notes().iter().filter(new).map(|note| Mismatch::Says(end, note.clone())));
+    }
+    found
+}
+
+/// Where the ends tell each other different things that neither acts on.
+fn informational([one, other]: &[End<'_>; 2], found: &mut Vec<Mismatch>) {
+    let values = |end: &End<'_>| end.config.congestion.map(|told| told.cnpvs);
+    match (values(one), values(other)) {
+        (Some(one), Some(other)) if one != other => found.push(Mismatch::Congestion([one, other])),
+        _ => {}
+    }
+    for own in &one.config.ieee.applications {
+        let Application { selector, protocol, priority } = *own;
+        let theirs = other.config.ieee.applications.iter().find(|known| own.is_about_same(known));
+        if let Some(theirs) = theirs.filter(|theirs| theirs.priority != priority) {
+            let priorities = [priority, theirs.priority];
+            found.push(Mismatch::Application { selector, protocol, priorities });
+        }
+    }
+}
+
+/// Lets the two talk; whether they came to an end.
+fn talk(ends: &[End<'_>; 2]) -> ([DcbPort; 2], bool) {
+    let start = Time::ZERO;
+    let mut ports = [0, 1].map(|number: usize| {
+        let End { mac, config } = ends[number].clone();
+        // Two ends of one switch have one address, and yet are two ports.
+        let port = Id::port_of_name(["first", "second"][number]);
+        let identity = LldpIdentity { mac, chassis: Id::chassis_of_mac(mac), port };
+        DcbPort::new(LldpAgent::new(LldpConfig::default(), identity), config.clone(), Vec::new())
+    });
+    let mut settled = true;
+    let mut now = start;
+    let mut out: [Vec<DcbEvent>; 2] = [Vec::new(), Vec::new()];
+    for (port, out) in ports.iter_mut().zip(&mut out) {
+        port.link(now, true, out);
+    }
+    loop {
+        while out.iter().any(|out| !out.is_empty()) {
+            for from in 0..2 {
+                for event in core::mem::take(&mut out[from]) {
+                    match event {
+                        DcbEvent::Send(frame) => {
+                            ports[1 - from].receive(now, &frame, &mut out[1 - from]);
+                        }
+                        DcbEvent::Operational if now.since(start) * 2 > TALK => settled = false,
+                        DcbEvent::Operational | DcbEvent::Note(_) => {}
+                    }
+                }
+            }
+        }
+        match ports.iter().filter_map(DcbPort::deadline).min() {
+            Some(next) if next.since(start) <= TALK => now = next,
+            _ => return (ports, settled),
+        }
+        for (port, out) in ports.iter_mut().zip(&mut out) {
+            port.timeout(now, out);
+        }
+    }
+}
+
+impl fmt::Display for Mismatch {
+    /// For operators; the ends are "one end" and "the other".
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Mismatch::Pfc([one, other]) => {
+                write!(f, "PFC for {one} at one end and for {other} at the other")
+            }
+            Mismatch::Classes(priorities) => {
+                write!(f, "priorities {priorities} share a class with others at the other end")
+            }
+            Mismatch::Congestion([one, other]) => {
+                write!(f, "congestion notification for {one} at one end, for {other} at the other")
+            }
+            Mismatch::Application { selector, protocol, priorities: [one, other] } => {
+                let kind = match *selector {
+                    Selector::ETHERTYPE => "EtherType",
+                    Selector::DSCP => "DSCP",
+                    _ => "port",
+                };
+                write!(f, "{kind} {protocol} has priority {one} at one end, {other} at the other")
+            }
+            Mismatch::Says(end, note) => {
+                write!(f, "{}: {note}", if *end == 0 { "one end" } else { "the other" })
+            }
+            Mismatch::Unsettled => f.write_str("the two ends never settle on what is in force"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Asked, Mode, TieRule};
+    use alloc::string::ToString;
+    use alloc::vec;
+    use axon_plane::dcb::DcbConfig;
+    use axon_plane::notification::CnConfig;
+    use axon_plane::schedule::{Algorithm, ScheduleConfig};
+    use axon_wire::dcbx::Dialect;
+    use axon_wire::{Rate, TrafficClass};
+
+    fn config(pfc: u8, change: impl FnOnce(&mut DcbConfig, &mut Asked)) -> DcbxConfig {
+        let mut dcb = DcbConfig {
+            prio_tc: [0, 0, 0, 1, 1, 0, 0, 2].map(|class| TrafficClass::new(class).unwrap()),
+            schedule: ScheduleConfig::of([40, 60].map(|percent| Algorithm::Ets { percent })),
+            pfc: PrioritySet::from_bits(pfc),
+            ..DcbConfig::lossy(vec![Rate::gbps(10)], MacAddr([2; 6]))
+        };
+        dcb.schedule.classes.push(Algorithm::Strict);
+        let mut asked = Asked::default();
+        change(&mut dcb, &mut asked);
+        DcbxConfig::for_plane(&dcb, &asked)
+    }
+
+    fn plain(pfc: u8) -> DcbxConfig {
+        config(pfc, |_, _| {})
+    }
+
+    fn between(one: &DcbxConfig, other: &DcbxConfig) -> Vec<Mismatch> {
+        let end = |last, config| End { mac: MacAddr([2, 0, 0, 0, 0, last]), config };
+        meet([end(1, one), end(2, other)]).mismatches
+    }
+
+    fn set(bits: u8) -> PrioritySet {
+        PrioritySet::from_bits(bits)
+    }
+
+    #[test]
+    fn two_of_a_kind_agree_and_a_willing_end_follows() {
+        let willing = config(0, |_, asked| (asked.pfc_willing, asked.ets_willing) = (true, true));
+        for mode in [Mode::Ieee, Mode::Cee, Mode::Auto] {
+            let in_mode = |mut config: DcbxConfig| {
+                config.mode = mode;
+                config
+            };
+            let [strict, soft] = [plain(0x18), willing.clone()].map(in_mode);
+            assert_eq!(between(&strict, &strict), [], "{mode:?}");
+            assert_eq!(between(&strict, &soft), [], "{mode:?}");
+            assert_eq!(between(&soft, &soft), [], "{mode:?}");
+        }
+    }
+
+    #[test]
+    fn pfc_that_differs_for_ever_is_found_in_either_form() {
+        assert_eq!(between(&plain(0x18), &plain(0x08)), [Mismatch::Pfc([set(0x18), set(0x08)])]);
+        let older = |bits| config(bits, |_, asked| asked.mode = Mode::Cee);
+        let part = axon_wire::dcbx::cee::PART_PFC;
+        let error = |end| Mismatch::Says(end, DcbxNote::FeatureError(part));
+        assert_eq!(between(&older(0x18), &older(0x08)), [error(0), error(1)]);
+    }
+
+    #[test]
+    fn two_forms_do_not_understand_each_other() {
+        let older = config(0x18, |_, asked| asked.mode = Mode::Cee);
+        let found = between(&plain(0x18), &older);
+        assert!(found.contains(&Mismatch::Says(0, DcbxNote::Dialect(Dialect::Cee))), "{found:?}");
+        assert!(!found.iter().any(|one| matches!(one, Mismatch::Pfc(_))), "each does its own");
+        let auto = config(0x18, |_, asked| asked.mode = Mode::Auto);
+        assert_eq!(between(&auto, &older), []);
+    }
+
+    #[test]
+    fn opposite_tie_rules_swap_for_ever_or_never_meet() {
+        let with =
+            |bits, tie| config(bits, |_, asked| (asked.pfc_willing, asked.tie) = (true, tie));
+        // The first has the lower address: both keep their own, or each takes the other's.
+        let keeps = between(&with(0x18, TieRule::LowerKeeps), &with(0x08, TieRule::HigherKeeps));
+        assert_eq!(keeps, [Mismatch::Pfc([set(0x18), set(0x08)])]);
+        let swaps = between(&with(0x18, TieRule::HigherKeeps), &with(0x08, TieRule::LowerKeeps));
+        assert!(!swaps.is_empty());
+        let same = between(&with(0x18, TieRule::LowerKeeps), &with(0x08, TieRule::LowerKeeps));
+        assert_eq!(same, []);
+    }
+
+    #[test]
+    fn a_lossless_class_has_the_same_company_at_both_ends() {
+        let alone = config(0x18, |dcb, _| dcb.prio_tc[4] = TrafficClass::ZERO);
+        let found = between(&plain(0x18), &alone);
+        assert_eq!(found, [Mismatch::Classes(set(0x18))]);
+    }
+
+    #[test]
+    fn what_is_told_for_information_is_compared_too() {
+        let fcoe = |priority: usize, values: Option<u8>| {
+            config(0x18, |dcb, asked| {
+                let (selector, protocol) = (Selector::ETHERTYPE, 0x8906);
+                let priority = Priority::ALL[priority];
+                asked.applications = vec![Application { priority, selector, protocol }];
+                dcb.cn = values.map(|bits| CnConfig::new(1, set(bits)));
+            })
+        };
+        let found = between(&fcoe(3, Some(0x20)), &fcoe(4, Some(0x60)));
+        let told: Vec<_> = found.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            told,
+            [
+                "congestion notification for 5 at one end, for 5,6 at the other",
+                "EtherType 35078 has priority 3 at one end, 4 at the other",
+            ]
+        );
+        assert_eq!(between(&fcoe(3, Some(0x20)), &fcoe(3, None)), [], "an end without CN");
+    }
+}

@@ -1,0 +1,316 @@
+//! What a plane does, as DCBX says it, and what DCBX says, as a plane does it.
+//!
+//! In plain English. A strict class is strict in both, and an ETS class is one with its share.
+//! Deficit round robin and fair queueing, which only a port's own configuration can ask for, are
+//! "a vendor's own" in the standard's terms; the older form has no word for them, so a port with
+//! such classes does not speak of groups there. The older form has one strict group, and tells
+//! applications by EtherType, or by port of TCP and UDP alike: not by DSCP, and it has no word for
+//! the priority of all others.
+
+use super::{
+    CeeConfig, CeeFeature, DcbxConfig, Duplicates, IeeeConfig, Mode, TieRule, ZeroClasses,
+};
+use alloc::vec::Vec;
+use axon_plane::dcb::DcbConfig;
+use axon_plane::qcn::DefenceConfig;
+use axon_plane::schedule::Algorithm;
+use axon_wire::dcbx::cee::{
+    APPLICATION_OUI, CeeApplication, CeePfc, GROUP_STRICT, Groups, SELECTOR_ETHERTYPE,
+    SELECTOR_PORT,
+};
+use axon_wire::dcbx::ieee::{Application, Ets, Selector, Tsa};
+use axon_wire::{PrioritySet, TrafficClass};
+
+/// How many traffic classes each port of a plane has.
+pub const CLASSES_MAX: u8 = 8;
+
+/// What a switch is to say and to heed at its ports, beside what its plane is set to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// Which form it speaks.
+    pub mode: Mode,
+    /// Whether it does what a peer recommends for the turns of classes.
+    pub ets_willing: bool,
+    /// Whether it follows a peer's PFC.
+    pub pfc_willing: bool,
+    /// What it recommends to peers.
+    pub recommendation: Recommendation,
+    /// How many traffic classes may have PFC at a time: 0 to 8.
+    pub pfc_classes_max: u8,
+    /// What zero of them means.
+    pub pfc_classes_zero: ZeroClasses,
+    /// Which priorities applications are to have: for information.
+    pub applications: Vec<Application>,
+    /// In the older form, whether it takes over a peer's; in the standard's nobody does.
+    pub applications_willing: bool,
+    /// Who gives way of two that are willing.
+    pub tie: TieRule,
+    /// What becomes of repeated TLVs.
+    pub duplicates: Duplicates,
+    /// See [`CeeConfig::groups_must_match`].
+    pub groups_must_match: bool,
+}
+
+impl Default for Asked {
+    /// The standard's form; not willing, so that what the operator has set holds; it recommends
+    /// what it does.
+    fn default() -> Asked {
+        Asked {
+            mode: Mode::default(),
+            ets_willing: false,
+            pfc_willing: false,
+            recommendation: Recommendation::Own,
+            pfc_classes_max: CLASSES_MAX,
+            pfc_classes_zero: ZeroClasses::default(),
+            applications: Vec::new(),
+            applications_willing: false,
+            tie: TieRule::default(),
+            duplicates: Duplicates::default(),
+            groups_must_match: false,
+        }
+    }
+}
+
+/// What a port recommends to its peer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Recommendation {
+    /// Nothing.
+    None,
+    /// What it is set to do itself; nothing if a peer could not do that, because it is a
+    /// vendor's own.
+    #[default]
+    Own,
+    /// This.
+    This(Ets),
+}
+
+/// The scheduling table that a plane is set to, as DCBX tells it.
+pub fn ets_of(dcb: &DcbConfig) -> Ets {
+    let mut ets = Ets { class_of: dcb.prio_tc, ..Ets::default() };
+    for (class, algorithm) in dcb.schedule.classes.iter().enumerate() {
+        (ets.tsa[class], ets.percent[class]) = match *algorithm {
+            Algorithm::Strict => (Tsa::STRICT, 0),
+            Algorithm::Ets { percent } => (Tsa::ETS, percent),
+            Algorithm::Drr { .. } | Algorithm::Wfq { .. } => (Tsa::VENDOR, 0),
+        };
+    }
+    ets
+}
+
+/// The same table in the older form; `None` if it has no words for it.
+fn groups_of(ets: &Ets) -> Option<Groups> {
+    let group = |class: &TrafficClass| match ets.tsa[class.index()] {
+        Tsa::STRICT => Some(GROUP_STRICT),
+        Tsa::ETS => Some(class.value()),
+        _ => None,
+    };
+    let mut groups = Groups { percent: ets.percent, classes_max: CLASSES_MAX, ..Groups::default() };
+    for (group_of, class) in groups.group_of.iter_mut().zip(&ets.class_of) {
+        *group_of = group(class)?;
+    }
+    Some(groups)
+}
+
+/// Whether the older form can tell of this application, and of no others with it.
+pub fn cee_tells(application: &Application) -> bool {
+    match application.selector {
+        // EtherType 0 means all packets that no other entry is about.
+        Selector::ETHERTYPE => application.protocol > 0,
+        selector => selector == Selector::PORT,
+    }
+}
+
+/// Application priorities in the older form: one entry for each application, with all of its
+/// priorities. A port of one transport is told as one of both.
+fn cee_applications(applications: &[Application]) -> Vec<CeeApplication> {
+    let mut list: Vec<CeeApplication> = Vec::new();
+    for &Application { priority, selector, protocol } in applications {
+        let selector = match selector {
+            Selector::ETHERTYPE if protocol > 0 => SELECTOR_ETHERTYPE,
+            Selector::STREAM_PORT | Selector::DATAGRAM_PORT | Selector::PORT => SELECTOR_PORT,
+            _ => continue,
+        };
+        let priorities = PrioritySet::only(priority).bits();
+        let same = |one: &&mut CeeApplication| (one.protocol, one.selector) == (protocol, selector);
+        match list.iter_mut().find(same) {
+            Some(known) => known.priorities |= priorities,
+            None => {
+                list.push(CeeApplication { protocol, oui: APPLICATION_OUI, selector, priorities });
+            }
+        }
+    }
+    list
+}
+
+/// The same the other way round: one for each priority of each application, its lowest first,
+/// which is the one that counts where there can be only one.
+pub(super) fn applications_of(list: &[CeeApplication]) -> Vec<Application> {
+    let known = |told: &CeeApplication| match told.selector {
+        SELECTOR_ETHERTYPE if told.protocol > 0 => Some((Selector::ETHERTYPE, *told)),
+        SELECTOR_PORT => Some((Selector::PORT, *told)),
+        _ => None,
+    };
+    let each = |(selector, told): (Selector, CeeApplication)| {
+        let entry = move |priority| Application { priority, selector, protocol: told.protocol };
+        PrioritySet::from_bits(told.priorities).iter().map(entry)
+    };
+    list.iter().filter_map(known).flat_map(each).collect()
+}
+
+impl DcbxConfig {
+    /// What a port says and heeds whose plane is set to `dcb`.
+    pub fn for_plane(dcb: &DcbConfig, asked: &Asked) -> DcbxConfig {
+        let ets = ets_of(dcb);
+        let recommendation = match asked.recommendation {
+            Recommendation::None => None,
+            Recommendation::Own => ets.check(CLASSES_MAX, false).is_ok().then_some(ets),
+            Recommendation::This(ets) => Some(ets),
+        };
+        let groups = groups_of(&ets);
+        let applications = cee_applications(&asked.applications);
+        let pfc = CeePfc { enabled: dcb.pfc, classes_max: asked.pfc_classes_max };
+        DcbxConfig {
+            mode: asked.mode,
+            ieee: IeeeConfig {
+                ets_willing: asked.ets_willing,
+                credit_based: false,
+                classes_max: CLASSES_MAX,
+                ets,
+                recommendation,
+                pfc_willing: asked.pfc_willing,
+                macsec_bypass: false,
+                pfc_classes_max: asked.pfc_classes_max,
+                pfc_classes_zero: asked.pfc_classes_zero,
+                pfc: dcb.pfc,
+                applications: asked.applications.clone(),
+                tie: asked.tie,
+                duplicates: asked.duplicates,
+            },
+            cee: CeeConfig {
+                groups: CeeFeature {
+                    advertised: groups.is_some(),
+                    enabled: true,
+                    willing: asked.ets_willing,
+                    desired: groups.unwrap_or_default(),
+                },
+                pfc: CeeFeature {
+                    advertised: true,
+                    enabled: true,
+                    willing: asked.pfc_willing,
+                    desired: pfc,
+                },
+                applications: CeeFeature {
+                    advertised: asked.applications_willing || !applications.is_empty(),
+                    enabled: true,
+                    willing: asked.applications_willing,
+                    desired: applications,
+                },
+                groups_must_match: asked.groups_must_match,
+            },
+            congestion: (dcb.cn.as_ref())
+                .map(|cn| DefenceConfig { cnpvs: cn.cnpvs, ..DefenceConfig::default() }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cee;
+    use alloc::vec;
+    use axon_plane::schedule::{FrameCost, ScheduleConfig};
+    use axon_wire::priority::{PRIORITIES, Priority};
+    use axon_wire::{MacAddr, Rate};
+
+    fn dcb(classes: Vec<Algorithm>, class_of: [u8; PRIORITIES]) -> DcbConfig {
+        DcbConfig {
+            prio_tc: class_of.map(|class| TrafficClass::new(class).unwrap()),
+            schedule: ScheduleConfig::of(classes),
+            pfc: PrioritySet::from_bits(0x18),
+            ..DcbConfig::lossy(vec![Rate::gbps(10)], MacAddr([2; 6]))
+        }
+    }
+
+    const THREE: [u8; PRIORITIES] = [0, 0, 0, 1, 1, 0, 0, 2];
+
+    fn three() -> DcbConfig {
+        let [lossy, lossless] = [40, 60].map(|percent| Algorithm::Ets { percent });
+        dcb(vec![lossy, lossless, Algorithm::Strict], THREE)
+    }
+
+    #[test]
+    fn a_plane_says_what_it_does_and_does_what_it_says() {
+        let own = three();
+        let ets = ets_of(&own);
+        assert_eq!((ets.tsa[..3].to_vec(), ets.percent[..3].to_vec()), {
+            (vec![Tsa::ETS, Tsa::ETS, Tsa::STRICT], vec![40, 60, 0])
+        });
+        assert_eq!(ets.check(CLASSES_MAX, false), Ok(()));
+        let schedule = ScheduleConfig::of_ets(&ets, FrameCost::FRAME);
+        assert_eq!((schedule.check(), schedule.cost), (Ok(()), FrameCost::FRAME));
+        assert_eq!(schedule.classes[..3], own.schedule.classes);
+        assert_eq!(schedule.serves(&ets.class_of), Ok(()));
+        let asked = DcbxConfig::for_plane(&own, &Asked::default());
+        assert_eq!((asked.ieee.recommendation, asked.ieee.pfc), (Some(ets), own.pfc));
+    }
+
+    #[test]
+    fn the_older_form_tells_the_same_table() {
+        let config = DcbxConfig::for_plane(&three(), &Asked::default());
+        let groups = config.cee.groups.desired;
+        assert_eq!(groups.group_of, [0, 0, 0, 1, 1, 0, 0, GROUP_STRICT]);
+        assert_eq!(cee::ets_of(&groups), Some(config.ieee.ets));
+        assert_eq!(config.cee.pfc.desired.enabled.bits(), 0x18);
+    }
+
+    #[test]
+    fn what_is_our_own_way_is_not_recommended_and_has_no_groups() {
+        let own = dcb(vec![Algorithm::Drr { quantum_bytes: 1600 }; 2], [0, 0, 0, 1, 1, 0, 0, 0]);
+        let config = DcbxConfig::for_plane(&own, &Asked::default());
+        assert_eq!(config.ieee.ets.tsa[..3], [Tsa::VENDOR, Tsa::VENDOR, Tsa::STRICT]);
+        assert_eq!((config.ieee.recommendation, config.cee.groups.advertised), (None, false));
+    }
+
+    #[test]
+    fn an_application_has_one_entry_in_the_older_form() {
+        let entry = |priority: usize, selector, protocol| Application {
+            priority: Priority::ALL[priority],
+            selector,
+            protocol,
+        };
+        let applications = vec![
+            entry(3, Selector::ETHERTYPE, 0x8906),
+            entry(4, Selector::STREAM_PORT, 3260),
+            entry(5, Selector::DATAGRAM_PORT, 3260),
+            entry(6, Selector::DSCP, 48),
+            entry(7, Selector::ETHERTYPE, 0),
+            entry(2, Selector::PORT, 2049),
+        ];
+        assert_eq!(applications.iter().filter(|one| cee_tells(one)).count(), 2);
+        let list = cee_applications(&applications);
+        let told: Vec<_> = list.iter().map(|a| (a.protocol, a.selector, a.priorities)).collect();
+        assert_eq!(told, [(0x8906, 0, 0x08), (3260, 1, 0x30), (2049, 1, 0x04)]);
+        let port = |priority, protocol| entry(priority, Selector::PORT, protocol);
+        let back = [applications[0], port(4, 3260), port(5, 3260), port(2, 2049)];
+        assert_eq!(applications_of(&list), back);
+        let reserved = [(0, 0), (2, 3260), (3, 9)].map(|(selector, protocol)| CeeApplication {
+            selector,
+            protocol,
+            ..list[0]
+        });
+        assert_eq!(applications_of(&reserved), []);
+    }
+
+    #[test]
+    fn as_many_applications_as_are_told_fit_into_the_tlv_of_the_older_form_beside_all_else() {
+        let (priority, selector) = (Priority::ALL[3], Selector::PORT);
+        let many = 1..=cee::APPLICATIONS_MAX as u16 + 1;
+        let many = many.map(|protocol| Application { priority, selector, protocol });
+        let asked = Asked { applications: many.collect(), ..Asked::default() };
+        let mut port = cee::Cee::default();
+        port.update(&DcbxConfig::for_plane(&three(), &asked).cee, None);
+        let tlv = port.to_send().emit().unwrap();
+        // Nine bits say how long a TLV is, and an entry takes six bytes.
+        assert!((511 - 5..=511).contains(&tlv.value.len()), "{}", tlv.value.len());
+    }
+}

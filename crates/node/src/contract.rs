@@ -1,0 +1,362 @@
+//! The contract between a node and its world: bytes in, actions out, time is an argument.
+//!
+//! A *node* is a switch or a controller. A *body* (the simulator, the Linux run loop) owns
+//! wires and clocks: it feeds inputs and carries out actions. The body owns the wire and the
+//! plane owns the queue, so scheduling is the same code everywhere.
+
+use crate::command::{Command, Reply};
+use crate::routes::RouteAnswer;
+use alloc::vec::Vec;
+use axon_wire::{MacAddr, NodeId, PortNo, PrioritySet, Time, TrafficClass};
+
+/// What the world tells a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Input<B> {
+    /// The head of a frame has come in.
+    Frame {
+        /// Where.
+        port: PortNo,
+        /// Without preamble and FCS.
+        frame: B,
+        /// When its last byte is here: later than now for cut-through, now otherwise.
+        complete_at: Time,
+        /// Whether its FCS fits. Only its last byte tells, so nobody acts on this before
+        /// `complete_at`: by then a frame that has left again took the fault along, and one
+        /// that is still here is dropped as [`Drop::BadFcs`] (thesis 000 §3.3.1).
+        intact: bool,
+    },
+    /// The wire of a port is free for the next frame. One for each `Transmit`, except that
+    /// none is owed, or should be sent, for a frame whose port has lost carrier since.
+    TxDone {
+        /// Which.
+        port: PortNo,
+    },
+    /// The carrier of a port came or went. Ports start without carrier. Losing it frees the
+    /// wire: a `TxDone` still owed for a frame on it must not be delivered any more.
+    Link {
+        /// Which.
+        port: PortNo,
+        /// Whether it is there now.
+        up: bool,
+    },
+    /// The deadline has come, or may have.
+    Timeout,
+    /// An operator or a runtime asks for something; answered by [`Action::Reply`] before the call
+    /// returns.
+    Command(Command),
+}
+
+/// What a node asks of the world.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action<B> {
+    /// Put this frame on the wire now; answer with `TxDone` when the wire is free again.
+    /// A node never asks for a second frame on a port before that answer, or a loss of carrier.
+    Transmit {
+        /// Where.
+        port: PortNo,
+        /// What.
+        frame: B,
+        /// Its last byte must not leave before this.
+        complete_at: Time,
+        /// Whether it ends in a valid FCS; otherwise in an invalid one.
+        intact: bool,
+    },
+    /// A packet for the control plane. A whole node consumes these itself; a bare plane
+    /// hands them out.
+    Punt {
+        /// The port it came in by.
+        ingress: PortNo,
+        /// An Axon packet, or for [`Punt::LinkLocal`] an Ethernet frame.
+        frame: B,
+        /// Why it is here.
+        punt: Punt,
+    },
+    /// A frame ended here. It comes back so that a body can use its memory again.
+    Dropped {
+        /// The port it came in by.
+        ingress: PortNo,
+        /// Why; counted once in the node's counters.
+        reason: Drop,
+        /// What was dropped.
+        frame: B,
+    },
+    /// From a bare data plane to its control plane: what came of a change of a route table. A whole
+    /// node consumes these itself.
+    RouteChanged(RouteAnswer),
+    /// From a bare data plane to its control plane: its tables and settings are lost, and changes
+    /// that have no answer yet get none. A whole node consumes these itself.
+    Lost,
+    /// The answer to a command.
+    Reply(Reply),
+    /// Something an operator may want to know.
+    Note(Note),
+}
+
+/// Why a packet is handed to the control plane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Punt {
+    /// A host's frame without a route, broadcast included: an Axon packet of type Ethernet
+    /// with no forward hop and the ingress port as its only reverse hop.
+    Miss,
+    /// Its route ended here at the control plane.
+    Addressed,
+    /// It could not be forwarded; its type is now Error.
+    Error,
+    /// An Ethernet frame to a link-local address, on any port, without Axon header.
+    LinkLocal,
+    /// An ether probe, as the Ethernet frame that came in by a host port.
+    EtherProbe,
+}
+
+impl Punt {
+    /// All of them, in order.
+    pub const ALL: &'static [Punt] =
+        &[Punt::Miss, Punt::Addressed, Punt::Error, Punt::LinkLocal, Punt::EtherProbe];
+
+    /// The name in counters, traces and results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Punt::Miss => "miss",
+            Punt::Addressed => "addressed",
+            Punt::Error => "error",
+            Punt::LinkLocal => "link_local",
+            Punt::EtherProbe => "ether_probe",
+        }
+    }
+}
+
+macro_rules! reasons {
+    ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $reason:ident = $text:literal,)* }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(u8)]
+        pub enum $name { $($(#[$doc])* $reason,)* }
+
+        impl $name {
+            /// All of them, in order.
+            pub const ALL: &'static [$name] = &[$($name::$reason,)*];
+
+            /// The name in counters, traces and results.
+            pub const fn name(self) -> &'static str {
+                match self { $($name::$reason => $text,)* }
+            }
+        }
+    };
+}
+
+reasons! {
+    /// Why a frame ended inside a node. Closed: a new reason is a new line here.
+    Drop {
+        /// Too short to be Ethernet, or an Axon header that contradicts itself or has no
+        /// room for another hop.
+        Malformed = "malformed",
+        /// Its FCS does not fit, and all of it was here before it could leave.
+        BadFcs = "bad_fcs",
+        /// Longer than a host may send or be sent.
+        Oversized = "oversized",
+        /// The buffer of this ingress at that egress is full; a lossless frame whose sender cannot
+        /// be told to stop ends so too.
+        QueueFull = "queue_full",
+        /// A lossless frame found no headroom: its sender did not stop in time, or too little
+        /// headroom was configured.
+        HeadroomFull = "headroom_full",
+        /// The marker of its queue chose it, and it cannot be marked.
+        Ecn = "ecn",
+        /// Its queue is in a storm of pauses, and the watchdog drops what waits there.
+        Watchdog = "watchdog",
+        /// The egress port has no carrier.
+        PortDown = "port_down",
+        /// Nobody knows yet what is plugged into the port, in or out.
+        PortUnknown = "port_unknown",
+        /// The next hop names a port that the switch does not have.
+        NoSuchPort = "no_such_port",
+        /// The frame has no room in front for its route.
+        NoHeadroom = "no_headroom",
+        /// The host sends to the control plane faster than its port may.
+        PuntLimit = "punt_limit",
+        /// A MAC control frame (PAUSE) that this node does not act on.
+        MacControl = "mac_control",
+        /// Broadcast or multicast that no protocol here serves.
+        Broadcast = "broadcast",
+        /// Consumed by the control plane: the ordinary end of a control packet.
+        Consumed = "consumed",
+        /// The control plane could make nothing of it.
+        Refused = "refused",
+        /// Waited for a route that did not come, or found the waiting room full.
+        NoRoute = "no_route",
+        /// The egress port is no longer of the kind that the frame was made for.
+        KindChanged = "kind_changed",
+        /// A bridge's port is not forwarding, or not in the broadcast tree.
+        Blocked = "blocked",
+        /// A bridge has nowhere else to send it: what it is for is where it came from.
+        Filtered = "filtered",
+        /// It waited in a node whose power went.
+        PowerLost = "power_lost",
+        /// A congestion notification from a host, which has no congestion points: it would slow
+        /// another host down.
+        ForgedCnm = "forged_cnm",
+    }
+}
+
+reasons! {
+    /// Why a control message was refused.
+    Refusal {
+        /// Not an envelope of this version, or no message inside.
+        Malformed = "control_malformed",
+        /// Wrong key, altered, or meant for another life.
+        BadSeal = "control_bad_seal",
+        /// Heard before, or older than what can be told apart from that.
+        Replayed = "control_replayed",
+        /// From an earlier life of its sender.
+        StaleLife = "control_stale_life",
+        /// A source-routed control packet on a host port.
+        FromHost = "control_from_host",
+        /// A kind of message that has no business on this path or at this node.
+        Misplaced = "control_misplaced",
+        /// Answers no question asked, or names an unknown port or life.
+        Unexpected = "control_unexpected",
+        /// The other end's hop width differs.
+        HopWidth = "control_hop_width",
+    }
+}
+
+/// Something an operator may want to know, or a test to wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Note {
+    /// A neighbour finished its handshake.
+    NeighbourUp {
+        /// On this port.
+        port: PortNo,
+        /// Who.
+        node: NodeId,
+    },
+    /// A neighbour is gone: carrier lost, heartbeats missed, or another took its place.
+    NeighbourDown {
+        /// On this port.
+        port: PortNo,
+        /// Who it was.
+        node: NodeId,
+    },
+    /// The way to the controller was found, changed or lost.
+    ControllerPath {
+        /// Whether there is one now.
+        reachable: bool,
+    },
+    /// A host was learned.
+    HostUp {
+        /// On this port.
+        port: PortNo,
+        /// Who.
+        mac: MacAddr,
+    },
+    /// A host left, or answers no more.
+    HostDown {
+        /// From this port.
+        port: PortNo,
+        /// Who.
+        mac: MacAddr,
+    },
+    /// A route stands in the route memory of this port.
+    RouteSet {
+        /// The host port.
+        port: PortNo,
+        /// Towards.
+        destination: MacAddr,
+    },
+    /// A route was removed.
+    RouteRemoved {
+        /// The host port.
+        port: PortNo,
+        /// Towards.
+        destination: MacAddr,
+    },
+    /// A full output has refused a frame of this host port's, and said so.
+    Congested {
+        /// The host port.
+        port: PortNo,
+        /// The MAC of the switch whose output is full.
+        switch: MacAddr,
+        /// That output.
+        egress: PortNo,
+    },
+    /// The peer of this port has kept a queue stopped for longer than the watchdog allows:
+    /// its stops are not heeded any more, or its frames end here.
+    PauseStorm {
+        /// The port.
+        port: PortNo,
+        /// Whose queue.
+        class: TrafficClass,
+    },
+    /// The watchdog lets a queue alone again.
+    PauseStormOver {
+        /// The port.
+        port: PortNo,
+        /// Whose queue.
+        class: TrafficClass,
+    },
+    /// DCBX: the classes of a port take turns otherwise from now on.
+    ClassesInForce {
+        /// The port.
+        port: PortNo,
+        /// As its peer recommends; else as it is set to.
+        recommended: bool,
+    },
+    /// DCBX: from now on these priorities of a port have PFC, and no others.
+    PfcInForce {
+        /// The port.
+        port: PortNo,
+        /// The priorities.
+        pfc: PrioritySet,
+    },
+    /// LLDP: the congestion notification domain is defended otherwise at a port from now on; the
+    /// status says how.
+    DefenceInForce {
+        /// The port.
+        port: PortNo,
+    },
+    /// DCBX: something begins to be wrong between the ends of a link; the status says what.
+    DcbxTrouble {
+        /// The port.
+        port: PortNo,
+    },
+    /// A control message was refused.
+    Refused {
+        /// On this port.
+        port: PortNo,
+        /// Why.
+        refusal: Refusal,
+    },
+}
+
+/// A switch or a controller, as its body sees it.
+pub trait Node<B> {
+    /// Handles one input at `now` and appends what is to be done to `out`.
+    ///
+    /// Never blocks, never fails, never reads a clock. `now` never goes back.
+    fn handle(&mut self, now: Time, input: Input<B>, out: &mut Vec<Action<B>>);
+
+    /// When to call with [`Input::Timeout`] next. Early or repeated calls are harmless.
+    fn deadline(&self) -> Option<Time>;
+
+    /// Says whose `TxDone` the node waits for, one port after the other: each whose wire
+    /// something began to wait for since this was last asked, while a frame was on it. A port
+    /// is told at least once for every frame on its wire that something waits behind.
+    ///
+    /// A body may hold back the `TxDone` of a port that is not awaited until the next input to
+    /// this node, and must deliver it before that input if the wire is free by then. One that
+    /// holds back none need not ask.
+    fn awaited(&mut self) -> Awaited {
+        Awaited::Every
+    }
+}
+
+/// What a node waits for; see [`Node::awaited`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Awaited {
+    /// Nothing more.
+    None,
+    /// The wire of this port. Ask again.
+    Port(PortNo),
+    /// Every wire: the node keeps no account.
+    Every,
+}

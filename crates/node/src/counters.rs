@@ -1,0 +1,195 @@
+//! What a plane counts: frames and bytes per port, drops by reason, punts by kind.
+//!
+//! Conservation, which the tests hold: summed over all ports and the control plane,
+//! `rx_frames` + `copies` = `tx_frames` + drops before a punt + punts + frames in the queues +
+//! punted frames that wait for their tail. In a whole node each punted frame ends as a drop
+//! before the input that brought it is done with (consumed, mostly), so there
+//! `rx_frames` + `copies` = `tx_frames` + drops + frames in the queues + held ones.
+
+use crate::contract::{Drop, Punt};
+use alloc::vec::Vec;
+use axon_wire::PortNo;
+
+/// The counters of one port, or of the control plane as a source of frames.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PortCounters {
+    /// Frames received; for the control plane: handed to the plane, PAUSE frames included.
+    pub rx_frames: u64,
+    /// Their bytes as they came, without FCS.
+    pub rx_bytes: u64,
+    /// Frames given to the wire.
+    pub tx_frames: u64,
+    /// Their bytes as they left, without FCS.
+    pub tx_bytes: u64,
+    /// Copies made of frames that came in by this port, to flood them.
+    pub copies: u64,
+    /// Probes that had no room for the record of this port's unit.
+    pub unstamped: u64,
+    /// Packets that an output refused and this port kept to offer them again.
+    pub nacks: u64,
+    /// Congestion messages caused by packets that came in by this port.
+    pub congestion_messages: u64,
+    /// PAUSE frames made for the hosts of this port.
+    pub pauses: u64,
+    /// Priorities without flow control that PFC frames received by this port have named.
+    pub pfc_ignored: u64,
+    /// CNMs made of frames that were to wait for this port (`cpTransmittedCnms`, all classes).
+    pub cnms: u64,
+    /// Frames that were to wait for this port and say "congestion experienced", now or from
+    /// before.
+    pub ecn_marked: u64,
+    /// Frames of the hosts of this port that were moved out of a priority under congestion
+    /// notification.
+    pub cn_moved: u64,
+    /// Storms of pauses that the watchdog has seen at queues of this port.
+    pub storms: u64,
+    drops: [u64; Drop::ALL.len()],
+    punts: [u64; Punt::ALL.len()],
+}
+
+impl PortCounters {
+    /// Frames that came in by this port and ended for `reason`.
+    pub fn dropped(&self, reason: Drop) -> u64 {
+        self.drops[reason as usize]
+    }
+
+    /// Frames that came in by this port and were handed to the control plane.
+    pub fn punted(&self, punt: Punt) -> u64 {
+        self.punts[punt as usize]
+    }
+
+    /// Counts a frame that came in by this port and ended for `reason`.
+    pub fn drop_one(&mut self, reason: Drop) {
+        self.drops[reason as usize] += 1;
+    }
+
+    /// Counts a frame that came in by this port and was handed to the control plane.
+    pub fn punt_one(&mut self, punt: Punt) {
+        self.punts[punt as usize] += 1;
+    }
+
+    fn add(&mut self, other: &PortCounters) {
+        self.copies += other.copies;
+        self.unstamped += other.unstamped;
+        self.nacks += other.nacks;
+        self.congestion_messages += other.congestion_messages;
+        self.pauses += other.pauses;
+        self.pfc_ignored += other.pfc_ignored;
+        self.cnms += other.cnms;
+        self.ecn_marked += other.ecn_marked;
+        self.cn_moved += other.cn_moved;
+        self.storms += other.storms;
+        self.drops.iter_mut().zip(other.drops).for_each(|(sum, count)| *sum += count);
+        self.punts.iter_mut().zip(other.punts).for_each(|(sum, count)| *sum += count);
+    }
+}
+
+/// What every frame changes: the first four counters of a port.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Traffic {
+    rx_frames: u64,
+    rx_bytes: u64,
+    tx_frames: u64,
+    tx_bytes: u64,
+}
+
+/// The counters of a whole plane.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counters {
+    /// One for each port, then one for the control plane and ports that do not exist. By
+    /// themselves, so that what frames change fills few cache lines.
+    traffic: Vec<Traffic>,
+    /// The other counters in the same order; their traffic stays zero.
+    events: Vec<PortCounters>,
+}
+
+impl Counters {
+    /// All zero.
+    pub fn new(ports: u16) -> Counters {
+        let all = usize::from(ports) + 1;
+        Counters {
+            traffic: alloc::vec![Traffic::default(); all],
+            events: alloc::vec![PortCounters::default(); all],
+        }
+    }
+
+    /// How many ports there are, the control plane not counted.
+    pub fn ports(&self) -> u16 {
+        (self.traffic.len() - 1) as u16
+    }
+
+    /// Those of one port. [`PortNo::CONTROL`], and any port that does not exist, stand for
+    /// the control plane as a source.
+    pub fn port(&self, port: PortNo) -> PortCounters {
+        let index = self.index(port);
+        let Traffic { rx_frames, rx_bytes, tx_frames, tx_bytes } = self.traffic[index];
+        PortCounters { rx_frames, rx_bytes, tx_frames, tx_bytes, ..self.events[index] }
+    }
+
+    /// The sum over all ports and the control plane.
+    pub fn total(&self) -> PortCounters {
+        let mut total = PortCounters::default();
+        self.events.iter().for_each(|events| total.add(events));
+        for traffic in &self.traffic {
+            total.rx_frames += traffic.rx_frames;
+            total.rx_bytes += traffic.rx_bytes;
+            total.tx_frames += traffic.tx_frames;
+            total.tx_bytes += traffic.tx_bytes;
+        }
+        total
+    }
+
+    /// Reads what every frame through `port` changes, so that it is cached when one comes; the
+    /// number means nothing.
+    #[inline]
+    pub fn prefetch(&self, port: PortNo) -> u64 {
+        self.traffic[self.index(port)].rx_frames
+    }
+
+    #[inline]
+    fn index(&self, port: PortNo) -> usize {
+        port.index().min(self.traffic.len() - 1)
+    }
+
+    /// Counts a frame of `bytes` bytes that `port` received.
+    #[inline]
+    pub fn received(&mut self, port: PortNo, bytes: usize) {
+        let index = self.index(port);
+        let traffic = &mut self.traffic[index];
+        traffic.rx_frames += 1;
+        traffic.rx_bytes += bytes as u64;
+    }
+
+    /// Counts a frame of `bytes` bytes that `port` gave to its wire.
+    #[inline]
+    pub fn sent(&mut self, port: PortNo, bytes: usize) {
+        let index = self.index(port);
+        let traffic = &mut self.traffic[index];
+        traffic.tx_frames += 1;
+        traffic.tx_bytes += bytes as u64;
+    }
+
+    /// Everything but the traffic of one port.
+    pub fn port_mut(&mut self, port: PortNo) -> &mut PortCounters {
+        let index = self.index(port);
+        &mut self.events[index]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn totals_are_sums_and_strangers_count_with_the_control_plane() {
+        let mut counters = Counters::new(2);
+        counters.received(PortNo(1), 60);
+        counters.received(PortNo(9), 40);
+        counters.port_mut(PortNo::CONTROL).drop_one(Drop::NoSuchPort);
+        counters.port_mut(PortNo(0)).punt_one(Punt::Miss);
+        assert_eq!(counters.port(PortNo::CONTROL).rx_bytes, 40);
+        let total = counters.total();
+        assert_eq!((total.rx_frames, total.rx_bytes), (2, 100));
+        assert_eq!((total.dropped(Drop::NoSuchPort), total.punted(Punt::Miss)), (1, 1));
+    }
+}

@@ -1,0 +1,158 @@
+//! The seam: all that a control plane needs of any data plane.
+
+use crate::capabilities::Capabilities;
+use crate::contract::{Action, Drop, Node};
+use crate::counters::Counters;
+use crate::port::PortKind;
+use crate::routes::{RouteChange, RouteTicket};
+use crate::settings::{PortSetting, SettingError};
+use crate::snapshot::Snapshot;
+use alloc::vec::Vec;
+use axon_wire::header::PacketType;
+use axon_wire::{Bytes, Hops, PortNo, Route, Time};
+
+/// What a data plane knows of its ports.
+pub trait PortView {
+    /// How many ports there are; they are numbered from 0.
+    fn count(&self) -> u16;
+    /// What `port` was set to; `None` if there is no such port.
+    fn kind(&self, port: PortNo) -> Option<PortKind>;
+    /// Whether `port` exists and has carrier.
+    fn is_up(&self, port: PortNo) -> bool;
+
+    /// Whether hosts are at `port`.
+    fn is_host(&self, port: PortNo) -> bool {
+        self.kind(port) == Some(PortKind::Host)
+    }
+}
+
+/// Frames that are queued at one egress port.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QueueState {
+    /// Frames, over all traffic classes.
+    pub frames: u64,
+    /// Their bytes, without FCS.
+    pub bytes: Bytes,
+    /// Bytes of frames that came in by this port, that outputs refused, and that are kept here.
+    pub refused_bytes: Bytes,
+}
+
+/// A data plane, as a control plane sees it.
+///
+/// A runtime feeds inputs to a node. The node hands them on to its data plane through [`Node`],
+/// which answers with actions: frames to transmit, and, for the control plane,
+/// [`Action::Punt`], [`Action::RouteChanged`] and [`Action::Lost`]. What the control plane wants of it
+/// goes through the methods here, each of which appends what follows to `out`.
+///
+/// The tables belong to the data plane. A change of a route may take effect later than the call,
+/// and may fail: the answer carries the ticket of the request, one for each, in this call or in any
+/// later one. Until it has come, frames of that flow may be punted or take the route before it. A
+/// data plane that has lost its tables says so once ([`Action::Lost`]); answers that are owed then
+/// do not come any more, and the control plane re-synchronises it.
+///
+/// Nothing here blocks or reads a clock.
+pub trait Dataplane<B>: Node<B> + PortView {
+    /// What it can do. The same at every call.
+    fn capabilities(&self) -> Capabilities;
+
+    /// Asks for a change of a route table; answered by [`Action::RouteChanged`].
+    fn change_route(
+        &mut self,
+        now: Time,
+        ticket: RouteTicket,
+        change: RouteChange,
+        out: &mut Vec<Action<B>>,
+    );
+
+    /// Sets a port.
+    ///
+    /// # Errors
+    /// Why the port is as it was before.
+    fn set_port(
+        &mut self,
+        now: Time,
+        port: PortNo,
+        setting: PortSetting,
+        out: &mut Vec<Action<B>>,
+    ) -> Result<(), SettingError>;
+
+    /// Sends an Axon packet of the control plane along `hops`, with the priority of control
+    /// messages. With no hop before [`PortNo::CONTROL`] it comes straight back as a punt. A list of
+    /// hops that no header can hold ends as [`Drop::NoHeadroom`].
+    fn inject(
+        &mut self,
+        now: Time,
+        kind: PacketType,
+        hops: &Hops,
+        payload: &[u8],
+        out: &mut Vec<Action<B>>,
+    );
+
+    /// Sends an Ethernet frame of the control plane out of `port`: a link-local frame on any port,
+    /// or another to the hosts of a host port.
+    fn send(&mut self, now: Time, port: PortNo, frame: B, out: &mut Vec<Action<B>>);
+
+    /// Sends a frame on that had come in by the host port `ingress` and was punted
+    /// ([`Punt::Miss`](crate::Punt::Miss)), as its table would have done with this route. It is
+    /// counted where it ends; that it came was counted before the punt.
+    fn forward(
+        &mut self,
+        now: Time,
+        ingress: PortNo,
+        route: &Route,
+        frame: B,
+        out: &mut Vec<Action<B>>,
+    );
+
+    /// Tells the hosts of `port` to pause for as long as a frame of maximum length takes; nothing
+    /// happens if it is no host port (thesis 000 §3.2.1).
+    fn pause_hosts(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>);
+
+    /// Counts a punted frame that ended in the control plane, so that every drop of a switch is in
+    /// one place.
+    fn count_drop(&mut self, ingress: PortNo, reason: Drop);
+
+    /// What has been counted.
+    fn counters(&self) -> &Counters;
+
+    /// What is queued at `port`; nothing if there is no such port.
+    fn queue(&self, port: PortNo) -> QueueState;
+
+    /// Frames that are held back from the control plane until their last byte is here.
+    fn held_frames(&self) -> u64;
+
+    /// Routes in the table of `port`.
+    fn routes(&self, port: PortNo) -> usize;
+
+    /// All that has been configured.
+    fn snapshot(&self) -> Snapshot;
+
+    /// Makes `wanted` the whole configuration, whatever stood before. Ports that `wanted` leaves
+    /// out have no routes and are of unknown kind.
+    ///
+    /// # Errors
+    /// The first setting that could not be made; the others have been.
+    fn resynchronise(
+        &mut self,
+        now: Time,
+        wanted: &Snapshot,
+        out: &mut Vec<Action<B>>,
+    ) -> Result<(), SettingError>;
+
+    /// Reads a little of what every frame needs that goes in or out by `port`, or by any port if
+    /// `None`, so that it is cached when one comes; the number means nothing. A runtime may call
+    /// it that knows what will come.
+    #[inline]
+    fn prefetch(&self, port: Option<PortNo>) -> u64 {
+        let _ = port;
+        0
+    }
+
+    /// The port that a packet would be sent out of, by its header alone; for
+    /// [`Dataplane::prefetch`].
+    #[inline]
+    fn next_hop(&self, packet: &[u8]) -> Option<PortNo> {
+        let _ = packet;
+        None
+    }
+}

@@ -1,0 +1,34 @@
+//! The contract between nodes, data planes and runtimes: what goes in and out of a node, and the
+//! facts on both sides of a seam.
+//!
+//! Nothing here reads a clock, opens a socket, spawns a thread or knows an algorithm of forwarding.
+#![no_std]
+#![forbid(unsafe_code)]
+#![deny(clippy::float_arithmetic)]
+
+extern crate alloc;
+
+pub mod agenda;
+pub mod capabilities;
+pub mod command;
+pub mod contract;
+pub mod counters;
+pub mod dataplane;
+pub mod path;
+pub mod port;
+pub mod probe;
+pub mod random;
+pub mod routes;
+pub mod settings;
+pub mod snapshot;
+
+pub use capabilities::{Capabilities, Feature, FeatureSet, Needs};
+pub use command::{Command, CommandError, Done, NodeKind, Reply, Request, RequestId};
+pub use contract::{Action, Awaited, Drop, Input, Node, Note, Punt, Refusal};
+pub use counters::{Counters, PortCounters};
+pub use dataplane::{Dataplane, PortView, QueueState};
+pub use path::{Step, SwitchIndex};
+pub use port::PortKind;
+pub use routes::{RouteAnswer, RouteChange, RouteError, RouteTicket};
+pub use settings::{PortSetting, SettingError, Treatment};
+pub use snapshot::{PortSnapshot, Snapshot};

@@ -1,0 +1,34 @@
+//! All that a control plane has configured in a data plane.
+
+use crate::port::PortKind;
+use crate::settings::Treatment;
+use alloc::vec::Vec;
+use axon_wire::dcbx::ieee::Ets;
+use axon_wire::priority::{PRIORITIES, PrioritySet};
+use axon_wire::{MacAddr, Route};
+
+/// The configuration of a data plane: what is in it, as far as a control plane has put it there.
+/// Queued frames, counters and timers are no part of it.
+///
+/// A control plane that knows what should stand compares it with what does, and a data plane that
+/// has lost its state is re-synchronised from one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Snapshot {
+    /// By port number, from 0.
+    pub ports: Vec<PortSnapshot>,
+}
+
+/// The configuration of one port.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PortSnapshot {
+    /// What is plugged into it.
+    pub kind: PortKind,
+    /// Its routes, by destination MAC.
+    pub routes: Vec<(MacAddr, Route)>,
+    /// Mapping and scheduling of its traffic classes, where a control plane has set them.
+    pub classes: Option<Ets>,
+    /// The priorities with flow control, where a control plane has set them.
+    pub pfc: Option<PrioritySet>,
+    /// How the congestion notification domain is defended, where a control plane has set it.
+    pub defence: Option<[Treatment; PRIORITIES]>,
+}

@@ -1,0 +1,149 @@
+//! What a packet's source is told when an output is full or too full, and the host port as the
+//! edge of the congestion notification domain.
+
+use super::plane::Plane;
+use crate::config::OnFull;
+use crate::congestion::cnm::{self, Sample};
+use crate::congestion::ecn::Verdict;
+use crate::congestion::message as congestion;
+use crate::congestion::qcn::Feedback;
+use crate::ports::FrameMeta;
+use alloc::vec::Vec;
+use axon_node::{Action, Drop};
+use axon_wire::header::{HeaderView, PacketType};
+use axon_wire::priority::Priority;
+use axon_wire::{Bytes, Frame, HopWidth, PortNo, Time, cn, vlan};
+
+impl<B: Frame> Plane<B> {
+    /// Before a packet goes to `egress`: whoever is to hear that the output is full, or that
+    /// its queue grows too long, is told. `before` is the ingress of a packet that has not
+    /// taken its hop. Says why the packet is to end here, if it is.
+    #[inline]
+    pub(super) fn notice(
+        &mut self,
+        now: Time,
+        meta: &mut FrameMeta<B>,
+        (egress, before): (PortNo, Option<PortNo>),
+        out: &mut Vec<Action<B>>,
+    ) -> Option<Drop> {
+        if self.config.on_full == OnFull::CongestionMessage {
+            self.answer_refusal(now, meta, (egress, before), out);
+        }
+        if self.ports.is_watched(egress) {
+            return self.watch(now, meta, (egress, before), out);
+        }
+        None
+    }
+
+    /// If the output will have no room for a packet, sends a message back to the edge that it
+    /// came from.
+    pub(super) fn answer_refusal(
+        &mut self,
+        now: Time,
+        meta: &FrameMeta<B>,
+        (egress, before): (PortNo, Option<PortNo>),
+        out: &mut Vec<Action<B>>,
+    ) {
+        let header_bytes = before.map_or(0, |_| self.header_bytes(meta));
+        let bytes = meta.frame.bytes().len() - header_bytes;
+        if !self.ports.is_full(egress, meta.ingress, bytes) {
+            return;
+        }
+        let full = congestion::Full {
+            egress,
+            queued: self.ports.queued_bytes(egress),
+            switch: self.config.mac,
+        };
+        let width = self.config.hop_width;
+        let Some(message) = congestion::message(meta.frame.bytes(), width, before, &full) else {
+            return;
+        };
+        let guard = self.guards.get_mut(meta.ingress.index());
+        if guard.is_some_and(|guard| guard.congestion.admit(now)) {
+            self.ports.count_congestion(meta.ingress);
+            self.inject_packet(now, message, out);
+        }
+    }
+
+    pub(super) fn header_bytes(&self, meta: &FrameMeta<B>) -> usize {
+        let view = HeaderView::parse(meta.frame.bytes(), self.config.hop_width);
+        view.map_or(0, |view| view.header_bytes())
+    }
+
+    /// Shows a packet that will wait to the marker and to the congestion point of its queue.
+    /// Only frames of hosts: who else sends would not listen.
+    pub(super) fn watch(
+        &mut self,
+        now: Time,
+        meta: &mut FrameMeta<B>,
+        (egress, before): (PortNo, Option<PortNo>),
+        out: &mut Vec<Action<B>>,
+    ) -> Option<Drop> {
+        let width = self.config.hop_width;
+        let packet = meta.frame.bytes_mut();
+        let view = HeaderView::parse(packet, width).ok()?;
+        if view.packet_type() != PacketType::Ethernet {
+            return None;
+        }
+        let header_bytes = view.header_bytes();
+        let priority = priority_within(&view, width);
+        let taken_off = if before.is_some() { header_bytes } else { 0 };
+        let bytes = Bytes((packet.len() - taken_off) as u64);
+        let shown = (&mut packet[header_bytes..], bytes);
+        let notice = self.ports.show(now, (egress, priority), shown)?;
+        if let Some(feedback) = notice.feedback {
+            self.send_cnm(now, meta, (egress, priority, before), feedback, out);
+        }
+        (notice.verdict == Verdict::Drop).then_some(Drop::Ecn)
+    }
+
+    /// Sends a CNM back to the host that a sampled packet came from, if it would listen.
+    #[cold]
+    pub(super) fn send_cnm(
+        &mut self,
+        now: Time,
+        meta: &FrameMeta<B>,
+        (egress, priority, before): (PortNo, Priority, Option<PortNo>),
+        feedback: Feedback,
+        out: &mut Vec<Action<B>>,
+    ) {
+        let dcb = self.config.dcb.as_ref();
+        let Some((dcb, config)) = dcb.and_then(|dcb| Some((dcb, dcb.cn.as_ref()?))) else { return };
+        let sample = Sample {
+            feedback,
+            priority,
+            switch: self.config.mac,
+            egress,
+            class: self.ports.prio_tc(egress).unwrap_or(dcb.prio_tc)[priority.index()],
+            point: &config.points[egress.index()],
+            cnm_priority: config.cnm_priority,
+        };
+        let (packet, width) = (meta.frame.bytes(), self.config.hop_width);
+        let Some(cnm) = cnm::message(packet, width, before, &sample) else { return };
+        self.ports.count_cnm(egress);
+        self.inject_packet(now, cnm, out);
+    }
+
+    /// Takes the header off a packet for the hosts of `port`. Its priority outlives the header,
+    /// for the tag of the frame need not say it; and hosts outside the domain get no CN-TAG.
+    #[inline]
+    pub(super) fn strip(&mut self, meta: &mut FrameMeta<B>, port: PortNo, header_bytes: usize) {
+        if self.config.dcb.is_none() {
+            return meta.frame.pop_front(header_bytes);
+        }
+        let width = self.config.hop_width;
+        let priority = HeaderView::parse(meta.frame.bytes(), width)
+            .map_or(Priority::ZERO, |view| priority_within(&view, width));
+        meta.set_priority(priority);
+        meta.frame.pop_front(header_bytes);
+        if self.ports.strips_tag(port, priority) {
+            cn::untag(&mut meta.frame);
+        }
+    }
+}
+
+/// The priority of a packet: its header has no room for one beside hops of four bits, and then
+/// it is that of the frame.
+fn priority_within(view: &HeaderView<'_>, width: HopWidth) -> Priority {
+    if width == HopWidth::Four { vlan::priority_of(view.payload()) } else { view.priority() }
+}

@@ -1,0 +1,267 @@
+//! The software plane behind the seam.
+
+use super::plane::Plane;
+use crate::qos::schedule::ScheduleConfig;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use axon_node::{
+    Action, Capabilities, Counters, Dataplane, Drop, FeatureSet, PortKind, PortSetting,
+    PortSnapshot, PortView, QueueState, RouteAnswer, RouteChange, RouteTicket, SettingError,
+    Snapshot,
+};
+use axon_wire::dcbx::ieee::Ets;
+use axon_wire::header::{self, PacketType};
+use axon_wire::priority::{PRIORITIES, Priority, PrioritySet};
+use axon_wire::{Frame, Hops, MacAddr, PortNo, Route, Time};
+
+impl<B: Frame> PortView for Plane<B> {
+    fn count(&self) -> u16 {
+        self.config().ports
+    }
+
+    #[inline]
+    fn kind(&self, port: PortNo) -> Option<PortKind> {
+        Plane::kind(self, port)
+    }
+
+    fn is_up(&self, port: PortNo) -> bool {
+        Plane::is_up(self, port)
+    }
+}
+
+/// What the software plane can do, whatever it is configured for.
+pub const FEATURES: FeatureSet = FeatureSet::ALL;
+
+impl<B: Frame> Dataplane<B> for Plane<B> {
+    fn capabilities(&self) -> Capabilities {
+        let config = self.config();
+        Capabilities {
+            name: "software",
+            ports: config.ports,
+            hop_width: config.hop_width,
+            frame_bytes_max: config.frame_bytes_max,
+            route_bytes_max: config.route_bytes_max,
+            routes_per_port_max: config.routes_per_port_max,
+            features: FEATURES,
+        }
+    }
+
+    /// Makes the change at once.
+    fn change_route(
+        &mut self,
+        _now: Time,
+        ticket: RouteTicket,
+        change: RouteChange,
+        out: &mut Vec<Action<B>>,
+    ) {
+        let result = match change {
+            RouteChange::Install { port, destination, route } => {
+                self.tables.install(port, destination, &route)
+            }
+            RouteChange::Remove { port, destination } => {
+                self.tables.remove(port, destination);
+                Ok(())
+            }
+        };
+        out.push(Action::RouteChanged(RouteAnswer { ticket, result }));
+    }
+
+    fn set_port(
+        &mut self,
+        now: Time,
+        port: PortNo,
+        setting: PortSetting,
+        out: &mut Vec<Action<B>>,
+    ) -> Result<(), SettingError> {
+        if port.index() >= usize::from(self.config.ports) {
+            return Err(SettingError::NoSuchPort);
+        }
+        match setting {
+            PortSetting::Kind(kind) => self.set_kind(port, kind),
+            PortSetting::Classes(ets) => self.set_classes(now, port, ets.as_deref(), out)?,
+            PortSetting::Pfc(pfc) => self.set_pfc(now, port, Some(pfc), out)?,
+            PortSetting::Defence(treatments) => {
+                self.ports.set_treatments(port, *treatments);
+                self.settings[port.index()].defence = Some(treatments);
+            }
+        }
+        Ok(())
+    }
+
+    fn inject(
+        &mut self,
+        now: Time,
+        kind: PacketType,
+        hops: &Hops,
+        payload: &[u8],
+        out: &mut Vec<Action<B>>,
+    ) {
+        let width = self.config.hop_width;
+        let length = width.header_bytes(hops.len());
+        let mut frame = B::with_headroom(length, payload);
+        let built = frame
+            .push_front(length)
+            .is_ok_and(|()| header::emit(frame.bytes_mut(), width, kind, hops, &[]).is_ok());
+        if !built {
+            let meta = self.ports.originate(now, frame);
+            return self.ports.discard(meta, Drop::NoHeadroom, out);
+        }
+        if self.config.control_priority != Priority::ZERO {
+            header::set_priority(frame.bytes_mut(), width, self.config.control_priority);
+        }
+        self.inject_packet(now, frame, out);
+    }
+
+    fn send(&mut self, now: Time, port: PortNo, frame: B, out: &mut Vec<Action<B>>) {
+        self.send_raw(now, port, frame, out);
+    }
+
+    fn forward(
+        &mut self,
+        now: Time,
+        ingress: PortNo,
+        route: &Route,
+        frame: B,
+        out: &mut Vec<Action<B>>,
+    ) {
+        self.forward_punted(now, ingress, route, frame, out);
+    }
+
+    fn pause_hosts(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) {
+        Plane::pause_hosts(self, now, port, out);
+    }
+
+    fn count_drop(&mut self, ingress: PortNo, reason: Drop) {
+        Plane::count_drop(self, ingress, reason);
+    }
+
+    fn counters(&self) -> &Counters {
+        Plane::counters(self)
+    }
+
+    fn queue(&self, port: PortNo) -> QueueState {
+        QueueState {
+            frames: self.queued_frames(port),
+            bytes: self.queued_bytes(port),
+            refused_bytes: self.nacked_bytes(port),
+        }
+    }
+
+    fn held_frames(&self) -> u64 {
+        Plane::held_frames(self)
+    }
+
+    fn routes(&self, port: PortNo) -> usize {
+        self.tables.len(port)
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        let port = |(number, settings): (u16, &Settings)| PortSnapshot {
+            kind: self.ports.kind(PortNo(number)).unwrap_or_default(),
+            routes: self.tables.routes(PortNo(number)),
+            classes: settings.classes.as_deref().cloned(),
+            pfc: settings.pfc,
+            defence: settings.defence.as_deref().copied(),
+        };
+        Snapshot { ports: (0..).zip(&self.settings).map(port).collect() }
+    }
+
+    fn resynchronise(
+        &mut self,
+        now: Time,
+        wanted: &Snapshot,
+        out: &mut Vec<Action<B>>,
+    ) -> Result<(), SettingError> {
+        let mut first = Ok(());
+        let unknown = PortSnapshot::default();
+        for port in (0..self.config.ports).map(PortNo) {
+            let wanted = wanted.ports.get(port.index()).unwrap_or(&unknown);
+            let set = self.resynchronise_port(now, port, wanted, out);
+            first = first.and(set);
+        }
+        first
+    }
+
+    #[inline]
+    fn prefetch(&self, port: Option<PortNo>) -> u64 {
+        match port {
+            None => self.ports.prefetch() ^ self.config.frame_bytes_max as u64,
+            Some(port) => self.ports.prefetch_port(port),
+        }
+    }
+
+    #[inline]
+    fn next_hop(&self, packet: &[u8]) -> Option<PortNo> {
+        Plane::next_hop(self, packet)
+    }
+}
+
+/// What a control plane has set at one port; what it has not is as configured at the start.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Settings {
+    classes: Option<Box<Ets>>,
+    pfc: Option<PrioritySet>,
+    defence: Option<Box<[axon_node::Treatment; PRIORITIES]>>,
+}
+
+impl<B: Frame> Plane<B> {
+    /// Classes as this table says; `None`: as configured at the start.
+    fn set_classes(
+        &mut self,
+        now: Time,
+        port: PortNo,
+        ets: Option<&Ets>,
+        out: &mut Vec<Action<B>>,
+    ) -> Result<(), SettingError> {
+        let own = self.config.dcb.as_ref().ok_or(SettingError::Unsupported)?;
+        let (prio_tc, schedule) = match ets {
+            None => (own.prio_tc, own.schedule.clone()),
+            Some(ets) => (ets.class_of, ScheduleConfig::of_ets(ets, own.schedule.cost)),
+        };
+        let set = self.ports.set_classes(now, port, prio_tc, &schedule, out);
+        set.map_err(|_| SettingError::Invalid)?;
+        self.settings[port.index()].classes = ets.cloned().map(Box::new);
+        Ok(())
+    }
+
+    /// These priorities have flow control; `None`: as configured at the start.
+    fn set_pfc(
+        &mut self,
+        now: Time,
+        port: PortNo,
+        pfc: Option<PrioritySet>,
+        out: &mut Vec<Action<B>>,
+    ) -> Result<(), SettingError> {
+        let own = self.config.dcb.as_ref().ok_or(SettingError::Unsupported)?.pfc;
+        self.ports.set_pfc(now, port, pfc.unwrap_or(own), out);
+        self.settings[port.index()].pfc = pfc;
+        Ok(())
+    }
+
+    fn resynchronise_port(
+        &mut self,
+        now: Time,
+        port: PortNo,
+        wanted: &PortSnapshot,
+        out: &mut Vec<Action<B>>,
+    ) -> Result<(), SettingError> {
+        self.set_kind(port, wanted.kind);
+        self.tables.clear(port);
+        for (destination, route) in &wanted.routes {
+            let (destination, route): (MacAddr, &Route) = (*destination, route);
+            // What finds no room is punted, as if its install had been refused.
+            let _ = self.tables.install(port, destination, route);
+        }
+        if self.config.dcb.is_none() {
+            let any = wanted.classes.is_some() || wanted.pfc.is_some() || wanted.defence.is_some();
+            return if any { Err(SettingError::Unsupported) } else { Ok(()) };
+        }
+        let classes = self.set_classes(now, port, wanted.classes.as_ref(), out);
+        let pfc = self.set_pfc(now, port, wanted.pfc, out);
+        if let Some(treatments) = wanted.defence {
+            self.ports.set_treatments(port, treatments);
+        }
+        self.settings[port.index()].defence = wanted.defence.map(Box::new);
+        classes.and(pfc)
+    }
+}

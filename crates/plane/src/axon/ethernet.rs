@@ -1,0 +1,50 @@
+//! What may pass as an Ethernet frame.
+
+use axon_node::Drop;
+use axon_wire::cn::CnTag;
+use axon_wire::link::ETHERNET_BYTES;
+use axon_wire::vlan::TAG_BYTES;
+
+/// EtherTypes of the customer and the service tag (IEEE 802.1Q table 9-1).
+const TAGS: [[u8; 2]; 2] = [[0x81, 0x00], [0x88, 0xa8]];
+
+/// Why `frame` is not Ethernet that a host may send or see, if it is not: it has no header,
+/// or more than `bytes_max` bytes without FCS, tag and CN-TAG.
+#[inline]
+pub fn fault(frame: &[u8], bytes_max: usize) -> Option<Drop> {
+    if frame.len() < ETHERNET_BYTES {
+        return Some(Drop::Malformed);
+    }
+    if frame.len() <= bytes_max {
+        return None;
+    }
+    let mut at = 12;
+    if TAGS.iter().any(|tag| frame[at..].starts_with(tag)) {
+        at += TAG_BYTES;
+    }
+    if frame.get(at..).and_then(CnTag::parse).is_some() {
+        at += TAG_BYTES;
+    }
+    (frame.len() > bytes_max + (at - 12)).then_some(Drop::Oversized)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tag_may_come_on_top_of_the_longest_frame() {
+        let frame = |bytes: usize, ethertype: [u8; 2]| {
+            let mut frame = alloc::vec![0; bytes];
+            frame[12..14].copy_from_slice(&ethertype);
+            fault(&frame, 1514)
+        };
+        assert_eq!(fault(&[0; 13], 1514), Some(Drop::Malformed));
+        assert_eq!(frame(1514, [8, 0]), None);
+        assert_eq!(frame(1515, [8, 0]), Some(Drop::Oversized));
+        assert_eq!(frame(1518, [0x81, 0]), None);
+        assert_eq!(frame(1519, [0x81, 0]), Some(Drop::Oversized));
+        assert_eq!(frame(1518, [0x22, 0xe9]), None);
+        assert_eq!(frame(1519, [0x22, 0xe9]), Some(Drop::Oversized));
+    }
+}

@@ -1,0 +1,192 @@
+//! The stateless step of a switch: one hop of a source route (paper 001 §3, thesis 000 §3.1).
+//!
+//! This one function decides for transit packets, for hosts' packets after their route has
+//! been prepended, and for packets of the control plane. The kernel's fast path and the RTL
+//! are held to it by `vectors/forward.txt`.
+
+use axon_node::PortKind;
+use axon_node::{Drop, Punt};
+use axon_wire::PortNo;
+use axon_wire::header::{self, HeaderView, HopWidth, PacketType};
+
+/// What becomes of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Send it, header advanced, to the Axon at this port.
+    Egress(PortNo),
+    /// Take off the first `header_bytes` bytes and send the rest to the hosts at this port.
+    Strip {
+        /// The host port.
+        port: PortNo,
+        /// Length of the Axon header, padding included.
+        header_bytes: usize,
+    },
+    /// Hand it to the control plane: [`Punt::Addressed`] or [`Punt::Error`].
+    Punt(Punt),
+    /// Drop it: [`Drop::Malformed`], [`Drop::NoSuchPort`] or [`Drop::PortUnknown`]. Its bytes
+    /// are as they came.
+    Drop(Drop),
+}
+
+/// Takes one hop of the packet in `bytes`, which came in by `ingress`, and rewrites its
+/// header accordingly. `kind_of` tells what is plugged into a port, `None` where the switch
+/// has no such port; it is asked about the next hop only.
+///
+/// 1. A packet without a sound header, or whose reverse list can take no more hops, is
+///    dropped.
+/// 2. Without a forward hop the route was too short: the type becomes Error and the control
+///    plane gets the packet. There is no free place for `ingress`, so the way back is
+///    `ingress` and then the reverse list.
+/// 3. If the next hop names the control plane, the hop is taken and the control plane gets
+///    the packet.
+/// 4. If the next hop names a port that the switch does not have, or whose peer is not
+///    known, the packet is dropped.
+/// 5. If it names a host port, the header comes off, unless the type is not Ethernet: then
+///    the hop is taken (so the reverse list is the way back), the type becomes Error, and
+///    the control plane gets the packet.
+/// 6. If it names an Axon port, the hop is taken and the packet goes there, even if it came
+///    from there.
+///
+/// To take a hop is to remove it from the forward list and to put `ingress` in front of the
+/// reverse list.
+#[inline]
+pub fn forward(
+    bytes: &mut [u8],
+    width: HopWidth,
+    ingress: PortNo,
+    kind_of: impl FnOnce(PortNo) -> Option<PortKind>,
+) -> Step {
+    let Ok(view) = HeaderView::parse(bytes, width) else {
+        return Step::Drop(Drop::Malformed);
+    };
+    let packet_type = view.packet_type();
+    let header_bytes = view.header_bytes();
+    let Some(port) = view.next_hop() else {
+        header::set_type(bytes, PacketType::Error);
+        return Step::Punt(Punt::Error);
+    };
+    if view.reverse_count() == header::HOPS_MAX {
+        return Step::Drop(Drop::Malformed);
+    }
+    if port == PortNo::CONTROL {
+        header::advance(bytes, width, ingress);
+        return Step::Punt(Punt::Addressed);
+    }
+    match kind_of(port) {
+        None => Step::Drop(Drop::NoSuchPort),
+        Some(PortKind::Unknown) => Step::Drop(Drop::PortUnknown),
+        Some(PortKind::Axon) => {
+            header::advance(bytes, width, ingress);
+            Step::Egress(port)
+        }
+        Some(PortKind::Host) if packet_type == PacketType::Ethernet => {
+            Step::Strip { port, header_bytes }
+        }
+        Some(PortKind::Host) => {
+            header::advance(bytes, width, ingress);
+            header::set_type(bytes, PacketType::Error);
+            Step::Punt(Punt::Error)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+    use alloc::vec::Vec;
+    use axon_wire::Hops;
+
+    const WIDTHS: [HopWidth; 3] = [HopWidth::Four, HopWidth::Eight, HopWidth::Sixteen];
+    const INGRESS: PortNo = PortNo(5);
+
+    fn packet(width: HopWidth, packet_type: PacketType, forward: Hops, reverse: Hops) -> Vec<u8> {
+        let mut bytes = vec![0xee; 40];
+        header::emit(&mut bytes, width, packet_type, &forward, &reverse).unwrap();
+        bytes
+    }
+
+    /// Ports 0 and 1 are Axons, 2 is a host port, 3 is unknown, and there are no others.
+    fn kind_of(port: PortNo) -> Option<PortKind> {
+        let kinds = [PortKind::Axon, PortKind::Axon, PortKind::Host, PortKind::Unknown];
+        kinds.get(port.index()).copied()
+    }
+
+    #[test]
+    fn a_hop_to_an_axon_is_taken() {
+        for width in WIDTHS {
+            let mut bytes = packet(width, PacketType::Control, Hops::from([1, 9]), Hops::from([7]));
+            assert_eq!(forward(&mut bytes, width, INGRESS, kind_of), Step::Egress(PortNo(1)));
+            let after = packet(width, PacketType::Control, Hops::from([9]), Hops::from([5, 7]));
+            assert_eq!(bytes, after);
+        }
+    }
+
+    #[test]
+    fn a_host_port_gets_the_frame_without_its_header() {
+        for width in WIDTHS {
+            let mut bytes = packet(width, PacketType::Ethernet, Hops::from([2]), Hops::from([7]));
+            let header_bytes = width.header_bytes(2);
+            let step = forward(&mut bytes, width, INGRESS, kind_of);
+            assert_eq!(step, Step::Strip { port: PortNo(2), header_bytes });
+            assert!(bytes[header_bytes..].iter().all(|&byte| byte == 0xee));
+        }
+    }
+
+    #[test]
+    fn what_no_host_may_see_goes_back_to_the_control_plane_with_its_way_back() {
+        for width in WIDTHS {
+            for packet_type in [PacketType::Control, PacketType::Probe, PacketType::Error] {
+                let mut bytes = packet(width, packet_type, Hops::from([2, 1]), Hops::from([7]));
+                let step = forward(&mut bytes, width, INGRESS, kind_of);
+                assert_eq!(step, Step::Punt(Punt::Error));
+                let after = packet(width, PacketType::Error, Hops::from([1]), Hops::from([5, 7]));
+                assert_eq!(bytes, after);
+            }
+        }
+    }
+
+    #[test]
+    fn a_route_that_ends_too_early_keeps_its_reverse_list() {
+        for width in WIDTHS {
+            let mut bytes = packet(width, PacketType::Ethernet, Hops::default(), Hops::from([7]));
+            assert_eq!(forward(&mut bytes, width, INGRESS, kind_of), Step::Punt(Punt::Error));
+            assert_eq!(bytes, packet(width, PacketType::Error, Hops::default(), Hops::from([7])));
+        }
+    }
+
+    #[test]
+    fn the_control_plane_is_a_hop_like_any_other() {
+        for width in WIDTHS {
+            let to_us = Hops::from([PortNo::CONTROL.0, 3]);
+            let mut bytes = packet(width, PacketType::Control, to_us, Hops::default());
+            assert_eq!(forward(&mut bytes, width, INGRESS, kind_of), Step::Punt(Punt::Addressed));
+            assert_eq!(bytes, packet(width, PacketType::Control, Hops::from([3]), Hops::from([5])));
+        }
+    }
+
+    #[test]
+    fn a_dropped_packet_is_left_as_it_came() {
+        for width in WIDTHS {
+            let mut bytes = packet(width, PacketType::Ethernet, Hops::from([9]), Hops::default());
+            let before = bytes.clone();
+            let step = forward(&mut bytes, width, INGRESS, kind_of);
+            assert_eq!(step, Step::Drop(Drop::NoSuchPort));
+            assert_eq!(bytes, before);
+            let mut bytes = packet(width, PacketType::Ethernet, Hops::from([3]), Hops::default());
+            let before = bytes.clone();
+            let step = forward(&mut bytes, width, INGRESS, kind_of);
+            assert_eq!(step, Step::Drop(Drop::PortUnknown));
+            assert_eq!(bytes, before);
+            let step = forward(&mut bytes[..6], width, INGRESS, |_| None);
+            let expected = if width == HopWidth::Four { Drop::NoSuchPort } else { Drop::Malformed };
+            assert_eq!(step, Step::Drop(expected), "one nibble hop fits six bytes");
+        }
+        let full: Hops = (0..header::HOPS_MAX as u16).map(|hop| PortNo(hop & 3)).collect();
+        let mut bytes = vec![0; 6 + header::HOPS_MAX + 1];
+        header::emit(&mut bytes, HopWidth::Eight, PacketType::Ethernet, &[PortNo(1)], &full)
+            .unwrap();
+        let step = forward(&mut bytes, HopWidth::Eight, INGRESS, kind_of);
+        assert_eq!(step, Step::Drop(Drop::Malformed), "a full reverse list takes no more");
+    }
+}

@@ -1,0 +1,16 @@
+//! The data plane of a switch of ours: attach a route at the edge, pop a hop and push another in
+//! transit, strip the header at the other edge (thesis 000 §3.2).
+
+mod congestion;
+mod dataplane;
+pub mod ethernet;
+pub mod forward;
+pub mod layers;
+pub mod meter;
+mod node;
+pub mod pause;
+mod plane;
+pub mod routes;
+
+pub use dataplane::FEATURES;
+pub use plane::Plane;

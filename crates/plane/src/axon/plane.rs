@@ -1,0 +1,515 @@
+//! A switch's data plane: what happens to a frame from ingress to wire (thesis 000 §3.2).
+
+use super::dataplane::Settings;
+use crate::axon::ethernet;
+use crate::axon::forward::{Step, forward};
+use crate::axon::meter::Meter;
+use crate::axon::pause::{self, SelfCongestion};
+use crate::axon::routes::{self, RouteTables};
+use crate::config::{OnFull, PlaneConfig};
+use crate::congestion::qcn::Treatment;
+use crate::ports::{FrameMeta, Ports};
+use crate::probe;
+use crate::qos::dcb;
+use alloc::vec::Vec;
+use axon_node::PortKind;
+use axon_node::counters::Counters;
+use axon_node::{Action, Awaited, Drop, Punt, RouteError};
+use axon_wire::cn;
+use axon_wire::header::{self, HeaderView, PacketType};
+use axon_wire::link::ETHERNET_BYTES;
+use axon_wire::mac_control::{self, MacControl};
+use axon_wire::priority::PRIORITIES;
+use axon_wire::{Bytes, Frame, MacAddr, PortNo, Route, Time};
+
+/// The data plane of one switch: its ports, and the routes of its hosts.
+///
+/// Every call takes the time, and appends what is to be done to `out`. None blocks, fails,
+/// or copies a frame; only the queues allocate, when they grow.
+#[derive(Clone, Debug)]
+pub struct Plane<B> {
+    pub(super) ports: Ports<B>,
+    pub(super) config: PlaneConfig,
+    pub(super) tables: RouteTables,
+    pub(super) guards: Vec<Guard>,
+    /// By port, what the control plane has set.
+    pub(super) settings: Vec<Settings>,
+}
+
+/// What keeps the hosts of one port within bounds.
+#[derive(Clone, Debug)]
+pub(super) struct Guard {
+    /// Two meters, so that a host that floods cannot keep discovery from being heard.
+    pub(super) misses: Meter,
+    pub(super) link_frames: Meter,
+    /// Congestion messages that its frames cause.
+    pub(super) congestion: Meter,
+    pub(super) load: SelfCongestion,
+}
+
+impl<B: Frame> Plane<B> {
+    /// A plane whose ports are all unknown and without carrier, and whose tables are empty.
+    ///
+    /// # Panics
+    /// If hops of this width cannot name all the ports, or DCB is configured for other ports or
+    /// contradicts itself: `ScheduleConfig::check`, `CnConfig::check`, `ecn::Profile::check`.
+    pub fn new(config: PlaneConfig) -> Plane<B> {
+        assert!(usize::from(config.ports) <= config.hop_width.ports_max(), "too many ports");
+        let mut ports = Ports::new(config.ports, config.queue_bytes_max);
+        let probe_bytes_max = config.probe_bytes_max();
+        if config.on_full == OnFull::Nack {
+            ports.set_nack_bytes_max(config.nack_bytes_max);
+        }
+        if let Some(dcb) = &config.dcb {
+            let priority_of = dcb::priority_of(config.hop_width);
+            let set = ports.set_dcb((**dcb).clone(), priority_of, config.control_priority);
+            set.expect("a configuration that was checked");
+        }
+        ports.set_probe_units(config.probe_units, probe_bytes_max);
+        let guard = || Guard {
+            misses: Meter::new(config.punt),
+            link_frames: Meter::new(config.punt),
+            congestion: Meter::new(config.congestion),
+            load: SelfCongestion::default(),
+        };
+        Plane {
+            tables: RouteTables::new(config.hop_width, config.ports, config.routes_per_port_max),
+            ports,
+            guards: (0..config.ports).map(|_| guard()).collect(),
+            settings: alloc::vec![Settings::default(); usize::from(config.ports)],
+            config,
+        }
+    }
+
+    /// Takes a frame from a port.
+    #[inline]
+    pub fn receive(
+        &mut self,
+        now: Time,
+        port: PortNo,
+        frame: B,
+        complete_at: Time,
+        intact: bool,
+        out: &mut Vec<Action<B>>,
+    ) {
+        let meta = FrameMeta::new(frame, port, complete_at, intact);
+        if let Err(reason) = self.ports.receive(now, &meta) {
+            return self.ports.discard(meta, reason, out);
+        }
+        match self.kind(port) {
+            Some(PortKind::Axon) => self.axon_ingress(now, meta, out),
+            Some(PortKind::Host) => self.host_ingress(now, meta, out),
+            Some(PortKind::Unknown) | None => self.unknown_ingress(now, meta, out),
+        }
+    }
+
+    /// The wire of `port` is free: the next frame in turn goes out.
+    #[inline]
+    pub fn tx_done(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) {
+        self.ports.tx_done(now, port, out);
+    }
+
+    /// The carrier of `port` came or went. Without carrier its queues are emptied and its
+    /// wire counts as free: no `TxDone` is owed for a frame that was on it.
+    pub fn link(&mut self, now: Time, port: PortNo, up: bool, out: &mut Vec<Action<B>>) {
+        self.ports.link(now, port, up, out);
+        if let Some(guard) = self.guards.get_mut(port.index()).filter(|_| !up) {
+            guard.load = SelfCongestion::default();
+        }
+    }
+
+    /// The time has come, or may have: packets for the control plane whose tail is here now
+    /// are punted.
+    #[inline]
+    pub fn timeout(&mut self, now: Time, out: &mut Vec<Action<B>>) {
+        self.ports.timeout(now, out);
+    }
+
+    /// When to call [`Plane::timeout`] next. Early or repeated calls are harmless.
+    #[inline]
+    pub fn deadline(&self) -> Option<Time> {
+        self.ports.deadline()
+    }
+
+    /// Sends an Axon packet of the control plane on its way. If its first hop is the control
+    /// plane, it comes straight back as [`Punt::Addressed`].
+    pub fn inject_packet(&mut self, now: Time, frame: B, out: &mut Vec<Action<B>>) {
+        let mut meta = self.ports.originate(now, frame);
+        if probe::is_probe(meta.frame.bytes()) {
+            meta.probe_at = probe::head_of(meta.frame.bytes(), self.config.hop_width);
+        }
+        self.step(now, meta, out);
+    }
+
+    /// Sends an Ethernet frame of the control plane out of `port`: a link-local frame on any
+    /// port, or another to the hosts of a host port.
+    pub fn send_raw(&mut self, now: Time, port: PortNo, frame: B, out: &mut Vec<Action<B>>) {
+        let mut meta = self.ports.originate(now, frame);
+        let link_local = is_link_local(meta.frame.bytes());
+        match self.kind(port) {
+            None => self.ports.discard(meta, Drop::NoSuchPort, out),
+            Some(PortKind::Axon) if !link_local => self.ports.discard(meta, Drop::KindChanged, out),
+            Some(PortKind::Unknown) if !link_local => {
+                self.ports.discard(meta, Drop::PortUnknown, out);
+            }
+            Some(_) => match self.ethernet_fault(meta.frame.bytes()) {
+                Some(reason) => self.ports.discard(meta, reason, out),
+                None => {
+                    if axon_wire::probe::is_ether(meta.frame.bytes()) {
+                        meta.probe_at = ETHERNET_BYTES as u16;
+                    }
+                    let kind = (!link_local).then_some(PortKind::Host);
+                    self.ports.deliver(now, meta, port, kind, out);
+                }
+            },
+        }
+    }
+
+    /// Says what is plugged into `port`. Frames queued there that do not suit the new kind
+    /// are dropped as [`Drop::KindChanged`] when their turn comes: a host never sees an Axon
+    /// header. Routes are left alone.
+    pub fn set_kind(&mut self, port: PortNo, kind: PortKind) {
+        self.ports.set_kind(port, kind);
+    }
+
+    /// What is plugged into `port`; `None` if there is no such port.
+    #[inline]
+    pub fn kind(&self, port: PortNo) -> Option<PortKind> {
+        self.ports.kind(port)
+    }
+
+    /// Changes how the congestion notification domain is defended against the hosts of `port`;
+    /// see [`Ports::set_treatments`].
+    pub fn set_treatments(&mut self, port: PortNo, treatments: [Treatment; PRIORITIES]) {
+        self.ports.set_treatments(port, treatments);
+    }
+
+    /// Whether `port` exists and has carrier.
+    pub fn is_up(&self, port: PortNo) -> bool {
+        self.ports.is_up(port)
+    }
+
+    /// Takes a port from those whose wire a frame began to wait for; see
+    /// [`Node::awaited`](axon_node::Node::awaited).
+    #[inline]
+    pub fn awaited(&mut self) -> Awaited {
+        self.ports.awaited()
+    }
+
+    /// Whether a frame waits for the wire of `port`.
+    pub fn waits_for(&self, port: PortNo) -> bool {
+        self.ports.waits_for(port)
+    }
+
+    /// The port that a packet would be sent out of, by its header alone.
+    #[inline]
+    pub fn next_hop(&self, packet: &[u8]) -> Option<PortNo> {
+        HeaderView::parse(packet, self.config.hop_width).ok()?.next_hop()
+    }
+
+    /// Reads a little of what every frame needs, so that it is in the caches when one comes.
+    /// For a body that knows what will come; the number means nothing.
+    #[inline]
+    pub fn prefetch(&self) -> u64 {
+        self.ports.prefetch() ^ self.config.frame_bytes_max as u64
+    }
+
+    /// The same of what a frame needs that goes in or out by `port`.
+    #[inline]
+    pub fn prefetch_port(&self, port: PortNo) -> u64 {
+        self.ports.prefetch_port(port)
+    }
+
+    /// The route tables.
+    pub fn tables(&self) -> &RouteTables {
+        &self.tables
+    }
+
+    /// Makes `route` the route from `port` to `destination`; for runtimes without a control plane.
+    ///
+    /// # Errors
+    /// See [`RouteTables::install`].
+    pub fn install(
+        &mut self,
+        port: PortNo,
+        destination: MacAddr,
+        route: &Route,
+    ) -> Result<(), RouteError> {
+        self.tables.install(port, destination, route)
+    }
+
+    /// What has been counted.
+    pub fn counters(&self) -> &Counters {
+        self.ports.counters()
+    }
+
+    /// Counts a frame that ended in the control plane after a punt, so that every drop of a
+    /// switch is in one place.
+    pub fn count_drop(&mut self, ingress: PortNo, reason: Drop) {
+        self.ports.count_drop(ingress, reason);
+    }
+
+    /// Bytes that wait for the wire of `port`.
+    pub fn queued_bytes(&self, port: PortNo) -> Bytes {
+        self.ports.queued_bytes(port)
+    }
+
+    /// Frames that wait for the wire of `port`.
+    pub fn queued_frames(&self, port: PortNo) -> u64 {
+        self.ports.queued_frames(port)
+    }
+
+    /// Bytes of frames that came in by `port`, that outputs refused, and that it keeps.
+    pub fn nacked_bytes(&self, port: PortNo) -> Bytes {
+        self.ports.nacked_bytes(port)
+    }
+
+    /// Punted packets that wait for their last byte.
+    pub fn held_frames(&self) -> u64 {
+        self.ports.held_frames()
+    }
+
+    /// Its ports.
+    pub fn ports(&self) -> &Ports<B> {
+        &self.ports
+    }
+
+    /// Its ports, to change what is in force there.
+    pub fn ports_mut(&mut self) -> &mut Ports<B> {
+        &mut self.ports
+    }
+
+    /// What the plane was told at its start.
+    pub fn config(&self) -> &PlaneConfig {
+        &self.config
+    }
+
+    /// A frame on an Axon port is an Axon packet or a link-local frame.
+    #[inline]
+    pub(super) fn axon_ingress(
+        &mut self,
+        now: Time,
+        mut meta: FrameMeta<B>,
+        out: &mut Vec<Action<B>>,
+    ) {
+        if header::is_axon(meta.frame.bytes()) {
+            if probe::is_probe(meta.frame.bytes()) {
+                meta.probe_at = probe::head_of(meta.frame.bytes(), self.config.hop_width);
+                if meta.probe_at > 0 {
+                    self.ports.stamp_ingress(now, &mut meta);
+                }
+            }
+            self.step(now, meta, out);
+        } else if is_link_local(meta.frame.bytes()) {
+            self.link_ingress(now, meta, out);
+        } else {
+            self.ports.discard(meta, Drop::Malformed, out);
+        }
+    }
+
+    /// Until the peer of a port is known, only link-local frames count.
+    pub(super) fn unknown_ingress(
+        &mut self,
+        now: Time,
+        meta: FrameMeta<B>,
+        out: &mut Vec<Action<B>>,
+    ) {
+        if is_link_local(meta.frame.bytes()) {
+            self.link_ingress(now, meta, out);
+        } else {
+            self.ports.discard(meta, Drop::PortUnknown, out);
+        }
+    }
+
+    /// A frame from a host is looked up once. With a route its header is prepended, and what
+    /// follows is the step that every packet takes; without one it goes to the control plane.
+    #[inline]
+    pub(super) fn host_ingress(
+        &mut self,
+        now: Time,
+        mut meta: FrameMeta<B>,
+        out: &mut Vec<Action<B>>,
+    ) {
+        let ingress = meta.ingress;
+        if let Some(reason) = self.ethernet_fault(meta.frame.bytes()) {
+            return self.ports.discard(meta, reason, out);
+        }
+        if is_link_local(meta.frame.bytes()) {
+            return self.link_ingress(now, meta, out);
+        }
+        if self.config.dcb.is_some() && cn::is_cnm(meta.frame.bytes()) {
+            return self.ports.discard(meta, Drop::ForgedCnm, out);
+        }
+        let destination = MacAddr::destination_of(meta.frame.bytes()).unwrap_or_default();
+        if destination.is_multicast() {
+            return self.miss(now, meta, out);
+        }
+        let Some(route) = self.tables.lookup(ingress, destination) else {
+            return self.miss(now, meta, out);
+        };
+        let header_bytes = route.len();
+        if meta.frame.push_front(header_bytes).is_err() {
+            return self.ports.discard(meta, Drop::NoHeadroom, out);
+        }
+        meta.frame.bytes_mut()[..header_bytes].copy_from_slice(route);
+        self.depart(now, meta, header_bytes, out);
+    }
+
+    /// A frame that a host punted goes on by a route of the control plane's, as its table would
+    /// have sent it.
+    pub(super) fn forward_punted(
+        &mut self,
+        now: Time,
+        ingress: PortNo,
+        route: &Route,
+        frame: B,
+        out: &mut Vec<Action<B>>,
+    ) {
+        let mut meta = FrameMeta::new(frame, ingress, now, true);
+        let Ok(header) = routes::header_of(route, self.config.hop_width) else {
+            return self.ports.discard(meta, Drop::NoHeadroom, out);
+        };
+        if meta.frame.push_front(header.len()).is_err() {
+            return self.ports.discard(meta, Drop::NoHeadroom, out);
+        }
+        meta.frame.bytes_mut()[..header.len()].copy_from_slice(&header);
+        self.depart(now, meta, header.len(), out);
+    }
+
+    /// A host's frame with its route before it takes its first hop.
+    #[inline]
+    fn depart(
+        &mut self,
+        now: Time,
+        mut meta: FrameMeta<B>,
+        header_bytes: usize,
+        out: &mut Vec<Action<B>>,
+    ) {
+        let ingress = meta.ingress;
+        let bytes = meta.frame.bytes_mut();
+        if let Some(dcb) = &self.config.dcb {
+            let width = self.config.hop_width;
+            let layer = routes::layer_of(bytes, width);
+            let priority = self.ports.defend(ingress, &mut bytes[header_bytes..]);
+            header::set_priority(bytes, width, dcb.layers.on(priority, layer));
+        }
+        let left_for_axon = self.step(now, meta, out);
+        if left_for_axon && self.config.self_congestion_pause {
+            self.burden(now, ingress, header_bytes, out);
+        }
+    }
+
+    /// Why a frame is not Ethernet that a host may send or see, if it is not.
+    #[inline]
+    pub(super) fn ethernet_fault(&self, bytes: &[u8]) -> Option<Drop> {
+        ethernet::fault(bytes, self.config.frame_bytes_max)
+    }
+
+    /// A link-local frame belongs to this switch alone.
+    pub(super) fn link_ingress(&mut self, now: Time, meta: FrameMeta<B>, out: &mut Vec<Action<B>>) {
+        let bytes = meta.frame.bytes();
+        if bytes.len() < ETHERNET_BYTES {
+            return self.ports.discard(meta, Drop::Malformed, out);
+        }
+        if mac_control::is_mac_control(bytes) {
+            return self.ports.mac_control(now, meta, out);
+        }
+        if !self.guards[meta.ingress.index()].link_frames.admit(now) {
+            return self.ports.discard(meta, Drop::PuntLimit, out);
+        }
+        self.ports.punt(now, meta, Punt::LinkLocal, out);
+    }
+
+    /// The default header: no forward hops, and the ingress port as the way back. An ether
+    /// probe, which has no route, is stamped and goes to the control plane as it is.
+    pub(super) fn miss(&mut self, now: Time, mut meta: FrameMeta<B>, out: &mut Vec<Action<B>>) {
+        let (ingress, width) = (meta.ingress, self.config.hop_width);
+        if !self.guards[ingress.index()].misses.admit(now) {
+            return self.ports.discard(meta, Drop::PuntLimit, out);
+        }
+        if axon_wire::probe::is_ether(meta.frame.bytes()) {
+            meta.probe_at = ETHERNET_BYTES as u16;
+            self.ports.stamp_ingress(now, &mut meta);
+            return self.ports.punt(now, meta, Punt::EtherProbe, out);
+        }
+        if meta.frame.push_front(width.header_bytes(1)).is_err() {
+            return self.ports.discard(meta, Drop::NoHeadroom, out);
+        }
+        let bytes = meta.frame.bytes_mut();
+        match header::emit(bytes, width, PacketType::Ethernet, &[], &[ingress]) {
+            Ok(_) => self.ports.punt(now, meta, Punt::Miss, out),
+            Err(_) => self.ports.discard(meta, Drop::Malformed, out),
+        }
+    }
+
+    /// Takes one hop of an Axon packet; says whether it is now on its way to another Axon.
+    #[inline]
+    pub(super) fn step(
+        &mut self,
+        now: Time,
+        mut meta: FrameMeta<B>,
+        out: &mut Vec<Action<B>>,
+    ) -> bool {
+        let ports = &self.ports;
+        let kind_of = |port: PortNo| ports.kind(port);
+        let bytes = meta.frame.bytes_mut();
+        match forward(bytes, self.config.hop_width, meta.ingress, kind_of) {
+            Step::Egress(port) => {
+                if let Some(reason) = self.notice(now, &mut meta, (port, None), out) {
+                    self.ports.discard(meta, reason, out);
+                } else {
+                    self.ports.deliver(now, meta, port, Some(PortKind::Axon), out);
+                }
+                return true;
+            }
+            Step::Strip { port, header_bytes } => {
+                let before = Some(meta.ingress);
+                if let Some(reason) = self.notice(now, &mut meta, (port, before), out) {
+                    self.ports.discard(meta, reason, out);
+                    return false;
+                }
+                self.strip(&mut meta, port, header_bytes);
+                match self.ethernet_fault(meta.frame.bytes()) {
+                    Some(reason) => self.ports.discard(meta, reason, out),
+                    None => self.ports.deliver(now, meta, port, Some(PortKind::Host), out),
+                }
+            }
+            Step::Punt(punt) => self.ports.punt(now, meta, punt, out),
+            Step::Drop(reason) => self.ports.discard(meta, reason, out),
+        }
+        false
+    }
+
+    /// Tells the hosts of `port` to pause for as long as a maximum frame takes; nothing
+    /// happens if it is no host port.
+    pub fn pause_hosts(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) {
+        if self.kind(port) == Some(PortKind::Host) {
+            let quanta = pause::quanta_for(self.config.frame_bytes_max);
+            let frame = MacControl::Pause(quanta).emit(self.config.mac);
+            self.ports.count_pause(port);
+            self.send_raw(now, port, B::with_headroom(0, &frame), out);
+        }
+    }
+
+    /// Counts header bytes against the hosts of `port`, and tells them to pause when due.
+    pub(super) fn burden(
+        &mut self,
+        now: Time,
+        port: PortNo,
+        header_bytes: usize,
+        out: &mut Vec<Action<B>>,
+    ) {
+        let frame_bytes_max = self.config.frame_bytes_max;
+        if self.guards[port.index()].load.add(header_bytes, frame_bytes_max) {
+            self.pause_hosts(now, port, out);
+        }
+    }
+}
+
+/// Whether a frame concerns this link alone: by its address, or because it is MAC control, which
+/// ends where it comes in wherever it is sent to (IEEE 802.3 clause 31.3).
+#[inline]
+fn is_link_local(frame: &[u8]) -> bool {
+    MacAddr::destination_of(frame).is_some_and(MacAddr::is_link_local)
+        || mac_control::is_mac_control(frame)
+}

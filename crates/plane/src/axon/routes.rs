@@ -1,0 +1,250 @@
+//! Per-port CAM and route memory (paper 001 §4.1.1, thesis 000 §3.2.1).
+//!
+//! The CAM maps a destination MAC to a slot; the slot holds the Axon header to prepend,
+//! ready to be copied. A slot is reserved before its route is known and becomes valid when
+//! the route is installed; a reserved slot never matches. Each port has tables of its own,
+//! so hosts on different ports see only their own routes.
+//!
+//! In software the slot stands beside its key in the hash table, header included, so that a
+//! lookup waits for memory once and not three times.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use axon_node::RouteError;
+use axon_wire::header::{self, HeaderError, HeaderView, HopWidth, PacketType};
+use axon_wire::{Layer, MacAddr, PortNo, Priority, Route};
+use core::hash::{BuildHasherDefault, Hasher};
+use hashbrown::HashMap;
+
+/// The tables of all ports of a switch.
+#[derive(Clone, Debug)]
+pub struct RouteTables {
+    width: HopWidth,
+    routes_per_port_max: usize,
+    ports: Vec<PortTable>,
+}
+
+type PortTable = MacMap<Slot>;
+
+/// The longest header kept in the slot itself: 16 hops of 8 bits, 8 of 16, 33 of 4.
+const SHORT_BYTES: usize = 22;
+
+/// A header to prepend.
+#[derive(Clone, Debug)]
+enum Slot {
+    Short { length: u8, bytes: [u8; SHORT_BYTES] },
+    Long(Box<[u8]>),
+}
+
+impl Slot {
+    fn new(header: &[u8]) -> Slot {
+        let mut bytes = [0; SHORT_BYTES];
+        match bytes.get_mut(..header.len()) {
+            None => Slot::Long(header.into()),
+            Some(place) => {
+                place.copy_from_slice(header);
+                Slot::Short { length: header.len() as u8, bytes }
+            }
+        }
+    }
+
+    #[inline]
+    fn header(&self) -> &[u8] {
+        match self {
+            Slot::Short { length, bytes } => &bytes[..usize::from(*length).min(SHORT_BYTES)],
+            Slot::Long(header) => header,
+        }
+    }
+}
+
+impl RouteTables {
+    /// Empty tables for `ports` ports of `routes_per_port_max` routes each.
+    pub fn new(width: HopWidth, ports: u16, routes_per_port_max: usize) -> RouteTables {
+        let ports = (0..ports).map(|_| PortTable::default()).collect();
+        RouteTables { width, routes_per_port_max, ports }
+    }
+
+    /// Makes `route` the route from `port` to `destination`, replacing any before it.
+    ///
+    /// # Errors
+    /// `Full`, `NoSuchPort`, `Unrepresentable`;
+    /// the old route, if any, then still stands.
+    pub fn install(
+        &mut self,
+        port: PortNo,
+        destination: MacAddr,
+        route: &Route,
+    ) -> Result<(), RouteError> {
+        let header = header_of(route, self.width)?;
+        let most = self.routes_per_port_max;
+        let table = self.ports.get_mut(port.index()).ok_or(RouteError::NoSuchPort)?;
+        if table.len() >= most && !table.contains_key(&destination) {
+            return Err(RouteError::Full);
+        }
+        table.insert(destination, Slot::new(&header));
+        Ok(())
+    }
+
+    /// Forgets the route; says whether there was one.
+    pub fn remove(&mut self, port: PortNo, destination: MacAddr) -> bool {
+        let table = self.ports.get_mut(port.index());
+        table.is_some_and(|table| table.remove(&destination).is_some())
+    }
+
+    /// Forgets all routes of one port.
+    pub fn clear(&mut self, port: PortNo) {
+        if let Some(table) = self.ports.get_mut(port.index()) {
+            *table = PortTable::default();
+        }
+    }
+
+    /// The header to prepend to a frame from `port` to `destination`, if there is a route.
+    #[inline]
+    pub fn lookup(&self, port: PortNo, destination: MacAddr) -> Option<&[u8]> {
+        Some(self.ports.get(port.index())?.get(&destination)?.header())
+    }
+
+    /// The routes of one port, by destination.
+    pub fn routes(&self, port: PortNo) -> Vec<(MacAddr, Route)> {
+        let Some(table) = self.ports.get(port.index()) else {
+            return Vec::new();
+        };
+        let mut routes: Vec<_> = table
+            .iter()
+            .filter_map(|(&mac, slot)| {
+                let header = slot.header();
+                let hops = HeaderView::parse(header, self.width).ok()?.forward();
+                Some((mac, Route { hops, layer: layer_of(header, self.width) }))
+            })
+            .collect();
+        routes.sort();
+        routes
+    }
+
+    /// How many routes one port has.
+    pub fn len(&self, port: PortNo) -> usize {
+        self.ports.get(port.index()).map_or(0, PortTable::len)
+    }
+
+    /// Whether no port has a route.
+    pub fn is_empty(&self) -> bool {
+        self.ports.iter().all(PortTable::is_empty)
+    }
+}
+
+/// The header that packets of `route` get, without reverse hops.
+///
+/// # Errors
+/// `Unrepresentable`: no header of this hop width can hold it.
+pub fn header_of(route: &Route, width: HopWidth) -> Result<Vec<u8>, RouteError> {
+    let mut bytes = alloc::vec![0; width.header_bytes(route.hops.len())];
+    header::emit(&mut bytes, width, PacketType::Ethernet, &route.hops, &[])
+        .map_err(|_: HeaderError| RouteError::Unrepresentable)?;
+    // Where a packet has its priority; see `layer_of`.
+    header::set_priority(&mut bytes, width, Priority::from_low_bits(route.layer.value()));
+    Ok(bytes)
+}
+
+/// The layer of a route, by its header as [`RouteTables::lookup`] gives it: it stands where the
+/// packet will have its priority. With hops of 4 bits there is room for neither.
+#[inline]
+pub fn layer_of(header: &[u8], width: HopWidth) -> Layer {
+    let bits = HeaderView::parse(header, width).map_or(Priority::ZERO, |view| view.priority());
+    Layer::new(bits.value()).unwrap_or_default()
+}
+
+/// Hashes the six bytes of a MAC with one multiplication. A host can choose the MACs that it
+/// asks for, and so make a few entries of its own port's table collide: at most those that it
+/// may ask for at once, and at nobody's cost but its own.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MacHasher(u64);
+
+/// A hash table by MAC, the same in every run.
+pub type MacMap<V> = HashMap<MacAddr, V, BuildHasherDefault<MacHasher>>;
+
+impl Hasher for MacHasher {
+    #[inline]
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    #[inline]
+    fn write(&mut self, bytes: &[u8]) {
+        let mut word = [0; 8];
+        let length = bytes.len().min(8);
+        word[..length].copy_from_slice(&bytes[..length]);
+        let mixed = (self.0 ^ u64::from_le_bytes(word)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = mixed ^ (mixed >> 32);
+    }
+
+    #[inline]
+    fn write_usize(&mut self, _length: usize) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PORT: PortNo = PortNo(1);
+
+    fn mac(last: u8) -> MacAddr {
+        MacAddr([2, 0, 0, 0, 0, last])
+    }
+
+    #[test]
+    fn each_port_has_routes_of_its_own() {
+        let mut tables = RouteTables::new(HopWidth::Eight, 2, 4);
+        assert_eq!(tables.lookup(PORT, mac(1)), None);
+        tables.install(PORT, mac(1), &Route::from([3, 4])).unwrap();
+        let header = tables.lookup(PORT, mac(1)).unwrap();
+        assert_eq!(header, [0x10, 0x00, 0x80, 2, 0, 0, 3, 4]);
+        assert_eq!(tables.lookup(PortNo(0), mac(1)), None);
+    }
+
+    #[test]
+    fn a_full_table_refuses_and_keeps_what_it_has() {
+        let mut tables = RouteTables::new(HopWidth::Eight, 2, 1);
+        tables.install(PORT, mac(1), &Route::from([3])).unwrap();
+        assert_eq!(tables.install(PORT, mac(2), &Route::from([3])), Err(RouteError::Full));
+        assert_eq!(tables.routes(PORT), [(mac(1), Route::from([3]))]);
+        assert!(tables.remove(PORT, mac(1)));
+        tables.install(PORT, mac(2), &Route::from([5])).unwrap();
+        assert_eq!(tables.routes(PORT), [(mac(2), Route::from([5]))]);
+    }
+
+    #[test]
+    fn a_long_route_is_a_route_too() {
+        let mut tables = RouteTables::new(HopWidth::Sixteen, 2, 4);
+        for count in [8, 9, 200] {
+            let route: Route = (0..count).map(PortNo).collect();
+            tables.install(PORT, mac(1), &route).unwrap();
+            assert_eq!(tables.lookup(PORT, mac(1)).unwrap().len(), 6 + 2 * usize::from(count));
+            assert_eq!(tables.routes(PORT), [(mac(1), route)]);
+        }
+    }
+
+    #[test]
+    fn a_route_keeps_its_layer_where_its_header_has_room_for_a_priority() {
+        for (width, kept) in [(HopWidth::Eight, 5), (HopWidth::Sixteen, 5), (HopWidth::Four, 0)] {
+            let mut tables = RouteTables::new(width, 2, 4);
+            let layer = Layer::new(5).unwrap();
+            tables.install(PORT, mac(1), &Route { layer, ..Route::from([3, 4]) }).unwrap();
+            let routes = tables.routes(PORT);
+            assert_eq!(
+                (routes[0].1.layer.value(), &routes[0].1.hops[..]),
+                (kept, &Route::from([3, 4]).hops[..])
+            );
+        }
+    }
+
+    #[test]
+    fn impossible_routes_leave_the_old_one() {
+        let mut tables = RouteTables::new(HopWidth::Four, 2, 4);
+        tables.install(PORT, mac(1), &Route::from([3])).unwrap();
+        let bad = tables.install(PORT, mac(1), &Route::from([15]));
+        assert_eq!(bad, Err(RouteError::Unrepresentable));
+        assert_eq!(tables.routes(PORT), [(mac(1), Route::from([3]))]);
+        let nowhere = tables.install(PortNo(9), mac(1), &Route::from([3]));
+        assert_eq!(nowhere, Err(RouteError::NoSuchPort));
+    }
+}

@@ -1,0 +1,236 @@
+//! What the queues of a switch tell the sources of the frames that fill them: congestion
+//! notification messages (IEEE 802.1Q clause 30) and marks in the IP header (RFC 3168).
+//!
+//! In plain English: a frame that is about to wait for a wire, in a class that is watched, is
+//! shown to the marker of that queue first, which may mark it or say that it is to be dropped,
+//! and then to the queue's congestion point, if its priority is under congestion notification
+//! (a CNPV). Now and then the point takes it as a sample; if the queue is too long then, its
+//! source is told. A frame that finds the wire free meets neither: its queue is empty, and an
+//! empty queue has nothing to say.
+//!
+//! The edge of the domain is where hosts are: the frames of hosts that do not belong to it
+//! leave its priorities as they come in, and lose their CN-TAGs as they go out
+//! ([`Treatment`]). Between switches every priority is interior ready, for they are all ours.
+//!
+//! A frame for which there turns out to be no room was shown all the same: it is its source
+//! that the queue suffers from. [`CnConfig`] and [`EcnConfig`] say what there is at each
+//! port; how the message finds its way is in `plane/notice.rs`.
+
+use crate::congestion::ecn::{Ecn, EcnError, NotCapable, Profile, Verdict};
+use crate::congestion::qcn::{
+    CongestionPoint, CpConfig, CpError, Feedback, InputPriority, Treatment,
+};
+use alloc::vec::Vec;
+use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
+use axon_wire::{Bytes, MacAddr, PortNo, Time};
+
+/// Congestion notification in a switch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CnConfig {
+    /// The priorities in the domain (CNPVs), at most seven. Each class that one of them maps
+    /// to has a congestion point at every port.
+    pub cnpvs: PrioritySet,
+    /// By port, its congestion points, and how a CNM is written.
+    pub points: Vec<CpConfig>,
+    /// `cngCnmTransmitPriority`: the priority of CNMs. Sources are not sure that the default
+    /// is 6.
+    pub cnm_priority: Priority,
+    /// By port and priority, how the domain is defended against the hosts there. A port
+    /// between switches needs no defence, and has none.
+    pub treatments: Vec<[Treatment; PRIORITIES]>,
+}
+
+/// How one queue marks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EcnConfig {
+    /// When.
+    pub profile: Profile,
+    /// What becomes of frames that cannot be marked.
+    pub not_capable: NotCapable,
+}
+
+/// Why a configuration is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoticeError {
+    /// Frames from outside the domain would have no priority left.
+    #[error("eight priorities under congestion notification, where seven are the most")]
+    AllPriorities,
+    /// A value of a congestion point.
+    #[error("congestion point of {0}: {1}")]
+    Point(PortNo, CpError),
+    /// A value of a marker.
+    #[error("marking at {0}, class {1}: {2}")]
+    Ecn(PortNo, TrafficClass, EcnError),
+    /// Frames from outside would come into the domain after all.
+    #[error("{0} moves frames to priority {1}, which is under congestion notification")]
+    Moved(PortNo, Priority),
+}
+
+/// What is done to frames where hosts belong to the domain, or there is none: nothing.
+pub(crate) const UNDEFENDED: Treatment = Treatment { input: InputPriority::Kept, strip_tag: false };
+
+impl CnConfig {
+    /// Congestion points with the MIB's defaults at so many ports, for hosts that obey them
+    /// and understand CN-TAGs.
+    pub fn new(ports: u16, cnpvs: PrioritySet) -> CnConfig {
+        CnConfig {
+            cnpvs,
+            points: alloc::vec![CpConfig::default(); usize::from(ports)],
+            cnm_priority: Priority::from_low_bits(6),
+            treatments: alloc::vec![[UNDEFENDED; PRIORITIES]; usize::from(ports)],
+        }
+    }
+
+    /// # Errors
+    /// Eight CNPVs, a value outside its range, or an alternate priority that is a CNPV.
+    pub fn check(&self) -> Result<(), NoticeError> {
+        if self.cnpvs == PrioritySet::ALL {
+            return Err(NoticeError::AllPriorities);
+        }
+        for (port, point) in self.points.iter().enumerate() {
+            point.check().map_err(|error| NoticeError::Point(PortNo(port as u16), error))?;
+        }
+        for (port, treatments) in self.treatments.iter().enumerate() {
+            for treatment in treatments {
+                if let InputPriority::Moved(to) = treatment.input
+                    && self.cnpvs.contains(to)
+                {
+                    return Err(NoticeError::Moved(PortNo(port as u16), to));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The name of a congestion point: MAC of the switch, port, class. Unique up to 8192 ports.
+pub(crate) fn cpid(switch: MacAddr, port: PortNo, class: TrafficClass) -> u64 {
+    let mut bytes = [0; 8];
+    bytes[2..].copy_from_slice(&switch.0);
+    let number = port.0 << 3 | u16::from(class.value());
+    u64::from_be_bytes(bytes) << 16 | u64::from(number)
+}
+
+/// What there is at one port to watch its queues with, by traffic class.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Watch {
+    points: [Option<CongestionPoint>; PRIORITIES],
+    markers: [Option<Ecn>; PRIORITIES],
+}
+
+/// What a queue says of a frame that is to join it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Notice {
+    pub(crate) verdict: Verdict,
+    /// Its source is to hear this.
+    pub(crate) feedback: Option<Feedback>,
+}
+
+impl Watch {
+    /// What `cn` and `ecn` say of `port`; `prio_tc` tells the class of a priority, `switch`
+    /// seeds what is drawn.
+    pub(crate) fn new(
+        cn: Option<&CnConfig>,
+        ecn: &[Option<EcnConfig>; PRIORITIES],
+        (switch, port): (MacAddr, PortNo),
+        prio_tc: &[TrafficClass; PRIORITIES],
+    ) -> Result<Watch, NoticeError> {
+        let mut watch = Watch::default();
+        for class in TrafficClass::ALL {
+            let seed = cpid(switch, port, class);
+            if let Some(EcnConfig { profile, not_capable }) = ecn[class.index()] {
+                let marker = Ecn::new(profile, not_capable, seed);
+                let marker = marker.map_err(|error| NoticeError::Ecn(port, class, error))?;
+                watch.markers[class.index()] = Some(marker);
+            }
+            let maps = |priority: Priority| prio_tc[priority.index()] == class;
+            if let Some(cn) = cn.filter(|cn| cn.cnpvs.iter().any(maps)) {
+                let point = CongestionPoint::new(cn.points[port.index()], seed);
+                let point = point.map_err(|error| NoticeError::Point(port, error))?;
+                watch.points[class.index()] = Some(point);
+            }
+        }
+        Ok(watch)
+    }
+
+    /// Whether any class is watched.
+    pub(crate) fn is_any(&self) -> bool {
+        self.points.iter().any(Option::is_some) || self.markers.iter().any(Option::is_some)
+    }
+
+    /// `frame`, an Ethernet frame, is to join the queue of `class`, which holds `queue` bytes;
+    /// it takes `bytes` there. The point looks at it only if `sampled`.
+    pub(crate) fn arrives(
+        &mut self,
+        now: Time,
+        (class, queue): (TrafficClass, Bytes),
+        (frame, bytes): (&mut [u8], Bytes),
+        sampled: bool,
+    ) -> Notice {
+        let verdict = match &mut self.markers[class.index()] {
+            Some(marker) => marker.arrives(now, queue, frame),
+            None => Verdict::Pass,
+        };
+        let point = self.points[class.index()].as_mut();
+        let point = point.filter(|_| sampled && verdict != Verdict::Drop);
+        let feedback = point.and_then(|point| point.enqueued(bytes, Bytes(queue.0 + bytes.0)));
+        Notice { verdict, feedback }
+    }
+
+    /// The last frame has left the queue of `class`.
+    pub(crate) fn emptied(&mut self, now: Time, class: TrafficClass) {
+        if let Some(marker) = &mut self.markers[class.index()] {
+            marker.emptied(now);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MAC: MacAddr = MacAddr([2, 0, 0, 0, 0, 7]);
+
+    fn priority(number: u8) -> Priority {
+        Priority::new(number).unwrap()
+    }
+
+    #[test]
+    fn a_point_is_named_by_switch_port_and_class() {
+        let name = cpid(MAC, PortNo(5), TrafficClass::new(3).unwrap());
+        assert_eq!(name, 0x0200_0000_0007_002b);
+    }
+
+    #[test]
+    fn only_classes_of_priorities_in_the_domain_have_points() {
+        let cn = CnConfig::new(1, PrioritySet::only(priority(3)));
+        let mut prio_tc = TrafficClass::ALL;
+        prio_tc[3] = TrafficClass::ALL[1];
+        let none = [None; PRIORITIES];
+        let watch = Watch::new(Some(&cn), &none, (MAC, PortNo(0)), &prio_tc).unwrap();
+        let found: Vec<bool> = watch.points.iter().map(Option::is_some).collect();
+        assert_eq!(found, [false, true, false, false, false, false, false, false]);
+        assert!(watch.is_any());
+        let watch = Watch::new(None, &none, (MAC, PortNo(0)), &prio_tc).unwrap();
+        assert!(!watch.is_any());
+    }
+
+    #[test]
+    fn what_contradicts_itself_is_refused() {
+        let all = CnConfig::new(2, PrioritySet::ALL);
+        assert_eq!(all.check(), Err(NoticeError::AllPriorities));
+        let mut moved = CnConfig::new(2, PrioritySet::from_bits(0x18));
+        assert_eq!(moved.check(), Ok(()));
+        moved.treatments[1][3] =
+            Treatment { input: InputPriority::Moved(priority(4)), strip_tag: true };
+        assert_eq!(moved.check(), Err(NoticeError::Moved(PortNo(1), priority(4))));
+        let mut short = CnConfig::new(2, PrioritySet::EMPTY);
+        short.points[1].set_point = Bytes(99);
+        let error = NoticeError::Point(PortNo(1), CpError::SetPoint(Bytes(99)));
+        assert_eq!(short.check(), Err(error));
+        assert_eq!(
+            alloc::format!("{error}"),
+            "congestion point of p1: a set point of 99 bytes, where 100 is the least"
+        );
+    }
+}

@@ -1,0 +1,462 @@
+//! Who belongs to the congestion notification domain (IEEE 802.1Q clauses 31.1 and 33.4).
+//!
+//! A priority under congestion notification (a CNPV) must carry only frames whose sources
+//! obey it. So the domain defends itself at its edge: what a neighbour outside sends in such a
+//! priority is moved to another one, and CN-TAGs, which that neighbour would not understand,
+//! are taken off what goes there. Which mode of defence a port is in, for each priority, is
+//! fixed by the manager or follows what the neighbour says in LLDP.
+
+pub use axon_node::settings::{InputPriority, Treatment};
+use axon_wire::dcbx::ieee::CongestionNotification;
+use axon_wire::priority::{PRIORITIES, Priority, PrioritySet};
+
+/// The defence mode of one priority at one port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DefenceMode {
+    /// The priority knows nothing of congestion notification here.
+    Disabled,
+    /// The neighbour is outside: its frames leave the priority, ours lose their CN-TAGs.
+    Edge,
+    /// The neighbour is inside, but may still remap the priority: our CN-TAGs stay off.
+    Interior,
+    /// The neighbour is inside and takes CN-TAGs.
+    InteriorReady,
+}
+
+/// What the manager says of one priority, for a component or for one port.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Choice {
+    /// The mode follows LLDP. The alternate priority is the next lower one that is no CNPV,
+    /// or if there is none the next higher.
+    #[default]
+    Auto,
+    /// The mode and the alternate priority are fixed.
+    Admin(DefenceMode, Priority),
+}
+
+/// What several neighbours at one port mean; sources are not sure.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Several {
+    /// None: nobody can tell whose frames come in.
+    #[default]
+    AsNone,
+    /// What all of them say.
+    AllAgree,
+}
+
+/// How one port defends its priorities (IEEE8021-CN-MIB, the tables of components' and of
+/// ports' priorities).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DefenceConfig {
+    /// The priorities under congestion notification: at most seven.
+    pub cnpvs: PrioritySet,
+    /// By priority, what holds at every port of the component that does not know better.
+    pub component: [Choice; PRIORITIES],
+    /// By priority, what holds at this port; `None` follows the component.
+    pub port: [Option<Choice>; PRIORITIES],
+    /// What several neighbours mean.
+    pub several: Several,
+}
+
+/// Why a configuration is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DefenceError {
+    /// Frames from outside would have no priority left.
+    #[error("eight priorities under congestion notification, where seven are the most")]
+    AllPriorities,
+    /// Frames from outside would come into the domain after all.
+    #[error("alternate priority {} of priority {} is itself under congestion notification",
+        .alternate.value(), .priority.value())]
+    Alternate {
+        /// The priority to be defended.
+        priority: Priority,
+        /// Where its foreign frames were to go.
+        alternate: Priority,
+    },
+}
+
+impl DefenceMode {
+    /// All modes, in the order of their codes in IEEE8021-CN-MIB, which begin with 1.
+    const BY_MIB: [DefenceMode; 4] = [
+        DefenceMode::Disabled,
+        DefenceMode::Interior,
+        DefenceMode::InteriorReady,
+        DefenceMode::Edge,
+    ];
+    /// All modes, in the order of their codes in Linux's dcbnl.h, which begin with 0.
+    const BY_DCBNL: [DefenceMode; 4] = [
+        DefenceMode::Disabled,
+        DefenceMode::Edge,
+        DefenceMode::Interior,
+        DefenceMode::InteriorReady,
+    ];
+
+    /// The mode with `code` in IEEE8021-CN-MIB, 1..=4.
+    pub fn from_mib(code: u8) -> Option<DefenceMode> {
+        DefenceMode::BY_MIB.get(usize::from(code.checked_sub(1)?)).copied()
+    }
+
+    /// The mode with `code` in Linux's dcbnl.h, 0..=3: other numbers than the MIB's.
+    pub fn from_dcbnl(code: u8) -> Option<DefenceMode> {
+        DefenceMode::BY_DCBNL.get(usize::from(code)).copied()
+    }
+
+    /// The code in IEEE8021-CN-MIB, 1..=4.
+    pub fn mib(self) -> u8 {
+        match self {
+            DefenceMode::Disabled => 1,
+            DefenceMode::Interior => 2,
+            DefenceMode::InteriorReady => 3,
+            DefenceMode::Edge => 4,
+        }
+    }
+
+    /// The code in Linux's dcbnl.h, 0..=3.
+    pub fn dcbnl(self) -> u8 {
+        match self {
+            DefenceMode::Disabled => 0,
+            DefenceMode::Edge => 1,
+            DefenceMode::Interior => 2,
+            DefenceMode::InteriorReady => 3,
+        }
+    }
+
+    /// Its name, as in fabric files.
+    pub fn name(self) -> &'static str {
+        match self {
+            DefenceMode::Disabled => "disabled",
+            DefenceMode::Edge => "edge",
+            DefenceMode::Interior => "interior",
+            DefenceMode::InteriorReady => "interior_ready",
+        }
+    }
+
+    fn is_interior(self) -> bool {
+        matches!(self, DefenceMode::Interior | DefenceMode::InteriorReady)
+    }
+}
+
+impl DefenceConfig {
+    /// # Errors
+    /// All eight priorities are CNPVs, or the alternate of one is another.
+    pub fn check(&self) -> Result<(), DefenceError> {
+        if self.cnpvs == PrioritySet::ALL {
+            return Err(DefenceError::AllPriorities);
+        }
+        for priority in Priority::ALL.into_iter().filter(|p| self.cnpvs.contains(*p)) {
+            if let Choice::Admin(_, alternate) = self.choice(priority)
+                && self.cnpvs.contains(alternate)
+            {
+                return Err(DefenceError::Alternate { priority, alternate });
+            }
+        }
+        Ok(())
+    }
+
+    fn choice(&self, priority: Priority) -> Choice {
+        self.port[priority.index()].unwrap_or(self.component[priority.index()])
+    }
+
+    /// Where foreign frames of `priority` go.
+    pub fn alternate(&self, priority: Priority) -> Priority {
+        if let Choice::Admin(_, alternate) = self.choice(priority) {
+            return alternate;
+        }
+        let (lower, higher) = Priority::ALL.split_at(priority.index());
+        let mut candidates = lower.iter().rev().chain(higher);
+        let free = candidates.find(|candidate| !self.cnpvs.contains(**candidate));
+        free.copied().unwrap_or(Priority::ZERO)
+    }
+
+    /// What the neighbours say with one voice.
+    fn heard(&self, neighbours: &[CongestionNotification]) -> CongestionNotification {
+        match (neighbours, self.several) {
+            ([], _) | ([_, _, ..], Several::AsNone) => CongestionNotification::default(),
+            ([first, rest @ ..], _) => {
+                rest.iter().fold(*first, |all, one| CongestionNotification {
+                    values: all.values.intersection(one.values),
+                    ready: all.ready.intersection(one.ready),
+                })
+            }
+        }
+    }
+}
+
+/// The defence of one port, all priorities together.
+///
+/// A priority that follows LLDP begins in edge mode and says so: CNPV, not ready. When the
+/// neighbour says that the priority is a CNPV with him too, the port goes to interior and
+/// stops remapping; once that [is in force](Self::in_force) it says ready. When the neighbour
+/// says ready as well, the port goes to interior ready and leaves the CN-TAGs on. A neighbour
+/// that is no longer ready takes it back to interior, one that no longer has the priority or
+/// is gone to edge. A disabled priority is not spoken of. A fixed mode stays, and says of
+/// itself what the same mode would say had it been found by LLDP.
+#[derive(Clone, Debug)]
+pub struct Defences {
+    config: DefenceConfig,
+    heard: CongestionNotification,
+    modes: [DefenceMode; PRIORITIES],
+    /// Interior priorities that are known to be remapped no more.
+    ready: PrioritySet,
+}
+
+impl Defences {
+    /// A port without a neighbour.
+    ///
+    /// # Errors
+    /// A configuration that [`DefenceConfig::check`] refuses.
+    pub fn new(config: DefenceConfig) -> Result<Defences, DefenceError> {
+        config.check()?;
+        let modes = [DefenceMode::Disabled; PRIORITIES];
+        let mut port = Defences {
+            config,
+            heard: CongestionNotification::default(),
+            modes,
+            ready: PrioritySet::EMPTY,
+        };
+        port.settle();
+        Ok(port)
+    }
+
+    /// What LLDP knows of the neighbours has become this: one entry for each neighbour, an
+    /// empty one for a neighbour that sends no such TLV. Says which priorities change their
+    /// [treatment](Self::treatment).
+    pub fn neighbours(&mut self, said: &[CongestionNotification]) -> PrioritySet {
+        self.heard = self.config.heard(said);
+        self.settle()
+    }
+
+    /// The data plane now does with every priority what [`treatment`](Self::treatment) says:
+    /// only now may the port call itself ready.
+    pub fn in_force(&mut self) {
+        for priority in Priority::ALL {
+            if self.mode(priority).is_interior() {
+                self.ready.insert(priority);
+            }
+        }
+    }
+
+    /// The mode of `priority`.
+    pub fn mode(&self, priority: Priority) -> DefenceMode {
+        self.modes[priority.index()]
+    }
+
+    /// What is to be done to frames of `priority`.
+    pub fn treatment(&self, priority: Priority) -> Treatment {
+        let (input, strip_tag) = match self.mode(priority) {
+            DefenceMode::Disabled => (InputPriority::Regenerated, false),
+            DefenceMode::Edge => (InputPriority::Moved(self.config.alternate(priority)), true),
+            DefenceMode::Interior => (InputPriority::Kept, true),
+            DefenceMode::InteriorReady => (InputPriority::Kept, false),
+        };
+        Treatment { input, strip_tag }
+    }
+
+    /// What the port says of itself in LLDP.
+    pub fn says(&self) -> CongestionNotification {
+        let mut cnpvs = PrioritySet::EMPTY;
+        for priority in Priority::ALL {
+            if self.mode(priority) != DefenceMode::Disabled {
+                cnpvs.insert(priority);
+            }
+        }
+        CongestionNotification { values: cnpvs, ready: self.ready }
+    }
+
+    /// Finds the modes anew; the priorities whose mode has changed.
+    fn settle(&mut self) -> PrioritySet {
+        let mut changed = PrioritySet::EMPTY;
+        for priority in Priority::ALL {
+            let mode = self.found(priority);
+            if mode != self.mode(priority) {
+                self.modes[priority.index()] = mode;
+                changed.insert(priority);
+            }
+            if !mode.is_interior() {
+                self.ready.remove(priority);
+            }
+        }
+        changed
+    }
+
+    fn found(&self, priority: Priority) -> DefenceMode {
+        if !self.config.cnpvs.contains(priority) {
+            return DefenceMode::Disabled;
+        }
+        if let Choice::Admin(mode, _) = self.config.choice(priority) {
+            return mode;
+        }
+        match (self.heard.values.contains(priority), self.heard.ready.contains(priority)) {
+            (false, _) => DefenceMode::Edge,
+            (true, false) => DefenceMode::Interior,
+            (true, true) => DefenceMode::InteriorReady,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn priority(value: u8) -> Priority {
+        Priority::new(value).unwrap()
+    }
+
+    fn said(cnpvs: u8, ready: u8) -> CongestionNotification {
+        CongestionNotification {
+            values: PrioritySet::from_bits(cnpvs),
+            ready: PrioritySet::from_bits(ready),
+        }
+    }
+
+    fn config(cnpvs: u8) -> DefenceConfig {
+        DefenceConfig { cnpvs: PrioritySet::from_bits(cnpvs), ..DefenceConfig::default() }
+    }
+
+    fn moved(to: u8) -> InputPriority {
+        InputPriority::Moved(priority(to))
+    }
+
+    #[test]
+    fn two_ports_that_hear_each_other_become_interior_and_then_ready() {
+        let (mut a, mut b) = (Defences::new(config(8)).unwrap(), Defences::new(config(8)).unwrap());
+        let three = priority(3);
+        assert_eq!((a.mode(three), a.says()), (DefenceMode::Edge, said(8, 0)));
+        a.in_force();
+        assert_eq!(a.says(), said(8, 0), "an edge is never ready");
+        assert_eq!(a.neighbours(&[b.says()]), PrioritySet::from_bits(8));
+        assert_eq!((a.mode(three), a.says()), (DefenceMode::Interior, said(8, 0)));
+        a.in_force();
+        assert_eq!(a.says(), said(8, 8), "ready once the remapping has ended");
+        b.neighbours(&[a.says()]);
+        assert_eq!(b.mode(three), DefenceMode::InteriorReady);
+        b.in_force();
+        a.neighbours(&[b.says()]);
+        assert_eq!(a.mode(three), DefenceMode::InteriorReady);
+        assert_eq!(a.neighbours(&[b.says()]), PrioritySet::EMPTY, "nothing new");
+    }
+
+    #[test]
+    fn what_the_neighbour_takes_back_is_taken_back() {
+        let mut port = Defences::new(config(8)).unwrap();
+        port.neighbours(&[said(8, 8)]);
+        port.in_force();
+        port.neighbours(&[said(8, 0)]);
+        assert_eq!(port.mode(priority(3)), DefenceMode::Interior);
+        assert_eq!(port.says(), said(8, 8), "we are still ready");
+        for gone in [&[said(0, 8)][..], &[]] {
+            port.neighbours(&[said(8, 8)]);
+            port.in_force();
+            port.neighbours(gone);
+            assert_eq!((port.mode(priority(3)), port.says()), (DefenceMode::Edge, said(8, 0)));
+        }
+    }
+
+    #[test]
+    fn several_neighbours_mean_what_is_configured() {
+        let both = [said(8, 8), said(0x18, 0x10)];
+        let mut port = Defences::new(config(0x18)).unwrap();
+        port.neighbours(&both);
+        assert_eq!(port.mode(priority(3)), DefenceMode::Edge);
+        let agree = DefenceConfig { several: Several::AllAgree, ..config(0x18) };
+        let mut port = Defences::new(agree).unwrap();
+        port.neighbours(&both);
+        assert_eq!(port.mode(priority(3)), DefenceMode::Interior);
+        assert_eq!(port.mode(priority(4)), DefenceMode::Edge);
+    }
+
+    #[test]
+    fn each_mode_treats_frames_as_the_table_says() {
+        let treatment = |mode| {
+            let mut config = config(8);
+            config.component[3] = Choice::Admin(mode, priority(1));
+            let port = Defences::new(config).unwrap();
+            let treatment = port.treatment(priority(3));
+            (treatment.input, treatment.strip_tag)
+        };
+        assert_eq!(treatment(DefenceMode::Disabled), (InputPriority::Regenerated, false));
+        assert_eq!(treatment(DefenceMode::Interior), (InputPriority::Kept, true));
+        assert_eq!(treatment(DefenceMode::InteriorReady), (InputPriority::Kept, false));
+        assert_eq!(treatment(DefenceMode::Edge), (moved(1), true));
+        let port = Defences::new(config(8)).unwrap();
+        let other = port.treatment(priority(4));
+        assert_eq!((other.input, other.strip_tag), (InputPriority::Regenerated, false));
+    }
+
+    #[test]
+    fn the_port_knows_better_than_the_component() {
+        let mut config = config(0x38);
+        for index in [3, 4] {
+            config.component[index] = Choice::Admin(DefenceMode::Disabled, priority(0));
+        }
+        config.port[4] = Some(Choice::Auto);
+        config.port[5] = Some(Choice::Admin(DefenceMode::InteriorReady, priority(0)));
+        let mut port = Defences::new(config).unwrap();
+        port.neighbours(&[said(0xff, 0)]);
+        assert_eq!(port.mode(priority(3)), DefenceMode::Disabled);
+        assert_eq!(port.mode(priority(4)), DefenceMode::Interior);
+        assert_eq!(port.mode(priority(5)), DefenceMode::InteriorReady);
+        assert_eq!(port.says().values, PrioritySet::from_bits(0x30));
+    }
+
+    #[test]
+    fn an_alternate_is_the_next_lower_free_priority_or_else_the_next_higher() {
+        let alternate =
+            |cnpvs: u8, of: u8| Defences::new(config(cnpvs)).unwrap().treatment(priority(of)).input;
+        assert_eq!(alternate(0b0001_1000, 4), moved(2));
+        assert_eq!(alternate(0b0000_0011, 1), moved(2));
+        assert_eq!(alternate(0b0111_1111, 0), moved(7));
+    }
+
+    #[test]
+    fn a_domain_without_a_way_out_is_refused() {
+        let all = Defences::new(config(0xff)).unwrap_err();
+        assert_eq!(all, DefenceError::AllPriorities);
+        let mut inside = config(0x18);
+        inside.port[3] = Some(Choice::Admin(DefenceMode::Edge, priority(4)));
+        let expected = DefenceError::Alternate { priority: priority(3), alternate: priority(4) };
+        assert_eq!(Defences::new(inside).unwrap_err(), expected);
+    }
+
+    #[test]
+    fn the_two_numberings_of_modes_are_kept_apart() {
+        let mib = [1, 2, 3, 4].map(|code| DefenceMode::from_mib(code).unwrap());
+        assert_eq!(mib.map(DefenceMode::mib), [1, 2, 3, 4]);
+        assert_eq!(mib.map(DefenceMode::dcbnl), [0, 2, 3, 1]);
+        let dcbnl = [0, 1, 2, 3].map(|code| DefenceMode::from_dcbnl(code).unwrap());
+        assert_eq!(dcbnl.map(DefenceMode::dcbnl), [0, 1, 2, 3]);
+        assert_eq!([0, 5].map(DefenceMode::from_mib), [None; 2]);
+        assert_eq!(DefenceMode::from_dcbnl(4), None);
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_heard_foreign_frames_leave_the_domain_and_only_the_ready_keep_tags(
+            cnpvs in 0u8..255,
+            heard in prop::collection::vec((any::<u8>(), any::<u8>(), 0usize..3, any::<bool>()), 1..9),
+        ) {
+            let mut port = Defences::new(config(cnpvs)).unwrap();
+            for (theirs, ready, count, in_force) in heard {
+                port.neighbours(&[said(theirs, ready); 2][..count.min(2)]);
+                if in_force {
+                    port.in_force();
+                }
+                for priority in Priority::ALL {
+                    let ours = cnpvs >> priority.value() & 1 == 1;
+                    let inside = count == 1 && theirs >> priority.value() & 1 == 1;
+                    let tags = inside && ready >> priority.value() & 1 == 1;
+                    let treatment = port.treatment(priority);
+                    prop_assert_eq!(treatment.strip_tag, ours && !tags);
+                    prop_assert_eq!(treatment.input == InputPriority::Kept, ours && inside);
+                    if let InputPriority::Moved(to) = treatment.input {
+                        prop_assert_eq!(cnpvs >> to.value() & 1, 0);
+                    }
+                    let says = port.says();
+                    prop_assert_eq!(says.values.bits(), cnpvs);
+                    prop_assert!(!says.ready.contains(priority) || ours && inside);
+                }
+            }
+        }
+    }
+}

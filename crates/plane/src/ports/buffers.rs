@@ -1,0 +1,330 @@
+//! The buffers of one output port (thesis 000 §3.2.1): one FIFO per ingress port and one for
+//! the control plane, each with its own bound in bytes, served in turn.
+
+use crate::ports::FrameMeta;
+use crate::qos::dcb::QueueOrder;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use axon_node::PortKind;
+use axon_wire::priority::Priority;
+use axon_wire::{Bytes, PortNo, Time};
+
+/// A frame that waits for the wire.
+#[derive(Clone, Debug)]
+pub struct Queued<B> {
+    /// The frame as it will leave.
+    pub meta: FrameMeta<B>,
+    /// Its length in bytes.
+    pub bytes: u32,
+    /// The only kind of port that it may leave by; `None` for link-local frames.
+    pub kind: Option<PortKind>,
+    /// Its priority, where there are any.
+    pub priority: Priority,
+    /// Whose memory at its ingress it uses, where there are priorities.
+    pub group: Priority,
+}
+
+/// What a FIFO may send in one turn, in bytes of wire time: a full frame, its overhead and a
+/// route of some hops, so that a turn is seldom passed over.
+const QUANTUM: i64 = 1600;
+/// Preamble and start delimiter, FCS and gap (IEEE 802.3 clause 4.4.2): what a frame costs
+/// on the wire beside its bytes.
+const WIRE_OVERHEAD: i64 = 24;
+
+/// The buffers of one output port.
+///
+/// Fair in wire time, whatever the length of frames, as the thesis wants the link shared
+/// among ingress ports. The FIFOs that hold something stand in a ring. The one at its head
+/// sends; what its frame costs is taken from its credit. When the credit is used up, it gets
+/// a quantum and goes to the tail, carrying over what it has overdrawn (surplus round robin,
+/// a deficit round robin that need not know the next frame's length). An empty FIFO is not in
+/// the ring and has no credit to save; one that fills joins at the tail with one quantum.
+///
+/// Turns by frames instead would give an ingress that carries acknowledgements beside data a
+/// fraction of what its neighbour gets.
+#[derive(Clone, Debug)]
+pub struct Egress<B> {
+    /// The control plane's, then one per ingress port, made at first use; or one for all ports.
+    fifos: Vec<Fifo<B>>,
+    order: QueueOrder,
+    /// FIFOs that hold something, by number, each once.
+    ring: VecDeque<u32>,
+    bytes: u64,
+    frames: u64,
+    /// Frames that were refused and kept.
+    kept: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Fifo<B> {
+    queue: VecDeque<Queued<B>>,
+    /// What the output has refused, which the input keeps and offers again; in order.
+    refused: VecDeque<Queued<B>>,
+    bytes: u64,
+    /// Bytes that it may still send in this turn; not above zero for what it has overdrawn.
+    credit: i64,
+}
+
+impl<B> Fifo<B> {
+    const fn new() -> Fifo<B> {
+        Fifo { queue: VecDeque::new(), refused: VecDeque::new(), bytes: 0, credit: 0 }
+    }
+}
+
+impl<B> Egress<B> {
+    /// Empty buffers, one for each ingress port.
+    pub const fn new() -> Egress<B> {
+        Egress::ordered(QueueOrder::ByIngress)
+    }
+
+    /// Empty buffers, one for each ingress port or one for all of them.
+    pub const fn ordered(order: QueueOrder) -> Egress<B> {
+        Egress { fifos: Vec::new(), order, ring: VecDeque::new(), bytes: 0, frames: 0, kept: 0 }
+    }
+
+    /// Which FIFO a frame of `ingress` waits in.
+    fn fifo_of(&self, ingress: PortNo) -> usize {
+        // The control plane is port 65,535, so this makes it 0 and port p is p + 1.
+        let index = usize::from(ingress.0.wrapping_add(1));
+        match self.order {
+            QueueOrder::ByIngress => index,
+            QueueOrder::Arrival => index.min(1),
+        }
+    }
+
+    /// Queues a frame behind those of the same ingress, if that leaves no more than
+    /// `bytes_max` bytes there.
+    ///
+    /// # Errors
+    /// Gives the frame back if there is no room for it.
+    pub fn push(&mut self, item: Queued<B>, bytes_max: u64) -> Result<(), Queued<B>> {
+        let index = self.fifo_of(item.meta.ingress);
+        if index >= self.fifos.len() {
+            self.fifos.resize_with(index + 1, Fifo::new);
+        }
+        let fifo = &mut self.fifos[index];
+        let bytes = u64::from(item.bytes);
+        if fifo.bytes + bytes > bytes_max || !fifo.refused.is_empty() {
+            return Err(item);
+        }
+        self.enter(index, item);
+        Ok(())
+    }
+
+    /// Puts a frame into its FIFO, which is in the ring from now on.
+    fn enter(&mut self, index: usize, item: Queued<B>) {
+        let fifo = &mut self.fifos[index];
+        let bytes = u64::from(item.bytes);
+        if fifo.queue.is_empty() {
+            fifo.credit = QUANTUM;
+            self.ring.push_back(index as u32);
+        }
+        fifo.bytes += bytes;
+        fifo.queue.push_back(item);
+        self.bytes += bytes;
+        self.frames += 1;
+    }
+
+    /// Keeps a frame that [`Egress::push`] has refused, behind others of its ingress. It must
+    /// fit an empty FIFO.
+    pub(crate) fn keep(&mut self, item: Queued<B>) {
+        let index = self.fifo_of(item.meta.ingress);
+        self.kept += 1;
+        self.fifos[index].refused.push_back(item);
+    }
+
+    /// Offers what was refused of `ingress` again; returns the bytes that there is room for
+    /// now. To be called after every [`Egress::pop`] of a frame of that ingress.
+    pub(crate) fn offer_again(&mut self, ingress: PortNo, bytes_max: u64) -> u64 {
+        let index = self.fifo_of(ingress);
+        let mut taken = 0;
+        loop {
+            let fifo = &mut self.fifos[index];
+            let fits = |item: &&Queued<B>| fifo.bytes + u64::from(item.bytes) <= bytes_max;
+            if fifo.refused.front().filter(fits).is_none() {
+                return taken;
+            }
+            if let Some(item) = fifo.refused.pop_front() {
+                taken += u64::from(item.bytes);
+                self.kept -= 1;
+                self.enter(index, item);
+            }
+        }
+    }
+
+    /// Whether a frame of `bytes` bytes from `ingress` would be refused.
+    pub(crate) fn refuses(&self, ingress: PortNo, bytes: u64, bytes_max: u64) -> bool {
+        let fifo = self.fifos.get(self.fifo_of(ingress));
+        let (queued, waits) =
+            fifo.map_or((0, false), |fifo| (fifo.bytes, !fifo.refused.is_empty()));
+        waits || queued + bytes > bytes_max
+    }
+
+    /// The length of the next frame in turn.
+    pub fn head_bytes(&self) -> Option<u32> {
+        let fifo = &self.fifos[*self.ring.front()? as usize];
+        fifo.queue.front().map(|item| item.bytes)
+    }
+
+    /// Takes the next frame in turn.
+    pub fn pop(&mut self) -> Option<Queued<B>> {
+        let index = *self.ring.front()?;
+        let fifo = &mut self.fifos[index as usize];
+        let item = fifo.queue.pop_front()?;
+        let bytes = u64::from(item.bytes);
+        fifo.bytes -= bytes;
+        fifo.credit -= i64::from(item.bytes) + WIRE_OVERHEAD;
+        if fifo.queue.is_empty() {
+            self.ring.pop_front();
+        }
+        self.bytes -= bytes;
+        self.frames -= 1;
+        self.next_turn();
+        Some(item)
+    }
+
+    /// Brings a FIFO with credit to the head.
+    fn next_turn(&mut self) {
+        while let Some(&index) = self.ring.front() {
+            let fifo = &mut self.fifos[index as usize];
+            if fifo.credit > 0 {
+                return;
+            }
+            fifo.credit += QUANTUM;
+            self.ring.rotate_left(1);
+        }
+    }
+
+    /// The carrier of the port `ingress` is gone: what had not come in by it entirely never
+    /// will.
+    pub(crate) fn break_off(&mut self, now: Time, ingress: PortNo) {
+        let index = self.fifo_of(ingress);
+        let fifo = self.fifos.get_mut(index);
+        for item in fifo.into_iter().flat_map(|fifo| fifo.queue.iter_mut().chain(&mut fifo.refused))
+        {
+            item.meta.break_off(now, ingress);
+        }
+    }
+
+    /// Bytes that wait.
+    pub const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Bytes that wait, by the ingress port that they came in by, where there are any.
+    pub fn by_ingress(&self) -> impl Iterator<Item = (PortNo, Bytes)> + '_ {
+        let waiting = self.fifos.iter().enumerate().filter(|(_, fifo)| fifo.bytes > 0);
+        // FIFO 0 is the control plane's, whose port is 65,535.
+        waiting.map(|(index, fifo)| (PortNo((index as u16).wrapping_sub(1)), Bytes(fifo.bytes)))
+    }
+
+    /// Whether a frame waits that came in by `ingress` and uses the memory of this priority.
+    pub fn holds(&self, ingress: PortNo, priority: Priority) -> bool {
+        let fifo = self.fifos.get(self.fifo_of(ingress));
+        let of = |item: &Queued<B>| (item.meta.ingress, item.group) == (ingress, priority);
+        fifo.is_some_and(|fifo| fifo.queue.iter().any(of))
+    }
+
+    /// Frames that wait.
+    pub const fn frames(&self) -> u64 {
+        self.frames
+    }
+
+    /// Frames that were refused and wait at their input.
+    pub const fn kept(&self) -> u64 {
+        self.kept
+    }
+}
+
+impl<B> Default for Egress<B> {
+    fn default() -> Egress<B> {
+        Egress::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn item(ingress: PortNo, name: u32, bytes: u32) -> Queued<u32> {
+        let (complete_at, intact, probe_at) = (Time::ZERO, true, 0);
+        let came_bytes = 0;
+        let said = None;
+        let meta =
+            FrameMeta { frame: name, ingress, complete_at, intact, probe_at, came_bytes, said };
+        Queued { meta, bytes, kind: None, priority: Priority::ZERO, group: Priority::ZERO }
+    }
+
+    fn drain(egress: &mut Egress<u32>) -> Vec<u32> {
+        core::iter::from_fn(|| egress.pop()).map(|item| item.meta.frame).collect()
+    }
+
+    #[test]
+    fn full_frames_take_turns_whatever_is_queued() {
+        let mut egress = Egress::new();
+        for name in 10..15 {
+            egress.push(item(PortNo(1), name, 1576), 10_000).unwrap();
+        }
+        egress.push(item(PortNo::CONTROL, 90, 1576), 10_000).unwrap();
+        for name in 20..22 {
+            egress.push(item(PortNo(2), name, 1576), 10_000).unwrap();
+        }
+        assert_eq!((egress.frames(), egress.bytes()), (8, 8 * 1576));
+        assert_eq!(drain(&mut egress), [10, 90, 20, 11, 21, 12, 13, 14]);
+        assert_eq!((egress.frames(), egress.bytes()), (0, 0));
+    }
+
+    #[test]
+    fn the_wire_is_shared_by_time_and_not_by_frames() {
+        let mut egress = Egress::new();
+        let lengths = [64, 1514, 9000];
+        let mut cost = [0; 3];
+        for turn in 0..100_000 {
+            // All three have something to send all the time.
+            for (port, &bytes) in lengths.iter().enumerate() {
+                while egress.push(item(PortNo(port as u16), turn, bytes), 20_000).is_ok() {}
+            }
+            let sent = egress.pop().unwrap();
+            cost[sent.meta.ingress.index()] += i64::from(sent.bytes) + WIRE_OVERHEAD;
+        }
+        let apart = cost.iter().max().unwrap() - cost.iter().min().unwrap();
+        assert!(apart <= 9024 + QUANTUM, "{cost:?}");
+    }
+
+    #[test]
+    fn an_ingress_that_was_silent_has_saved_nothing() {
+        let mut egress = Egress::new();
+        for round in 0..10 {
+            egress.push(item(PortNo(1), round, 64), 10_000).unwrap();
+            assert_eq!(drain(&mut egress), [round]);
+        }
+        for name in 0..60 {
+            egress.push(item(PortNo(1), name, 64), 10_000).unwrap();
+            egress.push(item(PortNo(2), 100 + name, 64), 10_000).unwrap();
+        }
+        let first = drain(&mut egress).iter().position(|&name| name >= 100).unwrap();
+        assert!(first as i64 <= QUANTUM / 88 + 1, "{first} frames before the other's first");
+    }
+
+    #[test]
+    fn in_order_of_arrival_only_the_control_plane_has_turns_of_its_own() {
+        let mut egress = Egress::ordered(QueueOrder::Arrival);
+        for (name, port) in [(1, 3), (2, 3), (3, 0), (4, 3), (5, 1)] {
+            egress.push(item(PortNo(port), name, 1576), 10_000).unwrap();
+        }
+        egress.push(item(PortNo::CONTROL, 9, 1576), 10_000).unwrap();
+        assert_eq!(drain(&mut egress), [1, 9, 2, 3, 4, 5]);
+    }
+
+    #[test]
+    fn one_ingress_cannot_use_the_room_of_another() {
+        let mut egress = Egress::new();
+        egress.push(item(PortNo(1), 1, 600), 1000).unwrap();
+        assert_eq!(egress.push(item(PortNo(1), 2, 401), 1000).unwrap_err().meta.frame, 2);
+        egress.push(item(PortNo(1), 3, 400), 1000).unwrap();
+        egress.push(item(PortNo(2), 4, 1000), 1000).unwrap();
+        assert_eq!(drain(&mut egress), [1, 3, 4]);
+        egress.push(item(PortNo(1), 5, 1000), 1000).unwrap();
+        assert_eq!(drain(&mut egress), [5], "room comes back");
+    }
+}

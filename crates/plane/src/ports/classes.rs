@@ -1,0 +1,375 @@
+//! What a port is told of its classes and of flow control while frames wait: DCBX, or an
+//! operator, has changed what is in force.
+//!
+//! In plain English. *Classes*: a frame waits in the class of its priority, so when priorities are
+//! mapped anew each waiting frame goes to its new class at once. The frames of one priority and one
+//! ingress come out of one old queue and go into one new queue, so their order stays; none is
+//! dropped, none is left in a class that nobody serves any more, and none that comes later
+//! overtakes them. Turns begin anew, and so do congestion points and marks. *Flow control*: a
+//! priority that loses it is no longer stopped by the peer, and the peer is told that it may go on;
+//! where a group already fills its headroom, a priority that gets it is stopped at once.
+
+use super::core::Ports;
+use crate::congestion::notification::Watch;
+use crate::ports::memory::{GroupLimits, Owner};
+use crate::qos::schedule::{Schedule, ScheduleConfig, ScheduleFault};
+use alloc::vec::Vec;
+use axon_node::{Action, Drop};
+use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
+use axon_wire::{Frame, PortNo, Time};
+
+impl<B: Frame> Ports<B> {
+    /// The traffic class of each priority at `port`; `None` without traffic classes.
+    pub fn prio_tc(&self, port: PortNo) -> Option<[TrafficClass; PRIORITIES]> {
+        self.dcb.as_ref()?.ports.get(port.index()).map(|port| port.prio_tc)
+    }
+
+    /// The priorities of `port` with PFC.
+    pub fn pfc(&self, port: PortNo) -> PrioritySet {
+        let port = self.dcb.as_ref().and_then(|dcb| dcb.ports.get(port.index()));
+        port.map_or(PrioritySet::EMPTY, |port| port.pfc)
+    }
+
+    /// Maps the priorities of `port` to classes that take turns in this way, from now on. Nothing
+    /// happens at a port without traffic classes.
+    ///
+    /// # Errors
+    /// What is wrong with the schedule, or the class of a priority that it does not serve;
+    /// nothing has changed then.
+    pub fn set_classes(
+        &mut self,
+        now: Time,
+        port: PortNo,
+        prio_tc: [TrafficClass; PRIORITIES],
+        schedule: &ScheduleConfig,
+        out: &mut Vec<Action<B>>,
+    ) -> Result<(), ScheduleFault> {
+        schedule.serves(&prio_tc)?;
+        let mut fresh = Schedule::new(schedule)?;
+        fresh.adapt(now);
+        let Some(dcb) = &mut self.dcb else { return Ok(()) };
+        let Some(state) = dcb.ports.get_mut(port.index()) else { return Ok(()) };
+        (state.schedule, state.prio_tc) = (fresh, prio_tc);
+        // Points and markers stand at the classes that hold their priorities now.
+        let (cn, ecn) = (dcb.config.cn.as_ref(), &dcb.config.ecn[port.index()]);
+        if let Ok(watch) = Watch::new(cn, ecn, (dcb.config.mac, port), &prio_tc) {
+            self.tx[port.index()].watched = watch.is_any();
+            state.watch = watch;
+        }
+        dcb.plan(now);
+        self.reclass(now, port, out);
+        self.look_for_storms(now, port, out);
+        self.tx[port.index()].held = self.holds(now, port);
+        self.go_on(now, port, out);
+        Ok(())
+    }
+
+    /// Puts each frame that waits for `port` into the class of its priority.
+    pub(super) fn reclass(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) {
+        let Some(dcb) = &mut self.dcb else { return };
+        if let Some(queues) = &mut dcb.queues {
+            queues.clear(port);
+        }
+        let classes = &mut self.ports[port.index()].classes;
+        let mut waiting = Vec::new();
+        for class in TrafficClass::ALL {
+            waiting.extend(core::iter::from_fn(|| Some((class, classes[class.index()].pop()?))));
+        }
+        let mut refused = Vec::new();
+        for (before, item) in waiting {
+            let (ingress, priority) = (item.meta.ingress, item.group);
+            let class = dcb.ports[port.index()].class_of(item.priority);
+            let owner = Owner { ingress, priority, egress: port, class };
+            if ingress.index() < dcb.ports.len() {
+                dcb.memory.reclass(owner, before, item.meta.came_bytes.into());
+            }
+            dcb.joined_queue(now, owner, item.bytes.into());
+            // It was admitted when it came, so nobody asks for room again.
+            refused.extend(classes[class.index()].push(item, u64::MAX).err());
+        }
+        self.tell_of_queues(now, out);
+        for item in refused {
+            self.discard(item.meta, Drop::QueueFull, out);
+        }
+    }
+
+    /// What a group may hold from now on, see [`Memory::set_group`](crate::ports::memory::Memory).
+    pub fn set_group(&mut self, ingress: PortNo, priority: Priority, limits: GroupLimits) {
+        if let Some(dcb) = &mut self.dcb {
+            dcb.memory.set_group(ingress, priority, limits);
+        }
+    }
+
+    /// Gives these priorities of `port` PFC, and no others, from now on.
+    pub fn set_pfc(&mut self, now: Time, port: PortNo, pfc: PrioritySet, out: &mut Vec<Action<B>>) {
+        let Some(dcb) = &mut self.dcb else { return };
+        let Some(state) = dcb.ports.get_mut(port.index()) else { return };
+        state.pfc = pfc;
+        state.stops.keep(pfc);
+        state.requests.keep(state.can_stop());
+        let told = state.requests.is_due(now);
+        dcb.plan(now);
+        self.look_for_storms(now, port, out);
+        self.tx[port.index()].held = self.holds(now, port);
+        if told && self.tx[port.index()].busy {
+            self.wait_for(port);
+        }
+        self.go_on(now, port, out);
+    }
+
+    /// No frame of `priority` begins at `port` before `until`, whatever its peer says: its
+    /// reaction point lets nothing more leave.
+    pub fn hold_back(
+        &mut self,
+        now: Time,
+        port: PortNo,
+        priority: Priority,
+        until: Time,
+        out: &mut Vec<Action<B>>,
+    ) {
+        let Some(dcb) = &mut self.dcb else { return };
+        let Some(state) = dcb.ports.get_mut(port.index()) else { return };
+        state.stops.hold_back(priority, until);
+        dcb.plan(now);
+        self.tx[port.index()].held = dcb.holds(port, now);
+        self.go_on(now, port, out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ports::FrameMeta;
+    use crate::qos::dcb::DcbConfig;
+    use crate::qos::schedule::{Algorithm, Weights};
+    use alloc::vec;
+    use axon_wire::mac_control::{MacControl, Pfc, Quanta};
+    use axon_wire::{Bytes, FrameBuf, MacAddr, Rate, Span, vlan};
+    use proptest::prelude::*;
+
+    const MAC: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
+    const OUT: PortNo = PortNo(2);
+    const NOW: Time = Time::ZERO;
+
+    fn class(number: u8) -> TrafficClass {
+        TrafficClass::new(number).unwrap()
+    }
+
+    fn set(priorities: &[usize]) -> PrioritySet {
+        priorities.iter().map(|&priority| Priority::ALL[priority]).collect()
+    }
+
+    /// Three ports with carrier; priority 3 is lossless, with 200 bytes of its own and headroom.
+    fn ports(pfc: PrioritySet) -> Ports<FrameBuf> {
+        let mut config = DcbConfig { pfc, ..DcbConfig::lossy(vec![Rate::gbps(10); 3], MAC) };
+        config.memory.lossless = set(&[3]);
+        for port in &mut config.memory.groups {
+            (port[3].reserved, port[3].headroom) = (Bytes(200), Bytes(10_000));
+        }
+        let mut ports = Ports::new(3, Bytes(10_000));
+        ports.set_dcb(config, vlan::priority_of, Priority::MAX).unwrap();
+        (0..3).for_each(|port| ports.link(NOW, PortNo(port), true, &mut Vec::new()));
+        ports
+    }
+
+    /// A tagged frame of 100 bytes with a number in it.
+    fn frame(priority: u8, number: u8) -> FrameBuf {
+        let mut bytes = [0; 100];
+        bytes[12..15].copy_from_slice(&[0x81, 0, priority << 5]);
+        bytes[20] = number;
+        FrameBuf::new(&bytes)
+    }
+
+    fn deliver(
+        ports: &mut Ports<FrameBuf>,
+        ingress: u16,
+        frame: FrameBuf,
+    ) -> Vec<Action<FrameBuf>> {
+        let mut out = Vec::new();
+        let meta = FrameMeta::new(frame, PortNo(ingress), NOW, true);
+        ports.deliver(NOW, meta, OUT, None, &mut out);
+        out
+    }
+
+    /// What leaves: priority and number.
+    fn left(out: &[Action<FrameBuf>]) -> Vec<(u8, u8)> {
+        let frame = |action: &Action<FrameBuf>| match action {
+            Action::Transmit { port: OUT, frame, .. } => {
+                Some((frame.bytes()[14] >> 5, frame.bytes()[20]))
+            }
+            Action::Transmit { .. } => None,
+            other => panic!("{other:?}"),
+        };
+        out.iter().filter_map(frame).collect()
+    }
+
+    /// What a port tells its peer.
+    fn told(out: &[Action<FrameBuf>], by: PortNo) -> Vec<Pfc> {
+        let told = |action: &Action<FrameBuf>| match action {
+            Action::Transmit { port, frame, .. } if *port == by => {
+                match MacControl::parse(frame.bytes(), MAC) {
+                    Ok(MacControl::Pfc(told)) => Some(told),
+                    _ => None,
+                }
+            }
+            _ => None,
+        };
+        out.iter().filter_map(told).collect()
+    }
+
+    fn hear(ports: &mut Ports<FrameBuf>, stop: PrioritySet) -> Vec<Action<FrameBuf>> {
+        let bytes = MacControl::Pfc(Pfc::of(stop, Quanta::MAX)).emit(MAC);
+        let mut out = Vec::new();
+        ports.mac_control(NOW, FrameMeta::new(FrameBuf::new(&bytes), OUT, NOW, true), &mut out);
+        out.retain(|action| !matches!(action, Action::Dropped { reason: Drop::MacControl, .. }));
+        out
+    }
+
+    fn strict(classes: usize) -> ScheduleConfig {
+        ScheduleConfig::of(vec![Algorithm::Strict; classes])
+    }
+
+    #[test]
+    fn frames_that_wait_go_to_the_class_of_their_priority_at_once() {
+        let mut ports = ports(PrioritySet::EMPTY);
+        for priority in [0, 7, 5, 1, 5] {
+            deliver(&mut ports, 0, frame(priority, 0));
+        }
+        // 0 is on the wire. Upside down: 5 becomes class 2, 7 class 0, 1 class 6.
+        let upside_down = core::array::from_fn(|priority| class(7 - priority as u8));
+        let mut out = Vec::new();
+        ports.set_classes(NOW, OUT, upside_down, &strict(8), &mut out).unwrap();
+        assert_eq!(left(&out), [], "the wire is taken");
+        let memory = ports.memory().unwrap();
+        assert_eq!([0, 2, 6].map(|n| memory.queued(OUT, class(n)).0), [100, 200, 100]);
+        (0..5).for_each(|_| ports.tx_done(NOW, OUT, &mut out));
+        assert_eq!(left(&out).iter().map(|one| one.0).collect::<Vec<_>>(), [1, 5, 5, 7]);
+        assert_eq!(ports.memory().unwrap().used(), Bytes(0));
+    }
+
+    #[test]
+    fn a_stop_holds_the_new_class_of_its_priority_and_lets_go_the_old() {
+        let mut ports = ports(set(&[3]));
+        let mut together = TrafficClass::ALL;
+        together[4] = class(3);
+        ports.set_classes(NOW, OUT, together, &strict(8), &mut Vec::new()).unwrap();
+        assert_eq!(left(&hear(&mut ports, set(&[3]))), []);
+        assert_eq!(left(&deliver(&mut ports, 0, frame(4, 1))), [], "it shares a class with 3");
+        let mut out = Vec::new();
+        ports.set_classes(NOW, OUT, TrafficClass::ALL, &strict(8), &mut out).unwrap();
+        assert_eq!(left(&out), [(4, 1)], "by itself again");
+        ports.tx_done(NOW, OUT, &mut out);
+        assert_eq!(left(&deliver(&mut ports, 0, frame(3, 2))), [], "3 is still stopped");
+    }
+
+    #[test]
+    fn classes_that_nobody_serves_are_refused_and_nothing_changes() {
+        let mut ports = ports(PrioritySet::EMPTY);
+        let mut try_it =
+            |schedule| ports.set_classes(NOW, OUT, TrafficClass::ALL, &schedule, &mut Vec::new());
+        assert_eq!(try_it(strict(5)), Err(ScheduleFault::Unserved(class(5))));
+        let half = ScheduleConfig::of([Algorithm::Ets { percent: 50 }; 8]);
+        assert_eq!(try_it(half), Err(ScheduleFault::EtsSum(400)));
+        assert_eq!(ports.prio_tc(OUT), Some(TrafficClass::ALL));
+        assert_eq!(ports.prio_tc(PortNo(9)), None);
+        let config =
+            DcbConfig { schedule: strict(5), ..DcbConfig::lossy(vec![Rate::gbps(10)], MAC) };
+        let set =
+            Ports::<FrameBuf>::new(1, Bytes(0)).set_dcb(config, vlan::priority_of, Priority::MAX);
+        assert_eq!(set, Err(ScheduleFault::Unserved(class(5)).into()));
+    }
+
+    #[test]
+    fn weights_follow_the_traffic_from_the_carrier_and_from_a_new_schedule_on() {
+        let window = Span::from_millis(10);
+        let weights = Weights::ByteFair { window, size_added_bytes: 4 };
+        let shares = ScheduleConfig::of([Algorithm::Ets { percent: 50 }; 2]);
+        let (schedule, prio_tc) = (ScheduleConfig { weights, ..shares }, [class(1); PRIORITIES]);
+        let config = DcbConfig::lossy(vec![Rate::gbps(10)], MAC);
+        let config = DcbConfig { schedule: schedule.clone(), prio_tc, ..config };
+        let mut ports = Ports::<FrameBuf>::new(1, Bytes(0));
+        ports.set_dcb(config, vlan::priority_of, Priority::MAX).unwrap();
+        assert_eq!(ports.deadline(), None);
+        let mut out = Vec::new();
+        ports.link(NOW, PortNo(0), true, &mut out);
+        assert_eq!(ports.deadline(), Some(NOW + window));
+        let later = NOW + Span::from_millis(7);
+        ports.set_classes(later, PortNo(0), prio_tc, &schedule, &mut out).unwrap();
+        assert_eq!(ports.deadline(), Some(later + window));
+    }
+
+    #[test]
+    fn a_priority_that_loses_flow_control_goes_on_here_and_at_the_peer() {
+        let mut ports = ports(set(&[3]));
+        hear(&mut ports, set(&[3]));
+        for number in 0..4 {
+            let out = deliver(&mut ports, 0, frame(3, number));
+            // From the third on the group is in its headroom.
+            assert_eq!(told(&out, PortNo(0)).len(), usize::from(number == 2), "{number}");
+        }
+        ports.tx_done(NOW, PortNo(0), &mut Vec::new());
+        let mut out = Vec::new();
+        ports.set_pfc(NOW, PortNo(0), PrioritySet::EMPTY, &mut out);
+        assert_eq!(told(&out, PortNo(0)), [Pfc::of(set(&[3]), Quanta::ZERO)]);
+        out.clear();
+        ports.set_pfc(NOW, OUT, PrioritySet::EMPTY, &mut out);
+        assert_eq!(left(&out), [(3, 0)], "no longer stopped");
+        assert_eq!(ports.stopped(NOW, OUT), PrioritySet::EMPTY);
+    }
+
+    #[test]
+    fn a_priority_that_gets_flow_control_while_its_headroom_fills_is_stopped_at_once() {
+        let mut ports = ports(PrioritySet::EMPTY);
+        for number in 0..5 {
+            assert_eq!(told(&deliver(&mut ports, 0, frame(3, number)), PortNo(0)), []);
+        }
+        let mut out = Vec::new();
+        ports.set_pfc(NOW, PortNo(0), set(&[3, 4]), &mut out);
+        assert_eq!(told(&out, PortNo(0)), [Pfc::of(set(&[3]), Quanta::MAX)]);
+        assert_eq!(ports.pfc(PortNo(0)), set(&[3, 4]));
+        assert_eq!((ports.pfc(PortNo(1)), ports.pfc(PortNo(9))), Default::default());
+    }
+
+    proptest! {
+        /// However classes are mapped while frames come and go: each frame leaves, those of one
+        /// ingress and priority in the order in which they came, and no room stays taken.
+        #[test]
+        fn no_frame_is_lost_stuck_or_overtaken(
+            steps in prop::collection::vec((0..2_u16, 0..8_u8, 0..4_u8), 1..120),
+            maps in prop::collection::vec(prop::array::uniform8(0..8_u8), 4),
+        ) {
+            let mut ports = ports(PrioritySet::EMPTY);
+            let (mut out, mut maps) = (Vec::new(), maps.into_iter().cycle());
+            let mut sent: [[Vec<u8>; 8]; 2] = Default::default();
+            for (number, (ingress, priority, what)) in steps.into_iter().enumerate() {
+                match what {
+                    0 => ports.tx_done(NOW, OUT, &mut out),
+                    1 => {
+                        let map = maps.next().unwrap();
+                        let classes = *map.iter().max().unwrap();
+                        let schedule = strict(usize::from(classes) + 1);
+                        ports.set_classes(NOW, OUT, map.map(class), &schedule, &mut out).unwrap();
+                    }
+                    _ => {
+                        // The ingress is told by the number, too.
+                        let number = number as u8 & 0x7f | (ingress as u8) << 7;
+                        sent[usize::from(ingress)][usize::from(priority)].push(number);
+                        out.extend(deliver(&mut ports, ingress, frame(priority, number)));
+                    }
+                }
+            }
+            while ports.queued_frames(OUT) > 0 {
+                ports.tx_done(NOW, OUT, &mut out);
+            }
+            let mut come: [[Vec<u8>; 8]; 2] = Default::default();
+            for (priority, number) in left(&out) {
+                come[usize::from(number >> 7)][usize::from(priority)].push(number);
+            }
+            prop_assert_eq!(come, sent);
+            prop_assert_eq!(ports.memory().unwrap().used(), Bytes(0));
+            for class in TrafficClass::ALL {
+                prop_assert_eq!(ports.memory().unwrap().queued(OUT, class), Bytes(0));
+            }
+        }
+    }
+}

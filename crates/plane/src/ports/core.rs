@@ -1,0 +1,492 @@
+//! The ports of a switch, whatever program it runs: carrier, wire, buffers, counters.
+//!
+//! A program (the Axon plane, an Ethernet bridge, PortLand) decides where a frame goes; the
+//! ports sees to everything that is the same for all of them. The judgement of a frame's FCS
+//! is here too (thesis 000 §3.3.1): nobody can know that a frame is broken before its last
+//! byte has come. One that is entirely here before it starts to leave is dropped as
+//! [`Drop::BadFcs`]; one that starts earlier leaves, and takes the fault along. A queued frame
+//! is judged when its turn comes, a punted one before anybody reads it.
+
+use super::frame_meta::FrameMeta;
+use crate::ports::buffers::{Egress, Queued};
+use crate::ports::hold::Hold;
+use crate::probe::{self, ProbeUnits};
+use crate::qos::dcb::Dcb;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use axon_node::PortKind;
+use axon_node::counters::Counters;
+use axon_node::{Action, Awaited, Drop, Punt};
+use axon_wire::priority::Priority;
+use axon_wire::probe::ProbeUnit;
+use axon_wire::{Bytes, Frame, PortNo, Time};
+
+/// The ports of one switch.
+///
+/// Every call takes the time, and appends what is to be done to `out`. None blocks, fails,
+/// or copies a frame; only the queues allocate, when they grow.
+#[derive(Clone, Debug)]
+pub struct Ports<B> {
+    pub(super) tx: Vec<TxState>,
+    pub(super) counters: Counters,
+    /// Ports whose wire a frame began to wait for since somebody asked, each once.
+    pub(super) awaited: Vec<PortNo>,
+    pub(super) hold: Hold<B>,
+    pub(super) ports: Vec<Port<B>>,
+    pub(super) queue_bytes_max: u64,
+    pub(super) nack_bytes_max: u64,
+    /// Traffic classes, shared memory and flow control, where there are any.
+    pub(super) dcb: Option<Box<Dcb>>,
+    /// The priority of a frame on its way out.
+    pub(super) priority_of: fn(&[u8]) -> Priority,
+    /// That of the control plane's own that do not name one.
+    pub(super) control_priority: Priority,
+    pub(super) units: ProbeUnits,
+    /// No probe grows beyond this.
+    pub(super) probe_bytes_max: usize,
+}
+
+/// What every frame that goes to a port asks; small, so that those of all ports of a switch
+/// are in a few cache lines.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct TxState {
+    pub(super) kind: PortKind,
+    /// Has carrier.
+    pub(super) up: bool,
+    /// A frame is on the wire.
+    pub(super) busy: bool,
+    /// A frame waits for the wire.
+    pub(super) waiting: bool,
+    /// Its peer has stopped some of what goes out.
+    pub(super) held: bool,
+    /// Some of its queues have a congestion point or a marker.
+    pub(super) watched: bool,
+    /// Is among those that are awaited.
+    pub(super) awaited: bool,
+}
+
+/// The rest of a port.
+#[derive(Clone, Debug)]
+pub(super) struct Port<B> {
+    /// What waits, by traffic class; in one without traffic classes.
+    pub(super) classes: Vec<Egress<B>>,
+    /// Bytes of frames that came in here, that outputs refused, and that are kept.
+    pub(super) nacked_bytes: u64,
+}
+
+impl<B: Frame> Ports<B> {
+    /// Ports of unknown kind and without carrier. Each has one buffer for each ingress port
+    /// and one for the control plane, of `queue_bytes_max` bytes.
+    pub fn new(ports: u16, queue_bytes_max: Bytes) -> Ports<B> {
+        let port = || Port { classes: alloc::vec![Egress::new()], nacked_bytes: 0 };
+        Ports {
+            tx: alloc::vec![TxState::default(); usize::from(ports)],
+            ports: (0..ports).map(|_| port()).collect(),
+            awaited: Vec::new(),
+            counters: Counters::new(ports),
+            hold: Hold::new(),
+            queue_bytes_max: queue_bytes_max.0,
+            nack_bytes_max: 0,
+            dcb: None,
+            priority_of: |_| Priority::ZERO,
+            control_priority: Priority::ZERO,
+            units: ProbeUnits::default(),
+            probe_bytes_max: usize::MAX,
+        }
+    }
+
+    /// Says where the probe units stand, and how long a probe may become with their records.
+    pub fn set_probe_units(&mut self, units: ProbeUnits, probe_bytes_max: usize) {
+        self.units = units;
+        self.probe_bytes_max = probe_bytes_max;
+    }
+
+    /// Counts a frame that has come in.
+    ///
+    /// # Errors
+    /// If it is to be discarded at once: there is no such port, or it is known to be bad.
+    #[inline]
+    pub fn receive(&mut self, now: Time, meta: &FrameMeta<B>) -> Result<(), Drop> {
+        self.counters.received(meta.ingress, meta.frame.bytes().len());
+        if meta.is_known_bad(now) {
+            return Err(Drop::BadFcs);
+        }
+        let known = meta.ingress.index() < self.tx.len();
+        if known { Ok(()) } else { Err(Drop::NoSuchPort) }
+    }
+
+    /// Counts a frame that the control plane sends, and makes it one on its way.
+    #[inline]
+    pub fn originate(&mut self, now: Time, frame: B) -> FrameMeta<B> {
+        self.counters.received(PortNo::CONTROL, frame.bytes().len());
+        FrameMeta::from_control(frame, now)
+    }
+
+    /// A copy of a frame, for a program that floods; counted at its ingress.
+    pub fn copy(&mut self, meta: &FrameMeta<B>) -> FrameMeta<B> {
+        self.counters.port_mut(meta.ingress).copies += 1;
+        FrameMeta { frame: B::with_headroom(0, meta.frame.bytes()), ..*meta }
+    }
+
+    /// Delivers a frame to all of `ports`: copies, and last the frame itself. Without any
+    /// port it ends as [`Drop::Filtered`].
+    pub fn flood(
+        &mut self,
+        now: Time,
+        meta: FrameMeta<B>,
+        ports: &[PortNo],
+        kind: Option<PortKind>,
+        out: &mut Vec<Action<B>>,
+    ) {
+        let Some((&last, others)) = ports.split_last() else {
+            return self.discard(meta, Drop::Filtered, out);
+        };
+        for &port in others {
+            let copy = self.copy(&meta);
+            self.deliver(now, copy, port, kind, out);
+        }
+        self.deliver(now, meta, last, kind, out);
+    }
+
+    /// Gives a frame to the wire of `port` if that is free, and to its queue otherwise. With
+    /// a `kind`, it leaves only if the port is of that kind when its turn comes.
+    #[inline]
+    pub fn deliver(
+        &mut self,
+        now: Time,
+        meta: FrameMeta<B>,
+        port: PortNo,
+        kind: Option<PortKind>,
+        out: &mut Vec<Action<B>>,
+    ) {
+        let Some(tx) = self.tx.get(port.index()) else {
+            return self.discard(meta, Drop::NoSuchPort, out);
+        };
+        if !tx.up {
+            return self.discard(meta, Drop::PortDown, out);
+        }
+        if !tx.busy && !tx.held {
+            if meta.is_known_bad(now) {
+                return self.discard(meta, Drop::BadFcs, out);
+            }
+            return self.transmit(now, meta, port, out);
+        }
+        if self.dcb.is_some() {
+            return self.enqueue(now, meta, (port, kind), out);
+        }
+        let bytes = meta.frame.bytes().len() as u32;
+        let item = Queued { meta, bytes, kind, priority: Priority::ZERO, group: Priority::ZERO };
+        match self.ports[port.index()].classes[0].push(item, self.queue_bytes_max) {
+            Ok(()) => self.wait_for(port),
+            Err(item) => self.refuse(item, port, out),
+        }
+    }
+
+    /// A frame waits for the wire of `port`.
+    pub(super) fn wait_for(&mut self, port: PortNo) {
+        let tx = &mut self.tx[port.index()];
+        tx.waiting = true;
+        if !core::mem::replace(&mut tx.awaited, true) {
+            self.awaited.push(port);
+        }
+    }
+
+    /// Takes a port from those whose wire a frame began to wait for; see
+    /// [`Node::awaited`](axon_node::Node::awaited).
+    #[inline]
+    pub fn awaited(&mut self) -> Awaited {
+        let Some(port) = self.awaited.pop() else {
+            return Awaited::None;
+        };
+        self.tx[port.index()].awaited = false;
+        Awaited::Port(port)
+    }
+
+    /// The output has no room: the input keeps the frame, if it may, or drops it.
+    #[cold]
+    pub(super) fn refuse(&mut self, item: Queued<B>, port: PortNo, out: &mut Vec<Action<B>>) {
+        let (ingress, bytes) = (item.meta.ingress, u64::from(item.bytes));
+        let room = self
+            .ports
+            .get(ingress.index())
+            .map_or(0, |input| self.nack_bytes_max.saturating_sub(input.nacked_bytes));
+        if bytes > room || bytes > self.queue_bytes_max {
+            return self.discard(item.meta, Drop::QueueFull, out);
+        }
+        self.counters.port_mut(ingress).nacks += 1;
+        self.ports[ingress.index()].nacked_bytes += bytes;
+        self.ports[port.index()].classes[0].keep(item);
+    }
+
+    /// After a frame of `ingress` has left the queue of `port`: what the input keeps for it is
+    /// offered again.
+    #[inline]
+    pub(super) fn offer_again(&mut self, ingress: PortNo, port: PortNo) {
+        if self.ports[port.index()].classes[0].kept() == 0 {
+            return;
+        }
+        let taken = self.ports[port.index()].classes[0].offer_again(ingress, self.queue_bytes_max);
+        if let Some(input) = self.ports.get_mut(ingress.index()) {
+            input.nacked_bytes -= taken;
+        }
+    }
+
+    /// Whether a frame of `bytes` bytes from `ingress` would find the buffer of `port` full.
+    pub fn is_full(&self, port: PortNo, ingress: PortNo, bytes: usize) -> bool {
+        let taken = self.tx.get(port.index()).is_some_and(|tx| tx.up && tx.busy);
+        let refuses =
+            |egress: &Egress<B>| egress.refuses(ingress, bytes as u64, self.queue_bytes_max);
+        taken && refuses(&self.ports[port.index()].classes[0])
+    }
+
+    /// Lets each input port keep refused frames of so many bytes; none at first.
+    pub fn set_nack_bytes_max(&mut self, nack_bytes_max: Bytes) {
+        self.nack_bytes_max = nack_bytes_max.0;
+    }
+
+    /// Hands a frame to the control plane, once it is whole: a bad one is dropped, and one
+    /// whose tail is missing waits for [`Ports::timeout`].
+    pub fn punt(&mut self, now: Time, meta: FrameMeta<B>, punt: Punt, out: &mut Vec<Action<B>>) {
+        if self.hold.concerns(now, &meta) {
+            if let Err(meta) = self.hold.push(meta, Some(punt), self.queue_bytes_max) {
+                self.discard(meta, Drop::QueueFull, out);
+            }
+            return;
+        }
+        self.hand_over(now, meta, punt, out);
+    }
+
+    pub(super) fn hand_over(
+        &mut self,
+        now: Time,
+        meta: FrameMeta<B>,
+        punt: Punt,
+        out: &mut Vec<Action<B>>,
+    ) {
+        if meta.is_known_bad(now) {
+            return self.discard(meta, Drop::BadFcs, out);
+        }
+        let FrameMeta { frame, ingress, .. } = meta;
+        self.counters.port_mut(ingress).punt_one(punt);
+        out.push(Action::Punt { ingress, frame, punt });
+    }
+
+    /// Ends a frame, counted at its ingress.
+    #[cold]
+    pub fn discard(&mut self, meta: FrameMeta<B>, reason: Drop, out: &mut Vec<Action<B>>) {
+        let FrameMeta { frame, ingress, .. } = meta;
+        self.counters.port_mut(ingress).drop_one(reason);
+        out.push(Action::Dropped { ingress, reason, frame });
+    }
+
+    /// The wire of `port` is free: the next frame in turn goes out.
+    #[inline]
+    pub fn tx_done(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) {
+        let Some(tx) = self.tx.get_mut(port.index()) else {
+            return;
+        };
+        tx.busy = false;
+        if tx.waiting && tx.up {
+            self.send_next(now, port, out);
+        }
+    }
+
+    /// The wire of `port` is free: what is to be told to its peer goes out, or the next frame.
+    pub(super) fn send_next(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) {
+        if self.tell_peer(now, port, out) {
+            return self.wait_on(port);
+        }
+        let kind = self.tx[port.index()].kind;
+        while let Some(item) = self.take(now, port, out) {
+            let reason = if item.kind.is_some_and(|wanted| wanted != kind) {
+                Drop::KindChanged
+            } else if item.meta.is_known_bad(now) {
+                Drop::BadFcs
+            } else {
+                self.transmit(now, item.meta, port, out);
+                break;
+            };
+            self.discard(item.meta, reason, out);
+        }
+        if !self.tx[port.index()].busy {
+            self.tell_peer(now, port, out);
+        }
+        self.wait_on(port);
+    }
+
+    /// Takes the next frame in turn from what waits for `port`.
+    pub(super) fn take(
+        &mut self,
+        now: Time,
+        port: PortNo,
+        out: &mut Vec<Action<B>>,
+    ) -> Option<Queued<B>> {
+        if self.dcb.is_some() {
+            return self.take_by_class(now, port, out);
+        }
+        let item = self.ports[port.index()].classes[0].pop()?;
+        self.offer_again(item.meta.ingress, port);
+        Some(item)
+    }
+
+    /// After a turn of `port`: whether something still waits for its wire, a word to its peer
+    /// included.
+    pub(super) fn wait_on(&mut self, port: PortNo) {
+        let frames = self.ports[port.index()].classes.iter().any(|class| class.frames() > 0);
+        let news = |dcb: &Dcb| dcb.ports[port.index()].requests.has_news();
+        let waits = frames || self.dcb.as_deref().is_some_and(news);
+        self.tx[port.index()].waiting = waits;
+        if waits && self.tx[port.index()].busy {
+            self.wait_for(port);
+        }
+    }
+
+    /// The carrier of `port` came or went. Without carrier its queues are emptied and its
+    /// wire counts as free: no `TxDone` is owed for a frame that was on it. A frame that was
+    /// still coming in by it is broken.
+    pub fn link(&mut self, now: Time, port: PortNo, up: bool, out: &mut Vec<Action<B>>) {
+        let Some(tx) = self.tx.get_mut(port.index()) else {
+            return;
+        };
+        tx.up = up;
+        if up {
+            return self.begin_classes(now, port, out);
+        }
+        (tx.busy, tx.waiting) = (false, false);
+        self.lose_classes(now, port, out);
+        while let Some(item) = self.ports[port.index()].classes[0].pop() {
+            self.offer_again(item.meta.ingress, port);
+            self.discard(item.meta, Drop::PortDown, out);
+        }
+        self.hold.break_off(now, port);
+        for state in &mut self.ports {
+            state.classes.iter_mut().for_each(|class| class.break_off(now, port));
+        }
+    }
+
+    /// The time has come, or may have: punted frames whose tail is here now are handed over.
+    #[inline]
+    pub fn timeout(&mut self, now: Time, out: &mut Vec<Action<B>>) {
+        while let Some((meta, punt)) = self.hold.pop(now) {
+            match punt {
+                Some(punt) => self.hand_over(now, meta, punt, out),
+                None => self.hear_frame(now, meta, out),
+            }
+        }
+        self.see_to_stops(now, out);
+    }
+
+    /// When to call [`Ports::timeout`] next.
+    #[inline]
+    pub fn deadline(&self) -> Option<Time> {
+        let held = self.hold.deadline();
+        match &self.dcb {
+            None => held,
+            Some(dcb) => [held, dcb.next].into_iter().flatten().min(),
+        }
+    }
+
+    #[inline]
+    pub(super) fn transmit(
+        &mut self,
+        now: Time,
+        mut meta: FrameMeta<B>,
+        port: PortNo,
+        out: &mut Vec<Action<B>>,
+    ) {
+        if meta.probe_at > 0 {
+            self.stamp(now, &mut meta, ProbeUnit::Egress, port);
+        }
+        let FrameMeta { frame, complete_at, intact, .. } = meta;
+        self.tx[port.index()].busy = true;
+        self.counters.sent(port, frame.bytes().len());
+        out.push(Action::Transmit { port, frame, complete_at, intact });
+    }
+
+    /// The probe unit at the ingress of a probe.
+    #[cold]
+    pub fn stamp_ingress(&mut self, now: Time, meta: &mut FrameMeta<B>) {
+        self.stamp(now, meta, ProbeUnit::Ingress, meta.ingress);
+    }
+
+    #[cold]
+    pub(super) fn stamp(
+        &mut self,
+        now: Time,
+        meta: &mut FrameMeta<B>,
+        unit: ProbeUnit,
+        port: PortNo,
+    ) {
+        let time = self.units.time(unit, now, meta.frame.bytes().len());
+        let queued = self.queued_bytes(port);
+        if !probe::stamp(meta, (unit, port), (time, queued), self.probe_bytes_max) {
+            self.counters.port_mut(port).unstamped += 1;
+        }
+    }
+
+    /// See [`Plane::prefetch`](crate::Plane::prefetch).
+    #[inline]
+    pub fn prefetch(&self) -> u64 {
+        self.tx.len() as u64 ^ self.awaited.len() as u64 ^ self.hold.len() as u64
+    }
+
+    /// See [`Plane::prefetch_port`](crate::Plane::prefetch_port).
+    #[inline]
+    pub fn prefetch_port(&self, port: PortNo) -> u64 {
+        u64::from(self.is_up(port)) ^ self.counters.prefetch(port)
+    }
+
+    /// How many ports there are.
+    pub fn ports(&self) -> u16 {
+        self.ports.len() as u16
+    }
+
+    /// Says what is plugged into `port`. Frames queued there that do not suit the new kind
+    /// are dropped as [`Drop::KindChanged`] when their turn comes. What hosts know a priority as
+    /// may have to be stopped at once: [`Ports::timeout`] is due then, or the wire is awaited.
+    pub fn set_kind(&mut self, port: PortNo, kind: PortKind) {
+        let Some(tx) = self.tx.get_mut(port.index()) else { return };
+        tx.kind = kind;
+        let (up, busy) = (tx.up, tx.busy);
+        let Some(dcb) = &mut self.dcb else { return };
+        match dcb.set_hosts(port, kind == PortKind::Host) && up {
+            true if busy => self.wait_for(port),
+            true => dcb.next = Some(Time::ZERO),
+            false => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::qos::dcb::DcbConfig;
+    use axon_wire::priority::PrioritySet;
+    use axon_wire::{FrameBuf, MacAddr, Rate};
+
+    #[test]
+    fn a_frame_that_leaves_by_its_ingress_and_the_word_to_go_on_take_turns_on_the_wire() {
+        let mut config = DcbConfig::lossy(alloc::vec![Rate::gbps(10)], MacAddr([2; 6]));
+        (config.memory.lossless, config.pfc) = (PrioritySet::ALL, PrioritySet::ALL);
+        config.memory.groups[0][0].headroom = Bytes(1_000);
+        let mut ports = Ports::new(1, Bytes(10_000));
+        ports.set_dcb(config, |_| Priority::ZERO, Priority::MAX).unwrap();
+        let (now, port, mut out) = (Time::ZERO, PortNo(0), Vec::new());
+        ports.link(now, port, true, &mut out);
+        // One is on the wire; each of the others takes headroom, for there is nothing else.
+        for _ in 0..4 {
+            let meta = FrameMeta::new(FrameBuf::new(&[0; 100]), port, now, true);
+            ports.deliver(now, meta, port, None, &mut out);
+        }
+        let mut sent = Vec::new();
+        for _ in 0..6 {
+            for action in out.drain(..) {
+                let Action::Transmit { frame, .. } = action else { panic!("{action:?}") };
+                sent.push(frame.bytes().len());
+            }
+            ports.tx_done(now, port, &mut out);
+            assert!(out.len() <= 1, "{out:?}");
+        }
+        assert_eq!(sent, [100, 60, 100, 100, 100, 60], "stop, and go on, between frames");
+    }
+}

@@ -1,0 +1,396 @@
+//! Ports with traffic classes: admission, the turn of classes, stops and requests.
+//!
+//! In plain English: a frame that cannot leave at once takes room in the memory and waits in its
+//! class. When a wire is free, first goes what is to be told to its peer; then, of the classes that
+//! hold something and are not stopped, that whose turn it is. A frame that leaves gives its room
+//! back. Where the memory says that a sender is to stop or may go on, that is told by the port that
+//! it sends to. A stop that ends, and a request that is to be told again, are seen to when their
+//! time has come.
+
+use super::core::Ports;
+use super::frame_meta::FrameMeta;
+use crate::ports::buffers::{Egress, Queued};
+use crate::ports::memory::{Memory, NoRoom, Owner, Signal};
+use crate::qos::dcb::{Dcb, DcbConfig, DcbError};
+use crate::qos::schedule::ClassSet;
+use crate::qos::watchdog::StormAction;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use axon_node::PortKind;
+use axon_node::{Action, Drop};
+use axon_wire::header;
+use axon_wire::mac_control::{MacControl, MacControlError, Pfc};
+use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
+use axon_wire::{Frame, PortNo, Time};
+
+impl<B: Frame> Ports<B> {
+    /// Gives the ports traffic classes, shared memory and flow control from now on.
+    /// `priority_of` tells the priority of a frame as it leaves, `control_priority` is that of
+    /// the control plane's frames without an Axon header.
+    ///
+    /// # Errors
+    /// What is wrong with the turns of classes, with what watches their queues, or with the
+    /// marks of those.
+    ///
+    /// # Panics
+    /// If the configuration is for another number of ports, or frames wait already.
+    pub fn set_dcb(
+        &mut self,
+        config: DcbConfig,
+        priority_of: fn(&[u8]) -> Priority,
+        control_priority: Priority,
+    ) -> Result<(), DcbError> {
+        let ports = usize::from(self.ports());
+        assert_eq!((config.rates.len(), config.memory.groups.len()), (ports, ports), "ports");
+        let cn = config.cn.as_ref().map_or([ports; 2], |cn| [cn.points.len(), cn.treatments.len()]);
+        assert_eq!((config.ecn.len(), cn), (ports, [ports; 2]), "ports");
+        assert!(self.tx.iter().all(|tx| !tx.waiting), "nothing waits yet");
+        let order = config.order;
+        let dcb = Dcb::new(config)?;
+        for (tx, port) in self.tx.iter_mut().zip(&dcb.ports) {
+            tx.watched = port.watch.is_any();
+        }
+        self.dcb = Some(Box::new(dcb));
+        self.priority_of = priority_of;
+        self.control_priority = control_priority;
+        for port in &mut self.ports {
+            port.classes = (0..PRIORITIES).map(|_| Egress::ordered(order)).collect();
+        }
+        Ok(())
+    }
+
+    /// The shared memory, where there is one.
+    pub fn memory(&self) -> Option<&Memory> {
+        self.dcb.as_ref().map(|dcb| &dcb.memory)
+    }
+
+    /// What a port was told to stop, now; nothing without flow control.
+    pub fn stopped(&self, now: Time, port: PortNo) -> PrioritySet {
+        let port = self.dcb.as_ref().and_then(|dcb| dcb.ports.get(port.index()));
+        port.map_or(PrioritySet::EMPTY, |port| port.stops.stopped(now))
+    }
+
+    /// What a port asks its peer to stop, whoever wants it to: the memory or a queue.
+    pub fn asking(&self, port: PortNo) -> PrioritySet {
+        let port = self.dcb.as_ref().and_then(|dcb| dcb.ports.get(port.index()));
+        port.map_or(PrioritySet::EMPTY, |port| port.requests.stopped())
+    }
+
+    /// For which priorities a class of a port was told to stop and stands still, now; none if it
+    /// may send.
+    pub fn stopping(&self, now: Time, port: PortNo, class: TrafficClass) -> PrioritySet {
+        let Some(dcb) = self.dcb.as_ref().filter(|dcb| port.index() < dcb.ports.len()) else {
+            return PrioritySet::EMPTY;
+        };
+        if !dcb.stopped_classes(port, now).contains(class) {
+            return PrioritySet::EMPTY;
+        }
+        let port = &dcb.ports[port.index()];
+        port.stops.stopped(now).iter().filter(|&of| port.class_of(of) == class).collect()
+    }
+
+    /// Flow control frames that named a priority: sent by a port (requests), and received by it
+    /// (indications).
+    pub fn pfc_counts(&self, port: PortNo, priority: Priority) -> (u64, u64) {
+        let port = self.dcb.as_ref().and_then(|dcb| dcb.ports.get(port.index()));
+        let index = priority.index();
+        port.map_or((0, 0), |port| (port.requests.requests[index], port.stops.indications[index]))
+    }
+
+    /// Lets a frame of some priority wait for `port`, if there is room.
+    pub(super) fn enqueue(
+        &mut self,
+        now: Time,
+        meta: FrameMeta<B>,
+        (port, kind): (PortNo, Option<PortKind>),
+        out: &mut Vec<Action<B>>,
+    ) {
+        let Some(dcb) = &mut self.dcb else { return };
+        let own = meta.ingress.index() >= dcb.ports.len();
+        let priority = if let Some(priority) = meta.priority() {
+            priority
+        } else if own && !header::is_axon(meta.frame.bytes()) {
+            self.control_priority
+        } else {
+            (self.priority_of)(meta.frame.bytes())
+        };
+        let (ingress, class) = (meta.ingress, dcb.ports[port.index()].class_of(priority));
+        let input = dcb.ports.get(ingress.index());
+        let group = input.map_or(priority, |input| input.known_as[priority.index()]);
+        if dcb.in_storm(port, StormAction::Drop).contains(class) {
+            return self.discard(meta, Drop::Watchdog, out);
+        }
+        let bytes = meta.frame.bytes().len() as u32;
+        let mut signal = Signal::None;
+        if !own {
+            let owner = Owner { ingress, priority: group, egress: port, class };
+            if !dcb.queue_has_room(owner, bytes.into()) {
+                return self.discard(meta, Drop::HeadroomFull, out);
+            }
+            match dcb.memory.admit(owner, meta.came_bytes.into()) {
+                Ok(told) => {
+                    signal = told;
+                    dcb.ports[ingress.index()].movements[group.index()].came(now);
+                }
+                Err(why) => {
+                    // Where nobody can be told to stop, no frame is lossless.
+                    let stops = dcb.ports[ingress.index()].can_stop().contains(group);
+                    let lossless = why == NoRoom::Headroom && stops;
+                    let reason = if lossless { Drop::HeadroomFull } else { Drop::QueueFull };
+                    return self.discard(meta, reason, out);
+                }
+            }
+        }
+        // The memory has the say; frames of the control plane have a buffer of their own.
+        let bytes_max = if own { self.queue_bytes_max } else { u64::MAX };
+        let item = Queued { meta, bytes, kind, priority, group };
+        let classes = &mut self.ports[port.index()].classes;
+        if let Err(item) = classes[class.index()].push(item, bytes_max) {
+            return self.discard(item.meta, Drop::QueueFull, out);
+        }
+        self.wait_for(port);
+        self.tell(now, ingress, group, signal, out);
+        if let Some(dcb) = &mut self.dcb {
+            let owner = Owner { ingress, priority: group, egress: port, class };
+            dcb.joined_queue(now, owner, bytes.into());
+        }
+        self.tell_of_queues(now, out);
+        if self.tx[port.index()].held {
+            self.look_for_storms(now, port, out);
+        }
+        if !self.tx[port.index()].busy {
+            self.send_next(now, port, out);
+        }
+    }
+
+    /// Takes the next frame of `port` whose class is not stopped, and gives its room back.
+    pub(super) fn take_by_class(
+        &mut self,
+        now: Time,
+        port: PortNo,
+        out: &mut Vec<Action<B>>,
+    ) -> Option<Queued<B>> {
+        let dcb = self.dcb.as_mut()?;
+        let stopped = dcb.stopped_classes(port, now);
+        let classes = &mut self.ports[port.index()].classes;
+        let mut waiting = ClassSet::EMPTY;
+        let holds = |class: &TrafficClass| classes[class.index()].frames() > 0;
+        TrafficClass::ALL.into_iter().filter(holds).for_each(|class| waiting.insert(class));
+        let schedule = &mut dcb.ports[port.index()].schedule;
+        let head_bytes = |class: TrafficClass| classes[class.index()].head_bytes().unwrap_or(0);
+        let class = schedule.next(waiting, stopped, head_bytes)?;
+        let item = classes[class.index()].pop()?;
+        schedule.sent(class, item.bytes);
+        if classes[class.index()].frames() == 0 {
+            dcb.ports[port.index()].watch.emptied(now, class);
+        }
+        // The wire is for this frame: what is to be told by the same port comes after it.
+        self.tx[port.index()].busy = true;
+        self.give_back(now, &item, (port, class), out);
+        self.tx[port.index()].busy = false;
+        Some(item)
+    }
+
+    /// The room of a frame that waited for `port` is free again.
+    pub(super) fn give_back(
+        &mut self,
+        now: Time,
+        item: &Queued<B>,
+        (port, class): (PortNo, TrafficClass),
+        out: &mut Vec<Action<B>>,
+    ) {
+        let Some(dcb) = &mut self.dcb else { return };
+        let (ingress, priority) = (item.meta.ingress, item.group);
+        if ingress.index() < dcb.ports.len() {
+            let owner = Owner { ingress, priority, egress: port, class };
+            let signal = dcb.memory.release(owner, item.meta.came_bytes.into());
+            dcb.ports[ingress.index()].movements[priority.index()].left(now);
+            dcb.left_queue(owner, item.bytes.into());
+            self.tell(now, ingress, priority, signal, out);
+            self.tell_of_queues(now, out);
+        }
+    }
+
+    /// The sender of a group at `port` is to stop or may go on.
+    pub(super) fn tell(
+        &mut self,
+        now: Time,
+        port: PortNo,
+        priority: Priority,
+        signal: Signal,
+        out: &mut Vec<Action<B>>,
+    ) {
+        let Some(dcb) = &mut self.dcb else { return };
+        if signal == Signal::None {
+            return;
+        }
+        let state = &mut dcb.ports[port.index()];
+        for known in state.known_as(priority) {
+            state.requests.set(known, signal == Signal::Xoff);
+        }
+        self.tell_soon(now, port, out);
+    }
+
+    /// The senders to a queue are to stop or may go on, as its marks say.
+    pub(super) fn tell_of_queues(&mut self, now: Time, out: &mut Vec<Action<B>>) {
+        while let Some(port) = self.dcb.as_mut().and_then(|dcb| dcb.next_told()) {
+            self.tell_soon(now, port, out);
+        }
+    }
+
+    /// Sends what `port` has to tell its peer as soon as its wire is free.
+    pub(super) fn tell_soon(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) {
+        if self.tx[port.index()].busy {
+            self.wait_for(port);
+        } else {
+            self.tell_peer(now, port, out);
+        }
+    }
+
+    /// Sends a flow control frame by `port`, whose wire is free, if one is due.
+    pub(super) fn tell_peer(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) -> bool {
+        let Some(dcb) = &mut self.dcb else { return false };
+        let state = &mut dcb.ports[port.index()];
+        if !self.tx[port.index()].up || !state.requests.is_due(now) {
+            return false;
+        }
+        let told = state.requests.tell(now, state.rate, dcb.config.pfc_quanta);
+        let told = if state.tells_pause() {
+            MacControl::Pause(told.longest())
+        } else {
+            MacControl::Pfc(told)
+        };
+        let frame = told.emit(dcb.config.mac);
+        dcb.plan(now);
+        let meta = self.originate(now, B::with_headroom(0, &frame));
+        self.transmit(now, meta, port, out);
+        true
+    }
+
+    /// Takes a MAC control frame, once it is whole: it ends here, and what it says of
+    /// priorities with flow control is heeded.
+    pub fn mac_control(&mut self, now: Time, meta: FrameMeta<B>, out: &mut Vec<Action<B>>) {
+        if self.dcb.is_none() || !self.hold.concerns(now, &meta) {
+            return self.hear_frame(now, meta, out);
+        }
+        if let Err(meta) = self.hold.push(meta, None, self.queue_bytes_max) {
+            self.discard(meta, Drop::QueueFull, out);
+        }
+    }
+
+    /// A MAC control frame is whole.
+    pub(super) fn hear_frame(&mut self, now: Time, meta: FrameMeta<B>, out: &mut Vec<Action<B>>) {
+        if meta.is_known_bad(now) {
+            return self.discard(meta, Drop::BadFcs, out);
+        }
+        let Some(dcb) = &self.dcb else {
+            return self.discard(meta, Drop::MacControl, out);
+        };
+        let (ingress, enabled) = (meta.ingress, self.pfc(meta.ingress));
+        let (frame, own) = (meta.frame.bytes(), dcb.config.mac);
+        let reason = match MacControl::parse_as(frame, own, dcb.config.pfc_reserved) {
+            Ok(MacControl::Pfc(told)) => {
+                self.hear(now, ingress, &told, enabled, out);
+                Drop::MacControl
+            }
+            // Not in use where PFC is (IEEE 802.1Q clause 36.1.1).
+            Ok(MacControl::Pause(time)) => {
+                let all = if enabled.is_empty() { PrioritySet::ALL } else { PrioritySet::EMPTY };
+                self.hear(now, ingress, &Pfc::of(PrioritySet::ALL, time), all, out);
+                Drop::MacControl
+            }
+            Err(MacControlError::Opcode(_)) => Drop::MacControl,
+            Err(_) => Drop::Malformed,
+        };
+        self.discard(meta, reason, out);
+    }
+
+    /// Takes in what the peer of `port` says of its priorities.
+    pub(super) fn hear(
+        &mut self,
+        now: Time,
+        port: PortNo,
+        told: &Pfc,
+        enabled: PrioritySet,
+        out: &mut Vec<Action<B>>,
+    ) {
+        let Some(dcb) = &mut self.dcb else { return };
+        let Some(state) = dcb.ports.get_mut(port.index()) else { return };
+        let ignored = state.stops.hear(now, told, state.rate, enabled);
+        dcb.plan(now);
+        self.counters.port_mut(port).pfc_ignored += ignored.len() as u64;
+        self.look_for_storms(now, port, out);
+        self.tx[port.index()].held = self.holds(now, port);
+        self.go_on(now, port, out);
+    }
+
+    /// Whether a frame may not simply leave by `port` when its wire is free.
+    pub(super) fn holds(&self, now: Time, port: PortNo) -> bool {
+        self.dcb.as_ref().is_some_and(|dcb| dcb.holds(port, now))
+    }
+
+    /// Something may leave by `port` that could not before.
+    pub(super) fn go_on(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) {
+        let tx = &self.tx[port.index()];
+        if tx.up && !tx.busy {
+            self.send_next(now, port, out);
+        }
+    }
+
+    /// Stops that are over, and requests that are to be told again.
+    pub(super) fn see_to_stops(&mut self, now: Time, out: &mut Vec<Action<B>>) {
+        let Some(dcb) = &self.dcb else { return };
+        if dcb.next.is_none_or(|at| at > now) {
+            return;
+        }
+        for port in (0..self.ports()).map(PortNo) {
+            self.look_for_storms(now, port, out);
+            let held = self.holds(now, port);
+            let Some(dcb) = &mut self.dcb else { return };
+            let state = &mut dcb.ports[port.index()];
+            state.schedule.adapt(now);
+            let told = state.requests.is_due(now);
+            let ended = core::mem::replace(&mut self.tx[port.index()].held, held) && !held;
+            if told && self.tx[port.index()].busy {
+                state.requests.postpone();
+                self.wait_for(port);
+            } else if told || ended || held {
+                self.go_on(now, port, out);
+            }
+        }
+        if let Some(dcb) = &mut self.dcb {
+            // All of it has been seen to.
+            dcb.next = None;
+            dcb.plan(now);
+        }
+    }
+
+    /// The carrier of `port` is there: its peer is told what is still to stand still, and weights
+    /// that follow the traffic begin to.
+    pub(super) fn begin_classes(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) {
+        if let Some(dcb) = &mut self.dcb {
+            dcb.ports[port.index()].schedule.adapt(now);
+            dcb.plan(now);
+            self.go_on(now, port, out);
+        }
+    }
+
+    /// The carrier of `port` is gone: what waited ends, nobody has told it anything, and its
+    /// peer knows nothing.
+    pub(super) fn lose_classes(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) {
+        if self.dcb.is_none() {
+            return;
+        }
+        for class in TrafficClass::ALL {
+            self.end_queue(now, (port, class), Drop::PortDown, out);
+        }
+        self.forget_storms(port, out);
+        if let Some(dcb) = &mut self.dcb {
+            let state = &mut dcb.ports[port.index()];
+            state.stops.forget();
+            state.requests.retell();
+            dcb.plan(now);
+        }
+        self.tx[port.index()].held = false;
+    }
+}

@@ -1,0 +1,79 @@
+//! Ports whose queues are watched, and host ports as the edge of the congestion notification
+//! domain; see `notice.rs`.
+
+use super::core::Ports;
+use crate::congestion::ecn::Verdict;
+use crate::congestion::notification::Notice;
+use crate::congestion::qcn::{InputPriority, Treatment};
+use axon_wire::Time;
+use axon_wire::priority::{PRIORITIES, Priority};
+use axon_wire::{Bytes, Frame, PortNo, vlan};
+
+impl<B: Frame> Ports<B> {
+    /// Whether a frame that goes to `port` now is to be [shown](Self::show): it will wait, and
+    /// some queue there is watched.
+    #[inline]
+    pub(crate) fn is_watched(&self, port: PortNo) -> bool {
+        let watched = |tx: &super::core::TxState| tx.watched && (tx.busy || tx.held) && tx.up;
+        self.tx.get(port.index()).is_some_and(watched)
+    }
+
+    /// A host's `frame` that will wait for `port` is shown to what watches its queue, where it
+    /// takes `bytes` bytes.
+    pub(crate) fn show(
+        &mut self,
+        now: Time,
+        (port, priority): (PortNo, Priority),
+        (frame, bytes): (&mut [u8], Bytes),
+    ) -> Option<Notice> {
+        let dcb = self.dcb.as_mut()?;
+        let class = dcb.ports.get(port.index())?.class_of(priority);
+        let sampled = dcb.config.cn.as_ref().is_some_and(|cn| cn.cnpvs.contains(priority));
+        let queue = Bytes(self.ports.get(port.index())?.classes[class.index()].bytes());
+        let watch = &mut dcb.ports.get_mut(port.index())?.watch;
+        let notice = watch.arrives(now, (class, queue), (frame, bytes), sampled);
+        if notice.verdict == Verdict::Marked {
+            self.counters.port_mut(port).ecn_marked += 1;
+        }
+        Some(notice)
+    }
+
+    /// Changes how the domain is defended against the hosts of `port`, by priority: the
+    /// treatments of [`Defences`](crate::congestion::qcn::Defences) when LLDP has changed them. Nothing
+    /// happens without DCB or without such a port.
+    pub fn set_treatments(&mut self, port: PortNo, treatments: [Treatment; PRIORITIES]) {
+        let state = self.dcb.as_mut().and_then(|dcb| dcb.ports.get_mut(port.index()));
+        if let Some(state) = state {
+            state.treatments = treatments;
+        }
+    }
+
+    /// The priority that a frame of a host at `port` has from here on. If that is not what its
+    /// tag says, the tag is rewritten.
+    #[inline]
+    pub(crate) fn defend(&mut self, port: PortNo, frame: &mut [u8]) -> Priority {
+        let priority = vlan::priority_of(frame);
+        match self.treatment(port, priority).input {
+            InputPriority::Moved(to) => {
+                vlan::set_priority(frame, to);
+                self.counters.port_mut(port).cn_moved += 1;
+                to
+            }
+            InputPriority::Kept | InputPriority::Regenerated => priority,
+        }
+    }
+
+    /// Whether frames of `priority` lose their CN-TAGs as they go to the hosts of `port`.
+    #[inline]
+    pub(crate) fn strips_tag(&self, port: PortNo, priority: Priority) -> bool {
+        self.treatment(port, priority).strip_tag
+    }
+
+    #[inline]
+    pub(super) fn treatment(&self, port: PortNo, priority: Priority) -> Treatment {
+        let state = self.dcb.as_ref().and_then(|dcb| dcb.ports.get(port.index()));
+        state.map_or(crate::congestion::notification::UNDEFENDED, |state| {
+            state.treatments[priority.index()]
+        })
+    }
+}

@@ -1,0 +1,68 @@
+//! The watchdog at the ports: what begins and ends with a storm of pauses (`watchdog.rs`).
+
+use super::core::Ports;
+use crate::qos::watchdog::{StormAction, Turn};
+use alloc::vec::Vec;
+use axon_node::{Action, Drop, Note};
+use axon_wire::priority::TrafficClass;
+use axon_wire::{Frame, PortNo, Time};
+
+impl<B: Frame> Ports<B> {
+    /// Looks after the queues of `port`. To be called when a stop comes or ends, when a frame
+    /// begins to wait behind one, and when a queue's time has come.
+    pub(super) fn look_for_storms(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) {
+        let Some(dcb) = &self.dcb else { return };
+        let Some(config) = dcb.config.watchdog else { return };
+        let stopped = dcb.told_to_stop(port, now);
+        for class in TrafficClass::ALL {
+            let Some(dcb) = &mut self.dcb else { return };
+            let stopped = stopped.contains(class);
+            let waits = self.ports[port.index()].classes[class.index()].frames() > 0;
+            let watch = &mut dcb.ports[port.index()].storms[class.index()];
+            let before = *watch;
+            let turn = watch.look(now, &config, (stopped, waits));
+            if *watch != before {
+                dcb.plan(now);
+            }
+            match turn {
+                None => {}
+                Some(Turn::Begins) => {
+                    self.counters.port_mut(port).storms += 1;
+                    out.push(Action::Note(Note::PauseStorm { port, class }));
+                    if config.action == StormAction::Drop {
+                        self.end_queue(now, (port, class), Drop::Watchdog, out);
+                    }
+                }
+                Some(Turn::Ends) => out.push(Action::Note(Note::PauseStormOver { port, class })),
+            }
+        }
+    }
+
+    /// The carrier of `port` is gone, and every storm with it.
+    pub(super) fn forget_storms(&mut self, port: PortNo, out: &mut Vec<Action<B>>) {
+        let Some(dcb) = &mut self.dcb else { return };
+        let storms = core::mem::take(&mut dcb.ports[port.index()].storms);
+        for (class, watch) in TrafficClass::ALL.into_iter().zip(storms) {
+            if watch.is_storm() {
+                out.push(Action::Note(Note::PauseStormOver { port, class }));
+            }
+        }
+    }
+
+    /// What waits in a queue ends.
+    pub(super) fn end_queue(
+        &mut self,
+        now: Time,
+        (port, class): (PortNo, TrafficClass),
+        reason: Drop,
+        out: &mut Vec<Action<B>>,
+    ) {
+        while let Some(item) = self.ports[port.index()].classes[class.index()].pop() {
+            self.give_back(now, &item, (port, class), out);
+            self.discard(item.meta, reason, out);
+        }
+        if let Some(dcb) = &mut self.dcb {
+            dcb.ports[port.index()].watch.emptied(now, class);
+        }
+    }
+}

@@ -1,0 +1,355 @@
+//! Data Center Bridging in a switch: what it is told, and what it knows of each port.
+//!
+//! The parts have files of their own: how much memory a frame may use (`memory.rs`), what a
+//! port hears and tells (`flow_control.rs`), what its queues tell the sources of frames
+//! (`notice.rs`). How they work together is in `ports/lossless.rs` and `ports/watch.rs`.
+
+use crate::axon::layers::Layers;
+use crate::congestion::notification::{CnConfig, EcnConfig, NoticeError, UNDEFENDED, Watch};
+use crate::congestion::qcn::Treatment;
+use crate::ports::QueueChange;
+use crate::ports::memory::{GroupLimits, Memory, MemoryConfig, Owner, QueueLimits, Share};
+use crate::qos::flow_control::{Requests, Stops};
+use crate::qos::schedule::{Algorithm, ClassSet, Schedule, ScheduleConfig, ScheduleFault};
+use crate::qos::targeted::{Queues, Told, WatermarkFault, Watermarks, Wish};
+use crate::qos::watchdog::{StormAction, StormWatch, WatchdogConfig};
+use alloc::vec::Vec;
+use axon_wire::header::{self, HeaderView};
+use axon_wire::mac_control::{Quanta, Reserved};
+use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
+use axon_wire::{Bytes, HopWidth, MacAddr, PortNo, Rate, Time, vlan};
+
+/// What a switch with traffic classes and flow control is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DcbConfig {
+    /// Who may use how much of its memory, and which priorities are lossless.
+    pub memory: MemoryConfig,
+    /// The traffic class of each priority (dcbnl: `prio_tc`), the same at every port until a port
+    /// is told otherwise ([`Ports::set_classes`](crate::Ports::set_classes)).
+    pub prio_tc: [TrafficClass; PRIORITIES],
+    /// How classes take turns, likewise.
+    pub schedule: ScheduleConfig,
+    /// Priorities that hosts know as one. Each is for a class of its own, and they go with neither
+    /// watermarks nor congestion notification.
+    pub layers: Layers,
+    /// Priorities with PFC: what is heard for others is ignored, and only these are asked to
+    /// stop. The same at every port until one is told otherwise
+    /// ([`Ports::set_pfc`](crate::Ports::set_pfc)).
+    pub pfc: PrioritySet,
+    /// Whether peers are stopped with PAUSE, which stops all priorities (IEEE 802.3 annex 31B);
+    /// only without PFC (IEEE 802.1Q clause 36.1.1).
+    pub pause: bool,
+    /// How long a stop that this switch asks for lasts; it is told again at half time.
+    pub pfc_quanta: Quanta,
+    /// How the reserved byte of PFC frames that are heard is read.
+    pub pfc_reserved: Reserved,
+    /// Marks of queues at which their senders are to stop, beside what the memory says (paper
+    /// 002 chapter 7). Without, the memory alone has the say.
+    pub watermarks: Option<Watermarks>,
+    /// What is done when a peer does not let a queue go on; without, nothing.
+    pub watchdog: Option<WatchdogConfig>,
+    /// Which of the frames in a queue goes first.
+    pub order: QueueOrder,
+    /// The rate of each port: quanta are bit times.
+    pub rates: Vec<Rate>,
+    /// Source address of PFC frames.
+    pub mac: MacAddr,
+    /// Congestion notification, if there is any.
+    pub cn: Option<CnConfig>,
+    /// By port and traffic class, how its queue marks, if it does.
+    pub ecn: Vec<[Option<EcnConfig>; PRIORITIES]>,
+}
+
+/// Why a configuration is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DcbError {
+    /// The turns of classes.
+    #[error(transparent)]
+    Schedule(#[from] ScheduleFault),
+    /// What watches queues.
+    #[error(transparent)]
+    Notice(#[from] NoticeError),
+    /// The marks of queues.
+    #[error(transparent)]
+    Watermarks(#[from] WatermarkFault),
+}
+
+impl DcbConfig {
+    /// For ports of these rates: one strict class for each priority, nothing lossless, no
+    /// flow control; 1 MiB for frames that wait, of which a group or a queue may take as much
+    /// as is free. The rest is for the caller to change.
+    pub fn lossy(rates: Vec<Rate>, mac: MacAddr) -> DcbConfig {
+        let share = Share::Dynamic { shift: 0 };
+        let group =
+            GroupLimits { reserved: Bytes(0), share, headroom: Bytes(0), xon_offset: Bytes(0) };
+        DcbConfig {
+            memory: MemoryConfig {
+                lossless: PrioritySet::EMPTY,
+                lossless_pool: Bytes(0),
+                lossy_pool: Bytes(1 << 20),
+                groups: alloc::vec![[group; PRIORITIES]; rates.len()],
+                queues: [QueueLimits { reserved: Bytes(0), share }; PRIORITIES],
+            },
+            prio_tc: TrafficClass::ALL,
+            layers: Layers::NONE,
+            schedule: ScheduleConfig::of([Algorithm::Strict; PRIORITIES]),
+            pfc: PrioritySet::EMPTY,
+            pause: false,
+            pfc_quanta: Quanta::MAX,
+            pfc_reserved: Reserved::default(),
+            ecn: alloc::vec![[None; PRIORITIES]; rates.len()],
+            watermarks: None,
+            watchdog: None,
+            order: QueueOrder::ByIngress,
+            rates,
+            mac,
+            cn: None,
+        }
+    }
+}
+
+/// Which of the frames that wait for one port in one traffic class goes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueueOrder {
+    /// The ports that they came in by take turns, fair in time on the wire (thesis 000 §3.2.1).
+    ByIngress,
+    /// Whichever came first: one FIFO, as in paper 002.
+    Arrival,
+}
+
+/// What is known of one port.
+#[derive(Clone, Debug)]
+pub(crate) struct DcbPort {
+    pub(crate) stops: Stops,
+    pub(crate) requests: Requests,
+    pub(crate) schedule: Schedule,
+    pub(crate) watch: Watch,
+    /// How the domain is defended against its hosts.
+    pub(crate) treatments: [Treatment; PRIORITIES],
+    /// Of each queue, by traffic class.
+    pub(crate) storms: [StormWatch; PRIORITIES],
+    /// Of what came in here, by priority.
+    pub(crate) movements: [QueueChange; PRIORITIES],
+    pub(crate) rate: Rate,
+    pub(crate) prio_tc: [TrafficClass; PRIORITIES],
+    /// What the peer knows each priority as: hosts know no layers.
+    pub(crate) known_as: [Priority; PRIORITIES],
+    pub(crate) pfc: PrioritySet,
+    /// [`DcbConfig::pause`].
+    pub(crate) pause: bool,
+}
+
+impl DcbPort {
+    /// Whether its peer is stopped with PAUSE.
+    pub(crate) const fn tells_pause(&self) -> bool {
+        self.pause && self.pfc.is_empty()
+    }
+
+    /// The priorities whose sender is to be told to stop: those with PFC, and whatever else the
+    /// peer knows as one of them, for it fills the same group.
+    pub(crate) fn can_stop(&self) -> PrioritySet {
+        if self.tells_pause() {
+            return PrioritySet::ALL;
+        }
+        let known: PrioritySet = self.pfc.iter().map(|of| self.known_as[of.index()]).collect();
+        let all = Priority::ALL.into_iter();
+        all.filter(|of| known.contains(self.known_as[of.index()])).collect()
+    }
+
+    /// The class that a priority waits in.
+    pub(crate) const fn class_of(&self, priority: Priority) -> TrafficClass {
+        self.prio_tc[self.known_as[priority.index()].index()]
+    }
+
+    /// The priorities that the peer knows as this one: they are stopped together.
+    pub(crate) fn known_as(&self, known: Priority) -> impl Iterator<Item = Priority> + use<> {
+        let known_as = self.known_as;
+        Priority::ALL.into_iter().filter(move |of| known_as[of.index()] == known)
+    }
+}
+
+/// All of a switch with traffic classes.
+#[derive(Clone, Debug)]
+pub(crate) struct Dcb {
+    pub(crate) config: DcbConfig,
+    pub(crate) memory: Memory,
+    pub(crate) ports: Vec<DcbPort>,
+    /// The marks of queues, where there are any.
+    pub(crate) queues: Option<Queues>,
+    /// When a stop ends or a request is to be told again, at the earliest.
+    pub(crate) next: Option<Time>,
+}
+
+impl Dcb {
+    pub(crate) fn new(config: DcbConfig) -> Result<Dcb, DcbError> {
+        config.schedule.serves(&config.prio_tc)?;
+        let schedule = Schedule::new(&config.schedule)?;
+        if let Some(cn) = &config.cn {
+            cn.check()?;
+        }
+        if let Some(marks) = &config.watermarks {
+            marks.check()?;
+        }
+        let mut ports = Vec::with_capacity(config.rates.len());
+        for (index, &rate) in config.rates.iter().enumerate() {
+            let place = (config.mac, PortNo(index as u16));
+            let (cn, ecn) = (config.cn.as_ref(), &config.ecn[index]);
+            let mut port = DcbPort {
+                stops: Stops::default(),
+                requests: Requests::default(),
+                schedule: schedule.clone(),
+                watch: Watch::new(cn, ecn, place, &config.prio_tc)?,
+                treatments: cn.map_or([UNDEFENDED; PRIORITIES], |cn| cn.treatments[index]),
+                storms: Default::default(),
+                movements: Default::default(),
+                rate,
+                prio_tc: config.prio_tc,
+                known_as: Priority::ALL,
+                pfc: config.pfc,
+                pause: config.pause,
+            };
+            port.requests.keep(port.can_stop());
+            ports.push(port);
+        }
+        let memory = Memory::new(config.memory.clone());
+        let queues = config.watermarks.map(|marks| Queues::new(marks, ports.len()));
+        Ok(Dcb { memory, ports, queues, next: None, config })
+    }
+
+    /// There are hosts at `port` now, or none any more; whether they are to be told something.
+    pub(crate) fn set_hosts(&mut self, port: PortNo, hosts: bool) -> bool {
+        let layers = if hosts { self.config.layers } else { Layers::NONE };
+        let Some(state) = self.ports.get_mut(port.index()) else { return false };
+        let now = Priority::ALL.map(|priority| layers.at_hosts(priority));
+        let before = core::mem::replace(&mut state.known_as, now);
+        // Whoever is there is to be told of what stands still by the names it knows.
+        let stopped = |known| self.memory.group(port, known).is_some_and(|group| group.stopped);
+        for priority in Priority::ALL {
+            let [before, now] = [before, now].map(|known_as| stopped(known_as[priority.index()]));
+            if before != now {
+                state.requests.set(priority, now);
+            }
+        }
+        state.requests.keep(state.can_stop());
+        state.requests.has_news()
+    }
+
+    /// The lossless priorities of a class of `port`.
+    fn lossless_in(&self, port: PortNo, class: TrafficClass) -> PrioritySet {
+        let port = &self.ports[port.index()];
+        let lossless = self.config.memory.lossless.iter();
+        lossless.filter(|&priority| port.class_of(priority) == class).collect()
+    }
+
+    /// Whether the queue of a frame may become so much longer.
+    pub(crate) fn queue_has_room(&self, owner: Owner, bytes: u64) -> bool {
+        let lossless = self.config.memory.lossless.contains(owner.priority);
+        self.queues.as_ref().is_none_or(|queues| !lossless || queues.has_room(owner, bytes))
+    }
+
+    /// A frame has joined its queue. Those of the control plane and lossy ones are none of the
+    /// marks' business.
+    pub(crate) fn joined_queue(&mut self, now: Time, owner: Owner, bytes: u64) {
+        if !self.is_marked(owner) {
+            return;
+        }
+        let stop = self.config.pfc_quanta.time_at(self.ports[owner.ingress.index()].rate);
+        let priorities = self.lossless_in(owner.egress, owner.class);
+        if let Some(queues) = &mut self.queues {
+            queues.arrived(now, (owner, priorities), bytes, stop);
+        }
+    }
+
+    /// A frame has left its queue.
+    pub(crate) fn left_queue(&mut self, owner: Owner, bytes: u64) {
+        if self.is_marked(owner)
+            && let Some(queues) = &mut self.queues
+        {
+            queues.left(owner, bytes);
+        }
+    }
+
+    fn is_marked(&self, owner: Owner) -> bool {
+        let lossless = self.config.memory.lossless.contains(owner.priority);
+        lossless && owner.ingress.index() < self.ports.len()
+    }
+
+    /// Takes in what the marks say to a sender; a port that may now have to tell its peer.
+    pub(crate) fn next_told(&mut self) -> Option<PortNo> {
+        let Told { port, priorities, wish } = self.queues.as_mut()?.next_told()?;
+        let requests = &mut self.ports[port.index()].requests;
+        for priority in priorities.iter() {
+            match wish {
+                Wish::Stop => requests.set(priority, true),
+                Wish::StopOnce => requests.stop_once(priority),
+                Wish::GoOn => requests.set(priority, false),
+            }
+        }
+        Some(port)
+    }
+
+    /// The classes of `port` that may not begin a frame, and are heeded.
+    pub(crate) fn stopped_classes(&self, port: PortNo, now: Time) -> ClassSet {
+        let told = self.told_to_stop(port, now);
+        told.difference(self.in_storm(port, StormAction::Forward))
+    }
+
+    /// Whether a frame of some class may not simply leave by `port` when its wire is free.
+    pub(crate) fn holds(&self, port: PortNo, now: Time) -> bool {
+        let stopped = self.stopped_classes(port, now);
+        !stopped.union(self.in_storm(port, StormAction::Drop)).is_empty()
+    }
+
+    /// The classes of `port` in a storm, if that is what is done with them.
+    pub(crate) fn in_storm(&self, port: PortNo, action: StormAction) -> ClassSet {
+        let mut classes = ClassSet::EMPTY;
+        if self.config.watchdog.is_some_and(|config| config.action == action) {
+            let watches = TrafficClass::ALL.into_iter().zip(&self.ports[port.index()].storms);
+            let storms = watches.filter(|(_, watch)| watch.is_storm());
+            storms.for_each(|(class, _)| classes.insert(class));
+        }
+        classes
+    }
+
+    /// The classes of `port` that its peer has stopped: pausing one of the priorities that
+    /// share a class stops the class.
+    pub(crate) fn told_to_stop(&self, port: PortNo, now: Time) -> ClassSet {
+        let mut classes = ClassSet::EMPTY;
+        let port = &self.ports[port.index()];
+        let stopped = port.stops.stopped(now);
+        stopped.iter().for_each(|priority| classes.insert(port.class_of(priority)));
+        classes
+    }
+
+    /// Finds out anew when something is due. What is overdue stays so until it is seen to: a stop
+    /// that is over is due no more, but what it held is.
+    pub(crate) fn plan(&mut self, now: Time) {
+        if self.next.is_some_and(|at| at <= now) {
+            return;
+        }
+        let due = |port: &DcbPort| {
+            [port.stops.next_end(now), port.requests.next(), port.schedule.deadline()]
+        };
+        let due = self.ports.iter().flat_map(due).flatten();
+        let watchdog = self.config.watchdog.as_ref();
+        let watched = self.ports.iter().flat_map(|port| &port.storms);
+        let looks = watched.filter_map(|watch| watch.deadline(watchdog?));
+        self.next = due.chain(looks).min();
+    }
+}
+
+/// How the priority of a frame is found as it leaves: in the Axon header, where hops leave room
+/// for it, or in the tag of an Ethernet frame.
+pub(crate) fn priority_of(width: HopWidth) -> fn(&[u8]) -> Priority {
+    fn in_header(frame: &[u8], width: HopWidth) -> Priority {
+        if !header::is_axon(frame) {
+            return vlan::priority_of(frame);
+        }
+        HeaderView::parse(frame, width).map_or(Priority::ZERO, |view| view.priority())
+    }
+    match width {
+        HopWidth::Four => |frame| in_header(frame, HopWidth::Four),
+        HopWidth::Eight => |frame| in_header(frame, HopWidth::Eight),
+        HopWidth::Sixteen => |frame| in_header(frame, HopWidth::Sixteen),
+    }
+}

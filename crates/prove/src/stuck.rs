@@ -1,0 +1,103 @@
+//! Whether buffers that stand still now wait for each other for ever.
+
+use super::cycle::Cycle;
+use super::dependencies::{Buffer, Dependencies, Verdict};
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+
+/// A lossless buffer whose sender was told to stop, and what its frames wait for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// The buffer.
+    pub buffer: Buffer,
+    /// One entry for each queue that frames of it wait in: the buffers behind that queue's link
+    /// whose switch has stopped the queue. An empty one may send.
+    pub waits: Vec<Vec<Buffer>>,
+}
+
+/// A circle of buffers that none of them can leave, or `None` if all can still drain.
+///
+/// A buffer is *stuck* if each queue that its frames wait in is stopped on behalf of a buffer that
+/// is stuck as well, and there is such a queue. That is a greatest fixed point: at first all that
+/// stand still are taken to be stuck; one that has a queue which may send, or is stopped only for
+/// what is not stuck, is no longer; and so on until no more go. Each of what is left waits for
+/// another that is left, so there is a circle among them: a shortest is looked for. The `routes`
+/// of its waits are the queues that make one wait for the next; flows are not known.
+///
+/// This is about one instant. What is left can move again only if somebody breaks a rule: a stop
+/// runs out untold, a watchdog drops what waits, a link goes down; or if a threshold that depends
+/// on free memory rises because other buffers drain.
+///
+/// **Cost.** A round looks at all waits once, and takes out one buffer at least; memory goes with
+/// the waits.
+pub fn deadlock(standing: &[Standing]) -> Option<Cycle> {
+    let mut stuck: BTreeSet<Buffer> = standing.iter().map(|all| all.buffer).collect();
+    loop {
+        let before = stuck.len();
+        for Standing { buffer, waits } in standing {
+            let holds = |stops: &Vec<Buffer>| stops.iter().any(|on| stuck.contains(on));
+            if waits.is_empty() || !waits.iter().all(holds) {
+                stuck.remove(buffer);
+            }
+        }
+        if stuck.len() == before {
+            break;
+        }
+    }
+    let mut dependencies = Dependencies::default();
+    for Standing { buffer, waits } in standing.iter().filter(|all| stuck.contains(&all.buffer)) {
+        for &on in waits.iter().flatten().filter(|on| stuck.contains(on)) {
+            dependencies.add_wait(*buffer, on);
+        }
+    }
+    match dependencies.verdict() {
+        Verdict::Cycle(cycle) => Some(cycle),
+        Verdict::Free(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axon_node::SwitchIndex;
+    use axon_wire::{PortNo, Priority};
+
+    fn buffer(number: u32) -> Buffer {
+        Buffer { from: SwitchIndex(number), egress: PortNo(1), priority: Priority::ZERO }
+    }
+
+    fn standing(number: u32, waits: &[&[u32]]) -> Standing {
+        let queue = |stops: &&[u32]| stops.iter().map(|&on| buffer(on)).collect();
+        Standing { buffer: buffer(number), waits: waits.iter().map(queue).collect() }
+    }
+
+    fn circle(all: &[Standing]) -> Option<Vec<u32>> {
+        Some(deadlock(all)?.waits.iter().map(|wait| wait.buffer.from.0).collect())
+    }
+
+    #[test]
+    fn buffers_that_wait_for_each_other_alone_are_a_deadlock_with_all_that_wait_for_them() {
+        let ring = [standing(0, &[&[1]]), standing(1, &[&[2]]), standing(2, &[&[0]])];
+        assert_eq!(circle(&ring), Some(alloc::vec![0, 1, 2]));
+        let led = [standing(7, &[&[2], &[0]])];
+        assert_eq!(circle(&[&led, &ring[..]].concat()), Some(alloc::vec![0, 1, 2]));
+    }
+
+    #[test]
+    fn one_way_out_of_the_circle_is_enough() {
+        let ring = [standing(0, &[&[1], &[]]), standing(1, &[&[2]]), standing(2, &[&[0]])];
+        assert_eq!(circle(&ring), None, "a queue of 0 may send");
+        let ring = [standing(0, &[&[1], &[9]]), standing(1, &[&[2]]), standing(2, &[&[0]])];
+        assert_eq!(circle(&ring), None, "9 is not told to stop: it drains");
+        assert_eq!(circle(&ring[1..]), None);
+        assert_eq!(circle(&[standing(0, &[])]), None, "nothing waits in it");
+        assert_eq!(circle(&[]), None);
+    }
+
+    #[test]
+    fn a_queue_that_two_buffers_stop_waits_for_both() {
+        let drains = standing(3, &[&[]]);
+        let ring = [standing(0, &[&[3, 1]]), standing(1, &[&[0]]), drains];
+        assert_eq!(circle(&ring), Some(alloc::vec![0, 1]), "3 goes on, 1 holds 0 all the same");
+    }
+}

@@ -1,0 +1,445 @@
+//! The adapter between a node and its world: the state of its ports, the busy wires, its next
+//! wake-up, its trace, its accounts.
+//!
+//! In plain English: deliver the `TxDone`s of wires that have become free; deliver the input;
+//! carry out the actions that the node returns (a frame on a wire becomes an arrival to come);
+//! put an event in the queue for the node's deadline.
+//!
+//! **`TxDone` is lazy.** A wire that is free again matters only to a node that waits for it,
+//! and mostly none does. So a `TxDone` becomes an event only while its port is
+//! [awaited](axon_plane::Node::awaited); the others are delivered before the next input of the
+//! station, each with the time at which it was due. The order at one instant is the same for
+//! both: before any other input of an instant come the `TxDone`s due at or before it, by time
+//! and then by port. So neither a station nor the trace sees a difference.
+//!
+//! All of this is written for any type of node, and made anew for switches and for hosts: what
+//! happens for every frame of every link is one straight piece of code.
+
+use crate::engine::accounts::Accounts;
+use crate::engine::event::{Common, Event, Kind};
+use crate::engine::place::Place;
+use crate::engine::taps::Taps;
+use crate::engine::trace::{Line, StationTrace, What};
+use crate::host::lost::LostDatagrams;
+use crate::link::links::Loss;
+use crate::link::port::{PortState, Verdict};
+use crate::link::timing::Timing;
+use axon_plane::{Action, Awaited, Drop, Input, Node};
+use axon_wire::{Frame, FrameBuf, HopWidth, PortNo, Time};
+use std::collections::VecDeque;
+
+/// Wake-ups at one instant after which a node is held to be broken.
+const STUCK_MAX: u32 = 10_000;
+
+/// A `TxDone` that is owed to a station.
+#[derive(Clone, Copy, Debug)]
+struct Owed {
+    due: Time,
+    port: PortNo,
+    /// An event will see to it; otherwise it is seen to before the next input.
+    planned: bool,
+}
+
+/// The adapter between a node and its world.
+pub(crate) struct Adapter {
+    /// The earliest of the wires that are busy.
+    owed_first: Time,
+    /// Wires that are busy, by time and then by port.
+    owed: VecDeque<Owed>,
+    /// When its next wake-up is due, if one is in the queue.
+    armed: Option<Time>,
+    /// Events that it has caused.
+    sequence: u64,
+    pub(crate) ports: Vec<PortState>,
+    pub(crate) trace: StationTrace,
+    /// Its number in the world.
+    pub(crate) number: u32,
+    /// Wake-ups in a row that did not move its deadline past them.
+    stuck: u32,
+    /// Its NIC drops a frame with a bad FCS.
+    pub(crate) checks_fcs: bool,
+    /// Its frames look like a host's to the pipeline of a switch.
+    pub(crate) host: bool,
+    /// Frames in and out of the present incarnation.
+    pub(crate) accounts: Accounts,
+    pub(crate) name: String,
+    pub(crate) timing: Timing,
+    /// Frames in and out of all earlier incarnations.
+    pub(crate) past: Accounts,
+    /// What did not balance when an incarnation ended; the first such fault is kept.
+    pub(crate) fault: Option<String>,
+    /// Lives so far: the incarnation of the one that runs, from 1.
+    pub(crate) incarnations: u64,
+    /// Copies of what some ports carry, if any port is captured.
+    pub(crate) taps: Option<Box<Taps>>,
+    /// Datagrams that have ended here, in all incarnations.
+    pub(crate) lost: LostDatagrams,
+    /// Bits of a hop in the headers of frames here.
+    pub(crate) hop_width: HopWidth,
+}
+
+impl Adapter {
+    pub(crate) fn new(name: String, number: u32) -> Adapter {
+        Adapter {
+            owed_first: Time::MAX,
+            owed: VecDeque::new(),
+            armed: None,
+            sequence: 0,
+            ports: Vec::new(),
+            trace: StationTrace::default(),
+            number,
+            stuck: 0,
+            checks_fcs: false,
+            host: false,
+            accounts: Accounts::default(),
+            name,
+            timing: Timing::default(),
+            past: Accounts::default(),
+            fault: None,
+            incarnations: 0,
+            taps: None,
+            lost: LostDatagrams::default(),
+            hop_width: HopWidth::default(),
+        }
+    }
+
+    /// A prefetch hint: reads a little of what every event needs; see `prefetch.rs`.
+    #[inline]
+    pub(crate) fn prefetch(&self) -> u64 {
+        self.owed_first.ticks() ^ self.trace.events() ^ self.accounts.received
+    }
+
+    /// A prefetch hint for the busy wires.
+    #[inline]
+    pub(crate) fn prefetch_wires(&self) -> u64 {
+        self.owed.front().map_or(0, |owed| owed.due.ticks())
+    }
+
+    /// A prefetch hint for the state of a port.
+    #[inline]
+    pub(crate) fn prefetch_port(&self, port: PortNo) -> u64 {
+        let Some(port_state) = self.ports.get(port.index()) else { return 0 };
+        let cable =
+            port_state.cable.as_ref().map_or(0, |cable| u64::from(cable.carrier) ^ cable.delivered);
+        port_state.wire_free.ticks() ^ cable
+    }
+
+    /// The state of a port. Ports come into being when they are first used.
+    pub(crate) fn port_mut(&mut self, port: PortNo) -> &mut PortState {
+        let index = port.index();
+        if index >= self.ports.len() {
+            self.ports.resize_with(index + 1, PortState::default);
+        }
+        &mut self.ports[index]
+    }
+
+    /// Handles an event for the node.
+    #[inline]
+    pub(crate) fn handle<N>(&mut self, node: &mut N, kind: Kind, common: &mut Common)
+    where
+        N: Node<FrameBuf> + ?Sized,
+    {
+        match kind {
+            Kind::Arrive { port, intact, carrier, complete_at, frame } => {
+                let input = Input::Frame { port, frame, complete_at, intact };
+                self.arrive(node, port, carrier, input, common);
+            }
+            Kind::TxDone => {
+                self.free_wires(node, common);
+                self.await_wires(node, common);
+                self.arm(node.deadline(), common);
+            }
+            Kind::Wake => self.wake(node, common),
+        }
+    }
+
+    #[inline]
+    fn arrive<N>(
+        &mut self,
+        node: &mut N,
+        port: PortNo,
+        carrier: u32,
+        input: Input<FrameBuf>,
+        common: &mut Common,
+    ) where
+        N: Node<FrameBuf> + ?Sized,
+    {
+        let Input::Frame { frame, intact, .. } = &input else { return };
+        let cable =
+            self.ports[port.index()].cable.as_mut().filter(|cable| cable.carrier == carrier);
+        let Some(cable) = cable else {
+            return self.lose(port, Loss::Cut, frame, common);
+        };
+        cable.delivered += 1;
+        common.packet_hops += 1;
+        self.accounts.received += 1;
+        self.record(port, What::Received(frame.bytes()), common);
+        if !intact && self.checks_fcs {
+            return self.drop_frame(port, Drop::BadFcs, frame, common);
+        }
+        self.deliver(node, input, common);
+    }
+
+    fn wake<N: Node<FrameBuf> + ?Sized>(&mut self, node: &mut N, common: &mut Common) {
+        if self.armed != Some(common.now) {
+            return;
+        }
+        self.armed = None;
+        match node.deadline() {
+            Some(deadline) if deadline <= common.now => self.deliver(node, Input::Timeout, common),
+            deadline => self.arm(deadline, common),
+        }
+    }
+
+    /// Delivers an input to the node and carries out its actions.
+    #[inline]
+    pub(crate) fn deliver<N>(&mut self, node: &mut N, input: Input<FrameBuf>, common: &mut Common)
+    where
+        N: Node<FrameBuf> + ?Sized,
+    {
+        self.free_wires(node, common);
+        node.handle(common.now, input, &mut common.out);
+        self.carry_out(common);
+        self.await_wires(node, common);
+        self.arm(node.deadline(), common);
+    }
+
+    /// Delivers the `TxDone`s that are due.
+    #[inline]
+    pub(crate) fn free_wires<N>(&mut self, node: &mut N, common: &mut Common)
+    where
+        N: Node<FrameBuf> + ?Sized,
+    {
+        while self.owed_first <= common.now {
+            let Some(Owed { due, port, .. }) = self.owed.pop_front() else {
+                return;
+            };
+            self.owed_first = self.owed.front().map_or(Time::MAX, |owed| owed.due);
+            self.ports[port.index()].busy = false;
+            node.handle(due, Input::TxDone { port }, &mut common.out);
+            if !common.out.is_empty() {
+                self.carry_out(common);
+            }
+        }
+    }
+
+    /// Carries out the actions of the node.
+    #[inline]
+    fn carry_out(&mut self, common: &mut Common) {
+        let mut out = std::mem::take(&mut common.out);
+        for action in out.drain(..) {
+            match action {
+                Action::Transmit { port, frame, complete_at, intact } => {
+                    self.transmit(port, frame, complete_at, intact, common);
+                }
+                other => self.note(other, common),
+            }
+        }
+        common.out = out;
+    }
+
+    /// Carries out any action but a transmission.
+    #[cold]
+    fn note(&mut self, action: Action<FrameBuf>, common: &mut Common) {
+        match action {
+            Action::Transmit { .. } => {}
+            Action::Dropped { ingress, reason, frame } => {
+                self.drop_frame(ingress, reason, &frame, common);
+            }
+            Action::Note(note) => {
+                self.record(PortNo::CONTROL, What::Note(&note), common);
+                common.notes.push((common.now, self.number, note));
+            }
+            Action::Punt { ingress, .. } => {
+                let name = &self.name;
+                panic!("{name} hands out a punt of {ingress}: a whole node consumes them");
+            }
+        }
+    }
+
+    #[inline]
+    fn transmit(
+        &mut self,
+        port: PortNo,
+        mut frame: FrameBuf,
+        complete_at: Time,
+        mut intact: bool,
+        common: &mut Common,
+    ) {
+        let now = common.now;
+        self.record(port, What::Sent(frame.bytes()), common);
+        self.accounts.sent += 1;
+        if port.index() >= self.ports.len() {
+            self.port_mut(port);
+        }
+        let port_state = &mut self.ports[port.index()];
+        assert!(!port_state.busy, "{}-{port}: a second frame before TxDone", self.name);
+        port_state.busy = true;
+        let Some(cable) = &mut port_state.cable else {
+            self.accounts.nowhere += 1;
+            self.owe(port, now);
+            return self.lose(port, Loss::NoCarrier, &frame, common);
+        };
+        let verdict = cable.send(frame.bytes());
+        if verdict == Verdict::Lost(Loss::NoCarrier) {
+            self.owe(port, now);
+            return self.lose(port, Loss::NoCarrier, &frame, common);
+        }
+        let bytes = frame.bytes().len();
+        let passage = cable.way.passage(
+            now,
+            bytes,
+            complete_at,
+            port_state.wire_free,
+            port_state.handed_last,
+        );
+        (port_state.wire_free, port_state.handed_last) = (passage.gap_end, passage.handed);
+        let (peer, port_there, carrier) = (cable.peer, cable.peer_port, cable.carrier);
+        self.owe(port, passage.free);
+        match verdict {
+            Verdict::Passes => {}
+            Verdict::Flips(bit) => {
+                if let Some(byte) = frame.bytes_mut().get_mut((bit / 8) as usize) {
+                    *byte ^= 1 << (bit % 8);
+                }
+                intact = false;
+                self.record(port, What::Flipped(bit), common);
+            }
+            Verdict::Lost(loss) => {
+                return self.lose(port, loss, &frame, common);
+            }
+        }
+        let complete_at = passage.complete;
+        let arrive = Kind::Arrive { port: port_there, intact, carrier, complete_at, frame };
+        self.push(passage.handed, peer, arrive, common);
+    }
+
+    /// Counts and records a frame that a link has lost.
+    #[cold]
+    fn lose(&mut self, port: PortNo, loss: Loss, frame: &FrameBuf, common: &mut Common) {
+        self.lost.count(frame.bytes(), self.hop_width, loss.name());
+        self.record(port, What::Lost(loss, frame.bytes()), common);
+    }
+
+    /// Counts and records a frame that has ended in the station.
+    #[cold]
+    fn drop_frame(&mut self, at: PortNo, reason: Drop, frame: &FrameBuf, common: &mut Common) {
+        self.accounts.dropped[reason as usize] += 1;
+        self.lost.count(frame.bytes(), self.hop_width, reason.name());
+        self.record(at, What::Dropped(reason, frame.bytes()), common);
+    }
+
+    /// The wire of `port` is busy until then.
+    #[inline]
+    fn owe(&mut self, port: PortNo, due: Time) {
+        let owed = Owed { due, port, planned: false };
+        let before = |other: &Owed| (other.due, other.port) < (due, port);
+        if self.owed.back().is_none_or(before) {
+            self.owed.push_back(owed);
+        } else {
+            let place = self.owed.partition_point(before);
+            self.owed.insert(place, owed);
+        }
+        self.owed_first = self.owed_first.min(due);
+    }
+
+    /// Plans an event for each busy wire that the node now waits for.
+    #[inline]
+    pub(crate) fn await_wires<N>(&mut self, node: &mut N, common: &mut Common)
+    where
+        N: Node<FrameBuf> + ?Sized,
+    {
+        loop {
+            match node.awaited() {
+                Awaited::None => break,
+                Awaited::Port(port) => self.plan_wires(Some(port), common),
+                Awaited::Every => break self.plan_wires(None, common),
+            }
+        }
+        if common.eager {
+            self.plan_wires(None, common);
+        }
+    }
+
+    fn plan_wires(&mut self, only: Option<PortNo>, common: &mut Common) {
+        for index in 0..self.owed.len() {
+            let Owed { due, port, planned } = self.owed[index];
+            if !planned && only.is_none_or(|only| only == port) {
+                self.owed[index].planned = true;
+                self.push_own(due, Kind::TxDone, common);
+            }
+        }
+    }
+
+    /// Cancels the `TxDone` that is owed for a port.
+    pub(crate) fn cancel_tx_done(&mut self, port: PortNo) {
+        self.owed.retain(|owed| owed.port != port);
+        self.owed_first = self.owed.front().map_or(Time::MAX, |owed| owed.due);
+    }
+
+    /// Ends the incarnation: no wake-up and no `TxDone` is owed any more.
+    pub(crate) fn forget(&mut self) {
+        self.armed = None;
+        self.owed.clear();
+        self.owed_first = Time::MAX;
+        self.ports.iter_mut().for_each(|port_state| port_state.busy = false);
+    }
+
+    /// Puts a wake-up in the queue if the one that is there, if any, is too late.
+    #[inline]
+    pub(crate) fn arm(&mut self, deadline: Option<Time>, common: &mut Common) {
+        let Some(deadline) = deadline else {
+            return;
+        };
+        let at = deadline.max(common.now);
+        if at > common.now {
+            self.stuck = 0;
+        } else {
+            self.stuck += 1;
+            let name = &self.name;
+            assert!(self.stuck < STUCK_MAX, "{name} stays due at {at} however often it is called");
+        }
+        if self.armed.is_none_or(|armed| armed > at) {
+            self.armed = Some(at);
+            self.push_own(at, Kind::Wake, common);
+        }
+    }
+
+    fn push_own(&mut self, time: Time, kind: Kind, common: &mut Common) {
+        let to = Place { shard: common.number, slot: common.slot };
+        self.push(time, to, kind, common);
+    }
+
+    #[inline]
+    fn push(&mut self, time: Time, to: Place, kind: Kind, common: &mut Common) {
+        let key = crate::engine::queue::Key { time, source: self.number, sequence: self.sequence };
+        self.sequence += 1;
+        let event = Event { station: to.slot, kind };
+        if to.shard == common.number {
+            common.queue.push(key, event);
+        } else {
+            common.outbox[to.shard as usize].push((key, event));
+        }
+    }
+
+    /// Adds something that happens here now to the trace.
+    #[inline]
+    pub(crate) fn record(&mut self, port: PortNo, what: What<'_>, common: &mut Common) {
+        self.trace.add(common.now, port, what);
+        if common.written || common.watched {
+            self.show(port, what, common);
+        }
+    }
+
+    /// Writes what happens as a line of text and into the captures, where these are wanted.
+    #[cold]
+    fn show(&mut self, port: PortNo, what: What<'_>, common: &mut Common) {
+        if common.written {
+            let line = Line::new(common.now, self.number, &self.name, port, what);
+            common.lines.push(line);
+        }
+        if let Some(taps) = &mut self.taps {
+            taps.see(common.now, self.number, port, what);
+        }
+    }
+}

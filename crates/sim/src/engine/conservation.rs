@@ -1,0 +1,379 @@
+//! Conservation: every frame, and every byte of it, has exactly one fate.
+//!
+//! On links, each direction for itself: each frame that was sent (counted where it was sent)
+//! has come out (counted where it came out), is lost for a counted reason, or is in the queue
+//! of events as an arrival to come. Where both ends count for themselves in planes, their
+//! counters of the two ports must say the same, and where nothing was lost on the link also
+//! in bytes. At hosts: each frame that was made is on the wire, ended for want of carrier, or
+//! waits. At switches and controllers: the plane has counted exactly the frames that the
+//! world handed to it and took from it; what came in (from wires and from the control plane)
+//! has been sent, waits in a queue or for its tail, or was dropped for a counted reason;
+//! [`Drop::Consumed`] is the ordinary end of a frame that the control plane reads. A host's
+//! frame that the control plane took over has gone on, was dropped, or waits there. An incarnation
+//! that ends balances at its end, and what it held is counted as [`Drop::PowerLost`].
+
+use crate::engine::Engine;
+use crate::engine::station::{Station, StationNode};
+use crate::link::links::{LinkId, WireEnd};
+use crate::world::baselines::Baseline;
+use axon_plane::counters::{Counters, PortCounters};
+use axon_plane::{Action, Drop, Input, Plane};
+use axon_wire::{Frame, FrameBuf, PortNo, Time};
+
+impl Engine {
+    /// Checks that every frame has exactly one fate.
+    ///
+    /// # Errors
+    /// One line for each account that does not balance.
+    pub fn check_conservation(&self) -> Result<(), String> {
+        let mut faults = Vec::new();
+        let (mut sent, mut delivered) = (0, 0);
+        let arrivals = self.arrivals_to_come();
+        for (index, coming) in arrivals.iter().enumerate() {
+            for (side, &(frames, bytes)) in coming.iter().enumerate() {
+                let fates = self.fates(LinkId(index), side);
+                sent += fates.sent;
+                delivered += fates.delivered;
+                if !fates.balance(frames) {
+                    faults.push(format!(
+                        "link {index} side {side}: {frames} arrivals to come, {fates:?}"
+                    ));
+                }
+                let ends = self.check_ends(LinkId(index), side, bytes);
+                faults.extend(ends.err().map(|fault| format!("link {index} side {side}: {fault}")));
+            }
+        }
+        let all = self.accounts();
+        let nowhere = all.nowhere;
+        if all.sent != sent + nowhere || all.received != delivered {
+            faults.push(format!(
+                "stations sent {} and received {}, links took {sent} (and {nowhere} had no \
+                 link) and gave {delivered}",
+                all.sent, all.received
+            ));
+        }
+        for station in self.stations() {
+            let past = station
+                .adapter
+                .fault
+                .clone()
+                .map(|fault| format!("in a past incarnation: {fault}"));
+            for fault in past.into_iter().chain(check_station(station).err()) {
+                faults.push(format!("{}: {fault}", station.name()));
+            }
+        }
+        if faults.is_empty() { Ok(()) } else { Err(faults.join("\n")) }
+    }
+
+    /// Compares what the link counts in the direction from `side` with what the planes at its
+    /// ends count, where they have known no other link and no other incarnation. `coming` bytes are
+    /// in flight.
+    fn check_ends(&self, link: LinkId, side: usize, coming: u64) -> Result<(), String> {
+        let state = &self.links()[link.0];
+        if !state.connected || state.past.iter().any(|past| past.sent + past.delivered > 0) {
+            return Ok(());
+        }
+        let fates = self.fates(link, side);
+        let (near, far) = (state.ends[side], state.ends[1 - side]);
+        let out = self.port_counters(near);
+        if let Some(out) = out.filter(|out| out.tx_frames != fates.sent) {
+            return Err(format!("sent {} by the count of the port, {fates:?}", out.tx_frames));
+        }
+        let come = self.port_counters(far);
+        if let Some(come) = come.filter(|come| come.rx_frames != fates.delivered) {
+            return Err(format!("came {} by the count of the port, {fates:?}", come.rx_frames));
+        }
+        let lost: u64 = fates.lost.iter().sum();
+        if let (Some(out), Some(come), 0) = (out, come, lost)
+            && out.tx_bytes != come.rx_bytes + coming
+        {
+            let (tx, rx) = (out.tx_bytes, come.rx_bytes);
+            return Err(format!("{tx} bytes sent, {rx} came, {coming} in flight"));
+        }
+        Ok(())
+    }
+
+    /// What a plane counts at a port, if there is one that has known no other incarnation and no
+    /// other link at that port.
+    fn port_counters(&self, end: WireEnd) -> Option<PortCounters> {
+        let station =
+            self.station(end.station).filter(|station| station.adapter.incarnations == 1)?;
+        let port_state = station.adapter.ports.get(end.port.index())?;
+        let counters = (!port_state.reconnected).then(|| counters(&station.node))??;
+        (end.port.index() < usize::from(counters.ports())).then(|| counters.port(end.port))
+    }
+}
+
+/// In a build with debug assertions, which every test is, no world ends unchecked.
+#[cfg(debug_assertions)]
+impl std::ops::Drop for Engine {
+    fn drop(&mut self) {
+        if !std::thread::panicking()
+            && let Err(faults) = self.check_conservation()
+        {
+            panic!("a world ends with frames unaccounted for: {faults}");
+        }
+    }
+}
+
+impl Station {
+    /// Checks the accounts of an incarnation that ends now, and counts what it holds as lost.
+    pub(crate) fn close_accounts(&mut self) {
+        if self.adapter.fault.is_none() {
+            self.adapter.fault = check_station(self).err();
+        }
+        self.adapter.accounts.dropped[Drop::PowerLost as usize] += held(&self.node);
+    }
+}
+
+impl Station {
+    /// Counts the datagrams that are lost with an incarnation that ends now: those that it would
+    /// drop if all its ports lost carrier.
+    pub(crate) fn empty(&mut self, now: Time) {
+        let Station { node, adapter } = self;
+        if !node.is_transit() {
+            return;
+        }
+        let mut out = Vec::new();
+        for port in 0..adapter.ports.len() {
+            let input = Input::Link { port: PortNo(port as u16), up: false };
+            node.as_node().handle(now, input, &mut out);
+        }
+        for action in out {
+            if let Action::Dropped { frame, .. } = action {
+                adapter.lost.count(frame.bytes(), adapter.hop_width, Drop::PowerLost.name());
+            }
+        }
+    }
+}
+
+fn counters(node: &StationNode) -> Option<&Counters> {
+    match node {
+        StationNode::Switch(node) => Some(node.plane().counters()),
+        StationNode::Controller(node) => Some(node.plane().counters()),
+        StationNode::Baseline(node) => Some(node.bank().counters()),
+        StationNode::Off
+        | StationNode::Host(_)
+        | StationNode::ArpHost(_)
+        | StationNode::Other(_) => None,
+    }
+}
+
+/// Frames that an incarnation holds: in queues, for their tails, or in the control plane.
+fn held(node: &StationNode) -> u64 {
+    match node {
+        StationNode::Off | StationNode::Other(_) => 0,
+        StationNode::Host(host) => host.accounts().2,
+        StationNode::ArpHost(host) => host.accounts().2,
+        StationNode::Switch(node) => {
+            let (.., waiting) = node.taken_over();
+            queued(node.plane()) + node.plane().held_frames() + waiting
+        }
+        StationNode::Controller(node) => queued(node.plane()) + node.plane().held_frames(),
+        StationNode::Baseline(node) => Baseline::held(node),
+    }
+}
+
+fn queued(plane: &Plane<FrameBuf>) -> u64 {
+    (0..plane.config().ports).map(|port| plane.queued_frames(PortNo(port))).sum()
+}
+
+fn check_station(station: &Station) -> Result<(), String> {
+    match &station.node {
+        StationNode::Host(host) => check_host(station, host.accounts(), host.received()),
+        StationNode::ArpHost(host) => check_host(station, host.accounts(), host.received()),
+        StationNode::Switch(node) => {
+            check_plane(station, node.plane())?;
+            let (taken, released, waiting) = node.taken_over();
+            let text = || format!("{taken} taken over, {released} went on, {waiting} wait");
+            if taken == released + waiting { Ok(()) } else { Err(text()) }
+        }
+        StationNode::Controller(node) => check_plane(station, node.plane()),
+        StationNode::Baseline(node) => node.check(&station.adapter.accounts),
+        StationNode::Off | StationNode::Other(_) => Ok(()),
+    }
+}
+
+fn check_host(
+    station: &Station,
+    (made, unsent, waiting): (u64, u64, u64),
+    received: u64,
+) -> Result<(), String> {
+    let accounts = &station.adapter.accounts;
+    // Its NIC drops a frame with a bad FCS before the host sees it.
+    let taken = accounts.received - accounts.dropped[Drop::BadFcs as usize];
+    if made == accounts.sent + unsent + waiting && received == taken {
+        return Ok(());
+    }
+    Err(format!("made {made}, unsent {unsent}, waiting {waiting}, took {received}: {accounts:?}"))
+}
+
+fn check_plane(station: &Station, plane: &Plane<FrameBuf>) -> Result<(), String> {
+    let accounts = &station.adapter.accounts;
+    let total = plane.counters().total();
+    let own = plane.counters().port(PortNo::CONTROL).rx_frames;
+    if total.rx_frames != accounts.received + own || total.tx_frames != accounts.sent {
+        return Err(format!(
+            "the plane counts {} in (of them {own} of its own) and {} out: {accounts:?}",
+            total.rx_frames, total.tx_frames
+        ));
+    }
+    for (reason, counted) in Drop::ALL.iter().zip(accounts.dropped) {
+        if total.dropped(*reason) != counted {
+            let name = reason.name();
+            return Err(format!("{name}: {} counted, {counted} seen", total.dropped(*reason)));
+        }
+    }
+    let (queued, held) = (queued(plane), plane.held_frames());
+    let dropped: u64 = accounts.dropped.iter().sum();
+    let come = total.rx_frames + total.copies;
+    if come != total.tx_frames + queued + held + dropped {
+        return Err(format!(
+            "{come} in and copied; {} out, {queued} queued, {held} held, {dropped} dropped",
+            total.tx_frames
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    //! Faults planted in the world and in its nodes are found.
+
+    use super::*;
+    use crate::World;
+    use crate::engine::event::{Event, Kind};
+    use crate::host::apps::UdpPlan;
+    use axon_plane::PlaneConfig;
+    use axon_wire::{Frame, MacAddr, Span, Time};
+
+    /// Hosts of a ring that send more than its links take.
+    fn busy() -> World {
+        let mut world = World::new(&axon_fabric::topology::ring(4, 2), 7);
+        assert!(world.run_until_true(Time::from_nanos(5_000_000_000), World::all_have_addresses));
+        for host in 0..8 {
+            let target = world.address((host + 3) % 8).expect("an address");
+            world.with_host(host, |node, now| {
+                node.udp_listen(9);
+                let (payload, interval) = (1000, Span::from_nanos(8_500));
+                node.udp_send(UdpPlan { target, port: 9, payload, interval, count: 3000 }, now);
+            });
+        }
+        world.run_for(Span::from_millis(3));
+        world.engine().check_conservation().expect("nothing is planted yet");
+        world
+    }
+
+    fn is_switch(station: &Station) -> bool {
+        matches!(station.node, StationNode::Switch(_))
+    }
+
+    /// Runs the world until the next event is the arrival of a frame at a switch, and takes
+    /// that out.
+    fn take_arrival(world: &mut World) -> Event {
+        let shard = &mut world.engine_mut().shards[0];
+        loop {
+            let (key, event) = shard.common.queue.pop().expect("traffic");
+            let arrives = matches!(event.kind, Kind::Arrive { .. });
+            if arrives && is_switch(&shard.stations[event.station as usize]) {
+                shard.common.now = key.time;
+                return event;
+            }
+            shard.common.queue.push(key, event);
+            shard.step(Time::MAX);
+        }
+    }
+
+    /// What is wrong in a world, which is forgotten: it would complain when it is dropped.
+    fn fault(world: World) -> String {
+        let fault = world.engine().check_conservation().expect_err("there is a fault");
+        std::mem::forget(world);
+        fault
+    }
+
+    #[test]
+    fn a_link_that_loses_a_frame_without_a_word_is_found() {
+        let mut world = busy();
+        drop(take_arrival(&mut world));
+        let fault = fault(world);
+        assert!(fault.contains("arrivals to come"), "{fault}");
+    }
+
+    #[test]
+    fn a_link_that_loses_a_byte_without_a_word_is_found() {
+        let mut world = busy();
+        // The next frame to a switch that comes from another.
+        let mut found = String::new();
+        for _ in 0..100 {
+            let mut event = take_arrival(&mut world);
+            let Kind::Arrive { port, carrier, complete_at, frame, .. } = &mut event.kind else {
+                unreachable!("an arrival was asked for");
+            };
+            let (port, carrier, complete_at) = (*port, *carrier, *complete_at);
+            let bytes = frame.bytes();
+            let frame = FrameBuf::new(&bytes[..bytes.len() - 1]);
+            let kind = Kind::Arrive { port, intact: true, carrier, complete_at, frame };
+            world.engine_mut().shards[0].handle(Event { kind, ..event });
+            found = world.engine().check_conservation().err().unwrap_or_default();
+            if !found.is_empty() {
+                break;
+            }
+        }
+        std::mem::forget(world);
+        assert!(found.contains("bytes sent"), "{found}");
+    }
+
+    #[test]
+    fn a_node_that_swallows_one_frame_is_found() {
+        let mut world = busy();
+        let event = take_arrival(&mut world);
+        let Kind::Arrive { port, intact, complete_at, frame, .. } = event.kind else {
+            unreachable!("an arrival was asked for");
+        };
+        let shard = &mut world.engine_mut().shards[0];
+        // All that the world counts for an arrival; but the node never gets it.
+        let station = &mut shard.stations[event.station as usize];
+        station.adapter.accounts.received += 1;
+        let cable = station.adapter.ports[port.index()].cable.as_mut().expect("it came by a link");
+        cable.delivered += 1;
+        drop((intact, complete_at, frame));
+        let fault = fault(world);
+        assert!(fault.contains("the plane counts"), "{fault}");
+    }
+
+    #[test]
+    fn a_control_plane_that_swallows_one_frame_is_found() {
+        let mut station = Station::new("s1".into(), 0);
+        let mac = MacAddr([2, 0, 0, 0, 0, 1]);
+        let mut plane: Plane<FrameBuf> = Plane::new(PlaneConfig::with_ports(2, mac));
+        let now = Time::from_nanos(10);
+        let mut frame = [0; 60];
+        frame[..6].copy_from_slice(&[0x01, 0x80, 0xc2, 0, 0, 0x0e]);
+        let mut out = Vec::new();
+        plane.receive(now, PortNo(1), FrameBuf::new(&frame), now, true, &mut out);
+        station.adapter.accounts.received += 1;
+        assert!(matches!(out[..], [axon_plane::Action::Punt { .. }]), "{out:?}");
+        check_plane(&station, &plane).expect_err("nobody answers for the punted frame");
+        plane.count_drop(PortNo(1), Drop::Consumed);
+        station.adapter.accounts.dropped[Drop::Consumed as usize] += 1;
+        assert_eq!(check_plane(&station, &plane), Ok(()));
+    }
+
+    #[test]
+    fn what_a_switch_holds_when_its_power_goes_is_counted() {
+        let mut world = busy();
+        let engine = world.engine_mut();
+        let full =
+            engine.stations().position(|station| is_switch(station) && held(&station.node) > 0);
+        let full = full.expect("a queue");
+        let held = held(&engine.station(full).expect("a station").node);
+        engine.power_off(full);
+        let lost = engine.accounts().dropped[Drop::PowerLost as usize];
+        assert_eq!((lost, engine.check_conservation()), (held, Ok(())));
+        // A fault of an incarnation is reported after its end, too.
+        let other = engine.stations().position(is_switch).expect("another switch");
+        engine.station_mut(other).adapter.accounts.received += 1;
+        engine.power_off(other);
+        assert!(fault(world).contains("in a past incarnation"));
+    }
+}

@@ -1,0 +1,145 @@
+//! Reading the state of an engine.
+
+use crate::engine::Engine;
+use crate::engine::accounts::Accounts;
+use crate::engine::event::Kind;
+use crate::engine::station::Station;
+use crate::engine::trace::{self, Trace};
+use crate::link::classes::ClassBytes;
+use crate::link::links::{Fates, Link, LinkId, WireEnd};
+use crate::link::port::CableEnd;
+use axon_plane::Note;
+use axon_wire::{Frame, Time};
+
+impl Engine {
+    /// Simulated time.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// The stations, in the order they were added.
+    pub fn stations(&self) -> impl ExactSizeIterator<Item = &Station> {
+        self.places.iter().map(|at| &self.shards[at.shard as usize].stations[at.slot as usize])
+    }
+
+    /// One station, by number.
+    pub fn station(&self, number: usize) -> Option<&Station> {
+        let at = self.places.get(number)?;
+        self.shards[at.shard as usize].stations.get(at.slot as usize)
+    }
+
+    /// One station, to change what stands there from outside. Call [`Engine::nudge`] after.
+    ///
+    /// # Panics
+    /// If there is no such station.
+    pub fn station_mut(&mut self, number: usize) -> &mut Station {
+        let at = self.places[number];
+        &mut self.shards[at.shard as usize].stations[at.slot as usize]
+    }
+
+    /// The links, in the order of their ids.
+    pub fn links(&self) -> &[Link] {
+        &self.links
+    }
+
+    /// What became of the frames that end `side` of a link sent.
+    ///
+    /// # Panics
+    /// If there is no such link.
+    pub fn fates(&self, link: LinkId, side: usize) -> Fates {
+        let mut fates = self.links[link.0].past[side];
+        if let Some(cable) = self.cable_end_at(link, side) {
+            fates.add(&cable.fates_from_here());
+        }
+        if let Some(cable) = self.cable_end_at(link, 1 - side) {
+            fates.add(&cable.fates_to_here());
+        }
+        fates
+    }
+
+    /// The bytes that end `side` of a link sent, by class, if they are counted.
+    ///
+    /// # Panics
+    /// If there is no such link.
+    pub fn class_bytes(&self, link: LinkId, side: usize) -> Option<&ClassBytes> {
+        self.cable_end_at(link, side)?.classes.as_deref()
+    }
+
+    /// One end of a link, unless it is pulled.
+    pub(crate) fn cable_end_at(&self, link: LinkId, side: usize) -> Option<&CableEnd> {
+        let end = self.links[link.0].ends[side];
+        let port_state = self.station(end.station)?.adapter.ports.get(end.port.index())?;
+        port_state.cable.as_ref().filter(|cable| cable.rare.link == link)
+    }
+
+    /// The link at a port, and which end of it is there.
+    pub fn link_at(&self, end: WireEnd) -> Option<(LinkId, usize)> {
+        let cable =
+            self.station(end.station)?.adapter.ports.get(end.port.index())?.cable.as_ref()?;
+        Some((cable.rare.link, cable.rare.side))
+    }
+
+    /// The notes of the stations: time, station and note, in order of time and station.
+    pub fn notes(&self) -> &[(Time, usize, Note)] {
+        &self.notes
+    }
+
+    /// Removes the notes so far.
+    pub fn clear_notes(&mut self) {
+        self.notes.clear();
+    }
+
+    /// The text of the trace.
+    pub fn trace(&self) -> &Trace {
+        &self.trace
+    }
+
+    /// The text of the trace, to flush it.
+    pub fn trace_mut(&mut self) -> &mut Trace {
+        &mut self.trace
+    }
+
+    /// The hash of all that has happened.
+    pub fn trace_hash(&self) -> u64 {
+        let stations = self.stations().map(|station| &station.adapter.trace);
+        trace::combine(stations.chain([&self.world_trace]))
+    }
+
+    /// Events handled.
+    pub fn events(&self) -> u64 {
+        self.shards.iter().map(|shard| shard.events).sum::<u64>() + self.world_trace.events()
+    }
+
+    /// Frames that came out of a link.
+    pub fn packet_hops(&self) -> u64 {
+        self.shards.iter().map(|shard| shard.common.packet_hops).sum()
+    }
+
+    /// What has passed between the world and all its stations, over all their incarnations.
+    pub fn accounts(&self) -> Accounts {
+        let mut sum = Accounts::default();
+        self.stations().for_each(|station| sum.add(&station.accounts()));
+        sum
+    }
+
+    /// Frames, and their bytes, that are to arrive under the carrier that is there: by link
+    /// and by the side that sent them.
+    pub(crate) fn arrivals_to_come(&self) -> Vec<[(u64, u64); 2]> {
+        let mut sums = vec![[(0, 0); 2]; self.links.len()];
+        for shard in &self.shards {
+            for event in shard.common.queue.iter() {
+                let Kind::Arrive { port, carrier, frame, .. } = &event.kind else { continue };
+                let port_state =
+                    &shard.stations[event.station as usize].adapter.ports[port.index()];
+                if let Some(cable) =
+                    port_state.cable.as_ref().filter(|cable| cable.carrier == *carrier)
+                {
+                    let (frames, bytes) = &mut sums[cable.rare.link.0][1 - cable.rare.side];
+                    *frames += 1;
+                    *bytes += frame.bytes().len() as u64;
+                }
+            }
+        }
+        sums
+    }
+}

@@ -1,0 +1,21 @@
+//! The engine: stations, events in one total order, shards on threads, the trace.
+
+mod accounts;
+pub(crate) mod adapter;
+mod conservation;
+pub(crate) mod event;
+mod inspect;
+mod partition;
+pub(crate) mod place;
+mod power;
+mod prefetch;
+pub mod queue;
+pub(crate) mod shard;
+mod simulator;
+pub mod station;
+pub(crate) mod taps;
+mod threads;
+pub mod trace;
+
+pub use accounts::Accounts;
+pub use simulator::{Engine, Step};

@@ -1,0 +1,81 @@
+//! Power: when the nodes of stations start and end. And what is set before: timing, hop width.
+
+use crate::engine::Engine;
+use crate::engine::station::StationNode;
+use crate::engine::trace::What;
+use crate::link::timing::Timing;
+use axon_fabric::model::Device;
+use axon_wire::{HopWidth, PortNo};
+
+impl Engine {
+    /// Gives a switch the timing of a device, before anything is connected to it. Without, it
+    /// stores frames and takes no time.
+    pub fn set_device(&mut self, station: usize, device: &Device) {
+        self.station_mut(station).adapter.timing = Timing::of(device);
+    }
+
+    /// Makes the pipelines of switches take what comes from this station for a host's frames.
+    /// Call it before anything is connected.
+    pub fn set_host(&mut self, station: usize) {
+        self.station_mut(station).adapter.host = true;
+    }
+
+    /// Sets how many bits a hop has in the headers of frames.
+    pub fn set_hop_width(&mut self, width: HopWidth) {
+        (0..self.places.len()).for_each(|at| self.station_mut(at).adapter.hop_width = width);
+    }
+
+    /// The number that the next incarnation of a station's node will have: from 1, ever greater.
+    pub fn next_incarnation(&self, station: usize) -> u64 {
+        self.station(station).map_or(1, |station| station.adapter.incarnations + 1)
+    }
+
+    /// Powers a station on with this node; an incarnation that runs there ends first.
+    pub fn power_on(&mut self, station: usize, node: StationNode) {
+        self.power_off(station);
+        let state = self.station_mut(station);
+        let adapter = &mut state.adapter;
+        adapter.incarnations += 1;
+        adapter.trace.whole = !node.is_transit();
+        adapter.checks_fcs = node.is_host();
+        let what = What::Power(Some(adapter.incarnations));
+        state.node = node;
+        self.record(station, PortNo::CONTROL, what);
+        self.refresh_station(station);
+        self.nudge(station);
+    }
+
+    /// Powers a station off: what its node held is gone ([`axon_plane::Drop::PowerLost`]), its
+    /// neighbours lose carrier.
+    pub fn power_off(&mut self, station: usize) {
+        let now = self.now();
+        let state = self.station_mut(station);
+        if !state.node.is_on() {
+            return;
+        }
+        state.close_accounts();
+        state.empty(now);
+        state.node = StationNode::Off;
+        let adapter = &mut state.adapter;
+        adapter.forget();
+        let accounts = std::mem::take(&mut adapter.accounts);
+        adapter.past.add(&accounts);
+        self.record(station, PortNo::CONTROL, What::Power(None));
+        self.refresh_station(station);
+    }
+
+    fn refresh_station(&mut self, station: usize) {
+        for index in 0..self.station_mut(station).adapter.ports.len() {
+            let cable = self.station_mut(station).adapter.ports[index].cable.as_ref();
+            if let Some(link) = cable.map(|cable| cable.rare.link) {
+                self.refresh_carrier(link);
+            }
+        }
+    }
+
+    fn record(&mut self, station: usize, port: PortNo, what: What<'_>) {
+        let at = self.places[station];
+        let (station, common) = self.shards[at.shard as usize].call(at.slot);
+        station.adapter.record(port, what, common);
+    }
+}

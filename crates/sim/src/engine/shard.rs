@@ -1,0 +1,54 @@
+//! A part of the world that one thread runs: stations, and the events that are for them.
+//!
+//! In plain English: take the earliest event, hand it to the station it is for
+//! (`adapter.rs`), repeat.
+
+use crate::engine::event::{Common, Event};
+use crate::engine::prefetch;
+use crate::engine::station::Station;
+use axon_wire::Time;
+
+/// Stations of a shard above which what an event needs is fetched in advance.
+const LARGE: usize = 256;
+
+/// Stations and their events.
+pub(crate) struct Shard {
+    pub(crate) stations: Vec<Station>,
+    pub(crate) events: u64,
+    pub(crate) common: Common,
+}
+
+impl Shard {
+    pub(crate) fn new(number: u32, written: bool) -> Shard {
+        let common = Common::new(number, written);
+        Shard { stations: Vec::new(), events: 0, common }
+    }
+
+    /// Handles the earliest event, if it is due at or before `limit`.
+    #[inline]
+    pub(crate) fn step(&mut self, limit: Time) -> bool {
+        if self.stations.len() >= LARGE && self.common.queue.begin(limit) {
+            prefetch::read(self.common.queue.begun(), &self.stations);
+        }
+        let Some((key, event)) = self.common.queue.pop_until(limit) else {
+            return false;
+        };
+        self.common.now = key.time;
+        self.handle(event);
+        true
+    }
+
+    /// Handles an event now.
+    #[inline]
+    pub(crate) fn handle(&mut self, event: Event) {
+        self.events += 1;
+        self.common.slot = event.station;
+        self.stations[event.station as usize].handle(event.kind, &mut self.common);
+    }
+
+    /// The station in a slot, and what it needs to be called.
+    pub(crate) fn call(&mut self, slot: u32) -> (&mut Station, &mut Common) {
+        self.common.slot = slot;
+        (&mut self.stations[slot as usize], &mut self.common)
+    }
+}

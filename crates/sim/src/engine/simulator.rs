@@ -1,0 +1,229 @@
+//! The engine: stations, links between them, and events in one total order.
+//!
+//! Stations live in shards (`shard.rs`), which run events; the engine is what stands
+//! above them: the links, planned faults, the trace. The engine knows nothing of fabrics:
+//! [`crate::World`] builds one from a fabric file, tests may connect any
+//! [`Node`](axon_plane::Node)s.
+
+use crate::engine::place::Place;
+use crate::engine::shard::Shard;
+use crate::engine::station::Station;
+use crate::engine::threads;
+use crate::engine::trace::{Line, StationTrace, Trace, What, take_before};
+use crate::link::links::Link;
+use axon_fabric::model::FaultKind;
+use axon_plane::Note;
+use axon_wire::{PortNo, Span, Time};
+use std::collections::BTreeMap;
+use std::io::Write;
+
+/// Lines of text that wait to be put in order, before some are written.
+const LINES_MAX: usize = 1 << 14;
+
+/// The engine.
+pub struct Engine {
+    pub(crate) now: Time,
+    pub(crate) seed: u64,
+    pub(crate) shards: Vec<Shard>,
+    /// Where each station is.
+    pub(crate) places: Vec<Place>,
+    pub(crate) links: Vec<Link>,
+    pub(crate) trace: Trace,
+    /// What the world itself does: faults.
+    pub(crate) world_trace: StationTrace,
+    pub(crate) notes: Vec<(Time, usize, Note)>,
+    faults: BTreeMap<(Time, u64), FaultKind>,
+    faults_caused: u64,
+    /// The last carrier that came; see [`crate::link::port::CableEnd`].
+    pub(crate) carriers: u32,
+    /// The least time from shard to shard, until a cable is connected or disconnected.
+    pub(crate) lookahead: Option<Span>,
+    /// Events in a window for which threads are worth it.
+    pub(crate) worth: u64,
+}
+
+impl Engine {
+    /// When the last fault that is still to come happens.
+    pub fn last_fault(&self) -> Option<Time> {
+        self.faults.last_key_value().map(|(&(at, _), _)| at)
+    }
+
+    /// An empty world; `text` takes the trace as lines, if given.
+    pub fn new(seed: u64, text: Option<Box<dyn Write>>) -> Engine {
+        Engine {
+            now: Time::ZERO,
+            seed,
+            shards: vec![Shard::new(0, text.is_some())],
+            places: Vec::new(),
+            links: Vec::new(),
+            trace: Trace::new(text),
+            world_trace: StationTrace::default(),
+            notes: Vec::new(),
+            faults: BTreeMap::new(),
+            faults_caused: 0,
+            carriers: 0,
+            lookahead: None,
+            worth: threads::WORTH,
+        }
+    }
+
+    /// Adds a place for a node, without power; the number names it.
+    pub fn add_station(&mut self, name: &str) -> usize {
+        let number = self.places.len();
+        let shard = &mut self.shards[0];
+        self.places.push(Place { shard: 0, slot: shard.stations.len() as u32 });
+        shard.stations.push(Station::new(name.to_owned(), number));
+        number
+    }
+
+    /// Plans a fault. The caller carries it out when [`Engine::run`] returns it.
+    pub fn plan(&mut self, at: Time, fault: FaultKind) {
+        self.faults.insert((at.max(self.now), self.faults_caused), fault);
+        self.faults_caused += 1;
+    }
+
+    /// Handles all events up to and at `limit`, or up to and at the time of a fault: then the
+    /// fault is returned and is due now, after everything else at its instant. Otherwise
+    /// [`Engine::now`] is `limit`.
+    pub fn run(&mut self, limit: Time) -> Step {
+        let fault = self.faults.first_key_value().map(|(&key, &fault)| (key, fault));
+        let fault = fault.filter(|&((at, _), _)| at <= limit);
+        let end = fault.map_or(limit, |((at, _), _)| at);
+        self.run_shards(end);
+        self.now = self.now.max(end);
+        self.take_notes();
+        self.write_lines();
+        let Some((key, fault)) = fault else {
+            return Step::Limit;
+        };
+        self.faults.remove(&key);
+        let what = What::Fault(fault);
+        self.world_trace.add(self.now, PortNo::CONTROL, what);
+        if self.trace.is_written() {
+            self.trace.write(vec![Line::of_world(self.now, what)]);
+        }
+        Step::Fault(fault)
+    }
+
+    /// Handles the earliest event, unless it or the next fault lies beyond `limit`: like
+    /// [`Engine::run`], but returns after each event.
+    pub fn step(&mut self, limit: Time) -> Step {
+        threads::deliver(&mut self.shards);
+        let fault = self.faults.first_key_value().map_or(limit, |(&(at, _), _)| at.min(limit));
+        let due = |shard: &Shard| shard.common.queue.peek().filter(|key| key.time <= fault);
+        let first =
+            self.shards.iter().filter_map(|shard| Some((due(shard)?, shard.common.number))).min();
+        let Some((key, shard)) = first else {
+            return self.run(limit);
+        };
+        self.shards[shard as usize].step(fault);
+        self.now = key.time;
+        threads::deliver(&mut self.shards);
+        self.take_notes();
+        Step::Event
+    }
+
+    fn run_shards(&mut self, end: Time) {
+        if let [shard] = &mut self.shards[..] {
+            while shard.step(end) {
+                if shard.common.lines.len() >= LINES_MAX {
+                    self.trace.write(take_before(&mut shard.common.lines, shard.common.now));
+                }
+            }
+            return;
+        }
+        let lookahead = self.lookahead();
+        // What came of cables and power since the last run.
+        threads::deliver(&mut self.shards);
+        threads::run(&mut self.shards, end, lookahead, self.worth);
+    }
+
+    /// Takes over the notes of stations, and brings the clocks of the shards to now.
+    fn take_notes(&mut self) {
+        let mut notes = Vec::new();
+        for shard in &mut self.shards {
+            shard.common.now = self.now;
+            notes.append(&mut shard.common.notes);
+        }
+        if !notes.is_empty() {
+            notes.sort_by_key(|&(at, station, _)| (at, station));
+            let notes = notes.into_iter().map(|(at, station, note)| (at, station as usize, note));
+            self.notes.extend(notes);
+        }
+    }
+
+    fn write_lines(&mut self) {
+        let lines =
+            self.shards.iter_mut().flat_map(|shard| std::mem::take(&mut shard.common.lines));
+        let lines: Vec<Line> = lines.collect();
+        if !lines.is_empty() {
+            self.trace.write(lines);
+        }
+    }
+
+    /// Reads the deadline of a station's node anew. Call it after a change from outside.
+    pub fn nudge(&mut self, station: usize) {
+        let Place { shard, slot } = self.places[station];
+        let (station, common) = self.shards[shard as usize].call(slot);
+        station.nudge(common);
+    }
+}
+
+/// What a step did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// An event was handled.
+    Event,
+    /// This fault is due: the caller carries it out.
+    Fault(FaultKind),
+    /// Nothing is left before the limit.
+    Limit,
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::World;
+    use crate::engine::threads::WORTH;
+    use crate::host::apps::UdpPlan;
+    use axon_wire::{Span, Time};
+
+    /// Hosts of a ring that send more than its links take; hash, packet-hops, events.
+    fn run(eager: bool, seed: u64, (threads, worth): (usize, u64)) -> (u64, u64, u64) {
+        let mut world = World::new(&axon_fabric::topology::ring(4, 2), seed);
+        world.engine_mut().worth = worth;
+        assert_eq!(world.set_threads(threads), threads);
+        world.engine_mut().shards.iter_mut().for_each(|shard| shard.common.eager = eager);
+        assert!(world.run_until_true(Time::from_nanos(5_000_000_000), World::all_have_addresses));
+        for host in 0..8 {
+            let target = world.address((host + 3) % 8).expect("an address");
+            let payload = 200 + 150 * host;
+            let interval = Span::from_nanos(8 * (payload as u64 + 66));
+            world.with_host(host, |node, now| {
+                node.udp_listen(9);
+                node.udp_send(UdpPlan { target, port: 9, payload, interval, count: 3000 }, now);
+            });
+        }
+        world.run_for(Span::from_millis(40));
+        world.engine().check_conservation().unwrap();
+        let engine = world.engine();
+        (engine.trace_hash(), engine.packet_hops(), engine.events())
+    }
+
+    #[test]
+    fn nobody_can_tell_a_lazy_tx_done_from_an_eager_one() {
+        for seed in 1..4 {
+            let [eager, lazy] = [true, false].map(|eager| run(eager, seed, (1, WORTH)));
+            assert!(lazy.1 > 50_000, "seed {seed}: {} packet-hops", lazy.1);
+            assert_eq!((eager.0, eager.1), (lazy.0, lazy.1), "seed {seed}");
+            assert!(lazy.2 < eager.2, "seed {seed}: {} and {} events", lazy.2, eager.2);
+        }
+    }
+
+    #[test]
+    fn nobody_can_tell_threads_from_one_whether_they_run_always_never_or_at_times() {
+        let alone = run(false, 1, (1, WORTH));
+        for threads in [(2, 0), (3, 2), (2, u64::MAX / 64)] {
+            assert_eq!(run(false, 1, threads), alone, "{threads:?}");
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Stations, which stand at the ends of links: switches, the controller, hosts, test nodes.
+
+use crate::engine::accounts::Accounts;
+use crate::engine::adapter::Adapter;
+use crate::engine::event::{Common, Kind};
+use crate::host::Host;
+use crate::host::arp_host::ArpHost;
+use crate::world::baselines::Baseline;
+use axon_control::node::{ControllerNode, SwitchNode};
+use axon_plane::{Action, Input, Node};
+use axon_wire::{FrameBuf, Time};
+
+/// The node of a station in its present incarnation, or none without power.
+pub enum StationNode {
+    /// Without power.
+    Off,
+    /// A switch.
+    Switch(Box<SwitchNode<FrameBuf>>),
+    /// The controller.
+    Controller(Box<ControllerNode<FrameBuf>>),
+    /// A host.
+    Host(Box<Host>),
+    /// A host that speaks ARP only.
+    ArpHost(Box<ArpHost>),
+    /// A switch of another network, or PortLand's fabric manager.
+    Baseline(Box<Baseline>),
+    /// Any other node: tests bring their own.
+    Other(Box<dyn Node<FrameBuf> + Send>),
+}
+
+impl StationNode {
+    /// Whether it has power.
+    pub fn is_on(&self) -> bool {
+        !matches!(self, StationNode::Off)
+    }
+
+    /// The node as a trait object, whatever it is.
+    pub(crate) fn as_node(&mut self) -> &mut dyn Node<FrameBuf> {
+        match self {
+            // A box of nothing takes no memory.
+            StationNode::Off => Box::leak(Box::new(NoNode)),
+            StationNode::Switch(node) => &mut **node,
+            StationNode::Controller(node) => &mut **node,
+            StationNode::Host(node) => &mut **node,
+            StationNode::ArpHost(node) => &mut **node,
+            StationNode::Baseline(node) => &mut **node,
+            StationNode::Other(node) => &mut **node,
+        }
+    }
+
+    /// Whether frames pass through it: a switch or a controller.
+    pub(crate) fn is_transit(&self) -> bool {
+        matches!(
+            self,
+            StationNode::Switch(_) | StationNode::Controller(_) | StationNode::Baseline(_)
+        )
+    }
+
+    /// Whether it is a host, whose NIC drops a frame with a bad FCS.
+    pub(crate) fn is_host(&self) -> bool {
+        matches!(self, StationNode::Host(_) | StationNode::ArpHost(_))
+    }
+}
+
+/// A place in the world with ports, whatever node runs there.
+pub struct Station {
+    /// The node that runs there now.
+    pub node: StationNode,
+    pub(crate) adapter: Adapter,
+}
+
+/// The node of a station without power: it ignores every input.
+struct NoNode;
+
+impl Node<FrameBuf> for NoNode {
+    fn handle(&mut self, _: Time, _: Input<FrameBuf>, _: &mut Vec<Action<FrameBuf>>) {}
+
+    fn deadline(&self) -> Option<Time> {
+        None
+    }
+}
+
+/// Calls a function that takes any node with the one that stands here: where most frames go
+/// (switches and hosts) one made for its type, with nothing left to find out at run time.
+macro_rules! with_node {
+    ($station_node:expr, |$node:ident| $call:expr) => {
+        match $station_node {
+            StationNode::Switch(node) => {
+                let $node = &mut **node;
+                $call
+            }
+            StationNode::Host(node) => {
+                let $node = &mut **node;
+                $call
+            }
+            other => {
+                let $node = other.as_node();
+                $call
+            }
+        }
+    };
+}
+
+impl Station {
+    pub(crate) fn new(name: String, number: usize) -> Station {
+        let number = u32::try_from(number).expect("fewer than 2^32 stations");
+        Station { node: StationNode::Off, adapter: Adapter::new(name, number) }
+    }
+
+    /// `s1`, `h1`, `c1`.
+    pub fn name(&self) -> &str {
+        &self.adapter.name
+    }
+
+    /// Frames in and out over all its incarnations.
+    pub fn accounts(&self) -> Accounts {
+        let mut sum = self.adapter.past.clone();
+        sum.add(&self.adapter.accounts);
+        sum
+    }
+
+    /// Handles an event.
+    #[inline]
+    pub(crate) fn handle(&mut self, kind: Kind, common: &mut Common) {
+        let adapter = &mut self.adapter;
+        with_node!(&mut self.node, |node| adapter.handle(node, kind, common));
+    }
+
+    /// Delivers an input to the node.
+    pub(crate) fn deliver(&mut self, input: Input<FrameBuf>, common: &mut Common) {
+        let adapter = &mut self.adapter;
+        with_node!(&mut self.node, |node| adapter.deliver(node, input, common));
+    }
+
+    /// Delivers the `TxDone`s that are due.
+    pub(crate) fn free_wires(&mut self, common: &mut Common) {
+        let node = self.node.as_node();
+        self.adapter.free_wires(node, common);
+        self.adapter.await_wires(node, common);
+    }
+
+    /// Puts the node's deadline in the queue of events.
+    pub(crate) fn nudge(&mut self, common: &mut Common) {
+        self.adapter.arm(self.node.as_node().deadline(), common);
+    }
+}

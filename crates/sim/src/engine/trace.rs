@@ -1,0 +1,314 @@
+//! The trace: everything that happened, folded into one hash.
+//!
+//! Each station folds what happens there, in order, into a hash of its own; the hash of the
+//! world is that of all stations' hashes, in the order of stations. So it says all that a
+//! hash over the one order of events would say (what a station does next depends on what
+//! came to it, and when), and yet does not depend on how many threads ran the stations.
+//!
+//! An event enters by time, port, kind and detail. A frame enters by its length and by XXH3
+//! (64 bits) of its bytes: of all of them where a host or another end sends, loses or drops
+//! it; of the first 64 where it comes in there, and where a switch or a controller sends, loses
+//! or drops it, since on its way nothing but its head changes. What comes in at a switch enters
+//! by its length alone: it is what was sent. A bit that a link flips enters by its place. The
+//! same fabric and seed give the same hash on every machine.
+//!
+//! On request the same events are also written as lines of text: by time, then station, then
+//! in the order of what happened there. There a frame shows XXH3 of all of its bytes.
+
+use crate::link::links::Loss;
+use axon_fabric::model::FaultKind;
+use axon_plane::{Drop, Note};
+use axon_wire::{PortNo, Time};
+use std::fmt::Write as _;
+use std::io::Write;
+use xxhash_rust::xxh3::xxh3_64;
+
+/// Bytes of each sent frame that a line of text shows, and that enter the hash in transit.
+const HEAD_BYTES: usize = 64;
+/// The station that stands for the world itself in lines: the last at its instant.
+const WORLD: u32 = u32::MAX;
+/// Odd numbers without a pattern, to mix with.
+const MIX: [u64; 3] = [0xa0c4_3e6d_9b17_f25d, 0xd6e8_feb8_6659_fd93, 0x8f3b_51c2_e07d_4a69];
+
+/// Something that happened at a station.
+#[derive(Clone, Copy, Debug)]
+pub enum What<'a> {
+    /// It put a frame on the wire.
+    Sent(&'a [u8]),
+    /// A frame came in.
+    Received(&'a [u8]),
+    /// A frame that it had sent, or that was on its way here, never came out of the link.
+    Lost(Loss, &'a [u8]),
+    /// The link flips this bit of the frame that was sent last, counted from its first.
+    Flipped(u64),
+    /// A frame ended inside it.
+    Dropped(Drop, &'a [u8]),
+    /// Carrier came or went.
+    Carrier(bool),
+    /// It started (in this incarnation) or lost power.
+    Power(Option<u64>),
+    /// Its node left a note.
+    Note(&'a Note),
+    /// Something broke or came back, by plan.
+    Fault(FaultKind),
+}
+
+/// The hash of what happened at one station.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct StationTrace {
+    hash: u64,
+    events: u64,
+    /// Frames that are sent, lost or dropped enter with all their bytes.
+    pub(crate) whole: bool,
+}
+
+impl StationTrace {
+    /// Adds one event. `port` is [`PortNo::CONTROL`] where none is meant.
+    #[inline]
+    pub(crate) fn add(&mut self, time: Time, port: PortNo, what: What<'_>) {
+        let (kind, detail, length) = match what {
+            What::Sent(frame) => (1, self.frame_hash(frame), frame.len()),
+            What::Received(frame) if self.whole => (2, head_hash(frame), frame.len()),
+            What::Received(frame) => (2, 0, frame.len()),
+            What::Lost(loss, frame) => (3 + 256 * loss as u64, self.frame_hash(frame), frame.len()),
+            What::Dropped(reason, frame) => {
+                (4 + 256 * reason as u64, self.frame_hash(frame), frame.len())
+            }
+            What::Carrier(up) => (5, u64::from(up), 0),
+            What::Power(incarnation) => {
+                (6, incarnation.map_or(0, |incarnation| incarnation.wrapping_add(1)), 0)
+            }
+            What::Note(note) => (7, xxh3_64(format!("{note:?}").as_bytes()), 0),
+            What::Fault(fault) => (8, xxh3_64(format!("{fault:?}").as_bytes()), 0),
+            What::Flipped(bit) => (9, bit, 0),
+        };
+        let place = kind << 48 | u64::from(port.0) << 32 | length as u64;
+        let moment = fold(self.hash ^ time.ticks() ^ MIX[0], place ^ MIX[1]);
+        self.hash = fold(moment ^ MIX[2], detail ^ MIX[0]).wrapping_add(self.events);
+        self.events += 1;
+    }
+
+    #[inline]
+    fn frame_hash(&self, frame: &[u8]) -> u64 {
+        if self.whole { xxh3_64(frame) } else { head_hash(frame) }
+    }
+
+    /// How many events it holds.
+    pub(crate) fn events(&self) -> u64 {
+        self.events
+    }
+}
+
+#[inline]
+fn head_hash(frame: &[u8]) -> u64 {
+    xxh3_64(&frame[..frame.len().min(HEAD_BYTES)])
+}
+
+/// Both halves of the product, folded together: each bit of either number touches all.
+#[inline]
+fn fold(a: u64, b: u64) -> u64 {
+    let product = u128::from(a) * u128::from(b);
+    product as u64 ^ (product >> 64) as u64
+}
+
+/// The hash of a world, from those of its stations in order.
+pub(crate) fn combine<'a>(stations: impl Iterator<Item = &'a StationTrace>) -> u64 {
+    let words = stations.flat_map(|trace| [trace.hash, trace.events]);
+    let bytes: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
+    xxh3_64(&bytes)
+}
+
+/// One line of text.
+#[derive(Debug)]
+pub(crate) struct Line {
+    time: Time,
+    station: u32,
+    text: String,
+}
+
+impl Line {
+    /// What happened at a station, in words.
+    pub(crate) fn new(time: Time, station: u32, name: &str, port: PortNo, what: What<'_>) -> Line {
+        let mut text = format!("{time} {name}");
+        let _ = match port {
+            PortNo::CONTROL => Ok(()),
+            port => write!(text, "-{port}"),
+        };
+        let _ = match what {
+            What::Sent(frame) => {
+                write!(text, " sent {} B {:016x} {}", frame.len(), xxh3_64(frame), head(frame))
+            }
+            What::Received(frame) => {
+                write!(text, " received {} B {:016x}", frame.len(), xxh3_64(frame))
+            }
+            What::Lost(loss, frame) => {
+                write!(text, " lost {} {} B {:016x}", loss.name(), frame.len(), xxh3_64(frame))
+            }
+            What::Dropped(reason, frame) => {
+                let hash = xxh3_64(frame);
+                write!(text, " dropped {} {} B {hash:016x}", reason.name(), frame.len())
+            }
+            What::Flipped(bit) => write!(text, " flipped bit {bit}"),
+            What::Carrier(up) => write!(text, " carrier {}", if up { "up" } else { "down" }),
+            What::Power(Some(incarnation)) => write!(text, " power on, incarnation {incarnation}"),
+            What::Power(None) => write!(text, " power off"),
+            What::Note(note) => write!(text, " note {note:?}"),
+            What::Fault(fault) => write!(text, " fault {fault:?}"),
+        };
+        Line { time, station, text }
+    }
+
+    /// What happened to the world itself.
+    pub(crate) fn of_world(time: Time, what: What<'_>) -> Line {
+        Line::new(time, WORLD, "world", PortNo::CONTROL, what)
+    }
+}
+
+/// The first bytes of a frame, as many as show what an ARP packet in a short route says.
+fn head(frame: &[u8]) -> String {
+    let mut text = String::with_capacity(2 * HEAD_BYTES);
+    for byte in frame.iter().take(HEAD_BYTES) {
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}
+
+/// Where the text of a trace goes.
+pub struct Trace {
+    out: Option<Box<dyn Write>>,
+    failure: Option<std::io::Error>,
+}
+
+impl Trace {
+    /// A trace whose lines go to `out`, if given.
+    pub fn new(out: Option<Box<dyn Write>>) -> Trace {
+        Trace { out, failure: None }
+    }
+
+    /// Whether lines are written.
+    pub fn is_written(&self) -> bool {
+        self.out.is_some()
+    }
+
+    /// Why text could not be written, if so; writing stopped there.
+    pub fn failure(&self) -> Option<&std::io::Error> {
+        self.failure.as_ref()
+    }
+
+    /// Hands on text that is still buffered.
+    pub fn flush(&mut self) {
+        if let Some(Err(error)) = self.out.as_mut().map(|out| out.flush()) {
+            self.failure = Some(error);
+        }
+    }
+
+    /// Writes lines in their order: those of one station at one instant as they were made.
+    pub(crate) fn write(&mut self, mut lines: Vec<Line>) {
+        lines.sort_by_key(|line| (line.time, line.station));
+        let Some(out) = &mut self.out else { return };
+        for line in &lines {
+            if let Err(error) = writeln!(out, "{}", line.text) {
+                self.failure = Some(error);
+                self.out = None;
+                return;
+            }
+        }
+    }
+}
+
+/// Takes those of `lines` that happened before `time`, keeping the order of the others.
+pub(crate) fn take_before(lines: &mut Vec<Line>, time: Time) -> Vec<Line> {
+    let (before, after) = std::mem::take(lines).into_iter().partition(|line| line.time < time);
+    *lines = after;
+    before
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
+    #[derive(Clone, Default)]
+    struct Page(Rc<RefCell<Vec<u8>>>);
+
+    impl Write for Page {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.borrow_mut().write(bytes)
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn trace(events: &[(u64, u16, What<'_>)], whole: bool) -> StationTrace {
+        let mut trace = StationTrace { whole, ..StationTrace::default() };
+        for &(nanos, port, what) in events {
+            trace.add(Time::from_nanos(nanos), PortNo(port), what);
+        }
+        trace
+    }
+
+    #[test]
+    fn every_part_of_an_event_enters_the_hash() {
+        let (frame, mut other, mut tail) = ([7; 100], [7; 100], [7; 100]);
+        (other[3], tail[99]) = (8, 8);
+        let hash = |event| combine([trace(&[event], true)].iter());
+        let base = hash((5, 1, What::Sent(&frame)));
+        assert_eq!(base, hash((5, 1, What::Sent(&frame))));
+        for event in [
+            (6, 1, What::Sent(&frame)),
+            (5, 2, What::Sent(&frame)),
+            (5, 1, What::Received(&frame)),
+            (5, 1, What::Sent(&frame[..99])),
+            (5, 1, What::Sent(&other)),
+            (5, 1, What::Sent(&tail)),
+            (5, 1, What::Dropped(Drop::QueueFull, &frame)),
+            (5, 1, What::Dropped(Drop::PortDown, &frame)),
+            (5, 1, What::Lost(Loss::Cut, &frame)),
+            (5, 1, What::Flipped(9)),
+        ] {
+            assert_ne!(base, hash(event), "{event:?}");
+        }
+        let transit = |frame| trace(&[(5, 1, What::Sent(frame))], false);
+        assert_eq!(transit(&frame), transit(&tail), "in transit the head stands for the frame");
+        assert_ne!(transit(&frame), transit(&other));
+    }
+
+    #[test]
+    fn the_order_of_events_and_of_stations_matters() {
+        let (one, two) = ((5, 1, What::Carrier(true)), (5, 2, What::Carrier(true)));
+        let (forth, back) = (trace(&[one, two], false), trace(&[two, one], false));
+        assert_ne!(forth, back);
+        assert_ne!(combine([forth, back].iter()), combine([back, forth].iter()));
+    }
+
+    #[test]
+    fn lines_stand_by_time_and_station_and_then_as_they_were_made() {
+        let page = Page::default();
+        let mut trace = Trace::new(Some(Box::new(page.clone())));
+        let line = |nanos, station: u32, what| {
+            let name = format!("s{station}");
+            Line::new(Time::from_nanos(nanos), station, &name, PortNo(2), what)
+        };
+        let mut lines = vec![
+            line(9, 1, What::Power(None)),
+            Line::of_world(Time::from_nanos(5), What::Fault(FaultKind::ControllerUp)),
+            line(5, 2, What::Sent(&[1, 2, 3])),
+            line(5, 1, What::Carrier(true)),
+            line(5, 1, What::Carrier(false)),
+        ];
+        let early = take_before(&mut lines, Time::from_nanos(9));
+        trace.write(early);
+        trace.write(lines);
+        let text = String::from_utf8(page.0.borrow().clone()).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], "0.000000005s s1-p2 carrier up");
+        assert_eq!(lines[1], "0.000000005s s1-p2 carrier down");
+        assert!(
+            lines[2].starts_with("0.000000005s s2-p2 sent 3 B ") && lines[2].ends_with("010203")
+        );
+        assert_eq!(lines[3], "0.000000005s world fault ControllerUp");
+        assert_eq!(lines[4], "0.000000009s s1-p2 power off");
+    }
+}

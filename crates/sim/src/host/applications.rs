@@ -1,0 +1,104 @@
+//! Work for hosts: every application by its plan, and what has come of it.
+
+use crate::host::apps::{
+    AppId, ArpPlan, Asker, Collective, CollectivePlan, FileClient, FilePlan, FlowStats, OnOffPlan,
+    OnOffSource, Received, Replay, ReplayPlan, ReplaySink, RequestPlan, Requester, RespondPlan,
+    Responder, TcpOptions, TcpPlan, TcpSender, TcpSink, UdpPlan, UdpSink, UdpSource,
+};
+use crate::host::node::Host;
+use axon_wire::{Bytes, Span, Time};
+use std::net::Ipv4Addr;
+
+/// Applications. What is given a time starts then, or now if that has passed.
+impl Host {
+    /// Starts a stream of datagrams.
+    pub fn udp_send(&mut self, plan: UdpPlan, now: Time) -> AppId {
+        self.add(|stack| Box::new(UdpSource::new(plan, now, stack)))
+    }
+
+    /// Datagrams that an application has sent.
+    pub fn udp_sent(&self, id: AppId) -> u64 {
+        self.flow_stats(id).map_or(0, |stats| stats.sent_packets)
+    }
+
+    /// Counts datagrams on a UDP port from now on.
+    pub fn udp_listen(&mut self, port: u16) -> AppId {
+        self.udp_listen_by(port, None)
+    }
+
+    /// The same, and bytes per `interval` from time zero on, for each sender.
+    pub fn udp_listen_by(&mut self, port: u16, interval: Option<Span>) -> AppId {
+        self.add(|_| Box::new(UdpSink::new(port, interval)))
+    }
+
+    /// Datagrams and bytes of payload that an application has received.
+    pub fn udp_received(&self, id: AppId) -> (u64, Bytes) {
+        self.flow_stats(id).map_or((0, Bytes(0)), |s| (s.received.packets, s.received.bytes))
+    }
+
+    /// Opens a connection and sends bytes on it.
+    pub fn tcp_send(&mut self, plan: TcpPlan, now: Time) -> AppId {
+        self.add(|stack| Box::new(TcpSender::new(plan, now, stack)))
+    }
+
+    /// Takes connections on a TCP port from now on and counts what comes; bytes per
+    /// `interval` from time zero on, for each sender, if asked.
+    pub fn tcp_listen(&mut self, port: u16, options: TcpOptions, interval: Option<Span>) -> AppId {
+        self.add(|stack| Box::new(TcpSink::new(port, options, interval, stack)))
+    }
+
+    /// Asks servers, round after round.
+    pub fn request(&mut self, plan: RequestPlan, now: Time) -> AppId {
+        self.add(|stack| Box::new(Requester::new(plan, now, stack)))
+    }
+
+    /// Answers requests on a TCP and a UDP port of the same number.
+    pub fn respond(&mut self, plan: RespondPlan) -> AppId {
+        self.add(|stack| Box::new(Responder::new(plan, stack)))
+    }
+
+    /// Sends bursts of datagrams.
+    pub fn on_off(&mut self, plan: OnOffPlan, now: Time) -> AppId {
+        self.add(|stack| Box::new(OnOffSource::new(plan, now, stack)))
+    }
+
+    /// Takes part in a collective operation.
+    pub fn collective(&mut self, plan: CollectivePlan, now: Time) -> AppId {
+        self.add(|stack| Box::new(Collective::new(plan, now, stack)))
+    }
+
+    /// Works with files on a server, which [`Host::respond`]s to framed requests.
+    pub fn file_client(&mut self, plan: FilePlan, now: Time) -> AppId {
+        self.add(|stack| Box::new(FileClient::new(plan, now, stack)))
+    }
+
+    /// Sends the frames of a capture.
+    pub fn replay(&mut self, plan: ReplayPlan, now: Time) -> AppId {
+        self.add(|_| Box::new(Replay::new(plan, now)))
+    }
+
+    /// Counts what comes in of a replay.
+    pub(crate) fn count_replay(&mut self, sink: ReplaySink) -> AppId {
+        self.add(|_| Box::new(sink))
+    }
+
+    /// Asks for MACs.
+    pub fn ask(&mut self, plan: ArpPlan, now: Time) -> AppId {
+        self.add(|_| Box::new(Asker::new(plan, now)))
+    }
+
+    /// What an application has counted.
+    pub fn flow_stats(&self, id: AppId) -> Option<&FlowStats> {
+        self.app(id).map(|app| app.stats())
+    }
+
+    /// What a sink has received from one sender: its address and port.
+    pub fn received_from(&self, id: AppId, from: (Ipv4Addr, u16)) -> Option<&Received> {
+        self.app(id)?.received_from(from)
+    }
+
+    /// The port that an application sends from; of a connection, once it is opened.
+    pub fn source_port(&self, id: AppId) -> Option<u16> {
+        self.app(id)?.source_port()
+    }
+}

@@ -1,0 +1,337 @@
+//! Collective operations: hosts that send when they have received.
+//!
+//! Each host runs a list of steps. A step waits until so many bytes have come from certain
+//! peers, counted from the beginning, and then sends bytes to others. When the list is at its
+//! end, a round is over for this host; the next begins at once. Peers are joined by one
+//! connection for each direction that is used.
+//!
+//! Ring all-reduce of `S` bytes among `N` hosts: the data is cut into `N` parts. In each of
+//! `2 (N - 1)` steps every host sends one part to its successor and waits for one from its
+//! predecessor: half of the steps sum up, half spread the sums. Tree all-reduce: each host
+//! waits for its children, sends its sum to its parent, waits for the parent's, and sends
+//! that to its children.
+
+use super::tcp::{self, Listener, TcpOptions};
+use super::{App, FlowStats};
+use crate::host::stack::Stack;
+use axon_wire::Time;
+use smoltcp::iface::SocketHandle;
+use smoltcp::socket::tcp as stack_tcp;
+use smoltcp::wire::IpAddress;
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+/// One step of a host.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Step {
+    /// Bytes that must have come beside those of earlier steps, by sender.
+    pub wait: Vec<(Ipv4Addr, u64)>,
+    /// Bytes to send then, by receiver.
+    pub send: Vec<(Ipv4Addr, u64)>,
+}
+
+/// What one host does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CollectivePlan {
+    /// The port of all hosts that take part.
+    pub port: u16,
+    /// How connections behave.
+    pub options: TcpOptions,
+    /// The steps of a round.
+    pub steps: Vec<Step>,
+    /// How many rounds.
+    pub rounds: u64,
+}
+
+impl CollectivePlan {
+    /// The steps of host `own` in a ring all-reduce among `ring`. Parts are of `bytes / N`
+    /// bytes, the first `bytes mod N` of them of one more.
+    pub fn ring_steps(ring: &[Ipv4Addr], own: usize, bytes: u64) -> Vec<Step> {
+        let count = ring.len();
+        let part = |index: usize| {
+            let (even, rest) = (bytes / count as u64, bytes % count as u64);
+            even + u64::from(((index % count) as u64) < rest)
+        };
+        let (next, previous) = (ring[(own + 1) % count], ring[(own + count - 1) % count]);
+        // In step k host i sends part i - k and gets part i - 1 - k.
+        let number = |step: usize| own + 2 * count - step % count;
+        let steps = 2 * (count - 1);
+        let mut list: Vec<Step> = (0..=steps).map(|_| Step::default()).collect();
+        for step in 0..steps {
+            list[step].send.push((next, part(number(step))));
+            list[step + 1].wait.push((previous, part(number(step) - 1)));
+        }
+        list
+    }
+
+    /// The steps of host `own` in a tree all-reduce among `hosts`: the parent of host `i` is
+    /// host `(i - 1) / 2`.
+    pub fn tree_steps(hosts: &[Ipv4Addr], own: usize, bytes: u64) -> Vec<Step> {
+        let children = [2 * own + 1, 2 * own + 2].into_iter().filter(|&child| child < hosts.len());
+        let children: Vec<_> = children.map(|child| (hosts[child], bytes)).collect();
+        if own == 0 {
+            return vec![Step { wait: children.clone(), send: children }];
+        }
+        let parent = vec![(hosts[(own - 1) / 2], bytes)];
+        vec![
+            Step { wait: children.clone(), send: parent.clone() },
+            Step { wait: parent, send: children },
+        ]
+    }
+}
+
+/// The way to one peer.
+#[derive(Debug, Default)]
+struct Peer {
+    socket: Option<SocketHandle>,
+    local_port: u16,
+    owed: u64,
+}
+
+/// A host at work. A round's time runs from its first step to the moment when the last byte
+/// that it waits for has come and its own are acknowledged.
+pub(crate) struct Collective {
+    plan: CollectivePlan,
+    listener: Listener,
+    peers: BTreeMap<Ipv4Addr, Peer>,
+    /// Bytes that have come and that no step has taken yet, by sender.
+    got: BTreeMap<Ipv4Addr, u64>,
+    /// The step that waits.
+    step: usize,
+    began: Option<Time>,
+    /// When it may begin, until it has.
+    start: Option<Time>,
+    stats: FlowStats,
+}
+
+impl Collective {
+    pub(crate) fn new(plan: CollectivePlan, now: Time, stack: &mut Stack) -> Collective {
+        let listener = Listener::new(plan.port, plan.options, stack);
+        let targets = plan.steps.iter().flat_map(|step| &step.send).map(|(to, _)| *to);
+        let peers: BTreeMap<_, _> = targets.map(|to| (to, Peer::default())).collect();
+        Collective {
+            plan,
+            listener,
+            peers,
+            got: BTreeMap::new(),
+            step: 0,
+            began: None,
+            start: Some(now),
+            stats: FlowStats::default(),
+        }
+    }
+
+    /// Opens connections; says whether one is new.
+    fn open(&mut self, stack: &mut Stack) -> bool {
+        let mut opened = false;
+        for (&to, peer) in self.peers.iter_mut().filter(|(_, peer)| peer.socket.is_none()) {
+            if let Some((socket, port)) =
+                tcp::connect(to, self.plan.port, &self.plan.options, stack)
+            {
+                (peer.socket, peer.local_port) = (Some(socket), port);
+                opened = true;
+            }
+        }
+        opened
+    }
+
+    /// Takes what has come.
+    fn read(&mut self, now: Time, stack: &mut Stack) -> bool {
+        self.listener.poll(stack);
+        let mut more = false;
+        for &handle in &self.listener.open {
+            let socket = stack.sockets.get_mut::<stack_tcp::Socket>(handle);
+            let Some(IpAddress::Ipv4(from)) = socket.remote_endpoint().map(|end| end.addr) else {
+                continue;
+            };
+            while socket.can_recv() {
+                let Ok(count @ 1..) = socket.recv(|bytes| (bytes.len(), bytes.len())) else {
+                    break;
+                };
+                *self.got.entry(from).or_default() += count as u64;
+                self.stats.received.count(now, count, None);
+                more = true;
+            }
+            if socket.state() == stack_tcp::State::CloseWait {
+                socket.close();
+                more = true;
+            }
+        }
+        more
+    }
+
+    /// Takes the steps whose bytes are here.
+    fn advance(&mut self, now: Time) -> bool {
+        let mut more = false;
+        while let Some(step) = self.plan.steps.get(self.step) {
+            let here = |(from, bytes): &(Ipv4Addr, u64)| {
+                self.got.get(from).copied().unwrap_or(0) >= *bytes
+            };
+            if !step.wait.iter().all(here) {
+                break;
+            }
+            for (from, bytes) in &step.wait {
+                if let Some(got) = self.got.get_mut(from) {
+                    *got -= bytes;
+                }
+            }
+            for (to, bytes) in &step.send {
+                if let Some(peer) = self.peers.get_mut(to) {
+                    peer.owed += bytes;
+                }
+            }
+            self.began.get_or_insert(now);
+            self.step += 1;
+            more = true;
+        }
+        more
+    }
+
+    /// Sends what is owed; says whether something was sent, and whether all is acknowledged.
+    fn write(&mut self, now: Time, stack: &mut Stack) -> (bool, bool) {
+        let (mut more, mut all) = (false, true);
+        for peer in self.peers.values_mut() {
+            let Some(handle) = peer.socket else {
+                all &= peer.owed == 0;
+                continue;
+            };
+            let socket = stack.sockets.get_mut::<stack_tcp::Socket>(handle);
+            if !socket.is_open() && peer.owed > 0 {
+                // Broken off: what was on its way is lost, and the round with it.
+                stack.sockets.remove(handle);
+                peer.socket = None;
+                self.stats.failed += 1;
+                (more, all) = (true, false);
+                continue;
+            }
+            while peer.owed > 0 && socket.can_send() {
+                let owed = usize::try_from(peer.owed).unwrap_or(usize::MAX);
+                let wrote = socket.send(|room| (room.len().min(owed), room.len().min(owed)));
+                let Ok(wrote @ 1..) = wrote else { break };
+                peer.owed -= wrote as u64;
+                self.stats.count_sent(now, wrote);
+                more = true;
+            }
+            all &= peer.owed == 0 && socket.send_queue() == 0;
+        }
+        (more, all)
+    }
+
+    fn close(&mut self, stack: &mut Stack) {
+        for handle in self.peers.values().filter_map(|peer| peer.socket) {
+            stack.sockets.get_mut::<stack_tcp::Socket>(handle).close();
+        }
+    }
+}
+
+impl App for Collective {
+    fn poll(&mut self, now: Time, stack: &mut Stack) -> bool {
+        let read = self.read(now, stack);
+        if self.stats.done.is_some() {
+            return read;
+        }
+        if self.start.is_some_and(|start| start > now) {
+            return read;
+        }
+        self.start = None;
+        let opened = self.open(stack);
+        let stepped = self.advance(now);
+        let (wrote, acknowledged) = self.write(now, stack);
+        if self.step == self.plan.steps.len() && acknowledged {
+            let began = self.began.take().unwrap_or(now);
+            self.stats.times.add(now.since(began));
+            self.stats.completed += 1;
+            self.step = 0;
+            if self.stats.completed >= self.plan.rounds {
+                self.stats.done = Some(now);
+                self.close(stack);
+            }
+            return true;
+        }
+        read | opened | stepped | wrote
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        self.start
+    }
+
+    fn stop(&mut self, now: Time, stack: &mut Stack) {
+        self.listener.stop(stack);
+        self.close(stack);
+        self.stats.done.get_or_insert(now);
+    }
+
+    fn stats(&self) -> &FlowStats {
+        &self.stats
+    }
+
+    fn count_retransmits(&mut self, local_port: u16, segments: u64) {
+        if self.peers.values().any(|peer| peer.local_port == local_port) {
+            self.stats.retransmits += segments;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs all hosts' steps on paper; bytes sent by each if all come to their end.
+    fn play(plans: &[(Ipv4Addr, Vec<Step>)]) -> Option<Vec<u64>> {
+        let mut wires: BTreeMap<(Ipv4Addr, Ipv4Addr), u64> = BTreeMap::new();
+        let (mut at, mut sent) = (vec![0; plans.len()], vec![0; plans.len()]);
+        loop {
+            let mut moved = false;
+            for (host, (own, steps)) in plans.iter().enumerate() {
+                let Some(step) = steps.get(at[host]) else { continue };
+                let here = |(from, bytes): &(Ipv4Addr, u64)| {
+                    wires.get(&(*from, *own)).copied().unwrap_or(0) >= *bytes
+                };
+                if !step.wait.iter().all(here) {
+                    continue;
+                }
+                for (from, bytes) in &step.wait {
+                    *wires.get_mut(&(*from, *own))? -= bytes;
+                }
+                for (to, bytes) in &step.send {
+                    *wires.entry((*own, *to)).or_default() += bytes;
+                    sent[host] += bytes;
+                }
+                at[host] += 1;
+                moved = true;
+            }
+            if !moved {
+                let ended = plans.iter().zip(&at).all(|((_, steps), &at)| at == steps.len());
+                let empty = wires.values().all(|&bytes| bytes == 0);
+                return (ended && empty).then_some(sent);
+            }
+        }
+    }
+
+    fn addresses(count: u8) -> Vec<Ipv4Addr> {
+        (0..count).map(|host| Ipv4Addr::new(10, 0, 0, host + 1)).collect()
+    }
+
+    #[test]
+    fn a_ring_moves_each_part_all_the_way_round_twice_but_for_a_step() {
+        for count in 2..9 {
+            let hosts = addresses(count);
+            let plan = |own: usize| CollectivePlan::ring_steps(&hosts, own, 1003);
+            let plans: Vec<_> = hosts.iter().copied().zip((0..hosts.len()).map(plan)).collect();
+            let sent = play(&plans).unwrap_or_else(|| panic!("{count} hosts wait for ever"));
+            let count = u64::from(count);
+            assert_eq!(sent.iter().sum::<u64>(), 2 * (count - 1) * 1003, "{count} hosts");
+        }
+    }
+
+    #[test]
+    fn a_tree_carries_all_data_up_and_down_each_edge() {
+        for count in 2..12 {
+            let hosts = addresses(count);
+            let plan = |own: usize| CollectivePlan::tree_steps(&hosts, own, 1000);
+            let plans: Vec<_> = hosts.iter().copied().zip((0..hosts.len()).map(plan)).collect();
+            let sent = play(&plans).unwrap_or_else(|| panic!("{count} hosts wait for ever"));
+            assert_eq!(sent.iter().sum::<u64>(), 2 * (u64::from(count) - 1) * 1000);
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! What hosts run: sources, sinks, clients and servers, one file each.
+//!
+//! An application is polled after each frame that came in and when its deadline has come. It
+//! works on the host's stack: sockets of TCP, datagrams of its own. Times of sending are
+//! exact: only TCP's own timers count whole microseconds.
+
+mod app;
+mod arp;
+mod beginning;
+mod caller;
+mod collective;
+mod files;
+mod on_off;
+mod replay;
+mod replay_sink;
+mod request;
+mod respond;
+mod stats;
+mod tcp;
+mod tcp_watch;
+mod udp;
+
+pub use app::AppId;
+pub use arp::ArpPlan;
+pub use caller::Transport;
+pub use collective::{CollectivePlan, Step};
+pub use files::{FilePlan, POSTMARK};
+pub use on_off::OnOffPlan;
+pub use replay::ReplayPlan;
+pub use request::RequestPlan;
+pub use respond::{Protocol, RespondPlan};
+pub use stats::{FileStats, FlowStats, Histogram, Received, rate};
+pub use tcp::{Congestion, TcpOptions, TcpPlan};
+pub use udp::UdpPlan;
+
+pub(crate) use app::{App, Apps};
+pub(crate) use arp::Asker;
+pub(crate) use collective::Collective;
+pub(crate) use files::FileClient;
+pub(crate) use on_off::OnOffSource;
+pub(crate) use replay::Replay;
+pub(crate) use replay::unsendable;
+pub(crate) use replay_sink::{Likenesses, ReplaySink};
+pub(crate) use request::Requester;
+pub(crate) use respond::Responder;
+pub(crate) use tcp::{TcpSender, TcpSink};
+pub(crate) use tcp_watch::TcpWatch;
+pub(crate) use udp::{UdpSink, UdpSource};

@@ -1,0 +1,214 @@
+//! Sends the frames of a capture again, at their times.
+//!
+//! A frame of which the capture kept only the beginning is filled up with zeros to its length
+//! on the wire. MACs, or MACs and IPv4 addresses, can be replaced by those of the host and of
+//! its target; checksums of IPv4, TCP and UDP follow (RFC 1624).
+
+use super::beginning::Beginning;
+use super::{App, FlowStats};
+use crate::host::stack::Stack;
+use axon_fabric::capture::CapturedFrame;
+use axon_fabric::traffic::Rewrite;
+use axon_wire::link::ETHERNET_BYTES;
+use axon_wire::{MacAddr, Time};
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+
+/// A capture to send.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReplayPlan {
+    /// To whom, as far as frames are rewritten.
+    pub target: Ipv4Addr,
+    /// The frames. One that is longer than the host's MTU allows is not sent.
+    pub frames: Arc<[CapturedFrame]>,
+    /// What is changed in them.
+    pub rewrite: Rewrite,
+}
+
+/// The bytes that a frame of a capture is sent with; none if it is not sent, because it is
+/// shorter than an Ethernet header or longer than the MTU allows. A capture may claim 4 GiB
+/// for a frame of which it kept nothing.
+pub(crate) fn length(frame: &CapturedFrame, mtu: u16) -> Option<usize> {
+    let bytes = frame.wire_bytes.max(frame.bytes.len());
+    (ETHERNET_BYTES..=ETHERNET_BYTES + usize::from(mtu)).contains(&bytes).then_some(bytes)
+}
+
+/// Why nothing at all of an application can be sent, if it is a replay of which that is true.
+pub(crate) fn unsendable(app: &axon_fabric::traffic::App, mtu: u16) -> Option<String> {
+    let axon_fabric::traffic::App::Replay { frames, .. } = app else { return None };
+    let none = frames.iter().all(|frame| length(frame, mtu).is_none());
+    let most = ETHERNET_BYTES + usize::from(mtu);
+    none.then(|| {
+        format!(
+            "none of the capture's frames ({} in all) has {ETHERNET_BYTES} to {most} bytes, as \
+             the hosts' mtu of {mtu} allows",
+            frames.len()
+        )
+    })
+}
+
+/// A running replay.
+pub(crate) struct Replay {
+    plan: ReplayPlan,
+    next: usize,
+    /// When the first frame is sent.
+    began: Time,
+    beginning: Beginning,
+    stats: FlowStats,
+}
+
+impl Replay {
+    pub(crate) fn new(plan: ReplayPlan, now: Time) -> Replay {
+        let stats = FlowStats::default();
+        Replay { plan, next: 0, began: now, beginning: Beginning::default(), stats }
+    }
+
+    fn due(&self) -> Option<Time> {
+        let frame = self.plan.frames.get(self.next).filter(|_| self.stats.done.is_none())?;
+        Some(self.began + frame.at)
+    }
+
+    /// The MAC and the address of the target, where they are needed.
+    fn way(&self, stack: &mut Stack) -> Option<(Ipv4Addr, MacAddr)> {
+        match self.plan.rewrite {
+            Rewrite::Nothing => Some((Ipv4Addr::UNSPECIFIED, MacAddr::BROADCAST)),
+            Rewrite::Macs | Rewrite::Addresses => stack.way_to(self.plan.target),
+        }
+    }
+
+    fn send(&mut self, now: Time, way: (Ipv4Addr, MacAddr), stack: &mut Stack) {
+        let Some(frame) = self.plan.frames.get(self.next) else { return };
+        self.next += 1;
+        let Some(bytes) = length(frame, stack.mtu).filter(|_| stack.nic.has_room()) else {
+            self.stats.failed += 1;
+            return;
+        };
+        let (own, from, to) = (stack.mac, way.0, (way.1, self.plan.target));
+        let rewrite = self.plan.rewrite;
+        stack.nic.build(bytes, |room| {
+            room[..frame.bytes.len()].copy_from_slice(&frame.bytes);
+            room[frame.bytes.len()..].fill(0);
+            if rewrite != Rewrite::Nothing {
+                room[..6].copy_from_slice(&to.0.0);
+                room[6..12].copy_from_slice(&own.0);
+            }
+            if rewrite == Rewrite::Addresses {
+                set_addresses(room, from, to.1);
+            }
+        });
+        self.stats.count_sent(now, bytes);
+    }
+}
+
+/// Puts other addresses into an IPv4 packet, if it is one, and mends its checksums.
+pub(crate) fn set_addresses(frame: &mut [u8], from: Ipv4Addr, to: Ipv4Addr) {
+    const TCP: u8 = 6;
+    const UDP: u8 = 17;
+    let packet = &mut frame[ETHERNET_BYTES - 2..];
+    if packet.len() < 22 || packet[..2] != [0x08, 0x00] || packet[2] >> 4 != 4 {
+        return;
+    }
+    let packet = &mut packet[2..];
+    let mut new = [0; 8];
+    new[..4].copy_from_slice(&from.octets());
+    new[4..].copy_from_slice(&to.octets());
+    let mut difference = 0u64;
+    for (old, new) in packet[12..20].chunks_exact(2).zip(new.chunks_exact(2)) {
+        difference += u64::from(!u16::from_be_bytes([old[0], old[1]]));
+        difference += u64::from(u16::from_be_bytes([new[0], new[1]]));
+    }
+    packet[12..20].copy_from_slice(&new);
+    mend(packet, 10, difference);
+    let header_bytes = usize::from(packet[0] & 15) * 4;
+    let later_fragment = (packet[6] & 0x1f, packet[7]) != (0, 0);
+    let place = match packet[9] {
+        TCP => header_bytes + 16,
+        UDP => header_bytes + 6,
+        _ => return,
+    };
+    // A UDP checksum of zero says that there is none.
+    let none = packet[9] == UDP && packet.get(place..place + 2) == Some(&[0, 0]);
+    if later_fragment || none {
+        return;
+    }
+    mend(packet, place, difference);
+    // One that comes to zero is sent as all ones (RFC 768), or it would say none.
+    if packet[9] == UDP && packet.get(place..place + 2) == Some(&[0, 0]) {
+        packet[place..place + 2].fill(0xff);
+    }
+}
+
+/// Adds a difference to the checksum at a place, if the packet reaches that far.
+fn mend(packet: &mut [u8], place: usize, difference: u64) {
+    let Some(checksum) = packet.get_mut(place..place + 2) else { return };
+    let mut sum = u64::from(!u16::from_be_bytes([checksum[0], checksum[1]])) + difference;
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    checksum.copy_from_slice(&(!(sum as u16)).to_be_bytes());
+}
+
+impl App for Replay {
+    fn poll(&mut self, now: Time, stack: &mut Stack) -> bool {
+        while self.due().is_some_and(|due| due <= now) {
+            let Some(way) = self.way(stack) else {
+                if self.beginning.has_begun() {
+                    // The target is unknown again: this frame is lost, as it would be.
+                    self.next += 1;
+                    self.stats.failed += 1;
+                    continue;
+                }
+                return self.beginning.wait();
+            };
+            if self.beginning.begin() {
+                self.began = now;
+            }
+            self.send(now, way, stack);
+            if self.next == self.plan.frames.len() {
+                self.stats.completed = 1;
+                self.stats.done = Some(now);
+            }
+        }
+        false
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        self.due().filter(|_| !self.beginning.is_waiting())
+    }
+
+    fn stop(&mut self, now: Time, _stack: &mut Stack) {
+        self.stats.done.get_or_insert(now);
+    }
+
+    fn stats(&self) -> &FlowStats {
+        &self.stats
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::datagram::{self, Addresses};
+    use smoltcp::wire::{Ipv4Packet, UdpPacket};
+
+    #[test]
+    fn other_addresses_bring_their_checksums_along() {
+        let ends = Addresses {
+            source: (MacAddr([2; 6]), Ipv4Addr::new(192, 168, 7, 9), 1),
+            target: (MacAddr([4; 6]), Ipv4Addr::new(8, 8, 4, 4), 2),
+        };
+        let mut frame = vec![0; datagram::HEADER_BYTES + 33];
+        datagram::emit(&mut frame, ends, |payload| payload.fill(0x5a));
+        let (from, to) = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 255, 254));
+        set_addresses(&mut frame, from, to);
+        let packet = Ipv4Packet::new_checked(&frame[ETHERNET_BYTES..]).unwrap();
+        assert_eq!((packet.src_addr(), packet.dst_addr()), (from, to));
+        assert!(packet.verify_checksum());
+        let datagram = UdpPacket::new_checked(packet.payload()).unwrap();
+        assert!(datagram.verify_checksum(&from.into(), &to.into()));
+        // Whatever it is, nothing panics.
+        for bytes in 0..60 {
+            set_addresses(&mut vec![0x45; bytes.max(ETHERNET_BYTES)], from, to);
+        }
+    }
+}

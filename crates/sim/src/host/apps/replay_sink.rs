@@ -1,0 +1,157 @@
+//! Counts what of a replayed capture comes in at one host.
+//!
+//! The frames of a capture are no datagrams of ours: no port leads to who counts them, and
+//! the same host sends and receives other frames too. So they are known by what they look
+//! like, but for the addresses that the replay, or the network, replaces.
+
+use super::replay::{length, set_addresses};
+use super::{App, FlowStats, Received};
+use crate::host::stack::Stack;
+use axon_fabric::capture::CapturedFrame;
+use axon_wire::link::{ETHERNET_BYTES, FRAME_BYTES_MIN};
+use axon_wire::{MacAddr, Time};
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use xxhash_rust::xxh3::xxh3_64;
+
+/// Both MACs.
+const MACS_BYTES: usize = 12;
+
+/// What all frames of a capture look like, as hashes, and the bytes that each has as long as
+/// no NIC has filled it up.
+#[derive(Clone, Debug)]
+pub(crate) struct Likenesses(Arc<BTreeMap<u64, usize>>);
+
+impl Likenesses {
+    /// Of the frames that a host with this MTU sends; others never come in anywhere.
+    pub(crate) fn of(frames: &[CapturedFrame], mtu: u16) -> Likenesses {
+        let whole = |frame: &CapturedFrame| {
+            let length = length(frame, mtu)?;
+            let mut bytes = vec![0; length.max(FRAME_BYTES_MIN)];
+            bytes[..frame.bytes.len()].copy_from_slice(&frame.bytes);
+            Some((likeness(bytes), length))
+        };
+        Likenesses(Arc::new(frames.iter().filter_map(whole).collect()))
+    }
+}
+
+/// The hash of a frame without its MACs and IPv4 addresses, and with the checksums that it
+/// has without them.
+fn likeness(mut frame: Vec<u8>) -> u64 {
+    let macs = frame.len().min(MACS_BYTES);
+    frame[..macs].fill(0);
+    if frame.len() >= ETHERNET_BYTES {
+        set_addresses(&mut frame, Ipv4Addr::UNSPECIFIED, Ipv4Addr::UNSPECIFIED);
+    }
+    xxh3_64(&frame)
+}
+
+/// Counts frames of one replay. Two replays of one capture are told apart by their senders'
+/// MACs, where these are known.
+#[derive(Debug)]
+pub(crate) struct ReplaySink {
+    frames: Likenesses,
+    from: Option<MacAddr>,
+    to: BTreeSet<MacAddr>,
+    stats: FlowStats,
+}
+
+impl ReplaySink {
+    /// Counts what has one of the MACs of `to` as its destination and, if it is said, `from`
+    /// as its source.
+    pub(crate) fn new(
+        frames: Likenesses,
+        from: Option<MacAddr>,
+        to: BTreeSet<MacAddr>,
+    ) -> ReplaySink {
+        ReplaySink { frames, from, to, stats: FlowStats::default() }
+    }
+}
+
+impl App for ReplaySink {
+    fn poll(&mut self, _now: Time, _stack: &mut Stack) -> bool {
+        false
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        None
+    }
+
+    fn stop(&mut self, now: Time, _stack: &mut Stack) {
+        self.stats.done = Some(now);
+    }
+
+    fn stats(&self) -> &FlowStats {
+        &self.stats
+    }
+
+    fn watches(&self) -> bool {
+        true
+    }
+
+    fn watch(&mut self, now: Time, frame: &[u8]) {
+        let Some((to, rest)) = frame.split_first_chunk::<6>() else { return };
+        let Some((from, _)) = rest.split_first_chunk::<6>() else { return };
+        if self.from.is_none_or(|known| known.0 == *from)
+            && self.to.contains(&MacAddr(*to))
+            && self.stats.done.is_none()
+            && let Some(&bytes) = self.frames.0.get(&likeness(frame.to_vec()))
+        {
+            self.stats.received.count(now, bytes, None);
+        }
+    }
+
+    fn received_from(&self, _from: (Ipv4Addr, u16)) -> Option<&Received> {
+        Some(&self.stats.received)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::datagram::{self, Addresses};
+
+    #[test]
+    fn what_no_host_sends_is_not_even_looked_at() {
+        let frame = |wire_bytes| CapturedFrame {
+            at: axon_wire::Span::ZERO,
+            bytes: vec![7; 13],
+            wire_bytes,
+        };
+        // Each of these as a whole would take 4 GiB.
+        let hostile = vec![frame(u32::MAX as usize); 1_000];
+        assert!(Likenesses::of(&hostile, 1500).0.is_empty());
+        let edges = [13, 14, 1514, 1515].map(frame);
+        let mut lengths: Vec<usize> = Likenesses::of(&edges, 1500).0.values().copied().collect();
+        lengths.sort_unstable();
+        assert_eq!(lengths, [14, 1514]);
+    }
+
+    #[test]
+    fn a_frame_is_known_whatever_its_addresses_and_checksums_are() {
+        let frame = |octet: u8, fill: u16| {
+            let ends = Addresses {
+                source: (MacAddr([octet; 6]), Ipv4Addr::new(192, 168, 7, octet), 1),
+                target: (MacAddr([4; 6]), Ipv4Addr::new(8, 8, octet, 4), 2),
+            };
+            let mut frame = vec![0; datagram::HEADER_BYTES + 33];
+            datagram::emit(&mut frame, ends, |payload| {
+                payload.fill(0);
+                payload[..2].copy_from_slice(&fill.to_be_bytes());
+            });
+            frame
+        };
+        // All payloads that a checksum tells apart, those with a checksum of zero among them.
+        for fill in 0..=u16::MAX {
+            let there = frame(9, fill);
+            let mut rewritten = there.clone();
+            set_addresses(&mut rewritten, Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2));
+            assert_eq!(likeness(there), likeness(rewritten), "{fill:#x}");
+        }
+        assert_ne!(likeness(frame(9, 1)), likeness(frame(9, 2)));
+        for bytes in 0..60 {
+            likeness(vec![0x45; bytes]);
+        }
+    }
+}

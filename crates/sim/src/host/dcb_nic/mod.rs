@@ -1,0 +1,657 @@
+//! A host's NIC with Data Center Bridging: a queue for each priority,
+//! scheduling of traffic classes, PAUSE and PFC in both directions.
+//!
+//! In plain English, on the way out: a frame gets the priority of the TCP or UDP port at
+//! either of its ends (what DCBX advertises as an application priority, IEEE 802.1Q clause
+//! D.2.11), an echo that of the host at the other end, anything else 0, and waits in the queue
+//! of its priority. When the wire is free, flow control frames go first; then the scheduled
+//! class sends the oldest frame of its priorities that are not paused. A frame of another
+//! priority than 0 leaves with a priority tag (clause 9.6).
+//!
+//! A datagram socket may have so many frames here and is then blocked until one has left, as
+//! in a kernel whose socket buffer is full: what a pause holds up is sent later, not lost. What
+//! TCP has here is bounded by its window.
+//!
+//! A priority under congestion notification has a queue for each flow, and its frames carry a
+//! CN-TAG as well (`flows.rs`).
+//!
+//! On the way in: MAC control frames and CNMs end here and take effect at once. A priority tag and
+//! a CN-TAG come off. If the reader is slow, the ring of received frames (`rx_ring.rs`) says when
+//! to send XOFF. LLDP ends here if the NIC has an LLDP agent (`lldp_state.rs`).
+
+mod config;
+mod flows;
+mod lldp_state;
+
+pub use config::{HostCn, HostDcb, HostFlowControl, RingLimits};
+
+use flows::{FlowKey, Head, Queue, Waiting};
+use lldp_state::LldpState;
+
+use axon_plane::Drop;
+use axon_plane::flow_control::{Requests, Stops};
+use axon_plane::schedule::{ClassSet, Schedule};
+use axon_wire::cn::{self, CnTag, CnmFormat, CnmFrame};
+use axon_wire::mac_control::{self, MacControl, MacControlError, Pfc};
+use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
+use axon_wire::vlan::{TAG_BYTES, VlanTag};
+use axon_wire::{Frame, FrameBuf, MacAddr, Time, lldp};
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+/// Frames of one datagram socket that wait here, at most: about what Linux lets a socket have
+/// (`net.core.wmem_default`, 212,992 bytes with what the kernel needs for each).
+const SOCKET_FRAMES_MAX: u32 = 128;
+/// Both addresses of an Ethernet frame; a tag stands behind them.
+const ADDRESSES_BYTES: usize = 12;
+
+/// A NIC with Data Center Bridging.
+#[derive(Debug)]
+pub(crate) struct DcbNic {
+    config: HostDcb,
+    mac: MacAddr,
+    /// Priorities of what has this TCP or UDP port at either end.
+    ports: BTreeMap<u16, Priority>,
+    /// Priorities of echo requests and replies to these hosts.
+    echoes: BTreeMap<Ipv4Addr, Priority>,
+    queues: [Queue; PRIORITIES],
+    /// Frames in all queues.
+    waiting: usize,
+    /// Frames that ever came here.
+    count: u64,
+    /// The number of the last flow that was new.
+    last_flow: u16,
+    /// CNMs that have slowed a flow down.
+    cnms: u64,
+    /// Datagrams that wait, by the port that they are sent from.
+    sockets: BTreeMap<u16, u32>,
+    /// A socket was refused, and none has been called since.
+    refused: bool,
+    stops: Stops,
+    requests: Requests,
+    schedule: Schedule,
+    /// The LLDP agent, which advertises the reaction points.
+    lldp: Option<LldpState>,
+    /// When something may be sent, or an XOFF is to be refreshed.
+    due: Option<Time>,
+    /// Whether it waits for the wire.
+    waits: bool,
+}
+
+impl DcbNic {
+    /// A NIC at whose port nothing has happened yet.
+    ///
+    /// # Panics
+    /// If the schedule is invalid ([`axon_plane::schedule::ScheduleFault`]), or the
+    /// reaction points are invalid ([`axon_plane::qcn::RpError`]).
+    pub(crate) fn new(config: HostDcb, mac: MacAddr) -> DcbNic {
+        if let Some(cn) = &config.cn {
+            cn.config.check().expect("valid reaction points");
+        }
+        let schedule = Schedule::new(&config.schedule).expect("a valid schedule");
+        let advertised = config.cn.and_then(|cn| Some((cn.lldp?, cn.cnpvs)));
+        let lldp = advertised.map(|(lldp, cnpvs)| LldpState::new(lldp, mac, cnpvs));
+        DcbNic {
+            config,
+            mac,
+            ports: BTreeMap::new(),
+            echoes: BTreeMap::new(),
+            queues: Default::default(),
+            waiting: 0,
+            count: 0,
+            last_flow: 0,
+            cnms: 0,
+            sockets: BTreeMap::new(),
+            refused: false,
+            stops: Stops::default(),
+            requests: Requests::default(),
+            schedule,
+            lldp,
+            due: None,
+            waits: false,
+        }
+    }
+
+    /// What has this TCP or UDP port at either end has this priority from now on.
+    pub(crate) fn set_priority(&mut self, port: u16, priority: Priority) {
+        self.ports.insert(port, priority);
+    }
+
+    /// Echo requests and replies to this host have this priority from now on.
+    pub(crate) fn set_echo_priority(&mut self, target: Ipv4Addr, priority: Priority) {
+        self.echoes.insert(target, priority);
+    }
+
+    /// Frames that wait for the wire.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting
+    }
+
+    /// Flow control frames that named a priority, sent and received.
+    pub(crate) fn counts(&self, priority: Priority) -> (u64, u64) {
+        let index = priority.index();
+        (self.requests.requests[index], self.stops.indications[index])
+    }
+
+    /// CNMs that have slowed a flow down.
+    pub(crate) fn cnms(&self) -> u64 {
+        self.cnms
+    }
+
+    /// The priorities that are paused now.
+    pub(crate) fn paused(&self, now: Time) -> PrioritySet {
+        self.stops.stopped(now)
+    }
+
+    /// Whether the datagram socket of this port may send. One that may not tries again after
+    /// [`DcbNic::has_news`].
+    pub(crate) fn has_room(&mut self, socket: u16) -> bool {
+        let room = self.sockets.get(&socket).is_none_or(|&frames| frames < SOCKET_FRAMES_MAX);
+        self.refused |= !room;
+        room
+    }
+
+    /// Whether sockets that were refused should try again; says so once.
+    pub(crate) fn has_news(&mut self) -> bool {
+        std::mem::take(&mut self.refused)
+    }
+
+    /// Lets a frame wait in the queue of its priority, or of its flow.
+    pub(crate) fn put(&mut self, frame: FrameBuf) {
+        let Class { priority, ports, is_datagram } = self.classify(frame.bytes());
+        let socket = ports.filter(|_| is_datagram).map(|(source, _)| source);
+        if let Some(socket) = socket {
+            *self.sockets.entry(socket).or_default() += 1;
+        }
+        let key = flows::key(MacAddr::destination_of(frame.bytes()), ports);
+        let number = self.count;
+        self.count += 1;
+        self.waiting += 1;
+        let tags = self.tags(frame.bytes(), priority);
+        let bytes = (frame.bytes().len() + tags * TAG_BYTES) as u32;
+        let waiting = Waiting { number, socket, frame, bytes };
+        if self.is_limited(priority) {
+            let new = self.new_flow(priority, &key);
+            if let Some(cn) = &self.config.cn {
+                self.queues[priority.index()].push_to_flow(key, waiting, (cn, new));
+            }
+        } else {
+            self.queues[priority.index()].push(waiting);
+        }
+    }
+
+    /// Whether a priority is under congestion notification here.
+    fn is_limited(&self, priority: Priority) -> bool {
+        self.config.cn.as_ref().is_some_and(|cn| cn.cnpvs.contains(priority))
+    }
+
+    /// A number for a flow, should it be new: never 0, which is nobody's.
+    fn new_flow(&mut self, priority: Priority, key: &FlowKey) -> u16 {
+        let queue = &self.queues[priority.index()];
+        if !queue.knows(key) {
+            let next = |last: u16| if last == u16::MAX { 1 } else { last + 1 };
+            self.last_flow = next(self.last_flow);
+            while queue.has_flow(self.last_flow) {
+                self.last_flow = next(self.last_flow);
+            }
+        }
+        self.last_flow
+    }
+
+    /// How many tags a frame is to get.
+    fn tags(&self, frame: &[u8], priority: Priority) -> usize {
+        let has_tag = VlanTag::of_frame(frame).is_some();
+        usize::from(priority != Priority::ZERO && !has_tag) + usize::from(self.is_limited(priority))
+    }
+
+    /// The priority of a frame that is to leave, and between which ports it goes.
+    fn classify(&self, frame: &[u8]) -> Class {
+        const ICMP: u8 = 1;
+        const TCP: u8 = 6;
+        const UDP: u8 = 17;
+        let plain = |priority| Class { priority, ports: None, is_datagram: false };
+        if let Some(tag) = VlanTag::of_frame(frame) {
+            return plain(tag.pcp);
+        }
+        let Some(head) = frame.first_chunk::<38>() else {
+            return plain(Priority::ZERO);
+        };
+        let word = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
+        let later_fragment = word(20) & 0x1fff != 0;
+        if head[12..15] != [0x08, 0x00, 0x45] || later_fragment {
+            return plain(Priority::ZERO);
+        }
+        let (source, target) = (word(34), word(36));
+        let of = |port: u16| self.ports.get(&port).copied();
+        let priority = match head[23] {
+            ICMP => {
+                self.echoes.get(&Ipv4Addr::new(head[30], head[31], head[32], head[33])).copied()
+            }
+            TCP | UDP => of(target).or_else(|| of(source)),
+            _ => None,
+        };
+        Class {
+            priority: priority.unwrap_or(Priority::ZERO),
+            ports: matches!(head[23], TCP | UDP).then_some((source, target)),
+            is_datagram: head[23] == UDP,
+        }
+    }
+
+    /// Takes the next frame to send, with its tags, if any may leave: the wire is free.
+    pub(crate) fn next(&mut self, now: Time) -> Option<FrameBuf> {
+        let stopped = self.stops.stopped(now);
+        let (mut waiting, mut ready) = (ClassSet::EMPTY, ClassSet::EMPTY);
+        let mut first: [Option<(Head, Priority)>; PRIORITIES] = [None; PRIORITIES];
+        for priority in Priority::ALL {
+            let queue = &mut self.queues[priority.index()];
+            if !queue.holds_any() {
+                continue;
+            }
+            let class = self.config.prio_tc[priority.index()];
+            waiting.insert(class);
+            let Some(head) = queue.head(now).filter(|_| !stopped.contains(priority)) else {
+                continue;
+            };
+            ready.insert(class);
+            let first = &mut first[class.index()];
+            if first.is_none_or(|(other, _)| head.number < other.number) {
+                *first = Some((head, priority));
+            }
+        }
+        let head_bytes =
+            |class: TrafficClass| first[class.index()].map_or(0, |(head, _)| head.bytes);
+        let class = self.schedule.next(waiting, waiting.difference(ready), head_bytes)?;
+        let (head, priority) = first[class.index()]?;
+        let (Waiting { socket, mut frame, bytes, .. }, flow) =
+            self.queues[priority.index()].pop(now, head)?;
+        self.waiting -= 1;
+        if let Some(socket) = socket
+            && let Some(frames) = self.sockets.get_mut(&socket)
+        {
+            *frames -= 1;
+            if *frames == 0 {
+                self.sockets.remove(&socket);
+            }
+        }
+        if let Some(flow) = flow {
+            insert(&mut frame, CnTag { flow }.emit());
+        }
+        if priority != Priority::ZERO && VlanTag::of_frame(frame.bytes()).is_none() {
+            insert(&mut frame, VlanTag::of_priority(priority).emit());
+        }
+        self.schedule.sent(class, bytes);
+        Some(frame)
+    }
+
+    /// A frame of the NIC's own, if one is due: the wire is free.
+    pub(crate) fn request(&mut self, now: Time) -> Option<FrameBuf> {
+        if !self.requests.is_due(now) {
+            // PAUSE lets through nothing but MAC control (IEEE 802.3 clause 31B.1).
+            let pauses = self.config.flow_control == HostFlowControl::Pause;
+            let held = pauses && !self.stops.stopped(now).is_empty();
+            return self.lldp.as_mut().filter(|_| !held).and_then(LldpState::next_frame);
+        }
+        let pfc = self.requests.tell(now, self.config.rate, self.config.quanta);
+        let frame = match self.config.flow_control {
+            HostFlowControl::Pause => MacControl::Pause(pfc.times[0]),
+            HostFlowControl::None | HostFlowControl::Pfc(_) => MacControl::Pfc(pfc),
+        };
+        Some(FrameBuf::new(&frame.emit(self.mac)))
+    }
+
+    /// Finds out what it waits for, after all that was to be done at `now`.
+    pub(crate) fn plan(&mut self, now: Time, busy: bool) {
+        let says = self.lldp.as_ref().is_some_and(LldpState::has_frames);
+        self.waits = self.waiting > 0 || self.requests.is_due(now) || says;
+        let lldp = self.lldp.as_ref().and_then(LldpState::deadline);
+        let again = self.requests.next().into_iter().chain(lldp).filter(|&at| at > now).min();
+        self.due = again;
+        if !busy && (self.waiting > 0 || says) {
+            let limited = self.queues.iter_mut().filter_map(|queue| queue.next_ready(now)).min();
+            let resumes = self.stops.next_end(now);
+            self.due = [resumes, limited, again].into_iter().flatten().min();
+        }
+    }
+
+    /// Handles a change of carrier.
+    pub(crate) fn link(&mut self, now: Time, up: bool) {
+        if let Some(lldp) = &mut self.lldp {
+            lldp.link(now, up);
+        }
+    }
+
+    /// Lets the LLDP agent send what is due.
+    pub(crate) fn timeout(&mut self, now: Time) {
+        if let Some(lldp) = &mut self.lldp {
+            lldp.timeout(now);
+        }
+    }
+
+    /// When it is to be called next, as found by [`DcbNic::plan`].
+    pub(crate) fn deadline(&self) -> Option<Time> {
+        self.due
+    }
+
+    /// Whether it has to know when the wire is free, as found by [`DcbNic::plan`].
+    pub(crate) fn waits(&self) -> bool {
+        self.waits
+    }
+
+    /// Looks at a frame that came, as hardware does before anything else. Takes off a priority
+    /// tag and returns the frame's priority.
+    ///
+    /// # Errors
+    /// The frame ends here: it was for the NIC alone, or it is dropped for a reason.
+    pub(crate) fn receive(
+        &mut self,
+        now: Time,
+        frame: &mut FrameBuf,
+    ) -> Result<Priority, Option<Drop>> {
+        if mac_control::is_mac_control(frame.bytes()) {
+            return Err(self.receive_mac_control(now, frame.bytes()));
+        }
+        if let Some(lldp) = self.lldp.as_mut().filter(|_| lldp::is_lldp(frame.bytes())) {
+            lldp.receive(now, frame.bytes());
+            return Err(None);
+        }
+        if let Some(HostCn { format, .. }) = self.config.cn {
+            if cn::is_cnm(frame.bytes()) {
+                return Err(self.receive_cnm(now, frame.bytes(), &format));
+            }
+            cn::untag(frame);
+        }
+        let Some(tag) = VlanTag::of_frame(frame.bytes()) else {
+            return Ok(Priority::ZERO);
+        };
+        if tag.vid == 0 {
+            frame.bytes_mut().copy_within(..ADDRESSES_BYTES, TAG_BYTES);
+            frame.pop_front(TAG_BYTES);
+        }
+        Ok(tag.pcp)
+    }
+
+    /// Applies a CNM to its flow, if that still exists. Returns why the CNM is dropped, if it
+    /// cannot be read.
+    fn receive_cnm(&mut self, now: Time, frame: &[u8], format: &CnmFormat) -> Option<Drop> {
+        let Ok(received) = CnmFrame::parse(frame, format) else { return Some(Drop::Malformed) };
+        if let Some(CnTag { flow }) = received.cn {
+            let queue = &mut self.queues[received.cnm.priority.index()];
+            self.cnms += u64::from(queue.notified(now, flow, received.cnm.feedback));
+        }
+        None
+    }
+
+    /// Acts on the kind of flow control that is in use here, and on nothing else. Returns why
+    /// the frame is dropped, if it cannot be read.
+    fn receive_mac_control(&mut self, now: Time, frame: &[u8]) -> Option<Drop> {
+        let enabled = self.config.flow_control.priorities();
+        let read = MacControl::parse_as(frame, self.mac, self.config.pfc_reserved);
+        let pfc = match (read, self.config.flow_control) {
+            (Ok(MacControl::Pfc(pfc)), HostFlowControl::Pfc(_)) => pfc,
+            (Ok(MacControl::Pause(time)), HostFlowControl::Pause) => Pfc::of(enabled, time),
+            // What is not in use here, or not known.
+            (Ok(_) | Err(MacControlError::Opcode(_)), _) => return None,
+            (Err(_), _) => return Some(Drop::Malformed),
+        };
+        self.stops.hear(now, &pfc, self.config.rate, enabled);
+        None
+    }
+
+    /// Requests XOFF or XON for a group of priorities. Repeated requests have no effect.
+    pub(crate) fn ask(&mut self, group: Priority, stop: bool) {
+        if self.requests.stopped().contains(group) != stop {
+            self.requests.set(group, stop);
+        }
+    }
+
+    /// The group of priorities that is paused with one, by the name of one of them; none without
+    /// flow control for it.
+    pub(crate) fn group(&self, priority: Priority) -> Option<Priority> {
+        match self.config.flow_control {
+            HostFlowControl::None => None,
+            HostFlowControl::Pause => Some(Priority::ZERO),
+            HostFlowControl::Pfc(enabled) => enabled.contains(priority).then_some(priority),
+        }
+    }
+
+    /// The link is another, or none: queues are emptied and all pauses end, in both
+    /// directions. Returns the frames that waited.
+    pub(crate) fn reset(&mut self) -> Vec<FrameBuf> {
+        let frames = self.queues.iter_mut().flat_map(Queue::clear).collect();
+        self.sockets.clear();
+        self.stops.forget();
+        self.requests.retell();
+        self.waiting = 0;
+        frames
+    }
+}
+
+/// What a frame is that is to leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Class {
+    priority: Priority,
+    /// Source and destination, of TCP and UDP.
+    ports: Option<(u16, u16)>,
+    is_datagram: bool,
+}
+
+/// Puts a tag behind the addresses of a frame.
+fn insert(frame: &mut FrameBuf, tag: [u8; TAG_BYTES]) {
+    if frame.push_front(TAG_BYTES).is_err() {
+        *frame = FrameBuf::new(frame.bytes());
+        frame.push_front(TAG_BYTES).expect("a new frame has headroom");
+    }
+    let bytes = frame.bytes_mut();
+    bytes.copy_within(TAG_BYTES..TAG_BYTES + ADDRESSES_BYTES, 0);
+    bytes[ADDRESSES_BYTES..ADDRESSES_BYTES + TAG_BYTES].copy_from_slice(&tag);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::datagram::{self, Addresses};
+    use axon_control::lldp::LldpConfig;
+    use axon_plane::qcn::RpConfig;
+    use axon_plane::schedule::{Algorithm, ScheduleConfig};
+    use axon_wire::cn::{Cnm, Tagged};
+    use axon_wire::mac_control::Quanta;
+    use axon_wire::{Bytes, Rate, Span};
+
+    const MAC: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
+
+    fn priority(number: u8) -> Priority {
+        Priority::new(number).unwrap()
+    }
+
+    fn nic(flow_control: HostFlowControl) -> DcbNic {
+        let mut nic =
+            DcbNic::new(HostDcb::new(Rate::gbps(10), flow_control, Span::ZERO, 1518), MAC);
+        (1..8).for_each(|number| nic.set_priority(5000 + u16::from(number), priority(number)));
+        nic
+    }
+
+    /// A datagram to this port, from port 40,000 above it.
+    fn datagram(port: u16) -> FrameBuf {
+        let ip = Ipv4Addr::new(10, 0, 0, 1);
+        let ends = Addresses { source: (MAC, ip, 40_000 + port), target: (MAC, ip, port) };
+        let mut frame = vec![0; 100];
+        datagram::emit(&mut frame, ends, |payload| payload.fill(1));
+        FrameBuf::new(&frame)
+    }
+
+    fn sent(nic: &mut DcbNic, now: Time) -> Option<u8> {
+        nic.next(now).map(|frame| axon_wire::vlan::priority_of(frame.bytes()).value())
+    }
+
+    fn receive(nic: &mut DcbNic, control: MacControl) {
+        let mut frame = FrameBuf::new(&control.emit(MacAddr([2, 0, 0, 0, 0, 9])));
+        assert_eq!(nic.receive(Time::ZERO, &mut frame), Err(None), "it ends in the nic");
+    }
+
+    #[test]
+    fn the_tag_of_a_priority_goes_on_and_comes_off_again() {
+        let mut nic = nic(HostFlowControl::None);
+        for port in [5003, 80, 5007] {
+            let plain = datagram(port);
+            nic.put(plain.clone());
+            let mut frame = nic.next(Time::ZERO).unwrap();
+            let number = if port == 80 { 0 } else { (port - 5000) as u8 };
+            let tag = VlanTag::of_frame(frame.bytes());
+            assert_eq!(tag, (number > 0).then(|| VlanTag::of_priority(priority(number))));
+            assert_eq!(nic.receive(Time::ZERO, &mut frame), Ok(priority(number)));
+            assert_eq!(frame.bytes(), plain.bytes());
+        }
+        // A frame that has a tag keeps it, whatever its ports.
+        let mut tagged = datagram(5003);
+        insert(&mut tagged, VlanTag::of_priority(priority(6)).emit());
+        nic.put(tagged.clone());
+        assert_eq!(nic.next(Time::ZERO).unwrap().bytes(), tagged.bytes());
+    }
+
+    #[test]
+    fn a_stopped_priority_waits_and_the_others_go_on() {
+        let mut nic = nic(HostFlowControl::Pfc(PrioritySet::only(priority(3))));
+        let stop = Pfc::of(PrioritySet::ALL, Quanta(1000));
+        receive(&mut nic, MacControl::Pfc(stop));
+        receive(&mut nic, MacControl::Pause(Quanta(1000)));
+        [5003, 5005].into_iter().for_each(|port| nic.put(datagram(port)));
+        assert_eq!(sent(&mut nic, Time::ZERO), Some(5), "5 has no flow control here");
+        assert_eq!(sent(&mut nic, Time::ZERO), None);
+        nic.plan(Time::ZERO, false);
+        let end = Time::from_nanos(51_200);
+        assert_eq!((nic.deadline(), nic.waits()), (Some(end), true));
+        assert_eq!(sent(&mut nic, end), Some(3));
+        nic.plan(end, false);
+        assert_eq!((nic.deadline(), nic.waits()), (None, false));
+    }
+
+    #[test]
+    fn a_pause_stops_all_and_a_request_names_what_it_must() {
+        let mut nic = nic(HostFlowControl::Pause);
+        receive(&mut nic, MacControl::Pfc(Pfc::of(PrioritySet::ALL, Quanta::MAX)));
+        nic.put(datagram(5003));
+        assert_eq!(sent(&mut nic, Time::ZERO), Some(3), "PFC is not in use");
+        receive(&mut nic, MacControl::Pause(Quanta::MAX));
+        nic.put(datagram(80));
+        assert_eq!(sent(&mut nic, Time::ZERO), None);
+        let group = nic.group(priority(5)).unwrap();
+        nic.ask(group, true);
+        let frame = nic.request(Time::ZERO).unwrap();
+        let sent = MacControl::parse(frame.bytes(), MAC);
+        assert_eq!(sent, Ok(MacControl::Pause(Quanta::MAX)), "a pause does not hold it up");
+        assert!(nic.request(Time::ZERO).is_none());
+    }
+
+    #[test]
+    fn what_lldp_says_waits_for_the_end_of_a_pause() {
+        let rate = Rate::gbps(10);
+        let (cnpvs, format) = (PrioritySet::only(priority(3)), CnmFormat::default());
+        let lldp = Some(LldpConfig::default());
+        let cn = HostCn { cnpvs, config: RpConfig::for_port(rate), format, seed: 1, lldp };
+        let config = HostDcb::new(rate, HostFlowControl::Pause, Span::ZERO, 1518);
+        let mut nic = DcbNic::new(HostDcb { cn: Some(cn), ..config }, MAC);
+        nic.link(Time::ZERO, true);
+        receive(&mut nic, MacControl::Pause(Quanta::MAX));
+        nic.timeout(Time::ZERO);
+        assert!(nic.request(Time::ZERO).is_none());
+        nic.plan(Time::ZERO, false);
+        let end = nic.deadline().unwrap();
+        assert!(lldp::is_lldp(nic.request(end).unwrap().bytes()));
+    }
+
+    #[test]
+    fn a_ring_that_says_stop_with_every_frame_says_once_that_all_may_go_on() {
+        let three = PrioritySet::only(priority(3));
+        let mut nic = nic(HostFlowControl::Pfc(three));
+        let group = nic.group(priority(3)).unwrap();
+        let mut sent = |stop| {
+            nic.ask(group, stop);
+            let frame = nic.request(Time::ZERO)?;
+            match MacControl::parse(frame.bytes(), MAC) {
+                Ok(MacControl::Pfc(pfc)) => Some((pfc.enabled, pfc.times[3])),
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(sent(true), Some((three, Quanta::MAX)));
+        assert_eq!([true; 9].map(&mut sent), [None; 9], "it is sent already");
+        assert_eq!(sent(false), Some((three, Quanta::ZERO)));
+        assert_eq!(sent(false), None);
+    }
+
+    #[test]
+    fn priorities_of_one_class_leave_in_the_order_of_their_coming() {
+        let mut config = HostDcb::new(Rate::gbps(10), HostFlowControl::None, Span::ZERO, 1518);
+        config.prio_tc = [TrafficClass::ZERO; PRIORITIES];
+        config.schedule = ScheduleConfig::of([Algorithm::Strict]);
+        let mut nic = DcbNic::new(config, MAC);
+        (1..8).for_each(|number| nic.set_priority(5000 + u16::from(number), priority(number)));
+        let order = [5004, 5001, 5007, 5001, 80];
+        order.into_iter().for_each(|port| nic.put(datagram(port)));
+        let left: Vec<_> = std::iter::from_fn(|| sent(&mut nic, Time::ZERO)).collect();
+        assert_eq!(left, [4, 1, 7, 1, 0]);
+    }
+
+    #[test]
+    fn a_socket_blocks_when_it_has_its_share_of_frames_here_and_others_do_not() {
+        let mut nic = nic(HostFlowControl::None);
+        for _ in 0..SOCKET_FRAMES_MAX {
+            assert!(nic.has_room(45_003));
+            nic.put(datagram(5003));
+        }
+        assert!(!nic.has_news());
+        assert!(!nic.has_room(45_003) && nic.has_room(45_004));
+        assert!(nic.has_news() && !nic.has_news(), "said once");
+        nic.next(Time::ZERO).unwrap();
+        assert!(nic.has_room(45_003));
+    }
+
+    /// A CNM of full feedback for the flow of a frame that has left.
+    fn cnm(sampled: &FrameBuf) -> FrameBuf {
+        let format = CnmFormat::default();
+        let cnm = Cnm { feedback: 63, cpid: 1, ..Cnm::default() };
+        let sampled = Tagged::parse(sampled.bytes()).unwrap();
+        let answer = CnmFrame::answer(&sampled, MAC, priority(6), cnm, 64, &format);
+        FrameBuf::new(&answer.emit(&format))
+    }
+
+    #[test]
+    fn a_flow_that_is_told_so_slows_down_and_another_does_not() {
+        let rate = Rate::gbps(10);
+        let mut config = HostDcb::new(rate, HostFlowControl::None, Span::ZERO, 1518);
+        let (cnpvs, format) = (PrioritySet::only(priority(3)), CnmFormat::default());
+        config.cn =
+            Some(HostCn { cnpvs, config: RpConfig::for_port(rate), format, seed: 1, lldp: None });
+        let mut nic = DcbNic::new(config, MAC);
+        [5003, 5004].into_iter().for_each(|port| nic.set_priority(port, priority(3)));
+        [5003, 5003, 5003, 5004].into_iter().for_each(|port| nic.put(datagram(port)));
+        let mut now = Time::ZERO;
+        let mut first = nic.next(now).unwrap();
+        let tags = Tagged::parse(first.bytes()).unwrap();
+        assert_eq!((tags.vlan.unwrap().pcp, tags.cn), (priority(3), Some(CnTag { flow: 1 })));
+        assert_eq!(nic.receive(now, &mut cnm(&first)), Err(None), "it ends in the nic");
+        assert_eq!(nic.cnms(), 1);
+        nic.next(now).unwrap();
+        let other = nic.next(now).unwrap();
+        assert_eq!(Tagged::parse(other.bytes()).unwrap().cn, Some(CnTag { flow: 2 }));
+        assert!(nic.next(now).is_none());
+        nic.plan(now, false);
+        let due = nic.deadline().unwrap();
+        // 63 parts of 128 are cut off the rate, and a frame takes 108 bytes and 24 around it.
+        let left = Rate::from_bits_per_second(rate.bits_per_second() * 65 / 128).unwrap();
+        assert_eq!(due, now + left.time_for(Bytes(108 + 24)));
+        now = due;
+        assert!(nic.next(now).is_some());
+        // Its tags come off again; a CNM for a flow that is nobody's changes nothing.
+        assert_eq!(nic.receive(now, &mut first), Ok(priority(3)));
+        assert_eq!(first.bytes(), datagram(5003).bytes());
+        assert_eq!(nic.receive(now, &mut cnm(&other)), Err(None));
+        assert_eq!(nic.cnms(), 1);
+        // One that cannot be read is dropped: its version, or its end is missing.
+        let whole = cnm(&other);
+        let at = whole.bytes().len() - 30;
+        for end in [at, 22] {
+            let mut short = FrameBuf::new(&whole.bytes()[..end]);
+            assert_eq!(nic.receive(now, &mut short), Err(Some(Drop::Malformed)), "{end}");
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! Hosts: a real IP stack behind a simulated NIC, and the applications on it.
+
+mod applications;
+pub mod apps;
+pub mod arp_host;
+pub(crate) mod datagram;
+pub mod dcb_nic;
+mod flow_control;
+pub(crate) mod lost;
+mod nic;
+mod node;
+pub mod ping;
+mod resolve;
+mod rx_ring;
+mod stack;
+
+pub use node::{Host, HostConfig, PORT};

@@ -1,0 +1,182 @@
+//! A host's NIC: queues in memory between the IP stack and the wire.
+
+use crate::host::dcb_nic::DcbNic;
+use crate::host::lost::LostDatagrams;
+use crate::link::links::Loss;
+use axon_wire::link::FRAME_BYTES_MIN;
+use axon_wire::{Frame, FrameBuf, HopWidth, Time};
+use smoltcp::phy::{Device, DeviceCapabilities, Medium, RxToken, TxToken};
+use smoltcp::time::Instant;
+use std::collections::VecDeque;
+
+/// Frames that wait for the wire, at most; more wait inside the stack.
+const TX_FRAMES_MAX: usize = 256;
+/// Bytes of an Ethernet header.
+const ETHERNET_BYTES: usize = 14;
+
+/// The two queues, and what became of the frames in them.
+#[derive(Debug)]
+pub(crate) struct Nic {
+    mtu: usize,
+    pub(crate) carrier: bool,
+    pub(crate) rx: VecDeque<FrameBuf>,
+    tx: VecDeque<FrameBuf>,
+    /// What holds frames instead of `tx` in a host with Data Center Bridging.
+    pub(crate) dcb: Option<Box<DcbNic>>,
+    /// Vectors to use again.
+    spare: Vec<Vec<u8>>,
+    /// Frames that the stack or an application made.
+    pub(crate) made: u64,
+    /// Frames that ended here because there was no carrier.
+    pub(crate) unsent: u64,
+    /// The datagrams among them.
+    pub(crate) lost: LostDatagrams,
+}
+
+impl Nic {
+    pub(crate) fn new(mtu: u16) -> Nic {
+        Nic {
+            mtu: usize::from(mtu),
+            carrier: false,
+            rx: VecDeque::new(),
+            tx: VecDeque::new(),
+            dcb: None,
+            spare: Vec::new(),
+            made: 0,
+            unsent: 0,
+            lost: LostDatagrams::default(),
+        }
+    }
+
+    /// Whether the stack can hand over another frame now. A NIC with priorities takes every
+    /// one: a paused priority must not hold up the others.
+    pub(crate) fn has_room(&self) -> bool {
+        self.tx.len() < TX_FRAMES_MAX
+    }
+
+    /// Whether the datagram socket of this port has to wait before it may send.
+    pub(crate) fn blocks(&mut self, socket: u16) -> bool {
+        self.dcb.as_mut().is_some_and(|dcb| !dcb.has_room(socket))
+    }
+
+    /// Whether frames wait for the wire in the one queue of a plain NIC.
+    pub(crate) fn has_frames(&self) -> bool {
+        !self.tx.is_empty()
+    }
+
+    /// Frames that wait for the wire.
+    pub(crate) fn waiting(&self) -> usize {
+        self.tx.len() + self.dcb.as_ref().map_or(0, |dcb| dcb.waiting())
+    }
+
+    /// What leaves next, if anything may: the wire is free.
+    pub(crate) fn next(&mut self, now: Time) -> Option<FrameBuf> {
+        let Some(dcb) = &mut self.dcb else {
+            return self.tx.pop_front();
+        };
+        let request = dcb.request(now);
+        self.made += u64::from(request.is_some());
+        request.or_else(|| dcb.next(now))
+    }
+
+    /// Queues a frame, or forgets it where there is no carrier, as a kernel does.
+    pub(crate) fn queue(&mut self, frame: FrameBuf) {
+        self.made += 1;
+        match &mut self.dcb {
+            _ if !self.carrier => {
+                self.end(&frame);
+                self.recycle(frame);
+            }
+            Some(dcb) => dcb.put(frame),
+            None => self.tx.push_back(frame),
+        }
+    }
+
+    /// Drops the frames that wait for a wire that is gone, and ends all pauses.
+    pub(crate) fn flush(&mut self) {
+        let mut waiting = Vec::from(std::mem::take(&mut self.tx));
+        waiting.extend(self.dcb.as_mut().into_iter().flat_map(|dcb| dcb.reset()));
+        waiting.iter().for_each(|frame| self.end(frame));
+    }
+
+    /// A frame ends here. It has no header yet, so none of any width.
+    fn end(&mut self, frame: &FrameBuf) {
+        self.unsent += 1;
+        self.lost.count(frame.bytes(), HopWidth::default(), Loss::NoCarrier.name());
+    }
+
+    /// Keeps the memory of a frame for later.
+    pub(crate) fn recycle(&mut self, frame: FrameBuf) {
+        if self.spare.len() < 16 {
+            self.spare.push(frame.into_vec());
+        }
+    }
+
+    /// Builds a frame of `length` bytes, padded to the Ethernet minimum, with room in front
+    /// for the route that the edge will put there, and queues it.
+    pub(crate) fn build<R>(&mut self, length: usize, write: impl FnOnce(&mut [u8]) -> R) -> R {
+        let mut store = self.spare.pop().unwrap_or_default();
+        store.clear();
+        store.resize(FrameBuf::HEADROOM + length.max(FRAME_BYTES_MIN), 0);
+        let result = write(&mut store[FrameBuf::HEADROOM..FrameBuf::HEADROOM + length]);
+        self.queue(FrameBuf::from_vec(store, FrameBuf::HEADROOM));
+        result
+    }
+}
+
+impl Nic {
+    /// Queues a copy of `model`, padded like a frame that is built, after `change` has changed
+    /// it. Nothing is filled in that is written over at once.
+    pub(crate) fn copy(&mut self, model: &[u8], change: impl FnOnce(&mut [u8])) {
+        let mut store = self.spare.pop().unwrap_or_default();
+        store.clear();
+        store.reserve(FrameBuf::HEADROOM + model.len().max(FRAME_BYTES_MIN));
+        store.resize(FrameBuf::HEADROOM, 0);
+        store.extend_from_slice(model);
+        store.resize(FrameBuf::HEADROOM + model.len().max(FRAME_BYTES_MIN), 0);
+        change(&mut store[FrameBuf::HEADROOM..FrameBuf::HEADROOM + model.len()]);
+        self.queue(FrameBuf::from_vec(store, FrameBuf::HEADROOM));
+    }
+}
+
+impl Device for Nic {
+    type RxToken<'a> = Received;
+    type TxToken<'a> = Room<'a>;
+
+    fn receive(&mut self, _now: Instant) -> Option<(Received, Room<'_>)> {
+        if !self.has_room() {
+            return None;
+        }
+        let frame = self.rx.pop_front()?;
+        Some((Received(frame), Room(self)))
+    }
+
+    fn transmit(&mut self, _now: Instant) -> Option<Room<'_>> {
+        self.has_room().then_some(Room(self))
+    }
+
+    fn capabilities(&self) -> DeviceCapabilities {
+        let mut capabilities = DeviceCapabilities::default();
+        capabilities.medium = Medium::Ethernet;
+        capabilities.max_transmission_unit = self.mtu + ETHERNET_BYTES;
+        capabilities
+    }
+}
+
+/// A frame on its way up.
+pub(crate) struct Received(FrameBuf);
+
+impl RxToken for Received {
+    fn consume<R, F: FnOnce(&[u8]) -> R>(self, read: F) -> R {
+        read(self.0.bytes())
+    }
+}
+
+/// A place for a frame on its way down.
+pub(crate) struct Room<'a>(&'a mut Nic);
+
+impl TxToken for Room<'_> {
+    fn consume<R, F: FnOnce(&mut [u8]) -> R>(self, length: usize, write: F) -> R {
+        self.0.build(length, write)
+    }
+}

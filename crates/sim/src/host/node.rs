@@ -1,0 +1,497 @@
+//! A host: a real IP stack (smoltcp) behind one port, unaware of Axon.
+//!
+//! A host is a [`Node`] like any other: frames, carrier and time come in, frames go out. It
+//! gets its address by DHCP (RFC 2131) or has a fixed one, which it announces when carrier
+//! comes (RFC 5227 clause 2.3; paper 001 §4.2.2 learns hosts from that), answers pings, and
+//! runs the small applications that it is given.
+//!
+//! smoltcp counts microseconds. `now` is rounded down, and a deadline lies on a whole
+//! microsecond, so the stack is never called before the moment it asked for.
+//!
+//! Three habits of smoltcp would show something that no ordinary host shows, and are evened
+//! out here. It asks for at most one address a second whatever the number of neighbours, so
+//! applications ask for their target's address themselves (`resolve.rs`). It does not
+//! act on gratuitous ARP, so a changed address empties its cache. And it believes an address
+//! for a minute even if nobody answers from there; a kernel verifies a neighbour that gives
+//! no sign of life after 5 s with 3 requests a second apart (Linux: `delay_first_probe_time`,
+//! `mcast_solicit`), so an address that stays silent that long is forgotten and asked for.
+
+use crate::host::apps::{App, AppId, Apps, Histogram, TcpWatch};
+use crate::host::datagram;
+use crate::host::dcb_nic::{DcbNic, HostDcb};
+use crate::host::nic::Nic;
+use crate::host::ping::{Ping, PingPlan, PingStats};
+use crate::host::resolve::{self, Neighbours};
+use crate::host::rx_ring::RxRing;
+use crate::host::stack::{Stack, instant};
+use axon_plane::{Action, Awaited, Drop, Input, Node};
+use axon_wire::priority::Priority;
+use axon_wire::{Frame, FrameBuf, MacAddr, PortNo, Rate, Span, Time};
+use smoltcp::iface::{Config, Interface, SocketHandle, SocketSet};
+use smoltcp::socket::dhcpv4;
+use smoltcp::time::Duration;
+use smoltcp::wire::{EthernetAddress, HardwareAddress, IpCidr, Ipv4Cidr};
+use std::net::Ipv4Addr;
+
+/// The one port of a host.
+pub const PORT: PortNo = PortNo(0);
+/// Announcements of a fixed address (RFC 5227 clause 1.1, ANNOUNCE_NUM).
+const ANNOUNCEMENTS: u32 = 2;
+
+/// Retry intervals after which a silent neighbour's address is no longer believed.
+const PATIENCE: u64 = 8;
+
+/// The configuration of a host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostConfig {
+    /// Its address at layer 2.
+    pub mac: MacAddr,
+    /// A fixed address and prefix length; DHCP without.
+    pub fixed: Option<(Ipv4Addr, u8)>,
+    /// The longest IP packet it sends, in bytes.
+    pub mtu: u16,
+    /// Feeds the stack's random numbers.
+    pub seed: u64,
+    /// Between two tries: DHCP DISCOVER, ARP request, announcement.
+    pub retry: Span,
+    /// Its NIC has priorities and flow control; without, it has one queue and ignores flow control.
+    pub dcb: Option<HostDcb>,
+}
+
+/// A host.
+pub struct Host {
+    config: HostConfig,
+    pub(crate) stack: Stack,
+    dhcp: Option<SocketHandle>,
+    busy: bool,
+    rx: RxRing,
+    pings: Vec<Ping>,
+    apps: Apps,
+    tcp: TcpWatch,
+    announce: Option<(Time, u32)>,
+    /// When something beside the applications and the ring of received frames is due.
+    due: Option<Time>,
+    /// The stack was left with more to send than the NIC takes.
+    nic_was_full: bool,
+    /// Frames that came in.
+    received: u64,
+    /// DHCP acknowledgements that came in.
+    dhcp_acks: u64,
+}
+
+impl Host {
+    /// A host that has just been switched on, without carrier yet.
+    ///
+    /// # Panics
+    /// If the configuration of its NIC's traffic classes is invalid.
+    pub fn new(config: HostConfig, now: Time) -> Host {
+        let (mut nic, mut rx) = (Nic::new(config.mtu), RxRing::new());
+        if let Some(dcb) = &config.dcb {
+            rx.set_limits(dcb.ring);
+            nic.dcb = Some(Box::new(DcbNic::new(dcb.clone(), config.mac)));
+        }
+        let hardware = HardwareAddress::Ethernet(EthernetAddress(config.mac.0));
+        let mut start = Config::new(hardware);
+        start.random_seed = config.seed;
+        let mut iface = Interface::new(start, &mut nic, instant(now));
+        let mut sockets = SocketSet::new(Vec::new());
+        let dhcp = match config.fixed {
+            Some((ip, prefix_len)) => {
+                set_address(&mut iface, Some(Ipv4Cidr::new(ip, prefix_len)));
+                None
+            }
+            None => {
+                let mut socket = dhcpv4::Socket::new();
+                let mut retry = dhcpv4::RetryConfig::default();
+                let interval = Duration::from_micros(config.retry.as_nanos() / 1000);
+                retry.discover_timeout = interval;
+                retry.initial_request_timeout = interval;
+                retry.min_renew_timeout = interval;
+                socket.set_retry_config(retry);
+                Some(sockets.add(socket))
+            }
+        };
+        let neighbours = Neighbours::new(config.retry);
+        let mut stack = Stack::new((iface, nic), sockets, neighbours, config.mac, config.mtu);
+        stack.address = config.fixed.map(|(ip, _)| ip);
+        Host {
+            config,
+            stack,
+            dhcp,
+            busy: false,
+            rx,
+            pings: Vec::new(),
+            apps: Apps::default(),
+            tcp: TcpWatch::default(),
+            announce: None,
+            due: None,
+            nic_was_full: false,
+            received: 0,
+            dhcp_acks: 0,
+        }
+    }
+
+    /// Its address, if it has one now.
+    pub fn address(&self) -> Option<Ipv4Addr> {
+        self.stack.address
+    }
+
+    /// Its address at layer 2.
+    pub fn mac(&self) -> MacAddr {
+        self.config.mac
+    }
+
+    /// DHCP acknowledgements that it has received: the first lease, and every renewal.
+    pub fn dhcp_acks(&self) -> u64 {
+        self.dhcp_acks
+    }
+
+    /// Starts a ping; it runs when the host is next called. The number names it.
+    pub fn ping(&mut self, plan: PingPlan, now: Time) -> usize {
+        let number = self.pings.len();
+        let ident = number as u16 + 1;
+        self.pings.push(Ping::new(plan, ident, now, &mut self.stack.sockets));
+        self.due = Some(now);
+        number
+    }
+
+    /// Times from request to reply of ping `number` so far.
+    pub fn ping_times(&self, number: usize) -> Option<&Histogram> {
+        self.pings.get(number).map(|ping| &ping.times)
+    }
+
+    /// What came of ping `number` so far.
+    pub fn ping_stats(&self, number: usize) -> Option<PingStats> {
+        self.pings.get(number).map(|ping| ping.stats)
+    }
+
+    /// The pings so far, with their plans.
+    pub fn pings(&self) -> impl Iterator<Item = (&PingPlan, &PingStats)> {
+        self.pings.iter().map(|ping| (&ping.plan, &ping.stats))
+    }
+
+    /// Lets an application run; it is polled when the host is next called.
+    pub(crate) fn add(&mut self, make: impl FnOnce(&mut Stack) -> Box<dyn App>) -> AppId {
+        let app = make(&mut self.stack);
+        self.due = Some(Time::ZERO);
+        self.apps.add(app)
+    }
+
+    /// An application, to look at.
+    pub(crate) fn app(&self, id: AppId) -> Option<&dyn App> {
+        self.apps.get(id)
+    }
+
+    /// Stops an application for good: it sends nothing new and closes what is open.
+    pub fn stop(&mut self, id: AppId, now: Time) {
+        self.apps.stop(id, now, &mut self.stack);
+        self.due = Some(now);
+    }
+
+    /// The same at a later time.
+    pub fn stop_at(&mut self, id: AppId, at: Time) {
+        self.apps.stop_at(id, at);
+    }
+
+    /// Asks for the MAC of `target` now, so that what is sent later need not wait for it.
+    pub fn resolve(&mut self, target: Ipv4Addr, now: Time) {
+        self.stack.neighbours.want(target);
+        self.due = Some(now);
+    }
+
+    /// Takes frames from the port no faster than `rate` from now on, as fast as they come
+    /// without one. The ring before the slow reader holds 512 frames; those that find it full
+    /// are dropped and counted ([`Drop::QueueFull`]). Priorities with flow control have
+    /// [room of their own](crate::host::dcb_nic::RingLimits) instead, and their sender is paused.
+    pub fn set_receive_rate(&mut self, rate: Option<Rate>) {
+        self.rx.set_rate(rate);
+    }
+
+    /// How long each frame that comes from now on is processed before the stack and the
+    /// applications see it: a latency, others come in meanwhile.
+    pub fn set_processing(&mut self, processing: Span) {
+        self.rx.set_processing(processing);
+    }
+
+    /// Its NIC, if that has priorities.
+    pub(crate) fn dcb_nic(&self) -> Option<&DcbNic> {
+        self.stack.nic.dcb.as_deref()
+    }
+
+    /// The same, to change it.
+    pub(crate) fn dcb_nic_mut(&mut self) -> Option<&mut DcbNic> {
+        self.stack.nic.dcb.as_deref_mut()
+    }
+
+    /// Frames that this host has made, that ended inside it unsent, and that wait now.
+    pub(crate) fn accounts(&self) -> (u64, u64, u64) {
+        let nic = &self.stack.nic;
+        (nic.made, nic.unsent, nic.waiting() as u64)
+    }
+
+    /// Frames that came in.
+    pub(crate) fn received(&self) -> u64 {
+        self.received
+    }
+
+    /// Reads a little of what every event needs; see `prefetch.rs`.
+    pub(crate) fn prefetch(&self) -> u64 {
+        let stack = &self.stack;
+        let full = u64::from(self.nic_was_full) ^ u64::from(self.busy) ^ self.received;
+        full ^ stack.nic.made ^ stack.nic.waiting() as u64 ^ u64::from(self.due.is_some())
+    }
+
+    /// The same of the applications.
+    pub(crate) fn prefetch_apps(&self) -> u64 {
+        self.apps.prefetch()
+    }
+
+    fn carrier(&mut self, up: bool, now: Time) {
+        self.stack.nic.carrier = up;
+        // No `TxDone` is owed for a frame that lost its carrier.
+        self.busy = false;
+        self.stack.nic.flush();
+        if let Some(dcb) = &mut self.stack.nic.dcb {
+            dcb.link(now, up);
+        }
+        self.stack.neighbours.forget();
+        self.stack.iface.update_ip_addrs(|_| ());
+        self.announce = None;
+        if !up {
+            return;
+        }
+        match self.dhcp {
+            Some(dhcp) => self.stack.sockets.get_mut::<dhcpv4::Socket>(dhcp).reset(),
+            None => self.announce = Some((now, ANNOUNCEMENTS)),
+        }
+    }
+
+    /// Hands a frame to the application that listens for it, or puts it before the stack.
+    /// Says whether the stack has to be called.
+    fn take(&mut self, now: Time, frame: FrameBuf) -> bool {
+        self.apps.watch(now, frame.bytes());
+        if let Some(datagram) = datagram::parse(frame.bytes())
+            && self.apps.listens_on(datagram.port)
+            && Some(datagram.target) == self.stack.address
+        {
+            let more = self.apps.receive(now, &datagram, &mut self.stack);
+            self.stack.nic.recycle(frame);
+            return more;
+        }
+        if resolve::is_dhcp_ack(frame.bytes()) {
+            self.dhcp_acks += 1;
+        }
+        if self.stack.neighbours.receive(frame.bytes(), self.stack.address) {
+            self.stack.iface.update_ip_addrs(|_| ());
+        }
+        self.stack.nic.rx.push_back(frame);
+        true
+    }
+
+    /// Calls the stack and the applications until none has more to do.
+    fn run(&mut self, now: Time) {
+        let at = instant(now);
+        self.announce_if_due(now);
+        self.mark_silent_neighbours_stale(now);
+        loop {
+            let stack = &mut self.stack;
+            stack.iface.poll(at, &mut stack.nic, &mut stack.sockets);
+            let mut more = self.poll_dhcp();
+            let stack = &mut self.stack;
+            for ping in &mut self.pings {
+                if ping.poll(now, &mut stack.sockets) {
+                    more = true;
+                    stack.neighbours.wanted(ping.plan.target, !ping.stats.done);
+                }
+            }
+            if !self.apps.is_empty() {
+                more |= self.apps.poll(now, stack);
+            }
+            if !more {
+                break;
+            }
+        }
+        self.nic_was_full = !self.stack.nic.has_room();
+        if let Some(ip) = self.stack.address {
+            let stack = &mut self.stack;
+            stack.neighbours.ask(now, self.config.mac, ip, &mut stack.nic);
+        }
+        self.due = self.next_due(now);
+    }
+
+    fn mark_silent_neighbours_stale(&mut self, now: Time) {
+        let patience = self.config.retry * PATIENCE;
+        for ping in &mut self.pings {
+            if ping.fell_silent(now, patience) && self.stack.neighbours.mark_stale(ping.plan.target)
+            {
+                self.stack.iface.update_ip_addrs(|_| ());
+            }
+        }
+    }
+
+    fn poll_dhcp(&mut self) -> bool {
+        let Some(handle) = self.dhcp else {
+            return false;
+        };
+        let stack = &mut self.stack;
+        let cidr = match stack.sockets.get_mut::<dhcpv4::Socket>(handle).poll() {
+            None => return false,
+            Some(dhcpv4::Event::Configured(config)) => Some(config.address),
+            Some(dhcpv4::Event::Deconfigured) => None,
+        };
+        stack.address = cidr.map(|cidr| cidr.address());
+        stack.neighbours.forget();
+        set_address(&mut stack.iface, cidr);
+        true
+    }
+
+    fn announce_if_due(&mut self, now: Time) {
+        let (Some((at, left)), Some(ip)) = (self.announce, self.stack.address) else {
+            return;
+        };
+        if at <= now {
+            resolve::announce(self.config.mac, ip, &mut self.stack.nic);
+            self.announce = (left > 1).then_some((now + self.config.retry, left - 1));
+        }
+    }
+
+    fn next_due(&mut self, now: Time) -> Option<Time> {
+        let stack = self.stack.iface.poll_at(instant(now), &self.stack.sockets).map(|at| {
+            let at = Time::from_nanos(at.total_micros().max(0) as u64 * 1000);
+            // What is still due after a poll waits for something else: ask again soon.
+            if at <= now { now + Span::from_micros(1000) } else { at }
+        });
+        let pings = self.pings.iter().filter_map(Ping::deadline).min();
+        let announce = self.announce.map(|(at, _)| at);
+        let neighbours = self.stack.address.and_then(|_| self.stack.neighbours.deadline());
+        [stack, pings, announce, neighbours].into_iter().flatten().min()
+    }
+
+    /// Puts the next frame on the wire if that is free.
+    fn transmit(&mut self, now: Time, out: &mut Vec<Action<FrameBuf>>) {
+        if self.busy || !self.stack.nic.carrier {
+            return;
+        }
+        let Some(frame) = self.stack.nic.next(now) else {
+            return;
+        };
+        if let Some(port) = self.tcp.sent(frame.bytes()) {
+            self.apps.count_retransmits(port, 1);
+        }
+        self.busy = true;
+        out.push(Action::Transmit { port: PORT, frame, complete_at: now, intact: true });
+    }
+}
+
+impl Host {
+    /// A whole frame comes in. Says whether the stack has to be called.
+    fn receive(
+        &mut self,
+        now: Time,
+        mut frame: FrameBuf,
+        complete_at: Time,
+        out: &mut Vec<Action<FrameBuf>>,
+    ) -> bool {
+        let mut group = None;
+        if let Some(dcb) = &mut self.stack.nic.dcb {
+            let priority = match dcb.receive(now, &mut frame) {
+                Ok(priority) => priority,
+                Err(None) => {
+                    self.stack.nic.recycle(frame);
+                    return false;
+                }
+                Err(Some(reason)) => {
+                    out.push(Action::Dropped { ingress: PORT, reason, frame });
+                    return false;
+                }
+            };
+            group = dcb.group(priority);
+        }
+        match self.rx.put(now, complete_at, frame, group) {
+            Ok(Some(frame)) => return self.take(now, frame),
+            Ok(None) => self.tell_peer(group),
+            Err((reason, frame)) => out.push(Action::Dropped { ingress: PORT, reason, frame }),
+        }
+        false
+    }
+
+    /// Has XOFF sent for what the ring has enough of, or XON.
+    fn tell_peer(&mut self, group: Option<Priority>) {
+        if let (Some(group), Some(dcb)) = (group, &mut self.stack.nic.dcb)
+            && let Some(stop) = self.rx.signal(group)
+        {
+            dcb.ask(group, stop);
+        }
+    }
+
+    /// The wire is free: sockets that the NIC has refused try again. Says whether the stack
+    /// has to be called.
+    fn wire_is_free(&mut self, now: Time) -> bool {
+        self.busy = false;
+        let refused = self.stack.nic.dcb.as_mut().is_some_and(|dcb| dcb.has_news());
+        self.nic_was_full || refused && self.apps.poll(now, &mut self.stack)
+    }
+}
+
+impl Node<FrameBuf> for Host {
+    fn handle(&mut self, now: Time, input: Input<FrameBuf>, out: &mut Vec<Action<FrameBuf>>) {
+        let mut run = false;
+        match input {
+            Input::Frame { port, frame, complete_at, intact } => {
+                self.received += 1;
+                if intact {
+                    run = self.receive(now, frame, complete_at, out);
+                } else {
+                    out.push(Action::Dropped { ingress: port, reason: Drop::BadFcs, frame });
+                }
+            }
+            Input::TxDone { .. } => run = self.wire_is_free(now),
+            Input::Link { up, .. } => {
+                self.carrier(up, now);
+                run = true;
+            }
+            Input::Timeout => {}
+        }
+        while let Some((frame, group)) = self.rx.take(now) {
+            self.tell_peer(group);
+            run |= self.take(now, frame);
+        }
+        run |= self.due.is_some_and(|at| at <= now);
+        if !run && self.apps.deadline().is_some_and(|at| at <= now) {
+            run = self.apps.poll_due(now, &mut self.stack);
+        }
+        if run {
+            self.run(now);
+        }
+        if let Some(dcb) = &mut self.stack.nic.dcb {
+            dcb.timeout(now);
+        }
+        self.transmit(now, out);
+        if let Some(dcb) = &mut self.stack.nic.dcb {
+            dcb.plan(now, self.busy);
+        }
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        let dcb = self.stack.nic.dcb.as_ref().and_then(|dcb| dcb.deadline());
+        let due = [self.due, self.apps.deadline(), self.rx.deadline(), dcb];
+        due.into_iter().flatten().min()
+    }
+
+    #[inline]
+    fn awaited(&mut self) -> Awaited {
+        let nic = &self.stack.nic;
+        let nic_waits = || nic.dcb.as_ref().is_some_and(|dcb| dcb.waits());
+        let waits = self.nic_was_full || nic.has_frames() || nic_waits();
+        if waits { Awaited::Every } else { Awaited::None }
+    }
+}
+
+fn set_address(iface: &mut Interface, cidr: Option<Ipv4Cidr>) {
+    iface.update_ip_addrs(|addresses| {
+        addresses.clear();
+        if let Some(cidr) = cidr {
+            addresses.push(IpCidr::Ipv4(cidr)).expect("one address fits");
+        }
+    });
+}

@@ -1,0 +1,215 @@
+//! The ring of received frames between a host's wire and its stack.
+//!
+//! An ordinary host takes a frame the moment it is whole. One that is set to be slow takes
+//! frames no faster than its rate, one after the other; what finds the ring full ends there.
+//! Beside that each frame may take a time to be processed, during which others come in: a
+//! latency, not a limit.
+//!
+//! Where a priority has flow control, its frames are not counted but their bytes: the ring says
+//! when the sender is to stop and when it may go on ([`RingLimits`]), and only what comes after
+//! the headroom is used up ends there.
+
+use crate::host::dcb_nic::RingLimits;
+use axon_plane::Drop;
+use axon_wire::priority::{PRIORITIES, Priority};
+use axon_wire::{Bytes, Frame, FrameBuf, Rate, Span, Time};
+use std::collections::VecDeque;
+
+/// Frames that a ring holds by default.
+const FRAMES_MAX: usize = 512;
+
+/// A frame that waits.
+#[derive(Debug)]
+struct Waiting {
+    /// When the stack gets it.
+    ready: Time,
+    /// The group whose bytes it is counted among, if it is.
+    group: Option<Priority>,
+    frame: FrameBuf,
+}
+
+/// The ring.
+#[derive(Debug)]
+pub(crate) struct RxRing {
+    /// In the order in which they came.
+    waiting: VecDeque<Waiting>,
+    rate: Option<Rate>,
+    processing: Span,
+    /// When the slow reader has read all that is in the ring.
+    read_until: Time,
+    /// For groups with flow control.
+    limits: Option<RingLimits>,
+    /// What waits of each group with flow control, by its first priority.
+    bytes: [u64; PRIORITIES],
+    /// Frames that wait of all others.
+    lossy: usize,
+}
+
+impl RxRing {
+    pub(crate) fn new() -> RxRing {
+        RxRing {
+            waiting: VecDeque::new(),
+            rate: None,
+            processing: Span::ZERO,
+            read_until: Time::ZERO,
+            limits: None,
+            bytes: [0; PRIORITIES],
+            lossy: 0,
+        }
+    }
+
+    /// Groups with flow control are held to these limits.
+    pub(crate) fn set_limits(&mut self, limits: RingLimits) {
+        self.limits = Some(limits);
+    }
+
+    /// Whether the sender of a group is to stop, or may go on; neither between the limits.
+    pub(crate) fn signal(&self, group: Priority) -> Option<bool> {
+        let (bytes, limits) = (self.bytes[group.index()], self.limits?);
+        match bytes {
+            _ if bytes > limits.xoff.0 => Some(true),
+            _ if bytes <= limits.xon.0 => Some(false),
+            _ => None,
+        }
+    }
+
+    /// Frames are read no faster than this from now on; those in the ring keep their times.
+    pub(crate) fn set_rate(&mut self, rate: Option<Rate>) {
+        self.rate = rate;
+        self.read_until = Time::ZERO;
+    }
+
+    /// Every frame that comes from now on takes this long beside.
+    pub(crate) fn set_processing(&mut self, processing: Span) {
+        self.processing = processing;
+    }
+
+    /// Takes a frame that is whole at `complete_at`; gives it back at once if nothing holds
+    /// it up. `group` says by which name its priority has flow control, if it has.
+    ///
+    /// # Errors
+    /// The frame, and why it ends here: the ring is full.
+    pub(crate) fn put(
+        &mut self,
+        now: Time,
+        complete_at: Time,
+        frame: FrameBuf,
+        group: Option<Priority>,
+    ) -> Result<Option<FrameBuf>, (Drop, FrameBuf)> {
+        let mut ready = complete_at.max(now);
+        let bytes = frame.bytes().len() as u64;
+        if let Some(rate) = self.rate {
+            if let Some(reason) = self.refuses(bytes, group) {
+                return Err((reason, frame));
+            }
+            ready = ready.max(self.read_until) + rate.time_for(Bytes(bytes));
+            self.read_until = ready;
+        }
+        ready += self.processing;
+        if let Some(last) = self.waiting.back() {
+            // Never past one that came before.
+            ready = ready.max(last.ready);
+        }
+        if ready <= now && self.waiting.is_empty() {
+            return Ok(Some(frame));
+        }
+        match group {
+            Some(group) => self.bytes[group.index()] += bytes,
+            None => self.lossy += 1,
+        }
+        self.waiting.push_back(Waiting { ready, group, frame });
+        Ok(None)
+    }
+
+    fn refuses(&self, bytes: u64, group: Option<Priority>) -> Option<Drop> {
+        match (group, self.limits) {
+            (Some(group), Some(RingLimits { xoff, headroom, .. })) => {
+                let full = self.bytes[group.index()] + bytes > xoff.0 + headroom.0;
+                full.then_some(Drop::HeadroomFull)
+            }
+            _ => (self.lossy >= FRAMES_MAX).then_some(Drop::QueueFull),
+        }
+    }
+
+    /// The next frame that is due, and its group.
+    pub(crate) fn take(&mut self, now: Time) -> Option<(FrameBuf, Option<Priority>)> {
+        self.waiting.front().filter(|next| next.ready <= now)?;
+        let Waiting { group, frame, .. } = self.waiting.pop_front()?;
+        match group {
+            Some(group) => self.bytes[group.index()] -= frame.bytes().len() as u64,
+            None => self.lossy -= 1,
+        }
+        Some((frame, group))
+    }
+
+    /// When the next is due.
+    pub(crate) fn deadline(&self) -> Option<Time> {
+        self.waiting.front().map(|next| next.ready)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame() -> FrameBuf {
+        FrameBuf::new(&[0; 1000])
+    }
+
+    #[test]
+    fn a_slow_reader_reads_at_its_rate_and_its_ring_is_finite() {
+        let mut ring = RxRing::new();
+        assert!(matches!(ring.put(Time::ZERO, Time::ZERO, frame(), None), Ok(Some(_))));
+        ring.set_rate(Some(Rate::mbps(8)));
+        for _ in 0..FRAMES_MAX {
+            assert!(matches!(ring.put(Time::ZERO, Time::ZERO, frame(), None), Ok(None)));
+        }
+        assert!(ring.put(Time::ZERO, Time::ZERO, frame(), None).is_err());
+        for number in 1..=FRAMES_MAX as u64 {
+            let due = Time::from_nanos(number * 1_000_000);
+            assert_eq!(ring.deadline(), Some(due), "1000 bytes at 8 Mb/s take 1 ms");
+            assert!(ring.take(due - Span::from_ticks(1)).is_none());
+            assert!(ring.take(due).is_some());
+        }
+        assert_eq!(ring.deadline(), None);
+    }
+
+    #[test]
+    fn what_has_flow_control_is_told_to_stop_before_it_is_refused() {
+        let mut ring = RxRing::new();
+        ring.set_rate(Some(Rate::mbps(8)));
+        let [xoff, xon, headroom] = [3_000, 1_000, 2_000].map(Bytes);
+        ring.set_limits(RingLimits { xoff, xon, headroom });
+        let group = Priority::MAX;
+        let mut put = |group| {
+            let outcome = ring.put(Time::ZERO, Time::ZERO, frame(), group);
+            (outcome.map(|_| ()).map_err(|(reason, _)| reason), ring.signal(Priority::MAX))
+        };
+        assert_eq!(put(Some(group)), (Ok(()), Some(false)));
+        assert_eq!(put(Some(group)), (Ok(()), None));
+        assert_eq!(put(Some(group)), (Ok(()), None));
+        assert_eq!(put(Some(group)), (Ok(()), Some(true)));
+        assert_eq!(put(Some(group)), (Ok(()), Some(true)));
+        assert_eq!(put(Some(group)), (Err(Drop::HeadroomFull), Some(true)));
+        assert_eq!(put(None).0, Ok(()), "others have room of their own");
+        let now = Time::from_nanos(4_000_000);
+        for expected in [Some(true), None, None, Some(false)] {
+            assert!(ring.take(now).is_some());
+            assert_eq!(ring.signal(group), expected);
+        }
+        assert!(ring.take(now).is_none(), "the fifth is not read yet");
+    }
+
+    #[test]
+    fn processing_delays_each_frame_by_itself() {
+        let mut ring = RxRing::new();
+        ring.set_processing(Span::from_nanos(700));
+        for nanos in [0, 100] {
+            let at = Time::from_nanos(nanos);
+            assert!(matches!(ring.put(at, at, frame(), None), Ok(None)));
+        }
+        assert_eq!(ring.deadline(), Some(Time::from_nanos(700)));
+        assert!(ring.take(Time::from_nanos(700)).is_some());
+        assert_eq!(ring.deadline(), Some(Time::from_nanos(800)));
+    }
+}

@@ -1,0 +1,83 @@
+//! A host's IP stack with what stands around it: what applications work on.
+
+use crate::host::datagram;
+use crate::host::nic::Nic;
+use crate::host::resolve::Neighbours;
+use axon_wire::{MacAddr, Time};
+use smoltcp::iface::{Interface, SocketSet};
+use smoltcp::time::Instant;
+use std::net::Ipv4Addr;
+
+/// The first port that connections and streams send from (RFC 6335 clause 6).
+const EPHEMERAL_FIRST: u16 = 49152;
+
+/// The stack.
+pub(crate) struct Stack {
+    pub(crate) iface: Interface,
+    pub(crate) nic: Nic,
+    pub(crate) sockets: SocketSet<'static>,
+    pub(crate) neighbours: Neighbours,
+    pub(crate) mac: MacAddr,
+    pub(crate) address: Option<Ipv4Addr>,
+    /// The longest IP packet, in bytes.
+    pub(crate) mtu: u16,
+    /// Ports given out so far.
+    ports: u16,
+}
+
+impl Stack {
+    pub(crate) fn new(
+        (iface, nic): (Interface, Nic),
+        sockets: SocketSet<'static>,
+        neighbours: Neighbours,
+        mac: MacAddr,
+        mtu: u16,
+    ) -> Stack {
+        Stack { iface, nic, sockets, neighbours, mac, address: None, mtu, ports: 0 }
+    }
+
+    /// A port to send from; they come round after 16,384.
+    pub(crate) fn ephemeral_port(&mut self) -> u16 {
+        self.ports += 1;
+        EPHEMERAL_FIRST + (self.ports - 1) % (u16::MAX - EPHEMERAL_FIRST)
+    }
+
+    /// This host's address and the MAC of `target`, if both are known now; otherwise the
+    /// target is asked for from now on.
+    pub(crate) fn way_to(&mut self, target: Ipv4Addr) -> Option<(Ipv4Addr, MacAddr)> {
+        let known = self.neighbours.known(target);
+        if known.is_none() {
+            self.neighbours.want(target);
+        }
+        self.address.zip(known)
+    }
+
+    /// Sends one datagram that `write` fills with `bytes` bytes. Says whether it could: the
+    /// target's MAC is known and the NIC has room.
+    pub(crate) fn send_datagram(
+        &mut self,
+        ports: (u16, u16),
+        target: Ipv4Addr,
+        bytes: usize,
+        write: impl FnOnce(&mut [u8]),
+    ) -> bool {
+        let Some((from, mac)) = self.way_to(target) else {
+            return false;
+        };
+        if !self.nic.has_room() {
+            return false;
+        }
+        let addresses = datagram::Addresses {
+            source: (self.mac, from, ports.0),
+            target: (mac, target, ports.1),
+        };
+        self.nic
+            .build(datagram::HEADER_BYTES + bytes, |frame| datagram::emit(frame, addresses, write));
+        true
+    }
+}
+
+/// Simulated time as smoltcp counts it, rounded down to a microsecond.
+pub(crate) fn instant(now: Time) -> Instant {
+    Instant::from_micros(now.as_micros() as i64)
+}

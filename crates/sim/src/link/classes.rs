@@ -1,0 +1,148 @@
+//! What a link carried, by what it was for: the control overhead of paper 001 §5.4.
+//!
+//! A link counts only once counting is switched on: a run without it pays one comparison a
+//! frame. Bytes are those of the frame on the wire: headers, padding to the
+//! Ethernet minimum and FCS included; preamble and gap are not. Control messages are sealed,
+//! so what is inside a routed one is not looked at: an experiment tells discovery from
+//! address resolution by when it was sent.
+
+use axon_wire::MacAddr;
+use axon_wire::link::{DESTINATION, ETHERNET_BYTES, FRAME_BYTES_MIN};
+
+/// Frame check sequence, in bytes.
+const FCS_BYTES: u64 = 4;
+/// The first five bytes of the addresses that no bridge forwards (IEEE 802.1Q table 8-1).
+const LINK_LOCAL: [u8; 5] = [0x01, 0x80, 0xc2, 0x00, 0x00];
+/// EtherType of ARP (RFC 826).
+const ARP: [u8; 2] = [0x08, 0x06];
+/// EtherType of the control messages of PortLand's switches and manager.
+const PORTLAND: [u8; 2] = axon_plane::portland::CONTROL.to_be_bytes();
+
+/// What a frame is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Class {
+    /// Between the two ends of the link alone: discovery, heartbeats, BPDUs, LLDP.
+    Link,
+    /// Between control planes across the network: source-routed by Axons, or PortLand's.
+    Routed,
+    /// Plain ARP, of a host or to it.
+    Arp,
+    /// Everything else: what hosts send one another.
+    Data,
+}
+
+impl Class {
+    /// All of them, in order.
+    pub const ALL: [Class; 4] = [Class::Link, Class::Routed, Class::Arp, Class::Data];
+
+    /// The name in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Class::Link => "link",
+            Class::Routed => "routed",
+            Class::Arp => "arp",
+            Class::Data => "data",
+        }
+    }
+
+    /// What `frame` is for. `axon` says that the link joins Axons: there a frame starts with
+    /// an Axon header, unless it goes to a link-local address.
+    pub fn of(frame: &[u8], axon: bool) -> Class {
+        /// The packet type of control messages, in the upper half of a header's first byte.
+        const CONTROL: u8 = axon_wire::header::PacketType::Control as u8;
+        let Some(destination) = MacAddr::destination_of(frame) else {
+            return Class::Data;
+        };
+        if destination == DESTINATION || destination.0[..5] == LINK_LOCAL {
+            return Class::Link;
+        }
+        if axon {
+            return if frame[0] >> 4 == CONTROL { Class::Routed } else { Class::Data };
+        }
+        match frame.get(ETHERNET_BYTES - 2..ETHERNET_BYTES).map(|bytes| [bytes[0], bytes[1]]) {
+            Some(ARP) => Class::Arp,
+            Some(PORTLAND) => Class::Routed,
+            _ => Class::Data,
+        }
+    }
+}
+
+/// What one direction of a link has carried since it began to count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClassBytes {
+    /// Whether the link joins Axons.
+    axon: bool,
+    bytes: [u64; Class::ALL.len()],
+}
+
+impl ClassBytes {
+    /// Nothing so far, on a link that joins Axons, or on one of plain Ethernet.
+    pub fn new(axon: bool) -> ClassBytes {
+        ClassBytes { axon, bytes: Default::default() }
+    }
+
+    /// Counts a frame, given without its FCS.
+    pub fn count(&mut self, frame: &[u8]) {
+        let bytes = frame.len().max(FRAME_BYTES_MIN) as u64 + FCS_BYTES;
+        self.bytes[Class::of(frame, self.axon) as usize] += bytes;
+    }
+
+    /// Bytes of a class.
+    pub fn of(&self, class: Class) -> u64 {
+        self.bytes[class as usize]
+    }
+
+    pub(crate) fn add(&mut self, other: &ClassBytes) {
+        self.bytes.iter_mut().zip(other.bytes).for_each(|(sum, bytes)| *sum += bytes);
+    }
+
+    /// All bytes.
+    pub fn total(&self) -> u64 {
+        self.bytes.iter().sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axon_wire::header::{self, PacketType};
+    use axon_wire::{HopWidth, Hops};
+
+    fn axon(kind: PacketType) -> Vec<u8> {
+        // Hops 8 and 6, where an Ethernet frame would have the EtherType of ARP.
+        let hops = Hops::from([1, 2, 3, 4, 5, 6, 8, 6]);
+        let mut bytes = vec![0; HopWidth::Eight.header_bytes(hops.len()) + 50];
+        header::emit(&mut bytes, HopWidth::Eight, kind, &hops, &[]).unwrap();
+        assert_eq!(bytes[12..14], ARP);
+        bytes
+    }
+
+    #[test]
+    fn a_frame_is_classed_by_its_header_and_by_the_kind_of_its_link() {
+        assert_eq!(Class::of(&axon(PacketType::Control), true), Class::Routed);
+        assert_eq!(Class::of(&axon(PacketType::Ethernet), true), Class::Data);
+        let heartbeat = axon_wire::link::emit(MacAddr([2; 6]), &[]);
+        assert_eq!(Class::of(&heartbeat, true), Class::Link);
+        assert_eq!(Class::of(&heartbeat, false), Class::Link);
+        let mut arp = [0xff; 60];
+        arp[12..14].copy_from_slice(&ARP);
+        assert_eq!(Class::of(&arp, false), Class::Arp);
+        arp[13] = 0;
+        assert_eq!(Class::of(&arp, false), Class::Data);
+        assert_eq!(Class::of(&[1, 2], false), Class::Data);
+        arp[12..14].copy_from_slice(&[0x88, 0xb6]);
+        assert_eq!(Class::of(&arp, false), Class::Routed);
+    }
+
+    #[test]
+    fn bytes_count_padding_and_fcs() {
+        let mut counted = ClassBytes::new(false);
+        let mut arp = [0xff; 42];
+        arp[12..14].copy_from_slice(&ARP);
+        counted.count(&arp);
+        assert_eq!((counted.of(Class::Arp), counted.total()), (64, 64));
+        counted.count(&[0; 1514]);
+        assert_eq!((counted.of(Class::Data), counted.total()), (1518, 1582));
+    }
+}

@@ -1,0 +1,55 @@
+//! Faults of links: cut, silent, slow, noisy, and mended again.
+
+use crate::engine::Engine;
+use crate::link::links::LinkId;
+use axon_wire::Rate;
+
+impl Engine {
+    /// Breaks a link (both ends lose carrier) or mends it.
+    pub fn set_cut(&mut self, link: LinkId, cut: bool) {
+        self.links[link.0].cut = cut;
+        self.refresh_carrier(link);
+    }
+
+    /// Makes a link swallow every frame while its ends keep carrier, or mends it.
+    pub fn set_silent(&mut self, link: LinkId, silent: bool) {
+        self.links[link.0].silent = silent;
+        (0..2).for_each(|side| self.with_cable_end(link, side, |cable| cable.silent = silent));
+    }
+
+    /// Changes the rate of a link, in both directions, for all that is sent from now on. What is
+    /// on the wire goes on as it was.
+    pub fn set_rate(&mut self, link: LinkId, rate: Rate) {
+        self.links[link.0].wire.rate = rate;
+        let ends = self.links[link.0].ends;
+        for side in 0..2 {
+            if self.cable_end_at(link, 1 - side).is_some() {
+                let way = self.way(link, side);
+                self.with_cable_end(link, side, |cable| cable.way = way);
+            }
+        }
+        ends.iter().for_each(|end| self.restore_ways(end.station));
+    }
+
+    /// Changes how many frames a link loses, per million.
+    pub fn set_loss(&mut self, link: LinkId, loss_ppm: u32) {
+        self.links[link.0].wire.loss_ppm = loss_ppm;
+        self.refresh_noise(link);
+    }
+
+    /// Changes how many bits a link flips, per 10^15.
+    pub fn set_bit_errors(&mut self, link: LinkId, per_1e15: u64) {
+        self.links[link.0].wire.bit_errors_per_1e15 = per_1e15;
+        self.refresh_noise(link);
+    }
+
+    fn refresh_noise(&mut self, link: LinkId) {
+        let wire = self.links[link.0].wire;
+        for side in 0..2 {
+            self.with_cable_end(link, side, |cable| {
+                cable.rare.noise.set(&wire);
+                cable.noisy = cable.rare.noise.is_on();
+            });
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! Links: cables and their ends, timing, noise, and the bytes that they carry by class.
+
+mod cabling;
+pub mod classes;
+mod faults;
+pub mod links;
+mod noise;
+pub(crate) mod port;
+pub(crate) mod timing;

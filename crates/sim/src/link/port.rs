@@ -1,0 +1,116 @@
+//! A port of a station: the cable end there, and what that half of the link counts.
+
+use crate::engine::place::Place;
+use crate::link::classes::ClassBytes;
+use crate::link::links::{Fates, LinkId, Loss};
+use crate::link::noise::Noise;
+use crate::link::timing::Way;
+use axon_wire::{PortNo, Time};
+
+/// The state of a port of a station: all that a frame needs to pass, in two cache lines.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+pub(crate) struct PortState {
+    /// The cable that is connected, if any.
+    pub(crate) cable: Option<CableEnd>,
+    /// A frame is on the wire, or a `TxDone` for it is owed.
+    pub(crate) busy: bool,
+    /// Another cable was connected before.
+    pub(crate) reconnected: bool,
+    /// The end of the gap after the last frame.
+    pub(crate) wire_free: Time,
+    /// When the far end was last handed a frame from here.
+    pub(crate) handed_last: Time,
+}
+
+/// One end of a cable. It counts what this end sends, and what comes out here.
+#[derive(Debug)]
+pub(crate) struct CableEnd {
+    pub(crate) way: Way,
+    pub(crate) peer: Place,
+    pub(crate) peer_port: PortNo,
+    /// Which carrier there is, by a number that never comes back; 0 is none. A frame that
+    /// was sent under another carrier is lost.
+    pub(crate) carrier: u32,
+    pub(crate) silent: bool,
+    pub(crate) noisy: bool,
+    /// Frames sent from here.
+    pub(crate) sent: u64,
+    /// Frames that came out here.
+    pub(crate) delivered: u64,
+    /// Bytes sent, by class, once counting has been switched on.
+    pub(crate) classes: Option<Box<ClassBytes>>,
+    pub(crate) rare: Box<Rare>,
+}
+
+/// The part of a cable end that few frames need.
+#[derive(Debug)]
+pub(crate) struct Rare {
+    pub(crate) link: LinkId,
+    pub(crate) side: usize,
+    /// Frames sent from here that were lost, by [`Loss`].
+    pub(crate) lost: [u64; Loss::ALL.len()],
+    /// Frames sent from here in which the link flipped a bit.
+    pub(crate) corrupted: u64,
+    pub(crate) noise: Box<Noise>,
+}
+
+/// What a link does with a frame at its start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// It will come out.
+    Passes,
+    /// It will come out with this bit flipped.
+    Flips(u64),
+    /// It will not.
+    Lost(Loss),
+}
+
+impl CableEnd {
+    /// Counts a frame of `bytes` bytes that is sent, and says what becomes of it.
+    #[inline]
+    pub(crate) fn send(&mut self, frame: &[u8]) -> Verdict {
+        self.sent += 1;
+        let noise = if self.noisy { self.draw(frame.len()) } else { Verdict::Passes };
+        let verdict = if self.carrier == 0 {
+            Verdict::Lost(Loss::NoCarrier)
+        } else if self.silent {
+            Verdict::Lost(Loss::Silent)
+        } else {
+            noise
+        };
+        if let Some(classes) = &mut self.classes
+            && self.carrier != 0
+        {
+            classes.count(frame);
+        }
+        match verdict {
+            Verdict::Passes => {}
+            Verdict::Flips(_) => self.rare.corrupted += 1,
+            Verdict::Lost(loss) => self.rare.lost[loss as usize] += 1,
+        }
+        verdict
+    }
+
+    /// Drawn whatever the state of the link, so that a fault does not shift the stream.
+    #[cold]
+    fn draw(&mut self, bytes: usize) -> Verdict {
+        let (taken, flipped) = (self.rare.noise.takes(), self.rare.noise.flips(bytes));
+        match flipped {
+            _ if taken => Verdict::Lost(Loss::Noise),
+            Some(bit) => Verdict::Flips(bit),
+            None => Verdict::Passes,
+        }
+    }
+
+    /// What this end knows of the direction from here.
+    pub(crate) fn fates_from_here(&self) -> Fates {
+        let Rare { lost, corrupted, .. } = *self.rare;
+        Fates { sent: self.sent, lost, corrupted, ..Fates::default() }
+    }
+
+    /// What this end knows of the direction to here.
+    pub(crate) fn fates_to_here(&self) -> Fates {
+        Fates { delivered: self.delivered, ..Fates::default() }
+    }
+}

@@ -1,0 +1,349 @@
+//! When a frame goes through a switch and over a wire: times only, in integers.
+//!
+//! A frame of `n` bytes (without FCS, padded to 60) occupies its wire for 8 bytes of
+//! preamble, `n` bytes, 4 bytes of FCS and 12 bytes of gap (IEEE 802.3 clauses 3.1.1 and
+//! 4.4.2).
+//!
+//! **Inside a switch.** The plane decides in no time; the [`Device`] of the fabric says how
+//! long the hardware takes. Its stages lie on two sides of the output buffer, where the
+//! plane's queue stands. Those of the ingress side pass before the plane sees a frame, those
+//! of the egress side between the plane's `Transmit` and the first bit on the wire. A queued
+//! frame has forgotten what its ingress port was, so the egress side is the same for all
+//! frames: that of `from_switch`. What `from_host` takes more or less than that is put on its
+//! ingress side, so that the sum from first bit in to first bit out is exact for both. (The
+//! cycle that thesis 000 §4.4.1 adds for each further 32-bit word of a route is not modelled:
+//! Table 4.2 includes the first word, which holds eight hops.)
+//!
+//! **Cut-through.** The plane is handed a frame when its head has passed the ingress stages,
+//! with `complete_at` the moment when its tail will have. The last bit leaves no earlier than
+//! the egress stages after that: where the plane has taken bytes off, the frame starts so
+//! much later that it never runs dry on the wire. Ethernet does not say how long a frame is
+//! before it ends, so a switch cannot know when to start towards a faster wire: a frame from a
+//! port slower than the switch's fastest is stored whole. Hosts, controllers and
+//! store-and-forward switches get a frame when its last bit is in.
+//!
+//! **Order.** A stage that takes time for each byte lets nobody overtake.
+
+use axon_fabric::model::{Device, Side, Stage};
+use axon_plane::ProbeUnits;
+use axon_wire::link::FRAME_BYTES_MIN;
+use axon_wire::{Bytes, Rate, Span, Time};
+
+/// Preamble and start delimiter, in bytes.
+const PREAMBLE_BYTES: u64 = 8;
+/// Frame check sequence, in bytes.
+pub(crate) const FCS_BYTES: u64 = 4;
+/// Gap between frames, in bytes.
+const GAP_BYTES: u64 = 12;
+
+/// Bytes of a frame from its destination address to the end of its FCS, padding included.
+pub(crate) fn padded_bytes(bytes: usize) -> u64 {
+    bytes.max(FRAME_BYTES_MIN) as u64 + FCS_BYTES
+}
+
+/// A time that may grow with the bytes of a frame (padding included, FCS not).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Delay {
+    fixed: u64,
+    per_byte: u64,
+}
+
+impl Delay {
+    fn of(stages: &[Stage], side: Option<Side>) -> Delay {
+        let here = |stage: &&Stage| side.is_none_or(|side| stage.side == side);
+        let stages = stages.iter().filter(here);
+        stages.fold(Delay::default(), |sum, stage| Delay {
+            fixed: sum.fixed + stage.time.ticks(),
+            per_byte: sum.per_byte + stage.time_per_byte.ticks(),
+        })
+    }
+
+    fn less(self, other: Delay) -> Delay {
+        Delay {
+            fixed: self.fixed.saturating_sub(other.fixed),
+            per_byte: self.per_byte.saturating_sub(other.per_byte),
+        }
+    }
+
+    #[inline]
+    fn of_frame(self, padded_bytes: u64) -> Span {
+        Span::from_ticks(self.fixed + self.per_byte * (padded_bytes - FCS_BYTES))
+    }
+}
+
+/// What a station does to the time of its frames.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Timing {
+    cut_through: bool,
+    head_bytes: u64,
+    from_switch: Delay,
+    from_host: Delay,
+    egress: Delay,
+}
+
+impl Timing {
+    /// That of a switch.
+    pub(crate) fn of(device: &Device) -> Timing {
+        let egress = Delay::of(&device.from_switch, Some(Side::Egress));
+        Timing {
+            cut_through: device.cut_through,
+            head_bytes: device.head_bytes,
+            from_switch: Delay::of(&device.from_switch, None).less(egress),
+            from_host: Delay::of(&device.from_host, None).less(egress),
+            egress,
+        }
+    }
+}
+
+impl Timing {
+    /// Whether frames may leave before they have come.
+    pub(crate) fn is_cut_through(&self) -> bool {
+        self.cut_through
+    }
+}
+
+/// A rate, with the time of a byte worked out where it is a whole number of ticks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Speed {
+    rate: Rate,
+    /// Zero where a byte takes no whole number of ticks.
+    byte_ticks: u64,
+}
+
+impl Speed {
+    pub(crate) fn new(rate: Rate) -> Speed {
+        let byte = rate.time_for(Bytes(1));
+        let exact = rate.time_for(Bytes(1 << 20)) == byte * (1 << 20);
+        Speed { rate, byte_ticks: if exact { byte.ticks() } else { 0 } }
+    }
+
+    /// How long so many bytes take, rounded up to a tick.
+    #[inline]
+    pub(crate) fn time_for(self, bytes: u64) -> Span {
+        if self.byte_ticks > 0 {
+            Span::from_ticks(bytes * self.byte_ticks)
+        } else {
+            self.rate.time_for(Bytes(bytes))
+        }
+    }
+}
+
+/// All that decides when a frame that is sent here is seen there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Way {
+    speed: Speed,
+    /// From the plane's decision to the first bit.
+    egress: Delay,
+    /// From the head, or from the last bit, to the plane at the far end: the latency of the
+    /// wire and the ingress stages there.
+    onward: Delay,
+    /// Bytes that make the head; `None` where the far end stores frames.
+    head_bytes: Option<u32>,
+}
+
+/// When things happen to one frame on one way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Passage {
+    /// The end of the gap after it on the wire.
+    pub(crate) gap_end: Time,
+    /// The sender may hand over the next one.
+    pub(crate) free: Time,
+    /// The far end is handed the frame.
+    pub(crate) handed: Time,
+    /// Its tail has passed the ingress stages of the far end.
+    pub(crate) complete: Time,
+}
+
+impl Way {
+    /// The way over a wire from one station to another. `from_host` says that the sender is a
+    /// host; `stored` that the far end must store frames from this port, cut-through or not.
+    pub(crate) fn new(
+        speed: Speed,
+        latency: Span,
+        near: &Timing,
+        far: &Timing,
+        from_host: bool,
+        stored: bool,
+    ) -> Way {
+        let cut_through = far.cut_through && !stored;
+        let ingress = if from_host { far.from_host } else { far.from_switch };
+        // No frame is as long as 2^32 bytes, and no head longer than its frame.
+        let head_bytes = u32::try_from(far.head_bytes).unwrap_or(u32::MAX);
+        Way {
+            speed,
+            egress: near.egress,
+            onward: Delay { fixed: ingress.fixed + latency.ticks(), ..ingress },
+            head_bytes: cut_through.then_some(head_bytes),
+        }
+    }
+
+    /// What becomes of a frame of `bytes` bytes that is transmitted at `now`: its tail will
+    /// have passed the sender's ingress stages at `complete_at`, its wire is taken until
+    /// `wire_free`, and the far end was last handed a frame at `handed_last`.
+    #[inline]
+    pub(crate) fn passage(
+        &self,
+        now: Time,
+        bytes: usize,
+        complete_at: Time,
+        wire_free: Time,
+        handed_last: Time,
+    ) -> Passage {
+        let padded = padded_bytes(bytes);
+        let duration = self.speed.time_for(PREAMBLE_BYTES + padded);
+        let egress = self.egress.of_frame(padded);
+        let onward = self.onward.of_frame(padded);
+        let start = (now + egress).max(complete_at + egress - duration).max(wire_free);
+        let last_bit = start + duration;
+        let gap_end = last_bit + self.speed.time_for(GAP_BYTES);
+        let complete = (last_bit + onward).max(handed_last);
+        let handed = match self.head_bytes {
+            None => complete,
+            Some(head) => {
+                let head = self.speed.time_for(u64::from(head)).min(duration);
+                (start + head + onward).max(handed_last)
+            }
+        };
+        Passage { gap_end, free: gap_end - egress, handed, complete }
+    }
+
+    /// No frame transmitted at `now` is handed over before `now` plus this.
+    pub(crate) fn lookahead(&self) -> Span {
+        let least = padded_bytes(0);
+        let on_wire = self.speed.time_for(match self.head_bytes {
+            None => PREAMBLE_BYTES + least,
+            Some(head) => u64::from(head).min(PREAMBLE_BYTES + least),
+        });
+        self.egress.of_frame(least) + on_wire + self.onward.of_frame(least)
+    }
+}
+
+/// Where the probe units of a device stand: at its ports, so that all its stages lie between
+/// them. A probe comes from a switch and takes those stages.
+pub(crate) fn probe_units(device: &Device) -> ProbeUnits {
+    let sum = |side: Side, of: fn(&Stage) -> Span| {
+        let stages = device.from_switch.iter().filter(|stage| stage.side == side);
+        stages.fold(Span::ZERO, |sum, stage| sum + of(stage))
+    };
+    ProbeUnits {
+        ingress: sum(Side::Ingress, |stage| stage.time),
+        ingress_per_byte: sum(Side::Ingress, |stage| stage.time_per_byte),
+        egress: sum(Side::Egress, |stage| stage.time),
+        egress_per_byte: sum(Side::Egress, |stage| stage.time_per_byte),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NANO: u64 = 100;
+
+    fn stage(side: Side, nanos: u64, ticks_per_byte: u64) -> Stage {
+        Stage {
+            name: "stage".into(),
+            side,
+            time: Span::from_nanos(nanos),
+            time_per_byte: Span::from_ticks(ticks_per_byte),
+        }
+    }
+
+    fn device(cut_through: bool, head_bytes: u64, per_byte: u64) -> Device {
+        Device {
+            name: "test".into(),
+            cut_through,
+            head_bytes,
+            from_switch: vec![stage(Side::Ingress, 300, per_byte), stage(Side::Egress, 200, 0)],
+            from_host: vec![stage(Side::Ingress, 500, per_byte), stage(Side::Egress, 100, 0)],
+        }
+    }
+
+    fn way(near: &Timing, far: &Timing, from_host: bool) -> Way {
+        let (speed, latency) = (Speed::new(Rate::gbps(1)), Span::from_nanos(500));
+        Way::new(speed, latency, near, far, from_host, false)
+    }
+
+    fn at(nanos: u64) -> Time {
+        Time::from_nanos(nanos)
+    }
+
+    fn plain(way: &Way, now: Time, bytes: usize, complete_at: Time) -> Passage {
+        way.passage(now, bytes, complete_at, Time::ZERO, Time::ZERO)
+    }
+
+    #[test]
+    fn a_frame_takes_its_preamble_fcs_and_gap_exactly() {
+        let none = Timing::default();
+        let way = way(&none, &none, true);
+        let full = plain(&way, Time::ZERO, 1514, Time::ZERO);
+        assert_eq!(full.handed, at((8 + 1514 + 4) * 8 + 500));
+        assert_eq!((full.complete, full.free), (full.handed, at((8 + 1514 + 4 + 12) * 8)));
+        let short = plain(&way, Time::ZERO, 20, Time::ZERO);
+        assert_eq!(short.free, at((8 + 60 + 4 + 12) * 8), "short frames are padded");
+        assert_eq!(way.lookahead(), Span::from_nanos(72 * 8 + 500));
+    }
+
+    #[test]
+    fn odd_rates_are_rounded_up_once_for_a_whole_frame() {
+        let rate = Rate::from_bits_per_second(3_000_000_000).unwrap();
+        let speed = Speed::new(rate);
+        assert_eq!(speed.byte_ticks, 0);
+        for bytes in [1, 3, 64, 1538] {
+            assert_eq!(speed.time_for(bytes), rate.time_for(Bytes(bytes)));
+        }
+        assert_eq!(Speed::new(Rate::gbps(10)).byte_ticks, 80);
+    }
+
+    #[test]
+    fn the_sum_of_the_stages_is_exact_whatever_the_ingress() {
+        let switch = Timing::of(&device(true, 0, 0));
+        for (from_host, sum) in [(false, 500), (true, 600)] {
+            let first_bit_in = at(10_000);
+            let into = way(&Timing::default(), &switch, from_host);
+            let sent = first_bit_in - Span::from_nanos(500);
+            let entry = plain(&into, sent, 1514, sent);
+            let duration = (8 + 1514 + 4) * 8;
+            assert_eq!(entry.complete, entry.handed + Span::from_nanos(duration));
+            let onward = way(&switch, &Timing::default(), false);
+            let exit = plain(&onward, entry.handed, 1514, entry.complete);
+            let first_bit_out = exit.handed - Span::from_nanos(500 + duration);
+            assert_eq!(first_bit_out.since(first_bit_in), Span::from_nanos(sum));
+            assert_eq!(exit.free, entry.handed + Span::from_nanos(duration + 96), "line rate");
+        }
+    }
+
+    #[test]
+    fn the_head_is_waited_for_and_the_tail_of_a_stored_frame() {
+        let none = Timing::default();
+        let cut = plain(&way(&none, &Timing::of(&device(true, 22, 0)), false), at(0), 100, at(0));
+        assert_eq!(cut.handed, at(22 * 8 + 500 + 300));
+        assert_eq!(cut.complete, at(112 * 8 + 500 + 300));
+        let stored =
+            plain(&way(&none, &Timing::of(&device(false, 22, 0)), false), at(0), 100, at(0));
+        assert_eq!((stored.handed, stored.complete), (cut.complete, cut.complete));
+    }
+
+    #[test]
+    fn a_frame_never_leaves_faster_than_it_comes() {
+        let none = Timing::default();
+        let way = way(&none, &none, false);
+        // 90 bytes are left of a frame whose tail is here at 2000 ns: it may start when the
+        // rest on its way is just as long as the rest on the wire.
+        let late = plain(&way, at(1000), 90, at(2000));
+        assert_eq!(late.complete, at(2000 + 500));
+        assert_eq!(late.free, at(2000 + 96));
+        let early = plain(&way, at(1900), 90, at(2000));
+        assert_eq!(early.complete, at(1900 + 102 * 8 + 500), "the wire is the slower one");
+    }
+
+    #[test]
+    fn nobody_overtakes_and_nobody_shares_the_wire() {
+        let (none, slow) = (Timing::default(), Timing::of(&device(false, 0, 10 * NANO)));
+        let way = way(&none, &slow, false);
+        let long = plain(&way, at(0), 1514, at(0));
+        let short = way.passage(long.free, 60, long.free, long.gap_end, long.handed);
+        assert!(short.handed == long.handed, "{short:?} after {long:?}");
+        let next = way.passage(at(0), 60, at(0), long.gap_end, long.handed);
+        assert_eq!(next.gap_end, long.gap_end + Span::from_nanos(84 * 8));
+    }
+}

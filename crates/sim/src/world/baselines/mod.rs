@@ -1,0 +1,8 @@
+//! Other networks in the same world: learning bridges with RSTP, PortLand, static multipath.
+
+mod multipath;
+mod node;
+mod plans;
+
+pub use node::Baseline;
+pub(crate) use plans::{Plans, controller, fix_addresses};

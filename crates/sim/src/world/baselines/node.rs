@@ -1,0 +1,107 @@
+//! The nodes of other networks, on the same ports, buffers and wires as ours.
+
+use crate::engine::Accounts;
+use axon_control::node::{BridgeNode, MultipathNode};
+use axon_control::portland::{ManagerNode, PortLandNode};
+use axon_plane::{Action, Awaited, Drop, Input, Node, PortBank};
+use axon_wire::{FrameBuf, PortNo, Time};
+
+/// A node of another network.
+#[allow(clippy::large_enum_variant, reason = "a node boxes it as a whole")]
+pub enum Baseline {
+    /// A learning bridge.
+    Bridge(BridgeNode<FrameBuf>),
+    /// A switch with static tables.
+    Multipath(MultipathNode<FrameBuf>),
+    /// A PortLand switch.
+    PortLand(PortLandNode<FrameBuf>),
+    /// PortLand's fabric manager.
+    Manager(ManagerNode<FrameBuf>),
+}
+
+impl Baseline {
+    /// Its ports.
+    pub fn bank(&self) -> &PortBank<FrameBuf> {
+        match self {
+            Baseline::Bridge(node) => node.bank(),
+            Baseline::Multipath(node) => node.bank(),
+            Baseline::PortLand(node) => node.bank(),
+            Baseline::Manager(node) => node.bank(),
+        }
+    }
+
+    /// Punted frames that wait in the control plane, and those that went on from there.
+    fn kept(&self) -> (u64, u64) {
+        match self {
+            Baseline::PortLand(node) => (node.waiting_frames(), node.resumed_frames()),
+            _ => (0, 0),
+        }
+    }
+
+    /// Frames that it holds: in queues, for their tails, or in the control plane.
+    pub(crate) fn held(&self) -> u64 {
+        let bank = self.bank();
+        let queued: u64 = (0..bank.ports()).map(|port| bank.queued_frames(PortNo(port))).sum();
+        queued + bank.held_frames() + self.kept().0
+    }
+
+    /// Checks that every frame has exactly one fate.
+    pub(crate) fn check(&self, accounts: &Accounts) -> Result<(), String> {
+        let bank = self.bank();
+        let total = bank.counters().total();
+        let own = bank.counters().port(PortNo::CONTROL).rx_frames;
+        if total.rx_frames != accounts.received + own || total.tx_frames != accounts.sent {
+            let (rx, tx) = (total.rx_frames, total.tx_frames);
+            return Err(format!("{rx} in (of them {own} of its own) and {tx} out: {accounts:?}"));
+        }
+        for (&reason, seen) in Drop::ALL.iter().zip(accounts.dropped) {
+            let counted = total.dropped(reason);
+            if counted != seen {
+                return Err(format!("{}: {counted} counted, {seen} seen", reason.name()));
+            }
+        }
+        let queued: u64 = (0..bank.ports()).map(|port| bank.queued_frames(PortNo(port))).sum();
+        let held = bank.held_frames();
+        let dropped: u64 = accounts.dropped.iter().sum();
+        let (waiting, resumed) = self.kept();
+        let come = total.rx_frames + total.copies;
+        let gone = total.tx_frames + queued + held + dropped + waiting + resumed;
+        if come == gone {
+            return Ok(());
+        }
+        Err(format!(
+            "{come} in and copied; {} out, {queued} queued, {held} held, {dropped} dropped, \
+             {waiting} waiting, {resumed} resumed",
+            total.tx_frames
+        ))
+    }
+}
+
+impl Node<FrameBuf> for Baseline {
+    fn handle(&mut self, now: Time, input: Input<FrameBuf>, out: &mut Vec<Action<FrameBuf>>) {
+        match self {
+            Baseline::Bridge(node) => node.handle(now, input, out),
+            Baseline::Multipath(node) => node.handle(now, input, out),
+            Baseline::PortLand(node) => node.handle(now, input, out),
+            Baseline::Manager(node) => node.handle(now, input, out),
+        }
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        match self {
+            Baseline::Bridge(node) => node.deadline(),
+            Baseline::Multipath(node) => node.deadline(),
+            Baseline::PortLand(node) => node.deadline(),
+            Baseline::Manager(node) => node.deadline(),
+        }
+    }
+
+    fn awaited(&mut self) -> Awaited {
+        match self {
+            Baseline::Bridge(node) => node.awaited(),
+            Baseline::Multipath(node) => node.awaited(),
+            Baseline::PortLand(node) => node.awaited(),
+            Baseline::Manager(node) => node.awaited(),
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Builds the nodes of other networks, chosen by the fabric's `network`.
+//!
+//! None of these networks serves DHCP, so every host without a fixed address is given one
+//! before the start: its reservation, or the first free one of the pool, in the order of
+//! hosts. The place of the controller stays empty where there is none.
+
+use super::multipath;
+use super::node::Baseline;
+use crate::engine::station::StationNode;
+use axon_control::node::{BridgeNode, BridgeNodeConfig, MultipathNode};
+use axon_control::portland::{ManagerConfig, ManagerNode, PortLandNode, SwitchConfig};
+use axon_control::rstp::path_cost;
+use axon_fabric::assemble;
+use axon_fabric::model::{Fabric, Network};
+use axon_plane::multipath::{MultipathConfig, Places};
+use axon_plane::portland::PortLandConfig;
+use std::collections::BTreeSet;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+
+/// Bytes of an Ethernet header, which an MTU does not count.
+const ETHERNET_BYTES: usize = 14;
+/// The longest frame of an Ethernet with the ordinary MTU: control messages need it.
+const FRAME_BYTES: usize = 1514;
+/// Bytes that may wait for a way on one PortLand switch.
+const WAITING_BYTES_MAX: usize = 1 << 18;
+
+/// What the nodes of a baseline are built from, computed once.
+#[derive(Default)]
+pub(crate) struct Plans {
+    /// Ethernet: the path cost of each port of each switch.
+    path_costs: Vec<Vec<u32>>,
+    /// Static multipath: where hosts are, and each switch's tables.
+    places: Arc<Places>,
+    tables: Vec<multipath::Tables>,
+}
+
+impl Plans {
+    /// Plans for the fabric's network.
+    pub(crate) fn new(fabric: &Fabric) -> Plans {
+        let mut plans = Plans::default();
+        match fabric.network {
+            Network::Ethernet => plans.path_costs = path_costs(fabric),
+            Network::Ecmp => {
+                plans.places = Arc::new(multipath::places(fabric));
+                plans.tables = multipath::tables(fabric);
+            }
+            Network::Axon | Network::PortLand => {}
+        }
+        plans
+    }
+
+    /// A switch of the fabric's network in one of its incarnations; `None` for Axon's own.
+    pub(crate) fn switch(
+        &self,
+        fabric: &Fabric,
+        index: usize,
+        incarnation: u64,
+        seed: u64,
+    ) -> Option<StationNode> {
+        let ports = fabric.switches[index].ports;
+        let queue_bytes_max = fabric.controller.wire.queue;
+        let frame_bytes_max = (usize::from(fabric.mtu) + ETHERNET_BYTES).max(FRAME_BYTES);
+        let mac = assemble::switch_mac(index);
+        let node = match fabric.network {
+            Network::Axon => return None,
+            Network::Ethernet => {
+                let mut config = BridgeNodeConfig::new(mac, self.path_costs[index].clone());
+                config.bridge.queue_bytes_max = queue_bytes_max;
+                config.bridge.frame_bytes_max = frame_bytes_max;
+                Baseline::Bridge(BridgeNode::new(config))
+            }
+            Network::Ecmp => {
+                let tables = self.tables[index].clone();
+                Baseline::Multipath(MultipathNode::new(MultipathConfig {
+                    ports,
+                    queue_bytes_max,
+                    frame_bytes_max,
+                    switch: index as u32,
+                    places: self.places.clone(),
+                    sets: tables.sets,
+                    routes: tables.routes,
+                    tree: tables.tree,
+                    seed,
+                }))
+            }
+            Network::PortLand => Baseline::PortLand(PortLandNode::new(SwitchConfig {
+                plane: PortLandConfig { ports, queue_bytes_max, frame_bytes_max, mac, seed },
+                life: incarnation as u32,
+                interval: fabric.timers.heartbeat,
+                retry: fabric.timers.retry,
+                waiting_bytes_max: WAITING_BYTES_MAX,
+            })),
+        };
+        Some(StationNode::Baseline(Box::new(node)))
+    }
+}
+
+/// What stands in the controller's place, `StationNode::Off` for nothing; `None` for Axon's own.
+pub(crate) fn controller(fabric: &Fabric, incarnation: u64) -> Option<StationNode> {
+    match fabric.network {
+        Network::Axon => None,
+        Network::Ethernet | Network::Ecmp => Some(StationNode::Off),
+        Network::PortLand => {
+            let node = ManagerNode::new(ManagerConfig {
+                mac: assemble::CONTROLLER_MAC,
+                life: incarnation as u32,
+                interval: fabric.timers.heartbeat,
+                retry: fabric.timers.retry,
+                queue_bytes_max: fabric.controller.wire.queue,
+            });
+            Some(StationNode::Baseline(Box::new(Baseline::Manager(node))))
+        }
+    }
+}
+
+/// The path cost of each port of each switch: by the rate of what is connected, or of the
+/// fabric's links where nothing is.
+fn path_costs(fabric: &Fabric) -> Vec<Vec<u32>> {
+    let spare = path_cost(fabric.controller.wire.rate);
+    let mut costs: Vec<Vec<u32>> =
+        fabric.switches.iter().map(|switch| vec![spare; usize::from(switch.ports)]).collect();
+    for link in &fabric.links {
+        for end in [link.a, link.b] {
+            costs[end.switch][end.port.index()] = path_cost(link.wire.rate);
+        }
+    }
+    for host in &fabric.hosts {
+        costs[host.switch][host.port.index()] = path_cost(host.wire.rate);
+    }
+    costs
+}
+
+/// Gives every host a fixed address, in a network without address service.
+pub(crate) fn fix_addresses(fabric: &mut Fabric) {
+    if fabric.network == Network::Axon {
+        return;
+    }
+    let reserved = &fabric.dhcp.reservations;
+    let mut used: BTreeSet<Ipv4Addr> = reserved.values().copied().collect();
+    used.extend(fabric.hosts.iter().filter_map(|host| host.ip));
+    used.insert(fabric.dhcp.server);
+    let pool = fabric.dhcp.pool_first.to_bits()..=fabric.dhcp.pool_last.to_bits();
+    let mut free = pool.map(Ipv4Addr::from_bits).filter(|ip| !used.contains(ip));
+    for host in fabric.hosts.iter_mut().filter(|host| host.ip.is_none()) {
+        host.ip = reserved.get(&host.mac).copied().or_else(|| free.next());
+    }
+}

@@ -1,0 +1,86 @@
+//! Captures: copies of the frames that single ports carry, for other tools.
+
+use crate::engine::Engine;
+use crate::link::links::WireEnd;
+use axon_fabric::assemble::{host_index, split_port, switch_index};
+use axon_fabric::model::Fabric;
+use axon_wire::PortNo;
+
+pub use crate::engine::taps::Captured;
+
+/// The port of a fabric's world that has this name: `s1-p0`, `h1-p0` or `c1-p0`.
+pub fn port_by_name(fabric: &Fabric, name: &str) -> Option<WireEnd> {
+    let (node, port) = split_port(name)?;
+    if let Some(switch) = switch_index(fabric, node) {
+        let there = port.0 < fabric.switches[switch].ports;
+        return there.then_some(WireEnd { station: switch, port });
+    }
+    let first = fabric.switches.len();
+    let station = match host_index(fabric, node) {
+        Some(host) => first + 1 + host,
+        None if node == fabric.controller.name => first,
+        None => return None,
+    };
+    (port == PortNo(0)).then_some(WireEnd { station, port })
+}
+
+impl Engine {
+    /// Keeps a copy of each frame that a port carries from now on, until
+    /// [`Engine::take_captured`]. How many threads there are is settled before.
+    ///
+    /// # Panics
+    /// If there is no such station.
+    pub fn capture(&mut self, end: WireEnd) {
+        self.shards.iter_mut().for_each(|shard| shard.common.watched = true);
+        self.station_mut(end.station).adapter.taps.get_or_insert_default().add(end.port);
+    }
+
+    /// What was captured since the last time, in order of time, then of stations.
+    pub fn take_captured(&mut self) -> Vec<Captured> {
+        let mut all = Vec::new();
+        for station in self.shards.iter_mut().flat_map(|shard| &mut shard.stations) {
+            if let Some(taps) = &mut station.adapter.taps {
+                all.append(&mut taps.take());
+            }
+        }
+        all.sort_by_key(|captured| (captured.at, captured.station));
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::world::World;
+    use axon_wire::Time;
+
+    #[test]
+    fn both_ends_of_a_link_carry_the_same_frames() {
+        let fabric = axon_fabric::topology::ring(3, 1);
+        let ports = ["h1-p0", "s1-p0"].map(|name| port_by_name(&fabric, name).unwrap());
+        let mut world = World::with_capture(&fabric, 1, None, &ports);
+        world.run_until(Time::from_nanos(500_000_000));
+        let captured = world.engine_mut().take_captured();
+        let of = |station: usize, outbound: bool| -> Vec<&[u8]> {
+            let those = captured.iter().filter(|c| c.station == station && c.outbound == outbound);
+            those.map(|c| &c.frame[..]).collect()
+        };
+        assert!(!of(4, true).is_empty(), "the host asks for its address");
+        assert_eq!(of(4, true), of(0, false));
+        assert_eq!(of(0, true), of(4, false), "nothing is in flight at this moment");
+        assert!(captured.is_sorted_by_key(|c| c.at));
+        assert_eq!(world.engine_mut().take_captured(), []);
+    }
+
+    #[test]
+    fn ports_that_are_not_there_have_no_name() {
+        let fabric = axon_fabric::topology::ring(3, 1);
+        let end = |name| port_by_name(&fabric, name).map(|end| (end.station, end.port.0));
+        assert_eq!(end("s3-p2"), Some((2, 2)));
+        assert_eq!(end("c1-p0"), Some((3, 0)));
+        assert_eq!(end("h3-p0"), Some((6, 0)));
+        for name in ["s3-p3", "h1-p1", "h4-p0", "s1", "c1-p1"] {
+            assert_eq!(end(name), None, "{name}");
+        }
+    }
+}

@@ -1,0 +1,383 @@
+//! A fabric that runs: switches, controller and hosts on an [`Engine`].
+//!
+//! Stations are the switches in order, then the controller, then the hosts in order; links
+//! are those of [`LinkId`]. Everything starts at time zero. The seed decides the noise of
+//! links and the random numbers of hosts; those of switches and the controller follow from
+//! it, their number and their incarnation.
+
+use crate::engine::station::StationNode;
+use crate::engine::{Engine, Step};
+use crate::host::arp_host::ArpHosts;
+use crate::host::ping::{PingPlan, PingStats};
+use crate::host::{self, Host, HostConfig};
+use crate::link::links::{LinkId, WireEnd};
+use crate::link::timing;
+use crate::world::baselines::{self, Baseline, Plans};
+use crate::world::host_dcb;
+use crate::world::running::{PingId, Running};
+use axon_control::node::{ControllerNode, SwitchNode};
+use axon_fabric::assemble;
+use axon_fabric::model::{End, Fabric, Wire};
+use axon_wire::{FrameBuf, PortNo, Span, Time};
+use std::io::Write;
+use std::net::Ipv4Addr;
+
+/// The controller's one port.
+const CONTROLLER_PORT: PortNo = PortNo(0);
+
+/// A fabric and its hosts.
+pub struct World {
+    pub(crate) engine: Engine,
+    pub(crate) fabric: Fabric,
+    seed: u64,
+    host_retry: Span,
+    /// How hosts behave if they are ARP hosts only.
+    pub(crate) arp_hosts: Option<ArpHosts>,
+    /// What switches of another network are built from.
+    plans: Plans,
+    /// What runs of the fabric's traffic.
+    pub(crate) traffic: Vec<Running>,
+}
+
+impl World {
+    /// A world in which everything has just been switched on. The fabric's own faults are
+    /// planned; [`World::inject`] adds others.
+    pub fn new(fabric: &Fabric, seed: u64) -> World {
+        World::with_trace(fabric, seed, None)
+    }
+
+    /// The same, with its trace written as lines to `text`.
+    pub fn with_trace(fabric: &Fabric, seed: u64, text: Option<Box<dyn Write>>) -> World {
+        World::build(fabric, seed, text, None)
+    }
+
+    /// The same, with a copy kept of each frame that some ports carry, from the first.
+    pub fn with_capture(
+        fabric: &Fabric,
+        seed: u64,
+        text: Option<Box<dyn Write>>,
+        ports: &[WireEnd],
+    ) -> World {
+        let mut world = World::wired(fabric, seed, text, None);
+        ports.iter().for_each(|&port| world.engine.capture(port));
+        world.power_on_all();
+        world
+    }
+
+    pub(crate) fn build(
+        fabric: &Fabric,
+        seed: u64,
+        text: Option<Box<dyn Write>>,
+        arp_hosts: Option<ArpHosts>,
+    ) -> World {
+        let mut world = World::wired(fabric, seed, text, arp_hosts);
+        world.power_on_all();
+        world
+    }
+
+    /// A world with all stations and links in place, without power.
+    fn wired(
+        fabric: &Fabric,
+        seed: u64,
+        text: Option<Box<dyn Write>>,
+        arp_hosts: Option<ArpHosts>,
+    ) -> World {
+        let mut own = fabric.clone();
+        baselines::fix_addresses(&mut own);
+        let mut world = World {
+            engine: Engine::new(seed, text),
+            plans: Plans::new(fabric),
+            fabric: own,
+            seed,
+            host_retry: Span::from_secs(1),
+            arp_hosts,
+            traffic: Vec::new(),
+        };
+        let names = fabric.switches.iter().map(|switch| &switch.name);
+        let names = names.chain([&fabric.controller.name]);
+        for name in names.chain(fabric.hosts.iter().map(|host| &host.name)) {
+            world.engine.add_station(name);
+        }
+        world.engine.set_hop_width(fabric.hop_width);
+        (0..fabric.switches.len()).for_each(|s| world.engine.set_device(s, &fabric.device));
+        (0..fabric.hosts.len()).for_each(|h| world.engine.set_host(world.host_station(h)));
+        let end = |end: End| WireEnd { station: end.switch, port: end.port };
+        for link in &fabric.links {
+            world.engine.connect(end(link.a), end(link.b), link.wire);
+        }
+        for (index, host) in fabric.hosts.iter().enumerate() {
+            let near = WireEnd { station: world.host_station(index), port: host::PORT };
+            let far = End { switch: host.switch, port: host.port };
+            world.engine.connect(near, end(far), host.wire);
+        }
+        let near = WireEnd { station: world.controller_station(), port: CONTROLLER_PORT };
+        world.engine.connect(near, end(fabric.controller.at), fabric.controller.wire);
+        for fault in &fabric.faults {
+            world.engine.plan(Time::ZERO + fault.at, fault.what);
+        }
+        world
+    }
+
+    fn power_on_all(&mut self) {
+        for switch in 0..self.fabric.switches.len() {
+            self.start_switch(switch);
+        }
+        self.start_controller();
+        for host in 0..self.fabric.hosts.len() {
+            self.start_host(host);
+        }
+    }
+
+    /// (Re)starts a switch with empty tables.
+    pub fn start_switch(&mut self, switch: usize) {
+        let incarnation = self.engine.next_incarnation(switch);
+        let seed = self.node_seed(switch);
+        if let Some(node) = self.plans.switch(&self.fabric, switch, incarnation, seed) {
+            return self.engine.power_on(switch, node);
+        }
+        let mut config = assemble::switch_config(&self.fabric, switch, incarnation, seed);
+        config.node.plane.probe_units = timing::probe_units(&self.fabric.device);
+        let node = SwitchNode::new(config, self.now());
+        self.engine.power_on(switch, StationNode::Switch(Box::new(node)));
+    }
+
+    /// (Re)starts the controller with nothing in memory.
+    pub fn start_controller(&mut self) {
+        let station = self.controller_station();
+        let incarnation = self.engine.next_incarnation(station);
+        match baselines::controller(&self.fabric, incarnation) {
+            Some(StationNode::Off) => return,
+            Some(node) => return self.engine.power_on(station, node),
+            None => {}
+        }
+        let config =
+            assemble::controller_config(&self.fabric, incarnation, self.node_seed(station));
+        let node = ControllerNode::new(config, self.now());
+        self.engine.power_on(station, StationNode::Controller(Box::new(node)));
+    }
+
+    /// (Re)starts a host; its pings and streams are forgotten.
+    pub fn start_host(&mut self, index: usize) {
+        let station = self.host_station(index);
+        if let Some(host) = self.new_arp_host(index) {
+            self.engine.power_on(station, StationNode::ArpHost(Box::new(host)));
+            return;
+        }
+        let host = &self.fabric.hosts[index];
+        let config = HostConfig {
+            mac: host.mac,
+            fixed: host.ip.map(|ip| (ip, self.fabric.dhcp.prefix_len)),
+            mtu: self.fabric.mtu,
+            seed: self.node_seed(station),
+            retry: self.host_retry,
+            dcb: host_dcb::host_dcb(&self.fabric, index),
+        };
+        let host = Host::new(config, self.now());
+        self.engine.power_on(station, StationNode::Host(Box::new(host)));
+    }
+
+    /// Lets the world run on so many threads from now on. What happens is the same, bit for
+    /// bit. Returns how many it really uses: one where links between its parts take no time.
+    pub fn set_threads(&mut self, threads: usize) -> usize {
+        self.engine.set_threads(threads)
+    }
+
+    /// How long hosts that start from now on wait between two tries (DHCP, ARP): one second
+    /// unless set here. Restarts the hosts.
+    pub fn set_host_retry(&mut self, retry: Span) {
+        self.host_retry = retry;
+        (0..self.fabric.hosts.len()).for_each(|host| self.start_host(host));
+    }
+
+    /// A seed for the next incarnation of a station.
+    pub(crate) fn node_seed(&self, station: usize) -> u64 {
+        let stream = (station as u128) << 64 | u128::from(self.engine.next_incarnation(station));
+        oorandom::Rand64::new_inc(u128::from(self.seed), stream).rand_u64()
+    }
+}
+
+/// Running.
+impl World {
+    /// Simulated time.
+    pub fn now(&self) -> Time {
+        self.engine.now()
+    }
+
+    /// Handles everything up to and at `end`.
+    pub fn run_until(&mut self, end: Time) {
+        self.run_until_true(end, |_| false);
+    }
+
+    /// Handles everything for `span`.
+    pub fn run_for(&mut self, span: Span) {
+        self.run_until(self.now() + span);
+    }
+
+    /// Runs until `condition` holds; looks at the start and every millisecond. Says whether
+    /// it came to hold before `limit`.
+    pub fn run_until_true(
+        &mut self,
+        limit: Time,
+        mut condition: impl FnMut(&World) -> bool,
+    ) -> bool {
+        loop {
+            if condition(self) {
+                return true;
+            }
+            if self.now() >= limit {
+                return false;
+            }
+            let look = (self.now() + Span::from_millis(1)).min(limit);
+            while let Step::Fault(fault) = self.engine.run(look) {
+                self.inject(fault);
+            }
+        }
+    }
+
+    /// Handles one event, or one fault, up to and at `limit`; says whether there was one.
+    pub fn step(&mut self, limit: Time) -> bool {
+        match self.engine.step(limit) {
+            Step::Limit => false,
+            Step::Event => true,
+            Step::Fault(fault) => {
+                self.inject(fault);
+                true
+            }
+        }
+    }
+
+    /// Starts a ping from a host. A host without power starts none and answers `None`.
+    pub fn ping(&mut self, host: usize, plan: PingPlan) -> Option<PingId> {
+        let now = self.now();
+        let number = self.host_mut(host)?.ping(plan, now);
+        self.engine.nudge(self.host_station(host));
+        Some(PingId { host, number })
+    }
+
+    /// What came of a ping so far; `None` if its host has restarted since.
+    pub fn ping_stats(&self, id: PingId) -> Option<PingStats> {
+        self.host(id.host)?.ping_stats(id.number)
+    }
+}
+
+/// Access to what a world is made of.
+impl World {
+    /// The fabric that runs here.
+    pub fn fabric(&self) -> &Fabric {
+        &self.fabric
+    }
+
+    /// The engine below.
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// The engine below, to connect and disconnect links.
+    pub fn engine_mut(&mut self) -> &mut Engine {
+        &mut self.engine
+    }
+
+    /// The hash of all that has happened.
+    pub fn trace_hash(&self) -> u64 {
+        self.engine.trace_hash()
+    }
+
+    /// The station of the controller.
+    pub fn controller_station(&self) -> usize {
+        self.fabric.switches.len()
+    }
+
+    /// The station of a host.
+    pub fn host_station(&self, host: usize) -> usize {
+        self.fabric.switches.len() + 1 + host
+    }
+
+    /// The link between a host and its edge.
+    pub fn access_link(&self, host: usize) -> LinkId {
+        LinkId(self.fabric.links.len() + host)
+    }
+
+    /// The link between the controller and its switch.
+    pub fn controller_link(&self) -> LinkId {
+        LinkId(self.fabric.links.len() + self.fabric.hosts.len())
+    }
+
+    /// A switch, if it has power.
+    pub fn switch(&self, switch: usize) -> Option<&SwitchNode<FrameBuf>> {
+        match &self.engine.station(switch)?.node {
+            StationNode::Switch(node) => Some(node),
+            _ => None,
+        }
+    }
+
+    /// The controller, if it has power.
+    pub fn controller(&self) -> Option<&ControllerNode<FrameBuf>> {
+        match &self.engine.station(self.controller_station())?.node {
+            StationNode::Controller(node) => Some(node),
+            _ => None,
+        }
+    }
+
+    /// A switch of another network, or what stands in the controller's place there, if it
+    /// has power.
+    pub fn baseline(&self, station: usize) -> Option<&Baseline> {
+        match &self.engine.station(station)?.node {
+            StationNode::Baseline(node) => Some(node),
+            _ => None,
+        }
+    }
+
+    /// A host, if it has power.
+    pub fn host(&self, host: usize) -> Option<&Host> {
+        match &self.engine.station(self.host_station(host))?.node {
+            StationNode::Host(node) => Some(node),
+            _ => None,
+        }
+    }
+
+    /// A host, to change it; call [`World::nudge_host`] after.
+    pub fn host_mut(&mut self, host: usize) -> Option<&mut Host> {
+        let station = self.host_station(host);
+        match &mut self.engine.station_mut(station).node {
+            StationNode::Host(node) => Some(node),
+            _ => None,
+        }
+    }
+
+    /// Lets a host act on what was changed by [`World::host_mut`].
+    pub fn nudge_host(&mut self, host: usize) {
+        self.engine.nudge(self.host_station(host));
+    }
+
+    /// The address of a host, if it has one now.
+    pub fn address(&self, host: usize) -> Option<Ipv4Addr> {
+        match self.arp_host(host) {
+            Some(host) => Some(host.address()),
+            None => self.host(host)?.address(),
+        }
+    }
+
+    /// Whether every host has an address.
+    pub fn all_have_addresses(&self) -> bool {
+        (0..self.fabric.hosts.len()).all(|host| self.address(host).is_some())
+    }
+
+    /// Connects a host to another port instead of its present one, at the same instant.
+    ///
+    /// # Panics
+    /// If the port is taken.
+    pub fn move_host(&mut self, host: usize, to: End) {
+        let near = WireEnd { station: self.host_station(host), port: host::PORT };
+        let far = WireEnd { station: to.switch, port: to.port };
+        self.engine.reconnect(self.access_link(host), near, far);
+    }
+
+    /// Connects two free ports of switches by a new link.
+    ///
+    /// # Panics
+    /// If a port is taken.
+    pub fn connect(&mut self, a: End, b: End, wire: Wire) -> LinkId {
+        let end = |end: End| WireEnd { station: end.switch, port: end.port };
+        self.engine.connect(end(a), end(b), wire)
+    }
+}

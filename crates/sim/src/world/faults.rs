@@ -1,0 +1,68 @@
+//! What breaks and what comes back.
+
+use crate::link::links::LinkId;
+use crate::world::World;
+use axon_fabric::model::{Cable, FaultKind};
+use axon_wire::Time;
+
+impl World {
+    /// Breaks or mends something now.
+    ///
+    /// A link that is cut shows both its ends that carrier is gone; a silent one does not.
+    /// Either way, "up" makes it whole. A switch or a controller that comes back is a new
+    /// node in a new incarnation, with nothing in memory; one that is up already stays as it is.
+    pub fn inject(&mut self, fault: FaultKind) {
+        match fault {
+            FaultKind::LinkDown(link) => self.engine.set_cut(LinkId(link), true),
+            FaultKind::LinkUp(link) => self.mend(LinkId(link)),
+            FaultKind::LinkSilent(link) => self.engine.set_silent(LinkId(link), true),
+            FaultKind::SwitchDown(switch) => self.engine.power_off(switch),
+            FaultKind::SwitchUp(switch) => {
+                if !self.has_power(switch) {
+                    self.start_switch(switch);
+                }
+            }
+            FaultKind::ControllerDown => self.engine.power_off(self.controller_station()),
+            FaultKind::ControllerUp => {
+                if !self.has_power(self.controller_station()) {
+                    self.start_controller();
+                }
+            }
+            FaultKind::HostDown(host) => self.engine.set_cut(self.access_link(host), true),
+            FaultKind::HostUp(host) => self.mend(self.access_link(host)),
+            FaultKind::Loss(cable, ppm) => self.engine.set_loss(self.cable(cable), ppm),
+            FaultKind::BitErrors(cable, per_1e15) => {
+                self.engine.set_bit_errors(self.cable(cable), per_1e15);
+            }
+            FaultKind::Rate(cable, rate) => self.engine.set_rate(self.cable(cable), rate),
+            FaultKind::HostSlow(host, rate) => {
+                if let Some(node) = self.host_mut(host) {
+                    node.set_receive_rate(rate);
+                }
+            }
+        }
+    }
+
+    /// Plans a fault for later (for now, if `at` has passed).
+    pub fn plan(&mut self, at: Time, fault: FaultKind) {
+        self.engine.plan(at, fault);
+    }
+
+    /// The link of the world that is a cable of the fabric.
+    pub fn cable(&self, cable: Cable) -> LinkId {
+        match cable {
+            Cable::Link(link) => LinkId(link),
+            Cable::Host(host) => self.access_link(host),
+            Cable::Controller => self.controller_link(),
+        }
+    }
+
+    fn has_power(&self, station: usize) -> bool {
+        self.engine.station(station).is_some_and(|station| station.node.is_on())
+    }
+
+    fn mend(&mut self, link: LinkId) {
+        self.engine.set_silent(link, false);
+        self.engine.set_cut(link, false);
+    }
+}

@@ -1,0 +1,23 @@
+//! A whole fabric in simulated time: its switches, controller and hosts, what runs on them,
+//! and what is seen of it.
+
+mod arp_hosts;
+pub mod bare;
+pub mod baselines;
+pub mod capture;
+mod class_bytes;
+pub mod deadlock;
+mod fabric;
+mod faults;
+mod host_dcb;
+mod hosts;
+pub mod probe;
+mod ready;
+pub mod results;
+pub mod run;
+mod running;
+mod traffic;
+pub mod truth;
+
+pub use fabric::World;
+pub use running::PingId;

@@ -1,0 +1,162 @@
+//! Probes in a world: from a path of switches to a plan, from a plan to a report.
+
+use crate::engine::station::StationNode;
+use crate::world::World;
+use axon_control::node::{ProbeId, ProbePlan, ProbeRefusal, ProbeReport};
+use axon_fabric::model::{End, Fabric};
+use axon_plane::PortKind;
+use axon_wire::{PortNo, Time};
+use std::collections::VecDeque;
+
+/// Why no probe can go where it was asked to.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PathError {
+    /// A path has two switches at least.
+    #[error("a path needs two switches at least, as s1,s2: a probe leaves its switch and returns")]
+    TooShort,
+    /// Two switches that follow each other have no link.
+    #[error("{from} has no link to {to}; it has links to {}", neighbours(linked))]
+    NoLink {
+        /// A switch of the path.
+        from: String,
+        /// The next.
+        to: String,
+        /// Where the first has links to.
+        linked: Vec<String>,
+    },
+    /// No path joins two switches.
+    #[error("no path leads from {0} to {1}")]
+    Apart(String, String),
+}
+
+fn neighbours(names: &[String]) -> String {
+    if names.is_empty() { "nowhere".into() } else { names.join(" ") }
+}
+
+/// The links of a path of switches, by index: for each the end it leaves by and the end it
+/// arrives at. Of parallel links the first in the file is taken.
+///
+/// # Errors
+/// Fewer than two switches, or two in a row without a link.
+pub fn links_of(fabric: &Fabric, path: &[usize]) -> Result<Vec<(End, End)>, PathError> {
+    if path.len() < 2 {
+        return Err(PathError::TooShort);
+    }
+    path.windows(2).map(|pair| link(fabric, pair[0], pair[1])).collect()
+}
+
+/// Both directions of every link that a switch has, its own end first.
+fn links_from(fabric: &Fabric, switch: usize) -> impl Iterator<Item = (End, End)> {
+    let both = fabric.links.iter().flat_map(|link| [(link.a, link.b), (link.b, link.a)]);
+    both.filter(move |(near, _)| near.switch == switch)
+}
+
+fn link(fabric: &Fabric, from: usize, to: usize) -> Result<(End, End), PathError> {
+    let found = links_from(fabric, from).find(|(_, far)| far.switch == to);
+    found.ok_or_else(|| {
+        let name = |switch: usize| fabric.switches[switch].name.clone();
+        let mut linked: Vec<usize> = links_from(fabric, from).map(|(_, far)| far.switch).collect();
+        linked.sort_unstable();
+        linked.dedup();
+        PathError::NoLink {
+            from: name(from),
+            to: name(to),
+            linked: linked.into_iter().map(name).collect(),
+        }
+    })
+}
+
+/// A probe along a path of switches and back the same way; one of 60 bytes, to be changed.
+///
+/// # Errors
+/// As [`links_of`].
+pub fn plan_along(fabric: &Fabric, path: &[usize]) -> Result<ProbePlan, PathError> {
+    let links = links_of(fabric, path)?;
+    let out: Vec<PortNo> = links.iter().map(|(near, _)| near.port).collect();
+    let back: Vec<PortNo> = links.iter().rev().map(|(_, far)| far.port).collect();
+    Ok(ProbePlan::out_and_back(&out, &back))
+}
+
+/// A shortest path of switches, found breadth first in the order of the file's links.
+///
+/// # Errors
+/// There is none.
+pub fn shortest_path(fabric: &Fabric, from: usize, to: usize) -> Result<Vec<usize>, PathError> {
+    let mut before = vec![None; fabric.switches.len()];
+    before[from] = Some(from);
+    let mut next = VecDeque::from([from]);
+    while let Some(switch) = next.pop_front() {
+        for (_, far) in links_from(fabric, switch) {
+            if before[far.switch].is_none() {
+                before[far.switch] = Some(switch);
+                next.push_back(far.switch);
+            }
+        }
+    }
+    let mut path = vec![to];
+    let mut at = to;
+    while at != from {
+        let name = |switch: usize| fabric.switches[switch].name.clone();
+        at = before[at].ok_or_else(|| PathError::Apart(name(from), name(to)))?;
+        path.push(at);
+    }
+    path.reverse();
+    Ok(path)
+}
+
+/// The switches that a route from `switch` passes, that one included; `None` if a hop leads
+/// nowhere. The last hop, to a host, is not followed.
+pub fn switches_of(fabric: &Fabric, switch: usize, hops: &[PortNo]) -> Option<Vec<usize>> {
+    let mut path = vec![switch];
+    let mut at = switch;
+    for &port in hops.split_last()?.1 {
+        let (_, far) = links_from(fabric, at).find(|(near, _)| near.port == port)?;
+        at = far.switch;
+        path.push(at);
+    }
+    Some(path)
+}
+
+impl World {
+    /// Gives a switch a plan of probes. A switch without power takes none and answers `None`.
+    ///
+    /// # Errors
+    /// What is wrong with the plan.
+    pub fn probe(
+        &mut self,
+        switch: usize,
+        plan: ProbePlan,
+    ) -> Option<Result<ProbeId, ProbeRefusal>> {
+        let now = self.now();
+        let engine = self.engine_mut();
+        let id = match &mut engine.station_mut(switch).node {
+            StationNode::Switch(node) => node.probe(now, plan),
+            _ => return None,
+        };
+        engine.nudge(switch);
+        Some(id)
+    }
+
+    /// What came of a plan so far; `None` if its switch has restarted since.
+    pub fn probe_report(&self, switch: usize, id: ProbeId) -> Option<&ProbeReport> {
+        self.switch(switch)?.probes().find(|report| report.id == id)
+    }
+
+    /// Whether both ends of every link of a path have found each other, so that a probe can
+    /// pass.
+    pub fn is_path_known(&self, links: &[(End, End)]) -> bool {
+        let known = |end: End| {
+            let switch = self.switch(end.switch);
+            switch.is_some_and(|node| node.plane().kind(end.port) == Some(PortKind::Axon))
+        };
+        links.iter().all(|&(near, far)| known(near) && known(far))
+    }
+
+    /// Runs until a plan is finished; `None` if that was not before `limit`, or its switch
+    /// lost power.
+    pub fn run_probe(&mut self, switch: usize, id: ProbeId, limit: Time) -> Option<ProbeReport> {
+        let done = |world: &World| world.probe_report(switch, id).is_none_or(ProbeReport::is_done);
+        self.run_until_true(limit, done);
+        self.probe_report(switch, id).filter(|report| report.is_done()).cloned()
+    }
+}

@@ -1,0 +1,137 @@
+//! Whether a network is ready to carry what hosts send.
+//!
+//! A host with a fixed address has it at once, long before its switch can do anything for it.
+//! So traffic and pings wait for the network, and what that means differs:
+//!
+//! - ours: every switch that the controller can reach knows its way there and what is behind
+//!   each link to another switch, and the controller knows each host by its address;
+//! - bridges: all that hang together have one root, every port between them that is to forward
+//!   does and every other blocks, and every port to a host forwards;
+//! - PortLand: every switch knows its level, and the fabric manager every host by its address;
+//! - static multipath: nothing, its tables are there from the start.
+
+use crate::link::links::WireEnd;
+use crate::world::World;
+use crate::world::baselines::Baseline;
+use axon_control::node::BridgeNode;
+use axon_control::portland::Level;
+use axon_control::rstp::Role;
+use axon_fabric::model::{End, Network};
+use axon_plane::bridge::PortState;
+use axon_wire::{FrameBuf, PortNo};
+use std::net::IpAddr;
+
+impl World {
+    /// Whether every host has an address and the network can carry what it sends. Hosts and
+    /// switches that are cut off, or without power, are not waited for.
+    pub fn is_ready(&self) -> bool {
+        self.all_have_addresses() && self.unready().is_none()
+    }
+
+    /// The first thing that the network still lacks, in words.
+    pub fn unready(&self) -> Option<String> {
+        match self.fabric.network {
+            Network::Axon => self.axon_lacks(),
+            Network::Ethernet => self.bridges_lack(),
+            Network::PortLand => self.portland_lacks(),
+            Network::Ecmp => None,
+        }
+    }
+
+    /// Links between switches that carry frames.
+    fn live_links(&self) -> impl Iterator<Item = (End, End)> {
+        let links = self.fabric.links.iter().map(|link| (link.a, link.b));
+        links.filter(|(a, _)| {
+            let far = self.far_end(WireEnd { station: a.switch, port: a.port });
+            far.is_some_and(|far| far.station < self.fabric.switches.len())
+        })
+    }
+
+    fn axon_lacks(&self) -> Option<String> {
+        let Some(controller) = self.controller() else {
+            return Some(format!("{} has no power", self.fabric.controller.name));
+        };
+        let name = |switch: usize| &self.fabric.switches[switch].name;
+        for (index, reached) in self.controlled_switches().into_iter().enumerate() {
+            let Some(switch) = self.switch(index).filter(|_| reached) else { continue };
+            if switch.uplink().controller().is_none() {
+                return Some(format!("{} has not found the controller", name(index)));
+            }
+        }
+        for (a, b) in self.live_links() {
+            for end in [a, b] {
+                let knows = |switch: &axon_control::node::SwitchNode<FrameBuf>| {
+                    switch.discovery().neighbour(end.port).is_some()
+                };
+                if self.switch(end.switch).is_some_and(|switch| !knows(switch)) {
+                    let name = name(end.switch);
+                    return Some(format!("{name} does not know what is behind p{}", end.port.0));
+                }
+            }
+        }
+        let hosts = controller.controller().hosts();
+        self.missing_host("the controller", |ip| hosts.by_ip(ip).is_some())
+    }
+
+    /// A connected host whose address is not known to whom it must be known.
+    fn missing_host(&self, whom: &str, known: impl Fn(IpAddr) -> bool) -> Option<String> {
+        let mut hosts = self.connected_hosts().into_iter();
+        let missing = hosts.find(|&host| self.address(host).is_some_and(|ip| !known(ip.into())))?;
+        Some(format!("{whom} does not know {}", self.fabric.hosts[missing].name))
+    }
+
+    fn bridge(&self, switch: usize) -> Option<&BridgeNode<FrameBuf>> {
+        match self.baseline(switch)? {
+            Baseline::Bridge(node) => Some(node),
+            _ => None,
+        }
+    }
+
+    fn bridges_lack(&self) -> Option<String> {
+        let at = |end: End| format!("{}-p{}", self.fabric.switches[end.switch].name, end.port.0);
+        let forwards = |node: &BridgeNode<FrameBuf>, port: PortNo| {
+            node.bridge().state(port) == PortState::Forwarding
+        };
+        for (a, b) in self.live_links() {
+            let (Some(first), Some(second)) = (self.bridge(a.switch), self.bridge(b.switch)) else {
+                continue;
+            };
+            if first.rstp().root().0 != second.rstp().root().0 {
+                return Some(format!("{} and {} have not agreed on a root", at(a), at(b)));
+            }
+            for (node, end) in [(first, a), (second, b)] {
+                let open = matches!(node.rstp().role(end.port), Role::Root | Role::Designated);
+                if open != forwards(node, end.port) {
+                    return Some(format!("{} is still finding its part in the tree", at(end)));
+                }
+            }
+        }
+        for host in self.connected_hosts() {
+            let near = WireEnd { station: self.host_station(host), port: crate::host::PORT };
+            let Some(far) = self.far_end(near) else { continue };
+            let end = End { switch: far.station, port: far.port };
+            if self.bridge(end.switch).is_some_and(|node| !forwards(node, end.port)) {
+                return Some(format!("{} does not forward yet", at(end)));
+            }
+        }
+        None
+    }
+
+    fn portland_lacks(&self) -> Option<String> {
+        let Some(Baseline::Manager(manager)) = self.baseline(self.controller_station()) else {
+            return Some("the fabric manager has no power".to_owned());
+        };
+        for (index, reached) in self.controlled_switches().into_iter().enumerate() {
+            if let (true, Some(Baseline::PortLand(node))) = (reached, self.baseline(index))
+                && node.level() == Level::Unknown
+            {
+                let name = &self.fabric.switches[index].name;
+                return Some(format!("{name} does not know its level"));
+            }
+        }
+        self.missing_host("the fabric manager", |ip| match ip {
+            IpAddr::V4(ip) => manager.hosts().contains_key(&ip),
+            IpAddr::V6(_) => false,
+        })
+    }
+}

@@ -1,0 +1,72 @@
+//! Rounds of pings: every connected pair, until each has an answer.
+
+use super::Round;
+use crate::host::ping::{PingPlan, PingStats};
+use crate::world::{PingId, World};
+use axon_wire::{Span, Time};
+
+/// A round of pings that is running.
+pub(crate) struct Pings {
+    at: Time,
+    /// From which host to which, and the ping, if it could be started.
+    started: Vec<(usize, usize, Option<PingId>)>,
+}
+
+/// Starts a ping for every ordered pair of connected hosts, or for an even share of them if
+/// there are more than `pairs_max`.
+pub(crate) fn all_pairs(
+    world: &mut World,
+    (interval, requests): (Span, u16),
+    pairs_max: usize,
+) -> Pings {
+    let at = world.now();
+    let hosts = world.connected_hosts();
+    let others = hosts.len().saturating_sub(1);
+    let pairs = hosts.len() * others;
+    let every = pairs.div_ceil(pairs_max.max(1)).max(1);
+    let mut started = Vec::new();
+    for pair in (0..pairs).step_by(every) {
+        let (from, to) = (pair / others, pair % others);
+        // The host itself is left out of its row.
+        let (from, to) = (hosts[from], hosts[if to < from { to } else { to + 1 }]);
+        let target = world.address(to);
+        let id = target
+            .and_then(|target| world.ping(from, PingPlan::until_reply(target, interval, requests)));
+        started.push((from, to, id));
+    }
+    Pings { at, started }
+}
+
+impl Pings {
+    /// Whether every ping has an answer or has given up.
+    pub(crate) fn done(&self, world: &World) -> bool {
+        let stats = self.started.iter().filter_map(|&(_, _, id)| world.ping_stats(id?));
+        stats.into_iter().all(|stats| stats.done)
+    }
+
+    /// What came of it.
+    pub(crate) fn summary(&self, world: &World) -> Round {
+        let mut round = Round {
+            at_ns: self.at.as_nanos(),
+            pairs: self.started.len(),
+            answered: 0,
+            requests: 0,
+            replies: 0,
+            rtt_max_ns: 0,
+            unanswered: Vec::new(),
+        };
+        for &(from, to, id) in &self.started {
+            let stats: PingStats = id.and_then(|id| world.ping_stats(id)).unwrap_or_default();
+            round.requests += u64::from(stats.sent);
+            round.replies += u64::from(stats.received);
+            round.rtt_max_ns = round.rtt_max_ns.max(stats.rtt_max.map_or(0, Span::as_nanos));
+            if stats.received > 0 {
+                round.answered += 1;
+            } else {
+                let name = |host: usize| &world.fabric().hosts[host].name;
+                round.unanswered.push(format!("{} {}", name(from), name(to)));
+            }
+        }
+        round
+    }
+}

@@ -1,0 +1,125 @@
+//! What single ports and links have counted.
+
+use crate::engine::station::{Station, StationNode};
+use crate::link::links::{LinkId, Loss, WireEnd};
+use crate::world::World;
+use axon_fabric::assemble::port_name;
+use axon_plane::{Counters, Drop};
+use axon_wire::PortNo;
+
+/// What a port of a switch or of the controller has counted in this incarnation of its node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PortCount {
+    /// `s1-p0`.
+    pub name: String,
+    /// The port at the other end of its link; empty without one.
+    pub peer: String,
+    /// Frames that came in.
+    pub rx_frames: u64,
+    /// Their bytes, without FCS.
+    pub rx_bytes: u64,
+    /// Frames that went out.
+    pub tx_frames: u64,
+    /// Their bytes, without FCS.
+    pub tx_bytes: u64,
+    /// Frames that came in here and ended in the node, but for control packets and MAC control
+    /// frames that were taken in.
+    pub dropped: u64,
+}
+
+/// Frames that ended at one place for one reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DropCount {
+    /// The node in which they ended, the port by which they had come in, or, for what links
+    /// lose, the port that had sent them.
+    pub place: String,
+    /// Why.
+    pub reason: &'static str,
+    /// How many.
+    pub frames: u64,
+}
+
+/// What the plane of a station has counted, if it has one.
+fn counters(station: &Station) -> Option<&Counters> {
+    match &station.node {
+        StationNode::Switch(node) => Some(node.plane().counters()),
+        StationNode::Controller(node) => Some(node.plane().counters()),
+        StationNode::Baseline(node) => Some(node.bank().counters()),
+        StationNode::Off
+        | StationNode::Host(_)
+        | StationNode::ArpHost(_)
+        | StationNode::Other(_) => None,
+    }
+}
+
+/// The name of a port of a station.
+pub(super) fn name_of(world: &World, end: WireEnd) -> String {
+    let station = world.engine().station(end.station);
+    port_name(station.map_or("", |station| station.name()), end.port)
+}
+
+/// What every port of switches and controller has counted, in order.
+pub fn port_counts(world: &World) -> Vec<PortCount> {
+    let engine = world.engine();
+    let mut all = Vec::new();
+    for (number, station) in engine.stations().enumerate() {
+        let Some(counters) = counters(station) else { continue };
+        for index in 0..station.adapter.ports.len() {
+            let end = WireEnd { station: number, port: PortNo(index as u16) };
+            let count = counters.port(end.port);
+            let peer = engine
+                .link_at(end)
+                .map(|(LinkId(link), side)| name_of(world, engine.links()[link].ends[1 - side]));
+            let ordinary = count.dropped(Drop::Consumed) + count.dropped(Drop::MacControl);
+            let ended: u64 = Drop::ALL.iter().map(|&reason| count.dropped(reason)).sum();
+            all.push(PortCount {
+                name: name_of(world, end),
+                peer: peer.unwrap_or_default(),
+                rx_frames: count.rx_frames,
+                rx_bytes: count.rx_bytes,
+                tx_frames: count.tx_frames,
+                tx_bytes: count.tx_bytes,
+                dropped: ended - ordinary,
+            });
+        }
+    }
+    all
+}
+
+/// Where frames ended, by reason: at ports of switches and the controller, in hosts, and on
+/// links. Of a node that was restarted only what its last incarnation has counted is known by port;
+/// the rest is known for the node.
+pub fn drop_counts(world: &World) -> Vec<DropCount> {
+    let engine = world.engine();
+    let mut all = Vec::new();
+    let mut add = |place: &str, reason: &'static str, frames: u64| {
+        if frames > 0 {
+            all.push(DropCount { place: place.to_owned(), reason, frames });
+        }
+    };
+    for (number, station) in engine.stations().enumerate() {
+        let mut left = station.accounts().dropped;
+        if let Some(counters) = counters(station) {
+            for index in 0..station.adapter.ports.len() {
+                let end = WireEnd { station: number, port: PortNo(index as u16) };
+                for (reason, left) in Drop::ALL.iter().zip(&mut left) {
+                    let here = counters.port(end.port).dropped(*reason);
+                    add(&name_of(world, end), reason.name(), here);
+                    *left = left.saturating_sub(here);
+                }
+            }
+        }
+        for (reason, left) in Drop::ALL.iter().zip(left) {
+            add(station.name(), reason.name(), left);
+        }
+    }
+    for (index, link) in engine.links().iter().enumerate() {
+        for (side, &end) in link.ends.iter().enumerate() {
+            let lost = engine.fates(LinkId(index), side).lost;
+            for (loss, count) in Loss::ALL.iter().zip(lost) {
+                add(&name_of(world, end), loss.name(), count);
+            }
+        }
+    }
+    all
+}

@@ -1,0 +1,152 @@
+//! What ports did over time: bytes that had gone out, and bytes that waited.
+
+use crate::engine::station::StationNode;
+use crate::world::World;
+use axon_fabric::assemble::port_name;
+use axon_wire::{PortNo, Span, Time};
+
+/// Samples that are kept at most. When there are more, every second one is thrown away and
+/// the next are taken half as often.
+const SAMPLES_MAX: usize = 2_000;
+
+/// One port at every sample.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PortSamples {
+    /// `s1-p0`.
+    pub name: String,
+    /// Bytes that had gone out by then, over all incarnations of the switch since its first sample;
+    /// what it sent between its last sample and a loss of power is not known.
+    pub tx_bytes: Vec<u64>,
+    /// Bytes that waited then.
+    pub queued_bytes: Vec<u64>,
+}
+
+/// All ports of switches, at equal distances of time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Samples {
+    /// When they were taken.
+    pub times: Vec<Time>,
+    /// The ports, switch by switch.
+    pub ports: Vec<PortSamples>,
+    /// For each flow of the report, bytes of payload that had come in by then.
+    pub flows: Vec<Vec<u64>>,
+    interval: Span,
+    due: Time,
+    /// For each port, what it had sent in incarnations that are over, and in this one.
+    counted: Vec<Counted>,
+}
+
+/// How far the counter of a port had come, which begins again with each incarnation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Counted {
+    incarnation: u64,
+    before: u64,
+    now: u64,
+}
+
+impl Counted {
+    /// The sum over all incarnations; `counter` is `None` without power.
+    fn add(&mut self, incarnation: u64, counter: Option<u64>) -> u64 {
+        let counter = counter.unwrap_or(0);
+        if incarnation != self.incarnation || counter < self.now {
+            self.before += self.now;
+        }
+        self.incarnation = incarnation;
+        self.now = counter;
+        self.before + counter
+    }
+}
+
+impl Samples {
+    /// Takes the first sample, now.
+    pub(crate) fn begin(world: &World, interval: Span) -> Samples {
+        let mut ports = Vec::new();
+        for switch in &world.fabric().switches {
+            for port in 0..switch.ports {
+                let name = port_name(&switch.name, PortNo(port));
+                ports.push(PortSamples { name, tx_bytes: Vec::new(), queued_bytes: Vec::new() });
+            }
+        }
+        let interval = interval.max(Span::from_nanos(1));
+        let (times, flows, due) = (Vec::new(), Vec::new(), world.now());
+        let counted = vec![Counted::default(); ports.len()];
+        let mut samples = Samples { times, ports, flows, interval, due, counted };
+        samples.take(world);
+        samples
+    }
+
+    /// When the next is due.
+    pub(crate) fn due(&self) -> Time {
+        self.due
+    }
+
+    /// Takes one if it is due.
+    pub(crate) fn take(&mut self, world: &World) {
+        if world.now() < self.due {
+            return;
+        }
+        self.due = world.now() + self.interval;
+        self.times.push(world.now());
+        let mut ports = self.ports.iter_mut().zip(&mut self.counted);
+        for (number, switch) in world.fabric().switches.iter().enumerate() {
+            let station = world.engine().station(number);
+            let incarnation = station.map_or(0, |station| station.adapter.incarnations);
+            let node = station.map(|station| &station.node);
+            for (port, (samples, counted)) in (0..switch.ports).map(PortNo).zip(&mut ports) {
+                let (sent, queued) = match node {
+                    Some(StationNode::Switch(node)) => {
+                        let plane = node.plane();
+                        (Some(plane.counters().port(port).tx_bytes), plane.queued_bytes(port).0)
+                    }
+                    Some(StationNode::Baseline(node)) => {
+                        let bank = node.bank();
+                        (Some(bank.counters().port(port).tx_bytes), bank.queued_bytes(port).0)
+                    }
+                    _ => (None, 0),
+                };
+                samples.tx_bytes.push(counted.add(incarnation, sent));
+                samples.queued_bytes.push(queued);
+            }
+        }
+        for (index, bytes) in world.traffic_received().enumerate() {
+            // A flow that began since the first sample had received nothing before.
+            if index == self.flows.len() {
+                self.flows.push(vec![0; self.times.len() - 1]);
+            }
+            self.flows[index].push(bytes);
+        }
+        if self.times.len() > SAMPLES_MAX {
+            self.thin();
+        }
+    }
+
+    fn thin(&mut self) {
+        fn halve<T>(all: &mut Vec<T>) {
+            let mut index = 0;
+            all.retain(|_| {
+                index += 1;
+                index % 2 == 1
+            });
+        }
+        halve(&mut self.times);
+        self.flows.iter_mut().for_each(halve);
+        for port in &mut self.ports {
+            halve(&mut port.tx_bytes);
+            halve(&mut port.queued_bytes);
+        }
+        self.interval = self.interval * 2;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_counter_goes_on_over_a_crash_and_a_restart() {
+        let mut counted = Counted::default();
+        let seen = [(1, Some(5)), (1, Some(9)), (1, None), (1, None), (2, Some(3)), (3, Some(7))];
+        let sums = seen.map(|(incarnation, counter)| counted.add(incarnation, counter));
+        assert_eq!(sums, [5, 9, 9, 9, 12, 19]);
+    }
+}

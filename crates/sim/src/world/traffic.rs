@@ -1,0 +1,380 @@
+//! Starts the traffic of a fabric.
+//!
+//! Each entry has a port of its own, so that what one entry's flows receive is never counted
+//! for another's. First every server and sink listens, then every source and client is given
+//! its plan and the time when it starts.
+
+use crate::host::apps::{
+    AppId, ArpPlan, CollectivePlan, Congestion, FilePlan, Likenesses, OnOffPlan, Protocol,
+    ReplayPlan, ReplaySink, RequestPlan, RespondPlan, TcpOptions, TcpPlan, Transport, UdpPlan,
+};
+use crate::host::arp_host::AskPlan;
+use crate::host::ping::PingPlan;
+use crate::world::World;
+use crate::world::running::{Name, Running, Work, port_of};
+use axon_fabric::capture::CapturedFrame;
+use axon_fabric::model::{Network, Traffic};
+use axon_fabric::traffic::{self, App, FileService, Reduction, Rewrite, Tcp};
+use axon_wire::priority::Priority;
+use axon_wire::{MacAddr, Span, Time};
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
+
+/// After which a request over UDP is sent again.
+const TIMEOUT: Span = Span::from_millis(10);
+/// Bytes of an incast's requests.
+const INCAST_REQUEST: u32 = 64;
+
+/// An entry that is being started.
+struct Starting<'a> {
+    number: usize,
+    entry: &'a Traffic,
+    port: u16,
+    start: Time,
+    stop: Option<Time>,
+}
+
+impl World {
+    /// Starts the fabric's traffic: starts and stops of its entries count from now. Call it
+    /// when every host has its address; a flow between hosts without one is not started.
+    pub fn start_traffic(&mut self) {
+        let now = self.now();
+        for (number, entry) in self.fabric().traffic.clone().iter().enumerate() {
+            let starting = Starting {
+                number,
+                entry,
+                port: port_of(number),
+                start: now + entry.start,
+                stop: entry.stop.map(|stop| now + stop),
+            };
+            self.set_priorities(entry, starting.port);
+            match &entry.app {
+                App::Udp { .. } | App::Tcp { .. } | App::OnOff { .. } | App::Replay { .. } => {
+                    self.start_flows(&starting);
+                }
+                App::RequestResponse { .. } | App::FileService(_) => self.start_clients(&starting),
+                App::Incast { .. } => self.start_incast(&starting),
+                App::AllReduce { .. } => self.start_all_reduce(&starting),
+                App::Arp { interval } => self.start_questions(&starting, *interval),
+                App::Ping { interval, count } => self.start_pings(&starting, *interval, *count),
+            }
+        }
+    }
+
+    /// Gives the frames of an entry, both ways, their priority: those of its port, or the
+    /// echoes between its hosts.
+    pub(crate) fn set_priorities(&mut self, entry: &Traffic, port: u16) {
+        if entry.priority == Priority::ZERO {
+            return;
+        }
+        if let App::Ping { .. } = entry.app {
+            for (from, to) in entry.flows.iter().flat_map(|&(a, b)| [(a, b), (b, a)]) {
+                if let Some(target) = self.address(to) {
+                    self.with_host(from, |host, _| host.set_echo_priority(target, entry.priority));
+                }
+            }
+            return;
+        }
+        for &host in &entry.hosts {
+            self.with_host(host, |host, _| host.set_priority(port, entry.priority));
+        }
+    }
+
+    fn run(
+        &mut self,
+        starting: &Starting<'_>,
+        (from, to): (Name, Name),
+        (host, app): (usize, Option<AppId>),
+        sinks: Vec<(usize, AppId)>,
+    ) {
+        if let (Some(app), Some(stop)) = (app, starting.stop) {
+            self.with_host(host, |host, _| host.stop_at(app, stop));
+        }
+        let work = app.map_or(Work::None, |app| Work::App(host, app));
+        self.traffic.push(Running { entry: starting.number, from, to, work, sinks });
+    }
+
+    /// A seed of a flow's own.
+    fn flow_seed(&self, starting: &Starting<'_>, host: usize, flow: usize) -> u64 {
+        let stream = (starting.number as u128) << 64 | flow as u128;
+        let seed = self.node_seed(self.host_station(host));
+        oorandom::Rand64::new_inc(u128::from(seed), stream).rand_u64()
+    }
+
+    /// Sources, and a sink at each host that receives.
+    fn start_flows(&mut self, starting: &Starting<'_>) {
+        let Starting { entry, port, .. } = *starting;
+        let mut sinks: BTreeMap<usize, AppId> = BTreeMap::new();
+        for &(_, to) in &entry.flows {
+            if sinks.contains_key(&to) {
+                continue;
+            }
+            let sink = match &entry.app {
+                App::Tcp { tcp, .. } => {
+                    self.with_host(to, |host, _| host.tcp_listen(port, options(tcp), None))
+                }
+                App::Replay { .. } => None,
+                _ => self.with_host(to, |host, _| host.udp_listen(port)),
+            };
+            sinks.extend(sink.map(|sink| (to, sink)));
+        }
+        let replayed = match &entry.app {
+            App::Replay { frames, rewrite, .. } => {
+                Some((Likenesses::of(frames, self.fabric().mtu), frames, *rewrite))
+            }
+            _ => None,
+        };
+        for (number, &(from, to)) in entry.flows.iter().enumerate() {
+            let sinks = match &replayed {
+                Some((likenesses, frames, rewrite)) => {
+                    self.count_replay((from, to), likenesses, addressed(frames, *rewrite))
+                }
+                None => sinks.get(&to).map(|&sink| (to, sink)).into_iter().collect(),
+            };
+            let app = self.address(to).and_then(|target| {
+                let seed = self.flow_seed(starting, from, number);
+                self.start_source(starting, (from, target), seed)
+            });
+            self.run(starting, (Name::Host(from), Name::Host(to)), (from, app), sinks);
+        }
+    }
+
+    /// Has the hosts count what comes in of a replay. One that replaces MACs leads to its
+    /// target alone. If it does not, `addressed` are the destinations that the capture itself
+    /// has: each host counts what goes to it, and the target what goes to none of the hosts.
+    fn count_replay(
+        &mut self,
+        (from, to): (usize, usize),
+        frames: &Likenesses,
+        addressed: Option<BTreeSet<MacAddr>>,
+    ) -> Vec<(usize, AppId)> {
+        let hosts = &self.fabric().hosts;
+        // PortLand replaces the sender's MAC as well.
+        let known = addressed.is_none() && self.fabric().network != Network::PortLand;
+        let sender = known.then(|| hosts[from].mac);
+        let mut places = BTreeMap::from([(to, BTreeSet::from([hosts[to].mac]))]);
+        if let Some(mut strangers) = addressed {
+            for (host, mac) in hosts.iter().enumerate().map(|(host, at)| (host, at.mac)) {
+                if strangers.remove(&mac) {
+                    places.insert(host, BTreeSet::from([mac]));
+                }
+            }
+            places.entry(to).or_default().extend(strangers);
+        }
+        let sinks = places.into_iter().filter_map(|(host, macs)| {
+            let sink = ReplaySink::new(frames.clone(), sender, macs);
+            let sink = self.with_host(host, |host, _| host.count_replay(sink))?;
+            Some((host, sink))
+        });
+        sinks.collect()
+    }
+
+    fn start_source(
+        &mut self,
+        starting: &Starting<'_>,
+        (from, target): (usize, Ipv4Addr),
+        seed: u64,
+    ) -> Option<AppId> {
+        let Starting { port, start, .. } = *starting;
+        self.with_host(from, |host, _| match starting.entry.app.clone() {
+            App::Udp { payload, interval, count } => {
+                let (payload, count) = (payload as usize, count.unwrap_or(u64::MAX));
+                host.udp_send(UdpPlan { target, port, payload, interval, count }, start)
+            }
+            App::Tcp { bytes, tcp } => {
+                let (bytes, options) = (bytes.map(|bytes| bytes.0), options(&tcp));
+                host.tcp_send(TcpPlan { target, port, bytes, options }, start)
+            }
+            App::OnOff { payload, interval, on, off } => {
+                let payload = payload as usize;
+                host.on_off(OnOffPlan { target, port, payload, interval, on, off, seed }, start)
+            }
+            App::Replay { frames, rewrite, .. } => {
+                host.replay(ReplayPlan { target, frames, rewrite }, start)
+            }
+            other => unreachable!("{} is no source", other.name()),
+        })
+    }
+
+    /// Clients, and a server at each host that answers.
+    fn start_clients(&mut self, starting: &Starting<'_>) {
+        let Starting { entry, port, start, .. } = *starting;
+        let plan = match &entry.app {
+            App::RequestResponse { transport, request, response, service, .. } => {
+                let (request, response) = (*request, *response);
+                let protocol = Protocol::Fixed { request, response };
+                server(port, *transport, protocol, *service)
+            }
+            App::FileService(files) => {
+                server(port, files.transport, Protocol::Framed, files.server)
+            }
+            _ => return,
+        };
+        let mut servers: Vec<usize> = entry.flows.iter().map(|flow| flow.1).collect();
+        servers.sort_unstable();
+        servers.dedup();
+        for server in servers {
+            self.with_host(server, |host, _| host.respond(plan));
+        }
+        for (number, &(from, to)) in entry.flows.iter().enumerate() {
+            let seed = self.flow_seed(starting, from, number);
+            let app = self.address(to).and_then(|target| {
+                self.with_host(from, |host, _| match &entry.app {
+                    App::FileService(files) => {
+                        host.file_client(file_plan(files, (target, port), seed), start)
+                    }
+                    app => host.request(request_plan(app, vec![target], port), start),
+                })
+            });
+            self.run(starting, (Name::Host(from), Name::Host(to)), (from, app), Vec::new());
+        }
+    }
+
+    /// One client that asks all others.
+    fn start_incast(&mut self, starting: &Starting<'_>) {
+        let Starting { entry, port, start, .. } = *starting;
+        let App::Incast { transport, bytes, .. } = entry.app else { return };
+        let Some(&(_, client)) = entry.flows.first() else { return };
+        let protocol = Protocol::Fixed { request: INCAST_REQUEST, response: bytes };
+        for &(from, _) in &entry.flows {
+            self.with_host(from, |host, _| {
+                host.respond(server(port, transport, protocol, Span::ZERO))
+            });
+        }
+        let targets: Option<Vec<Ipv4Addr>> =
+            entry.flows.iter().map(|&(from, _)| self.address(from)).collect();
+        let app = targets.and_then(|targets| {
+            let plan = request_plan(&entry.app, targets, port);
+            self.with_host(client, |host, _| host.request(plan, start))
+        });
+        self.run(starting, (Name::Several, Name::Host(client)), (client, app), Vec::new());
+    }
+
+    fn start_all_reduce(&mut self, starting: &Starting<'_>) {
+        let Starting { entry, port, start, .. } = *starting;
+        let App::AllReduce { reduction, bytes, rounds, tcp } = &entry.app else { return };
+        let addresses: Option<Vec<Ipv4Addr>> =
+            entry.hosts.iter().map(|&host| self.address(host)).collect();
+        for (own, &host) in entry.hosts.iter().enumerate() {
+            let app = addresses.as_ref().and_then(|addresses| {
+                let steps = match reduction {
+                    Reduction::Ring => CollectivePlan::ring_steps(addresses, own, bytes.0),
+                    Reduction::Tree => CollectivePlan::tree_steps(addresses, own, bytes.0),
+                };
+                let plan = CollectivePlan { port, options: options(tcp), steps, rounds: *rounds };
+                self.with_host(host, |host, _| host.collective(plan, start))
+            });
+            self.run(starting, (Name::Host(host), Name::Several), (host, app), Vec::new());
+        }
+    }
+
+    fn start_questions(&mut self, starting: &Starting<'_>, interval: Span) {
+        let mut targets: BTreeMap<usize, Vec<Ipv4Addr>> = BTreeMap::new();
+        for &(from, to) in &starting.entry.flows {
+            targets.entry(from).or_default().extend(self.address(to));
+        }
+        for (from, targets) in targets {
+            let ends = (Name::Host(from), Name::Several);
+            if self.arp_host(from).is_some() {
+                self.ask(from, AskPlan { targets, first_at: starting.start, interval });
+                let work = Work::ArpHost(from);
+                let entry = starting.number;
+                self.traffic.push(Running {
+                    entry,
+                    from: ends.0,
+                    to: ends.1,
+                    work,
+                    sinks: Vec::new(),
+                });
+                continue;
+            }
+            let plan = ArpPlan { targets, interval };
+            let app = self.with_host(from, |host, _| host.ask(plan, starting.start));
+            self.run(starting, ends, (from, app), Vec::new());
+        }
+    }
+
+    fn start_pings(&mut self, starting: &Starting<'_>, interval: Span, count: u16) {
+        let until = starting.stop.map(|stop| stop.since(starting.start));
+        let most = until.map(|span| span.ticks().div_ceil(interval.ticks().max(1)));
+        let count = most.map_or(count, |most| most.min(u64::from(count)) as u16);
+        for &(from, to) in &starting.entry.flows {
+            let id = self.address(to).and_then(|target| {
+                let plan = PingPlan::steady(target, interval, count);
+                self.ping(from, PingPlan { start: starting.start, ..plan })
+            });
+            let work = id.map_or(Work::None, Work::Ping);
+            let (from, to) = (Name::Host(from), Name::Host(to));
+            self.traffic.push(Running {
+                entry: starting.number,
+                from,
+                to,
+                work,
+                sinks: Vec::new(),
+            });
+        }
+    }
+}
+
+/// The destinations that a capture's frames keep, if they do.
+fn addressed(frames: &[CapturedFrame], rewrite: Rewrite) -> Option<BTreeSet<MacAddr>> {
+    let mac = |frame: &CapturedFrame| frame.bytes.first_chunk().map(|mac| MacAddr(*mac));
+    (rewrite == Rewrite::Nothing).then(|| frames.iter().filter_map(mac).collect())
+}
+
+fn options(tcp: &Tcp) -> TcpOptions {
+    TcpOptions {
+        congestion: if tcp.congestion_control { Congestion::Reno } else { Congestion::None },
+        buffer_bytes: tcp.buffer.0 as usize,
+        ..TcpOptions::default()
+    }
+}
+
+fn transport(transport: traffic::Transport) -> Transport {
+    match transport {
+        traffic::Transport::Tcp(tcp) => Transport::Tcp(options(&tcp)),
+        traffic::Transport::Udp => Transport::Udp,
+    }
+}
+
+fn server(port: u16, how: traffic::Transport, protocol: Protocol, service: Span) -> RespondPlan {
+    let options = match how {
+        traffic::Transport::Tcp(tcp) => options(&tcp),
+        traffic::Transport::Udp => TcpOptions::default(),
+    };
+    RespondPlan { port, options, protocol, service }
+}
+
+/// The requests of request/response and of incast.
+fn request_plan(app: &App, targets: Vec<Ipv4Addr>, port: u16) -> RequestPlan {
+    let (how, request, response, think, count) = match *app {
+        App::RequestResponse { transport, request, response, think, count, .. } => {
+            (transport, request, response, think, count)
+        }
+        App::Incast { transport, bytes, think, rounds } => {
+            (transport, INCAST_REQUEST, bytes, think, rounds)
+        }
+        ref other => unreachable!("{} asks nobody", other.name()),
+    };
+    let transport = transport(how);
+    RequestPlan { targets, port, transport, request, response, think, count, timeout: TIMEOUT }
+}
+
+fn file_plan(files: &FileService, (target, port): (Ipv4Addr, u16), seed: u64) -> FilePlan {
+    let bytes = |bytes: axon_wire::Bytes| u32::try_from(bytes.0).unwrap_or(u32::MAX);
+    FilePlan {
+        target,
+        port,
+        transport: transport(files.transport),
+        timeout: TIMEOUT,
+        files: files.files,
+        transactions: files.transactions,
+        size_min: bytes(files.size_min),
+        size_max: bytes(files.size_max),
+        block: bytes(files.block),
+        read_bias: files.read_bias,
+        create_bias: files.create_bias,
+        client: files.client,
+        seed,
+    }
+}

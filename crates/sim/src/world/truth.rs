@@ -1,0 +1,151 @@
+//! What is really there, to hold against what switches and controller believe.
+//!
+//! The world knows which links carry frames; nodes only find out. A route is stale if the
+//! frame that follows it through the true topology would not reach the host whose MAC it is
+//! for. That is checked by walking it, hop by hop, as a frame would.
+
+use crate::engine::station::StationNode;
+use crate::link::links::WireEnd;
+use crate::world::World;
+use axon_fabric::model::Network;
+use axon_wire::{Hops, MacAddr, PortNo, Route};
+use std::collections::VecDeque;
+use std::fmt;
+
+/// A route that does not lead to the host it is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StaleRoute {
+    /// Where it stands: `s1-p0`.
+    pub at: String,
+    /// Whom it is for.
+    pub destination: MacAddr,
+    /// What it says.
+    pub hops: Hops,
+    /// Where it leads.
+    pub leads_to: String,
+}
+
+impl fmt::Display for StaleRoute {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let StaleRoute { at, destination, hops, leads_to } = self;
+        write!(f, "{at}: the route [{hops}] to {destination} leads to {leads_to}")
+    }
+}
+
+impl World {
+    /// Where a frame that leaves by this port comes in, if the link carries frames.
+    pub(crate) fn far_end(&self, from: WireEnd) -> Option<WireEnd> {
+        let (id, side) = self.engine.link_at(from)?;
+        let link = &self.engine.links()[id.0];
+        (link.carrier && !link.silent).then(|| link.ends[1 - side])
+    }
+
+    /// The switches that a frame from the controller can reach, itself excluded: a switch
+    /// that is not among them is out of its reach.
+    pub fn controlled_switches(&self) -> Vec<bool> {
+        let from = WireEnd { station: self.controller_station(), port: PortNo(0) };
+        self.reached_from(self.far_end(from).map(|end| end.station))
+    }
+
+    /// The largest set of switches that reach each other; of equal ones, the first.
+    fn largest_part(&self) -> Vec<bool> {
+        let mut seen = vec![false; self.fabric.switches.len()];
+        let mut largest = (0, seen.clone());
+        for switch in 0..seen.len() {
+            if !seen[switch] {
+                let part = self.reached_from(Some(switch));
+                seen.iter_mut().zip(&part).for_each(|(seen, &part)| *seen |= part);
+                let size = part.iter().filter(|&&part| part).count();
+                if size > largest.0 {
+                    largest = (size, part);
+                }
+            }
+        }
+        largest.1
+    }
+
+    fn reached_from(&self, start: Option<usize>) -> Vec<bool> {
+        let mut reached = vec![false; self.fabric.switches.len()];
+        let mut next: VecDeque<usize> = start.into_iter().collect();
+        while let Some(station) = next.pop_front() {
+            if station >= reached.len() || std::mem::replace(&mut reached[station], true) {
+                continue;
+            }
+            for port in 0..self.fabric.switches[station].ports {
+                let from = WireEnd { station, port: PortNo(port) };
+                next.extend(self.far_end(from).map(|end| end.station));
+            }
+        }
+        reached
+    }
+
+    /// The hosts whose edge the controller can reach: any two of them should be able to
+    /// talk. Without a controller: those in the largest part that hangs together.
+    pub fn connected_hosts(&self) -> Vec<usize> {
+        let reached = match self.fabric.network {
+            Network::Axon | Network::PortLand => self.controlled_switches(),
+            Network::Ethernet | Network::Ecmp => self.largest_part(),
+        };
+        let hosts = 0..self.fabric.hosts.len();
+        hosts
+            .filter(|&host| {
+                let near = WireEnd { station: self.host_station(host), port: crate::host::PORT };
+                self.far_end(near).is_some_and(|end| reached.get(end.station) == Some(&true))
+            })
+            .collect()
+    }
+
+    /// Every valid route, on any switch that the controller can reach, that does not lead to
+    /// the host it is for.
+    pub fn stale_routes(&self) -> Vec<StaleRoute> {
+        let mut stale = Vec::new();
+        for (index, reached) in self.controlled_switches().into_iter().enumerate() {
+            let Some(switch) = self.switch(index).filter(|_| reached) else {
+                continue;
+            };
+            for port in (0..self.fabric.switches[index].ports).map(PortNo) {
+                for (destination, Route { hops, .. }) in switch.plane().tables().routes(port) {
+                    let leads_to = match self.walk(index, &hops) {
+                        Ok(host) if host == destination => continue,
+                        Ok(host) => host.to_string(),
+                        Err(place) => place,
+                    };
+                    let at = format!("{}-{port}", self.fabric.switches[index].name);
+                    stale.push(StaleRoute { at, destination, hops, leads_to });
+                }
+            }
+        }
+        stale
+    }
+
+    /// Follows a route from a switch. Answers with the MAC of the host at its end, or with
+    /// words about where it ends instead.
+    fn walk(&self, switch: usize, hops: &Hops) -> Result<MacAddr, String> {
+        let mut station = switch;
+        for &port in hops.iter() {
+            let Some(here) = self.engine.station(station) else {
+                return Err(format!("station {station}, which is not there"));
+            };
+            if !matches!(here.node, StationNode::Switch(_)) {
+                return Err(format!("{}, with hops left", here.name()));
+            }
+            let from = WireEnd { station, port };
+            let Some(end) = self.far_end(from) else {
+                return Err(format!("{}-{port}, where no frame passes", here.name()));
+            };
+            station = end.station;
+        }
+        match self.engine.station(station).map(|here| (&here.node, here.name())) {
+            Some((StationNode::Host(host), _)) => Ok(host.mac()),
+            Some((StationNode::ArpHost(host), _)) => Ok(host.mac()),
+            there => Err(there.map_or_else(String::new, |(_, name)| name.to_owned())),
+        }
+    }
+
+    /// Entries in a switch's tables (reservations included) on all its ports.
+    pub fn table_entries(&self, switch: usize) -> usize {
+        let ports = 0..self.fabric.switches[switch].ports;
+        self.switch(switch)
+            .map_or(0, |node| ports.map(|port| node.plane().tables().len(PortNo(port))).sum())
+    }
+}

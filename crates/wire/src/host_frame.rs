@@ -1,0 +1,187 @@
+//! What the edge reads from hosts' frames and what it says to hosts: ARP (RFC 826) and the
+//! outside of DHCP (RFC 2131). The formats are smoltcp's.
+
+use crate::MacAddr;
+use crate::link::{ETHERNET_BYTES, FRAME_BYTES_MIN};
+use alloc::vec::Vec;
+use core::net::Ipv4Addr;
+use smoltcp::wire::{
+    ArpOperation, ArpPacket, ArpRepr, DhcpMessageType, DhcpPacket, DhcpRepr, EthernetAddress,
+    EthernetFrame, EthernetProtocol, EthernetRepr, IpProtocol, Ipv4Packet, UdpPacket,
+};
+
+const DHCP_SERVER_PORT: u16 = 67;
+const DHCP_CLIENT_PORT: u16 = 68;
+
+/// The parts of an ARP packet for IPv4 over Ethernet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arp {
+    /// Request or reply.
+    pub operation: ArpOperation,
+    /// The MAC of the sender (RFC 826, `ar$sha`).
+    pub sender_mac: MacAddr,
+    /// The address of the sender (`ar$spa`); unspecified in a probe (RFC 5227).
+    pub sender_ip: Ipv4Addr,
+    /// The MAC of the target (`ar$tha`); zero in a request that asks for it.
+    pub target_mac: MacAddr,
+    /// The address of the target (`ar$tpa`).
+    pub target_ip: Ipv4Addr,
+}
+
+/// What a host's frame is to the edge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// ARP, for IPv4 over Ethernet.
+    Arp(Arp),
+    /// EtherType ARP with anything else in it.
+    BadArp,
+    /// A DHCP client's message to a server.
+    DhcpClient,
+    /// Anything else.
+    Other,
+}
+
+/// Tells what `frame` is; it holds at least an Ethernet header, or is `Other`.
+pub fn classify(frame: &[u8]) -> Kind {
+    let Ok(ethernet) = EthernetFrame::new_checked(frame) else {
+        return Kind::Other;
+    };
+    match ethernet.ethertype() {
+        EthernetProtocol::Arp => parse_arp(ethernet.payload()).map_or(Kind::BadArp, Kind::Arp),
+        EthernetProtocol::Ipv4 if udp_to(ethernet.payload(), DHCP_SERVER_PORT).is_some() => {
+            Kind::DhcpClient
+        }
+        _ => Kind::Other,
+    }
+}
+
+fn parse_arp(payload: &[u8]) -> Option<Arp> {
+    let packet = ArpPacket::new_checked(payload).ok()?;
+    let ArpRepr::EthernetIpv4 {
+        operation,
+        source_hardware_addr,
+        source_protocol_addr,
+        target_hardware_addr,
+        target_protocol_addr,
+    } = ArpRepr::parse(&packet).ok()?
+    else {
+        return None;
+    };
+    Some(Arp {
+        operation,
+        sender_mac: MacAddr(source_hardware_addr.0),
+        sender_ip: source_protocol_addr,
+        target_mac: MacAddr(target_hardware_addr.0),
+        target_ip: target_protocol_addr,
+    })
+}
+
+/// The payload of a whole (not fragmented) UDP datagram to `port`, in an IPv4 packet.
+fn udp_to(payload: &[u8], port: u16) -> Option<&[u8]> {
+    let packet = Ipv4Packet::new_checked(payload).ok()?;
+    let whole = packet.version() == 4 && packet.frag_offset() == 0 && !packet.more_frags();
+    if !whole || packet.next_header() != IpProtocol::Udp {
+        return None;
+    }
+    let datagram = UdpPacket::new_checked(packet.payload()).ok()?;
+    (datagram.dst_port() == port).then(|| datagram.payload())
+}
+
+/// The host and the address that a DHCP server's acknowledgement gives it.
+pub fn dhcp_ack(frame: &[u8]) -> Option<(MacAddr, Ipv4Addr)> {
+    let ethernet = EthernetFrame::new_checked(frame).ok()?;
+    if ethernet.ethertype() != EthernetProtocol::Ipv4 {
+        return None;
+    }
+    let dhcp = DhcpPacket::new_checked(udp_to(ethernet.payload(), DHCP_CLIENT_PORT)?).ok()?;
+    let dhcp = DhcpRepr::parse(&dhcp).ok()?;
+    (dhcp.message_type == DhcpMessageType::Ack)
+        .then_some((MacAddr(dhcp.client_hardware_address.0), dhcp.your_ip))
+}
+
+/// An ARP request that asks `to` alone whether it has `target_ip`.
+pub fn request(
+    sender_mac: MacAddr,
+    sender_ip: Ipv4Addr,
+    to: MacAddr,
+    target_ip: Ipv4Addr,
+) -> Vec<u8> {
+    let target_mac = MacAddr([0; 6]);
+    let operation = ArpOperation::Request;
+    emit(to, Arp { operation, sender_mac, sender_ip, target_mac, target_ip })
+}
+
+/// An ARP reply that tells `to` that `ip` is at `mac`.
+pub fn reply(mac: MacAddr, ip: Ipv4Addr, to: MacAddr, to_ip: Ipv4Addr) -> Vec<u8> {
+    let operation = ArpOperation::Reply;
+    emit(to, Arp { operation, sender_mac: mac, sender_ip: ip, target_mac: to, target_ip: to_ip })
+}
+
+/// The frame of an ARP packet from its sender, padded to the Ethernet minimum.
+pub fn emit(to: MacAddr, arp: Arp) -> Vec<u8> {
+    let ethernet = EthernetRepr {
+        src_addr: EthernetAddress(arp.sender_mac.0),
+        dst_addr: EthernetAddress(to.0),
+        ethertype: EthernetProtocol::Arp,
+    };
+    let repr = ArpRepr::EthernetIpv4 {
+        operation: arp.operation,
+        source_hardware_addr: EthernetAddress(arp.sender_mac.0),
+        source_protocol_addr: arp.sender_ip,
+        target_hardware_addr: EthernetAddress(arp.target_mac.0),
+        target_protocol_addr: arp.target_ip,
+    };
+    let mut bytes = alloc::vec![0; FRAME_BYTES_MIN];
+    ethernet.emit(&mut EthernetFrame::new_unchecked(&mut bytes));
+    repr.emit(&mut ArpPacket::new_unchecked(&mut bytes[ETHERNET_BYTES..]));
+    bytes
+}
+
+/// Whether one host can have this address: not "this host", loopback, group or broadcast.
+pub fn is_host_ip(ip: Ipv4Addr) -> bool {
+    !(ip.octets()[0] == 0 || ip.is_loopback() || ip.octets()[0] >= 224)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
+    const B: MacAddr = MacAddr([2, 0, 0, 0, 0, 2]);
+    const IP_A: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+    const IP_B: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+
+    #[test]
+    fn an_arp_request_is_a_whole_ethernet_frame() {
+        let frame = request(A, IP_A, B, IP_B);
+        assert_eq!(
+            frame[..42],
+            [
+                2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 6, 0, 1, 8, 0, 6, 4, 0, 1, 2, 0, 0, 0, 0, 1,
+                10, 0, 0, 1, 0, 0, 0, 0, 0, 0, 10, 0, 0, 2
+            ]
+        );
+        assert_eq!(frame[42..], [0; 18]);
+    }
+
+    #[test]
+    fn an_arp_reply_is_read_back_and_short_ones_are_bad() {
+        let frame = reply(A, IP_A, B, IP_B);
+        let Kind::Arp(arp) = classify(&frame) else { panic!("not ARP") };
+        assert_eq!(arp.operation, ArpOperation::Reply);
+        assert_eq!((arp.sender_mac, arp.sender_ip), (A, IP_A));
+        assert_eq!((arp.target_mac, arp.target_ip), (B, IP_B));
+        for length in 14..42 {
+            assert_eq!(classify(&frame[..length]), Kind::BadArp);
+        }
+        assert_eq!(classify(&frame[..13]), Kind::Other);
+    }
+
+    #[test]
+    fn group_and_special_addresses_are_nobodys() {
+        for ip in [[0, 0, 0, 0], [127, 0, 0, 1], [224, 0, 0, 1], [255, 255, 255, 255]] {
+            assert!(!is_host_ip(ip.into()));
+        }
+        assert!(is_host_ip(IP_A));
+    }
+}

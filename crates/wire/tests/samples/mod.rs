@@ -1,0 +1,160 @@
+//! Control messages of every type and shape, by the names that they have in `vectors/control.txt`.
+
+use axon_wire::header::HopWidth;
+use axon_wire::message::*;
+use axon_wire::{Hops, Life, MacAddr, NodeId, PortNo, Route};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+const LIFE: Life = Life { node: NodeId(0x0102_0304_0506_0708), incarnation: 300 };
+const STAMP: Stamp = Stamp { epoch: 2, number: 1000 };
+const SOURCE: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
+const TARGET: MacAddr = MacAddr([2, 0, 0, 0, 0, 2]);
+const SOURCE_IP: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
+const TARGET_IP: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
+
+fn host_frame() -> HostFrame {
+    HostFrame { port: PortNo(4), frame: vec![0xff; 14] }
+}
+
+fn controller_hello() -> ControllerHello {
+    let peer = Peer::Axon { node: NodeId(9), port: PortNo(2), role: Role::Switch };
+    let ports = vec![
+        PortState { port: PortNo(0), peer: Peer::Host },
+        PortState { port: PortNo(200), peer },
+    ];
+    ControllerHello { version: 3, nonce: u64::MAX, ports }
+}
+
+fn arp_request(target: Target, source_ip: Option<IpAddr>) -> Message {
+    let (id, port) = (7, PortNo(1));
+    Message::ArpRequest(ArpRequest { id, port, source_mac: SOURCE, source_ip, target })
+}
+
+fn arp_target() -> ArpTarget {
+    ArpTarget {
+        id: 7,
+        source_switch: LIFE,
+        source_port: PortNo(1),
+        source_mac: SOURCE,
+        source_ip: Some(SOURCE_IP),
+        target_port: PortNo(5),
+        target_mac: TARGET,
+        target_ip: Some(TARGET_IP),
+        stamp: STAMP,
+        to_source: Route::from([3, 1]),
+        to_target: Route::from([2, 5]),
+        answer_by: Hops::from([3, PortNo::CONTROL.0]),
+    }
+}
+
+fn segment() -> Segment {
+    let (port, destination, stamp) = (PortNo(1), TARGET, STAMP);
+    let items = vec![
+        Item::HostSeen { port, mac: SOURCE, ip: Some(SOURCE_IP) },
+        Item::HostGone { port, mac: SOURCE },
+        Item::SetRoute { port, destination, stamp, route: Route::from([2, 5]) },
+        Item::RemoveRoute { port, destination, stamp },
+        Item::AskHost { port, mac: SOURCE, ip: SOURCE_IP },
+    ];
+    Segment { first: 128, ack: 5, items }
+}
+
+fn load_segment() -> Segment {
+    let ports = vec![
+        PortBytes { port: PortNo(0), bytes: 1 << 40 },
+        PortBytes { port: PortNo(300), bytes: 0 },
+    ];
+    let items =
+        vec![Item::AskLoad { every_ms: 1000 }, Item::PortLoad { over_us: 1_000_003, ports }];
+    Segment { first: 2, ack: u64::MAX, items }
+}
+
+fn of_links() -> Vec<(&'static str, Message)> {
+    let (port, challenge, echo) = (PortNo(2), 0x1122_3344_5566_7788, 0x99aa);
+    let hello = Hello { port, role: Role::Switch, hop_width: HopWidth::Eight, challenge };
+    let nibble = Hello { role: Role::Controller, hop_width: HopWidth::Four, ..hello };
+    let (role, hop_width) = (Role::Controller, HopWidth::Sixteen);
+    let reply = HelloReply { port, role, hop_width, echo, challenge };
+    let path = ControllerPath { controller: LIFE, hops: Hops::from([3, PortNo::CONTROL.0]) };
+    vec![
+        ("hello", Message::Hello(hello)),
+        ("hello-controller-nibble", Message::Hello(nibble)),
+        ("hello-reply", Message::HelloReply(reply)),
+        ("hello-confirm", Message::HelloConfirm(HelloConfirm { echo })),
+        ("heartbeat", Message::Heartbeat(Heartbeat { echo, path: Some(path) })),
+        ("heartbeat-without-path", Message::Heartbeat(Heartbeat { echo, path: None })),
+    ]
+}
+
+fn of_paths() -> Vec<(&'static str, Message)> {
+    let localhost = Target::Ip(IpAddr::V6(Ipv6Addr::LOCALHOST));
+    let ack = ControllerHelloAck { version: 3, nonce: u64::MAX };
+    let reply = ArpReply {
+        id: 7,
+        source_port: PortNo(1),
+        source_mac: SOURCE,
+        target_mac: TARGET,
+        target_ip: None,
+        stamp: STAMP,
+        to_target: Route::from([2, 5]),
+    };
+    vec![
+        ("controller-hello", Message::ControllerHello(controller_hello())),
+        ("controller-hello-ack", Message::ControllerHelloAck(ack)),
+        ("arp-request-ip", arp_request(localhost, Some(SOURCE_IP))),
+        ("arp-request-mac", arp_request(Target::Mac(TARGET), None)),
+        ("arp-target", Message::ArpTarget(arp_target())),
+        ("arp-reply", Message::ArpReply(reply)),
+        ("dhcp-relay", Message::DhcpRelay(host_frame())),
+        ("host-frame", Message::HostFrame(host_frame())),
+        ("segment", Message::Segment(segment())),
+        ("segment-load", Message::Segment(load_segment())),
+        ("segment-empty", Message::Segment(Segment { first: 0, ack: 0, items: vec![] })),
+    ]
+}
+
+/// Every sample with its name. A new kind of message or item does not compile before it has a
+/// number here, and panics before it has a sample.
+pub fn all() -> Vec<(&'static str, Message)> {
+    let samples = [of_links(), of_paths()].concat();
+    let mut messages = [false; 12];
+    let mut items = [false; 7];
+    for (_, message) in &samples {
+        messages[number(message)] = true;
+        if let Message::Segment(segment) = message {
+            segment.items.iter().for_each(|item| items[item_number(item)] = true);
+        }
+    }
+    assert_eq!(messages, [true; 12], "each kind of message has a sample");
+    assert_eq!(items, [true; 7], "each kind of item has a sample");
+    samples
+}
+
+fn number(message: &Message) -> usize {
+    match message {
+        Message::Hello(_) => 0,
+        Message::HelloReply(_) => 1,
+        Message::HelloConfirm(_) => 2,
+        Message::Heartbeat(_) => 3,
+        Message::ControllerHello(_) => 4,
+        Message::ControllerHelloAck(_) => 5,
+        Message::ArpRequest(_) => 6,
+        Message::ArpTarget(_) => 7,
+        Message::ArpReply(_) => 8,
+        Message::DhcpRelay(_) => 9,
+        Message::HostFrame(_) => 10,
+        Message::Segment(_) => 11,
+    }
+}
+
+fn item_number(item: &Item) -> usize {
+    match item {
+        Item::HostSeen { .. } => 0,
+        Item::HostGone { .. } => 1,
+        Item::SetRoute { .. } => 2,
+        Item::RemoveRoute { .. } => 3,
+        Item::AskHost { .. } => 4,
+        Item::AskLoad { .. } => 5,
+        Item::PortLoad { .. } => 6,
+    }
+}
