@@ -1,6 +1,6 @@
 //! The options of a capture, the same for every daemon.
 
-use axon_linux::pcapng::CaptureOptions;
+use axon_capture::pcap::CaptureOptions;
 use std::path::PathBuf;
 
 /// What the ports carry, as pcapng.

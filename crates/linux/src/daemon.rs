@@ -3,10 +3,10 @@
 use crate::agent::{self, AgentOptions};
 use crate::incarnation;
 use crate::inspect::{Controller, Switch};
-use crate::pcapng::CaptureOptions;
 use crate::run::{Body, Clock, Inspect, RunOptions};
 use crate::slot::{Medium, PortSetup};
 use anyhow::{Context, Result, bail};
+use axon_capture::pcap::CaptureOptions;
 use axon_dcbx::agent::Rules;
 use axon_fabric::assemble::{controller_config, port_name, switch_config, switch_index};
 use axon_fabric::dcb::FlowControl;

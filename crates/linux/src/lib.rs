@@ -17,7 +17,6 @@ mod notes;
 pub mod offload;
 pub mod pacer;
 pub mod packet;
-pub mod pcapng;
 pub mod port;
 pub mod probe;
 pub mod request;

@@ -8,14 +8,14 @@
 use crate::link_watch::{LinkEvent, LinkWatch, is_up};
 use crate::moderation::Moderation;
 use crate::notes::NoteLog;
-use crate::pcapng::{Capture, CaptureOptions, Direction, LinkType};
 use crate::port::Pool;
 use crate::request::RequestSocket;
 use crate::slot::{PortSetup, Slot};
 use crate::status::StatusServer;
+use axon_capture::pcap::{CaptureOptions, Direction, LinkType, Writer};
 use axon_dcbx::agent::Rules;
 use axon_node::{Action, Command, Input, Node, PortKind, Reply};
-use axon_wire::{Frame, FrameBuf, PortNo, Span, Time, header};
+use axon_wire::{Frame, FrameBuf, PortNo, Span, Time};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::signal::{SigSet, Signal};
@@ -116,7 +116,7 @@ pub struct Body<N> {
     signals: SignalFd,
     status: Option<StatusServer>,
     requests: Option<RequestSocket>,
-    capture: Option<Capture>,
+    capture: Option<Writer>,
     capture_flushed: Time,
     retried: Time,
     counters: LoopCounters,
@@ -156,7 +156,7 @@ impl<N: Node<FrameBuf> + Inspect> Body<N> {
         let signals = SignalFd::with_flags(&mask, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
         // The default slack of 50 us on every timer would be half a frame at 100 Mb/s.
         nix::sys::prctl::set_timerslack(1)?;
-        let capture = options.capture.as_ref().map(Capture::create).transpose()?;
+        let capture = options.capture.as_ref().map(Writer::create).transpose()?;
         let status = options.status_socket.as_deref().map(StatusServer::open).transpose()?;
         let requests = options.status_socket.as_deref().map(RequestSocket::open).transpose()?;
         let mut body = Body {
@@ -451,9 +451,10 @@ impl<N: Node<FrameBuf> + Inspect> Body<N> {
         let Some(slot) = self.slots.get(index) else {
             return;
         };
-        let axon = self.node.port_kind(PortNo(index as u16)) == PortKind::Axon;
-        let axon = axon && header::is_axon(frame.bytes());
-        let link_type = if axon { LinkType::Axon } else { LinkType::Ethernet };
+        let link_type = match self.node.port_kind(PortNo(index as u16)) {
+            PortKind::Axon => LinkType::between_switches(frame.bytes()),
+            _ => LinkType::ETHERNET,
+        };
         let nanos = self.clock.unix_nanos(self.clock.now());
         let port = (index, slot.setup.device.as_str());
         if let Err(error) = capture.record(port, link_type, direction, nanos, frame.bytes()) {

@@ -4,13 +4,13 @@
 mod alone;
 
 use alone::{ip, veth, wait};
+use axon_capture::pcap::CaptureOptions;
 use axon_dcbx::TieRule;
 use axon_dcbx::agent::Rules;
 use axon_linux::agent::{self, AgentOptions};
 use axon_linux::daemon::DaemonOptions;
 use axon_linux::link_watch::{LinkEvent, LinkWatch, is_up};
 use axon_linux::packet::PacketPort;
-use axon_linux::pcapng::CaptureOptions;
 use axon_linux::port::{Pool, Port};
 use axon_linux::run::{Body, Clock, Inspect, RunOptions};
 use axon_linux::slot::{Medium, PortSetup};

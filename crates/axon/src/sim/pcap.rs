@@ -1,11 +1,10 @@
 //! What single ports carry, as pcapng files.
 
 use anyhow::{Context, Result, anyhow, bail};
+use axon_capture::pcap::{CaptureOptions, Direction, LinkType, Writer};
 use axon_fabric::model::{Fabric, Network};
-use axon_linux::pcapng::{Capture, CaptureOptions, Direction, LinkType};
 use axon_sim::capture::{Captured, port_by_name};
 use axon_sim::links::WireEnd;
-use axon_wire::header;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::PathBuf;
@@ -25,7 +24,7 @@ struct Pcap {
     path: PathBuf,
     /// The link carries Axon packets, not hosts' frames.
     axon: bool,
-    capture: Capture,
+    writer: Writer,
 }
 
 /// A port to capture, and where to.
@@ -66,10 +65,10 @@ impl Pcaps {
             // Frames of simulated hosts are nobody's secret: a file like all others of the run.
             let file = File::create(&path).map(BufWriter::new);
             let snap_bytes = CaptureOptions::to(&path).snap_bytes;
-            let capture = file.and_then(|file| Capture::new(file, snap_bytes, FILE_BYTES_MAX));
-            let capture = capture.with_context(|| path.display().to_string())?;
+            let writer = file.and_then(|file| Writer::new(file, snap_bytes, FILE_BYTES_MAX));
+            let writer = writer.with_context(|| path.display().to_string())?;
             let axon = between_switches(fabric, port);
-            Ok(Pcap { port, name, path, axon, capture })
+            Ok(Pcap { port, name, path, axon, writer })
         };
         let all = asked.into_iter().map(create).collect::<Result<_>>()?;
         Ok(Pcaps { all, failure: None })
@@ -91,12 +90,14 @@ impl Pcaps {
             let end = WireEnd { station: frame.station, port: frame.port };
             let Some(index) = self.all.iter().position(|pcap| pcap.port == end) else { continue };
             let pcap = &mut self.all[index];
-            let axon = pcap.axon && header::is_axon(&frame.frame);
-            let link_type = if axon { LinkType::Axon } else { LinkType::Ethernet };
+            let link_type = match pcap.axon {
+                true => LinkType::between_switches(&frame.frame),
+                false => LinkType::ETHERNET,
+            };
             let direction = if frame.outbound { Direction::Outbound } else { Direction::Inbound };
             let port = (index, pcap.name.as_str());
             let nanos = frame.at.as_nanos();
-            let written = pcap.capture.record(port, link_type, direction, nanos, &frame.frame);
+            let written = pcap.writer.record(port, link_type, direction, nanos, &frame.frame);
             if let Err(error) = written.with_context(|| pcap.path.display().to_string()) {
                 self.failure.get_or_insert(error);
             }
@@ -109,7 +110,7 @@ impl Pcaps {
     /// What could not be written.
     pub fn finish(mut self) -> Result<()> {
         for pcap in &mut self.all {
-            let flushed = pcap.capture.flush();
+            let flushed = pcap.writer.flush();
             flushed.with_context(|| pcap.path.display().to_string())?;
         }
         self.failure.map_or(Ok(()), Err)

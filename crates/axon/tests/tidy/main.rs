@@ -16,11 +16,12 @@ const UNSAFE_CRATES: &[&str] = &["crates/linux/"];
 /// What each crate may depend on of ours: arrows go down only.
 const ARROWS: &[(&str, &[&str])] = &[
     ("axon-wire", &[]),
+    ("axon-capture", &["axon-wire"]),
     ("axon-plane", &["axon-wire"]),
     ("axon-control", &["axon-plane", "axon-wire"]),
-    ("axon-fabric", &["axon-control", "axon-plane", "axon-wire"]),
+    ("axon-fabric", &["axon-control", "axon-plane", "axon-capture", "axon-wire"]),
     ("axon-sim", &["axon-fabric", "axon-control", "axon-plane", "axon-wire"]),
-    ("axon-linux", &["axon-fabric", "axon-control", "axon-plane", "axon-wire"]),
+    ("axon-linux", &["axon-fabric", "axon-control", "axon-plane", "axon-capture", "axon-wire"]),
     (
         "axon-conformance",
         &["axon-sim", "axon-linux", "axon-fabric", "axon-control", "axon-plane", "axon-wire"],
@@ -34,6 +35,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "axon-fabric",
             "axon-control",
             "axon-plane",
+            "axon-capture",
             "axon-wire",
         ],
     ),

@@ -12,6 +12,7 @@ use crate::units::{BytesText, span_text};
 use axon_wire::priority::Priority;
 use axon_wire::{Bytes, Rate, Span};
 use std::collections::BTreeSet;
+use std::fs::File;
 
 /// IPv4 and UDP headers, in bytes.
 const UDP_HEADERS: u32 = 28;
@@ -399,12 +400,13 @@ impl Asked<'_> {
         let expected = "a pcap or pcapng file of Ethernet frames, at most 256 MiB";
         let refuse = |what: String| self.problem("replay.file", what, expected);
         let cannot = |error: std::io::Error| refuse(format!("{name} cannot be read: {error}"));
-        let bytes = std::fs::metadata(&asked.file).map_err(cannot)?.len();
+        let file = File::open(&asked.file).map_err(cannot)?;
+        let bytes = file.metadata().map_err(cannot)?.len();
         if bytes > CAPTURE_BYTES_MAX {
             return Err(refuse(format!("{name} has {bytes} bytes")));
         }
-        let bytes = std::fs::read(&asked.file).map_err(cannot)?;
-        let frames = capture::read(&bytes).map_err(|error| refuse(format!("{name}: {error}")))?;
+        let frames = capture::read(file, CAPTURE_BYTES_MAX);
+        let frames = frames.map_err(|error| refuse(format!("{name}: {error}")))?;
         if frames.is_empty() {
             return Err(refuse(format!("{name} has no frames")));
         }

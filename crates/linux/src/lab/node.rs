@@ -2,8 +2,8 @@
 
 use super::state::StateDir;
 use crate::daemon::{DaemonOptions, controller, host_agent, switch};
-use crate::pcapng::CaptureOptions;
 use anyhow::{Context, Result};
+use axon_capture::pcap::CaptureOptions;
 use nix::unistd::setsid;
 use std::ffi::OsString;
 

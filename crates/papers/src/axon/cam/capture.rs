@@ -1,11 +1,8 @@
 //! Destination addresses out of a pcap or pcapng file.
 
-use anyhow::{Context, Result, bail, ensure};
-use pcap_file::pcap::PcapReader;
-use pcap_file::pcapng::{Block, PcapNgReader};
-use pcap_file::{DataLink, PcapError};
+use anyhow::{Context, Result};
+use axon_capture::pcap::{Frame, LinkType, ReadError, Reader};
 use std::fs::File;
-use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 
@@ -13,10 +10,6 @@ const ETHERTYPE_IPV4: u16 = 0x0800;
 const ETHERTYPE_IPV6: u16 = 0x86dd;
 /// 802.1Q, 802.1ad, and the older one that some switches still use for the outer tag.
 const ETHERTYPES_OF_TAGS: [u16; 3] = [0x8100, 0x88a8, 0x9100];
-/// What our own captures call links between switches (LINKTYPE_USER0).
-const LINKTYPE_AXON: u32 = 147;
-/// First bytes of a pcapng file: the type of its section header block.
-const PCAPNG_MAGIC: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
 
 /// Where a packet goes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,97 +37,35 @@ pub struct Ending {
 ///
 /// # Errors
 /// The file cannot be read or is neither.
-pub fn read(path: &Path, each: impl FnMut(Destination)) -> Result<Ending> {
+pub fn read(path: &Path, mut each: impl FnMut(Destination)) -> Result<Ending> {
     let name = || path.display().to_string();
-    let mut file = File::open(path).with_context(name)?;
-    let mut magic = [0; 4];
-    let read = file.read(&mut magic).with_context(name)?;
-    ensure!(read == 4, "{}: expected a pcap or pcapng file, got {read} bytes", name());
-    file.seek(SeekFrom::Start(0)).with_context(|| format!("{}: not a file to seek in", name()))?;
-    let file = BufReader::new(file);
-    if magic == PCAPNG_MAGIC { pcapng(file, each) } else { pcap(file, each) }.with_context(name)
-}
-
-fn pcap(file: BufReader<File>, mut each: impl FnMut(Destination)) -> Result<Ending> {
-    let mut reader = match PcapReader::new(file) {
-        Ok(reader) => reader,
-        Err(error) => bail!("expected a pcap or pcapng file: {error}"),
-    };
-    let link = reader.header().datalink;
-    let mut read = Ending::default();
-    while let Some(packet) = reader.next_packet() {
-        match packet {
-            Ok(packet) => read.packet(link, &packet.data, &mut each),
+    let file = File::open(path).with_context(name)?;
+    let reader = Reader::new(file);
+    let expected = || format!("{}: expected a pcap or pcapng file", name());
+    let mut reader = reader.with_context(expected)?;
+    let mut ending = Ending::default();
+    loop {
+        match reader.next_frame() {
+            Ok(Some(frame)) => ending.packet(&frame, &mut each),
+            Ok(None) => return Ok(ending),
+            Err(error @ ReadError::Io { .. }) => return Err(error).with_context(name),
             Err(error) => {
-                read.broken_off = Some(broken(&error));
-                break;
+                ending.broken_off = Some(error.to_string());
+                return Ok(ending);
             }
         }
-    }
-    Ok(read)
-}
-
-fn pcapng(file: BufReader<File>, mut each: impl FnMut(Destination)) -> Result<Ending> {
-    let mut reader = PcapNgReader::new(file).context("expected a pcap or pcapng file")?;
-    let mut read = Ending::default();
-    // Interfaces are counted from zero in each section anew.
-    let mut links: Vec<DataLink> = Vec::new();
-    while let Some(block) = reader.next_block() {
-        let block = match block {
-            Ok(block) => block,
-            Err(error) => {
-                read.broken_off = Some(broken(&error));
-                break;
-            }
-        };
-        let link = |interface: u32| links.get(interface as usize).copied();
-        match block {
-            Block::SectionHeader(_) => links.clear(),
-            Block::InterfaceDescription(interface) => links.push(interface.linktype),
-            Block::EnhancedPacket(packet) => {
-                read.packet_on(link(packet.interface_id), &packet.data, &mut each);
-            }
-            Block::SimplePacket(packet) => read.packet_on(link(0), &packet.data, &mut each),
-            Block::Packet(packet) => {
-                read.packet_on(link(packet.interface_id.into()), &packet.data, &mut each);
-            }
-            _ => {}
-        }
-    }
-    Ok(read)
-}
-
-fn broken(error: &PcapError) -> String {
-    match error {
-        PcapError::IncompleteBuffer => "the last packet is not whole".to_owned(),
-        error => error.to_string(),
     }
 }
 
 impl Ending {
-    fn packet_on(
-        &mut self,
-        link: Option<DataLink>,
-        bytes: &[u8],
-        each: &mut impl FnMut(Destination),
-    ) {
-        match link {
-            Some(link) => self.packet(link, bytes, each),
-            None => {
-                self.packets += 1;
-                self.unknown_links += 1;
-            }
-        }
-    }
-
-    fn packet(&mut self, link: DataLink, bytes: &[u8], each: &mut impl FnMut(Destination)) {
+    fn packet(&mut self, frame: &Frame<'_>, each: &mut impl FnMut(Destination)) {
         self.packets += 1;
-        match link {
-            DataLink::ETHERNET if is_axon(bytes) => self.axon_packets += 1,
-            link if u32::from(link) == LINKTYPE_AXON => self.axon_packets += 1,
-            DataLink::ETHERNET => each(of_ethernet(bytes)),
-            DataLink::RAW | DataLink::IPV4 | DataLink::IPV6 => {
-                each(Destination { mac: None, ip: of_ip(bytes) });
+        match frame.link_type {
+            LinkType::ETHERNET if is_axon(frame.bytes) => self.axon_packets += 1,
+            LinkType::AXON => self.axon_packets += 1,
+            LinkType::ETHERNET => each(of_ethernet(frame.bytes)),
+            LinkType::RAW | LinkType::IPV4 | LinkType::IPV6 => {
+                each(Destination { mac: None, ip: of_ip(frame.bytes) });
             }
             _ => self.unknown_links += 1,
         }

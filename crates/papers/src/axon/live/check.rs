@@ -8,11 +8,12 @@
 use super::capture::Captured;
 use super::process::{Process, Stop};
 use anyhow::{Context, Result, bail};
+use axon_capture::pcap::{LinkType, Reader};
 use axon_wire::MacAddr;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{BufReader, Read};
+use std::io::Read;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -79,7 +80,7 @@ pub fn judge(
         running.push((tshark, capture));
         let file =
             File::open(&capture.file).with_context(|| format!("no capture of {}", capture.host))?;
-        let mut plain = plain_ethernet(BufReader::new(file), &capture.host, mac(&capture.host))
+        let mut plain = plain_ethernet(file, &capture.host, mac(&capture.host))
             .with_context(|| format!("cannot read {}", capture.file.display()))?;
         plain.missed = capture.missed;
         findings.add(plain);
@@ -114,39 +115,24 @@ fn complaints(process: Process, of: &Captured, stop: &Stop) -> Result<Findings> 
     Ok(Findings { malformed, examples: examples.collect(), ..Findings::default() })
 }
 
-/// Reads a pcap file (magic a1b2c3d4 or its nanosecond form, little-endian; Ethernet) and
-/// judges each frame as seen from `host` with address `mac`.
-fn plain_ethernet(mut file: impl Read, host: &str, mac: MacAddr) -> Result<Findings> {
-    let mut header = [0; 24];
-    file.read_exact(&mut header).context("no pcap header")?;
-    let word = |bytes: &[u8], at: usize| {
-        u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
-    };
-    if !matches!(word(&header, 0), 0xa1b2_c3d4 | 0xa1b2_3c4d) || word(&header, 20) & 0xffff != 1 {
-        bail!("not a little-endian pcap file of Ethernet frames");
-    }
+/// Reads a capture of Ethernet frames and judges each frame as seen from `host` with address
+/// `mac`.
+fn plain_ethernet(file: impl Read, host: &str, mac: MacAddr) -> Result<Findings> {
     let mut findings = Findings::default();
     let mut counts = BTreeMap::<u16, u64>::new();
-    let (mut record, mut frame) = ([0; 16], Vec::new());
-    loop {
-        match file.read_exact(&mut record) {
-            Ok(()) => {}
-            Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => break,
-            Err(error) => return Err(error.into()),
+    let mut reader = Reader::new(file)?;
+    while let Some(frame) = reader.next_frame()? {
+        let (number, link_type) = (frame.number, frame.link_type);
+        if link_type != LinkType::ETHERNET {
+            bail!("frame {number} is of link type {}, not Ethernet (1)", link_type.0);
         }
-        let kept = word(&record, 8) as usize;
-        if kept > 1 << 18 {
-            bail!("a frame of {kept} bytes");
-        }
-        frame.resize(kept, 0);
-        file.read_exact(&mut frame).context("the last frame is cut short")?;
         findings.frames += 1;
-        let ethertype = frame.get(12..14).map_or(0, |b| u16::from_be_bytes([b[0], b[1]]));
+        let ethertype = frame.bytes.get(12..14).map_or(0, |b| u16::from_be_bytes([b[0], b[1]]));
         *counts.entry(ethertype).or_default() += 1;
-        if !is_plain(&frame, ethertype, mac) {
+        if !is_plain(frame.bytes, ethertype, mac) {
             findings.foreign += 1;
             if findings.examples.len() < 3 {
-                let head = &frame[..frame.len().min(20)];
+                let head = &frame.bytes[..frame.bytes.len().min(20)];
                 findings.examples.push(format!("{host}: {head:02x?} ..."));
             }
         }

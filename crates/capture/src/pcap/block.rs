@@ -1,0 +1,252 @@
+//! Blocks of pcapng files.
+//!
+//! A section header tells the byte order of what follows; interface descriptions tell link type
+//! and unit of time; packet blocks of three kinds hold frames. Blocks of other types are passed
+//! over. Fields are read by the crate. Options are walked here: the crate refuses a list without
+//! an end mark, which is allowed, and any option that it cannot read, wanted or not.
+
+use super::error::wrong;
+use super::frame::{Direction, FRAME_BYTES_MAX, LinkType, NAME_BYTES_MAX};
+use byteorder_slice::{BigEndian, ByteOrder, LittleEndian};
+use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
+use pcap_file::pcapng::blocks::interface_description::InterfaceDescriptionBlock;
+use pcap_file::pcapng::blocks::packet::PacketBlock;
+use pcap_file::pcapng::blocks::section_header::SectionHeaderBlock;
+use pcap_file::pcapng::blocks::simple_packet::SimplePacketBlock;
+use pcap_file::pcapng::blocks::{
+    ENHANCED_PACKET_BLOCK, INTERFACE_DESCRIPTION_BLOCK, PACKET_BLOCK, SECTION_HEADER_BLOCK,
+    SIMPLE_PACKET_BLOCK,
+};
+use pcap_file::pcapng::{PcapNgBlock, RawBlock};
+use std::ops::Range;
+
+/// The shortest block, and the bytes that tell how long a block is: type, length, and the byte
+/// order of a section or the length again.
+pub(super) const BLOCK_BYTES_MIN: usize = 12;
+/// A section with more interfaces is refused: each takes memory for as long as it is read.
+const INTERFACES_MAX: usize = 1 << 16;
+const BIG_ENDIAN_MAGIC: [u8; 4] = [0x1a, 0x2b, 0x3c, 0x4d];
+/// Bytes before the options, in each kind of block that has any. For packets without data.
+const SECTION_BYTES: usize = 16;
+const INTERFACE_BYTES: usize = 8;
+const PACKET_BYTES: usize = 20;
+const OPTION_END: u16 = 0;
+const OPTION_IF_NAME: u16 = 2;
+const OPTION_IF_TSRESOL: u16 = 9;
+const OPTION_IF_TSOFFSET: u16 = 14;
+const OPTION_EPB_FLAGS: u16 = 2;
+
+/// A frame in a record or block of its file.
+pub(super) struct Packet {
+    /// Its interface in the section; `None` in a pcap file.
+    pub(super) interface: Option<usize>,
+    pub(super) link_type: LinkType,
+    /// Nanoseconds since 1970; `None` in a simple packet block.
+    pub(super) unix_nanos: Option<u64>,
+    pub(super) direction: Option<Direction>,
+    pub(super) wire_bytes: usize,
+    /// Where in the record the bytes are that were kept.
+    pub(super) bytes: Range<usize>,
+}
+
+/// A section of a pcapng file: what its later blocks mean.
+#[derive(Default)]
+pub(super) struct Section {
+    big_endian: bool,
+    interfaces: Vec<Interface>,
+}
+
+/// What an interface description says.
+struct Interface {
+    name: Option<String>,
+    link_type: LinkType,
+    /// Bytes kept of each frame; 0 for all.
+    snap_bytes: u32,
+    /// `if_tsresol`: a negative power of ten, or of two with the highest bit set.
+    resolution: u8,
+    /// `if_tsoffset`: seconds to add.
+    offset_seconds: i64,
+}
+
+impl Interface {
+    /// Nanoseconds since 1970 of a time in the interface's units.
+    fn nanos(&self, units: u64) -> u64 {
+        let power = u32::from(self.resolution & 0x7f);
+        let base: u128 = if self.resolution & 0x80 == 0 { 10 } else { 2 };
+        let per_second = base.checked_pow(power).unwrap_or(u128::MAX);
+        let nanos = u128::from(units) * 1_000_000_000 / per_second;
+        let nanos = i128::try_from(nanos).unwrap_or(i128::MAX);
+        let offset = i128::from(self.offset_seconds) * 1_000_000_000;
+        nanos.saturating_add(offset).clamp(0, i128::from(u64::MAX)) as u64
+    }
+}
+
+impl Section {
+    /// The bytes of a block, as its head of [`BLOCK_BYTES_MIN`] claims. None if `head` is shorter.
+    pub(super) fn claimed_bytes(&self, head: &[u8]) -> u32 {
+        let Some([k0, k1, k2, k3, a, b, c, d, magic @ ..]) = head.first_chunk::<12>() else {
+            return 0;
+        };
+        // The type of a section header reads the same in both byte orders.
+        let section = u32::from_be_bytes([*k0, *k1, *k2, *k3]) == SECTION_HEADER_BLOCK;
+        let big_endian = if section { *magic == BIG_ENDIAN_MAGIC } else { self.big_endian };
+        let length = [*a, *b, *c, *d];
+        if big_endian { u32::from_be_bytes(length) } else { u32::from_le_bytes(length) }
+    }
+
+    /// Takes the next block, whole. Returns its frame, if it is a packet block.
+    pub(super) fn block(&mut self, block: &[u8]) -> Result<Option<Packet>, String> {
+        let packet = if self.big_endian {
+            self.block_in::<BigEndian>(block)?
+        } else {
+            self.block_in::<LittleEndian>(block)?
+        };
+        match packet.as_ref().map_or(0, |packet| packet.bytes.len()) {
+            0..=FRAME_BYTES_MAX => Ok(packet),
+            kept => Err(format!("a frame of {kept} bytes; expected at most {FRAME_BYTES_MAX}")),
+        }
+    }
+
+    /// The name of an interface.
+    pub(super) fn name(&self, interface: usize) -> Option<&str> {
+        self.interfaces.get(interface)?.name.as_deref()
+    }
+
+    fn block_in<B: ByteOrder>(&mut self, block: &[u8]) -> Result<Option<Packet>, String> {
+        let (_, raw) = RawBlock::from_slice::<B>(block).map_err(wrong)?;
+        let body = &raw.body[..];
+        match raw.type_ {
+            SECTION_HEADER_BLOCK => self.section::<B>(body)?,
+            INTERFACE_DESCRIPTION_BLOCK => self.interface::<B>(body)?,
+            ENHANCED_PACKET_BLOCK => return self.enhanced::<B>(body).map(Some),
+            SIMPLE_PACKET_BLOCK => return self.simple::<B>(body).map(Some),
+            PACKET_BLOCK => return self.obsolete::<B>(body).map(Some),
+            _ => {}
+        }
+        Ok(None)
+    }
+
+    fn section<B: ByteOrder>(&mut self, body: &[u8]) -> Result<(), String> {
+        let (fields, _) = split(body, SECTION_BYTES);
+        let (_, section) = SectionHeaderBlock::from_slice::<B>(fields).map_err(wrong)?;
+        if section.major_version != 1 {
+            let version = section.major_version;
+            return Err(format!("a section of pcapng version {version}; expected version 1"));
+        }
+        *self = Section { big_endian: section.endianness.is_big(), interfaces: Vec::new() };
+        Ok(())
+    }
+
+    fn interface<B: ByteOrder>(&mut self, body: &[u8]) -> Result<(), String> {
+        if self.interfaces.len() >= INTERFACES_MAX {
+            return Err(format!("one more interface; expected at most {INTERFACES_MAX}"));
+        }
+        let (fields, options) = split(body, INTERFACE_BYTES);
+        let (_, fields) = InterfaceDescriptionBlock::from_slice::<B>(fields).map_err(wrong)?;
+        let name = option::<B>(options, OPTION_IF_NAME);
+        let resolution = option::<B>(options, OPTION_IF_TSRESOL).and_then(<[u8]>::first);
+        let offset = option::<B>(options, OPTION_IF_TSOFFSET).filter(|value| value.len() == 8);
+        self.interfaces.push(Interface {
+            name: name.map(|name| split(name, NAME_BYTES_MAX).0).map(text),
+            link_type: LinkType(u32::from(fields.linktype) as u16),
+            snap_bytes: fields.snaplen,
+            resolution: resolution.copied().unwrap_or(6),
+            offset_seconds: offset.map_or(0, B::read_i64),
+        });
+        Ok(())
+    }
+
+    fn enhanced<B: ByteOrder>(&self, body: &[u8]) -> Result<Packet, String> {
+        let (fields, options) = packet_fields::<B>(body);
+        let (_, fields) = EnhancedPacketBlock::from_slice::<B>(fields).map_err(wrong)?;
+        let flags = option::<B>(options, OPTION_EPB_FLAGS).filter(|value| value.len() == 4);
+        // The crate takes any unit for nanoseconds: what it read as such is the number of units.
+        let units = fields.timestamp.as_nanos() as u64;
+        let lengths = (fields.data.len(), fields.original_len);
+        let packet = self.packet(fields.interface_id, units, lengths)?;
+        let direction = flags.map(B::read_u32).and_then(Direction::of_flags);
+        Ok(Packet { direction, ..packet })
+    }
+
+    /// A packet block, which enhanced packet blocks have replaced.
+    fn obsolete<B: ByteOrder>(&self, body: &[u8]) -> Result<Packet, String> {
+        let (fields, _) = packet_fields::<B>(body);
+        let (_, fields) = PacketBlock::from_slice::<B>(fields).map_err(wrong)?;
+        // Two words, the higher one first; the crate reads one long word.
+        let units = fields.timestamp;
+        let units = if self.big_endian { units } else { units.rotate_left(32) };
+        let lengths = (fields.data.len(), fields.original_len);
+        self.packet(fields.interface_id.into(), units, lengths)
+    }
+
+    fn simple<B: ByteOrder>(&self, body: &[u8]) -> Result<Packet, String> {
+        let (_, fields) = SimplePacketBlock::from_slice::<B>(body).map_err(wrong)?;
+        let interface = self.described(0)?;
+        let wire_bytes = fields.original_len as usize;
+        let snap_bytes = match interface.snap_bytes {
+            0 => usize::MAX,
+            bytes => bytes as usize,
+        };
+        // What the block has beyond that is padding.
+        let kept = fields.data.len().min(wire_bytes).min(snap_bytes);
+        Ok(Packet {
+            interface: Some(0),
+            link_type: interface.link_type,
+            unix_nanos: None,
+            direction: None,
+            wire_bytes,
+            bytes: 12..12 + kept,
+        })
+    }
+
+    /// A frame of some interface, of so many bytes kept and on the wire.
+    fn packet(&self, id: u32, units: u64, (kept, wire): (usize, u32)) -> Result<Packet, String> {
+        let interface = self.described(id)?;
+        Ok(Packet {
+            interface: Some(id as usize),
+            link_type: interface.link_type,
+            unix_nanos: Some(interface.nanos(units)),
+            direction: None,
+            wire_bytes: (wire as usize).max(kept),
+            bytes: 8 + PACKET_BYTES..8 + PACKET_BYTES + kept,
+        })
+    }
+
+    fn described(&self, id: u32) -> Result<&Interface, String> {
+        let known = self.interfaces.len();
+        let missing = || format!("a frame of interface {id}, of which {known} are described");
+        self.interfaces.get(id as usize).ok_or_else(missing)
+    }
+}
+
+/// The fields and the frame of a packet block, and its options.
+fn packet_fields<B: ByteOrder>(body: &[u8]) -> (&[u8], &[u8]) {
+    let kept = body.get(12..16).map_or(0, B::read_u32);
+    let kept = usize::try_from(kept).unwrap_or(usize::MAX).min(body.len());
+    split(body, PACKET_BYTES + kept.next_multiple_of(4))
+}
+
+/// The first `bytes`, or as many as there are, and the rest.
+fn split(all: &[u8], bytes: usize) -> (&[u8], &[u8]) {
+    all.split_at(bytes.min(all.len()))
+}
+
+/// The value of the first option with this code in a list.
+fn option<B: ByteOrder>(mut list: &[u8], code: u16) -> Option<&[u8]> {
+    while list.len() >= 4 {
+        let (found, bytes) = (B::read_u16(list), usize::from(B::read_u16(&list[2..])));
+        if found == OPTION_END {
+            break;
+        }
+        let value = list.get(4..4 + bytes)?;
+        if found == code {
+            return Some(value);
+        }
+        list = list.get(4 + bytes.next_multiple_of(4)..)?;
+    }
+    None
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}

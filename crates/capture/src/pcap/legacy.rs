@@ -1,0 +1,59 @@
+//! Records of pcap files. Times are in micro- or nanoseconds and numbers in either byte order,
+//! as the first four bytes of the file tell.
+
+use super::block::Packet;
+use super::error::wrong;
+use super::frame::LinkType;
+use byteorder_slice::{BigEndian, ByteOrder, LittleEndian};
+use pcap_file::pcap::PcapParser;
+use pcap_file::{Endianness, PcapError, TsResolution};
+
+/// Bytes of the header of the file.
+pub(super) const HEADER_BYTES: usize = 24;
+/// Bytes of the header of a record.
+pub(super) const RECORD_HEADER_BYTES: usize = 16;
+
+/// A pcap file behind its header.
+pub(super) struct Legacy {
+    parser: PcapParser,
+    link_type: LinkType,
+}
+
+impl Legacy {
+    /// Reads the header of a file, of [`HEADER_BYTES`].
+    pub(super) fn new(header: &[u8]) -> Result<Legacy, PcapError> {
+        let (_, parser) = PcapParser::new(header)?;
+        // Above 16 bits there are flags about the FCS.
+        let link_type = LinkType(u32::from(parser.header().datalink) as u16);
+        Ok(Legacy { parser, link_type })
+    }
+
+    /// The bytes to come after the header of a record, as it claims. None if `head` is not even
+    /// that.
+    pub(super) fn claimed_bytes(&self, head: &[u8]) -> u32 {
+        let length = head.get(8..12).unwrap_or(&[0; 4]);
+        match self.parser.header().endianness {
+            Endianness::Big => BigEndian::read_u32(length),
+            Endianness::Little => LittleEndian::read_u32(length),
+        }
+    }
+
+    /// Reads a whole record. The raw form of the crate, because the checked one refuses a frame
+    /// that was longer on the wire than the snap length.
+    pub(super) fn packet(&self, record: &[u8]) -> Result<Packet, String> {
+        let (_, raw) = self.parser.next_raw_packet(record).map_err(wrong)?;
+        let unit = match self.parser.header().ts_resolution {
+            TsResolution::MicroSecond => 1_000,
+            TsResolution::NanoSecond => 1,
+        };
+        let kept = raw.data.len();
+        Ok(Packet {
+            interface: None,
+            link_type: self.link_type,
+            unix_nanos: Some(u64::from(raw.ts_sec) * 1_000_000_000 + u64::from(raw.ts_frac) * unit),
+            direction: None,
+            wire_bytes: (raw.orig_len as usize).max(kept),
+            bytes: RECORD_HEADER_BYTES..RECORD_HEADER_BYTES + kept,
+        })
+    }
+}

@@ -1,0 +1,236 @@
+//! Writes what ports carry to a pcapng file.
+//!
+//! Each port is one interface per link type: Ethernet, and Axon packets on the links between
+//! switches. Both have the port's name. Times are in nanoseconds.
+
+use super::frame::{Direction, FRAME_BYTES_MAX, LinkType, NAME_BYTES_MAX};
+use pcap_file::pcapng::PcapNgWriter;
+use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
+use pcap_file::pcapng::blocks::interface_description::{
+    InterfaceDescriptionBlock, InterfaceDescriptionOption,
+};
+use pcap_file::{DataLink, Endianness, PcapError};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// `if_tsresol` for nanoseconds: the power of ten, negated.
+const NANOSECONDS: u8 = 9;
+
+/// What and how much to write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CaptureOptions {
+    /// The file; one that exists is overwritten.
+    pub path: PathBuf,
+    /// Bytes kept of each frame, at most [`FRAME_BYTES_MAX`].
+    pub snap_bytes: u32,
+    /// Writing ends before the file is larger than this, in bytes.
+    pub file_bytes_max: u64,
+}
+
+impl CaptureOptions {
+    /// Whole frames, and at most 256 MiB of them.
+    pub fn to(path: impl Into<PathBuf>) -> CaptureOptions {
+        CaptureOptions { path: path.into(), snap_bytes: 65_535, file_bytes_max: 256 << 20 }
+    }
+}
+
+/// A capture that is being written.
+pub struct Writer<W: Write = BufWriter<File>> {
+    out: W,
+    /// Writes one block at a time, so that its length is known before it goes out.
+    blocks: PcapNgWriter<Vec<u8>>,
+    snap_bytes: u32,
+    bytes_left: u64,
+    interfaces: BTreeMap<(usize, LinkType), u32>,
+}
+
+impl Writer {
+    /// Creates the file, which only its owner may read, and writes its header.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn create(options: &CaptureOptions) -> io::Result<Writer> {
+        let file = BufWriter::new(create_private(&options.path)?);
+        Writer::new(file, options.snap_bytes, options.file_bytes_max)
+    }
+}
+
+fn create_private(path: &Path) -> io::Result<File> {
+    use std::os::unix::fs::OpenOptionsExt;
+    File::options().write(true).create(true).truncate(true).mode(0o600).open(path)
+}
+
+impl<W: Write> Writer<W> {
+    /// Starts a capture on any writer, and writes its header. Of each frame at most `snap_bytes`
+    /// bytes are kept, and of all blocks as many as fit into `bytes_max` bytes.
+    ///
+    /// # Errors
+    /// What the writer says.
+    pub fn new(out: W, snap_bytes: u32, bytes_max: u64) -> io::Result<Writer<W>> {
+        let blocks = PcapNgWriter::with_endianness(Vec::new(), Endianness::Little);
+        let mut writer = Writer {
+            out,
+            blocks: blocks.map_err(failed)?,
+            snap_bytes: snap_bytes.min(FRAME_BYTES_MAX as u32),
+            bytes_left: bytes_max,
+            interfaces: BTreeMap::new(),
+        };
+        writer.send()?;
+        Ok(writer)
+    }
+
+    /// Writes one frame that port number `port`, called `name`, carried `unix_nanos` nanoseconds
+    /// after the beginning of 1970. Once the file is full, nothing is written.
+    ///
+    /// # Errors
+    /// What the writer says, or a name of more than 255 bytes.
+    pub fn record(
+        &mut self,
+        (port, name): (usize, &str),
+        link_type: LinkType,
+        direction: Direction,
+        unix_nanos: u64,
+        frame: &[u8],
+    ) -> io::Result<()> {
+        let interface_id = match self.interfaces.get(&(port, link_type)) {
+            Some(interface) => *interface,
+            None => self.describe(port, name, link_type)?,
+        };
+        let kept = &frame[..frame.len().min(self.snap_bytes as usize)];
+        let block = EnhancedPacketBlock {
+            interface_id,
+            timestamp: Duration::from_nanos(unix_nanos),
+            original_len: frame.len() as u32,
+            data: Cow::Borrowed(kept),
+            options: vec![EnhancedPacketOption::Flags(direction as u32)],
+        };
+        self.blocks.write_pcapng_block(block).map_err(failed)?;
+        self.send()
+    }
+
+    /// Brings what was recorded so far to the file.
+    ///
+    /// # Errors
+    /// What the writer says.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+
+    fn describe(&mut self, port: usize, name: &str, link_type: LinkType) -> io::Result<u32> {
+        if name.len() > NAME_BYTES_MAX {
+            let text = format!("a port's name of {} bytes; at most {NAME_BYTES_MAX}", name.len());
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        }
+        let options = vec![
+            InterfaceDescriptionOption::IfName(Cow::Borrowed(name)),
+            InterfaceDescriptionOption::IfTsResol(NANOSECONDS),
+        ];
+        let linktype = DataLink::from(u32::from(link_type.0));
+        let block = InterfaceDescriptionBlock { linktype, snaplen: self.snap_bytes, options };
+        self.blocks.write_pcapng_block(block).map_err(failed)?;
+        self.send()?;
+        let interface = self.interfaces.len() as u32;
+        self.interfaces.insert((port, link_type), interface);
+        Ok(interface)
+    }
+
+    /// Sends the block on. One that would exceed the file's limit ends the capture.
+    fn send(&mut self) -> io::Result<()> {
+        let block = self.blocks.get_mut();
+        let bytes = block.len() as u64;
+        let fits = bytes <= self.bytes_left;
+        self.bytes_left = if fits { self.bytes_left - bytes } else { 0 };
+        let sent = if fits { self.out.write_all(block) } else { Ok(()) };
+        block.clear();
+        sent
+    }
+}
+
+/// The crate's own writer to memory fails for what the operating system says alone.
+fn failed(error: PcapError) -> io::Error {
+    match error {
+        PcapError::IoError(error) => error,
+        error => io::Error::other(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The file by the standard (draft-ietf-opsawg-pcapng §4.1 to §4.3), written out by hand.
+    #[test]
+    fn the_bytes_are_those_of_the_standard() {
+        let mut writer = Writer::new(Vec::new(), 8, 1 << 20).unwrap();
+        for link_type in [LinkType::AXON, LinkType::ETHERNET, LinkType::AXON] {
+            let port = (3, "s1-p3");
+            writer.record(port, link_type, Direction::Outbound, 1 << 33 | 5, &[9; 13]).unwrap();
+        }
+        let section: &[u8] = &[
+            0x0a, 0x0d, 0x0d, 0x0a, 28, 0, 0, 0, 0x4d, 0x3c, 0x2b, 0x1a, 1, 0, 0, 0, 0xff, 0xff,
+            0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 28, 0, 0, 0,
+        ];
+        let interface = |link_type: u8| {
+            let fields = [1, 0, 0, 0, 44, 0, 0, 0, link_type, 0, 0, 0, 8, 0, 0, 0, 2, 0, 5, 0];
+            let options = [9, 0, 1, 0, 9, 0, 0, 0, 0, 0, 0, 0, 44, 0, 0, 0];
+            [&fields[..], b"s1-p3\0\0\0", &options].concat()
+        };
+        let packet = |interface: u8| {
+            let fields = [6, 0, 0, 0, 52, 0, 0, 0, interface, 0, 0, 0, 2, 0, 0, 0, 5, 0, 0, 0];
+            let lengths = [8, 0, 0, 0, 13, 0, 0, 0];
+            let options = [2, 0, 4, 0, 2, 0, 0, 0, 0, 0, 0, 0, 52, 0, 0, 0];
+            [&fields[..], &lengths, &[9; 8], &options].concat()
+        };
+        let blocks = [interface(147), packet(0), interface(1), packet(1), packet(0)].concat();
+        assert_eq!(writer.out, [section, &blocks].concat());
+    }
+
+    #[test]
+    fn a_full_capture_stays_a_whole_file() {
+        let whole = |bytes_max: u64| {
+            let mut writer = Writer::new(Vec::new(), 100, bytes_max).unwrap();
+            for _ in 0..10 {
+                let port = (0, "s1-p0");
+                writer.record(port, LinkType::ETHERNET, Direction::Inbound, 0, &[1; 60]).unwrap();
+            }
+            writer.out
+        };
+        let all = whole(u64::MAX);
+        for bytes_max in 0..all.len() {
+            let file = whole(bytes_max as u64);
+            assert!(file.len() <= bytes_max && all.starts_with(&file));
+            // Up to the end of a block: its length says where it began.
+            let length = file.last_chunk::<4>().map_or(0, |&word| u32::from_le_bytes(word));
+            let begin = file.len() - length as usize;
+            assert_eq!(file.get(begin + 4..begin + 8), file.last_chunk::<4>().map(|w| &w[..]));
+        }
+    }
+
+    #[test]
+    fn nobody_but_the_owner_may_read_a_capture() {
+        use std::os::unix::fs::PermissionsExt;
+        let name = format!("axon-capture-mode-{}.pcapng", std::process::id());
+        let options = CaptureOptions::to(std::env::temp_dir().join(name));
+        drop(Writer::create(&options).unwrap());
+        let file = std::fs::metadata(&options.path).unwrap();
+        std::fs::remove_file(&options.path).unwrap();
+        assert_eq!((file.permissions().mode() & 0o777, file.len()), (0o600, 28));
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_an_error_and_not_half_a_block() {
+        let mut writer = Writer::new(Vec::new(), 100, 1 << 20).unwrap();
+        let name = "p".repeat(256);
+        let record = |writer: &mut Writer<Vec<u8>>, name: &str| {
+            writer.record((0, name), LinkType::ETHERNET, Direction::Inbound, 0, &[1; 60])
+        };
+        let error = record(&mut writer, &name).unwrap_err();
+        assert_eq!(error.to_string(), "a port's name of 256 bytes; at most 255");
+        assert_eq!(writer.out.len(), 28, "the section header and nothing else");
+        record(&mut writer, &name[1..]).unwrap();
+    }
+}
