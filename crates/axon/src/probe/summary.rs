@@ -1,9 +1,9 @@
 //! What probes measured, as a table or as JSON.
 
 use super::end_name;
-use axon_control::node::{ProbeReport, ProbeTimes};
 use axon_fabric::assemble::port_name;
 use axon_fabric::model::Fabric;
+use axon_node::probe::{ProbeReport, ProbeTimes};
 use axon_sim::probe::links_of;
 use axon_wire::{PortNo, Span};
 use serde_json::{Value, json};
@@ -143,7 +143,7 @@ impl Summary {
 
     fn add(&mut self, times: &ProbeTimes, switches: &[&str]) {
         if self.hops.is_empty() {
-            let hop = |(switch, passage): (&&str, &axon_control::node::Passage)| Hop {
+            let hop = |(switch, passage): (&&str, &axon_node::probe::Passage)| Hop {
                 switch: (*switch).to_owned(),
                 ingress: port_name(switch, passage.ingress),
                 egress: port_name(switch, passage.egress),
