@@ -14,11 +14,11 @@ use axon_plane::{Action, Input, Node};
 use axon_wire::header::{self, HeaderView, PacketType};
 use axon_wire::message::{Hello, HelloConfirm, Message, Role};
 use axon_wire::probe::ProbeOptions;
-use axon_wire::{Frame, FrameBuf, HopWidth, Hops, Life, MacAddr, NodeId, PortNo, Span, Time, link};
+use axon_wire::{Frame, FrameBuf, HopWidth, Hops, Incarnation, MacAddr, NodeId, PortNo, Span, Time, link};
 use libfuzzer_sys::fuzz_target;
 use std::sync::LazyLock;
 
-const FRIEND: Life = Life { node: NodeId(77), incarnation: 5 };
+const FRIEND: Incarnation = Incarnation { node: NodeId(77), number: 5 };
 const WIDTH: HopWidth = HopWidth::Eight;
 
 /// A node, the wires of its ports, and a neighbour that knows the key.
@@ -28,7 +28,7 @@ struct World<N> {
     now: Time,
     out: Vec<Action<FrameBuf>>,
     friend: Sealer,
-    life: Life,
+    incarnation: Incarnation,
     /// What the friend has to echo.
     challenge: u64,
     /// Probes on their way back.
@@ -53,11 +53,11 @@ impl Probes for ControllerNode<FrameBuf> {
 }
 
 impl<N: Node<FrameBuf> + Probes> World<N> {
-    fn new(node: N, life: Life, key: &[u8; 32], ports: u16) -> World<N> {
+    fn new(node: N, incarnation: Incarnation, key: &[u8; 32], ports: u16) -> World<N> {
         let friend = Sealer::new(key, FRIEND);
         let (now, out) = (Time::ZERO, Vec::new());
         let probes = Vec::new();
-        let mut world = World { node, ports, now, out, friend, life, challenge: 0, probes };
+        let mut world = World { node, ports, now, out, friend, incarnation, challenge: 0, probes };
         for port in 0..ports {
             world.input(Input::Link { port: PortNo(port), up: true });
         }
@@ -65,7 +65,7 @@ impl<N: Node<FrameBuf> + Probes> World<N> {
         let hello = Hello { port: PortNo(1), role, hop_width, challenge: 3 };
         world.link_message(PortNo(0), None, &Message::Hello(hello));
         let confirm = HelloConfirm { echo: world.challenge };
-        world.link_message(PortNo(0), Some(life), &Message::HelloConfirm(confirm));
+        world.link_message(PortNo(0), Some(incarnation), &Message::HelloConfirm(confirm));
         world
     }
 
@@ -131,7 +131,7 @@ impl<N: Node<FrameBuf> + Probes> World<N> {
         Some(())
     }
 
-    fn link_message(&mut self, port: PortNo, to: Option<Life>, message: &Message) {
+    fn link_message(&mut self, port: PortNo, to: Option<Incarnation>, message: &Message) {
         let sealed = self.friend.seal(to, message);
         self.frame(port, &link::emit(MacAddr([2, 9, 9, 9, 9, 9]), &sealed));
     }
@@ -139,7 +139,7 @@ impl<N: Node<FrameBuf> + Probes> World<N> {
     /// A message by a source route that ends at this node, from `behind` hops away.
     fn routed_message(&mut self, port: PortNo, behind: u8, message: &Message) {
         let reverse: Hops = (0..u16::from(behind % 9)).map(PortNo).collect();
-        let sealed = self.friend.seal(Some(self.life), message);
+        let sealed = self.friend.seal(Some(self.incarnation), message);
         let mut packet = vec![0; 64];
         let route = [PortNo::CONTROL];
         let Ok(length) = header::emit(&mut packet, WIDTH, PacketType::Control, &route, &reverse)
@@ -180,7 +180,7 @@ impl<N: Node<FrameBuf> + Probes> World<N> {
             }
             4 => {
                 let message = self.message(reader.string()?)?;
-                let to = (!matches!(message, Message::Hello(_))).then_some(self.life);
+                let to = (!matches!(message, Message::Hello(_))).then_some(self.incarnation);
                 self.link_message(port, to, &message);
             }
             5 => self.input(Input::Link { port, up: reader.byte()? & 1 == 1 }),
@@ -265,17 +265,17 @@ fuzz_target!(|bytes: &[u8]| {
         config.node.plane.routes_per_port_max = 8;
         config.waiting_bytes_max = 4096;
         config.hosts_per_port_max = 3;
-        let (life, ports) = (config.node.life, config.node.plane.ports);
+        let (incarnation, ports) = (config.node.incarnation, config.node.plane.ports);
         let node = SwitchNode::new(config.clone(), Time::ZERO);
-        let mut world = World::new(node, life, &fabric.key, ports);
+        let mut world = World::new(node, incarnation, &fabric.key, ports);
         while world.event(&mut reader).is_some() {
             check_switch(&world.node, &config);
         }
     } else {
         let config = assemble::controller_config(fabric, 1, 1);
-        let (life, ports) = (config.node.life, config.node.plane.ports);
+        let (incarnation, ports) = (config.node.incarnation, config.node.plane.ports);
         let node = ControllerNode::new(config, Time::ZERO);
-        let mut world = World::new(node, life, &fabric.key, ports);
+        let mut world = World::new(node, incarnation, &fabric.key, ports);
         while world.event(&mut reader).is_some() {}
     }
 });

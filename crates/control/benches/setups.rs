@@ -18,7 +18,7 @@ use axon_wire::message::{
     ArpRequest, ControllerHello, Hello, HelloConfirm, Item, Message, Peer, PortState, Role,
     Segment, Target,
 };
-use axon_wire::{Frame, FrameBuf, Hops, Life, MacAddr, NodeId, PortNo, Span, Time, link};
+use axon_wire::{Frame, FrameBuf, Hops, Incarnation, MacAddr, NodeId, PortNo, Span, Time, link};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Instant;
@@ -31,8 +31,8 @@ const HOSTS: u64 = SWITCHES * HOSTS_PER_SWITCH;
 /// Host ports come after the four of the torus and the controller's.
 const FIRST_HOST_PORT: u64 = 5;
 
-fn life(switch: u64) -> Life {
-    Life { node: NodeId(switch + 1), incarnation: 1 }
+fn incarnation(switch: u64) -> Incarnation {
+    Incarnation { node: NodeId(switch + 1), number: 1 }
 }
 
 fn mac(host: u64) -> MacAddr {
@@ -71,15 +71,18 @@ fn hello(
     out: &mut Vec<Effect>,
 ) {
     let message = ports_of(switch, version, down);
-    controller.controller_hello(Time::ZERO, life(switch), Hops::to_control(), message, out);
+    controller.controller_hello(Time::ZERO, incarnation(switch), Hops::to_control(), message, out);
 }
 
 fn ports_of(switch: u64, version: u64, down: Option<u64>) -> ControllerHello {
     let mut ports = Vec::new();
     for port in (0..4).filter(|&port| Some(port) != down) {
         let (node, there) = neighbour(switch, port);
-        let peer =
-            Peer::Axon { node: life(node).node, port: PortNo(there as u16), role: Role::Switch };
+        let peer = Peer::Axon {
+            node: incarnation(node).node,
+            port: PortNo(there as u16),
+            role: Role::Switch,
+        };
         ports.push(PortState { port: PortNo(port as u16), peer });
     }
     ControllerHello { version, nonce: 0, ports }
@@ -90,7 +93,7 @@ fn config(router: RouterKind) -> ControllerConfig {
         ServerIdentity { mac: MacAddr([2, 255, 0, 0, 0, 1]), ip: Ipv4Addr::new(10, 255, 0, 1) };
     ControllerConfig {
         node: NodeConfig {
-            life: Life { node: NodeId(u64::MAX), incarnation: 1 },
+            incarnation: Incarnation { node: NodeId(u64::MAX), number: 1 },
             mac: server.mac,
             key: [0; 32],
             seed: 1,
@@ -112,15 +115,15 @@ fn config(router: RouterKind) -> ControllerConfig {
     }
 }
 
-fn life_of_controller() -> Life {
-    config(RouterKind::default()).node.life
+fn incarnation_of_controller() -> Incarnation {
+    config(RouterKind::default()).node.incarnation
 }
 
 fn build(router: RouterKind) -> Controller {
     let mut out = Vec::new();
     let mut controller = Controller::new(&config(router), HOPS_MAX);
     let started = Instant::now();
-    controller.attached(Time::ZERO, PortNo(0), Some((life(0).node, PortNo(4))), &mut out);
+    controller.attached(Time::ZERO, PortNo(0), Some((incarnation(0).node, PortNo(4))), &mut out);
     for switch in 0..SWITCHES {
         hello(&mut controller, switch, 1, None, &mut out);
     }
@@ -128,13 +131,13 @@ fn build(router: RouterKind) -> Controller {
     let started = Instant::now();
     for host in 0..HOSTS {
         let item = Item::HostSeen { port: host_port(host), mac: mac(host), ip: Some(ip(host)) };
-        controller.item(Time::ZERO, life(host / HOSTS_PER_SWITCH), item, &mut out);
+        controller.item(Time::ZERO, incarnation(host / HOSTS_PER_SWITCH), item, &mut out);
     }
     println!("{:<44}{:>12.1} ms", "10,000 hosts reported", ms(started));
     controller
 }
 
-fn request(host: u64, target: u64) -> (Life, ArpRequest) {
+fn request(host: u64, target: u64) -> (Incarnation, ArpRequest) {
     let request = ArpRequest {
         id: 7,
         port: host_port(host),
@@ -142,7 +145,7 @@ fn request(host: u64, target: u64) -> (Life, ArpRequest) {
         source_ip: Some(ip(host)),
         target: Target::Ip(ip(target)),
     };
-    (life(host / HOSTS_PER_SWITCH), request)
+    (incarnation(host / HOSTS_PER_SWITCH), request)
 }
 
 fn ms(since: Instant) -> f64 {
@@ -214,7 +217,8 @@ impl Whole {
         let config = config(RouterKind::default());
         let plane = Plane::new(PlaneConfig::with_ports(1, config.node.mac));
         let node = ControllerNode::new(config, plane, Time::ZERO);
-        let switches = (0..SWITCHES).map(|switch| Sealer::new(&[0; 32], life(switch))).collect();
+        let switches =
+            (0..SWITCHES).map(|switch| Sealer::new(&[0; 32], incarnation(switch))).collect();
         let mut whole = Whole { node, switches, out: Vec::new() };
         whole.input(Input::Link { port: PortNo(0), up: true });
         let (role, hop_width) = (Role::Switch, HopWidth::Eight);
@@ -222,7 +226,7 @@ impl Whole {
         let sealed = whole.switches[0].seal(None, &Message::Hello(hello));
         let echo = whole.frame(&link::emit(mac(0), &sealed)).expect("the Hello is answered");
         let confirm = Message::HelloConfirm(HelloConfirm { echo });
-        let sealed = whole.switches[0].seal(Some(life_of_controller()), &confirm);
+        let sealed = whole.switches[0].seal(Some(incarnation_of_controller()), &confirm);
         whole.frame(&link::emit(mac(0), &sealed));
         for switch in 0..SWITCHES {
             let hello = Message::ControllerHello(ports_of(switch, 1, None));
@@ -240,7 +244,8 @@ impl Whole {
 
     /// A sealed message as it arrives after a few hops.
     fn packet(&mut self, switch: u64, message: &Message) -> Vec<u8> {
-        let sealed = self.switches[switch as usize].seal(Some(life_of_controller()), message);
+        let sealed =
+            self.switches[switch as usize].seal(Some(incarnation_of_controller()), message);
         let mut packet = vec![0; 64];
         let (forward, reverse) = (Hops::to_control(), Hops::from([0, 1, 2, PortNo::CONTROL.0]));
         let kind = PacketType::Control;

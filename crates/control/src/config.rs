@@ -4,14 +4,14 @@ use crate::controller::router::RouterKind;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use axon_dcbx::DcbxNodeConfig;
-use axon_wire::{Life, MacAddr, Span};
+use axon_wire::{Incarnation, MacAddr, Span};
 use core::net::Ipv4Addr;
 
 /// What switches and controllers share.
 #[derive(Clone, Debug)]
 pub struct NodeConfig {
-    /// Who this is, in which life.
-    pub life: Life,
+    /// Who this is, in which incarnation.
+    pub incarnation: Incarnation,
     /// Source address of its own Ethernet frames; locally administered in a lab.
     pub mac: MacAddr,
     /// The fabric's pre-shared key.

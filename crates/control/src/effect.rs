@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use axon_node::{Note, Refusal, RouteChange, RouteTicket};
 use axon_wire::message::{Item, Message};
-use axon_wire::{Hops, Life, MacAddr, NodeId, PortNo, Route};
+use axon_wire::{Hops, Incarnation, MacAddr, NodeId, PortNo, Route};
 
 /// One request. The node seals messages, builds frames and hands them to the plane.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,8 +12,8 @@ pub enum Effect {
     Link {
         /// The link.
         port: PortNo,
-        /// For this life only; `None` for whoever is there (Hello).
-        to: Option<Life>,
+        /// For this incarnation only; `None` for whoever is there (Hello).
+        to: Option<Incarnation>,
         /// What to say.
         message: Message,
     },
@@ -21,8 +21,8 @@ pub enum Effect {
     Routed {
         /// Ends in [`PortNo::CONTROL`].
         hops: Hops,
-        /// For this life only.
-        to: Life,
+        /// For this incarnation only.
+        to: Incarnation,
         /// What to say.
         message: Message,
     },

@@ -2,7 +2,7 @@
 //! nothing that was recorded can be played again.
 //!
 //! Each message is sealed with XChaCha20-Poly1305 under the pre-shared key. The nonce is
-//! (node, incarnation, sequence) of the sender, see [`axon_wire::envelope`]; the life that
+//! (node, incarnation, sequence) of the sender, see [`axon_wire::envelope`]; the incarnation that
 //! the message is for is authenticated with it. A receiver keeps, for each sender, the
 //! newest incarnation and a sliding window over its sequence numbers (as IPsec does, RFC
 //! 4303 §3.4.3): a number that is in the window already, or older than the window, is a
@@ -12,17 +12,17 @@ use alloc::collections::BTreeMap;
 use axon_node::Refusal;
 use axon_wire::envelope::{self, Envelope};
 use axon_wire::message::Message;
-use axon_wire::{Life, NodeId};
+use axon_wire::{Incarnation, NodeId};
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 
 /// How far back in a sender's sequence a late message is still told from a replay.
 const WINDOW: u64 = u128::BITS as u64;
 
-/// One life's voice and ears.
+/// One incarnation's voice and ears.
 pub struct Sealer {
     cipher: XChaCha20Poly1305,
-    life: Life,
+    incarnation: Incarnation,
     sequence: u64,
     heard: BTreeMap<NodeId, Heard>,
 }
@@ -40,7 +40,7 @@ struct Heard {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opened {
     /// Who sealed it.
-    pub from: Life,
+    pub from: Incarnation,
     /// What it says.
     pub message: Message,
     /// Whether it was for us alone, rather than for whoever is there.
@@ -48,31 +48,31 @@ pub struct Opened {
 }
 
 impl Sealer {
-    /// For the node that lives `life` in the fabric that shares `key`.
-    pub fn new(key: &[u8; 32], life: Life) -> Sealer {
+    /// For this incarnation of a node of the fabric that shares `key`.
+    pub fn new(key: &[u8; 32], incarnation: Incarnation) -> Sealer {
         let cipher = XChaCha20Poly1305::new(key.into());
-        Sealer { cipher, life, sequence: 0, heard: BTreeMap::new() }
+        Sealer { cipher, incarnation, sequence: 0, heard: BTreeMap::new() }
     }
 
     /// The envelope of `message` for `to`, or for whoever is there.
-    pub fn seal(&mut self, to: Option<Life>, message: &Message) -> alloc::vec::Vec<u8> {
+    pub fn seal(&mut self, to: Option<Incarnation>, message: &Message) -> alloc::vec::Vec<u8> {
         self.sequence += 1;
-        let nonce = XNonce::from(envelope::nonce(self.life, self.sequence));
+        let nonce = XNonce::from(envelope::nonce(self.incarnation, self.sequence));
         let (aad, plain) = (associated(to), message.encode());
         let sealed = self
             .cipher
             .encrypt(&nonce, Payload { msg: &plain, aad: &aad })
             .expect("a control message is far shorter than the cipher's limit");
-        Envelope { from: self.life, sequence: self.sequence, sealed: &sealed }.emit()
+        Envelope { from: self.incarnation, sequence: self.sequence, sealed: &sealed }.emit()
     }
 
-    /// Opens an envelope for this life, or where `broadcast` is allowed, for whoever is there.
+    /// Opens an envelope for this incarnation, or where `broadcast` is allowed, for whoever is there.
     ///
     /// # Errors
     /// Why the message is refused; nothing is remembered of it then.
     pub fn open(&mut self, bytes: &[u8], broadcast: bool) -> Result<Opened, Refusal> {
         let envelope = Envelope::parse(bytes).map_err(|_| Refusal::Malformed)?;
-        let (plain, addressed) = match self.decrypt(&envelope, Some(self.life)) {
+        let (plain, addressed) = match self.decrypt(&envelope, Some(self.incarnation)) {
             Some(plain) => (plain, true),
             None if broadcast => (self.decrypt(&envelope, None).ok_or(Refusal::BadSeal)?, false),
             None => return Err(Refusal::BadSeal),
@@ -82,26 +82,26 @@ impl Sealer {
         Ok(Opened { from: envelope.from, message, addressed })
     }
 
-    fn decrypt(&self, envelope: &Envelope, to: Option<Life>) -> Option<alloc::vec::Vec<u8>> {
+    fn decrypt(&self, envelope: &Envelope, to: Option<Incarnation>) -> Option<alloc::vec::Vec<u8>> {
         let nonce = XNonce::from(envelope::nonce(envelope.from, envelope.sequence));
         let payload = Payload { msg: envelope.sealed, aad: &associated(to) };
         self.cipher.decrypt(&nonce, payload).ok()
     }
 
     /// Takes note of a genuine message, or refuses it as heard before.
-    fn admit(&mut self, from: Life, sequence: u64) -> Result<(), Refusal> {
-        if from.node == self.life.node {
+    fn admit(&mut self, from: Incarnation, sequence: u64) -> Result<(), Refusal> {
+        if from.node == self.incarnation.node {
             return Err(Refusal::Replayed);
         }
-        let fresh = Heard { incarnation: from.incarnation, newest: sequence, window: 1 };
+        let fresh = Heard { incarnation: from.number, newest: sequence, window: 1 };
         let Some(heard) = self.heard.get_mut(&from.node) else {
             self.heard.insert(from.node, fresh);
             return Ok(());
         };
-        if from.incarnation < heard.incarnation {
-            return Err(Refusal::StaleLife);
+        if from.number < heard.incarnation {
+            return Err(Refusal::StaleIncarnation);
         }
-        if from.incarnation > heard.incarnation {
+        if from.number > heard.incarnation {
             *heard = fresh;
         } else if sequence > heard.newest {
             let step = sequence - heard.newest;
@@ -119,11 +119,11 @@ impl Sealer {
 }
 
 /// The associated data that binds a message to its receiver.
-fn associated(to: Option<Life>) -> [u8; 16] {
+fn associated(to: Option<Incarnation>) -> [u8; 16] {
     let mut bytes = [0; 16];
-    if let Some(life) = to {
-        bytes[..8].copy_from_slice(&life.node.0.to_be_bytes());
-        bytes[8..].copy_from_slice(&life.incarnation.to_be_bytes());
+    if let Some(incarnation) = to {
+        bytes[..8].copy_from_slice(&incarnation.node.0.to_be_bytes());
+        bytes[8..].copy_from_slice(&incarnation.number.to_be_bytes());
     }
     bytes
 }
@@ -134,8 +134,8 @@ mod tests {
     use alloc::vec::Vec;
     use axon_wire::message::HelloConfirm;
 
-    fn life(node: u64, incarnation: u64) -> Life {
-        Life { node: NodeId(node), incarnation }
+    fn incarnation(node: u64, incarnation: u64) -> Incarnation {
+        Incarnation { node: NodeId(node), number: incarnation }
     }
 
     fn message(echo: u64) -> Message {
@@ -143,26 +143,35 @@ mod tests {
     }
 
     fn pair() -> (Sealer, Sealer) {
-        (Sealer::new(&[7; 32], life(1, 1)), Sealer::new(&[7; 32], life(2, 1)))
+        (Sealer::new(&[7; 32], incarnation(1, 1)), Sealer::new(&[7; 32], incarnation(2, 1)))
     }
 
     #[test]
     fn a_message_is_opened_once_by_the_life_it_is_for() {
         let (mut alice, mut bob) = pair();
-        let bytes = alice.seal(Some(life(2, 1)), &message(5));
+        let bytes = alice.seal(Some(incarnation(2, 1)), &message(5));
         let opened = bob.open(&bytes, false).unwrap();
-        assert_eq!((opened.from, opened.message, opened.addressed), (life(1, 1), message(5), true));
+        assert_eq!(
+            (opened.from, opened.message, opened.addressed),
+            (incarnation(1, 1), message(5), true)
+        );
         assert_eq!(bob.open(&bytes, false), Err(Refusal::Replayed));
-        let mut later_bob = Sealer::new(&[7; 32], life(2, 2));
+        let mut later_bob = Sealer::new(&[7; 32], incarnation(2, 2));
         assert_eq!(later_bob.open(&bytes, true), Err(Refusal::BadSeal));
     }
 
     #[test]
     fn another_key_another_receiver_and_any_flipped_bit_are_refused() {
         let (mut alice, mut bob) = pair();
-        let bytes = alice.seal(Some(life(2, 1)), &message(5));
-        assert_eq!(Sealer::new(&[8; 32], life(2, 1)).open(&bytes, true), Err(Refusal::BadSeal));
-        assert_eq!(Sealer::new(&[7; 32], life(3, 1)).open(&bytes, true), Err(Refusal::BadSeal));
+        let bytes = alice.seal(Some(incarnation(2, 1)), &message(5));
+        assert_eq!(
+            Sealer::new(&[8; 32], incarnation(2, 1)).open(&bytes, true),
+            Err(Refusal::BadSeal)
+        );
+        assert_eq!(
+            Sealer::new(&[7; 32], incarnation(3, 1)).open(&bytes, true),
+            Err(Refusal::BadSeal)
+        );
         for bit in 24..bytes.len() * 8 {
             let mut bent = bytes.clone();
             bent[bit / 8] ^= 1 << (bit % 8);
@@ -183,7 +192,7 @@ mod tests {
     fn late_messages_pass_and_replays_do_not_whatever_the_order() {
         let (mut alice, mut bob) = pair();
         let sealed: Vec<_> =
-            (0..200).map(|echo| alice.seal(Some(life(2, 1)), &message(echo))).collect();
+            (0..200).map(|echo| alice.seal(Some(incarnation(2, 1)), &message(echo))).collect();
         assert!(bob.open(&sealed[150], false).is_ok());
         for (index, bytes) in sealed.iter().enumerate().take(150) {
             let fits = index > 150 - WINDOW as usize;
@@ -195,10 +204,10 @@ mod tests {
     #[test]
     fn an_earlier_life_is_refused_once_a_later_one_has_spoken() {
         let (mut alice, mut bob) = pair();
-        let old = alice.seal(Some(life(2, 1)), &message(5));
-        let mut reborn = Sealer::new(&[7; 32], life(1, 2));
-        assert!(bob.open(&reborn.seal(Some(life(2, 1)), &message(6)), false).is_ok());
-        assert_eq!(bob.open(&old, false), Err(Refusal::StaleLife));
+        let old = alice.seal(Some(incarnation(2, 1)), &message(5));
+        let mut reborn = Sealer::new(&[7; 32], incarnation(1, 2));
+        assert!(bob.open(&reborn.seal(Some(incarnation(2, 1)), &message(6)), false).is_ok());
+        assert_eq!(bob.open(&old, false), Err(Refusal::StaleIncarnation));
     }
 
     #[test]

@@ -1,8 +1,8 @@
-//! The reliable, ordered stream between a switch's life and a controller's.
+//! The reliable, ordered stream between a switch's incarnation and a controller's.
 //!
 //! Items are numbered from 0 in each direction and sent in segments; the receiver answers
 //! with the number it waits for next; unanswered items are sent again, all of them, at
-//! growing intervals and for ever (go-back-N). A life that ends takes its stream with it.
+//! growing intervals and for ever (go-back-N). A incarnation that ends takes its stream with it.
 //!
 //! A switch that cannot be reached must not make the queue grow without bound, so an item
 //! that has not been sent yet gives way to a newer one about the same route or host: only
@@ -11,7 +11,7 @@
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use axon_wire::message::{Item, Segment};
-use axon_wire::{Life, MacAddr, PortNo, Span, Time};
+use axon_wire::{Incarnation, MacAddr, PortNo, Span, Time};
 
 /// Items in one segment; each is below 60 bytes plus two bytes a hop at the most.
 const SEGMENT_ITEMS_MAX: usize = 16;
@@ -25,7 +25,7 @@ const BACKOFF_MAX: u64 = 16;
 /// One end of a stream.
 #[derive(Clone, Debug)]
 pub struct Stream {
-    peer: Life,
+    peer: Incarnation,
     retry: Span,
     /// The number of `queue[0]`, the first item not acknowledged.
     base: u64,
@@ -51,7 +51,7 @@ enum Subject {
 
 impl Stream {
     /// The stream to `peer`; unanswered items are sent again after `retry`.
-    pub fn new(peer: Life, retry: Span) -> Stream {
+    pub fn new(peer: Incarnation, retry: Span) -> Stream {
         Stream {
             peer,
             retry,
@@ -67,8 +67,8 @@ impl Stream {
         }
     }
 
-    /// The life at the other end.
-    pub fn peer(&self) -> Life {
+    /// The incarnation at the other end.
+    pub fn peer(&self) -> Incarnation {
         self.peer
     }
 
@@ -209,7 +209,7 @@ mod tests {
     const RETRY: Span = Span::from_millis(10);
 
     fn stream() -> Stream {
-        Stream::new(Life { node: NodeId(1), incarnation: 1 }, RETRY)
+        Stream::new(Incarnation { node: NodeId(1), number: 1 }, RETRY)
     }
 
     fn gone(host: u32) -> Item {

@@ -15,7 +15,7 @@ use crate::effect::Effect;
 use alloc::vec::Vec;
 use axon_node::Note;
 use axon_wire::message::{ControllerHello, ControllerHelloAck, ControllerPath, Message};
-use axon_wire::{Life, PortNo, Time};
+use axon_wire::{Incarnation, PortNo, Time};
 
 /// Tries along one candidate before the next one gets its turn.
 const TRIES_PER_CANDIDATE: u32 = 4;
@@ -29,7 +29,7 @@ pub struct Uplink {
     /// Verified, and still what the neighbour tells.
     current: Option<ControllerPath>,
     /// The last controller that acknowledged anything.
-    controller: Option<Life>,
+    controller: Option<Incarnation>,
     /// What is being tried, if an answer is awaited.
     trial: Option<Trial>,
     nonce: u64,
@@ -69,7 +69,7 @@ impl Uplink {
     }
 
     /// The controller that last acknowledged our state, even when it is out of reach now.
-    pub fn controller(&self) -> Option<Life> {
+    pub fn controller(&self) -> Option<Incarnation> {
         self.controller
     }
 
@@ -104,12 +104,12 @@ impl Uplink {
         }
     }
 
-    /// The controller has answered; true if the verified path or the controller's life is
+    /// The controller has answered; true if the verified path or the controller's incarnation is
     /// another one now.
     pub fn acknowledged(
         &mut self,
         now: Time,
-        from: Life,
+        from: Incarnation,
         ack: ControllerHelloAck,
         out: &mut Vec<Effect>,
     ) -> bool {
@@ -204,10 +204,14 @@ impl Uplink {
     }
 }
 
-/// Best first: the latest life of the controller, then the fewest hops, then the lowest port.
+/// Best first: the latest incarnation of the controller, then the fewest hops, then the lowest port.
 fn rank(path: &ControllerPath) -> (core::cmp::Reverse<(u64, u64)>, usize, PortNo) {
-    let life = (path.controller.incarnation, path.controller.node.0);
-    (core::cmp::Reverse(life), path.hops.len(), path.hops.first().copied().unwrap_or_default())
+    let incarnation = (path.controller.number, path.controller.node.0);
+    (
+        core::cmp::Reverse(incarnation),
+        path.hops.len(),
+        path.hops.first().copied().unwrap_or_default(),
+    )
 }
 
 /// What neighbours tell, as seen from here, best first.
@@ -234,8 +238,8 @@ mod tests {
 
     const CONTROL: u16 = PortNo::CONTROL.0;
 
-    fn life(node: u64, incarnation: u64) -> Life {
-        Life { node: NodeId(node), incarnation }
+    fn incarnation(node: u64, incarnation: u64) -> Incarnation {
+        Incarnation { node: NodeId(node), number: incarnation }
     }
 
     /// A switch whose neighbours are played by the test: neighbour `n` is on port `n`.
@@ -251,7 +255,7 @@ mod tests {
         fn new(neighbours: u16) -> Scene {
             let mac = MacAddr([2, 0, 0, 0, 0, 1]);
             let config = NodeConfig {
-                life: life(1, 1),
+                incarnation: incarnation(1, 1),
                 mac,
                 key: [0; 32],
                 seed: 1,
@@ -269,7 +273,7 @@ mod tests {
         }
 
         fn hear(&mut self, port: PortNo, message: Message, addressed: bool) -> Vec<Effect> {
-            let from = life(100 + u64::from(port.0), 1);
+            let from = incarnation(100 + u64::from(port.0), 1);
             let mut effects = vec![];
             let opened = Opened { from, message, addressed };
             self.discovery.message(self.now, port, &opened, &mut effects);
@@ -312,7 +316,7 @@ mod tests {
         }
     }
 
-    type Sent = (Hops, ControllerHello, Life);
+    type Sent = (Hops, ControllerHello, Incarnation);
 
     fn sent(effects: Vec<Effect>) -> Option<Sent> {
         effects.into_iter().find_map(|effect| match effect {
@@ -323,8 +327,8 @@ mod tests {
         })
     }
 
-    fn path<const N: usize>(incarnation: u64, hops: [u16; N]) -> Option<ControllerPath> {
-        Some(ControllerPath { controller: life(50, incarnation), hops: Hops::from(hops) })
+    fn path<const N: usize>(number: u64, hops: [u16; N]) -> Option<ControllerPath> {
+        Some(ControllerPath { controller: incarnation(50, number), hops: Hops::from(hops) })
     }
 
     #[test]
@@ -379,9 +383,9 @@ mod tests {
         let old = scene.told(0, path(1, [4, CONTROL])).unwrap();
         scene.answer(&old);
         let new = scene.told(1, path(2, [4, 5, 6, CONTROL])).unwrap();
-        assert_eq!(new.2, life(50, 2));
+        assert_eq!(new.2, incarnation(50, 2));
         assert!(scene.answer(&new));
-        assert_eq!(scene.uplink.controller(), Some(life(50, 2)));
+        assert_eq!(scene.uplink.controller(), Some(incarnation(50, 2)));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use axon_control::node::{ControllerNode, SwitchNode};
 use axon_plane::dcb::DcbConfig;
 use axon_plane::{Plane, PlaneConfig};
 use axon_wire::priority::Priority;
-use axon_wire::{Bytes, Frame, Life, MacAddr, NodeId, Time};
+use axon_wire::{Bytes, Frame, Incarnation, MacAddr, NodeId, Time};
 
 pub use crate::names::{port_name, split_port};
 
@@ -83,20 +83,20 @@ impl ControllerSetup {
 
 /// The configuration of a switch by index.
 ///
-/// `incarnation` counts its lives and is above zero; `seed` feeds its random numbers and must
+/// `incarnation` counts its incarnations and is above zero; `seed` feeds its random numbers and must
 /// be unpredictable outside a simulation.
 ///
 /// # Panics
 /// If there is no such switch.
 pub fn switch_config(fabric: &Fabric, index: usize, incarnation: u64, seed: u64) -> SwitchSetup {
     let ports = fabric.switches[index].ports;
-    let life = Life { node: switch_id(index), incarnation };
+    let incarnation = Incarnation { node: switch_id(index), number: incarnation };
     let dcb = fabric.dcb.as_deref();
     let dcb = dcb.map(|dcb| Box::new(crate::dcb::config(fabric, dcb, index, switch_mac(index))));
     let dcbx = dcb.as_ref().and_then(|dcb| crate::dcb::node_config(fabric, index, dcb));
     let mac = switch_mac(index);
     let control = SwitchConfig {
-        node: NodeConfig { dcbx, ..node_config(fabric, life, mac, seed) },
+        node: NodeConfig { dcbx, ..node_config(fabric, incarnation, mac, seed) },
         waiting_bytes_max: WAITING_BYTES_MAX,
         hosts_per_port_max: HOSTS_PER_PORT_MAX,
     };
@@ -105,9 +105,9 @@ pub fn switch_config(fabric: &Fabric, index: usize, incarnation: u64, seed: u64)
 
 /// The configuration of the controller; see [`switch_config`].
 pub fn controller_config(fabric: &Fabric, incarnation: u64, seed: u64) -> ControllerSetup {
-    let life = Life { node: CONTROLLER_ID, incarnation };
+    let incarnation = Incarnation { node: CONTROLLER_ID, number: incarnation };
     let control = ControllerConfig {
-        node: node_config(fabric, life, CONTROLLER_MAC, seed),
+        node: node_config(fabric, incarnation, CONTROLLER_MAC, seed),
         dhcp: DhcpConfig {
             prefix_len: fabric.dhcp.prefix_len,
             pool_first: fabric.dhcp.pool_first,
@@ -130,9 +130,9 @@ pub(crate) fn frame_bytes_max(fabric: &Fabric) -> usize {
     usize::from(fabric.mtu) + header
 }
 
-fn node_config(fabric: &Fabric, life: Life, mac: MacAddr, seed: u64) -> NodeConfig {
+fn node_config(fabric: &Fabric, incarnation: Incarnation, mac: MacAddr, seed: u64) -> NodeConfig {
     NodeConfig {
-        life,
+        incarnation,
         mac,
         key: fabric.key,
         seed,
@@ -188,7 +188,7 @@ mod tests {
         let mut macs = BTreeSet::from([SERVER_MAC, CONTROLLER_MAC]);
         for index in 0..300 {
             let config = switch_config(&fabric, index, 1, 7);
-            assert!(ids.insert(config.control.node.life.node));
+            assert!(ids.insert(config.control.node.incarnation.node));
             assert!(macs.insert(config.control.node.mac));
         }
         for host in &fabric.hosts {
@@ -207,7 +207,7 @@ mod tests {
         assert_eq!(switch.plane.on_full, axon_plane::OnFull::Nack);
         assert_eq!(switch.plane.nack_bytes_max, Bytes(8 << 10));
         assert_eq!(switch.control.node.timers.heartbeat.as_millis(), 20);
-        assert_eq!(switch.control.node.life.incarnation, 5);
+        assert_eq!(switch.control.node.incarnation.number, 5);
         let controller = controller_config(&fabric, 5, 7);
         assert_eq!(controller.control.node.server.ip.octets(), [10, 1, 0, 1]);
         assert_eq!(controller.control.dhcp.pool_last.octets(), [10, 1, 0, 254]);

@@ -11,7 +11,7 @@ use axon_control::controller::router::Router;
 use axon_control::controller::topology::SwitchIndex;
 use axon_control::effect::Effect;
 use axon_wire::message::{ArpRequest, ControllerHello, Item, Peer, PortState, Role, Target};
-use axon_wire::{Hops, Life, PortNo, Span, Time};
+use axon_wire::{Hops, Incarnation, PortNo, Span, Time};
 use oorandom::Rand64;
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr};
@@ -32,8 +32,8 @@ pub struct Told<'a> {
     out: Vec<Effect>,
 }
 
-fn life(switch: usize) -> Life {
-    Life { node: assemble::switch_id(switch), incarnation: 1 }
+fn incarnation(switch: usize) -> Incarnation {
+    Incarnation { node: assemble::switch_id(switch), number: 1 }
 }
 
 fn ip(host: usize) -> IpAddr {
@@ -65,7 +65,7 @@ impl<'a> Told<'a> {
         }
         for (index, host) in fabric.hosts.iter().enumerate() {
             let seen = Item::HostSeen { port: host.port, mac: host.mac, ip: Some(ip(index)) };
-            told.controller.item(now, life(host.switch), seen, &mut told.out);
+            told.controller.item(now, incarnation(host.switch), seen, &mut told.out);
         }
         told.out.clear();
         told
@@ -76,7 +76,13 @@ impl<'a> Told<'a> {
         *version += 1;
         let hello = ControllerHello { version: *version, nonce: 0, ports: ports.clone() };
         let reverse = Hops::to_control();
-        self.controller.controller_hello(self.now, life(switch), reverse, hello, &mut self.out);
+        self.controller.controller_hello(
+            self.now,
+            incarnation(switch),
+            reverse,
+            hello,
+            &mut self.out,
+        );
     }
 
     /// The fabric.
@@ -114,7 +120,7 @@ impl<'a> Told<'a> {
             target: Target::Ip(ip(target)),
         };
         let before = self.controller.counters().arp_answered;
-        self.controller.arp_request(self.now, life(host.switch), request, &mut self.out);
+        self.controller.arp_request(self.now, incarnation(host.switch), request, &mut self.out);
         self.out.clear();
         self.controller.counters().arp_answered > before
     }
@@ -153,7 +159,7 @@ impl<'a> Told<'a> {
     /// The index in the fabric of a switch of the controller's graph.
     pub fn switch(&self, index: SwitchIndex) -> usize {
         // Identities count from one.
-        self.controller.graph().switch(index).life.node.0 as usize - 1
+        self.controller.graph().switch(index).incarnation.node.0 as usize - 1
     }
 }
 

@@ -1,5 +1,5 @@
-//! The number that tells the lives of a node apart: each must have a higher one than the last,
-//! or its neighbours take its words for those of the life before, played again.
+//! The number that tells the incarnations of a node apart: each must have a higher one than the last,
+//! or its neighbours take its words for those of the incarnation before, played again.
 
 use crate::run::Clock;
 use anyhow::{Context, Result};
@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 
-/// The incarnation of a life that starts with `clock`: nanoseconds since 1970, and above the
+/// The incarnation of a incarnation that starts with `clock`: nanoseconds since 1970, and above the
 /// last one, which is kept in `file`. Without a file it falls back if the wall clock does.
 ///
 /// # Errors
@@ -47,7 +47,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_was_set_back_does_not_lower_the_incarnation() {
-        let file = std::env::temp_dir().join(format!("axon-life-{}", std::process::id()));
+        let file = std::env::temp_dir().join(format!("axon-incarnation-{}", std::process::id()));
         assert_eq!(after_last(&file, 1_000).unwrap(), 1_000);
         assert_eq!(after_last(&file, 10).unwrap(), 1_001);
         assert_eq!(after_last(&file, 2_000).unwrap(), 2_000);

@@ -110,7 +110,7 @@ impl Inspect for Switch {
         let dcbx = ports.filter_map(|port| Some(crate::dcbx::status(port, node.dcbx(port)?)));
         json!({
             "role": "switch",
-            "id": node.life().node.to_string(),
+            "id": node.incarnation().node.to_string(),
             "controller_path": path,
             "neighbours": neighbours(node.discovery()),
             "dcbx": dcbx.collect::<Vec<_>>(),
@@ -191,7 +191,7 @@ impl Inspect for Controller {
             let ips: Vec<String> = host.ips.iter().map(ToString::to_string).collect();
             json!({
                 "mac": host.mac.to_string(),
-                "switch": graph.switch(place.switch).life.node.to_string(),
+                "switch": graph.switch(place.switch).incarnation.node.to_string(),
                 "port": place.port.0,
                 "ips": ips,
             })
@@ -200,7 +200,7 @@ impl Inspect for Controller {
         let dhcp = controller.dhcp().counters();
         json!({
             "role": "controller",
-            "id": node.life().node.to_string(),
+            "id": node.incarnation().node.to_string(),
             "neighbours": neighbours(node.discovery()),
             "switches": graph.len(),
             "hosts": hosts.collect::<Vec<_>>(),
@@ -215,7 +215,7 @@ impl Inspect for Controller {
                 "arp_misplaced": counters.arp_misplaced,
                 "routes_moved": counters.routes_moved,
                 "routes_removed": counters.routes_removed,
-                "stale_life": counters.stale_life,
+                "stale_incarnation": counters.stale_incarnation,
             },
             "dhcp": {
                 "offers": dhcp.offers,
@@ -232,7 +232,7 @@ fn neighbours(discovery: &Discovery) -> Vec<Value> {
     let neighbours = discovery.neighbours().map(|(port, neighbour)| {
         json!({
             "port": port.0,
-            "node": neighbour.life.node.to_string(),
+            "node": neighbour.incarnation.node.to_string(),
             "their_port": neighbour.port.0,
         })
     });

@@ -80,7 +80,7 @@ impl PortCounters {
 
 /// A way in and out for whole Ethernet frames.
 pub trait Port {
-    /// What to poll for readability; stays the same for the life of the port.
+    /// What to poll for readability; stays the same for the incarnation of the port.
     fn fd(&self) -> BorrowedFd<'_>;
 
     /// Appends what has arrived to `out`, at most one ring's worth, and returns whether
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_recycled_frame_shows_nothing_of_its_last_life() {
+    fn a_recycled_frame_shows_nothing_of_its_last_incarnation() {
         let mut pool = Pool::default();
         let frame = pool.frame(&[1; 64], None);
         pool.recycle(frame);

@@ -186,7 +186,7 @@ pub fn bind_packet(fd: BorrowedFd<'_>, index: u32, protocol: u16) -> io::Result<
     Ok(())
 }
 
-/// Joins promiscuous mode on a device for as long as the socket lives.
+/// Joins promiscuous mode on a device for as long as the socket is open.
 ///
 /// # Errors
 /// ENODEV where there is no such device.

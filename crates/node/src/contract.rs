@@ -203,17 +203,17 @@ reasons! {
     Refusal {
         /// Not an envelope of this version, or no message inside.
         Malformed = "control_malformed",
-        /// Wrong key, altered, or meant for another life.
+        /// Wrong key, altered, or meant for another incarnation.
         BadSeal = "control_bad_seal",
         /// Heard before, or older than what can be told apart from that.
         Replayed = "control_replayed",
-        /// From an earlier life of its sender.
-        StaleLife = "control_stale_life",
+        /// From an earlier incarnation of its sender.
+        StaleIncarnation = "control_stale_incarnation",
         /// A source-routed control packet on a host port.
         FromHost = "control_from_host",
         /// A kind of message that has no business on this path or at this node.
         Misplaced = "control_misplaced",
-        /// Answers no question asked, or names an unknown port or life.
+        /// Answers no question asked, or names an unknown port or incarnation.
         Unexpected = "control_unexpected",
         /// The other end's hop width differs.
         HopWidth = "control_hop_width",

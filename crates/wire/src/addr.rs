@@ -64,18 +64,18 @@ impl fmt::Display for NodeId {
     }
 }
 
-/// One life of a node, from start to crash. A later life has a greater `incarnation`.
+/// One incarnation of a node, from start to stop. A later one has a greater `number`.
 ///
-/// Every sealed message is from one life to one life, so nothing recorded in one can be
-/// replayed into another.
+/// Every sealed message is from one incarnation to one incarnation, so nothing recorded in one can
+/// be replayed into another.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
-pub struct Life {
-    /// Whose life.
+pub struct Incarnation {
+    /// The node.
     pub node: NodeId,
-    /// Which one; never used twice by the same node. Zero is nobody's.
-    pub incarnation: u64,
+    /// Counts its starts, each greater than all before; 0 is never used.
+    pub number: u64,
 }
 
 /// A port of a switch, counted from zero. It is also the hop that names it.

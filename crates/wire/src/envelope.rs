@@ -8,11 +8,11 @@
 //! ```
 //!
 //! All big-endian. Node, incarnation and sequence together are the 24-byte nonce of
-//! XChaCha20-Poly1305: a life never seals two messages with the same sequence, so no nonce
-//! comes twice under one key. The life that the message is for is authenticated with it but
+//! XChaCha20-Poly1305: a incarnation never seals two messages with the same sequence, so no nonce
+//! comes twice under one key. The incarnation that the message is for is authenticated with it but
 //! not sent: whoever receives it supplies their own.
 
-use crate::addr::{Life, NodeId};
+use crate::addr::{Incarnation, NodeId};
 pub use crate::constants::length::ENVELOPE as ENVELOPE_BYTES;
 use crate::constants::length::NONCE;
 pub use crate::constants::version::ENVELOPE as VERSION;
@@ -21,9 +21,9 @@ use alloc::vec::Vec;
 /// An envelope, opened no further than its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Envelope<'a> {
-    /// The life that sealed it.
-    pub from: Life,
-    /// Its place among all that this life has sealed, from 1.
+    /// The incarnation that sealed it.
+    pub from: Incarnation,
+    /// Its place among all that this incarnation has sealed, from 1.
     pub sequence: u64,
     /// Ciphertext and tag.
     pub sealed: &'a [u8],
@@ -58,7 +58,7 @@ impl<'a> Envelope<'a> {
             u64::from_be_bytes(bytes)
         };
         Ok(Envelope {
-            from: Life { node: NodeId(word(3)), incarnation: word(11) },
+            from: Incarnation { node: NodeId(word(3)), number: word(11) },
             sequence: word(19),
             sealed: rest.get(..length).ok_or(EnvelopeError::Truncated)?,
         })
@@ -79,11 +79,11 @@ impl<'a> Envelope<'a> {
     }
 }
 
-/// The 24-byte nonce of message `sequence` of the life `from`.
-pub fn nonce(from: Life, sequence: u64) -> [u8; NONCE] {
+/// The 24-byte nonce of message `sequence` of the incarnation `from`.
+pub fn nonce(from: Incarnation, sequence: u64) -> [u8; NONCE] {
     let mut nonce = [0; NONCE];
     nonce[..8].copy_from_slice(&from.node.0.to_be_bytes());
-    nonce[8..16].copy_from_slice(&from.incarnation.to_be_bytes());
+    nonce[8..16].copy_from_slice(&from.number.to_be_bytes());
     nonce[16..].copy_from_slice(&sequence.to_be_bytes());
     nonce
 }
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn padding_behind_an_envelope_is_not_part_of_it() {
-        let from = Life { node: NodeId(7), incarnation: 9 };
+        let from = Incarnation { node: NodeId(7), number: 9 };
         let envelope = Envelope { from, sequence: 3, sealed: b"sealed" };
         let mut bytes = envelope.emit();
         bytes.extend_from_slice(&[0; 20]);
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn short_and_foreign_envelopes_are_refused() {
-        let from = Life { node: NodeId(7), incarnation: 9 };
+        let from = Incarnation { node: NodeId(7), number: 9 };
         let mut bytes = Envelope { from, sequence: 3, sealed: b"sealed" }.emit();
         for length in 0..bytes.len() {
             assert_eq!(Envelope::parse(&bytes[..length]), Err(EnvelopeError::Truncated));

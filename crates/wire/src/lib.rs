@@ -27,7 +27,7 @@ pub mod route;
 pub mod units;
 pub mod vlan;
 
-pub use addr::{Life, MacAddr, NodeId, PortNo};
+pub use addr::{Incarnation, MacAddr, NodeId, PortNo};
 pub use frame::{Frame, FrameBuf, NoHeadroom, NoTailroom};
 pub use header::{HeaderError, HeaderView, HopWidth, PacketType};
 pub use hops::Hops;

@@ -4,7 +4,7 @@
 //! [`Envelope`](crate::envelope::Envelope) whose version covers them. A change to any type
 //! here is a new version.
 
-use crate::addr::{Life, MacAddr, NodeId, PortNo};
+use crate::addr::{Incarnation, MacAddr, NodeId, PortNo};
 use crate::header::HopWidth;
 use crate::hops::Hops;
 use crate::route::Route;
@@ -113,8 +113,8 @@ pub struct Heartbeat {
 /// A way to the controller, from the control plane of whoever tells it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ControllerPath {
-    /// Which controller, and which life of it.
-    pub controller: Life,
+    /// Which controller, and which incarnation of it.
+    pub controller: Incarnation,
     /// Ends in [`PortNo::CONTROL`].
     pub hops: Hops,
 }
@@ -194,7 +194,7 @@ pub struct ArpTarget {
     /// The reservation at the source switch.
     pub id: u32,
     /// The source switch.
-    pub source_switch: Life,
+    pub source_switch: Incarnation,
     /// The port of the source host there.
     pub source_port: PortNo,
     /// The source host.
@@ -256,7 +256,7 @@ pub struct HostFrame {
     pub frame: Vec<u8>,
 }
 
-/// Part of the reliable, ordered stream between a switch's life and a controller's.
+/// Part of the reliable, ordered stream between a switch's incarnation and a controller's.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Segment {
     /// The number of the first item; items count from 0 in each direction.
@@ -306,7 +306,7 @@ pub enum Item {
         /// Older stamps no longer count.
         stamp: Stamp,
     },
-    /// Controller: in your last life this host was on this port; ask whether it still is.
+    /// Controller: in your last incarnation this host was on this port; ask whether it still is.
     AskHost {
         /// The host port.
         port: PortNo,
@@ -316,7 +316,7 @@ pub enum Item {
         ip: IpAddr,
     },
     /// Controller: say every so often what your ports have sent, until a controller with
-    /// another life comes.
+    /// another incarnation comes.
     AskLoad {
         /// Milliseconds from one report to the next; above zero.
         every_ms: u32,
@@ -348,7 +348,7 @@ mod tests {
         let message = Message::Heartbeat(Heartbeat {
             echo: 5,
             path: Some(ControllerPath {
-                controller: Life { node: NodeId(1), incarnation: 2 },
+                controller: Incarnation { node: NodeId(1), number: 2 },
                 hops: Hops::from([3, PortNo::CONTROL.0]),
             }),
         });

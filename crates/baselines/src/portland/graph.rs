@@ -15,7 +15,7 @@ pub(super) const FAR: u16 = u16::MAX;
 #[derive(Clone, Debug)]
 pub(super) struct Switch {
     pub mac: MacAddr,
-    pub life: u32,
+    pub incarnation: u32,
     pub level: Level,
     pub location: Option<Location>,
     /// By its own port: the neighbour and the neighbour's port.
@@ -50,7 +50,7 @@ impl Graph {
         if switch == next {
             self.switches.push(Switch {
                 mac,
-                life: 0,
+                incarnation: 0,
                 level: Level::Unknown,
                 location: None,
                 links: BTreeMap::new(),
@@ -59,9 +59,9 @@ impl Graph {
         }
         let links = report.links.iter().map(|&(port, mac, far)| (port, (mac, far))).collect();
         let state = &mut self.switches[switch];
-        let reborn = state.life != report.life;
+        let reborn = state.incarnation != report.incarnation;
         let changed = state.level != report.level || state.links != links;
-        (state.life, state.level, state.links) = (report.life, report.level, links);
+        (state.incarnation, state.level, state.links) = (report.incarnation, report.level, links);
         // A manager that has just started believes what its predecessor has given out.
         let claimed = report.place.map(Location::from);
         if let Some(location) = claimed.filter(|claimed| !self.locations.contains_key(claimed))
@@ -261,7 +261,13 @@ mod tests {
         let mut graph = Graph::default();
         let mut reports: Vec<Report> = levels
             .iter()
-            .map(|&level| Report { sequence: 1, life: 1, level, place: None, links: Vec::new() })
+            .map(|&level| Report {
+                sequence: 1,
+                incarnation: 1,
+                level,
+                place: None,
+                links: Vec::new(),
+            })
             .collect();
         for &(a, b) in links {
             let (p, q) = (reports[a].links.len() as u16, reports[b].links.len() as u16);
@@ -323,7 +329,7 @@ mod tests {
                     (PortNo(1), macs(before), PortNo(0)),
                 ]);
                 let level = Level::Edge;
-                let report = Report { sequence: 1, life: 1, level, place: None, links };
+                let report = Report { sequence: 1, incarnation: 1, level, place: None, links };
                 graph.report(macs(a), &report);
             }
             graph.refresh();
@@ -342,8 +348,13 @@ mod tests {
     fn a_link_counts_when_both_ends_report_it() {
         let mut graph = graph(&[Level::Edge; 2], &[(0, 1)]);
         assert_eq!(graph.distances(0), [0, 1]);
-        let silent =
-            Report { sequence: 2, life: 1, level: Level::Edge, place: None, links: Vec::new() };
+        let silent = Report {
+            sequence: 2,
+            incarnation: 1,
+            level: Level::Edge,
+            place: None,
+            links: Vec::new(),
+        };
         assert!(graph.report(mac(1), &silent).changed);
         graph.refresh();
         assert_eq!(graph.distances(0), [0, FAR]);
@@ -353,8 +364,13 @@ mod tests {
     fn a_place_that_was_given_before_is_believed_if_it_is_free() {
         let mut graph = Graph::default();
         let place = Some(Place { pod: 9, position: 4 });
-        let report =
-            |life| Report { sequence: 1, life, level: Level::Edge, place, links: Vec::new() };
+        let report = |incarnation| Report {
+            sequence: 1,
+            incarnation,
+            level: Level::Edge,
+            place,
+            links: Vec::new(),
+        };
         graph.report(mac(1), &report(1));
         graph.report(mac(2), &report(1));
         graph.place_all(false);

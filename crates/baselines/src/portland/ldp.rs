@@ -82,9 +82,15 @@ impl Ldp {
     }
 
     /// Makes this the fabric manager, to which all ways lead.
-    pub fn be_manager(&mut self, life: u32) {
+    pub fn be_manager(&mut self, incarnation: u32) {
         self.level = Level::Manager;
-        self.way = Some(Way { manager: self.mac, life, fat_tree: false, distance: 0, path: life });
+        self.way = Some(Way {
+            manager: self.mac,
+            incarnation,
+            fat_tree: false,
+            distance: 0,
+            path: incarnation,
+        });
     }
 
     /// Tells everyone that the network is a fat tree.
@@ -274,7 +280,7 @@ impl Ldp {
         if say == self.said {
             return;
         }
-        let route = |way: Option<Way>| way.map(|way| (way.life, way.path));
+        let route = |way: Option<Way>| way.map(|way| (way.incarnation, way.path));
         if (self.said.0, route(self.said.2)) != (say.0, route(say.2)) {
             self.version += 1;
         }
@@ -304,10 +310,10 @@ impl Ldp {
             let way = ldm.way.filter(|way| !ldm.towards_you && way.distance < DISTANCE_MAX)?;
             Some((PortNo(index as u16), way))
         });
-        // The latest life, then the shortest, then the one in use, then the lowest port.
+        // The latest incarnation, then the shortest, then the one in use, then the lowest port.
         let rank = |(port, way): &(PortNo, Way)| {
             let other = self.parent != Some(*port);
-            (core::cmp::Reverse(way.life), way.distance, other, *port)
+            (core::cmp::Reverse(way.incarnation), way.distance, other, *port)
         };
         let Some((port, way)) = ways.min_by_key(rank) else {
             return (None, None);
@@ -346,7 +352,7 @@ mod tests {
     fn ldm(level: Level, distance: Option<u16>) -> Ldm {
         let way = distance.map(|distance| Way {
             manager: mac(99),
-            life: 1,
+            incarnation: 1,
             fat_tree: false,
             distance,
             path: u32::from(distance),

@@ -21,8 +21,8 @@ const QUEUED_MAX: u64 = 64;
 pub struct ManagerConfig {
     /// Its own address.
     pub mac: MacAddr,
-    /// Which of its lives this is; later ones are greater.
-    pub life: u32,
+    /// The number of this incarnation; later ones are greater.
+    pub incarnation: u32,
     /// Between two location discovery messages.
     pub interval: Span,
     /// Before an unacknowledged message is sent again, the first time.
@@ -47,7 +47,7 @@ impl<B: Frame> ManagerNode<B> {
     /// A manager that has just been switched on and knows nothing.
     pub fn new(config: ManagerConfig) -> ManagerNode<B> {
         let mut ldp = Ldp::new(config.mac, 1, config.interval);
-        ldp.be_manager(config.life);
+        ldp.be_manager(config.incarnation);
         ManagerNode {
             ports: Ports::new(1, config.queue_bytes_max),
             ldp,

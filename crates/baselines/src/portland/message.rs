@@ -120,8 +120,8 @@ pub enum Level {
 pub struct Way {
     /// The manager's address.
     pub manager: MacAddr,
-    /// Which of its lives; later ones are greater.
-    pub life: u32,
+    /// Which of its incarnations; later ones are greater.
+    pub incarnation: u32,
     /// Whether it has found the network to be a fat tree.
     pub fat_tree: bool,
     /// Links to it.
@@ -135,8 +135,8 @@ pub struct Way {
 pub struct Report {
     /// To be acknowledged.
     pub sequence: u32,
-    /// Which life of the switch.
-    pub life: u32,
+    /// Which incarnation of the switch.
+    pub incarnation: u32,
     /// Its level.
     pub level: Level,
     /// Where it was told that it is.
@@ -223,7 +223,8 @@ mod tests {
     #[test]
     fn messages_survive_the_wire_with_their_padding() {
         let mac = |last| MacAddr([2, 0, 0, 0, 0, last]);
-        let way = Way { manager: mac(9), life: 1, fat_tree: true, distance: 3, path: u32::MAX };
+        let way =
+            Way { manager: mac(9), incarnation: 1, fat_tree: true, distance: 3, path: u32::MAX };
         let ldm = Message::Ldm(Ldm {
             port: PortNo(3),
             level: Level::Aggregation,
@@ -235,7 +236,7 @@ mod tests {
         let links = (0..100).map(|port| (PortNo(port), mac(port as u8), PortNo(7))).collect();
         let place = Some(Place { pod: 1, position: 2 });
         let level = Level::Edge;
-        let report = Message::Report(Report { sequence: 7, life: 2, level, place, links });
+        let report = Message::Report(Report { sequence: 7, incarnation: 2, level, place, links });
         for message in [ldm, report] {
             let frame = message.emit(mac(1), mac(2));
             assert!(frame.len() >= FRAME_BYTES_MIN);
@@ -252,7 +253,7 @@ mod tests {
             position: Some(200),
             way: Some(Way {
                 manager: MacAddr([255; 6]),
-                life: 1000,
+                incarnation: 1000,
                 fat_tree: true,
                 distance: 200,
                 path: u32::MAX,

@@ -27,8 +27,8 @@ const MOVED_MAX: usize = 1024;
 pub struct SwitchConfig {
     /// Ports, buffers, its own address.
     pub plane: PortLandConfig,
-    /// Which life of the switch this is; later ones are greater.
-    pub life: u32,
+    /// Which incarnation of the switch this is; later ones are greater.
+    pub incarnation: u32,
     /// Between two location discovery messages (the paper's are 10 ms apart).
     pub interval: Span,
     /// Before an unacknowledged message is sent again, the first time.
@@ -46,7 +46,7 @@ pub struct PortLandNode<B> {
     waiting: Waiting<B>,
     /// PMACs that were given out here and are elsewhere now: address and new PMAC.
     moved: BTreeMap<MacAddr, (Ipv4Addr, MacAddr)>,
-    /// The life of the manager that knows what this switch has reported.
+    /// The incarnation of the manager that knows what this switch has reported.
     manager: Option<u32>,
     /// The discovery version that was last reported, or is about to be.
     reported: u64,
@@ -363,8 +363,8 @@ impl<B: Frame> PortLandNode<B> {
             self.plane.set_rules(rules(self.ldp.level(), self.ldp.pod(), &neighbours));
         }
         let Some(way) = way else { return };
-        if self.manager != Some(way.life) {
-            self.manager = Some(way.life);
+        if self.manager != Some(way.incarnation) {
+            self.manager = Some(way.incarnation);
             self.plane.forget_told();
             self.hosts.register_all(now);
             self.reported = u64::MAX;
@@ -395,7 +395,7 @@ impl<B: Frame> PortLandNode<B> {
             self.report = Some((now + pause, (pause * 2).min(REPORT_PAUSE_MAX)));
             let report = Report {
                 sequence: self.reported as u32,
-                life: self.config.life,
+                incarnation: self.config.incarnation,
                 level: self.ldp.level(),
                 place: self.ldp.location().map(Place::from),
                 links: self.ldp.links(),

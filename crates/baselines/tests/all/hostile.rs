@@ -67,7 +67,7 @@ fn good(which: usize) -> Vec<u8> {
         .emit(mac(2)),
         1 => message(Message::Report(Report {
             sequence: 1,
-            life: 1,
+            incarnation: 1,
             level: Level::Edge,
             place: Some(place),
             links: vec![(PortNo(0), OWN, PortNo(900)), (PortNo(7), mac(2), PortNo(7))],
@@ -81,7 +81,13 @@ fn good(which: usize) -> Vec<u8> {
             level: Level::Manager,
             pod: None,
             position: None,
-            way: Some(Way { manager: mac(2), life: 1, fat_tree: true, distance: 0, path: 5 }),
+            way: Some(Way {
+                manager: mac(2),
+                incarnation: 1,
+                fat_tree: true,
+                distance: 0,
+                path: 5,
+            }),
             towards_you: false,
         })
         .emit_link(mac(2)),
@@ -167,7 +173,7 @@ proptest! {
                 mac: OWN,
                 seed: 1,
             },
-            life: 1,
+            incarnation: 1,
             interval: Span::from_millis(20),
             retry: Span::from_millis(10),
             waiting_bytes_max: 1 << 12,
@@ -180,7 +186,7 @@ proptest! {
     fn fabric_managers_survive_any_frame(story in happenings()) {
         let node = ManagerNode::new(ManagerConfig {
             mac: OWN,
-            life: 1,
+            incarnation: 1,
             interval: Span::from_millis(20),
             retry: Span::from_millis(10),
             queue_bytes_max: Bytes(1 << 17),

@@ -2,7 +2,7 @@
 //! (paper 001 §4.2).
 //!
 //! What it says to switches goes three ways. Commands must arrive and are put on the
-//! reliable stream to a switch's life. Answers to requests are datagrams, for whoever asked
+//! reliable stream to a switch's incarnation. Answers to requests are datagrams, for whoever asked
 //! will ask again. Routes carry stamps, so that neither can undo what the other said later.
 
 pub mod dhcp;
@@ -23,7 +23,7 @@ use axon_wire::message::{
     ArpRequest, ArpTarget, ControllerHello, ControllerHelloAck, HostFrame, Item, Message, Stamp,
     Target,
 };
-use axon_wire::{Hops, Layer, Life, NodeId, PortNo, Span, Time};
+use axon_wire::{Hops, Incarnation, Layer, NodeId, PortNo, Span, Time};
 use core::net::IpAddr;
 use dhcp::DhcpServer;
 use flows::Flows;
@@ -34,8 +34,8 @@ use topology::{Admission, Graph, SwitchIndex};
 /// What a controller counts; each of these is something that was asked and not done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ControllerCounters {
-    /// Messages of a life that is over.
-    pub stale_life: u64,
+    /// Messages of a incarnation that is over.
+    pub stale_incarnation: u64,
     /// Requests for a host that nobody knows.
     pub arp_unknown_target: u64,
     /// Requests of a host for itself.
@@ -109,7 +109,7 @@ impl Controller {
             .measures()
             .map(|heartbeats| u32::try_from(every(heartbeats)).unwrap_or(u32::MAX).max(1));
         Controller {
-            epoch: config.node.life.incarnation,
+            epoch: config.node.incarnation.number,
             number: 0,
             graph: Graph::default(),
             router,
@@ -175,7 +175,7 @@ impl Controller {
     pub fn controller_hello(
         &mut self,
         now: Time,
-        from: Life,
+        from: Incarnation,
         reverse: Hops,
         m: ControllerHello,
         out: &mut Vec<Effect>,
@@ -198,7 +198,13 @@ impl Controller {
     /// both directions and registered, and the request goes on to the target switch. A route
     /// that stands is used as it is, so asking again changes nothing. What cannot be
     /// answered is counted and dropped: whoever asked asks again.
-    pub fn arp_request(&mut self, now: Time, from: Life, m: ArpRequest, out: &mut Vec<Effect>) {
+    pub fn arp_request(
+        &mut self,
+        now: Time,
+        from: Incarnation,
+        m: ArpRequest,
+        out: &mut Vec<Effect>,
+    ) {
         let Some(switch) = self.admit(now, from, out) else {
             return;
         };
@@ -238,7 +244,7 @@ impl Controller {
     fn answer(
         &mut self,
         m: &ArpRequest,
-        from: Life,
+        from: Incarnation,
         source: HostIndex,
         target: HostIndex,
         asked: Option<IpAddr>,
@@ -248,7 +254,7 @@ impl Controller {
         let host = self.hosts.get(target)?;
         let (there, target_mac) = (host.place(), host.mac);
         let target_ip = asked.or_else(|| host.ips.last().copied());
-        let to = self.graph.switch(there.switch).life;
+        let to = self.graph.switch(there.switch).incarnation;
         let hops = self.path_to(to.node)?;
         let forward = self.route(place, target, source)?;
         let backward = self.route(there, source, target)?;
@@ -273,7 +279,13 @@ impl Controller {
     }
 
     /// A host's DHCP frame. The reply goes out of the port that it came in by.
-    pub fn dhcp_relay(&mut self, now: Time, from: Life, m: HostFrame, out: &mut Vec<Effect>) {
+    pub fn dhcp_relay(
+        &mut self,
+        now: Time,
+        from: Incarnation,
+        m: HostFrame,
+        out: &mut Vec<Effect>,
+    ) {
         let Some(switch) = self.admit(now, from, out) else {
             return;
         };
@@ -300,7 +312,7 @@ impl Controller {
     }
 
     /// An item of a switch's reliable stream.
-    pub fn item(&mut self, now: Time, from: Life, item: Item, out: &mut Vec<Effect>) {
+    pub fn item(&mut self, now: Time, from: Incarnation, item: Item, out: &mut Vec<Effect>) {
         let Some(switch) = self.admit(now, from, out) else {
             return;
         };
@@ -362,9 +374,9 @@ impl Controller {
         Some(Hops(hops))
     }
 
-    /// The latest life of a switch.
-    pub fn life_of(&self, switch: NodeId) -> Option<Life> {
-        Some(self.graph.switch(self.graph.index_of(switch)?).life)
+    /// The latest incarnation of a switch.
+    pub fn incarnation_of(&self, switch: NodeId) -> Option<Incarnation> {
+        Some(self.graph.switch(self.graph.index_of(switch)?).incarnation)
     }
 
     /// To be called at [`Controller::deadline`]; early or repeated calls are harmless.
@@ -381,13 +393,18 @@ impl Controller {
         [self.hosts.deadline(), improving].into_iter().flatten().min()
     }
 
-    /// The switch that speaks, unless this life of it is over. A new life has lost its
+    /// The switch that speaks, unless this incarnation of it is over. A new incarnation has lost its
     /// tables and reports its hosts anew.
-    fn admit(&mut self, now: Time, from: Life, out: &mut Vec<Effect>) -> Option<SwitchIndex> {
+    fn admit(
+        &mut self,
+        now: Time,
+        from: Incarnation,
+        out: &mut Vec<Effect>,
+    ) -> Option<SwitchIndex> {
         match self.graph.admit(from) {
             Admission::Known(index) => Some(index),
             Admission::Stale => {
-                self.counters.stale_life += 1;
+                self.counters.stale_incarnation += 1;
                 None
             }
             Admission::Reborn(index, change) => {
@@ -419,7 +436,7 @@ impl Controller {
     /// answer, and say so: a forged frame takes a host offline for a moment, not for good.
     fn doubt(&mut self, now: Time, host: HostIndex, out: &mut Vec<Effect>) {
         if let Some((mac, place, ip)) = self.hosts.doubt(now, host) {
-            let to = self.graph.switch(place.switch).life.node;
+            let to = self.graph.switch(place.switch).incarnation.node;
             let item = Item::AskHost { port: place.port, mac, ip };
             out.push(Effect::Command { to, item });
         }

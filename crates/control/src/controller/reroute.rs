@@ -92,7 +92,7 @@ impl Controller {
     fn flow(&self, at: Place, destination: HostIndex) -> Option<(Flow, Place)> {
         let host = self.hosts.get(destination)?;
         let (from, to) = (at.switch, host.place());
-        let hash = flow_hash(self.graph.switch(from).life.node, at.port, host.mac);
+        let hash = flow_hash(self.graph.switch(from).incarnation.node, at.port, host.mac);
         Some((Flow { from, to: to.switch, hash, towards: destination.0 }, to))
     }
 
@@ -143,7 +143,7 @@ impl Controller {
             stamp: self.stamp(number),
             route: route.told(),
         };
-        out.push(Effect::Command { to: self.graph.switch(at.switch).life.node, item });
+        out.push(Effect::Command { to: self.graph.switch(at.switch).incarnation.node, item });
     }
 
     /// Removes a route here and at its switch.
@@ -162,7 +162,7 @@ impl Controller {
             destination: host.mac,
             stamp: self.stamp(self.number),
         };
-        out.push(Effect::Command { to: self.graph.switch(route.at.switch).life.node, item });
+        out.push(Effect::Command { to: self.graph.switch(route.at.switch).incarnation.node, item });
     }
 
     /// A host sends from its port no more: the routes that only it used go.
@@ -209,7 +209,7 @@ impl Controller {
         self.plan_round(now);
     }
 
-    /// A switch starts a new life: its tables are empty, so its routes need no word to it;
+    /// A switch starts a new incarnation: its tables are empty, so its routes need no word to it;
     /// its hosts are unknown until it reports them.
     pub(super) fn reborn(
         &mut self,
@@ -225,7 +225,7 @@ impl Controller {
             self.unplace(route);
             self.flows.remove(route);
         }
-        let to = self.graph.switch(switch).life.node;
+        let to = self.graph.switch(switch).incarnation.node;
         for (place, mac) in self.hosts.claimed_by(switch) {
             // A host that only listens would not be found again: its switch is to ask for it.
             let host = self.hosts.by_mac(mac).and_then(|index| self.hosts.get(index));

@@ -12,7 +12,7 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 pub use axon_node::SwitchIndex;
 use axon_wire::message::{Peer, PortState, Role};
-use axon_wire::{Hops, Life, NodeId, PortNo};
+use axon_wire::{Hops, Incarnation, NodeId, PortNo};
 
 /// How many changes back a router can follow; further back it starts afresh.
 const JOURNAL_MAX: usize = 512;
@@ -40,20 +40,20 @@ pub struct Change {
 /// Who speaks, as far as the graph knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Admission {
-    /// An earlier life than the one known: not to be listened to.
+    /// An earlier incarnation than the one known: not to be listened to.
     Stale,
-    /// The life that is known, or a switch that is heard for the first time.
+    /// The incarnation that is known, or a switch that is heard for the first time.
     Known(SwitchIndex),
-    /// A later life: what was known of the switch is gone, its edges with it.
+    /// A later incarnation: what was known of the switch is gone, its edges with it.
     Reborn(SwitchIndex, Change),
 }
 
 /// What is known of one switch.
 #[derive(Clone, Debug)]
 pub struct Switch {
-    /// Its latest life.
-    pub life: Life,
-    /// The version of `ports`; `None` until the first Controller Hello of this life.
+    /// Its latest incarnation.
+    pub incarnation: Incarnation,
+    /// The version of `ports`; `None` until the first Controller Hello of this incarnation.
     pub version: Option<u64>,
     /// Its ports that are up.
     pub ports: BTreeMap<PortNo, Peer>,
@@ -128,23 +128,23 @@ impl Graph {
         Some(self.journal.range(skipped..).copied())
     }
 
-    /// Hears of `life`: makes a place for a new switch, and clears that of one reborn.
-    pub fn admit(&mut self, life: Life) -> Admission {
-        if let Some(index) = self.index_of(life.node) {
+    /// Hears of `incarnation`: makes a place for a new switch, and clears that of one reborn.
+    pub fn admit(&mut self, incarnation: Incarnation) -> Admission {
+        if let Some(index) = self.index_of(incarnation.node) {
             let switch = &mut self.switches[index.index()];
-            if life.incarnation == switch.life.incarnation {
+            if incarnation.number == switch.incarnation.number {
                 return Admission::Known(index);
             }
-            if life.incarnation < switch.life.incarnation {
+            if incarnation.number < switch.incarnation.number {
                 return Admission::Stale;
             }
-            *switch = Switch::new(life);
+            *switch = Switch::new(incarnation);
             let change = self.connect(index);
             return Admission::Reborn(index, change);
         }
         let index = SwitchIndex(self.switches.len() as u32);
-        self.by_id.insert(life.node, index);
-        self.switches.push(Switch::new(life));
+        self.by_id.insert(incarnation.node, index);
+        self.switches.push(Switch::new(incarnation));
         self.adjacency.push(Vec::new());
         self.flatten();
         Admission::Known(index)
@@ -174,7 +174,7 @@ impl Graph {
     /// The edges that both ends of them agree on, from `index`'s side.
     fn agreed(&self, index: SwitchIndex) -> Vec<Edge> {
         let switch = &self.switches[index.index()];
-        let here = switch.life.node;
+        let here = switch.incarnation.node;
         let edge = |(&egress, peer): (&PortNo, &Peer)| {
             let Peer::Axon { node, port: ingress, role: Role::Switch } = *peer else {
                 return None;
@@ -236,8 +236,8 @@ impl Graph {
 }
 
 impl Switch {
-    fn new(life: Life) -> Switch {
-        Switch { life, version: None, ports: BTreeMap::new(), reverse: None }
+    fn new(incarnation: Incarnation) -> Switch {
+        Switch { incarnation, version: None, ports: BTreeMap::new(), reverse: None }
     }
 }
 
@@ -245,8 +245,8 @@ impl Switch {
 mod tests {
     use super::*;
 
-    fn life(node: u64) -> Life {
-        Life { node: NodeId(node), incarnation: 1 }
+    fn incarnation(node: u64) -> Incarnation {
+        Incarnation { node: NodeId(node), number: 1 }
     }
 
     fn to(port: u16, node: u64, there: u16) -> PortState {
@@ -255,7 +255,7 @@ mod tests {
     }
 
     fn tell(graph: &mut Graph, node: u64, version: u64, ports: &[PortState]) -> Change {
-        let Admission::Known(index) = graph.admit(life(node)) else { panic!("stale") };
+        let Admission::Known(index) = graph.admit(incarnation(node)) else { panic!("stale") };
         graph.update(index, version, ports, Hops::to_control())
     }
 
@@ -278,10 +278,10 @@ mod tests {
         tell(&mut graph, 2, 1, &[to(5, 1, 4)]);
         assert_eq!(tell(&mut graph, 1, 6, &[]), Change::default());
         assert_eq!(graph.edges(SwitchIndex(0)).len(), 1);
-        let reborn = graph.admit(Life { node: NodeId(1), incarnation: 2 });
+        let reborn = graph.admit(Incarnation { node: NodeId(1), number: 2 });
         let Admission::Reborn(index, change) = reborn else { panic!("{reborn:?}") };
         assert_eq!((index, change.lost.len()), (SwitchIndex(0), 2));
-        assert_eq!(graph.admit(life(1)), Admission::Stale);
+        assert_eq!(graph.admit(incarnation(1)), Admission::Stale);
         assert!(graph.update(index, 1, &[to(4, 2, 5)], Hops::to_control()).gained);
     }
 

@@ -5,14 +5,14 @@ use crate::effect::Effect;
 use alloc::vec::Vec;
 use axon_node::{Note, PortKind, Refusal};
 use axon_wire::message::{Heartbeat, Hello, HelloConfirm, HelloReply, Message};
-use axon_wire::{Life, PortNo, Span, Time};
+use axon_wire::{Incarnation, PortNo, Span, Time};
 
 impl Discovery {
     pub(super) fn on_hello(
         &mut self,
         now: Time,
         index: usize,
-        from: Life,
+        from: Incarnation,
         hello: &Hello,
         out: &mut Vec<Effect>,
     ) -> Result<(), Refusal> {
@@ -20,7 +20,7 @@ impl Discovery {
             return Err(Refusal::HopWidth);
         }
         let state = &mut self.ports[index];
-        let met = |peer: &Neighbour| peer.life == from && peer.challenge == hello.challenge;
+        let met = |peer: &Neighbour| peer.incarnation == from && peer.challenge == hello.challenge;
         if !state.neighbour.as_ref().is_some_and(met) {
             state.pending =
                 Some(Neighbour::new(now, from, hello.port, hello.role, hello.challenge));
@@ -45,7 +45,7 @@ impl Discovery {
         &mut self,
         now: Time,
         index: usize,
-        from: Life,
+        from: Incarnation,
         reply: &HelloReply,
         out: &mut Vec<Effect>,
     ) -> Result<(), Refusal> {
@@ -56,7 +56,7 @@ impl Discovery {
         if reply.echo != state.challenge {
             return Err(Refusal::Unexpected);
         }
-        let met = |peer: &Neighbour| peer.life == from && peer.challenge == reply.challenge;
+        let met = |peer: &Neighbour| peer.incarnation == from && peer.challenge == reply.challenge;
         if !state.neighbour.as_ref().is_some_and(met) {
             state.pending =
                 Some(Neighbour::new(now, from, reply.port, reply.role, reply.challenge));
@@ -70,12 +70,12 @@ impl Discovery {
     }
 
     /// A confirmation or heartbeat: the other end has returned our challenge, so whoever is
-    /// pending under that life becomes the neighbour.
+    /// pending under that incarnation becomes the neighbour.
     pub(super) fn on_echo(
         &mut self,
         now: Time,
         index: usize,
-        from: Life,
+        from: Incarnation,
         echo: u64,
         out: &mut Vec<Effect>,
     ) -> Result<&mut Neighbour, Refusal> {
@@ -83,12 +83,12 @@ impl Discovery {
         if echo != state.challenge {
             return Err(Refusal::Unexpected);
         }
-        if state.pending.as_ref().is_some_and(|pending| pending.life == from) {
+        if state.pending.as_ref().is_some_and(|pending| pending.incarnation == from) {
             let mut newcomer = state.pending.take().ok_or(Refusal::Unexpected)?;
             newcomer.heard_at = now;
             let same = state.neighbour.as_ref().is_some_and(|known| {
-                (known.life, known.port, known.role)
-                    == (newcomer.life, newcomer.port, newcomer.role)
+                (known.incarnation, known.port, known.role)
+                    == (newcomer.incarnation, newcomer.port, newcomer.role)
             });
             if !same {
                 self.lose_neighbour(index, out);
@@ -101,14 +101,14 @@ impl Discovery {
             self.heartbeat(now, index, out);
         }
         let neighbour = self.ports[index].neighbour.as_mut();
-        neighbour.filter(|known| known.life == from).ok_or(Refusal::Unexpected)
+        neighbour.filter(|known| known.incarnation == from).ok_or(Refusal::Unexpected)
     }
 
     pub(super) fn on_heartbeat(
         &mut self,
         now: Time,
         index: usize,
-        from: Life,
+        from: Incarnation,
         beat: &Heartbeat,
         out: &mut Vec<Effect>,
     ) -> Result<(), Refusal> {

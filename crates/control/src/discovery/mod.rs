@@ -16,7 +16,7 @@
 //!
 //! A neighbour is gone at once when carrier is lost, when two heartbeat intervals have
 //! passed without a heartbeat (with half an interval of grace for jitter), or when another
-//! life takes its place. A node that does its own timers late has not been running, and maybe its
+//! incarnation takes its place. A node that does its own timers late has not been running, and maybe its
 //! neighbours have not either, as where all share one machine: by how much it is late, no more
 //! than once the time after which a neighbour is gone, it goes on waiting for each of them.
 //! A port that nobody answers becomes a host port; Hello goes on there
@@ -33,7 +33,7 @@ use alloc::vec::Vec;
 use axon_node::random::Random;
 use axon_node::{Note, PortKind, Refusal};
 use axon_wire::message::{ControllerPath, Heartbeat, Hello, Message, Peer, PortState, Role};
-use axon_wire::{HopWidth, Life, PortNo, Span, Time};
+use axon_wire::{HopWidth, Incarnation, PortNo, Span, Time};
 
 /// Hellos that go unanswered before a port is a host port.
 const HELLOS_BEFORE_HOST: u64 = 3;
@@ -76,7 +76,7 @@ struct Port {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Neighbour {
     /// Who.
-    pub life: Life,
+    pub incarnation: Incarnation,
     /// Its port.
     pub port: PortNo,
     /// What it is.
@@ -132,7 +132,7 @@ impl Discovery {
             .filter_map(|(port, state)| {
                 let peer = match (&state.neighbour, state.kind) {
                     (Some(peer), _) => {
-                        Peer::Axon { node: peer.life.node, port: peer.port, role: peer.role }
+                        Peer::Axon { node: peer.incarnation.node, port: peer.port, role: peer.role }
                     }
                     (None, PortKind::Host) => Peer::Host,
                     (None, _) => return None,
@@ -246,7 +246,7 @@ impl Discovery {
         if let Some(lost) = self.ports[index].neighbour.take() {
             self.version += 1;
             let port = PortNo(index as u16);
-            out.push(Effect::Note(Note::NeighbourDown { port, node: lost.life.node }));
+            out.push(Effect::Note(Note::NeighbourDown { port, node: lost.incarnation.node }));
         }
     }
 
@@ -282,7 +282,7 @@ impl Discovery {
         let port = PortNo(index as u16);
         let path = self.path.clone().filter(|path| path.hops.first() != Some(&port));
         let beat = Heartbeat { echo: neighbour.challenge, path };
-        send(out, index, neighbour.life, Message::Heartbeat(beat));
+        send(out, index, neighbour.incarnation, Message::Heartbeat(beat));
     }
 
     /// By how much the node is behind its timers.
@@ -322,9 +322,15 @@ impl Discovery {
 }
 
 impl Neighbour {
-    fn new(now: Time, life: Life, port: PortNo, role: Role, challenge: u64) -> Neighbour {
+    fn new(
+        now: Time,
+        incarnation: Incarnation,
+        port: PortNo,
+        role: Role,
+        challenge: u64,
+    ) -> Neighbour {
         Neighbour {
-            life,
+            incarnation,
             port,
             role,
             path: None,
@@ -340,6 +346,6 @@ fn numbered(ports: &[Port]) -> impl Iterator<Item = (PortNo, &Port)> {
     ports.iter().enumerate().map(|(index, state)| (PortNo(index as u16), state))
 }
 
-fn send(out: &mut Vec<Effect>, index: usize, to: Life, message: Message) {
+fn send(out: &mut Vec<Effect>, index: usize, to: Incarnation, message: Message) {
     out.push(Effect::Link { port: PortNo(index as u16), to: Some(to), message });
 }

@@ -10,18 +10,19 @@ const PORT: PortNo = PortNo(0);
 struct Pair {
     now: Time,
     ends: [Discovery; 2],
-    lives: [Life; 2],
+    incarnations: [Incarnation; 2],
     notes: Vec<(usize, Note)>,
     refusals: Vec<Refusal>,
 }
 
-fn end(node: u64, hop_width: HopWidth) -> (Discovery, Life) {
-    let life = Life { node: NodeId(node), incarnation: 1 };
+fn end(node: u64, hop_width: HopWidth) -> (Discovery, Incarnation) {
+    let incarnation = Incarnation { node: NodeId(node), number: 1 };
     let mac = MacAddr([2, 0, 0, 0, 0, node as u8]);
     let server = crate::config::ServerIdentity { mac, ip: [10, 0, 0, 1].into() };
     let timers = Timers::default();
-    let config = NodeConfig { life, mac, key: [0; 32], seed: node, timers, dcbx: None, server };
-    (Discovery::new(&config, (1, hop_width), Role::Switch), life)
+    let config =
+        NodeConfig { incarnation, mac, key: [0; 32], seed: node, timers, dcbx: None, server };
+    (Discovery::new(&config, (1, hop_width), Role::Switch), incarnation)
 }
 
 impl Pair {
@@ -30,7 +31,7 @@ impl Pair {
         Pair {
             now: Time::ZERO,
             ends: [a, b],
-            lives: [alice, bob],
+            incarnations: [alice, bob],
             notes: Vec::new(),
             refusals: Vec::new(),
         }
@@ -52,10 +53,11 @@ impl Pair {
             match effect {
                 Effect::Link { to, message, .. } if !lost(side) => {
                     let other = 1 - side;
-                    let known = to.is_none_or(|life| life == self.lives[other]);
-                    assert!(known, "sealed for a life that is not there");
+                    let known =
+                        to.is_none_or(|incarnation| incarnation == self.incarnations[other]);
+                    assert!(known, "sealed for a incarnation that is not there");
                     let opened =
-                        Opened { from: self.lives[side], message, addressed: to.is_some() };
+                        Opened { from: self.incarnations[side], message, addressed: to.is_some() };
                     let mut answers = Vec::new();
                     self.ends[other].message(self.now, PORT, &opened, &mut answers);
                     self.check();
@@ -163,7 +165,8 @@ fn a_node_that_was_late_is_excused_also_if_it_first_tells_a_new_way_to_the_contr
     pair.carrier(true, &mut |_| false);
     pair.run(Span::from_secs(1), |_| false);
     pair.now += Span::from_millis(300);
-    let path = ControllerPath { controller: pair.lives[0], hops: axon_wire::Hops::to_control() };
+    let path =
+        ControllerPath { controller: pair.incarnations[0], hops: axon_wire::Hops::to_control() };
     pair.ends[0].advertise(pair.now, Some(path), &mut Vec::new());
     pair.ends[0].timeout(pair.now, &mut Vec::new());
     assert_eq!(pair.ends[0].kind(PORT), PortKind::Axon);

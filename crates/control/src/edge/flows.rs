@@ -13,7 +13,7 @@ use axon_wire::{MacAddr, PortNo, Route, Span, Time};
 use core::net::Ipv4Addr;
 
 /// How long the stamp of a removed route is remembered: longer than any message is under way.
-const TOMBSTONE_LIFE: Span = Span::from_secs(10);
+const TOMBSTONE_SPAN: Span = Span::from_secs(10);
 /// How many such stamps are remembered; the oldest are forgotten first.
 const TOMBSTONES_MAX: usize = 16_384;
 
@@ -180,7 +180,7 @@ impl Flows {
             }
         }
         self.forget_removed(key);
-        let until = cx.now + TOMBSTONE_LIFE;
+        let until = cx.now + TOMBSTONE_SPAN;
         self.removed.insert(key, (newest, until));
         self.removed_order.insert((until, key));
         while self.removed.len() > TOMBSTONES_MAX {

@@ -244,9 +244,9 @@ impl Edge {
         }
     }
 
-    /// Reports everything that the controller does not know; all of it to a new life.
-    pub(super) fn tell_all(&mut self, out: &mut alloc::vec::Vec<Effect>, new_life: bool) {
-        if new_life {
+    /// Reports everything that the controller does not know; all of it to a new incarnation.
+    pub(super) fn tell_all(&mut self, out: &mut alloc::vec::Vec<Effect>, new_incarnation: bool) {
+        if new_incarnation {
             self.hosts.told.clear();
         }
         let macs: BTreeSet<_> =
@@ -270,7 +270,7 @@ mod tests {
     use super::*;
     use alloc::vec::Vec;
     use axon_node::{Drop, PortKind};
-    use axon_wire::{Life, Route};
+    use axon_wire::{Incarnation, Route};
 
     fn reports(effects: &[Effect]) -> Vec<Item> {
         let report = |effect: &Effect| match effect {
@@ -438,8 +438,8 @@ mod tests {
         bench.host(1, 2);
         bench.set_route(0, 9, 8, 3);
         let open = asked(&bench.frame(0, &arp_request(1, 7)));
-        let life = Life { incarnation: 6, ..CONTROLLER };
-        let effects = bench.controller(Some(life));
+        let incarnation = Incarnation { number: 6, ..CONTROLLER };
+        let effects = bench.controller(Some(incarnation));
         assert_eq!(reports(&effects), [seen(0, 1, true), seen(1, 2, true)]);
         assert_eq!(asked(&effects), open, "it is asked what the old one did not answer");
         assert_eq!((bench.placed(0, 9), bench.places(0)), (None, 1));

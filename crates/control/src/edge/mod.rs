@@ -41,7 +41,7 @@ use axon_node::{Capabilities, Drop, PortView, RouteAnswer, Snapshot};
 use axon_wire::host_frame;
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::message::{ArpReply, ArpTarget, HostFrame, Item, Stamp, Target};
-use axon_wire::{Life, MacAddr, NodeId, PortNo, Route, Span, Time};
+use axon_wire::{Incarnation, MacAddr, NodeId, PortNo, Route, Span, Time};
 use core::net::{IpAddr, Ipv4Addr};
 use flows::{Flows, Verdict};
 use hosts::Hosts;
@@ -63,7 +63,7 @@ pub struct Edge {
     host_probes_max: u32,
     frame_bytes_max: usize,
     /// The controller whose decisions hold, even while there is no way to it.
-    controller: Option<Life>,
+    controller: Option<Incarnation>,
     reachable: bool,
     hosts: Hosts,
     flows: Flows,
@@ -138,7 +138,7 @@ impl Edge {
     pub fn new(config: &SwitchConfig, has: &Capabilities) -> Edge {
         let node = &config.node;
         Edge {
-            node: node.life.node,
+            node: node.incarnation.node,
             mac: node.mac,
             server: node.server,
             retry: node.timers.retry.max(INTERVAL_MIN),
@@ -298,33 +298,33 @@ impl Edge {
 
     /// The controller became known, changed, or cannot be reached (`None`).
     ///
-    /// While it cannot be reached everything stands. When the same life is back, it is told
-    /// what has changed. A new life knows nothing of the old one's decisions: all flows and
+    /// While it cannot be reached everything stands. When the same incarnation is back, it is told
+    /// what has changed. A new incarnation knows nothing of the old one's decisions: all flows and
     /// routes are forgotten, and all hosts reported. In both cases open requests are repeated
     /// at once.
     pub fn controller_changed(
         &mut self,
         now: Time,
-        controller: Option<Life>,
+        controller: Option<Incarnation>,
         ports: &dyn PortView,
         out: &mut Vec<Effect>,
     ) {
         let cx = &mut Cx { now, ports, out };
         let was_reachable = core::mem::replace(&mut self.reachable, controller.is_some());
-        let Some(life) = controller else { return };
-        let new_life = self.controller.replace(life) != Some(life);
-        if !new_life && was_reachable {
+        let Some(incarnation) = controller else { return };
+        let new_incarnation = self.controller.replace(incarnation) != Some(incarnation);
+        if !new_incarnation && was_reachable {
             return;
         }
-        if new_life {
+        if new_incarnation {
             self.flows.clear(cx);
             self.stop_all_asking(cx);
             for port in (0..ports.count()).map(PortNo) {
                 self.flows.placing.clear(port);
             }
         }
-        self.tell_all(cx.out, new_life);
-        self.ask_again(cx, new_life);
+        self.tell_all(cx.out, new_incarnation);
+        self.ask_again(cx, new_incarnation);
     }
 
     /// Does what is due. Early or repeated calls are harmless.
@@ -378,7 +378,7 @@ impl Edge {
 
     /// Whether this was decided by the controller that is in charge now.
     fn is_current(&self, stamp: Stamp) -> bool {
-        self.controller.is_some_and(|life| life.incarnation == stamp.epoch)
+        self.controller.is_some_and(|incarnation| incarnation.number == stamp.epoch)
     }
 
     /// Takes a route. A port without hosts has none, and no route leads to the control plane.

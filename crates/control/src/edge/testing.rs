@@ -13,9 +13,9 @@ use axon_wire::{Frame, FrameBuf, HopWidth, Hops};
 
 /// Ports of the switch under test: 0 to 2 for hosts, 3 an Axon port.
 pub(super) const PORTS: u16 = 4;
-pub(super) const LIFE: Life = Life { node: NodeId(1), incarnation: 7 };
-pub(super) const CONTROLLER: Life = Life { node: NodeId(99), incarnation: 5 };
-pub(super) const OTHER: Life = Life { node: NodeId(2), incarnation: 3 };
+pub(super) const INCARNATION: Incarnation = Incarnation { node: NodeId(1), number: 7 };
+pub(super) const CONTROLLER: Incarnation = Incarnation { node: NodeId(99), number: 5 };
+pub(super) const OTHER: Incarnation = Incarnation { node: NodeId(2), number: 3 };
 pub(super) const SERVER: ServerIdentity =
     ServerIdentity { mac: MacAddr([2, 0xff, 0, 0, 0, 1]), ip: Ipv4Addr::new(10, 0, 0, 254) };
 
@@ -28,7 +28,7 @@ pub(super) fn ip(host: u8) -> Ipv4Addr {
 }
 
 pub(super) fn stamp(number: u64) -> Stamp {
-    Stamp { epoch: CONTROLLER.incarnation, number }
+    Stamp { epoch: CONTROLLER.number, number }
 }
 
 /// A broadcast ARP request from one host for another's address.
@@ -179,7 +179,7 @@ impl Bench {
     pub(super) fn with(routes: usize, waiting: usize, hosts: usize) -> Bench {
         let config = SwitchConfig {
             node: NodeConfig {
-                life: LIFE,
+                incarnation: INCARNATION,
                 mac: MacAddr([2, 0xee, 0, 0, 0, 1]),
                 key: [0; 32],
                 seed: 1,
@@ -248,8 +248,8 @@ impl Bench {
         self.call(|edge, now, tables, out| edge.port_changed(now, PortNo(port), tables, out))
     }
 
-    pub(super) fn controller(&mut self, life: Option<Life>) -> Vec<Effect> {
-        self.call(|edge, now, tables, out| edge.controller_changed(now, life, tables, out))
+    pub(super) fn controller(&mut self, incarnation: Option<Incarnation>) -> Vec<Effect> {
+        self.call(|edge, now, tables, out| edge.controller_changed(now, incarnation, tables, out))
     }
 
     pub(super) fn frame(&mut self, port: u16, frame: &[u8]) -> Vec<Effect> {

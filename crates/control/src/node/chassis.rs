@@ -14,7 +14,7 @@ use axon_node::{
 use axon_wire::congestion::Congestion;
 use axon_wire::header::{HeaderView, PacketType};
 use axon_wire::message::{Message, Role};
-use axon_wire::{Frame, Hops, Life, MacAddr, PortNo, Time, link, lldp};
+use axon_wire::{Frame, Hops, Incarnation, MacAddr, PortNo, Time, link, lldp};
 
 /// How many control messages were refused, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub(super) struct Chassis<B, D> {
     pub plane: D,
     /// What the data plane can do, asked once.
     pub has: Capabilities,
-    pub life: Life,
+    pub incarnation: Incarnation,
     mac: MacAddr,
     sealer: Sealer,
     pub discovery: Discovery,
@@ -65,12 +65,12 @@ impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
     pub fn new(config: &NodeConfig, plane: D, role: Role) -> Chassis<B, D> {
         let has = plane.capabilities();
         Chassis {
-            life: config.life,
+            incarnation: config.incarnation,
             mac: config.mac,
-            sealer: Sealer::new(&config.key, config.life),
+            sealer: Sealer::new(&config.key, config.incarnation),
             discovery: Discovery::new(config, (has.ports, has.hop_width), role),
             dcbx: (config.dcbx.as_ref()).map(|said| DcbPorts::new(said, config.mac, has.ports)),
-            prober: Prober::new(config.life.node, config.mac),
+            prober: Prober::new(config.incarnation.node, config.mac),
             refusals: Refusals::default(),
             plane,
             has,
@@ -305,14 +305,20 @@ impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
     }
 
     /// Seals a message for the other end of a link and sends it.
-    pub fn send_link(&mut self, now: Time, port: PortNo, to: Option<Life>, message: &Message) {
+    pub fn send_link(
+        &mut self,
+        now: Time,
+        port: PortNo,
+        to: Option<Incarnation>,
+        message: &Message,
+    ) {
         let sealed = self.sealer.seal(to, message);
         let frame = link::emit(self.mac, &sealed);
         self.plane.send(now, port, B::with_headroom(0, &frame), &mut self.actions);
     }
 
     /// Seals a message and sends it by a source route.
-    pub fn send_routed(&mut self, now: Time, hops: &Hops, to: Life, message: &Message) {
+    pub fn send_routed(&mut self, now: Time, hops: &Hops, to: Incarnation, message: &Message) {
         let sealed = self.sealer.seal(Some(to), message);
         self.inject(now, PacketType::Control, hops, &sealed);
     }

@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 use axon_node::probe::ProbeReport;
 use axon_node::{Action, Awaited, Dataplane, Drop, Input, Node, Note, Refusal};
 use axon_wire::message::{ControllerPath, Message, Role};
-use axon_wire::{Frame, Hops, Life, NodeId, PortNo, Time};
+use axon_wire::{Frame, Hops, Incarnation, NodeId, PortNo, Time};
 
 /// A whole controller, on any data plane.
 pub struct ControllerNode<B, D> {
@@ -31,7 +31,7 @@ impl<B: Frame, D: Dataplane<B>> ControllerNode<B, D> {
     /// A controller that has just been switched on and knows nothing.
     pub fn new(config: ControllerConfig, plane: D, now: Time) -> ControllerNode<B, D> {
         let mut chassis = Chassis::new(&config.node, plane, Role::Controller);
-        let own = ControllerPath { controller: config.node.life, hops: Hops::to_control() };
+        let own = ControllerPath { controller: config.node.incarnation, hops: Hops::to_control() };
         chassis.discovery.advertise(now, Some(own), &mut chassis.effects);
         ControllerNode {
             controller: Controller::new(&config, chassis.has.hops_max()),
@@ -43,9 +43,9 @@ impl<B: Frame, D: Dataplane<B>> ControllerNode<B, D> {
         }
     }
 
-    /// Which life of which controller this is.
-    pub fn life(&self) -> Life {
-        self.chassis.life
+    /// Which incarnation of which controller this is.
+    pub fn incarnation(&self) -> Incarnation {
+        self.chassis.incarnation
     }
 
     /// Its data plane, to read.
@@ -73,7 +73,7 @@ impl<B: Frame, D: Dataplane<B>> ControllerNode<B, D> {
         self.streams.values().map(Stream::unacknowledged).sum()
     }
 
-    /// The plans of this life, oldest first; the finished ones are forgotten in time.
+    /// The plans of this incarnation, oldest first; the finished ones are forgotten in time.
     pub fn probes(&self) -> impl Iterator<Item = &ProbeReport> {
         self.chassis.prober.reports()
     }
@@ -245,7 +245,7 @@ impl<B: Frame, D: Dataplane<B>> ControllerNode<B, D> {
         let peer = discovery
             .neighbour(port)
             .filter(|neighbour| neighbour.role == Role::Switch)
-            .map(|neighbour| (neighbour.life.node, neighbour.port));
+            .map(|neighbour| (neighbour.incarnation.node, neighbour.port));
         self.controller.attached(now, port, peer, effects);
     }
 }

@@ -18,7 +18,7 @@ use axon_node::{
     Snapshot,
 };
 use axon_wire::message::{Item, Message, Role};
-use axon_wire::{Frame, Life, PortNo, Time};
+use axon_wire::{Frame, Incarnation, PortNo, Time};
 
 /// A whole switch, on any data plane.
 pub struct SwitchNode<B, D> {
@@ -32,7 +32,7 @@ pub struct SwitchNode<B, D> {
     stream: Option<Stream>,
     loads: LoadReports,
     /// The controller that the edge has been told of.
-    controller: Option<Life>,
+    controller: Option<Incarnation>,
     timers: Timers,
     /// When uplink, edge or stream have something to do next. Found anew after each input
     /// that may have moved it, which a frame in transit does not.
@@ -58,9 +58,9 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
         }
     }
 
-    /// Which life of which switch this is.
-    pub fn life(&self) -> Life {
-        self.chassis.life
+    /// Which incarnation of which switch this is.
+    pub fn incarnation(&self) -> Incarnation {
+        self.chassis.incarnation
     }
 
     /// Its data plane, to read.
@@ -109,7 +109,7 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
         self.stream.as_ref().map_or(0, Stream::unacknowledged)
     }
 
-    /// The plans of this life, oldest first; the finished ones are forgotten in time.
+    /// The plans of this incarnation, oldest first; the finished ones are forgotten in time.
     pub fn probes(&self) -> impl Iterator<Item = &ProbeReport> {
         self.chassis.prober.reports()
     }
@@ -184,10 +184,10 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
         let controller = self.uplink.path().map(|path| path.controller);
         if self.controller != controller {
             self.controller = controller;
-            if let Some(life) = controller
-                && self.stream.as_ref().is_none_or(|stream| stream.peer() != life)
+            if let Some(incarnation) = controller
+                && self.stream.as_ref().is_none_or(|stream| stream.peer() != incarnation)
             {
-                self.stream = Some(Stream::new(life, self.timers.retry));
+                self.stream = Some(Stream::new(incarnation, self.timers.retry));
                 self.loads = LoadReports::default();
             }
             self.edge.controller_changed(now, controller, plane, effects);
@@ -330,7 +330,7 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
         match effect {
             Effect::Link { port, to, message } => chassis.send_link(now, port, to, &message),
             // Source and target host on one switch: nobody seals a message for himself.
-            Effect::Routed { to, message, .. } if to == chassis.life => {
+            Effect::Routed { to, message, .. } if to == chassis.incarnation => {
                 let opened = Opened { from: to, message, addressed: true };
                 if let Err(refusal) = self.message(now, opened) {
                     self.chassis.refuse(PortNo::CONTROL, refusal, out);

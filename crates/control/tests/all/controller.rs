@@ -7,7 +7,7 @@ use axon_control::effect::Effect;
 use axon_wire::message::{
     ArpRequest, ArpTarget, ControllerHello, Item, Message, Peer, PortBytes, PortState, Role, Target,
 };
-use axon_wire::{Hops, Life, MacAddr, NodeId, PortNo, Route, Span, Time};
+use axon_wire::{Hops, Incarnation, MacAddr, NodeId, PortNo, Route, Span, Time};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
@@ -22,7 +22,7 @@ fn config() -> ControllerConfig {
     let server = ServerIdentity { mac, ip: Ipv4Addr::new(10, 0, 0, 254) };
     ControllerConfig {
         node: NodeConfig {
-            life: Life { node: NodeId(1000), incarnation: 3 },
+            incarnation: Incarnation { node: NodeId(1000), number: 3 },
             mac,
             key: [0; 32],
             seed: 1,
@@ -57,7 +57,7 @@ struct World {
     controller: Controller,
     /// Node, port and peer of every link that is up, from both ends.
     links: BTreeMap<(u64, u16), (u64, u16)>,
-    lives: BTreeMap<u64, (u64, u64)>,
+    incarnations: BTreeMap<u64, (u64, u64)>,
     /// Route memories: node, port, destination.
     tables: BTreeMap<(u64, u16, MacAddr), Route>,
     out: Vec<Effect>,
@@ -81,7 +81,7 @@ impl World {
         World {
             controller,
             links: BTreeMap::new(),
-            lives: BTreeMap::new(),
+            incarnations: BTreeMap::new(),
             tables: BTreeMap::new(),
             out: Vec::new(),
             targets: Vec::new(),
@@ -91,9 +91,9 @@ impl World {
         }
     }
 
-    fn life(&mut self, node: u64) -> Life {
-        let incarnation = self.lives.entry(node).or_insert((1, 0)).0;
-        Life { node: NodeId(node), incarnation }
+    fn incarnation(&mut self, node: u64) -> Incarnation {
+        let incarnation = self.incarnations.entry(node).or_insert((1, 0)).0;
+        Incarnation { node: NodeId(node), number: incarnation }
     }
 
     fn link(&mut self, a: (u64, u16), b: (u64, u16)) {
@@ -112,8 +112,8 @@ impl World {
     }
 
     fn hello(&mut self, node: u64) {
-        let from = self.life(node);
-        let version = self.lives.get_mut(&node).unwrap();
+        let from = self.incarnation(node);
+        let version = self.incarnations.get_mut(&node).unwrap();
         version.1 += 1;
         let version = version.1;
         let ports = self.links.iter().filter(|((from, _), _)| *from == node);
@@ -131,28 +131,28 @@ impl World {
 
     /// A switch starts again: its tables are empty and its neighbours have not noticed yet.
     fn restart(&mut self, node: u64) {
-        let life = self.lives.entry(node).or_insert((1, 0));
-        *life = (life.0 + 1, 0);
+        let incarnation = self.incarnations.entry(node).or_insert((1, 0));
+        *incarnation = (incarnation.0 + 1, 0);
         self.tables.retain(|(at, ..), _| *at != node);
         self.hello(node);
     }
 
     fn seen(&mut self, node: u64, port: u16, host: u8) {
-        let from = self.life(node);
+        let from = self.incarnation(node);
         let item = Item::HostSeen { port: PortNo(port), mac: mac(host), ip: Some(ip(host)) };
         self.controller.item(self.now, from, item, &mut self.out);
         self.carry_out();
     }
 
     fn gone(&mut self, node: u64, port: u16, host: u8) {
-        let from = self.life(node);
+        let from = self.incarnation(node);
         let item = Item::HostGone { port: PortNo(port), mac: mac(host) };
         self.controller.item(self.now, from, item, &mut self.out);
         self.carry_out();
     }
 
     fn ask(&mut self, node: u64, port: u16, host: u8, target: Target) -> Option<ArpTarget> {
-        let from = self.life(node);
+        let from = self.incarnation(node);
         let request = ArpRequest {
             id: 5,
             port: PortNo(port),
@@ -168,7 +168,7 @@ impl World {
 
     /// A switch says that one of its ports has sent so many bytes in a second.
     fn load(&mut self, node: u64, port: u16, bytes: u64) {
-        let from = self.life(node);
+        let from = self.incarnation(node);
         let ports = vec![PortBytes { port: PortNo(port), bytes }];
         let item = Item::PortLoad { over_us: 1_000_000, ports };
         self.controller.item(self.now, from, item, &mut self.out);
@@ -230,10 +230,10 @@ impl World {
         let mut registered = BTreeMap::new();
         let (graph, hosts) = (self.controller.graph(), self.controller.hosts());
         for (_, route) in self.controller.flows().iter() {
-            let node = graph.switch(route.at.switch).life.node.0;
+            let node = graph.switch(route.at.switch).incarnation.node.0;
             let host = hosts.get(route.destination).expect("routes lead to hosts that are there");
             let end = self.follow(node, &route.told().hops);
-            let there = graph.switch(host.place().switch).life.node.0;
+            let there = graph.switch(host.place().switch).incarnation.node.0;
             assert_eq!(end, Some((there, host.place().port)), "a route ends at its host");
             assert!(!route.users().is_empty(), "a route has a user");
             for &user in route.users() {
@@ -347,7 +347,7 @@ fn an_address_that_changes_hands_cuts_off_its_old_owner() {
     world.ask(1, 9, 1, Target::Ip(ip(2))).unwrap();
     // Switch 1 would go on answering for the address with the MAC of host 2.
     let item = Item::HostSeen { port: PortNo(9), mac: mac(3), ip: Some(ip(2)) };
-    let from = world.life(3);
+    let from = world.incarnation(3);
     let (now, out) = (world.now, &mut world.out);
     world.controller.item(now, from, item, out);
     world.carry_out();
@@ -362,7 +362,7 @@ fn a_reserved_address_is_not_taken_by_whoever_says_so() {
     let mut config = config();
     config.dhcp.reservations.insert(mac(2), Ipv4Addr::new(10, 0, 0, 2));
     let mut controller = Controller::new(&config, HOPS_MAX);
-    let from = Life { node: NodeId(1), incarnation: 1 };
+    let from = Incarnation { node: NodeId(1), number: 1 };
     for host in [3, 2, 3] {
         let item = Item::HostSeen { port: PortNo(host), mac: mac(host as u8), ip: Some(ip(2)) };
         controller.item(Time::ZERO, from, item, &mut Vec::new());
@@ -398,11 +398,11 @@ fn a_new_life_of_a_switch_starts_without_hosts_and_routes() {
     assert_eq!(world.ask(1, 9, 1, Target::Ip(ip(2))), None);
     world.seen(2, 9, 2);
     assert!(world.ask(1, 9, 1, Target::Ip(ip(2))).is_some());
-    let old = Life { node: NodeId(2), incarnation: 1 };
+    let old = Incarnation { node: NodeId(2), number: 1 };
     let item = Item::HostGone { port: PortNo(9), mac: mac(2) };
     world.controller.item(Time::ZERO, old, item, &mut Vec::new());
-    assert_eq!(world.controller.counters().stale_life, 1);
-    assert_eq!(world.controller.life_of(NodeId(2)).unwrap().incarnation, 2);
+    assert_eq!(world.controller.counters().stale_incarnation, 1);
+    assert_eq!(world.controller.incarnation_of(NodeId(2)).unwrap().number, 2);
 }
 
 #[test]
@@ -411,12 +411,12 @@ fn an_old_version_is_acknowledged_by_its_own_path_and_changes_nothing() {
     let hello = ControllerHello { version: 1, nonce: 99, ports: Vec::new() };
     let mut out = Vec::new();
     let reverse = Hops::from([0, 7, PortNo::CONTROL.0]);
-    let life = world.life(1);
-    world.controller.controller_hello(Time::ZERO, life, reverse.clone(), hello, &mut out);
+    let incarnation = world.incarnation(1);
+    world.controller.controller_hello(Time::ZERO, incarnation, reverse.clone(), hello, &mut out);
     let [Effect::Routed { hops, to, message: Message::ControllerHelloAck(ack) }] = &out[..] else {
         panic!("{out:?}");
     };
-    assert_eq!((hops, *to, ack.version, ack.nonce), (&reverse, life, 1, 99));
+    assert_eq!((hops, *to, ack.version, ack.nonce), (&reverse, incarnation, 1, 99));
     assert_eq!(world.controller.path_to(NodeId(3)).map(|hops| hops.len()), Some(4));
 }
 
@@ -460,7 +460,7 @@ fn switches_are_asked_for_loads_once_a_life_and_only_if_the_router_wants_them() 
         world.link((1, 2), (2, 2));
         assert!(world.measured.is_empty(), "once is enough");
         world.restart(2);
-        assert_eq!(world.measured.len(), usize::from(wanted), "a new life is asked anew");
+        assert_eq!(world.measured.len(), usize::from(wanted), "a new incarnation is asked anew");
     }
 }
 

@@ -15,7 +15,7 @@ use axon_wire::dcbx::ieee::SUBTYPE_CONGESTION;
 use axon_wire::dcbx::{DcbxError, OUI_IEEE};
 use axon_wire::lldp::{self, Id, LldpFrame, Lldpdu, NEAREST_BRIDGE, Tlv};
 use axon_wire::{
-    Frame, FrameBuf, Life, MacAddr, NodeId, PortNo, Priority, PrioritySet, Rate, Span, Time,
+    Frame, FrameBuf, Incarnation, MacAddr, NodeId, PortNo, Priority, PrioritySet, Rate, Span, Time,
     TrafficClass,
 };
 
@@ -49,7 +49,7 @@ type Switch = SwitchNode<FrameBuf, Plane<FrameBuf>>;
 fn switch(number: u8, dcb: Option<DcbConfig>, asked: Option<Asked>) -> Switch {
     let mac = mac(number);
     let node = NodeConfig {
-        life: Life { node: NodeId(number.into()), incarnation: 1 },
+        incarnation: Incarnation { node: NodeId(number.into()), number: 1 },
         mac,
         key: [7; 32],
         seed: number.into(),

@@ -7,12 +7,12 @@ use axon_node::{Action, Input, Node, Refusal};
 use axon_plane::{Plane, PlaneConfig};
 use axon_wire::header::{self, PacketType};
 use axon_wire::message::{Hello, HelloConfirm, Message, Role, Segment};
-use axon_wire::{FrameBuf, HopWidth, Life, MacAddr, NodeId, PortNo, Time, link};
+use axon_wire::{FrameBuf, HopWidth, Incarnation, MacAddr, NodeId, PortNo, Time, link};
 
 const KEY: [u8; 32] = [7; 32];
 const PORT: PortNo = PortNo(0);
-const SWITCH: Life = Life { node: NodeId(1), incarnation: 1 };
-const STRANGER: Life = Life { node: NodeId(2), incarnation: 1 };
+const SWITCH: Incarnation = Incarnation { node: NodeId(1), number: 1 };
+const STRANGER: Incarnation = Incarnation { node: NodeId(2), number: 1 };
 
 struct Scene {
     now: Time,
@@ -24,7 +24,7 @@ impl Scene {
     fn new() -> Scene {
         let mac = MacAddr([2, 0, 0, 0, 0, 1]);
         let node = NodeConfig {
-            life: SWITCH,
+            incarnation: SWITCH,
             mac,
             key: KEY,
             seed: 1,

@@ -1,8 +1,8 @@
 //! The daemons of a lab, as its supervisor keeps them.
 //!
-//! A daemon that crashes is started again in its namespace, as a new life of its node: 0.2 s
+//! A daemon that crashes is started again in its namespace, as a new incarnation of its node: 0.2 s
 //! later, and then, while it goes on crashing, after twice the pause each time, up to 5 s. A
-//! life of 10 s is a good one, and the next pause is the short one again. A daemon that ends
+//! incarnation of 10 s is a good one, and the next pause is the short one again. A daemon that ends
 //! because it was told to (status 0) stays away.
 
 use super::state::StateDir;
@@ -18,21 +18,21 @@ use std::time::{Duration, Instant};
 
 const PAUSE_FIRST: Duration = Duration::from_millis(200);
 const PAUSE_MAX: Duration = Duration::from_secs(5);
-const GOOD_LIFE: Duration = Duration::from_secs(10);
+const STABLE_AFTER: Duration = Duration::from_secs(10);
 
-/// How long to wait before the next life, after the pause before this one.
+/// How long to wait before the next incarnation, after the pause before this one.
 fn pause_after(pause: Option<Duration>, lived: Duration) -> Duration {
     match pause {
-        Some(pause) if lived < GOOD_LIFE => (pause * 2).min(PAUSE_MAX),
+        Some(pause) if lived < STABLE_AFTER => (pause * 2).min(PAUSE_MAX),
         _ => PAUSE_FIRST,
     }
 }
 
 /// What a node has been through.
 #[derive(Debug)]
-struct Life {
+struct Incarnation {
     started: Instant,
-    /// Before it was started; `None` in its first life.
+    /// Before it was started; `None` in its first incarnation.
     pause: Option<Duration>,
     restarts: u32,
     /// When it starts again, if it has crashed.
@@ -43,12 +43,12 @@ pub(super) struct Daemons {
     lab: StateDir,
     options: UpOptions,
     running: BTreeMap<Pid, String>,
-    lives: BTreeMap<String, Life>,
+    incarnations: BTreeMap<String, Incarnation>,
 }
 
 impl Daemons {
     pub(super) fn new(lab: StateDir, options: UpOptions) -> Daemons {
-        Daemons { lab, options, running: BTreeMap::new(), lives: BTreeMap::new() }
+        Daemons { lab, options, running: BTreeMap::new(), incarnations: BTreeMap::new() }
     }
 
     /// How many run.
@@ -59,17 +59,17 @@ impl Daemons {
     /// Starts a node's daemon in the network namespace of the calling process.
     pub(super) fn start(&mut self, node: &str) -> Result<()> {
         let started = Instant::now();
-        let first = Life { started, pause: None, restarts: 0, due: None };
-        let life = self.lives.entry(node.to_owned()).or_insert(first);
-        life.started = started;
+        let first = Incarnation { started, pause: None, restarts: 0, due: None };
+        let incarnation = self.incarnations.entry(node.to_owned()).or_insert(first);
+        incarnation.started = started;
         let log = OpenOptions::new().create(true).append(true).open(self.lab.log(node))?;
         let mut command = Command::new(std::env::current_exe()?);
         command.args([PART, "node", build::LAB, node]);
         if self.options.capture.iter().any(|name| name == node) {
-            // What led to a crash is not overwritten by the life after it.
-            let capture = match life.restarts {
+            // What led to a crash is not overwritten by the incarnation after it.
+            let capture = match incarnation.restarts {
                 0 => self.lab.capture(node),
-                life => self.lab.capture(&format!("{node}.{life}")),
+                incarnation => self.lab.capture(&format!("{node}.{incarnation}")),
             };
             command.arg(capture);
         }
@@ -98,35 +98,35 @@ impl Daemons {
     }
 
     fn crashed(&mut self, node: &str) {
-        if let Some(life) = self.lives.get_mut(node) {
+        if let Some(incarnation) = self.incarnations.get_mut(node) {
             let now = Instant::now();
-            let pause = pause_after(life.pause, now.duration_since(life.started));
-            life.pause = Some(pause);
-            life.due = Some(now + pause);
+            let pause = pause_after(incarnation.pause, now.duration_since(incarnation.started));
+            incarnation.pause = Some(pause);
+            incarnation.due = Some(now + pause);
         }
     }
 
     /// How long until somebody is to be started again.
     pub(super) fn next_due(&self) -> Option<Duration> {
-        let due = self.lives.values().filter_map(|life| life.due).min()?;
+        let due = self.incarnations.values().filter_map(|incarnation| incarnation.due).min()?;
         Some(due.saturating_duration_since(Instant::now()))
     }
 
     /// Starts again whose time has come.
     pub(super) fn restart_due(&mut self) -> Result<()> {
         let now = Instant::now();
-        let due = |life: &Life| life.due.is_some_and(|due| due <= now);
-        let due = self.lives.iter().filter(|(_, life)| due(life));
+        let due = |incarnation: &Incarnation| incarnation.due.is_some_and(|due| due <= now);
+        let due = self.incarnations.iter().filter(|(_, incarnation)| due(incarnation));
         let nodes: Vec<String> = due.map(|(node, _)| node.clone()).collect();
         if nodes.is_empty() {
             return Ok(());
         }
         let home = File::open("/proc/self/ns/net")?;
         for node in &nodes {
-            if let Some(life) = self.lives.get_mut(node) {
-                life.due = None;
-                life.restarts += 1;
-                eprintln!("the daemon of {node} starts again, restart {}", life.restarts);
+            if let Some(incarnation) = self.incarnations.get_mut(node) {
+                incarnation.due = None;
+                incarnation.restarts += 1;
+                eprintln!("the daemon of {node} starts again, restart {}", incarnation.restarts);
             }
             if let Err(error) = build::enter_net(node).and_then(|()| self.start(node)) {
                 eprintln!("{error:#}");
@@ -134,7 +134,10 @@ impl Daemons {
             }
         }
         setns(home, CloneFlags::CLONE_NEWNET)?;
-        let restarts = self.lives.iter().map(|(node, life)| (node.clone(), life.restarts));
+        let restarts = self
+            .incarnations
+            .iter()
+            .map(|(node, incarnation)| (node.clone(), incarnation.restarts));
         self.lab.write_restarts(&restarts.collect())
     }
 }
@@ -152,6 +155,6 @@ mod tests {
             waited.extend(pause.map(|pause| pause.as_millis()));
         }
         assert_eq!(waited, [200, 400, 800, 1600, 3200, 5000, 5000]);
-        assert_eq!(pause_after(pause, GOOD_LIFE), PAUSE_FIRST);
+        assert_eq!(pause_after(pause, STABLE_AFTER), PAUSE_FIRST);
     }
 }

@@ -18,7 +18,7 @@ pub(super) fn run(state: &StateDir, name: &str, capture: Option<&OsString>) -> R
     let options = DaemonOptions {
         status_socket: Some(state.socket(name)),
         capture: capture.map(CaptureOptions::to),
-        state: Some(state.life(name)),
+        state: Some(state.incarnation(name)),
         taps: Vec::new(),
     };
     if name == fabric.controller.name {

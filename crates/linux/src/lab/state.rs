@@ -25,7 +25,7 @@ const FILES: [&str; 6] = [
     "supervisor.json.new",
     "restarts.json",
 ];
-const ENDINGS: [&str; 6] = ["log", "ask", "sock", "pcapng", "life", "new"];
+const ENDINGS: [&str; 6] = ["log", "ask", "sock", "pcapng", "incarnation", "new"];
 /// Where the supervisor mounts its /run; empty when seen from outside.
 const MOUNT_POINT: &str = "run";
 
@@ -266,8 +266,8 @@ impl StateDir {
     }
 
     /// A daemon's last incarnation.
-    pub fn life(&self, node: &str) -> PathBuf {
-        self.path.join(format!("{node}.life"))
+    pub fn incarnation(&self, node: &str) -> PathBuf {
+        self.path.join(format!("{node}.incarnation"))
     }
 
     /// Writes down how often each daemon has been started again.

@@ -11,7 +11,7 @@ use axon_control::stream::Stream;
 use axon_fabric::model::{End, Fabric, Link};
 use axon_fabric::{assemble, told};
 use axon_wire::message::{Message, Segment};
-use axon_wire::{Life, NodeId, Span};
+use axon_wire::{Incarnation, NodeId, Span};
 use std::collections::BTreeMap;
 
 /// The bytes of the frame check sequence.
@@ -117,11 +117,11 @@ impl<'a> Told<'a> {
         for effect in out {
             let Effect::Command { to, item } = effect else { continue };
             failure.routes += 1;
-            let fresh = || Stream::new(Life { node: to, incarnation: 1 }, Span::from_millis(50));
+            let fresh = || Stream::new(Incarnation { node: to, number: 1 }, Span::from_millis(50));
             streams.entry(to).or_insert_with(fresh).push(item);
         }
         let mut sealer =
-            Sealer::new(&self.fabric.key, Life { node: assemble::CONTROLLER_ID, incarnation: 1 });
+            Sealer::new(&self.fabric.key, Incarnation { node: assemble::CONTROLLER_ID, number: 1 });
         for (node, mut stream) in streams {
             let hops =
                 self.told.controller_mut().path_to(node).context("a switch without a way to it")?;

@@ -14,8 +14,8 @@ use axon_wire::message::Message;
 use axon_wire::probe::{ProbeError, ProbeHead, ProbeOptions, ProbeRecord, ProbeUnit, ProbeView};
 use axon_wire::vlan;
 use axon_wire::{
-    Bytes, Frame, FrameBuf, HopWidth, Hops, Life, MacAddr, NodeId, PortNo, Priority, PrioritySet,
-    Time,
+    Bytes, Frame, FrameBuf, HopWidth, Hops, Incarnation, MacAddr, NodeId, PortNo, Priority,
+    PrioritySet, Time,
 };
 use std::path::{Path, PathBuf};
 
@@ -335,13 +335,13 @@ fn open_case(envelope: &str) -> String {
         Err(EnvelopeError::Truncated) => "error truncated".into(),
         Err(EnvelopeError::Version(_)) => "error version".into(),
         Ok(Envelope { from, sequence, sealed }) => {
-            format!("ok {} {:016x} {sequence:016x} {}", from.node, from.incarnation, hex(sealed))
+            format!("ok {} {:016x} {sequence:016x} {}", from.node, from.number, hex(sealed))
         }
     }
 }
 
 fn seal_case(node: &str, incarnation: &str, sequence: &str, sealed: &str) -> String {
-    let from = Life { node: NodeId(number(node)), incarnation: number(incarnation) };
+    let from = Incarnation { node: NodeId(number(node)), number: number(incarnation) };
     hex(&Envelope { from, sequence: number(sequence), sealed: &bytes(sealed) }.emit())
 }
 

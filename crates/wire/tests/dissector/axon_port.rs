@@ -6,9 +6,9 @@ use axon_wire::congestion::Congestion;
 use axon_wire::constants::{ethertype, version};
 use axon_wire::envelope::Envelope;
 use axon_wire::probe::{ProbeHead, ProbeOptions, ProbeRecord, ProbeUnit};
-use axon_wire::{Bytes, Life, NodeId, Time};
+use axon_wire::{Bytes, Incarnation, NodeId, Time};
 
-const FROM: Life = Life { node: NodeId(7), incarnation: 0x0102_0304_0506_0708 };
+const FROM: Incarnation = Incarnation { node: NodeId(7), number: 0x0102_0304_0506_0708 };
 const SEQUENCE: u64 = 1 << 40;
 
 /// An ARP request as hosts send it, and the fields of it.
@@ -31,7 +31,7 @@ pub fn envelope(sealed: &[u8]) -> (Vec<u8>, Fields) {
         ("axon.envelope.version", version::ENVELOPE.to_string()),
         ("axon.envelope.length", sealed.len().to_string()),
         ("axon.envelope.node", format!("0x{}", FROM.node)),
-        ("axon.envelope.incarnation", format!("{:#018x}", FROM.incarnation)),
+        ("axon.envelope.number", format!("{:#018x}", FROM.number)),
         ("axon.envelope.sequence", SEQUENCE.to_string()),
         ("axon.envelope.sealed", hex(sealed)),
     ];

@@ -2,10 +2,10 @@
 
 use axon_wire::header::HopWidth;
 use axon_wire::message::*;
-use axon_wire::{Hops, Life, MacAddr, NodeId, PortNo, Route};
+use axon_wire::{Hops, Incarnation, MacAddr, NodeId, PortNo, Route};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-const LIFE: Life = Life { node: NodeId(0x0102_0304_0506_0708), incarnation: 300 };
+const INCARNATION: Incarnation = Incarnation { node: NodeId(0x0102_0304_0506_0708), number: 300 };
 const STAMP: Stamp = Stamp { epoch: 2, number: 1000 };
 const SOURCE: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
 const TARGET: MacAddr = MacAddr([2, 0, 0, 0, 0, 2]);
@@ -33,7 +33,7 @@ fn arp_request(target: Target, source_ip: Option<IpAddr>) -> Message {
 fn arp_target() -> ArpTarget {
     ArpTarget {
         id: 7,
-        source_switch: LIFE,
+        source_switch: INCARNATION,
         source_port: PortNo(1),
         source_mac: SOURCE,
         source_ip: Some(SOURCE_IP),
@@ -75,7 +75,7 @@ fn of_links() -> Vec<(&'static str, Message)> {
     let nibble = Hello { role: Role::Controller, hop_width: HopWidth::Four, ..hello };
     let (role, hop_width) = (Role::Controller, HopWidth::Sixteen);
     let reply = HelloReply { port, role, hop_width, echo, challenge };
-    let path = ControllerPath { controller: LIFE, hops: Hops::from([3, PortNo::CONTROL.0]) };
+    let path = ControllerPath { controller: INCARNATION, hops: Hops::from([3, PortNo::CONTROL.0]) };
     vec![
         ("hello", Message::Hello(hello)),
         ("hello-controller-nibble", Message::Hello(nibble)),

@@ -128,7 +128,7 @@ impl ShortestPaths {
             let down = || edges.iter().filter(|edge| distance[edge.to.index()] == left);
             let choices = down().count() as u64;
             let pick = if choices > 1 {
-                let random = mix(hash ^ graph.switch(at).life.node.0.rotate_left(32)) >> 32;
+                let random = mix(hash ^ graph.switch(at).incarnation.node.0.rotate_left(32)) >> 32;
                 ((random * choices) >> 32) as usize
             } else {
                 0

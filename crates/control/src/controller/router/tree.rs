@@ -40,7 +40,7 @@ impl Tree {
             next += 1;
             let Some(here) = distance(&self.last, at) else { continue };
             let mut edges: Vec<_> = graph.edges(at).to_vec();
-            edges.sort_by_key(|edge| (graph.switch(edge.to).life.node, edge.egress));
+            edges.sort_by_key(|edge| (graph.switch(edge.to).incarnation.node, edge.egress));
             for edge in edges {
                 let before = distance(&self.last, edge.to);
                 if before.is_some_and(|before| before != here + 1) {

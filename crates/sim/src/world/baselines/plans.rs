@@ -87,7 +87,7 @@ impl Plans {
             }
             Network::PortLand => Baseline::PortLand(PortLandNode::new(SwitchConfig {
                 plane: PortLandConfig { ports, queue_bytes_max, frame_bytes_max, mac, seed },
-                life: incarnation as u32,
+                incarnation: incarnation as u32,
                 interval: fabric.timers.heartbeat,
                 retry: fabric.timers.retry,
                 waiting_bytes_max: WAITING_BYTES_MAX,
@@ -105,7 +105,7 @@ pub(crate) fn controller(fabric: &Fabric, incarnation: u64) -> Option<StationNod
         Network::PortLand => {
             let node = ManagerNode::new(ManagerConfig {
                 mac: assemble::CONTROLLER_MAC,
-                life: incarnation as u32,
+                incarnation: incarnation as u32,
                 interval: fabric.timers.heartbeat,
                 retry: fabric.timers.retry,
                 queue_bytes_max: fabric.controller.wire.queue,

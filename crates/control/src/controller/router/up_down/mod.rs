@@ -178,7 +178,7 @@ impl Router for UpDown {
             };
             let edges = graph.edges(at).iter();
             let choices = edges.clone().filter(good).count() as u64;
-            let random = mix(flow.hash ^ graph.switch(at).life.node.0.rotate_left(32)) >> 32;
+            let random = mix(flow.hash ^ graph.switch(at).incarnation.node.0.rotate_left(32)) >> 32;
             let Some(edge) = edges.clone().filter(good).nth(((random * choices) >> 32) as usize)
             else {
                 debug_assert!(false, "a row always leads to its end");
@@ -317,8 +317,9 @@ mod tests {
         let pairs = torus(4, 5);
         let one = graph(20, &pairs);
         let mut other = Graph::default();
-        let life = |node| axon_wire::Life { node: axon_wire::NodeId(node), incarnation: 1 };
-        (0..20).rev().for_each(|node| drop(other.admit(life(node))));
+        let incarnation =
+            |node| axon_wire::Incarnation { node: axon_wire::NodeId(node), number: 1 };
+        (0..20).rev().for_each(|node| drop(other.admit(incarnation(node))));
         tell(&mut other, 1, 20, &pairs);
         let (mut a, mut b) = (UpDown::default(), UpDown::default());
         a.refresh(&one);

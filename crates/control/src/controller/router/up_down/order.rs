@@ -110,7 +110,7 @@ impl Order {
             }
             search(graph, at, &mut self.levels, &mut self.queue);
             let mut component = self.queue.clone();
-            component.sort_unstable_by_key(|&at| graph.switch(at).life.node);
+            component.sort_unstable_by_key(|&at| graph.switch(at).incarnation.node);
             let ranked = component.iter().filter_map(|&at| {
                 old.get(at.index()).filter(|&&rank| rank != NO_RANK).map(|&rank| (rank, at))
             });
@@ -141,7 +141,7 @@ impl Order {
         for root in candidates {
             self.level_from(graph, root, component);
             let levels = &self.levels;
-            let place = |at: SwitchIndex| (levels[at.index()], graph.switch(at).life.node);
+            let place = |at: SwitchIndex| (levels[at.index()], graph.switch(at).incarnation.node);
             let forbids = |&at: &SwitchIndex| {
                 let up = graph.edges(at).iter().filter(|edge| place(edge.to) < place(at)).count();
                 (up * up.saturating_sub(1)) as u64
