@@ -10,23 +10,25 @@ const TO_BREAK: &[(&str, usize)] = &[
     ("crates/axon/src/probe.rs", 2),
     ("crates/axon/src/prove/mod.rs", 6),
     ("crates/axon/src/sim.rs", 5),
-    ("crates/control/src/agent/mod.rs", 2),
     ("crates/control/src/controller/mod.rs", 2),
     ("crates/control/src/controller/router/mod.rs", 12),
+    ("crates/dcbx/src/agent/mod.rs", 2),
     ("crates/fabric/src/topology/mod.rs", 13),
     ("crates/linux/src/lab/mod.rs", 8),
-    ("crates/plane/src/ports.rs", 5),
     ("crates/wire/src/dcbx/mod.rs", 2),
     // Siblings too.
-    ("crates/control/src/dcbx/mod.rs", 6),
-    ("crates/control/src/edge/mod.rs", 7),
-    ("crates/control/src/prove/cycle.rs", 2),
+    ("crates/control/src/edge/mod.rs", 8),
+    ("crates/dcbx/src/lib.rs", 6),
     ("crates/fabric/src/build.rs", 2),
     ("crates/fabric/src/file/text.rs", 2),
     ("crates/fabric/src/model.rs", 7),
     ("crates/linux/src/daemon.rs", 2),
     ("crates/papers/src/reproduce/mod.rs", 33),
     ("crates/papers/src/reproduce/plot.rs", 2),
+    ("crates/plane/src/axon/dataplane.rs", 2),
+    ("crates/plane/src/ports/buffers.rs", 4),
+    ("crates/prove/src/cycle.rs", 2),
+    ("crates/wire/src/addr.rs", 2),
 ];
 
 /// A file may not need, directly or by way of others, a file that needs it. That holds for a
@@ -35,8 +37,8 @@ const TO_BREAK: &[(&str, usize)] = &[
 ///
 /// Parents and children are refused too since that was measured to be within reach: this rule
 /// met 22 cycles of some 140 files in the workspace when it came, and one that lets children use
-/// their parent 10 cycles of some 70. An `impl` block that another file adds to a type is seen by its
-/// imports, a call to its methods is not.
+/// their parent 10 cycles of some 70. An `impl` block that another file adds to a type is seen by
+/// its imports, a call to its methods is not.
 #[test]
 fn files_of_a_crate_do_not_import_each_other_in_a_cycle() {
     let sources: BTreeMap<String, String> = sources().into_iter().collect();
