@@ -47,7 +47,7 @@ pub struct Arguments {
     #[arg(long)]
     verbose: bool,
     /// Read a doubt on the standards this way, such as tie=higher; again for more. See
-    /// docs/doubts.md
+    /// docs/ambiguities.md
     #[arg(long, value_name = "NAME=READING", value_parser = reading)]
     reading: Vec<String>,
     /// Seed of everything random in our own switch

@@ -215,8 +215,8 @@ fn a_share_that_is_good_by_the_link_only_is_found_by_the_stricter_bound() {
 }
 
 #[test]
-fn the_page_of_doubts_names_every_other_reading() {
-    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/doubts.md");
+fn the_page_of_ambiguities_names_every_other_reading() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/ambiguities.md");
     let page = std::fs::read_to_string(page).unwrap();
     for doubt in Doubt::ALL {
         let (name, [_, other]) = doubt.words();
