@@ -1,29 +1,29 @@
 //! What sources on the standards differ on, where a case's expectation depends on it: each is
-//! read by a default, or the other way if the tester is told so. `docs/ambiguities.md` says why.
+//! read by a default, or the other way if the tester is configured so. `docs/ambiguities.md` says why.
 
 use axon_wire::cn::CnmFormat;
 use axon_wire::mac_control::Reserved;
 
-macro_rules! doubts {
-    ($($(#[$doc:meta])* $doubt:ident = $name:literal, $default:literal, $other:literal;)*) => {
-        /// A doubt.
+macro_rules! ambiguities {
+    ($($(#[$doc:meta])* $ambiguity:ident = $name:literal, $default:literal, $other:literal;)*) => {
+        /// A ambiguity.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-        pub enum Doubt { $($(#[$doc])* $doubt,)* }
+        pub enum Ambiguity { $($(#[$doc])* $ambiguity,)* }
 
-        impl Doubt {
+        impl Ambiguity {
             /// All of them.
-            pub const ALL: &'static [Doubt] = &[$(Doubt::$doubt,)*];
+            pub const ALL: &'static [Ambiguity] = &[$(Ambiguity::$ambiguity,)*];
 
-            /// What it is called, its default reading, and the other.
+            /// Its name, its default interpretation, and the other.
             pub const fn words(self) -> (&'static str, [&'static str; 2]) {
-                match self { $(Doubt::$doubt => ($name, [$default, $other]),)* }
+                match self { $(Ambiguity::$ambiguity => ($name, [$default, $other]),)* }
             }
         }
     };
 }
 
-doubts! {
-    /// Whether PFC with bits in the reserved octet of its enable vector is obeyed without them,
+ambiguities! {
+    /// Whether PFC with bits in the reserved octet of its enable vector is honoured without them,
     /// or dropped.
     PfcReserved = "pfc-reserved", "ignored", "refused";
     /// Whether a class may be 10 % off of its own share, or of the link.
@@ -46,63 +46,64 @@ doubts! {
     CnmSource = "cnm-source", "point", "destination";
     /// Whether a CNM has a priority of its own, or the sampled frame's tag.
     CnmVlan = "cnm-vlan", "own", "copied";
-    /// Whether who hears a CNM ignores version and reserved bits, or refuses it for them.
+    /// Whether the receiver of a CNM ignores version and reserved bits, or refuses it for them.
     CnmReserved = "cnm-reserved", "ignored", "refused";
 }
 
-/// Which doubts are read the other way.
+/// Which ambiguities are read the other way.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Readings(Vec<Doubt>);
+pub struct Interpretations(Vec<Ambiguity>);
 
-impl Readings {
+impl Interpretations {
     /// These are read the other way than by default.
-    pub fn other(doubts: &[Doubt]) -> Readings {
-        Readings(doubts.to_vec())
+    pub fn other(ambiguities: &[Ambiguity]) -> Interpretations {
+        Interpretations(ambiguities.to_vec())
     }
 
-    /// Takes in `NAME=READING`; of two readings of one doubt the last one holds.
+    /// Takes in `NAME=READING`; of two interpretations of one ambiguity the last one holds.
     ///
     /// # Errors
     /// What there is instead.
     pub fn say(&mut self, text: &str) -> Result<(), String> {
-        let (name, reading) = text.split_once('=').unwrap_or((text, ""));
-        let named = Doubt::ALL.iter().find(|doubt| doubt.words().0 == name);
-        let Some(&doubt) = named else {
-            let all: Vec<&str> = Doubt::ALL.iter().map(|doubt| doubt.words().0).collect();
+        let (name, value) = text.split_once('=').unwrap_or((text, ""));
+        let named = Ambiguity::ALL.iter().find(|ambiguity| ambiguity.words().0 == name);
+        let Some(&ambiguity) = named else {
+            let all: Vec<&str> =
+                Ambiguity::ALL.iter().map(|ambiguity| ambiguity.words().0).collect();
             return Err(format!("there are: {}", all.join(", ")));
         };
-        let [default, other] = doubt.words().1;
-        self.0.retain(|one| *one != doubt);
-        match reading {
-            _ if reading == default => {}
-            _ if reading == other => self.0.push(doubt),
+        let [default, other] = ambiguity.words().1;
+        self.0.retain(|one| *one != ambiguity);
+        match value {
+            _ if value == default => {}
+            _ if value == other => self.0.push(ambiguity),
             _ => return Err(format!("expected {name}={default} or {name}={other}")),
         }
         Ok(())
     }
 
-    /// Whether a doubt is read the other way.
-    pub fn is_other(&self, doubt: Doubt) -> bool {
-        self.0.contains(&doubt)
+    /// Whether a ambiguity is read the other way.
+    pub fn is_other(&self, ambiguity: Ambiguity) -> bool {
+        self.0.contains(&ambiguity)
     }
 
-    /// How a CNM is written and heard.
+    /// How a CNM is written and parsed.
     pub fn cnm(&self) -> CnmFormat {
         CnmFormat {
-            priority_in_high_bits: !self.is_other(Doubt::CnmPriority),
-            offset_falls_with_queue: !self.is_other(Doubt::CnmOffset),
-            always_tagged: !self.is_other(Doubt::CnmTag),
-            msdu_has_ethertype: !self.is_other(Doubt::CnmQuote),
-            source_is_point: !self.is_other(Doubt::CnmSource),
-            copies_tag: self.is_other(Doubt::CnmVlan),
-            strict: self.is_other(Doubt::CnmReserved),
+            priority_in_high_bits: !self.is_other(Ambiguity::CnmPriority),
+            offset_falls_with_queue: !self.is_other(Ambiguity::CnmOffset),
+            always_tagged: !self.is_other(Ambiguity::CnmTag),
+            msdu_has_ethertype: !self.is_other(Ambiguity::CnmQuote),
+            source_is_point: !self.is_other(Ambiguity::CnmSource),
+            copies_tag: self.is_other(Ambiguity::CnmVlan),
+            strict: self.is_other(Ambiguity::CnmReserved),
             ..CnmFormat::default()
         }
     }
 
     /// What becomes of PFC with reserved bits.
     pub fn pfc_reserved(&self) -> Reserved {
-        if self.is_other(Doubt::PfcReserved) { Reserved::Refused } else { Reserved::Ignored }
+        if self.is_other(Ambiguity::PfcReserved) { Reserved::Refused } else { Reserved::Ignored }
     }
 }
 
@@ -111,15 +112,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_doubt_is_read_as_it_is_said_last() {
-        let mut readings = Readings::default();
-        assert_eq!(readings.cnm(), CnmFormat::default());
+    fn a_ambiguity_is_read_as_it_is_said_last() {
+        let mut interpretations = Interpretations::default();
+        assert_eq!(interpretations.cnm(), CnmFormat::default());
         for text in ["cnm-tag=as-sampled", "tie=higher", "tie=lower", "cnm-reserved=refused"] {
-            readings.say(text).unwrap();
+            interpretations.say(text).unwrap();
         }
-        assert!(!readings.is_other(Doubt::Tie));
-        assert_eq!((readings.cnm().always_tagged, readings.cnm().strict), (false, true));
-        assert_eq!(readings.say("tie=low").unwrap_err(), "expected tie=lower or tie=higher");
-        assert!(readings.say("ties=lower").unwrap_err().contains("ets-bound"));
+        assert!(!interpretations.is_other(Ambiguity::Tie));
+        assert_eq!(
+            (interpretations.cnm().always_tagged, interpretations.cnm().strict),
+            (false, true)
+        );
+        assert_eq!(interpretations.say("tie=low").unwrap_err(), "expected tie=lower or tie=higher");
+        assert!(interpretations.say("ties=lower").unwrap_err().contains("ets-bound"));
     }
 }

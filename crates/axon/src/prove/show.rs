@@ -140,7 +140,10 @@ fn write(proof: &Proof<'_>, out: &mut String) -> std::fmt::Result {
         writeln!(out, "\nway out: controller.router: up_down, or layered with dcb.layers")?;
     }
     if !proof.unstopped.is_empty() {
-        writeln!(out, "\nway out: no dcb.dcbx.overrides.pfc, which gives PFC to all that is lossless")?;
+        writeln!(
+            out,
+            "\nway out: no dcb.dcbx.overrides.pfc, which gives PFC to all that is lossless"
+        )?;
     }
     if proof.buffers.as_ref().is_some_and(|buffers| !buffers.suffice()) {
         writeln!(

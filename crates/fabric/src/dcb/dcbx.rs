@@ -213,7 +213,12 @@ fn common(asked: &file::Dcbx) -> Result<Asked, Problem> {
 }
 
 /// What a switch says that differs from the others.
-fn differing(common: &Said, one: &file::DcbxOverride, dcb: &Dcb, key: &str) -> Result<Said, Problem> {
+fn differing(
+    common: &Said,
+    one: &file::DcbxOverride,
+    dcb: &Dcb,
+    key: &str,
+) -> Result<Said, Problem> {
     let mut said = common.clone();
     let asked = &mut said.asked;
     asked.mode = one.mode.map_or(asked.mode, mode);

@@ -9,9 +9,12 @@ mod pauses;
 mod text;
 mod topology;
 
-pub use dcb::{Buffers, Charge, Class as DcbClass, Dcb, FlowControl, Reserved, Scheduling, Weights};
+pub use dcb::{
+    Buffers, Charge, Class as DcbClass, Dcb, FlowControl, Reserved, Scheduling, Weights,
+};
 pub use dcbx::{
-    Application, Dcbx, DcbxOverride, Mode as DcbxMode, Recommend, Repeated, Tie, Willing, ZeroClasses,
+    Application, Dcbx, DcbxOverride, Mode as DcbxMode, Recommend, Repeated, Tie, Willing,
+    ZeroClasses,
 };
 pub use device::{DeviceName, ListedDevice, ListedSide, ListedStage};
 pub use faults::Fault;
