@@ -57,7 +57,8 @@ fn the_page_of_ambiguities_names_keys_that_there_are() {
         "  classes:\n    - {priorities: [0, 1, 2, 4, 5, 6, 7]}\n    - {priorities: [3]}\n";
     let block = block.replacen("dcb:\n", &format!("dcb:\n{classes}"), 1);
     let text = format!("name: ambiguities\ntopology: {{line: {{switches: 1}}}}\n{block}");
-    axon_fabric::parse("ambiguities.yaml".as_ref(), &text).unwrap_or_else(|error| panic!("{error}"));
+    axon_fabric::parse("ambiguities.yaml".as_ref(), &text)
+        .unwrap_or_else(|error| panic!("{error}"));
     // Every key that a row names is one of them.
     for named in page.split('`').skip(1).step_by(2).filter(|named| named.starts_with("dcb.")) {
         let key = named.split(':').next().unwrap().rsplit('.').next().unwrap();

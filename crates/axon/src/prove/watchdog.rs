@@ -1,6 +1,6 @@
 //! Whether the watchdog of pauses may take for a storm what honest peers do.
 
-use axon_fabric::circle::ends;
+use axon_fabric::cycle::ends;
 use axon_fabric::dcb::draining;
 use axon_fabric::model::Fabric;
 use axon_fabric::units::span_text;
@@ -97,7 +97,7 @@ impl Watched {
             true => String::new(),
             false => format!(", and a dcb.watchdog.detection of more than {}", text(longest)),
         };
-        Some(format!("dcb.watchdog.stopped: 100%{longer}"))
+        Some(format!("dcb.watchdog.paused: 100%{longer}"))
     }
 
     /// The same for machines.

@@ -23,7 +23,7 @@ const FRAME: Bytes = Bytes(1_522);
 /// Octets of a sampled frame that a CNM quotes.
 const QUOTE: u8 = 32;
 
-/// The application that the switch tells of: FCoE, by its EtherType.
+/// The application that the switch advertises: FCoE, by its EtherType.
 const FCOE: Application = Application {
     priority: Priority::from_low_bits(3),
     selector: Selector::ETHERTYPE,
@@ -91,7 +91,7 @@ fn headroom(rate: Rate, cable: Span) -> Bytes {
     delay + FRAME
 }
 
-/// How a switch takes part in DCBX whose plane is configured so. It tells of one application:
+/// How a switch takes part in DCBX whose plane is configured so. It advertises one application:
 /// FCoE, by its EtherType.
 pub(super) fn dcbx(said: Dcbx, dcb: &DcbConfig) -> DcbxNodeConfig {
     let asked = Asked {

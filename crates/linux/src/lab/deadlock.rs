@@ -12,7 +12,7 @@
 
 use anyhow::{Result, bail};
 use axon_control::controller::topology::SwitchIndex;
-use axon_fabric::circle;
+use axon_fabric::cycle as cycle_names;
 use axon_fabric::model::{End, Fabric};
 use axon_prove::{Buffer, Standing};
 use axon_wire::{PortNo, Priority};
@@ -53,7 +53,7 @@ pub fn deadlock(fabric: &Fabric, first: &[Value], second: &[Value]) -> Option<De
     let on_circle =
         |seen: &&Seen| cycle.waits.iter().any(|wait| wait.buffer == seen.standing.buffer);
     let still_ms = stood.iter().filter(on_circle).map(|seen| seen.still_ms).min()?;
-    Some(Deadlock { still_ms, round: circle::round(fabric, &cycle) })
+    Some(Deadlock { still_ms, round: cycle_names::ingress_ports(fabric, &cycle) })
 }
 
 /// Whether all switches have answered, where there are lossless classes at all.

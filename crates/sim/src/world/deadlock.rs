@@ -9,7 +9,7 @@
 
 use crate::world::World;
 use axon_control::controller::topology::SwitchIndex;
-use axon_fabric::circle;
+use axon_fabric::cycle as cycle_names;
 use axon_fabric::model::End;
 use axon_plane::HeldQueue;
 use axon_prove::{Buffer, Cycle, Standing};
@@ -47,7 +47,7 @@ impl World {
 
     /// The same with the names of the ports, for the report.
     pub(crate) fn named_deadlock(&self) -> Option<Deadlock> {
-        let round = circle::round(self.fabric(), &self.deadlock()?);
+        let round = cycle_names::ingress_ports(self.fabric(), &self.deadlock()?);
         Some(Deadlock { at_ns: self.now().as_nanos(), round })
     }
 
