@@ -11,6 +11,7 @@ pub mod hosts;
 mod lease;
 pub mod packet;
 mod reroute;
+mod round;
 pub mod router;
 pub mod topology;
 
@@ -28,6 +29,7 @@ use core::net::IpAddr;
 use dhcp::DhcpServer;
 use flows::Flows;
 use hosts::{HostIndex, HostTable, Learned, Place, Withdrawn};
+use round::Round;
 use router::{Router, Step};
 use topology::{Admission, Graph, SwitchIndex};
 
@@ -72,7 +74,7 @@ pub struct Controller {
     /// Own ports that lead to a switch, and to which port of which.
     attachments: BTreeMap<PortNo, (NodeId, PortNo)>,
     /// The round of looking for better paths that is on its way.
-    improving: Option<reroute::Improving>,
+    improving: Option<Round>,
     settle: Span,
     /// How often switches are to say what their ports send, if the router wants to know.
     measure_every_ms: Option<u32>,

@@ -22,6 +22,7 @@
 use super::Controller;
 use super::flows::{Route, RouteIndex};
 use super::hosts::{HostIndex, Place};
+use super::round::Round;
 use super::router::{Flow, flow_hash};
 use super::topology::{Change, SwitchIndex};
 use crate::effect::Effect;
@@ -31,24 +32,6 @@ use axon_wire::{Span, Time};
 
 /// Routes looked at in one batch.
 const BATCH: u32 = 2_048;
-
-/// How far a round has come.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Improving {
-    /// When to look at the next batch.
-    pub next: Time,
-    /// The next route to look at.
-    at: u32,
-    /// Routes moved in this round so far.
-    moved: u32,
-}
-
-impl Improving {
-    /// A round that begins then.
-    const fn begin(next: Time) -> Improving {
-        Improving { next, at: 0, moved: 0 }
-    }
-}
 
 impl Controller {
     /// The route from a port to a host, made if need be, with one more user.
@@ -204,7 +187,7 @@ impl Controller {
             self.reroute(route, out);
         }
         if change.gained && !self.flows.is_empty() {
-            self.improving = Some(Improving::begin(now + self.settle));
+            self.improving = Some(Round::begin(now + self.settle));
         }
         self.plan_round(now);
     }
@@ -241,7 +224,7 @@ impl Controller {
     /// Plans a round, where the router wants one and none is on its way.
     pub(super) fn plan_round(&mut self, now: Time) {
         if self.restless && self.improving.is_none() && self.router.improves() {
-            self.improving = Some(Improving::begin(now + self.settle));
+            self.improving = Some(Round::begin(now + self.settle));
         }
     }
 
@@ -261,7 +244,7 @@ impl Controller {
         }
         let pause = Span::from_ticks(self.settle.ticks() / 10);
         self.improving = if until < end {
-            Some(Improving { next: now + pause, at: until, ..improving })
+            Some(Round { next: now + pause, at: until, ..improving })
         } else {
             let moved = improving.moved as usize;
             self.restless |= !self.router.settled(moved, self.flows.len());

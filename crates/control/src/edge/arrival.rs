@@ -1,8 +1,9 @@
 //! The end of a set-up at the source switch: phase IV of Axon-ARP (paper 001 §4.2.2).
 
+use super::context::{Cx, Timer, ipv4};
 use super::flows::Verdict;
-use super::setup::{Asker, of_port};
-use super::{Cx, Edge, Timer, ipv4};
+use super::setups::{Asker, of_port};
+use super::state::Edge;
 use crate::effect::Effect;
 use axon_wire::host_frame;
 use axon_wire::message::{ArpReply, Target};

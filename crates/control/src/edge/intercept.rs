@@ -1,7 +1,8 @@
 //! What a host sends without a route: ARP, DHCP, unicast on its way, and what ends here.
 
-use super::setup::Asker;
-use super::{Cx, Edge, Fate};
+use super::context::Cx;
+use super::setups::Asker;
+use super::state::{Edge, Fate};
 use crate::effect::Effect;
 use axon_node::Drop;
 use axon_wire::host_frame::{self, Arp, Kind};

@@ -1,13 +1,14 @@
 //! The source switch asks for a route: phase I of Axon-ARP (paper 001 §4.2.2).
 
 use super::arrival::answer;
+use super::context::{Cx, Timer};
 use super::flows::Flows;
-use super::{Cx, Edge, Timer};
+use super::setups::{Asker, Failure, Key, Setup, of_port};
+use super::state::Edge;
 use crate::effect::Effect;
-use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use axon_wire::message::{ArpRequest, Message, Target};
-use axon_wire::{MacAddr, PortNo, Span, Time};
+use axon_wire::{MacAddr, PortNo, Span};
 use core::net::{IpAddr, Ipv4Addr};
 
 /// Set-ups that one port may have under way; what would start more is dropped.
@@ -22,104 +23,6 @@ const BACKOFF_FIRST: Span = Span::from_secs(1);
 const BACKOFF_DOUBLINGS_MAX: u32 = 2;
 /// The time between retries is doubled this often at most.
 const RETRY_DOUBLINGS_MAX: u32 = 4;
-
-pub(super) type Key = (PortNo, Target);
-
-/// A route that the controller was asked for.
-#[derive(Debug)]
-pub(super) struct Setup {
-    pub(super) id: u32,
-    source_mac: MacAddr,
-    source_ip: Option<Ipv4Addr>,
-    /// A place is kept in the route memory: counted for an address, named for a MAC.
-    pub(super) held: bool,
-    pub(super) askers: Vec<Asker>,
-    tries: u32,
-    until: Time,
-}
-
-/// Who waits for an ARP reply. A probe (RFC 5227 §1.1) has no address of its own yet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Asker {
-    pub(super) mac: MacAddr,
-    pub(super) ip: Ipv4Addr,
-}
-
-/// All set-ups of the switch, and those that failed a short while ago.
-#[derive(Debug)]
-pub(super) struct Setups {
-    next_id: u32,
-    pub(super) open: BTreeMap<Key, Setup>,
-    open_on: BTreeMap<PortNo, usize>,
-    failed: BTreeMap<Key, Failure>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Failure {
-    times: u32,
-    until: Time,
-}
-
-impl Setups {
-    pub(super) fn new() -> Setups {
-        Setups {
-            next_id: 0,
-            open: BTreeMap::new(),
-            open_on: BTreeMap::new(),
-            failed: BTreeMap::new(),
-        }
-    }
-
-    pub(super) fn count_on(&self, port: PortNo) -> usize {
-        self.open_on.get(&port).copied().unwrap_or(0)
-    }
-
-    pub(super) fn count(&self) -> usize {
-        self.open.len()
-    }
-
-    pub(super) fn contains(&self, key: Key) -> bool {
-        self.open.contains_key(&key)
-    }
-
-    fn insert(&mut self, key: Key, setup: Setup) {
-        if self.open.insert(key, setup).is_none() {
-            *self.open_on.entry(key.0).or_default() += 1;
-        }
-    }
-
-    pub(super) fn remove(&mut self, key: Key) -> Option<Setup> {
-        let setup = self.open.remove(&key)?;
-        if let Some(count) = self.open_on.get_mut(&key.0) {
-            *count -= 1;
-            if *count == 0 {
-                self.open_on.remove(&key.0);
-            }
-        }
-        Some(setup)
-    }
-
-    #[cfg(test)]
-    pub(super) fn failures(&self) -> usize {
-        self.failed.len()
-    }
-
-    #[cfg(test)]
-    pub(super) fn macs_on(&self, port: PortNo) -> impl Iterator<Item = MacAddr> {
-        self.open.keys().filter_map(move |key| match key.1 {
-            Target::Mac(mac) if key.0 == port => Some(mac),
-            _ => None,
-        })
-    }
-
-    #[cfg(test)]
-    pub(super) fn held_on(&self, port: PortNo) -> usize {
-        let held = |((on, target), setup): (&Key, &Setup)| {
-            *on == port && matches!(target, Target::Ip(_)) && setup.held
-        };
-        self.open.iter().filter(|&(key, setup)| held((key, setup))).count()
-    }
-}
 
 impl Edge {
     /// A host asks for `target_ip`: answered at once for an existing flow, looked for if not.
@@ -273,7 +176,7 @@ impl Edge {
     pub(super) fn unreserve(&mut self, port: PortNo, mac: MacAddr) {
         let placed = self.flows.is_placed((port, mac));
         let wanted = self.setups.contains((port, Target::Mac(mac)));
-        if !placed && !wanted && !self.is_asking_for(port, mac) {
+        if !placed && !wanted && !self.is_query_for(port, mac) {
             self.flows.placing.free((port, mac));
         }
     }
@@ -298,10 +201,6 @@ impl Flows {
             (port, Target::Mac(mac)) => self.placing.reserve((port, mac)),
         }
     }
-}
-
-pub(super) fn of_port(port: PortNo) -> core::ops::RangeInclusive<Key> {
-    (port, Target::Ip(Ipv4Addr::UNSPECIFIED.into()))..=(port, Target::Mac(MacAddr::BROADCAST))
 }
 
 #[cfg(test)]
