@@ -8,7 +8,8 @@
 //!
 //! The versions are 0 at both ends, so there is none that we cannot speak.
 
-use super::{DcbxNote, IeeeConfig, Operational, Source, tables};
+use super::applications::applications_of;
+use super::{DcbxNote, IeeeConfig, Operational, Source};
 use alloc::vec::Vec;
 use axon_wire::dcbx::cee::{
     self as wire, CeeApplication, CeePfc, Control, Feature, FeatureHead, GROUP_STRICT, Groups,
@@ -307,7 +308,7 @@ impl Cee {
             pfc_from: pfc.from,
             applications: own.applications.clone(),
             peer_applications: applications
-                .map_or(Vec::new(), |told| tables::applications_of(&told.config)),
+                .map_or(Vec::new(), |told| applications_of(&told.config)),
         }
     }
 }

@@ -7,6 +7,7 @@
 //! applications by EtherType, or by port of TCP and UDP alike: not by DSCP, and it has no word for
 //! the priority of all others.
 
+use super::applications::cee_applications;
 use super::{
     CeeConfig, CeeFeature, DcbxConfig, Duplicates, IeeeConfig, Mode, TieRule, ZeroClasses,
 };
@@ -14,12 +15,9 @@ use alloc::vec::Vec;
 use axon_plane::dcb::DcbConfig;
 use axon_plane::qcn::DefenceConfig;
 use axon_plane::schedule::Algorithm;
-use axon_wire::dcbx::cee::{
-    APPLICATION_OUI, CeeApplication, CeePfc, GROUP_STRICT, Groups, SELECTOR_ETHERTYPE,
-    SELECTOR_PORT,
-};
-use axon_wire::dcbx::ieee::{Application, Ets, Selector, Tsa};
-use axon_wire::{PrioritySet, TrafficClass};
+use axon_wire::TrafficClass;
+use axon_wire::dcbx::cee::{CeePfc, GROUP_STRICT, Groups};
+use axon_wire::dcbx::ieee::{Application, Ets, Tsa};
 
 /// How many traffic classes each port of a plane has.
 pub const CLASSES_MAX: u8 = 8;
@@ -111,52 +109,8 @@ fn groups_of(ets: &Ets) -> Option<Groups> {
     Some(groups)
 }
 
-/// Whether the older form can tell of this application, and of no others with it.
-pub fn cee_tells(application: &Application) -> bool {
-    match application.selector {
-        // EtherType 0 means all packets that no other entry is about.
-        Selector::ETHERTYPE => application.protocol > 0,
-        selector => selector == Selector::PORT,
-    }
-}
-
-/// Application priorities in the older form: one entry for each application, with all of its
-/// priorities. A port of one transport is told as one of both.
-fn cee_applications(applications: &[Application]) -> Vec<CeeApplication> {
-    let mut list: Vec<CeeApplication> = Vec::new();
-    for &Application { priority, selector, protocol } in applications {
-        let selector = match selector {
-            Selector::ETHERTYPE if protocol > 0 => SELECTOR_ETHERTYPE,
-            Selector::STREAM_PORT | Selector::DATAGRAM_PORT | Selector::PORT => SELECTOR_PORT,
-            _ => continue,
-        };
-        let priorities = PrioritySet::only(priority).bits();
-        let same = |one: &&mut CeeApplication| (one.protocol, one.selector) == (protocol, selector);
-        match list.iter_mut().find(same) {
-            Some(known) => known.priorities |= priorities,
-            None => {
-                list.push(CeeApplication { protocol, oui: APPLICATION_OUI, selector, priorities });
-            }
-        }
-    }
-    list
-}
-
 /// The same the other way round: one for each priority of each application, its lowest first,
 /// which is the one that counts where there can be only one.
-pub(super) fn applications_of(list: &[CeeApplication]) -> Vec<Application> {
-    let known = |told: &CeeApplication| match told.selector {
-        SELECTOR_ETHERTYPE if told.protocol > 0 => Some((Selector::ETHERTYPE, *told)),
-        SELECTOR_PORT => Some((Selector::PORT, *told)),
-        _ => None,
-    };
-    let each = |(selector, told): (Selector, CeeApplication)| {
-        let entry = move |priority| Application { priority, selector, protocol: told.protocol };
-        PrioritySet::from_bits(told.priorities).iter().map(entry)
-    };
-    list.iter().filter_map(known).flat_map(each).collect()
-}
-
 impl DcbxConfig {
     /// What a port says and heeds whose plane is set to `dcb`.
     pub fn for_plane(dcb: &DcbConfig, asked: &Asked) -> DcbxConfig {
@@ -216,11 +170,14 @@ impl DcbxConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::applications::{applications_of, cee_tells};
     use crate::cee;
     use alloc::vec;
     use axon_plane::schedule::{FrameCost, ScheduleConfig};
+    use axon_wire::dcbx::cee::CeeApplication;
+    use axon_wire::dcbx::ieee::Selector;
     use axon_wire::priority::{PRIORITIES, Priority};
-    use axon_wire::{MacAddr, Rate};
+    use axon_wire::{MacAddr, PrioritySet, Rate};
 
     fn dcb(classes: Vec<Algorithm>, class_of: [u8; PRIORITIES]) -> DcbConfig {
         DcbConfig {

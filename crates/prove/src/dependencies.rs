@@ -1,6 +1,5 @@
 //! Which lossless buffer waits for which other, and whether that goes round in a circle.
 
-use super::cycle::{self, Cycle};
 use alloc::vec::Vec;
 use axon_node::Step;
 use axon_node::SwitchIndex;
@@ -73,15 +72,6 @@ pub struct Dependencies {
     waits: Vec<Vec<Dependency>>,
     routes: u64,
     count: u64,
-}
-
-/// What the graph of dependencies says.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// There is no cycle. Here is a longest chain of buffers, each of which waits for the next.
-    Free(Vec<Buffer>),
-    /// There is one: deadlock is not ruled out.
-    Cycle(Cycle),
 }
 
 impl Dependencies {
@@ -174,7 +164,7 @@ impl Dependencies {
     /// waits for is taken out, and those that it waits for lose one who waits, until none is
     /// left or all that are left are waited for. All that were taken out, in order, and by buffer
     /// how many still wait for it.
-    fn sorted(&self) -> (Vec<u32>, Vec<u32>) {
+    pub(super) fn sorted(&self) -> (Vec<u32>, Vec<u32>) {
         let count = self.buffers.len();
         let mut waiting: Vec<u32> = alloc::vec![0; count];
         for wait in self.waits.iter().flatten() {
@@ -201,40 +191,11 @@ impl Dependencies {
         let (order, _) = self.sorted();
         (order.len() == self.buffers.len()).then_some(order)
     }
-
-    /// Whether there is a cycle.
-    pub fn verdict(&self) -> Verdict {
-        let count = self.buffers.len();
-        let (order, waiting) = self.sorted();
-        if order.len() < count {
-            let left: Vec<bool> = waiting.iter().map(|&waiting| waiting > 0).collect();
-            return Verdict::Cycle(cycle::shortest(self, left));
-        }
-        // By buffer: how many come before it on the longest chain, and which is the last.
-        let mut chain: Vec<(u32, u32)> = alloc::vec![(0, NONE); count];
-        for here in order {
-            let length = chain[here as usize].0 + 1;
-            for wait in self.waits(here) {
-                let there = &mut chain[wait.on as usize];
-                if length > there.0 {
-                    *there = (length, here);
-                }
-            }
-        }
-        let all = 0..count as u32;
-        // Of several equally long the first.
-        let last = all.max_by_key(|&at| (chain[at as usize].0, core::cmp::Reverse(at)));
-        let back = core::iter::successors(last, |&at| {
-            Some(chain[at as usize].1).filter(|&before| before != NONE)
-        });
-        let mut longest: Vec<Buffer> = back.map(|at| self.buffer(at)).collect();
-        longest.reverse();
-        Verdict::Free(longest)
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::Verdict;
     use super::*;
     use proptest::prelude::*;
 

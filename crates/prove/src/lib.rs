@@ -16,8 +16,10 @@ mod dependencies;
 pub mod headroom;
 mod honest;
 mod stuck;
+mod verdict;
 
 pub use cycle::{Cycle, Wait};
-pub use dependencies::{Buffer, Dependencies, FLOWS_KEPT, Verdict};
+pub use dependencies::{Buffer, Dependencies, FLOWS_KEPT};
 pub use honest::{Draining, HonestStop, ToHosts, honest_stops};
 pub use stuck::{Standing, deadlock};
+pub use verdict::Verdict;

@@ -1,7 +1,8 @@
 //! Whether buffers that stand still now wait for each other for ever.
 
 use super::cycle::Cycle;
-use super::dependencies::{Buffer, Dependencies, Verdict};
+use super::dependencies::{Buffer, Dependencies};
+use super::verdict::Verdict;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 

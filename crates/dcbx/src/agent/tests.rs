@@ -2,14 +2,19 @@
 
 use super::*;
 use crate::lldp::{LldpAgent, LldpConfig, LldpIdentity};
-use crate::{Asked, DcbEvent, DcbxConfig, DcbxNote, Mode, Source, TieRule};
+use crate::{Asked, DcbEvent, DcbPort, DcbxConfig, DcbxNote, Mode, Source, TieRule};
 use alloc::string::ToString;
 use alloc::vec;
-use axon_plane::qcn::{DefenceConfig, DefenceMode};
-use axon_wire::FrameBuf;
-use axon_wire::cn::{CnTag, Cnm};
+use alloc::vec::Vec;
+use axon_node::{Action, Drop, Input, Node};
+use axon_plane::dcb::DcbConfig;
+use axon_plane::qcn::{DefenceConfig, DefenceMode, RpConfig};
+use axon_wire::cn::{CnTag, Cnm, CnmFormat, CnmFrame};
 use axon_wire::lldp::Id;
-use axon_wire::mac_control::{MacControl, Pfc};
+use axon_wire::mac_control::{self, MacControl, Pfc, Quanta};
+use axon_wire::priority::{PRIORITIES, Priority, PrioritySet};
+use axon_wire::vlan::{self, VlanTag};
+use axon_wire::{Bytes, Frame, FrameBuf, MacAddr, PortNo, Rate, Time};
 use proptest::prelude::*;
 
 const MAC: MacAddr = MacAddr([2, 0, 0, 0, 0, 0xa]);
