@@ -6,7 +6,7 @@ use axon_wire::dcbx::cee::{APPLICATION_OUI, CeeApplication, SELECTOR_ETHERTYPE, 
 use axon_wire::dcbx::ieee::{Application, Selector};
 
 /// Whether the older form can tell of this application, and of no others with it.
-pub fn cee_tells(application: &Application) -> bool {
+pub fn cee_can_carry(application: &Application) -> bool {
     match application.selector {
         // EtherType 0 means all packets that no other entry is about.
         Selector::ETHERTYPE => application.protocol > 0,

@@ -66,7 +66,7 @@ pub struct FeatureState<T> {
 struct Machine<T> {
     state: FeatureState<T>,
     /// What was last made known; `None` before the first time.
-    told: Option<Told<T>>,
+    sent: Option<Sent<T>>,
     /// Under which number.
     sequence: u32,
     /// The state is by what this peer says, or does not.
@@ -74,7 +74,7 @@ struct Machine<T> {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Told<T> {
+struct Sent<T> {
     head: FeatureHead,
     desired: T,
 }
@@ -94,10 +94,10 @@ struct Situation {
 
 impl<T: Clone + Default + PartialEq> Machine<T> {
     /// What we would say now; `None` is nothing.
-    fn saying(&self, own: &CeeFeature<T>) -> Option<Told<T>> {
+    fn saying(&self, own: &CeeFeature<T>) -> Option<Sent<T>> {
         let CeeFeature { advertised, enabled, willing, ref desired } = *own;
         let head = FeatureHead { enabled, willing, error: self.state.error, ..Default::default() };
-        advertised.then(|| Told { head, desired: desired.clone() })
+        advertised.then(|| Sent { head, desired: desired.clone() })
     }
 
     /// Whether the peer has heard what we would say now: of our numbers it has heard of one that
@@ -121,7 +121,7 @@ impl<T: Clone + Default + PartialEq> Machine<T> {
             mode,
             error,
         };
-        let waits = own.advertised && at.peer && self.told.is_some() && !self.is_synced(own, at);
+        let waits = own.advertised && at.peer && self.sent.is_some() && !self.is_synced(own, at);
         if waits && peer.is_some() {
             // What the peer says may not be its answer to what we say yet.
             return;
@@ -147,14 +147,14 @@ impl<T: Clone + Default + PartialEq> Machine<T> {
     }
 
     /// Puts what we say now under number `sequence`, if it is news.
-    fn tell(&mut self, own: &CeeFeature<T>, sequence: u32) {
+    fn advertise(&mut self, own: &CeeFeature<T>, sequence: u32) {
         if self.is_news(own) {
-            (self.told, self.sequence) = (self.saying(own), sequence);
+            (self.sent, self.sequence) = (self.saying(own), sequence);
         }
     }
 
     fn is_news(&self, own: &CeeFeature<T>) -> bool {
-        self.told != self.saying(own)
+        self.sent != self.saying(own)
     }
 }
 
@@ -199,9 +199,9 @@ impl Cee {
         self.run(config, peer);
         if self.sequence == self.acknowledged && self.has_news(config) {
             self.sequence = self.sequence.wrapping_add(1);
-            self.pfc.tell(&config.pfc, self.sequence);
-            self.groups.tell(&config.groups, self.sequence);
-            self.applications.tell(&config.applications, self.sequence);
+            self.pfc.advertise(&config.pfc, self.sequence);
+            self.groups.advertise(&config.groups, self.sequence);
+            self.applications.advertise(&config.applications, self.sequence);
         }
     }
 
@@ -246,13 +246,13 @@ impl Cee {
     /// have heard of.
     pub fn to_send(&self) -> wire::Cee {
         let mut features = Vec::new();
-        if let Some(Told { head, desired }) = self.groups.told.clone() {
+        if let Some(Sent { head, desired }) = self.groups.sent.clone() {
             features.push(Feature::Groups(head, desired));
         }
-        if let Some(Told { head, desired }) = self.pfc.told.clone() {
+        if let Some(Sent { head, desired }) = self.pfc.sent.clone() {
             features.push(Feature::Pfc(head, desired));
         }
-        if let Some(Told { head, mut desired }) = self.applications.told.clone() {
+        if let Some(Sent { head, mut desired }) = self.applications.sent.clone() {
             desired.truncate(APPLICATIONS_MAX);
             features.push(Feature::Application(head, desired));
         }

@@ -12,7 +12,10 @@ use axon_wire::dcbx::ieee::{CongestionNotification, SUBTYPE_CONGESTION as SUBTYP
 
 /// By neighbour, what it says: no priority, if it sends no such TLV, or two of them, or one that
 /// cannot be read.
-pub fn said(neighbours: &[Neighbour], notes: &mut Vec<DcbxNote>) -> Vec<CongestionNotification> {
+pub fn advertised(
+    neighbours: &[Neighbour],
+    notes: &mut Vec<DcbxNote>,
+) -> Vec<CongestionNotification> {
     let one = |neighbour: &Neighbour| {
         let mut told = neighbour.optional.iter().filter_map(|tlv| match tlv.organisation() {
             Some((OUI_IEEE, SUBTYPE, info)) => Some(CongestionNotification::parse(info)),

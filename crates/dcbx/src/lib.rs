@@ -35,12 +35,12 @@ pub mod tables;
 #[cfg(test)]
 mod tests;
 
-pub use applications::cee_tells;
+pub use applications::cee_can_carry;
 pub use cee::{Cee, CeeConfig, CeeFeature, FeatureState};
 pub use ieee::{Duplicates, IeeeConfig, Remote, TieRule, ZeroClasses};
 pub use meeting::{Meeting, Mismatch, meet};
 pub use note::DcbxNote;
 pub use operational::{Operational, Source};
 pub use port::{DcbEvent, DcbPort, DcbxConfig, Mode};
-pub use ports::{DcbPorts, DcbxNodeConfig, PortWish};
-pub use tables::{Asked, Recommendation};
+pub use ports::{DcbPorts, DcbxNodeConfig, PortRequest};
+pub use tables::{DcbxSettings, Recommendation};

@@ -185,7 +185,7 @@ impl fmt::Display for Mismatch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Asked, Mode, TieRule};
+    use crate::{DcbxSettings, Mode, TieRule};
     use alloc::string::ToString;
     use alloc::vec;
     use axon_plane::dcb::DcbConfig;
@@ -194,7 +194,7 @@ mod tests {
     use axon_wire::dcbx::Dialect;
     use axon_wire::{Rate, TrafficClass};
 
-    fn config(pfc: u8, change: impl FnOnce(&mut DcbConfig, &mut Asked)) -> DcbxConfig {
+    fn config(pfc: u8, change: impl FnOnce(&mut DcbConfig, &mut DcbxSettings)) -> DcbxConfig {
         let mut dcb = DcbConfig {
             prio_tc: [0, 0, 0, 1, 1, 0, 0, 2].map(|class| TrafficClass::new(class).unwrap()),
             schedule: ScheduleConfig::of([40, 60].map(|percent| Algorithm::Ets { percent })),
@@ -202,9 +202,9 @@ mod tests {
             ..DcbConfig::lossy(vec![Rate::gbps(10)], MacAddr([2; 6]))
         };
         dcb.schedule.classes.push(Algorithm::Strict);
-        let mut asked = Asked::default();
-        change(&mut dcb, &mut asked);
-        DcbxConfig::for_plane(&dcb, &asked)
+        let mut settings = DcbxSettings::default();
+        change(&mut dcb, &mut settings);
+        DcbxConfig::for_plane(&dcb, &settings)
     }
 
     fn plain(pfc: u8) -> DcbxConfig {
@@ -222,7 +222,8 @@ mod tests {
 
     #[test]
     fn two_of_a_kind_agree_and_a_willing_end_follows() {
-        let willing = config(0, |_, asked| (asked.pfc_willing, asked.ets_willing) = (true, true));
+        let willing =
+            config(0, |_, asked| (settings.pfc_willing, settings.ets_willing) = (true, true));
         for mode in [Mode::Ieee, Mode::Cee, Mode::Auto] {
             let in_mode = |mut config: DcbxConfig| {
                 config.mode = mode;
@@ -238,7 +239,7 @@ mod tests {
     #[test]
     fn pfc_that_differs_for_ever_is_found_in_either_form() {
         assert_eq!(between(&plain(0x18), &plain(0x08)), [Mismatch::Pfc([set(0x18), set(0x08)])]);
-        let older = |bits| config(bits, |_, asked| asked.mode = Mode::Cee);
+        let older = |bits| config(bits, |_, asked| settings.mode = Mode::Cee);
         let part = axon_wire::dcbx::cee::PART_PFC;
         let error = |end| Mismatch::Says(end, DcbxNote::FeatureError(part));
         assert_eq!(between(&older(0x18), &older(0x08)), [error(0), error(1)]);
@@ -246,18 +247,18 @@ mod tests {
 
     #[test]
     fn two_forms_do_not_understand_each_other() {
-        let older = config(0x18, |_, asked| asked.mode = Mode::Cee);
+        let older = config(0x18, |_, asked| settings.mode = Mode::Cee);
         let found = between(&plain(0x18), &older);
         assert!(found.contains(&Mismatch::Says(0, DcbxNote::Dialect(Dialect::Cee))), "{found:?}");
         assert!(!found.iter().any(|one| matches!(one, Mismatch::Pfc(_))), "each does its own");
-        let auto = config(0x18, |_, asked| asked.mode = Mode::Auto);
+        let auto = config(0x18, |_, asked| settings.mode = Mode::Auto);
         assert_eq!(between(&auto, &older), []);
     }
 
     #[test]
     fn opposite_tie_rules_swap_for_ever_or_never_meet() {
         let with =
-            |bits, tie| config(bits, |_, asked| (asked.pfc_willing, asked.tie) = (true, tie));
+            |bits, tie| config(bits, |_, asked| (settings.pfc_willing, settings.tie) = (true, tie));
         // The first has the lower address: both keep their own, or each takes the other's.
         let keeps = between(&with(0x18, TieRule::LowerKeeps), &with(0x08, TieRule::HigherKeeps));
         assert_eq!(keeps, [Mismatch::Pfc([set(0x18), set(0x08)])]);
@@ -280,7 +281,7 @@ mod tests {
             config(0x18, |dcb, asked| {
                 let (selector, protocol) = (Selector::ETHERTYPE, 0x8906);
                 let priority = Priority::ALL[priority];
-                asked.applications = vec![Application { priority, selector, protocol }];
+                settings.applications = vec![Application { priority, selector, protocol }];
                 dcb.cn = values.map(|bits| CnConfig::new(1, set(bits)));
             })
         };

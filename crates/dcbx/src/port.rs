@@ -3,7 +3,7 @@
 
 use super::ieee::only_peer;
 use super::{Cee, CeeConfig, DcbxNote, IeeeConfig, Operational, Remote, congestion};
-use crate::lldp::{LldpAgent, LldpWish};
+use crate::lldp::{LldpAgent, LldpRequest};
 use alloc::vec::Vec;
 use axon_plane::qcn::{DefenceConfig, Defences, Treatment};
 use axon_wire::Time;
@@ -135,24 +135,24 @@ impl DcbPort {
         if !up {
             (self.cee, self.speaking) = (Cee::default(), dialect(self.config.mode));
         }
-        let mut wishes = Vec::new();
-        self.agent.link(now, up, &mut wishes);
-        self.evaluate(now, &mut wishes, out);
-        self.absorb(now, wishes, out);
+        let mut requests = Vec::new();
+        self.agent.link(now, up, &mut requests);
+        self.evaluate(now, &mut requests, out);
+        self.absorb(now, requests, out);
     }
 
     /// A frame with LLDP's EtherType has come.
     pub fn receive(&mut self, now: Time, frame: &[u8], out: &mut Vec<DcbEvent>) {
-        let mut wishes = Vec::new();
-        self.agent.receive(now, frame, &mut wishes);
-        self.absorb(now, wishes, out);
+        let mut requests = Vec::new();
+        self.agent.receive(now, frame, &mut requests);
+        self.absorb(now, requests, out);
     }
 
     /// Does what is due. Early and repeated calls are harmless.
     pub fn timeout(&mut self, now: Time, out: &mut Vec<DcbEvent>) {
-        let mut wishes = Vec::new();
-        self.agent.timeout(now, &mut wishes);
-        self.absorb(now, wishes, out);
+        let mut requests = Vec::new();
+        self.agent.timeout(now, &mut requests);
+        self.absorb(now, requests, out);
     }
 
     /// Sets the port to do something else. Another mode begins anew.
@@ -164,9 +164,9 @@ impl DcbPort {
             self.defences = defences(&config);
         }
         self.config = config;
-        let mut wishes = Vec::new();
-        self.evaluate(now, &mut wishes, out);
-        self.absorb(now, wishes, out);
+        let mut requests = Vec::new();
+        self.evaluate(now, &mut requests, out);
+        self.absorb(now, requests, out);
     }
 
     /// When to call [`DcbPort::timeout`] next.
@@ -176,22 +176,22 @@ impl DcbPort {
 
     /// Passes frames on, and looks again at what is in force when neighbours have changed; which
     /// may lead to more frames, but to no more changes than neighbours can age at once.
-    fn absorb(&mut self, now: Time, wishes: Vec<LldpWish>, out: &mut Vec<DcbEvent>) {
-        let mut wishes = wishes;
-        while !wishes.is_empty() {
-            let changed = wishes.contains(&LldpWish::Neighbours);
-            for wish in core::mem::take(&mut wishes) {
-                if let LldpWish::Send(frame) = wish {
+    fn absorb(&mut self, now: Time, requests: Vec<LldpRequest>, out: &mut Vec<DcbEvent>) {
+        let mut requests = requests;
+        while !requests.is_empty() {
+            let changed = requests.contains(&LldpRequest::Neighbours);
+            for request in core::mem::take(&mut requests) {
+                if let LldpRequest::Send(frame) = request {
                     out.push(DcbEvent::Send(frame));
                 }
             }
             if changed {
-                self.evaluate(now, &mut wishes, out);
+                self.evaluate(now, &mut requests, out);
             }
         }
     }
 
-    fn evaluate(&mut self, now: Time, wishes: &mut Vec<LldpWish>, out: &mut Vec<DcbEvent>) {
+    fn evaluate(&mut self, now: Time, requests: &mut Vec<LldpRequest>, out: &mut Vec<DcbEvent>) {
         let mut notes = Vec::new();
         self.choose(&mut notes);
         let mut tlvs = self.others.clone();
@@ -208,13 +208,13 @@ impl DcbPort {
             (self.operational, self.treated) = (operational, treatments);
             out.push(DcbEvent::Operational);
         }
-        self.agent.set_local(now, tlvs, wishes);
+        self.agent.set_local(now, tlvs, requests);
     }
 
     /// Finds the defence anew, and says so.
     fn defend(&mut self, tlvs: &mut Vec<Tlv>, notes: &mut Vec<DcbxNote>) {
         let Some(defences) = &mut self.defences else { return };
-        defences.neighbours(&congestion::said(self.agent.neighbours(), notes));
+        defences.neighbours(&congestion::advertised(self.agent.neighbours(), notes));
         // Whoever runs this port does as it says before it handles another frame.
         defences.in_force();
         tlvs.push(defences.says().emit());

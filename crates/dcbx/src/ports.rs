@@ -30,7 +30,7 @@ pub struct DcbxNodeConfig {
 pub const NAME_BYTES_MAX: usize = 240;
 
 /// As much of a name as is told.
-pub(crate) fn told(name: &str) -> &str {
+pub(crate) fn truncated(name: &str) -> &str {
     &name[..name.floor_char_boundary(NAME_BYTES_MAX)]
 }
 
@@ -42,14 +42,14 @@ pub(crate) fn port(
     dcbx: DcbxConfig,
 ) -> DcbPort {
     let (chassis, port) = (Id::chassis_of_mac(mac), Id::port_of_name(name));
-    let system = Tlv { kind: kind::SYSTEM_NAME, value: told(system).as_bytes().to_vec() };
+    let system = Tlv { kind: kind::SYSTEM_NAME, value: truncated(system).as_bytes().to_vec() };
     let agent = LldpAgent::new(lldp, LldpIdentity { mac, chassis, port });
     DcbPort::new(agent, dcbx, Vec::from([system]))
 }
 
 /// What a port asks of its node.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PortWish {
+pub enum PortRequest {
     /// Send this frame, untagged, ahead of data.
     Send(Vec<u8>),
     /// Classes are to take turns like this; by its own configuration if the source is local.
@@ -83,7 +83,7 @@ impl DcbPorts {
     pub fn new(config: &DcbxNodeConfig, mac: MacAddr, ports: u16) -> DcbPorts {
         let system = &config.system_name;
         let with_number = |number: u16| {
-            let name = format!("{}-p{number}", told(system));
+            let name = format!("{}-p{number}", truncated(system));
             let mut dcbx = config.dcbx.clone();
             if let Some(&defence) = config.defences.get(usize::from(number)) {
                 dcbx.congestion = Some(defence);
@@ -117,7 +117,13 @@ impl DcbPorts {
     }
 
     /// The carrier of a port has come or gone.
-    pub fn link(&mut self, now: Time, port: PortNo, up: bool, out: &mut Vec<(PortNo, PortWish)>) {
+    pub fn link(
+        &mut self,
+        now: Time,
+        port: PortNo,
+        up: bool,
+        out: &mut Vec<(PortNo, PortRequest)>,
+    ) {
         if let Some(state) = self.ports.get_mut(port.index()) {
             state.port.link(now, up, &mut self.events);
             self.pass_on(port, out);
@@ -130,7 +136,7 @@ impl DcbPorts {
         now: Time,
         port: PortNo,
         frame: &[u8],
-        out: &mut Vec<(PortNo, PortWish)>,
+        out: &mut Vec<(PortNo, PortRequest)>,
     ) -> bool {
         let Some(state) = self.ports.get_mut(port.index()) else { return false };
         let before = state.port.agent().counters().received;
@@ -141,7 +147,7 @@ impl DcbPorts {
     }
 
     /// Does what is due. Early and repeated calls are harmless.
-    pub fn timeout(&mut self, now: Time, out: &mut Vec<(PortNo, PortWish)>) {
+    pub fn timeout(&mut self, now: Time, out: &mut Vec<(PortNo, PortRequest)>) {
         if self.next.is_none_or(|at| at > now) {
             return;
         }
@@ -161,25 +167,25 @@ impl DcbPorts {
 
     /// What has come out of a port is its node's to do; of what is in force, what the plane has
     /// not been told.
-    fn pass_on(&mut self, port: PortNo, out: &mut Vec<(PortNo, PortWish)>) {
+    fn pass_on(&mut self, port: PortNo, out: &mut Vec<(PortNo, PortRequest)>) {
         let Port { port: state, in_force } = &mut self.ports[port.index()];
         let treatments = state.treatments();
         if let Some(defence) = treatments.filter(|_| treatments != in_force.3) {
-            out.push((port, PortWish::Defence(defence)));
+            out.push((port, PortRequest::Defence(defence)));
         }
         for event in self.events.drain(..) {
             match event {
-                DcbEvent::Send(frame) => out.push((port, PortWish::Send(frame))),
-                DcbEvent::Note(note) => out.push((port, PortWish::Note(note))),
+                DcbEvent::Send(frame) => out.push((port, PortRequest::Send(frame))),
+                DcbEvent::Note(note) => out.push((port, PortRequest::Note(note))),
                 DcbEvent::Operational => {}
             }
         }
         let Operational { ets, ets_from, pfc, .. } = *state.operational();
         if (ets, ets_from) != (in_force.0, in_force.1) {
-            out.push((port, PortWish::Classes(ets, ets_from)));
+            out.push((port, PortRequest::Classes(ets, ets_from)));
         }
         if pfc != in_force.2 {
-            out.push((port, PortWish::Pfc(pfc)));
+            out.push((port, PortRequest::Pfc(pfc)));
         }
         *in_force = (ets, ets_from, pfc, treatments);
         self.next = self.ports.iter().filter_map(|port| port.port.deadline()).min();

@@ -24,7 +24,7 @@ pub const CLASSES_MAX: u8 = 8;
 
 /// What a switch is to say and to heed at its ports, beside what its plane is set to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct DcbxSettings {
     /// Which form it speaks.
     pub mode: Mode,
     /// Whether it does what a peer recommends for the turns of classes.
@@ -49,11 +49,11 @@ pub struct Asked {
     pub groups_must_match: bool,
 }
 
-impl Default for Asked {
+impl Default for DcbxSettings {
     /// The standard's form; not willing, so that what the operator has set holds; it recommends
     /// what it does.
-    fn default() -> Asked {
-        Asked {
+    fn default() -> DcbxSettings {
+        DcbxSettings {
             mode: Mode::default(),
             ets_willing: false,
             pfc_willing: false,
@@ -113,53 +113,53 @@ fn groups_of(ets: &Ets) -> Option<Groups> {
 /// which is the one that counts where there can be only one.
 impl DcbxConfig {
     /// What a port says and heeds whose plane is set to `dcb`.
-    pub fn for_plane(dcb: &DcbConfig, asked: &Asked) -> DcbxConfig {
+    pub fn for_plane(dcb: &DcbConfig, settings: &DcbxSettings) -> DcbxConfig {
         let ets = ets_of(dcb);
-        let recommendation = match asked.recommendation {
+        let recommendation = match settings.recommendation {
             Recommendation::None => None,
             Recommendation::Own => ets.check(CLASSES_MAX, false).is_ok().then_some(ets),
             Recommendation::This(ets) => Some(ets),
         };
         let groups = groups_of(&ets);
-        let applications = cee_applications(&asked.applications);
-        let pfc = CeePfc { enabled: dcb.pfc, classes_max: asked.pfc_classes_max };
+        let applications = cee_applications(&settings.applications);
+        let pfc = CeePfc { enabled: dcb.pfc, classes_max: settings.pfc_classes_max };
         DcbxConfig {
-            mode: asked.mode,
+            mode: settings.mode,
             ieee: IeeeConfig {
-                ets_willing: asked.ets_willing,
+                ets_willing: settings.ets_willing,
                 credit_based: false,
                 classes_max: CLASSES_MAX,
                 ets,
                 recommendation,
-                pfc_willing: asked.pfc_willing,
+                pfc_willing: settings.pfc_willing,
                 macsec_bypass: false,
-                pfc_classes_max: asked.pfc_classes_max,
-                pfc_classes_zero: asked.pfc_classes_zero,
+                pfc_classes_max: settings.pfc_classes_max,
+                pfc_classes_zero: settings.pfc_classes_zero,
                 pfc: dcb.pfc,
-                applications: asked.applications.clone(),
-                tie: asked.tie,
-                duplicates: asked.duplicates,
+                applications: settings.applications.clone(),
+                tie: settings.tie,
+                duplicates: settings.duplicates,
             },
             cee: CeeConfig {
                 groups: CeeFeature {
                     advertised: groups.is_some(),
                     enabled: true,
-                    willing: asked.ets_willing,
+                    willing: settings.ets_willing,
                     desired: groups.unwrap_or_default(),
                 },
                 pfc: CeeFeature {
                     advertised: true,
                     enabled: true,
-                    willing: asked.pfc_willing,
+                    willing: settings.pfc_willing,
                     desired: pfc,
                 },
                 applications: CeeFeature {
-                    advertised: asked.applications_willing || !applications.is_empty(),
+                    advertised: settings.applications_willing || !applications.is_empty(),
                     enabled: true,
-                    willing: asked.applications_willing,
+                    willing: settings.applications_willing,
                     desired: applications,
                 },
-                groups_must_match: asked.groups_must_match,
+                groups_must_match: settings.groups_must_match,
             },
             congestion: (dcb.cn.as_ref())
                 .map(|cn| DefenceConfig { cnpvs: cn.cnpvs, ..DefenceConfig::default() }),
@@ -170,7 +170,7 @@ impl DcbxConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::applications::{applications_of, cee_tells};
+    use crate::applications::{applications_of, cee_can_carry};
     use crate::cee;
     use alloc::vec;
     use axon_plane::schedule::{FrameCost, ScheduleConfig};
@@ -207,13 +207,13 @@ mod tests {
         assert_eq!((schedule.check(), schedule.cost), (Ok(()), FrameCost::FRAME));
         assert_eq!(schedule.classes[..3], own.schedule.classes);
         assert_eq!(schedule.serves(&ets.class_of), Ok(()));
-        let asked = DcbxConfig::for_plane(&own, &Asked::default());
-        assert_eq!((asked.ieee.recommendation, asked.ieee.pfc), (Some(ets), own.pfc));
+        let settings = DcbxConfig::for_plane(&own, &DcbxSettings::default());
+        assert_eq!((settings.ieee.recommendation, settings.ieee.pfc), (Some(ets), own.pfc));
     }
 
     #[test]
     fn the_older_form_tells_the_same_table() {
-        let config = DcbxConfig::for_plane(&three(), &Asked::default());
+        let config = DcbxConfig::for_plane(&three(), &DcbxSettings::default());
         let groups = config.cee.groups.desired;
         assert_eq!(groups.group_of, [0, 0, 0, 1, 1, 0, 0, GROUP_STRICT]);
         assert_eq!(cee::ets_of(&groups), Some(config.ieee.ets));
@@ -223,7 +223,7 @@ mod tests {
     #[test]
     fn what_is_our_own_way_is_not_recommended_and_has_no_groups() {
         let own = dcb(vec![Algorithm::Drr { quantum_bytes: 1600 }; 2], [0, 0, 0, 1, 1, 0, 0, 0]);
-        let config = DcbxConfig::for_plane(&own, &Asked::default());
+        let config = DcbxConfig::for_plane(&own, &DcbxSettings::default());
         assert_eq!(config.ieee.ets.tsa[..3], [Tsa::VENDOR, Tsa::VENDOR, Tsa::STRICT]);
         assert_eq!((config.ieee.recommendation, config.cee.groups.advertised), (None, false));
     }
@@ -243,7 +243,7 @@ mod tests {
             entry(7, Selector::ETHERTYPE, 0),
             entry(2, Selector::PORT, 2049),
         ];
-        assert_eq!(applications.iter().filter(|one| cee_tells(one)).count(), 2);
+        assert_eq!(applications.iter().filter(|one| cee_can_carry(one)).count(), 2);
         let list = cee_applications(&applications);
         let told: Vec<_> = list.iter().map(|a| (a.protocol, a.selector, a.priorities)).collect();
         assert_eq!(told, [(0x8906, 0, 0x08), (3260, 1, 0x30), (2049, 1, 0x04)]);
@@ -263,9 +263,9 @@ mod tests {
         let (priority, selector) = (Priority::ALL[3], Selector::PORT);
         let many = 1..=cee::APPLICATIONS_MAX as u16 + 1;
         let many = many.map(|protocol| Application { priority, selector, protocol });
-        let asked = Asked { applications: many.collect(), ..Asked::default() };
+        let settings = DcbxSettings { applications: many.collect(), ..DcbxSettings::default() };
         let mut port = cee::Cee::default();
-        port.update(&DcbxConfig::for_plane(&three(), &asked).cee, None);
+        port.update(&DcbxConfig::for_plane(&three(), &settings).cee, None);
         let tlv = port.to_send().emit().unwrap();
         // Nine bits say how long a TLV is, and an entry takes six bytes.
         assert!((511 - 5..=511).contains(&tlv.value.len()), "{}", tlv.value.len());

@@ -3,7 +3,7 @@
 //!
 //! [`Dependencies`] takes the routes of a fabric and says whether the buffers behind them can
 //! wait for each other in a circle; [`deadlock`] says whether buffers that stand still do.
-//! [`headroom`] reckons the bytes that one buffer needs, [`honest_stops`] how long one may stop its
+//! [`headroom`] reckons the bytes that one buffer needs, [`congestion_pauses`] how long one may stop its
 //! sender although nothing is broken.
 #![no_std]
 #![forbid(unsafe_code)]
@@ -11,15 +11,15 @@
 
 extern crate alloc;
 
+mod congestion_pause;
 mod cycle;
 mod dependencies;
 pub mod headroom;
-mod honest;
 mod stuck;
 mod verdict;
 
+pub use congestion_pause::{CongestionPause, Draining, ToHosts, congestion_pauses};
 pub use cycle::{Cycle, Wait};
 pub use dependencies::{Buffer, Dependencies, FLOWS_KEPT};
-pub use honest::{Draining, HonestStop, ToHosts, honest_stops};
-pub use stuck::{Standing, deadlock};
+pub use stuck::{BlockedBuffer, deadlock};
 pub use verdict::Verdict;

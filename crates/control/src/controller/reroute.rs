@@ -47,7 +47,7 @@ impl Controller {
                 let exit = self.find_path(at, destination)?;
                 let number = self.next_number();
                 self.router.placed(&self.path);
-                self.restless = true;
+                self.round_wanted = true;
                 self.flows.insert(at, destination, (&self.path, self.layer), exit.port, number)
             }
         };
@@ -103,7 +103,7 @@ impl Controller {
             return;
         };
         self.router.placed(&self.path);
-        self.restless = true;
+        self.round_wanted = true;
         self.switch_over(index, exit, out);
     }
 
@@ -124,7 +124,7 @@ impl Controller {
             port: at.port,
             destination: host.mac,
             stamp: self.stamp(number),
-            route: route.told(),
+            route: route.to_install(),
         };
         out.push(Effect::Command { to: self.graph.switch(at.switch).incarnation.node, item });
     }
@@ -223,7 +223,7 @@ impl Controller {
 
     /// Plans a round, where the router wants one and none is on its way.
     pub(super) fn plan_round(&mut self, now: Time) {
-        if self.restless && self.improving.is_none() && self.router.improves() {
+        if self.round_wanted && self.improving.is_none() && self.router.improves() {
             self.improving = Some(Round::begin(now + self.settle));
         }
     }
@@ -234,7 +234,7 @@ impl Controller {
             return;
         };
         if improving.at == 0 {
-            self.restless = false;
+            self.round_wanted = false;
             self.begin_round();
         }
         let end = self.flows.end();
@@ -247,7 +247,7 @@ impl Controller {
             Some(Round { next: now + pause, at: until, ..improving })
         } else {
             let moved = improving.moved as usize;
-            self.restless |= !self.router.settled(moved, self.flows.len());
+            self.round_wanted |= !self.router.settled(moved, self.flows.len());
             None
         };
         self.plan_round(now);

@@ -109,8 +109,8 @@ impl Edge {
             self.recall_later(cx, port, mac, ip);
         }
         self.agenda.cancel(Timer::Host(mac));
-        self.stop_queries_to(cx, port, mac);
-        self.stop_setups_of(cx, port, mac);
+        self.end_queries_to(cx, port, mac);
+        self.end_setups_of(cx, port, mac);
         if self.hosts.count_on(port) == 0 {
             self.flows.clear_port(cx, port);
         } else {

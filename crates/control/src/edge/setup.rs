@@ -3,7 +3,7 @@
 use super::arrival::answer;
 use super::context::{Cx, Timer};
 use super::flows::Flows;
-use super::setups::{Asker, Failure, Key, Setup, of_port};
+use super::setups::{Failure, Key, Requester, Setup, of_port};
 use super::state::Edge;
 use crate::effect::Effect;
 use alloc::vec::Vec;
@@ -14,7 +14,7 @@ use core::net::{IpAddr, Ipv4Addr};
 /// Set-ups that one port may have under way; what would start more is dropped.
 pub(super) const SETUPS_PER_PORT_MAX: usize = 128;
 /// ARP requests that one set-up answers; more hosts on one port ask again themselves.
-pub(super) const ASKERS_MAX: usize = 8;
+pub(super) const REQUESTERS_MAX: usize = 8;
 /// Failures remembered over the whole switch.
 pub(super) const FAILURES_MAX: usize = 4096;
 /// How long a target that was not found is not looked for again: doubled each time ...
@@ -29,28 +29,34 @@ impl Edge {
     ///
     /// On one port all hosts share the routes, and a host that looks for one on its own port
     /// has been heard by it: the edge stays silent.
-    pub(super) fn resolve(&mut self, cx: &mut Cx, port: PortNo, asker: Asker, wanted: Ipv4Addr) {
+    pub(super) fn resolve(
+        &mut self,
+        cx: &mut Cx,
+        port: PortNo,
+        requester: Requester,
+        wanted: Ipv4Addr,
+    ) {
         let neighbour = |mac| {
-            mac != asker.mac && self.hosts.get(mac).is_some_and(|host| host.ip == Some(wanted))
+            mac != requester.mac && self.hosts.get(mac).is_some_and(|host| host.ip == Some(wanted))
         };
         if self.hosts.on_port(port).any(neighbour) {
             return;
         }
         if let Some(mac) = self.flows.mac_of(port, wanted) {
             self.counters.arp_cached += 1;
-            answer(cx, port, asker, mac, wanted);
+            answer(cx, port, requester, mac, wanted);
             return;
         }
         let key = (port, Target::Ip(IpAddr::V4(wanted)));
-        let source_ip = (!asker.ip.is_unspecified()).then_some(asker.ip);
-        if !self.begin(cx, key, asker.mac, source_ip) {
+        let source_ip = (!requester.ip.is_unspecified()).then_some(requester.ip);
+        if !self.begin(cx, key, requester.mac, source_ip) {
             return;
         }
         let Some(setup) = self.setups.open.get_mut(&key) else {
             return;
         };
-        if setup.askers.len() < ASKERS_MAX && !setup.askers.contains(&asker) {
-            setup.askers.push(asker);
+        if setup.requesters.len() < REQUESTERS_MAX && !setup.requesters.contains(&requester) {
+            setup.requesters.push(requester);
         }
     }
 
@@ -82,7 +88,7 @@ impl Edge {
             source_mac,
             source_ip,
             held: self.flows.hold(key),
-            askers: Vec::new(),
+            requesters: Vec::new(),
             tries: 0,
             until: cx.now + self.arp_wait,
         };
@@ -118,7 +124,7 @@ impl Edge {
             return self.send_request(cx, key);
         }
         self.counters.setups_failed += 1;
-        self.stop_setup(cx, key);
+        self.end_setup(cx, key);
         let times = self.setups.failed.get(&key).map_or(0, |failure| failure.times);
         if times == 0 && self.setups.failed.len() >= FAILURES_MAX {
             return;
@@ -155,7 +161,7 @@ impl Edge {
     }
 
     /// Ends a set-up without a route: its place is free and its frames are dropped.
-    fn stop_setup(&mut self, cx: &mut Cx, key: Key) {
+    fn end_setup(&mut self, cx: &mut Cx, key: Key) {
         let Some(setup) = self.setups.remove(key) else {
             return;
         };
@@ -182,13 +188,13 @@ impl Edge {
     }
 
     /// Ends the set-ups that a host has started.
-    pub(super) fn stop_setups_of(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr) {
+    pub(super) fn end_setups_of(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr) {
         let keys: Vec<_> = (self.setups.open.range(of_port(port)))
             .filter(|(_, setup)| setup.source_mac == mac)
             .map(|(&key, _)| key)
             .collect();
         for key in keys {
-            self.stop_setup(cx, key);
+            self.end_setup(cx, key);
         }
     }
 }

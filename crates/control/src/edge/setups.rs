@@ -17,14 +17,14 @@ pub(super) struct Setup {
     pub(super) source_ip: Option<Ipv4Addr>,
     /// A place is kept in the route memory: counted for an address, named for a MAC.
     pub(super) held: bool,
-    pub(super) askers: Vec<Asker>,
+    pub(super) requesters: Vec<Requester>,
     pub(super) tries: u32,
     pub(super) until: Time,
 }
 
 /// Who waits for an ARP reply. A probe (RFC 5227 §1.1) has no address of its own yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Asker {
+pub(super) struct Requester {
     pub(super) mac: MacAddr,
     pub(super) ip: Ipv4Addr,
 }

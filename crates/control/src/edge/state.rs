@@ -269,7 +269,7 @@ impl Edge {
         }
         if new_incarnation {
             self.flows.clear(cx);
-            self.stop_all_queries(cx);
+            self.end_all_queries(cx);
             for port in (0..ports.count()).map(PortNo) {
                 self.flows.placing.clear(port);
             }

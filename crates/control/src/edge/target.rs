@@ -77,10 +77,10 @@ impl Edge {
         if cx.now < query.until {
             return self.ask(cx, key);
         }
-        self.stop_query(cx, key);
+        self.end_query(cx, key);
     }
 
-    fn stop_query(&mut self, cx: &mut Cx, key: Key) {
+    fn end_query(&mut self, cx: &mut Cx, key: Key) {
         let (port, target_mac, source_mac) = key;
         if self.queries.remove(&key).is_some() {
             self.agenda.cancel(Timer::Query(port, target_mac, source_mac));
@@ -90,16 +90,16 @@ impl Edge {
     }
 
     /// Ends all questions to one host.
-    pub(super) fn stop_queries_to(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr) {
+    pub(super) fn end_queries_to(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr) {
         for key in self.queries_to(port, mac) {
-            self.stop_query(cx, key);
+            self.end_query(cx, key);
         }
     }
 
     /// Ends all questions: the controller that wanted to know is no more.
-    pub(super) fn stop_all_queries(&mut self, cx: &mut Cx) {
+    pub(super) fn end_all_queries(&mut self, cx: &mut Cx) {
         while let Some((&key, _)) = self.queries.first_key_value() {
-            self.stop_query(cx, key);
+            self.end_query(cx, key);
         }
     }
 

@@ -41,7 +41,7 @@ pub struct AgentConfig {
     pub reaction: Option<Reaction>,
     /// How it speaks to its switch, which may know better which priorities have flow control and
     /// which frames have which priority; without, it neither speaks nor listens.
-    pub speech: Option<Speech>,
+    pub lldp: Option<LldpSettings>,
 }
 
 /// Which congestion notifications are heeded, and how.
@@ -60,13 +60,13 @@ pub struct Reaction {
 
 /// How an agent speaks LLDP.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Speech {
+pub struct LldpSettings {
     /// The host's name; at most [`NAME_BYTES_MAX`](crate::ports::NAME_BYTES_MAX) bytes of it are told.
     pub system_name: String,
     /// The name of its port to the fabric, likewise.
     pub port_name: String,
     /// Timers and bounds.
-    pub lldp: LldpConfig,
+    pub agent: LldpConfig,
     /// Whose PFC holds if the switch is willing, too; it must hold the same rule.
     pub tie: TieRule,
 }

@@ -15,9 +15,9 @@ impl<B: Frame> AgentNode<B> {
     }
 
     /// Takes a frame with LLDP's EtherType, if there are not too many; a host's goes no further.
-    pub(super) fn hear_lldp(&mut self, now: Time, meta: FrameMeta<B>) {
+    pub(super) fn receive_lldp(&mut self, now: Time, meta: FrameMeta<B>) {
         let mut reason = Drop::Refused;
-        if meta.ingress != HOST && !self.lldp.admit(now) {
+        if meta.ingress != HOST && !self.lldp_meter.admit(now) {
             reason = Drop::PuntLimit;
         } else if meta.ingress != HOST {
             self.with_neighbour(now, |port, out| {

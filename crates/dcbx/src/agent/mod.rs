@@ -26,6 +26,6 @@ pub mod rules;
 #[cfg(test)]
 mod tests;
 
-pub use config::{AgentConfig, FABRIC, HOST, Reaction, Speech};
+pub use config::{AgentConfig, FABRIC, HOST, LldpSettings, Reaction};
 pub use node::AgentNode;
 pub use rules::Rules;

@@ -11,29 +11,29 @@
 //! A host that speaks LLDP itself is not heard by the fabric then, nor the fabric by it: two
 //! neighbours at one port would count as none.
 
-use super::config::{AgentConfig, Speech};
-use crate::{Asked, DcbPort, DcbxConfig, Mode, Recommendation, ports};
+use super::config::{AgentConfig, LldpSettings};
+use crate::{DcbPort, DcbxConfig, DcbxSettings, Mode, Recommendation, ports};
 use axon_plane::dcb::DcbConfig;
 use axon_plane::qcn::DefenceConfig;
 
 /// The port to the fabric of an agent that speaks LLDP and does with frames as `dcb` says.
-pub(super) fn port(config: &AgentConfig, speech: &Speech, dcb: &DcbConfig) -> DcbPort {
-    let asked = Asked {
+pub(super) fn port(config: &AgentConfig, lldp: &LldpSettings, dcb: &DcbConfig) -> DcbPort {
+    let settings = DcbxSettings {
         mode: Mode::Auto,
         pfc_willing: true,
         recommendation: Recommendation::None,
         applications: config.rules.table(),
         applications_willing: true,
-        tie: speech.tie,
-        ..Asked::default()
+        tie: lldp.tie,
+        ..DcbxSettings::default()
     };
     let dcb = DcbConfig { pfc: config.pfc, ..dcb.clone() };
     let reaction = config.reaction.as_ref();
     let dcbx = DcbxConfig {
         congestion: reaction
             .map(|one| DefenceConfig { cnpvs: one.priorities, ..DefenceConfig::default() }),
-        ..DcbxConfig::for_plane(&dcb, &asked)
+        ..DcbxConfig::for_plane(&dcb, &settings)
     };
-    let who = (config.mac, speech.system_name.as_str(), ports::told(&speech.port_name));
-    ports::port(who, speech.lldp, dcbx)
+    let who = (config.mac, lldp.system_name.as_str(), ports::truncated(&lldp.port_name));
+    ports::port(who, lldp.agent, dcbx)
 }

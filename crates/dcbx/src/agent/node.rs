@@ -26,7 +26,7 @@ pub struct AgentNode<B> {
     /// LLDP and DCBX at the port to the fabric.
     pub(super) neighbour: Option<DcbPort>,
     /// How many LLDPDUs the fabric is listened to.
-    pub(super) lldp: Meter,
+    pub(super) lldp_meter: Meter,
     /// Which frames have which priority, now.
     pub(super) rules: Rules,
     /// Kept between inputs for its memory.
@@ -49,15 +49,15 @@ impl<B: Frame> AgentNode<B> {
         }
         let mut ports = Ports::new(2, Bytes(config.frame_bytes_max as u64));
         let dcb = dcb(&config);
-        let neighbour = config.speech.as_ref().map(|speech| neighbour::port(&config, speech, &dcb));
+        let neighbour = config.lldp.as_ref().map(|lldp| neighbour::port(&config, lldp, &dcb));
         let set = ports.set_dcb(dcb, vlan::priority_of, Priority::MAX);
         set.expect("turns by deficit round robin with a quantum");
         let (rules, pfc) = (config.rules.clone(), config.pfc);
         let (cnms, actions) = ([0; PRIORITIES], Vec::new());
         // As a switch meters what one port has for its control plane.
-        let lldp = Meter::new(PlaneConfig::with_ports(2, config.mac).punt);
+        let lldp_meter = Meter::new(PlaneConfig::with_ports(2, config.mac).punt);
         let mut agent =
-            AgentNode { ports, config, limiters, cnms, neighbour, lldp, rules, actions };
+            AgentNode { ports, config, limiters, cnms, neighbour, lldp_meter, rules, actions };
         agent.ports.set_pfc(Time::ZERO, HOST, PrioritySet::ALL, &mut agent.actions);
         agent.set_pfc(Time::ZERO, pfc);
         Ok(agent)
@@ -115,7 +115,7 @@ impl<B: Frame> AgentNode<B> {
             return self.ports.discard(meta, reason, out);
         }
         if is_lldp {
-            return self.hear_lldp(now, meta);
+            return self.receive_lldp(now, meta);
         }
         if mac_control::is_mac_control(meta.frame.bytes()) {
             return self.ports.mac_control(now, meta, out);

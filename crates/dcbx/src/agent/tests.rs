@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::lldp::{LldpAgent, LldpConfig, LldpIdentity};
-use crate::{Asked, DcbEvent, DcbPort, DcbxConfig, DcbxNote, Mode, Source, TieRule};
+use crate::{DcbEvent, DcbPort, DcbxConfig, DcbxNote, DcbxSettings, Mode, Source, TieRule};
 use alloc::string::ToString;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -44,7 +44,7 @@ fn config() -> AgentConfig {
             format: CnmFormat::default(),
             seed: 1,
         }),
-        speech: None,
+        lldp: None,
     }
 }
 
@@ -298,10 +298,10 @@ impl Switch {
     /// In this form, of these applications.
     fn telling(mode: Mode, applications: &[&str]) -> Switch {
         let applications = applications.iter().map(|rule| rules::parse(rule).unwrap()).collect();
-        Switch::asked(Asked { mode, applications, ..Asked::default() })
+        Switch::asked(DcbxSettings { mode, applications, ..DcbxSettings::default() })
     }
 
-    fn asked(asked: Asked) -> Switch {
+    fn asked(asked: DcbxSettings) -> Switch {
         let dcb = DcbConfig { pfc: set(&[3]), ..DcbConfig::lossy(vec![RATE], MacAddr([2; 6])) };
         let mac = MacAddr([2; 6]);
         let (chassis, port) = (Id::chassis_of_mac(mac), Id::port_of_name("s1-p0"));
@@ -338,9 +338,9 @@ impl Switch {
 fn willing() -> AgentConfig {
     let names = ["h1", "h1-e0"].map(Into::into);
     let [system_name, port_name] = names;
-    let (lldp, tie) = (LldpConfig::default(), TieRule::default());
-    let speech = Some(Speech { system_name, port_name, lldp, tie });
-    AgentConfig { pfc: PrioritySet::EMPTY, rules: Rules::default(), speech, ..config() }
+    let (agent, tie) = (LldpConfig::default(), TieRule::default());
+    let lldp = Some(LldpSettings { system_name, port_name, agent, tie });
+    AgentConfig { pfc: PrioritySet::EMPTY, rules: Rules::default(), lldp, ..config() }
 }
 
 #[test]
@@ -419,9 +419,10 @@ fn of_a_willing_switch_and_its_agent_the_one_that_the_tie_rule_names_keeps_its_p
         (TieRule::HigherKeeps, MAC, 3),
         (TieRule::HigherKeeps, MacAddr([6; 6]), 5),
     ] {
-        let speech = willing().speech.map(|speech| Speech { tie, ..speech });
-        let mut bench = Bench::new(AgentConfig { pfc: set(&[5]), mac, speech, ..willing() });
-        let mut switch = Switch::asked(Asked { pfc_willing: true, tie, ..Asked::default() });
+        let lldp = willing().lldp.map(|lldp| LldpSettings { tie, ..lldp });
+        let mut bench = Bench::new(AgentConfig { pfc: set(&[5]), mac, lldp, ..willing() });
+        let mut switch =
+            Switch::asked(DcbxSettings { pfc_willing: true, tie, ..DcbxSettings::default() });
         switch.talk(&mut bench, true);
         let ends = [bench.agent.ports().pfc(FABRIC), switch.0.operational().pfc];
         assert_eq!(ends, [set(&[keeps]); 2], "{tie:?} {mac}");

@@ -1,6 +1,6 @@
 //! The agent: when to speak, and what becomes of what is heard.
 
-use super::neighbours::{Heard, Neighbours};
+use super::neighbours::{Neighbours, Reception};
 use super::{LldpConfig, Neighbour};
 use alloc::vec::Vec;
 use axon_wire::lldp::{self, Id, LldpFrame, Lldpdu, Tlv};
@@ -22,7 +22,7 @@ pub struct LldpIdentity {
 
 /// What the agent asks of whoever runs it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LldpWish {
+pub enum LldpRequest {
     /// Send this frame, untagged, ahead of data.
     Send(Vec<u8>),
     /// The table of neighbours has changed: look at [`LldpAgent::neighbours`].
@@ -107,13 +107,13 @@ impl LldpAgent {
     }
 
     /// The carrier has come or gone. Without it there is no neighbour.
-    pub fn link(&mut self, now: Time, up: bool, out: &mut Vec<LldpWish>) {
+    pub fn link(&mut self, now: Time, up: bool, out: &mut Vec<LldpRequest>) {
         if self.up != up {
             self.up = up;
             if up {
                 self.begin(now);
             } else if self.neighbours.clear() {
-                out.push(LldpWish::Neighbours);
+                out.push(LldpRequest::Neighbours);
             }
         }
         self.timeout(now, out);
@@ -125,7 +125,7 @@ impl LldpAgent {
     }
 
     /// Sends these optional TLVs from now on; at once if they are others than before.
-    pub fn set_local(&mut self, now: Time, local: Vec<Tlv>, out: &mut Vec<LldpWish>) {
+    pub fn set_local(&mut self, now: Time, local: Vec<Tlv>, out: &mut Vec<LldpRequest>) {
         if self.local != local {
             self.local = local;
             self.signal(now);
@@ -145,12 +145,12 @@ impl LldpAgent {
     }
 
     /// A frame with LLDP's EtherType has come.
-    pub fn receive(&mut self, now: Time, frame: &[u8], out: &mut Vec<LldpWish>) {
+    pub fn receive(&mut self, now: Time, frame: &[u8], out: &mut Vec<LldpRequest>) {
         match Lldpdu::parse_frame(frame) {
             _ if !self.up => self.counters.unheard += 1,
             Err(_) => self.counters.malformed += 1,
             Ok(frame) if self.is_foreign(&frame) => self.counters.foreign += 1,
-            Ok(frame) => self.hear(now, frame, out),
+            Ok(frame) => self.update_neighbours(now, frame, out),
         }
         self.timeout(now, out);
     }
@@ -161,15 +161,15 @@ impl LldpAgent {
             || (&frame.lldpdu.chassis, &frame.lldpdu.port) == (chassis, port)
     }
 
-    fn hear(&mut self, now: Time, frame: LldpFrame, out: &mut Vec<LldpWish>) {
+    fn update_neighbours(&mut self, now: Time, frame: LldpFrame, out: &mut Vec<LldpRequest>) {
         self.counters.received += 1;
         self.age(now, out);
-        match self.neighbours.hear(now, frame, self.config.neighbours_max) {
-            Heard::Refreshed => {}
-            Heard::Full => self.counters.no_room += 1,
-            Heard::Changed => out.push(LldpWish::Neighbours),
-            Heard::New => {
-                out.push(LldpWish::Neighbours);
+        match self.neighbours.receive(now, frame, self.config.neighbours_max) {
+            Reception::Refreshed => {}
+            Reception::Full => self.counters.no_room += 1,
+            Reception::Changed => out.push(LldpRequest::Neighbours),
+            Reception::New => {
+                out.push(LldpRequest::Neighbours);
                 // Fast start (TX_FAST_START): the newcomer should hear of us soon.
                 if self.fast == 0 {
                     self.fast = self.config.fast_count;
@@ -179,16 +179,16 @@ impl LldpAgent {
         }
     }
 
-    fn age(&mut self, now: Time, out: &mut Vec<LldpWish>) {
+    fn age(&mut self, now: Time, out: &mut Vec<LldpRequest>) {
         let gone = self.neighbours.age(now);
         if gone > 0 {
             self.counters.aged_out += gone as u64;
-            out.push(LldpWish::Neighbours);
+            out.push(LldpRequest::Neighbours);
         }
     }
 
     /// Does what is due at `now`. Early and repeated calls are harmless.
-    pub fn timeout(&mut self, now: Time, out: &mut Vec<LldpWish>) {
+    pub fn timeout(&mut self, now: Time, out: &mut Vec<LldpRequest>) {
         self.age(now, out);
         if !self.up {
             return;
@@ -213,12 +213,12 @@ impl LldpAgent {
         }
     }
 
-    fn send(&mut self, lldpdu: Lldpdu, out: &mut Vec<LldpWish>) {
+    fn send(&mut self, lldpdu: Lldpdu, out: &mut Vec<LldpRequest>) {
         let source = self.identity.mac;
         match (LldpFrame { destination: lldp::NEAREST_BRIDGE, source, lldpdu }).emit() {
             Ok(frame) => {
                 self.counters.sent += 1;
-                out.push(LldpWish::Send(frame));
+                out.push(LldpRequest::Send(frame));
             }
             Err(_) => self.counters.too_long += 1,
         }
@@ -270,14 +270,15 @@ mod tests {
         while let Some(now) = agent.deadline().filter(|&now| now <= end) {
             let mut out = Vec::new();
             agent.timeout(now, &mut out);
-            let frames = out.iter().filter(|wish| matches!(wish, LldpWish::Send(_))).count();
+            let frames =
+                out.iter().filter(|request| matches!(request, LldpRequest::Send(_))).count();
             sent.extend(core::iter::repeat_n(now.since(Time::ZERO).as_millis(), frames));
         }
         sent
     }
 
-    fn count(out: &[LldpWish], wish: impl Fn(&LldpWish) -> bool) -> usize {
-        out.iter().filter(|&one| wish(one)).count()
+    fn count(out: &[LldpRequest], request: impl Fn(&LldpRequest) -> bool) -> usize {
+        out.iter().filter(|&one| request(one)).count()
     }
 
     #[test]
@@ -285,7 +286,7 @@ mod tests {
         let (mut agent, mut out) = (agent(), Vec::new());
         assert_eq!(agent.deadline(), None);
         agent.link(at(500), true, &mut out);
-        let [LldpWish::Send(frame)] = &out[..] else { panic!("{out:?}") };
+        let [LldpRequest::Send(frame)] = &out[..] else { panic!("{out:?}") };
         assert_eq!(Lldpdu::parse_frame(frame).unwrap().lldpdu.ttl_secs, 121);
         assert_eq!(sent_until(&mut agent, at(91_000)), [30_500, 60_500, 90_500]);
     }
@@ -334,9 +335,9 @@ mod tests {
         assert_eq!(agent.neighbours()[0].until, at(12_000));
         out.clear();
         agent.timeout(at(11_999), &mut out);
-        assert_eq!(count(&out, |wish| *wish == LldpWish::Neighbours), 0);
+        assert_eq!(count(&out, |request| *request == LldpRequest::Neighbours), 0);
         agent.timeout(at(12_000), &mut out);
-        assert_eq!(count(&out, |wish| *wish == LldpWish::Neighbours), 1);
+        assert_eq!(count(&out, |request| *request == LldpRequest::Neighbours), 1);
         assert_eq!((agent.neighbours().len(), agent.counters().aged_out), (0, 1));
     }
 
@@ -347,11 +348,11 @@ mod tests {
         agent.receive(at(0), &frame_of(2, 120, vec![tlv(1), tlv(2)]), &mut out);
         out.clear();
         agent.receive(at(1), &frame_of(2, 120, vec![tlv(3)]), &mut out);
-        assert_eq!(out, [LldpWish::Neighbours]);
+        assert_eq!(out, [LldpRequest::Neighbours]);
         assert_eq!(agent.neighbours()[0].optional, [tlv(3)]);
         out.clear();
         agent.receive(at(2), &frame_of(2, 0, vec![]), &mut out);
-        assert_eq!(out, [LldpWish::Neighbours]);
+        assert_eq!(out, [LldpRequest::Neighbours]);
         assert_eq!(agent.neighbours(), []);
         agent.receive(at(3), &frame_of(2, 0, vec![]), &mut out);
         assert_eq!(out.len(), 1, "goodbye of nobody");
@@ -367,7 +368,7 @@ mod tests {
         assert_eq!((agent.neighbours().len(), agent.counters().no_room), (32, 8));
         out.clear();
         agent.link(at(1), false, &mut out);
-        assert_eq!((out, agent.neighbours()), (vec![LldpWish::Neighbours], &[][..]));
+        assert_eq!((out, agent.neighbours()), (vec![LldpRequest::Neighbours], &[][..]));
         agent.receive(at(2), &frame_of(10, 120, vec![]), &mut vec![]);
         assert_eq!((agent.counters().unheard, agent.neighbours().len()), (1, 0));
     }

@@ -14,7 +14,7 @@
 mod agent;
 mod neighbours;
 
-pub use agent::{LldpAgent, LldpCounters, LldpIdentity, LldpWish};
+pub use agent::{LldpAgent, LldpCounters, LldpIdentity, LldpRequest};
 pub use neighbours::Neighbour;
 
 use axon_wire::Span;

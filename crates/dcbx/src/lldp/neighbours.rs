@@ -21,7 +21,7 @@ pub struct Neighbour {
 
 /// What a frame did to the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Heard {
+pub enum Reception {
     /// Somebody new.
     New,
     /// Somebody known says something else, or goodbye.
@@ -43,7 +43,7 @@ impl Neighbours {
     }
 
     /// Takes in what `frame` says at `now`.
-    pub fn hear(&mut self, now: Time, frame: LldpFrame, neighbours_max: usize) -> Heard {
+    pub fn receive(&mut self, now: Time, frame: LldpFrame, neighbours_max: usize) -> Reception {
         let LldpFrame { source: mac, lldpdu, .. } = frame;
         let until = now + Span::from_secs(lldpdu.ttl_secs.into());
         let known =
@@ -51,23 +51,23 @@ impl Neighbours {
         match known {
             Some(index) if lldpdu.ttl_secs == 0 => {
                 self.0.remove(index);
-                Heard::Changed
+                Reception::Changed
             }
             Some(index) => {
                 let neighbour = &mut self.0[index];
                 neighbour.until = until;
                 if neighbour.mac == mac && neighbour.optional == lldpdu.optional {
-                    return Heard::Refreshed;
+                    return Reception::Refreshed;
                 }
                 (neighbour.mac, neighbour.optional) = (mac, lldpdu.optional);
-                Heard::Changed
+                Reception::Changed
             }
-            None if lldpdu.ttl_secs == 0 => Heard::Refreshed,
-            None if self.0.len() >= neighbours_max => Heard::Full,
+            None if lldpdu.ttl_secs == 0 => Reception::Refreshed,
+            None if self.0.len() >= neighbours_max => Reception::Full,
             None => {
                 let (chassis, port, optional) = (lldpdu.chassis, lldpdu.port, lldpdu.optional);
                 self.0.push(Neighbour { chassis, port, mac, until, optional });
-                Heard::New
+                Reception::New
             }
         }
     }

@@ -39,7 +39,7 @@ pub struct Draining {
     /// Bits per second that its class is promised on that link when all others are busy.
     pub promised: u64,
     /// Ingress ports of the switch that it is in, at most, that take turns at one of its ports.
-    pub turns: u64,
+    pub ingress_ports: u64,
     /// What may have to leave on a way to another switch before its sender may go on.
     pub bytes: Bytes,
     /// The way to the hosts of that switch; `None` without any.
@@ -62,7 +62,7 @@ pub struct ToHosts {
 
 /// What an honest buffer may do to its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HonestStop {
+pub struct CongestionPause {
     /// The buffer.
     pub buffer: Buffer,
     /// The longest stop without a break; the longest span there is if nothing bounds it.
@@ -73,7 +73,7 @@ pub struct HonestStop {
     pub link: Rate,
 }
 
-impl HonestStop {
+impl CongestionPause {
     /// A watchdog that takes a queue for stormy once it was stopped for `percent` of a detection
     /// time never does so for this buffer, if the detection time is longer than this; `None` if
     /// no time is long enough.
@@ -111,7 +111,7 @@ impl From<ToHosts> for Way {
 impl Way {
     /// Bits per second of what came in where the buffer `own` is.
     fn passes(&self, own: &Draining) -> u64 {
-        self.promised / own.turns.max(1)
+        self.promised / own.ingress_ports.max(1)
     }
 
     /// How long a stop may last for the sake of this way.
@@ -152,17 +152,17 @@ fn time(bytes: Bytes, rate: u64) -> u128 {
 /// It is a bound for traffic of any kind, and a wide one: that all ports of all switches on a
 /// way send to one host at a time is needed to come near it. Left out are the gaps between frames,
 /// and that frames might turn to another way again and again just as that one stops.
-pub fn honest_stops(
+pub fn congestion_pauses(
     dependencies: &Dependencies,
     draining: impl Fn(Buffer) -> Draining,
-) -> Option<Vec<HonestStop>> {
+) -> Option<Vec<CongestionPause>> {
     let order = dependencies.order()?;
     let buffers = 0..dependencies.buffers() as u32;
     let known: Vec<Draining> = buffers.map(|at| draining(dependencies.buffer(at))).collect();
-    let mut stops: Vec<HonestStop> = known
+    let mut stops: Vec<CongestionPause> = known
         .iter()
         .zip(0..)
-        .map(|(known, at)| HonestStop {
+        .map(|(known, at)| CongestionPause {
             buffer: dependencies.buffer(at),
             longest: Span::ZERO,
             rate: 0,
@@ -208,7 +208,7 @@ mod tests {
         Draining {
             link: Rate::gbps(10),
             promised: 5_000_000_000,
-            turns: 2,
+            ingress_ports: 2,
             bytes: Bytes(125_000),
             to_hosts: to_hosts(5_000_000_000),
             queue: Bytes(0),
@@ -220,14 +220,14 @@ mod tests {
         Some(ToHosts { promised, layers: 1, bytes: Bytes(125_000) })
     }
 
-    fn of(stops: &[HonestStop], link: u32) -> (u64, u64) {
+    fn of(stops: &[CongestionPause], link: u32) -> (u64, u64) {
         let stop = stops.iter().find(|stop| stop.buffer.from.0 == link).unwrap();
         (stop.longest.as_nanos() / 1_000, stop.rate / 1_000_000)
     }
 
     #[test]
     fn turns_multiply_and_stops_add_up_along_a_way() {
-        let stops = honest_stops(&graph(&[&[0, 1, 2], &[3, 1]]), plain).unwrap();
+        let stops = congestion_pauses(&graph(&[&[0, 1, 2], &[3, 1]]), plain).unwrap();
         // A million bits at 2,500, 1,250 and 625 Mb/s.
         assert_eq!(
             [2, 1, 0, 3].map(|link| of(&stops, link)),
@@ -245,15 +245,15 @@ mod tests {
             },
             _ => plain(buffer),
         };
-        let stops = honest_stops(&graph(&[&[0, 1], &[0, 2]]), slow).unwrap();
+        let stops = congestion_pauses(&graph(&[&[0, 1], &[0, 2]]), slow).unwrap();
         assert_eq!(of(&stops, 2), (2_000, 500));
         assert_eq!(of(&stops, 0), (1_000_000 / 250 + 2_000, 250));
         let never = |buffer| Draining { to_hosts: to_hosts(0), ..plain(buffer) };
-        let stops = honest_stops(&graph(&[&[0]]), never).unwrap();
+        let stops = congestion_pauses(&graph(&[&[0]]), never).unwrap();
         assert_eq!(stops[0].longest, FOR_EVER);
         assert_eq!(stops[0].detection(100), None);
         let nowhere = |buffer| Draining { to_hosts: None, ..plain(buffer) };
-        assert_eq!(honest_stops(&graph(&[&[0]]), nowhere).unwrap()[0].longest, FOR_EVER);
+        assert_eq!(congestion_pauses(&graph(&[&[0]]), nowhere).unwrap()[0].longest, FOR_EVER);
     }
 
     #[test]
@@ -263,7 +263,7 @@ mod tests {
             let both = to_hosts.map(|to| ToHosts { layers: 2, bytes: Bytes(1_125_000), ..to });
             Draining { to_hosts: both, ..plain(buffer) }
         };
-        let stops = honest_stops(&graph(&[&[0, 1]]), layered).unwrap();
+        let stops = congestion_pauses(&graph(&[&[0, 1]]), layered).unwrap();
         // Nine million bits at the 2,500 Mb/s of the queue, not of one layer.
         assert_eq!(of(&stops, 1), (3_600, 1_250));
         // At the switch before, that layer is alone; towards the hosts there it is not.
@@ -273,7 +273,7 @@ mod tests {
     #[test]
     fn after_a_stop_by_the_memory_may_come_one_by_the_mark_of_a_queue() {
         let marked = |buffer| Draining { queue: Bytes(250_000), ..plain(buffer) };
-        let stops = honest_stops(&graph(&[&[0, 1]]), marked).unwrap();
+        let stops = congestion_pauses(&graph(&[&[0, 1]]), marked).unwrap();
         // Two million bits at 5,000 Mb/s; at the switch before at 2,500, behind two stops there.
         assert_eq!(of(&stops, 1), (400 + 400, 2_500));
         assert_eq!(of(&stops, 0), (800 + 800 + 2 * 800, 1_250));
@@ -281,12 +281,12 @@ mod tests {
 
     #[test]
     fn a_circle_has_no_longest_stop() {
-        assert_eq!(honest_stops(&graph(&[&[0, 1], &[1, 0]]), plain), None);
+        assert_eq!(congestion_pauses(&graph(&[&[0, 1], &[1, 0]]), plain), None);
     }
 
     #[test]
     fn a_detection_time_lets_honest_buffers_alone_if_it_is_longer_than_their_stops() {
-        let stops = honest_stops(&graph(&[&[0]]), plain).unwrap();
+        let stops = congestion_pauses(&graph(&[&[0]]), plain).unwrap();
         let needed = |percent| stops[0].detection(percent).map(|span| span.as_nanos() / 1_000);
         // It lets 2.5 of 10 Gb/s through: it stops for no more than 75 % of the time.
         assert_eq!(
