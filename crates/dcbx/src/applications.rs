@@ -5,7 +5,7 @@ use axon_wire::PrioritySet;
 use axon_wire::dcbx::cee::{APPLICATION_OUI, CeeApplication, SELECTOR_ETHERTYPE, SELECTOR_PORT};
 use axon_wire::dcbx::ieee::{Application, Selector};
 
-/// Whether the older form can tell of this application, and of no others with it.
+/// Whether CEE can carry this application priority without including other applications.
 pub fn cee_can_carry(application: &Application) -> bool {
     match application.selector {
         // EtherType 0 means all packets that no other entry is about.
@@ -14,8 +14,8 @@ pub fn cee_can_carry(application: &Application) -> bool {
     }
 }
 
-/// Application priorities in the older form: one entry for each application, with all of its
-/// priorities. A port of one transport is told as one of both.
+/// Application priorities in CEE's form: one entry for each application, with all its priorities.
+/// CEE has ports without a transport, so a port of TCP or UDP becomes one of both.
 pub(super) fn cee_applications(applications: &[Application]) -> Vec<CeeApplication> {
     let mut list: Vec<CeeApplication> = Vec::new();
     for &Application { priority, selector, protocol } in applications {
@@ -36,15 +36,17 @@ pub(super) fn cee_applications(applications: &[Application]) -> Vec<CeeApplicati
     list
 }
 
+/// Application priorities of CEE in the standard's form: one entry for each priority of each
+/// application. The lowest priority comes first; it counts where there can be only one.
 pub(super) fn applications_of(list: &[CeeApplication]) -> Vec<Application> {
-    let known = |told: &CeeApplication| match told.selector {
-        SELECTOR_ETHERTYPE if told.protocol > 0 => Some((Selector::ETHERTYPE, *told)),
-        SELECTOR_PORT => Some((Selector::PORT, *told)),
+    let known = |entry: &CeeApplication| match entry.selector {
+        SELECTOR_ETHERTYPE if entry.protocol > 0 => Some((Selector::ETHERTYPE, *entry)),
+        SELECTOR_PORT => Some((Selector::PORT, *entry)),
         _ => None,
     };
-    let each = |(selector, told): (Selector, CeeApplication)| {
-        let entry = move |priority| Application { priority, selector, protocol: told.protocol };
-        PrioritySet::from_bits(told.priorities).iter().map(entry)
+    let each = |(selector, from): (Selector, CeeApplication)| {
+        let entry = move |priority| Application { priority, selector, protocol: from.protocol };
+        PrioritySet::from_bits(from.priorities).iter().map(entry)
     };
     list.iter().filter_map(known).flat_map(each).collect()
 }

@@ -1,20 +1,20 @@
-//! DCBX on one port: what it does about scheduling, pausing and priorities, given what its own
-//! configuration says and what its peer says over LLDP. Without a clock.
+//! LLDP and DCBX: how the two ends of a link agree on scheduling, PFC and priorities. Without a
+//! clock.
 //!
-//! In plain English, the standard's three ways (IEEE 802.1Q clause 38.4). *Asymmetric* (ETS): a
-//! willing port does what its peer recommends; what the peer does itself is its own affair.
-//! *Symmetric* (PFC): both ends should do the same; the willing one follows the other, and of two
-//! willing ones the one with the lower MAC address stays. *Informational* (application priority):
-//! each tells its own and hears the other's. All of it follows from the last LLDPDU of the only
-//! peer: with no peer, or with several, a port does what its own configuration says.
+//! The standard has three ways (IEEE 802.1Q clause 38.4). *Asymmetric* (ETS): a willing port
+//! applies what its peer recommends; what the peer does itself does not matter. *Symmetric* (PFC):
+//! both ends should do the same. A willing port follows the other; of two willing ports the one
+//! with the lower MAC address keeps its own. *Informational* (application priority): each end
+//! advertises its own. All of it follows from the last LLDPDU of the only peer. With no peer, or
+//! with several, a port applies its own configuration.
 //!
-//! [`ieee`] is that, without any state of its own. [`cee`] is what vendors had before, with
-//! sequence numbers. [`port`] puts either on top of the LLDP agent, and [`ports`] are those of a
-//! node. [`tables`] stands between what planes do and what DCBX says; [`meeting`] says what two
-//! ends would not agree on. [`congestion`] reads what is said of congestion notification, from
-//! which a port's defence of the domain follows.
+//! [`ieee`] is the standard's form and has no state. [`cee`] is the vendors' form before it, with
+//! sequence numbers. [`port`] runs either on top of the LLDP agent, and [`ports`] are all ports of
+//! a node. [`tables`] translates between the configuration of a plane and DCBX. [`meeting`] finds
+//! out beforehand what two ends would not agree on. [`congestion`] reads the congestion
+//! notification TLV, from which a port's defence of the domain follows.
 //!
-//! Beside it here: [`lldp`] (IEEE 802.1AB), which carries it, and the [`agent`] at a host's edge.
+//! [`lldp`] (IEEE 802.1AB) carries all of it. [`agent`] is the node at a host's edge.
 #![no_std]
 #![forbid(unsafe_code)]
 

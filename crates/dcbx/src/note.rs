@@ -6,33 +6,33 @@ use axon_wire::dcbx::ieee::EtsProblem;
 use axon_wire::dcbx::{DcbxError, Dialect};
 use core::fmt;
 
-/// What is wrong between the two ends; each is told once, when it begins.
+/// A disagreement or error between the two ends of a link. Each is reported once, when it begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DcbxNote {
-    /// So many neighbours speak DCBX: the port does as if none did.
+    /// This many neighbours, 2 or more, send DCBX; the port acts as if none did.
     SeveralPeers(usize),
-    /// A TLV of the peer's last LLDPDU cannot be read: as if it were not there.
+    /// A TLV of the peer's last LLDPDU cannot be read and is ignored.
     Unreadable {
-        /// Its subtype.
+        /// The subtype of the TLV.
         subtype: u8,
-        /// Why.
+        /// The reason.
         error: DcbxError,
     },
     /// A TLV came more than once in one LLDPDU.
     Repeated {
-        /// Its subtype.
+        /// The subtype of the TLV.
         subtype: u8,
     },
-    /// The port would follow a recommendation, but cannot do what it says.
+    /// The port is willing, but cannot apply the recommended ETS table.
     Recommendation(EtsProblem),
-    /// The port would follow the peer's PFC, but has it for so many traffic classes only.
+    /// The port is willing, but has PFC for this many traffic classes only, fewer than the peer.
     PfcClasses(u8),
-    /// PFC differs at the two ends, and will: this is what the peer says.
+    /// Neither end is willing and PFC differs. Holds the priorities with PFC at the peer.
     PfcDiffers(PrioritySet),
-    /// The peer speaks an older form only, which the port is not set to speak.
+    /// The peer sends an older form only, which the port is not configured to use.
     Dialect(Dialect),
-    /// CEE: a feature does not work, because the two ends do not fit or the peer says so. By the
-    /// type of its part.
+    /// CEE: a feature is in error, because the two ends are incompatible or the peer advertises an
+    /// error. Holds the type of its part.
     FeatureError(u8),
 }
 
@@ -41,27 +41,31 @@ impl fmt::Display for DcbxNote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             DcbxNote::SeveralPeers(peers) => {
-                write!(f, "{peers} neighbours speak DCBX, so none is heeded")
+                write!(f, "{peers} neighbours send DCBX: with more than one, none is used")
             }
             DcbxNote::Unreadable { subtype, error } => {
                 write!(f, "TLV {subtype} cannot be read: {error}")
             }
-            DcbxNote::Repeated { subtype } => write!(f, "TLV {subtype} comes more than once"),
+            DcbxNote::Repeated { subtype } => {
+                write!(f, "TLV {subtype} is in the LLDPDU more than once")
+            }
             DcbxNote::Recommendation(problem) => {
-                write!(f, "cannot do what is recommended: {problem}")
+                write!(f, "cannot apply the recommended ETS table: {problem}")
             }
             DcbxNote::PfcClasses(most) => {
-                write!(f, "has PFC for {most} classes only, fewer than the peer's")
+                write!(f, "has PFC for {most} classes only, fewer than the peer")
             }
             DcbxNote::PfcDiffers(theirs) => {
                 write!(f, "neither end is willing, and the peer has PFC for {theirs}")
             }
-            DcbxNote::Dialect(dialect) => write!(f, "the peer speaks {dialect} only"),
+            DcbxNote::Dialect(dialect) => write!(f, "the peer sends {dialect} only"),
             DcbxNote::FeatureError(part) => match *part {
-                PART_GROUPS => f.write_str("priority groups do not fit the peer's"),
-                PART_PFC => f.write_str("PFC does not fit the peer's"),
-                PART_APPLICATION => f.write_str("application priorities do not fit the peer's"),
-                part => write!(f, "feature {part} does not fit the peer's"),
+                PART_GROUPS => f.write_str("priority groups are incompatible with the peer's"),
+                PART_PFC => f.write_str("PFC is incompatible with the peer's"),
+                PART_APPLICATION => {
+                    f.write_str("application priorities are incompatible with the peer's")
+                }
+                part => write!(f, "feature {part} is incompatible with the peer's"),
             },
         }
     }

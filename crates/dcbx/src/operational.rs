@@ -1,11 +1,11 @@
-//! The state that is in force at a port, and where it comes from.
+//! The operational state of a port: what is in force, and which end it comes from.
 
 use alloc::vec::Vec;
 use axon_wire::PrioritySet;
 use axon_wire::dcbx::ieee::{Application, Ets};
 use core::fmt;
 
-/// Where a part of what is in force comes from.
+/// The end of the link that a part of the operational state comes from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Source {
     /// The port's own configuration.
@@ -15,20 +15,20 @@ pub enum Source {
     Peer,
 }
 
-/// What the port is to do.
+/// The operational state of a port.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Operational {
-    /// How it schedules.
+    /// The scheduling table.
     pub ets: Ets,
-    /// Who says so.
+    /// The end that `ets` comes from.
     pub ets_from: Source,
-    /// Which priorities it pauses and lets be paused.
+    /// The priorities with PFC, in both directions.
     pub pfc: PrioritySet,
-    /// Who says so.
+    /// The end that `pfc` comes from.
     pub pfc_from: Source,
-    /// Its own application priorities: for information, nothing follows from them here.
+    /// The port's own application priorities. They are information for the peer.
     pub applications: Vec<Application>,
-    /// Those of the peer; in the older form while the port is willing to follow them.
+    /// The peer's application priorities. In CEE only while the port is willing.
     pub peer_applications: Vec<Application>,
 }
 

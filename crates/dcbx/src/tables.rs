@@ -1,11 +1,10 @@
-//! What a plane does, as DCBX says it, and what DCBX says, as a plane does it.
+//! Translation between the configuration of a plane and the tables of DCBX.
 //!
-//! In plain English. A strict class is strict in both, and an ETS class is one with its share.
-//! Deficit round robin and fair queueing, which only a port's own configuration can ask for, are
-//! "a vendor's own" in the standard's terms; the older form has no word for them, so a port with
-//! such classes does not speak of groups there. The older form has one strict group, and tells
-//! applications by EtherType, or by port of TCP and UDP alike: not by DSCP, and it has no word for
-//! the priority of all others.
+//! In plain English. A strict class is strict in both, and an ETS class has its share in both.
+//! Deficit round robin and fair queueing are "vendor specific" algorithms in the standard's TLVs.
+//! CEE has no value for them, so a port with such classes sends no priority groups there. CEE has
+//! one strict group. It names applications by EtherType, or by a port of TCP and UDP alike: not by
+//! DSCP, and it has no entry for the default priority.
 
 use super::applications::cee_applications;
 use super::{
@@ -19,39 +18,39 @@ use axon_wire::TrafficClass;
 use axon_wire::dcbx::cee::{CeePfc, GROUP_STRICT, Groups};
 use axon_wire::dcbx::ieee::{Application, Ets, Tsa};
 
-/// How many traffic classes each port of a plane has.
+/// The number of traffic classes at each port of a plane.
 pub const CLASSES_MAX: u8 = 8;
 
-/// What a switch is to say and to heed at its ports, beside what its plane is set to do.
+/// The DCBX settings of a switch's ports that do not follow from the configuration of its plane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DcbxSettings {
-    /// Which form it speaks.
+    /// The form of DCBX to use.
     pub mode: Mode,
-    /// Whether it does what a peer recommends for the turns of classes.
+    /// Whether the port applies the ETS table that a peer recommends.
     pub ets_willing: bool,
-    /// Whether it follows a peer's PFC.
+    /// Whether the port follows a peer's PFC.
     pub pfc_willing: bool,
-    /// What it recommends to peers.
+    /// The ETS table to recommend to peers.
     pub recommendation: Recommendation,
-    /// How many traffic classes may have PFC at a time: 0 to 8.
+    /// The most traffic classes that may have PFC at a time: 0 to 8.
     pub pfc_classes_max: u8,
-    /// What zero of them means.
+    /// What 0 in `pfc_classes_max` means.
     pub pfc_classes_zero: ZeroClasses,
-    /// Which priorities applications are to have: for information.
+    /// The application priorities to advertise. They are information for the peer.
     pub applications: Vec<Application>,
-    /// In the older form, whether it takes over a peer's; in the standard's nobody does.
+    /// Whether the port follows a peer's application priorities. CEE only.
     pub applications_willing: bool,
-    /// Who gives way of two that are willing.
+    /// Which of two willing ends keeps its own PFC.
     pub tie: TieRule,
-    /// What becomes of repeated TLVs.
+    /// How repeated TLVs are treated.
     pub duplicates: Duplicates,
     /// See [`CeeConfig::groups_must_match`].
     pub groups_must_match: bool,
 }
 
 impl Default for DcbxSettings {
-    /// The standard's form; not willing, so that what the operator has set holds; it recommends
-    /// what it does.
+    /// The standard's form; not willing, so the operator's configuration holds; recommends its own
+    /// ETS table.
     fn default() -> DcbxSettings {
         DcbxSettings {
             mode: Mode::default(),
@@ -69,20 +68,20 @@ impl Default for DcbxSettings {
     }
 }
 
-/// What a port recommends to its peer.
+/// The ETS table that a port recommends to its peer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Recommendation {
-    /// Nothing.
+    /// No table.
     None,
-    /// What it is set to do itself; nothing if a peer could not do that, because it is a
-    /// vendor's own.
+    /// The port's own configured table; no table if it has vendor specific algorithms, which a peer
+    /// could not apply.
     #[default]
     Own,
-    /// This.
+    /// This table.
     This(Ets),
 }
 
-/// The scheduling table that a plane is set to, as DCBX tells it.
+/// The ETS table of a plane's configuration.
 pub fn ets_of(dcb: &DcbConfig) -> Ets {
     let mut ets = Ets { class_of: dcb.prio_tc, ..Ets::default() };
     for (class, algorithm) in dcb.schedule.classes.iter().enumerate() {
@@ -95,7 +94,7 @@ pub fn ets_of(dcb: &DcbConfig) -> Ets {
     ets
 }
 
-/// The same table in the older form; `None` if it has no words for it.
+/// An ETS table as priority groups of CEE; `None` if CEE cannot express it.
 fn groups_of(ets: &Ets) -> Option<Groups> {
     let group = |class: &TrafficClass| match ets.tsa[class.index()] {
         Tsa::STRICT => Some(GROUP_STRICT),
@@ -112,7 +111,7 @@ fn groups_of(ets: &Ets) -> Option<Groups> {
 /// The same the other way round: one for each priority of each application, its lowest first,
 /// which is the one that counts where there can be only one.
 impl DcbxConfig {
-    /// What a port says and heeds whose plane is set to `dcb`.
+    /// The DCBX configuration of a port whose plane has the configuration `dcb`.
     pub fn for_plane(dcb: &DcbConfig, settings: &DcbxSettings) -> DcbxConfig {
         let ets = ets_of(dcb);
         let recommendation = match settings.recommendation {

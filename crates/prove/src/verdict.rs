@@ -7,17 +7,17 @@ use alloc::vec::Vec;
 /// No buffer.
 const NONE: u32 = u32::MAX;
 
-/// What the graph of dependencies says.
+/// Whether a dependency graph rules deadlock out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// There is no cycle. Here is a longest chain of buffers, each of which waits for the next.
+    /// There is no cycle. Holds a longest chain of buffers, each of which waits for the next.
     Free(Vec<Buffer>),
-    /// There is one: deadlock is not ruled out.
+    /// There is a cycle: deadlock is not ruled out. Holds a shortest one.
     Cycle(Cycle),
 }
 
 impl Dependencies {
-    /// Whether there is a cycle.
+    /// Looks for a cycle.
     pub fn verdict(&self) -> Verdict {
         let count = self.buffers();
         let (order, waiting) = self.sorted();
@@ -25,7 +25,7 @@ impl Dependencies {
             let left: Vec<bool> = waiting.iter().map(|&waiting| waiting > 0).collect();
             return Verdict::Cycle(cycle::shortest(self, left));
         }
-        // By buffer: how many come before it on the longest chain, and which is the last.
+        // By buffer: the number of buffers before it on the longest chain, and the last of them.
         let mut chain: Vec<(u32, u32)> = alloc::vec![(0, NONE); count];
         for here in order {
             let length = chain[here as usize].0 + 1;

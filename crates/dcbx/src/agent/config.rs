@@ -18,67 +18,66 @@ pub const HOST: PortNo = PortNo(0);
 /// The port where the fabric is.
 pub const FABRIC: PortNo = PortNo(1);
 
-/// What an agent is told at its start.
+/// The configuration of an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentConfig {
     /// The rate of the link to the fabric.
     pub rate: Rate,
-    /// Priorities with flow control in the fabric; without any, it stops all at once, by PAUSE.
+    /// Priorities with PFC in the fabric. If empty, PAUSE is used, for all priorities at once.
     pub pfc: PrioritySet,
-    /// How long a stop lasts that the fabric is asked for, unless it is told again.
+    /// The pause time in PFC frames that the agent sends to the fabric, in quanta of 512 bit times.
     pub pfc_quanta: Quanta,
-    /// Which frames have which priority.
+    /// The rules that give frames their priorities.
     pub rules: Rules,
     /// The longest frame, in bytes without FCS and tag.
     pub frame_bytes_max: usize,
-    /// What one priority may hold in one direction before its sender is to stop.
+    /// Bytes that one priority may hold in one direction before its sender is paused.
     pub share: Bytes,
-    /// Room for what still comes after that.
+    /// Bytes of headroom for frames that arrive after that.
     pub headroom: Bytes,
-    /// Source address of flow control frames.
+    /// The source address of flow control and LLDP frames.
     pub mac: MacAddr,
-    /// Congestion notifications that are heeded, if any.
+    /// The reaction to congestion notifications; `None` if they are ignored.
     pub reaction: Option<Reaction>,
-    /// How it speaks to its switch, which may know better which priorities have flow control and
-    /// which frames have which priority; without, it neither speaks nor listens.
+    /// LLDP and DCBX with the switch, which may override `pfc` and `rules`. `None` if LLDP is off.
     pub lldp: Option<LldpSettings>,
 }
 
-/// Which congestion notifications are heeded, and how.
+/// Which congestion notifications the agent acts on, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reaction {
     /// Priorities with congestion notification; each has one reaction point
     /// (`ieee8021CnRpPortPriMaxRps` is 1).
     pub priorities: PrioritySet,
-    /// The variables of a reaction point.
+    /// The variables of each reaction point.
     pub point: RpConfig,
-    /// How notifications are read.
+    /// The format of congestion notification messages.
     pub format: CnmFormat,
-    /// Seed of the jitter of recovery.
+    /// The seed of the jitter in rate recovery.
     pub seed: u64,
 }
 
-/// How an agent speaks LLDP.
+/// The LLDP settings of an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LldpSettings {
-    /// The host's name; at most [`NAME_BYTES_MAX`](crate::ports::NAME_BYTES_MAX) bytes of it are told.
+    /// The host's name; at most [`NAME_BYTES_MAX`](crate::ports::NAME_BYTES_MAX) bytes of it are sent.
     pub system_name: String,
-    /// The name of its port to the fabric, likewise.
+    /// The name of its port to the fabric, with the same limit.
     pub port_name: String,
-    /// Timers and bounds.
+    /// Timers and bounds of the LLDP agent.
     pub agent: LldpConfig,
-    /// Whose PFC holds if the switch is willing, too; it must hold the same rule.
+    /// Which end keeps its PFC if the switch is willing, too. The switch must use the same rule.
     pub tie: TieRule,
 }
 
-/// What one priority may hold that comes by one port.
+/// The limits of one priority group.
 pub(super) fn group(config: &AgentConfig, headroom: Bytes) -> GroupLimits {
     let xon_offset = Bytes(config.share.0 / 2);
     GroupLimits { reserved: Bytes(0), share: Share::Static(config.share), headroom, xon_offset }
 }
 
-/// Two ports with a class for each priority, which take equal turns. Every priority of the host
-/// can be stopped.
+/// The DCB configuration of two ports with a traffic class for each priority and equal shares. Every
+/// priority of the host can be paused.
 pub(super) fn dcb(config: &AgentConfig) -> DcbConfig {
     let share = Share::Static(config.share);
     let quantum_bytes = config.frame_bytes_max as u32 + u32::from(FrameCost::WIRE.overhead_bytes);

@@ -9,12 +9,12 @@ use axon_plane::FrameMeta;
 use axon_wire::{Frame, Time, lldp};
 
 impl<B: Frame> AgentNode<B> {
-    /// Whether this frame is LLDP's, and this agent speaks it.
+    /// Whether the frame is an LLDP frame and the agent runs LLDP.
     pub(super) fn is_for_neighbour(&self, frame: &[u8]) -> bool {
         self.neighbour.is_some() && lldp::is_lldp(frame)
     }
 
-    /// Takes a frame with LLDP's EtherType, if there are not too many; a host's goes no further.
+    /// Handles an LLDP frame of the fabric, up to a rate limit. One from the host is discarded.
     pub(super) fn receive_lldp(&mut self, now: Time, meta: FrameMeta<B>) {
         let mut reason = Drop::Refused;
         if meta.ingress != HOST && !self.lldp_meter.admit(now) {
@@ -36,7 +36,7 @@ impl<B: Frame> AgentNode<B> {
         self.with_neighbour(now, |port, out| port.link(now, up, out));
     }
 
-    /// Says what is due.
+    /// Sends the LLDPDU that is due.
     pub(super) fn neighbour_timeout(&mut self, now: Time) {
         let due = |port: &DcbPort| port.deadline().is_some_and(|at| at <= now);
         if self.neighbour.as_ref().is_some_and(due) {
@@ -44,14 +44,15 @@ impl<B: Frame> AgentNode<B> {
         }
     }
 
-    /// Lets the port work, and does what comes of it.
+    /// Runs `work` on the LLDP port and applies its events.
     fn with_neighbour(&mut self, now: Time, work: impl FnOnce(&mut DcbPort, &mut Vec<DcbEvent>)) {
         let Some(port) = &mut self.neighbour else { return };
         let mut events = Vec::new();
         work(port, &mut events);
         if events.contains(&DcbEvent::Operational) {
-            let told = port.operational();
-            let (pfc, rules) = (told.pfc, self.config.rules.and(&told.peer_applications));
+            let operational = port.operational();
+            let (pfc, rules) =
+                (operational.pfc, self.config.rules.and(&operational.peer_applications));
             self.rules = rules;
             self.set_pfc(now, pfc);
         }

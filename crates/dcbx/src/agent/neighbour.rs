@@ -1,14 +1,14 @@
-//! The agent as a neighbour of its switch: it says by LLDP what it does, and does as it is told.
+//! The agent as an LLDP neighbour of its switch.
 //!
-//! In plain English: the agent is willing (IEEE 802.1Q clause 38.4). Which priorities have flow
-//! control is for the switch to say, in the standard's form or the older one; if that is willing,
-//! too, the tie rule decides. Application priorities of the switch are asked after the
-//! agent's own. While no switch speaks, or several do, or it has fallen silent, holds what the
-//! agent was told at its start. How classes take turns is its own affair: at a host's edge all
-//! priorities have equal turns. It says which priorities have reaction points, so that its switch
-//! need not defend the domain against it.
+//! In plain English: the agent is willing (IEEE 802.1Q clause 38.4). The switch decides which
+//! priorities have flow control, in the standard's form or in CEE's. If the switch is willing, too,
+//! the tie rule decides. Application priorities of the switch apply after the agent's own rules.
+//! While no switch advertises, or several do, or its time to live is over, the agent's own
+//! configuration holds. Scheduling is the agent's own: all priorities have equal shares. The agent
+//! advertises the priorities with reaction points, so that the switch does not defend the domain
+//! against it.
 //!
-//! A host that speaks LLDP itself is not heard by the fabric then, nor the fabric by it: two
+//! LLDP of the host is not forwarded to the fabric then, nor the fabric's to the host: two
 //! neighbours at one port would count as none.
 
 use super::config::{AgentConfig, LldpSettings};
@@ -16,7 +16,7 @@ use crate::{DcbPort, DcbxConfig, DcbxSettings, Mode, Recommendation, ports};
 use axon_plane::dcb::DcbConfig;
 use axon_plane::qcn::DefenceConfig;
 
-/// The port to the fabric of an agent that speaks LLDP and does with frames as `dcb` says.
+/// The DCBX state of the port to the fabric. `dcb` is the configuration of its plane.
 pub(super) fn port(config: &AgentConfig, lldp: &LldpSettings, dcb: &DcbConfig) -> DcbPort {
     let settings = DcbxSettings {
         mode: Mode::Auto,

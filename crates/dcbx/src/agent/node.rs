@@ -1,4 +1,4 @@
-//! The node: frames and time in, actions out.
+//! The agent as a node: frames and time in, actions out.
 
 use super::config::{AgentConfig, FABRIC, HOST, dcb, group};
 use super::{Rules, neighbour};
@@ -15,21 +15,21 @@ use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
 use axon_wire::vlan::{self, VlanTag};
 use axon_wire::{Bytes, Frame, Time};
 
-/// An agent.
+/// The node of an agent: a bridge between a host and the fabric.
 #[derive(Clone, Debug)]
 pub struct AgentNode<B> {
     pub(super) ports: Ports<B>,
     pub(super) config: AgentConfig,
     pub(super) limiters: [Option<RateLimiter>; PRIORITIES],
-    /// Notifications that were heeded, by priority.
+    /// Congestion notifications that were acted on, by priority.
     pub(super) cnms: [u64; PRIORITIES],
     /// LLDP and DCBX at the port to the fabric.
     pub(super) neighbour: Option<DcbPort>,
-    /// How many LLDPDUs the fabric is listened to.
+    /// The rate limit of LLDPDUs from the fabric.
     pub(super) lldp_meter: Meter,
-    /// Which frames have which priority, now.
+    /// The rules in force.
     pub(super) rules: Rules,
-    /// Kept between inputs for its memory.
+    /// Scratch memory, kept between inputs.
     pub(super) actions: Vec<Action<B>>,
 }
 
@@ -37,7 +37,7 @@ impl<B: Frame> AgentNode<B> {
     /// An agent whose ports have no carrier yet.
     ///
     /// # Errors
-    /// What is wrong with the reaction points.
+    /// Invalid variables of the reaction points.
     pub fn new(config: AgentConfig) -> Result<AgentNode<B>, RpError> {
         let mut limiters = [const { None }; PRIORITIES];
         if let Some(reaction) = &config.reaction {
@@ -51,10 +51,10 @@ impl<B: Frame> AgentNode<B> {
         let dcb = dcb(&config);
         let neighbour = config.lldp.as_ref().map(|lldp| neighbour::port(&config, lldp, &dcb));
         let set = ports.set_dcb(dcb, vlan::priority_of, Priority::MAX);
-        set.expect("turns by deficit round robin with a quantum");
+        set.expect("deficit round robin with a quantum is a valid schedule");
         let (rules, pfc) = (config.rules.clone(), config.pfc);
         let (cnms, actions) = ([0; PRIORITIES], Vec::new());
-        // As a switch meters what one port has for its control plane.
+        // The same limit as for frames that one port of a switch punts to its control plane.
         let lldp_meter = Meter::new(PlaneConfig::with_ports(2, config.mac).punt);
         let mut agent =
             AgentNode { ports, config, limiters, cnms, neighbour, lldp_meter, rules, actions };
@@ -63,7 +63,7 @@ impl<B: Frame> AgentNode<B> {
         Ok(agent)
     }
 
-    /// What it was told at its start.
+    /// The configuration.
     pub fn config(&self) -> &AgentConfig {
         &self.config
     }
@@ -78,28 +78,27 @@ impl<B: Frame> AgentNode<B> {
         self.limiters[priority.index()].as_ref()
     }
 
-    /// How many notifications for a priority were heeded.
+    /// The number of congestion notifications for a priority that were acted on.
     pub fn cnms(&self, priority: Priority) -> u64 {
         self.cnms[priority.index()]
     }
 
-    /// What LLDP and DCBX have found out at the port to the fabric; `None` if the agent does not
-    /// speak them.
+    /// The state of LLDP and DCBX at the port to the fabric; `None` if LLDP is off.
     pub fn neighbour(&self) -> Option<&DcbPort> {
         self.neighbour.as_ref()
     }
 
-    /// Which frames have which priority, now.
+    /// The rules in force.
     pub fn rules(&self) -> &Rules {
         &self.rules
     }
 
-    /// These priorities have flow control in the fabric from now on; without any, PAUSE is in
-    /// use. A group without headroom never asks for a stop.
+    /// Enables PFC for these priorities at the fabric; without any, PAUSE. A priority group without
+    /// headroom never sends XOFF.
     pub(super) fn set_pfc(&mut self, now: Time, pfc: PrioritySet) {
         for priority in Priority::ALL {
-            let stops = pfc.is_empty() || pfc.contains(priority);
-            let headroom = if stops { self.config.headroom } else { Bytes(0) };
+            let lossless = pfc.is_empty() || pfc.contains(priority);
+            let headroom = if lossless { self.config.headroom } else { Bytes(0) };
             self.ports.set_group(FABRIC, priority, group(&self.config, headroom));
         }
         self.ports.set_pfc(now, FABRIC, pfc, &mut self.actions);

@@ -1,4 +1,4 @@
-//! The agent: when to speak, and what becomes of what is heard.
+//! The LLDP agent of one port: its timers, its counters and its neighbours.
 
 use super::neighbours::{Neighbours, Reception};
 use super::{LldpConfig, Neighbour};
@@ -6,26 +6,26 @@ use alloc::vec::Vec;
 use axon_wire::lldp::{self, Id, LldpFrame, Lldpdu, Tlv};
 use axon_wire::{MacAddr, Span, Time};
 
-/// After how long the credit grows by one.
+/// The time after which the credit grows by one.
 const CREDIT_TICK: Span = Span::from_secs(1);
 
-/// Who the port is.
+/// The identity of a port in LLDP.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LldpIdentity {
-    /// The source of its frames.
+    /// The source address of its frames.
     pub mac: MacAddr,
-    /// Its switch.
+    /// The chassis ID: its switch.
     pub chassis: Id,
-    /// Its name there.
+    /// The port ID: its name at the switch.
     pub port: Id,
 }
 
-/// What the agent asks of whoever runs it.
+/// A request of the agent to its node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LldpRequest {
     /// Send this frame, untagged, ahead of data.
     Send(Vec<u8>),
-    /// The table of neighbours has changed: look at [`LldpAgent::neighbours`].
+    /// Read [`LldpAgent::neighbours`] again: the table has changed.
     Neighbours,
 }
 
@@ -42,11 +42,11 @@ pub struct LldpCounters {
     pub malformed: u64,
     /// Frames to another of LLDP's addresses, or from this port itself, and dropped.
     pub foreign: u64,
-    /// Frames that came without carrier.
-    pub unheard: u64,
+    /// Frames that arrived while the link was down.
+    pub link_down: u64,
     /// LLDPDUs of neighbours for whom the table had no room.
     pub no_room: u64,
-    /// Neighbours whose time was over.
+    /// Neighbours whose time to live ended.
     pub aged_out: u64,
 }
 
@@ -62,18 +62,18 @@ pub struct LldpAgent {
     counters: LldpCounters,
     /// LLDPDUs that may be sent at once.
     credit: u32,
-    /// When it grows, if it is not full.
+    /// When the credit grows next, if it is not full.
     credit_at: Time,
-    /// Something waits for credit.
+    /// Whether an LLDPDU waits for credit.
     due: bool,
-    /// When to speak again if nothing happens (txTTR).
+    /// When to send again if nothing changes (txTTR).
     next_at: Time,
     /// LLDPDUs still to be sent in quick order (txFast).
     fast: u32,
 }
 
 impl LldpAgent {
-    /// An agent whose link is down. A credit of zero would never speak and is taken for one.
+    /// An agent whose link is down. A credit of 0 could never send and counts as 1.
     pub fn new(mut config: LldpConfig, identity: LldpIdentity) -> LldpAgent {
         config.credit_max = config.credit_max.max(1);
         LldpAgent {
@@ -91,17 +91,17 @@ impl LldpAgent {
         }
     }
 
-    /// Who the port is.
+    /// The identity of the port.
     pub const fn identity(&self) -> &LldpIdentity {
         &self.identity
     }
 
-    /// Whoever is at the other end, oldest first.
+    /// The neighbours at the other end of the link, oldest first.
     pub fn neighbours(&self) -> &[Neighbour] {
         self.neighbours.all()
     }
 
-    /// What it has counted.
+    /// The counters since the start.
     pub const fn counters(&self) -> LldpCounters {
         self.counters
     }
@@ -144,10 +144,10 @@ impl LldpAgent {
         self.next_at = now + interval;
     }
 
-    /// A frame with LLDP's EtherType has come.
+    /// Handles a frame with LLDP's EtherType.
     pub fn receive(&mut self, now: Time, frame: &[u8], out: &mut Vec<LldpRequest>) {
         match Lldpdu::parse_frame(frame) {
-            _ if !self.up => self.counters.unheard += 1,
+            _ if !self.up => self.counters.link_down += 1,
             Err(_) => self.counters.malformed += 1,
             Ok(frame) if self.is_foreign(&frame) => self.counters.foreign += 1,
             Ok(frame) => self.update_neighbours(now, frame, out),
@@ -170,7 +170,7 @@ impl LldpAgent {
             Reception::Changed => out.push(LldpRequest::Neighbours),
             Reception::New => {
                 out.push(LldpRequest::Neighbours);
-                // Fast start (TX_FAST_START): the newcomer should hear of us soon.
+                // Fast start (TX_FAST_START): the new neighbour should get our LLDPDU soon.
                 if self.fast == 0 {
                     self.fast = self.config.fast_count;
                     self.next_at = now;
@@ -226,12 +226,12 @@ impl LldpAgent {
 
     /// When to call [`LldpAgent::timeout`] next.
     pub fn deadline(&self) -> Option<Time> {
-        let speak = self.up.then(|| match self.due {
-            // What is due waits for nothing but credit.
+        let send = self.up.then(|| match self.due {
+            // An LLDPDU that is due waits for credit only.
             true => self.credit_at.min(self.next_at),
             false => self.next_at,
         });
-        [speak, self.neighbours.deadline()].into_iter().flatten().min()
+        [send, self.neighbours.deadline()].into_iter().flatten().min()
     }
 }
 
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_speaks_when_it_comes_up_and_every_half_minute_after() {
+    fn a_port_sends_when_it_comes_up_and_every_half_minute_after() {
         let (mut agent, mut out) = (agent(), Vec::new());
         assert_eq!(agent.deadline(), None);
         agent.link(at(500), true, &mut out);
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_neighbour_is_told_four_times_in_a_row_and_a_known_one_is_not() {
+    fn a_new_neighbour_gets_four_lldpdus_in_a_row_and_a_known_one_is_not() {
         let (mut agent, mut out) = (agent(), Vec::new());
         agent.link(at(0), true, &mut out);
         out.clear();
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_neighbour_is_kept_for_as_long_as_it_says() {
+    fn a_neighbour_is_kept_for_its_time_to_live() {
         let (mut agent, mut out) = (agent(), Vec::new());
         agent.link(at(0), true, &mut out);
         agent.receive(at(0), &frame_of(2, 7, vec![tlv(1)]), &mut out);
@@ -370,7 +370,7 @@ mod tests {
         agent.link(at(1), false, &mut out);
         assert_eq!((out, agent.neighbours()), (vec![LldpRequest::Neighbours], &[][..]));
         agent.receive(at(2), &frame_of(10, 120, vec![]), &mut vec![]);
-        assert_eq!((agent.counters().unheard, agent.neighbours().len()), (1, 0));
+        assert_eq!((agent.counters().link_down, agent.neighbours().len()), (1, 0));
     }
 
     #[test]

@@ -75,7 +75,7 @@ impl LldpState {
         let mut requests = Vec::new();
         work(&mut self.agent, &mut requests);
         if requests.contains(&LldpRequest::Neighbours) {
-            let received = congestion::said(self.agent.neighbours(), &mut Vec::new());
+            let received = congestion::advertised(self.agent.neighbours(), &mut Vec::new());
             self.defences.neighbours(&received);
             self.defences.in_force();
             self.agent.set_local(now, vec![self.defences.says().emit()], &mut requests);
