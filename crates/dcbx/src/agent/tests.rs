@@ -298,10 +298,10 @@ impl Switch {
     /// In this form, of these applications.
     fn advertising(mode: Mode, applications: &[&str]) -> Switch {
         let applications = applications.iter().map(|rule| rules::parse(rule).unwrap()).collect();
-        Switch::new(DcbxSettings { mode, applications, ..DcbxSettings::default() })
+        Switch::with(DcbxSettings { mode, applications, ..DcbxSettings::default() })
     }
 
-    fn new(settings: DcbxSettings) -> Switch {
+    fn with(settings: DcbxSettings) -> Switch {
         let dcb = DcbConfig { pfc: set(&[3]), ..DcbConfig::lossy(vec![RATE], MacAddr([2; 6])) };
         let mac = MacAddr([2; 6]);
         let (chassis, port) = (Id::chassis_of_mac(mac), Id::port_of_name("s1-p0"));
@@ -422,7 +422,7 @@ fn of_a_willing_switch_and_its_agent_the_one_that_the_tie_rule_names_keeps_its_p
         let lldp = willing().lldp.map(|lldp| LldpSettings { tie, ..lldp });
         let mut bench = Bench::new(AgentConfig { pfc: set(&[5]), mac, lldp, ..willing() });
         let mut switch =
-            Switch::new(DcbxSettings { pfc_willing: true, tie, ..DcbxSettings::default() });
+            Switch::with(DcbxSettings { pfc_willing: true, tie, ..DcbxSettings::default() });
         switch.talk(&mut bench, true);
         let ends = [bench.agent.ports().pfc(FABRIC), switch.0.operational().pfc];
         assert_eq!(ends, [set(&[keeps]); 2], "{tie:?} {mac}");
