@@ -42,7 +42,8 @@ pub enum Feature {
     QueueState,
     /// Congestion is signalled: ECN marks and QCN congestion points.
     CongestionNotification,
-    /// A refused frame stays at its input, or a message goes back to its source (thesis 000 §3.2.1).
+    /// A refused frame stays at its input, or a message goes back to its source (thesis 000
+    /// §3.2.1).
     RefusedFrames,
     /// Hosts whose frames have grown by their routes are paused (thesis 000 §3.3.3).
     SelfCongestionPause,
