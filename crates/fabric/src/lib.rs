@@ -22,6 +22,7 @@ mod keys;
 mod load;
 pub mod model;
 mod names;
+pub mod needs;
 mod reach;
 mod real;
 mod schema;
