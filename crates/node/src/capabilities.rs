@@ -93,6 +93,12 @@ impl FeatureSet {
         FeatureSet(self.0 | 1 << feature as u16)
     }
 
+    /// The set with one less.
+    #[must_use]
+    pub const fn without(self, feature: Feature) -> FeatureSet {
+        FeatureSet(self.0 & !(1 << feature as u16))
+    }
+
     /// Whether `feature` is in the set.
     pub const fn has(self, feature: Feature) -> bool {
         self.0 & 1 << feature as u16 != 0
@@ -186,5 +192,9 @@ mod tests {
     fn every_feature_is_in_the_set_of_all() {
         assert_eq!(Feature::ALL.into_iter().collect::<FeatureSet>(), FeatureSet::ALL);
         assert!(FeatureSet::ALL.iter().eq(Feature::ALL));
+        let others = FeatureSet::ALL.without(Feature::CutThrough);
+        assert!(
+            others.iter().eq(Feature::ALL.into_iter().filter(|one| *one != Feature::CutThrough))
+        );
     }
 }

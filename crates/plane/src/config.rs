@@ -98,6 +98,15 @@ impl PlaneConfig {
         }
     }
 
+    /// The largest switch that hops of this width allow, with the longest frames that a data plane
+    /// of ours takes.
+    pub fn largest(hop_width: HopWidth) -> PlaneConfig {
+        let ports = u16::try_from(hop_width.ports_max()).unwrap_or(u16::MAX);
+        let frame_bytes_max = usize::from(u16::MAX);
+        let defaults = PlaneConfig::with_ports(ports, MacAddr::default());
+        PlaneConfig { hop_width, frame_bytes_max, ..defaults }
+    }
+
     /// The defaults for a switch with this many ports: 8-bit hops, 1514-byte host frames,
     /// 128 KiB per buffer, 4096 routes per port (thesis §4.5 finds that about 4000 suffice),
     /// 1000 punted frames a second per port after a burst of 256.

@@ -38,17 +38,11 @@ impl DataplaneKind {
 
     /// What it can do at most with hops of this width.
     pub fn capabilities(self, hop_width: HopWidth) -> Capabilities {
-        let ports = u16::try_from(hop_width.ports_max()).unwrap_or(u16::MAX);
         let features = match self {
             DataplaneKind::Software | DataplaneKind::Refusing => axon::FEATURES,
             DataplaneKind::Reference => reference::FEATURES,
         };
-        PlaneConfig {
-            hop_width,
-            frame_bytes_max: usize::from(u16::MAX),
-            ..PlaneConfig::with_ports(ports, MacAddr::default())
-        }
-        .capabilities(self.name(), features)
+        PlaneConfig::largest(hop_width).capabilities(self.name(), features)
     }
 }
 
