@@ -147,15 +147,17 @@ mod tests {
         let plain = dataplane("plain", FeatureSet::EMPTY);
         let able = dataplane("able", FeatureSet::ALL);
         let small = Capabilities { frame_bytes_max: 1514, ..dataplane("small", FeatureSet::ALL) };
-        let check = |has, others| check(&fabric, Runtime::Simulator, has, others);
+        let check = |has: &Capabilities, others: &[Capabilities]| {
+            super::check(&fabric, Runtime::Simulator, has, others)
+        };
         assert_eq!(check(&able, &[]), Ok(()));
-        let refused = check(&plain, &[small.clone(), able]).unwrap_err();
+        let refused = check(&plain, &[small.clone(), able.clone()]).unwrap_err();
         assert_eq!(
             refused.to_string(),
             "the data plane `plain` lacks NACK or congestion messages on a full output (asked for \
              by `links.on_full`) and cut-through (asked for by `device`); use --dataplane able"
         );
-        let refused = check(&small, &[plain]).unwrap_err();
+        let refused = check(&small, std::slice::from_ref(&plain)).unwrap_err();
         assert_eq!(
             refused.to_string(),
             "the data plane `small` lacks frames of 9014 bytes; its longest is 1514"

@@ -80,7 +80,9 @@ impl<B: Frame, D: Dataplane<B>> Refusing<B, D> {
 
     /// Makes the changes that are due, and loses the tables if it is time.
     fn catch_up(&mut self, now: Time, out: &mut Vec<Action<B>>) {
-        while let Some((_, ticket, change)) = self.late.pop_front_if(|(at, ..)| *at <= now) {
+        while self.late.front().is_some_and(|&(at, ..)| at <= now)
+            && let Some((_, ticket, change)) = self.late.pop_front()
+        {
             self.inner.change_route(now, ticket, change, out);
         }
         if self.lost_at.is_some_and(|at| at <= now) {

@@ -159,7 +159,7 @@ impl<B: Frame> Reference<B> {
         }
         match self.port(ingress).map(|port| port.kind) {
             None => self.end(ingress, Drop::NoSuchPort, frame, out),
-            Some(PortKind::Host) => self.from_host((came, now), ingress, frame, out),
+            Some(PortKind::Host) => self.host_frame((came, now), ingress, frame, out),
             Some(PortKind::Axon) if header::is_axon(frame.bytes()) => {
                 if let Some(head) = probes::head_of(frame.bytes(), self.config.hop_width) {
                     self.stamp(came, (&mut frame, head), (ProbeUnit::Ingress, ingress));
@@ -175,7 +175,7 @@ impl<B: Frame> Reference<B> {
     }
 
     /// A frame from a host gets the route of its destination.
-    fn from_host(
+    fn host_frame(
         &mut self,
         (came, now): (Time, Time),
         ingress: PortNo,
