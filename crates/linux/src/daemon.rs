@@ -1,6 +1,7 @@
 //! A switch or a controller as a process: from a fabric file and a name to a running node.
 
 use crate::agent::{self, AgentOptions};
+use crate::dataplane;
 use crate::incarnation;
 use crate::inspect::{Controller, Switch};
 use crate::run::{Body, Clock, Inspect, RunOptions};
@@ -37,11 +38,12 @@ pub struct DaemonOptions {
 /// namespace, until SIGTERM or SIGINT. Ports whose device is not there are down.
 ///
 /// # Errors
-/// No such switch, none of its ports has the name of a TAP port, no right to open packet
+/// No such switch, its data plane lacks what the fabric needs, none of its ports has the name of a TAP port, no right to open packet
 /// sockets, no capture file, or a state file that cannot be read or written.
 pub fn switch(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Result<()> {
     let index = switch_index(fabric, name)
         .with_context(|| format!("fabric {} has no switch {name}", fabric.name))?;
+    dataplane::check(fabric).with_context(|| format!("fabric {}", fabric.name))?;
     let mut ports = switch_ports(fabric, index);
     for tap in &options.taps {
         let port = ports.iter_mut().find(|port| port.device == *tap);
@@ -200,7 +202,7 @@ mod tests {
         assert_eq!((silent.pfc.bits(), silent.rules.ordered().len()), (0x18, 1));
         assert_eq!(silent.dcbx, None);
         let overrides = "overrides: [{switches: [s2], pfc: [3], tie: lower}]";
-        let [one, other] = agents(&format!("  dcbx: {{willing: pfc, tie: higher, {apart}}}\n"));
+        let [one, other] = agents(&format!("  dcbx: {{willing: pfc, tie: higher, {overrides}}}\n"));
         assert_eq!((one.pfc.bits(), other.pfc.bits()), (0x18, 0x08));
         assert_eq!((one.tie, other.tie), (TieRule::HigherKeeps, TieRule::LowerKeeps));
         assert!(one.dcbx.is_some() && one.rules.ordered().is_empty(), "the switch tells them");

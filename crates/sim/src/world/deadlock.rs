@@ -12,7 +12,7 @@ use axon_control::controller::topology::SwitchIndex;
 use axon_fabric::cycle as cycle_names;
 use axon_fabric::model::End;
 use axon_plane::HeldQueue;
-use axon_prove::{Buffer, Cycle, BlockedBuffer};
+use axon_prove::{BlockedBuffer, Buffer, Cycle};
 use axon_wire::{PortNo, Priority};
 use serde::Serialize;
 
@@ -53,7 +53,7 @@ impl World {
 
     /// The buffer at `to` of what comes from `from`, if the sender is paused.
     fn standing(&self, from: End, to: End, priority: Priority) -> Option<BlockedBuffer> {
-        let ports = self.switch(to.switch)?.plane().ports();
+        let ports = self.switch(to.switch)?.plane().software()?.ports();
         let still = ports.blocked(self.now(), to.port, priority)?;
         let buffers = |queue: &HeldQueue| {
             let stopped = queue.stopped.iter();
