@@ -121,7 +121,7 @@ fn schema_prints_the_published_one() {
 }
 
 #[test]
-fn without_a_lab_the_way_out_is_told() {
+fn without_a_lab_the_error_names_the_way_out() {
     let folder = Folder::new("cli-none");
     // 1 would be a deadlock.
     for (line, code) in [(&["status"][..], 2), (&["down"], 1), (&["exec", "h1", "--", "true"], 1)] {

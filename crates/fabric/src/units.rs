@@ -1,6 +1,6 @@
 //! Rates, spans of time and byte counts as text: a decimal number and a unit, read exactly.
 //!
-//! The number is scaled by its unit in integers. What cannot be told exactly (a third of a
+//! The number is scaled by its unit in integers. What cannot be represented exactly (a third of a
 //! tick, more than 64 bits) is refused, never rounded.
 
 use axon_wire::{Bytes, Rate, Span};

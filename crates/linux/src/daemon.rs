@@ -71,7 +71,7 @@ fn agent_options(fabric: &Fabric, name: &str) -> Result<AgentOptions> {
     let host = host.with_context(|| format!("fabric {} has no host {name}", fabric.name))?;
     let dcb = fabric.dcb.as_ref().filter(|dcb| !dcb.applications.is_empty());
     let dcb = dcb.context("hosts of a fabric without dcb.applications have no agents")?;
-    let said = dcb.dcbx.as_ref().map(|dcbx| dcbx.said(host.switch));
+    let said = dcb.dcbx.as_ref().map(|dcbx| dcbx.advertised(host.switch));
     let pfc = said.and_then(|said| said.pfc).unwrap_or(dcb.lossless);
     let applications = if said.is_none() { &dcb.applications[..] } else { &[] };
     Ok(AgentOptions {
@@ -200,7 +200,7 @@ mod tests {
         assert_eq!((silent.pfc.bits(), silent.rules.asked().len()), (0x18, 1));
         assert_eq!(silent.dcbx, None);
         let overrides = "overrides: [{switches: [s2], pfc: [3], tie: lower}]";
-        let [one, other] = agents(&format!("  dcbx: {{willing: pfc, tie: higher, {apart}}}\n"));
+        let [one, other] = agents(&format!("  dcbx: {{willing: pfc, tie: higher, {overrides}}}\n"));
         assert_eq!((one.pfc.bits(), other.pfc.bits()), (0x18, 0x08));
         assert_eq!((one.tie, other.tie), (TieRule::HigherKeeps, TieRule::LowerKeeps));
         assert!(one.dcbx.is_some() && one.rules.asked().is_empty(), "the switch tells them");
