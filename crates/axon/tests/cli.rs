@@ -167,7 +167,7 @@ fn can_run(line: &[&str]) -> bool {
     Command::new(line[0]).args(&line[1..]).output().is_ok_and(|output| output.status.success())
 }
 
-/// Says so past the test harness, which keeps what a passing test prints to itself.
+/// Says so past the runner of tests, which keeps what a passing test prints to itself.
 fn skip(why: &str) {
     let _ = writeln!(std::io::stdout(), "SKIP {why}");
 }

@@ -230,7 +230,7 @@ fn a_lossless_priority_that_nobody_stops_is_no_proof_whether_neighbours_agree_or
 }
 
 #[test]
-fn hosts_that_do_not_obey_are_no_proof() {
+fn hosts_without_flow_control_are_no_proof() {
     let folder = Folder::new("prove-hosts");
     let said = json(&with_buffers(&folder, "hosts: false"));
     assert_eq!((&said["proved"], &said["headroom"]["suffices"]), (&false.into(), &false.into()));

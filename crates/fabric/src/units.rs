@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_told_exactly_is_refused() {
+    fn what_cannot_be_represented_exactly_is_refused() {
         for text in ["", "100", "Mbps", "0bps", "1 mbps", "0.5bps", "-1bps", "1.bps", ".1Mbps"] {
             assert_eq!(rate(text), Err(RATE_EXPECTED), "{text:?}");
         }

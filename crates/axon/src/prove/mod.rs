@@ -125,7 +125,7 @@ impl Proof<'_> {
 /// # Errors
 /// The output cannot be written.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let fabric = axon_fabric::load(&arguments.file).map_err(anyhow::Error::from);
+    let fabric = crate::file::load(&arguments.file).map_err(anyhow::Error::from);
     let tried = fabric.and_then(|mut fabric| {
         fabric.set_router(arguments.router.unwrap_or(fabric.controller.router))?;
         Ok((asked(&fabric, arguments)?, fabric))

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_is_obeyed_later_than_pfc_and_reserved_bits_are_refused_if_so_said() {
+    fn a_pause_is_honoured_later_than_pfc_and_reserved_bits_are_refused_if_so_said() {
         let pause = "name: a\ntopology: {line: {switches: 1}}\nlinks: {rate: 10Gbps}\ndcb:\n  \
                      flow_control: pause\n  pfc_reserved: refused\n  classes:\n  \
                      - {priorities: [0, 1, 2, 3, 4, 5, 6, 7], lossless: true}\n";

@@ -56,7 +56,7 @@ pub struct Row {
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Placed {
-    /// How many.
+    /// The number of hosts, 0 to 100000.
     pub count: usize,
     /// Where they are, among the switches that may have hosts.
     #[serde(default)]

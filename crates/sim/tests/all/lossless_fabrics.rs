@@ -2,7 +2,7 @@
 //! lost. With one frame less than the formula says, something is.
 
 use crate::common::{fabric, pick};
-use axon_fabric::dcb::{frame_bytes, headroom, needed, cable_ends};
+use axon_fabric::dcb::{cable_ends, frame_bytes, headroom, needed};
 use axon_fabric::model::Fabric;
 use axon_node::Drop;
 use axon_sim::World;
