@@ -7,7 +7,7 @@ use crate::file;
 use crate::model::{Dcb, End, Fabric};
 use axon_dcbx::lldp::LldpConfig;
 use axon_dcbx::{
-    Asked, DcbxConfig, DcbxNodeConfig, Duplicates, Meeting, Mismatch, Mode, Recommendation,
+    DcbxConfig, DcbxNodeConfig, DcbxSettings, Duplicates, Meeting, Mismatch, Mode, Recommendation,
     TieRule, ZeroClasses, meet, meeting,
 };
 use axon_plane::dcb::DcbConfig;
@@ -30,7 +30,7 @@ pub struct Dcbx {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Advertised {
     /// All but what follows from its plane.
-    pub asked: Asked,
+    pub asked: DcbxSettings,
     /// The priorities that have PFC, if not all lossless ones.
     pub pfc: Option<PrioritySet>,
 }
@@ -184,15 +184,15 @@ fn tie(asked: file::Tie) -> TieRule {
     }
 }
 
-fn common(asked: &file::Dcbx) -> Result<Asked, Problem> {
-    let plain = Asked::default();
+fn common(asked: &file::Dcbx) -> Result<DcbxSettings, Problem> {
+    let plain = DcbxSettings::default();
     let pfc_classes_max = asked.pfc_classes.unwrap_or(plain.pfc_classes_max);
     if pfc_classes_max > plain.pfc_classes_max {
         let what = format!("{pfc_classes_max} is more than there are");
         return Err(Problem::new("dcb.dcbx.pfc_classes", what, "0 to 8"));
     }
     let (ets_willing, pfc_willing) = willing(asked.willing);
-    Ok(Asked {
+    Ok(DcbxSettings {
         mode: mode(asked.mode),
         ets_willing,
         pfc_willing,

@@ -20,7 +20,7 @@ use crate::slot::{Medium, PortSetup};
 use crate::sys;
 use anyhow::{Context, Error, Result};
 use axon_dcbx::TieRule;
-use axon_dcbx::agent::{AgentConfig, AgentNode, Reaction, Rules, Speech};
+use axon_dcbx::agent::{AgentConfig, AgentNode, Reaction, Rules, LldpSettings};
 use axon_dcbx::lldp::LldpConfig;
 use axon_fabric::units::{LINK_RATES, LINK_RATES_EXPECTED};
 use axon_plane::qcn::{RpConfig, RpReadings};
@@ -126,10 +126,10 @@ pub fn run(agent: &AgentOptions, options: &DaemonOptions) -> Result<()> {
             format: agent.format,
             seed: daemon::seed()?,
         }),
-        speech: agent.dcbx.map(|lldp| Speech {
+        lldp: agent.dcbx.map(|lldp| LldpSettings {
             system_name: agent.name.clone(),
             port_name: port.to_owned(),
-            lldp,
+            agent: lldp,
             tie: agent.tie,
         }),
     };
