@@ -33,7 +33,7 @@ const SAMPLE: Span = Span::from_micros(1);
 pub struct Arguments {
     /// The fabric file
     file: PathBuf,
-    /// Seed of everything random; the file's if not said
+    /// Seed of all random choices; that of the file by default
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// How the controller chooses paths, whatever the file's controller.router says
@@ -46,8 +46,8 @@ pub struct Arguments {
     /// Threads to run on; results are the same with any number
     #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
     threads: u16,
-    /// How long to go on after the network is ready, such as 10ms; if not said, until
-    /// everything is done, or for 1s of traffic that has no end
+    /// How long to run after the network is ready, such as 10ms; by default until all traffic is
+    /// done, or for 1s if some has no end
     #[arg(long, value_name = "TIME", value_parser = units::span)]
     duration: Option<Span>,
     /// Write the report as JSON; `-` writes it to standard output, and nothing else
@@ -59,14 +59,14 @@ pub struct Arguments {
     /// Draw throughput and queues over time as SVG; the queues go beside it, as FILE-queues.svg
     #[arg(long, value_name = "FILE.svg")]
     plot: Option<PathBuf>,
-    /// Write what a port carries as pcapng, such as s1-p0=s1.pcapng; again for more ports
+    /// Write what a port carries as pcapng, such as s1-p0=s1.pcapng; may be given more than once
     #[arg(long, value_name = "PORT=FILE")]
     pcap: Vec<String>,
     /// Write every event as a line of text; `axon trace` reads it
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
-    /// How often to sample for --csv and --plot, from when traffic begins; if not said, so
-    /// often that there are 1000 to 2000 samples
+    /// How often to sample for --csv and --plot, from when traffic begins; by
+    /// default so often that there are 1000 to 2000 samples
     #[arg(long, value_name = "TIME", value_parser = units::span)]
     sample: Option<Span>,
     /// Stop when the process needs more memory than this, such as 8GiB
@@ -77,7 +77,7 @@ pub struct Arguments {
 /// Fails if a connected pair of hosts has no answer, a route is stale, buffers wait for
 /// each other for ever, a frame is lost from the accounts or the run was stopped.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let mut fabric = axon_fabric::load(&arguments.file)?;
+    let mut fabric = crate::file::load(&arguments.file)?;
     fabric.set_router(arguments.router.unwrap_or(fabric.controller.router))?;
     check_dataplane(arguments, &fabric)?;
     if let Some(most) = arguments.memory_max {

@@ -52,7 +52,7 @@ fn a_fabric_with_faults_is_pinged_again_after_them() {
 }
 
 #[test]
-fn traffic_is_told_flow_by_flow_in_every_form() {
+fn traffic_is_reported_flow_by_flow_in_every_form() {
     let folder = Folder::new("sim-traffic");
     let (csv, plot, json) = (folder.path("csv"), folder.path("p.svg"), folder.path("r.json"));
     let file = scenario("permutation");
@@ -187,7 +187,7 @@ fn a_trace_is_filtered_by_what_happened_where_when_and_to_whom() {
 }
 
 #[test]
-fn what_cannot_be_filtered_is_told() {
+fn what_cannot_be_filtered_is_refused() {
     let folder = Folder::new("sim-wrong");
     let trace = folder.path("t.txt");
     std::fs::write(
@@ -321,7 +321,7 @@ fn more_threads_than_cores_are_not_started() {
 }
 
 #[test]
-fn a_capture_that_claims_what_no_host_sends_is_told_and_not_waited_for() {
+fn a_capture_that_claims_what_no_host_sends_is_reported_and_not_waited_for() {
     let folder = Folder::new("sim-hostile");
     let mut bytes = pcap(&vec![vec![4; 60]; 40]);
     for record in 0..40 {
@@ -338,7 +338,7 @@ fn a_capture_that_claims_what_no_host_sends_is_told_and_not_waited_for() {
 }
 
 #[test]
-fn a_trace_that_is_empty_or_cut_is_told() {
+fn a_trace_that_is_empty_or_cut_is_reported() {
     let folder = Folder::new("sim-cut");
     let line = "0.000000001s s1 power on, incarnation 1\n";
     let trace = folder.file("t.txt", "");

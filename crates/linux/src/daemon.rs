@@ -73,7 +73,7 @@ fn agent_options(fabric: &Fabric, name: &str) -> Result<AgentOptions> {
     let host = host.with_context(|| format!("fabric {} has no host {name}", fabric.name))?;
     let dcb = fabric.dcb.as_ref().filter(|dcb| !dcb.applications.is_empty());
     let dcb = dcb.context("hosts of a fabric without dcb.applications have no agents")?;
-    let said = dcb.dcbx.as_ref().map(|dcbx| dcbx.said(host.switch));
+    let said = dcb.dcbx.as_ref().map(|dcbx| dcbx.advertised(host.switch));
     let pfc = said.and_then(|said| said.pfc).unwrap_or(dcb.lossless);
     let applications = if said.is_none() { &dcb.applications[..] } else { &[] };
     Ok(AgentOptions {
