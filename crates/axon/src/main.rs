@@ -13,6 +13,8 @@ mod exec;
 mod probe;
 mod prove;
 mod real;
+mod record;
+mod replay;
 mod reproduce;
 mod reserve;
 mod router;
@@ -45,6 +47,7 @@ enum Verb {
     Conformance(Box<conformance::Arguments>),
     Sim(sim::Arguments),
     Trace(trace::Arguments),
+    Replay(replay::Arguments),
     Probe(probe::Arguments),
     Demo(demo::Arguments),
     Reproduce(reproduce::Arguments),
@@ -77,6 +80,7 @@ fn main() -> ExitCode {
         Verb::Conformance(arguments) => conformance::run(&arguments),
         Verb::Sim(arguments) => sim::run(&arguments),
         Verb::Trace(arguments) => trace::run(&arguments),
+        Verb::Replay(arguments) => replay::run(&arguments),
         Verb::Probe(arguments) => probe::run(&arguments),
         Verb::Demo(arguments) => demo::run(&arguments),
         Verb::Reproduce(arguments) => reproduce::run(&arguments),

@@ -22,6 +22,7 @@ const VERBS: &[&str] = &[
     "conformance",
     "sim",
     "trace",
+    "replay",
     "probe",
     "demo",
     "reproduce",

@@ -29,9 +29,11 @@ pub mod told;
 pub mod topology;
 pub mod traffic;
 pub mod units;
+mod whole;
 
 pub use build::{LAB_KEY, build};
 pub use error::{LoadError, Problem};
 pub use load::{load, parse};
 pub use real::load_real;
 pub use schema::json_schema;
+pub use whole::FabricText;
