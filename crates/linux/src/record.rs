@@ -162,7 +162,8 @@ impl Recording {
 
     /// Ends the recording, because its node is stopped.
     pub(crate) fn finish(&mut self) {
-        let finished = self.open.as_mut().map_or(Ok(()), |open| open.writer.finish(EndReason::Stopped));
+        let finished =
+            self.open.as_mut().map_or(Ok(()), |open| open.writer.finish(EndReason::Stopped));
         match finished {
             Ok(()) => self.open = None,
             Err(error) => self.fail(&error),

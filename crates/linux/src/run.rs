@@ -263,7 +263,13 @@ impl<N: Node<FrameBuf> + Inspect> Body<N> {
         let wires = wires.map(|time| Time::from_ticks(time.ticks().next_multiple_of(grid)));
         let retry = self.slots.iter().any(|slot| slot.failed).then_some(self.retried + RETRY);
         let rules = self.slots.iter().filter_map(|slot| slot.rules_due);
-        wires.into_iter().chain(self.node.deadline()).chain(retry).chain(rules).chain(self.recording.flush_at()).min()
+        wires
+            .into_iter()
+            .chain(self.node.deadline())
+            .chain(retry)
+            .chain(rules)
+            .chain(self.recording.flush_at())
+            .min()
     }
 
     fn wait(&mut self, until: Time) -> io::Result<Ready> {

@@ -310,4 +310,16 @@ mod tests {
         let distinct: std::collections::BTreeSet<&Vec<u8>> = bytes.iter().collect();
         assert_eq!(distinct.len(), bytes.len());
     }
+
+    proptest::proptest! {
+        #[test]
+        fn any_bytes_are_a_record_or_an_error(bytes: Vec<u8>, before: u64) {
+            let mut cursor = Cursor::new(&bytes, 0);
+            let mut last = Time::from_ticks(before);
+            while let Ok(taken) = cursor.record::<FrameBuf>(last) {
+                assert!(taken.at >= last && cursor.at <= bytes.len());
+                last = taken.at;
+            }
+        }
+    }
 }

@@ -130,9 +130,13 @@ mod tests {
         let [_, probe, congestion, cnm] = WIRE.map(|(_, version)| version);
         let older = preamble_with(FORMAT_VERSION, [2, probe, congestion, cnm]);
         let text = check_preamble(&older).unwrap_err().to_string();
-        let (expected, ours) = ("byte 10: the recording was made with version 2", version::ENVELOPE);
+        let (expected, ours) =
+            ("byte 10: the recording was made with version 2", version::ENVELOPE);
         assert!(text.starts_with(expected), "{text}");
-        assert!(text.contains(&format!("control messages, this axon has version {ours}")), "{text}");
+        assert!(
+            text.contains(&format!("control messages, this axon has version {ours}")),
+            "{text}"
+        );
         let later = preamble_with(FORMAT_VERSION + 1, [0; WIRE.len()]);
         let text = check_preamble(&later).unwrap_err().to_string();
         assert!(text.contains("format version 2, this axon reads version 1"), "{text}");

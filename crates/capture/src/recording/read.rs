@@ -152,7 +152,8 @@ impl<R: Read> Reader<R> {
             }
             Found::Section(Kind::Header) => Err(self.broken(0, "a second header".into())),
             Found::Section(Kind::Block) => {
-                let (first, last, at) = begin(&self.payload).map_err(|what| self.broken(0, what))?;
+                let (first, last, at) =
+                    begin(&self.payload).map_err(|what| self.broken(0, what))?;
                 if first != self.records + 1 || last < self.last {
                     let expected = self.records + 1;
                     let what = format!("the block begins with record {first} at {last}");
@@ -247,14 +248,15 @@ impl<R: Read> Reader<R> {
             None => seal[at - payload],
         };
         let mut place = self.place(offset);
-        if kind == Kind::Block && at < payload {
+        if kind == Kind::Block {
             (place.record, place.time) = self.record_at(at);
         }
         self.payload.clear();
         RecordingError::AlteredByte { place, written, found }
     }
 
-    /// Number and time of the record that holds byte `at` of the block's payload.
+    /// Number and time of the record that holds byte `at` of the block's payload; past the last one,
+    /// the next number and the last one's time.
     fn record_at(&self, at: usize) -> (u64, Time) {
         let Ok((first, mut last, begin)) = begin(&self.payload) else {
             return (self.records + 1, self.last);

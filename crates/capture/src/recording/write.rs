@@ -43,6 +43,8 @@ pub struct Writer<W> {
     offset: u64,
     bytes_max: u64,
     block: Vec<u8>,
+    /// Where in the block its first record begins.
+    records_begin: usize,
     /// Where in the block the record begins whose answer is not known yet.
     begin: usize,
     /// When the block's first record was.
@@ -72,6 +74,7 @@ impl<W: Write> Writer<W> {
             offset: 0,
             bytes_max,
             block: Vec::new(),
+            records_begin: 0,
             begin: 0,
             first: Time::ZERO,
             last: Time::ZERO,
@@ -101,6 +104,7 @@ impl<W: Write> Writer<W> {
         if self.block.is_empty() {
             put(&mut self.block, self.records + 1);
             put(&mut self.block, at.ticks());
+            self.records_begin = self.block.len();
             self.first = at;
             self.last = at;
         }
@@ -128,8 +132,7 @@ impl<W: Write> Writer<W> {
         put_answer(&mut self.block, self.begin, actions.len() as u64, hash);
         let size = self.offset + section_bytes(self.block.len()) + END_BYTES_MAX;
         if size > self.bytes_max || self.block.len() > BLOCK_BYTES_MAX {
-            self.block.truncate(self.begin);
-            self.last = self.before;
+            self.drop_last();
             self.finish(EndReason::SizeBound)?;
             return Ok(self.end);
         }
@@ -138,6 +141,13 @@ impl<W: Write> Writer<W> {
             self.flush()?;
         }
         Ok(None)
+    }
+
+    /// Takes the last record away; a block that it was alone in is none.
+    fn drop_last(&mut self) {
+        let is_first = self.begin == self.records_begin;
+        self.block.truncate(if is_first { 0 } else { self.begin });
+        self.last = self.before;
     }
 
     /// When [`Writer::flush`] is to be called next.

@@ -5,11 +5,11 @@ use axon_dcbx::TieRule;
 use axon_dcbx::agent::Rules;
 use axon_dcbx::lldp::LldpConfig;
 use axon_plane::qcn::RpReadings;
+use axon_wire::Rate;
 use axon_wire::cn::CnmFormat;
 use axon_wire::dcbx::ieee::{Application, Selector};
 use axon_wire::mac_control::Quanta;
 use axon_wire::priority::{Priority, PrioritySet};
-use axon_wire::Rate;
 use serde::{Deserialize, Serialize};
 
 /// What `axon agent` can be asked for. The other options of an agent are those of a fabric file and

@@ -6,11 +6,15 @@
 
 mod node;
 mod ports;
+#[cfg(test)]
+mod tests;
 mod words;
 
 use crate::record::EXTENSION;
 use anyhow::{Context, Result, bail};
-use axon_capture::recording::{Ending, Header, Reader, Record, RecordingError, encode_action, hash};
+use axon_capture::recording::{
+    Ending, Header, Reader, Record, RecordingError, encode_action, hash,
+};
 use axon_fabric::FabricText;
 use axon_node::{Action, NodeKind};
 use axon_wire::{FrameBuf, Span, Time};

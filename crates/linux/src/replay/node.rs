@@ -46,7 +46,9 @@ impl Rebuilt {
         if id != header.incarnation || config != header.config_digest {
             let (name, made_by) = (&header.name, &header.made_by);
             match instead {
-                Some(_) => bail!("the recording is of another fabric: this one configures {name} otherwise"),
+                Some(_) => bail!(
+                    "the recording is of another fabric: this one configures {name} otherwise"
+                ),
                 None => bail!(
                     "this axon configures {name} otherwise than {made_by}, which made the \
                      recording, did from the same fabric file; replay it with that axon"

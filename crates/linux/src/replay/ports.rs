@@ -18,10 +18,8 @@ pub(super) struct Capture {
 impl Capture {
     /// Creates the file, which only its owner may read; one that exists is overwritten.
     pub(super) fn open(path: Option<&Path>, header: &Header) -> io::Result<Capture> {
-        let options = path.map(|path| CaptureOptions {
-            file_bytes_max: u64::MAX,
-            ..CaptureOptions::to(path)
-        });
+        let options = path
+            .map(|path| CaptureOptions { file_bytes_max: u64::MAX, ..CaptureOptions::to(path) });
         let writer = options.as_ref().map(Writer::create).transpose()?;
         Ok(Capture { writer, names: header.ports.clone(), unix_nanos: header.unix_nanos })
     }

@@ -30,7 +30,11 @@ pub(super) fn input(ports: &[String], at: Time, input: &Input<FrameBuf>) -> Stri
     match input {
         Input::Frame { port, frame, complete_at, intact } => {
             let port = name(ports, *port);
-            let later = if *complete_at > at { format!(", complete at {complete_at}") } else { String::new() };
+            let later = if *complete_at > at {
+                format!(", complete at {complete_at}")
+            } else {
+                String::new()
+            };
             let fcs = if *intact { "" } else { ", FCS wrong" };
             format!("a frame received at {port}{later}{fcs}, {}", shown(frame))
         }
