@@ -48,20 +48,15 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     for file in &files {
         let into = arguments.into.as_ref().map(|into| capture(into, file, several));
         let options = ReplayOptions { until: arguments.until, into, fabric: fabric.clone() };
-        let code = match replay::replay(file, &options) {
-            Ok(replayed) => {
-                if several {
-                    replay::check_name(file, &replayed.name).map_or_else(
-                        |error| {
-                            eprintln!("{error:#}");
-                            UNTRIED
-                        },
-                        |()| show(file, &replayed),
-                    )
-                } else {
-                    show(file, &replayed)
-                }
+        let replayed = replay::replay(file, &options).and_then(|replayed| {
+            // A file that is named on the command line may be called anything.
+            if several {
+                replay::check_name(file, &replayed.name)?;
             }
+            Ok(replayed)
+        });
+        let code = match replayed {
+            Ok(replayed) => show(file, &replayed),
             Err(error) => {
                 eprintln!("{error:#}");
                 UNTRIED
