@@ -5,8 +5,8 @@ use crate::say::{self, Usage};
 use anyhow::{Context, Result, anyhow};
 use axon_conformance::case::Case;
 use axon_conformance::cases;
+use axon_conformance::interpretations::{Ambiguity, Interpretations};
 use axon_conformance::linux::{self, Linux};
-use axon_conformance::readings::{Doubt, Readings};
 use axon_conformance::report::{self, Report, text};
 use axon_conformance::rig::Rig;
 use axon_conformance::setup::{DEFENCES, Dcbx, Form, Setup};
@@ -46,10 +46,11 @@ pub struct Arguments {
     /// Tell what was done and seen of cases that pass, too
     #[arg(long)]
     verbose: bool,
-    /// Read a doubt on the standards this way, such as tie=higher; again for more. See
-    /// docs/doubts.md
-    #[arg(long, value_name = "NAME=READING", value_parser = reading)]
-    reading: Vec<String>,
+    /// Read a ambiguity on the standards this way, such as tie=higher; again for more. See
+    /// docs/ambiguities.md
+    #[arg(long, value_name = "NAME=VALUE", alias = "reading",
+        value_parser = interpretation)]
+    interpretation: Vec<String>,
     /// Seed of everything random in our own switch
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -163,21 +164,21 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 
 impl Arguments {
     fn rig(&self) -> Result<Box<dyn Rig>> {
-        let mut readings = Readings::default();
-        for text in &self.reading {
-            readings.say(text).map_err(Usage)?;
+        let mut interpretations = Interpretations::default();
+        for text in &self.interpretation {
+            interpretations.say(text).map_err(Usage)?;
         }
         let Some(interface) = &self.device.iface else {
-            let both = [readings.clone(), readings];
-            return Ok(Box::new(Simulated::with_readings(self.plant, both, self.seed)));
+            let both = [interpretations.clone(), interpretations];
+            return Ok(Box::new(Simulated::with_interpretations(self.plant, both, self.seed)));
         };
-        let options = self.device.options(interface, readings)?;
+        let options = self.device.options(interface, interpretations)?;
         Ok(Box::new(Linux::open(options).map_err(|(name, error)| refused(&name, error))?))
     }
 }
 
 impl Device {
-    fn options(&self, interface: &str, readings: Readings) -> Result<linux::Options> {
+    fn options(&self, interface: &str, interpretations: Interpretations) -> Result<linux::Options> {
         let interfaces = [interface.to_owned()].into_iter().chain(self.through.iter().cloned());
         let interfaces: Vec<String> = interfaces.collect();
         let twice = |(at, name): (usize, &String)| interfaces[..at].contains(name);
@@ -200,7 +201,7 @@ impl Device {
             form,
             ets_willing: self.willing,
             pfc_willing: self.willing,
-            higher_keeps: readings.is_other(Doubt::Tie),
+            higher_keeps: interpretations.is_other(Ambiguity::Tie),
         });
         let defence = DEFENCES.iter().find(|(name, _)| Some(*name) == self.defence.as_deref());
         let own = Setup::default();
@@ -220,7 +221,7 @@ impl Device {
                 station: self.station,
             },
             device_mac: self.device_mac,
-            readings,
+            interpretations,
         })
     }
 }
@@ -269,8 +270,8 @@ fn priority(text: &str) -> Result<Priority, String> {
     Ok(Priority::from_low_bits(number(text, 7)?))
 }
 
-fn reading(text: &str) -> Result<String, String> {
-    Readings::default().say(text)?;
+fn interpretation(text: &str) -> Result<String, String> {
+    Interpretations::default().say(text)?;
     Ok(text.into())
 }
 

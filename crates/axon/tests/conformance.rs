@@ -76,15 +76,16 @@ fn a_report_says_the_same_in_every_form() -> Result<(), String> {
 }
 
 fn a_fault_is_found() -> Result<(), String> {
-    let chosen = ["conformance", "pfc", "--case", "xon-is-told", "--plant", "no-xon", "--json"];
+    let chosen = ["conformance", "pfc", "--case", "xon-is-sent", "--plant", "no-xon", "--json"];
     let output = axon(&chosen).output().expect("axon runs");
-    assert_eq!(verdicts(&output), (vec![("pfc/xon-is-told".into(), "failed".into())], Some(1)));
+    assert_eq!(verdicts(&output), (vec![("pfc/xon-is-sent".into(), "failed".into())], Some(1)));
     let wrong: [(&[&str], &str); 6] = [
         (&["--case", "nothing"], "no case has nothing in its name; see --list"),
         (&["--iface", "nosuch0", "--rate", "100"], "there is no interface nosuch0"),
         (&["--iface", "nosuch0"], "there is no interface nosuch0"),
         (&["--iface", "lo", "--through", "nosuch0", "--rate", "100"], "no interface nosuch0"),
         (&["--iface", "lo", "--through", "lo", "--rate", "100"], "each interface once"),
+        (&["--interpretation", "tie=low"], "expected tie=lower or tie=higher"),
         (&["--reading", "tie=low"], "expected tie=lower or tie=higher"),
     ];
     for (arguments, why) in wrong {

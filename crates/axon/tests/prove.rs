@@ -198,7 +198,7 @@ fn a_stop_that_ends_before_it_is_told_again_is_too_short() {
 #[test]
 fn neighbours_that_do_not_agree_are_named() {
     let folder = Folder::new("prove-dcbx");
-    let apart = "dcbx: { willing: none, apart: [ { switches: [s2], pfc: [] } ] }";
+    let overrides = "dcbx: { willing: none, overrides: [ { switches: [s2], pfc: [] } ] }";
     let said = json(&with_buffers(&folder, apart));
     assert_eq!(said["proved"], false);
     let first = said["disagreements"][0].as_str().unwrap();
@@ -209,7 +209,7 @@ fn neighbours_that_do_not_agree_are_named() {
 #[test]
 fn a_lossless_priority_that_nobody_stops_is_no_proof_whether_neighbours_agree_or_not() {
     let folder = Folder::new("prove-unstopped");
-    let apart = "dcbx: { apart: [ { switches: [s1, s2], pfc: [] } ] }";
+    let overrides = "dcbx: { overrides: [ { switches: [s1, s2], pfc: [] } ] }";
     let said = json(&with_buffers(&folder, apart));
     assert_eq!((&said["proved"], &said["disagreements"]), (&false.into(), &Value::Array(vec![])));
     let unstopped = said["unstopped"].as_array().unwrap();
@@ -222,7 +222,7 @@ fn a_lossless_priority_that_nobody_stops_is_no_proof_whether_neighbours_agree_or
     );
     assert!(text.contains("\n  priority 3 at s1-p0, s1-p1, s1-p2 and 3 more\n"), "{text}");
     // A switch that follows its neighbour has nobody to follow towards its hosts.
-    let willing = "dcbx: { apart: [ { switches: [s2], willing: pfc, pfc: [] } ] }";
+    let willing = "dcbx: { overrides: [ { switches: [s2], willing: pfc, pfc: [] } ] }";
     let said = json(&with_buffers(&folder, willing));
     let unstopped = said["unstopped"].as_array().unwrap().iter();
     let ports: Vec<_> = unstopped.map(|at| at["port"].as_str().unwrap()).collect();
@@ -259,12 +259,12 @@ fn a_watchdog_that_honest_stops_may_last_as_long_as_is_no_proof() {
     let enough = format!("detection: {}ns", longest + 2);
     good(&with(&enough));
     // By the share of time: an honest peer lets 30 % through, of which a third may be missing.
-    let said = json(&with(&format!("detection: {}ns, stopped: 90%", 2 * longest + 2)));
+    let said = json(&with(&format!("detection: {}ns, paused: 90%", 2 * longest + 2)));
     assert_eq!(
         (&said["proved"], &said["watchdog"]["detection_needed_ns"]),
         (&true.into(), &(3 * longest).div_ceil(2).into())
     );
-    let said = json(&with("detection: 60s, stopped: 70%"));
+    let said = json(&with("detection: 60s, paused: 70%"));
     assert_eq!(
         (&said["proved"], said["watchdog"]["detection_needed_ns"].is_null()),
         (&false.into(), true)
@@ -280,11 +280,11 @@ fn a_watchdog_that_honest_stops_may_last_as_long_as_is_no_proof() {
         longer.len() == 1 && longer[0].contains("a longer dcb.watchdog.detection"),
         "{longer:?}"
     );
-    let whole = "way out: dcb.watchdog.stopped: 100%";
-    assert_eq!(way_out("detection: 60s, stopped: 70%"), [whole]);
+    let whole = "way out: dcb.watchdog.paused: 100%";
+    assert_eq!(way_out("detection: 60s, paused: 70%"), [whole]);
     let micros = longest.div_ceil(1_000);
     let both = format!("{whole}, and a dcb.watchdog.detection of more than {micros} us");
-    assert_eq!(way_out("detection: 900us, stopped: 70%"), [both]);
+    assert_eq!(way_out("detection: 900us, paused: 70%"), [both]);
 }
 
 #[test]

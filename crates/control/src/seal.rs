@@ -24,12 +24,12 @@ pub struct Sealer {
     cipher: XChaCha20Poly1305,
     incarnation: Incarnation,
     sequence: u64,
-    heard: BTreeMap<NodeId, Heard>,
+    replay_windows: BTreeMap<NodeId, ReplayWindow>,
 }
 
 /// What has been heard of one sender.
 #[derive(Clone, Copy, Debug)]
-struct Heard {
+struct ReplayWindow {
     incarnation: u64,
     newest: u64,
     /// Bit `n` stands for sequence `newest - n`.
@@ -51,7 +51,7 @@ impl Sealer {
     /// For this incarnation of a node of the fabric that shares `key`.
     pub fn new(key: &[u8; 32], incarnation: Incarnation) -> Sealer {
         let cipher = XChaCha20Poly1305::new(key.into());
-        Sealer { cipher, incarnation, sequence: 0, heard: BTreeMap::new() }
+        Sealer { cipher, incarnation, sequence: 0, replay_windows: BTreeMap::new() }
     }
 
     /// The envelope of `message` for `to`, or for whoever is there.
@@ -93,9 +93,9 @@ impl Sealer {
         if from.node == self.incarnation.node {
             return Err(Refusal::Replayed);
         }
-        let fresh = Heard { incarnation: from.number, newest: sequence, window: 1 };
-        let Some(heard) = self.heard.get_mut(&from.node) else {
-            self.heard.insert(from.node, fresh);
+        let fresh = ReplayWindow { incarnation: from.number, newest: sequence, window: 1 };
+        let Some(heard) = self.replay_windows.get_mut(&from.node) else {
+            self.replay_windows.insert(from.node, fresh);
             return Ok(());
         };
         if from.number < heard.incarnation {

@@ -49,15 +49,16 @@ fn the_published_schema_is_that_of_the_code() {
 }
 
 #[test]
-fn the_page_of_doubts_names_keys_that_there_are() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/doubts.md");
+fn the_page_of_ambiguities_names_keys_that_there_are() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/ambiguities.md");
     let page = std::fs::read_to_string(page).unwrap();
     let block = page.split("```yaml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
     let classes =
         "  classes:\n    - {priorities: [0, 1, 2, 4, 5, 6, 7]}\n    - {priorities: [3]}\n";
     let block = block.replacen("dcb:\n", &format!("dcb:\n{classes}"), 1);
-    let text = format!("name: doubts\ntopology: {{line: {{switches: 1}}}}\n{block}");
-    axon_fabric::parse("doubts.yaml".as_ref(), &text).unwrap_or_else(|error| panic!("{error}"));
+    let text = format!("name: ambiguities\ntopology: {{line: {{switches: 1}}}}\n{block}");
+    axon_fabric::parse("ambiguities.yaml".as_ref(), &text)
+        .unwrap_or_else(|error| panic!("{error}"));
     // Every key that a row names is one of them.
     for named in page.split('`').skip(1).step_by(2).filter(|named| named.starts_with("dcb.")) {
         let key = named.split(':').next().unwrap().rsplit('.').next().unwrap();

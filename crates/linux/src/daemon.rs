@@ -223,12 +223,12 @@ mod tests {
     #[test]
     fn an_agent_beside_a_willing_switch_begins_with_its_pfc_and_its_tie_rule() {
         let [silent, _] = agents("");
-        assert_eq!((silent.pfc.bits(), silent.rules.asked().len()), (0x18, 1));
+        assert_eq!((silent.pfc.bits(), silent.rules.ordered().len()), (0x18, 1));
         assert_eq!(silent.dcbx, None);
-        let apart = "apart: [{switches: [s2], pfc: [3], tie: lower}]";
+        let overrides = "overrides: [{switches: [s2], pfc: [3], tie: lower}]";
         let [one, other] = agents(&format!("  dcbx: {{willing: pfc, tie: higher, {apart}}}\n"));
         assert_eq!((one.pfc.bits(), other.pfc.bits()), (0x18, 0x08));
         assert_eq!((one.tie, other.tie), (TieRule::HigherKeeps, TieRule::LowerKeeps));
-        assert!(one.dcbx.is_some() && one.rules.asked().is_empty(), "the switch tells them");
+        assert!(one.dcbx.is_some() && one.rules.ordered().is_empty(), "the switch tells them");
     }
 }

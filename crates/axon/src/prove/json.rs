@@ -3,7 +3,7 @@
 use super::buffers::Buffers;
 use super::show::{assumptions, layers, scope};
 use super::{Proof, name};
-use axon_fabric::circle::{ends, round};
+use axon_fabric::cycle::{ends, ingress_ports};
 use axon_prove::{Cycle, Verdict};
 use serde_json::{Value, json};
 
@@ -116,7 +116,7 @@ fn cycle(proof: &Proof<'_>, cycle: &Cycle) -> Value {
         })
     });
     json!({
-        "round": round(proof.fabric, cycle),
+        "round": ingress_ports(proof.fabric, cycle),
         "waits": waits.collect::<Vec<_>>(),
         "is_shortest": cycle.is_shortest,
         "entangled_buffers": cycle.entangled,

@@ -175,7 +175,7 @@ fn asked(fabric: &Fabric, arguments: &Arguments) -> Result<Asked> {
         );
     }
     let seed = arguments.seed.unwrap_or(fabric.seed);
-    let mut pairs = axon_fabric::told::draw_pairs(hosts, wanted.unwrap_or(PAIRS_MAX), seed);
+    let mut pairs = axon_fabric::planned::draw_pairs(hosts, wanted.unwrap_or(PAIRS_MAX), seed);
     let drawn = pairs.len();
     let flows = fabric.traffic.iter().flat_map(|traffic| &traffic.flows);
     pairs.extend(flows.map(|&(a, b)| (a.min(b), a.max(b))));

@@ -32,7 +32,7 @@ pub(super) fn text(fabric: &Fabric, link: usize, mismatch: &Mismatch) -> String 
             let (one, other) = (one.value(), other.value());
             format!("{selector:?} {protocol} has priority {one} at {a} and {other} at {b}")
         }
-        Mismatch::Says(end, note) => {
+        Mismatch::Note(end, note) => {
             format!("{} towards {}: {note}", ends[*end], ends[1 - *end])
         }
         Mismatch::Unsettled => format!("{a} and {b} follow each other for ever"),

@@ -2,7 +2,7 @@
 
 use super::buffers::{self, Buffers};
 use super::{Proof, name, neighbours, watchdog};
-use axon_fabric::circle::{ends, round};
+use axon_fabric::cycle::{ends, ingress_ports};
 use axon_fabric::model::{Fabric, FlowControl, RouterKind};
 use axon_prove::{Buffer, Cycle, Verdict, Wait};
 use axon_wire::Priority;
@@ -140,7 +140,10 @@ fn write(proof: &Proof<'_>, out: &mut String) -> std::fmt::Result {
         writeln!(out, "\nway out: controller.router: up_down, or layered with dcb.layers")?;
     }
     if !proof.unstopped.is_empty() {
-        writeln!(out, "\nway out: no dcb.dcbx.apart.pfc, which gives PFC to all that is lossless")?;
+        writeln!(
+            out,
+            "\nway out: no dcb.dcbx.overrides.pfc, which gives PFC to all that is lossless"
+        )?;
     }
     if proof.buffers.as_ref().is_some_and(|buffers| !buffers.suffice()) {
         writeln!(
@@ -211,7 +214,7 @@ fn write_cycle(
         _ => String::new(),
     };
     writeln!(out, "\n{which} let {count} buffers{of} wait for each other in a circle:\n")?;
-    writeln!(out, "  {}\n", round(fabric, cycle).join(" -> "))?;
+    writeln!(out, "  {}\n", ingress_ports(fabric, cycle).join(" -> "))?;
     let next = cycle.waits.iter().cycle().skip(1);
     for (wait, on) in cycle.waits.iter().zip(next) {
         let ((at, from), (then, by)) = (ends(fabric, wait.buffer), ends(fabric, on.buffer));

@@ -1,11 +1,11 @@
 //! Whether the watchdog of pauses may take for a storm what honest peers do.
 
-use axon_fabric::circle::ends;
+use axon_fabric::cycle::ends;
 use axon_fabric::dcb::draining;
 use axon_fabric::model::Fabric;
 use axon_fabric::units::span_text;
 use axon_plane::watchdog::WatchdogConfig;
-use axon_prove::{Dependencies, HonestStop, honest_stops};
+use axon_prove::{Dependencies, CongestionPause, congestion_pauses};
 use axon_wire::Span;
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ pub struct Watched {
     /// What switches were told.
     pub config: WatchdogConfig,
     /// The buffer that needs the longest detection time; `None` if no switch stops another.
-    pub worst: Option<HonestStop>,
+    pub worst: Option<CongestionPause>,
     /// The longest honest stop of all; `None` if nothing bounds it, as where buffers may wait in a
     /// circle.
     pub longest: Option<Span>,
@@ -29,12 +29,12 @@ pub struct Watched {
 pub(super) fn of(fabric: &Fabric, dependencies: &Dependencies) -> Option<Watched> {
     let dcb = fabric.dcb.as_deref()?;
     let config = dcb.watchdog?;
-    let stops = honest_stops(dependencies, draining(fabric, dcb));
+    let stops = congestion_pauses(dependencies, draining(fabric, dcb));
     let bounded = stops.is_some();
     let longest = stops.as_ref().map(|stops| stops.iter().map(|stop| stop.longest).max());
     let longest = longest.map(Option::unwrap_or_default).filter(|&longest| longest < FOR_EVER);
     let percent = config.stopped_percent;
-    let key = |stop: &HonestStop| (stop.detection(percent).unwrap_or(FOR_EVER), stop.longest);
+    let key = |stop: &CongestionPause| (stop.detection(percent).unwrap_or(FOR_EVER), stop.longest);
     // Of several equally bad the first.
     let worst = stops
         .into_iter()
@@ -46,7 +46,7 @@ pub(super) fn of(fabric: &Fabric, dependencies: &Dependencies) -> Option<Watched
 impl Watched {
     /// The detection time that is just too short; `None` if none is long enough.
     fn needed(&self) -> Option<Span> {
-        let worst = |stop: HonestStop| stop.detection(self.config.stopped_percent);
+        let worst = |stop: CongestionPause| stop.detection(self.config.stopped_percent);
         self.worst.map_or(Some(Span::ZERO), worst).filter(|_| self.bounded)
     }
 
@@ -97,7 +97,7 @@ impl Watched {
             true => String::new(),
             false => format!(", and a dcb.watchdog.detection of more than {}", text(longest)),
         };
-        Some(format!("dcb.watchdog.stopped: 100%{longer}"))
+        Some(format!("dcb.watchdog.paused: 100%{longer}"))
     }
 
     /// The same for machines.

@@ -1,5 +1,5 @@
 //! The fabric manager's mind (paper §3.1, §3.3, §3.6): the network, the hosts, and what
-//! switches must be told.
+//! switches must be sent.
 //!
 //! In plain English: switches report whom they see. When the network has been quiet for a
 //! while, the manager decides whether it is a fat tree and tells the edge switches where they
@@ -33,13 +33,13 @@ const TRIES_MAX: u32 = 20;
 /// A message and whom it is for.
 pub(super) type Letter = (MacAddr, Message);
 
-/// What one switch was told about ways.
+/// What one switch was sent about ways.
 #[derive(Debug, Default)]
-struct Told {
+struct Sent {
     /// All of it, heard or not.
     entries: BTreeMap<Location, Vec<PortNo>>,
     /// What it has not acknowledged, by the message that it went with.
-    unheard: BTreeMap<Location, u32>,
+    unacknowledged: BTreeMap<Location, u32>,
     tries: u32,
 }
 
@@ -50,7 +50,7 @@ pub struct ManagerCounters {
     pub answered: u64,
     /// ARP requests that it could not, and sent to all edge switches.
     pub broadcast: u64,
-    /// Ways that it told switches.
+    /// Ways that it sent switches.
     pub routes: u64,
 }
 
@@ -66,8 +66,8 @@ pub(super) struct Manager {
     refresh: Option<Time>,
     hosts: BTreeMap<Ipv4Addr, Register>,
     questions: BTreeMap<Ipv4Addr, BTreeMap<Asker, Time>>,
-    told: BTreeMap<usize, Told>,
-    /// Switches that have something unheard.
+    sent: BTreeMap<usize, Sent>,
+    /// Switches that have something unacknowledged.
     resend: Agenda<usize>,
     /// Distances from all switches to one, by target, as long as the graph stays.
     distances: BTreeMap<usize, Vec<u16>>,
@@ -85,7 +85,7 @@ impl Manager {
             refresh: None,
             hosts: BTreeMap::new(),
             questions: BTreeMap::new(),
-            told: BTreeMap::new(),
+            sent: BTreeMap::new(),
             resend: Agenda::new(),
             distances: BTreeMap::new(),
             sequence: 0,
@@ -126,7 +126,7 @@ impl Manager {
             Message::Register(register) => self.register(now, from, register, letters),
             Message::ArpQuery { ip, from: asker } => self.query(now, from, ip, asker, letters),
             Message::RouteQuery(place) => self.route_query(now, from, place.into(), letters),
-            Message::RoutesAck { sequence } => self.routes_heard(from, sequence),
+            Message::RoutesAck { sequence } => self.routes_acknowledged(from, sequence),
             _ => return false,
         }
         true
@@ -135,11 +135,11 @@ impl Manager {
     fn report(&mut self, now: Time, mac: MacAddr, report: &Report, letters: &mut Vec<Letter>) {
         letters.push((mac, Message::ReportAck { sequence: report.sequence }));
         let news = self.graph.report(mac, report);
-        let told = self.told.entry(news.switch).or_default();
-        told.tries = 0;
+        let sent = self.sent.entry(news.switch).or_default();
+        sent.tries = 0;
         if news.reborn {
-            *told = Told::default();
-        } else if !told.unheard.is_empty() {
+            *sent = Sent::default();
+        } else if !sent.unacknowledged.is_empty() {
             self.resend.set(news.switch, now);
         }
         let place = place_of(self.graph.switch(news.switch));
@@ -239,21 +239,21 @@ impl Manager {
         }
     }
 
-    /// In a fat tree: what the switch does by itself, or was told, against what it should.
+    /// In a fat tree: what the switch does by itself, or was sent, against what it should.
     fn compare(&mut self, switch: usize) {
         let rules = self.graph.rules(switch);
         let targets: Vec<(Location, usize)> = self.graph.locations().collect();
         for (location, target) in targets.into_iter().filter(|&(_, target)| target != switch) {
-            let told = self.told.get(&switch).and_then(|told| told.entries.get(&location));
-            let current = told.or_else(|| rules.ports_towards(location)).cloned();
+            let sent = self.sent.get(&switch).and_then(|sent| sent.entries.get(&location));
+            let current = sent.or_else(|| rules.ports_towards(location)).cloned();
             self.correct(switch, location, target, current);
         }
     }
 
-    /// In any other network: what the switch was told, against what it should do.
+    /// In any other network: what the switch was sent, against what it should do.
     fn reconsider(&mut self, switch: usize) {
-        let entries = self.told.get(&switch).map_or(Vec::new(), |told| {
-            told.entries.iter().map(|(&location, ports)| (location, ports.clone())).collect()
+        let entries = self.sent.get(&switch).map_or(Vec::new(), |sent| {
+            sent.entries.iter().map(|(&location, ports)| (location, ports.clone())).collect()
         });
         for (location, ports) in entries {
             if let Some(target) = self.graph.at(location).filter(|&target| target != switch) {
@@ -262,7 +262,7 @@ impl Manager {
         }
     }
 
-    /// Notes what `switch` must be told, if what it does towards `target` is not what it
+    /// Notes what `switch` must be sent, if what it does towards `target` is not what it
     /// should. Returns the next switches on the way.
     fn correct(
         &mut self,
@@ -277,9 +277,9 @@ impl Manager {
             if distances[switch] == FAR { Vec::new() } else { graph.closer(switch, distances) };
         let ports: Vec<PortNo> = closer.iter().map(|&(port, _)| port).collect();
         if current.as_ref() != Some(&ports) {
-            let told = self.told.entry(switch).or_default();
-            told.entries.insert(location, ports);
-            told.unheard.insert(location, 0);
+            let sent = self.sent.entry(switch).or_default();
+            sent.entries.insert(location, ports);
+            sent.unacknowledged.insert(location, 0);
             self.counters.routes += 1;
         }
         closer.into_iter().map(|(_, other)| other).collect()
@@ -296,9 +296,9 @@ impl Manager {
         let (Some(start), Some(target)) = (self.graph.find(from), self.graph.at(location)) else {
             return;
         };
-        // The one that asks does not know, whatever it was told.
-        if let Some(told) = self.told.get_mut(&start) {
-            told.entries.remove(&location);
+        // The one that asks does not know, whatever it was sent.
+        if let Some(sent) = self.sent.get_mut(&start) {
+            sent.entries.remove(&location);
         }
         let mut seen = BTreeSet::from([start]);
         let mut next = Vec::from([start]);
@@ -307,7 +307,7 @@ impl Manager {
             if switch == target {
                 continue;
             }
-            let known = self.told.get(&switch).and_then(|told| told.entries.get(&location));
+            let known = self.sent.get(&switch).and_then(|sent| sent.entries.get(&location));
             let current = match (known, self.fat_tree) {
                 (Some(ports), _) => Some(ports.clone()),
                 (None, Some(true)) if switch != start => {
@@ -330,36 +330,37 @@ impl Manager {
 
     /// Sends a switch what it has not heard.
     fn tell(&mut self, now: Time, switch: usize, letters: &mut Vec<Letter>) {
-        let Some(told) = self.told.get_mut(&switch).filter(|told| !told.unheard.is_empty()) else {
+        let Some(sent) = self.sent.get_mut(&switch).filter(|sent| !sent.unacknowledged.is_empty())
+        else {
             return;
         };
-        told.tries += 1;
-        if told.tries > TRIES_MAX {
+        sent.tries += 1;
+        if sent.tries > TRIES_MAX {
             return;
         }
         let mac = self.graph.switch(switch).mac;
-        let locations: Vec<Location> = told.unheard.keys().copied().collect();
+        let locations: Vec<Location> = sent.unacknowledged.keys().copied().collect();
         for chunk in locations.chunks(ENTRIES_MAX) {
             self.sequence = self.sequence.wrapping_add(1).max(1);
             let entries = chunk.iter().map(|&location| {
-                told.unheard.insert(location, self.sequence);
-                (Place::from(location), told.entries.get(&location).cloned().unwrap_or_default())
+                sent.unacknowledged.insert(location, self.sequence);
+                (Place::from(location), sent.entries.get(&location).cloned().unwrap_or_default())
             });
             let entries = entries.collect();
             letters.push((mac, Message::Routes { sequence: self.sequence, entries }));
         }
-        let pause = self.retry * (1 << told.tries.min(4));
+        let pause = self.retry * (1 << sent.tries.min(4));
         self.resend.set(switch, now + pause);
     }
 
-    fn routes_heard(&mut self, from: MacAddr, sequence: u32) {
+    fn routes_acknowledged(&mut self, from: MacAddr, sequence: u32) {
         let Some(switch) = self.graph.find(from) else {
             return;
         };
-        if let Some(told) = self.told.get_mut(&switch) {
-            told.unheard.retain(|_, sent| *sent != sequence);
-            told.tries = 0;
-            if told.unheard.is_empty() {
+        if let Some(sent) = self.sent.get_mut(&switch) {
+            sent.unacknowledged.retain(|_, sent| *sent != sequence);
+            sent.tries = 0;
+            if sent.unacknowledged.is_empty() {
                 self.resend.cancel(switch);
             }
         }

@@ -268,7 +268,7 @@ impl<B: Frame> PortLandNode<B> {
             return false;
         }
         match message {
-            Message::ReportAck { sequence } => self.report_heard(now, sequence),
+            Message::ReportAck { sequence } => self.report_acknowledged(now, sequence),
             Message::Place(place) => self.place(now, place.into()),
             Message::RegisterAck { amac, pmac } => self.hosts.acknowledged(amac, pmac),
             Message::ArpAnswer { ip, pmac, to } => {
@@ -281,7 +281,7 @@ impl<B: Frame> PortLandNode<B> {
             Message::Routes { sequence, entries } => {
                 self.send_to_manager(now, &Message::RoutesAck { sequence });
                 for (place, ports) in entries {
-                    self.plane.set_told(place.into(), ports);
+                    self.plane.set_location_ports(place.into(), ports);
                     for (_, frame) in self.waiting.take(place.into()) {
                         self.resume(now, frame);
                     }
@@ -365,7 +365,7 @@ impl<B: Frame> PortLandNode<B> {
         let Some(way) = way else { return };
         if self.manager != Some(way.incarnation) {
             self.manager = Some(way.incarnation);
-            self.plane.forget_told();
+            self.plane.forget_location_ports();
             self.hosts.register_all(now);
             self.reported = u64::MAX;
         }
@@ -376,7 +376,7 @@ impl<B: Frame> PortLandNode<B> {
     }
 
     /// An edge switch without location goes on reporting until it has one.
-    fn report_heard(&mut self, now: Time, sequence: u32) {
+    fn report_acknowledged(&mut self, now: Time, sequence: u32) {
         if sequence != self.reported as u32 {
             return;
         }

@@ -83,7 +83,7 @@ impl Route {
     }
 
     /// To the host, as its switch is told it.
-    pub fn told(&self) -> axon_wire::Route {
+    pub fn to_install(&self) -> axon_wire::Route {
         axon_wire::Route { hops: self.hops_to(self.exit), layer: self.layer }
     }
 
@@ -308,8 +308,8 @@ mod tests {
         let layer = Layer::new(3).unwrap();
         flows.change(a, (&[step(0, 2)], layer), PortNo(6), 4);
         assert_eq!((over(&flows, 0, 1), over(&flows, 1, 1)), ([b].into(), [b, c].into()));
-        let told = axon_wire::Route { hops: Hops::from([2, 6]), layer };
-        assert_eq!(flows.get(a).unwrap().told(), told);
+        let expected = axon_wire::Route { hops: Hops::from([2, 6]), layer };
+        assert_eq!(flows.get(a).unwrap().to_install(), expected);
         flows.remove(c);
         flows.remove(b);
         assert!(over(&flows, 1, 1).is_empty() && over(&flows, 0, 1).is_empty());

@@ -16,7 +16,7 @@ use axon_wire::{MacAddr, PortNo, Span, Time};
 use core::net::IpAddr;
 
 /// A host that is claimed at two places is asked for at the older one this often at most.
-const DOUBT_PAUSE: Span = Span::from_secs(1);
+const VERIFY_PAUSE: Span = Span::from_secs(1);
 /// How long a claim by request stands without a report.
 const UNCONFIRMED: Span = Span::from_secs(5);
 /// Claims kept for one host; beyond that the oldest is forgotten.
@@ -53,8 +53,8 @@ pub struct Host {
     pub ips: Vec<IpAddr>,
     /// Never empty; the last is where it is.
     claims: Vec<Claim>,
-    /// When a move of it was last doubted.
-    doubted: Option<Time>,
+    /// When a move of it was last verified_at.
+    verified_at: Option<Time>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -184,8 +184,12 @@ impl HostTable {
         if !mac.is_unicast() || mac == self.server.0 {
             return Learned::Refused;
         }
-        let host =
-            Host { mac, ips: Vec::new(), claims: [Claim { place, until }].into(), doubted: None };
+        let host = Host {
+            mac,
+            ips: Vec::new(),
+            claims: [Claim { place, until }].into(),
+            verified_at: None,
+        };
         let index = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
             HostIndex((self.slots.len() - 1) as u32)
@@ -200,15 +204,15 @@ impl HostTable {
 
     /// The place where a host was before its last move, and the address to ask it by, unless
     /// it was asked for less than a second ago.
-    pub fn doubt(&mut self, now: Time, index: HostIndex) -> Option<(MacAddr, Place, IpAddr)> {
+    pub fn verify(&mut self, now: Time, index: HostIndex) -> Option<(MacAddr, Place, IpAddr)> {
         let host = self.slots.get_mut(index.index())?.as_mut()?;
         let before = host.claims.iter().rev().nth(1)?.place;
         let ip = *host.ips.last()?;
-        let recently = host.doubted.is_some_and(|at| now.since(at) < DOUBT_PAUSE);
+        let recently = host.verified_at.is_some_and(|at| now.since(at) < VERIFY_PAUSE);
         if recently {
             return None;
         }
-        host.doubted = Some(now);
+        host.verified_at = Some(now);
         Some((host.mac, before, ip))
     }
 

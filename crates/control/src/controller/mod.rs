@@ -11,6 +11,7 @@ pub mod hosts;
 mod lease;
 pub mod packet;
 mod reroute;
+mod round;
 pub mod router;
 pub mod topology;
 
@@ -28,6 +29,7 @@ use core::net::IpAddr;
 use dhcp::DhcpServer;
 use flows::Flows;
 use hosts::{HostIndex, HostTable, Learned, Place, Withdrawn};
+use round::Round;
 use router::{Router, Step};
 use topology::{Admission, Graph, SwitchIndex};
 
@@ -72,7 +74,7 @@ pub struct Controller {
     /// Own ports that lead to a switch, and to which port of which.
     attachments: BTreeMap<PortNo, (NodeId, PortNo)>,
     /// The round of looking for better paths that is on its way.
-    improving: Option<reroute::Improving>,
+    improving: Option<Round>,
     settle: Span,
     /// How often switches are to say what their ports send, if the router wants to know.
     measure_every_ms: Option<u32>,
@@ -80,7 +82,7 @@ pub struct Controller {
     hops_max: usize,
     counters: ControllerCounters,
     /// Whether routes came or moved since the last round began.
-    restless: bool,
+    round_wanted: bool,
     /// The path that is being looked for.
     path: Vec<Step>,
     /// The layer that it is for.
@@ -122,7 +124,7 @@ impl Controller {
             settle: heartbeat * 10,
             measure_every_ms,
             counters: ControllerCounters::default(),
-            restless: false,
+            round_wanted: false,
             path: Vec::new(),
             layer: Layer::ZERO,
             current: Vec::new(),
@@ -270,8 +272,8 @@ impl Controller {
             target_ip,
             // Both routes are as of now, so the later of their stamps is true of both.
             stamp: self.stamp(forward.number.max(backward.number)),
-            to_source: backward.told(),
-            to_target: forward.told(),
+            to_source: backward.to_install(),
+            to_target: forward.to_install(),
             answer_by: backward.hops_to(PortNo::CONTROL),
         });
         out.push(Effect::Routed { hops, to, message });
@@ -327,14 +329,14 @@ impl Controller {
                 }
                 if learned == Learned::Moved(host) {
                     self.migrate(host, out);
-                    self.doubt(now, host, out);
+                    self.verify(now, host, out);
                 }
             }
             Item::HostGone { port, mac } => self.withdraw(Place { switch, port }, mac, out),
             Item::PortLoad { over_us, ports } => {
                 let over = Span::from_micros(over_us);
                 self.router.measured(&self.graph, switch, over, &ports);
-                self.restless = true;
+                self.round_wanted = true;
                 self.plan_round(now);
             }
             Item::SetRoute { .. }
@@ -434,8 +436,8 @@ impl Controller {
 
     /// A host is said to have moved. If it is still where it was, its old switch will hear it
     /// answer, and say so: a forged frame takes a host offline for a moment, not for good.
-    fn doubt(&mut self, now: Time, host: HostIndex, out: &mut Vec<Effect>) {
-        if let Some((mac, place, ip)) = self.hosts.doubt(now, host) {
+    fn verify(&mut self, now: Time, host: HostIndex, out: &mut Vec<Effect>) {
+        if let Some((mac, place, ip)) = self.hosts.verify(now, host) {
             let to = self.graph.switch(place.switch).incarnation.node;
             let item = Item::AskHost { port: place.port, mac, ip };
             out.push(Effect::Command { to, item });

@@ -22,6 +22,7 @@
 use super::Controller;
 use super::flows::{Route, RouteIndex};
 use super::hosts::{HostIndex, Place};
+use super::round::Round;
 use super::router::{Flow, flow_hash};
 use super::topology::{Change, SwitchIndex};
 use crate::effect::Effect;
@@ -31,24 +32,6 @@ use axon_wire::{Span, Time};
 
 /// Routes looked at in one batch.
 const BATCH: u32 = 2_048;
-
-/// How far a round has come.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Improving {
-    /// When to look at the next batch.
-    pub next: Time,
-    /// The next route to look at.
-    at: u32,
-    /// Routes moved in this round so far.
-    moved: u32,
-}
-
-impl Improving {
-    /// A round that begins then.
-    const fn begin(next: Time) -> Improving {
-        Improving { next, at: 0, moved: 0 }
-    }
-}
 
 impl Controller {
     /// The route from a port to a host, made if need be, with one more user.
@@ -64,7 +47,7 @@ impl Controller {
                 let exit = self.find_path(at, destination)?;
                 let number = self.next_number();
                 self.router.placed(&self.path);
-                self.restless = true;
+                self.round_wanted = true;
                 self.flows.insert(at, destination, (&self.path, self.layer), exit.port, number)
             }
         };
@@ -120,7 +103,7 @@ impl Controller {
             return;
         };
         self.router.placed(&self.path);
-        self.restless = true;
+        self.round_wanted = true;
         self.switch_over(index, exit, out);
     }
 
@@ -141,7 +124,7 @@ impl Controller {
             port: at.port,
             destination: host.mac,
             stamp: self.stamp(number),
-            route: route.told(),
+            route: route.to_install(),
         };
         out.push(Effect::Command { to: self.graph.switch(at.switch).incarnation.node, item });
     }
@@ -204,7 +187,7 @@ impl Controller {
             self.reroute(route, out);
         }
         if change.gained && !self.flows.is_empty() {
-            self.improving = Some(Improving::begin(now + self.settle));
+            self.improving = Some(Round::begin(now + self.settle));
         }
         self.plan_round(now);
     }
@@ -240,8 +223,8 @@ impl Controller {
 
     /// Plans a round, where the router wants one and none is on its way.
     pub(super) fn plan_round(&mut self, now: Time) {
-        if self.restless && self.improving.is_none() && self.router.improves() {
-            self.improving = Some(Improving::begin(now + self.settle));
+        if self.round_wanted && self.improving.is_none() && self.router.improves() {
+            self.improving = Some(Round::begin(now + self.settle));
         }
     }
 
@@ -251,7 +234,7 @@ impl Controller {
             return;
         };
         if improving.at == 0 {
-            self.restless = false;
+            self.round_wanted = false;
             self.begin_round();
         }
         let end = self.flows.end();
@@ -261,10 +244,10 @@ impl Controller {
         }
         let pause = Span::from_ticks(self.settle.ticks() / 10);
         self.improving = if until < end {
-            Some(Improving { next: now + pause, at: until, ..improving })
+            Some(Round { next: now + pause, at: until, ..improving })
         } else {
             let moved = improving.moved as usize;
-            self.restless |= !self.router.settled(moved, self.flows.len());
+            self.round_wanted |= !self.router.settled(moved, self.flows.len());
             None
         };
         self.plan_round(now);

@@ -84,7 +84,7 @@ pub struct Neighbour {
     /// Its way to the controller, by its last heartbeat.
     pub path: Option<ControllerPath>,
     challenge: u64,
-    heard_at: Time,
+    received_at: Time,
     /// For how long since then the node itself was late, up to [`Discovery::patience`].
     excused: Span,
     heartbeat_at: Time,
@@ -304,7 +304,7 @@ impl Discovery {
     }
 
     fn dead_at(&self, neighbour: &Neighbour) -> Time {
-        neighbour.heard_at + self.patience() + neighbour.excused
+        neighbour.received_at + self.patience() + neighbour.excused
     }
 
     fn find_deadline(&mut self) {
@@ -335,7 +335,7 @@ impl Neighbour {
             role,
             path: None,
             challenge,
-            heard_at: now,
+            received_at: now,
             excused: Span::ZERO,
             heartbeat_at: now,
         }

@@ -1,8 +1,9 @@
 //! The end of a set-up at the source switch: phase IV of Axon-ARP (paper 001 §4.2.2).
 
+use super::context::{Cx, Timer, ipv4};
 use super::flows::Verdict;
-use super::setup::{Asker, of_port};
-use super::{Cx, Edge, Timer, ipv4};
+use super::setups::{Requester, of_port};
+use super::state::Edge;
 use crate::effect::Effect;
 use axon_wire::host_frame;
 use axon_wire::message::{ArpReply, Target};
@@ -44,8 +45,8 @@ impl Edge {
         {
             self.agenda.cancel(Timer::Setup(key.0, key.1));
             self.counters.setups_done += 1;
-            for asker in setup.askers {
-                answer(cx, port, asker, m.target_mac, ip);
+            for requester in setup.requesters {
+                answer(cx, port, requester, m.target_mac, ip);
             }
         }
         self.route_ready(cx, port, m.target_mac, &m.to_target);
@@ -77,9 +78,9 @@ impl Edge {
 }
 
 /// Tells a host that `ip` is at `mac`; never that its own address is its own.
-pub(super) fn answer(cx: &mut Cx, port: PortNo, asker: Asker, mac: MacAddr, ip: Ipv4Addr) {
-    if asker.mac != mac {
-        let frame = host_frame::reply(mac, ip, asker.mac, asker.ip);
+pub(super) fn answer(cx: &mut Cx, port: PortNo, requester: Requester, mac: MacAddr, ip: Ipv4Addr) {
+    if requester.mac != mac {
+        let frame = host_frame::reply(mac, ip, requester.mac, requester.ip);
         cx.out.push(Effect::Host { port, frame });
     }
 }

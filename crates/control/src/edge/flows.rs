@@ -3,7 +3,8 @@
 //!
 //! What the data plane is asked for, and what it answers, is in `placing.rs`.
 
-use super::Cx;
+use super::context::Cx;
+use super::places::{Key, of_port};
 use super::placing::Placing;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -16,8 +17,6 @@ use core::net::Ipv4Addr;
 const TOMBSTONE_SPAN: Span = Span::from_secs(10);
 /// How many such stamps are remembered; the oldest are forgotten first.
 const TOMBSTONES_MAX: usize = 16_384;
-
-pub(super) type Key = (PortNo, MacAddr);
 
 /// A route from a host port to a destination MAC.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -267,10 +266,6 @@ impl Flows {
         assert!(self.by_ip.len() <= self.live.len());
         (self.live.len(), self.unplaced.len(), self.removed.len())
     }
-}
-
-pub(super) fn of_port(port: PortNo) -> core::ops::RangeInclusive<Key> {
-    (port, MacAddr([0; 6]))..=(port, MacAddr::BROADCAST)
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! What a host sends without a route: ARP, DHCP, unicast on its way, and what ends here.
 
-use super::setup::Asker;
-use super::{Cx, Edge, Fate};
+use super::context::Cx;
+use super::setups::Requester;
+use super::state::{Edge, Fate};
 use crate::effect::Effect;
 use axon_node::Drop;
 use axon_wire::host_frame::{self, Arp, Kind};
@@ -56,16 +57,17 @@ impl Edge {
         if !probe {
             self.learn_ip(cx.now, source, arp.sender_ip, cx.out);
         }
-        let asker = Asker { mac: source, ip: arp.sender_ip };
+        let requester = Requester { mac: source, ip: arp.sender_ip };
         match arp.operation {
             ArpOperation::Reply => self.target_answered(cx, port, source, arp.sender_ip),
             ArpOperation::Request if arp.sender_ip == arp.target_ip => {}
             ArpOperation::Request if arp.target_ip == self.server.ip => {
-                let frame = host_frame::reply(self.server.mac, self.server.ip, source, asker.ip);
+                let frame =
+                    host_frame::reply(self.server.mac, self.server.ip, source, requester.ip);
                 cx.out.push(Effect::Host { port, frame });
             }
             ArpOperation::Request if host_frame::is_host_ip(arp.target_ip) => {
-                self.resolve(cx, port, asker, arp.target_ip);
+                self.resolve(cx, port, requester, arp.target_ip);
             }
             _ => return Err(Drop::Refused),
         }

@@ -4,6 +4,14 @@ use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use axon_wire::{MacAddr, PortNo};
 
+/// The port where frames come in, and the MAC that their route leads to.
+pub(super) type Key = (PortNo, MacAddr);
+
+/// All keys of one port.
+pub(super) fn of_port(port: PortNo) -> core::ops::RangeInclusive<Key> {
+    (port, MacAddr([0; 6]))..=(port, MacAddr::BROADCAST)
+}
+
 /// The places of every port's route table, as the edge has given them away.
 ///
 /// A place is reserved before its route is known (paper 001 §4.2.2): for a destination by its MAC,

@@ -7,7 +7,9 @@
 //! sure. A host that answers is learned and reported like any other. The questions become
 //! rarer, down to the pace of probes, and end after an hour or so.
 
-use super::{Cx, Edge, Timer};
+use super::context::{Cx, Timer};
+use super::queries::Recall;
+use super::state::Edge;
 use crate::effect::Effect;
 use axon_wire::host_frame;
 use axon_wire::{MacAddr, PortNo};
@@ -17,13 +19,6 @@ use core::net::Ipv4Addr;
 const TRIES: u64 = 720;
 /// Hosts of one switch that are remembered.
 const RECALLS_MAX: usize = 4096;
-
-/// A host that is asked for.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Recall {
-    ip: Ipv4Addr,
-    tries: u64,
-}
 
 impl Edge {
     /// The controller remembers a host on `port`, or doubts that it is still there.

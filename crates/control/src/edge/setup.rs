@@ -1,19 +1,20 @@
 //! The source switch asks for a route: phase I of Axon-ARP (paper 001 §4.2.2).
 
 use super::arrival::answer;
+use super::context::{Cx, Timer};
 use super::flows::Flows;
-use super::{Cx, Edge, Timer};
+use super::setups::{Failure, Key, Requester, Setup, of_port};
+use super::state::Edge;
 use crate::effect::Effect;
-use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use axon_wire::message::{ArpRequest, Message, Target};
-use axon_wire::{MacAddr, PortNo, Span, Time};
+use axon_wire::{MacAddr, PortNo, Span};
 use core::net::{IpAddr, Ipv4Addr};
 
 /// Set-ups that one port may have under way; what would start more is dropped.
 pub(super) const SETUPS_PER_PORT_MAX: usize = 128;
 /// ARP requests that one set-up answers; more hosts on one port ask again themselves.
-pub(super) const ASKERS_MAX: usize = 8;
+pub(super) const REQUESTERS_MAX: usize = 8;
 /// Failures remembered over the whole switch.
 pub(super) const FAILURES_MAX: usize = 4096;
 /// How long a target that was not found is not looked for again: doubled each time ...
@@ -23,131 +24,39 @@ const BACKOFF_DOUBLINGS_MAX: u32 = 2;
 /// The time between retries is doubled this often at most.
 const RETRY_DOUBLINGS_MAX: u32 = 4;
 
-pub(super) type Key = (PortNo, Target);
-
-/// A route that the controller was asked for.
-#[derive(Debug)]
-pub(super) struct Setup {
-    pub(super) id: u32,
-    source_mac: MacAddr,
-    source_ip: Option<Ipv4Addr>,
-    /// A place is kept in the route memory: counted for an address, named for a MAC.
-    pub(super) held: bool,
-    pub(super) askers: Vec<Asker>,
-    tries: u32,
-    until: Time,
-}
-
-/// Who waits for an ARP reply. A probe (RFC 5227 §1.1) has no address of its own yet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Asker {
-    pub(super) mac: MacAddr,
-    pub(super) ip: Ipv4Addr,
-}
-
-/// All set-ups of the switch, and those that failed a short while ago.
-#[derive(Debug)]
-pub(super) struct Setups {
-    next_id: u32,
-    pub(super) open: BTreeMap<Key, Setup>,
-    open_on: BTreeMap<PortNo, usize>,
-    failed: BTreeMap<Key, Failure>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Failure {
-    times: u32,
-    until: Time,
-}
-
-impl Setups {
-    pub(super) fn new() -> Setups {
-        Setups {
-            next_id: 0,
-            open: BTreeMap::new(),
-            open_on: BTreeMap::new(),
-            failed: BTreeMap::new(),
-        }
-    }
-
-    pub(super) fn count_on(&self, port: PortNo) -> usize {
-        self.open_on.get(&port).copied().unwrap_or(0)
-    }
-
-    pub(super) fn count(&self) -> usize {
-        self.open.len()
-    }
-
-    pub(super) fn contains(&self, key: Key) -> bool {
-        self.open.contains_key(&key)
-    }
-
-    fn insert(&mut self, key: Key, setup: Setup) {
-        if self.open.insert(key, setup).is_none() {
-            *self.open_on.entry(key.0).or_default() += 1;
-        }
-    }
-
-    pub(super) fn remove(&mut self, key: Key) -> Option<Setup> {
-        let setup = self.open.remove(&key)?;
-        if let Some(count) = self.open_on.get_mut(&key.0) {
-            *count -= 1;
-            if *count == 0 {
-                self.open_on.remove(&key.0);
-            }
-        }
-        Some(setup)
-    }
-
-    #[cfg(test)]
-    pub(super) fn failures(&self) -> usize {
-        self.failed.len()
-    }
-
-    #[cfg(test)]
-    pub(super) fn macs_on(&self, port: PortNo) -> impl Iterator<Item = MacAddr> {
-        self.open.keys().filter_map(move |key| match key.1 {
-            Target::Mac(mac) if key.0 == port => Some(mac),
-            _ => None,
-        })
-    }
-
-    #[cfg(test)]
-    pub(super) fn held_on(&self, port: PortNo) -> usize {
-        let held = |((on, target), setup): (&Key, &Setup)| {
-            *on == port && matches!(target, Target::Ip(_)) && setup.held
-        };
-        self.open.iter().filter(|&(key, setup)| held((key, setup))).count()
-    }
-}
-
 impl Edge {
     /// A host asks for `target_ip`: answered at once for an existing flow, looked for if not.
     ///
     /// On one port all hosts share the routes, and a host that looks for one on its own port
     /// has been heard by it: the edge stays silent.
-    pub(super) fn resolve(&mut self, cx: &mut Cx, port: PortNo, asker: Asker, wanted: Ipv4Addr) {
+    pub(super) fn resolve(
+        &mut self,
+        cx: &mut Cx,
+        port: PortNo,
+        requester: Requester,
+        wanted: Ipv4Addr,
+    ) {
         let neighbour = |mac| {
-            mac != asker.mac && self.hosts.get(mac).is_some_and(|host| host.ip == Some(wanted))
+            mac != requester.mac && self.hosts.get(mac).is_some_and(|host| host.ip == Some(wanted))
         };
         if self.hosts.on_port(port).any(neighbour) {
             return;
         }
         if let Some(mac) = self.flows.mac_of(port, wanted) {
             self.counters.arp_cached += 1;
-            answer(cx, port, asker, mac, wanted);
+            answer(cx, port, requester, mac, wanted);
             return;
         }
         let key = (port, Target::Ip(IpAddr::V4(wanted)));
-        let source_ip = (!asker.ip.is_unspecified()).then_some(asker.ip);
-        if !self.begin(cx, key, asker.mac, source_ip) {
+        let source_ip = (!requester.ip.is_unspecified()).then_some(requester.ip);
+        if !self.begin(cx, key, requester.mac, source_ip) {
             return;
         }
         let Some(setup) = self.setups.open.get_mut(&key) else {
             return;
         };
-        if setup.askers.len() < ASKERS_MAX && !setup.askers.contains(&asker) {
-            setup.askers.push(asker);
+        if setup.requesters.len() < REQUESTERS_MAX && !setup.requesters.contains(&requester) {
+            setup.requesters.push(requester);
         }
     }
 
@@ -179,7 +88,7 @@ impl Edge {
             source_mac,
             source_ip,
             held: self.flows.hold(key),
-            askers: Vec::new(),
+            requesters: Vec::new(),
             tries: 0,
             until: cx.now + self.arp_wait,
         };
@@ -215,7 +124,7 @@ impl Edge {
             return self.send_request(cx, key);
         }
         self.counters.setups_failed += 1;
-        self.stop_setup(cx, key);
+        self.end_setup(cx, key);
         let times = self.setups.failed.get(&key).map_or(0, |failure| failure.times);
         if times == 0 && self.setups.failed.len() >= FAILURES_MAX {
             return;
@@ -252,7 +161,7 @@ impl Edge {
     }
 
     /// Ends a set-up without a route: its place is free and its frames are dropped.
-    fn stop_setup(&mut self, cx: &mut Cx, key: Key) {
+    fn end_setup(&mut self, cx: &mut Cx, key: Key) {
         let Some(setup) = self.setups.remove(key) else {
             return;
         };
@@ -273,19 +182,19 @@ impl Edge {
     pub(super) fn unreserve(&mut self, port: PortNo, mac: MacAddr) {
         let placed = self.flows.is_placed((port, mac));
         let wanted = self.setups.contains((port, Target::Mac(mac)));
-        if !placed && !wanted && !self.is_asking_for(port, mac) {
+        if !placed && !wanted && !self.is_query_for(port, mac) {
             self.flows.placing.free((port, mac));
         }
     }
 
     /// Ends the set-ups that a host has started.
-    pub(super) fn stop_setups_of(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr) {
+    pub(super) fn end_setups_of(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr) {
         let keys: Vec<_> = (self.setups.open.range(of_port(port)))
             .filter(|(_, setup)| setup.source_mac == mac)
             .map(|(&key, _)| key)
             .collect();
         for key in keys {
-            self.stop_setup(cx, key);
+            self.end_setup(cx, key);
         }
     }
 }
@@ -298,10 +207,6 @@ impl Flows {
             (port, Target::Mac(mac)) => self.placing.reserve((port, mac)),
         }
     }
-}
-
-pub(super) fn of_port(port: PortNo) -> core::ops::RangeInclusive<Key> {
-    (port, Target::Ip(Ipv4Addr::UNSPECIFIED.into()))..=(port, Target::Mac(MacAddr::BROADCAST))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 use crate::error::Problem;
 use crate::file;
 use axon_dcbx::agent::rules;
-use axon_dcbx::{Mode, cee, cee_tells};
+use axon_dcbx::{Mode, cee, cee_can_carry};
 use axon_wire::Priority;
 use axon_wire::dcbx::ieee::{self, Application, Selector};
 
@@ -70,7 +70,7 @@ pub(super) fn check(
         let expected = format!("at most {most}, for which {form} has room");
         return Err(Problem::new(key(most, of_hosts), what, expected));
     }
-    match told.iter().position(|one| mode == Mode::Cee && !cee_tells(one)) {
+    match told.iter().position(|one| mode == Mode::Cee && !cee_can_carry(one)) {
         None => Ok(()),
         Some(place) => {
             let what = format!("CEE, which {says} asks for, has no words for it");

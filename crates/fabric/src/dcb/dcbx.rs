@@ -7,7 +7,7 @@ use crate::file;
 use crate::model::{Dcb, End, Fabric};
 use axon_dcbx::lldp::LldpConfig;
 use axon_dcbx::{
-    Asked, DcbxConfig, DcbxNodeConfig, Duplicates, Meeting, Mismatch, Mode, Recommendation,
+    DcbxConfig, DcbxNodeConfig, DcbxSettings, Duplicates, Meeting, Mismatch, Mode, Recommendation,
     TieRule, ZeroClasses, meet, meeting,
 };
 use axon_plane::dcb::DcbConfig;
@@ -23,14 +23,14 @@ pub struct Dcbx {
     /// What all switches say, but for these.
     pub common: Said,
     /// By index of the switch.
-    pub apart: BTreeMap<usize, Said>,
+    pub overrides: BTreeMap<usize, Said>,
 }
 
 /// What one switch says, and heeds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Said {
     /// All but what follows from its plane.
-    pub asked: Asked,
+    pub asked: DcbxSettings,
     /// The priorities that have PFC, if not all lossless ones.
     pub pfc: Option<PrioritySet>,
 }
@@ -38,7 +38,7 @@ pub struct Said {
 impl Dcbx {
     /// What the switch with this index says.
     pub fn said(&self, switch: usize) -> &Said {
-        self.apart.get(&switch).unwrap_or(&self.common)
+        self.overrides.get(&switch).unwrap_or(&self.common)
     }
 }
 
@@ -102,7 +102,7 @@ fn meetings(fabric: &Fabric) -> Vec<(usize, Rc<Meeting>)> {
     // Most switches are alike, and what alike ones say depends on who has the lower address.
     let mut known: BTreeMap<(usize, usize, bool), Option<Rc<Meeting>>> = BTreeMap::new();
     let Some(dcbx) = fabric.dcb.as_ref().and_then(|dcb| dcb.dcbx.as_ref()) else { return found };
-    let kind = |switch| if dcbx.apart.contains_key(&switch) { switch + 1 } else { 0 };
+    let kind = |switch| if dcbx.overrides.contains_key(&switch) { switch + 1 } else { 0 };
     for (index, link) in fabric.links.iter().enumerate() {
         let [one, other] = [link.a.switch, link.b.switch];
         let key = (kind(one), kind(other), one < other);
@@ -126,9 +126,9 @@ pub(crate) fn resolve(file: &file::Dcb, fabric: &mut Fabric) -> Result<(), Probl
     let fit = |mode, says: &str| applications::check(&told, dcb.applications.len(), (mode, says));
     fit(common.asked.mode, "dcb.dcbx.mode")?;
     common.asked.applications = told.clone();
-    let mut apart = BTreeMap::new();
-    for (index, one) in asked.apart.iter().enumerate() {
-        let key = format!("dcb.dcbx.apart[{index}]");
+    let mut overrides = BTreeMap::new();
+    for (index, one) in asked.overrides.iter().enumerate() {
+        let key = format!("dcb.dcbx.overrides[{index}]");
         let said = differing(&common, one, dcb, &key)?;
         fit(said.asked.mode, &format!("{key}.mode"))?;
         for (number, name) in one.switches.iter().enumerate() {
@@ -136,12 +136,12 @@ pub(crate) fn resolve(file: &file::Dcb, fabric: &mut Fabric) -> Result<(), Probl
                 let what = format!("there is no switch {name}");
                 Problem::new(format!("{key}.switches[{number}]"), what, "the name of a switch")
             })?;
-            apart.insert(switch, said.clone());
+            overrides.insert(switch, said.clone());
         }
     }
     let lldp = lldp(asked)?;
     if let Some(dcb) = &mut fabric.dcb {
-        dcb.dcbx = Some(Box::new(Dcbx { lldp, common, apart }));
+        dcb.dcbx = Some(Box::new(Dcbx { lldp, common, overrides }));
     }
     Ok(())
 }
@@ -184,15 +184,15 @@ fn tie(asked: file::Tie) -> TieRule {
     }
 }
 
-fn common(asked: &file::Dcbx) -> Result<Asked, Problem> {
-    let plain = Asked::default();
+fn common(asked: &file::Dcbx) -> Result<DcbxSettings, Problem> {
+    let plain = DcbxSettings::default();
     let pfc_classes_max = asked.pfc_classes.unwrap_or(plain.pfc_classes_max);
     if pfc_classes_max > plain.pfc_classes_max {
         let what = format!("{pfc_classes_max} is more than there are");
         return Err(Problem::new("dcb.dcbx.pfc_classes", what, "0 to 8"));
     }
     let (ets_willing, pfc_willing) = willing(asked.willing);
-    Ok(Asked {
+    Ok(DcbxSettings {
         mode: mode(asked.mode),
         ets_willing,
         pfc_willing,
@@ -213,7 +213,12 @@ fn common(asked: &file::Dcbx) -> Result<Asked, Problem> {
 }
 
 /// What a switch says that differs from the others.
-fn differing(common: &Said, one: &file::Apart, dcb: &Dcb, key: &str) -> Result<Said, Problem> {
+fn differing(
+    common: &Said,
+    one: &file::DcbxOverride,
+    dcb: &Dcb,
+    key: &str,
+) -> Result<Said, Problem> {
     let mut said = common.clone();
     let asked = &mut said.asked;
     asked.mode = one.mode.map_or(asked.mode, mode);
@@ -234,11 +239,11 @@ fn differing(common: &Said, one: &file::Apart, dcb: &Dcb, key: &str) -> Result<S
             }
         }
     }
-    let apart = |group: &&Vec<Priority>| {
+    let differ = |group: &&Vec<Priority>| {
         let with_pfc = group.iter().filter(|&&layer| pfc.contains(layer)).count();
         (1..group.len()).contains(&with_pfc)
     };
-    if let Some(group) = dcb.layers.iter().find(apart) {
+    if let Some(group) = dcb.layers.iter().find(differ) {
         let group: PrioritySet = group.iter().copied().collect();
         let (some, others) = (group.intersection(pfc), group.difference(pfc));
         let what = format!("{some} has PFC and {others} has not, and hosts know them as one");
@@ -269,7 +274,7 @@ mod tests {
         let fabric = fabric(
             "  dcbx:\n    {mode: auto, willing: ets, interval: 5s, pfc_classes: 2,\n    \
              applications: [{priority: 3, udp: 4791}],\n    \
-             apart: [{switches: [s2], willing: both, pfc: [4], recommend: none}]}\n",
+             overrides: [{switches: [s2], willing: both, pfc: [4], recommend: none}]}\n",
         );
         let [one, two] = [0, 1].map(|index| switch_config(&fabric, index, 1, 7));
         let (one, said) = (one.control.node.dcbx.unwrap(), two.control.node.dcbx.unwrap());
@@ -301,13 +306,13 @@ mod tests {
     fn links_whose_ends_will_not_agree_are_found() {
         assert_eq!(disagreements(&fabric("  dcbx: {}\n")), []);
         assert_eq!(disagreements(&fabric("")), []);
-        let apart = fabric("  dcbx: {apart: [{switches: [s3], pfc: [3]}]}\n");
-        let told: Vec<_> = disagreements(&apart)
+        let overridden = fabric("  dcbx: {overrides: [{switches: [s3], pfc: [3]}]}\n");
+        let found: Vec<_> = disagreements(&overridden)
             .into_iter()
             .map(|(link, mismatch)| (link, mismatch.to_string()))
             .collect();
-        assert_eq!(told, [(1, "PFC for 3,4 at one end and for 3 at the other".to_string())]);
-        let follows = fabric("  dcbx: {apart: [{switches: [s3], willing: pfc, pfc: [3]}]}\n");
+        assert_eq!(found, [(1, "PFC for 3,4 at one end and for 3 at the other".to_string())]);
+        let follows = fabric("  dcbx: {overrides: [{switches: [s3], willing: pfc, pfc: [3]}]}\n");
         assert_eq!(disagreements(&follows), []);
     }
 
@@ -325,11 +330,11 @@ mod tests {
         assert_eq!(found(""), []);
         assert_eq!(found("  dcbx: {}\n"), []);
         // They agree, and nobody is ever stopped for priority 4.
-        let all = "  dcbx: {apart: [{switches: [s1, s2, s3], pfc: [3]}]}\n";
+        let all = "  dcbx: {overrides: [{switches: [s1, s2, s3], pfc: [3]}]}\n";
         assert_eq!(disagreements(&fabric(all)), []);
         assert_eq!(found(all).len(), 4 + 3, "four ends of links, and three hosts");
         // The second follows its neighbour, and has nobody to follow at its host.
-        let willing = "  dcbx: {apart: [{switches: [s3], willing: pfc, pfc: [3]}]}\n";
+        let willing = "  dcbx: {overrides: [{switches: [s3], willing: pfc, pfc: [3]}]}\n";
         assert_eq!(disagreements(&fabric(willing)), []);
         assert_eq!(found(willing), four(&["s3-p0"]));
     }

@@ -202,14 +202,14 @@ pub(super) fn ecn(index: usize, class: &file::DcbClass) -> Result<Option<EcnConf
             return Err(Problem::new(key, what, "one of threshold and red"));
         }
     };
-    let not_capable = match asked.others {
+    let not_capable = match asked.non_ect {
         None if class.lossless => NotCapable::Pass,
-        Some(file::Others::Pass) => NotCapable::Pass,
-        Some(file::Others::Drop) if class.lossless => {
+        Some(file::NonEct::Pass) => NotCapable::Pass,
+        Some(file::NonEct::Drop) if class.lossless => {
             let what = "the class is lossless";
-            return Err(Problem::new(format!("{key}.others"), what, "pass, or a lossy class"));
+            return Err(Problem::new(format!("{key}.non_ect"), what, "pass, or a lossy class"));
         }
-        None | Some(file::Others::Drop) => NotCapable::Drop,
+        None | Some(file::NonEct::Drop) => NotCapable::Drop,
     };
     if class.lossless && asked.red.as_ref().is_some_and(|red| red.drop_over_max) {
         let what = "the class is lossless";

@@ -68,11 +68,11 @@ pub(super) fn watchdog(
             return Err(Problem::new(format!("dcb.watchdog.{key}"), what, "1us to 60s"));
         }
     }
-    let stopped_percent = asked.stopped.0;
+    let stopped_percent = asked.paused.0;
     if !STOPPED_PERCENT.contains(&stopped_percent) {
         // Two senders that share a port are each stopped for half of the time.
         let what = format!("{stopped_percent}% is no storm: honest senders are stopped so long");
-        return Err(Problem::new("dcb.watchdog.stopped", what, "51% to 100%"));
+        return Err(Problem::new("dcb.watchdog.paused", what, "51% to 100%"));
     }
     let action = match asked.action {
         file::StormAction::Drop => StormAction::Drop,

@@ -168,31 +168,31 @@ fn hosts(asked: &file::Dcb, lossless: PrioritySet) -> Result<bool, Problem> {
 fn schedule(asked: &file::Dcb) -> Result<ScheduleConfig, Problem> {
     let algorithms: Result<Vec<Algorithm>, Problem> =
         asked.classes.iter().enumerate().map(|(index, class)| algorithm(index, class)).collect();
-    let turns = &asked.turns;
-    let overhead_bytes = match turns.charge {
+    let scheduling = &asked.scheduling;
+    let overhead_bytes = match scheduling.charge {
         file::Charge::Wire => FrameCost::WIRE.overhead_bytes,
         file::Charge::Frame => FCS_BYTES,
     };
-    let (weights, default) = match turns.weights {
+    let (weights, default) = match scheduling.weights {
         file::Weights::Fixed => (Weights::Fixed, Span::ZERO),
         file::Weights::Awc => {
-            let window = turns.window.map_or(Span::from_secs(60), |window| window.0);
+            let window = scheduling.window.map_or(Span::from_secs(60), |window| window.0);
             (Weights::Awc { window, size_added_bytes: FCS_BYTES, larger: Larger::One }, window)
         }
         file::Weights::ByteFair => {
-            let window = turns.window.map_or(Span::from_millis(10), |window| window.0);
+            let window = scheduling.window.map_or(Span::from_millis(10), |window| window.0);
             (Weights::ByteFair { window, size_added_bytes: FCS_BYTES }, window)
         }
     };
-    if turns.weights == file::Weights::Fixed && turns.window.is_some() {
+    if scheduling.weights == file::Weights::Fixed && scheduling.window.is_some() {
         let what = "weights are fixed";
-        return Err(Problem::new("dcb.turns.window", what, "it only with awc or byte_fair"));
+        return Err(Problem::new("dcb.scheduling.window", what, "it only with awc or byte_fair"));
     }
-    if turns.weights != file::Weights::Fixed && default < Span::from_micros(100) {
+    if scheduling.weights != file::Weights::Fixed && default < Span::from_micros(100) {
         let what = format!("{} is too short to count frames", crate::units::span_text(default));
-        return Err(Problem::new("dcb.turns.window", what, "100us or more"));
+        return Err(Problem::new("dcb.scheduling.window", what, "100us or more"));
     }
-    let cost = FrameCost { overhead_bytes, cell_bytes: turns.cell };
+    let cost = FrameCost { overhead_bytes, cell_bytes: scheduling.cell };
     let schedule = ScheduleConfig { classes: algorithms?, cost, weights };
     let fault = |fault: ScheduleFault| {
         let (key, expected) = match fault {
@@ -208,9 +208,9 @@ fn schedule(asked: &file::Dcb) -> Result<ScheduleConfig, Problem> {
                 (format!("dcb.classes[{}].wfq", class.index()), "1 to 65536")
             }
             ScheduleFault::Unserved(_) => ("dcb.classes".into(), "each priority in one class"),
-            ScheduleFault::Cell => ("dcb.turns.cell".into(), "1 or more"),
+            ScheduleFault::Cell => ("dcb.scheduling.cell".into(), "1 or more"),
             ScheduleFault::NothingToAdapt => {
-                ("dcb.turns.weights".into(), "classes with ets or drr, or fixed weights")
+                ("dcb.scheduling.weights".into(), "classes with ets or drr, or fixed weights")
             }
         };
         Problem::new(key, fault.to_string(), expected)

@@ -51,7 +51,7 @@ fn up(span: Span) -> Span {
 }
 
 /// What each buffer at the end of a link between switches brings to the reckoning of how long
-/// honest peers may stop a queue ([`axon_prove::honest_stops`]): for the lossless class
+/// honest peers may stop a queue ([`axon_prove::congestion_pauses`]): for the lossless class
 /// that is promised least, and for as many priorities as share any lossless class.
 ///
 /// # Panics
@@ -82,7 +82,7 @@ pub fn draining(fabric: &Fabric, dcb: &Dcb) -> impl Fn(Buffer) -> Draining {
         Draining {
             link: fastest,
             promised: part.of_rate(slowest),
-            turns,
+            ingress_ports: turns,
             bytes: to_leave(sharing),
             to_hosts: to_hosts.map(|rate| ToHosts {
                 promised: part.of_rate(rate),
@@ -213,7 +213,7 @@ mod tests {
         let to_hosts = found.to_hosts.unwrap();
         // 60 % for two priorities; s2 has two hosts and the link.
         assert_eq!((found.promised, to_hosts.promised), (6_000_000_000, 600_000_000));
-        assert_eq!((found.link, found.turns, to_hosts.layers), (Rate::gbps(10), 2, 1));
+        assert_eq!((found.link, found.ingress_ports, to_hosts.layers), (Rate::gbps(10), 2, 1));
         // A third of the pool, half of the two thirds that are free then; the other priority a
         // third of these.
         let bytes = Bytes(5_000_000 + 2 * headroom_of(&fabric));

@@ -43,9 +43,9 @@ pub struct Dcb {
     /// What is done about a peer that does not let a queue go on; nothing if not said.
     #[serde(default)]
     pub watchdog: Option<Watchdog>,
-    /// What the turns of classes charge a frame for, and whether weights follow the traffic.
-    #[serde(default)]
-    pub turns: Turns,
+    /// What scheduling charges a frame for, and whether weights follow the traffic.
+    #[serde(default, alias = "turns")]
+    pub scheduling: Scheduling,
     /// Which frames of hosts have which priority, such as `udp:4791=3`, `tcp:3260=4`,
     /// `port:2049=4`, `dscp:46=5`, `ethertype:0x8915=3`, `default=1`. In a lab, hosts then have
     /// an agent at their edge, which tags their frames so and obeys flow control for them.
@@ -157,7 +157,7 @@ pub struct Buffers {
 /// How frames are charged, and whether weights follow the traffic.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Turns {
+pub struct Scheduling {
     /// What a frame takes off its class's share; wire if not said.
     pub charge: Charge,
     /// Bytes of the cells that a frame is charged in; 1 if not said.
@@ -211,8 +211,8 @@ impl Default for Buffers {
     }
 }
 
-impl Default for Turns {
-    fn default() -> Turns {
-        Turns { charge: Charge::Wire, cell: 1, weights: Weights::Fixed, window: None }
+impl Default for Scheduling {
+    fn default() -> Scheduling {
+        Scheduling { charge: Charge::Wire, cell: 1, weights: Weights::Fixed, window: None }
     }
 }

@@ -35,13 +35,14 @@ pub struct Dcbx {
     /// From one LLDPDU to the next, in whole seconds, 1s to 1h; 30s if not said.
     pub interval: Option<SpanText>,
     /// Switches that differ from the others.
-    pub apart: Vec<Apart>,
+    #[serde(alias = "apart")]
+    pub overrides: Vec<DcbxOverride>,
 }
 
 /// Switches that differ from the others in what they say.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Apart {
+pub struct DcbxOverride {
     /// Their names.
     pub switches: Vec<String>,
     /// As for the others.

@@ -9,14 +9,17 @@ mod pauses;
 mod text;
 mod topology;
 
-pub use dcb::{Buffers, Charge, Class as DcbClass, Dcb, FlowControl, Reserved, Turns, Weights};
+pub use dcb::{
+    Buffers, Charge, Class as DcbClass, Dcb, FlowControl, Reserved, Scheduling, Weights,
+};
 pub use dcbx::{
-    Apart, Application, Dcbx, Mode as DcbxMode, Recommend, Repeated, Tie, Willing, ZeroClasses,
+    Application, Dcbx, DcbxOverride, Mode as DcbxMode, Recommend, Repeated, Tie, Willing,
+    ZeroClasses,
 };
 pub use device::{DeviceName, ListedDevice, ListedSide, ListedStage};
 pub use faults::Fault;
 pub use notice::{
-    Cnm, CongestionNotification, Defence, Ecn, HalfPeriod, Increase, Others, Reaction, Red,
+    Cnm, CongestionNotification, Defence, Ecn, HalfPeriod, Increase, NonEct, Reaction, Red,
     Rounding, TargetPart,
 };
 pub use pauses::{Choose, StormAction, Watchdog, Watermarks};

@@ -155,7 +155,8 @@ pub struct Ecn {
     pub red: Option<Red>,
     /// What becomes of frames that cannot be marked; if not said, drop in a lossy class and pass
     /// in a lossless one.
-    pub others: Option<Others>,
+    #[serde(alias = "others")]
+    pub non_ect: Option<NonEct>,
 }
 
 /// Random early detection.
@@ -185,7 +186,7 @@ pub struct Red {
 /// What becomes of frames that cannot be marked when they should be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Others {
+pub enum NonEct {
     /// They are dropped.
     Drop,
     /// They pass.

@@ -45,7 +45,8 @@ pub struct Watchdog {
     /// The part of the detection time for which the queue must have been stopped, 51% to 100%;
     /// 100% if not said: one frame that is let go begins it anew. Less finds peers that let a
     /// frame go now and then, at the latest after twice the detection time.
-    pub stopped: PercentText,
+    #[serde(alias = "stopped")]
+    pub paused: PercentText,
     /// What is done in a storm; drop if not said.
     pub action: StormAction,
     /// A storm is over when the peer has stopped nothing for so long; 200ms if not said.
@@ -68,7 +69,7 @@ impl Default for Watchdog {
         let time = || SpanText(Span::from_millis(200));
         Watchdog {
             detection: time(),
-            stopped: PercentText(100),
+            paused: PercentText(100),
             action: StormAction::Drop,
             restoration: time(),
         }

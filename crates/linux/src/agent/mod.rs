@@ -23,7 +23,7 @@ use crate::slot::{Medium, PortSetup};
 use crate::sys;
 use anyhow::{Context, Error, Result};
 use axon_dcbx::TieRule;
-use axon_dcbx::agent::{AgentConfig, AgentNode, Reaction, Rules, Speech};
+use axon_dcbx::agent::{AgentConfig, AgentNode, Reaction, Rules, LldpSettings};
 use axon_dcbx::lldp::LldpConfig;
 use axon_fabric::units::{LINK_RATES, LINK_RATES_EXPECTED};
 use axon_node::NodeKind;
@@ -123,10 +123,10 @@ pub(crate) fn config(agent: &AgentOptions, seed: u64, mac: MacAddr, mtu: usize) 
             format: agent.format,
             seed,
         }),
-        speech: agent.dcbx.map(|lldp| Speech {
+        lldp: agent.dcbx.map(|lldp| LldpSettings {
             system_name: agent.name.clone(),
             port_name: agent.port.clone(),
-            lldp,
+            agent: lldp,
             tie: agent.tie,
         }),
     }

@@ -19,7 +19,7 @@ dcb:
   - { priorities: [3, 4], ets: 60, lossless: true }
   - { priorities: [7] }
   dcbx:
-    apart:
+    overrides:
     - { switches: [s2], willing: WILLING, pfc: [] }
 traffic:
 - { udp: { rate: 9Gbps, count: 5000 }, from: h1, to: h3, priority: 3 }

@@ -1,6 +1,7 @@
 //! Shortest paths by the number of links.
 
-use super::{Flow, Router, Step, mix};
+use super::Step;
+use super::flow::mix;
 use crate::controller::topology::{Graph, SwitchIndex};
 use alloc::vec::Vec;
 
@@ -154,16 +155,6 @@ impl ShortestPaths {
     pub(super) fn row(&mut self, graph: &Graph, to: SwitchIndex) -> &[u16] {
         self.refresh(graph, to);
         &self.rows[to.index()].distance
-    }
-}
-
-impl Router for ShortestPaths {
-    fn path(&mut self, graph: &Graph, flow: &Flow, path: &mut Vec<Step>) -> bool {
-        self.pick(graph, flow.from, flow.to, flow.hash, path)
-    }
-
-    fn shortest(&mut self) -> &mut ShortestPaths {
-        self
     }
 }
 

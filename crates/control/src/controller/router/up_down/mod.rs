@@ -2,8 +2,9 @@
 
 mod order;
 
+use super::flow::mix;
 use super::shortest::UNREACHABLE;
-use super::{Flow, Router, ShortestPaths, Step, mix};
+use super::{Flow, Router, ShortestPaths, Step};
 use crate::controller::topology::{Edge, Graph, SwitchIndex};
 use alloc::vec::Vec;
 use axon_wire::Layer;

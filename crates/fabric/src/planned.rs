@@ -1,7 +1,7 @@
-//! A controller that is told of a fabric and asked for routes, without a simulator.
+//! The routes that a controller chooses for a fabric, planned without a simulator or a lab.
 //!
-//! No frames here: what switches would say arrives as they would say it, and the routes that
-//! the controller chooses are in its registry.
+//! No frame is sent: the controller receives the messages of all switches at once, as function
+//! calls, and the routes that it chooses are in its registry.
 
 use crate::assemble;
 use crate::model::{End, Fabric, Link};
@@ -21,12 +21,12 @@ const FIRST_IP: u32 = 0x0a10_0000;
 /// Rounds of a router that improves what it has placed; more are not waited for.
 const ROUNDS_MAX: u64 = 40;
 
-/// A controller and the fabric that it was told of.
+/// A controller, and the fabric that it has learned from the messages of all its switches.
 #[derive(Debug)]
-pub struct Told<'a> {
+pub struct Planned<'a> {
     fabric: &'a Fabric,
     controller: Controller,
-    /// By switch: what it has told of its ports, and in which version.
+    /// By switch: the port states that it last reported, and the version of that report.
     ports: Vec<(Vec<PortState>, u64)>,
     now: Time,
     out: Vec<Effect>,
@@ -40,10 +40,10 @@ fn ip(host: usize) -> IpAddr {
     IpAddr::V4(Ipv4Addr::from(FIRST_IP + host as u32))
 }
 
-impl<'a> Told<'a> {
-    /// A controller with this router to which every switch has told its neighbours and its
-    /// hosts, in order.
-    pub fn new(fabric: &'a Fabric, router: Box<dyn Router>, seed: u64) -> Told<'a> {
+impl<'a> Planned<'a> {
+    /// Makes a controller with this router, to which every switch has reported its neighbours and
+    /// its hosts, in the order of the fabric. `seed` is that of the controller.
+    pub fn new(fabric: &'a Fabric, router: Box<dyn Router>, seed: u64) -> Planned<'a> {
         let config = assemble::controller_config(fabric, 1, seed);
         let hops_max = config.plane.hops_max();
         let mut controller = Controller::with_router(&config.control, hops_max, router);
@@ -59,16 +59,16 @@ impl<'a> Told<'a> {
                 ports[here.switch].0.push(PortState { port: here.port, peer });
             }
         }
-        let mut told = Told { fabric, controller, ports, now, out };
-        for switch in 0..told.ports.len() {
-            told.hello(switch);
+        let mut planned = Planned { fabric, controller, ports, now, out };
+        for switch in 0..planned.ports.len() {
+            planned.hello(switch);
         }
         for (index, host) in fabric.hosts.iter().enumerate() {
             let seen = Item::HostSeen { port: host.port, mac: host.mac, ip: Some(ip(index)) };
-            told.controller.item(now, incarnation(host.switch), seen, &mut told.out);
+            planned.controller.item(now, incarnation(host.switch), seen, &mut planned.out);
         }
-        told.out.clear();
-        told
+        planned.out.clear();
+        planned
     }
 
     fn hello(&mut self, switch: usize) {
@@ -100,13 +100,13 @@ impl<'a> Told<'a> {
         &mut self.controller
     }
 
-    /// How late it is in the controller's world.
+    /// The controller's clock, counted from its start.
     pub const fn now(&self) -> Time {
         self.now
     }
 
-    /// One host asks for another, by index, so that there are routes in both directions, if there
-    /// are ways; says whether there are. Nothing else happens.
+    /// Sends one host's ARP request for another, both by index. If there is a path, the controller
+    /// installs routes in both directions. Returns whether it has answered.
     ///
     /// # Panics
     /// If there are no such hosts.
@@ -125,8 +125,8 @@ impl<'a> Told<'a> {
         self.controller.counters().arp_answered > before
     }
 
-    /// Time goes by until a router that improves what it has placed has settled, or has had 40
-    /// rounds.
+    /// Advances the clock until a router that improves its paths has no more to improve, or has
+    /// had 40 rounds.
     pub fn settle(&mut self) {
         // A round has a batch each heartbeat, and ten heartbeats before the next.
         let batches = self.controller.flows().len() as u64 / 1_000 + 20;
@@ -139,7 +139,7 @@ impl<'a> Told<'a> {
         self.now += Span::from_secs(60);
     }
 
-    /// Takes a link down: both ends tell the controller. What it then says.
+    /// Takes a link down: both ends report it. Returns the controller's commands.
     pub fn cut(&mut self, link: &Link) -> Vec<Effect> {
         for end in [link.a, link.b] {
             self.ports[end.switch].0.retain(|state| state.port != end.port);
@@ -202,43 +202,43 @@ mod tests {
     fn hosts_that_ask_get_routes_and_a_cut_link_moves_them() {
         let fabric = torus(3, 4, 1);
         let router = fabric.controller.router.build(1, 1);
-        let mut told = Told::new(&fabric, router, 1);
-        assert!(told.route(0, 1).is_none());
-        assert!(told.ask(0, 1));
-        let first = |told: &Told<'_>, from, to| {
-            let step = told.route(from, to).unwrap().steps().next().unwrap();
-            (told.switch(step.switch), step.egress)
+        let mut planned = Planned::new(&fabric, router, 1);
+        assert!(planned.route(0, 1).is_none());
+        assert!(planned.ask(0, 1));
+        let first = |planned: &Planned<'_>, from, to| {
+            let step = planned.route(from, to).unwrap().steps().next().unwrap();
+            (planned.switch(step.switch), step.egress)
         };
-        let (switch, port) = first(&told, 0, 1);
+        let (switch, port) = first(&planned, 0, 1);
         assert_eq!(switch, fabric.hosts[0].switch);
         let end = End { switch, port };
         let link = fabric.links.iter().find(|link| link.a == end || link.b == end).unwrap();
-        assert!(!told.cut(link).is_empty());
-        assert_ne!(first(&told, 0, 1), (switch, port));
-        assert!(told.route(1, 0).is_some() && told.route(0, 2).is_none());
+        assert!(!planned.cut(link).is_empty());
+        assert_ne!(first(&planned, 0, 1), (switch, port));
+        assert!(planned.route(1, 0).is_some() && planned.route(0, 2).is_none());
     }
 
     #[test]
-    fn whatever_is_cut_the_controller_leaves_no_up_and_down_route_that_could_wait_in_a_circle() {
+    fn whatever_is_cut_the_controller_leaves_no_up_and_down_routes_with_a_cycle() {
         let fabric = torus(4, 4, 1);
         for seed in 0..8 {
-            let mut told = Told::new(&fabric, RouterKind::UpDown.build(seed, 1), seed);
+            let mut planned = Planned::new(&fabric, RouterKind::UpDown.build(seed, 1), seed);
             for (a, b) in draw_pairs(16, 120, seed) {
-                assert!(told.ask(a, b));
+                assert!(planned.ask(a, b));
             }
             let mut random = Rand64::new(u128::from(seed));
             let mut links: Vec<usize> = (0..fabric.links.len()).collect();
             while !links.is_empty() {
                 let at = random.rand_range(0..links.len() as u64) as usize;
-                told.cut(&fabric.links[links.swap_remove(at)]);
+                planned.cut(&fabric.links[links.swap_remove(at)]);
                 let mut all = Dependencies::default();
-                for (index, route) in told.controller().flows().iter() {
+                for (index, route) in planned.controller().flows().iter() {
                     all.add(index.0, Priority::ZERO, route.steps());
                 }
                 let verdict = all.verdict();
                 assert!(matches!(verdict, Verdict::Free(_)), "seed {seed}: {verdict:?}");
             }
-            assert!(told.controller().flows().is_empty(), "every switch is alone");
+            assert!(planned.controller().flows().is_empty(), "every switch is alone");
         }
     }
 

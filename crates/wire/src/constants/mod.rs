@@ -7,6 +7,9 @@
 //! the golden vectors, in the tester of the conformance suite, in the pages of `docs`. Tests
 //! compare them with those here, so a change here alone fails.
 
+pub mod address;
+mod link_local;
+
 /// Versions of the formats that have one. A change to the bytes of a format is a new version.
 pub mod version {
     /// Of the envelope and of every control message sealed in it.
@@ -46,33 +49,6 @@ pub mod ethertype {
     /// Local experimental 2 as well: the control frames of PortLand, a baseline. No fabric runs
     /// both, and an ether probe is recognised by its addresses.
     pub const PORTLAND: u16 = PROBE;
-}
-
-/// Addresses with a meaning of their own.
-pub mod address {
-    use crate::addr::MacAddr;
-
-    /// The first five bytes of the reserved block 01-80-C2-00-00-00 to 0F, whose addresses no
-    /// bridge forwards (IEEE 802.1Q table 8-1).
-    pub const LINK_LOCAL_PREFIX: [u8; 5] = [0x01, 0x80, 0xc2, 0x00, 0x00];
-    /// Addresses in that block.
-    pub const LINK_LOCAL_COUNT: u8 = 0x10;
-    /// Nearest customer bridge, 01-80-C2-00-00-00: LLDP past provider bridges; BPDUs.
-    pub const NEAREST_CUSTOMER: MacAddr = link_local(0x00);
-    /// MAC control, 01-80-C2-00-00-01 (IEEE 802.3 annex 31B): PAUSE and PFC.
-    pub const MAC_CONTROL: MacAddr = link_local(0x01);
-    /// Nearest non-TPMR bridge, 01-80-C2-00-00-03.
-    pub const NEAREST_NON_TPMR: MacAddr = link_local(0x03);
-    /// Nearest bridge, 01-80-C2-00-00-0E: LLDP (IEEE 802.1AB table 7-1) and Axon's link frames.
-    pub const NEAREST_BRIDGE: MacAddr = link_local(0x0e);
-    /// The first byte of both addresses of an ether probe: locally administered, one station
-    /// (IEEE 802 clause 8.2.2).
-    pub const ETHER_PROBE_FIRST_BYTE: u8 = 0x0a;
-
-    const fn link_local(last: u8) -> MacAddr {
-        let [a, b, c, d, e] = LINK_LOCAL_PREFIX;
-        MacAddr([a, b, c, d, e, last])
-    }
 }
 
 /// The type field of the Axon header, 4 bits. Type 0 is never assigned, see [`crate::header`].

@@ -1,8 +1,8 @@
-//! PFC, IEEE 802.1Q clause 36: what a device does that has to say it.
+//! PFC, IEEE 802.1Q clause 36: a device that has to send it.
 //!
 //! In plain English: the tester stops a priority at port 0, and goes on to send it from port 1.
-//! So the device has to hold what comes, whatever its rate, and to say stop before it has
-//! no more room.
+//! So the device has to buffer what comes, whatever its rate, and to send XOFF before its buffer is
+//! full.
 
 use crate::bench::{Bench, FRAME_BYTES_MAX};
 use crate::case::Case;
@@ -18,43 +18,43 @@ pub const CASES: &[Case] = &[
     Case {
         name: "pfc/frame-format",
         clause: "802.3 31D.2; 802.1Q 36.2",
-        says: "A PFC frame is 60 octets and its FCS, untagged, to the group address, zero where nothing is said.",
+        says: "A PFC frame is 60 octets and its FCS, untagged, to the group address, zero in unused fields.",
         run: frame_format,
     },
     Case {
         name: "pfc/xoff-before-loss",
         clause: "802.1Q 36.1.2",
-        says: "A device that runs full says stop, with a time above zero, before it loses anything.",
+        says: "A device whose buffer fills sends XOFF, with a time above zero, before it loses a frame.",
         run: xoff_before_loss,
     },
     Case {
         name: "pfc/xoff-is-refreshed",
         clause: "802.1Q 36.1.2",
-        says: "A stop that lasts is told again before its time is over.",
+        says: "A pause that lasts is refreshed before its time is over.",
         run: refreshed,
     },
     Case {
-        name: "pfc/xon-is-told",
+        name: "pfc/xon-is-sent",
         clause: "802.1Q 36.1.2",
-        says: "Once there is room again the device says go on, with time zero.",
-        run: xon_is_told,
+        says: "Once there is room again the device sends XON: a time of zero.",
+        run: xon_is_sent,
     },
     Case {
         name: "pfc/only-the-congested-priority",
         clause: "802.1Q 36.1.2",
-        says: "Only priorities that run full are told to stop, and only those with PFC.",
+        says: "Only priorities whose buffers fill are paused, and only those with PFC.",
         run: only_the_congested,
     },
     Case {
-        name: "pfc/told-while-stopped",
+        name: "pfc/sent-while-paused",
         clause: "802.1Q 36.1.3; 802.3 31.3",
-        says: "A port whose priorities are all stopped still sends its own PFC.",
-        run: told_while_stopped,
+        says: "A port whose priorities are all paused still sends its own PFC.",
+        run: sent_while_paused,
     },
     Case {
         name: "pfc/no-loss-with-headroom",
         clause: "802.1Q annex on PFC buffers; 002 3.2.1, figure 3-1",
-        says: "What is under way when stop is said finds room, with the longest frames both ways.",
+        says: "What is in flight when XOFF is sent finds room, with the longest frames both ways.",
         run: no_loss,
     },
     Case {
@@ -65,7 +65,7 @@ pub const CASES: &[Case] = &[
     },
 ];
 
-/// How often the tester tells its own stop again: well before it is over.
+/// From one of the tester's own XOFF frames to its refresh: well before the pause is over.
 fn refresh(bench: &Bench<'_>) -> Span {
     Span::from_ticks(quanta(u16::MAX, bench.rate()).ticks() / 4)
 }
@@ -73,22 +73,22 @@ fn refresh(bench: &Bench<'_>) -> Span {
 /// Stops a priority at port 0 from now on for `span`, and then lets it go on.
 fn block(bench: &mut Bench<'_>, priority: Priority, span: Span) {
     let vector = 1 << priority.value();
-    hold_up(bench, span, |quanta| frames::pfc_for(frames::mac(0), vector, quanta));
+    block_with(bench, span, |quanta| frames::pfc_for(frames::mac(0), vector, quanta));
 }
 
-/// Tells this frame at port 0 for `span` from now on, with the longest time, and then with
-/// none.
-pub(super) fn hold_up(bench: &mut Bench<'_>, span: Span, told: impl Fn(u16) -> Vec<u8>) {
+/// Sends this frame at port 0 for `span` from now on, with the longest time, and then with time
+/// zero.
+pub(super) fn block_with(bench: &mut Bench<'_>, span: Span, frame: impl Fn(u16) -> Vec<u8>) {
     let (step, begun) = (refresh(bench), bench.now());
     let mut at = begun;
     while at < begun + span {
-        bench.send_at(0, at, told(u16::MAX));
+        bench.send_at(0, at, frame(u16::MAX));
         at += step;
     }
-    bench.send_at(0, begun + span, told(0));
+    bench.send_at(0, begun + span, frame(0));
 }
 
-/// What was said by PFC at a port of the tester, of one priority: when, and for how many quanta.
+/// The PFC that the device sent to a port of the tester, of one priority: when, and for how many quanta.
 fn said(bench: &Bench<'_>, port: usize, priority: Priority) -> Vec<(Time, u16)> {
     let own = |seen: &Seen| {
         let (vector, times) = frames::pfc_of(&seen.frame)?;
@@ -123,7 +123,7 @@ pub(super) fn send_into(
     let stream = bench.full_rate(1, priority, whole);
     let id = bench.stream(stream);
     bench
-        .did(format!("held up priority {priority} at port 0 for {span}, and sent it at full rate"));
+        .did(format!("blocked priority {priority} at port 0 for {span}, and sent it at full rate"));
     bench.pass(whole)?;
     drain(bench)?;
     Ok(id)
@@ -135,7 +135,7 @@ pub(super) fn drain(bench: &mut Bench<'_>) -> Result<(), Halt> {
     bench.pass(longest * 2 + bench.slack() * 10)
 }
 
-/// Long enough that a device must say stop, whatever its memory: some of the longest pauses.
+/// Long enough that a device must send XOFF, whatever its memory: some of the longest pauses.
 pub(super) fn long(bench: &Bench<'_>) -> Span {
     quanta(u16::MAX, bench.rate()) * 3
 }
@@ -144,11 +144,11 @@ fn frame_format(bench: &mut Bench<'_>) -> Result<(), Halt> {
     let setup = bench.set_up_pfc()?;
     let span = long(bench);
     congest(bench, &setup, span)?;
-    told_well(bench, format_fault)
+    well_formed(bench, format_fault)
 }
 
 /// Fails unless MAC control frames came at port 1, and none has a fault.
-pub(super) fn told_well(
+pub(super) fn well_formed(
     bench: &mut Bench<'_>,
     fault: impl Fn(&[u8]) -> Option<&'static str>,
 ) -> Result<(), Halt> {
@@ -197,8 +197,8 @@ fn xoff_before_loss(bench: &mut Bench<'_>) -> Result<(), Halt> {
     let span = long(bench);
     let (priority, id) = congest(bench, &setup, span)?;
     let stops = said(bench, 1, priority).into_iter().filter(|&(_, time)| time > 0).count();
-    bench.saw(format!("told {stops} times to stop priority {priority}"));
-    bench.expect(stops > 0, || format!("nothing told to stop priority {priority}"))?;
+    bench.saw(format!("{stops} times XOFF for priority {priority}"));
+    bench.expect(stops > 0, || format!("no XOFF for priority {priority}"))?;
     all_came(bench, &[id])
 }
 
@@ -223,28 +223,25 @@ fn refreshed(bench: &mut Bench<'_>) -> Result<(), Halt> {
     let (priority, _) = congest(bench, &setup, span)?;
     let said = said(bench, 1, priority);
     let Some(&(first, _)) = said.iter().find(|&&(_, time)| time > 0) else {
-        return Err(Halt::Failed(format!("nothing told to stop priority {priority}")));
+        return Err(Halt::Failed(format!("no XOFF for priority {priority}")));
     };
     // While it is held up, and after the first stop, the peer is never to go on by itself.
     let held = said.iter().filter(|&&(at, _)| at >= first && at < begun + span);
     let mut over = first;
     for &(at, time) in held {
         bench.expect(at <= over + bench.slack() || at == first, || {
-            format!(
-                "a stop of priority {priority} ran out {} before it was told again",
-                at.since(over)
-            )
+            format!("a pause of priority {priority} ran out {} before its refresh", at.since(over))
         })?;
         over = at + quanta(time, bench.rate());
     }
     let end = begun + span;
-    bench.saw(format!("{} times told, from {first}; the last holds until {over}", said.len()));
+    bench.saw(format!("sent {} times, from {first}; the last holds until {over}", said.len()));
     bench.expect(over + bench.slack() >= end, || {
-        format!("a stop of priority {priority} ran out {} before there was room", end.since(over))
+        format!("a pause of priority {priority} ran out {} before there was room", end.since(over))
     })
 }
 
-fn xon_is_told(bench: &mut Bench<'_>) -> Result<(), Halt> {
+fn xon_is_sent(bench: &mut Bench<'_>) -> Result<(), Halt> {
     let setup = bench.set_up_pfc()?;
     let span = long(bench);
     let begun = bench.now();
@@ -252,15 +249,15 @@ fn xon_is_told(bench: &mut Bench<'_>) -> Result<(), Halt> {
     let said = said(bench, 1, priority);
     let stop = said.iter().rfind(|&&(_, time)| time > 0).copied();
     let Some((at, time)) = stop else {
-        return Err(Halt::Failed(format!("nothing told to stop priority {priority}")));
+        return Err(Halt::Failed(format!("no XOFF for priority {priority}")));
     };
     let over = at + quanta(time, bench.rate());
     let go = said.iter().find(|&&(went, time)| time == 0 && went >= begun + span);
     let Some(&(went, _)) = go else {
-        return Err(Halt::Failed(format!("the last stop, at {at}, was never taken back")));
+        return Err(Halt::Failed(format!("the last XOFF, at {at}, was followed by no XON")));
     };
-    bench.saw(format!("told to go on {} after there was room", went.since(begun + span)));
-    bench.expect(went <= over, || "told to go on when the stop was over anyway".into())
+    bench.saw(format!("XON {} after there was room", went.since(begun + span)));
+    bench.expect(went <= over, || "XON only after the pause had run out".into())
 }
 
 fn only_the_congested(bench: &mut Bench<'_>) -> Result<(), Halt> {
@@ -284,10 +281,10 @@ fn only_the_congested(bench: &mut Bench<'_>) -> Result<(), Halt> {
     }
     let stops = said(bench, 1, held).len();
     bench.saw(format!("priority {held} was named {stops} times, no other"));
-    bench.expect(stops > 0, || format!("nothing told to stop priority {held}"))
+    bench.expect(stops > 0, || format!("no XOFF for priority {held}"))
 }
 
-fn told_while_stopped(bench: &mut Bench<'_>) -> Result<(), Halt> {
+fn sent_while_paused(bench: &mut Bench<'_>) -> Result<(), Halt> {
     let setup = bench.set_up_pfc()?;
     let (span, step) = (long(bench), refresh(bench));
     let begun = bench.now();
@@ -298,8 +295,8 @@ fn told_while_stopped(bench: &mut Bench<'_>) -> Result<(), Halt> {
     bench.did("stopped all priorities at port 1, too");
     let (priority, id) = congest(bench, &setup, span)?;
     let stops = said(bench, 1, priority).into_iter().filter(|&(_, time)| time > 0).count();
-    bench.saw(format!("told {stops} times to stop, by a port that may send no data"));
-    bench.expect(stops > 0, || "a stopped port did not say stop".into())?;
+    bench.saw(format!("{stops} times XOFF, by a port that may send no data"));
+    bench.expect(stops > 0, || "a paused port did not send XOFF".into())?;
     all_came(bench, &[id])
 }
 
@@ -325,13 +322,13 @@ fn no_loss(bench: &mut Bench<'_>) -> Result<(), Halt> {
         bench.pass(round * 2 + Span::from_ticks(longest.ticks() / ROUNDS * n))?;
     }
     bench.did(format!(
-        "{ROUNDS} times held up priority {priority} for {round}, with frames of {FRAME_BYTES_MAX} \
+        "{ROUNDS} times blocked priority {priority} for {round}, with frames of {FRAME_BYTES_MAX} \
          octets at full rate both ways"
     ));
     drain(bench)?;
     all_came(bench, &[id])?;
     let stops = said(bench, 1, priority).into_iter().filter(|&(_, time)| time > 0).count();
-    bench.expect(stops > 0, || format!("nothing told to stop priority {priority}"))
+    bench.expect(stops > 0, || format!("no XOFF for priority {priority}"))
 }
 
 fn many_into_one(bench: &mut Bench<'_>) -> Result<(), Halt> {

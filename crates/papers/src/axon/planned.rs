@@ -1,15 +1,13 @@
-//! A controller that is told of a fabric and asked for flows, and what its registry says.
-//!
-//! No frames here: what switches would say arrives as they would say it, and the answers of
-//! the controller are counted, or looked at for what a failure costs.
+//! Flows that a controller places in a fabric, planned without a simulator: how they spread over
+//! links, and how many routes and bytes the failure of a link costs.
 
 use anyhow::{Context as _, Result, ensure};
 use axon_control::controller::router::Router;
 use axon_control::effect::Effect;
 use axon_control::seal::Sealer;
 use axon_control::stream::Stream;
+use axon_fabric::assemble;
 use axon_fabric::model::{End, Fabric, Link};
-use axon_fabric::{assemble, told};
 use axon_wire::message::{Message, Segment};
 use axon_wire::{Incarnation, NodeId, Span};
 use std::collections::BTreeMap;
@@ -17,11 +15,11 @@ use std::collections::BTreeMap;
 /// The bytes of the frame check sequence.
 const FCS_BYTES: usize = 4;
 
-/// A controller and the fabric that it was told of.
+/// A controller that has learned a fabric, and the flows that it has placed.
 #[derive(Debug)]
-pub struct Told<'a> {
+pub struct Planned<'a> {
     fabric: &'a Fabric,
-    told: told::Told<'a>,
+    plan: axon_fabric::planned::Planned<'a>,
 }
 
 /// How flows lie on the links between switches, both directions of a link together.
@@ -37,7 +35,7 @@ pub struct Spread {
     pub max: f64,
 }
 
-/// What the failure of one link made the controller say.
+/// What the failure of one link costs: the commands that the controller sends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Failure {
     /// Routes given another path or removed.
@@ -48,11 +46,11 @@ pub struct Failure {
     pub bytes: usize,
 }
 
-impl<'a> Told<'a> {
-    /// A controller with this router to which every switch has told its neighbours and its
-    /// hosts, in order.
-    pub fn new(fabric: &'a Fabric, router: Box<dyn Router>, seed: u64) -> Told<'a> {
-        Told { fabric, told: told::Told::new(fabric, router, seed) }
+impl<'a> Planned<'a> {
+    /// Makes a controller with this router that has learned the whole fabric.
+    pub fn new(fabric: &'a Fabric, router: Box<dyn Router>, seed: u64) -> Planned<'a> {
+        let plan = axon_fabric::planned::Planned::new(fabric, router, seed);
+        Planned { fabric, plan }
     }
 
     /// Each pair of hosts, by index, asks for routes in both directions; nothing else happens.
@@ -62,7 +60,7 @@ impl<'a> Told<'a> {
     pub fn ask(&mut self, pairs: &[(usize, usize)]) -> Result<()> {
         let mut answered = 0;
         for &(source, target) in pairs {
-            answered += usize::from(self.told.ask(source, target));
+            answered += usize::from(self.plan.ask(source, target));
         }
         ensure!(answered == pairs.len(), "{answered} of {} requests answered", pairs.len());
         Ok(())
@@ -74,20 +72,20 @@ impl<'a> Told<'a> {
     /// A request is not answered.
     pub fn place(&mut self, pairs: &[(usize, usize)]) -> Result<()> {
         self.ask(pairs)?;
-        self.told.settle();
+        self.plan.settle();
         Ok(())
     }
 
     /// Routes that were moved since the start.
     pub fn moved(&self) -> u64 {
-        self.told.controller().counters().routes_moved
+        self.plan.controller().counters().routes_moved
     }
 
     /// Flows of a link, both directions together.
     fn flows(&self, link: &Link) -> usize {
         let one = |end: End| {
-            let switch = self.told.controller().graph().index_of(assemble::switch_id(end.switch));
-            switch.map_or(0, |switch| self.told.controller().flows().over(switch, end.port).count())
+            let switch = self.plan.controller().graph().index_of(assemble::switch_id(end.switch));
+            switch.map_or(0, |switch| self.plan.controller().flows().over(switch, end.port).count())
         };
         one(link.a) + one(link.b)
     }
@@ -98,20 +96,20 @@ impl<'a> Told<'a> {
         let links = flows.len() as f64;
         let mean = flows.iter().sum::<f64>() / links;
         let variance = flows.iter().map(|flows| (flows - mean).powi(2)).sum::<f64>() / links;
-        let routes = self.told.controller().flows();
+        let routes = self.plan.controller().flows();
         let hops: usize = routes.iter().map(|(_, route)| route.len() + 1).sum();
         let route_hops = hops as f64 / routes.len() as f64;
         Spread { route_hops, mean, sd: variance.sqrt(), max: flows.into_iter().fold(0.0, f64::max) }
     }
 
-    /// Takes the fullest link down at both ends, and counts what the controller says.
+    /// Takes the fullest link down at both ends, and counts the commands that the controller sends.
     ///
     /// # Errors
     /// The fabric has no links, or the controller says anything else than expected.
     pub fn fail_fullest(&mut self) -> Result<Failure> {
         let fullest = self.fabric.links.iter().max_by_key(|&link| self.flows(link));
         let fullest = fullest.context("no links")?.clone();
-        let out = self.told.cut(&fullest);
+        let out = self.plan.cut(&fullest);
         let mut streams: BTreeMap<NodeId, Stream> = BTreeMap::new();
         let mut failure = Failure::default();
         for effect in out {
@@ -124,9 +122,9 @@ impl<'a> Told<'a> {
             Sealer::new(&self.fabric.key, Incarnation { node: assemble::CONTROLLER_ID, number: 1 });
         for (node, mut stream) in streams {
             let hops =
-                self.told.controller_mut().path_to(node).context("a switch without a way to it")?;
+                self.plan.controller_mut().path_to(node).context("a switch without a way to it")?;
             let mut sent = 0;
-            while let Some(segment) = stream.poll(self.told.now()) {
+            while let Some(segment) = stream.poll(self.plan.now()) {
                 sent += segment.items.len() as u64;
                 let peer = stream.peer();
                 let sealed = sealer.seal(Some(peer), &Message::Segment(segment));
@@ -134,7 +132,7 @@ impl<'a> Told<'a> {
                 let header = self.fabric.hop_width.header_bytes(hops.0.len());
                 failure.bytes += header + sealed.len() + FCS_BYTES;
                 let _none = stream
-                    .receive(self.told.now(), Segment { first: 0, ack: sent, items: Vec::new() });
+                    .receive(self.plan.now(), Segment { first: 0, ack: sent, items: Vec::new() });
             }
         }
         Ok(failure)
