@@ -31,9 +31,11 @@ mod schema;
 pub mod topology;
 pub mod traffic;
 pub mod units;
+mod whole;
 
 pub use build::{LAB_KEY, build};
 pub use error::{LoadError, Problem};
 pub use load::{load, load_with_warnings, parse};
 pub use real::load_real;
 pub use schema::json_schema;
+pub use whole::FabricText;

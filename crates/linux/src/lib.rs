@@ -20,6 +20,8 @@ pub mod pacer;
 pub mod packet;
 pub mod port;
 pub mod probe;
+pub mod record;
+pub mod replay;
 pub mod request;
 pub mod ring;
 pub mod run;

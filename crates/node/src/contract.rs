@@ -8,6 +8,7 @@ use crate::command::{Command, Reply};
 use crate::routes::RouteAnswer;
 use alloc::vec::Vec;
 use axon_wire::{MacAddr, NodeId, PortNo, PrioritySet, Time, TrafficClass};
+use serde::{Deserialize, Serialize};
 
 /// An input of a node from its runtime.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -128,7 +129,9 @@ impl Punt {
 macro_rules! reasons {
     ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $reason:ident = $text:literal,)* }) => {
         $(#[$meta])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(
+            Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+        )]
         #[repr(u8)]
         pub enum $name { $($(#[$doc])* $reason,)* }
 
@@ -221,7 +224,7 @@ reasons! {
 }
 
 /// Something an operator may want to know, or a test to wait for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Note {
     /// A neighbour finished its handshake.
     NeighbourUp {
