@@ -68,7 +68,6 @@ const STILL_TO_CLEAN: &[&str] = &[
     "crates/baselines/",
     "crates/capture/",
     "crates/control/",
-    "crates/dcbx/",
     "crates/linux/",
     "crates/plane/",
     "crates/sim/",
