@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_for_information_is_compared_too() {
+    fn what_is_advertised_for_information_is_compared_too() {
         let fcoe = |priority: usize, values: Option<u8>| {
             config(0x18, |dcb, settings| {
                 let (selector, protocol) = (Selector::ETHERTYPE, 0x8906);
@@ -289,9 +289,9 @@ mod tests {
             })
         };
         let found = between(&fcoe(3, Some(0x20)), &fcoe(4, Some(0x60)));
-        let told: Vec<_> = found.iter().map(ToString::to_string).collect();
+        let shown: Vec<_> = found.iter().map(ToString::to_string).collect();
         assert_eq!(
-            told,
+            shown,
             [
                 "congestion notification for 5 at one end, for 5,6 at the other",
                 "EtherType 35078 has priority 3 at one end, 4 at the other",

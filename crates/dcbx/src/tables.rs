@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn the_older_form_tells_the_same_table() {
+    fn cee_carries_the_same_table() {
         let config = DcbxConfig::for_plane(&three(), &DcbxSettings::default());
         let groups = config.cee.groups.desired;
         assert_eq!(groups.group_of, [0, 0, 0, 1, 1, 0, 0, GROUP_STRICT]);
@@ -244,8 +244,8 @@ mod tests {
         ];
         assert_eq!(applications.iter().filter(|one| cee_can_carry(one)).count(), 2);
         let list = cee_applications(&applications);
-        let told: Vec<_> = list.iter().map(|a| (a.protocol, a.selector, a.priorities)).collect();
-        assert_eq!(told, [(0x8906, 0, 0x08), (3260, 1, 0x30), (2049, 1, 0x04)]);
+        let sent: Vec<_> = list.iter().map(|a| (a.protocol, a.selector, a.priorities)).collect();
+        assert_eq!(sent, [(0x8906, 0, 0x08), (3260, 1, 0x30), (2049, 1, 0x04)]);
         let port = |priority, protocol| entry(priority, Selector::PORT, protocol);
         let back = [applications[0], port(4, 3260), port(5, 3260), port(2, 2049)];
         assert_eq!(applications_of(&list), back);
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_applications_as_are_told_fit_into_the_tlv_of_the_older_form_beside_all_else() {
+    fn as_many_applications_as_are_sent_fit_into_the_tlv_of_the_older_form_beside_all_else() {
         let (priority, selector) = (Priority::ALL[3], Selector::PORT);
         let many = 1..=cee::APPLICATIONS_MAX as u16 + 1;
         let many = many.map(|protocol| Application { priority, selector, protocol });

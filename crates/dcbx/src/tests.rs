@@ -325,21 +325,21 @@ fn two_ports_agree_whatever_is_lost_on_the_way() {
 }
 
 #[test]
-fn another_defence_is_told_when_it_is_set() {
+fn another_defence_is_applied_when_it_is_set() {
     let cnpvs = |bits| DcbxConfig {
         congestion: Some(DefenceConfig { cnpvs: set(bits), ..DefenceConfig::default() }),
         ..ieee(|_| {})
     };
     let mut port = up(cnpvs(0x08));
-    let told = |out: &[DcbEvent]| out.contains(&DcbEvent::Operational);
+    let changed = |out: &[DcbEvent]| out.contains(&DcbEvent::Operational);
     for (bits, changes) in [(0x10, true), (0x10, false), (0x18, true)] {
         let (before, mut out) = (port.treatments(), vec![]);
         port.configure(at(20), cnpvs(bits), &mut out);
-        assert_eq!((before != port.treatments(), told(&out)), (changes, changes), "{bits:#x}");
+        assert_eq!((before != port.treatments(), changed(&out)), (changes, changes), "{bits:#x}");
     }
     let mut out = vec![];
     port.configure(at(30), ieee(|_| {}), &mut out);
-    assert!(told(&out) && port.treatments().is_none());
+    assert!(changed(&out) && port.treatments().is_none());
 }
 
 proptest! {

@@ -158,7 +158,7 @@ reasons! {
         /// Longer than a host may send or be sent.
         Oversized = "oversized",
         /// The buffer of this ingress at that egress is full; a lossless frame whose sender cannot
-        /// be told to stop ends so too.
+        /// be paused ends so too.
         QueueFull = "queue_full",
         /// A lossless frame found no headroom: its sender did not stop in time, or too little
         /// headroom was configured.
@@ -208,7 +208,7 @@ reasons! {
         Malformed = "control_malformed",
         /// Wrong key, altered, or meant for another incarnation.
         BadSeal = "control_bad_seal",
-        /// Heard before, or older than what can be told apart from that.
+        /// Received before, or older than the replay window.
         Replayed = "control_replayed",
         /// From an earlier incarnation of its sender.
         StaleIncarnation = "control_stale_incarnation",

@@ -106,7 +106,7 @@ pub trait Dataplane<B>: Node<B> + PortView {
         out: &mut Vec<Action<B>>,
     );
 
-    /// Tells the hosts of `port` to pause for as long as a frame of maximum length takes; nothing
+    /// Pauses the hosts of `port` for as long as a frame of maximum length takes; nothing
     /// happens if it is no host port (thesis 000 §3.2.1).
     fn pause_hosts(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>);
 

@@ -78,7 +78,7 @@ pub struct ProbePlan {
     pub kind: PlanKind,
     /// Length of each when it is made, header included, without FCS and records; 60 at least.
     pub bytes: usize,
-    /// How many.
+    /// The number of probes to send.
     pub count: u32,
     /// From one to the next.
     pub interval: Span,
@@ -113,7 +113,7 @@ impl ProbePlan {
 /// What came of a plan so far.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProbeReport {
-    /// Which.
+    /// The identity of the probe request.
     pub id: ProbeId,
     /// What was asked for.
     pub plan: ProbePlan,
@@ -288,8 +288,8 @@ mod tests {
         swapped.swap(1, 2);
         assert_eq!(returned(swapped).times(), None);
         assert_eq!(returned(Vec::new()).times(), None);
-        let mut circle = records();
-        circle.drain(3..5);
-        assert_eq!(returned(circle).times().unwrap().round_trips(), None);
+        let mut cycle = records();
+        cycle.drain(3..5);
+        assert_eq!(returned(cycle).times().unwrap().round_trips(), None);
     }
 }

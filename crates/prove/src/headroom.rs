@@ -112,7 +112,7 @@ const PAUSE_REACTION_QUANTA: [(Rate, u64); 10] = [
     (Rate::gbps(800), 905),
 ];
 
-/// The longest that a port of `rate` may take to obey a PAUSE, by the quanta of its rate, or of
+/// The longest that a port of `rate` may take to act on a PAUSE, by the quanta of its rate, or of
 /// the next lower one that is known.
 pub fn pause_reaction_max(rate: Rate) -> Span {
     let known = PAUSE_REACTION_QUANTA.iter().rfind(|(known, _)| *known <= rate);

@@ -492,7 +492,7 @@ mod tests {
     }
 
     #[test]
-    fn by_other_readings_the_answer_looks_as_if_the_destination_had_sent_the_frame_back() {
+    fn by_other_interpretations_the_answer_looks_as_if_the_destination_had_sent_the_frame_back() {
         let frame = sampled();
         let tagged = Tagged::parse(&frame).unwrap();
         let copied = CnmFormat { source_is_point: false, copies_tag: true, ..FORMAT };

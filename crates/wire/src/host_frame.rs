@@ -39,7 +39,7 @@ pub enum Kind {
     Other,
 }
 
-/// Tells what `frame` is; it holds at least an Ethernet header, or is `Other`.
+/// The kind of `frame`, which holds at least an Ethernet header, or is `Other`.
 pub fn classify(frame: &[u8]) -> Kind {
     let Ok(ethernet) = EthernetFrame::new_checked(frame) else {
         return Kind::Other;

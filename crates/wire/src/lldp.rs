@@ -77,7 +77,7 @@ pub enum LldpError {
         length: usize,
     },
     /// For emission: more than 511 bytes in a TLV or 1500 in all, or a type beyond 127.
-    #[error("the LLDPDU cannot be told: a TLV, or all of them, are too long")]
+    #[error("the LLDPDU cannot be sent: a TLV, or all of them, are too long")]
     Unrepresentable,
 }
 

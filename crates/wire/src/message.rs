@@ -133,7 +133,7 @@ pub struct ControllerHello {
 /// One port that is up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PortState {
-    /// Which.
+    /// The port.
     pub port: PortNo,
     /// What is on it.
     pub peer: Peer,
@@ -146,7 +146,7 @@ pub enum Peer {
     Host,
     /// Another node, by its own word.
     Axon {
-        /// Who.
+        /// The neighbour.
         node: NodeId,
         /// Its port on this link.
         port: PortNo,
@@ -333,7 +333,7 @@ pub enum Item {
 /// What a port has sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PortBytes {
-    /// Which.
+    /// The port.
     pub port: PortNo,
     /// Bytes of frames, without FCS.
     pub bytes: u64,

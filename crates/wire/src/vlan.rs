@@ -139,7 +139,7 @@ pub fn addresses_of(frame: &[u8]) -> Option<(MacAddr, MacAddr)> {
     Some((MacAddr::destination_of(frame)?, MacAddr::source_of(frame)?))
 }
 
-/// How a port reads and writes the PCP (IEEE 802.1Q clause 6.9.3): so many priorities are told
+/// How a port reads and writes the PCP (IEEE 802.1Q clause 6.9.3): so many priorities are kept
 /// apart, the other code points say "drop first".
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum PcpModel {

@@ -297,7 +297,7 @@ mod tests {
         agent.link(at(0), true, &mut out);
         out.clear();
         agent.receive(at(10_000), &frame_of(2, 120, vec![]), &mut out);
-        assert_eq!(out.len(), 2, "told at once, and the table has changed: {out:?}");
+        assert_eq!(out.len(), 2, "sent at once, and the table has changed: {out:?}");
         assert_eq!(sent_until(&mut agent, at(50_000)), [11_000, 12_000, 13_000, 43_000]);
         out.clear();
         agent.receive(at(50_000), &frame_of(2, 120, vec![]), &mut out);

@@ -228,7 +228,7 @@ impl PfcConfiguration {
     }
 }
 
-/// How an application is told by its packets: three bits.
+/// How an application is identified in packets: three bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Selector(u8);
 
@@ -260,7 +260,7 @@ impl Selector {
 pub struct Application {
     /// The priority.
     pub priority: Priority,
-    /// How the application is told.
+    /// How the application is identified.
     pub selector: Selector,
     /// Its EtherType, port or DSCP.
     pub protocol: u16,

@@ -130,7 +130,7 @@ fn every_packet_type_is_read_with_hops_of_every_width_and_with_its_priority() {
                 let hops = (&forward[..], &reverse[..]);
                 let priority = Priority::ALL[priority];
                 let frame = packet(width, packet_type, hops, priority, &payload);
-                // Without a hop the width cannot be told, and 8 bits are shown.
+                // Without a hop the width is unknown, and 8 bits are shown.
                 let none = forward.len() + reverse.len() == 0;
                 let bits = if none { 8 } else { width.bits() };
                 fields.extend([
