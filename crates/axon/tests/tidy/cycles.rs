@@ -25,8 +25,6 @@ const TO_BREAK: &[(&str, usize)] = &[
     ("crates/linux/src/daemon.rs", 2),
     ("crates/papers/src/reproduce/mod.rs", 33),
     ("crates/papers/src/reproduce/plot.rs", 2),
-    ("crates/plane/src/axon/dataplane.rs", 2),
-    ("crates/plane/src/ports/buffers.rs", 4),
     ("crates/prove/src/cycle.rs", 2),
     ("crates/wire/src/addr.rs", 2),
 ];

@@ -32,7 +32,7 @@ use axon_plane::memory::{GroupLimits, MemoryConfig, QueueLimits, Share};
 use axon_plane::meter::Meter;
 use axon_plane::qcn::{RateLimiter, RpConfig, RpError};
 use axon_plane::schedule::{Algorithm, FrameCost, ScheduleConfig};
-use axon_plane::{FrameMeta, PlaneConfig, Ports, ethernet};
+use axon_plane::{FrameMeta, HeaderKind, PlaneConfig, Ports, ethernet};
 use axon_wire::cn::{self, CnmError, CnmFormat, CnmFrame};
 use axon_wire::mac_control::{self, Quanta};
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
@@ -119,7 +119,7 @@ impl<B: Frame> AgentNode<B> {
         let mut ports = Ports::new(2, Bytes(config.frame_bytes_max as u64));
         let dcb = dcb(&config);
         let neighbour = config.speech.as_ref().map(|speech| neighbour::port(&config, speech, &dcb));
-        let set = ports.set_dcb(dcb, vlan::priority_of, Priority::MAX);
+        let set = ports.set_dcb(dcb, Priority::MAX);
         set.expect("turns by deficit round robin with a quantum");
         let (rules, pfc) = (config.rules.clone(), config.pfc);
         let (cnms, actions) = ([0; PRIORITIES], Vec::new());
@@ -186,7 +186,7 @@ impl<B: Frame> AgentNode<B> {
         if is_lldp {
             return self.hear_lldp(now, meta);
         }
-        if mac_control::is_mac_control(meta.frame.bytes()) {
+        if meta.kind == HeaderKind::MacControl {
             return self.ports.mac_control(now, meta, out);
         }
         if meta.ingress == FABRIC {
@@ -197,7 +197,8 @@ impl<B: Frame> AgentNode<B> {
             return self.ports.deliver(now, meta, HOST, None, out);
         }
         let priority = self.rules.priority_of(meta.frame.bytes());
-        if priority != vlan::priority_of(meta.frame.bytes()) {
+        if priority != meta.priority {
+            meta.priority = priority;
             let tag = VlanTag::of_priority(priority);
             if vlan::insert(&mut meta.frame, tag).is_err() {
                 return self.ports.discard(meta, Drop::NoHeadroom, out);
@@ -311,7 +312,7 @@ impl<B: Frame> Node<B> for AgentNode<B> {
     fn handle(&mut self, now: Time, input: Input<B>, out: &mut Vec<Action<B>>) {
         match input {
             Input::Frame { port, frame, complete_at, intact } => {
-                self.receive(now, FrameMeta::new(frame, port, complete_at, intact));
+                self.receive(now, FrameMeta::ethernet(frame, port, complete_at, intact));
             }
             Input::TxDone { port } => self.ports.tx_done(now, port, &mut self.actions),
             Input::Link { port, up } => {

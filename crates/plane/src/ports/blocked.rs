@@ -1,6 +1,7 @@
 //! Which buffers stand still: whose sender was told to stop, and what their frames wait for.
 
 use super::core::Ports;
+use super::queue_change::QueueChange;
 use alloc::vec::Vec;
 use axon_wire::priority::{Priority, PrioritySet};
 use axon_wire::{Frame, PortNo, Time};
@@ -23,25 +24,6 @@ pub struct HeldQueue {
     pub egress: PortNo,
     /// For which priorities its peer has stopped it; if for none, it may send.
     pub stopped: PrioritySet,
-}
-
-/// How frames of one group have come and gone.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct QueueChange {
-    left: u64,
-    last: Time,
-}
-
-impl QueueChange {
-    /// A frame begins to wait.
-    pub(crate) fn came(&mut self, now: Time) {
-        self.last = now;
-    }
-
-    /// A frame waits no longer.
-    pub(crate) fn left(&mut self, now: Time) {
-        (self.left, self.last) = (self.left + 1, now);
-    }
 }
 
 impl<B: Frame> Ports<B> {
@@ -70,7 +52,7 @@ mod tests {
     use crate::qos::dcb::DcbConfig;
     use alloc::vec;
     use axon_wire::mac_control::{MacControl, Pfc, Quanta};
-    use axon_wire::{Bytes, FrameBuf, MacAddr, Rate, vlan};
+    use axon_wire::{Bytes, FrameBuf, MacAddr, Rate};
 
     const MAC: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
     const THREE: Priority = Priority::ALL[3];
@@ -88,7 +70,7 @@ mod tests {
             (port[3].reserved, port[3].headroom) = (Bytes(200), Bytes(10_000));
         }
         let mut ports = Ports::new(3, Bytes(10_000));
-        ports.set_dcb(config, vlan::priority_of, Priority::MAX).unwrap();
+        ports.set_dcb(config, Priority::MAX).unwrap();
         (0..3).for_each(|port| ports.link(at(0), PortNo(port), true, &mut Vec::new()));
         ports
     }
@@ -103,7 +85,7 @@ mod tests {
     fn deliver(ports: &mut Ports<FrameBuf>, now: Time, ingress: u16, egress: u16) {
         let mut bytes = [0; 100];
         bytes[12..15].copy_from_slice(&[0x81, 0, 3 << 5]);
-        let meta = FrameMeta::new(FrameBuf::new(&bytes), PortNo(ingress), now, true);
+        let meta = FrameMeta::ethernet(FrameBuf::new(&bytes), PortNo(ingress), now, true);
         ports.deliver(now, meta, PortNo(egress), None, &mut Vec::new());
     }
 

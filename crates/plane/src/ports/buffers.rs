@@ -2,7 +2,6 @@
 //! the control plane, each with its own bound in bytes, served in turn.
 
 use crate::ports::FrameMeta;
-use crate::qos::dcb::QueueOrder;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use axon_node::PortKind;
@@ -18,10 +17,17 @@ pub struct Queued<B> {
     pub bytes: u32,
     /// The only kind of port that it may leave by; `None` for link-local frames.
     pub kind: Option<PortKind>,
-    /// Its priority, where there are any.
-    pub priority: Priority,
-    /// Whose memory at its ingress it uses, where there are priorities.
+    /// The priority group at its ingress whose memory it uses.
     pub group: Priority,
+}
+
+/// Which of the frames that wait for one port in one traffic class goes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueueOrder {
+    /// The ports that they came in by take turns, fair in time on the wire (thesis 000 §3.2.1).
+    ByIngress,
+    /// Whichever came first: one FIFO, as in paper 002.
+    Arrival,
 }
 
 /// What a FIFO may send in one turn, in bytes of wire time: a full frame, its overhead and a
@@ -245,14 +251,20 @@ impl<B> Default for Egress<B> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ports::HeaderKind;
 
     fn item(ingress: PortNo, name: u32, bytes: u32) -> Queued<u32> {
-        let (complete_at, intact, probe_at) = (Time::ZERO, true, 0);
-        let came_bytes = 0;
-        let said = None;
-        let meta =
-            FrameMeta { frame: name, ingress, complete_at, intact, probe_at, came_bytes, said };
-        Queued { meta, bytes, kind: None, priority: Priority::ZERO, group: Priority::ZERO }
+        let meta = FrameMeta {
+            frame: name,
+            complete_at: Time::ZERO,
+            ingress,
+            came_bytes: 0,
+            header_bytes: 0,
+            kind: HeaderKind::Ethernet,
+            priority: Priority::ZERO,
+            intact: true,
+        };
+        Queued { meta, bytes, kind: None, group: Priority::ZERO }
     }
 
     fn drain(egress: &mut Egress<u32>) -> Vec<u32> {

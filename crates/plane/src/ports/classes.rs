@@ -78,7 +78,7 @@ impl<B: Frame> Ports<B> {
         let mut refused = Vec::new();
         for (before, item) in waiting {
             let (ingress, priority) = (item.meta.ingress, item.group);
-            let class = dcb.ports[port.index()].class_of(item.priority);
+            let class = dcb.ports[port.index()].class_of(item.meta.priority);
             let owner = Owner { ingress, priority, egress: port, class };
             if ingress.index() < dcb.ports.len() {
                 dcb.memory.reclass(owner, before, item.meta.came_bytes.into());
@@ -144,7 +144,7 @@ mod tests {
     use crate::qos::schedule::{Algorithm, Weights};
     use alloc::vec;
     use axon_wire::mac_control::{MacControl, Pfc, Quanta};
-    use axon_wire::{Bytes, FrameBuf, MacAddr, Rate, Span, vlan};
+    use axon_wire::{Bytes, FrameBuf, MacAddr, Rate, Span};
     use proptest::prelude::*;
 
     const MAC: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
@@ -167,7 +167,7 @@ mod tests {
             (port[3].reserved, port[3].headroom) = (Bytes(200), Bytes(10_000));
         }
         let mut ports = Ports::new(3, Bytes(10_000));
-        ports.set_dcb(config, vlan::priority_of, Priority::MAX).unwrap();
+        ports.set_dcb(config, Priority::MAX).unwrap();
         (0..3).for_each(|port| ports.link(NOW, PortNo(port), true, &mut Vec::new()));
         ports
     }
@@ -186,7 +186,7 @@ mod tests {
         frame: FrameBuf,
     ) -> Vec<Action<FrameBuf>> {
         let mut out = Vec::new();
-        let meta = FrameMeta::new(frame, PortNo(ingress), NOW, true);
+        let meta = FrameMeta::ethernet(frame, PortNo(ingress), NOW, true);
         ports.deliver(NOW, meta, OUT, None, &mut out);
         out
     }
@@ -274,8 +274,7 @@ mod tests {
         assert_eq!(ports.prio_tc(PortNo(9)), None);
         let config =
             DcbConfig { schedule: strict(5), ..DcbConfig::lossy(vec![Rate::gbps(10)], MAC) };
-        let set =
-            Ports::<FrameBuf>::new(1, Bytes(0)).set_dcb(config, vlan::priority_of, Priority::MAX);
+        let set = Ports::<FrameBuf>::new(1, Bytes(0)).set_dcb(config, Priority::MAX);
         assert_eq!(set, Err(ScheduleFault::Unserved(class(5)).into()));
     }
 
@@ -288,7 +287,7 @@ mod tests {
         let config = DcbConfig::lossy(vec![Rate::gbps(10)], MAC);
         let config = DcbConfig { schedule: schedule.clone(), prio_tc, ..config };
         let mut ports = Ports::<FrameBuf>::new(1, Bytes(0));
-        ports.set_dcb(config, vlan::priority_of, Priority::MAX).unwrap();
+        ports.set_dcb(config, Priority::MAX).unwrap();
         assert_eq!(ports.deadline(), None);
         let mut out = Vec::new();
         ports.link(NOW, PortNo(0), true, &mut out);

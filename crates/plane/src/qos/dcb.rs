@@ -8,16 +8,16 @@ use crate::axon::layers::Layers;
 use crate::congestion::notification::{CnConfig, EcnConfig, NoticeError, UNDEFENDED, Watch};
 use crate::congestion::qcn::Treatment;
 use crate::ports::QueueChange;
+pub use crate::ports::buffers::QueueOrder;
 use crate::ports::memory::{GroupLimits, Memory, MemoryConfig, Owner, QueueLimits, Share};
 use crate::qos::flow_control::{Requests, Stops};
 use crate::qos::schedule::{Algorithm, ClassSet, Schedule, ScheduleConfig, ScheduleFault};
 use crate::qos::targeted::{Queues, Told, WatermarkFault, Watermarks, Wish};
 use crate::qos::watchdog::{StormAction, StormWatch, WatchdogConfig};
 use alloc::vec::Vec;
-use axon_wire::header::{self, HeaderView};
 use axon_wire::mac_control::{Quanta, Reserved};
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
-use axon_wire::{Bytes, HopWidth, MacAddr, PortNo, Rate, Time, vlan};
+use axon_wire::{Bytes, MacAddr, PortNo, Rate, Time};
 
 /// What a switch with traffic classes and flow control is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,15 +106,6 @@ impl DcbConfig {
             cn: None,
         }
     }
-}
-
-/// Which of the frames that wait for one port in one traffic class goes first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum QueueOrder {
-    /// The ports that they came in by take turns, fair in time on the wire (thesis 000 §3.2.1).
-    ByIngress,
-    /// Whichever came first: one FIFO, as in paper 002.
-    Arrival,
 }
 
 /// What is known of one port.
@@ -335,21 +326,5 @@ impl Dcb {
         let watched = self.ports.iter().flat_map(|port| &port.storms);
         let looks = watched.filter_map(|watch| watch.deadline(watchdog?));
         self.next = due.chain(looks).min();
-    }
-}
-
-/// How the priority of a frame is found as it leaves: in the Axon header, where hops leave room
-/// for it, or in the tag of an Ethernet frame.
-pub(crate) fn priority_of(width: HopWidth) -> fn(&[u8]) -> Priority {
-    fn in_header(frame: &[u8], width: HopWidth) -> Priority {
-        if !header::is_axon(frame) {
-            return vlan::priority_of(frame);
-        }
-        HeaderView::parse(frame, width).map_or(Priority::ZERO, |view| view.priority())
-    }
-    match width {
-        HopWidth::Four => |frame| in_header(frame, HopWidth::Four),
-        HopWidth::Eight => |frame| in_header(frame, HopWidth::Eight),
-        HopWidth::Sixteen => |frame| in_header(frame, HopWidth::Sixteen),
     }
 }

@@ -1,32 +1,25 @@
-//! Ports with traffic classes: admission, the turn of classes, stops and requests.
+//! Flow control at the ports: pauses that are received, and XOFF and XON that are sent.
 //!
-//! In plain English: a frame that cannot leave at once takes room in the memory and waits in its
-//! class. When a wire is free, first goes what is to be told to its peer; then, of the classes that
-//! hold something and are not stopped, that whose turn it is. A frame that leaves gives its room
-//! back. Where the memory says that a sender is to stop or may go on, that is told by the port that
-//! it sends to. A stop that ends, and a request that is to be told again, are seen to when their
-//! time has come.
+//! In plain English: when a wire is free, a flow control frame that is due goes before any other.
+//! Where the memory says that a sender is to stop or may go on, the port that it sends to sends
+//! XOFF or XON. A pause that ends, and an XOFF that is to be repeated, are seen to when their time
+//! has come.
 
 use super::core::Ports;
 use super::frame_meta::FrameMeta;
-use crate::ports::buffers::{Egress, Queued};
-use crate::ports::memory::{Memory, NoRoom, Owner, Signal};
+use crate::ports::buffers::Egress;
+use crate::ports::memory::{Memory, Signal};
 use crate::qos::dcb::{Dcb, DcbConfig, DcbError};
-use crate::qos::schedule::ClassSet;
-use crate::qos::watchdog::StormAction;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use axon_node::PortKind;
 use axon_node::{Action, Drop};
-use axon_wire::header;
 use axon_wire::mac_control::{MacControl, MacControlError, Pfc};
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
 use axon_wire::{Frame, PortNo, Time};
 
 impl<B: Frame> Ports<B> {
     /// Gives the ports traffic classes, shared memory and flow control from now on.
-    /// `priority_of` tells the priority of a frame as it leaves, `control_priority` is that of
-    /// the control plane's frames without an Axon header.
+    /// `control_priority` is that of the control plane's frames without an Axon header.
     ///
     /// # Errors
     /// What is wrong with the turns of classes, with what watches their queues, or with the
@@ -37,7 +30,6 @@ impl<B: Frame> Ports<B> {
     pub fn set_dcb(
         &mut self,
         config: DcbConfig,
-        priority_of: fn(&[u8]) -> Priority,
         control_priority: Priority,
     ) -> Result<(), DcbError> {
         let ports = usize::from(self.ports());
@@ -51,7 +43,6 @@ impl<B: Frame> Ports<B> {
             tx.watched = port.watch.is_any();
         }
         self.dcb = Some(Box::new(dcb));
-        self.priority_of = priority_of;
         self.control_priority = control_priority;
         for port in &mut self.ports {
             port.classes = (0..PRIORITIES).map(|_| Egress::ordered(order)).collect();
@@ -95,120 +86,6 @@ impl<B: Frame> Ports<B> {
         let port = self.dcb.as_ref().and_then(|dcb| dcb.ports.get(port.index()));
         let index = priority.index();
         port.map_or((0, 0), |port| (port.requests.requests[index], port.stops.indications[index]))
-    }
-
-    /// Lets a frame of some priority wait for `port`, if there is room.
-    pub(super) fn enqueue(
-        &mut self,
-        now: Time,
-        meta: FrameMeta<B>,
-        (port, kind): (PortNo, Option<PortKind>),
-        out: &mut Vec<Action<B>>,
-    ) {
-        let Some(dcb) = &mut self.dcb else { return };
-        let own = meta.ingress.index() >= dcb.ports.len();
-        let priority = if let Some(priority) = meta.priority() {
-            priority
-        } else if own && !header::is_axon(meta.frame.bytes()) {
-            self.control_priority
-        } else {
-            (self.priority_of)(meta.frame.bytes())
-        };
-        let (ingress, class) = (meta.ingress, dcb.ports[port.index()].class_of(priority));
-        let input = dcb.ports.get(ingress.index());
-        let group = input.map_or(priority, |input| input.known_as[priority.index()]);
-        if dcb.in_storm(port, StormAction::Drop).contains(class) {
-            return self.discard(meta, Drop::Watchdog, out);
-        }
-        let bytes = meta.frame.bytes().len() as u32;
-        let mut signal = Signal::None;
-        if !own {
-            let owner = Owner { ingress, priority: group, egress: port, class };
-            if !dcb.queue_has_room(owner, bytes.into()) {
-                return self.discard(meta, Drop::HeadroomFull, out);
-            }
-            match dcb.memory.admit(owner, meta.came_bytes.into()) {
-                Ok(told) => {
-                    signal = told;
-                    dcb.ports[ingress.index()].movements[group.index()].came(now);
-                }
-                Err(why) => {
-                    // Where nobody can be told to stop, no frame is lossless.
-                    let stops = dcb.ports[ingress.index()].can_stop().contains(group);
-                    let lossless = why == NoRoom::Headroom && stops;
-                    let reason = if lossless { Drop::HeadroomFull } else { Drop::QueueFull };
-                    return self.discard(meta, reason, out);
-                }
-            }
-        }
-        // The memory has the say; frames of the control plane have a buffer of their own.
-        let bytes_max = if own { self.queue_bytes_max } else { u64::MAX };
-        let item = Queued { meta, bytes, kind, priority, group };
-        let classes = &mut self.ports[port.index()].classes;
-        if let Err(item) = classes[class.index()].push(item, bytes_max) {
-            return self.discard(item.meta, Drop::QueueFull, out);
-        }
-        self.wait_for(port);
-        self.tell(now, ingress, group, signal, out);
-        if let Some(dcb) = &mut self.dcb {
-            let owner = Owner { ingress, priority: group, egress: port, class };
-            dcb.joined_queue(now, owner, bytes.into());
-        }
-        self.tell_of_queues(now, out);
-        if self.tx[port.index()].held {
-            self.look_for_storms(now, port, out);
-        }
-        if !self.tx[port.index()].busy {
-            self.send_next(now, port, out);
-        }
-    }
-
-    /// Takes the next frame of `port` whose class is not stopped, and gives its room back.
-    pub(super) fn take_by_class(
-        &mut self,
-        now: Time,
-        port: PortNo,
-        out: &mut Vec<Action<B>>,
-    ) -> Option<Queued<B>> {
-        let dcb = self.dcb.as_mut()?;
-        let stopped = dcb.stopped_classes(port, now);
-        let classes = &mut self.ports[port.index()].classes;
-        let mut waiting = ClassSet::EMPTY;
-        let holds = |class: &TrafficClass| classes[class.index()].frames() > 0;
-        TrafficClass::ALL.into_iter().filter(holds).for_each(|class| waiting.insert(class));
-        let schedule = &mut dcb.ports[port.index()].schedule;
-        let head_bytes = |class: TrafficClass| classes[class.index()].head_bytes().unwrap_or(0);
-        let class = schedule.next(waiting, stopped, head_bytes)?;
-        let item = classes[class.index()].pop()?;
-        schedule.sent(class, item.bytes);
-        if classes[class.index()].frames() == 0 {
-            dcb.ports[port.index()].watch.emptied(now, class);
-        }
-        // The wire is for this frame: what is to be told by the same port comes after it.
-        self.tx[port.index()].busy = true;
-        self.give_back(now, &item, (port, class), out);
-        self.tx[port.index()].busy = false;
-        Some(item)
-    }
-
-    /// The room of a frame that waited for `port` is free again.
-    pub(super) fn give_back(
-        &mut self,
-        now: Time,
-        item: &Queued<B>,
-        (port, class): (PortNo, TrafficClass),
-        out: &mut Vec<Action<B>>,
-    ) {
-        let Some(dcb) = &mut self.dcb else { return };
-        let (ingress, priority) = (item.meta.ingress, item.group);
-        if ingress.index() < dcb.ports.len() {
-            let owner = Owner { ingress, priority, egress: port, class };
-            let signal = dcb.memory.release(owner, item.meta.came_bytes.into());
-            dcb.ports[ingress.index()].movements[priority.index()].left(now);
-            dcb.left_queue(owner, item.bytes.into());
-            self.tell(now, ingress, priority, signal, out);
-            self.tell_of_queues(now, out);
-        }
     }
 
     /// The sender of a group at `port` is to stop or may go on.
@@ -378,10 +255,7 @@ impl<B: Frame> Ports<B> {
     /// The carrier of `port` is gone: what waited ends, nobody has told it anything, and its
     /// peer knows nothing.
     pub(super) fn lose_classes(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) {
-        if self.dcb.is_none() {
-            return;
-        }
-        for class in TrafficClass::ALL {
+        for class in TrafficClass::ALL.into_iter().take(self.ports[port.index()].classes.len()) {
             self.end_queue(now, (port, class), Drop::PortDown, out);
         }
         self.forget_storms(port, out);
