@@ -79,7 +79,7 @@ impl<B: Frame> Plane<B> {
 
     /// A frame from a host is looked up once. With a route its header is prepended, and what
     /// follows is the step that every packet takes; without one it goes to the control plane.
-    #[inline]
+    #[inline(never)]
     pub(super) fn host_ingress(
         &mut self,
         now: Time,
