@@ -86,6 +86,7 @@ impl<B: Frame> Plane<B> {
         mut meta: FrameMeta<B>,
         out: &mut Vec<Action<B>>,
     ) {
+        let ingress = meta.ingress;
         if let Some(reason) = self.ethernet_fault(meta.frame.bytes()) {
             return self.ports.discard(meta, reason, out);
         }
@@ -100,7 +101,7 @@ impl<B: Frame> Plane<B> {
         if destination.is_multicast() {
             return self.miss(now, meta, out);
         }
-        let Some(route) = self.tables.lookup(meta.ingress, destination) else {
+        let Some(route) = self.tables.lookup(ingress, destination) else {
             return self.miss(now, meta, out);
         };
         // Read where it has lain for long: a load from bytes just copied would wait for them.
@@ -111,11 +112,17 @@ impl<B: Frame> Plane<B> {
             return self.ports.discard(meta, Drop::NoHeadroom, out);
         }
         meta.frame.bytes_mut()[..route.len()].copy_from_slice(route);
-        self.depart(now, meta, header, out);
+        let header = self.set_host_priority(ingress, &mut meta, header);
+        meta.set_header(&header);
+        let left_for_axon = self.step(now, meta, &header, out);
+        if left_for_axon && self.config.self_congestion_pause {
+            self.burden(now, ingress, header.header_bytes, out);
+        }
     }
 
-    /// A frame that a host punted goes on by a route of the control plane's, as its table would
-    /// have sent it.
+    /// A punted frame of the host port `ingress` goes on by a route of the control plane's. It is
+    /// queued as the control plane's own, since its host could not be paused in time: many frames
+    /// may have waited for one route, and no headroom is kept for them.
     pub(super) fn forward_punted(
         &mut self,
         now: Time,
@@ -124,7 +131,7 @@ impl<B: Frame> Plane<B> {
         frame: B,
         out: &mut Vec<Action<B>>,
     ) {
-        let mut meta = FrameMeta::new(frame, ingress, now, true);
+        let mut meta = FrameMeta::from_control(frame, now);
         let Ok(header) = routes::header_of(route, self.config.hop_width) else {
             return self.ports.discard(meta, Drop::NoHeadroom, out);
         };
@@ -135,32 +142,25 @@ impl<B: Frame> Plane<B> {
             return self.ports.discard(meta, Drop::NoHeadroom, out);
         }
         meta.frame.bytes_mut()[..header.len()].copy_from_slice(&header);
-        self.depart(now, meta, fields, out);
+        let fields = self.set_host_priority(ingress, &mut meta, fields);
+        meta.set_header(&fields);
+        self.step(now, meta, &fields, out);
     }
 
-    /// A host's frame with its route before it takes its first hop. Where the route's header has
-    /// its layer, the packet gets the priority that it has on that layer.
-    #[inline(always)]
-    fn depart(
+    /// Gives a frame of a host at `ingress`, behind its new route, the priority that it has on that
+    /// route's layer; the header fields with it.
+    #[inline]
+    fn set_host_priority(
         &mut self,
-        now: Time,
-        mut meta: FrameMeta<B>,
-        mut header: HeaderFields,
-        out: &mut Vec<Action<B>>,
-    ) {
-        let ingress = meta.ingress;
-        if let Some(dcb) = &self.config.dcb {
-            let bytes = meta.frame.bytes_mut();
-            let layer = routes::layer_of(&header);
-            let priority = self.ports.defend(ingress, &mut bytes[header.header_bytes..]);
-            let priority = dcb.layers.on(priority, layer);
-            header = header.with_priority(bytes, self.config.hop_width, priority);
-        }
-        meta.set_header(&header);
-        let left_for_axon = self.step(now, meta, &header, out);
-        if left_for_axon && self.config.self_congestion_pause {
-            self.burden(now, ingress, header.header_bytes, out);
-        }
+        ingress: PortNo,
+        meta: &mut FrameMeta<B>,
+        header: HeaderFields,
+    ) -> HeaderFields {
+        let Some(dcb) = &self.config.dcb else { return header };
+        let bytes = meta.frame.bytes_mut();
+        let layer = routes::layer_of(&header);
+        let priority = self.ports.defend(ingress, &mut bytes[header.header_bytes..]);
+        header.with_priority(bytes, self.config.hop_width, dcb.layers.on(priority, layer))
     }
 
     /// A link-local frame belongs to this switch alone.
