@@ -20,11 +20,11 @@ impl<B: Frame> Plane<B> {
         out: &mut Vec<Action<B>>,
     ) {
         let Ok(header) = HeaderFields::parse(meta.frame.bytes(), self.config.hop_width) else {
-            return self.packet_without_header(now, meta, out);
+            return self.packet_without_header(now, meta.elsewhere(), out);
         };
         meta.set_header(&header);
         if meta.kind.is_probe() {
-            return self.probe_ingress(now, meta, &header, out);
+            return self.probe_ingress(now, meta.elsewhere(), &header, out);
         }
         self.step(now, meta, &header, out);
     }
@@ -80,36 +80,32 @@ impl<B: Frame> Plane<B> {
     /// A frame from a host is looked up once. With a route its header is prepended, and what
     /// follows is the step that every packet takes; without one it goes to the control plane.
     #[inline(never)]
-    pub(super) fn host_ingress(
-        &mut self,
-        now: Time,
-        mut meta: FrameMeta<B>,
-        out: &mut Vec<Action<B>>,
-    ) {
+    pub(super) fn host_ingress(&mut self, now: Time, meta: FrameMeta<B>, out: &mut Vec<Action<B>>) {
+        let mut meta = meta.elsewhere();
         let ingress = meta.ingress;
         if let Some(reason) = self.ethernet_fault(meta.frame.bytes()) {
-            return self.ports.discard(meta, reason, out);
+            return self.ports.discard(meta.elsewhere(), reason, out);
         }
         meta.kind = HeaderKind::of_ethernet(meta.frame.bytes());
         if meta.kind.is_link_local() {
-            return self.link_ingress(now, meta, out);
+            return self.link_ingress(now, meta.elsewhere(), out);
         }
         if self.config.dcb.is_some() && cn::is_cnm(meta.frame.bytes()) {
-            return self.ports.discard(meta, Drop::ForgedCnm, out);
+            return self.ports.discard(meta.elsewhere(), Drop::ForgedCnm, out);
         }
         let destination = MacAddr::destination_of(meta.frame.bytes()).unwrap_or_default();
         if destination.is_multicast() {
-            return self.miss(now, meta, out);
+            return self.miss(now, meta.elsewhere(), out);
         }
         let Some(route) = self.tables.lookup(ingress, destination) else {
-            return self.miss(now, meta, out);
+            return self.miss(now, meta.elsewhere(), out);
         };
         // Read where it has lain for long: a load from bytes just copied would wait for them.
         let Ok(header) = HeaderFields::parse(route, self.config.hop_width) else {
-            return self.ports.discard(meta, Drop::Malformed, out);
+            return self.ports.discard(meta.elsewhere(), Drop::Malformed, out);
         };
         if meta.frame.push_front(route.len()).is_err() {
-            return self.ports.discard(meta, Drop::NoHeadroom, out);
+            return self.ports.discard(meta.elsewhere(), Drop::NoHeadroom, out);
         }
         meta.frame.bytes_mut()[..route.len()].copy_from_slice(route);
         let header = self.set_host_priority(ingress, &mut meta, header);

@@ -92,12 +92,12 @@ impl<B: Frame> Plane<B> {
     ) {
         let meta = FrameMeta::new(frame, port, complete_at, intact);
         if let Err(reason) = self.ports.receive(now, &meta) {
-            return self.ports.discard(meta, reason, out);
+            return self.ports.discard(meta.elsewhere(), reason, out);
         }
         match self.kind(port) {
             Some(PortKind::Axon) => self.axon_ingress(now, meta, out),
-            Some(PortKind::Host) => self.host_ingress(now, meta, out),
-            Some(PortKind::Unknown) | None => self.unknown_ingress(now, meta, out),
+            Some(PortKind::Host) => self.host_ingress(now, meta.elsewhere(), out),
+            Some(PortKind::Unknown) | None => self.unknown_ingress(now, meta.elsewhere(), out),
         }
     }
 

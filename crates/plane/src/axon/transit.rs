@@ -25,21 +25,21 @@ impl<B: Frame> Plane<B> {
         let (width, ingress) = (self.config.hop_width, meta.ingress);
         match forward_parsed(meta.frame.bytes_mut(), width, header, ingress, kind_of) {
             Step::Egress(port) if self.is_noticed(port) => {
-                self.egress_noticed(now, meta, port, out)
+                self.egress_noticed(now, meta.elsewhere(), port, out)
             }
             Step::Egress(port) => {
                 self.ports.deliver(now, meta, port, Some(PortKind::Axon), out);
             }
             Step::Strip { port, .. } => {
-                self.egress_to_hosts(now, meta, port, out);
+                self.egress_to_hosts(now, meta.elsewhere(), port, out);
                 return false;
             }
             Step::Punt(punt) => {
-                self.ports.punt(now, meta, punt, out);
+                self.ports.punt(now, meta.elsewhere(), punt, out);
                 return false;
             }
             Step::Drop(reason) => {
-                self.ports.discard(meta, reason, out);
+                self.ports.discard(meta.elsewhere(), reason, out);
                 return false;
             }
         }

@@ -170,7 +170,7 @@ impl<B: Frame> Ports<B> {
         if tx.is_some_and(TxState::is_idle) && !meta.kind.is_probe() && !meta.is_known_bad(now) {
             return self.start(meta, port, out);
         }
-        self.deliver_in_full(now, meta, (port, kind), out);
+        self.deliver_in_full(now, meta.elsewhere(), (port, kind), out);
     }
 
     /// [`Ports::deliver`] of a frame that does not simply leave.

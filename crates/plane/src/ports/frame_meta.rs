@@ -109,6 +109,15 @@ impl<B: Frame> FrameMeta<B> {
 }
 
 impl<B> FrameMeta<B> {
+    /// The same descriptor at another place in memory. What is rare is handed one of these, so that
+    /// the descriptor of a frame that simply passes has no address and stays in registers.
+    #[inline(always)]
+    pub(crate) fn elsewhere(self) -> FrameMeta<B> {
+        let FrameMeta { complete_at, ingress, came_bytes, header_bytes, .. } = self;
+        let FrameMeta { frame, kind, priority, intact, .. } = self;
+        FrameMeta { frame, complete_at, ingress, came_bytes, header_bytes, kind, priority, intact }
+    }
+
     /// The frame begins with this Axon header.
     #[inline]
     pub fn set_header(&mut self, header: &HeaderFields) {
