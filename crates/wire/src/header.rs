@@ -95,7 +95,7 @@ impl HopWidth {
         (8 * bytes).saturating_sub(self.bit_offset(0)) / self.bits()
     }
 
-    #[inline]
+    #[inline(always)]
     fn get(self, bytes: &[u8], index: usize) -> PortNo {
         let bit = self.bit_offset(index);
         let at = bit / 8;
@@ -230,7 +230,7 @@ impl HeaderFields {
     }
 
     /// The port to leave by, if hops remain; `bytes` are those that were parsed.
-    #[inline]
+    #[inline(always)]
     pub fn next_hop(&self, bytes: &[u8], width: HopWidth) -> Option<PortNo> {
         (self.forward_count > 0).then(|| width.get(bytes, 0))
     }
@@ -255,7 +255,7 @@ impl HeaderFields {
     /// Pops the next forward hop and pushes `ingress` on the reverse list of the header at the
     /// start of `bytes`, which are those that were parsed. Nothing is changed without a forward
     /// hop, or with [`HOPS_MAX`] reverse hops.
-    #[inline]
+    #[inline(always)]
     pub fn advance(&self, bytes: &mut [u8], width: HopWidth, ingress: PortNo) {
         let (forward, reverse) = (self.forward_count, self.reverse_count);
         if forward == 0 || reverse == HOPS_MAX {

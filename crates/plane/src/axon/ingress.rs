@@ -81,19 +81,18 @@ impl<B: Frame> Plane<B> {
     /// follows is the step that every packet takes; without one it goes to the control plane.
     #[inline(never)]
     pub(super) fn host_ingress(&mut self, now: Time, meta: FrameMeta<B>, out: &mut Vec<Action<B>>) {
-        let mut meta = meta.elsewhere();
-        let ingress = meta.ingress;
-        if let Some(reason) = self.ethernet_fault(meta.frame.bytes()) {
+        let (ingress, bytes) = (meta.ingress, meta.frame.bytes());
+        if let Some(reason) = self.ethernet_fault(bytes) {
             return self.ports.discard(meta.elsewhere(), reason, out);
         }
-        meta.kind = HeaderKind::of_ethernet(meta.frame.bytes());
-        if meta.kind.is_link_local() {
-            return self.link_ingress(now, meta.elsewhere(), out);
+        let kind = HeaderKind::of_ethernet(bytes);
+        if kind.is_link_local() {
+            return self.link_ingress(now, FrameMeta { kind, ..meta }, out);
         }
-        if self.config.dcb.is_some() && cn::is_cnm(meta.frame.bytes()) {
+        if self.config.dcb.is_some() && cn::is_cnm(bytes) {
             return self.ports.discard(meta.elsewhere(), Drop::ForgedCnm, out);
         }
-        let destination = MacAddr::destination_of(meta.frame.bytes()).unwrap_or_default();
+        let destination = MacAddr::destination_of(bytes).unwrap_or_default();
         if destination.is_multicast() {
             return self.miss(now, meta.elsewhere(), out);
         }
@@ -104,11 +103,21 @@ impl<B: Frame> Plane<B> {
         let Ok(header) = HeaderFields::parse(route, self.config.hop_width) else {
             return self.ports.discard(meta.elsewhere(), Drop::Malformed, out);
         };
-        if meta.frame.push_front(route.len()).is_err() {
+        let FrameMeta { mut frame, complete_at, came_bytes, intact, .. } = meta;
+        let pushed = frame.push_front(route.len());
+        if pushed.is_ok() {
+            frame.bytes_mut()[..route.len()].copy_from_slice(route);
+        }
+        let header = match pushed {
+            Ok(()) => self.set_host_priority(ingress, &mut frame, header),
+            Err(_) => header,
+        };
+        // A new descriptor, for what was written to the old one would have to be read again.
+        let mut meta = FrameMeta::new(frame, ingress, complete_at, intact);
+        meta.came_bytes = came_bytes;
+        if pushed.is_err() {
             return self.ports.discard(meta.elsewhere(), Drop::NoHeadroom, out);
         }
-        meta.frame.bytes_mut()[..route.len()].copy_from_slice(route);
-        let header = self.set_host_priority(ingress, &mut meta, header);
         meta.set_header(&header);
         let left_for_axon = self.step(now, meta, &header, out);
         if left_for_axon && self.config.self_congestion_pause {
@@ -138,7 +147,7 @@ impl<B: Frame> Plane<B> {
             return self.ports.discard(meta, Drop::NoHeadroom, out);
         }
         meta.frame.bytes_mut()[..header.len()].copy_from_slice(&header);
-        let fields = self.set_host_priority(ingress, &mut meta, fields);
+        let fields = self.set_host_priority(ingress, &mut meta.frame, fields);
         meta.set_header(&fields);
         self.step(now, meta, &fields, out);
     }
@@ -149,11 +158,11 @@ impl<B: Frame> Plane<B> {
     fn set_host_priority(
         &mut self,
         ingress: PortNo,
-        meta: &mut FrameMeta<B>,
+        frame: &mut B,
         header: HeaderFields,
     ) -> HeaderFields {
         let Some(dcb) = &self.config.dcb else { return header };
-        let bytes = meta.frame.bytes_mut();
+        let bytes = frame.bytes_mut();
         let layer = routes::layer_of(&header);
         let priority = self.ports.defend(ingress, &mut bytes[header.header_bytes..]);
         header.with_priority(bytes, self.config.hop_width, dcb.layers.on(priority, layer))
