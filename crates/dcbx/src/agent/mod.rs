@@ -28,13 +28,13 @@ use crate::DcbPort;
 use alloc::vec::Vec;
 use axon_node::{Action, Awaited, Drop, Input, Node, NodeKind};
 use axon_plane::dcb::DcbConfig;
-use axon_plane::memory::{GroupLimits, MemoryConfig, QueueLimits, Share};
+use axon_plane::memory::{MemoryConfig, PriorityGroupLimits, QueueLimits, Share};
 use axon_plane::meter::Meter;
 use axon_plane::qcn::{RateLimiter, RpConfig, RpError};
 use axon_plane::schedule::{Algorithm, FrameCost, ScheduleConfig};
 use axon_plane::{FrameMeta, HeaderKind, PlaneConfig, Ports, ethernet};
 use axon_wire::cn::{self, CnmError, CnmFormat, CnmFrame};
-use axon_wire::mac_control::{self, Quanta};
+use axon_wire::mac_control::Quanta;
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
 use axon_wire::vlan::{self, VlanTag};
 use axon_wire::{Bytes, Frame, MacAddr, PortNo, Rate, Time};
@@ -283,9 +283,14 @@ impl<B: Frame> AgentNode<B> {
 }
 
 /// What one priority may hold that comes by one port.
-fn group(config: &AgentConfig, headroom: Bytes) -> GroupLimits {
+fn group(config: &AgentConfig, headroom: Bytes) -> PriorityGroupLimits {
     let xon_offset = Bytes(config.share.0 / 2);
-    GroupLimits { reserved: Bytes(0), share: Share::Static(config.share), headroom, xon_offset }
+    PriorityGroupLimits {
+        reserved: Bytes(0),
+        share: Share::Static(config.share),
+        headroom,
+        xon_offset,
+    }
 }
 
 /// Two ports with a class for each priority, which take equal turns. Every priority of the host

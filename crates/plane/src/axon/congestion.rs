@@ -1,5 +1,5 @@
-//! What a packet's source is told when an output is full or too full, and the host port as the
-//! edge of the congestion notification domain.
+//! Congestion signalling to a packet's source when an output is full or too full; the host port as
+//! the edge of the congestion notification domain.
 
 use super::plane::Plane;
 use crate::config::OnFull;
@@ -15,11 +15,11 @@ use axon_wire::priority::Priority;
 use axon_wire::{Bytes, Frame, HopWidth, PortNo, Time, cn, vlan};
 
 impl<B: Frame> Plane<B> {
-    /// Before a packet goes to `egress`: whoever is to hear that the output is full, or that
-    /// its queue grows too long, is told. `before` is the ingress of a packet that has not
+    /// Signals congestion before a packet goes to `egress`: that the output is full, or that
+    /// its queue grows too long. `before` is the ingress of a packet that has not
     /// taken its hop. Says why the packet is to end here, if it is.
     #[inline]
-    pub(super) fn notice(
+    pub(super) fn signal_congestion(
         &mut self,
         now: Time,
         meta: &mut FrameMeta<B>,
@@ -82,7 +82,7 @@ impl<B: Frame> Plane<B> {
         let taken_off = if before.is_some() { header_bytes } else { 0 };
         let bytes = Bytes((packet.len() - taken_off) as u64);
         let shown = (&mut packet[header_bytes..], bytes);
-        let notice = self.ports.show(now, (egress, priority), shown)?;
+        let notice = self.ports.observe(now, (egress, priority), shown)?;
         if let Some(feedback) = notice.feedback {
             self.send_cnm(now, meta, (egress, priority, before), feedback, out);
         }

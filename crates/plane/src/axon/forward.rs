@@ -29,7 +29,7 @@ pub enum Step {
 }
 
 /// Takes one hop of the packet in `bytes`, which came in by `ingress`, and rewrites its
-/// header accordingly. `kind_of` tells what is plugged into a port, `None` where the switch
+/// header accordingly. `kind_of` gives what is plugged into a port, `None` where the switch
 /// has no such port; it is asked about the next hop only.
 ///
 /// 1. A packet without a sound header, or whose reverse list can take no more hops, is

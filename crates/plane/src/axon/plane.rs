@@ -34,7 +34,7 @@ pub struct Plane<B> {
 /// What keeps the hosts of one port within bounds.
 #[derive(Clone, Debug)]
 pub(super) struct Guard {
-    /// Two meters, so that a host that floods cannot keep discovery from being heard.
+    /// Two meters, so that a host that floods cannot keep discovery out.
     pub(super) misses: Meter,
     pub(super) link_frames: Meter,
     /// Congestion messages that its frames cause.
@@ -101,7 +101,7 @@ impl<B: Frame> Plane<B> {
         }
     }
 
-    /// The wire of `port` is free: the next frame in turn goes out.
+    /// The wire of `port` is free: the frame that is scheduled next goes out.
     #[inline]
     pub fn tx_done(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) {
         self.ports.tx_done(now, port, out);
@@ -168,7 +168,7 @@ impl<B: Frame> Plane<B> {
     }
 
     /// Says what is plugged into `port`. Frames queued there that do not suit the new kind
-    /// are dropped as [`Drop::KindChanged`] when their turn comes: a host never sees an Axon
+    /// are dropped as [`Drop::KindChanged`] when they are scheduled: a host never sees an Axon
     /// header. Routes are left alone.
     pub fn set_kind(&mut self, port: PortNo, kind: PortKind) {
         self.ports.set_kind(port, kind);
@@ -282,7 +282,7 @@ impl<B: Frame> Plane<B> {
         &mut self.ports
     }
 
-    /// What the plane was told at its start.
+    /// The configuration of its start.
     pub fn config(&self) -> &PlaneConfig {
         &self.config
     }
@@ -293,7 +293,7 @@ impl<B: Frame> Plane<B> {
         ethernet::fault(bytes, self.config.frame_bytes_max)
     }
 
-    /// Tells the hosts of `port` to pause for as long as a maximum frame takes; nothing
+    /// Sends PAUSE to the hosts of `port` for as long as a maximum frame takes; nothing
     /// happens if it is no host port.
     pub fn pause_hosts(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) {
         if self.kind(port) == Some(PortKind::Host) {
@@ -304,7 +304,7 @@ impl<B: Frame> Plane<B> {
         }
     }
 
-    /// Counts header bytes against the hosts of `port`, and tells them to pause when due.
+    /// Counts header bytes against the hosts of `port`, and pauses them when due.
     pub(super) fn burden(
         &mut self,
         now: Time,

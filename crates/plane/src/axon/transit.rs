@@ -24,8 +24,8 @@ impl<B: Frame> Plane<B> {
         let kind_of = |port: PortNo| ports.kind(port);
         let (width, ingress) = (self.config.hop_width, meta.ingress);
         match forward_parsed(meta.frame.bytes_mut(), width, header, ingress, kind_of) {
-            Step::Egress(port) if self.is_noticed(port) => {
-                self.egress_noticed(now, meta.elsewhere(), port, out)
+            Step::Egress(port) if self.may_signal_congestion(port) => {
+                self.egress_signalled(now, meta.elsewhere(), port, out)
             }
             Step::Egress(port) => {
                 self.ports.deliver(now, meta, port, Some(PortKind::Axon), out);
@@ -48,21 +48,21 @@ impl<B: Frame> Plane<B> {
 
     /// Whether somebody may have to know of a packet for `port` before it goes there.
     #[inline]
-    fn is_noticed(&self, port: PortNo) -> bool {
+    fn may_signal_congestion(&self, port: PortNo) -> bool {
         self.config.on_full == OnFull::CongestionMessage || self.ports.is_watched(port)
     }
 
     /// A packet for the Axon at `port`, which whoever is to know of it sees first.
     #[cold]
     #[inline(never)]
-    fn egress_noticed(
+    fn egress_signalled(
         &mut self,
         now: Time,
         mut meta: FrameMeta<B>,
         port: PortNo,
         out: &mut Vec<Action<B>>,
     ) {
-        match self.notice(now, &mut meta, (port, None), out) {
+        match self.signal_congestion(now, &mut meta, (port, None), out) {
             Some(reason) => self.ports.discard(meta, reason, out),
             None => self.ports.deliver(now, meta, port, Some(PortKind::Axon), out),
         }
@@ -78,7 +78,7 @@ impl<B: Frame> Plane<B> {
         out: &mut Vec<Action<B>>,
     ) {
         let before = Some(meta.ingress);
-        if let Some(reason) = self.notice(now, &mut meta, (port, before), out) {
+        if let Some(reason) = self.signal_congestion(now, &mut meta, (port, before), out) {
             return self.ports.discard(meta, reason, out);
         }
         self.strip(&mut meta, port);

@@ -64,7 +64,7 @@ impl<B: Frame> Ports<B> {
         Owner { ingress, priority: group, egress, class }
     }
 
-    /// Takes room in the shared memory, where there is one; what its sender is to be told.
+    /// Takes room in the shared memory, where there is one; what is to be sent to its sender.
     fn reserve(&mut self, now: Time, meta: &FrameMeta<B>, owner: Owner) -> Result<Signal, Drop> {
         let Some(dcb) = &mut self.dcb else { return Ok(Signal::None) };
         let (ingress, group) = (owner.ingress.index(), owner.priority);
@@ -79,18 +79,18 @@ impl<B: Frame> Ports<B> {
         }
         match dcb.memory.admit(owner, meta.came_bytes.into()) {
             Ok(signal) => {
-                dcb.ports[ingress].movements[group.index()].came(now);
+                dcb.ports[ingress].changes[group.index()].came(now);
                 Ok(signal)
             }
-            // Where nobody can be told to stop, no frame is lossless.
-            Err(NoRoom::Headroom) if dcb.ports[ingress].can_stop().contains(group) => {
+            // Where no sender can be paused, no frame is lossless.
+            Err(NoRoom::Headroom) if dcb.ports[ingress].pausable().contains(group) => {
                 Err(Drop::HeadroomFull)
             }
             Err(_) => Err(Drop::QueueFull),
         }
     }
 
-    /// A frame of `bytes` bytes has joined its queue: whoever sends to it may have to stop, and
+    /// A frame of `bytes` bytes has joined its queue: whoever sends to it may have to pause, and
     /// the queue may be one that can send.
     fn signal(
         &mut self,
@@ -100,13 +100,13 @@ impl<B: Frame> Ports<B> {
         out: &mut Vec<Action<B>>,
     ) {
         let port = owner.egress;
-        self.tell(now, owner.ingress, owner.priority, signal, out);
+        self.signal_sender(now, owner.ingress, owner.priority, signal, out);
         if let Some(dcb) = &mut self.dcb {
             dcb.joined_queue(now, owner, bytes.into());
         }
-        self.tell_of_queues(now, out);
+        self.signal_queue_senders(now, out);
         if self.tx[port.index()].held {
-            self.look_for_storms(now, port, out);
+            self.check_storms(now, port, out);
         }
         if !self.tx[port.index()].busy {
             self.send_next(now, port, out);
@@ -145,7 +145,7 @@ impl<B: Frame> Ports<B> {
                 state.watch.emptied(now, class);
             }
         }
-        // The wire is for this frame: what is to be told by the same port comes after it.
+        // The wire is for this frame: flow control by the same port comes after it.
         self.tx[port.index()].busy = true;
         self.give_back(now, &item, (port, class), out);
         self.tx[port.index()].busy = false;
@@ -155,7 +155,7 @@ impl<B: Frame> Ports<B> {
     /// The class of `port` that sends next, if one may.
     fn next_class(&mut self, now: Time, port: PortNo) -> Option<TrafficClass> {
         let Some(dcb) = &mut self.dcb else { return Some(TrafficClass::ZERO) };
-        let paused = dcb.stopped_classes(port, now);
+        let paused = dcb.paused_classes(port, now);
         let classes = &self.ports[port.index()].classes;
         let mut waiting = ClassSet::EMPTY;
         let holds = |class: &TrafficClass| classes[class.index()].frames() > 0;
@@ -179,10 +179,10 @@ impl<B: Frame> Ports<B> {
         if ingress.index() < dcb.ports.len() {
             let owner = Owner { ingress, priority, egress: port, class };
             let signal = dcb.memory.release(owner, item.meta.came_bytes.into());
-            dcb.ports[ingress.index()].movements[priority.index()].left(now);
+            dcb.ports[ingress.index()].changes[priority.index()].left(now);
             dcb.left_queue(owner, item.bytes.into());
-            self.tell(now, ingress, priority, signal, out);
-            self.tell_of_queues(now, out);
+            self.signal_sender(now, ingress, priority, signal, out);
+            self.signal_queue_senders(now, out);
         }
     }
 

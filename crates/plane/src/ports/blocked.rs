@@ -1,4 +1,4 @@
-//! Which buffers stand still: whose sender was told to stop, and what their frames wait for.
+//! Which buffers are blocked: those whose sender is paused, and what their frames wait for.
 
 use super::core::Ports;
 use super::queue_change::QueueChange;
@@ -6,11 +6,11 @@ use alloc::vec::Vec;
 use axon_wire::priority::{Priority, PrioritySet};
 use axon_wire::{Frame, PortNo, Time};
 
-/// What came in by one port with one priority, while its sender is to stop.
+/// What came in by one port with one priority, while its sender is paused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Blocked {
     /// The queues that its frames wait in; none if nothing waits.
-    pub waits: Vec<HeldQueue>,
+    pub waits: Vec<WaitingQueue>,
     /// Frames of it that have waited and waited no longer, since the start.
     pub left: u64,
     /// Since when no frame of it has come to wait, or left.
@@ -19,28 +19,31 @@ pub struct Blocked {
 
 /// A queue that frames wait in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HeldQueue {
+pub struct WaitingQueue {
     /// The port that it is for.
     pub egress: PortNo,
-    /// For which priorities its peer has stopped it; if for none, it may send.
-    pub stopped: PrioritySet,
+    /// For which priorities its peer has paused it; if for none, it may send.
+    pub paused: PrioritySet,
 }
 
 impl<B: Frame> Ports<B> {
-    /// What came in by `ingress` with `priority`, if its sender is to stop because that has used
+    /// What came in by `ingress` with `priority`, if its sender is paused because that has used
     /// up its memory.
     pub fn blocked(&self, now: Time, ingress: PortNo, priority: Priority) -> Option<Blocked> {
         let dcb = self.dcb.as_ref()?;
-        if !dcb.memory.group(ingress, priority)?.stopped {
+        if !dcb.memory.group(ingress, priority)?.xoff {
             return None;
         }
         let mut waits = Vec::new();
         for egress in (0..self.ports()).map(PortNo) {
             for class in self.waiting_of(egress, (ingress, priority)) {
-                waits.push(HeldQueue { egress, stopped: self.stopping(now, egress, class) });
+                waits.push(WaitingQueue {
+                    egress,
+                    paused: self.paused_in_class(now, egress, class),
+                });
             }
         }
-        let QueueChange { left, last } = dcb.ports[ingress.index()].movements[priority.index()];
+        let QueueChange { left, last } = dcb.ports[ingress.index()].changes[priority.index()];
         Some(Blocked { waits, left, since: last })
     }
 }
@@ -75,7 +78,7 @@ mod tests {
         ports
     }
 
-    fn hear(ports: &mut Ports<FrameBuf>, now: Time, egress: u16, time: Quanta) {
+    fn receive_pause(ports: &mut Ports<FrameBuf>, now: Time, egress: u16, time: Quanta) {
         let told = MacControl::Pfc(Pfc::of(PrioritySet::only(THREE), time)).emit(MAC);
         let told = FrameMeta::new(FrameBuf::new(&told), PortNo(egress), now, true);
         ports.mac_control(now, told, &mut Vec::new());
@@ -92,24 +95,24 @@ mod tests {
     #[test]
     fn a_buffer_stands_still_from_its_last_move_until_its_sender_may_go_on() {
         let mut ports = ports();
-        hear(&mut ports, at(0), 2, Quanta::MAX);
+        receive_pause(&mut ports, at(0), 2, Quanta::MAX);
         for nanos in [10, 20] {
             deliver(&mut ports, at(nanos), 0, 2);
         }
         assert_eq!(ports.blocked(at(20), PortNo(0), THREE), None, "it may take more");
         deliver(&mut ports, at(30), 0, 2);
-        let held = HeldQueue { egress: PortNo(2), stopped: PrioritySet::only(THREE) };
+        let held = WaitingQueue { egress: PortNo(2), paused: PrioritySet::only(THREE) };
         let stands = Blocked { waits: vec![held], left: 0, since: at(30) };
         assert_eq!(ports.blocked(at(40), PortNo(0), THREE), Some(stands.clone()));
         assert_eq!(ports.blocked(at(40), PortNo(0), Priority::ZERO), None);
         assert_eq!(ports.blocked(at(40), PortNo(9), THREE), None);
         // One goes, two more come: nobody sees that by what waits, but by what has left.
-        hear(&mut ports, at(50), 2, Quanta::ZERO);
-        hear(&mut ports, at(51), 2, Quanta::MAX);
+        receive_pause(&mut ports, at(50), 2, Quanta::ZERO);
+        receive_pause(&mut ports, at(51), 2, Quanta::MAX);
         deliver(&mut ports, at(60), 0, 2);
         let moved = Blocked { left: 1, since: at(60), ..stands };
         assert_eq!(ports.blocked(at(70), PortNo(0), THREE), Some(moved));
-        hear(&mut ports, at(80), 2, Quanta::ZERO);
+        receive_pause(&mut ports, at(80), 2, Quanta::ZERO);
         (0..3).for_each(|_| ports.tx_done(at(90), PortNo(2), &mut Vec::new()));
         assert_eq!(ports.blocked(at(90), PortNo(0), THREE), None, "it is empty");
     }
@@ -117,13 +120,13 @@ mod tests {
     #[test]
     fn a_queue_that_may_send_is_named_with_no_stop() {
         let mut ports = ports();
-        hear(&mut ports, at(0), 2, Quanta::MAX);
+        receive_pause(&mut ports, at(0), 2, Quanta::MAX);
         // The first takes the wire of port 1.
         for egress in [1, 1, 2, 2] {
             deliver(&mut ports, at(1), 0, egress);
         }
         let stopped = [PrioritySet::EMPTY, PrioritySet::only(THREE)];
-        let queue = |(egress, stopped)| HeldQueue { egress: PortNo(egress), stopped };
+        let queue = |(egress, paused)| WaitingQueue { egress: PortNo(egress), paused };
         let waits = [1, 2].into_iter().zip(stopped).map(queue).collect::<Vec<_>>();
         assert_eq!(ports.blocked(at(1), PortNo(0), THREE).unwrap().waits, waits);
     }

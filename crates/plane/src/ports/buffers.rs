@@ -1,5 +1,5 @@
 //! The buffers of one output port (thesis 000 §3.2.1): one FIFO per ingress port and one for
-//! the control plane, each with its own bound in bytes, served in turn.
+//! the control plane, each with its own bound in bytes, scheduled fairly.
 
 use crate::ports::FrameMeta;
 use alloc::collections::VecDeque;
@@ -24,14 +24,14 @@ pub struct Queued<B> {
 /// Which of the frames that wait for one port in one traffic class goes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueOrder {
-    /// The ports that they came in by take turns, fair in time on the wire (thesis 000 §3.2.1).
+    /// The ports that they came in by share the wire fairly in time (thesis 000 §3.2.1).
     ByIngress,
     /// Whichever came first: one FIFO, as in paper 002.
     Arrival,
 }
 
-/// What a FIFO may send in one turn, in bytes of wire time: a full frame, its overhead and a
-/// route of some hops, so that a turn is seldom passed over.
+/// What a FIFO may send in one round, in bytes of wire time: a full frame, its overhead and a
+/// route of some hops, so that a FIFO is seldom passed over.
 const QUANTUM: i64 = 1600;
 /// Preamble and start delimiter, FCS and gap (IEEE 802.3 clause 4.4.2): what a frame costs
 /// on the wire beside its bytes.
@@ -67,7 +67,7 @@ struct Fifo<B> {
     /// What the output has refused, which the input keeps and offers again; in order.
     refused: VecDeque<Queued<B>>,
     bytes: u64,
-    /// Bytes that it may still send in this turn; not above zero for what it has overdrawn.
+    /// Bytes that it may still send in this round; not above zero for what it has overdrawn.
     credit: i64,
 }
 
@@ -166,13 +166,13 @@ impl<B> Egress<B> {
         waits || queued + bytes > bytes_max
     }
 
-    /// The length of the next frame in turn.
+    /// The length of the frame that is scheduled next, in bytes.
     pub fn head_bytes(&self) -> Option<u32> {
         let fifo = &self.fifos[*self.ring.front()? as usize];
         fifo.queue.front().map(|item| item.bytes)
     }
 
-    /// Takes the next frame in turn.
+    /// Takes the frame that is scheduled next.
     pub fn pop(&mut self) -> Option<Queued<B>> {
         let index = *self.ring.front()?;
         let fifo = &mut self.fifos[index as usize];

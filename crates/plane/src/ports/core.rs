@@ -5,7 +5,7 @@
 //! is here too (thesis 000 §3.3.1): nobody can know that a frame is broken before its last
 //! byte has come. One that is entirely here before it starts to leave is dropped as
 //! [`Drop::BadFcs`]; one that starts earlier leaves, and takes the fault along. A queued frame
-//! is judged when its turn comes, a punted one before anybody reads it.
+//! is judged when it is scheduled, a punted one before it is read.
 
 use super::frame_meta::FrameMeta;
 use crate::ports::buffers::Egress;
@@ -55,7 +55,7 @@ pub(super) struct TxState {
     pub(super) busy: bool,
     /// A frame waits for the wire.
     pub(super) waiting: bool,
-    /// Its peer has stopped some of what goes out.
+    /// Its peer has paused some of what goes out.
     pub(super) held: bool,
     /// Some of its queues have a congestion point or a marker.
     pub(super) watched: bool,
@@ -156,7 +156,7 @@ impl<B: Frame> Ports<B> {
     }
 
     /// Gives a frame to the wire of `port` if that is free, and to its queue otherwise. With
-    /// a `kind`, it leaves only if the port is of that kind when its turn comes.
+    /// a `kind`, it leaves only if the port is of that kind when it is scheduled.
     #[inline(always)]
     pub fn deliver(
         &mut self,
@@ -265,7 +265,7 @@ impl<B: Frame> Ports<B> {
         out.push(Action::Dropped { ingress, reason, frame });
     }
 
-    /// The wire of `port` is free: the next frame in turn goes out.
+    /// The wire of `port` is free: the frame that is scheduled next goes out.
     #[inline]
     pub fn tx_done(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) {
         let Some(tx) = self.tx.get_mut(port.index()) else {
@@ -277,9 +277,9 @@ impl<B: Frame> Ports<B> {
         }
     }
 
-    /// The wire of `port` is free: what is to be told to its peer goes out, or the next frame.
+    /// The wire of `port` is free: a flow control frame that is due goes out, or the next frame.
     pub(super) fn send_next(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) {
-        if self.tell_peer(now, port, out) {
+        if self.send_flow_control(now, port, out) {
             return self.wait_on(port);
         }
         let kind = self.tx[port.index()].kind;
@@ -295,7 +295,7 @@ impl<B: Frame> Ports<B> {
             self.discard(item.meta, reason, out);
         }
         if !self.tx[port.index()].busy {
-            self.tell_peer(now, port, out);
+            self.send_flow_control(now, port, out);
         }
         self.wait_on(port);
     }
@@ -304,7 +304,7 @@ impl<B: Frame> Ports<B> {
     /// included.
     pub(super) fn wait_on(&mut self, port: PortNo) {
         let frames = self.ports[port.index()].classes.iter().any(|class| class.frames() > 0);
-        let news = |dcb: &Dcb| dcb.ports[port.index()].requests.has_news();
+        let news = |dcb: &Dcb| dcb.ports[port.index()].requests.is_pending();
         let waits = frames || self.dcb.as_deref().is_some_and(news);
         self.tx[port.index()].waiting = waits;
         if waits && self.tx[port.index()].busy {
@@ -321,10 +321,10 @@ impl<B: Frame> Ports<B> {
         };
         tx.up = up;
         if up {
-            return self.begin_classes(now, port, out);
+            return self.link_up_classes(now, port, out);
         }
         (tx.busy, tx.waiting) = (false, false);
-        self.lose_classes(now, port, out);
+        self.link_down_classes(now, port, out);
         self.hold.break_off(now, port);
         for state in &mut self.ports {
             state.classes.iter_mut().for_each(|class| class.break_off(now, port));
@@ -337,10 +337,10 @@ impl<B: Frame> Ports<B> {
         while let Some((meta, punt)) = self.hold.pop(now) {
             match punt {
                 Some(punt) => self.hand_over(now, meta, punt, out),
-                None => self.hear_frame(now, meta, out),
+                None => self.process_mac_control(now, meta, out),
             }
         }
-        self.see_to_stops(now, out);
+        self.flow_control_timeout(now, out);
     }
 
     /// When to call [`Ports::timeout`] next.
@@ -416,8 +416,8 @@ impl<B: Frame> Ports<B> {
     }
 
     /// Says what is plugged into `port`. Frames queued there that do not suit the new kind
-    /// are dropped as [`Drop::KindChanged`] when their turn comes. What hosts know a priority as
-    /// may have to be stopped at once: [`Ports::timeout`] is due then, or the wire is awaited.
+    /// are dropped as [`Drop::KindChanged`] when they are scheduled. What hosts know a priority as
+    /// may have to be paused at once: [`Ports::timeout`] is due then, or the wire is awaited.
     pub fn set_kind(&mut self, port: PortNo, kind: PortKind) {
         let Some(tx) = self.tx.get_mut(port.index()) else { return };
         tx.kind = kind;

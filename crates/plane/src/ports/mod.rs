@@ -16,6 +16,6 @@ mod watch;
 mod watchdog;
 
 pub use self::core::Ports;
-pub use blocked::{Blocked, HeldQueue};
+pub use blocked::{Blocked, WaitingQueue};
 pub use frame_meta::{FrameMeta, HeaderKind};
 pub(crate) use queue_change::QueueChange;

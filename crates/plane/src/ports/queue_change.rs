@@ -2,7 +2,7 @@
 
 use axon_wire::Time;
 
-/// How frames of one group have come and gone.
+/// How frames of one priority group have come and gone.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct QueueChange {
     /// Frames that have waited and wait no longer, since the start.
