@@ -10,23 +10,15 @@ const TO_BREAK: &[(&str, usize)] = &[
     ("crates/axon/src/probe.rs", 2),
     ("crates/axon/src/prove/mod.rs", 6),
     ("crates/axon/src/sim.rs", 5),
-    ("crates/control/src/controller/mod.rs", 2),
-    ("crates/control/src/controller/router/mod.rs", 12),
-    ("crates/dcbx/src/agent/mod.rs", 2),
     ("crates/fabric/src/topology/mod.rs", 13),
     ("crates/linux/src/lab/mod.rs", 8),
-    ("crates/wire/src/dcbx/mod.rs", 2),
     // Siblings too.
-    ("crates/control/src/edge/mod.rs", 8),
-    ("crates/dcbx/src/lib.rs", 6),
     ("crates/fabric/src/build.rs", 2),
     ("crates/fabric/src/file/text.rs", 2),
     ("crates/fabric/src/model.rs", 7),
     ("crates/linux/src/daemon.rs", 2),
     ("crates/papers/src/reproduce/mod.rs", 33),
     ("crates/papers/src/reproduce/plot.rs", 2),
-    ("crates/prove/src/cycle.rs", 2),
-    ("crates/wire/src/addr.rs", 2),
 ];
 
 /// A file may not need, directly or by way of others, a file that needs it. That holds for a

@@ -12,9 +12,9 @@
 
 use anyhow::{Result, bail};
 use axon_control::controller::topology::SwitchIndex;
-use axon_fabric::circle;
+use axon_fabric::cycle as cycle_names;
 use axon_fabric::model::{End, Fabric};
-use axon_prove::{Buffer, Standing};
+use axon_prove::{BlockedBuffer, Buffer};
 use axon_wire::{PortNo, Priority};
 use serde::Serialize;
 use serde_json::Value;
@@ -31,7 +31,7 @@ pub struct Deadlock {
 /// What a switch says of a buffer whose sender is to stop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Seen {
-    standing: Standing,
+    standing: BlockedBuffer,
     left_frames: u64,
     still_ms: u64,
 }
@@ -48,12 +48,12 @@ pub fn deadlock(fabric: &Fabric, first: &[Value], second: &[Value]) -> Option<De
     let earlier = seen(fabric, first);
     let mut stood = seen(fabric, second);
     stood.retain(|now| earlier.iter().any(|before| now.agrees_with(before)));
-    let standing: Vec<Standing> = stood.iter().map(|seen| seen.standing.clone()).collect();
+    let standing: Vec<BlockedBuffer> = stood.iter().map(|seen| seen.standing.clone()).collect();
     let cycle = axon_prove::deadlock(&standing)?;
     let on_circle =
         |seen: &&Seen| cycle.waits.iter().any(|wait| wait.buffer == seen.standing.buffer);
     let still_ms = stood.iter().filter(on_circle).map(|seen| seen.still_ms).min()?;
-    Some(Deadlock { still_ms, round: circle::round(fabric, &cycle) })
+    Some(Deadlock { still_ms, round: cycle_names::ingress_ports(fabric, &cycle) })
 }
 
 /// Whether all switches have answered, where there are lossless classes at all.
@@ -96,7 +96,10 @@ fn read(from: End, switch: usize, told: &Value) -> Option<Seen> {
         waits.push(stopped.map(|of| buffer(switch, egress, of)).collect::<Option<_>>()?);
     }
     Some(Seen {
-        standing: Standing { buffer: buffer(from.switch, from.port, &told["priority"])?, waits },
+        standing: BlockedBuffer {
+            buffer: buffer(from.switch, from.port, &told["priority"])?,
+            waits,
+        },
         left_frames: told["left_frames"].as_u64()?,
         still_ms: told["still_ms"].as_u64()?,
     })
