@@ -2,7 +2,7 @@
 //! table.
 
 use crate::columns::columns;
-use axon_plane::{HeldQueue, Ports};
+use axon_plane::{Ports, WaitingQueue};
 use axon_wire::priority::{Priority, PrioritySet};
 use axon_wire::{Frame, PortNo, Time};
 use serde_json::{Value, json};
@@ -20,8 +20,8 @@ pub(crate) fn status<B: Frame>(ports: &Ports<B>, now: Time, port: PortNo) -> Val
     });
     let standing = Priority::ALL.into_iter().filter_map(|priority| {
         let still = ports.blocked(now, port, priority)?;
-        let queue = |queue: &HeldQueue| {
-            json!({ "egress": queue.egress.0, "stopped": numbers(queue.stopped) })
+        let queue = |queue: &WaitingQueue| {
+            json!({ "egress": queue.egress.0, "stopped": numbers(queue.paused) })
         };
         Some(json!({
             "priority": priority.value(),
@@ -31,8 +31,8 @@ pub(crate) fn status<B: Frame>(ports: &Ports<B>, now: Time, port: PortNo) -> Val
         }))
     });
     json!({
-        "stopped": numbers(ports.stopped(now, port)),
-        "asking": numbers(ports.asking(port)),
+        "stopped": numbers(ports.paused(now, port)),
+        "asking": numbers(ports.pause_requests(port)),
         "requests": counts.map(|(requests, _)| requests),
         "indications": counts.map(|(_, indications)| indications),
         "waiting": waiting.collect::<Vec<_>>(),

@@ -25,7 +25,7 @@ use axon_node::Action;
 use axon_node::PortKind;
 use axon_plane::dcb::DcbConfig;
 use axon_plane::ecn::{NotCapable, Profile};
-use axon_plane::memory::{GroupLimits, MemoryConfig, QueueLimits, Share};
+use axon_plane::memory::{MemoryConfig, PriorityGroupLimits, QueueLimits, Share};
 use axon_plane::notification::{CnConfig, EcnConfig};
 use axon_plane::{Plane, PlaneConfig, RouteTables};
 use axon_plane::{Step, forward};
@@ -164,7 +164,7 @@ fn transit_step(packets: usize, width: HopWidth, hertz: f64) {
 /// may have them: configured, and idle.
 fn dcb() -> DcbConfig {
     let share = Share::Dynamic { shift: 0 };
-    let group = GroupLimits {
+    let group = PriorityGroupLimits {
         reserved: Bytes(1_500),
         share,
         headroom: Bytes(10_000),

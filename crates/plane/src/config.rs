@@ -1,4 +1,4 @@
-//! What a plane is told before its first frame.
+//! The configuration of a plane.
 
 use crate::probe::ProbeUnits;
 use crate::qos::dcb::DcbConfig;
@@ -13,7 +13,7 @@ use axon_wire::{Bytes, FrameBuf, HopWidth, MacAddr};
 pub struct PlaneConfig {
     /// Bits of a hop, the same in the whole fabric.
     pub hop_width: HopWidth,
-    /// Whether a host that has caused a maximum frame's worth of route bytes is told to
+    /// Whether a host that has caused a maximum frame's worth of route bytes has to
     /// pause for as long (thesis 000 §3.3.3).
     pub self_congestion_pause: bool,
     /// What happens to a packet whose output has no room for it.
@@ -43,7 +43,7 @@ pub struct PlaneConfig {
     /// port at each output, of [`queue_bytes_max`](PlaneConfig::queue_bytes_max).
     pub dcb: Option<Box<DcbConfig>>,
     /// With traffic classes: the priority of control messages, of frames on links between
-    /// control planes, and of what the control plane tells hosts.
+    /// control planes, and of what the control plane sends to hosts.
     pub control_priority: Priority,
     /// Where the probe units stand; beside the plane by default.
     pub probe_units: ProbeUnits,

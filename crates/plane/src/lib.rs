@@ -22,7 +22,7 @@ pub use axon::routes::RouteTables;
 pub use axon::{ethernet, layers, meter, pause, routes};
 pub use config::{OnFull, PlaneConfig, PuntLimit};
 pub use congestion::{ecn, notification, qcn};
-pub use ports::{Blocked, FrameMeta, HeldQueue, Ports};
+pub use ports::{Blocked, FrameMeta, HeaderKind, Ports, WaitingQueue};
 pub use ports::{buffers, memory};
 pub use probe::ProbeUnits;
 pub use qos::{dcb, flow_control, schedule, targeted, watchdog};

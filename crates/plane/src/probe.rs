@@ -7,7 +7,6 @@
 //! the whole device.
 
 use crate::ports::FrameMeta;
-use axon_wire::header::{HeaderView, HopWidth, PacketType};
 use axon_wire::probe::{self, ProbeOptions, ProbeRecord, ProbeUnit};
 use axon_wire::{Bytes, Frame, PortNo, Span, Time};
 
@@ -43,18 +42,6 @@ impl ProbeUnits {
     }
 }
 
-/// Whether an Axon packet is a probe, by its first byte.
-#[inline]
-pub(crate) fn is_probe(packet: &[u8]) -> bool {
-    packet.first().is_some_and(|byte| byte >> 4 == PacketType::Probe as u8)
-}
-
-/// Where the head of the probe in a sound Axon packet begins; 0 if the header is not sound.
-#[cold]
-pub(crate) fn head_of(packet: &[u8], width: HopWidth) -> u16 {
-    HeaderView::parse(packet, width).map_or(0, |view| view.header_bytes() as u16)
-}
-
 /// Appends the record of `unit`, if the probe asks for it. Says whether there was room: a
 /// frame never grows beyond `bytes_max` bytes.
 #[cold]
@@ -64,7 +51,8 @@ pub(crate) fn stamp<B: Frame>(
     (time, queued): (Time, Bytes),
     bytes_max: usize,
 ) -> bool {
-    let options = probe::options_at(meta.frame.bytes(), usize::from(meta.probe_at));
+    let Some(head) = meta.probe_at() else { return true };
+    let options = probe::options_at(meta.frame.bytes(), head);
     let asked = match unit {
         ProbeUnit::Ingress => options.has(ProbeOptions::INGRESS),
         ProbeUnit::Egress => options.has(ProbeOptions::EGRESS),

@@ -95,6 +95,7 @@ impl HopWidth {
         (8 * bytes).saturating_sub(self.bit_offset(0)) / self.bits()
     }
 
+    #[inline(always)]
     fn get(self, bytes: &[u8], index: usize) -> PortNo {
         let bit = self.bit_offset(index);
         let at = bit / 8;
@@ -183,15 +184,102 @@ pub fn is_axon(frame: &[u8]) -> bool {
     frame.first().is_some_and(|byte| byte >> 4 != 0)
 }
 
+/// The fixed part of a checked Axon header: all that it says beside its hops.
+///
+/// It borrows nothing, so one parse serves whoever reads the header and whoever rewrites it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeaderFields {
+    /// What the packet carries.
+    pub packet_type: PacketType,
+    /// The packet's priority; 0 with hops of 4 bits, which leave no room for one.
+    pub priority: Priority,
+    /// Bytes of the header, padding included.
+    pub header_bytes: usize,
+    /// How many forward hops remain: 0 to [`HOPS_MAX`].
+    pub forward_count: usize,
+    /// How many hops the packet has taken: 0 to [`HOPS_MAX`].
+    pub reverse_count: usize,
+}
+
+impl HeaderFields {
+    /// Checks the header at the start of `bytes`.
+    ///
+    /// # Errors
+    /// Truncation, an unknown type, or a length that disagrees with the hop counts.
+    #[inline]
+    pub fn parse(bytes: &[u8], width: HopWidth) -> Result<HeaderFields, HeaderError> {
+        let [a, b, counts @ ..]: [u8; FIXED_BYTES] =
+            *bytes.first_chunk().ok_or(HeaderError::Truncated)?;
+        let packet_type = PacketType::from_bits(a >> 4).ok_or(HeaderError::Type)?;
+        let counts = u32::from_be_bytes(counts) as usize;
+        let header_bytes = usize::from(a & 0xf) << 12 | usize::from(b) << 4 | counts >> 28;
+        let forward_count = counts >> 16 & HOPS_MAX;
+        let reverse_count = counts >> 4 & HOPS_MAX;
+        if header_bytes != width.header_bytes(forward_count + reverse_count) {
+            return Err(HeaderError::Length);
+        }
+        if header_bytes > bytes.len() {
+            return Err(HeaderError::Truncated);
+        }
+        // The spare bit beside the priority is ignored.
+        let priority = match width {
+            HopWidth::Four => Priority::ZERO,
+            _ => Priority::from_low_bits((counts >> 1) as u8),
+        };
+        Ok(HeaderFields { packet_type, priority, header_bytes, forward_count, reverse_count })
+    }
+
+    /// The port to leave by, if hops remain; `bytes` are those that were parsed.
+    #[inline(always)]
+    pub fn next_hop(&self, bytes: &[u8], width: HopWidth) -> Option<PortNo> {
+        (self.forward_count > 0).then(|| width.get(bytes, 0))
+    }
+
+    /// These fields with another priority, which is written to the header at the start of `bytes`
+    /// as well. With hops of 4 bits there is no room for one, and nothing is changed.
+    #[inline]
+    #[must_use]
+    pub fn with_priority(
+        self,
+        bytes: &mut [u8],
+        width: HopWidth,
+        priority: Priority,
+    ) -> HeaderFields {
+        if width == HopWidth::Four {
+            return self;
+        }
+        set_priority(bytes, width, priority);
+        HeaderFields { priority, ..self }
+    }
+
+    /// Pops the next forward hop and pushes `ingress` on the reverse list of the header at the
+    /// start of `bytes`, which are those that were parsed. Nothing is changed without a forward
+    /// hop, or with [`HOPS_MAX`] reverse hops.
+    #[inline(always)]
+    pub fn advance(&self, bytes: &mut [u8], width: HopWidth, ingress: PortNo) {
+        let (forward, reverse) = (self.forward_count, self.reverse_count);
+        if forward == 0 || reverse == HOPS_MAX {
+            return;
+        }
+        // A width that is known where it is used makes constants of masks and shifts.
+        let done = match width {
+            HopWidth::Four => advance_word(bytes, HopWidth::Four, forward, ingress),
+            HopWidth::Eight => advance_word(bytes, HopWidth::Eight, forward, ingress),
+            HopWidth::Sixteen => advance_word(bytes, HopWidth::Sixteen, forward, ingress),
+        };
+        if !done {
+            advance_bytes(bytes, width, forward, ingress);
+            set_counts(bytes, forward - 1, reverse + 1);
+        }
+    }
+}
+
 /// A checked Axon header and what follows it.
 #[derive(Clone, Copy, Debug)]
 pub struct HeaderView<'a> {
     bytes: &'a [u8],
     width: HopWidth,
-    packet_type: PacketType,
-    header_bytes: usize,
-    forward: usize,
-    reverse: usize,
+    fields: HeaderFields,
 }
 
 impl<'a> HeaderView<'a> {
@@ -201,73 +289,61 @@ impl<'a> HeaderView<'a> {
     /// Truncation, an unknown type, or a length that disagrees with the hop counts.
     #[inline]
     pub fn parse(bytes: &'a [u8], width: HopWidth) -> Result<HeaderView<'a>, HeaderError> {
-        let [a, b, counts @ ..]: [u8; FIXED_BYTES] =
-            *bytes.first_chunk().ok_or(HeaderError::Truncated)?;
-        let packet_type = PacketType::from_bits(a >> 4).ok_or(HeaderError::Type)?;
-        let counts = u32::from_be_bytes(counts) as usize;
-        let header_bytes = usize::from(a & 0xf) << 12 | usize::from(b) << 4 | counts >> 28;
-        let forward = counts >> 16 & HOPS_MAX;
-        let reverse = counts >> 4 & HOPS_MAX;
-        if header_bytes != width.header_bytes(forward + reverse) {
-            return Err(HeaderError::Length);
-        }
-        if header_bytes > bytes.len() {
-            return Err(HeaderError::Truncated);
-        }
-        Ok(HeaderView { bytes, width, packet_type, header_bytes, forward, reverse })
+        HeaderFields::parse(bytes, width).map(|fields| HeaderView { bytes, width, fields })
+    }
+
+    /// All that the header says beside its hops.
+    pub const fn fields(&self) -> HeaderFields {
+        self.fields
     }
 
     /// What the packet carries.
     pub const fn packet_type(&self) -> PacketType {
-        self.packet_type
+        self.fields.packet_type
     }
 
     /// Bytes of the header, padding included.
     pub const fn header_bytes(&self) -> usize {
-        self.header_bytes
+        self.fields.header_bytes
     }
 
     /// How many forward hops remain.
     pub const fn forward_count(&self) -> usize {
-        self.forward
+        self.fields.forward_count
     }
 
     /// How many hops the packet has taken.
     pub const fn reverse_count(&self) -> usize {
-        self.reverse
+        self.fields.reverse_count
     }
 
     /// The packet's priority; 0 with hops of 4 bits, which leave no room for one. The spare
     /// bit beside it is ignored.
     #[inline]
     pub const fn priority(&self) -> Priority {
-        match self.width {
-            HopWidth::Four => Priority::ZERO,
-            _ => Priority::from_low_bits(self.bytes[FIXED_BYTES - 1] >> 1),
-        }
+        self.fields.priority
     }
 
     /// The port to leave by, if hops remain.
     #[inline]
     pub fn next_hop(&self) -> Option<PortNo> {
-        (self.forward > 0).then(|| self.width.get(self.bytes, 0))
+        self.fields.next_hop(self.bytes, self.width)
     }
 
     /// The forward hops that remain, next first.
     pub fn forward(&self) -> Hops {
-        (0..self.forward).map(|index| self.width.get(self.bytes, index)).collect()
+        (0..self.fields.forward_count).map(|index| self.width.get(self.bytes, index)).collect()
     }
 
     /// The way back, nearest hop first: a forward route to the sender of the packet.
     pub fn reverse(&self) -> Hops {
-        (self.forward..self.forward + self.reverse)
-            .map(|index| self.width.get(self.bytes, index))
-            .collect()
+        let HeaderFields { forward_count: first, reverse_count: count, .. } = self.fields;
+        (first..first + count).map(|index| self.width.get(self.bytes, index)).collect()
     }
 
     /// What the header encapsulates.
     pub fn payload(&self) -> &'a [u8] {
-        &self.bytes[self.header_bytes..]
+        &self.bytes[self.fields.header_bytes..]
     }
 }
 
@@ -277,21 +353,14 @@ impl<'a> HeaderView<'a> {
 /// left, and fewer than [`HOPS_MAX`] reverse hops; otherwise nothing is changed.
 #[inline]
 pub fn advance(bytes: &mut [u8], width: HopWidth, ingress: PortNo) {
-    let Ok(view) = HeaderView::parse(bytes, width) else { return };
-    let (forward, reverse) = (view.forward, view.reverse);
-    if forward == 0 || reverse == HOPS_MAX {
-        return;
-    }
-    if !advance_word(bytes, width, forward, ingress) {
-        advance_bytes(bytes, width, forward, ingress);
-        set_counts(bytes, forward - 1, reverse + 1);
-    }
+    let Ok(fields) = HeaderFields::parse(bytes, width) else { return };
+    fields.advance(bytes, width, ingress);
 }
 
 /// [`advance`] for a route whose forward hops lie within 64 bits, as nearly all do: one
 /// 64-bit word is shifted by a hop under a mask, and both counts change in one addition.
 /// Says whether it could.
-#[inline]
+#[inline(always)]
 fn advance_word(bytes: &mut [u8], width: HopWidth, forward: usize, ingress: PortNo) -> bool {
     // The word starts at a whole byte; with 4-bit hops that is 4 bits before the first hop.
     let at = width.bit_offset(0) / 8;
@@ -318,6 +387,7 @@ fn advance_word(bytes: &mut [u8], width: HopWidth, forward: usize, ingress: Port
 }
 
 /// The hops of [`advance`], for routes of any length; the counts are left alone.
+#[cold]
 fn advance_bytes(bytes: &mut [u8], width: HopWidth, forward: usize, ingress: PortNo) {
     if width == HopWidth::Four {
         for index in 1..forward {

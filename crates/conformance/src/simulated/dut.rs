@@ -5,7 +5,7 @@ use crate::setup::{Dcbx, Form, Setup};
 use axon_dcbx::lldp::LldpConfig;
 use axon_dcbx::{DcbxConfig, DcbxNodeConfig, DcbxSettings, Mode, TieRule};
 use axon_plane::dcb::DcbConfig;
-use axon_plane::memory::{GroupLimits, MemoryConfig, QueueLimits, Share};
+use axon_plane::memory::{MemoryConfig, PriorityGroupLimits, QueueLimits, Share};
 use axon_plane::notification::CnConfig;
 use axon_plane::qcn::{Choice, DefenceConfig, Defences};
 use axon_plane::schedule::{Algorithm, ScheduleConfig};
@@ -32,7 +32,7 @@ const FCOE: Application = Application {
 
 /// Of a switch with ports of these rates, this address, and cables of this latency.
 pub(super) fn dcb(setup: &Setup, rates: &[Rate], (mac, cable): (MacAddr, Span)) -> DcbConfig {
-    let group = GroupLimits {
+    let group = PriorityGroupLimits {
         reserved: Bytes(0),
         share: Share::Static(SHARE),
         headroom: headroom(rates[0], cable),

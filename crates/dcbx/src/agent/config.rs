@@ -5,7 +5,7 @@ use crate::TieRule;
 use crate::lldp::LldpConfig;
 use alloc::string::String;
 use axon_plane::dcb::DcbConfig;
-use axon_plane::memory::{GroupLimits, MemoryConfig, QueueLimits, Share};
+use axon_plane::memory::{MemoryConfig, PriorityGroupLimits, QueueLimits, Share};
 use axon_plane::qcn::RpConfig;
 use axon_plane::schedule::{Algorithm, FrameCost, ScheduleConfig};
 use axon_wire::cn::CnmFormat;
@@ -72,9 +72,14 @@ pub struct LldpSettings {
 }
 
 /// The limits of one priority group.
-pub(super) fn group(config: &AgentConfig, headroom: Bytes) -> GroupLimits {
+pub(super) fn group(config: &AgentConfig, headroom: Bytes) -> PriorityGroupLimits {
     let xon_offset = Bytes(config.share.0 / 2);
-    GroupLimits { reserved: Bytes(0), share: Share::Static(config.share), headroom, xon_offset }
+    PriorityGroupLimits {
+        reserved: Bytes(0),
+        share: Share::Static(config.share),
+        headroom,
+        xon_offset,
+    }
 }
 
 /// The DCB configuration of two ports with a traffic class for each priority and equal shares.

@@ -8,7 +8,7 @@ use axon_node::{Action, Awaited, Drop, Input, Node, NodeKind};
 use axon_plane::meter::Meter;
 use axon_plane::qcn::{RateLimiter, RpError};
 use axon_plane::schedule::FrameCost;
-use axon_plane::{FrameMeta, PlaneConfig, Ports, ethernet};
+use axon_plane::{FrameMeta, HeaderKind, PlaneConfig, Ports, ethernet};
 use axon_wire::cn::{self, CnmError, CnmFrame};
 use axon_wire::mac_control;
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
@@ -50,7 +50,7 @@ impl<B: Frame> AgentNode<B> {
         let mut ports = Ports::new(2, Bytes(config.frame_bytes_max as u64));
         let dcb = dcb(&config);
         let neighbour = config.lldp.as_ref().map(|lldp| neighbour::port(&config, lldp, &dcb));
-        let set = ports.set_dcb(dcb, vlan::priority_of, Priority::MAX);
+        let set = ports.set_dcb(dcb, Priority::MAX);
         set.expect("deficit round robin with a quantum is a valid schedule");
         let (rules, pfc) = (config.rules.clone(), config.pfc);
         let (cnms, actions) = ([0; PRIORITIES], Vec::new());
@@ -116,7 +116,7 @@ impl<B: Frame> AgentNode<B> {
         if is_lldp {
             return self.receive_lldp(now, meta);
         }
-        if mac_control::is_mac_control(meta.frame.bytes()) {
+        if meta.kind == HeaderKind::MacControl {
             return self.ports.mac_control(now, meta, out);
         }
         if meta.ingress == FABRIC {
@@ -127,7 +127,8 @@ impl<B: Frame> AgentNode<B> {
             return self.ports.deliver(now, meta, HOST, None, out);
         }
         let priority = self.rules.priority_of(meta.frame.bytes());
-        if priority != vlan::priority_of(meta.frame.bytes()) {
+        if priority != meta.priority {
+            meta.priority = priority;
             let tag = VlanTag::of_priority(priority);
             if vlan::insert(&mut meta.frame, tag).is_err() {
                 return self.ports.discard(meta, Drop::NoHeadroom, out);
@@ -215,7 +216,7 @@ impl<B: Frame> Node<B> for AgentNode<B> {
     fn handle(&mut self, now: Time, input: Input<B>, out: &mut Vec<Action<B>>) {
         match input {
             Input::Frame { port, frame, complete_at, intact } => {
-                self.receive(now, FrameMeta::new(frame, port, complete_at, intact));
+                self.receive(now, FrameMeta::ethernet(frame, port, complete_at, intact));
             }
             Input::TxDone { port } => self.ports.tx_done(now, port, &mut self.actions),
             Input::Link { port, up } => {

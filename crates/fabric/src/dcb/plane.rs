@@ -5,7 +5,7 @@ use super::{CableEnd, Dcb, FlowControl, notice};
 use crate::model::Fabric;
 use axon_plane::dcb::DcbConfig;
 use axon_plane::layers::Layers;
-use axon_plane::memory::{GroupLimits, MemoryConfig, QueueLimits};
+use axon_plane::memory::{MemoryConfig, PriorityGroupLimits, QueueLimits};
 use axon_plane::targeted::{Choice, Targeting, Watermarks};
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet};
 use axon_wire::{Bytes, MacAddr, Rate};
@@ -51,11 +51,11 @@ fn seeded(mut marks: Watermarks, fabric_seed: u64, switch: usize) -> Watermarks 
 }
 
 /// The limits of one port.
-fn groups(dcb: &Dcb, headroom: Bytes) -> [GroupLimits; PRIORITIES] {
+fn groups(dcb: &Dcb, headroom: Bytes) -> [PriorityGroupLimits; PRIORITIES] {
     Priority::ALL.map(|priority| {
         let lossless = dcb.lossless.contains(priority);
         let buffers = &dcb.buffers;
-        GroupLimits {
+        PriorityGroupLimits {
             reserved: buffers.reserved,
             share: if lossless { buffers.lossless_share } else { buffers.lossy_share },
             headroom: if lossless { headroom } else { Bytes(0) },

@@ -3,7 +3,7 @@
 
 use super::bins::{Bins, mean_and_sd};
 use axon_plane::dcb::{DcbConfig, QueueOrder};
-use axon_plane::memory::{GroupLimits, MemoryConfig, QueueLimits, Share};
+use axon_plane::memory::{MemoryConfig, PriorityGroupLimits, QueueLimits, Share};
 use axon_plane::targeted::{Choice, Targeting, Watermarks};
 use axon_sim::bare::{OVERHEAD_BYTES, Phase, Plan, Seen, Sink, Source};
 use axon_wire::mac_control::Quanta;
@@ -45,7 +45,7 @@ pub fn priority() -> Priority {
 pub fn switch(ports: u16, number: u8, marks: Option<Watermarks>) -> DcbConfig {
     // Room for all queues at their longest, so that the marks have the say.
     let room = Bytes(QUEUE_FRAMES * FRAME_BYTES * u64::from(ports));
-    let group = GroupLimits {
+    let group = PriorityGroupLimits {
         reserved: Bytes(0),
         share: Share::Static(room),
         headroom: Bytes(0),

@@ -1,5 +1,5 @@
-//! What a packet's source is told when an output is full or too full, and the host port as the
-//! edge of the congestion notification domain.
+//! Congestion signalling to a packet's source when an output is full or too full; the host port as
+//! the edge of the congestion notification domain.
 
 use super::plane::Plane;
 use crate::config::OnFull;
@@ -7,19 +7,19 @@ use crate::congestion::cnm::{self, Sample};
 use crate::congestion::ecn::Verdict;
 use crate::congestion::message as congestion;
 use crate::congestion::qcn::Feedback;
-use crate::ports::FrameMeta;
+use crate::ports::{FrameMeta, HeaderKind};
 use alloc::vec::Vec;
 use axon_node::{Action, Drop};
-use axon_wire::header::{HeaderView, PacketType};
+use axon_wire::header::PacketType;
 use axon_wire::priority::Priority;
 use axon_wire::{Bytes, Frame, HopWidth, PortNo, Time, cn, vlan};
 
 impl<B: Frame> Plane<B> {
-    /// Before a packet goes to `egress`: whoever is to hear that the output is full, or that
-    /// its queue grows too long, is told. `before` is the ingress of a packet that has not
+    /// Signals congestion before a packet goes to `egress`: that the output is full, or that
+    /// its queue grows too long. `before` is the ingress of a packet that has not
     /// taken its hop. Says why the packet is to end here, if it is.
     #[inline]
-    pub(super) fn notice(
+    pub(super) fn signal_congestion(
         &mut self,
         now: Time,
         meta: &mut FrameMeta<B>,
@@ -44,7 +44,7 @@ impl<B: Frame> Plane<B> {
         (egress, before): (PortNo, Option<PortNo>),
         out: &mut Vec<Action<B>>,
     ) {
-        let header_bytes = before.map_or(0, |_| self.header_bytes(meta));
+        let header_bytes = before.map_or(0, |_| usize::from(meta.header_bytes));
         let bytes = meta.frame.bytes().len() - header_bytes;
         if !self.ports.is_full(egress, meta.ingress, bytes) {
             return;
@@ -65,11 +65,6 @@ impl<B: Frame> Plane<B> {
         }
     }
 
-    pub(super) fn header_bytes(&self, meta: &FrameMeta<B>) -> usize {
-        let view = HeaderView::parse(meta.frame.bytes(), self.config.hop_width);
-        view.map_or(0, |view| view.header_bytes())
-    }
-
     /// Shows a packet that will wait to the marker and to the congestion point of its queue.
     /// Only frames of hosts: who else sends would not listen.
     pub(super) fn watch(
@@ -79,18 +74,15 @@ impl<B: Frame> Plane<B> {
         (egress, before): (PortNo, Option<PortNo>),
         out: &mut Vec<Action<B>>,
     ) -> Option<Drop> {
-        let width = self.config.hop_width;
-        let packet = meta.frame.bytes_mut();
-        let view = HeaderView::parse(packet, width).ok()?;
-        if view.packet_type() != PacketType::Ethernet {
+        if meta.kind != HeaderKind::Axon(PacketType::Ethernet) {
             return None;
         }
-        let header_bytes = view.header_bytes();
-        let priority = priority_within(&view, width);
+        let (header_bytes, priority) = (usize::from(meta.header_bytes), self.priority_within(meta));
+        let packet = meta.frame.bytes_mut();
         let taken_off = if before.is_some() { header_bytes } else { 0 };
         let bytes = Bytes((packet.len() - taken_off) as u64);
         let shown = (&mut packet[header_bytes..], bytes);
-        let notice = self.ports.show(now, (egress, priority), shown)?;
+        let notice = self.ports.observe(now, (egress, priority), shown)?;
         if let Some(feedback) = notice.feedback {
             self.send_cnm(now, meta, (egress, priority, before), feedback, out);
         }
@@ -127,23 +119,21 @@ impl<B: Frame> Plane<B> {
     /// Takes the header off a packet for the hosts of `port`. Its priority outlives the header,
     /// for the tag of the frame need not say it; and hosts outside the domain get no CN-TAG.
     #[inline]
-    pub(super) fn strip(&mut self, meta: &mut FrameMeta<B>, port: PortNo, header_bytes: usize) {
-        if self.config.dcb.is_none() {
-            return meta.frame.pop_front(header_bytes);
-        }
-        let width = self.config.hop_width;
-        let priority = HeaderView::parse(meta.frame.bytes(), width)
-            .map_or(Priority::ZERO, |view| priority_within(&view, width));
-        meta.set_priority(priority);
-        meta.frame.pop_front(header_bytes);
-        if self.ports.strips_tag(port, priority) {
+    pub(super) fn strip(&mut self, meta: &mut FrameMeta<B>, port: PortNo) {
+        meta.priority = self.priority_within(meta);
+        meta.kind = HeaderKind::Ethernet;
+        meta.frame.pop_front(core::mem::take(&mut meta.header_bytes).into());
+        if self.config.dcb.is_some() && self.ports.strips_tag(port, meta.priority) {
             cn::untag(&mut meta.frame);
         }
     }
-}
 
-/// The priority of a packet: its header has no room for one beside hops of four bits, and then
-/// it is that of the frame.
-fn priority_within(view: &HeaderView<'_>, width: HopWidth) -> Priority {
-    if width == HopWidth::Four { vlan::priority_of(view.payload()) } else { view.priority() }
+    /// The priority of an Axon packet with a frame in it: a header with hops of four bits has no
+    /// room for one, and then it is that of the frame.
+    fn priority_within(&self, meta: &FrameMeta<B>) -> Priority {
+        match self.config.hop_width {
+            HopWidth::Four => vlan::priority_of(&meta.frame.bytes()[meta.header_bytes.into()..]),
+            HopWidth::Eight | HopWidth::Sixteen => meta.priority,
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! The software plane behind the seam.
 
 use super::plane::Plane;
+use super::settings::Settings;
 use crate::qos::schedule::ScheduleConfig;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -11,7 +12,7 @@ use axon_node::{
 };
 use axon_wire::dcbx::ieee::Ets;
 use axon_wire::header::{self, PacketType};
-use axon_wire::priority::{PRIORITIES, Priority, PrioritySet};
+use axon_wire::priority::{Priority, PrioritySet};
 use axon_wire::{Frame, Hops, MacAddr, PortNo, Route, Time};
 
 impl<B: Frame> PortView for Plane<B> {
@@ -185,14 +186,6 @@ impl<B: Frame> Dataplane<B> for Plane<B> {
     fn next_hop(&self, packet: &[u8]) -> Option<PortNo> {
         Plane::next_hop(self, packet)
     }
-}
-
-/// What a control plane has set at one port; what it has not is as configured at the start.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Settings {
-    classes: Option<Box<Ets>>,
-    pfc: Option<PrioritySet>,
-    defence: Option<Box<[axon_node::Treatment; PRIORITIES]>>,
 }
 
 impl<B: Frame> Plane<B> {

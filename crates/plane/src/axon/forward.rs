@@ -7,7 +7,7 @@
 use axon_node::PortKind;
 use axon_node::{Drop, Punt};
 use axon_wire::PortNo;
-use axon_wire::header::{self, HeaderView, HopWidth, PacketType};
+use axon_wire::header::{self, HeaderFields, HopWidth, PacketType};
 
 /// What becomes of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub enum Step {
 }
 
 /// Takes one hop of the packet in `bytes`, which came in by `ingress`, and rewrites its
-/// header accordingly. `kind_of` tells what is plugged into a port, `None` where the switch
+/// header accordingly. `kind_of` gives what is plugged into a port, `None` where the switch
 /// has no such port; it is asked about the next hop only.
 ///
 /// 1. A packet without a sound header, or whose reverse list can take no more hops, is
@@ -56,34 +56,44 @@ pub fn forward(
     ingress: PortNo,
     kind_of: impl FnOnce(PortNo) -> Option<PortKind>,
 ) -> Step {
-    let Ok(view) = HeaderView::parse(bytes, width) else {
-        return Step::Drop(Drop::Malformed);
-    };
-    let packet_type = view.packet_type();
-    let header_bytes = view.header_bytes();
-    let Some(port) = view.next_hop() else {
+    match HeaderFields::parse(bytes, width) {
+        Ok(fields) => forward_parsed(bytes, width, &fields, ingress, kind_of),
+        Err(_) => Step::Drop(Drop::Malformed),
+    }
+}
+
+/// [`forward`] for a packet whose header is parsed already: `header` is what `bytes` begin with.
+#[inline(always)]
+pub(crate) fn forward_parsed(
+    bytes: &mut [u8],
+    width: HopWidth,
+    header: &HeaderFields,
+    ingress: PortNo,
+    kind_of: impl FnOnce(PortNo) -> Option<PortKind>,
+) -> Step {
+    let Some(port) = header.next_hop(bytes, width) else {
         header::set_type(bytes, PacketType::Error);
         return Step::Punt(Punt::Error);
     };
-    if view.reverse_count() == header::HOPS_MAX {
+    if header.reverse_count == header::HOPS_MAX {
         return Step::Drop(Drop::Malformed);
     }
     if port == PortNo::CONTROL {
-        header::advance(bytes, width, ingress);
+        header.advance(bytes, width, ingress);
         return Step::Punt(Punt::Addressed);
     }
     match kind_of(port) {
         None => Step::Drop(Drop::NoSuchPort),
         Some(PortKind::Unknown) => Step::Drop(Drop::PortUnknown),
         Some(PortKind::Axon) => {
-            header::advance(bytes, width, ingress);
+            header.advance(bytes, width, ingress);
             Step::Egress(port)
         }
-        Some(PortKind::Host) if packet_type == PacketType::Ethernet => {
-            Step::Strip { port, header_bytes }
+        Some(PortKind::Host) if header.packet_type == PacketType::Ethernet => {
+            Step::Strip { port, header_bytes: header.header_bytes }
         }
         Some(PortKind::Host) => {
-            header::advance(bytes, width, ingress);
+            header.advance(bytes, width, ingress);
             header::set_type(bytes, PacketType::Error);
             Step::Punt(Punt::Error)
         }

@@ -2,12 +2,12 @@
 //!
 //! In plain English: hosts send a lossless priority, say 3. Between switches its frames have as
 //! many priorities as its routes have layers, say 3 and 4, so that each layer has buffers, queues
-//! and stops of its own, and no layer's routes let buffers wait for each other in a circle (Skeie,
+//! and pauses of its own, and no layer's routes let buffers wait for each other in a cycle (Skeie,
 //! Lysne and Theiss, LASH, IPDPS workshops 2002). A frame gets the priority of its route's layer
 //! where its route is put before it, and keeps it as far as the last switch; its VLAN tag stays as
 //! the host sent it. At a port with hosts all of them are the hosts' one priority again: what comes
-//! in there is counted, and its sender stopped, as that one, and what goes out there waits in that
-//! one's class, which the host can stop.
+//! in there is counted, and its sender paused, as that one, and what goes out there waits in that
+//! one's class, which the host can pause.
 
 use axon_wire::Layer;
 use axon_wire::priority::{PRIORITIES, Priority};

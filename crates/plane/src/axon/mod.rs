@@ -5,12 +5,15 @@ mod congestion;
 mod dataplane;
 pub mod ethernet;
 pub mod forward;
+mod ingress;
 pub mod layers;
 pub mod meter;
 mod node;
 pub mod pause;
 mod plane;
 pub mod routes;
+mod settings;
+mod transit;
 
 pub use dataplane::FEATURES;
 pub use plane::Plane;

@@ -2,7 +2,7 @@
 //!
 //! The edge makes every frame of a host longer by its Axon header, so a host that sends at
 //! line rate fills the output buffer of an otherwise quiet switch. After a host port has
-//! caused a maximum frame's worth of header bytes, its hosts are told to pause for as long
+//! caused a maximum frame's worth of header bytes, its hosts are paused for as long
 //! as one maximum frame takes, and the buffer drains what was added.
 
 use axon_wire::mac_control::Quanta;

@@ -1,24 +1,19 @@
 //! A switch's data plane: what happens to a frame from ingress to wire (thesis 000 §3.2).
 
-use super::dataplane::Settings;
+use super::settings::Settings;
 use crate::axon::ethernet;
-use crate::axon::forward::{Step, forward};
 use crate::axon::meter::Meter;
 use crate::axon::pause::{self, SelfCongestion};
-use crate::axon::routes::{self, RouteTables};
+use crate::axon::routes::RouteTables;
 use crate::config::{OnFull, PlaneConfig};
 use crate::congestion::qcn::Treatment;
-use crate::ports::{FrameMeta, Ports};
-use crate::probe;
-use crate::qos::dcb;
+use crate::ports::{FrameMeta, HeaderKind, Ports};
 use alloc::vec::Vec;
 use axon_node::PortKind;
 use axon_node::counters::Counters;
-use axon_node::{Action, Awaited, Drop, Punt, RouteError};
-use axon_wire::cn;
-use axon_wire::header::{self, HeaderView, PacketType};
-use axon_wire::link::ETHERNET_BYTES;
-use axon_wire::mac_control::{self, MacControl};
+use axon_node::{Action, Awaited, Drop, RouteError};
+use axon_wire::header::HeaderFields;
+use axon_wire::mac_control::MacControl;
 use axon_wire::priority::PRIORITIES;
 use axon_wire::{Bytes, Frame, MacAddr, PortNo, Route, Time};
 
@@ -39,7 +34,7 @@ pub struct Plane<B> {
 /// What keeps the hosts of one port within bounds.
 #[derive(Clone, Debug)]
 pub(super) struct Guard {
-    /// Two meters, so that a host that floods cannot keep discovery from being heard.
+    /// Two meters, so that a host that floods cannot keep discovery out.
     pub(super) misses: Meter,
     pub(super) link_frames: Meter,
     /// Congestion messages that its frames cause.
@@ -61,8 +56,7 @@ impl<B: Frame> Plane<B> {
             ports.set_nack_bytes_max(config.nack_bytes_max);
         }
         if let Some(dcb) = &config.dcb {
-            let priority_of = dcb::priority_of(config.hop_width);
-            let set = ports.set_dcb((**dcb).clone(), priority_of, config.control_priority);
+            let set = ports.set_dcb((**dcb).clone(), config.control_priority);
             set.expect("a configuration that was checked");
         }
         ports.set_probe_units(config.probe_units, probe_bytes_max);
@@ -82,6 +76,10 @@ impl<B: Frame> Plane<B> {
     }
 
     /// Takes a frame from a port.
+    ///
+    /// The way of a transit packet from here to its `Transmit` is inlined, and hands no reference
+    /// to the descriptor to what is not: so the descriptor stays in registers. What is rare takes
+    /// it by value, in functions of its own.
     #[inline]
     pub fn receive(
         &mut self,
@@ -94,16 +92,16 @@ impl<B: Frame> Plane<B> {
     ) {
         let meta = FrameMeta::new(frame, port, complete_at, intact);
         if let Err(reason) = self.ports.receive(now, &meta) {
-            return self.ports.discard(meta, reason, out);
+            return self.ports.discard(meta.elsewhere(), reason, out);
         }
         match self.kind(port) {
             Some(PortKind::Axon) => self.axon_ingress(now, meta, out),
-            Some(PortKind::Host) => self.host_ingress(now, meta, out),
-            Some(PortKind::Unknown) | None => self.unknown_ingress(now, meta, out),
+            Some(PortKind::Host) => self.host_ingress(now, meta.elsewhere(), out),
+            Some(PortKind::Unknown) | None => self.unknown_ingress(now, meta.elsewhere(), out),
         }
     }
 
-    /// The wire of `port` is free: the next frame in turn goes out.
+    /// The wire of `port` is free: the frame that is scheduled next goes out.
     #[inline]
     pub fn tx_done(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) {
         self.ports.tx_done(now, port, out);
@@ -132,20 +130,24 @@ impl<B: Frame> Plane<B> {
     }
 
     /// Sends an Axon packet of the control plane on its way. If its first hop is the control
-    /// plane, it comes straight back as [`Punt::Addressed`].
+    /// plane, it comes straight back as [`Punt::Addressed`](axon_node::Punt).
     pub fn inject_packet(&mut self, now: Time, frame: B, out: &mut Vec<Action<B>>) {
         let mut meta = self.ports.originate(now, frame);
-        if probe::is_probe(meta.frame.bytes()) {
-            meta.probe_at = probe::head_of(meta.frame.bytes(), self.config.hop_width);
+        match HeaderFields::parse(meta.frame.bytes(), self.config.hop_width) {
+            Ok(header) => {
+                meta.set_header(&header);
+                self.step(now, meta, &header, out);
+            }
+            Err(_) => self.ports.discard(meta, Drop::Malformed, out),
         }
-        self.step(now, meta, out);
     }
 
     /// Sends an Ethernet frame of the control plane out of `port`: a link-local frame on any
     /// port, or another to the hosts of a host port.
     pub fn send_raw(&mut self, now: Time, port: PortNo, frame: B, out: &mut Vec<Action<B>>) {
         let mut meta = self.ports.originate(now, frame);
-        let link_local = is_link_local(meta.frame.bytes());
+        meta.kind = HeaderKind::of_ethernet(meta.frame.bytes());
+        let link_local = meta.kind.is_link_local();
         match self.kind(port) {
             None => self.ports.discard(meta, Drop::NoSuchPort, out),
             Some(PortKind::Axon) if !link_local => self.ports.discard(meta, Drop::KindChanged, out),
@@ -156,7 +158,7 @@ impl<B: Frame> Plane<B> {
                 Some(reason) => self.ports.discard(meta, reason, out),
                 None => {
                     if axon_wire::probe::is_ether(meta.frame.bytes()) {
-                        meta.probe_at = ETHERNET_BYTES as u16;
+                        meta.kind = HeaderKind::EtherProbe;
                     }
                     let kind = (!link_local).then_some(PortKind::Host);
                     self.ports.deliver(now, meta, port, kind, out);
@@ -166,7 +168,7 @@ impl<B: Frame> Plane<B> {
     }
 
     /// Says what is plugged into `port`. Frames queued there that do not suit the new kind
-    /// are dropped as [`Drop::KindChanged`] when their turn comes: a host never sees an Axon
+    /// are dropped as [`Drop::KindChanged`] when they are scheduled: a host never sees an Axon
     /// header. Routes are left alone.
     pub fn set_kind(&mut self, port: PortNo, kind: PortKind) {
         self.ports.set_kind(port, kind);
@@ -204,7 +206,8 @@ impl<B: Frame> Plane<B> {
     /// The port that a packet would be sent out of, by its header alone.
     #[inline]
     pub fn next_hop(&self, packet: &[u8]) -> Option<PortNo> {
-        HeaderView::parse(packet, self.config.hop_width).ok()?.next_hop()
+        let width = self.config.hop_width;
+        HeaderFields::parse(packet, width).ok()?.next_hop(packet, width)
     }
 
     /// Reads a little of what every frame needs, so that it is in the caches when one comes.
@@ -279,120 +282,9 @@ impl<B: Frame> Plane<B> {
         &mut self.ports
     }
 
-    /// What the plane was told at its start.
+    /// The configuration of its start.
     pub fn config(&self) -> &PlaneConfig {
         &self.config
-    }
-
-    /// A frame on an Axon port is an Axon packet or a link-local frame.
-    #[inline]
-    pub(super) fn axon_ingress(
-        &mut self,
-        now: Time,
-        mut meta: FrameMeta<B>,
-        out: &mut Vec<Action<B>>,
-    ) {
-        if header::is_axon(meta.frame.bytes()) {
-            if probe::is_probe(meta.frame.bytes()) {
-                meta.probe_at = probe::head_of(meta.frame.bytes(), self.config.hop_width);
-                if meta.probe_at > 0 {
-                    self.ports.stamp_ingress(now, &mut meta);
-                }
-            }
-            self.step(now, meta, out);
-        } else if is_link_local(meta.frame.bytes()) {
-            self.link_ingress(now, meta, out);
-        } else {
-            self.ports.discard(meta, Drop::Malformed, out);
-        }
-    }
-
-    /// Until the peer of a port is known, only link-local frames count.
-    pub(super) fn unknown_ingress(
-        &mut self,
-        now: Time,
-        meta: FrameMeta<B>,
-        out: &mut Vec<Action<B>>,
-    ) {
-        if is_link_local(meta.frame.bytes()) {
-            self.link_ingress(now, meta, out);
-        } else {
-            self.ports.discard(meta, Drop::PortUnknown, out);
-        }
-    }
-
-    /// A frame from a host is looked up once. With a route its header is prepended, and what
-    /// follows is the step that every packet takes; without one it goes to the control plane.
-    #[inline]
-    pub(super) fn host_ingress(
-        &mut self,
-        now: Time,
-        mut meta: FrameMeta<B>,
-        out: &mut Vec<Action<B>>,
-    ) {
-        let ingress = meta.ingress;
-        if let Some(reason) = self.ethernet_fault(meta.frame.bytes()) {
-            return self.ports.discard(meta, reason, out);
-        }
-        if is_link_local(meta.frame.bytes()) {
-            return self.link_ingress(now, meta, out);
-        }
-        if self.config.dcb.is_some() && cn::is_cnm(meta.frame.bytes()) {
-            return self.ports.discard(meta, Drop::ForgedCnm, out);
-        }
-        let destination = MacAddr::destination_of(meta.frame.bytes()).unwrap_or_default();
-        if destination.is_multicast() {
-            return self.miss(now, meta, out);
-        }
-        let Some(route) = self.tables.lookup(ingress, destination) else {
-            return self.miss(now, meta, out);
-        };
-        let header_bytes = route.len();
-        if meta.frame.push_front(header_bytes).is_err() {
-            return self.ports.discard(meta, Drop::NoHeadroom, out);
-        }
-        meta.frame.bytes_mut()[..header_bytes].copy_from_slice(route);
-        self.set_priority(ingress, &mut meta, header_bytes);
-        let left_for_axon = self.step(now, meta, out);
-        if left_for_axon && self.config.self_congestion_pause {
-            self.burden(now, ingress, header_bytes, out);
-        }
-    }
-
-    /// A punted frame of the host port `ingress` goes on by a route of the control plane's. It is
-    /// queued as the control plane's own, since its host could not be told in time: many frames may
-    /// have waited for one route, and no headroom is kept for them.
-    pub(super) fn forward_punted(
-        &mut self,
-        now: Time,
-        ingress: PortNo,
-        route: &Route,
-        frame: B,
-        out: &mut Vec<Action<B>>,
-    ) {
-        let mut meta = FrameMeta::from_control(frame, now);
-        let Ok(header) = routes::header_of(route, self.config.hop_width) else {
-            return self.ports.discard(meta, Drop::NoHeadroom, out);
-        };
-        if meta.frame.push_front(header.len()).is_err() {
-            return self.ports.discard(meta, Drop::NoHeadroom, out);
-        }
-        meta.frame.bytes_mut()[..header.len()].copy_from_slice(&header);
-        self.set_priority(ingress, &mut meta, header.len());
-        self.step(now, meta, out);
-    }
-
-    /// Gives a frame of a host at `ingress`, behind its new route, the priority that it has on that
-    /// route's layer.
-    #[inline]
-    fn set_priority(&mut self, ingress: PortNo, meta: &mut FrameMeta<B>, header_bytes: usize) {
-        if let Some(dcb) = &self.config.dcb {
-            let bytes = meta.frame.bytes_mut();
-            let width = self.config.hop_width;
-            let layer = routes::layer_of(bytes, width);
-            let priority = self.ports.defend(ingress, &mut bytes[header_bytes..]);
-            header::set_priority(bytes, width, dcb.layers.on(priority, layer));
-        }
     }
 
     /// Why a frame is not Ethernet that a host may send or see, if it is not.
@@ -401,82 +293,7 @@ impl<B: Frame> Plane<B> {
         ethernet::fault(bytes, self.config.frame_bytes_max)
     }
 
-    /// A link-local frame belongs to this switch alone.
-    pub(super) fn link_ingress(&mut self, now: Time, meta: FrameMeta<B>, out: &mut Vec<Action<B>>) {
-        let bytes = meta.frame.bytes();
-        if bytes.len() < ETHERNET_BYTES {
-            return self.ports.discard(meta, Drop::Malformed, out);
-        }
-        if mac_control::is_mac_control(bytes) {
-            return self.ports.mac_control(now, meta, out);
-        }
-        if !self.guards[meta.ingress.index()].link_frames.admit(now) {
-            return self.ports.discard(meta, Drop::PuntLimit, out);
-        }
-        self.ports.punt(now, meta, Punt::LinkLocal, out);
-    }
-
-    /// The default header: no forward hops, and the ingress port as the way back. An ether
-    /// probe, which has no route, is stamped and goes to the control plane as it is.
-    pub(super) fn miss(&mut self, now: Time, mut meta: FrameMeta<B>, out: &mut Vec<Action<B>>) {
-        let (ingress, width) = (meta.ingress, self.config.hop_width);
-        if !self.guards[ingress.index()].misses.admit(now) {
-            return self.ports.discard(meta, Drop::PuntLimit, out);
-        }
-        if axon_wire::probe::is_ether(meta.frame.bytes()) {
-            meta.probe_at = ETHERNET_BYTES as u16;
-            self.ports.stamp_ingress(now, &mut meta);
-            return self.ports.punt(now, meta, Punt::EtherProbe, out);
-        }
-        if meta.frame.push_front(width.header_bytes(1)).is_err() {
-            return self.ports.discard(meta, Drop::NoHeadroom, out);
-        }
-        let bytes = meta.frame.bytes_mut();
-        match header::emit(bytes, width, PacketType::Ethernet, &[], &[ingress]) {
-            Ok(_) => self.ports.punt(now, meta, Punt::Miss, out),
-            Err(_) => self.ports.discard(meta, Drop::Malformed, out),
-        }
-    }
-
-    /// Takes one hop of an Axon packet; says whether it is now on its way to another Axon.
-    #[inline]
-    pub(super) fn step(
-        &mut self,
-        now: Time,
-        mut meta: FrameMeta<B>,
-        out: &mut Vec<Action<B>>,
-    ) -> bool {
-        let ports = &self.ports;
-        let kind_of = |port: PortNo| ports.kind(port);
-        let bytes = meta.frame.bytes_mut();
-        match forward(bytes, self.config.hop_width, meta.ingress, kind_of) {
-            Step::Egress(port) => {
-                if let Some(reason) = self.notice(now, &mut meta, (port, None), out) {
-                    self.ports.discard(meta, reason, out);
-                } else {
-                    self.ports.deliver(now, meta, port, Some(PortKind::Axon), out);
-                }
-                return true;
-            }
-            Step::Strip { port, header_bytes } => {
-                let before = Some(meta.ingress);
-                if let Some(reason) = self.notice(now, &mut meta, (port, before), out) {
-                    self.ports.discard(meta, reason, out);
-                    return false;
-                }
-                self.strip(&mut meta, port, header_bytes);
-                match self.ethernet_fault(meta.frame.bytes()) {
-                    Some(reason) => self.ports.discard(meta, reason, out),
-                    None => self.ports.deliver(now, meta, port, Some(PortKind::Host), out),
-                }
-            }
-            Step::Punt(punt) => self.ports.punt(now, meta, punt, out),
-            Step::Drop(reason) => self.ports.discard(meta, reason, out),
-        }
-        false
-    }
-
-    /// Tells the hosts of `port` to pause for as long as a maximum frame takes; nothing
+    /// Sends PAUSE to the hosts of `port` for as long as a maximum frame takes; nothing
     /// happens if it is no host port.
     pub fn pause_hosts(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) {
         if self.kind(port) == Some(PortKind::Host) {
@@ -487,7 +304,7 @@ impl<B: Frame> Plane<B> {
         }
     }
 
-    /// Counts header bytes against the hosts of `port`, and tells them to pause when due.
+    /// Counts header bytes against the hosts of `port`, and pauses them when due.
     pub(super) fn burden(
         &mut self,
         now: Time,
@@ -500,12 +317,4 @@ impl<B: Frame> Plane<B> {
             self.pause_hosts(now, port, out);
         }
     }
-}
-
-/// Whether a frame concerns this link alone: by its address, or because it is MAC control, which
-/// ends where it comes in wherever it is sent to (IEEE 802.3 clause 31.3).
-#[inline]
-fn is_link_local(frame: &[u8]) -> bool {
-    MacAddr::destination_of(frame).is_some_and(MacAddr::is_link_local)
-        || mac_control::is_mac_control(frame)
 }

@@ -11,7 +11,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use axon_node::RouteError;
-use axon_wire::header::{self, HeaderError, HeaderView, HopWidth, PacketType};
+use axon_wire::header::{self, HeaderError, HeaderFields, HeaderView, HopWidth, PacketType};
 use axon_wire::{Layer, MacAddr, PortNo, Priority, Route};
 use core::hash::{BuildHasherDefault, Hasher};
 use hashbrown::HashMap;
@@ -113,8 +113,8 @@ impl RouteTables {
             .iter()
             .filter_map(|(&mac, slot)| {
                 let header = slot.header();
-                let hops = HeaderView::parse(header, self.width).ok()?.forward();
-                Some((mac, Route { hops, layer: layer_of(header, self.width) }))
+                let view = HeaderView::parse(header, self.width).ok()?;
+                Some((mac, Route { hops: view.forward(), layer: layer_of(&view.fields()) }))
             })
             .collect();
         routes.sort();
@@ -145,12 +145,11 @@ pub fn header_of(route: &Route, width: HopWidth) -> Result<Vec<u8>, RouteError> 
     Ok(bytes)
 }
 
-/// The layer of a route, by its header as [`RouteTables::lookup`] gives it: it stands where the
-/// packet will have its priority. With hops of 4 bits there is room for neither.
+/// The layer of a route, by its header: it stands where the packet will have its priority. With
+/// hops of 4 bits there is room for neither.
 #[inline]
-pub fn layer_of(header: &[u8], width: HopWidth) -> Layer {
-    let bits = HeaderView::parse(header, width).map_or(Priority::ZERO, |view| view.priority());
-    Layer::new(bits.value()).unwrap_or_default()
+pub fn layer_of(header: &HeaderFields) -> Layer {
+    Layer::new(header.priority.value()).unwrap_or_default()
 }
 
 /// Hashes the six bytes of a MAC with one multiplication. A host can choose the MACs that it

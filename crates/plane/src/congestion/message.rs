@@ -4,7 +4,7 @@ use axon_wire::congestion::Congestion;
 use axon_wire::header::{self, HeaderView, HopWidth, PacketType};
 use axon_wire::{Bytes, Frame, Hops, MacAddr, PortNo};
 
-/// What the output at which a packet found no room can tell of itself.
+/// What the output at which a packet found no room reports of itself.
 pub(crate) struct Full {
     pub egress: PortNo,
     pub queued: Bytes,

@@ -1,11 +1,11 @@
-//! What the queues of a switch tell the sources of the frames that fill them: congestion
+//! Congestion signalling from the queues of a switch to the sources that fill them: congestion
 //! notification messages (IEEE 802.1Q clause 30) and marks in the IP header (RFC 3168).
 //!
 //! In plain English: a frame that is about to wait for a wire, in a class that is watched, is
 //! shown to the marker of that queue first, which may mark it or say that it is to be dropped,
 //! and then to the queue's congestion point, if its priority is under congestion notification
 //! (a CNPV). Now and then the point takes it as a sample; if the queue is too long then, its
-//! source is told. A frame that finds the wire free meets neither: its queue is empty, and an
+//! source gets a CNM. A frame that finds the wire free meets neither: its queue is empty, and an
 //! empty queue has nothing to say.
 //!
 //! The edge of the domain is where hosts are: the frames of hosts that do not belong to it
@@ -14,7 +14,7 @@
 //!
 //! A frame for which there turns out to be no room was shown all the same: it is its source
 //! that the queue suffers from. [`CnConfig`] and [`EcnConfig`] say what there is at each
-//! port; how the message finds its way is in `plane/notice.rs`.
+//! port; how the message finds its way is in `axon/congestion.rs`.
 
 use crate::congestion::ecn::{Ecn, EcnError, NotCapable, Profile, Verdict};
 use crate::congestion::qcn::{
@@ -40,7 +40,7 @@ pub struct CnConfig {
     pub treatments: Vec<[Treatment; PRIORITIES]>,
 }
 
-/// How one queue marks.
+/// How one queue marks frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EcnConfig {
     /// When.
@@ -51,7 +51,7 @@ pub struct EcnConfig {
 
 /// Why a configuration is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NoticeError {
+pub enum NotificationError {
     /// Frames from outside the domain would have no priority left.
     #[error("eight priorities under congestion notification, where seven are the most")]
     AllPriorities,
@@ -83,19 +83,19 @@ impl CnConfig {
 
     /// # Errors
     /// Eight CNPVs, a value outside its range, or an alternate priority that is a CNPV.
-    pub fn check(&self) -> Result<(), NoticeError> {
+    pub fn check(&self) -> Result<(), NotificationError> {
         if self.cnpvs == PrioritySet::ALL {
-            return Err(NoticeError::AllPriorities);
+            return Err(NotificationError::AllPriorities);
         }
         for (port, point) in self.points.iter().enumerate() {
-            point.check().map_err(|error| NoticeError::Point(PortNo(port as u16), error))?;
+            point.check().map_err(|error| NotificationError::Point(PortNo(port as u16), error))?;
         }
         for (port, treatments) in self.treatments.iter().enumerate() {
             for treatment in treatments {
                 if let InputPriority::Moved(to) = treatment.input
                     && self.cnpvs.contains(to)
                 {
-                    return Err(NoticeError::Moved(PortNo(port as u16), to));
+                    return Err(NotificationError::Moved(PortNo(port as u16), to));
                 }
             }
         }
@@ -120,9 +120,9 @@ pub(crate) struct Watch {
 
 /// What a queue says of a frame that is to join it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Notice {
+pub(crate) struct CongestionSignal {
     pub(crate) verdict: Verdict,
-    /// Its source is to hear this.
+    /// What a CNM to its source says, if one is due.
     pub(crate) feedback: Option<Feedback>,
 }
 
@@ -134,19 +134,19 @@ impl Watch {
         ecn: &[Option<EcnConfig>; PRIORITIES],
         (switch, port): (MacAddr, PortNo),
         prio_tc: &[TrafficClass; PRIORITIES],
-    ) -> Result<Watch, NoticeError> {
+    ) -> Result<Watch, NotificationError> {
         let mut watch = Watch::default();
         for class in TrafficClass::ALL {
             let seed = cpid(switch, port, class);
             if let Some(EcnConfig { profile, not_capable }) = ecn[class.index()] {
                 let marker = Ecn::new(profile, not_capable, seed);
-                let marker = marker.map_err(|error| NoticeError::Ecn(port, class, error))?;
+                let marker = marker.map_err(|error| NotificationError::Ecn(port, class, error))?;
                 watch.markers[class.index()] = Some(marker);
             }
             let maps = |priority: Priority| prio_tc[priority.index()] == class;
             if let Some(cn) = cn.filter(|cn| cn.cnpvs.iter().any(maps)) {
                 let point = CongestionPoint::new(cn.points[port.index()], seed);
-                let point = point.map_err(|error| NoticeError::Point(port, error))?;
+                let point = point.map_err(|error| NotificationError::Point(port, error))?;
                 watch.points[class.index()] = Some(point);
             }
         }
@@ -166,7 +166,7 @@ impl Watch {
         (class, queue): (TrafficClass, Bytes),
         (frame, bytes): (&mut [u8], Bytes),
         sampled: bool,
-    ) -> Notice {
+    ) -> CongestionSignal {
         let verdict = match &mut self.markers[class.index()] {
             Some(marker) => marker.arrives(now, queue, frame),
             None => Verdict::Pass,
@@ -174,7 +174,7 @@ impl Watch {
         let point = self.points[class.index()].as_mut();
         let point = point.filter(|_| sampled && verdict != Verdict::Drop);
         let feedback = point.and_then(|point| point.enqueued(bytes, Bytes(queue.0 + bytes.0)));
-        Notice { verdict, feedback }
+        CongestionSignal { verdict, feedback }
     }
 
     /// The last frame has left the queue of `class`.
@@ -218,15 +218,15 @@ mod tests {
     #[test]
     fn what_contradicts_itself_is_refused() {
         let all = CnConfig::new(2, PrioritySet::ALL);
-        assert_eq!(all.check(), Err(NoticeError::AllPriorities));
+        assert_eq!(all.check(), Err(NotificationError::AllPriorities));
         let mut moved = CnConfig::new(2, PrioritySet::from_bits(0x18));
         assert_eq!(moved.check(), Ok(()));
         moved.treatments[1][3] =
             Treatment { input: InputPriority::Moved(priority(4)), strip_tag: true };
-        assert_eq!(moved.check(), Err(NoticeError::Moved(PortNo(1), priority(4))));
+        assert_eq!(moved.check(), Err(NotificationError::Moved(PortNo(1), priority(4))));
         let mut short = CnConfig::new(2, PrioritySet::EMPTY);
         short.points[1].set_point = Bytes(99);
-        let error = NoticeError::Point(PortNo(1), CpError::SetPoint(Bytes(99)));
+        let error = NotificationError::Point(PortNo(1), CpError::SetPoint(Bytes(99)));
         assert_eq!(short.check(), Err(error));
         assert_eq!(
             alloc::format!("{error}"),

@@ -1,15 +1,16 @@
-//! Which buffers stand still: whose sender was told to stop, and what their frames wait for.
+//! Which buffers are blocked: those whose sender is paused, and what their frames wait for.
 
 use super::core::Ports;
+use super::queue_change::QueueChange;
 use alloc::vec::Vec;
 use axon_wire::priority::{Priority, PrioritySet};
 use axon_wire::{Frame, PortNo, Time};
 
-/// What came in by one port with one priority, while its sender is to stop.
+/// What came in by one port with one priority, while its sender is paused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Blocked {
     /// The queues that its frames wait in; none if nothing waits.
-    pub waits: Vec<HeldQueue>,
+    pub waits: Vec<WaitingQueue>,
     /// Frames of it that have waited and waited no longer, since the start.
     pub left: u64,
     /// Since when no frame of it has come to wait, or left.
@@ -18,47 +19,31 @@ pub struct Blocked {
 
 /// A queue that frames wait in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HeldQueue {
+pub struct WaitingQueue {
     /// The port that it is for.
     pub egress: PortNo,
-    /// For which priorities its peer has stopped it; if for none, it may send.
-    pub stopped: PrioritySet,
-}
-
-/// How frames of one group have come and gone.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct QueueChange {
-    left: u64,
-    last: Time,
-}
-
-impl QueueChange {
-    /// A frame begins to wait.
-    pub(crate) fn came(&mut self, now: Time) {
-        self.last = now;
-    }
-
-    /// A frame waits no longer.
-    pub(crate) fn left(&mut self, now: Time) {
-        (self.left, self.last) = (self.left + 1, now);
-    }
+    /// For which priorities its peer has paused it; if for none, it may send.
+    pub paused: PrioritySet,
 }
 
 impl<B: Frame> Ports<B> {
-    /// What came in by `ingress` with `priority`, if its sender is to stop because that has used
+    /// What came in by `ingress` with `priority`, if its sender is paused because that has used
     /// up its memory.
     pub fn blocked(&self, now: Time, ingress: PortNo, priority: Priority) -> Option<Blocked> {
         let dcb = self.dcb.as_ref()?;
-        if !dcb.memory.group(ingress, priority)?.stopped {
+        if !dcb.memory.group(ingress, priority)?.xoff {
             return None;
         }
         let mut waits = Vec::new();
         for egress in (0..self.ports()).map(PortNo) {
             for class in self.waiting_of(egress, (ingress, priority)) {
-                waits.push(HeldQueue { egress, stopped: self.stopping(now, egress, class) });
+                waits.push(WaitingQueue {
+                    egress,
+                    paused: self.paused_in_class(now, egress, class),
+                });
             }
         }
-        let QueueChange { left, last } = dcb.ports[ingress.index()].movements[priority.index()];
+        let QueueChange { left, last } = dcb.ports[ingress.index()].changes[priority.index()];
         Some(Blocked { waits, left, since: last })
     }
 }
@@ -70,7 +55,7 @@ mod tests {
     use crate::qos::dcb::DcbConfig;
     use alloc::vec;
     use axon_wire::mac_control::{MacControl, Pfc, Quanta};
-    use axon_wire::{Bytes, FrameBuf, MacAddr, Rate, vlan};
+    use axon_wire::{Bytes, FrameBuf, MacAddr, Rate};
 
     const MAC: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
     const THREE: Priority = Priority::ALL[3];
@@ -88,12 +73,12 @@ mod tests {
             (port[3].reserved, port[3].headroom) = (Bytes(200), Bytes(10_000));
         }
         let mut ports = Ports::new(3, Bytes(10_000));
-        ports.set_dcb(config, vlan::priority_of, Priority::MAX).unwrap();
+        ports.set_dcb(config, Priority::MAX).unwrap();
         (0..3).for_each(|port| ports.link(at(0), PortNo(port), true, &mut Vec::new()));
         ports
     }
 
-    fn hear(ports: &mut Ports<FrameBuf>, now: Time, egress: u16, time: Quanta) {
+    fn receive_pause(ports: &mut Ports<FrameBuf>, now: Time, egress: u16, time: Quanta) {
         let told = MacControl::Pfc(Pfc::of(PrioritySet::only(THREE), time)).emit(MAC);
         let told = FrameMeta::new(FrameBuf::new(&told), PortNo(egress), now, true);
         ports.mac_control(now, told, &mut Vec::new());
@@ -103,31 +88,31 @@ mod tests {
     fn deliver(ports: &mut Ports<FrameBuf>, now: Time, ingress: u16, egress: u16) {
         let mut bytes = [0; 100];
         bytes[12..15].copy_from_slice(&[0x81, 0, 3 << 5]);
-        let meta = FrameMeta::new(FrameBuf::new(&bytes), PortNo(ingress), now, true);
+        let meta = FrameMeta::ethernet(FrameBuf::new(&bytes), PortNo(ingress), now, true);
         ports.deliver(now, meta, PortNo(egress), None, &mut Vec::new());
     }
 
     #[test]
     fn a_buffer_stands_still_from_its_last_move_until_its_sender_may_go_on() {
         let mut ports = ports();
-        hear(&mut ports, at(0), 2, Quanta::MAX);
+        receive_pause(&mut ports, at(0), 2, Quanta::MAX);
         for nanos in [10, 20] {
             deliver(&mut ports, at(nanos), 0, 2);
         }
         assert_eq!(ports.blocked(at(20), PortNo(0), THREE), None, "it may take more");
         deliver(&mut ports, at(30), 0, 2);
-        let held = HeldQueue { egress: PortNo(2), stopped: PrioritySet::only(THREE) };
+        let held = WaitingQueue { egress: PortNo(2), paused: PrioritySet::only(THREE) };
         let stands = Blocked { waits: vec![held], left: 0, since: at(30) };
         assert_eq!(ports.blocked(at(40), PortNo(0), THREE), Some(stands.clone()));
         assert_eq!(ports.blocked(at(40), PortNo(0), Priority::ZERO), None);
         assert_eq!(ports.blocked(at(40), PortNo(9), THREE), None);
         // One goes, two more come: nobody sees that by what waits, but by what has left.
-        hear(&mut ports, at(50), 2, Quanta::ZERO);
-        hear(&mut ports, at(51), 2, Quanta::MAX);
+        receive_pause(&mut ports, at(50), 2, Quanta::ZERO);
+        receive_pause(&mut ports, at(51), 2, Quanta::MAX);
         deliver(&mut ports, at(60), 0, 2);
         let moved = Blocked { left: 1, since: at(60), ..stands };
         assert_eq!(ports.blocked(at(70), PortNo(0), THREE), Some(moved));
-        hear(&mut ports, at(80), 2, Quanta::ZERO);
+        receive_pause(&mut ports, at(80), 2, Quanta::ZERO);
         (0..3).for_each(|_| ports.tx_done(at(90), PortNo(2), &mut Vec::new()));
         assert_eq!(ports.blocked(at(90), PortNo(0), THREE), None, "it is empty");
     }
@@ -135,13 +120,13 @@ mod tests {
     #[test]
     fn a_queue_that_may_send_is_named_with_no_stop() {
         let mut ports = ports();
-        hear(&mut ports, at(0), 2, Quanta::MAX);
+        receive_pause(&mut ports, at(0), 2, Quanta::MAX);
         // The first takes the wire of port 1.
         for egress in [1, 1, 2, 2] {
             deliver(&mut ports, at(1), 0, egress);
         }
         let stopped = [PrioritySet::EMPTY, PrioritySet::only(THREE)];
-        let queue = |(egress, stopped)| HeldQueue { egress: PortNo(egress), stopped };
+        let queue = |(egress, paused)| WaitingQueue { egress: PortNo(egress), paused };
         let waits = [1, 2].into_iter().zip(stopped).map(queue).collect::<Vec<_>>();
         assert_eq!(ports.blocked(at(1), PortNo(0), THREE).unwrap().waits, waits);
     }

@@ -1,8 +1,7 @@
 //! The buffers of one output port (thesis 000 §3.2.1): one FIFO per ingress port and one for
-//! the control plane, each with its own bound in bytes, served in turn.
+//! the control plane, each with its own bound in bytes, scheduled fairly.
 
 use crate::ports::FrameMeta;
-use crate::qos::dcb::QueueOrder;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use axon_node::PortKind;
@@ -18,14 +17,21 @@ pub struct Queued<B> {
     pub bytes: u32,
     /// The only kind of port that it may leave by; `None` for link-local frames.
     pub kind: Option<PortKind>,
-    /// Its priority, where there are any.
-    pub priority: Priority,
-    /// Whose memory at its ingress it uses, where there are priorities.
+    /// The priority group at its ingress whose memory it uses.
     pub group: Priority,
 }
 
-/// What a FIFO may send in one turn, in bytes of wire time: a full frame, its overhead and a
-/// route of some hops, so that a turn is seldom passed over.
+/// Which of the frames that wait for one port in one traffic class goes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueueOrder {
+    /// The ports that they came in by share the wire fairly in time (thesis 000 §3.2.1).
+    ByIngress,
+    /// Whichever came first: one FIFO, as in paper 002.
+    Arrival,
+}
+
+/// What a FIFO may send in one round, in bytes of wire time: a full frame, its overhead and a
+/// route of some hops, so that a FIFO is seldom passed over.
 const QUANTUM: i64 = 1600;
 /// Preamble and start delimiter, FCS and gap (IEEE 802.3 clause 4.4.2): what a frame costs
 /// on the wire beside its bytes.
@@ -61,7 +67,7 @@ struct Fifo<B> {
     /// What the output has refused, which the input keeps and offers again; in order.
     refused: VecDeque<Queued<B>>,
     bytes: u64,
-    /// Bytes that it may still send in this turn; not above zero for what it has overdrawn.
+    /// Bytes that it may still send in this round; not above zero for what it has overdrawn.
     credit: i64,
 }
 
@@ -160,13 +166,13 @@ impl<B> Egress<B> {
         waits || queued + bytes > bytes_max
     }
 
-    /// The length of the next frame in turn.
+    /// The length of the frame that is scheduled next, in bytes.
     pub fn head_bytes(&self) -> Option<u32> {
         let fifo = &self.fifos[*self.ring.front()? as usize];
         fifo.queue.front().map(|item| item.bytes)
     }
 
-    /// Takes the next frame in turn.
+    /// Takes the frame that is scheduled next.
     pub fn pop(&mut self) -> Option<Queued<B>> {
         let index = *self.ring.front()?;
         let fifo = &mut self.fifos[index as usize];
@@ -245,14 +251,20 @@ impl<B> Default for Egress<B> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ports::HeaderKind;
 
     fn item(ingress: PortNo, name: u32, bytes: u32) -> Queued<u32> {
-        let (complete_at, intact, probe_at) = (Time::ZERO, true, 0);
-        let came_bytes = 0;
-        let said = None;
-        let meta =
-            FrameMeta { frame: name, ingress, complete_at, intact, probe_at, came_bytes, said };
-        Queued { meta, bytes, kind: None, priority: Priority::ZERO, group: Priority::ZERO }
+        let meta = FrameMeta {
+            frame: name,
+            complete_at: Time::ZERO,
+            ingress,
+            came_bytes: 0,
+            header_bytes: 0,
+            kind: HeaderKind::Ethernet,
+            priority: Priority::ZERO,
+            intact: true,
+        };
+        Queued { meta, bytes, kind: None, group: Priority::ZERO }
     }
 
     fn drain(egress: &mut Egress<u32>) -> Vec<u32> {

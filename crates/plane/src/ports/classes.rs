@@ -1,17 +1,17 @@
-//! What a port is told of its classes and of flow control while frames wait: DCBX, or an
+//! Changes of a port's classes and of its flow control while frames wait: DCBX, or an
 //! operator, has changed what is in force.
 //!
 //! In plain English. *Classes*: a frame waits in the class of its priority, so when priorities are
 //! mapped anew each waiting frame goes to its new class at once. The frames of one priority and one
 //! ingress come out of one old queue and go into one new queue, so their order stays; none is
 //! dropped, none is left in a class that nobody serves any more, and none that comes later
-//! overtakes them. Turns begin anew, and so do congestion points and marks. *Flow control*: a
-//! priority that loses it is no longer stopped by the peer, and the peer is told that it may go on;
-//! where a group already fills its headroom, a priority that gets it is stopped at once.
+//! overtakes them. Scheduling, congestion points and watermarks begin anew. *Flow control*: a
+//! priority that loses it is no longer paused by the peer, and the peer gets XON for it;
+//! where a group already fills its headroom, XOFF is sent at once for a priority that gets it.
 
 use super::core::Ports;
 use crate::congestion::notification::Watch;
-use crate::ports::memory::{GroupLimits, Owner};
+use crate::ports::memory::{Owner, PriorityGroupLimits};
 use crate::qos::schedule::{Schedule, ScheduleConfig, ScheduleFault};
 use alloc::vec::Vec;
 use axon_node::{Action, Drop};
@@ -30,8 +30,8 @@ impl<B: Frame> Ports<B> {
         port.map_or(PrioritySet::EMPTY, |port| port.pfc)
     }
 
-    /// Maps the priorities of `port` to classes that take turns in this way, from now on. Nothing
-    /// happens at a port without traffic classes.
+    /// Maps the priorities of `port` to classes that are scheduled in this way, from now on.
+    /// Nothing happens at a port without traffic classes.
     ///
     /// # Errors
     /// What is wrong with the schedule, or the class of a priority that it does not serve;
@@ -58,9 +58,9 @@ impl<B: Frame> Ports<B> {
         }
         dcb.plan(now);
         self.reclass(now, port, out);
-        self.look_for_storms(now, port, out);
+        self.check_storms(now, port, out);
         self.tx[port.index()].held = self.holds(now, port);
-        self.go_on(now, port, out);
+        self.resume(now, port, out);
         Ok(())
     }
 
@@ -78,23 +78,24 @@ impl<B: Frame> Ports<B> {
         let mut refused = Vec::new();
         for (before, item) in waiting {
             let (ingress, priority) = (item.meta.ingress, item.group);
-            let class = dcb.ports[port.index()].class_of(item.priority);
+            let class = dcb.ports[port.index()].class_of(item.meta.priority);
             let owner = Owner { ingress, priority, egress: port, class };
             if ingress.index() < dcb.ports.len() {
                 dcb.memory.reclass(owner, before, item.meta.came_bytes.into());
             }
             dcb.joined_queue(now, owner, item.bytes.into());
-            // It was admitted when it came, so nobody asks for room again.
+            // It was admitted when it came, so its room is not checked again.
             refused.extend(classes[class.index()].push(item, u64::MAX).err());
         }
-        self.tell_of_queues(now, out);
+        self.signal_queue_senders(now, out);
         for item in refused {
             self.discard(item.meta, Drop::QueueFull, out);
         }
     }
 
-    /// What a group may hold from now on, see [`Memory::set_group`](crate::ports::memory::Memory).
-    pub fn set_group(&mut self, ingress: PortNo, priority: Priority, limits: GroupLimits) {
+    /// Sets the limits of a priority group; see
+    /// [`Memory::set_group`](crate::ports::memory::Memory).
+    pub fn set_group(&mut self, ingress: PortNo, priority: Priority, limits: PriorityGroupLimits) {
         if let Some(dcb) = &mut self.dcb {
             dcb.memory.set_group(ingress, priority, limits);
         }
@@ -105,16 +106,16 @@ impl<B: Frame> Ports<B> {
         let Some(dcb) = &mut self.dcb else { return };
         let Some(state) = dcb.ports.get_mut(port.index()) else { return };
         state.pfc = pfc;
-        state.stops.keep(pfc);
-        state.requests.keep(state.can_stop());
-        let told = state.requests.is_due(now);
+        state.pauses.set_enabled(pfc);
+        state.requests.set_enabled(state.pausable());
+        let due = state.requests.is_due(now);
         dcb.plan(now);
-        self.look_for_storms(now, port, out);
+        self.check_storms(now, port, out);
         self.tx[port.index()].held = self.holds(now, port);
-        if told && self.tx[port.index()].busy {
+        if due && self.tx[port.index()].busy {
             self.wait_for(port);
         }
-        self.go_on(now, port, out);
+        self.resume(now, port, out);
     }
 
     /// No frame of `priority` begins at `port` before `until`, whatever its peer says: its
@@ -129,10 +130,10 @@ impl<B: Frame> Ports<B> {
     ) {
         let Some(dcb) = &mut self.dcb else { return };
         let Some(state) = dcb.ports.get_mut(port.index()) else { return };
-        state.stops.hold_back(priority, until);
+        state.pauses.hold_back(priority, until);
         dcb.plan(now);
         self.tx[port.index()].held = dcb.holds(port, now);
-        self.go_on(now, port, out);
+        self.resume(now, port, out);
     }
 }
 
@@ -144,7 +145,7 @@ mod tests {
     use crate::qos::schedule::{Algorithm, Weights};
     use alloc::vec;
     use axon_wire::mac_control::{MacControl, Pfc, Quanta};
-    use axon_wire::{Bytes, FrameBuf, MacAddr, Rate, Span, vlan};
+    use axon_wire::{Bytes, FrameBuf, MacAddr, Rate, Span};
     use proptest::prelude::*;
 
     const MAC: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
@@ -167,7 +168,7 @@ mod tests {
             (port[3].reserved, port[3].headroom) = (Bytes(200), Bytes(10_000));
         }
         let mut ports = Ports::new(3, Bytes(10_000));
-        ports.set_dcb(config, vlan::priority_of, Priority::MAX).unwrap();
+        ports.set_dcb(config, Priority::MAX).unwrap();
         (0..3).for_each(|port| ports.link(NOW, PortNo(port), true, &mut Vec::new()));
         ports
     }
@@ -186,7 +187,7 @@ mod tests {
         frame: FrameBuf,
     ) -> Vec<Action<FrameBuf>> {
         let mut out = Vec::new();
-        let meta = FrameMeta::new(frame, PortNo(ingress), NOW, true);
+        let meta = FrameMeta::ethernet(frame, PortNo(ingress), NOW, true);
         ports.deliver(NOW, meta, OUT, None, &mut out);
         out
     }
@@ -217,7 +218,7 @@ mod tests {
         out.iter().filter_map(told).collect()
     }
 
-    fn hear(ports: &mut Ports<FrameBuf>, stop: PrioritySet) -> Vec<Action<FrameBuf>> {
+    fn receive_pause(ports: &mut Ports<FrameBuf>, stop: PrioritySet) -> Vec<Action<FrameBuf>> {
         let bytes = MacControl::Pfc(Pfc::of(stop, Quanta::MAX)).emit(MAC);
         let mut out = Vec::new();
         ports.mac_control(NOW, FrameMeta::new(FrameBuf::new(&bytes), OUT, NOW, true), &mut out);
@@ -253,7 +254,7 @@ mod tests {
         let mut together = TrafficClass::ALL;
         together[4] = class(3);
         ports.set_classes(NOW, OUT, together, &strict(8), &mut Vec::new()).unwrap();
-        assert_eq!(left(&hear(&mut ports, set(&[3]))), []);
+        assert_eq!(left(&receive_pause(&mut ports, set(&[3]))), []);
         assert_eq!(left(&deliver(&mut ports, 0, frame(4, 1))), [], "it shares a class with 3");
         let mut out = Vec::new();
         ports.set_classes(NOW, OUT, TrafficClass::ALL, &strict(8), &mut out).unwrap();
@@ -274,8 +275,7 @@ mod tests {
         assert_eq!(ports.prio_tc(PortNo(9)), None);
         let config =
             DcbConfig { schedule: strict(5), ..DcbConfig::lossy(vec![Rate::gbps(10)], MAC) };
-        let set =
-            Ports::<FrameBuf>::new(1, Bytes(0)).set_dcb(config, vlan::priority_of, Priority::MAX);
+        let set = Ports::<FrameBuf>::new(1, Bytes(0)).set_dcb(config, Priority::MAX);
         assert_eq!(set, Err(ScheduleFault::Unserved(class(5)).into()));
     }
 
@@ -288,7 +288,7 @@ mod tests {
         let config = DcbConfig::lossy(vec![Rate::gbps(10)], MAC);
         let config = DcbConfig { schedule: schedule.clone(), prio_tc, ..config };
         let mut ports = Ports::<FrameBuf>::new(1, Bytes(0));
-        ports.set_dcb(config, vlan::priority_of, Priority::MAX).unwrap();
+        ports.set_dcb(config, Priority::MAX).unwrap();
         assert_eq!(ports.deadline(), None);
         let mut out = Vec::new();
         ports.link(NOW, PortNo(0), true, &mut out);
@@ -301,7 +301,7 @@ mod tests {
     #[test]
     fn a_priority_that_loses_flow_control_goes_on_here_and_at_the_peer() {
         let mut ports = ports(set(&[3]));
-        hear(&mut ports, set(&[3]));
+        receive_pause(&mut ports, set(&[3]));
         for number in 0..4 {
             let out = deliver(&mut ports, 0, frame(3, number));
             // From the third on the group is in its headroom.
@@ -314,7 +314,7 @@ mod tests {
         out.clear();
         ports.set_pfc(NOW, OUT, PrioritySet::EMPTY, &mut out);
         assert_eq!(left(&out), [(3, 0)], "no longer stopped");
-        assert_eq!(ports.stopped(NOW, OUT), PrioritySet::EMPTY);
+        assert_eq!(ports.paused(NOW, OUT), PrioritySet::EMPTY);
     }
 
     #[test]

@@ -5,10 +5,10 @@
 //! is here too (thesis 000 §3.3.1): nobody can know that a frame is broken before its last
 //! byte has come. One that is entirely here before it starts to leave is dropped as
 //! [`Drop::BadFcs`]; one that starts earlier leaves, and takes the fault along. A queued frame
-//! is judged when its turn comes, a punted one before anybody reads it.
+//! is judged when it is scheduled, a punted one before it is read.
 
 use super::frame_meta::FrameMeta;
-use crate::ports::buffers::{Egress, Queued};
+use crate::ports::buffers::Egress;
 use crate::ports::hold::Hold;
 use crate::probe::{self, ProbeUnits};
 use crate::qos::dcb::Dcb;
@@ -37,9 +37,7 @@ pub struct Ports<B> {
     pub(super) nack_bytes_max: u64,
     /// Traffic classes, shared memory and flow control, where there are any.
     pub(super) dcb: Option<Box<Dcb>>,
-    /// The priority of a frame on its way out.
-    pub(super) priority_of: fn(&[u8]) -> Priority,
-    /// That of the control plane's own that do not name one.
+    /// The priority of the control plane's frames without an Axon header.
     pub(super) control_priority: Priority,
     pub(super) units: ProbeUnits,
     /// No probe grows beyond this.
@@ -57,12 +55,20 @@ pub(super) struct TxState {
     pub(super) busy: bool,
     /// A frame waits for the wire.
     pub(super) waiting: bool,
-    /// Its peer has stopped some of what goes out.
+    /// Its peer has paused some of what goes out.
     pub(super) held: bool,
     /// Some of its queues have a congestion point or a marker.
     pub(super) watched: bool,
     /// Is among those that are awaited.
     pub(super) awaited: bool,
+}
+
+impl TxState {
+    /// Whether a frame may start at once.
+    #[inline]
+    fn is_idle(&self) -> bool {
+        self.up && !self.busy && !self.held
+    }
 }
 
 /// The rest of a port.
@@ -88,7 +94,6 @@ impl<B: Frame> Ports<B> {
             queue_bytes_max: queue_bytes_max.0,
             nack_bytes_max: 0,
             dcb: None,
-            priority_of: |_| Priority::ZERO,
             control_priority: Priority::ZERO,
             units: ProbeUnits::default(),
             probe_bytes_max: usize::MAX,
@@ -115,11 +120,13 @@ impl<B: Frame> Ports<B> {
         if known { Ok(()) } else { Err(Drop::NoSuchPort) }
     }
 
-    /// Counts a frame that the control plane sends, and makes it one on its way.
+    /// Counts a frame that the control plane sends, and makes its descriptor: of the priority
+    /// configured for such frames, until a header says another one.
     #[inline]
     pub fn originate(&mut self, now: Time, frame: B) -> FrameMeta<B> {
         self.counters.received(PortNo::CONTROL, frame.bytes().len());
-        FrameMeta::from_control(frame, now)
+        let priority = self.control_priority;
+        FrameMeta { priority, ..FrameMeta::from_control(frame, now) }
     }
 
     /// A copy of a frame, for a program that floods; counted at its ingress.
@@ -149,8 +156,8 @@ impl<B: Frame> Ports<B> {
     }
 
     /// Gives a frame to the wire of `port` if that is free, and to its queue otherwise. With
-    /// a `kind`, it leaves only if the port is of that kind when its turn comes.
-    #[inline]
+    /// a `kind`, it leaves only if the port is of that kind when it is scheduled.
+    #[inline(always)]
     pub fn deliver(
         &mut self,
         now: Time,
@@ -159,27 +166,35 @@ impl<B: Frame> Ports<B> {
         kind: Option<PortKind>,
         out: &mut Vec<Action<B>>,
     ) {
+        let tx = self.tx.get(port.index());
+        if tx.is_some_and(TxState::is_idle) && !meta.kind.is_probe() && !meta.is_known_bad(now) {
+            return self.start(meta, port, out);
+        }
+        self.deliver_in_full(now, meta.elsewhere(), (port, kind), out);
+    }
+
+    /// [`Ports::deliver`] of a frame that does not simply leave.
+    #[inline(never)]
+    fn deliver_in_full(
+        &mut self,
+        now: Time,
+        meta: FrameMeta<B>,
+        (port, kind): (PortNo, Option<PortKind>),
+        out: &mut Vec<Action<B>>,
+    ) {
         let Some(tx) = self.tx.get(port.index()) else {
             return self.discard(meta, Drop::NoSuchPort, out);
         };
         if !tx.up {
             return self.discard(meta, Drop::PortDown, out);
         }
-        if !tx.busy && !tx.held {
-            if meta.is_known_bad(now) {
-                return self.discard(meta, Drop::BadFcs, out);
-            }
-            return self.transmit(now, meta, port, out);
-        }
-        if self.dcb.is_some() {
+        if !tx.is_idle() {
             return self.enqueue(now, meta, (port, kind), out);
         }
-        let bytes = meta.frame.bytes().len() as u32;
-        let item = Queued { meta, bytes, kind, priority: Priority::ZERO, group: Priority::ZERO };
-        match self.ports[port.index()].classes[0].push(item, self.queue_bytes_max) {
-            Ok(()) => self.wait_for(port),
-            Err(item) => self.refuse(item, port, out),
+        if meta.is_known_bad(now) {
+            return self.discard(meta, Drop::BadFcs, out);
         }
+        self.transmit(now, meta, port, out);
     }
 
     /// A frame waits for the wire of `port`.
@@ -200,35 +215,6 @@ impl<B: Frame> Ports<B> {
         };
         self.tx[port.index()].awaited = false;
         Awaited::Port(port)
-    }
-
-    /// The output has no room: the input keeps the frame, if it may, or drops it.
-    #[cold]
-    pub(super) fn refuse(&mut self, item: Queued<B>, port: PortNo, out: &mut Vec<Action<B>>) {
-        let (ingress, bytes) = (item.meta.ingress, u64::from(item.bytes));
-        let room = self
-            .ports
-            .get(ingress.index())
-            .map_or(0, |input| self.nack_bytes_max.saturating_sub(input.nacked_bytes));
-        if bytes > room || bytes > self.queue_bytes_max {
-            return self.discard(item.meta, Drop::QueueFull, out);
-        }
-        self.counters.port_mut(ingress).nacks += 1;
-        self.ports[ingress.index()].nacked_bytes += bytes;
-        self.ports[port.index()].classes[0].keep(item);
-    }
-
-    /// After a frame of `ingress` has left the queue of `port`: what the input keeps for it is
-    /// offered again.
-    #[inline]
-    pub(super) fn offer_again(&mut self, ingress: PortNo, port: PortNo) {
-        if self.ports[port.index()].classes[0].kept() == 0 {
-            return;
-        }
-        let taken = self.ports[port.index()].classes[0].offer_again(ingress, self.queue_bytes_max);
-        if let Some(input) = self.ports.get_mut(ingress.index()) {
-            input.nacked_bytes -= taken;
-        }
     }
 
     /// Whether a frame of `bytes` bytes from `ingress` would find the buffer of `port` full.
@@ -279,7 +265,7 @@ impl<B: Frame> Ports<B> {
         out.push(Action::Dropped { ingress, reason, frame });
     }
 
-    /// The wire of `port` is free: the next frame in turn goes out.
+    /// The wire of `port` is free: the frame that is scheduled next goes out.
     #[inline]
     pub fn tx_done(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) {
         let Some(tx) = self.tx.get_mut(port.index()) else {
@@ -291,9 +277,9 @@ impl<B: Frame> Ports<B> {
         }
     }
 
-    /// The wire of `port` is free: what is to be told to its peer goes out, or the next frame.
+    /// The wire of `port` is free: a flow control frame that is due goes out, or the next frame.
     pub(super) fn send_next(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) {
-        if self.tell_peer(now, port, out) {
+        if self.send_flow_control(now, port, out) {
             return self.wait_on(port);
         }
         let kind = self.tx[port.index()].kind;
@@ -309,31 +295,16 @@ impl<B: Frame> Ports<B> {
             self.discard(item.meta, reason, out);
         }
         if !self.tx[port.index()].busy {
-            self.tell_peer(now, port, out);
+            self.send_flow_control(now, port, out);
         }
         self.wait_on(port);
-    }
-
-    /// Takes the next frame in turn from what waits for `port`.
-    pub(super) fn take(
-        &mut self,
-        now: Time,
-        port: PortNo,
-        out: &mut Vec<Action<B>>,
-    ) -> Option<Queued<B>> {
-        if self.dcb.is_some() {
-            return self.take_by_class(now, port, out);
-        }
-        let item = self.ports[port.index()].classes[0].pop()?;
-        self.offer_again(item.meta.ingress, port);
-        Some(item)
     }
 
     /// After a turn of `port`: whether something still waits for its wire, a word to its peer
     /// included.
     pub(super) fn wait_on(&mut self, port: PortNo) {
         let frames = self.ports[port.index()].classes.iter().any(|class| class.frames() > 0);
-        let news = |dcb: &Dcb| dcb.ports[port.index()].requests.has_news();
+        let news = |dcb: &Dcb| dcb.ports[port.index()].requests.is_pending();
         let waits = frames || self.dcb.as_deref().is_some_and(news);
         self.tx[port.index()].waiting = waits;
         if waits && self.tx[port.index()].busy {
@@ -350,14 +321,10 @@ impl<B: Frame> Ports<B> {
         };
         tx.up = up;
         if up {
-            return self.begin_classes(now, port, out);
+            return self.link_up_classes(now, port, out);
         }
         (tx.busy, tx.waiting) = (false, false);
-        self.lose_classes(now, port, out);
-        while let Some(item) = self.ports[port.index()].classes[0].pop() {
-            self.offer_again(item.meta.ingress, port);
-            self.discard(item.meta, Drop::PortDown, out);
-        }
+        self.link_down_classes(now, port, out);
         self.hold.break_off(now, port);
         for state in &mut self.ports {
             state.classes.iter_mut().for_each(|class| class.break_off(now, port));
@@ -370,10 +337,10 @@ impl<B: Frame> Ports<B> {
         while let Some((meta, punt)) = self.hold.pop(now) {
             match punt {
                 Some(punt) => self.hand_over(now, meta, punt, out),
-                None => self.hear_frame(now, meta, out),
+                None => self.process_mac_control(now, meta, out),
             }
         }
-        self.see_to_stops(now, out);
+        self.flow_control_timeout(now, out);
     }
 
     /// When to call [`Ports::timeout`] next.
@@ -386,7 +353,8 @@ impl<B: Frame> Ports<B> {
         }
     }
 
-    #[inline]
+    /// Gives a frame to the wire of `port`, with the record of the probe unit there if it is a
+    /// probe.
     pub(super) fn transmit(
         &mut self,
         now: Time,
@@ -394,9 +362,15 @@ impl<B: Frame> Ports<B> {
         port: PortNo,
         out: &mut Vec<Action<B>>,
     ) {
-        if meta.probe_at > 0 {
+        if meta.kind.is_probe() {
             self.stamp(now, &mut meta, ProbeUnit::Egress, port);
         }
+        self.start(meta, port, out);
+    }
+
+    /// Starts a frame that is complete as it is.
+    #[inline(always)]
+    fn start(&mut self, meta: FrameMeta<B>, port: PortNo, out: &mut Vec<Action<B>>) {
         let FrameMeta { frame, complete_at, intact, .. } = meta;
         self.tx[port.index()].busy = true;
         self.counters.sent(port, frame.bytes().len());
@@ -442,8 +416,8 @@ impl<B: Frame> Ports<B> {
     }
 
     /// Says what is plugged into `port`. Frames queued there that do not suit the new kind
-    /// are dropped as [`Drop::KindChanged`] when their turn comes. What hosts know a priority as
-    /// may have to be stopped at once: [`Ports::timeout`] is due then, or the wire is awaited.
+    /// are dropped as [`Drop::KindChanged`] when they are scheduled. What hosts know a priority as
+    /// may have to be paused at once: [`Ports::timeout`] is due then, or the wire is awaited.
     pub fn set_kind(&mut self, port: PortNo, kind: PortKind) {
         let Some(tx) = self.tx.get_mut(port.index()) else { return };
         tx.kind = kind;
@@ -470,7 +444,7 @@ mod tests {
         (config.memory.lossless, config.pfc) = (PrioritySet::ALL, PrioritySet::ALL);
         config.memory.groups[0][0].headroom = Bytes(1_000);
         let mut ports = Ports::new(1, Bytes(10_000));
-        ports.set_dcb(config, |_| Priority::ZERO, Priority::MAX).unwrap();
+        ports.set_dcb(config, Priority::MAX).unwrap();
         let (now, port, mut out) = (Time::ZERO, PortNo(0), Vec::new());
         ports.link(now, port, true, &mut out);
         // One is on the wire; each of the others takes headroom, for there is nothing else.

@@ -1,16 +1,16 @@
 //! The shared memory of a switch: who may use how much of it.
 //!
 //! The names are those of switch operators. What came in by one port with one priority is a
-//! *group*. A group has some memory of its own (`reserved`), may use a share of what is free
+//! *priority group*. It has some memory of its own (`reserved`), may use a share of what is free
 //! in its *pool* (`shared`), and, where it is lossless, has `headroom` for what still comes
-//! after its sender was told to stop. A *queue* is what waits for one port in one traffic class;
+//! after XOFF was sent. A *queue* is what waits for one port in one traffic class;
 //! the shares of queues bound lossy frames only.
 //!
 //! In plain English: a frame is put into the reserved memory of its group if it fits there, and
 //! into the pool otherwise, if that leaves the group within its share. A lossless frame that
-//! fits neither is put into the headroom, and its sender is to stop (`xoff`); a lossy one
+//! fits neither is put into the headroom, and its sender is paused (`xoff`); a lossy one
 //! ends. What leaves is taken from the headroom first, then from the pool, then from what is
-//! reserved. A sender that was told to stop may go on (`xon`) once its headroom is empty and
+//! reserved. A paused sender is resumed (`xon`) once its headroom is empty and
 //! the group is as far below its share as configured.
 //!
 //! A dynamic share is `free * 2^shift`, where `free` is what nobody uses of the pool (A. K.
@@ -49,14 +49,14 @@ impl Share {
 
 /// What frames of one priority that came in by one port may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct GroupLimits {
-    /// Its own, which nobody else can use.
+pub struct PriorityGroupLimits {
+    /// Bytes of its own, which no other group can use.
     pub reserved: Bytes,
-    /// Of its pool.
+    /// The share that it may have of its pool.
     pub share: Share,
-    /// For what comes after its sender was told to stop; of no use to a lossy priority.
+    /// Bytes for what comes after XOFF was sent; of no use to a lossy priority.
     pub headroom: Bytes,
-    /// So far below its share it must be before its sender may go on.
+    /// So many bytes below its share it must be before XON is sent.
     pub xon_offset: Bytes,
 }
 
@@ -74,12 +74,12 @@ pub struct QueueLimits {
 pub struct MemoryConfig {
     /// Priorities whose frames are never to be lost.
     pub lossless: PrioritySet,
-    /// What lossless groups share.
+    /// Bytes that lossless priority groups share.
     pub lossless_pool: Bytes,
-    /// What lossy groups share.
+    /// Bytes that lossy priority groups share.
     pub lossy_pool: Bytes,
-    /// By port and priority.
-    pub groups: Vec<[GroupLimits; PRIORITIES]>,
+    /// The limits of each priority group, by ingress port and priority.
+    pub groups: Vec<[PriorityGroupLimits; PRIORITIES]>,
     /// By traffic class, the same at every port.
     pub queues: [QueueLimits; PRIORITIES],
 }
@@ -113,7 +113,7 @@ pub struct Owner {
 /// Why there is no room for a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoRoom {
-    /// A lossless frame, and the headroom of its group is full: its sender has not stopped in
+    /// A lossless frame, and the headroom of its group is full: its sender has not paused in
     /// time, or too little was configured.
     Headroom,
     /// A lossy frame, and its group has used up its share.
@@ -122,14 +122,14 @@ pub enum NoRoom {
     Queue,
 }
 
-/// What the sender of a group is to be told.
+/// What is to be sent to the sender of a priority group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
-    /// Nothing new.
+    /// Nothing: its state has not changed.
     None,
     /// Stop.
     Xoff,
-    /// Go on.
+    /// Resume.
     Xon,
 }
 
@@ -151,22 +151,22 @@ impl Usage {
     }
 }
 
-/// What a group uses, the most it has used, and whether its sender was told to stop.
+/// What a priority group uses, the most it has used, and whether its sender is paused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Group {
+pub struct PriorityGroup {
     /// Now.
     pub usage: Usage,
     /// The most of each since the start.
     pub peak: Usage,
-    /// Its sender is to stop.
-    pub stopped: bool,
+    /// Its sender is paused: XOFF was signalled, and no XON since.
+    pub xoff: bool,
 }
 
 /// The memory of a switch, and what is in use of it.
 #[derive(Clone, Debug)]
 pub struct Memory {
     config: MemoryConfig,
-    groups: Vec<[Group; PRIORITIES]>,
+    groups: Vec<[PriorityGroup; PRIORITIES]>,
     /// Bytes that wait, by egress port and class.
     queues: Vec<[u64; PRIORITIES]>,
     /// In use, of the lossy pool and of the lossless one.
@@ -179,7 +179,7 @@ impl Memory {
     pub fn new(config: MemoryConfig) -> Memory {
         let ports = config.groups.len();
         Memory {
-            groups: alloc::vec![[Group::default(); PRIORITIES]; ports],
+            groups: alloc::vec![[PriorityGroup::default(); PRIORITIES]; ports],
             queues: alloc::vec![[0; PRIORITIES]; ports],
             config,
             pools: [0; 2],
@@ -187,7 +187,7 @@ impl Memory {
         }
     }
 
-    /// What it was told at its start.
+    /// The configuration in force.
     pub fn config(&self) -> &MemoryConfig {
         &self.config
     }
@@ -219,7 +219,7 @@ impl Memory {
                 return Err(NoRoom::Headroom);
             }
             group.usage.headroom += bytes;
-            if !core::mem::replace(&mut group.stopped, true) {
+            if !core::mem::replace(&mut group.xoff, true) {
                 signal = Signal::Xoff;
             }
         } else {
@@ -252,22 +252,22 @@ impl Memory {
         group.usage.shared -= shared;
         group.usage.reserved -= bytes - headroom - shared;
         self.pools[usize::from(lossless)] -= shared;
-        if !group.stopped || group.usage.headroom > 0 {
+        if !group.xoff || group.usage.headroom > 0 {
             return Signal::None;
         }
         let free = self.pool_bytes(lossless) - self.pools[usize::from(lossless)];
         let group = &mut self.groups[owner.ingress.index()][owner.priority.index()];
         let low = group.usage.shared + limits.xon_offset.0 <= limits.share.limit(free);
         if low || group.usage.shared == 0 {
-            group.stopped = false;
+            group.xoff = false;
             return Signal::Xon;
         }
         Signal::None
     }
 
-    /// A group has these limits from now on; what it holds stays where it is. Nothing happens if
+    /// Sets the limits of a priority group; what it holds stays where it is. Nothing happens if
     /// there is no such port.
-    pub fn set_group(&mut self, ingress: PortNo, priority: Priority, limits: GroupLimits) {
+    pub fn set_group(&mut self, ingress: PortNo, priority: Priority, limits: PriorityGroupLimits) {
         if let Some(port) = self.config.groups.get_mut(ingress.index()) {
             port[priority.index()] = limits;
         }
@@ -284,8 +284,8 @@ impl Memory {
         }
     }
 
-    /// One group; `None` where there is no such port.
-    pub fn group(&self, ingress: PortNo, priority: Priority) -> Option<&Group> {
+    /// The state of a priority group; `None` where there is no such port.
+    pub fn group(&self, ingress: PortNo, priority: Priority) -> Option<&PriorityGroup> {
         self.groups.get(ingress.index()).map(|port| &port[priority.index()])
     }
 
@@ -305,7 +305,7 @@ impl Memory {
         Bytes(self.groups.iter().flatten().map(|group| group.usage.bytes()).sum())
     }
 
-    fn limits(&self, owner: Owner) -> Option<GroupLimits> {
+    fn limits(&self, owner: Owner) -> Option<PriorityGroupLimits> {
         let port = self.config.groups.get(owner.ingress.index())?;
         Some(port[owner.priority.index()])
     }
@@ -345,7 +345,7 @@ mod tests {
     }
 
     fn config(share: Share) -> MemoryConfig {
-        let limits = GroupLimits {
+        let limits = PriorityGroupLimits {
             reserved: Bytes(1_000),
             share,
             headroom: Bytes(5_000),
@@ -437,11 +437,11 @@ mod tests {
         ) {
             let mut memory = Memory::new(config(Share::Dynamic { shift }));
             let mut inside: Vec<(Owner, u64)> = Vec::new();
-            let mut stopped = [false; 4];
+            let mut xoff = [false; 4];
             let mut told = |owner: Owner, signal| match signal {
                 Signal::None => {}
-                Signal::Xoff => assert!(!core::mem::replace(&mut stopped[owner.ingress.index()], true)),
-                Signal::Xon => assert!(core::mem::replace(&mut stopped[owner.ingress.index()], false)),
+                Signal::Xoff => assert!(!core::mem::replace(&mut xoff[owner.ingress.index()], true)),
+                Signal::Xon => assert!(core::mem::replace(&mut xoff[owner.ingress.index()], false)),
             };
             for (ingress, lossless, egress, bytes, leave) in frames {
                 let owner = owner(ingress, if lossless { LOSSLESS } else { LOSSY }, egress);
@@ -461,7 +461,7 @@ mod tests {
                 told(owner, memory.release(owner, bytes));
             }
             prop_assert_eq!(memory.used(), Bytes(0));
-            prop_assert_eq!(stopped, [false; 4]);
+            prop_assert_eq!(xoff, [false; 4]);
         }
     }
 }

@@ -1,19 +1,21 @@
 //! The ports of a switch, whatever program runs on it: carrier, wire, buffers, shared memory,
 //! counters.
 
+mod admission;
 mod blocked;
 pub mod buffers;
 mod classes;
 mod core;
+mod flow_control;
 mod frame_meta;
 mod hold;
-mod lossless;
 pub mod memory;
+mod queue_change;
 mod read;
 mod watch;
 mod watchdog;
 
 pub use self::core::Ports;
-pub(crate) use blocked::QueueChange;
-pub use blocked::{Blocked, HeldQueue};
-pub use frame_meta::FrameMeta;
+pub use blocked::{Blocked, WaitingQueue};
+pub use frame_meta::{FrameMeta, HeaderKind};
+pub(crate) use queue_change::QueueChange;

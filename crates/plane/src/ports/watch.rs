@@ -1,16 +1,16 @@
 //! Ports whose queues are watched, and host ports as the edge of the congestion notification
-//! domain; see `notice.rs`.
+//! domain; see `congestion/notification.rs`.
 
 use super::core::Ports;
 use crate::congestion::ecn::Verdict;
-use crate::congestion::notification::Notice;
+use crate::congestion::notification::CongestionSignal;
 use crate::congestion::qcn::{InputPriority, Treatment};
 use axon_wire::Time;
 use axon_wire::priority::{PRIORITIES, Priority};
 use axon_wire::{Bytes, Frame, PortNo, vlan};
 
 impl<B: Frame> Ports<B> {
-    /// Whether a frame that goes to `port` now is to be [shown](Self::show): it will wait, and
+    /// Whether a frame that goes to `port` now is to be [shown](Self::observe): it will wait, and
     /// some queue there is watched.
     #[inline]
     pub(crate) fn is_watched(&self, port: PortNo) -> bool {
@@ -20,12 +20,12 @@ impl<B: Frame> Ports<B> {
 
     /// A host's `frame` that will wait for `port` is shown to what watches its queue, where it
     /// takes `bytes` bytes.
-    pub(crate) fn show(
+    pub(crate) fn observe(
         &mut self,
         now: Time,
         (port, priority): (PortNo, Priority),
         (frame, bytes): (&mut [u8], Bytes),
-    ) -> Option<Notice> {
+    ) -> Option<CongestionSignal> {
         let dcb = self.dcb.as_mut()?;
         let class = dcb.ports.get(port.index())?.class_of(priority);
         let sampled = dcb.config.cn.as_ref().is_some_and(|cn| cn.cnpvs.contains(priority));

@@ -1,19 +1,19 @@
 //! The watchdog at the ports: what begins and ends with a storm of pauses (`watchdog.rs`).
 
 use super::core::Ports;
-use crate::qos::watchdog::{StormAction, Turn};
+use crate::qos::watchdog::{StormAction, StormChange};
 use alloc::vec::Vec;
 use axon_node::{Action, Drop, Note};
 use axon_wire::priority::TrafficClass;
 use axon_wire::{Frame, PortNo, Time};
 
 impl<B: Frame> Ports<B> {
-    /// Looks after the queues of `port`. To be called when a stop comes or ends, when a frame
-    /// begins to wait behind one, and when a queue's time has come.
-    pub(super) fn look_for_storms(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) {
+    /// Checks the queues of `port` for storms. To be called when a pause comes or ends, when a
+    /// frame begins to wait behind one, and when a queue's time has come.
+    pub(super) fn check_storms(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) {
         let Some(dcb) = &self.dcb else { return };
         let Some(config) = dcb.config.watchdog else { return };
-        let stopped = dcb.told_to_stop(port, now);
+        let stopped = dcb.peer_paused_classes(port, now);
         for class in TrafficClass::ALL {
             let Some(dcb) = &mut self.dcb else { return };
             let stopped = stopped.contains(class);
@@ -26,20 +26,22 @@ impl<B: Frame> Ports<B> {
             }
             match turn {
                 None => {}
-                Some(Turn::Begins) => {
+                Some(StormChange::Begins) => {
                     self.counters.port_mut(port).storms += 1;
                     out.push(Action::Note(Note::PauseStorm { port, class }));
                     if config.action == StormAction::Drop {
                         self.end_queue(now, (port, class), Drop::Watchdog, out);
                     }
                 }
-                Some(Turn::Ends) => out.push(Action::Note(Note::PauseStormOver { port, class })),
+                Some(StormChange::Ends) => {
+                    out.push(Action::Note(Note::PauseStormOver { port, class }))
+                }
             }
         }
     }
 
     /// The carrier of `port` is gone, and every storm with it.
-    pub(super) fn forget_storms(&mut self, port: PortNo, out: &mut Vec<Action<B>>) {
+    pub(super) fn clear_storms(&mut self, port: PortNo, out: &mut Vec<Action<B>>) {
         let Some(dcb) = &mut self.dcb else { return };
         let storms = core::mem::take(&mut dcb.ports[port.index()].storms);
         for (class, watch) in TrafficClass::ALL.into_iter().zip(storms) {

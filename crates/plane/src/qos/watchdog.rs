@@ -1,14 +1,14 @@
-//! The watchdog of pauses: a peer that never lets a queue go on must not stop a fabric.
+//! The PFC watchdog: a peer that never sends XON for a queue must not pause a fabric.
 //!
 //! In plain English: a queue (what waits for one port in one traffic class) is *blocked* while its
-//! peer has stopped it and frames wait in it. One that has been blocked for the detection time
-//! without a break is in a *storm*: until that is over, its frames end here (drop), or the stops
-//! are not heeded (forward). A storm is over when the peer has let the queue alone for the
-//! restoration time. So a host that floods stops loses its own frames, and the memory that they
+//! peer has paused it and frames wait in it. One that has been blocked for the detection time
+//! without a break is in a *storm*: until that is over, its frames end here (drop), or the pauses
+//! are not honoured (forward). A storm is over when the peer has not paused the queue for the
+//! restoration time. So a host that floods pauses loses its own frames, and the memory that they
 //! took is free for others, instead of one switch after the other filling up behind it.
 //!
-//! A peer that lets one frame go now and then has never stopped a queue without a break. Where the
-//! share is less than 100 %, breaks are forgiven: a *window* of the detection time begins when a
+//! A peer that lets one frame go now and then never pauses a queue without a break. Where the
+//! share is less than 100 %, breaks are allowed: a *window* of the detection time begins when a
 //! queue gets blocked; as soon as the breaks in it come to more than the rest of 100 % it is given
 //! up, and the next begins when the queue is blocked again; at the end of one that was not given up
 //! the storm begins. So a storm is found within twice the detection time, and one without breaks at
@@ -20,10 +20,10 @@
 
 use axon_wire::{Span, Time};
 
-/// When stops are a storm, and what is done then.
+/// When pauses are a storm, and what is done then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WatchdogConfig {
-    /// A queue that was blocked for so long is in a storm. Longer than an honest pause lasts:
+    /// A queue that was blocked for so long is in a storm. Longer than a pause by congestion lasts:
     /// SONiC's examples have 200 to 400 ms.
     pub detection: Span,
     /// Of the detection time, the part in percent for which the queue has to have been blocked, 1
@@ -31,7 +31,7 @@ pub struct WatchdogConfig {
     pub stopped_percent: u8,
     /// What is done in a storm.
     pub action: StormAction,
-    /// A storm is over when the peer has stopped nothing for so long.
+    /// A storm is over when the peer has paused nothing for so long.
     pub restoration: Span,
 }
 
@@ -40,7 +40,7 @@ pub struct WatchdogConfig {
 pub enum StormAction {
     /// Frames that wait and frames that come end as [`Drop::Watchdog`](axon_node::Drop::Watchdog).
     Drop,
-    /// Stops are not heeded: the peer gets its frames, and loses them itself if it must.
+    /// Pauses are not honoured: the peer gets its frames, and loses them itself if it must.
     Forward,
 }
 
@@ -52,11 +52,11 @@ pub(crate) enum StormWatch {
     Calm,
     /// It is blocked, or was, and may turn out to be in a storm.
     Watched(Window),
-    /// It is in a storm; its peer lets it alone since then, if it does.
+    /// It is in a storm; its peer has not paused it since then, if it has not.
     Storm(Option<Time>),
 }
 
-/// A detection time under way.
+/// A detection time that has begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Window {
     began: Time,
@@ -70,7 +70,7 @@ pub(crate) struct Window {
 
 /// What has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Turn {
+pub(crate) enum StormChange {
     /// A storm has begun.
     Begins,
     /// It is over.
@@ -78,13 +78,13 @@ pub(crate) enum Turn {
 }
 
 impl StormWatch {
-    /// Looks at a queue that its peer has stopped or not, and in which frames wait or not.
+    /// Looks at a queue that its peer has paused or not, and in which frames wait or not.
     pub(crate) fn look(
         &mut self,
         now: Time,
         config: &WatchdogConfig,
         (stopped, waits): (bool, bool),
-    ) -> Option<Turn> {
+    ) -> Option<StormChange> {
         let before = *self;
         *self = match before {
             StormWatch::Calm => Window::begin(now, stopped && waits),
@@ -95,8 +95,8 @@ impl StormWatch {
             StormWatch::Storm(Some(_)) => before,
         };
         match (before.is_storm(), self.is_storm()) {
-            (false, true) => Some(Turn::Begins),
-            (true, false) => Some(Turn::Ends),
+            (false, true) => Some(StormChange::Begins),
+            (true, false) => Some(StormChange::Ends),
             _ => None,
         }
     }
@@ -165,11 +165,11 @@ mod tests {
     };
 
     /// What comes of a look at each of these moments: (when, stopped, waits).
-    fn looks(list: &[(u64, bool, bool)]) -> Vec<Option<Turn>> {
+    fn looks(list: &[(u64, bool, bool)]) -> Vec<Option<StormChange>> {
         looks_of(&CONFIG, list)
     }
 
-    fn looks_of(config: &WatchdogConfig, list: &[(u64, bool, bool)]) -> Vec<Option<Turn>> {
+    fn looks_of(config: &WatchdogConfig, list: &[(u64, bool, bool)]) -> Vec<Option<StormChange>> {
         let mut watch = StormWatch::default();
         let look = |&(at, stopped, waits): &(u64, bool, bool)| {
             watch.look(Time::from_nanos(at), config, (stopped, waits))
@@ -190,11 +190,13 @@ mod tests {
         for (at, stopped) in looks {
             // As a body does: it calls when time has come.
             if let Some(due) = watch.deadline(&config).filter(|&due| due <= Time::from_nanos(at))
-                && watch.look(due, &config, (last, true)) == Some(Turn::Begins)
+                && watch.look(due, &config, (last, true)) == Some(StormChange::Begins)
             {
                 return Some(due.as_nanos());
             }
-            if watch.look(Time::from_nanos(at), &config, (stopped, true)) == Some(Turn::Begins) {
+            if watch.look(Time::from_nanos(at), &config, (stopped, true))
+                == Some(StormChange::Begins)
+            {
                 return Some(at);
             }
             last = stopped;
@@ -226,7 +228,7 @@ mod tests {
             (165, true, true),
         ];
         let mut expected = [None; 6];
-        expected[5] = Some(Turn::Begins);
+        expected[5] = Some(StormChange::Begins);
         assert_eq!(looks_of(&config, &list), expected);
         // A queue that is empty is not blocked, whatever its peer says.
         let empty = [(0, true, true), (5, true, false), (100, true, false), (120, true, true)];
@@ -245,7 +247,7 @@ mod tests {
             (349, false, false),
             (350, false, false),
         ];
-        let [begins, ends] = [Some(Turn::Begins), Some(Turn::Ends)];
+        let [begins, ends] = [Some(StormChange::Begins), Some(StormChange::Ends)];
         assert_eq!(looks(&list), [None, None, begins, None, None, ends]);
     }
 
@@ -254,7 +256,7 @@ mod tests {
         assert_eq!(looks(&[(0, true, false), (200, true, false)]), [None; 2]);
         assert_eq!(looks(&[(0, true, true), (99, false, true), (100, true, true)]), [None; 3]);
         let late = [(0, true, false), (90, true, true), (150, true, true), (190, true, true)];
-        assert_eq!(looks(&late), [None, None, None, Some(Turn::Begins)]);
+        assert_eq!(looks(&late), [None, None, None, Some(StormChange::Begins)]);
     }
 
     #[test]
@@ -269,7 +271,7 @@ mod tests {
             (221, false, false),
         ];
         let mut expected = [None; 7];
-        (expected[1], expected[6]) = (Some(Turn::Begins), Some(Turn::Ends));
+        (expected[1], expected[6]) = (Some(StormChange::Begins), Some(StormChange::Ends));
         assert_eq!(looks(&list), expected);
     }
 

@@ -4,7 +4,7 @@ use axon_node::PortKind;
 use axon_node::{Action, Drop};
 use axon_plane::dcb::DcbConfig;
 use axon_plane::layers::Layers;
-use axon_plane::memory::{GroupLimits, Share};
+use axon_plane::memory::{PriorityGroupLimits, Share};
 use axon_plane::{Plane, PlaneConfig};
 use axon_wire::header::{self, HeaderView, PacketType};
 use axon_wire::mac_control::{self, MacControl, Pfc, Quanta};
@@ -41,8 +41,12 @@ fn plane() -> Plane<FrameBuf> {
     dcb.memory.lossless = dcb.pfc;
     dcb.memory.lossless_pool = Bytes(1 << 20);
     let share = Share::Static(Bytes(3_000));
-    let group =
-        GroupLimits { reserved: Bytes(0), share, headroom: Bytes(50_000), xon_offset: Bytes(0) };
+    let group = PriorityGroupLimits {
+        reserved: Bytes(0),
+        share,
+        headroom: Bytes(50_000),
+        xon_offset: Bytes(0),
+    };
     dcb.memory.groups = vec![[group; PRIORITIES]; 3];
     config.dcb = Some(Box::new(dcb));
     let mut plane = Plane::new(config);
@@ -141,7 +145,7 @@ fn a_host_is_stopped_by_its_own_priority_whatever_the_layer_that_has_no_room() {
     assert_eq!(out.len(), 2, "the frame and the stop");
     assert_eq!((out[1].0, stops(&out[1].1)), (HOST, set(&[3, 4])));
     let memory = plane.ports().memory().unwrap();
-    let used = |of: u8| memory.group(HOST, priority(of)).unwrap().stopped;
+    let used = |of: u8| memory.group(HOST, priority(of)).unwrap().xoff;
     assert!(used(3) && !used(4), "counted as the host sent it");
     // The next switch has no room on layer 1 alone.
     assert!(give(&mut plane, AXON, &[stop(&[4])]).is_empty());
@@ -216,5 +220,5 @@ fn a_stop_is_not_left_behind_when_hosts_go() {
     let told: Vec<_> = next(&mut plane, HOST).into_iter().map(|(_, frame)| stops(&frame)).collect();
     assert!(told.iter().all(|told| told.is_empty()), "{told:?}");
     let memory = plane.ports().memory().unwrap();
-    assert!(Priority::ALL.iter().all(|&of| !memory.group(HOST, of).unwrap().stopped));
+    assert!(Priority::ALL.iter().all(|&of| !memory.group(HOST, of).unwrap().xoff));
 }

@@ -11,7 +11,7 @@ use crate::world::World;
 use axon_control::controller::topology::SwitchIndex;
 use axon_fabric::cycle as cycle_names;
 use axon_fabric::model::End;
-use axon_plane::HeldQueue;
+use axon_plane::WaitingQueue;
 use axon_prove::{BlockedBuffer, Buffer, Cycle};
 use axon_wire::{PortNo, Priority};
 use serde::Serialize;
@@ -55,8 +55,8 @@ impl World {
     fn standing(&self, from: End, to: End, priority: Priority) -> Option<BlockedBuffer> {
         let ports = self.switch(to.switch)?.plane().software()?.ports();
         let still = ports.blocked(self.now(), to.port, priority)?;
-        let buffers = |queue: &HeldQueue| {
-            let stopped = queue.stopped.iter();
+        let buffers = |queue: &WaitingQueue| {
+            let stopped = queue.paused.iter();
             stopped.map(|priority| buffer(to.switch, queue.egress, priority)).collect()
         };
         let waits = still.waits.iter().map(buffers).collect();

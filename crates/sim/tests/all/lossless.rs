@@ -5,8 +5,8 @@
 use axon_fabric::model::Wire;
 use axon_node::{Action, Awaited, Drop, Input, Node, PortKind};
 use axon_plane::dcb::DcbConfig;
-use axon_plane::flow_control::Stops;
-use axon_plane::memory::{GroupLimits, MemoryConfig, QueueLimits, Share};
+use axon_plane::flow_control::PauseState;
+use axon_plane::memory::{MemoryConfig, PriorityGroupLimits, QueueLimits, Share};
 use axon_plane::{Plane, PlaneConfig};
 use axon_sim::Engine;
 use axon_sim::links::WireEnd;
@@ -45,7 +45,7 @@ struct Load {
 struct Source {
     load: Load,
     random: Rand64,
-    stops: Stops,
+    pauses: PauseState,
     busy: bool,
     next: Time,
     end: Time,
@@ -70,13 +70,13 @@ impl Node<FrameBuf> for Source {
         match input {
             Input::Frame { frame, .. } => {
                 if let Ok(MacControl::Pfc(told)) = MacControl::parse(frame.bytes(), MAC) {
-                    self.stops.hear(now, &told, RATE, PrioritySet::ALL);
+                    self.pauses.receive(now, &told, RATE, PrioritySet::ALL);
                 }
             }
             Input::TxDone { .. } => self.busy = false,
             _ => {}
         }
-        let stopped = self.stops.stopped(now).contains(self.load.priority);
+        let stopped = self.pauses.paused(now).contains(self.load.priority);
         if self.busy || stopped || now < self.next || now >= self.end {
             return;
         }
@@ -87,7 +87,7 @@ impl Node<FrameBuf> for Source {
     }
 
     fn deadline(&self) -> Option<Time> {
-        let resumes = self.stops.next_end(self.now).unwrap_or(self.next);
+        let resumes = self.pauses.next_end(self.now).unwrap_or(self.next);
         (!self.busy && self.now < self.end).then_some(self.next.max(resumes))
     }
 
@@ -153,7 +153,7 @@ impl Node<FrameBuf> for Switch {
 }
 
 fn dcb(ports: u16, lossless: PrioritySet, headroom: u64) -> DcbConfig {
-    let limits = GroupLimits {
+    let limits = PriorityGroupLimits {
         reserved: Bytes(0),
         share: Share::Static(Bytes(20_000)),
         headroom: Bytes(headroom),
@@ -206,7 +206,7 @@ fn run(
         let source = Source {
             load: load.clone(),
             random,
-            stops: Stops::default(),
+            pauses: PauseState::default(),
             busy: false,
             next: Time::from_nanos(100 * index as u64),
             end: last,

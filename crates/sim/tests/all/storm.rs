@@ -2,7 +2,7 @@
 
 use axon_node::{Drop, Note};
 use axon_plane::dcb::DcbConfig;
-use axon_plane::memory::{GroupLimits, MemoryConfig, QueueLimits, Share};
+use axon_plane::memory::{MemoryConfig, PriorityGroupLimits, QueueLimits, Share};
 use axon_plane::watchdog::{StormAction, WatchdogConfig};
 use axon_sim::bare::{Phase, Plan, Seen, Sink, Source, Storm};
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet};
@@ -26,7 +26,7 @@ fn priority() -> Priority {
 }
 
 fn switch(number: u8, watchdog: Option<WatchdogConfig>) -> DcbConfig {
-    let group = GroupLimits {
+    let group = PriorityGroupLimits {
         reserved: Bytes(0),
         share: Share::Static(Bytes(50_000)),
         headroom: Bytes(20_000),

@@ -2,7 +2,7 @@
 //! never idle, and our own targeting leaves alone whoever sends no more than its share.
 
 use axon_plane::dcb::{DcbConfig, QueueOrder};
-use axon_plane::memory::{GroupLimits, MemoryConfig, QueueLimits, Share};
+use axon_plane::memory::{MemoryConfig, PriorityGroupLimits, QueueLimits, Share};
 use axon_plane::targeted::{Choice, Targeting, Watermarks};
 use axon_sim::bare::{OVERHEAD_BYTES, Phase, Plan, Seen, Sink, Source};
 use axon_wire::mac_control::Quanta;
@@ -24,7 +24,7 @@ fn in_flight(latency: Span) -> u64 {
 }
 
 fn switch(ports: u16, (marks, order): (Watermarks, QueueOrder)) -> DcbConfig {
-    let group = GroupLimits {
+    let group = PriorityGroupLimits {
         reserved: Bytes(0),
         share: Share::Static(Bytes(1 << 30)),
         headroom: Bytes(0),

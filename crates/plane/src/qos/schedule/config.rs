@@ -1,4 +1,4 @@
-//! What a schedule is told before its first frame.
+//! The configuration of a schedule.
 
 use alloc::vec::Vec;
 use axon_wire::dcbx::ieee::{Ets, Tsa};

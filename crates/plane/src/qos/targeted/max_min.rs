@@ -1,4 +1,4 @@
-//! The backlog that each source would have if a queue were served in fair turns.
+//! The backlog that each source would have if a queue were scheduled fairly.
 //!
 //! In plain English: beside the queue, which sends in the order of arrival, runs an account. A
 //! frame that comes is added to the account of its source. Bytes that leave the queue are not
@@ -8,9 +8,9 @@
 //! in its account, whatever others do and however long their frames are; and what others send
 //! above their share stands in theirs, byte by byte, until it is worked off.
 //!
-//! A source is to stop when the queue is at its mark and its account is not below the mean of
-//! those that have something in theirs. It may go on when its account has sunk to its part of the
-//! low mark: what it sent too much is worked off then, so it gets its share and no more. One
+//! A source is paused when the queue is at its watermark and its account is not below the mean of
+//! those that have something in theirs. It gets XON when its account has sunk to its part of the
+//! low watermark: what it sent too much is worked off then, so it gets its share and no more. One
 //! below its share is never above the mean for longer than a burst.
 //!
 //! The work for each frame is constant: a frame has at most a few quanta.
@@ -18,7 +18,7 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-/// What is taken from one account in a turn, in bytes: about a frame.
+/// What is taken from one account in a round, in bytes: about a frame.
 const QUANTUM: u64 = 1_600;
 
 /// The accounts of the sources of one queue.
@@ -26,9 +26,9 @@ const QUANTUM: u64 = 1_600;
 pub(super) struct MaxMin {
     /// By source.
     accounts: Vec<u64>,
-    /// Sources with something in their account, each once; the first has its turn.
+    /// Sources with something in their account, each once; the first is being served.
     ring: VecDeque<usize>,
-    /// What was taken from the first in this turn.
+    /// What was taken from the first in this round, in bytes.
     taken: u64,
 }
 

@@ -1,25 +1,25 @@
-//! Flow control by the length of a queue, with targeting (paper 002 chapter 7): who is to stop,
-//! and until when.
+//! Flow control by the length of a queue, with targeting (paper 002 chapter 7): which senders
+//! pause, and until when.
 //!
 //! A queue is what waits for one port in one traffic class; its *sources* are the ports that its
-//! frames came in by. The memory (`memory.rs`) asks a sender to stop when *its own* frames fill
-//! their share; this asks when a *queue* is too long, whoever filled it.
+//! frames came in by. The memory (`memory.rs`) sends XOFF to a sender when *its own* frames fill
+//! their share; this does when a *queue* is too long, whoever filled it.
 //!
-//! In plain English: a queue has marks. When a frame takes it to the high mark (HW), all sources
-//! that have frames in it are to stop; between the bytes above that mark and `bytes_max` is room
-//! for what is on its way. When it has sunk to the low mark (LW), all may go on. A stop without a
-//! low mark ends by itself when its time is over. With targeting, a frame that takes the queue to
-//! the target mark (TW) has only some sources stopped:
+//! In plain English: a queue has watermarks. When a frame takes it to the high one (HW), all
+//! sources that have frames in it are paused; between that watermark and `bytes_max` is room
+//! for what is in flight. When it has sunk to the low one (LW), all get XON. A pause without a
+//! low watermark ends when its quanta are over. With targeting, a frame that takes the queue to
+//! the target watermark (TW) has only some sources paused:
 //!
 //! * one whose frame is drawn from the queue (appendix A, `sampling.rs`), for no longer than one
-//!   request says: if the others just fill the wire, the queue does not sink to the low mark;
+//!   request says: if the others just fill the wire, the queue does not sink to the low watermark;
 //! * those with more than an even part of the frames in it (appendix B, `fair.rs`);
-//! * that of the frame itself, if fair turns would have left it the largest backlog (ours,
+//! * that of the frame itself, if fair scheduling would have left it the largest backlog (ours,
 //!   `max_min.rs`).
 //!
-//! The high mark stays the safety net of all three. The paper asks all ports at the high mark;
+//! The high watermark stays the safety net of all three. The paper pauses all ports there;
 //! here it is those with frames in the queue, which is the same where all send, and a port that
-//! joins above the mark is asked at its first frame. So nobody waits for a queue that none of its
+//! joins above it is paused at its first frame. So no sender waits for a queue that none of its
 //! frames go to, and the buffer dependencies of `axon prove` stay those of the routes.
 
 mod fair;
@@ -34,51 +34,51 @@ use axon_wire::priority::{PRIORITIES, PrioritySet};
 use axon_wire::{Bytes, PortNo, Span, Time};
 use max_min::MaxMin;
 
-/// The marks of every queue of a switch, and what happens at them.
+/// The watermarks of every queue of a switch, in bytes, and what happens at them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Watermarks {
-    /// LW: a queue that has sunk to this lets its sources go on. Without it each stop ends when
-    /// its time is over, and is not told again.
+    /// LW: at this, in bytes, all paused sources of the queue get XON. Without it each pause ends
+    /// when its quanta are over, and is not repeated.
     pub low: Option<Bytes>,
-    /// Who is to stop before the queue is at `high`; without it, nobody.
+    /// Which sources pause before the queue is at `high`; without it, none.
     pub targeting: Option<Targeting>,
-    /// HW: at this, all sources of the queue are to stop. Above it there must be room for what
-    /// each of them has under way (reference: IEEE 802.1Q annex N, paper 002 equation 7.3).
+    /// HW: at this, in bytes, all sources of the queue get XOFF. Above it there must be room for
+    /// what each of them has in flight (reference: IEEE 802.1Q annex N, paper 002 equation 7.3).
     pub high: Bytes,
     /// No frame may make the queue longer; it ends as [`Drop::HeadroomFull`](axon_node::Drop).
     pub bytes_max: Bytes,
 }
 
-/// Who is to stop at the target mark.
+/// Which sources pause at the target watermark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Targeting {
-    /// TW.
+    /// TW, in bytes of the queue.
     pub target: Bytes,
     /// How the sources are chosen.
     pub choice: Choice,
 }
 
-/// How sources are chosen at the target mark.
+/// How sources are chosen at the target watermark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// That of a frame drawn from the queue, each with the same chance (appendix A). It stands
-    /// still for the time of one request at most.
+    /// That of a frame drawn from the queue, each with the same chance (appendix A). It pauses
+    /// for the time of one request at most.
     Sampled {
         /// Of the draw.
         seed: u64,
-        /// So much comes to a queue above the mark between two draws. Zero for a draw with
-        /// every frame, as appendix A has it; what the sources can have under way, to see what
+        /// Bytes that come to a queue above the watermark between two draws. Zero for a draw with
+        /// every frame, as appendix A has it; what the sources can have in flight, to see what
         /// became of a draw before the next one.
         interval: Bytes,
     },
     /// Those with more than the frames in the queue over the number of its sources
     /// (appendix B).
     FairBandwidth,
-    /// That of each arriving frame, if its backlog under fair turns is not below the mean.
+    /// That of each arriving frame, if its backlog under fair scheduling is not below the mean.
     MaxMin,
 }
 
-/// Why marks are refused.
+/// Why watermarks are refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WatermarkFault {
     /// They do not rise from the low one to the longest queue.
@@ -87,7 +87,7 @@ pub enum WatermarkFault {
 }
 
 impl Watermarks {
-    /// Looks whether the marks make sense.
+    /// Checks that the watermarks rise.
     ///
     /// # Errors
     /// What does not.
@@ -99,36 +99,36 @@ impl Watermarks {
     }
 }
 
-/// What the sender at a port is to be told of these priorities.
+/// A request to the sender at a port, for these priorities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct SenderRequest {
     pub(crate) port: PortNo,
     pub(crate) priorities: PrioritySet,
-    pub(crate) wish: Wish,
+    pub(crate) kind: RequestKind,
 }
 
-/// What a sender is to do.
+/// What is requested of a sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wish {
-    /// Stop, until told to go on.
-    Stop,
-    /// Stop for the time of one request.
-    StopOnce,
-    /// Go on.
-    GoOn,
+pub(crate) enum RequestKind {
+    /// Pause, until XON.
+    Xoff,
+    /// Pause for the time of one request.
+    XoffOnce,
+    /// Resume.
+    Xon,
 }
 
 /// All queues of a switch.
 #[derive(Clone, Debug)]
 pub(crate) struct Queues {
-    marks: Watermarks,
+    watermarks: Watermarks,
     /// By egress port and class.
     queues: Vec<[Queue; PRIORITIES]>,
     random: Random,
-    /// When a frame came last: whose time was over then may go on.
+    /// When a frame came last: a source whose time was over then gets XON.
     now: Time,
-    /// What nobody has been told yet.
-    told: VecDeque<Told>,
+    /// Requests that are still to be sent, in order.
+    requests: VecDeque<SenderRequest>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -148,30 +148,36 @@ struct Queue {
 #[derive(Clone, Copy, Debug, Default)]
 struct Source {
     frames: u64,
-    /// What it is to stop until told otherwise.
+    /// The priorities that it pauses until XON.
     held: PrioritySet,
-    /// It is to stop until then, whatever becomes of the queue.
+    /// It pauses until then, whatever becomes of the queue.
     until: Time,
 }
 
 impl Queues {
-    /// Empty queues, with marks that were checked.
-    pub(crate) fn new(marks: Watermarks, ports: usize) -> Queues {
-        let seed = match marks.targeting.map(|targeting| targeting.choice) {
+    /// Empty queues, with watermarks that were checked.
+    pub(crate) fn new(watermarks: Watermarks, ports: usize) -> Queues {
+        let seed = match watermarks.targeting.map(|targeting| targeting.choice) {
             Some(Choice::Sampled { seed, .. }) => seed,
             _ => 0,
         };
         let queues = (0..ports).map(|_| Default::default()).collect();
-        Queues { marks, queues, random: Random::new(seed), now: Time::ZERO, told: VecDeque::new() }
+        Queues {
+            watermarks,
+            queues,
+            random: Random::new(seed),
+            now: Time::ZERO,
+            requests: VecDeque::new(),
+        }
     }
 
     /// Whether the queue may become longer by `bytes` bytes.
     pub(crate) fn has_room(&self, owner: Owner, bytes: u64) -> bool {
         let queue = &self.queues[owner.egress.index()][owner.class.index()];
-        queue.bytes + bytes <= self.marks.bytes_max.0
+        queue.bytes + bytes <= self.watermarks.bytes_max.0
     }
 
-    /// A frame waits in a queue from now on, for these priorities. A stop that is told now lasts
+    /// A frame waits in a queue from now on, for these priorities. A pause requested now lasts
     /// for `stop`.
     pub(crate) fn arrived(
         &mut self,
@@ -181,18 +187,18 @@ impl Queues {
         stop: Span,
     ) {
         self.now = now;
-        let Queues { marks, queues, random, told, .. } = self;
+        let Queues { watermarks, queues, random, requests, .. } = self;
         let queue = &mut queues[owner.egress.index()][owner.class.index()];
         let source = owner.ingress.index();
         queue.join(source, bytes);
-        let hold = marks.low.map(|_| priorities);
+        let hold = watermarks.low.map(|_| priorities);
         let mut tell = |queue: &mut Queue, source, until| {
             let until = if hold.is_some() { until } else { now + stop };
-            if let Some(wish) = queue.stop(now, source, (hold, until)) {
-                told.push_back(Told { port: PortNo(source as u16), priorities, wish });
+            if let Some(kind) = queue.stop(now, source, (hold, until)) {
+                requests.push_back(SenderRequest { port: PortNo(source as u16), priorities, kind });
             }
         };
-        if queue.bytes >= marks.high.0 {
+        if queue.bytes >= watermarks.high.0 {
             for source in 0..queue.sources.len() {
                 if queue.sources[source].frames > 0 {
                     tell(queue, source, Time::MAX);
@@ -200,7 +206,7 @@ impl Queues {
             }
             return;
         }
-        let Some(targeting) = marks.targeting.filter(|at| queue.bytes >= at.target.0) else {
+        let Some(targeting) = watermarks.targeting.filter(|at| queue.bytes >= at.target.0) else {
             queue.until_draw = 0;
             return;
         };
@@ -229,42 +235,42 @@ impl Queues {
 
     /// A frame has left its queue.
     pub(crate) fn left(&mut self, owner: Owner, bytes: u64) {
-        let Queues { marks, queues, told, now, .. } = self;
+        let Queues { watermarks, queues, requests, now, .. } = self;
         let queue = &mut queues[owner.egress.index()][owner.class.index()];
         queue.leave(owner.ingress.index(), bytes);
-        let Some(low) = marks.low else { return };
+        let Some(low) = watermarks.low else { return };
         if queue.held.is_empty() {
             return;
         }
         let all = queue.bytes <= low.0;
         let some = |at: Targeting| at.choice == Choice::MaxMin && queue.bytes < at.target.0;
-        let some = marks.targeting.is_some_and(some);
-        // Several that are stopped share the low mark: together they keep the wire busy.
+        let some = watermarks.targeting.is_some_and(some);
+        // Several that are paused share the low watermark: together they keep the wire busy.
         let part = low.0 / queue.held.len() as u64;
         let Queue { held, sources, backlogs, .. } = queue;
         held.retain(|&source| {
             let over = sources[source].until <= *now;
             let goes_on = all || over || some && backlogs.of(source) <= part;
             if goes_on {
-                told.push_back(sources[source].release(source));
+                requests.push_back(sources[source].release(source));
             }
             !goes_on
         });
     }
 
     /// Forgets what waits for a port: its frames go to other classes, which begin anew. Whoever
-    /// was stopped may go on.
+    /// was paused gets XON.
     pub(crate) fn clear(&mut self, egress: PortNo) {
         for queue in &mut self.queues[egress.index()] {
             let queue = core::mem::take(queue);
             let held = queue.held.iter().map(|&source| (source, queue.sources[source]));
-            self.told.extend(held.map(|(number, mut source)| source.release(number)));
+            self.requests.extend(held.map(|(number, mut source)| source.release(number)));
         }
     }
 
-    /// Takes the next thing that a sender is to be told, in order.
-    pub(crate) fn next_told(&mut self) -> Option<Told> {
-        self.told.pop_front()
+    /// Takes the next request to a sender, in order.
+    pub(crate) fn next_request(&mut self) -> Option<SenderRequest> {
+        self.requests.pop_front()
     }
 }
 
@@ -293,38 +299,38 @@ impl Queue {
         now
     }
 
-    /// A source is to stop until then, or until it is let go on before if it is to be held:
-    /// what it is to be told, if it does not know yet.
+    /// A source is to pause until then, or until XON if it is to be held:
+    /// the request to its sender, if that is new.
     fn stop(
         &mut self,
         now: Time,
         source: usize,
         (hold, until): (Option<PrioritySet>, Time),
-    ) -> Option<Wish> {
+    ) -> Option<RequestKind> {
         let state = &mut self.sources[source];
         if let Some(priorities) = hold {
             if !state.held.is_empty() {
-                // Once at the high mark, it waits for the low one.
+                // Once at the high watermark, it waits for the low one.
                 state.until = state.until.max(until);
                 return None;
             }
             (state.held, state.until) = (priorities, until);
             self.held.push(source);
-            return Some(Wish::Stop);
+            return Some(RequestKind::Xoff);
         }
         if state.until > now {
             return None;
         }
         state.until = until;
-        Some(Wish::StopOnce)
+        Some(RequestKind::XoffOnce)
     }
 }
 
 impl Source {
-    /// Lets a source go on, whose number this is: what it is to be told.
-    fn release(&mut self, number: usize) -> Told {
+    /// Resumes a source, whose number this is: the request to its sender.
+    fn release(&mut self, number: usize) -> SenderRequest {
         let priorities = core::mem::take(&mut self.held);
-        Told { port: PortNo(number as u16), priorities, wish: Wish::GoOn }
+        SenderRequest { port: PortNo(number as u16), priorities, kind: RequestKind::Xon }
     }
 }
 

@@ -23,35 +23,35 @@ fn queues(low: Option<u64>, choice: Option<Choice>) -> Queues {
     Queues::new(marks(low, choice), 10)
 }
 
-/// Who was told what, by port.
-fn told(queues: &mut Queues) -> Vec<(u16, Wish)> {
-    let told = core::iter::from_fn(|| queues.next_told());
-    let mut told: Vec<_> = told.map(|told| (told.port.0, told.wish)).collect();
-    told.sort_by_key(|told| told.0);
-    told
+/// What was requested of the senders, by port.
+fn requests(queues: &mut Queues) -> Vec<(u16, RequestKind)> {
+    let requests = core::iter::from_fn(|| queues.next_request());
+    let mut requests: Vec<_> = requests.map(|request| (request.port.0, request.kind)).collect();
+    requests.sort_by_key(|request| request.0);
+    requests
 }
 
-fn come(queues: &mut Queues, ingresses: &[u16]) -> Vec<(u16, Wish)> {
+fn come(queues: &mut Queues, ingresses: &[u16]) -> Vec<(u16, RequestKind)> {
     for &ingress in ingresses {
         queues.arrived(Time::ZERO, (owner(ingress), LOSSLESS), FRAME, STOP);
     }
-    told(queues)
+    requests(queues)
 }
 
-fn go(queues: &mut Queues, ingresses: &[u16]) -> Vec<(u16, Wish)> {
+fn go(queues: &mut Queues, ingresses: &[u16]) -> Vec<(u16, RequestKind)> {
     ingresses.iter().for_each(|&ingress| queues.left(owner(ingress), FRAME));
-    told(queues)
+    requests(queues)
 }
 
 #[test]
 fn all_that_have_frames_stop_at_the_high_mark_and_go_on_at_the_low_one() {
     let mut queues = queues(Some(5), None);
     assert_eq!(come(&mut queues, &[1; 19]), []);
-    assert_eq!(come(&mut queues, &[3]), [(1, Wish::Stop), (3, Wish::Stop)]);
+    assert_eq!(come(&mut queues, &[3]), [(1, RequestKind::Xoff), (3, RequestKind::Xoff)]);
     assert_eq!(come(&mut queues, &[1, 3, 3]), [], "they know");
-    assert_eq!(come(&mut queues, &[4]), [(4, Wish::Stop)], "one that joins now");
+    assert_eq!(come(&mut queues, &[4]), [(4, RequestKind::Xoff)], "one that joins now");
     assert_eq!(go(&mut queues, &[1; 18]), []);
-    let all = [(1, Wish::GoOn), (3, Wish::GoOn), (4, Wish::GoOn)];
+    let all = [(1, RequestKind::Xon), (3, RequestKind::Xon), (4, RequestKind::Xon)];
     assert_eq!(go(&mut queues, &[1]), all);
     assert_eq!(go(&mut queues, &[1, 3]), []);
 }
@@ -59,16 +59,16 @@ fn all_that_have_frames_stop_at_the_high_mark_and_go_on_at_the_low_one() {
 #[test]
 fn without_a_low_mark_a_stop_ends_with_its_time_and_is_told_anew() {
     let mut queues = queues(None, None);
-    assert_eq!(come(&mut queues, &[1; 20]), [(1, Wish::StopOnce)]);
+    assert_eq!(come(&mut queues, &[1; 20]), [(1, RequestKind::XoffOnce)]);
     assert_eq!(go(&mut queues, &[1; 20]), []);
     let mut fill = |at: Time| {
         (0..20).for_each(|_| queues.arrived(at, (owner(1), LOSSLESS), FRAME, STOP));
-        let told = told(&mut queues);
+        let told = requests(&mut queues);
         go(&mut queues, &[1; 20]);
         told
     };
     assert_eq!(fill(Time::from_nanos(99_999)), [], "it stands still yet");
-    assert_eq!(fill(Time::from_nanos(100_000)), [(1, Wish::StopOnce)]);
+    assert_eq!(fill(Time::from_nanos(100_000)), [(1, RequestKind::XoffOnce)]);
 }
 
 #[test]
@@ -82,9 +82,9 @@ fn a_frame_beyond_the_longest_queue_has_no_room() {
 fn fair_bandwidth_stops_who_has_more_than_an_even_part_of_the_frames() {
     let mut queues = queues(Some(5), Some(Choice::FairBandwidth));
     assert_eq!(come(&mut queues, &[1, 1, 2, 1, 1, 2, 1, 1, 3]), []);
-    assert_eq!(come(&mut queues, &[1]), [(1, Wish::Stop)]);
+    assert_eq!(come(&mut queues, &[1]), [(1, RequestKind::Xoff)]);
     assert_eq!(come(&mut queues, &[2, 2]), [], "four of twelve are an even part");
-    assert_eq!(come(&mut queues, &[2, 2]), [(2, Wish::Stop)]);
+    assert_eq!(come(&mut queues, &[2, 2]), [(2, RequestKind::Xoff)]);
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn a_source_that_was_drawn_goes_on_when_its_time_is_over_also_if_the_queue_never
     };
     assert_eq!(one_comes_and_one_goes(99_999), []);
     let over = one_comes_and_one_goes(100_000);
-    assert!(over.contains(&(drawn, Wish::GoOn)), "{drawn}: {over:?}");
+    assert!(over.contains(&(drawn, RequestKind::Xon)), "{drawn}: {over:?}");
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn max_min_stops_who_is_above_its_share_until_that_is_worked_off() {
         assert_eq!(go(&mut queues, &[1, 2]), []);
     }
     assert_eq!(come(&mut queues, &[2, 2, 2]), [], "at the mark, but not above its share");
-    assert_eq!(come(&mut queues, &[1]), [(1, Wish::Stop)]);
+    assert_eq!(come(&mut queues, &[1]), [(1, RequestKind::Xoff)]);
     assert_eq!(come(&mut queues, &[2]), []);
     // Now the others' frames leave first; what counts is what source 1 sent too much.
     let mut after = 0;
@@ -139,7 +139,7 @@ fn whoever_was_stopped_goes_on_when_the_queues_of_a_port_begin_anew() {
     let mut queues = queues(Some(5), None);
     come(&mut queues, &[1, 3, 1, 3, 1, 3, 1, 3, 1, 3, 1, 3, 1, 3, 1, 3, 1, 3, 1, 3]);
     queues.clear(PortNo(9));
-    assert_eq!(told(&mut queues), [(1, Wish::GoOn), (3, Wish::GoOn)]);
+    assert_eq!(requests(&mut queues), [(1, RequestKind::Xon), (3, RequestKind::Xon)]);
     assert_eq!(come(&mut queues, &[1; 19]), [], "it was empty");
 }
 

@@ -2,7 +2,7 @@
 
 use super::PORTS;
 use axon_plane::dcb::{DcbConfig, QueueOrder};
-use axon_plane::memory::{GroupLimits, MemoryConfig, QueueLimits, Share};
+use axon_plane::memory::{MemoryConfig, PriorityGroupLimits, QueueLimits, Share};
 use axon_plane::schedule::{Algorithm, ScheduleConfig};
 use axon_plane::targeted::{Choice, Targeting, Watermarks};
 use axon_plane::watchdog::{StormAction, WatchdogConfig};
@@ -26,8 +26,12 @@ pub struct Kinds {
 /// Eight classes, of which two are strict; priorities 3 and 4 are lossless, with PAUSE all.
 pub fn config(kinds: Kinds) -> DcbConfig {
     let share = Share::Static(Bytes(1_500));
-    let group =
-        GroupLimits { reserved: Bytes(300), share, headroom: Bytes(600), xon_offset: Bytes(400) };
+    let group = PriorityGroupLimits {
+        reserved: Bytes(300),
+        share,
+        headroom: Bytes(600),
+        xon_offset: Bytes(400),
+    };
     let lossless = if kinds.pause { PrioritySet::ALL } else { PrioritySet::from_bits(0b11000) };
     let mut classes = [Algorithm::Ets { percent: 20 }; PRIORITIES];
     (classes[0], classes[6], classes[7]) =

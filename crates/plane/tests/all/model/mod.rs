@@ -168,7 +168,7 @@ impl World {
     fn check_port(&self, port: PortNo) {
         let bytes = self.plane.queued_bytes(port);
         let idle = !self.on_wire[port.index()];
-        let stopped = self.plane.ports().stopped(self.now, port);
+        let stopped = self.plane.ports().paused(self.now, port);
         if self.plane.config().dcb.is_some() {
             assert!(!idle || bytes.0 == 0 || !stopped.is_empty(), "no frame waits for a free wire");
             assert!(bytes.0 == 0 || self.plane.waits_for(port));

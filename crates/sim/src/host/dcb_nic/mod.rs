@@ -30,7 +30,7 @@ use lldp_state::LldpState;
 
 use crate::host::datagram::Headers;
 use axon_node::Drop;
-use axon_plane::flow_control::{Requests, Stops};
+use axon_plane::flow_control::{PauseRequests, PauseState};
 use axon_plane::schedule::{ClassSet, Schedule};
 use axon_wire::cn::{self, CnTag, CnmFormat, CnmFrame};
 use axon_wire::mac_control::{self, MacControl, MacControlError, Pfc};
@@ -71,8 +71,8 @@ pub(crate) struct DcbNic {
     sockets: BTreeMap<u16, u32>,
     /// A socket was refused, and none has been called since.
     refused: bool,
-    stops: Stops,
-    requests: Requests,
+    pauses: PauseState,
+    requests: PauseRequests,
     schedule: Schedule,
     /// The LLDP agent, which advertises the reaction points.
     lldp: Option<LldpState>,
@@ -107,8 +107,8 @@ impl DcbNic {
             cnms: 0,
             sockets: BTreeMap::new(),
             refused: false,
-            stops: Stops::default(),
-            requests: Requests::default(),
+            pauses: PauseState::default(),
+            requests: PauseRequests::default(),
             schedule,
             lldp,
             due: None,
@@ -134,7 +134,7 @@ impl DcbNic {
     /// Flow control frames that named a priority, sent and received.
     pub(crate) fn counts(&self, priority: Priority) -> (u64, u64) {
         let index = priority.index();
-        (self.requests.requests[index], self.stops.indications[index])
+        (self.requests.requests[index], self.pauses.indications[index])
     }
 
     /// CNMs that have slowed a flow down.
@@ -144,7 +144,7 @@ impl DcbNic {
 
     /// The priorities that are paused now.
     pub(crate) fn paused(&self, now: Time) -> PrioritySet {
-        self.stops.stopped(now)
+        self.pauses.paused(now)
     }
 
     /// Whether the datagram socket of this port may send. One that may not tries again after
@@ -235,7 +235,7 @@ impl DcbNic {
 
     /// Takes the next frame to send, with its tags, if any may leave: the wire is free.
     pub(crate) fn next(&mut self, now: Time) -> Option<FrameBuf> {
-        let stopped = self.stops.stopped(now);
+        let stopped = self.pauses.paused(now);
         let (mut waiting, mut ready) = (ClassSet::EMPTY, ClassSet::EMPTY);
         let mut first: [Option<(Head, Priority)>; PRIORITIES] = [None; PRIORITIES];
         for priority in Priority::ALL {
@@ -284,10 +284,10 @@ impl DcbNic {
         if !self.requests.is_due(now) {
             // PAUSE lets through nothing but MAC control (IEEE 802.3 clause 31B.1).
             let pauses = self.config.flow_control == HostFlowControl::Pause;
-            let held = pauses && !self.stops.stopped(now).is_empty();
+            let held = pauses && !self.pauses.paused(now).is_empty();
             return self.lldp.as_mut().filter(|_| !held).and_then(LldpState::next_frame);
         }
-        let pfc = self.requests.tell(now, self.config.rate, self.config.quanta);
+        let pfc = self.requests.next_pfc(now, self.config.rate, self.config.quanta);
         let frame = match self.config.flow_control {
             HostFlowControl::Pause => MacControl::Pause(pfc.times[0]),
             HostFlowControl::None | HostFlowControl::Pfc(_) => MacControl::Pfc(pfc),
@@ -304,7 +304,7 @@ impl DcbNic {
         self.due = again;
         if !busy && (self.waiting > 0 || says) {
             let limited = self.queues.iter_mut().filter_map(|queue| queue.next_ready(now)).min();
-            let resumes = self.stops.next_end(now);
+            let resumes = self.pauses.next_end(now);
             self.due = [resumes, limited, again].into_iter().flatten().min();
         }
     }
@@ -389,13 +389,13 @@ impl DcbNic {
             (Ok(_) | Err(MacControlError::Opcode(_)), _) => return None,
             (Err(_), _) => return Some(Drop::Malformed),
         };
-        self.stops.hear(now, &pfc, self.config.rate, enabled);
+        self.pauses.receive(now, &pfc, self.config.rate, enabled);
         None
     }
 
     /// Requests XOFF or XON for a group of priorities. Repeated requests have no effect.
     pub(crate) fn ask(&mut self, group: Priority, stop: bool) {
-        if self.requests.stopped().contains(group) != stop {
+        if self.requests.paused().contains(group) != stop {
             self.requests.set(group, stop);
         }
     }
@@ -415,8 +415,8 @@ impl DcbNic {
     pub(crate) fn reset(&mut self) -> Vec<FrameBuf> {
         let frames = self.queues.iter_mut().flat_map(Queue::clear).collect();
         self.sockets.clear();
-        self.stops.forget();
-        self.requests.retell();
+        self.pauses.clear();
+        self.requests.resend();
         self.waiting = 0;
         frames
     }

@@ -2,7 +2,7 @@
 
 use super::plan::{Event, MAC, OVERHEAD_BYTES, Source, Storm};
 use axon_node::{Action, Awaited, Input, Node};
-use axon_plane::flow_control::Stops;
+use axon_plane::flow_control::PauseState;
 use axon_plane::qcn::RateLimiter;
 use axon_wire::cn::{CnmFormat, CnmFrame};
 use axon_wire::header::{self, HeaderView, PacketType};
@@ -16,7 +16,7 @@ pub(super) struct Sender {
     source: Source,
     rate: Rate,
     mac: MacAddr,
-    stops: Stops,
+    pauses: PauseState,
     limiter: Option<RateLimiter>,
     /// When its rate lets it send the next frame.
     ready: Time,
@@ -36,8 +36,8 @@ impl Sender {
         limiter: Option<RateLimiter>,
     ) -> Sender {
         let due = source.phases.first().map_or(Time::MAX, |phase| phase.from);
-        let (stops, ready, now) = (Stops::default(), Time::ZERO, Time::ZERO);
-        Sender { source, rate, mac, stops, limiter, ready, busy: false, phase: 0, due, now }
+        let (pauses, ready, now) = (PauseState::default(), Time::ZERO, Time::ZERO);
+        Sender { source, rate, mac, pauses, limiter, ready, busy: false, phase: 0, due, now }
     }
 
     /// When the frame after the one that goes now is made.
@@ -66,7 +66,7 @@ impl Sender {
     /// Handles PFC frames and CNMs of a switch.
     fn receive(&mut self, now: Time, frame: &[u8]) {
         if let Ok(MacControl::Pfc(pfc)) = MacControl::parse(frame, MAC) {
-            self.stops.hear(now, &pfc, self.rate, PrioritySet::ALL);
+            self.pauses.receive(now, &pfc, self.rate, PrioritySet::ALL);
         }
         let Some(limiter) = &mut self.limiter else { return };
         let Ok(view) = HeaderView::parse(frame, HopWidth::Eight) else { return };
@@ -85,7 +85,7 @@ impl Node<FrameBuf> for Sender {
             Input::Link { .. } | Input::Timeout | Input::Command(_) => {}
         }
         self.ready = self.limiter.as_mut().map_or(now, |limiter| limiter.ready_at(now));
-        let stopped = self.stops.stopped(now).contains(self.source.priority);
+        let stopped = self.pauses.paused(now).contains(self.source.priority);
         if self.busy || stopped || now < self.due.max(self.ready) {
             return;
         }
@@ -99,7 +99,7 @@ impl Node<FrameBuf> for Sender {
     }
 
     fn deadline(&self) -> Option<Time> {
-        let resumes = self.stops.next_end(self.now).unwrap_or(self.due);
+        let resumes = self.pauses.next_end(self.now).unwrap_or(self.due);
         let next = self.due.max(resumes).max(self.ready);
         // Its rate may rise before.
         let timer = self.limiter.as_ref().and_then(RateLimiter::deadline);

@@ -1,0 +1,206 @@
+//! Ingress: a frame is parsed once, by what is plugged into the port it came in by.
+
+use super::plane::Plane;
+use crate::axon::routes;
+use crate::ports::{FrameMeta, HeaderKind};
+use alloc::vec::Vec;
+use axon_node::{Action, Drop, Punt};
+use axon_wire::cn;
+use axon_wire::header::{self, HeaderFields, PacketType};
+use axon_wire::link::ETHERNET_BYTES;
+use axon_wire::{Frame, MacAddr, PortNo, Route, Time};
+
+impl<B: Frame> Plane<B> {
+    /// A frame on an Axon port is an Axon packet or a link-local frame.
+    #[inline(always)]
+    pub(super) fn axon_ingress(
+        &mut self,
+        now: Time,
+        mut meta: FrameMeta<B>,
+        out: &mut Vec<Action<B>>,
+    ) {
+        let Ok(header) = HeaderFields::parse(meta.frame.bytes(), self.config.hop_width) else {
+            return self.packet_without_header(now, meta.elsewhere(), out);
+        };
+        meta.set_header(&header);
+        if meta.kind.is_probe() {
+            return self.probe_ingress(now, meta.elsewhere(), &header, out);
+        }
+        self.step(now, meta, &header, out);
+    }
+
+    /// A frame on an Axon port that does not begin with a sound Axon header.
+    #[cold]
+    #[inline(never)]
+    fn packet_without_header(
+        &mut self,
+        now: Time,
+        mut meta: FrameMeta<B>,
+        out: &mut Vec<Action<B>>,
+    ) {
+        if !header::is_axon(meta.frame.bytes()) {
+            meta.kind = HeaderKind::of_ethernet(meta.frame.bytes());
+        }
+        if meta.kind.is_link_local() {
+            self.link_ingress(now, meta, out);
+        } else {
+            self.ports.discard(meta, Drop::Malformed, out);
+        }
+    }
+
+    /// A probe on an Axon port.
+    #[cold]
+    #[inline(never)]
+    fn probe_ingress(
+        &mut self,
+        now: Time,
+        mut meta: FrameMeta<B>,
+        header: &HeaderFields,
+        out: &mut Vec<Action<B>>,
+    ) {
+        self.ports.stamp_ingress(now, &mut meta);
+        self.step(now, meta, header, out);
+    }
+
+    /// Until the peer of a port is known, only link-local frames count.
+    pub(super) fn unknown_ingress(
+        &mut self,
+        now: Time,
+        mut meta: FrameMeta<B>,
+        out: &mut Vec<Action<B>>,
+    ) {
+        meta.kind = HeaderKind::of_ethernet(meta.frame.bytes());
+        if meta.kind.is_link_local() {
+            self.link_ingress(now, meta, out);
+        } else {
+            self.ports.discard(meta, Drop::PortUnknown, out);
+        }
+    }
+
+    /// A frame from a host is looked up once. With a route its header is prepended, and what
+    /// follows is the step that every packet takes; without one it goes to the control plane.
+    #[inline(never)]
+    pub(super) fn host_ingress(&mut self, now: Time, meta: FrameMeta<B>, out: &mut Vec<Action<B>>) {
+        let (ingress, bytes) = (meta.ingress, meta.frame.bytes());
+        if let Some(reason) = self.ethernet_fault(bytes) {
+            return self.ports.discard(meta.elsewhere(), reason, out);
+        }
+        let kind = HeaderKind::of_ethernet(bytes);
+        if kind.is_link_local() {
+            return self.link_ingress(now, FrameMeta { kind, ..meta }, out);
+        }
+        if self.config.dcb.is_some() && cn::is_cnm(bytes) {
+            return self.ports.discard(meta.elsewhere(), Drop::ForgedCnm, out);
+        }
+        let destination = MacAddr::destination_of(bytes).unwrap_or_default();
+        if destination.is_multicast() {
+            return self.miss(now, meta.elsewhere(), out);
+        }
+        let Some(route) = self.tables.lookup(ingress, destination) else {
+            return self.miss(now, meta.elsewhere(), out);
+        };
+        // Read where it has lain for long: a load from bytes just copied would wait for them.
+        let Ok(header) = HeaderFields::parse(route, self.config.hop_width) else {
+            return self.ports.discard(meta.elsewhere(), Drop::Malformed, out);
+        };
+        let FrameMeta { mut frame, complete_at, came_bytes, intact, .. } = meta;
+        let pushed = frame.push_front(route.len());
+        if pushed.is_ok() {
+            frame.bytes_mut()[..route.len()].copy_from_slice(route);
+        }
+        let header = match pushed {
+            Ok(()) => self.set_host_priority(ingress, &mut frame, header),
+            Err(_) => header,
+        };
+        // A new descriptor, for what was written to the old one would have to be read again.
+        let mut meta = FrameMeta::new(frame, ingress, complete_at, intact);
+        meta.came_bytes = came_bytes;
+        if pushed.is_err() {
+            return self.ports.discard(meta.elsewhere(), Drop::NoHeadroom, out);
+        }
+        meta.set_header(&header);
+        let left_for_axon = self.step(now, meta, &header, out);
+        if left_for_axon && self.config.self_congestion_pause {
+            self.burden(now, ingress, header.header_bytes, out);
+        }
+    }
+
+    /// A punted frame of the host port `ingress` goes on by a route of the control plane's. It is
+    /// queued as the control plane's own, since its host could not be paused in time: many frames
+    /// may have waited for one route, and no headroom is kept for them.
+    pub(super) fn forward_punted(
+        &mut self,
+        now: Time,
+        ingress: PortNo,
+        route: &Route,
+        frame: B,
+        out: &mut Vec<Action<B>>,
+    ) {
+        let mut meta = FrameMeta::from_control(frame, now);
+        let Ok(header) = routes::header_of(route, self.config.hop_width) else {
+            return self.ports.discard(meta, Drop::NoHeadroom, out);
+        };
+        let Ok(fields) = HeaderFields::parse(&header, self.config.hop_width) else {
+            return self.ports.discard(meta, Drop::Malformed, out);
+        };
+        if meta.frame.push_front(header.len()).is_err() {
+            return self.ports.discard(meta, Drop::NoHeadroom, out);
+        }
+        meta.frame.bytes_mut()[..header.len()].copy_from_slice(&header);
+        let fields = self.set_host_priority(ingress, &mut meta.frame, fields);
+        meta.set_header(&fields);
+        self.step(now, meta, &fields, out);
+    }
+
+    /// Gives a frame of a host at `ingress`, behind its new route, the priority that it has on that
+    /// route's layer; the header fields with it.
+    #[inline]
+    fn set_host_priority(
+        &mut self,
+        ingress: PortNo,
+        frame: &mut B,
+        header: HeaderFields,
+    ) -> HeaderFields {
+        let Some(dcb) = &self.config.dcb else { return header };
+        let bytes = frame.bytes_mut();
+        let layer = routes::layer_of(&header);
+        let priority = self.ports.defend(ingress, &mut bytes[header.header_bytes..]);
+        header.with_priority(bytes, self.config.hop_width, dcb.layers.on(priority, layer))
+    }
+
+    /// A link-local frame belongs to this switch alone.
+    fn link_ingress(&mut self, now: Time, meta: FrameMeta<B>, out: &mut Vec<Action<B>>) {
+        if meta.frame.bytes().len() < ETHERNET_BYTES {
+            return self.ports.discard(meta, Drop::Malformed, out);
+        }
+        if meta.kind == HeaderKind::MacControl {
+            return self.ports.mac_control(now, meta, out);
+        }
+        if !self.guards[meta.ingress.index()].link_frames.admit(now) {
+            return self.ports.discard(meta, Drop::PuntLimit, out);
+        }
+        self.ports.punt(now, meta, Punt::LinkLocal, out);
+    }
+
+    /// The default header: no forward hops, and the ingress port as the way back. An ether
+    /// probe, which has no route, is stamped and goes to the control plane as it is.
+    fn miss(&mut self, now: Time, mut meta: FrameMeta<B>, out: &mut Vec<Action<B>>) {
+        let (ingress, width) = (meta.ingress, self.config.hop_width);
+        if !self.guards[ingress.index()].misses.admit(now) {
+            return self.ports.discard(meta, Drop::PuntLimit, out);
+        }
+        if axon_wire::probe::is_ether(meta.frame.bytes()) {
+            meta.kind = HeaderKind::EtherProbe;
+            self.ports.stamp_ingress(now, &mut meta);
+            return self.ports.punt(now, meta, Punt::EtherProbe, out);
+        }
+        if meta.frame.push_front(width.header_bytes(1)).is_err() {
+            return self.ports.discard(meta, Drop::NoHeadroom, out);
+        }
+        let bytes = meta.frame.bytes_mut();
+        match header::emit(bytes, width, PacketType::Ethernet, &[], &[ingress]) {
+            Ok(_) => self.ports.punt(now, meta, Punt::Miss, out),
+            Err(_) => self.ports.discard(meta, Drop::Malformed, out),
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! What a control plane has set at the ports of the software plane.
+
+use alloc::boxed::Box;
+use axon_node::Treatment;
+use axon_wire::dcbx::ieee::Ets;
+use axon_wire::priority::{PRIORITIES, PrioritySet};
+
+/// What a control plane has set at one port; what it has not is as configured at the start.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Settings {
+    pub(super) classes: Option<Box<Ets>>,
+    pub(super) pfc: Option<PrioritySet>,
+    pub(super) defence: Option<Box<[Treatment; PRIORITIES]>>,
+}

@@ -1,0 +1,90 @@
+//! The step of every Axon packet, with what it does to the ports.
+
+use super::plane::Plane;
+use crate::axon::forward::{Step, forward_parsed};
+use crate::config::OnFull;
+use crate::ports::FrameMeta;
+use alloc::vec::Vec;
+use axon_node::{Action, PortKind};
+use axon_wire::header::HeaderFields;
+use axon_wire::{Frame, PortNo, Time};
+
+impl<B: Frame> Plane<B> {
+    /// Takes one hop of an Axon packet that begins with `header`; says whether it is now on its
+    /// way to another Axon.
+    #[inline(always)]
+    pub(super) fn step(
+        &mut self,
+        now: Time,
+        mut meta: FrameMeta<B>,
+        header: &HeaderFields,
+        out: &mut Vec<Action<B>>,
+    ) -> bool {
+        let ports = &self.ports;
+        let kind_of = |port: PortNo| ports.kind(port);
+        let (width, ingress) = (self.config.hop_width, meta.ingress);
+        match forward_parsed(meta.frame.bytes_mut(), width, header, ingress, kind_of) {
+            Step::Egress(port) if self.may_signal_congestion(port) => {
+                self.egress_signalled(now, meta.elsewhere(), port, out)
+            }
+            Step::Egress(port) => {
+                self.ports.deliver(now, meta, port, Some(PortKind::Axon), out);
+            }
+            Step::Strip { port, .. } => {
+                self.egress_to_hosts(now, meta.elsewhere(), port, out);
+                return false;
+            }
+            Step::Punt(punt) => {
+                self.ports.punt(now, meta.elsewhere(), punt, out);
+                return false;
+            }
+            Step::Drop(reason) => {
+                self.ports.discard(meta.elsewhere(), reason, out);
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Whether somebody may have to know of a packet for `port` before it goes there.
+    #[inline]
+    fn may_signal_congestion(&self, port: PortNo) -> bool {
+        self.config.on_full == OnFull::CongestionMessage || self.ports.is_watched(port)
+    }
+
+    /// A packet for the Axon at `port`, which whoever is to know of it sees first.
+    #[cold]
+    #[inline(never)]
+    fn egress_signalled(
+        &mut self,
+        now: Time,
+        mut meta: FrameMeta<B>,
+        port: PortNo,
+        out: &mut Vec<Action<B>>,
+    ) {
+        match self.signal_congestion(now, &mut meta, (port, None), out) {
+            Some(reason) => self.ports.discard(meta, reason, out),
+            None => self.ports.deliver(now, meta, port, Some(PortKind::Axon), out),
+        }
+    }
+
+    /// A packet for the hosts of `port`, whose header comes off.
+    #[inline(never)]
+    fn egress_to_hosts(
+        &mut self,
+        now: Time,
+        mut meta: FrameMeta<B>,
+        port: PortNo,
+        out: &mut Vec<Action<B>>,
+    ) {
+        let before = Some(meta.ingress);
+        if let Some(reason) = self.signal_congestion(now, &mut meta, (port, before), out) {
+            return self.ports.discard(meta, reason, out);
+        }
+        self.strip(&mut meta, port);
+        match self.ethernet_fault(meta.frame.bytes()) {
+            Some(reason) => self.ports.discard(meta, reason, out),
+            None => self.ports.deliver(now, meta, port, Some(PortKind::Host), out),
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! Admission to the queues of an egress port, and the way out of them: one path for every switch.
+//!
+//! In plain English: a frame that cannot leave at once waits in the traffic class of its priority.
+//! Before that it takes room in the shared memory, from the priority group of its ingress; and in
+//! its queue, which keeps the frames of each ingress apart. When the wire is free, the scheduler
+//! picks a class that is not paused, and the frame that leaves gives its room back.
+//!
+//! A switch without DCB is a switch with one class that is never paused and no memory to share:
+//! the bound of each ingress at each egress is all that limits it. What finds no room there stays
+//! with its input, if that may keep refused frames (thesis 000 §3.2.1).
+
+use super::core::Ports;
+use super::frame_meta::FrameMeta;
+use crate::ports::buffers::Queued;
+use crate::ports::memory::{NoRoom, Owner, Signal};
+use crate::qos::dcb::Dcb;
+use crate::qos::schedule::ClassSet;
+use crate::qos::watchdog::StormAction;
+use alloc::vec::Vec;
+use axon_node::{Action, Drop, PortKind};
+use axon_wire::priority::TrafficClass;
+use axon_wire::{Frame, PortNo, Time};
+
+impl<B: Frame> Ports<B> {
+    /// Lets a frame wait for `port`, if there is room.
+    pub(super) fn enqueue(
+        &mut self,
+        now: Time,
+        meta: FrameMeta<B>,
+        (port, kind): (PortNo, Option<PortKind>),
+        out: &mut Vec<Action<B>>,
+    ) {
+        let owner = self.owner_of(&meta, port);
+        let signal = match self.reserve(now, &meta, owner) {
+            Ok(signal) => signal,
+            Err(reason) => return self.discard(meta, reason, out),
+        };
+        // Where there is shared memory it has the say; frames of the control plane have a buffer
+        // of their own.
+        let by_memory = |dcb: &Dcb| owner.ingress.index() < dcb.ports.len();
+        let admitted = self.dcb.as_deref().is_some_and(by_memory);
+        let bytes_max = if admitted { u64::MAX } else { self.queue_bytes_max };
+        let bytes = meta.frame.bytes().len() as u32;
+        let item = Queued { meta, bytes, kind, group: owner.priority };
+        let classes = &mut self.ports[port.index()].classes;
+        if let Err(item) = classes[owner.class.index()].push(item, bytes_max) {
+            return self.refuse(item, owner, out);
+        }
+        self.wait_for(port);
+        if self.dcb.is_some() {
+            self.signal(now, (owner, signal), bytes, out);
+        }
+    }
+
+    /// Where a frame that is to wait for `port` belongs.
+    fn owner_of(&self, meta: &FrameMeta<B>, port: PortNo) -> Owner {
+        let (ingress, egress) = (meta.ingress, port);
+        let Some(dcb) = &self.dcb else {
+            return Owner { ingress, priority: meta.priority, egress, class: TrafficClass::ZERO };
+        };
+        let input = dcb.ports.get(ingress.index());
+        let group = input.map_or(meta.priority, |input| input.known_as[meta.priority.index()]);
+        let class = dcb.ports[port.index()].class_of(meta.priority);
+        Owner { ingress, priority: group, egress, class }
+    }
+
+    /// Takes room in the shared memory, where there is one; what is to be sent to its sender.
+    fn reserve(&mut self, now: Time, meta: &FrameMeta<B>, owner: Owner) -> Result<Signal, Drop> {
+        let Some(dcb) = &mut self.dcb else { return Ok(Signal::None) };
+        let (ingress, group) = (owner.ingress.index(), owner.priority);
+        if dcb.in_storm(owner.egress, StormAction::Drop).contains(owner.class) {
+            return Err(Drop::Watchdog);
+        }
+        if ingress >= dcb.ports.len() {
+            return Ok(Signal::None);
+        }
+        if !dcb.queue_has_room(owner, meta.frame.bytes().len() as u64) {
+            return Err(Drop::HeadroomFull);
+        }
+        match dcb.memory.admit(owner, meta.came_bytes.into()) {
+            Ok(signal) => {
+                dcb.ports[ingress].changes[group.index()].came(now);
+                Ok(signal)
+            }
+            // Where no sender can be paused, no frame is lossless.
+            Err(NoRoom::Headroom) if dcb.ports[ingress].pausable().contains(group) => {
+                Err(Drop::HeadroomFull)
+            }
+            Err(_) => Err(Drop::QueueFull),
+        }
+    }
+
+    /// A frame of `bytes` bytes has joined its queue: whoever sends to it may have to pause, and
+    /// the queue may be one that can send.
+    fn signal(
+        &mut self,
+        now: Time,
+        (owner, signal): (Owner, Signal),
+        bytes: u32,
+        out: &mut Vec<Action<B>>,
+    ) {
+        let port = owner.egress;
+        self.signal_sender(now, owner.ingress, owner.priority, signal, out);
+        if let Some(dcb) = &mut self.dcb {
+            dcb.joined_queue(now, owner, bytes.into());
+        }
+        self.signal_queue_senders(now, out);
+        if self.tx[port.index()].held {
+            self.check_storms(now, port, out);
+        }
+        if !self.tx[port.index()].busy {
+            self.send_next(now, port, out);
+        }
+    }
+
+    /// The queue has no room: the input keeps the frame, if it may, or drops it.
+    #[cold]
+    fn refuse(&mut self, item: Queued<B>, owner: Owner, out: &mut Vec<Action<B>>) {
+        let (ingress, bytes) = (owner.ingress, u64::from(item.bytes));
+        let room = self
+            .ports
+            .get(ingress.index())
+            .map_or(0, |input| self.nack_bytes_max.saturating_sub(input.nacked_bytes));
+        if bytes > room || bytes > self.queue_bytes_max {
+            return self.discard(item.meta, Drop::QueueFull, out);
+        }
+        self.counters.port_mut(ingress).nacks += 1;
+        self.ports[ingress.index()].nacked_bytes += bytes;
+        self.ports[owner.egress.index()].classes[owner.class.index()].keep(item);
+    }
+
+    /// Takes the next frame of `port` whose class is not paused, and gives its room back.
+    pub(super) fn take(
+        &mut self,
+        now: Time,
+        port: PortNo,
+        out: &mut Vec<Action<B>>,
+    ) -> Option<Queued<B>> {
+        let class = self.next_class(now, port)?;
+        let item = self.ports[port.index()].classes[class.index()].pop()?;
+        if let Some(dcb) = &mut self.dcb {
+            let state = &mut dcb.ports[port.index()];
+            state.schedule.sent(class, item.bytes);
+            if self.ports[port.index()].classes[class.index()].frames() == 0 {
+                state.watch.emptied(now, class);
+            }
+        }
+        // The wire is for this frame: flow control by the same port comes after it.
+        self.tx[port.index()].busy = true;
+        self.give_back(now, &item, (port, class), out);
+        self.tx[port.index()].busy = false;
+        Some(item)
+    }
+
+    /// The class of `port` that sends next, if one may.
+    fn next_class(&mut self, now: Time, port: PortNo) -> Option<TrafficClass> {
+        let Some(dcb) = &mut self.dcb else { return Some(TrafficClass::ZERO) };
+        let paused = dcb.paused_classes(port, now);
+        let classes = &self.ports[port.index()].classes;
+        let mut waiting = ClassSet::EMPTY;
+        let holds = |class: &TrafficClass| classes[class.index()].frames() > 0;
+        TrafficClass::ALL.into_iter().filter(holds).for_each(|class| waiting.insert(class));
+        let head_bytes = |class: TrafficClass| classes[class.index()].head_bytes().unwrap_or(0);
+        dcb.ports[port.index()].schedule.next(waiting, paused, head_bytes)
+    }
+
+    /// The room of a frame that waited for `port` is free again: for those that its input keeps,
+    /// and in the shared memory.
+    pub(super) fn give_back(
+        &mut self,
+        now: Time,
+        item: &Queued<B>,
+        (port, class): (PortNo, TrafficClass),
+        out: &mut Vec<Action<B>>,
+    ) {
+        let (ingress, priority) = (item.meta.ingress, item.group);
+        self.offer_again(ingress, (port, class));
+        let Some(dcb) = &mut self.dcb else { return };
+        if ingress.index() < dcb.ports.len() {
+            let owner = Owner { ingress, priority, egress: port, class };
+            let signal = dcb.memory.release(owner, item.meta.came_bytes.into());
+            dcb.ports[ingress.index()].changes[priority.index()].left(now);
+            dcb.left_queue(owner, item.bytes.into());
+            self.signal_sender(now, ingress, priority, signal, out);
+            self.signal_queue_senders(now, out);
+        }
+    }
+
+    /// After a frame of `ingress` has left a queue of `port`: what the input keeps for it is
+    /// offered again.
+    #[inline]
+    fn offer_again(&mut self, ingress: PortNo, (port, class): (PortNo, TrafficClass)) {
+        let queue = &mut self.ports[port.index()].classes[class.index()];
+        if queue.kept() == 0 {
+            return;
+        }
+        let taken = queue.offer_again(ingress, self.queue_bytes_max);
+        if let Some(input) = self.ports.get_mut(ingress.index()) {
+            input.nacked_bytes -= taken;
+        }
+    }
+}
