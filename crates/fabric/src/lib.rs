@@ -30,6 +30,7 @@ mod schema;
 pub mod topology;
 pub mod traffic;
 pub mod units;
+mod wire;
 
 pub use build::{LAB_KEY, build};
 pub use error::{LoadError, Problem};
