@@ -1,7 +1,7 @@
 //! `axon agent`: flow control and congestion notification for a host that knows neither.
 
-use crate::capture;
 use crate::say::Usage;
+use crate::{capture, record};
 use anyhow::Result;
 use axon_dcbx::TieRule;
 use axon_dcbx::agent::{Rules, rules};
@@ -57,6 +57,8 @@ pub struct Arguments {
     status_socket: Option<PathBuf>,
     #[command(flatten)]
     capture: capture::Arguments,
+    #[command(flatten)]
+    record: record::Arguments,
 }
 
 fn rate(text: &str) -> Result<Rate, String> {
@@ -90,6 +92,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let options = DaemonOptions {
         status_socket: arguments.status_socket.clone(),
         capture: arguments.capture.options(),
+        record: arguments.record.options(None)?,
         ..DaemonOptions::default()
     };
     agent::run(&agent, &options)?;

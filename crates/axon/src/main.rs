@@ -14,6 +14,8 @@ mod file;
 mod probe;
 mod prove;
 mod real;
+mod record;
+mod replay;
 mod reproduce;
 mod reserve;
 mod router;
@@ -46,6 +48,7 @@ enum Verb {
     Conformance(Box<conformance::Arguments>),
     Sim(sim::Arguments),
     Trace(trace::Arguments),
+    Replay(replay::Arguments),
     Probe(probe::Arguments),
     Demo(demo::Arguments),
     Reproduce(reproduce::Arguments),
@@ -78,6 +81,7 @@ fn main() -> ExitCode {
         Verb::Conformance(arguments) => conformance::run(&arguments),
         Verb::Sim(arguments) => sim::run(&arguments),
         Verb::Trace(arguments) => trace::run(&arguments),
+        Verb::Replay(arguments) => replay::run(&arguments),
         Verb::Probe(arguments) => probe::run(&arguments),
         Verb::Demo(arguments) => demo::run(&arguments),
         Verb::Reproduce(arguments) => reproduce::run(&arguments),

@@ -172,7 +172,7 @@ fn simulated_route(world: &mut World, from: usize, to: usize) -> Result<Vec<usiz
     let limit = world.now() + READY;
     world.run_until_true(limit, |world| world.ping_stats(id).is_none_or(|stats| stats.done));
     let source = &fabric.hosts[from];
-    let routes = world.switch(source.switch).map(|node| node.plane().tables().routes(source.port));
+    let routes = world.switch(source.switch).map(|node| node.plane().routes_at(source.port));
     let routes = routes.unwrap_or_default();
     let route = routes.iter().find(|(mac, _)| *mac == fabric.hosts[to].mac);
     let (_, route) =

@@ -8,9 +8,11 @@ mod plot;
 mod show;
 mod watch;
 
-use anyhow::{Context, Result};
-use axon_fabric::model::{Fabric, RouterKind};
+use anyhow::{Context, Result, anyhow};
+use axon_fabric::model::{Fabric, Network, RouterKind};
+use axon_fabric::needs::{self, Runtime};
 use axon_fabric::units;
+use axon_sim::DataplaneKind;
 use axon_sim::run::{Options, Report, run_watched};
 use axon_wire::{Bytes, Span};
 use pcap::Pcaps;
@@ -37,6 +39,10 @@ pub struct Arguments {
     /// How the controller chooses paths, whatever the file's controller.router says
     #[arg(long, value_name = "NAME", value_parser = crate::router::named)]
     router: Option<RouterKind>,
+    /// The data plane of the switches; `reference` is slow, stores every frame, and has no traffic
+    /// classes
+    #[arg(long, value_name = "NAME", default_value = "software", value_parser = dataplane)]
+    dataplane: DataplaneKind,
     /// Threads to run on; results are the same with any number
     #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
     threads: u16,
@@ -73,6 +79,7 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let mut fabric = crate::file::load(&arguments.file)?;
     fabric.set_router(arguments.router.unwrap_or(fabric.controller.router))?;
+    check_dataplane(arguments, &fabric)?;
     if let Some(most) = arguments.memory_max {
         memory::check(&fabric, most)?;
     }
@@ -99,10 +106,36 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     finish(arguments, &report, &wall)
 }
 
+/// The data plane of this name.
+fn dataplane(name: &str) -> Result<DataplaneKind, String> {
+    let found = DataplaneKind::NAMED.into_iter().find(|kind| kind.name() == name);
+    found.ok_or_else(|| {
+        let names = DataplaneKind::NAMED.map(DataplaneKind::name);
+        format!("no such data plane; expected {}", names.join(" or "))
+    })
+}
+
+/// Refuses a fabric that needs what its data plane cannot do, before anything starts.
+fn check_dataplane(arguments: &Arguments, fabric: &Fabric) -> Result<()> {
+    let file = || arguments.file.display().to_string();
+    let chosen = arguments.dataplane;
+    if fabric.network != Network::Axon && chosen != DataplaneKind::default() {
+        return Err(anyhow!(
+            "the switches of this network have data planes of their own, not `{chosen}`; leave \
+             --dataplane out"
+        ))
+        .with_context(file);
+    }
+    let has = chosen.capabilities(fabric.hop_width);
+    let others = DataplaneKind::NAMED.map(|kind| kind.capabilities(fabric.hop_width));
+    needs::check(fabric, Runtime::Simulator, &has, &others).with_context(file)
+}
+
 fn options(arguments: &Arguments, fabric: &Fabric, seed: u64, pcaps: &Pcaps) -> Result<Options> {
     let wanted = arguments.plot.is_some() || arguments.csv.is_some();
     let mut options = Options {
         seed: Some(seed),
+        dataplane: arguments.dataplane,
         duration: arguments.duration,
         capture: pcaps.ports(),
         samples: wanted.then_some(arguments.sample.unwrap_or(SAMPLE)),

@@ -82,7 +82,7 @@ fn a_fault_is_found() -> Result<(), String> {
     let chosen = ["conformance", "pfc", "--case", "xon-is-sent", "--plant", "no-xon", "--json"];
     let output = axon(&chosen).output().expect("axon runs");
     assert_eq!(verdicts(&output), (vec![("pfc/xon-is-sent".into(), "failed".into())], Some(1)));
-    let wrong: [(&[&str], &str); 6] = [
+    let wrong: [(&[&str], &str); 7] = [
         (&["--case", "nothing"], "no case has nothing in its name; see --list"),
         (&["--iface", "nosuch0", "--rate", "100"], "there is no interface nosuch0"),
         (&["--iface", "nosuch0"], "there is no interface nosuch0"),

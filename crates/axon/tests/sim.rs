@@ -372,3 +372,34 @@ fn a_reader_that_leaves_early_is_no_error() {
         assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
     }
 }
+
+#[test]
+fn a_data_plane_that_lacks_what_the_fabric_needs_is_refused_before_anything_starts() {
+    let folder = Folder::new("sim-needs");
+    let (file, trace) = (scenario("deadlock5"), folder.path("t.txt"));
+    let refused = axon(&["sim", &file, "--dataplane", "reference", "--trace", &trace]);
+    let says = "the data plane `reference` lacks traffic classes (asked for by `dcb.classes`) and \
+                lossless classes (asked for by `dcb.classes[1].lossless`); use --dataplane software";
+    assert!(bad(&refused, 1).contains(&format!("{file}: {says}")), "{refused:?}");
+    assert!(!folder.0.join("t.txt").exists(), "nothing was begun");
+    let unknown = axon(&["sim", &file, "--dataplane", "quantum"]);
+    assert!(bad(&unknown, 2).contains("expected software or reference"), "{unknown:?}");
+    let text = "name: a\nnetwork: ethernet\ntopology: {ring: {switches: 3}}\n";
+    let bridges = folder.file("a.yaml", text);
+    let refused = axon(&["sim", &bridges, "--dataplane", "reference"]);
+    assert!(bad(&refused, 1).contains("data planes of their own"), "{refused:?}");
+}
+
+#[test]
+fn a_fabric_runs_on_either_data_plane() {
+    let ring = scenario("ring3");
+    let software = simulated(&ring, &["--dataplane", "software"]);
+    assert_eq!(software, simulated(&ring, &[]), "the one that is used without a word");
+    let reference = simulated(&ring, &["--dataplane", "reference"]);
+    assert_eq!(reference, simulated(&ring, &["--dataplane", "reference", "--threads", "2"]));
+    for report in [&software, &reference] {
+        let round = &report["rounds"][0];
+        assert!(round["pairs"].as_u64() > Some(0), "{report}");
+        assert_eq!(round["answered"], round["pairs"]);
+    }
+}

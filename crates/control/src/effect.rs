@@ -5,7 +5,8 @@ use axon_node::{Note, Refusal, RouteChange, RouteTicket};
 use axon_wire::message::{Item, Message};
 use axon_wire::{Hops, Incarnation, MacAddr, NodeId, PortNo, Route};
 
-/// A request of a part of the control plane. The node seals messages, builds frames and hands them to the plane.
+/// A request of a part of the control plane. The node seals messages, builds frames and hands them
+/// to the plane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Seal `message` and send it to the other end of a link, as a link frame.

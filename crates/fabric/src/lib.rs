@@ -22,6 +22,7 @@ mod keys;
 mod load;
 pub mod model;
 mod names;
+pub mod needs;
 pub mod planned;
 mod reach;
 mod real;
@@ -30,10 +31,15 @@ mod schema;
 pub mod topology;
 pub mod traffic;
 pub mod units;
+<<<<<<< HEAD
 mod wire;
+=======
+mod whole;
+>>>>>>> 97698f5f55cd4c96ca318f4b9c6ccff5c6f7ca30
 
 pub use build::{LAB_KEY, build};
 pub use error::{LoadError, Problem};
 pub use load::{load, load_with_warnings, parse};
 pub use real::load_real;
 pub use schema::json_schema;
+pub use whole::FabricText;

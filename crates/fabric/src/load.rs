@@ -82,6 +82,15 @@ fn unplaced(path: &Path, problem: Problem) -> LoadError {
 /// # Errors
 /// As [`load`].
 pub fn parse(path: &Path, text: &str) -> Result<Fabric, LoadError> {
+    parse_with(path, text, |file| read_named(path, file))
+}
+
+/// The same, with what the file names put in its place by `complete`.
+pub(crate) fn parse_with(
+    path: &Path,
+    text: &str,
+    complete: impl FnOnce(&mut File) -> Result<(), Problem>,
+) -> Result<Fabric, LoadError> {
     let keys = Keys::of(text);
     check_old_keys(path, &keys)?;
     let place = |problem: Problem| LoadError {
@@ -92,13 +101,19 @@ pub fn parse(path: &Path, text: &str) -> Result<Fabric, LoadError> {
     let options = serde_saphyr::options! { with_snippet: false };
     let mut file: File = serde_saphyr::from_str_with_options(text, options)
         .map_err(|error| explain(path, &keys, &error))?;
-    read_key_file(path, &mut file).map_err(place)?;
-    read_graph(path, &mut file).map_err(place)?;
+    complete(&mut file).map_err(place)?;
+    crate::build(&file).map_err(place)
+}
+
+/// Reads the files that the fabric file at `path` names.
+pub(crate) fn read_named(path: &Path, file: &mut File) -> Result<(), Problem> {
+    read_key_file(path, file)?;
+    read_graph(path, file)?;
     // Captures are read where traffic is checked.
     for replay in file.traffic.iter_mut().filter_map(|entry| entry.replay.as_mut()) {
         replay.file = path.parent().unwrap_or(Path::new("")).join(&replay.file);
     }
-    crate::build(&file).map_err(place)
+    Ok(())
 }
 
 /// Puts the text of the key file where the key would be.

@@ -1,8 +1,10 @@
 //! A switch or a controller as a process: from a fabric file and a name to a running node.
 
 use crate::agent::{self, AgentOptions};
+use crate::dataplane;
 use crate::incarnation;
 use crate::inspect::{Controller, Switch};
+use crate::record::{Identity, RecordOptions, RecordSetup, Setup, digest};
 use crate::run::{Body, Clock, Inspect, RunOptions};
 use crate::slot::{Medium, PortSetup};
 use anyhow::{Context, Result, bail};
@@ -11,9 +13,9 @@ use axon_dcbx::agent::Rules;
 use axon_fabric::assemble::{controller_config, port_name, switch_config, switch_index};
 use axon_fabric::dcb::FlowControl;
 use axon_fabric::model::{End, Fabric};
-use axon_node::Node;
+use axon_node::{Node, NodeKind};
 use axon_wire::priority::PrioritySet;
-use axon_wire::{FrameBuf, PortNo};
+use axon_wire::{FrameBuf, PortNo, Time};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
@@ -29,6 +31,8 @@ pub struct DaemonOptions {
     /// Where the node keeps its last incarnation, so that a clock that was set back does not
     /// make its neighbours refuse it; nowhere if `None`.
     pub state: Option<PathBuf>,
+    /// Where to record every input of the node.
+    pub record: Option<RecordOptions>,
     /// Ports of a switch, as `s1-p4`, that are TAP devices: made if they are not there.
     pub taps: Vec<String>,
 }
@@ -37,11 +41,12 @@ pub struct DaemonOptions {
 /// namespace, until SIGTERM or SIGINT. Ports whose device is not there are down.
 ///
 /// # Errors
-/// No such switch, none of its ports has the name of a TAP port, no right to open packet
+/// No such switch, its data plane lacks what the fabric needs, none of its ports has the name of a TAP port, no right to open packet
 /// sockets, no capture file, or a state file that cannot be read or written.
 pub fn switch(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Result<()> {
     let index = switch_index(fabric, name)
         .with_context(|| format!("fabric {} has no switch {name}", fabric.name))?;
+    dataplane::check(fabric).with_context(|| format!("fabric {}", fabric.name))?;
     let mut ports = switch_ports(fabric, index);
     for tap in &options.taps {
         let port = ports.iter_mut().find(|port| port.device == *tap);
@@ -49,10 +54,17 @@ pub fn switch(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Result<()
         port.medium = Medium::Tap;
     }
     let clock = Clock::start();
-    let config =
-        switch_config(fabric, index, incarnation::next(&clock, options.state.as_deref())?, seed()?);
+    let (number, seed) = (incarnation::next(&clock, options.state.as_deref())?, seed()?);
+    let config = switch_config(fabric, index, number, seed);
+    let fabric = options.record.as_ref().and_then(|record| record.fabric.clone());
+    let identity = fabric.map(|fabric| Identity {
+        kind: NodeKind::Switch,
+        incarnation: config.control.node.incarnation,
+        digest: digest(&config),
+        setup: Setup::Switch { fabric, seed },
+    });
     let node = Switch::new(config.on_software());
-    run(node, clock, name, ports, options)
+    run(node, clock, (name, identity), ports, options)
 }
 
 /// Runs the agent at the edge of host `name`, whose interface is `h1-p0` and whose port to the
@@ -66,7 +78,7 @@ pub fn host_agent(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Resul
 
 /// What the agent of host `name` is told. With DCBX it begins with the PFC of its switch, for that
 /// may be willing and follow it; which frames have which priority the switch tells.
-fn agent_options(fabric: &Fabric, name: &str) -> Result<AgentOptions> {
+pub(crate) fn agent_options(fabric: &Fabric, name: &str) -> Result<AgentOptions> {
     let host = fabric.hosts.iter().find(|host| host.name == name);
     let host = host.with_context(|| format!("fabric {} has no host {name}", fabric.name))?;
     let dcb = fabric.dcb.as_ref().filter(|dcb| !dcb.applications.is_empty());
@@ -102,16 +114,26 @@ pub fn edge_name(host: &str) -> String {
 /// As [`switch`].
 pub fn controller(fabric: &Fabric, options: &DaemonOptions) -> Result<()> {
     let clock = Clock::start();
-    let config =
-        controller_config(fabric, incarnation::next(&clock, options.state.as_deref())?, seed()?);
-    let node = Controller::new(config.on_software(clock.now()));
-    run(node, clock, &fabric.controller.name, controller_ports(fabric), options)
+    let (number, seed) = (incarnation::next(&clock, options.state.as_deref())?, seed()?);
+    let config = controller_config(fabric, number, seed);
+    let (started_at, name) = (clock.now(), fabric.controller.name.as_str());
+    let ports = controller_ports(fabric);
+    let fabric = options.record.as_ref().and_then(|record| record.fabric.clone());
+    let identity = fabric.map(|fabric| Identity {
+        kind: NodeKind::Controller,
+        incarnation: config.control.node.incarnation,
+        digest: digest(&config),
+        setup: Setup::Controller { fabric, seed, started_at },
+    });
+    let node = Controller::new(config.on_software(started_at));
+    run(node, clock, (name, identity), ports, options)
 }
 
+/// Runs a node until SIGTERM or SIGINT. Without an identity it is not recorded.
 pub(crate) fn run<N: Node<FrameBuf> + Inspect>(
     node: N,
     clock: Clock,
-    name: &str,
+    (name, identity): (&str, Option<Identity>),
     ports: Vec<PortSetup>,
     options: &DaemonOptions,
 ) -> Result<()> {
@@ -124,11 +146,17 @@ pub(crate) fn run<N: Node<FrameBuf> + Inspect>(
     if let Err(error) = crate::sys::prefer_this_process() {
         tracing::info!(node = name, %error, "does not run before all others");
     }
+    let record = options.record.as_ref().zip(identity.as_ref());
+    let record = record.map(|(record, identity)| {
+        let devices = ports.iter().map(|port| port.device.clone()).collect();
+        RecordSetup::new(record, identity, name, devices, clock.unix_nanos(Time::ZERO))
+    });
     let options = RunOptions {
         name: name.into(),
         ports,
         status_socket: options.status_socket.clone(),
         capture: options.capture.clone(),
+        record: record.transpose()?,
     };
     let mut body =
         Body::open(node, clock, options).with_context(|| format!("cannot start {name}"))?;

@@ -5,6 +5,7 @@
 pub mod agent;
 mod columns;
 pub mod daemon;
+pub mod dataplane;
 pub mod dcbx;
 pub mod flow_control;
 pub mod incarnation;
@@ -19,6 +20,8 @@ pub mod pacer;
 pub mod packet;
 pub mod port;
 pub mod probe;
+pub mod record;
+pub mod replay;
 pub mod request;
 pub mod ring;
 pub mod run;

@@ -9,6 +9,7 @@ use crate::link_watch::{LinkEvent, LinkWatch, is_up};
 use crate::moderation::Moderation;
 use crate::notes::NoteLog;
 use crate::port::Pool;
+use crate::record::{RecordSetup, Recording};
 use crate::request::RequestSocket;
 use crate::slot::{PortSetup, Slot};
 use crate::status::StatusServer;
@@ -92,6 +93,8 @@ pub struct RunOptions {
     pub status_socket: Option<PathBuf>,
     /// Where to write what the ports carry.
     pub capture: Option<CaptureOptions>,
+    /// Where to record the node.
+    pub record: Option<RecordSetup>,
 }
 
 /// How the loop itself fares.
@@ -118,6 +121,7 @@ pub struct Body<N> {
     requests: Option<RequestSocket>,
     capture: Option<Writer>,
     capture_flushed: Time,
+    recording: Recording,
     retried: Time,
     counters: LoopCounters,
     notes: NoteLog,
@@ -171,6 +175,7 @@ impl<N: Node<FrameBuf> + Inspect> Body<N> {
             requests,
             capture,
             capture_flushed: Time::ZERO,
+            recording: Recording::open(options.record.as_ref())?,
             retried: Time::ZERO,
             counters: LoopCounters::default(),
             notes: NoteLog::default(),
@@ -200,6 +205,7 @@ impl<N: Node<FrameBuf> + Inspect> Body<N> {
     pub fn turn(&mut self, until: Time) -> io::Result<bool> {
         let ready = self.wait(until)?;
         if ready.stop {
+            self.recording.finish();
             if let Some(capture) = &mut self.capture {
                 capture.flush()?;
             }
@@ -231,6 +237,7 @@ impl<N: Node<FrameBuf> + Inspect> Body<N> {
             self.status.as_ref().inspect(|server| server.answer(status));
         }
         self.flush_capture();
+        self.recording.round(self.clock.now());
         self.notes.round(self.clock.now(), &self.name);
         Ok(true)
     }
@@ -256,7 +263,13 @@ impl<N: Node<FrameBuf> + Inspect> Body<N> {
         let wires = wires.map(|time| Time::from_ticks(time.ticks().next_multiple_of(grid)));
         let retry = self.slots.iter().any(|slot| slot.failed).then_some(self.retried + RETRY);
         let rules = self.slots.iter().filter_map(|slot| slot.rules_due);
-        wires.into_iter().chain(self.node.deadline()).chain(retry).chain(rules).min()
+        wires
+            .into_iter()
+            .chain(self.node.deadline())
+            .chain(retry)
+            .chain(rules)
+            .chain(self.recording.flush_at())
+            .min()
     }
 
     fn wait(&mut self, until: Time) -> io::Result<Ready> {
@@ -406,7 +419,9 @@ impl<N: Node<FrameBuf> + Inspect> Body<N> {
     fn feed(&mut self, input: Input<FrameBuf>) {
         let now = self.clock.now();
         let mut actions = std::mem::take(&mut self.actions);
+        self.recording.input(now, &input);
         self.node.handle(now, input, &mut actions);
+        self.recording.answer(&actions);
         for action in actions.drain(..) {
             match action {
                 Action::Transmit { port, frame, .. } => self.transmit(now, port, frame),

@@ -83,8 +83,8 @@ pub enum Fate {
 }
 
 impl Edge {
-    /// The edge of a switch whose ports have no carrier yet and which knows no controller, on a data
-    /// plane that can do this.
+    /// The edge of a switch whose ports have no carrier yet and which knows no controller, on a
+    /// data plane that can do this.
     ///
     /// Intervals below 1 ms count as 1 ms.
     pub fn new(config: &SwitchConfig, has: &Capabilities) -> Edge {

@@ -73,8 +73,8 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
         &self.chassis.discovery
     }
 
-    /// The state of LLDP and DCBX at a port. `None` if there is no such port, or the switch does not
-    /// run them.
+    /// The state of LLDP and DCBX at a port. `None` if there is no such port, or the switch does
+    /// not run them.
     pub fn dcbx(&self, port: PortNo) -> Option<&DcbPort> {
         self.chassis.dcbx.as_ref()?.port(port)
     }
@@ -266,8 +266,8 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
         }
     }
 
-    /// Re-synchronises a data plane that has lost its tables: all is installed again, and what it did not take is
-    /// kept in software.
+    /// Re-synchronises a data plane that has lost its tables: all is installed again, and what it
+    /// did not take is kept in software.
     fn resynchronise(&mut self, now: Time) {
         let Chassis { plane, discovery, dcbx, actions, effects, .. } = &mut self.chassis;
         let port = |port: PortNo| {

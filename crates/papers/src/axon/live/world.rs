@@ -62,7 +62,7 @@ impl<'a> World<'a> {
         let options = UpOptions {
             timeout_ms: UP_LIMIT_MS,
             capture: if capture_switches { switches.collect() } else { Vec::new() },
-            router: None,
+            ..UpOptions::default()
         };
         let (lab, report) = lab::up(&path, &options, |_| {})?;
         let world = World {

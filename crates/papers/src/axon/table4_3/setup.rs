@@ -10,9 +10,8 @@ use anyhow::{Context, Result, ensure};
 use axon_control::node::{ControllerNode, SwitchNode};
 use axon_fabric::model::Fabric;
 use axon_node::{Action, Input, Node};
-use axon_plane::Plane;
-use axon_sim::World;
 use axon_sim::station::StationNode;
+use axon_sim::{SwitchPlane, World};
 use axon_wire::constants::ethertype;
 use axon_wire::{Frame, FrameBuf, MacAddr, PortNo, Span, Time};
 use std::collections::{BTreeMap, VecDeque};
@@ -35,8 +34,8 @@ pub struct Phases {
 }
 
 enum Station {
-    Switch(Box<SwitchNode<FrameBuf, Plane<FrameBuf>>>),
-    Controller(Box<ControllerNode<FrameBuf, Plane<FrameBuf>>>),
+    Switch(Box<SwitchNode<FrameBuf, SwitchPlane>>),
+    Controller(Box<ControllerNode<FrameBuf, SwitchPlane>>),
 }
 
 /// The nodes of a line, and how they are joined.
