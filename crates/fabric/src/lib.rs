@@ -31,11 +31,8 @@ mod schema;
 pub mod topology;
 pub mod traffic;
 pub mod units;
-<<<<<<< HEAD
-mod wire;
-=======
 mod whole;
->>>>>>> 97698f5f55cd4c96ca318f4b9c6ccff5c6f7ca30
+mod wire;
 
 pub use build::{LAB_KEY, build};
 pub use error::{LoadError, Problem};
