@@ -4,7 +4,7 @@ mod summary;
 
 use anyhow::{Context, Result, bail};
 use axon_fabric::assemble::{host_index, split_port, switch_index};
-use axon_fabric::model::{End, Fabric};
+use axon_fabric::model::Fabric;
 use axon_linux::lab::Lab;
 use axon_node::probe::{PlanKind, ProbePlan, ProbeReport};
 use axon_sim::probe::{links_of, plan_along, shortest_path, switches_of};
@@ -247,9 +247,4 @@ fn live_ether(arguments: &Arguments, lab: &Lab, (from, to): (&str, &str)) -> Res
         bail!("no Ethernet outside joins {switch}-{from} and {switch}-{to}: nothing came through");
     }
     Ok(Summary::of_ether(&switch, (from, to), &report))
-}
-
-/// One end of a link, as users write it.
-fn end_name(fabric: &Fabric, end: End) -> String {
-    axon_fabric::assemble::port_name(&fabric.switches[end.switch].name, end.port)
 }

@@ -11,9 +11,10 @@ use crate::model::{
 };
 use crate::names::{PORT_NAME_MAX, port_name};
 use crate::reach;
-use crate::topology::{self, Plan, PlanEnd, WireChange};
-use crate::units::{LINK_RATES, LINK_RATES_EXPECTED, SpanText, span_text};
-use axon_wire::{HopWidth, PortNo, Rate, Span};
+use crate::topology::{self, Plan, PlanEnd};
+use crate::units::{SpanText, span_text};
+use crate::wire::{changed, check_wire};
+use axon_wire::{HopWidth, PortNo, Span};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The key of a fabric that names none: known to everyone, for labs.
@@ -145,16 +146,6 @@ pub(crate) fn parse_key(text: Option<&str>) -> Result<[u8; 32], Problem> {
     Ok(key)
 }
 
-pub(crate) fn changed(wire: Wire, change: WireChange) -> Wire {
-    Wire {
-        rate: change.rate.unwrap_or(wire.rate),
-        latency: change.latency.unwrap_or(wire.latency),
-        loss_ppm: change.loss_ppm.unwrap_or(wire.loss_ppm),
-        bit_errors_per_1e15: change.bit_errors_per_1e15.unwrap_or(wire.bit_errors_per_1e15),
-        queue: wire.queue,
-    }
-}
-
 fn network(asked: file::Network) -> Network {
     match asked {
         file::Network::Axon => Network::Axon,
@@ -162,33 +153,6 @@ fn network(asked: file::Network) -> Network {
         file::Network::Portland => Network::PortLand,
         file::Network::Ecmp => Network::Ecmp,
     }
-}
-
-/// Refuses links that nothing can pass, and those whose times cannot be represented.
-pub(crate) fn check_wire(key: &str, wire: &Wire) -> Result<(), Problem> {
-    check_rate(key, wire.rate)?;
-    if wire.loss_ppm > 1_000_000 {
-        let what = format!("{} is more than all frames", wire.loss_ppm);
-        return Err(Problem::new(format!("{key}.loss_ppm"), what, "0 to 1000000"));
-    }
-    if !(2048..=1 << 32).contains(&wire.queue.0) {
-        let what = format!("{} is out of range", wire.queue);
-        return Err(Problem::new(format!("{key}.queue"), what, "2KiB to 4GiB"));
-    }
-    if wire.latency > Span::from_secs(3600) {
-        let what = format!("{} is out of range", span_text(wire.latency));
-        return Err(Problem::new(format!("{key}.latency"), what, "0s to 1h"));
-    }
-    Ok(())
-}
-
-/// Refuses a rate whose times cannot be represented.
-pub(crate) fn check_rate(key: &str, rate: Rate) -> Result<(), Problem> {
-    if LINK_RATES.contains(&rate.bits_per_second()) {
-        return Ok(());
-    }
-    let what = format!("{rate} cannot be represented");
-    Err(Problem::new(format!("{key}.rate"), what, LINK_RATES_EXPECTED))
 }
 
 fn timers(file: &File) -> Result<Timers, Problem> {

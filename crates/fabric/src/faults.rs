@@ -1,12 +1,12 @@
 //! Single links that differ, and what breaks when.
 
-use crate::build::{changed, check_rate, check_wire};
 use crate::error::Problem;
 use crate::file::{self, BitErrorsText};
 use crate::index::{Index, Node};
 use crate::model::{Cable, Fabric, Fault, FaultKind};
 use crate::topology::wire_change;
 use crate::units::{RateText, SpanText, span_text};
+use crate::wire::{changed, check_rate, check_wire};
 use axon_wire::Span;
 
 /// The keys of a fault that say what happens.

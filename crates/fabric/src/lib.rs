@@ -32,6 +32,7 @@ pub mod topology;
 pub mod traffic;
 pub mod units;
 mod whole;
+mod wire;
 
 pub use build::{LAB_KEY, build};
 pub use error::{LoadError, Problem};

@@ -106,7 +106,7 @@ fn a_file_with_old_keys_gives_the_same_fabric_and_a_warning_for_each() {
         format!("{file}:{place}: {old} is now {new}; {rest}")
     };
     let wanted = [
-        of("5:71", "dcb.classes[0].ecn.others", "dcb.classes[0].ecn.non_ect"),
+        of("5:72", "dcb.classes[0].ecn.others", "dcb.classes[0].ecn.non_ect"),
         of("7:3", "dcb.turns", "dcb.scheduling"),
         of("8:14", "dcb.watchdog.stopped", "dcb.watchdog.paused"),
         of("10:5", "dcb.dcbx.apart", "dcb.dcbx.overrides"),

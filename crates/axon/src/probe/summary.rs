@@ -1,8 +1,7 @@
 //! What probes measured, as a table or as JSON.
 
-use super::end_name;
 use axon_fabric::assemble::port_name;
-use axon_fabric::model::Fabric;
+use axon_fabric::model::{End, Fabric};
 use axon_node::probe::{ProbeReport, ProbeTimes};
 use axon_sim::probe::links_of;
 use axon_wire::{PortNo, Span};
@@ -232,4 +231,9 @@ impl fmt::Display for Summary {
         }
         writeln!(f, "\n{:<34} {}", "in all", self.total)
     }
+}
+
+/// One end of a link, as users write it.
+fn end_name(fabric: &Fabric, end: End) -> String {
+    port_name(&fabric.switches[end.switch].name, end.port)
 }

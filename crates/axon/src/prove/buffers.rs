@@ -1,6 +1,6 @@
 //! Whether the headroom of every lossless port holds what may arrive after XOFF was sent.
 
-use super::name;
+use super::names::name;
 use super::search::{Searched, search};
 use axon_fabric::dcb::{
     CableEnd, cable_ends, configured, frame_bytes, headroom, needed, quanta_needed,

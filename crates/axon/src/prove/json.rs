@@ -1,8 +1,9 @@
 //! What was proved, as JSON.
 
 use super::buffers::Buffers;
+use super::names::name;
+use super::proof::Proof;
 use super::show::{assumptions, layers, scope};
-use super::{Proof, name};
 use axon_fabric::cycle::{ends, ingress_ports};
 use axon_prove::{Cycle, Verdict};
 use serde_json::{Value, json};

@@ -3,18 +3,18 @@
 
 mod buffers;
 mod json;
+mod names;
 mod neighbours;
+mod proof;
 mod routes;
 mod search;
 mod show;
 mod watchdog;
 
 use anyhow::{Context, Result, bail, ensure};
-use axon_dcbx::Mismatch;
-use axon_fabric::assemble::{port_name, split_port, switch_index};
+use axon_fabric::assemble::{split_port, switch_index};
 use axon_fabric::model::{End, Fabric, Network, RouterKind};
-use axon_prove::{Dependencies, Verdict};
-use axon_wire::PrioritySet;
+use proof::Asked;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
@@ -47,77 +47,6 @@ pub struct Arguments {
     /// its two switches (s1,s2); may be given more than once, all links fail together
     #[arg(long, value_name = "LINK")]
     fail: Vec<String>,
-}
-
-/// Which routes are looked at.
-pub struct Asked {
-    /// Pairs of hosts, by index; both directions of each.
-    pub pairs: Vec<(usize, usize)>,
-    /// How many pairs of hosts there are.
-    pub all: u64,
-    /// Of the pairs, how many only the traffic section brought in.
-    pub traffic: usize,
-    /// Seed of the draw, and of the router.
-    pub seed: u64,
-    /// Links that fail, by index.
-    pub failed: Vec<usize>,
-}
-
-/// What was found.
-pub struct Proof<'a> {
-    /// The fabric.
-    pub fabric: &'a Fabric,
-    /// Which routes were looked at.
-    pub asked: Asked,
-    /// Buffers and what they wait for, by the routes that stand in the end.
-    pub dependencies: Dependencies,
-    /// How many of those routes are on each layer.
-    pub on_layer: Vec<u64>,
-    /// What the dependencies say.
-    pub verdict: Verdict,
-    /// What the routes before the failures and all that came after say together, if there were
-    /// failures.
-    pub mixed: Option<Verdict>,
-    /// Routes that the failures moved.
-    pub moved: u64,
-    /// Whether what waits has room, where the fabric says how much there is.
-    pub buffers: Option<buffers::Buffers>,
-    /// Whether the watchdog ignores pauses caused by congestion, where there is a watchdog.
-    pub watchdog: Option<watchdog::Watched>,
-    /// Disagreements of the two ends of links by DCBX, by link.
-    pub disagreements: Vec<(usize, Mismatch)>,
-    /// Ports where lossless priorities have no PFC in force, and these priorities.
-    pub without_pfc: Vec<(End, PrioritySet)>,
-    /// Hosts that have no route to another, by index: from which, to which.
-    pub unreachable: Vec<(usize, usize)>,
-}
-
-impl Asked {
-    /// Whether every pair of hosts was looked at.
-    pub fn is_all(&self) -> bool {
-        self.pairs.len() as u64 == self.all
-    }
-
-    /// The two hosts of a flow, by its number: twice the place of its pair, one more for the way
-    /// back.
-    pub fn hosts(&self, flow: u32) -> (usize, usize) {
-        let (a, b) = self.pairs[flow as usize / 2];
-        if flow.is_multiple_of(2) { (a, b) } else { (b, a) }
-    }
-}
-
-impl Proof<'_> {
-    /// Whether nothing was found that speaks against it.
-    pub fn is_proved(&self) -> bool {
-        let is_free = |verdict: &Verdict| matches!(verdict, Verdict::Free(_));
-        is_free(&self.verdict)
-            && self.mixed.as_ref().is_none_or(is_free)
-            && self.unreachable.is_empty()
-            && self.disagreements.is_empty()
-            && self.without_pfc.is_empty()
-            && self.buffers.as_ref().is_none_or(buffers::Buffers::suffice)
-            && self.watchdog.as_ref().is_none_or(watchdog::Watched::suffices)
-    }
 }
 
 /// Ends with 0 if the fabric is proved, with 1 if not, with 2 if that could not be tried.
@@ -210,9 +139,4 @@ fn find(fabric: &Fabric, text: &str) -> Result<usize> {
         .and_then(|(switch, port)| Some(End { switch: switch_index(fabric, switch)?, port }));
     let link = fabric.links.iter().position(|link| [Some(link.a), Some(link.b)].contains(&end));
     link.with_context(|| format!("--fail {text}: there is no such link; {expected}"))
-}
-
-/// The name of a port.
-fn name(fabric: &Fabric, end: End) -> String {
-    port_name(&fabric.switches[end.switch].name, end.port)
 }

@@ -1,6 +1,6 @@
 //! Links whose ends do not agree by DCBX, and ports where lossless priorities have no PFC.
 
-use super::name;
+use super::names::name;
 use axon_dcbx::Mismatch;
 use axon_fabric::model::{End, Fabric};
 use axon_wire::PrioritySet;

@@ -1,6 +1,6 @@
 //! The routes of a fabric by its own controller, and the dependencies of buffers that they cause.
 
-use super::{Asked, Proof};
+use super::proof::{Asked, Proof};
 use axon_control::controller::flows::Route;
 use axon_control::controller::router::Step;
 use axon_fabric::model::{End, Fabric};

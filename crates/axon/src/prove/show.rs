@@ -1,7 +1,9 @@
 //! What was proved, as text.
 
 use super::buffers::{self, Buffers};
-use super::{Proof, name, neighbours, watchdog};
+use super::names::name;
+use super::proof::Proof;
+use super::{neighbours, watchdog};
 use axon_fabric::cycle::{ends, ingress_ports};
 use axon_fabric::model::{Fabric, FlowControl, RouterKind};
 use axon_prove::{Buffer, Cycle, Verdict, Wait};

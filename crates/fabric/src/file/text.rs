@@ -1,7 +1,6 @@
-//! Values and shapes of the file that serde does not know: subnets, MACs, error rates, short
-//! forms, and mappings whose order counts.
+//! Values and shapes of the file that serde does not know: subnets, MACs, error rates, and short
+//! forms.
 
-use super::topology::{Hosts, ListedHost};
 use crate::units::text_value;
 use axon_plane::memory::Share;
 use axon_wire::MacAddr;
@@ -167,43 +166,6 @@ impl<'de, S: Deserialize<'de>, L: Deserialize<'de>> Visitor<'de> for ShortOrVisi
 impl<'de, S: Deserialize<'de>, L: Deserialize<'de>> Deserialize<'de> for ShortOr<S, L> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(ShortOrVisitor(PhantomData))
-    }
-}
-
-impl<'de> Deserialize<'de> for Hosts {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Hosts, D::Error> {
-        struct InOrder;
-        impl<'de> Visitor<'de> for InOrder {
-            type Value = Hosts;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("hosts by name, such as {h1: s1, h2: {at: s2}}")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Hosts, A::Error> {
-                let mut hosts = Vec::new();
-                while let Some(entry) = map.next_entry()? {
-                    hosts.push(entry);
-                }
-                Ok(Hosts(hosts))
-            }
-        }
-        deserializer.deserialize_map(InOrder)
-    }
-}
-
-impl JsonSchema for Hosts {
-    fn schema_name() -> Cow<'static, str> {
-        "Hosts".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let host = generator.subschema_for::<ShortOr<String, ListedHost>>();
-        json_schema!({
-            "description": "Hosts by name, in order.",
-            "type": "object",
-            "additionalProperties": host,
-        })
     }
 }
 

@@ -2,8 +2,11 @@
 
 use super::text::{BitErrorsText, MacText, ShortOr};
 use crate::units::{RateText, SpanText};
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
+use std::borrow::Cow;
+use std::fmt;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
@@ -235,6 +238,43 @@ pub struct Listed {
 /// Hosts in the order in which they are written.
 #[derive(Clone, Debug, Default)]
 pub struct Hosts(pub Vec<(String, ShortOr<String, ListedHost>)>);
+
+impl<'de> Deserialize<'de> for Hosts {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Hosts, D::Error> {
+        struct InOrder;
+        impl<'de> Visitor<'de> for InOrder {
+            type Value = Hosts;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("hosts by name, such as {h1: s1, h2: {at: s2}}")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Hosts, A::Error> {
+                let mut hosts = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    hosts.push(entry);
+                }
+                Ok(Hosts(hosts))
+            }
+        }
+        deserializer.deserialize_map(InOrder)
+    }
+}
+
+impl JsonSchema for Hosts {
+    fn schema_name() -> Cow<'static, str> {
+        "Hosts".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let host = generator.subschema_for::<ShortOr<String, ListedHost>>();
+        json_schema!({
+            "description": "Hosts by name, in order.",
+            "type": "object",
+            "additionalProperties": host,
+        })
+    }
+}
 
 /// A host with all that can be said about it.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]

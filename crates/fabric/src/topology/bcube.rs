@@ -1,7 +1,7 @@
 //! BCube (C. Guo et al., SIGCOMM 2009, section 3.1).
 
 use super::placing::Asked;
-use super::{Plan, in_range, not_too_many};
+use super::plan::{Plan, in_range, not_too_many};
 use crate::error::Problem;
 use crate::file::BCube;
 

@@ -1,7 +1,7 @@
 //! DCell (C. Guo et al., SIGCOMM 2008, section 3.2).
 
 use super::placing::Asked;
-use super::{Plan, in_range, not_too_many};
+use super::plan::{Plan, in_range, not_too_many};
 use crate::error::Problem;
 use crate::file::DCell;
 

@@ -1,7 +1,7 @@
 //! A dragonfly (J. Kim, W. J. Dally, S. Scott, D. Abts, ISCA 2008, section 3).
 
 use super::placing::Asked;
-use super::{Plan, SWITCHES_MAX, in_range};
+use super::plan::{Plan, SWITCHES_MAX, in_range};
 use crate::error::Problem;
 use crate::file::Dragonfly;
 

@@ -1,7 +1,7 @@
 //! A fat tree of k-port switches (M. Al-Fares et al., SIGCOMM 2008, section 3).
 
 use super::placing::Asked;
-use super::{Plan, in_range};
+use super::plan::{Plan, in_range};
 use crate::error::Problem;
 use crate::file::FatTree;
 

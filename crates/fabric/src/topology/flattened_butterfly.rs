@@ -1,7 +1,7 @@
 //! A flattened butterfly (J. Kim, W. J. Dally, D. Abts, ISCA 2007, section 2).
 
 use super::placing::Asked;
-use super::{Plan, in_range, not_too_many};
+use super::plan::{Plan, in_range, not_too_many};
 use crate::error::Problem;
 use crate::file::FlattenedButterfly;
 

@@ -2,7 +2,7 @@
 
 use super::listed::wire_change;
 use super::placing::Asked;
-use super::{Plan, PlanEnd, PlanLink, SWITCHES_MAX, WireChange, in_range};
+use super::plan::{Plan, PlanEnd, PlanLink, SWITCHES_MAX, WireChange, in_range};
 use crate::error::Problem;
 use crate::file::{BitErrorsText, GraphFile};
 use crate::names;

@@ -1,6 +1,8 @@
 //! A topology by hand: names are checked and resolved here, ports later.
 
-use super::{HOSTS_MAX, Plan, PlanEnd, PlanHost, PlanLink, SWITCHES_MAX, WireChange, in_range};
+use super::plan::{
+    HOSTS_MAX, Plan, PlanEnd, PlanHost, PlanLink, SWITCHES_MAX, WireChange, in_range,
+};
 use crate::error::Problem;
 use crate::file::{BitErrorsText, Listed, ListedHost, ListedLink, MacText, ShortOr};
 use crate::names;

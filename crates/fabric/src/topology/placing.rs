@@ -1,6 +1,6 @@
 //! Where hosts are: so many at each switch, or so many in all, spread evenly or by chance.
 
-use super::{HOSTS_MAX, Plan, PlanEnd, PlanHost, WireChange, in_range};
+use super::plan::{HOSTS_MAX, Plan, PlanEnd, PlanHost, WireChange, in_range};
 use crate::error::Problem;
 use crate::file::{Placed, Placement};
 use oorandom::Rand64;

@@ -1,7 +1,7 @@
 //! A connected random graph, the same for the same seed on every machine.
 
 use super::placing::Asked;
-use super::{Plan, in_range};
+use super::plan::{Plan, in_range};
 use crate::error::Problem;
 use crate::file::Random;
 use oorandom::Rand32;

@@ -1,7 +1,7 @@
 //! Random-low and random-high of paper 001, section 5.
 
 use super::placing::Asked;
-use super::{Plan, in_range};
+use super::plan::{Plan, in_range};
 use crate::error::Problem;
 use crate::file::RandomLinks;
 use oorandom::Rand64;

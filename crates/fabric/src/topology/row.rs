@@ -1,7 +1,7 @@
 //! A line, a ring and a star: switches in a row, given by their number.
 
-use super::Plan;
 use super::placing::Asked;
+use super::plan::Plan;
 use crate::error::Problem;
 use crate::file::Row;
 

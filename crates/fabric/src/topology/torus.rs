@@ -1,7 +1,7 @@
 //! A torus: a grid whose rows and columns close into rings. Switches are numbered row by row.
 
 use super::placing::Asked;
-use super::{Plan, in_range};
+use super::plan::{Plan, in_range};
 use crate::error::Problem;
 use crate::file::Torus;
 
@@ -9,8 +9,8 @@ use crate::file::Torus;
 /// side of two both neighbours are the same switch, and one link joins them, not two.
 pub(super) fn plan(torus: &Torus, seed: u64) -> Result<Plan, Problem> {
     let &Torus { rows, cols, .. } = torus;
-    in_range("topology.torus.rows", rows, 2, super::SWITCHES_MAX / 2)?;
-    in_range("topology.torus.cols", cols, 2, super::SWITCHES_MAX / rows)?;
+    in_range("topology.torus.rows", rows, 2, super::plan::SWITCHES_MAX / 2)?;
+    in_range("topology.torus.cols", cols, 2, super::plan::SWITCHES_MAX / rows)?;
     let mut plan = Plan::with_switches("topology.torus", rows * cols, 4)?;
     let asked = Asked {
         topology: "topology.torus",

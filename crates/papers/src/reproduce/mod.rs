@@ -4,6 +4,8 @@
 //! An experiment is a function in the module of its paper and a line in [`ALL`].
 
 pub mod context;
+mod experiment;
+mod figure;
 pub mod outcome;
 pub mod page;
 pub mod plot;
@@ -11,7 +13,9 @@ pub mod show;
 pub mod store;
 
 pub use context::Context;
-pub use outcome::{Figure, Outcome, Row, Table};
+pub use experiment::Experiment;
+pub use figure::Figure;
+pub use outcome::{Outcome, Row, Table};
 pub use plot::{Axis, Plot, Series};
 
 use crate::axon::{self, live::process::Stop};
@@ -20,21 +24,6 @@ use anyhow::{Context as _, Result, bail};
 use std::path::Path;
 use store::Kept;
 use wildmatch::WildMatch;
-
-/// One table or figure of a paper.
-#[derive(Debug)]
-pub struct Experiment {
-    /// `axon/fig4.1`.
-    pub id: &'static str,
-    /// A few words.
-    pub title: &'static str,
-    /// Where in which paper: `000 §4.3.1, figure 4.1`.
-    pub source: &'static str,
-    /// What is set up and measured, in our words; a short paragraph.
-    pub setup: &'static str,
-    /// Runs it.
-    pub run: fn(&mut Context) -> Result<Outcome>,
-}
 
 /// All experiments, in the order of the papers.
 pub const ALL: &[&Experiment] = &[

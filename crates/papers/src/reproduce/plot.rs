@@ -191,7 +191,7 @@ impl Plot {
             .set_label_area_size(LabelAreaPosition::Left, 66)
             .set_label_area_size(LabelAreaPosition::Bottom, 48)
             .build_cartesian_2d(x, y)?;
-        let tick = |value: &f64| super::outcome::Figure::from(*value).to_string();
+        let tick = |value: &f64| super::figure::Figure::from(*value).to_string();
         let mut mesh = chart.configure_mesh();
         mesh.light_line_style(WHITE)
             .bold_line_style(BLACK.mix(0.12))

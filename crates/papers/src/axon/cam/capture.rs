@@ -2,14 +2,13 @@
 
 use anyhow::{Context, Result};
 use axon_capture::pcap::{Frame, LinkType, ReadError, Reader};
+use axon_wire::constants::ethertype;
 use std::fs::File;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 
-const ETHERTYPE_IPV4: u16 = 0x0800;
-const ETHERTYPE_IPV6: u16 = 0x86dd;
 /// 802.1Q, 802.1ad, and the older one that some switches still use for the outer tag.
-const ETHERTYPES_OF_TAGS: [u16; 3] = [0x8100, 0x88a8, 0x9100];
+const ETHERTYPES_OF_TAGS: [u16; 3] = [ethertype::CUSTOMER_TAG, ethertype::SERVICE_TAG, 0x9100];
 
 /// Where a packet goes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -87,7 +86,7 @@ fn of_ethernet(frame: &[u8]) -> Destination {
             at += 2;
             continue;
         }
-        let carries_ip = [ETHERTYPE_IPV4, ETHERTYPE_IPV6].contains(&ethertype);
+        let carries_ip = [ethertype::IPV4, ethertype::IPV6].contains(&ethertype);
         let ip = if carries_ip { of_ip(frame.get(at..).unwrap_or(&[])) } else { None };
         return Destination { mac, ip };
     }

@@ -10,6 +10,7 @@ use super::process::{Process, Stop};
 use anyhow::{Context, Result, bail};
 use axon_capture::pcap::{LinkType, Reader};
 use axon_wire::MacAddr;
+use axon_wire::constants::ethertype;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -19,7 +20,8 @@ use std::process::Command;
 use std::time::Duration;
 
 /// EtherTypes that a host's port may carry: IPv4, ARP, our link frames, MAC control.
-const ETHERTYPES: [u16; 4] = [0x0800, 0x0806, axon_wire::link::ETHERTYPE, 0x8808];
+const ETHERTYPES: [u16; 4] =
+    [ethertype::IPV4, ethertype::ARP, ethertype::LINK, ethertype::MAC_CONTROL];
 /// tshark dissects some 50,000 frames a second; a demo has a few million at most.
 const TSHARK_LIMIT: Duration = Duration::from_secs(240);
 /// How many tshark run at once.

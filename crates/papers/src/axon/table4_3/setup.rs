@@ -12,6 +12,7 @@ use axon_fabric::model::Fabric;
 use axon_node::{Action, Input, Node};
 use axon_sim::station::StationNode;
 use axon_sim::{SwitchPlane, World};
+use axon_wire::constants::ethertype;
 use axon_wire::{Frame, FrameBuf, MacAddr, PortNo, Span, Time};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
@@ -220,7 +221,10 @@ fn arp(
 ) -> FrameBuf {
     let towards = if operation == 1 { [0xff; 6] } else { to_mac.0 };
     let mut bytes = [towards, mac.0].concat();
-    bytes.extend([0x08, 0x06, 0, 1, 0x08, 0, 6, 4]);
+    bytes.extend(ethertype::ARP.to_be_bytes());
+    bytes.extend([0, 1]);
+    bytes.extend(ethertype::IPV4.to_be_bytes());
+    bytes.extend([6, 4]);
     bytes.extend(operation.to_be_bytes());
     bytes.extend([&mac.0[..], &ip.octets(), &to_mac.0, &to_ip.octets()].concat());
     bytes.resize(60, 0);
@@ -229,7 +233,7 @@ fn arp(
 
 /// Whether the frame is an ARP request for `ip`.
 fn asks_for(frame: &[u8], ip: Ipv4Addr) -> bool {
-    frame.get(12..14) == Some(&[0x08, 0x06])
+    frame.get(12..14) == Some(&ethertype::ARP.to_be_bytes())
         && frame.get(20..22) == Some(&[0, 1])
         && frame.get(38..42) == Some(&ip.octets())
 }

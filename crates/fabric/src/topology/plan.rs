@@ -1,0 +1,97 @@
+//! A topology before its ports are numbered, and the bounds of its size.
+
+use crate::error::Problem;
+use axon_wire::{MacAddr, PortNo, Rate, Span};
+use std::net::Ipv4Addr;
+
+/// Switches that a fabric has at most.
+pub const SWITCHES_MAX: usize = 10_000;
+/// Hosts that a fabric has at most.
+pub const HOSTS_MAX: usize = 100_000;
+
+/// A topology before its ports are numbered.
+#[derive(Debug, Default)]
+pub(crate) struct Plan {
+    /// Names of the switches, in order.
+    pub switches: Vec<String>,
+    pub hosts: Vec<PlanHost>,
+    pub links: Vec<PlanLink>,
+}
+
+/// A host to be.
+#[derive(Debug)]
+pub(crate) struct PlanHost {
+    pub name: String,
+    pub at: PlanEnd,
+    pub ip: Option<Ipv4Addr>,
+    pub mac: Option<MacAddr>,
+    pub wire: WireChange,
+    /// The key that asked for it.
+    pub key: String,
+}
+
+/// A link to be.
+#[derive(Debug)]
+pub(crate) struct PlanLink {
+    pub ends: [PlanEnd; 2],
+    pub wire: WireChange,
+    /// The key that asked for it.
+    pub key: String,
+}
+
+/// A switch by index, with a port if one was asked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PlanEnd {
+    pub switch: usize,
+    pub port: Option<PortNo>,
+}
+
+/// Where one link differs from the others.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct WireChange {
+    pub rate: Option<Rate>,
+    pub latency: Option<Span>,
+    pub loss_ppm: Option<u32>,
+    pub bit_errors_per_1e15: Option<u64>,
+}
+
+impl Plan {
+    /// `switches` switches without links, `s1` first; `key` names who asked.
+    pub(super) fn with_switches(key: &str, switches: usize, least: usize) -> Result<Plan, Problem> {
+        in_range(key, switches, least, SWITCHES_MAX)?;
+        Ok(Plan {
+            switches: (1..=switches).map(|number| format!("s{number}")).collect(),
+            ..Plan::default()
+        })
+    }
+
+    /// Adds a link between two switches, by index; `key` names who asked.
+    pub(super) fn link(&mut self, key: &str, a: usize, b: usize) {
+        self.links.push(PlanLink {
+            ends: [a, b].map(|switch| PlanEnd { switch, port: None }),
+            wire: WireChange::default(),
+            key: key.into(),
+        });
+    }
+}
+
+/// Refuses a number outside `least..=most`.
+pub(super) fn in_range(key: &str, number: usize, least: usize, most: usize) -> Result<(), Problem> {
+    if (least..=most).contains(&number) {
+        return Ok(());
+    }
+    let expected = format!("{least} to {most}");
+    Err(Problem::new(key, format!("{number} is out of range"), expected))
+}
+
+/// Refuses a fabric of more switches than there may be.
+pub(super) fn not_too_many(key: &str, switches: usize) -> Result<(), Problem> {
+    if switches <= SWITCHES_MAX {
+        return Ok(());
+    }
+    let what = match switches {
+        usize::MAX => "it would have more switches than can be counted".into(),
+        _ => format!("it would have {switches} switches"),
+    };
+    Err(Problem::new(key, what, format!("at most {SWITCHES_MAX}")))
+}

@@ -1,0 +1,78 @@
+//! A figure of a result: a number, or words.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// A figure: a number, or words where no number says it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Figure {
+    /// In the row's unit.
+    Number(f64),
+    /// In words.
+    Text(String),
+    /// There is none.
+    #[default]
+    None,
+}
+
+impl From<f64> for Figure {
+    fn from(number: f64) -> Figure {
+        Figure::Number(number)
+    }
+}
+
+impl From<u64> for Figure {
+    fn from(number: u64) -> Figure {
+        Figure::Number(number as f64)
+    }
+}
+
+impl From<usize> for Figure {
+    fn from(number: usize) -> Figure {
+        Figure::Number(number as f64)
+    }
+}
+
+impl From<&str> for Figure {
+    fn from(text: &str) -> Figure {
+        Figure::Text(text.to_owned())
+    }
+}
+
+impl From<String> for Figure {
+    fn from(text: String) -> Figure {
+        Figure::Text(text)
+    }
+}
+
+impl<T: Into<Figure>> From<Option<T>> for Figure {
+    fn from(figure: Option<T>) -> Figure {
+        figure.map_or(Figure::None, Into::into)
+    }
+}
+
+impl fmt::Display for Figure {
+    /// Numbers with as many digits as make them distinct: `5690`, `97.3`, `0.0412`, `1.2e-6`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Figure::Number(number) => f.write_str(&number_text(*number)),
+            Figure::Text(text) => f.write_str(text),
+            Figure::None => f.write_str("-"),
+        }
+    }
+}
+
+/// Five significant digits, no zeros behind the last that says something.
+pub(super) fn number_text(number: f64) -> String {
+    let size = number.abs();
+    if size != 0.0 && !(1e-4..1e15).contains(&size) {
+        return format!("{number:.3e}");
+    }
+    let digits = if size >= 1.0 { 4 - (size.log10() as i32).clamp(0, 4) } else { 5 };
+    let text = format!("{number:.*}", digits as usize);
+    if !text.contains('.') {
+        return text;
+    }
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
