@@ -199,7 +199,7 @@ fn a_stop_that_ends_before_it_is_told_again_is_too_short() {
 fn neighbours_that_do_not_agree_are_named() {
     let folder = Folder::new("prove-dcbx");
     let overrides = "dcbx: { willing: none, overrides: [ { switches: [s2], pfc: [] } ] }";
-    let said = json(&with_buffers(&folder, apart));
+    let said = json(&with_buffers(&folder, overrides));
     assert_eq!(said["proved"], false);
     let first = said["disagreements"][0].as_str().unwrap();
     assert!(first.starts_with("PFC is for priorities 3 at s1-p"), "{first}");
@@ -210,7 +210,7 @@ fn neighbours_that_do_not_agree_are_named() {
 fn a_lossless_priority_that_nobody_stops_is_no_proof_whether_neighbours_agree_or_not() {
     let folder = Folder::new("prove-unstopped");
     let overrides = "dcbx: { overrides: [ { switches: [s1, s2], pfc: [] } ] }";
-    let said = json(&with_buffers(&folder, apart));
+    let said = json(&with_buffers(&folder, overrides));
     assert_eq!((&said["proved"], &said["disagreements"]), (&false.into(), &Value::Array(vec![])));
     let unstopped = said["unstopped"].as_array().unwrap();
     assert_eq!(unstopped.len(), 2 + 4, "both ends of the link, and four hosts");
