@@ -226,7 +226,7 @@ mod tests {
         assert_eq!((silent.pfc.bits(), silent.rules.ordered().len()), (0x18, 1));
         assert_eq!(silent.dcbx, None);
         let overrides = "overrides: [{switches: [s2], pfc: [3], tie: lower}]";
-        let [one, other] = agents(&format!("  dcbx: {{willing: pfc, tie: higher, {apart}}}\n"));
+        let [one, other] = agents(&format!("  dcbx: {{willing: pfc, tie: higher, {overrides}}}\n"));
         assert_eq!((one.pfc.bits(), other.pfc.bits()), (0x18, 0x08));
         assert_eq!((one.tie, other.tie), (TieRule::HigherKeeps, TieRule::LowerKeeps));
         assert!(one.dcbx.is_some() && one.rules.ordered().is_empty(), "the switch tells them");

@@ -5,7 +5,7 @@ use axon_fabric::dcb::draining;
 use axon_fabric::model::Fabric;
 use axon_fabric::units::span_text;
 use axon_plane::watchdog::WatchdogConfig;
-use axon_prove::{Dependencies, CongestionPause, congestion_pauses};
+use axon_prove::{CongestionPause, Dependencies, congestion_pauses};
 use axon_wire::Span;
 use serde_json::{Value, json};
 

@@ -3,7 +3,7 @@
 use crate::rig::Halt;
 use crate::setup::{Dcbx, Form, Setup};
 use axon_dcbx::lldp::LldpConfig;
-use axon_dcbx::{DcbxSettings, DcbxConfig, DcbxNodeConfig, Mode, TieRule};
+use axon_dcbx::{DcbxConfig, DcbxNodeConfig, DcbxSettings, Mode, TieRule};
 use axon_plane::dcb::DcbConfig;
 use axon_plane::memory::{GroupLimits, MemoryConfig, QueueLimits, Share};
 use axon_plane::notification::CnConfig;

@@ -23,7 +23,7 @@ use crate::slot::{Medium, PortSetup};
 use crate::sys;
 use anyhow::{Context, Error, Result};
 use axon_dcbx::TieRule;
-use axon_dcbx::agent::{AgentConfig, AgentNode, Reaction, Rules, LldpSettings};
+use axon_dcbx::agent::{AgentConfig, AgentNode, LldpSettings, Reaction, Rules};
 use axon_dcbx::lldp::LldpConfig;
 use axon_fabric::units::{LINK_RATES, LINK_RATES_EXPECTED};
 use axon_node::NodeKind;

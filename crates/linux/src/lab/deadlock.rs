@@ -14,7 +14,7 @@ use anyhow::{Result, bail};
 use axon_control::controller::topology::SwitchIndex;
 use axon_fabric::cycle as cycle_names;
 use axon_fabric::model::{End, Fabric};
-use axon_prove::{Buffer, BlockedBuffer};
+use axon_prove::{BlockedBuffer, Buffer};
 use axon_wire::{PortNo, Priority};
 use serde::Serialize;
 use serde_json::Value;
@@ -96,7 +96,10 @@ fn read(from: End, switch: usize, told: &Value) -> Option<Seen> {
         waits.push(stopped.map(|of| buffer(switch, egress, of)).collect::<Option<_>>()?);
     }
     Some(Seen {
-        standing: BlockedBuffer { buffer: buffer(from.switch, from.port, &told["priority"])?, waits },
+        standing: BlockedBuffer {
+            buffer: buffer(from.switch, from.port, &told["priority"])?,
+            waits,
+        },
         left_frames: told["left_frames"].as_u64()?,
         still_ms: told["still_ms"].as_u64()?,
     })

@@ -12,7 +12,7 @@ use axon_control::controller::topology::SwitchIndex;
 use axon_fabric::cycle as cycle_names;
 use axon_fabric::model::End;
 use axon_plane::HeldQueue;
-use axon_prove::{Buffer, Cycle, BlockedBuffer};
+use axon_prove::{BlockedBuffer, Buffer, Cycle};
 use axon_wire::{PortNo, Priority};
 use serde::Serialize;
 

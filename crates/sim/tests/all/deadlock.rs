@@ -24,7 +24,8 @@ fn fabric(text: &str, router: RouterKind) -> Fabric {
 /// Which buffers wait for which by the routes of the fabric's flows, and whether they have a
 /// circle. Replies and what resolves addresses are in no lossless priority.
 fn predicted(fabric: &Fabric, seed: u64) -> (BTreeSet<(Buffer, Buffer)>, bool) {
-    let mut planned = Planned::new(fabric, fabric.controller.router.build(seed, fabric.layers()), seed);
+    let mut planned =
+        Planned::new(fabric, fabric.controller.router.build(seed, fabric.layers()), seed);
     let (mut all, mut pairs) = (Dependencies::default(), BTreeSet::new());
     for (flow, &(from, to)) in fabric.traffic.iter().flat_map(|entry| &entry.flows).enumerate() {
         assert!(planned.ask(from, to));
