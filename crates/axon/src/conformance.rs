@@ -26,7 +26,7 @@ pub struct Arguments {
     /// Which cases; all if none is named
     #[arg(value_name = "FAMILY", value_parser = cases::FAMILIES)]
     families: Vec<String>,
-    /// Only cases with this in their name; again for more
+    /// Only cases with this in their name; may be given more than once
     #[arg(long, value_name = "WORD")]
     case: Vec<String>,
     /// List the cases and what they ask for, and run none
@@ -43,18 +43,18 @@ pub struct Arguments {
     /// Write the report as JUnit XML
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
-    /// Tell what was done and seen of cases that pass, too
+    /// Print the notes of cases that pass, too
     #[arg(long)]
     verbose: bool,
-    /// Read a ambiguity on the standards this way, such as tie=higher; again for more. See
-    /// docs/ambiguities.md
+    /// Interpret an ambiguity of the standards this way, such as tie=higher; may be given more than
+    /// once. See docs/ambiguities.md
     #[arg(long, value_name = "NAME=VALUE", alias = "reading",
         value_parser = interpretation)]
     interpretation: Vec<String>,
     /// Seed of everything random in our own switch
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Put a fault into our own switch
+    /// Plant a fault in our own switch
     #[arg(long, value_name = "FAULT", hide = true, value_parser = plant, conflicts_with = "iface")]
     plant: Option<Plant>,
 }
@@ -68,11 +68,11 @@ struct Device {
     /// An interface at another of its ports, for cases that need traffic through it; again for more
     #[arg(long, value_name = "IF", requires = "iface")]
     through: Vec<String>,
-    /// The rate of the links in Mb/s; what the kernel says of the interface, if not said
+    /// The rate of the links in Mb/s; that of the interface by default
     #[arg(long, value_name = "MBPS", requires = "iface",
         value_parser = clap::value_parser!(u64).range(1..=800_000))]
     rate: Option<u64>,
-    /// How late this machine may be, in microseconds; 20000 if not said
+    /// Tolerance for this machine's own delays, in microseconds; 20000 by default
     #[arg(long, value_name = "US", requires = "iface",
         value_parser = clap::value_parser!(u64).range(..=10_000_000))]
     slack: Option<u64>,
@@ -82,33 +82,33 @@ struct Device {
     /// Priorities for which the device has PFC, such as 3,4
     #[arg(long, value_name = "PRIORITIES", requires = "iface", value_parser = priorities)]
     pfc: Option<PrioritySet>,
-    /// It stops its senders by PAUSE
+    /// The device pauses its senders by PAUSE
     #[arg(long, requires = "iface", conflicts_with = "pfc")]
     pause: bool,
     /// The traffic class of each of its eight priorities, such as 0,0,0,1,2,0,0,0; one for each
     /// if not said
     #[arg(long, value_name = "CLASSES", requires = "iface", value_parser = classes)]
     classes: Option<[TrafficClass; PRIORITIES]>,
-    /// The per cent of each class with ETS, such as 0:50,1:50; others are strict
+    /// The percentage of each class with ETS, such as 0:50,1:50; others are strict
     #[arg(long, value_name = "SHARES", requires = "iface", value_parser = shares)]
     shares: Option<[Option<u8>; PRIORITIES]>,
     /// Priorities for which it has congestion notification
     #[arg(long, value_name = "PRIORITIES", requires = "iface", value_parser = priorities)]
     cn: Option<PrioritySet>,
-    /// What the tester's IF is to the domain of those priorities; interior-ready if not said
+    /// How the device sees the tester's IF for those priorities; interior-ready by default
     #[arg(long, value_name = "MODE", requires = "cn",
         value_parser = DEFENCES.map(|(name, _)| name))]
     defence: Option<String>,
     /// Where frames of an edge go that leave the domain
     #[arg(long, value_name = "PRIORITY", requires = "defence", value_parser = priority)]
     alternate: Option<Priority>,
-    /// Which DCBX it speaks
+    /// The version of DCBX of the device
     #[arg(long, requires = "iface", value_parser = ["ieee", "cee"])]
     dcbx: Option<String>,
-    /// It is willing: to take its peer's ETS, and to follow its PFC
+    /// The device is willing: it adopts its peer's ETS and PFC
     #[arg(long, requires = "dcbx")]
     willing: bool,
-    /// It is an end station that sends as fast as it may, and no switch
+    /// The device is an end station, not a switch, and sends at full rate
     #[arg(long, requires = "iface")]
     station: bool,
 }

@@ -17,10 +17,10 @@ use summary::Summary;
 /// How long switches, hosts and routes may take to be there, in simulated time.
 const READY: Span = Span::from_secs(60);
 
-/// Send probes along a path and back; print what each switch and link takes
+/// Send probes along a path and back; print the delay of each switch and link
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// The fabric file; with --live that of the lab, if not said
+    /// The fabric file; with --live by default that of the lab
     #[arg(required_unless_present = "live")]
     file: Option<PathBuf>,
     #[command(flatten)]
@@ -37,7 +37,7 @@ pub struct Arguments {
     /// In the simulator: begin no earlier than this, in simulated milliseconds
     #[arg(long, value_name = "MS", default_value_t = 0)]
     at: u64,
-    /// In the simulator: the seed; the file's if not said
+    /// In the simulator: the seed; that of the file by default
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// In the running lab, and not in the simulator
@@ -130,7 +130,7 @@ fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
 
 fn simulated(arguments: &Arguments) -> Result<Summary> {
     let file = arguments.file.as_deref().context("the fabric file is missing")?;
-    let fabric = axon_fabric::load(file)?;
+    let fabric = crate::file::load(file)?;
     if fabric.network != axon_fabric::model::Network::Axon {
         bail!("{} is no Axon network: its switches have no probe units", fabric.name);
     }
@@ -172,7 +172,7 @@ fn simulated_route(world: &mut World, from: usize, to: usize) -> Result<Vec<usiz
     let limit = world.now() + READY;
     world.run_until_true(limit, |world| world.ping_stats(id).is_none_or(|stats| stats.done));
     let source = &fabric.hosts[from];
-    let routes = world.switch(source.switch).map(|node| node.plane().tables().routes(source.port));
+    let routes = world.switch(source.switch).map(|node| node.plane().routes_at(source.port));
     let routes = routes.unwrap_or_default();
     let route = routes.iter().find(|(mac, _)| *mac == fabric.hosts[to].mac);
     let (_, route) =
@@ -187,7 +187,7 @@ fn followed(fabric: &Fabric, switch: usize, hops: &Hops) -> Result<Vec<usize>> {
 
 fn live(arguments: &Arguments) -> Result<Summary> {
     let named = match &arguments.file {
-        Some(file) => Some(axon_fabric::load(file)?.name),
+        Some(file) => Some(crate::file::load(file)?.name),
         None => None,
     };
     let lab = Lab::open(named.as_deref())?;
@@ -213,7 +213,7 @@ fn live_route(lab: &Lab, fabric: &Fabric, from: usize, to: usize) -> Result<Vec<
     let edge = &fabric.switches[source.switch].name;
     let all = lab.status()?;
     let status = all.iter().find(|status| status["name"] == edge.as_str());
-    let status = status.with_context(|| format!("{edge} tells nothing"))?;
+    let status = status.with_context(|| format!("{edge} does not answer"))?;
     let mac = target.mac.to_string();
     let routes = status["node"]["routes"].as_array().cloned().unwrap_or_default();
     let route = routes
@@ -225,7 +225,9 @@ fn live_route(lab: &Lab, fabric: &Fabric, from: usize, to: usize) -> Result<Vec<
     };
     let hop = |word: &str| word.strip_prefix('p')?.parse().ok().map(PortNo);
     let hops: Option<Hops> = text.split(' ').map(hop).collect::<Option<Vec<_>>>().map(Hops);
-    let hops = hops.with_context(|| format!("{edge} tells of a route {text}"))?;
+    let hops = hops.with_context(|| {
+        format!("{edge} has a route {text} that cannot be read; expected hops such as p1 p2")
+    })?;
     followed(fabric, source.switch, &hops)
 }
 

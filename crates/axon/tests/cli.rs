@@ -141,7 +141,7 @@ fn schema_prints_the_published_one() {
 }
 
 #[test]
-fn without_a_lab_the_way_out_is_told() {
+fn without_a_lab_the_error_names_the_way_out() {
     let folder = Folder::new("cli-none");
     // 1 would be a deadlock.
     for (line, code) in [(&["status"][..], 2), (&["down"], 1), (&["exec", "h1", "--", "true"], 1)] {
@@ -187,7 +187,7 @@ fn can_run(line: &[&str]) -> bool {
     Command::new(line[0]).args(&line[1..]).output().is_ok_and(|output| output.status.success())
 }
 
-/// Says so past the test harness, which keeps what a passing test prints to itself.
+/// Says so past the runner of tests, which keeps what a passing test prints to itself.
 fn skip(why: &str) {
     let _ = writeln!(std::io::stdout(), "SKIP {why}");
 }

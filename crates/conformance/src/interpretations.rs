@@ -6,7 +6,7 @@ use axon_wire::mac_control::Reserved;
 
 macro_rules! ambiguities {
     ($($(#[$doc:meta])* $ambiguity:ident = $name:literal, $default:literal, $other:literal;)*) => {
-        /// A ambiguity.
+        /// An ambiguity of the standards: two interpretations, of which one is the default.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub enum Ambiguity { $($(#[$doc])* $ambiguity,)* }
 
@@ -50,12 +50,12 @@ ambiguities! {
     CnmReserved = "cnm-reserved", "ignored", "refused";
 }
 
-/// Which ambiguities are read the other way.
+/// The ambiguities that have their other interpretation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Interpretations(Vec<Ambiguity>);
 
 impl Interpretations {
-    /// These are read the other way than by default.
+    /// These have their other interpretation, all others their default.
     pub fn other(ambiguities: &[Ambiguity]) -> Interpretations {
         Interpretations(ambiguities.to_vec())
     }

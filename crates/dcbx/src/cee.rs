@@ -1,11 +1,11 @@
 //! DCBX as vendors had it before the standard (version 1.01, "CEE").
 //!
-//! In plain English. *Control*: each end numbers its changes and acknowledges the peer's last number.
-//! It advertises no further change before the last one is acknowledged, and acknowledges every new
-//! number of the peer at once. *Feature*: each end advertises what it wants, whether it is willing
-//! to follow the peer instead, and whether the two are incompatible. A willing end follows one that
-//! is not. Two ends that are both willing, or both not, must want compatible things; otherwise the
-//! feature is in error and off.
+//! In plain English. *Control*: each end numbers its changes and acknowledges the peer's last
+//! number. It advertises no further change before the last one is acknowledged, and acknowledges
+//! every new number of the peer at once. *Feature*: each end advertises what it wants, whether it
+//! is willing to follow the peer instead, and whether the two are incompatible. A willing end
+//! follows one that is not. Two ends that are both willing, or both not, must want compatible
+//! things; otherwise the feature is in error and off.
 //!
 //! Both ends use version 0, so every version is supported.
 
@@ -281,9 +281,9 @@ impl Cee {
         &self.applications.state
     }
 
-    /// The operational state in the standard's terms. `own` is the port's configuration. PFC in error
-    /// is off. The port keeps its own ETS table with its own groups, or if the peer's groups cannot
-    /// be expressed as traffic classes.
+    /// The operational state in the standard's terms. `own` is the port's configuration. PFC in
+    /// error is off. The port keeps its own ETS table with its own groups, or if the peer's groups
+    /// cannot be expressed as traffic classes.
     pub fn operational(&self, own: &IeeeConfig, notes: &mut Vec<DcbxNote>) -> Operational {
         let errors = [
             (self.groups.state.error, wire::PART_GROUPS),

@@ -1,5 +1,5 @@
-//! DCBX of IEEE 802.1Q clause 38: the operational state and the TLVs to send, from the configuration
-//! and the received TLVs.
+//! DCBX of IEEE 802.1Q clause 38: the operational state and the TLVs to send, from the
+//! configuration and the received TLVs.
 
 use super::{DcbxNote, Operational, Source};
 use crate::lldp::Neighbour;
@@ -241,7 +241,8 @@ impl IeeeConfig {
         local
     }
 
-    /// The TLVs to send while `operational` is in force. They carry the state, not the configuration.
+    /// The TLVs to send while `operational` is in force. They carry the state, not the
+    /// configuration.
     pub fn tlvs(&self, operational: &Operational) -> Vec<Tlv> {
         let configuration = EtsConfiguration {
             willing: self.ets_willing,

@@ -174,8 +174,8 @@ impl DcbPort {
         self.agent.deadline()
     }
 
-    /// Passes frames on, and evaluates the state anew when neighbours have changed. That may lead to
-    /// more frames, but the loop ends: neighbours only age.
+    /// Passes frames on, and evaluates the state anew when neighbours have changed. That may lead
+    /// to more frames, but the loop ends: neighbours only age.
     fn absorb(&mut self, now: Time, requests: Vec<LldpRequest>, out: &mut Vec<DcbEvent>) {
         let mut requests = requests;
         while !requests.is_empty() {

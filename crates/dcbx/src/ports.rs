@@ -34,8 +34,8 @@ pub(crate) fn truncated(name: &str) -> &str {
     &name[..name.floor_char_boundary(NAME_BYTES_MAX)]
 }
 
-/// A port without carrier. `mac` is the source address of its frames, `system` the name of its node,
-/// and `name` its own name, at most as long as an ID.
+/// A port without carrier. `mac` is the source address of its frames, `system` the name of its
+/// node, and `name` its own name, at most as long as an ID.
 pub(crate) fn port(
     (mac, system, name): (MacAddr, &str, &str),
     lldp: LldpConfig,
@@ -101,8 +101,8 @@ impl DcbPorts {
         self.ports.get(port.index()).map(|port| &port.port)
     }
 
-    /// What is in force at `port`: the ETS table if it comes from the peer, the priorities with PFC,
-    /// and the defence of the congestion notification domain.
+    /// What is in force at `port`: the ETS table if it comes from the peer, the priorities with
+    /// PFC, and the defence of the congestion notification domain.
     #[allow(clippy::type_complexity, reason = "three settings, each of which may be absent")]
     pub fn in_force(
         &self,

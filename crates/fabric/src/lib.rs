@@ -22,6 +22,7 @@ mod keys;
 mod load;
 pub mod model;
 mod names;
+pub mod needs;
 pub mod planned;
 mod reach;
 mod real;

@@ -1,6 +1,7 @@
 //! A switch or a controller as a process: from a fabric file and a name to a running node.
 
 use crate::agent::{self, AgentOptions};
+use crate::dataplane;
 use crate::incarnation;
 use crate::inspect::{Controller, Switch};
 use crate::record::{Identity, RecordOptions, RecordSetup, Setup, digest};
@@ -40,11 +41,12 @@ pub struct DaemonOptions {
 /// namespace, until SIGTERM or SIGINT. Ports whose device is not there are down.
 ///
 /// # Errors
-/// No such switch, none of its ports has the name of a TAP port, no right to open packet
+/// No such switch, its data plane lacks what the fabric needs, none of its ports has the name of a TAP port, no right to open packet
 /// sockets, no capture file, or a state file that cannot be read or written.
 pub fn switch(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Result<()> {
     let index = switch_index(fabric, name)
         .with_context(|| format!("fabric {} has no switch {name}", fabric.name))?;
+    dataplane::check(fabric).with_context(|| format!("fabric {}", fabric.name))?;
     let mut ports = switch_ports(fabric, index);
     for tap in &options.taps {
         let port = ports.iter_mut().find(|port| port.device == *tap);
@@ -81,7 +83,7 @@ pub(crate) fn agent_options(fabric: &Fabric, name: &str) -> Result<AgentOptions>
     let host = host.with_context(|| format!("fabric {} has no host {name}", fabric.name))?;
     let dcb = fabric.dcb.as_ref().filter(|dcb| !dcb.applications.is_empty());
     let dcb = dcb.context("hosts of a fabric without dcb.applications have no agents")?;
-    let said = dcb.dcbx.as_ref().map(|dcbx| dcbx.said(host.switch));
+    let said = dcb.dcbx.as_ref().map(|dcbx| dcbx.advertised(host.switch));
     let pfc = said.and_then(|said| said.pfc).unwrap_or(dcb.lossless);
     let applications = if said.is_none() { &dcb.applications[..] } else { &[] };
     Ok(AgentOptions {

@@ -5,6 +5,7 @@
 pub mod agent;
 mod columns;
 pub mod daemon;
+pub mod dataplane;
 pub mod dcbx;
 pub mod flow_control;
 pub mod incarnation;

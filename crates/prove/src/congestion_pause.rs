@@ -2,18 +2,18 @@
 //! nothing is broken.
 //!
 //! In plain English. A *priority group* is what came in by one port with one priority. When a group
-//! has used up its share, the switch sends XOFF; when enough of the group has left, XON. Frames that
-//! came in by one port and leave by one port in one traffic class wait in one FIFO, whatever their
-//! group. So before a pause ends, these bytes have to leave by the slowest way on: the group's own
-//! headroom and the part of its share that has to become free; and, of every other group in the same
-//! FIFO, all that it can hold, because all of that may be queued ahead. There are two kinds of such
-//! groups.
+//! has used up its share, the switch sends XOFF; when enough of the group has left, XON. Frames
+//! that came in by one port and leave by one port in one traffic class wait in one FIFO, whatever
+//! their group. So before a pause ends, these bytes have to leave by the slowest way on: the
+//! group's own headroom and the part of its share that has to become free; and, of every other
+//! group in the same FIFO, all that it can hold, because all of that may be queued ahead. There are
+//! two kinds of such groups.
 //!
 //! * *Priorities that share a class.* A sender's class is blocked while any of them is paused. Then
 //!   only frames in flight still arrive for any of them, so no pause of another begins later, and
-//!   all their bytes leave together. However their pauses overlap, they join into one that ends when
-//!   the bytes in the FIFO have left. So they count as one buffer here: it holds what all of them
-//!   hold and gets all that the class is promised.
+//!   all their bytes leave together. However their pauses overlap, they join into one that ends
+//!   when the bytes in the FIFO have left. So they count as one buffer here: it holds what all of
+//!   them hold and gets all that the class is promised.
 //! * *Layers of routes at a port to hosts.* Between switches each layer has a class, buffers and
 //!   pauses of its own. Towards hosts they share one class. While one layer is paused the others go
 //!   on to arrive, but queue behind it. In the long run they are assumed to get equal parts of the
@@ -80,9 +80,9 @@ impl CongestionPause {
     /// The watchdog acts once a queue was paused for `percent` (0 to 100) of the detection time.
     /// `None` if no time is long enough.
     ///
-    /// In a detection time `D` at least `rate * (D - longest)` bits come through, at the rate of the
-    /// link. While they do, the queue is not paused. That has to be longer than the unpaused part
-    /// that a storm may have, `(100 - percent) / 100 * D`.
+    /// In a detection time `D` at least `rate * (D - longest)` bits come through, at the rate of
+    /// the link. While they do, the queue is not paused. That has to be longer than the unpaused
+    /// part that a storm may have, `(100 - percent) / 100 * D`.
     pub fn detection(&self, percent: u8) -> Option<Span> {
         let through = u128::from(self.rate) * 100;
         let missing =
@@ -147,8 +147,8 @@ fn time(bytes: Bytes, rate: u64) -> u128 {
 /// longest = the most, over all ways on, of bytes / passes + longest of the next buffer
 /// ```
 ///
-/// The last term is there because the next buffer may just have sent XOFF itself. With thresholds of
-/// queues, each way gets a second pause: `queue / (passes * ingress ports) + longest of the next
+/// The last term is there because the next buffer may just have sent XOFF itself. With thresholds
+/// of queues, each way gets a second pause: `queue / (passes * ingress ports) + longest of the next
 /// buffer`. All ingress ports together empty a queue.
 ///
 /// The bound holds for any traffic and is wide: it is nearly reached only if all ports of all

@@ -12,8 +12,8 @@
 //! Seen in time: the XOFF waits for the frame that our own port has just begun, of whatever
 //! priority; it is sent; it crosses our transmitter, the cable, and the peer's receiver; the peer
 //! needs its reaction time to pause the queue; it may just have begun one more frame of the
-//! priority; and what was in flight then crosses the peer's transmitter, the cable and our receiver.
-//! All that time the peer sends at full rate. [`Headroom::terms`] names each part.
+//! priority; and what was in flight then crosses the peer's transmitter, the cable and our
+//! receiver. All that time the peer sends at full rate. [`Headroom::terms`] names each part.
 //!
 //! If the rate of a link changes, the frame that our port has begun and the XOFF may still be sent
 //! at the slowest rate while the peer sends at the fastest already. These two terms then take more

@@ -18,12 +18,12 @@ pub struct BlockedBuffer {
 
 /// Finds a cycle of blocked buffers that cannot drain; `None` if all can.
 ///
-/// A buffer is *stuck* if it has frames in some queue, and each of its queues is paused on behalf of
-/// a buffer that is stuck as well. That is a greatest fixed point. At first all blocked buffers
-/// count as stuck. A buffer is removed if one of its queues may send, or is paused only on behalf of
-/// buffers that are not stuck. This is repeated until nothing changes. Each remaining buffer waits
-/// for another one, so they have a cycle; a shortest one is returned. The `routes` of its waits
-/// count queues; flows are not known.
+/// A buffer is *stuck* if it has frames in some queue, and each of its queues is paused on behalf
+/// of a buffer that is stuck as well. That is a greatest fixed point. At first all blocked buffers
+/// count as stuck. A buffer is removed if one of its queues may send, or is paused only on behalf
+/// of buffers that are not stuck. This is repeated until nothing changes. Each remaining buffer
+/// waits for another one, so they have a cycle; a shortest one is returned. The `routes` of its
+/// waits count queues; flows are not known.
 ///
 /// The result holds for one instant. The buffers can move again only if a pause runs out without a
 /// refresh, a watchdog drops frames, a link goes down, or a threshold that depends on free memory

@@ -1,4 +1,4 @@
-//! The routes of a fabric by its own controller, and what they make wait.
+//! The routes of a fabric by its own controller, and the dependencies of buffers that they cause.
 
 use super::{Asked, Proof};
 use axon_control::controller::flows::Route;
@@ -12,13 +12,13 @@ use std::collections::BTreeSet;
 /// Pairs of hosts between two looks at the bar.
 const LOOK: usize = 1_024;
 
-/// Tells a controller of the fabric, asks it for the routes, takes down what fails, and looks at
-/// what the routes make wait.
+/// Plans the routes of a fabric with its controller, takes down the links that fail, and finds
+/// which buffers wait for which by those routes.
 ///
-/// Failed links fail together. A frame that wants to go over one is dropped, so nobody waits
-/// there; what has crossed it goes on. The routes before the failures, cut where they cross a
-/// failed link, and all that are in use after each word of a switch about one, may be on their
-/// way at the same time: what they make wait together is looked at besides.
+/// Failed links fail together. A frame for one of them is dropped, so no buffer waits there; frames
+/// behind it continue. The routes before the failures, cut where they cross a
+/// failed link, and all that are in use after each report of a switch, may be in flight at the
+/// same time: their dependencies together are looked at as well.
 pub(super) fn prove(fabric: &Fabric, asked: Asked) -> Proof<'_> {
     let router = fabric.controller.router.build(asked.seed, fabric.layers());
     let mut planned = Planned::new(fabric, router, asked.seed);
@@ -61,7 +61,7 @@ pub(super) fn prove(fabric: &Fabric, asked: Asked) -> Proof<'_> {
         buffers: super::buffers::of(fabric, asked.seed),
         watchdog: super::watchdog::of(fabric, &dependencies),
         disagreements: axon_fabric::dcb::disagreements(fabric),
-        unstopped: axon_fabric::dcb::unstopped(fabric),
+        without_pfc: axon_fabric::dcb::without_pfc(fabric),
         fabric,
         asked,
         dependencies,

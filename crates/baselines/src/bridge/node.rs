@@ -1,4 +1,4 @@
-//! An Ethernet switch as others build it: a learning bridge that runs RSTP.
+//! A conventional Ethernet switch as a node: a learning bridge that runs RSTP.
 
 use crate::bridge::{Bridge, BridgeConfig};
 use crate::rstp::{BridgeId, Request, Rstp, RstpConfig, Times};
@@ -7,10 +7,10 @@ use axon_node::{Action, Awaited, Drop, Input, Node, NodeKind};
 use axon_plane::{FrameMeta, Ports};
 use axon_wire::{Frame, MacAddr, Time};
 
-/// What a bridge is told at its start.
+/// The configuration of a bridge.
 #[derive(Clone, Debug)]
 pub struct BridgeNodeConfig {
-    /// Ports, buffers, filtering database.
+    /// The configuration of ports, buffers and filtering database.
     pub bridge: BridgeConfig,
     /// Identifier, path costs, timers.
     pub rstp: RstpConfig,
@@ -67,7 +67,7 @@ impl<B: Frame> BridgeNode<B> {
         self.bridge.ports()
     }
 
-    /// Reads the BPDUs among the plane's actions; the others are the body's.
+    /// Reads the BPDUs among the plane's actions; the others go to the runtime.
     fn settle(&mut self, now: Time, out: &mut Vec<Action<B>>) {
         for action in self.actions.drain(..) {
             let Action::Punt { ingress, frame, .. } = action else {

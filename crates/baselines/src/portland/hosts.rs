@@ -3,7 +3,7 @@
 //!
 //! In plain English: the first frame of a host on a port gives it a PMAC: the location of the
 //! switch, the port, and the next number there. As soon as its IP address is known too, both
-//! are registered, again and again until the manager has heard. A host that shows up on
+//! are registered, again and again until the manager acknowledges them. A host that shows up on
 //! another port gets another PMAC.
 
 use super::message::Register;
@@ -91,7 +91,7 @@ impl Hosts {
         pmac
     }
 
-    /// The switch is told where it is: every host gets a PMAC there. Returns all of them:
+    /// Sets the location of the switch: every host gets a PMAC there. Returns all of them:
     /// port, AMAC, PMAC.
     pub fn place(&mut self, now: Time, location: Location) -> Vec<(PortNo, MacAddr, MacAddr)> {
         let amacs: Vec<MacAddr> = self.hosts.keys().copied().collect();
@@ -136,7 +136,7 @@ impl Hosts {
         self.unacknowledged.next()
     }
 
-    /// The manager has heard.
+    /// The manager has acknowledged a registration.
     pub fn acknowledged(&mut self, amac: MacAddr, pmac: MacAddr) {
         if self.hosts.get(&amac).is_some_and(|host| host.pmac == Some(pmac)) {
             self.unacknowledged.cancel(amac);

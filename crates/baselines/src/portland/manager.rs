@@ -1,17 +1,17 @@
-//! The fabric manager's mind (paper §3.1, §3.3, §3.6): the network, the hosts, and what
-//! switches must be sent.
+//! The state of the fabric manager (paper §3.1, §3.3, §3.6): the network, the hosts, and the
+//! messages to switches.
 //!
-//! In plain English: switches report whom they see. When the network has been quiet for a
-//! while, the manager decides whether it is a fat tree and tells the edge switches where they
-//! are. It keeps the PMAC of every host by its IP address and answers the ARP requests of
-//! all; an address that nobody has registered is asked for everywhere. In a fat tree it
-//! compares, after each change, what every switch does by its own rules with the shortest
-//! paths that there are now, and tells those that differ. In any other network a switch asks
-//! when a frame has nowhere to go; the manager then tells every switch on the shortest paths,
-//! and remembers it, so that it can tell them better when the network changes.
+//! In plain English: switches report their neighbours. When the network has not changed for a
+//! while, the manager decides whether it is a fat tree and sends the edge switches their
+//! locations. It keeps the PMAC of every host by its IP address and answers all ARP requests. An
+//! address that is not registered is queried at all edge switches. In a fat tree it compares,
+//! after each change, what every switch does by its own rules with the present shortest paths, and
+//! corrects those that differ. In any other network a switch sends a query when it has no route
+//! for a frame. The manager then installs the shortest paths in every switch on them, and keeps a
+//! record, so that it can correct them when the network changes.
 
 use super::graph::{FAR, Graph, place_of};
-use super::message::{Asker, Message, Place, Register, Report};
+use super::message::{Message, Place, Register, Report, Requester};
 use crate::portland::plane::{ALL_SWITCHES, Location};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -27,23 +27,23 @@ const REFRESH_DELAY: Span = Span::from_millis(10);
 const QUESTION: Span = Span::from_secs(3);
 /// Entries in one message: a full one stays below 1,500 bytes at ten ports each.
 const ENTRIES_MAX: usize = 40;
-/// Tries to tell a switch, after which it must report itself again first.
+/// The most tries to send to a switch. After that the switch has to report itself again.
 const TRIES_MAX: u32 = 20;
 
-/// A message and whom it is for.
+/// A message and its receiver.
 pub(super) type Letter = (MacAddr, Message);
 
-/// What one switch was sent about ways.
+/// The routes that one switch was sent.
 #[derive(Debug, Default)]
 struct Sent {
-    /// All of it, heard or not.
+    /// All routes, acknowledged or not.
     entries: BTreeMap<Location, Vec<PortNo>>,
-    /// What it has not acknowledged, by the message that it went with.
+    /// Locations whose routes are not acknowledged, with the number of the message.
     unacknowledged: BTreeMap<Location, u32>,
     tries: u32,
 }
 
-/// How much the manager has done.
+/// Counters of the manager.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ManagerCounters {
     /// ARP requests that it could answer.
@@ -65,7 +65,7 @@ pub(super) struct Manager {
     /// When to look at the graph again.
     refresh: Option<Time>,
     hosts: BTreeMap<Ipv4Addr, Register>,
-    questions: BTreeMap<Ipv4Addr, BTreeMap<Asker, Time>>,
+    questions: BTreeMap<Ipv4Addr, BTreeMap<Requester, Time>>,
     sent: BTreeMap<usize, Sent>,
     /// Switches that have something unacknowledged.
     resend: Agenda<usize>,
@@ -113,7 +113,7 @@ impl Manager {
         [self.refresh, self.resend.next()].into_iter().flatten().min()
     }
 
-    /// Acts on a message of a switch; says whether it had any business here.
+    /// Handles a message of a switch; returns whether it was for the manager.
     pub fn message(
         &mut self,
         now: Time,
@@ -124,7 +124,9 @@ impl Manager {
         match message {
             Message::Report(report) => self.report(now, from, &report, letters),
             Message::Register(register) => self.register(now, from, register, letters),
-            Message::ArpQuery { ip, from: asker } => self.query(now, from, ip, asker, letters),
+            Message::ArpQuery { ip, from: requester } => {
+                self.query(now, from, ip, requester, letters)
+            }
             Message::RouteQuery(place) => self.route_query(now, from, place.into(), letters),
             Message::RoutesAck { sequence } => self.routes_acknowledged(from, sequence),
             _ => return false,
@@ -172,11 +174,11 @@ impl Manager {
         {
             letters.push((edge, Message::Moved { ip, old: old.pmac, new: pmac }));
         }
-        for (asker, until) in self.questions.remove(&ip).unwrap_or_default() {
+        for (requester, until) in self.questions.remove(&ip).unwrap_or_default() {
             if until > now
-                && let Some(edge) = self.edge_of(asker.pmac)
+                && let Some(edge) = self.edge_of(requester.pmac)
             {
-                letters.push((edge, Message::ArpAnswer { ip, pmac, to: asker.pmac }));
+                letters.push((edge, Message::ArpAnswer { ip, pmac, to: requester.pmac }));
             }
         }
     }
@@ -192,19 +194,19 @@ impl Manager {
         now: Time,
         edge: MacAddr,
         ip: Ipv4Addr,
-        asker: Asker,
+        requester: Requester,
         letters: &mut Vec<Letter>,
     ) {
         if let Some(host) = self.hosts.get(&ip) {
             self.counters.answered += 1;
-            letters.push((edge, Message::ArpAnswer { ip, pmac: host.pmac, to: asker.pmac }));
+            letters.push((edge, Message::ArpAnswer { ip, pmac: host.pmac, to: requester.pmac }));
             return;
         }
         self.counters.broadcast += 1;
-        let askers = self.questions.entry(ip).or_default();
-        askers.retain(|_, until| *until > now);
-        askers.insert(asker, now + QUESTION);
-        letters.push((ALL_SWITCHES, Message::ArpBroadcast { ip, from: asker }));
+        let requesters = self.questions.entry(ip).or_default();
+        requesters.retain(|_, until| *until > now);
+        requesters.insert(requester, now + QUESTION);
+        letters.push((ALL_SWITCHES, Message::ArpBroadcast { ip, from: requester }));
     }
 }
 
@@ -216,7 +218,7 @@ impl Manager {
             self.look(now, letters);
         }
         while let Some(switch) = self.resend.pop_due(now) {
-            self.tell(now, switch, letters);
+            self.send_routes(now, switch, letters);
         }
     }
 
@@ -235,7 +237,7 @@ impl Manager {
             } else {
                 self.reconsider(switch);
             }
-            self.tell(now, switch, letters);
+            self.send_routes(now, switch, letters);
         }
     }
 
@@ -262,8 +264,8 @@ impl Manager {
         }
     }
 
-    /// Notes what `switch` must be sent, if what it does towards `target` is not what it
-    /// should. Returns the next switches on the way.
+    /// Enters a correction for `switch` if its route towards `target` is not the right one. Returns
+    /// the next switches on the path.
     fn correct(
         &mut self,
         switch: usize,
@@ -285,7 +287,7 @@ impl Manager {
         closer.into_iter().map(|(_, other)| other).collect()
     }
 
-    /// A frame has nowhere to go: tells every switch between there and its destination.
+    /// Handles a query for a route: installs it in every switch up to the destination.
     fn route_query(
         &mut self,
         now: Time,
@@ -324,12 +326,12 @@ impl Manager {
         }
         // The last first, so that the way is there when the frame comes.
         for switch in order.into_iter().rev() {
-            self.tell(now, switch, letters);
+            self.send_routes(now, switch, letters);
         }
     }
 
-    /// Sends a switch what it has not heard.
-    fn tell(&mut self, now: Time, switch: usize, letters: &mut Vec<Letter>) {
+    /// Sends a switch the routes that it has not acknowledged.
+    fn send_routes(&mut self, now: Time, switch: usize, letters: &mut Vec<Letter>) {
         let Some(sent) = self.sent.get_mut(&switch).filter(|sent| !sent.unacknowledged.is_empty())
         else {
             return;

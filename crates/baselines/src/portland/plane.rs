@@ -57,12 +57,12 @@ pub struct PortLandConfig {
 pub struct Location {
     /// 0 to [`Location::PODS`] - 1.
     pub pod: u16,
-    /// Of the edge switch within the pod.
+    /// The position of the edge switch within the pod.
     pub position: u8,
 }
 
 impl Location {
-    /// How many pods can be told apart.
+    /// The number of pods that a PMAC can distinguish.
     pub const PODS: u16 = 1 << 13;
 
     /// The PMAC of a host here.
@@ -82,8 +82,8 @@ impl Location {
     }
 }
 
-/// Which ports lead where: the longest match counts. A match without ports says that there is
-/// no way; no match says that nothing is known.
+/// The ports towards each location: the longest match counts. A match without ports means that the
+/// location is unreachable; no match means that nothing is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Routes {
     /// For one location.
@@ -112,7 +112,7 @@ pub struct PortLand<B> {
     /// Hosts here: by AMAC, and by PMAC.
     by_amac: MacMap<(PortNo, MacAddr)>,
     by_pmac: MacMap<(PortNo, MacAddr)>,
-    /// What the switch knows by itself, and what the fabric manager has told it.
+    /// The switch's own rules, and the routes that the fabric manager has sent.
     rules: Routes,
     sent: BTreeMap<Location, Vec<PortNo>>,
     /// Towards the fabric manager, whose address it is.
@@ -300,12 +300,13 @@ impl<B: Frame> PortLand<B> {
         }
     }
 
-    /// What the switch knows by itself.
+    /// Sets the switch's own rules.
     pub fn set_rules(&mut self, rules: Routes) {
         self.rules = rules;
     }
 
-    /// What the fabric manager says about one location; it counts more than the rules.
+    /// Sets the ports towards one location, as the fabric manager sent them. They override the
+    /// rules.
     pub fn set_location_ports(&mut self, location: Location, ports: Vec<PortNo>) {
         self.sent.insert(location, ports);
     }

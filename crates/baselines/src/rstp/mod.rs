@@ -6,11 +6,11 @@
 //! all other ports discard. What remains is a tree. A link of the tree begins to forward as
 //! soon as both its ends agree, without waiting.
 //!
-//! The machines are the standard's, one file for each group: what a port knows (`info`),
-//! which role follows (`roles`), which state follows from the role (`transitions`), what
-//! others must be told (`changes`). They run round and round until none has anything to do,
-//! then what is due is sent. Two things differ from the letter: timers are moments and not
-//! counters of whole seconds (see `port`), and `txCount`'s second begins with its first BPDU.
+//! The machines are the standard's, one file for each group: what a port knows (`info`), which role
+//! follows (`roles`), which state follows from the role (`transitions`), topology changes to
+//! propagate (`changes`). They run until no machine can make a transition, then BPDUs that are due
+//! are sent. Two things differ from the letter: timers are points in time and not counters of whole
+//! seconds (see `port`), and `txCount`'s second begins with its first BPDU.
 //!
 //! Left out: migration to the old protocol (clause 17.24; its BPDUs are refused), shared
 //! media (every link is point-to-point) and management. `AutoEdge` is on and `AdminEdge` off
@@ -53,7 +53,7 @@ pub struct RstpConfig {
     pub tx_hold_count: u32,
 }
 
-/// What the protocol asks of the bridge that runs it.
+/// A request of the protocol to its bridge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
     /// Send this frame out of a port, whatever its state.

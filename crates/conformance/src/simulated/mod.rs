@@ -10,12 +10,13 @@ mod tester;
 use crate::interpretations::Interpretations;
 use crate::rig::{Counters, Halt, Rig, Seen, Stream};
 use crate::setup::{Dcbx, Setup};
+use axon_control::node::ControllerNode;
 use axon_fabric::assemble::{controller_config, host_mac, switch_config, switch_mac};
 use axon_fabric::model::Wire;
 use axon_fabric::topology;
-use axon_sim::Engine;
 use axon_sim::links::WireEnd;
 use axon_sim::station::StationNode;
+use axon_sim::{DataplaneKind, Engine, SwitchPlane};
 use axon_wire::{Bytes, MacAddr, PortNo, Rate, Span, Time};
 use device::{Device, DeviceReport};
 use end_station::EndStation;
@@ -124,7 +125,9 @@ impl Simulated {
         let plant = self.plant.map(|plant| (plant, RATE));
         let device = Device::new(switch, plant, self.report.clone());
         self.engine.power_on(DEVICE, StationNode::Other(Box::new(device)));
-        let controller = controller_config(&fabric, 1, self.seed).on_software(Time::ZERO);
+        let setup = controller_config(&fabric, 1, self.seed);
+        let plane = SwitchPlane::new(DataplaneKind::Software, setup.plane);
+        let controller = ControllerNode::new(setup.control, plane, Time::ZERO);
         self.engine.power_on(CONTROLLER, StationNode::Controller(Box::new(controller)));
         Ok(())
     }

@@ -69,8 +69,8 @@ impl Discovery {
         Ok(())
     }
 
-    /// A confirmation or heartbeat: the other end has returned our challenge, so whoever is
-    /// pending under that incarnation becomes the neighbour.
+    /// Handles a confirmation or heartbeat: the other end has returned our challenge, so the
+    /// pending node of that incarnation becomes the neighbour.
     pub(super) fn on_echo(
         &mut self,
         now: Time,

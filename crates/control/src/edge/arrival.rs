@@ -11,8 +11,8 @@ use axon_wire::{MacAddr, PortNo, Route};
 use core::net::{IpAddr, Ipv4Addr};
 
 impl Edge {
-    /// Phase IV. The place that was reserved gets its route; the hosts that asked get their ARP
-    /// reply, from the target's own MAC; then the frames that waited go, in their order.
+    /// Phase IV. The reserved entry gets its route. The hosts that sent ARP requests get their
+    /// replies, from the target's own MAC. Then the queued frames leave, in their order.
     pub(super) fn phase_four(&mut self, cx: &mut Cx, m: &ArpReply) {
         let port = m.source_port;
         if !self.is_current(m.stamp) || !self.hosts.is_on(m.source_mac, port) {
@@ -53,7 +53,7 @@ impl Edge {
         self.flows.promote(cx, port);
     }
 
-    /// The address that set-up `id` of this port looks for, if there is such a set-up.
+    /// The address that set-up `id` of this port looks up, if there is such a set-up.
     fn asked_ip(&self, port: PortNo, id: u32) -> Option<Ipv4Addr> {
         let mut of_port = self.setups.open.range(of_port(port));
         match of_port.find(|(_, setup)| setup.id == id)? {
@@ -62,8 +62,8 @@ impl Edge {
         }
     }
 
-    /// There is a route from `port` to `mac`: the frames that waited for it go. `route` serves
-    /// where no table had room for the route.
+    /// Sends the frames that waited for a route from `port` to `mac`. `route` is used if no table
+    /// had room for the route.
     pub(super) fn route_ready(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr, route: &Route) {
         let key = (port, Target::Mac(mac));
         if self.setups.remove(key).is_none() {
@@ -77,7 +77,7 @@ impl Edge {
     }
 }
 
-/// Tells a host that `ip` is at `mac`; never that its own address is its own.
+/// Sends an ARP reply: `ip` is at `mac`. A host gets none for its own address.
 pub(super) fn answer(cx: &mut Cx, port: PortNo, requester: Requester, mac: MacAddr, ip: Ipv4Addr) {
     if requester.mac != mac {
         let frame = host_frame::reply(mac, ip, requester.mac, requester.ip);

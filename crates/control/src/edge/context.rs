@@ -7,7 +7,7 @@ use axon_wire::message::Target;
 use axon_wire::{MacAddr, PortNo, Time};
 use core::net::{IpAddr, Ipv4Addr};
 
-/// What comes with every call: the time, what the data plane knows of its ports, and the list of
+/// The context of a call: the time, the ports as the data plane sees them, and the list of
 /// requests.
 pub(super) struct Cx<'a> {
     pub(super) now: Time,
@@ -15,7 +15,7 @@ pub(super) struct Cx<'a> {
     pub(super) out: &'a mut Vec<Effect>,
 }
 
-/// What may be due.
+/// A timer of the edge. The fields name what it belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Timer {
     Host(MacAddr),
@@ -26,7 +26,7 @@ pub(super) enum Timer {
     Place(PortNo),
 }
 
-/// The IPv4 address, where it is one.
+/// The IPv4 address, if the address is one.
 pub(super) fn ipv4(ip: Option<IpAddr>) -> Option<Ipv4Addr> {
     match ip? {
         IpAddr::V4(ip) => Some(ip),

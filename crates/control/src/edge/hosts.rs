@@ -1,4 +1,4 @@
-//! The hosts on this switch, and what of them the controller knows.
+//! The table of local hosts, and what the controller has been sent of it.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use axon_wire::{MacAddr, PortNo, Time};
@@ -7,18 +7,19 @@ use core::net::Ipv4Addr;
 /// A host on a port of this switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Host {
-    /// Where it is.
+    /// The port of the host.
     pub port: PortNo,
-    /// Its address, once it has told one.
+    /// The IPv4 address of the host, once it is known.
     pub ip: Option<Ipv4Addr>,
-    /// When it was last heard by the control plane; the data plane's traffic is not seen here.
+    /// When the control plane last received a frame of the host. Traffic in the data plane does
+    /// not count.
     pub heard: Time,
-    /// Probes in a row that it has left unanswered.
+    /// The number of probes in a row that the host has not answered.
     pub unanswered: u32,
     pub(super) changed: Time,
 }
 
-/// The host table, and what of it the controller knows.
+/// The table of local hosts. `reported` holds what the controller has been sent.
 #[derive(Debug)]
 pub(super) struct Hosts {
     pub(super) per_port_max: usize,

@@ -1,9 +1,10 @@
-//! What the data plane is asked for, and what it answers.
+//! Requests to the data plane for routes, and its answers.
 //!
-//! In plain English: a route that has a place is asked for. Until the answer has come the route
-//! counts as placed, and what the data plane punts meanwhile goes by software, so nobody waits for
-//! a slow device. If the device refuses, software keeps the route, whatever stood in the table
-//! before is taken out of it (it would lead the old way), and the port is tried again after a pause.
+//! In plain English: a route with a reserved entry is requested. Until the answer arrives the
+//! route counts as installed, and software forwards the frames that the data plane punts
+//! meanwhile, so no frame waits for a slow device. If the device refuses, software keeps the
+//! route. The previous route is removed from the table, because it would lead the old way. The
+//! port is tried again after a pause.
 
 use super::context::Cx;
 use super::flows::{Flows, Placement};
@@ -15,7 +16,7 @@ use alloc::vec::Vec;
 use axon_node::{Note, RouteAnswer, Snapshot};
 use axon_wire::{MacAddr, PortNo, Route, Span, Time};
 
-/// From a refusal to the next try at the same port.
+/// The time from a refusal until the same port is tried again.
 const PAUSE: Span = Span::from_secs(1);
 
 impl Flows {
@@ -24,7 +25,7 @@ impl Flows {
         self.live.get(&key).is_some_and(|flow| flow.is_placed())
     }
 
-    /// The data plane has answered; says when to try its port again, if that is new.
+    /// Handles an answer of the data plane. Returns when to try the port again, if that is new.
     pub(super) fn answered(&mut self, cx: &mut Cx, answer: RouteAnswer) -> Option<(PortNo, Time)> {
         let key = match (self.placing.requested.remove(&answer.ticket)?, answer.result) {
             (Requested::Remove(_), Ok(())) => return None,
@@ -60,7 +61,7 @@ impl Flows {
         new.then_some((key.0, cx.now + PAUSE))
     }
 
-    /// Tries again what the data plane has refused at `port`.
+    /// Repeats at `port` what the data plane has refused.
     pub(super) fn try_again(&mut self, cx: &mut Cx, port: PortNo) {
         self.placing.refused.remove(&port);
         let stale: BTreeSet<Key> = self.placing.stale.range(of_port(port)).copied().collect();
@@ -70,7 +71,7 @@ impl Flows {
         self.promote(cx, port);
     }
 
-    /// Asks for the software routes of `port` while its table has places. A port that has refused
+    /// Requests the software routes of `port` while its table has room. A port that has refused
     /// something waits for its pause to end.
     pub(super) fn promote(&mut self, cx: &mut Cx, port: PortNo) {
         if self.placing.refused.contains(&port) {
@@ -81,7 +82,7 @@ impl Flows {
         {}
     }
 
-    /// Asks for one software route, if it finds a place.
+    /// Requests one software route, if its table has room.
     pub(super) fn place(&mut self, cx: &mut Cx, key: Key) -> bool {
         let Some(flow) = self.live.get_mut(&key).filter(|flow| !flow.is_placed()) else {
             return false;
@@ -100,8 +101,9 @@ impl Flows {
         placed.map(|(&(port, mac), flow)| (port, mac, &flow.route))
     }
 
-    /// The data plane had lost its tables and was re-synchronised; `has` is what it has now. What it
-    /// should have and has not is kept in software. Says which ports to try again, and when.
+    /// Compares with a data plane that has lost its tables and was re-synchronised; `has` is its
+    /// present state. Missing routes are kept in software. Returns which ports to try again, and
+    /// when.
     pub(super) fn resynchronised(&mut self, cx: &mut Cx, has: &Snapshot) -> Vec<(PortNo, Time)> {
         self.placing.requested.clear();
         self.placing.stale.clear();

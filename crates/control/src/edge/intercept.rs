@@ -1,4 +1,4 @@
-//! What a host sends without a route: ARP, DHCP, unicast on its way, and what ends here.
+//! Frames of hosts without a route: ARP, DHCP, unicast, and frames that are dropped.
 
 use super::context::Cx;
 use super::setups::Requester;
@@ -12,7 +12,8 @@ use axon_wire::{MacAddr, PortNo};
 use smoltcp::wire::ArpOperation;
 
 impl Edge {
-    /// Learns from a frame of a host and does with it what it is for; or says why it ends here.
+    /// Learns from a frame of a host and handles it by its kind. The error is the reason of the
+    /// drop.
     pub(super) fn serve(&mut self, cx: &mut Cx, port: PortNo, frame: &[u8]) -> Result<Fate, Drop> {
         let header = (MacAddr::destination_of(frame), MacAddr::source_of(frame));
         let (Some(destination), Some(source)) = header else {
@@ -74,8 +75,8 @@ impl Edge {
         Ok(())
     }
 
-    /// A unicast frame that missed: by the software route if there is one; else it waits while its
-    /// route is sought.
+    /// Handles a unicast frame that missed: it takes a software route if there is one, or is
+    /// queued while its route is looked up.
     fn unicast(
         &mut self,
         cx: &mut Cx,

@@ -17,13 +17,14 @@ use core::net::{IpAddr, Ipv4Addr};
 const CHANGE_HOLD: Span = Span::from_millis(200);
 
 impl Edge {
-    /// Learns the sender of a frame, or hears of it again; `false` if it is not to be served.
+    /// Learns the sender of a frame, or refreshes it. Returns `false` if the frame is to be
+    /// dropped.
     ///
-    /// A known host on its port is refreshed. On another port it has moved: it leaves the old
-    /// one with its flows and is new on the other. A new host is taken while its port has room;
-    /// a full port makes room by forgetting a host without address that was silent for as long
-    /// as a host with one would need to be declared dead. Hosts without address are not
-    /// forgotten otherwise: there is no question that they would have to answer.
+    /// A known host on its port is refreshed. On another port it has moved: it is removed from the
+    /// old port with its flows and learned on the new one. A new host is learned while its port
+    /// has room. A full port removes a host without address that was silent for as long as a host
+    /// with an address would need to be declared dead. Hosts without address are not removed
+    /// otherwise, because they cannot be probed.
     pub(super) fn learn(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr) -> bool {
         let recalled = self.recalled(port, mac);
         if let Some(host) = self.hosts.by_mac.get_mut(&mac) {
@@ -31,7 +32,7 @@ impl Edge {
                 host.heard = cx.now;
                 host.unanswered = 0;
                 if recalled {
-                    // The controller doubts it: say it again.
+                    // The controller wants to verify the host: report it again.
                     self.hosts.reported.remove(&mac);
                     self.report(cx.out, mac);
                 }
@@ -68,7 +69,7 @@ impl Edge {
         self.forget_host(cx, mac)
     }
 
-    /// Learns the address of a known host; it is probed from now on.
+    /// Learns the address of a known host, which is probed from then on.
     pub(super) fn learn_ip(
         &mut self,
         now: Time,
@@ -96,11 +97,11 @@ impl Edge {
         self.report(out, mac);
     }
 
-    /// A host has left, does not answer any more, or gives way: its flows go with it.
+    /// Removes a host that has left, no longer answers, or makes room, together with its flows.
+    /// Returns whether there was such a host.
     ///
-    /// Routes belong to a port, so those of a port are destroyed when its last host goes.
-    /// Others on that port may use them; the controller removes those that nobody needs.
-    /// Says whether there was such a host.
+    /// Routes belong to a port, so the routes of a port are removed with its last host. Other
+    /// hosts on that port may use them; the controller removes those that no host uses.
     pub(super) fn forget_host(&mut self, cx: &mut Cx, mac: MacAddr) -> bool {
         let Some(Host { port, ip, .. }) = self.hosts.remove(mac) else {
             return false;
@@ -121,10 +122,11 @@ impl Edge {
         true
     }
 
-    /// The time to probe a host has come (the paper's periodic gratuitous ARP).
+    /// Probes a host whose timer has expired (the paper's periodic gratuitous ARP).
     ///
-    /// A unicast ARP request from the server's identity, whose MAC never has a route, so the
-    /// answer comes here. One unanswered probe more than a host may leave, and it is gone.
+    /// The probe is a unicast ARP request from the server's identity. Its MAC never has a route,
+    /// so the reply comes to the control plane. A host with more unanswered probes than allowed is
+    /// removed.
     pub(super) fn probe_host(&mut self, cx: &mut Cx, mac: MacAddr) {
         let Some(host) = self.hosts.by_mac.get_mut(&mac) else {
             return;
@@ -141,8 +143,8 @@ impl Edge {
         self.agenda.set(Timer::Host(mac), cx.now + self.host_probe);
     }
 
-    /// Reports what of a host has changed since the controller was last told; nothing while
-    /// there is no controller: [`Edge::report_all`] makes up for it.
+    /// Reports changes of a host since the last report. Without a controller nothing is sent;
+    /// [`Edge::report_all`] does it later.
     fn report(&mut self, out: &mut Vec<Effect>, mac: MacAddr) {
         if !self.reachable {
             return;
@@ -165,7 +167,7 @@ impl Edge {
         }
     }
 
-    /// Reports everything that the controller does not know; all of it to a new incarnation.
+    /// Reports everything that the controller does not have yet; to a new incarnation, everything.
     pub(super) fn report_all(&mut self, out: &mut Vec<Effect>, new_incarnation: bool) {
         if new_incarnation {
             self.hosts.reported.clear();
@@ -353,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_controller_life_is_told_all_hosts_and_old_routes_are_forgotten() {
+    fn a_new_controller_incarnation_gets_all_hosts_and_old_routes_are_forgotten() {
         let mut bench = Bench::new();
         bench.host(0, 1);
         bench.host(1, 2);
@@ -373,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changes_without_a_controller_is_told_when_it_is_back() {
+    fn what_changes_without_a_controller_is_reported_when_it_is_back() {
         let mut bench = Bench::new();
         bench.host(0, 1);
         bench.host(1, 2);

@@ -1,20 +1,20 @@
 //! The edge: how hosts and the fabric meet at a switch (paper 001 §4.2.2 and §4.2.3).
 //!
-//! The data plane hands over every host frame without a valid route. The edge learns from it
-//! who is where, and then:
+//! The data plane punts every host frame without a valid route. The edge learns hosts from it, and
+//! then:
 //!
-//! - ARP, broadcast or unicast, is never passed on. For an existing flow the answer is known;
-//!   otherwise Axon-ARP (`setup`, `arrival`) asks the controller, whose
-//!   request reaches the target switch (`target`), which asks its host and answers. Four
-//!   phases, and each switch reserves memory before it asks.
+//! - ARP, broadcast or unicast, is never forwarded. An existing flow gives the answer at once.
+//!   Otherwise Axon-ARP (`setup`, `arrival`) sends a request to the controller, which forwards
+//!   it to the target switch (`target`). That queries its host and replies. There are four
+//!   phases, and each switch reserves memory before it sends.
 //! - DHCP goes to the controller.
-//! - A unicast frame waits while a route for its MAC is sought, or takes a route that only
-//!   software has.
-//! - Other broadcast and multicast ends here.
+//! - A unicast frame is queued while a route for its MAC is looked up, or takes a route that
+//!   is kept in software.
+//! - Other broadcast and multicast is dropped.
 //!
-//! Local hosts with an address are probed; one that is silent too long takes its flows along.
-//! Everything that a host can make grow is bounded. Nothing here depends on the order of
-//! messages: see `flows`.
+//! Local hosts with an address are probed. A host that is silent too long is removed together with
+//! its flows. Everything that a host can make grow is bounded. Nothing here depends on the order
+//! of messages: see `flows`.
 
 mod arrival;
 mod context;

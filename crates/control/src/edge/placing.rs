@@ -7,7 +7,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use axon_node::{Capabilities, Note, PortView, RouteChange, RouteTicket};
 use axon_wire::{HopWidth, PortNo, Route};
 
-/// The routes of a data plane, as far as the edge has asked for them.
+/// The route tables of a data plane, as far as the edge has requested entries.
 #[derive(Debug)]
 pub(super) struct Placing {
     per_port_max: usize,
@@ -23,6 +23,7 @@ pub(super) struct Placing {
     pub(super) refused: BTreeSet<PortNo>,
 }
 
+/// A change that the data plane has not answered yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Requested {
     Install(Key),
@@ -56,12 +57,12 @@ impl Placing {
             && route.hops.iter().all(|&hop| self.width.can_name(hop))
     }
 
-    /// Takes a place for a route, if it has none yet; `false` if the table is full.
+    /// Reserves an entry for a route, if it has none yet; `false` if the table is full.
     pub(super) fn reserve(&mut self, (port, destination): Key) -> bool {
         self.places.reserve(port, destination)
     }
 
-    /// Takes a place for a destination whose MAC is still to be learned.
+    /// Reserves an entry for a destination whose MAC is not known yet.
     pub(super) fn hold(&mut self, port: PortNo) -> bool {
         self.places.hold(port)
     }
@@ -71,24 +72,24 @@ impl Placing {
         self.places.release(port);
     }
 
-    /// Gives back the place of a route that the data plane was not asked for.
+    /// Frees the entry of a route that was not requested.
     pub(super) fn free(&mut self, (port, destination): Key) {
         self.places.free(port, destination);
     }
 
-    /// Gives back all places of one port, whose routes are gone.
+    /// Frees all entries of one port, whose routes are gone.
     pub(super) fn clear(&mut self, port: PortNo) {
         self.places.clear(port);
     }
 
-    /// Asks for a route that has a place.
+    /// Requests a route that has an entry.
     pub(super) fn install(&mut self, cx: &mut Cx, key: Key, route: Route) -> RouteTicket {
         let (port, destination) = key;
         self.stale.remove(&key);
         self.ask(cx, Requested::Install(key), RouteChange::Install { port, destination, route })
     }
 
-    /// Asks that a route go, and gives back its place.
+    /// Requests the removal of a route, and frees its entry.
     pub(super) fn remove(&mut self, cx: &mut Cx, key: Key) {
         let (port, destination) = key;
         self.places.free(port, destination);

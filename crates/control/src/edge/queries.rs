@@ -4,10 +4,10 @@ use axon_wire::message::ArpTarget;
 use axon_wire::{MacAddr, PortNo, Time};
 use core::net::Ipv4Addr;
 
-/// Target port, target host, source host.
+/// The key of a query: target port, target host, source host.
 pub(super) type QueryKey = (PortNo, MacAddr, MacAddr);
 
-/// A local host was asked whether it is there, for the sake of a remote one.
+/// An ARP request to a local host on behalf of a remote one.
 #[derive(Debug)]
 pub(super) struct Query {
     pub(super) m: ArpTarget,
@@ -16,7 +16,7 @@ pub(super) struct Query {
     pub(super) until: Time,
 }
 
-/// A host that is asked for.
+/// A host that was here before and is queried for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Recall {
     pub(super) ip: Ipv4Addr,

@@ -1,4 +1,5 @@
-//! The source switch asks for a route: phase I of Axon-ARP (paper 001 §4.2.2).
+//! Requests to the controller for a route: phase I of Axon-ARP at the source switch (paper 001
+//! §4.2.2).
 
 use super::arrival::answer;
 use super::context::{Cx, Timer};
@@ -11,9 +12,9 @@ use axon_wire::message::{ArpRequest, Message, Target};
 use axon_wire::{MacAddr, PortNo, Span};
 use core::net::{IpAddr, Ipv4Addr};
 
-/// Set-ups that one port may have under way; what would start more is dropped.
+/// The most requests of one port in flight. Frames that would start more are dropped.
 pub(super) const SETUPS_PER_PORT_MAX: usize = 128;
-/// ARP requests that one set-up answers; more hosts on one port ask again themselves.
+/// The most ARP requests that one set-up answers. Further hosts on the port repeat theirs.
 pub(super) const REQUESTERS_MAX: usize = 8;
 /// Failures remembered over the whole switch.
 pub(super) const FAILURES_MAX: usize = 4096;
@@ -25,10 +26,11 @@ const BACKOFF_DOUBLINGS_MAX: u32 = 2;
 const RETRY_DOUBLINGS_MAX: u32 = 4;
 
 impl Edge {
-    /// A host asks for `target_ip`: answered at once for an existing flow, looked for if not.
+    /// Answers an ARP request for an address: at once for an existing flow, otherwise after a
+    /// set-up.
     ///
-    /// On one port all hosts share the routes, and a host that looks for one on its own port
-    /// has been heard by it: the edge stays silent.
+    /// All hosts of a port share their routes. A host on the same port has received the request
+    /// itself, so the edge does not answer for it.
     pub(super) fn resolve(
         &mut self,
         cx: &mut Cx,
@@ -60,13 +62,13 @@ impl Edge {
         }
     }
 
-    /// Phase I. A place in the source port's route memory is reserved, then the controller is
-    /// asked, again and again until it is answered or the time is over.
+    /// Phase I. Reserves an entry in the source port's table and sends a request to the
+    /// controller. It is repeated until it is answered or its time is over.
     ///
-    /// For an address the MAC is still unknown, so the place is only counted. Without a place
-    /// the set-up goes on: its route will be kept in software. There is one set-up for each
-    /// (port, target) at a time, and a pause after each that failed. `false` if none is under
-    /// way now.
+    /// For an address the MAC is still unknown, so the entry is only counted. Without a free entry
+    /// the set-up continues, and software will keep its route. There is one set-up for each (port,
+    /// target) at a time, and a pause after each that failed. Returns whether one is in flight
+    /// now.
     pub(super) fn begin(
         &mut self,
         cx: &mut Cx,
@@ -115,7 +117,7 @@ impl Edge {
         self.agenda.set(Timer::Setup(port, target), setup.until.min(cx.now + pause));
     }
 
-    /// A set-up's time has come: ask again, or give up.
+    /// Handles the expired timer of a set-up: sends the request again or gives up.
     pub(super) fn setup_due(&mut self, cx: &mut Cx, key: Key) {
         let Some(setup) = self.setups.open.get(&key) else {
             return;
@@ -141,8 +143,8 @@ impl Edge {
         self.setups.failed.remove(&key);
     }
 
-    /// Forgets all failures and asks for everything again, now: there is a controller (again).
-    /// `reserve` if all places have been given back meanwhile.
+    /// Clears all failures and repeats all requests now, because the controller can be reached
+    /// (again). `reserve` is true if all entries were freed meanwhile.
     pub(super) fn ask_again(&mut self, cx: &mut Cx, reserve: bool) {
         while let Some((key, _)) = self.setups.failed.pop_first() {
             self.agenda.cancel(Timer::Failed(key.0, key.1));
@@ -160,7 +162,7 @@ impl Edge {
         }
     }
 
-    /// Ends a set-up without a route: its place is free and its frames are dropped.
+    /// Ends a set-up without a route: its entry is freed and its frames are dropped.
     fn end_setup(&mut self, cx: &mut Cx, key: Key) {
         let Some(setup) = self.setups.remove(key) else {
             return;
@@ -178,7 +180,7 @@ impl Edge {
         self.flows.promote(cx, port);
     }
 
-    /// Frees a reserved slot, unless a route or another set-up needs it.
+    /// Frees a reserved entry, unless a route, a set-up or a query needs it.
     pub(super) fn unreserve(&mut self, port: PortNo, mac: MacAddr) {
         let placed = self.flows.is_placed((port, mac));
         let wanted = self.setups.contains((port, Target::Mac(mac)));
@@ -200,7 +202,7 @@ impl Edge {
 }
 
 impl Flows {
-    /// Reserves a place for what `key` looks for; `false` if the table is full.
+    /// Reserves an entry for the target of `key`; `false` if the table is full.
     pub(super) fn hold(&mut self, key: Key) -> bool {
         match key {
             (port, Target::Ip(_)) => self.placing.hold(port),

@@ -9,20 +9,20 @@ use core::net::Ipv4Addr;
 /// The port that needs a route, and the address or MAC that the route is to lead to.
 pub(super) type Key = (PortNo, Target);
 
-/// A route that the controller was asked for.
+/// A request for a route that the controller has not answered.
 #[derive(Debug)]
 pub(super) struct Setup {
     pub(super) id: u32,
     pub(super) source_mac: MacAddr,
     pub(super) source_ip: Option<Ipv4Addr>,
-    /// A place is kept in the route memory: counted for an address, named for a MAC.
+    /// Whether a table entry is reserved: counted for an address, by MAC for a MAC.
     pub(super) held: bool,
     pub(super) requesters: Vec<Requester>,
     pub(super) tries: u32,
     pub(super) until: Time,
 }
 
-/// Who waits for an ARP reply. A probe (RFC 5227 §1.1) has no address of its own yet.
+/// A host that waits for an ARP reply. An ARP probe (RFC 5227 §1.1) has no address of its own yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Requester {
     pub(super) mac: MacAddr,

@@ -1,4 +1,4 @@
-//! The edge of one switch: its state, and what its node calls.
+//! The state of a switch's edge, and the calls of its node.
 
 use super::context::{Cx, Timer};
 use super::flows::{Flow, Flows, Verdict};
@@ -21,7 +21,7 @@ use core::net::{IpAddr, Ipv4Addr};
 /// The shortest interval that the edge works with, whatever it is configured to.
 const INTERVAL_MIN: Span = Span::from_millis(1);
 
-/// The edge of one switch. What it wants done it appends to `out`.
+/// The edge of one switch. It appends its requests to `out`.
 #[derive(Debug)]
 pub struct Edge {
     pub(super) node: NodeId,
@@ -32,7 +32,7 @@ pub struct Edge {
     pub(super) host_probe: Span,
     pub(super) host_probes_max: u32,
     pub(super) frame_bytes_max: usize,
-    /// The controller whose decisions hold, even while there is no way to it.
+    /// The controller whose decisions are in force, even while it cannot be reached.
     pub(super) controller: Option<Incarnation>,
     pub(super) reachable: bool,
     pub(super) hosts: Hosts,
@@ -44,7 +44,7 @@ pub struct Edge {
     pub(super) counters: EdgeCounters,
 }
 
-/// What an edge has done since it started.
+/// Counters of an edge since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EdgeCounters {
     /// Frames of hosts that were not learned: their port has all the hosts it may have, or
@@ -56,34 +56,35 @@ pub struct EdgeCounters {
     pub hosts_lost: u64,
     /// ARP requests answered from an existing flow.
     pub arp_cached: u64,
-    /// Routes that the controller was asked for.
+    /// Routes that were requested from the controller.
     pub setups_begun: u64,
-    /// Of these, how many came.
+    /// Requested routes that arrived.
     pub setups_done: u64,
-    /// Of these, how many did not come in time.
+    /// Requested routes that did not arrive in time.
     pub setups_failed: u64,
-    /// Routes that were not asked for: too many under way, or too soon after a failure.
+    /// Routes that were not requested: too many requests in flight, or too soon after a failure.
     pub setups_refused: u64,
-    /// Frames that the control plane forwarded by a route of its own.
+    /// Frames that the control plane forwarded by a route kept in software.
     pub slow_path: u64,
-    /// Control messages that came too late or name a host or port that is not here.
+    /// Control messages that came too late, or that name a host or port that this switch does not
+    /// have.
     pub messages_ignored: u64,
 }
 
-/// What becomes of a host's frame that had no route.
+/// The result for a host's frame that had no route.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It was ARP or DHCP: read, and done with.
+    /// The frame was ARP or DHCP and has been handled.
     Served,
-    /// It goes on by this route, which stands in software.
+    /// Forward the frame by this route, which is kept in software.
     Forward(Route),
-    /// It waits until the route to this destination is there.
+    /// Queue the frame until there is a route to this destination.
     Wait(MacAddr),
 }
 
 impl Edge {
-    /// The edge of a switch whose ports have no carrier yet and which knows no controller, on a data
-    /// plane that can do this.
+    /// The edge of a switch whose ports have no carrier yet and which knows no controller, on a
+    /// data plane that can do this.
     ///
     /// Intervals below 1 ms count as 1 ms.
     pub fn new(config: &SwitchConfig, has: &Capabilities) -> Edge {
@@ -109,9 +110,9 @@ impl Edge {
         }
     }
 
-    /// A frame that a host sent and that had no route, without Axon header.
+    /// Handles a frame without Axon header that a host sent and that had no route.
     ///
-    /// Frames that wait go on with [`Effect::Release`] or end with [`Effect::Abandon`].
+    /// Queued frames leave with [`Effect::Release`] or are dropped with [`Effect::Abandon`].
     ///
     /// # Errors
     /// Why the frame ends here and now.
@@ -148,8 +149,8 @@ impl Edge {
         self.phase_four(&mut Cx { now, ports, out }, &m);
     }
 
-    /// A command of the controller from its reliable stream. Items that only a switch sends
-    /// are counted and ignored.
+    /// Handles a command of the controller from its reliable stream. Items that only a switch
+    /// sends are counted and ignored.
     pub fn item(&mut self, now: Time, item: Item, ports: &dyn PortView, out: &mut Vec<Effect>) {
         let cx = &mut Cx { now, ports, out };
         match item {
@@ -169,8 +170,8 @@ impl Edge {
         }
     }
 
-    /// The controller sends a frame to a host: a DHCP reply. An acknowledgement teaches the
-    /// host's address.
+    /// Sends a frame of the controller, a DHCP reply, to a host. A DHCP acknowledgement teaches
+    /// the host's address.
     pub fn host_frame_out(
         &mut self,
         now: Time,
@@ -192,7 +193,7 @@ impl Edge {
         out.push(Effect::Host { port, frame });
     }
 
-    /// The data plane has answered a request for a change of a route table.
+    /// Handles the data plane's answer to a request for a change of a route table.
     pub fn route_changed(
         &mut self,
         now: Time,
@@ -205,12 +206,13 @@ impl Edge {
         }
     }
 
-    /// All routes that the data plane should have.
+    /// All routes that the data plane should have: ingress port, destination, route.
     pub fn wanted_routes(&self) -> impl Iterator<Item = (PortNo, MacAddr, &Route)> {
         self.flows.wanted()
     }
 
-    /// The data plane had lost its tables and was re-synchronised; `has` is what it has now.
+    /// Re-synchronises the flows with a data plane that has lost its tables. `has` is its present
+    /// state.
     pub fn resynchronised(
         &mut self,
         now: Time,
@@ -223,8 +225,8 @@ impl Edge {
         }
     }
 
-    /// A port became a host port or an Axon port, or lost its carrier; the data plane knows which.
-    /// Where hosts were and are no more, they and their flows are gone.
+    /// Handles a change of a port's kind or carrier, which `ports` shows. Hosts at a port that is
+    /// no host port any more are removed with their flows.
     pub fn port_changed(
         &mut self,
         now: Time,
@@ -247,12 +249,12 @@ impl Edge {
         self.flows.placing.clear(port);
     }
 
-    /// The controller became known, changed, or cannot be reached (`None`).
+    /// Handles a change of the controller; `None` if it cannot be reached.
     ///
-    /// While it cannot be reached everything stands. When the same incarnation is back, it is told
-    /// what has changed. A new incarnation knows nothing of the old one's decisions: all flows and
-    /// routes are forgotten, and all hosts reported. In both cases open requests are repeated
-    /// at once.
+    /// While it cannot be reached, flows and routes stay. When the same incarnation is back, the
+    /// edge reports what has changed. A new incarnation has none of the old decisions: all flows
+    /// and routes are removed, and all hosts are reported. In both cases open requests are
+    /// repeated at once.
     pub fn controller_changed(
         &mut self,
         now: Time,
@@ -278,7 +280,7 @@ impl Edge {
         self.ask_again(cx, new_incarnation);
     }
 
-    /// Does what is due. Early or repeated calls are harmless.
+    /// Handles expired timers. Early or repeated calls are harmless.
     pub fn timeout(&mut self, now: Time, ports: &dyn PortView, out: &mut Vec<Effect>) {
         let cx = &mut Cx { now, ports, out };
         self.flows.expire(now);
@@ -312,12 +314,12 @@ impl Edge {
         self.flows.all()
     }
 
-    /// Routes that the controller has been asked for and that have not come yet.
+    /// The number of requests to the controller for a route that are in flight.
     pub fn setups(&self) -> usize {
         self.setups.count()
     }
 
-    /// What this edge has done so far.
+    /// The counters of this edge since its start.
     pub fn counters(&self) -> EdgeCounters {
         self.counters
     }
@@ -327,12 +329,12 @@ impl Edge {
         mac.is_unicast() && mac != self.server.mac && mac != self.mac
     }
 
-    /// Whether this was decided by the controller that is in charge now.
+    /// Whether the controller in charge took this decision.
     pub(super) fn is_current(&self, stamp: Stamp) -> bool {
         self.controller.is_some_and(|incarnation| incarnation.number == stamp.epoch)
     }
 
-    /// Takes a route. A port without hosts has none, and no route leads to the control plane.
+    /// Enters a route. A port without hosts gets none, and no route leads to the control plane.
     pub(super) fn set_route(
         &mut self,
         cx: &mut Cx,

@@ -11,15 +11,15 @@ use axon_wire::message::{ArpReply, ArpTarget, Message};
 use axon_wire::{MacAddr, PortNo};
 use core::net::Ipv4Addr;
 
-/// Questions that one port's hosts may have to answer at a time; the source asks again.
+/// The most queries to the hosts of one port at a time. The source repeats its request.
 pub(super) const QUERIES_PER_PORT_MAX: usize = 1024;
 /// The time between two questions is doubled this often at most.
 const RETRY_DOUBLINGS_MAX: u32 = 4;
 
 impl Edge {
-    /// Phase II. A place for the route back is reserved in the target port's route memory,
-    /// then the target host is asked by ARP. A target without known address cannot be asked:
-    /// that it was learned here must do.
+    /// Phase II. An entry for the route back is reserved in the target port's table, then the
+    /// target host is queried by ARP. A target without known address cannot be queried; that it
+    /// was learned here is enough.
     pub(super) fn phase_two(&mut self, cx: &mut Cx, m: ArpTarget) {
         let own_port = m.source_switch.node == self.node && m.source_port == m.target_port;
         let sane = self.is_host_mac(m.source_mac) && m.source_mac != m.target_mac && !own_port;
@@ -49,9 +49,9 @@ impl Edge {
         self.ask(cx, key);
     }
 
-    /// Sends the ARP request, in the name of the source host. Two cases need another name: its
-    /// address is not known, or a valid route to it stands already, by which the answer would
-    /// leave without being seen here. Then the server identity asks, which never has a route.
+    /// Sends the ARP request in the name of the source host. In two cases the server identity
+    /// sends it, which never has a route: if the source's address is not known, or if a valid
+    /// route back exists already, by which the reply would leave without being seen here.
     fn ask(&mut self, cx: &mut Cx, key: Key) {
         let (port, target_mac, source_mac) = key;
         let Some(query) = self.queries.get_mut(&key) else {
@@ -69,7 +69,7 @@ impl Edge {
         self.agenda.set(Timer::Query(port, target_mac, source_mac), due);
     }
 
-    /// A question's time has come: ask again, or give up.
+    /// Handles the expired timer of a query: sends it again or gives up.
     pub(super) fn query_due(&mut self, cx: &mut Cx, key: Key) {
         let Some(query) = self.queries.get(&key) else {
             return;
@@ -89,21 +89,21 @@ impl Edge {
         }
     }
 
-    /// Ends all questions to one host.
+    /// Ends all queries to one host.
     pub(super) fn end_queries_to(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr) {
         for key in self.queries_to(port, mac) {
             self.end_query(cx, key);
         }
     }
 
-    /// Ends all questions: the controller that wanted to know is no more.
+    /// Ends all queries: the controller that needed them is gone.
     pub(super) fn end_all_queries(&mut self, cx: &mut Cx) {
         while let Some((&key, _)) = self.queries.first_key_value() {
             self.end_query(cx, key);
         }
     }
 
-    /// Whether a place on `port` is kept for a route to `source_mac`.
+    /// Whether an entry on `port` is reserved for a route to `source_mac`.
     pub(super) fn is_query_for(&self, port: PortNo, source_mac: MacAddr) -> bool {
         self.queries.range(of_port(port)).any(|(key, _)| key.2 == source_mac)
     }
@@ -113,7 +113,7 @@ impl Edge {
         self.queries.range(range).map(|(&key, _)| key).collect()
     }
 
-    /// An ARP reply came from `mac` on `port`: it answers every question about that address.
+    /// Handles an ARP reply of `mac` on `port`, which answers all queries for that address.
     pub(super) fn target_answered(
         &mut self,
         cx: &mut Cx,
@@ -132,10 +132,10 @@ impl Edge {
         }
     }
 
-    /// Phase III. The route back becomes valid, then the source switch is answered.
+    /// Phase III. The route back becomes valid, then the source switch gets its reply.
     ///
-    /// With a newer route back in place the answer still goes: its route towards the target
-    /// carries the message's own stamp, by which the source switch judges it.
+    /// The reply is sent even if a newer route back exists: its route towards the target carries
+    /// the stamp of the message, by which the source switch judges it.
     fn phase_three(&mut self, cx: &mut Cx, m: &ArpTarget) {
         let back = (m.target_port, m.source_mac);
         let verdict = self.set_route(cx, back, m.stamp, &m.to_source, ipv4(m.source_ip));

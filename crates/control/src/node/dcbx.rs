@@ -30,7 +30,7 @@ impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
         }
     }
 
-    /// Lets the ports work, and does what they ask for.
+    /// Runs `work` on the ports and carries out their requests.
     fn with_dcbx(
         &mut self,
         now: Time,

@@ -60,7 +60,8 @@ pub struct Reaction {
 /// The LLDP settings of an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LldpSettings {
-    /// The host's name; at most [`NAME_BYTES_MAX`](crate::ports::NAME_BYTES_MAX) bytes of it are sent.
+    /// The host's name; at most [`NAME_BYTES_MAX`](crate::ports::NAME_BYTES_MAX) bytes of it are
+    /// sent.
     pub system_name: String,
     /// The name of its port to the fabric, with the same limit.
     pub port_name: String,
@@ -76,8 +77,8 @@ pub(super) fn group(config: &AgentConfig, headroom: Bytes) -> GroupLimits {
     GroupLimits { reserved: Bytes(0), share: Share::Static(config.share), headroom, xon_offset }
 }
 
-/// The DCB configuration of two ports with a traffic class for each priority and equal shares. Every
-/// priority of the host can be paused.
+/// The DCB configuration of two ports with a traffic class for each priority and equal shares.
+/// Every priority of the host can be paused.
 pub(super) fn dcb(config: &AgentConfig) -> DcbConfig {
     let share = Share::Static(config.share);
     let quantum_bytes = config.frame_bytes_max as u32 + u32::from(FrameCost::WIRE.overhead_bytes);

@@ -1,11 +1,11 @@
 //! Rules that give a host's frames their priorities: application priorities (IEEE 802.1Q clause
 //! D.2.11).
 //!
-//! In plain English: a frame that the host has tagged has the priority of its tag. Otherwise
-//! rules by TCP, UDP, SCTP or DCCP port are tried first, then rules by DSCP, then rules by
-//! EtherType. The first rule of a kind that matches counts. A frame that matches no rule has the
-//! default priority. A port matches at either end of a connection, so that replies have the priority
-//! of requests. Rules of a neighbour are tried after all own rules, in the same order.
+//! In plain English: a frame that the host has tagged has the priority of its tag. Otherwise rules
+//! by TCP, UDP, SCTP or DCCP port are tried first, then rules by DSCP, then rules by EtherType. The
+//! first rule of a kind that matches counts. A frame that matches no rule has the default priority.
+//! A port matches at either end of a connection, so that replies have the priority of requests.
+//! Rules of a neighbour are tried after all own rules, in the same order.
 //!
 //! Only the first fragment of an IP packet holds its ports, so fragments match no rule by port; nor
 //! do packets with IP options or IPv6 extension headers. All of them have a DSCP.

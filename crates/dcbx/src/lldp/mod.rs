@@ -8,8 +8,8 @@
 //!
 //! Three things differ from the letter of the standard. An agent always sends and receives
 //! (adminStatus is enabledRxTx), so only loss of carrier or silence withdraws what it sent. Timers
-//! are points in time, not counters of whole seconds. The second after which the credit grows begins
-//! when some of it is spent.
+//! are points in time, not counters of whole seconds. The second after which the credit grows
+//! begins when some of it is spent.
 
 mod agent;
 mod neighbours;

@@ -7,6 +7,7 @@ use super::root::{self, RootLock};
 use super::state::StateDir;
 use super::supervisor::Line;
 use super::{Lab, PART, Progress, RecordInto, Report, UpOptions, neighbours, only};
+use crate::dataplane;
 use crate::record::EXTENSION;
 use anyhow::{Context, Result, bail};
 use nix::errno::Errno;
@@ -37,7 +38,9 @@ pub fn up(
     mut on_progress: impl FnMut(&Progress),
 ) -> Result<(Lab, Report)> {
     let (name, plan) = {
-        let fabric = axon_fabric::load(fabric)?;
+        let file = fabric;
+        let fabric = axon_fabric::load(file)?;
+        dataplane::check(&fabric).with_context(|| file.display().to_string())?;
         (fabric.name.clone(), Plan::of(&fabric))
     };
     let state = StateDir::of(&name)?;

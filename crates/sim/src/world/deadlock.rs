@@ -53,7 +53,7 @@ impl World {
 
     /// The buffer at `to` of what comes from `from`, if the sender is paused.
     fn standing(&self, from: End, to: End, priority: Priority) -> Option<BlockedBuffer> {
-        let ports = self.switch(to.switch)?.plane().ports();
+        let ports = self.switch(to.switch)?.plane().software()?.ports();
         let still = ports.blocked(self.now(), to.port, priority)?;
         let buffers = |queue: &HeldQueue| {
             let stopped = queue.stopped.iter();

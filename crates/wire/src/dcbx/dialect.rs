@@ -4,7 +4,7 @@ use super::{OUI_BEFORE, OUI_IEEE, SUBTYPE_CEE, SUBTYPE_CIN, ieee};
 use crate::lldp::Tlv;
 use core::fmt;
 
-/// In which form a TLV of DCBX is written.
+/// The form of a DCBX TLV.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Dialect {
     /// DCBX 1.00 of some vendors.
@@ -26,7 +26,7 @@ impl fmt::Display for Dialect {
 }
 
 impl Dialect {
-    /// In which form `tlv` speaks of DCBX, if it does.
+    /// The form of `tlv`; `None` if it is no TLV of DCBX.
     pub fn of(tlv: &Tlv) -> Option<Dialect> {
         match tlv.organisation()? {
             (OUI_IEEE, ieee::SUBTYPE_ETS_CONFIGURATION..=ieee::SUBTYPE_APPLICATION, _) => {

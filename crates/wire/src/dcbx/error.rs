@@ -2,7 +2,7 @@
 
 use crate::lldp::LldpError;
 
-/// Why the inside of a TLV is not what its subtype says.
+/// Why the content of a TLV does not match its subtype.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DcbxError {
     /// Another number of bytes than it must have.

@@ -1,7 +1,7 @@
-//! DCBX: what two ports tell each other of scheduling, pausing and priorities, inside LLDP.
+//! DCBX: the TLVs of LLDP on scheduling, PFC and priorities.
 //!
 //! [`ieee`] is the standard (IEEE 802.1Qaz, now 802.1Q clause 38 and annex D), [`cee`] what the
-//! vendors agreed on before it. What came before that, CIN, is recognised and not read.
+//! vendors agreed on before it. What came before that, CIN, is recognised but not read.
 
 pub mod cee;
 mod dialect;

@@ -11,33 +11,30 @@ use core::fmt::Debug;
 
 /// Finds paths between switches.
 ///
-/// What it answers follows from its seed, the graph, its arguments and what it was told
-/// before: the flows that are placed and removed, and the load that was measured. The same
-/// calls in the same order give the same answers, everywhere. No answer is needed to find a
-/// later one, so a controller that starts again with nothing in memory converges to good
-/// routes too, if not to the same ones.
+/// The answers follow from the seed, the graph, the arguments and the calls before: the flows
+/// placed and removed, and the measured load. The same calls in the same order give the same
+/// answers on every machine. No answer depends on an earlier one, so a controller that restarts
+/// with an empty state converges to good routes too, though maybe to other ones.
 ///
-/// A path never comes by a switch twice.
+/// A path visits no switch twice.
 pub trait Router: Debug + Send {
-    /// Replaces `path` with the links that `flow` should take; no link at all where both ends
-    /// are the same switch. Says whether there is a path, and leaves `path` empty otherwise.
-    /// The flow is not counted among those that are placed.
+    /// Replaces `path` with the links that `flow` should take; empty if both ends are the same
+    /// switch. Returns whether there is a path, and leaves `path` empty otherwise. The flow does
+    /// not count as placed yet.
     fn path(&mut self, graph: &Graph, flow: &Flow, path: &mut Vec<Step>) -> bool;
 
-    /// The shortest paths of this graph, for what is no flow: control messages. Kept with
-    /// the router since most need them themselves.
+    /// The shortest paths of this graph, for control messages, which are no flows.
     fn shortest(&mut self) -> &mut ShortestPaths;
 
     /// A flow takes this path from now on.
     fn placed(&mut self, _path: &[Step]) {}
 
-    /// A flow takes this path no more.
+    /// A flow no longer takes this path.
     fn removed(&mut self, _path: &[Step]) {}
 
-    /// Whether the flow that takes `current`, and has just been [`Router::removed`] from it,
-    /// is worth meta; leaves its new path in `path` if so. Asked in rounds, of every flow:
-    /// when links have come, and regularly if [`Router::improves`]. What is moved may be
-    /// reordered, so it should gain by it.
+    /// Whether the flow on `current`, which has just been [`Router::removed`], should move; its
+    /// new path is then in `path`. Called in rounds for every flow: when links were added, and
+    /// regularly if [`Router::improves`]. A move may reorder frames, so it should gain something.
     fn better(
         &mut self,
         graph: &Graph,
@@ -51,8 +48,8 @@ pub trait Router: Debug + Send {
             && path.len() < current.len()
     }
 
-    /// The graph has changed. Says whether paths that were allowed may break a rule of its own
-    /// now, so that all those in use are to be shown to [`Router::allows`].
+    /// Handles a change of the graph. Returns whether paths that were allowed may now break a rule
+    /// of the router, so that all paths in use have to be checked with [`Router::allows`].
     fn changed(&mut self, _graph: &Graph) -> bool {
         false
     }
@@ -62,33 +59,33 @@ pub trait Router: Debug + Send {
         true
     }
 
-    /// The layer that a flow is to take this path on, the one that the router has just answered or
-    /// a shortest; `None` if there is none that allows it.
+    /// The layer for a flow on this path, which the router has just chosen or which is a shortest
+    /// one; `None` if no layer allows it.
     fn layer(&mut self, graph: &Graph, path: &[Step]) -> Option<Layer> {
         self.allows(graph, path, Layer::ZERO).then_some(Layer::ZERO)
     }
 
-    /// Whether it wants to look again at placed flows, round by round until it has settled,
-    /// and anew when flows have come or loads were measured.
+    /// Whether the router looks at placed flows again: round by round until it has settled, and
+    /// again after new flows or load reports.
     fn improves(&self) -> bool {
         false
     }
 
-    /// Whether a round that moved so many of so many flows is the last: by default, if it
-    /// moved one in 64 or fewer, for what more there is to gain is not worth the moves.
+    /// Whether a round that moved `moved` of `flows` flows is the last: by default at most one in
+    /// 64.
     fn settled(&self, moved: usize, flows: usize) -> bool {
         moved <= flows / 64
     }
 
-    /// A round begins, and these are the flows, all placed.
+    /// Begins a round with these flows, all of them placed.
     fn round(&mut self, _graph: &Graph, _flows: &[Flow]) {}
 
-    /// How often it wants to know what each link carries, in heartbeats; never without.
+    /// The interval of load reports in heartbeats; `None` if the router needs none.
     fn measures(&self) -> Option<u32> {
         None
     }
 
-    /// A switch sent this many bytes out of each of these ports in this time.
+    /// Enters a load report: the bytes that a switch sent out of each of these ports in this time.
     fn measured(&mut self, _graph: &Graph, _switch: SwitchIndex, _over: Span, _sent: &[PortBytes]) {
     }
 }

@@ -1,8 +1,8 @@
-//! Which way a flow goes.
+//! Routers: how the controller chooses the path of a flow.
 //!
-//! A [`Router`] answers with a path for each flow, one at a time. Some look at the graph
-//! only; others at the flows they have placed so far, or at the load that was measured, and
-//! take a second look at what they placed, in rounds. docs/routers.md says when to use which.
+//! A [`Router`] answers with a path for each flow, one at a time. Some use only the graph. Others
+//! use the flows they have placed so far, or measured load, and look at placed flows again in
+//! rounds. docs/routers.md says when to use which.
 
 mod congestion;
 mod ecmp;

@@ -17,7 +17,7 @@ pub(super) const UNREACHABLE: u16 = u16::MAX;
 /// by breadth-first search from the destination. A path follows the row downhill. Where
 /// several edges lead down, the flow's hash mixed with the switch's identity picks one, so
 /// all shortest paths are used, and a flow's path is the same whatever order the switches
-/// were heard in.
+/// appeared in.
 ///
 /// A row outlives a change of the graph that does not touch it. It is right for a graph if
 /// the destination has 0, no edge spans more than 1, and every switch at a finite distance

@@ -84,7 +84,7 @@ impl<'a> World<'a> {
         &self.fabric
     }
 
-    /// The user's wish to stop.
+    /// The user's request to stop.
     pub fn stop(&self) -> &'a Stop {
         self.stop
     }

@@ -19,9 +19,9 @@ use alloc::vec::Vec;
 /// successors of `b` (D. J. Pearce and P. H. J. Kelly, ACM Journal of Experimental Algorithmics 11,
 /// 2006). Links outside the two positions are not searched.
 ///
-/// The dependencies of a path are added one by one. All of them are removed again if one is refused.
-/// Otherwise the set only grows, so a dependency that closes a cycle with the set alone is recorded
-/// as refused and never searched again.
+/// The dependencies of a path are added one by one. All of them are removed again if one is
+/// refused. Otherwise the set only grows, so a dependency that closes a cycle with the set alone is
+/// recorded as refused and never searched again.
 #[derive(Debug, Default)]
 pub struct ChannelDependencies {
     numbers: BTreeMap<Step, u32>,

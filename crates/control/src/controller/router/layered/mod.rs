@@ -29,12 +29,12 @@ const DRAWS: u64 = 8;
 /// 4. the shortest path that goes up and then down, on layer 0. Only this one may be longer than a
 ///    shortest path.
 ///
-/// **Changes.** A dependency stays in its set when the paths that brought it are removed. What a set
-/// accepts therefore forms no cycle with anything accepted before, and old and new paths can carry
-/// frames at the same time. Layer 0 guarantees what [`UpDown`] does, with the same exception: a new
-/// order. The further layers have one exception: their sets are empty after a restart of the
-/// controller, and are emptied when the graph changes while no flow is placed. Frames may then be in
-/// flight on paths that the router no longer knows, and those may form a cycle with new ones.
+/// **Changes.** A dependency stays in its set when the paths that brought it are removed. What a
+/// set accepts therefore forms no cycle with anything accepted before, and old and new paths can
+/// carry frames at the same time. Layer 0 guarantees what [`UpDown`] does, with the same exception:
+/// a new order. The further layers have one exception: their sets are empty after a restart of the
+/// controller, and are emptied when the graph changes while no flow is placed. Frames may then be
+/// in flight on paths that the router no longer knows, and those may form a cycle with new ones.
 #[derive(Debug)]
 pub struct Layered {
     up_down: UpDown,
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn with_further_layers_fewer_paths_are_longer_than_need_be_and_none_has_a_circle() {
+    fn with_further_layers_fewer_paths_are_longer_than_need_be_and_none_has_a_cycle() {
         let cases = [
             (4, ring(4)),
             (9, ring(9)),
@@ -203,7 +203,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(100))]
 
         #[test]
-        fn whatever_fails_all_reach_all_and_old_and_new_paths_have_no_circle_on_any_layer(
+        fn whatever_fails_all_reach_all_and_old_and_new_paths_have_no_cycle_on_any_layer(
             (count, pairs) in connected(),
             layers in 1..5_u8,
             toggles in prop::collection::vec(any::<prop::sample::Index>(), 0..12),
