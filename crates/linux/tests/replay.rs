@@ -217,8 +217,8 @@ dcb:
     - { priorities: [0, 1, 2, 4, 5, 6], ets: 50 }
     - { priorities: [3], ets: 50, lossless: true }
     - { priorities: [7] }
-  applications: [default=3]
-  dcbx: { willing: pfc }
+  applications: [udp:4791=3]
+  dcbx: {}
 ";
     let recordings = Recordings::new();
     let lab = recordings.up(fabric);
