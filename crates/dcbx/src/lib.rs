@@ -29,9 +29,11 @@ pub mod meeting;
 pub mod port;
 pub mod ports;
 pub mod tables;
+mod telemetry;
 #[cfg(test)]
 mod tests;
 
+pub use axon_node::telemetry::Source;
 pub use cee::{Cee, CeeConfig, CeeFeature, FeatureState};
 pub use ieee::{Duplicates, IeeeConfig, Remote, TieRule, ZeroClasses};
 pub use meeting::{Meeting, Mismatch, meet};
@@ -45,16 +47,6 @@ use axon_wire::dcbx::cee::{PART_APPLICATION, PART_GROUPS, PART_PFC};
 use axon_wire::dcbx::ieee::{Application, Ets, EtsProblem};
 use axon_wire::dcbx::{DcbxError, Dialect};
 use core::fmt;
-
-/// Where a part of what is in force comes from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Source {
-    /// The port's own configuration.
-    #[default]
-    Local,
-    /// The peer.
-    Peer,
-}
 
 /// What the port is to do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -101,15 +93,6 @@ pub enum DcbxNote {
     /// CEE: a feature does not work, because the two ends do not fit or the peer says so. By the
     /// type of its part.
     FeatureError(u8),
-}
-
-impl fmt::Display for Source {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Source::Local => "local",
-            Source::Peer => "peer",
-        })
-    }
 }
 
 impl fmt::Display for DcbxNote {

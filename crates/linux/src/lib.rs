@@ -19,6 +19,7 @@ pub mod pacer;
 pub mod packet;
 pub mod port;
 pub mod probe;
+pub mod process;
 pub mod request;
 pub mod ring;
 pub mod run;
@@ -26,3 +27,5 @@ pub mod slot;
 pub mod status;
 pub mod sys;
 pub mod tap;
+#[cfg(test)]
+mod testing;

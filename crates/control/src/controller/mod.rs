@@ -19,6 +19,7 @@ use crate::effect::Effect;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
+use axon_node::telemetry::ControllerCounters;
 use axon_wire::message::{
     ArpRequest, ArpTarget, ControllerHello, ControllerHelloAck, HostFrame, Item, Message, Stamp,
     Target,
@@ -30,33 +31,6 @@ use flows::Flows;
 use hosts::{HostIndex, HostTable, Learned, Place, Withdrawn};
 use router::{Router, Step};
 use topology::{Admission, Graph, SwitchIndex};
-
-/// What a controller counts; each of these is something that was asked and not done.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ControllerCounters {
-    /// Messages of a incarnation that is over.
-    pub stale_incarnation: u64,
-    /// Requests for a host that nobody knows.
-    pub arp_unknown_target: u64,
-    /// Requests of a host for itself.
-    pub arp_self: u64,
-    /// Requests of what is no host, or of one that was reported elsewhere.
-    pub arp_misplaced: u64,
-    /// Requests with no way between the two hosts, or none to the target switch.
-    pub arp_unreachable: u64,
-    /// Requests answered.
-    pub arp_answered: u64,
-    /// Routes given another path.
-    pub routes_moved: u64,
-    /// Routes taken away.
-    pub routes_removed: u64,
-    /// Addresses that a host claimed and that belong to another by reservation or lease.
-    pub ip_refused: u64,
-    /// Items on a stream that only a controller sends.
-    pub item_misplaced: u64,
-    /// DHCP replies with no way to their switch.
-    pub dhcp_unreachable: u64,
-}
 
 /// The controller's state.
 #[derive(Debug)]

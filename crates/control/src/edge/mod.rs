@@ -37,6 +37,7 @@ use crate::effect::Effect;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use axon_node::agenda::Agenda;
+use axon_node::telemetry::EdgeCounters;
 use axon_node::{Capabilities, Drop, PortView, RouteAnswer, Snapshot};
 use axon_wire::host_frame;
 use axon_wire::link::ETHERNET_BYTES;
@@ -72,32 +73,6 @@ pub struct Edge {
     recalls: BTreeMap<(PortNo, MacAddr), recall::Recall>,
     agenda: Agenda<Timer>,
     counters: EdgeCounters,
-}
-
-/// What an edge has done since it started.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct EdgeCounters {
-    /// Frames of hosts that were not learned: their port has all the hosts it may have, or
-    /// they appear on two ports at once.
-    pub hosts_refused: u64,
-    /// Hosts that moved from one local port to another.
-    pub hosts_moved: u64,
-    /// Hosts that stopped answering probes.
-    pub hosts_lost: u64,
-    /// ARP requests answered from an existing flow.
-    pub arp_cached: u64,
-    /// Routes that the controller was asked for.
-    pub setups_begun: u64,
-    /// Of these, how many came.
-    pub setups_done: u64,
-    /// Of these, how many did not come in time.
-    pub setups_failed: u64,
-    /// Routes that were not asked for: too many under way, or too soon after a failure.
-    pub setups_refused: u64,
-    /// Frames that the control plane forwarded by a route of its own.
-    pub slow_path: u64,
-    /// Control messages that came too late or name a host or port that is not here.
-    pub messages_ignored: u64,
 }
 
 /// What comes with every call: the time, what the data plane knows of its ports, and the list of

@@ -20,6 +20,7 @@
 
 pub mod neighbour;
 pub mod rules;
+mod telemetry;
 
 pub use neighbour::Speech;
 pub use rules::Rules;

@@ -133,8 +133,8 @@ impl Port for HostPort {
 
     fn counters(&mut self) -> PortCounters {
         let mut counters = self.tap.counters();
-        counters.host_stops = self.throttle.stops;
-        counters.host_stops_refused = self.throttle.refused;
+        counters.host_pauses = self.throttle.stops;
+        counters.host_pauses_refused = self.throttle.refused;
         counters
     }
 }

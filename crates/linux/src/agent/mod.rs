@@ -12,9 +12,8 @@ mod throttle;
 pub(crate) use host_port::HostPort;
 pub use queues::HostQueues;
 
-use crate::daemon::{self, DaemonOptions};
-use crate::inspect::Agent;
 use crate::port::ETHERNET_BYTES;
+use crate::process::{self, DaemonOptions};
 use crate::run::Clock;
 use crate::slot::{Medium, PortSetup};
 use crate::sys;
@@ -124,7 +123,7 @@ pub fn run(agent: &AgentOptions, options: &DaemonOptions) -> Result<()> {
             priorities: agent.notified,
             point: RpConfig { readings: agent.readings, ..RpConfig::scaled_for_port(agent.rate) },
             format: agent.format,
-            seed: daemon::seed()?,
+            seed: process::seed()?,
         }),
         speech: agent.dcbx.map(|lldp| Speech {
             system_name: agent.name.clone(),
@@ -133,7 +132,7 @@ pub fn run(agent: &AgentOptions, options: &DaemonOptions) -> Result<()> {
             tie: agent.tie,
         }),
     };
-    let node = Agent::new(AgentNode::new(config)?);
+    let node = AgentNode::new(config)?;
     let queues = HostQueues { rate: agent.rate, rules: agent.rules.clone(), mtu };
     let host = agent.host.clone();
     let ports = vec![
@@ -150,5 +149,5 @@ pub fn run(agent: &AgentOptions, options: &DaemonOptions) -> Result<()> {
             lossless: true,
         },
     ];
-    daemon::run(node, Clock::start(), &agent.name, ports, options)
+    process::run(node, Clock::start(), &agent.name, ports, options)
 }

@@ -5,8 +5,9 @@
 //! incarnation of 10 s is a good one, and the next pause is the short one again. A daemon that ends
 //! because it was told to (status 0) stays away.
 
+use super::build;
+use super::options::{PART, UpOptions};
 use super::state::StateDir;
-use super::{PART, UpOptions, build};
 use anyhow::{Context, Result};
 use nix::sched::{CloneFlags, setns};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};

@@ -2,11 +2,13 @@
 //! two who start the same lab cannot destroy each other's.
 
 use super::interrupt::Interrupts;
+use super::neighbours;
+use super::options::{PART, Report, UpOptions};
 use super::plan::Plan;
 use super::root::{self, RootLock};
+use super::running::{Lab, only};
 use super::state::StateDir;
-use super::supervisor::Line;
-use super::{Lab, PART, Progress, Report, UpOptions, neighbours, only};
+use super::supervisor::{Line, Progress};
 use anyhow::{Context, Result, bail};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};

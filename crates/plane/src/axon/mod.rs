@@ -11,6 +11,7 @@ mod node;
 pub mod pause;
 mod plane;
 pub mod routes;
+mod telemetry;
 
 pub use dataplane::FEATURES;
 pub use plane::Plane;

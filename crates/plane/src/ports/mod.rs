@@ -10,6 +10,7 @@ mod hold;
 mod lossless;
 pub mod memory;
 mod read;
+mod telemetry;
 mod watch;
 mod watchdog;
 

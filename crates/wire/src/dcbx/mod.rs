@@ -8,6 +8,7 @@ pub mod ieee;
 
 use crate::lldp::{LldpError, Tlv};
 use core::fmt;
+use serde::{Deserialize, Serialize};
 
 /// IEEE 802.1's own TLVs.
 pub const OUI_IEEE: [u8; 3] = [0x00, 0x80, 0xc2];
@@ -19,7 +20,8 @@ pub const SUBTYPE_CIN: u8 = 1;
 pub const SUBTYPE_CEE: u8 = 2;
 
 /// In which form a TLV of DCBX is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
 pub enum Dialect {
     /// DCBX 1.00 of some vendors.
     Cin,
