@@ -6,7 +6,8 @@ mod alone;
 use alone::{ip, veth, wait};
 use axon_capture::pcap::CaptureOptions;
 use axon_dcbx::TieRule;
-use axon_dcbx::agent::Rules;
+use axon_dcbx::agent::{AgentConfig, AgentNode, Rules};
+use axon_fabric::assemble::controller_config;
 use axon_linux::agent::{self, AgentOptions};
 use axon_linux::daemon::DaemonOptions;
 use axon_linux::inspect::Inspect;
@@ -15,10 +16,13 @@ use axon_linux::packet::PacketPort;
 use axon_linux::port::{Pool, Port};
 use axon_linux::run::{Clock, RunOptions, Runtime};
 use axon_linux::slot::{Medium, PortSetup};
+use axon_linux::status::Status;
 use axon_linux::sys::{self, Offload};
 use axon_linux::tap::TapPort;
+use axon_linux::{request, status};
+use axon_node::probe::{PlanKind, ProbePlan, ProbeRefusal};
 use axon_node::telemetry::NodeTelemetry;
-use axon_node::{Action, Awaited, Input, Node, PortKind};
+use axon_node::{Action, Awaited, CommandError, Input, Node, NodeKind, PortKind, Request};
 use axon_plane::dcb::DcbConfig;
 use axon_plane::qcn::RpReadings;
 use axon_plane::{FrameMeta, Ports};
@@ -31,7 +35,7 @@ use std::net::UdpSocket;
 use std::process::{Command, ExitCode};
 
 fn main() -> ExitCode {
-    let tests: [(&str, fn()); 10] = [
+    let tests: [(&str, fn()); 12] = [
         ("a_tag_that_the_kernel_took_out_comes_back", a_tag_that_the_kernel_took_out_comes_back),
         ("a_partial_checksum_is_completed", a_partial_checksum_is_completed),
         ("a_super_frame_is_refused_and_counted", a_super_frame_is_refused_and_counted),
@@ -41,6 +45,8 @@ fn main() -> ExitCode {
         ("a_tap_port_carries_whole_frames", a_tap_port_carries_whole_frames),
         ("a_tap_device_that_is_deleted_is_made_again", a_tap_device_that_is_deleted),
         ("an_xon_behind_a_busy_wire_with_no_data_queued_is_sent", an_xon_behind_a_busy_wire),
+        ("an_agent_refuses_probes_to_whoever_asked", an_agent_refuses_probes),
+        ("a_controller_refuses_probes_that_lead_nowhere", a_controller_refuses_probes),
         ("an_agent_without_its_hosts_interface_ends_and_leaves_nothing", an_agent_ends),
     ];
     alone::run(&tests, CloneFlags::empty())
@@ -259,6 +265,61 @@ fn a_device_that_is_replaced() {
         runtime.round(limit).unwrap();
     }
     assert_eq!(next(&mut b, |_| true), [9; 60]);
+}
+
+/// Runs a node without any device and asks it for probes that lead nowhere. Returns the reason why
+/// not, and its status.
+fn refused<N: Inspect>(node: N, name: &str) -> (CommandError, Status) {
+    let socket = std::env::temp_dir().join(format!("axon-{name}-{}.sock", std::process::id()));
+    let options = RunOptions {
+        name: name.into(),
+        status_socket: Some(socket.clone()),
+        ..RunOptions::default()
+    };
+    let clock = Clock::start();
+    let mut runtime = Runtime::open(node, clock, options).unwrap();
+    let asker = std::thread::spawn({
+        let socket = socket.clone();
+        move || {
+            let nowhere = ProbePlan::new(PlanKind::Circuit([PortNo(0)].into_iter().collect()));
+            let error = request::ask(&socket, Request::Probe(nowhere)).unwrap_err();
+            (error.downcast().unwrap(), status::ask(&socket).unwrap())
+        }
+    });
+    while !asker.is_finished() {
+        runtime.round(clock.now() + Span::from_millis(10)).unwrap();
+    }
+    for end in ["sock", "ask"] {
+        std::fs::remove_file(socket.with_extension(end)).unwrap();
+    }
+    asker.join().unwrap()
+}
+
+fn an_agent_refuses_probes() {
+    let config = AgentConfig {
+        rate: Rate::mbps(100),
+        pfc: PrioritySet::only(Priority::ALL[3]),
+        pfc_quanta: Quanta::MAX,
+        rules: Rules::new(&[]),
+        frame_bytes_max: 1_514,
+        share: Bytes(10_000),
+        headroom: Bytes(10_000),
+        mac: MacAddr([2, 0, 0, 0, 0, 1]),
+        reaction: None,
+        speech: None,
+    };
+    let (error, status) = refused(AgentNode::new(config).unwrap(), "h1");
+    assert_eq!(error, CommandError::Unsupported(NodeKind::Agent));
+    assert_eq!(status.node.agent().unwrap().pfc, PrioritySet::only(Priority::ALL[3]));
+}
+
+fn a_controller_refuses_probes() {
+    let text = "name: a\ntopology: { line: { switches: 2 } }\n";
+    let fabric = axon_fabric::parse("a.yaml".as_ref(), text).unwrap();
+    let node = controller_config(&fabric, 1, 7).on_software(Time::ZERO);
+    let (error, status) = refused(node, "c1");
+    assert_eq!(error, CommandError::Probe(ProbeRefusal::NoCircuit));
+    assert!(matches!(status.node, NodeTelemetry::Controller(_)), "{status:?}");
 }
 
 /// Sends every frame back out of its one port, over the queues and the flow control of a switch.
