@@ -9,6 +9,8 @@ use anyhow::{Context, Result, bail, ensure};
 use axon_fabric::assemble::port_name;
 use axon_fabric::model::Fabric;
 use axon_linux::lab::{self, Lab, StateDir, UpOptions};
+use axon_linux::status::NodeStatus;
+use axon_node::telemetry::NodeTelemetry;
 use axon_wire::{MacAddr, PortNo};
 use std::fs;
 use std::net::Ipv4Addr;
