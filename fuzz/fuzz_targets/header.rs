@@ -2,8 +2,8 @@
 //! is taken moves one port and changes nothing else.
 #![no_main]
 
-use axon_plane::PortKind;
-use axon_plane::forward::{Step, forward};
+use axon_node::PortKind;
+use axon_plane::{Step, forward};
 use axon_wire::header::{self, HeaderView, HopWidth};
 use axon_wire::{Hops, PortNo};
 use libfuzzer_sys::fuzz_target;

@@ -4,13 +4,15 @@
 //! make grow keeps its bound.
 #![no_main]
 
-use axon_control::config::SwitchConfig;
-use axon_control::node::{ControllerNode, PLANS_MAX, PlanKind, ProbePlan, SwitchNode};
+use axon_control::node::SwitchNode;
 use axon_control::seal::Sealer;
 use axon_fabric::model::Fabric;
-use axon_fabric::{assemble, topology};
+use axon_fabric::assemble::{self, SwitchSetup};
+use axon_fabric::topology;
 use axon_fuzz::Reader;
-use axon_plane::{Action, Input, Node};
+use axon_node::probe::{PLANS_MAX, PlanKind, ProbePlan};
+use axon_node::{Action, Command, Input, Node, Request, RequestId};
+use axon_plane::Plane;
 use axon_wire::header::{self, HeaderView, PacketType};
 use axon_wire::message::{Hello, HelloConfirm, Message, Role};
 use axon_wire::probe::ProbeOptions;
@@ -35,24 +37,7 @@ struct World<N> {
     probes: Vec<(PortNo, Vec<u8>)>,
 }
 
-/// What sends probes.
-trait Probes {
-    fn begin(&mut self, now: Time, plan: ProbePlan);
-}
-
-impl Probes for SwitchNode<FrameBuf> {
-    fn begin(&mut self, now: Time, plan: ProbePlan) {
-        let _ = self.probe(now, plan);
-    }
-}
-
-impl Probes for ControllerNode<FrameBuf> {
-    fn begin(&mut self, now: Time, plan: ProbePlan) {
-        let _ = self.probe(now, plan);
-    }
-}
-
-impl<N: Node<FrameBuf> + Probes> World<N> {
+impl<N: Node<FrameBuf>> World<N> {
     fn new(node: N, incarnation: Incarnation, key: &[u8; 32], ports: u16) -> World<N> {
         let friend = Sealer::new(key, FRIEND);
         let (now, out) = (Time::ZERO, Vec::new());
@@ -70,7 +55,11 @@ impl<N: Node<FrameBuf> + Probes> World<N> {
     }
 
     fn input(&mut self, input: Input<FrameBuf>) {
+        let asked = matches!(input, Input::Command(_));
         self.node.handle(self.now, input, &mut self.out);
+        // A command is answered before the call returns, and nothing else is.
+        let replies = self.out.iter().filter(|action| matches!(action, Action::Reply(_)));
+        assert_eq!(replies.count(), usize::from(asked));
         // Every wire is free again at once.
         let mut at = 0;
         while at < self.out.len() {
@@ -127,7 +116,8 @@ impl<N: Node<FrameBuf> + Probes> World<N> {
             options: ProbeOptions(reader.byte()?),
             ..ProbePlan::new(kind)
         };
-        self.node.begin(self.now, plan);
+        let request = Request::Probe(plan);
+        self.input(Input::Command(Command { id: RequestId(7), request }));
         Some(())
     }
 
@@ -217,9 +207,9 @@ fn returned(packet: &[u8]) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-fn check_switch(switch: &SwitchNode<FrameBuf>, config: &SwitchConfig) {
-    let plane = &config.node.plane;
-    assert!(switch.edge().waiting_bytes() <= config.waiting_bytes_max);
+fn check_switch(switch: &SwitchNode<FrameBuf, Plane<FrameBuf>>, setup: &SwitchSetup) {
+    let (plane, config) = (&setup.plane, &setup.control);
+    assert!(switch.waiting_bytes() <= config.waiting_bytes_max);
     assert!(switch.probes().count() <= PLANS_MAX);
     for report in switch.probes() {
         assert!(report.returns.len() + report.lost as usize <= report.plan.count as usize);
@@ -233,14 +223,14 @@ fn check_switch(switch: &SwitchNode<FrameBuf>, config: &SwitchConfig) {
         }
         let hosts = switch.edge().hosts().filter(|(_, host)| host.port == port).count();
         assert!(hosts <= config.hosts_per_port_max);
-        let bank = switch.plane().bank();
+        let ports = switch.plane().ports();
         let most = plane.queue_bytes_max.0 * u64::from(plane.ports + 1);
-        let memory = bank.memory().map_or(0, |memory| memory.config().bytes().0);
+        let memory = ports.memory().map_or(0, |memory| memory.config().bytes().0);
         // A class has a buffer of its own for what the control plane sends.
         let classes = if memory > 0 { 8 } else { 1 };
         assert!(switch.plane().queued_bytes(port).0 <= most * classes + 2 * memory);
     }
-    if let Some(memory) = switch.plane().bank().memory() {
+    if let Some(memory) = switch.plane().ports().memory() {
         assert!(memory.used() <= memory.config().bytes());
     }
 }
@@ -262,19 +252,19 @@ fuzz_target!(|bytes: &[u8]| {
     let fabric = &FABRICS[usize::from(which >> 1 & 1)];
     if which & 1 == 0 {
         let mut config = assemble::switch_config(fabric, 0, 1, 1);
-        config.node.plane.routes_per_port_max = 8;
-        config.waiting_bytes_max = 4096;
-        config.hosts_per_port_max = 3;
-        let (incarnation, ports) = (config.node.incarnation, config.node.plane.ports);
-        let node = SwitchNode::new(config.clone(), Time::ZERO);
+        config.plane.routes_per_port_max = 8;
+        config.control.waiting_bytes_max = 4096;
+        config.control.hosts_per_port_max = 3;
+        let (incarnation, ports) = (config.control.node.incarnation, config.plane.ports);
+        let node = config.clone().on_software();
         let mut world = World::new(node, incarnation, &fabric.key, ports);
         while world.event(&mut reader).is_some() {
             check_switch(&world.node, &config);
         }
     } else {
         let config = assemble::controller_config(fabric, 1, 1);
-        let (incarnation, ports) = (config.node.incarnation, config.node.plane.ports);
-        let node = ControllerNode::new(config, Time::ZERO);
+        let (incarnation, ports) = (config.control.node.incarnation, config.plane.ports);
+        let node = config.on_software(Time::ZERO);
         let mut world = World::new(node, incarnation, &fabric.key, ports);
         while world.event(&mut reader).is_some() {}
     }

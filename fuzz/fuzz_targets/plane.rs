@@ -6,7 +6,8 @@
 mod model;
 
 use axon_fuzz::Reader;
-use axon_plane::{OnFull, PortKind};
+use axon_node::PortKind;
+use axon_plane::OnFull;
 use axon_wire::header::HopWidth;
 use axon_wire::mac_control::{MacControl, Pfc, Quanta};
 use axon_wire::priority::{PrioritySet, TrafficClass};

@@ -100,6 +100,18 @@ fn a_replay_is_counted_at_its_target_in_every_form() {
 }
 
 #[test]
+fn a_name_with_commas_and_quotes_is_one_field_of_the_tables() {
+    let folder = Folder::new("sim-quotes");
+    let traffic = "[{ name: 'a, \"b\"', from: h1, to: h2, udp: { rate: 9Mbps }, stop: 5ms }]";
+    let line = "topology: { line: { switches: 2 } }";
+    let file = folder.file("quotes.yaml", format!("name: a\n{line}\ntraffic: {traffic}\n"));
+    let csv = folder.path("csv");
+    good(&axon(&["sim", &file, "--csv", &csv]));
+    let flows = folder.read("csv/flows.csv");
+    assert!(flows.contains("\n\"a, \"\"b\"\"\",udp,h1,h2,"), "{flows}");
+}
+
+#[test]
 fn a_duration_is_kept_to_the_nanosecond() {
     let report = simulated(&scenario("permutation"), &["--duration", "500003ns"]);
     let spent = report["simulated_ns"].as_u64().unwrap() - report["boot_ns"].as_u64().unwrap();

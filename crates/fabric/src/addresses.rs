@@ -1,32 +1,28 @@
 //! The subnet, the pool, and whether every host finds an address in them.
 
 use crate::error::Problem;
-use crate::file::{self, Subnet, SubnetText};
+use crate::file::{self, SubnetText};
 use crate::model::{Dhcp, Fabric, Host};
 use crate::topology::Plan;
 use crate::units::span_text;
+use ipnet::{IpAdd, IpSub, Ipv4Net};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
-impl Subnet {
-    fn first(self) -> Ipv4Addr {
-        Ipv4Addr::from_bits(self.network.to_bits() + 1)
-    }
+/// First and last address that hosts of the subnet can have: all but the network's own and the
+/// broadcast address (RFC 1122 section 3.2.1.3).
+fn host_range(subnet: Ipv4Net) -> (Ipv4Addr, Ipv4Addr) {
+    (subnet.network().saturating_add(1), subnet.broadcast().saturating_sub(1))
+}
 
-    fn last(self) -> Ipv4Addr {
-        let hosts = u32::MAX >> self.prefix_len;
-        Ipv4Addr::from_bits((self.network.to_bits() | hosts) - 1)
+/// Refuses an address that no host of the subnet can have.
+fn check(subnet: Ipv4Net, key: &str, address: Ipv4Addr) -> Result<(), Problem> {
+    let (first, last) = host_range(subnet);
+    if (first..=last).contains(&address) {
+        return Ok(());
     }
-
-    /// Refuses an address that no host of the subnet can have.
-    fn check(self, key: &str, address: Ipv4Addr) -> Result<(), Problem> {
-        let (first, last) = (self.first(), self.last());
-        if (first..=last).contains(&address) {
-            return Ok(());
-        }
-        let what = format!("{address} is not in the subnet");
-        Err(Problem::new(key, what, format!("{first} to {last}")))
-    }
+    let what = format!("{address} is not in the subnet");
+    Err(Problem::new(key, what, format!("{first} to {last}")))
 }
 
 /// Hosts that fit into the small one of the two subnets that are taken if none is asked for;
@@ -34,21 +30,21 @@ impl Subnet {
 const SMALL_HOSTS_MAX: usize = 60_000;
 
 /// The subnet asked for, or one in which that many hosts have room.
-fn subnet(asked: &file::Dhcp, hosts: usize) -> Subnet {
+fn subnet(asked: &file::Dhcp, hosts: usize) -> Ipv4Net {
     let prefix_len = if hosts <= SMALL_HOSTS_MAX { 16 } else { 8 };
-    let ours = Subnet { network: Ipv4Addr::new(10, 0, 0, 0), prefix_len };
+    let ours = Ipv4Net::new_assert(Ipv4Addr::new(10, 0, 0, 0), prefix_len);
     asked.subnet.map_or(ours, |SubnetText(subnet)| subnet)
 }
 
 /// The address service, its reservations still empty.
 pub(crate) fn without_hosts(asked: &file::Dhcp, hosts: usize) -> Result<Dhcp, Problem> {
     let subnet = subnet(asked, hosts);
-    let server = asked.server.unwrap_or(subnet.first());
-    subnet.check("dhcp.server", server)?;
-    let after_first = Ipv4Addr::from_bits(subnet.first().to_bits() + 1);
-    let [pool_first, pool_last] = asked.pool.unwrap_or([after_first, subnet.last()]);
-    subnet.check("dhcp.pool[0]", pool_first)?;
-    subnet.check("dhcp.pool[1]", pool_last)?;
+    let (first, last) = host_range(subnet);
+    let server = asked.server.unwrap_or(first);
+    check(subnet, "dhcp.server", server)?;
+    let [pool_first, pool_last] = asked.pool.unwrap_or([first.saturating_add(1), last]);
+    check(subnet, "dhcp.pool[0]", pool_first)?;
+    check(subnet, "dhcp.pool[1]", pool_last)?;
     if pool_first > pool_last {
         let what = format!("{pool_last} comes before {pool_first}");
         return Err(Problem::new("dhcp.pool[1]", what, "the last address of the pool"));
@@ -60,7 +56,7 @@ pub(crate) fn without_hosts(asked: &file::Dhcp, hosts: usize) -> Result<Dhcp, Pr
     }
     Ok(Dhcp {
         server,
-        prefix_len: subnet.prefix_len,
+        prefix_len: subnet.prefix_len(),
         pool_first,
         pool_last,
         lease,
@@ -74,7 +70,7 @@ pub(crate) fn finish(fabric: &mut Fabric, asked: &file::Dhcp, plan: &Plan) -> Re
     let subnet = subnet(asked, fabric.hosts.len());
     let mut used = BTreeSet::from([fabric.dhcp.server]);
     let mut take = |key: &str, address: Ipv4Addr| -> Result<(), Problem> {
-        subnet.check(key, address)?;
+        check(subnet, key, address)?;
         if used.insert(address) {
             return Ok(());
         }

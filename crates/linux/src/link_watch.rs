@@ -5,12 +5,17 @@
 //! looks is not missed.
 
 use crate::sys;
+use netlink_packet_core::{NLA_ALIGNTO, NetlinkBuffer, NlasIterator, parse_u32};
 use nix::errno::Errno;
 use nix::sys::socket::{
     AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, socket,
 };
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+/// Where the flags of a device are in its ifinfomsg (rtnetlink(7)).
+const FLAGS: Range<usize> = 8..12;
 
 /// What became of one device.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,43 +69,34 @@ pub fn is_up(device: &str) -> bool {
     sys::device_flags(device).is_ok_and(|flags| flags & sys::UP_AND_RUNNING == sys::UP_AND_RUNNING)
 }
 
-/// Reads the link messages out of one netlink datagram: nlmsghdr (16 bytes), ifinfomsg (16
-/// bytes, flags at 8), then attributes, each with its length, padded to 4 bytes.
+/// Reads the link messages out of one netlink datagram, up to the first that is cut short.
+///
+/// Attributes that are not needed are passed over undecoded: a reader of all of them refuses the
+/// message when another kernel has one of them in another length.
 fn parse(mut datagram: &[u8], out: &mut Vec<LinkEvent>) {
-    while datagram.len() >= 32 {
-        let word = |at: usize| {
-            datagram.get(at..at + 4).map_or(0, |b| u32::from_ne_bytes([b[0], b[1], b[2], b[3]]))
-        };
-        let length = word(0) as usize;
-        if length < 32 || length > datagram.len() {
-            return;
-        }
-        let kind = u16::from_ne_bytes([datagram[4], datagram[5]]);
-        let flags = word(24);
-        if let Some(device) = device_name(&datagram[32..length]) {
-            let running = flags & sys::UP_AND_RUNNING == sys::UP_AND_RUNNING;
-            match kind {
-                libc::RTM_NEWLINK => out.push(LinkEvent { device, up: running }),
-                libc::RTM_DELLINK => out.push(LinkEvent { device, up: false }),
-                _ => {}
-            }
-        }
-        datagram = datagram.get(length.next_multiple_of(4)..).unwrap_or(&[]);
+    while !datagram.is_empty() {
+        let Ok(message) = NetlinkBuffer::new_checked(datagram) else { return };
+        out.extend(event(message.message_type(), message.payload()));
+        let next = (message.length() as usize).next_multiple_of(NLA_ALIGNTO);
+        datagram = datagram.get(next..).unwrap_or(&[]);
     }
 }
 
-/// The IFLA_IFNAME among a link message's attributes.
-fn device_name(mut attributes: &[u8]) -> Option<String> {
-    while let Some([a, b, c, d]) = attributes.first_chunk::<4>() {
-        let length = usize::from(u16::from_ne_bytes([*a, *b]));
-        let value = attributes.get(4..length)?;
-        if u16::from_ne_bytes([*c, *d]) == libc::IFLA_IFNAME {
-            let name = value.split(|byte| *byte == 0).next()?;
-            return Some(String::from_utf8_lossy(name).into_owned());
-        }
-        attributes = attributes.get(length.next_multiple_of(4)..)?;
-    }
-    None
+/// The event of a link message that names its device; its payload is an ifinfomsg (rtnetlink(7)),
+/// then attributes.
+fn event(message_type: u16, payload: &[u8]) -> Option<LinkEvent> {
+    let is_there = match message_type {
+        libc::RTM_NEWLINK => true,
+        libc::RTM_DELLINK => false,
+        _ => return None,
+    };
+    let (info, attributes) = payload.split_at_checked(size_of::<libc::ifinfomsg>())?;
+    let flags = parse_u32(info.get(FLAGS)?).ok()?;
+    let mut attributes = NlasIterator::new(attributes).map_while(Result::ok);
+    let name = attributes.find(|attribute| attribute.kind() == libc::IFLA_IFNAME)?;
+    let name = name.value().split(|byte| *byte == 0).next()?;
+    let device = String::from_utf8_lossy(name).into_owned();
+    Some(LinkEvent { device, up: is_there && flags & sys::UP_AND_RUNNING == sys::UP_AND_RUNNING })
 }
 
 #[cfg(test)]

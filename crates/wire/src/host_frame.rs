@@ -6,12 +6,10 @@ use crate::link::{ETHERNET_BYTES, FRAME_BYTES_MIN};
 use alloc::vec::Vec;
 use core::net::Ipv4Addr;
 use smoltcp::wire::{
-    ArpOperation, ArpPacket, ArpRepr, DhcpMessageType, DhcpPacket, DhcpRepr, EthernetAddress,
-    EthernetFrame, EthernetProtocol, EthernetRepr, IpProtocol, Ipv4Packet, UdpPacket,
+    ArpOperation, ArpPacket, ArpRepr, DHCP_CLIENT_PORT, DHCP_SERVER_PORT, DhcpMessageType,
+    DhcpPacket, DhcpRepr, EthernetAddress, EthernetFrame, EthernetProtocol, EthernetRepr,
+    IpProtocol, Ipv4Packet, UdpPacket,
 };
-
-const DHCP_SERVER_PORT: u16 = 67;
-const DHCP_CLIENT_PORT: u16 = 68;
 
 /// The parts of an ARP packet for IPv4 over Ethernet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

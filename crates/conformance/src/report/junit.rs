@@ -3,38 +3,54 @@
 
 use super::Report;
 use crate::case::{Outcome, Verdict};
-use std::fmt::Write as _;
+use quick_xml::Writer;
+use quick_xml::events::{BytesDecl, BytesText, Event};
+use std::borrow::Cow;
+use std::io;
 
 /// The document.
 pub fn document(report: &Report) -> String {
-    let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
-    let _ = writeln!(text, "<testsuites name=\"axon conformance\"{}>", totals(&report.cases));
-    let families = report.cases.chunk_by(|a, b| family(a) == family(b));
-    for cases in families {
-        let name = in_attribute(&format!("{}/{}", report.device, family(&cases[0])));
-        let _ = writeln!(text, "  <testsuite name=\"{name}\"{}>", totals(cases));
-        cases.iter().for_each(|case| one(&mut text, case));
-        text.push_str("  </testsuite>\n");
-    }
-    text.push_str("</testsuites>\n");
-    text
+    let mut bytes = Vec::new();
+    write(&mut Writer::new_with_indent(&mut bytes, b' ', 2), report)
+        .expect("memory takes every byte");
+    bytes.push(b'\n');
+    String::from_utf8(bytes).expect("all of it is text")
+}
+
+fn write(out: &mut Writer<&mut Vec<u8>>, report: &Report) -> io::Result<()> {
+    out.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
+    let root = out.create_element("testsuites").with_attribute(("name", "axon conformance"));
+    let root = root.with_attributes(totals(&report.cases));
+    root.write_inner_content(|out| {
+        let mut families = report.cases.chunk_by(|a, b| family(a) == family(b));
+        families.try_for_each(|cases| suite(out, &report.device, cases))
+    })?;
+    Ok(())
+}
+
+/// The cases of one family.
+fn suite(out: &mut Writer<&mut Vec<u8>>, device: &str, cases: &[Outcome]) -> io::Result<()> {
+    let name = printable(&format!("{device}/{}", family(&cases[0])));
+    let element = out.create_element("testsuite").with_attribute(("name", name.as_str()));
+    let element = element.with_attributes(totals(cases));
+    element.write_inner_content(|out| cases.iter().try_for_each(|case| one(out, case)))?;
+    Ok(())
 }
 
 /// How many of these cases ended how, and how long they took, as attributes.
-fn totals(cases: &[Outcome]) -> String {
+fn totals(cases: &[Outcome]) -> [(&'static str, Cow<'static, str>); 5] {
     let count = |element: &str| {
         let ended =
             |case: &&Outcome| element_of(case.verdict).is_some_and(|(own, _)| own == element);
-        cases.iter().filter(ended).count()
+        Cow::from(cases.iter().filter(ended).count().to_string())
     };
-    format!(
-        " tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\" time=\"{}\"",
-        cases.len(),
-        count("failure"),
-        count("error"),
-        count("skipped"),
-        seconds(cases.iter().map(|case| case.nanos).sum()),
-    )
+    [
+        ("tests", cases.len().to_string().into()),
+        ("failures", count("failure")),
+        ("errors", count("error")),
+        ("skipped", count("skipped")),
+        ("time", seconds(cases.iter().map(|case| case.nanos).sum()).into()),
+    ]
 }
 
 /// The element that says how a case ended, and its type.
@@ -48,20 +64,25 @@ fn element_of(verdict: Verdict) -> Option<(&'static str, &'static str)> {
     }
 }
 
-fn one(text: &mut String, case: &Outcome) {
+fn one(out: &mut Writer<&mut Vec<u8>>, case: &Outcome) -> io::Result<()> {
     let name = case.name.split_once('/').map_or(case.name, |(_, name)| name);
     let (class, time) = (family(case), seconds(case.nanos));
-    let _ = writeln!(text, "    <testcase classname=\"{class}\" name=\"{name}\" time=\"{time}\">");
-    if let Some((element, kind)) = element_of(case.verdict) {
-        let message = in_attribute(&case.reason);
-        let _ = writeln!(text, "      <{element} type=\"{kind}\" message=\"{message}\"/>");
-    }
-    let asked = [format!("asked: {} ({})", case.says, case.clause)];
-    let did = case.did.iter().map(|line| format!("did: {line}"));
-    let saw = case.saw.iter().map(|line| format!("saw: {line}"));
-    let lines: Vec<String> = asked.into_iter().chain(did).chain(saw).collect();
-    let _ = writeln!(text, "      <system-out>{}</system-out>", escape(&lines.join("\n")));
-    text.push_str("    </testcase>\n");
+    let attributes = [("classname", class), ("name", name), ("time", &time)];
+    out.create_element("testcase").with_attributes(attributes).write_inner_content(|out| {
+        if let Some((element, kind)) = element_of(case.verdict) {
+            let message = printable(&case.reason);
+            let attributes = [("type", kind), ("message", &message)];
+            out.create_element(element).with_attributes(attributes).write_empty()?;
+        }
+        let asked = [format!("asked: {} ({})", case.says, case.clause)];
+        let did = case.did.iter().map(|line| format!("did: {line}"));
+        let saw = case.saw.iter().map(|line| format!("saw: {line}"));
+        let lines: Vec<String> = asked.into_iter().chain(did).chain(saw).collect();
+        let text = printable(&lines.join("\n"));
+        out.create_element("system-out").write_text_content(BytesText::new(&text))?;
+        Ok(())
+    })?;
+    Ok(())
 }
 
 fn family(case: &Outcome) -> &str {
@@ -72,28 +93,15 @@ fn seconds(nanos: u64) -> String {
     format!("{}.{:09}", nanos / 1_000_000_000, nanos % 1_000_000_000)
 }
 
-/// Text within an attribute, where white space would become blanks (XML 1.0 clause 3.3.3).
-fn in_attribute(text: &str) -> String {
-    let safe = escape(text);
-    safe.replace('\t', "&#9;").replace('\n', "&#10;").replace('\r', "&#13;")
-}
-
-/// Text within an element (XML 1.0 clauses 2.2 and 2.4): what has a meaning is written as a
-/// reference, and what XML cannot hold becomes U+FFFD.
-fn escape(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '&' => safe.push_str("&amp;"),
-            '<' => safe.push_str("&lt;"),
-            '>' => safe.push_str("&gt;"),
-            '"' => safe.push_str("&quot;"),
-            '\t' | '\n' | '\r' => safe.push(letter),
-            '\0'..'\u{20}' | '\u{fffe}' | '\u{ffff}' => safe.push('\u{fffd}'),
-            letter => safe.push(letter),
-        }
-    }
-    safe
+/// The text with U+FFFD for the characters that XML cannot hold, not even as references (XML 1.0
+/// clause 2.2).
+fn printable(text: &str) -> String {
+    let letter = |letter| match letter {
+        '\t' | '\n' | '\r' => letter,
+        '\0'..'\u{20}' | '\u{fffe}' | '\u{ffff}' => char::REPLACEMENT_CHARACTER,
+        letter => letter,
+    };
+    text.chars().map(letter).collect()
 }
 
 #[cfg(test)]

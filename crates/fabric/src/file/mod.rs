@@ -20,7 +20,7 @@ pub use notice::{
     Rounding, TargetPart,
 };
 pub use pauses::{Choose, StormAction, Watchdog, Watermarks};
-pub use text::{BitErrorsText, MacText, ShareText, ShortOr, Subnet, SubnetText};
+pub use text::{BitErrorsText, MacText, ShareText, ShortOr, SubnetText};
 pub use topology::{
     BCube, DCell, Dragonfly, FatTree, FlattenedButterfly, GraphFile, Hosts, Listed, ListedHost,
     ListedLink, Placed, Placement, Random, RandomLinks, Row, Topology, Torus,

@@ -5,6 +5,7 @@ use super::topology::{Hosts, ListedHost};
 use crate::units::text_value;
 use axon_plane::memory::Share;
 use axon_wire::MacAddr;
+use ipnet::Ipv4Net;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -13,26 +14,17 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::net::Ipv4Addr;
 
-/// An IPv4 network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Subnet {
-    /// Its lowest address.
-    pub network: Ipv4Addr,
-    /// Length of its prefix, 8 to 30 bits.
-    pub prefix_len: u8,
-}
-
 const SUBNET_EXPECTED: &str = "a subnet such as 10.0.0.0/16, with a prefix of 8 to 30 bits and \
                                no bits set behind it";
 
-fn subnet(text: &str) -> Result<Subnet, &'static str> {
+/// The address is the standard library's to read: ipnet's own reader takes `010.0.0.0`.
+fn subnet(text: &str) -> Result<Ipv4Net, &'static str> {
     let (network, prefix) = text.split_once('/').ok_or(SUBNET_EXPECTED)?;
     let network: Ipv4Addr = network.parse().map_err(|_| SUBNET_EXPECTED)?;
     let prefix_len: u8 = prefix.parse().map_err(|_| SUBNET_EXPECTED)?;
-    if !(8..=30).contains(&prefix_len) || network.to_bits() << prefix_len != 0 {
-        return Err(SUBNET_EXPECTED);
-    }
-    Ok(Subnet { network, prefix_len })
+    let subnet = Ipv4Net::new(network, prefix_len).map_err(|_| SUBNET_EXPECTED)?;
+    let valid = (8..=30).contains(&prefix_len) && subnet == subnet.trunc();
+    valid.then_some(subnet).ok_or(SUBNET_EXPECTED)
 }
 
 const MAC_EXPECTED: &str = "a unicast MAC such as 02:00:00:00:00:01";
@@ -49,8 +41,8 @@ fn mac(text: &str) -> Result<MacAddr, &'static str> {
 }
 
 text_value!(
-    /// A subnet in the file.
-    SubnetText(Subnet), subnet, SUBNET_EXPECTED, r"^[0-9]+(\.[0-9]+){3}/[0-9]+$"
+    /// A subnet in the file, with a prefix of 8 to 30 bits and no bits set behind it.
+    SubnetText(Ipv4Net), subnet, SUBNET_EXPECTED, r"^[0-9]+(\.[0-9]+){3}/[0-9]+$"
 );
 text_value!(
     /// A MAC in the file.

@@ -3,17 +3,20 @@
 use super::queues::{HostQueues, LIMIT_BYTES, OPEN, number};
 use crate::sys;
 use axon_wire::priority::{Priority, PrioritySet};
+use netlink_packet_core::{
+    DefaultNla, Emitable, ErrorBuffer, NLM_F_ACK, NLM_F_REQUEST, NLMSG_ERROR, NetlinkBuffer,
+    NetlinkHeader,
+};
 use nix::sys::socket::{
     AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, connect, recv, send,
     setsockopt, socket, sockopt,
 };
 use std::io;
+use std::num::NonZero;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 /// Of a narrow valve, in bytes a second: TBF knows nothing slower.
 const CLOSED: u32 = 1;
-/// The answer to a request that asked for one (netlink(7)).
-const NLMSG_ERROR: u16 = 2;
 /// Attributes of TBF and a link layer without cells (linux/pkt_sched.h).
 const TCA_TBF_PARMS: u16 = 1;
 const TCA_TBF_BURST: u16 = 6;
@@ -106,39 +109,43 @@ fn request(index: u32, number: u32, rate: u32, burst_bytes: u32) -> Vec<u8> {
     for word in [LIMIT_BYTES, 0, 0] {
         parameters.extend_from_slice(&word.to_ne_bytes());
     }
-    let mut options = Vec::new();
-    attribute(&mut options, TCA_TBF_PARMS, &parameters);
-    attribute(&mut options, TCA_TBF_BURST, &burst_bytes.to_ne_bytes());
+    let options = attributes(&[
+        DefaultNla::new(TCA_TBF_PARMS, parameters),
+        DefaultNla::new(TCA_TBF_BURST, burst_bytes.to_ne_bytes().into()),
+    ]);
     let mut body = vec![0; 4];
     for word in [index, number << 16, 1 << 16 | number, 0] {
         body.extend_from_slice(&word.to_ne_bytes());
     }
-    attribute(&mut body, libc::TCA_KIND, b"tbf\0");
-    attribute(&mut body, libc::TCA_OPTIONS, &options);
-    let mut message = Vec::with_capacity(16 + body.len());
-    message.extend_from_slice(&(16 + body.len() as u32).to_ne_bytes());
-    message.extend_from_slice(&libc::RTM_NEWQDISC.to_ne_bytes());
-    let flags = (libc::NLM_F_REQUEST | libc::NLM_F_ACK) as u16;
-    message.extend_from_slice(&flags.to_ne_bytes());
-    message.extend_from_slice(&[0; 8]);
-    message.extend_from_slice(&body);
+    body.extend(attributes(&[
+        DefaultNla::new(libc::TCA_KIND, b"tbf\0".into()),
+        DefaultNla::new(libc::TCA_OPTIONS, options),
+    ]));
+    let bytes = NetlinkHeader::default().buffer_len() + body.len();
+    let mut message = vec![0; bytes];
+    let mut packet = NetlinkBuffer::new(&mut message);
+    packet.set_length(bytes as u32);
+    packet.set_message_type(libc::RTM_NEWQDISC);
+    packet.set_flags(NLM_F_REQUEST | NLM_F_ACK);
+    packet.payload_mut().copy_from_slice(&body);
     message
 }
 
-/// Appends an attribute: its length, its type, its value, padded to four bytes.
-fn attribute(out: &mut Vec<u8>, kind: u16, value: &[u8]) {
-    out.extend_from_slice(&(4 + value.len() as u16).to_ne_bytes());
-    out.extend_from_slice(&kind.to_ne_bytes());
-    out.extend_from_slice(value);
-    out.resize(out.len().next_multiple_of(4), 0);
+/// The bytes of attributes, each padded to four.
+fn attributes(list: &[DefaultNla]) -> Vec<u8> {
+    let mut bytes = vec![0; list.buffer_len()];
+    list.emit(&mut bytes);
+    bytes
 }
 
 /// The code of an acknowledgement: 0, or an error number below zero.
 fn answered(message: &[u8]) -> Option<i32> {
-    let header: &[u8; 20] = message.first_chunk()?;
-    let kind = u16::from_ne_bytes([header[4], header[5]]);
-    let code = i32::from_ne_bytes([header[16], header[17], header[18], header[19]]);
-    (kind == NLMSG_ERROR).then_some(code)
+    let packet = NetlinkBuffer::new_checked(message).ok()?;
+    if packet.message_type() != NLMSG_ERROR {
+        return None;
+    }
+    let error = ErrorBuffer::new_checked(packet.payload()).ok()?;
+    Some(error.code().map_or(0, NonZero::get))
 }
 
 #[cfg(test)]
@@ -156,10 +163,14 @@ mod tests {
 
     #[test]
     fn an_answer_that_is_cut_off_is_none() {
-        assert_eq!(answered(&[0; 19]), None);
         let mut answer = [0; 36];
+        answer[..4].copy_from_slice(&36u32.to_ne_bytes());
         answer[4..6].copy_from_slice(&NLMSG_ERROR.to_ne_bytes());
+        assert_eq!(answered(&answer), Some(0));
         answer[16..20].copy_from_slice(&(-1i32).to_ne_bytes());
         assert_eq!(answered(&answer), Some(-1));
+        assert!((0..36).all(|bytes| answered(&answer[..bytes]).is_none()));
+        answer[..4].copy_from_slice(&19u32.to_ne_bytes());
+        assert_eq!(answered(&answer), None, "the header ends before the code does");
     }
 }

@@ -4,7 +4,6 @@
 //! An experiment is a function in the module of its paper and a line in [`ALL`].
 
 pub mod context;
-mod glob;
 pub mod outcome;
 pub mod page;
 pub mod plot;
@@ -20,6 +19,7 @@ use crate::{hagen, serverswitch};
 use anyhow::{Context as _, Result, bail};
 use std::path::Path;
 use store::Kept;
+use wildmatch::WildMatch;
 
 /// One table or figure of a paper.
 #[derive(Debug)]
@@ -95,13 +95,14 @@ pub fn select(patterns: &[String]) -> Result<Vec<&'static Experiment>> {
 }
 
 fn select_of<'a>(all: &[&'a Experiment], patterns: &[String]) -> Result<Vec<&'a Experiment>> {
-    for pattern in patterns {
-        if !all.iter().any(|experiment| glob::matches(pattern, experiment.id)) {
+    let parsed: Vec<WildMatch> = patterns.iter().map(|pattern| WildMatch::new(pattern)).collect();
+    for (text, pattern) in patterns.iter().zip(&parsed) {
+        if !all.iter().any(|experiment| pattern.matches(experiment.id)) {
             let ids: Vec<&str> = all.iter().map(|experiment| experiment.id).collect();
-            bail!("no experiment is named {pattern}; there are: {}", ids.join(", "));
+            bail!("no experiment is named {text}; there are: {}", ids.join(", "));
         }
     }
-    let named = |id: &str| patterns.iter().any(|pattern| glob::matches(pattern, id));
+    let named = |id: &str| parsed.iter().any(|pattern| pattern.matches(id));
     Ok(all.iter().copied().filter(|experiment| named(experiment.id)).collect())
 }
 
@@ -171,6 +172,8 @@ mod tests {
         };
         assert_eq!(ids(&["axon/*"]).unwrap(), ["axon/good", "axon/bad"]);
         assert_eq!(ids(&["axon/bad", "axon/?ad"]).unwrap(), ["axon/bad"]);
+        assert_eq!(ids(&["a*o*/*d"]).unwrap(), ["axon/good", "axon/bad"]);
+        assert!(["axon/??d?", "axon/ba", "xon/bad", ""].iter().all(|&text| ids(&[text]).is_err()));
         let error = ids(&["axon/bad", "axon/nix"]).unwrap_err().to_string();
         assert!(error.contains("axon/nix") && error.contains("axon/good, axon/bad"), "{error}");
     }

@@ -199,22 +199,19 @@ impl Table {
 
     /// As CSV (RFC 4180, with line feeds). Numbers in full.
     pub fn to_csv(&self) -> String {
-        let cell = |text: String| match text.contains([',', '"', '\n']) {
-            true => format!("\"{}\"", text.replace('"', "\"\"")),
-            false => text,
+        let cell = |figure: &Figure| match figure {
+            Figure::Number(number) => number.to_string(),
+            Figure::Text(text) => text.clone(),
+            Figure::None => String::new(),
         };
-        let mut csv = self.columns.iter().cloned().map(cell).collect::<Vec<_>>().join(",");
-        csv.push('\n');
-        for row in &self.rows {
-            let cells = row.iter().map(|figure| match figure {
-                Figure::Number(number) => number.to_string(),
-                Figure::Text(text) => cell(text.clone()),
-                Figure::None => String::new(),
-            });
-            csv.push_str(&cells.collect::<Vec<_>>().join(","));
-            csv.push('\n');
-        }
-        csv
+        let mut csv = csv::WriterBuilder::new().flexible(true).from_writer(Vec::new());
+        let mut write = |record: Vec<String>| {
+            csv.write_record(record).expect("memory takes every record");
+        };
+        write(self.columns.clone());
+        self.rows.iter().for_each(|row| write(row.iter().map(cell).collect()));
+        let bytes = csv.into_inner().expect("memory takes every record");
+        String::from_utf8(bytes).expect("all cells are text")
     }
 }
 

@@ -352,11 +352,16 @@ impl<B: Frame> Plane<B> {
             return self.ports.discard(meta, Drop::NoHeadroom, out);
         }
         meta.frame.bytes_mut()[..header_bytes].copy_from_slice(route);
-        self.depart(now, meta, header_bytes, out);
+        self.set_priority(ingress, &mut meta, header_bytes);
+        let left_for_axon = self.step(now, meta, out);
+        if left_for_axon && self.config.self_congestion_pause {
+            self.burden(now, ingress, header_bytes, out);
+        }
     }
 
-    /// A frame that a host punted goes on by a route of the control plane's, as its table would
-    /// have sent it.
+    /// A punted frame of the host port `ingress` goes on by a route of the control plane's. It is
+    /// queued as the control plane's own, since its host could not be told in time: many frames may
+    /// have waited for one route, and no headroom is kept for them.
     pub(super) fn forward_punted(
         &mut self,
         now: Time,
@@ -365,7 +370,7 @@ impl<B: Frame> Plane<B> {
         frame: B,
         out: &mut Vec<Action<B>>,
     ) {
-        let mut meta = FrameMeta::new(frame, ingress, now, true);
+        let mut meta = FrameMeta::from_control(frame, now);
         let Ok(header) = routes::header_of(route, self.config.hop_width) else {
             return self.ports.discard(meta, Drop::NoHeadroom, out);
         };
@@ -373,29 +378,20 @@ impl<B: Frame> Plane<B> {
             return self.ports.discard(meta, Drop::NoHeadroom, out);
         }
         meta.frame.bytes_mut()[..header.len()].copy_from_slice(&header);
-        self.depart(now, meta, header.len(), out);
+        self.set_priority(ingress, &mut meta, header.len());
+        self.step(now, meta, out);
     }
 
-    /// A host's frame with its route before it takes its first hop.
+    /// Gives a frame of a host at `ingress`, behind its new route, the priority that it has on that
+    /// route's layer.
     #[inline]
-    fn depart(
-        &mut self,
-        now: Time,
-        mut meta: FrameMeta<B>,
-        header_bytes: usize,
-        out: &mut Vec<Action<B>>,
-    ) {
-        let ingress = meta.ingress;
-        let bytes = meta.frame.bytes_mut();
+    fn set_priority(&mut self, ingress: PortNo, meta: &mut FrameMeta<B>, header_bytes: usize) {
         if let Some(dcb) = &self.config.dcb {
+            let bytes = meta.frame.bytes_mut();
             let width = self.config.hop_width;
             let layer = routes::layer_of(bytes, width);
             let priority = self.ports.defend(ingress, &mut bytes[header_bytes..]);
             header::set_priority(bytes, width, dcb.layers.on(priority, layer));
-        }
-        let left_for_axon = self.step(now, meta, out);
-        if left_for_axon && self.config.self_congestion_pause {
-            self.burden(now, ingress, header_bytes, out);
         }
     }
 

@@ -7,17 +7,15 @@
 use axon_wire::MacAddr;
 use smoltcp::phy::ChecksumCapabilities;
 use smoltcp::wire::{
-    EthernetAddress, EthernetFrame, EthernetProtocol, EthernetRepr, IpProtocol, Ipv4Packet,
-    Ipv4Repr, UdpPacket, UdpRepr,
+    ETHERNET_HEADER_LEN, EthernetAddress, EthernetFrame, EthernetProtocol, EthernetRepr,
+    IPV4_HEADER_LEN, IpProtocol, Ipv4Packet, Ipv4Repr, UDP_HEADER_LEN, UdpPacket, UdpRepr,
 };
 use std::net::Ipv4Addr;
 
 /// Ethernet, IPv4 and UDP headers, in bytes.
-pub(crate) const HEADER_BYTES: usize = 14 + 20 + 8;
-/// Both addresses of an Ethernet frame, in bytes.
-const ADDRESSES_BYTES: usize = 12;
+pub(crate) const HEADER_BYTES: usize = ETHERNET_HEADER_LEN + IP_HEADER_BYTES;
 /// IPv4 and UDP headers, in bytes.
-pub(crate) const IP_HEADER_BYTES: usize = 20 + 8;
+pub(crate) const IP_HEADER_BYTES: usize = IPV4_HEADER_LEN + UDP_HEADER_LEN;
 /// What ordinary hosts start with.
 const HOP_LIMIT: u8 = 64;
 
@@ -30,6 +28,9 @@ pub(crate) struct Addresses {
 
 /// Where a datagram comes from and where it goes: addresses and ports.
 pub(crate) type Ends = ((Ipv4Addr, u16), (Ipv4Addr, u16));
+
+/// Views of an IPv4 header without options and of what follows it as a UDP header.
+pub(crate) type Headers<'a> = (Ipv4Packet<&'a [u8]>, UdpPacket<&'a [u8]>);
 
 /// A datagram that came in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,32 +70,37 @@ pub(crate) fn emit(frame: &mut [u8], ends: Addresses, write: impl FnOnce(&mut [u
 /// Reads a whole datagram in a unicast IPv4 packet, without its checksum: the FCS was good.
 /// Fragments and packets with options are the stack's business.
 pub(crate) fn parse(frame: &[u8]) -> Option<Datagram<'_>> {
-    /// EtherType IPv4, version 4 with a header of 5 words.
-    const START: [u8; 3] = [0x08, 0x00, 0x45];
-    const UDP: u8 = 17;
-    let head = frame.first_chunk::<HEADER_BYTES>()?;
-    let word = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
-    let fragment = word(20) & 0x3fff;
-    if head[12..15] != START || head[23] != UDP || fragment != 0 || head[0] & 1 != 0 {
+    let ethernet = EthernetFrame::new_checked(frame).ok()?;
+    if ethernet.ethertype() != EthernetProtocol::Ipv4 || !ethernet.dst_addr().is_unicast() {
         return None;
     }
-    let address = |at: usize| Ipv4Addr::new(head[at], head[at + 1], head[at + 2], head[at + 3]);
-    let bytes = usize::from(word(38)).checked_sub(8)?;
+    let (ip, udp) = headers(ethernet.payload())?;
+    let bytes = usize::from(udp.len()).checked_sub(UDP_HEADER_LEN)?;
     let payload = frame[HEADER_BYTES..].get(..bytes)?;
-    let from = (address(26), word(34));
-    Some(Datagram { from, target: address(30), port: word(36), payload })
+    let from = (ip.src_addr(), udp.src_port());
+    Some(Datagram { from, target: ip.dst_addr(), port: udp.dst_port(), payload })
+}
+
+/// The headers at the start of an IPv4 packet, if it has no options and carries a whole UDP
+/// datagram. The lengths that they state are not checked: the packet may be the start of one.
+fn headers(packet: &[u8]) -> Option<Headers<'_>> {
+    let head: &[u8; IP_HEADER_BYTES] = packet.first_chunk()?;
+    let (ip, udp) = head.split_at(IPV4_HEADER_LEN);
+    let (ip, udp) = (Ipv4Packet::new_unchecked(ip), UdpPacket::new_unchecked(udp));
+    let plain = ip.version() == 4 && usize::from(ip.header_len()) == IPV4_HEADER_LEN;
+    let whole = !ip.more_frags() && ip.frag_offset() == 0;
+    (plain && whole && ip.next_header() == IpProtocol::Udp).then_some((ip, udp))
 }
 
 /// The ends of a whole datagram, of what follows the addresses and tags of a frame: the EtherType
 /// and an IPv4 packet without options.
 pub(crate) fn ends(msdu: &[u8]) -> Option<Ends> {
-    let mut head = [0; HEADER_BYTES];
-    let bytes = HEADER_BYTES.checked_sub(ADDRESSES_BYTES)?;
-    head[ADDRESSES_BYTES..].copy_from_slice(msdu.get(..bytes)?);
-    // Of the payload nothing is asked.
-    head[38..40].copy_from_slice(&8_u16.to_be_bytes());
-    let datagram = parse(&head)?;
-    Some((datagram.from, (datagram.target, datagram.port)))
+    let (ethertype, packet) = msdu.split_first_chunk()?;
+    if EthernetProtocol::from(u16::from_be_bytes(*ethertype)) != EthernetProtocol::Ipv4 {
+        return None;
+    }
+    let (ip, udp) = headers(packet)?;
+    Some(((ip.src_addr(), udp.src_port()), (ip.dst_addr(), udp.dst_port())))
 }
 
 /// Bytes of payload that hold a datagram's number and the time it was sent.
@@ -184,11 +190,23 @@ mod tests {
     fn what_is_cut_short_or_in_fragments_is_left_alone() {
         let whole = frame(100);
         assert!((0..whole.len()).all(|bytes| parse(&whole[..bytes]).is_none()));
-        let mut fragment = whole.clone();
-        fragment[20] = 0x20;
-        assert_eq!(parse(&fragment), None);
-        let mut tcp = whole;
-        tcp[23] = 6;
-        assert_eq!(parse(&tcp), None);
+        for (at, byte) in [(0, 1), (12, 0x86), (14, 0x46), (14, 0x65), (20, 0x20), (21, 1), (23, 6)]
+        {
+            let mut other = whole.clone();
+            other[at] = byte;
+            assert_eq!(parse(&other), None, "byte {at}");
+            assert_eq!(ends(&other[12..]).is_some(), at == 0, "byte {at}");
+        }
+        let mut short = whole;
+        short[38..40].copy_from_slice(&7u16.to_be_bytes());
+        assert_eq!(parse(&short), None);
+    }
+
+    #[test]
+    fn the_headers_alone_name_the_ends() {
+        let frame = frame(100);
+        let both = ((ENDS.source.1, 4000), (ENDS.target.1, 7));
+        assert_eq!(ends(&frame[12..HEADER_BYTES]), Some(both));
+        assert!((12..HEADER_BYTES).all(|end| ends(&frame[12..end]).is_none()));
     }
 }

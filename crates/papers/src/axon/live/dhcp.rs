@@ -135,13 +135,12 @@ impl Lease {
         let [address, netmask, server, seconds] = words[..] else {
             bail!("the lease lacks address, netmask, server or time: {line:?}");
         };
-        let netmask = u32::from(netmask.parse::<Ipv4Addr>().context("netmask")?);
-        if netmask.count_zeros() != netmask.trailing_zeros() {
-            bail!("a netmask with holes: {line:?}");
-        }
+        let netmask = netmask.parse().context("netmask")?;
+        let prefix_len = ipnet::ipv4_mask_to_prefix(netmask)
+            .with_context(|| format!("a netmask with holes: {line:?}"))?;
         Ok(Lease {
             address: address.parse().context("address")?,
-            prefix_len: netmask.leading_ones() as u8,
+            prefix_len,
             server: server.parse().context("server")?,
             seconds: seconds.parse().context("lease time")?,
         })

@@ -5,8 +5,14 @@
 //! modulo 2^32).
 
 use axon_wire::vlan;
+use smoltcp::wire::{
+    EthernetProtocol, IPV4_HEADER_LEN, IpProtocol, Ipv4Packet, TCP_HEADER_LEN, TcpPacket,
+};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
+
+/// IPv4 and TCP headers without options, in bytes.
+const HEADER_BYTES: usize = IPV4_HEADER_LEN + TCP_HEADER_LEN;
 
 /// Local port, target and its port.
 type Connection = (u16, Ipv4Addr, u16);
@@ -39,19 +45,19 @@ impl TcpWatch {
 /// Connection, sequence number, payload and SYN flag of a TCP segment in an Ethernet frame,
 /// tagged or not.
 fn parse(frame: &[u8]) -> Option<(Connection, u32, u32, bool)> {
-    const TCP: u8 = 6;
-    const ETHERTYPE_AT: usize = 12;
-    let (_, at) = vlan::ethertype_of(frame)?;
-    let head = frame[at - ETHERTYPE_AT..].first_chunk::<54>()?;
-    if head[12..15] != [0x08, 0x00, 0x45] || head[23] != TCP {
+    let (ethertype, at) = vlan::ethertype_of(frame)?;
+    let head: &[u8; HEADER_BYTES] = frame[at + 2..].first_chunk()?;
+    let (ip, tcp) = head.split_at(IPV4_HEADER_LEN);
+    let (ip, tcp) = (Ipv4Packet::new_unchecked(ip), TcpPacket::new_unchecked(tcp));
+    let is_ip = EthernetProtocol::from(ethertype) == EthernetProtocol::Ipv4 && ip.version() == 4;
+    let plain = is_ip && usize::from(ip.header_len()) == IPV4_HEADER_LEN;
+    if !plain || ip.next_header() != IpProtocol::Tcp {
         return None;
     }
-    let word = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
-    let target = Ipv4Addr::new(head[30], head[31], head[32], head[33]);
-    let sequence = u32::from_be_bytes([head[38], head[39], head[40], head[41]]);
-    let header_bytes = 20 + u32::from(head[46] >> 4) * 4;
-    let bytes = u32::from(word(16)).saturating_sub(header_bytes);
-    Some(((word(34), target, word(36)), sequence, bytes, head[47] & 2 != 0))
+    let header_bytes = u16::from(ip.header_len()) + u16::from(tcp.header_len());
+    let bytes = ip.total_len().saturating_sub(header_bytes);
+    let connection = (tcp.src_port(), ip.dst_addr(), tcp.dst_port());
+    Some((connection, tcp.seq_number().0 as u32, u32::from(bytes), tcp.syn()))
 }
 
 #[cfg(test)]

@@ -28,6 +28,7 @@ pub use config::{HostCn, HostDcb, HostFlowControl, RingLimits};
 use flows::{FlowKey, Head, Queue, Waiting};
 use lldp_state::LldpState;
 
+use crate::host::datagram::Headers;
 use axon_node::Drop;
 use axon_plane::flow_control::{Requests, Stops};
 use axon_plane::schedule::{ClassSet, Schedule};
@@ -36,6 +37,9 @@ use axon_wire::mac_control::{self, MacControl, MacControlError, Pfc};
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
 use axon_wire::vlan::{TAG_BYTES, VlanTag};
 use axon_wire::{Frame, FrameBuf, MacAddr, Time, lldp};
+use smoltcp::wire::{
+    EthernetFrame, EthernetProtocol, IPV4_HEADER_LEN, IpProtocol, Ipv4Packet, UdpPacket,
+};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
@@ -206,34 +210,26 @@ impl DcbNic {
 
     /// The priority of a frame that is to leave, and between which ports it goes.
     fn classify(&self, frame: &[u8]) -> Class {
-        const ICMP: u8 = 1;
-        const TCP: u8 = 6;
-        const UDP: u8 = 17;
         let plain = |priority| Class { priority, ports: None, is_datagram: false };
         if let Some(tag) = VlanTag::of_frame(frame) {
             return plain(tag.pcp);
         }
-        let Some(head) = frame.first_chunk::<38>() else {
+        let Some((ip, ports)) = first_fragment(frame) else {
             return plain(Priority::ZERO);
         };
-        let word = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
-        let later_fragment = word(20) & 0x1fff != 0;
-        if head[12..15] != [0x08, 0x00, 0x45] || later_fragment {
-            return plain(Priority::ZERO);
-        }
-        let (source, target) = (word(34), word(36));
+        let (source, target) = (ports.src_port(), ports.dst_port());
         let of = |port: u16| self.ports.get(&port).copied();
-        let priority = match head[23] {
-            ICMP => {
-                self.echoes.get(&Ipv4Addr::new(head[30], head[31], head[32], head[33])).copied()
-            }
-            TCP | UDP => of(target).or_else(|| of(source)),
+        let protocol = ip.next_header();
+        let priority = match protocol {
+            IpProtocol::Icmp => self.echoes.get(&ip.dst_addr()).copied(),
+            IpProtocol::Tcp | IpProtocol::Udp => of(target).or_else(|| of(source)),
             _ => None,
         };
+        let has_ports = matches!(protocol, IpProtocol::Tcp | IpProtocol::Udp);
         Class {
             priority: priority.unwrap_or(Priority::ZERO),
-            ports: matches!(head[23], TCP | UDP).then_some((source, target)),
-            is_datagram: head[23] == UDP,
+            ports: has_ports.then_some((source, target)),
+            is_datagram: protocol == IpProtocol::Udp,
         }
     }
 
@@ -433,6 +429,18 @@ struct Class {
     /// Source and destination, of TCP and UDP.
     ports: Option<(u16, u16)>,
     is_datagram: bool,
+}
+
+/// The header of an IPv4 packet without options, not a later fragment, in an Ethernet frame without
+/// a tag; and the four bytes behind it, which are the ports of UDP and of TCP alike.
+fn first_fragment(frame: &[u8]) -> Option<Headers<'_>> {
+    let ethernet = EthernetFrame::new_checked(frame).ok()?;
+    let head: &[u8; IPV4_HEADER_LEN + 4] = ethernet.payload().first_chunk()?;
+    let (ip, ports) = head.split_at(IPV4_HEADER_LEN);
+    let (ip, ports) = (Ipv4Packet::new_unchecked(ip), UdpPacket::new_unchecked(ports));
+    let is_ip = ethernet.ethertype() == EthernetProtocol::Ipv4 && ip.version() == 4;
+    let plain = is_ip && usize::from(ip.header_len()) == IPV4_HEADER_LEN && ip.frag_offset() == 0;
+    plain.then_some((ip, ports))
 }
 
 /// Puts a tag behind the addresses of a frame.
