@@ -17,7 +17,7 @@ use axon_wire::priority::{Priority, PrioritySet};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Obey PFC, PAUSE and congestion notifications for the unmodified programs of this host
+/// Act on PFC, PAUSE and congestion notifications for the unmodified programs of this host
 #[derive(clap::Args)]
 pub struct Arguments {
     /// The interface for the programs: a TAP device, made if it is not there. Addresses belong
@@ -34,15 +34,15 @@ pub struct Arguments {
     /// if not said
     #[arg(long, value_name = "RATE", value_parser = rate)]
     host_rate: Option<Rate>,
-    /// Speak LLDP and DCBX to the switch: which priorities have PFC is for it to say, and so are
-    /// frames that no rule fits. While it does not speak, --pfc and --map hold
+    /// Advertise LLDP and DCBX to the switch: which priorities have PFC is for it to say, and so are
+    /// frames that no rule fits. While it does not advertise, --pfc and --map hold
     #[arg(long)]
     dcbx: bool,
-    /// Priorities with PFC: 3,4. Without any, PAUSE is obeyed
+    /// Priorities with PFC: 3,4. Without any, PAUSE is in use
     #[arg(long, value_name = "LIST", value_parser = priority, value_delimiter = ',')]
     pfc: Vec<Priority>,
-    /// How long the fabric is asked to stop, in quanta of 512 bit times; it is told again at half
-    /// time
+    /// The pause time of XOFF frames to the fabric, in quanta of 512 bit times; they are repeated
+    /// at half time
     #[arg(long, value_name = "QUANTA", default_value_t = u16::MAX,
           value_parser = clap::value_parser!(u16).range(2..))]
     quanta: u16,
@@ -50,7 +50,7 @@ pub struct Arguments {
     /// ethertype:0x8915=3 or default=1; may be given more than once. Frames with a tag keep theirs
     #[arg(long, value_name = "RULE", value_parser = rules::parse)]
     map: Vec<Application>,
-    /// Priorities in which congestion notifications are obeyed: 3
+    /// Priorities in which congestion notifications are acted on: 3
     #[arg(long, value_name = "LIST", value_parser = priority, value_delimiter = ',')]
     cn: Vec<Priority>,
     /// Answer status requests on this socket

@@ -14,7 +14,6 @@ const TO_BREAK: &[(&str, usize)] = &[
     ("crates/control/src/controller/router/mod.rs", 12),
     ("crates/dcbx/src/agent/mod.rs", 2),
     ("crates/fabric/src/topology/mod.rs", 13),
-    ("crates/linux/src/lab/mod.rs", 8),
     ("crates/wire/src/dcbx/mod.rs", 2),
     // Siblings too.
     ("crates/control/src/edge/mod.rs", 8),
@@ -22,7 +21,6 @@ const TO_BREAK: &[(&str, usize)] = &[
     ("crates/fabric/src/build.rs", 2),
     ("crates/fabric/src/file/text.rs", 2),
     ("crates/fabric/src/model.rs", 7),
-    ("crates/linux/src/daemon.rs", 2),
     ("crates/papers/src/reproduce/mod.rs", 33),
     ("crates/papers/src/reproduce/plot.rs", 2),
     ("crates/plane/src/axon/dataplane.rs", 2),

@@ -7,7 +7,7 @@
 
 mod host_port;
 pub mod queues;
-mod throttle;
+mod shaper;
 
 pub(crate) use host_port::HostPort;
 pub use queues::HostQueues;
@@ -28,14 +28,14 @@ use axon_wire::mac_control::Quanta;
 use axon_wire::priority::PrioritySet;
 use axon_wire::{Bytes, MacAddr, Rate, Span};
 
-/// How long after it is told to stop a host may still send at full rate: a frame in the making, a
-/// request to the kernel, and longest of all the time in which a busy machine lets nobody run.
+/// How long after an XOFF a host may still send at full rate: a frame in the making, a request to
+/// the kernel, and longest of all the time in which a busy machine runs other processes.
 const HOST_REACTION: Span = Span::from_secs(1);
-/// What a priority may have here before the host is told to stop, as time on the link: enough to
-/// keep the link busy until a host that may go on does so.
+/// What a priority may have here before the host is paused, as time on the link: enough to keep the
+/// link busy until a host that was released sends.
 const SHARE: Span = Span::from_millis(20);
 
-/// What an agent is told.
+/// How an agent is configured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentOptions {
     /// What it is called in status and log.
@@ -49,13 +49,13 @@ pub struct AgentOptions {
     /// How fast the host takes frames; as fast as they come without.
     pub host_rate: Option<Rate>,
     /// Priorities with flow control, if the switch does not say otherwise; with none, PAUSE is
-    /// obeyed.
+    /// acted on.
     pub pfc: PrioritySet,
-    /// How long a stop lasts that the fabric is asked for, unless it is told again.
+    /// The pause time of XOFF frames to the fabric, in quanta of 512 bit times; they are repeated.
     pub quanta: Quanta,
     /// Which frames have which priority; asked before what the switch says.
     pub rules: Rules,
-    /// Priorities in which congestion notifications are obeyed.
+    /// Priorities in which congestion notifications are acted on.
     pub notified: PrioritySet,
     /// How their reaction points are read, where sources differ.
     pub readings: RpReadings,
@@ -68,7 +68,7 @@ pub struct AgentOptions {
 }
 
 impl AgentOptions {
-    /// Whether an agent can be what it is told, before anything is made for it.
+    /// Whether an agent can be configured like this, before anything is made for it.
     ///
     /// # Errors
     /// What is wrong and what was expected: names that no interface can have, one interface as both

@@ -11,10 +11,10 @@
 //!           link's rate)+-> 1:13 -> TBF, priority 3 -+
 //! ```
 //!
-//! HTB gives the interface the rate of its link and equal turns to the priorities. The TBF
-//! behind each of them is the valve: wide open, or so narrow that a frame passes in 25
+//! HTB gives the interface the rate of its link and equal shares to the priorities. The TBF
+//! behind each of them is its shaper: faster than any link, or so slow that a frame passes in 25
 //! minutes. It must be TBF: an HTB class that has been narrowed is not looked at again before
-//! the narrow rate lets it, but TBF begins with new tokens whenever it is told anything.
+//! the narrow rate lets it, but TBF begins with new tokens whenever it is configured.
 
 use crate::pacer::WIRE_OVERHEAD_BYTES;
 use crate::port::{ETHERNET_BYTES, TAG_BYTES};
@@ -28,7 +28,7 @@ use std::fmt::Write;
 /// The most that may wait in one queue, in bytes: more than the sockets of a host can have there.
 /// Nothing is allocated for it.
 pub(super) const LIMIT_BYTES: u32 = 1 << 26;
-/// An open valve, in bytes a second: 34 Gb/s.
+/// The rate of a priority that is not paused, in bytes a second: 34 Gb/s.
 pub(super) const OPEN: u32 = u32::MAX;
 /// The preference of the rule for what no other fits: behind all others.
 const LAST: u16 = u16::MAX;
@@ -56,7 +56,7 @@ pub(super) fn number(priority: Priority) -> u32 {
 }
 
 impl HostQueues {
-    /// The longest frame, which a valve must let pass when it is opened.
+    /// The longest frame, in bytes, which a shaper must let pass when it is released.
     pub(super) fn burst_bytes(&self) -> usize {
         self.mtu + ETHERNET_BYTES + TAG_BYTES
     }
