@@ -11,7 +11,7 @@ use axon_node::probe::{PlanKind, ProbePlan, ProbeReport};
 use axon_node::telemetry::NodeTelemetry;
 use axon_sim::probe::{links_of, plan_along, shortest_path, switches_of};
 use axon_sim::{PingPlan, World};
-use axon_wire::{Hops, PortNo, Span, Time};
+use axon_wire::{Hops, Span, Time};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use summary::Summary;

@@ -79,7 +79,7 @@ impl RequestServer {
         [self.listener.as_fd()].into_iter().chain(self.askers.iter().map(|one| one.stream.as_fd()))
     }
 
-    /// The commands that have come. Whoever has sent something else is told so here.
+    /// The commands that have come. Whatever else has come is answered here.
     pub fn take(&mut self) -> Vec<Asked> {
         while let Ok((stream, _)) = self.listener.accept() {
             if stream.set_nonblocking(true).is_ok() {

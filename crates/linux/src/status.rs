@@ -179,6 +179,65 @@ pub fn ask(path: &Path) -> io::Result<Status> {
 mod tests {
     use super::*;
     use crate::testing;
+    use axon_node::Drop;
+    use axon_node::probe::{PlanKind, ProbeId, ProbePlan, ProbeReport, ProbeReturn};
+    use axon_node::telemetry::{BlockedBuffer, EdgeHost, FlowControl, PausedQueue};
+    use axon_wire::probe::{ProbeRecord, ProbeUnit};
+    use axon_wire::{Bytes, Hops, MacAddr, PortNo, Priority, PrioritySet, Time};
+
+    /// A switch with one of everything that does not look in JSON as it does in memory.
+    fn telling() -> NodeStatus {
+        let three = Priority::ALL[3];
+        let queue = PausedQueue { egress: PortNo::CONTROL, paused: PrioritySet::ALL };
+        let blocked =
+            BlockedBuffer { priority: three, left_frames: 1, still_us: 2, queues: vec![queue] };
+        let mut switch = testing::switch(1);
+        let mac = MacAddr([2, 0, 0, 0, 0, 0xab]);
+        switch.hosts = vec![EdgeHost { mac, port: PortNo(0), ip: None }];
+        switch.plane.total.drop_one(Drop::QueueFull);
+        switch.plane.ports[0].flow_control = Some(FlowControl {
+            paused: PrioritySet::only(three),
+            blocked: vec![blocked],
+            ..FlowControl::default()
+        });
+        let record = ProbeRecord {
+            unit: ProbeUnit::Egress,
+            port: PortNo(4),
+            queued: Bytes(99),
+            time: Time::MAX,
+        };
+        let (sent_at, back_at) = (Time::from_nanos(1), Time::from_nanos(2));
+        switch.probes = vec![ProbeReport {
+            id: ProbeId(7),
+            plan: ProbePlan::new(PlanKind::Circuit(Hops::to_control())),
+            sent: 1,
+            lost: 0,
+            learned: true,
+            returns: vec![ProbeReturn { number: 0, sent_at, back_at, records: vec![record] }],
+        }];
+        testing::status("s1", switch)
+    }
+
+    #[test]
+    fn a_status_survives_its_json_whose_keys_say_their_units() {
+        let status = telling();
+        let text = serde_json::to_string(&status).unwrap();
+        for part in [
+            r#""drops":{"queue_full":1}"#,
+            r#""mac":"02:00:00:00:00:ab""#,
+            r#""paused":[3]"#,
+            r#""still_us":2"#,
+            r#""time_ticks":18446744073709551615"#,
+            r#""role":"switch""#,
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        assert_eq!(serde_json::from_str::<NodeStatus>(&text).unwrap(), status);
+        for (right, wrong) in [("queue_full", "queue_fool"), ("00:ab", "00:ag"), ("[3]", "[8]")] {
+            let text = text.replace(right, wrong);
+            assert!(serde_json::from_str::<NodeStatus>(&text).is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn whoever_connects_reads_the_same_status_that_was_given() {

@@ -158,17 +158,17 @@ mod tests {
 
     #[test]
     fn filters_are_asked_in_the_order_of_the_rules() {
-        let [own, told] = ["dscp:46=5", "udp:4791=3"].map(|text| parse(text).unwrap());
-        let rules = Rules::new(&[own]).and(&[told]);
+        let [own, received] = ["dscp:46=5", "udp:4791=3"].map(|text| parse(text).unwrap());
+        let rules = Rules::new(&[own]).and(&[received]);
         let text = HostQueues { rate: Rate::mbps(100), rules, mtu: 1500 }.filters("h1");
         let ranks = |class: &str| -> Vec<u16> {
             let lines = text.lines().filter(|line| line.ends_with(class));
             let rank = |line: &str| line.split(" prio ").nth(1)?.split(' ').next()?.parse().ok();
             lines.map(|line| rank(line).unwrap()).collect()
         };
-        let (own, told) = (ranks("flowid 1:15"), ranks("flowid 1:13"));
-        assert_eq!((own.len(), told.len()), (2, 8), "{text}");
-        assert!(own.iter().max() < told.iter().min(), "{text}");
+        let (own, received) = (ranks("flowid 1:15"), ranks("flowid 1:13"));
+        assert_eq!((own.len(), received.len()), (2, 8), "{text}");
+        assert!(own.iter().max() < received.iter().min(), "{text}");
     }
 
     #[test]

@@ -106,7 +106,7 @@ fn start(
         .spawn()
         .context("cannot start the lab's launcher")?;
     let words = launcher.stdout.take().context("stdout is a pipe")?;
-    // Closes the pipe: a supervisor that is not heard to the end gives up.
+    // Closes the pipe: a supervisor whose reader is gone gives up.
     let report = listen(words, interrupts, on_progress);
     // Once it has ended, it is written down who the supervisor is.
     launcher.wait()?;
@@ -119,7 +119,7 @@ fn listen(
     interrupts: &Interrupts,
     on_progress: &mut dyn FnMut(&Progress),
 ) -> Result<Report> {
-    let mut heard = Vec::new();
+    let mut received = Vec::new();
     loop {
         let mut fds = [
             PollFd::new(words.as_fd(), PollFlags::POLLIN),
@@ -142,9 +142,9 @@ fn listen(
         if length == 0 {
             bail!("the supervisor ended without a word");
         }
-        heard.extend_from_slice(&part[..length]);
-        while let Some(end) = heard.iter().position(|byte| *byte == b'\n') {
-            let line: Vec<u8> = heard.drain(..=end).collect();
+        received.extend_from_slice(&part[..length]);
+        while let Some(end) = received.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = received.drain(..=end).collect();
             match serde_json::from_slice(&line)? {
                 Line::Progress(progress) => on_progress(&progress),
                 Line::Failed(why) => bail!(why),

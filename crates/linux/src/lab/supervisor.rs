@@ -101,7 +101,7 @@ fn try_launch(state: &StateDir) -> Result<()> {
     state.write_supervisor(process)
 }
 
-/// Builds the lab, waits until it works, then keeps it until told to end.
+/// Builds the lab, waits until it works, then keeps it until SIGTERM.
 pub(super) fn supervise(state: &StateDir) -> Result<()> {
     let mut mask = SigSet::empty();
     for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGCHLD] {

@@ -39,7 +39,7 @@ pub struct SwitchTelemetry {
     pub controller_path: Option<Hops>,
     /// Neighbours by its own discovery.
     pub neighbours: Vec<Neighbour>,
-    /// LLDP and DCBX of each port, if it speaks them.
+    /// LLDP and DCBX of each port, if it advertises them.
     pub dcbx: Vec<DcbxTelemetry>,
     /// Its hosts.
     pub hosts: Vec<EdgeHost>,
@@ -100,7 +100,7 @@ pub struct AgentTelemetry {
     pub rules: String,
     /// Its reaction points, by priority.
     pub reaction_points: Vec<ReactionPoint>,
-    /// LLDP and DCBX at the port to the fabric, if it speaks them.
+    /// LLDP and DCBX at the port to the fabric, if it advertises them.
     pub dcbx: Option<DcbxTelemetry>,
     /// Flow control at the port to the host.
     pub host: FlowControl,
@@ -168,7 +168,7 @@ impl NodeTelemetry {
         }
     }
 
-    /// LLDP and DCBX of each port that speaks them.
+    /// LLDP and DCBX of each port that advertises them.
     pub fn dcbx(&self) -> &[DcbxTelemetry] {
         match self {
             NodeTelemetry::Switch(switch) => &switch.dcbx,
