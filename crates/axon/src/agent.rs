@@ -1,7 +1,7 @@
 //! `axon agent`: flow control and congestion notification for a host that knows neither.
 
-use crate::capture;
 use crate::say::Usage;
+use crate::{capture, record};
 use anyhow::Result;
 use axon_dcbx::TieRule;
 use axon_dcbx::agent::{Rules, rules};
@@ -17,7 +17,7 @@ use axon_wire::priority::{Priority, PrioritySet};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Act on PFC, PAUSE and congestion notifications for the unmodified programs of this host
+/// Honour PFC, PAUSE and congestion notifications for the unmodified programs of this host
 #[derive(clap::Args)]
 pub struct Arguments {
     /// The interface for the programs: a TAP device, made if it is not there. Addresses belong
@@ -30,19 +30,18 @@ pub struct Arguments {
     /// The rate of the link to the fabric: 100Mbps
     #[arg(long, value_name = "RATE", value_parser = rate)]
     rate: Rate,
-    /// Take frames from the fabric for the programs no faster than this; as fast as they come
-    /// if not said
+    /// Take frames from the fabric for the programs no faster than this; no limit by default
     #[arg(long, value_name = "RATE", value_parser = rate)]
     host_rate: Option<Rate>,
-    /// Advertise LLDP and DCBX to the switch: which priorities have PFC is for it to say, and so are
-    /// frames that no rule fits. While it does not advertise, --pfc and --map hold
+    /// Use LLDP and DCBX: the switch decides which priorities have PFC, and the priority of frames
+    /// that no rule fits. --pfc and --map hold until it advertises them
     #[arg(long)]
     dcbx: bool,
-    /// Priorities with PFC: 3,4. Without any, PAUSE is in use
+    /// Priorities with PFC: 3,4. Without any, PAUSE is honoured
     #[arg(long, value_name = "LIST", value_parser = priority, value_delimiter = ',')]
     pfc: Vec<Priority>,
-    /// The pause time of XOFF frames to the fabric, in quanta of 512 bit times; they are repeated
-    /// at half time
+    /// Time of a PFC or PAUSE frame to the fabric, in quanta of 512 bit times; it is refreshed at
+    /// half time
     #[arg(long, value_name = "QUANTA", default_value_t = u16::MAX,
           value_parser = clap::value_parser!(u16).range(2..))]
     quanta: u16,
@@ -50,7 +49,7 @@ pub struct Arguments {
     /// ethertype:0x8915=3 or default=1; may be given more than once. Frames with a tag keep theirs
     #[arg(long, value_name = "RULE", value_parser = rules::parse)]
     map: Vec<Application>,
-    /// Priorities in which congestion notifications are acted on: 3
+    /// Priorities with congestion notification: 3
     #[arg(long, value_name = "LIST", value_parser = priority, value_delimiter = ',')]
     cn: Vec<Priority>,
     /// Answer status requests on this socket
@@ -58,6 +57,8 @@ pub struct Arguments {
     status_socket: Option<PathBuf>,
     #[command(flatten)]
     capture: capture::Arguments,
+    #[command(flatten)]
+    record: record::Arguments,
 }
 
 fn rate(text: &str) -> Result<Rate, String> {
@@ -91,6 +92,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let options = DaemonOptions {
         status_socket: arguments.status_socket.clone(),
         capture: arguments.capture.options(),
+        record: arguments.record.options(None)?,
         ..DaemonOptions::default()
     };
     agent::run(&agent, &options)?;

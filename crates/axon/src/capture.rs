@@ -13,7 +13,7 @@ pub struct Arguments {
     /// Bytes kept of each frame
     #[arg(long, value_name = "BYTES", requires = "pcap")]
     pcap_snap_bytes: Option<u32>,
-    /// Stop before the file is larger than this; 256 MiB if not said
+    /// Stop before the file is larger than this; 256 MiB by default
     #[arg(long, value_name = "BYTES", requires = "pcap")]
     pcap_bytes_max: Option<u64>,
 }

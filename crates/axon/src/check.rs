@@ -17,7 +17,7 @@ pub struct Arguments {
 
 /// Prints every node and link.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let fabric = axon_fabric::load(&arguments.file)?;
+    let fabric = crate::file::load(&arguments.file)?;
     let mut out = String::new();
     writeln!(
         out,

@@ -5,8 +5,8 @@ use crate::say::{self, Usage};
 use anyhow::{Context, Result, anyhow};
 use axon_conformance::case::Case;
 use axon_conformance::cases;
+use axon_conformance::interpretations::{Ambiguity, Interpretations};
 use axon_conformance::linux::{self, Linux};
-use axon_conformance::readings::{Doubt, Readings};
 use axon_conformance::report::{self, Report, text};
 use axon_conformance::rig::Rig;
 use axon_conformance::setup::{DEFENCES, Dcbx, Form, Setup};
@@ -26,7 +26,7 @@ pub struct Arguments {
     /// Which cases; all if none is named
     #[arg(value_name = "FAMILY", value_parser = cases::FAMILIES)]
     families: Vec<String>,
-    /// Only cases with this in their name; again for more
+    /// Only cases with this in their name; may be given more than once
     #[arg(long, value_name = "WORD")]
     case: Vec<String>,
     /// List the cases and what they ask for, and run none
@@ -43,17 +43,18 @@ pub struct Arguments {
     /// Write the report as JUnit XML
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
-    /// Tell what was done and seen of cases that pass, too
+    /// Print the notes of cases that pass, too
     #[arg(long)]
     verbose: bool,
-    /// Read a doubt on the standards this way, such as tie=higher; again for more. See
-    /// docs/doubts.md
-    #[arg(long, value_name = "NAME=READING", value_parser = reading)]
-    reading: Vec<String>,
+    /// Interpret an ambiguity of the standards this way, such as tie=higher; may be given more than
+    /// once. See docs/ambiguities.md
+    #[arg(long, value_name = "NAME=VALUE", alias = "reading",
+        value_parser = interpretation)]
+    interpretation: Vec<String>,
     /// Seed of everything random in our own switch
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Put a fault into our own switch
+    /// Plant a fault in our own switch
     #[arg(long, value_name = "FAULT", hide = true, value_parser = plant, conflicts_with = "iface")]
     plant: Option<Plant>,
 }
@@ -67,11 +68,11 @@ struct Device {
     /// An interface at another of its ports, for cases that need traffic through it; again for more
     #[arg(long, value_name = "IF", requires = "iface")]
     through: Vec<String>,
-    /// The rate of the links in Mb/s; what the kernel says of the interface, if not said
+    /// The rate of the links in Mb/s; that of the interface by default
     #[arg(long, value_name = "MBPS", requires = "iface",
         value_parser = clap::value_parser!(u64).range(1..=800_000))]
     rate: Option<u64>,
-    /// How late this machine may be, in microseconds; 20000 if not said
+    /// Tolerance for this machine's own delays, in microseconds; 20000 by default
     #[arg(long, value_name = "US", requires = "iface",
         value_parser = clap::value_parser!(u64).range(..=10_000_000))]
     slack: Option<u64>,
@@ -81,33 +82,33 @@ struct Device {
     /// Priorities for which the device has PFC, such as 3,4
     #[arg(long, value_name = "PRIORITIES", requires = "iface", value_parser = priorities)]
     pfc: Option<PrioritySet>,
-    /// It stops its senders by PAUSE
+    /// The device pauses its senders by PAUSE
     #[arg(long, requires = "iface", conflicts_with = "pfc")]
     pause: bool,
     /// The traffic class of each of its eight priorities, such as 0,0,0,1,2,0,0,0; one for each
     /// if not said
     #[arg(long, value_name = "CLASSES", requires = "iface", value_parser = classes)]
     classes: Option<[TrafficClass; PRIORITIES]>,
-    /// The per cent of each class with ETS, such as 0:50,1:50; others are strict
+    /// The percentage of each class with ETS, such as 0:50,1:50; others are strict
     #[arg(long, value_name = "SHARES", requires = "iface", value_parser = shares)]
     shares: Option<[Option<u8>; PRIORITIES]>,
     /// Priorities for which it has congestion notification
     #[arg(long, value_name = "PRIORITIES", requires = "iface", value_parser = priorities)]
     cn: Option<PrioritySet>,
-    /// What the tester's IF is to the domain of those priorities; interior-ready if not said
+    /// How the device sees the tester's IF for those priorities; interior-ready by default
     #[arg(long, value_name = "MODE", requires = "cn",
         value_parser = DEFENCES.map(|(name, _)| name))]
     defence: Option<String>,
     /// Where frames of an edge go that leave the domain
     #[arg(long, value_name = "PRIORITY", requires = "defence", value_parser = priority)]
     alternate: Option<Priority>,
-    /// Which DCBX it speaks
+    /// The version of DCBX of the device
     #[arg(long, requires = "iface", value_parser = ["ieee", "cee"])]
     dcbx: Option<String>,
-    /// It is willing: to take its peer's ETS, and to follow its PFC
+    /// The device is willing: it adopts its peer's ETS and PFC
     #[arg(long, requires = "dcbx")]
     willing: bool,
-    /// It is an end station that sends as fast as it may, and no switch
+    /// The device is an end station, not a switch, and sends at full rate
     #[arg(long, requires = "iface")]
     station: bool,
 }
@@ -163,21 +164,21 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 
 impl Arguments {
     fn rig(&self) -> Result<Box<dyn Rig>> {
-        let mut readings = Readings::default();
-        for text in &self.reading {
-            readings.say(text).map_err(Usage)?;
+        let mut interpretations = Interpretations::default();
+        for text in &self.interpretation {
+            interpretations.say(text).map_err(Usage)?;
         }
         let Some(interface) = &self.device.iface else {
-            let both = [readings.clone(), readings];
-            return Ok(Box::new(Simulated::with_readings(self.plant, both, self.seed)));
+            let both = [interpretations.clone(), interpretations];
+            return Ok(Box::new(Simulated::with_interpretations(self.plant, both, self.seed)));
         };
-        let options = self.device.options(interface, readings)?;
+        let options = self.device.options(interface, interpretations)?;
         Ok(Box::new(Linux::open(options).map_err(|(name, error)| refused(&name, error))?))
     }
 }
 
 impl Device {
-    fn options(&self, interface: &str, readings: Readings) -> Result<linux::Options> {
+    fn options(&self, interface: &str, interpretations: Interpretations) -> Result<linux::Options> {
         let interfaces = [interface.to_owned()].into_iter().chain(self.through.iter().cloned());
         let interfaces: Vec<String> = interfaces.collect();
         let twice = |(at, name): (usize, &String)| interfaces[..at].contains(name);
@@ -200,7 +201,7 @@ impl Device {
             form,
             ets_willing: self.willing,
             pfc_willing: self.willing,
-            higher_keeps: readings.is_other(Doubt::Tie),
+            higher_keeps: interpretations.is_other(Ambiguity::Tie),
         });
         let defence = DEFENCES.iter().find(|(name, _)| Some(*name) == self.defence.as_deref());
         let own = Setup::default();
@@ -220,7 +221,7 @@ impl Device {
                 station: self.station,
             },
             device_mac: self.device_mac,
-            readings,
+            interpretations,
         })
     }
 }
@@ -269,8 +270,8 @@ fn priority(text: &str) -> Result<Priority, String> {
     Ok(Priority::from_low_bits(number(text, 7)?))
 }
 
-fn reading(text: &str) -> Result<String, String> {
-    Readings::default().say(text)?;
+fn interpretation(text: &str) -> Result<String, String> {
+    Interpretations::default().say(text)?;
     Ok(text.into())
 }
 

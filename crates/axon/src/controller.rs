@@ -1,6 +1,6 @@
 //! `axon controller FILE`: the controller, on a port of this machine.
 
-use crate::{capture, real};
+use crate::{capture, real, record};
 use anyhow::Result;
 use axon_linux::daemon::{self, DaemonOptions};
 use std::path::PathBuf;
@@ -20,6 +20,8 @@ pub struct Arguments {
     state: Option<PathBuf>,
     #[command(flatten)]
     capture: capture::Arguments,
+    #[command(flatten)]
+    record: record::Arguments,
 }
 
 /// Runs until SIGTERM or SIGINT.
@@ -27,6 +29,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let options = DaemonOptions {
         status_socket: arguments.status_socket.clone(),
         capture: arguments.capture.options(),
+        record: arguments.record.options(Some(&arguments.file))?,
         state: arguments.state.clone(),
         taps: Vec::new(),
     };

@@ -10,9 +10,12 @@ mod controller;
 mod demo;
 mod down;
 mod exec;
+mod file;
 mod probe;
 mod prove;
 mod real;
+mod record;
+mod replay;
 mod reproduce;
 mod reserve;
 mod router;
@@ -27,7 +30,7 @@ mod up;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
-/// Builds, simulates and runs source-routed Ethernet fabrics.
+/// Build, prove, simulate and run lossless, source-routed Ethernet fabrics
 #[derive(Parser)]
 #[command(name = "axon", version, propagate_version = true)]
 struct Cli {
@@ -45,6 +48,7 @@ enum Verb {
     Conformance(Box<conformance::Arguments>),
     Sim(sim::Arguments),
     Trace(trace::Arguments),
+    Replay(replay::Arguments),
     Probe(probe::Arguments),
     Demo(demo::Arguments),
     Reproduce(reproduce::Arguments),
@@ -56,9 +60,9 @@ enum Verb {
     Agent(agent::Arguments),
 }
 
-/// Exit codes: 0, 1 if something went wrong or a run failed, 2 for wrong usage (and, of
-/// `prove`, for files that cannot be read, of `status`, for labs that cannot be asked); `exec`
-/// ends as its command does.
+/// Exit status: 0 success; 1 an error, or a run that failed; 2 wrong usage (`prove`: also a file that
+/// cannot be read; `status`: also no lab, or switches that did not answer). `exec` returns the
+/// status of its command.
 fn main() -> ExitCode {
     // Before any thread starts: this may be a process of a lab.
     if let Some(code) = axon_linux::lab::part() {
@@ -77,6 +81,7 @@ fn main() -> ExitCode {
         Verb::Conformance(arguments) => conformance::run(&arguments),
         Verb::Sim(arguments) => sim::run(&arguments),
         Verb::Trace(arguments) => trace::run(&arguments),
+        Verb::Replay(arguments) => replay::run(&arguments),
         Verb::Probe(arguments) => probe::run(&arguments),
         Verb::Demo(arguments) => demo::run(&arguments),
         Verb::Reproduce(arguments) => reproduce::run(&arguments),

@@ -19,10 +19,10 @@ use summary::Summary;
 /// How long switches, hosts and routes may take to be there, in simulated time.
 const READY: Span = Span::from_secs(60);
 
-/// Send probes along a path and back; print what each switch and link takes
+/// Send probes along a path and back; print the delay of each switch and link
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// The fabric file; with --live that of the lab, if not said
+    /// The fabric file; with --live by default that of the lab
     #[arg(required_unless_present = "live")]
     file: Option<PathBuf>,
     #[command(flatten)]
@@ -39,7 +39,7 @@ pub struct Arguments {
     /// In the simulator: begin no earlier than this, in simulated milliseconds
     #[arg(long, value_name = "MS", default_value_t = 0)]
     at: u64,
-    /// In the simulator: the seed; the file's if not said
+    /// In the simulator: the seed; that of the file by default
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// In the running lab, and not in the simulator
@@ -132,7 +132,7 @@ fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
 
 fn simulated(arguments: &Arguments) -> Result<Summary> {
     let file = arguments.file.as_deref().context("the fabric file is missing")?;
-    let fabric = axon_fabric::load(file)?;
+    let fabric = crate::file::load(file)?;
     if fabric.network != axon_fabric::model::Network::Axon {
         bail!("{} is no Axon network: its switches have no probe units", fabric.name);
     }
@@ -174,7 +174,7 @@ fn simulated_route(world: &mut World, from: usize, to: usize) -> Result<Vec<usiz
     let limit = world.now() + READY;
     world.run_until_true(limit, |world| world.ping_stats(id).is_none_or(|stats| stats.done));
     let source = &fabric.hosts[from];
-    let routes = world.switch(source.switch).map(|node| node.plane().tables().routes(source.port));
+    let routes = world.switch(source.switch).map(|node| node.plane().routes_at(source.port));
     let routes = routes.unwrap_or_default();
     let route = routes.iter().find(|(mac, _)| *mac == fabric.hosts[to].mac);
     let (_, route) =
@@ -189,7 +189,7 @@ fn followed(fabric: &Fabric, switch: usize, hops: &Hops) -> Result<Vec<usize>> {
 
 fn live(arguments: &Arguments) -> Result<Summary> {
     let named = match &arguments.file {
-        Some(file) => Some(axon_fabric::load(file)?.name),
+        Some(file) => Some(crate::file::load(file)?.name),
         None => None,
     };
     let lab = Lab::open(named.as_deref())?;

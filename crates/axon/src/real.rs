@@ -4,12 +4,13 @@ use anyhow::Result;
 use axon_fabric::model::Fabric;
 use std::path::Path;
 
-/// Reads it, and warns of what in it only the simulator heeds.
+/// Reads a fabric file, and warns of keys that only the simulator acts on and of keys with an old
+/// name.
 ///
 /// # Errors
-/// It is wrong, or its network is in the simulator only.
+/// The file is wrong, or its network runs in the simulator only.
 pub fn load(file: &Path) -> Result<Fabric> {
-    let (fabric, unheeded) = axon_fabric::load_real(file)?;
-    unheeded.iter().for_each(|line| eprintln!("warning: {line}"));
+    let (fabric, warnings) = axon_fabric::load_real(file)?;
+    warnings.iter().for_each(|line| eprintln!("warning: {line}"));
     Ok(fabric)
 }

@@ -8,9 +8,11 @@ mod plot;
 mod show;
 mod watch;
 
-use anyhow::{Context, Result};
-use axon_fabric::model::{Fabric, RouterKind};
+use anyhow::{Context, Result, anyhow};
+use axon_fabric::model::{Fabric, Network, RouterKind};
+use axon_fabric::needs::{self, Runtime};
 use axon_fabric::units;
+use axon_sim::DataplaneKind;
 use axon_sim::run::{Options, Report, run_watched};
 use axon_wire::{Bytes, Span};
 use pcap::Pcaps;
@@ -31,17 +33,21 @@ const SAMPLE: Span = Span::from_micros(1);
 pub struct Arguments {
     /// The fabric file
     file: PathBuf,
-    /// Seed of everything random; the file's if not said
+    /// Seed of all random choices; that of the file by default
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// How the controller chooses paths, whatever the file's controller.router says
     #[arg(long, value_name = "NAME", value_parser = crate::router::named)]
     router: Option<RouterKind>,
+    /// The data plane of the switches; `reference` is slow, stores every frame, and has no traffic
+    /// classes
+    #[arg(long, value_name = "NAME", default_value = "software", value_parser = dataplane)]
+    dataplane: DataplaneKind,
     /// Threads to run on; results are the same with any number
     #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
     threads: u16,
-    /// How long to go on after the network is ready, such as 10ms; if not said, until
-    /// everything is done, or for 1s of traffic that has no end
+    /// How long to run after the network is ready, such as 10ms; by default until all traffic is
+    /// done, or for 1s if some has no end
     #[arg(long, value_name = "TIME", value_parser = units::span)]
     duration: Option<Span>,
     /// Write the report as JSON; `-` writes it to standard output, and nothing else
@@ -53,14 +59,14 @@ pub struct Arguments {
     /// Draw throughput and queues over time as SVG; the queues go beside it, as FILE-queues.svg
     #[arg(long, value_name = "FILE.svg")]
     plot: Option<PathBuf>,
-    /// Write what a port carries as pcapng, such as s1-p0=s1.pcapng; again for more ports
+    /// Write what a port carries as pcapng, such as s1-p0=s1.pcapng; may be given more than once
     #[arg(long, value_name = "PORT=FILE")]
     pcap: Vec<String>,
     /// Write every event as a line of text; `axon trace` reads it
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
-    /// How often to sample for --csv and --plot, from when traffic begins; if not said, so
-    /// often that there are 1000 to 2000 samples
+    /// How often to sample for --csv and --plot, from when traffic begins; by
+    /// default so often that there are 1000 to 2000 samples
     #[arg(long, value_name = "TIME", value_parser = units::span)]
     sample: Option<Span>,
     /// Stop when the process needs more memory than this, such as 8GiB
@@ -71,8 +77,9 @@ pub struct Arguments {
 /// Fails if a connected pair of hosts has no answer, a route is stale, buffers wait for
 /// each other for ever, a frame is lost from the accounts or the run was stopped.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let mut fabric = axon_fabric::load(&arguments.file)?;
+    let mut fabric = crate::file::load(&arguments.file)?;
     fabric.set_router(arguments.router.unwrap_or(fabric.controller.router))?;
+    check_dataplane(arguments, &fabric)?;
     if let Some(most) = arguments.memory_max {
         memory::check(&fabric, most)?;
     }
@@ -99,10 +106,36 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     finish(arguments, &report, &wall)
 }
 
+/// The data plane of this name.
+fn dataplane(name: &str) -> Result<DataplaneKind, String> {
+    let found = DataplaneKind::NAMED.into_iter().find(|kind| kind.name() == name);
+    found.ok_or_else(|| {
+        let names = DataplaneKind::NAMED.map(DataplaneKind::name);
+        format!("no such data plane; expected {}", names.join(" or "))
+    })
+}
+
+/// Refuses a fabric that needs what its data plane cannot do, before anything starts.
+fn check_dataplane(arguments: &Arguments, fabric: &Fabric) -> Result<()> {
+    let file = || arguments.file.display().to_string();
+    let chosen = arguments.dataplane;
+    if fabric.network != Network::Axon && chosen != DataplaneKind::default() {
+        return Err(anyhow!(
+            "the switches of this network have data planes of their own, not `{chosen}`; leave \
+             --dataplane out"
+        ))
+        .with_context(file);
+    }
+    let has = chosen.capabilities(fabric.hop_width);
+    let others = DataplaneKind::NAMED.map(|kind| kind.capabilities(fabric.hop_width));
+    needs::check(fabric, Runtime::Simulator, &has, &others).with_context(file)
+}
+
 fn options(arguments: &Arguments, fabric: &Fabric, seed: u64, pcaps: &Pcaps) -> Result<Options> {
     let wanted = arguments.plot.is_some() || arguments.csv.is_some();
     let mut options = Options {
         seed: Some(seed),
+        dataplane: arguments.dataplane,
         duration: arguments.duration,
         capture: pcaps.ports(),
         samples: wanted.then_some(arguments.sample.unwrap_or(SAMPLE)),

@@ -1,4 +1,4 @@
-//! `axon status`: what the nodes of a lab report of themselves.
+//! `axon status`: the state of the switches and the controller of a lab.
 
 use crate::say;
 use anyhow::Result;
@@ -8,19 +8,19 @@ use axon_linux::{dcbx, flow_control};
 use serde::Serialize;
 use std::process::ExitCode;
 
-/// Show the nodes of a running lab. Ends with 1 if its lossless links have stopped each other for
-/// good, and with 2 if nobody could be asked, or not every switch and none is found
+/// Show the nodes of a running lab. Exit status: 1 deadlock; 2 no lab, or some switches did not
+/// answer
 #[derive(clap::Args)]
 pub struct Arguments {
     /// The lab, if more than one is up
     lab: Option<String>,
-    /// Everything, as JSON
+    /// Print all of it as JSON
     #[arg(long)]
     json: bool,
 }
 
-/// Prints the status. Fails if lossless buffers have stopped one another for good; that they
-/// could not be asked is another matter and has an exit code of its own.
+/// Prints the status. The exit status is 1 if lossless buffers are deadlocked, and 2 if the switches
+/// could not be asked.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     shown(arguments).or_else(|error| {
         eprintln!("{error:#}");

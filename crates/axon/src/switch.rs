@@ -1,6 +1,6 @@
 //! `axon switch FILE NAME`: one switch, on the ports of this machine.
 
-use crate::{capture, real};
+use crate::{capture, real, record};
 use anyhow::Result;
 use axon_linux::daemon::{self, DaemonOptions};
 use std::path::PathBuf;
@@ -26,6 +26,8 @@ pub struct Arguments {
     tap: Vec<String>,
     #[command(flatten)]
     capture: capture::Arguments,
+    #[command(flatten)]
+    record: record::Arguments,
 }
 
 /// Runs until SIGTERM or SIGINT.
@@ -33,6 +35,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let options = DaemonOptions {
         status_socket: arguments.status_socket.clone(),
         capture: arguments.capture.options(),
+        record: arguments.record.options(Some(&arguments.file))?,
         state: arguments.state.clone(),
         taps: arguments.tap.clone(),
     };

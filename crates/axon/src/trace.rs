@@ -2,7 +2,7 @@
 //!
 //! A line is a time, a place and what happened there:
 //! `0.001002003s s1-p2 sent 70 B 01c93499a09afab4 0180c2...`: so many bytes, XXH3 of all of
-//! them, and the first 64. Only `sent` shows bytes, so that is where flows are told apart; a
+//! them, and the first 64. Only `sent` shows bytes, so only they show which flow a frame is of; a
 //! frame that was received, lost or dropped is the one with the same hash that was sent.
 
 use crate::say::Usage;
@@ -112,7 +112,7 @@ fn read(input: &mut dyn BufRead, line: &mut String) -> std::io::Result<bool> {
     Ok(input.read_line(line)? > 0)
 }
 
-/// What is asked for, and what the lines so far have told.
+/// The filters, and what the lines so far have shown.
 struct Filter<'a> {
     asked: &'a Arguments,
     hop_width: HopWidth,

@@ -3,7 +3,8 @@
 use crate::real;
 use anyhow::Result;
 use axon_fabric::model::RouterKind;
-use axon_linux::lab::{self, UpOptions};
+use axon_linux::lab::{self, RecordInto, UpOptions};
+use axon_linux::record::RECORD_BYTES_MAX;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -20,6 +21,14 @@ pub struct Arguments {
     /// How the controller chooses paths, whatever the file's controller.router says
     #[arg(long, value_name = "NAME", value_parser = crate::router::named)]
     router: Option<RouterKind>,
+    /// Record every input of every switch, controller and agent to DIR/NAME.axrec, for `axon
+    /// replay`; DIR is made, or must not hold recordings. They hold the frames of hosts and the
+    /// fabric's key, and only their owner may read them
+    #[arg(long, value_name = "DIR")]
+    record: Option<PathBuf>,
+    /// End each recording before it is larger than this, such as 512MiB; 1 GiB if not said
+    #[arg(long, value_name = "SIZE", requires = "record", value_parser = crate::record::size)]
+    record_bytes_max: Option<u64>,
     /// Seconds that switches may take to find the controller
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     timeout: u64,
@@ -35,6 +44,10 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         timeout_ms: arguments.timeout.saturating_mul(1000),
         capture: arguments.capture.clone(),
         router: arguments.router.map(|router| router.name().to_owned()),
+        record: arguments.record.clone().map(|directory| RecordInto {
+            directory,
+            bytes_max: arguments.record_bytes_max.unwrap_or(RECORD_BYTES_MAX),
+        }),
     };
     let bar = ProgressBar::no_length();
     bar.set_style(ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len}")?);
@@ -50,6 +63,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         eprintln!("note: {note}");
     }
     println!("logs and captures: {}", lab.state().path().display());
+    if let Some(directory) = &arguments.record {
+        println!("recordings: {}; see `axon replay`", directory.display());
+    }
     if report.missing.is_empty() {
         return Ok(ExitCode::SUCCESS);
     }

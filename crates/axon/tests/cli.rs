@@ -22,6 +22,7 @@ const VERBS: &[&str] = &[
     "conformance",
     "sim",
     "trace",
+    "replay",
     "probe",
     "demo",
     "reproduce",
@@ -52,6 +53,25 @@ fn wrong_usage_ends_with_two() {
     bad(&axon(&["sim", "x.yaml", "--seed", "many"]), 2);
     assert!(bad(&axon(&["exec", "h1"]), 2).contains("COMMAND"));
     bad(&axon(&["switch", "x.yaml", "s1", "--pcap-snap-bytes", "64"]), 2);
+}
+
+#[test]
+fn what_cannot_be_replayed_ends_with_two_and_says_why() {
+    let folder = Folder::new("replay");
+    let garbage = folder.file("s1.axrec", "not a recording at all, but long enough for one");
+    let text = bad(&axon(&["replay", &garbage]), 2).to_owned();
+    let expected = format!("{garbage}: byte 0: it does not begin as a recording does");
+    assert!(text.starts_with(&expected), "{text}");
+    assert_eq!(bad(&axon(&["replay", &folder.path("")]), 2), text, "one by one");
+    let missing = folder.path("s2.axrec");
+    assert!(bad(&axon(&["replay", &missing]), 2).starts_with(&missing));
+    std::fs::remove_file(&garbage).unwrap();
+    assert!(bad(&axon(&["replay", &folder.path("")]), 2).contains("no file ends in .axrec"));
+    bad(&axon(&["up", "x.yaml", "--record-bytes-max", "1MiB"]), 2);
+    assert!(
+        bad(&axon(&["switch", "x", "s1", "--record", "x", "--record-bytes-max", "1"]), 2)
+            .contains("expected")
+    );
 }
 
 #[test]
@@ -121,7 +141,7 @@ fn schema_prints_the_published_one() {
 }
 
 #[test]
-fn without_a_lab_the_way_out_is_told() {
+fn without_a_lab_the_error_names_the_way_out() {
     let folder = Folder::new("cli-none");
     // 1 would be a deadlock.
     for (line, code) in [(&["status"][..], 2), (&["down"], 1), (&["exec", "h1", "--", "true"], 1)] {
@@ -167,7 +187,7 @@ fn can_run(line: &[&str]) -> bool {
     Command::new(line[0]).args(&line[1..]).output().is_ok_and(|output| output.status.success())
 }
 
-/// Says so past the test harness, which keeps what a passing test prints to itself.
+/// Says so past the runner of tests, which keeps what a passing test prints to itself.
 fn skip(why: &str) {
     let _ = writeln!(std::io::stdout(), "SKIP {why}");
 }

@@ -2,7 +2,7 @@
 //! against real interfaces: a Linux bridge, and our own switch as a process.
 //!
 //! The real ones stand in a network namespace of the test's own, so this is a program of one
-//! thread and not under the test harness. What lacks a privilege says SKIP and why.
+//! thread and not under the runner of tests. What lacks a privilege says SKIP and why.
 
 use nix::sched::{CloneFlags, unshare};
 use serde_json::Value;
@@ -16,7 +16,10 @@ fn main() -> ExitCode {
     let tests: [Test; 4] = [
         ("a_report_says_the_same_in_every_form", a_report_says_the_same_in_every_form),
         ("a_fault_is_found_and_the_exit_status_says_so", a_fault_is_found),
-        ("a_linux_bridge_keeps_lldp_unless_it_is_told_to_pass_it_on", a_linux_bridge_keeps_lldp),
+        (
+            "a_linux_bridge_keeps_lldp_unless_it_is_configured_to_forward_it",
+            a_linux_bridge_keeps_lldp,
+        ),
         ("our_switch_keeps_mac_control_on_real_interfaces", our_switch_keeps_mac_control),
     ];
     let mut good = true;
@@ -76,15 +79,16 @@ fn a_report_says_the_same_in_every_form() -> Result<(), String> {
 }
 
 fn a_fault_is_found() -> Result<(), String> {
-    let chosen = ["conformance", "pfc", "--case", "xon-is-told", "--plant", "no-xon", "--json"];
+    let chosen = ["conformance", "pfc", "--case", "xon-is-sent", "--plant", "no-xon", "--json"];
     let output = axon(&chosen).output().expect("axon runs");
-    assert_eq!(verdicts(&output), (vec![("pfc/xon-is-told".into(), "failed".into())], Some(1)));
-    let wrong: [(&[&str], &str); 6] = [
+    assert_eq!(verdicts(&output), (vec![("pfc/xon-is-sent".into(), "failed".into())], Some(1)));
+    let wrong: [(&[&str], &str); 7] = [
         (&["--case", "nothing"], "no case has nothing in its name; see --list"),
         (&["--iface", "nosuch0", "--rate", "100"], "there is no interface nosuch0"),
         (&["--iface", "nosuch0"], "there is no interface nosuch0"),
         (&["--iface", "lo", "--through", "nosuch0", "--rate", "100"], "no interface nosuch0"),
         (&["--iface", "lo", "--through", "lo", "--rate", "100"], "each interface once"),
+        (&["--interpretation", "tie=low"], "expected tie=lower or tie=higher"),
         (&["--reading", "tie=low"], "expected tie=lower or tie=higher"),
     ];
     for (arguments, why) in wrong {

@@ -21,14 +21,14 @@ fn the_router_can_be_another_than_the_files_and_an_unknown_one_is_answered_with_
 }
 
 #[test]
-fn the_simulator_comes_to_rest_in_the_circle_that_was_not_ruled_out() {
+fn the_simulator_deadlocks_in_the_cycle_that_was_not_ruled_out() {
     let file = scenario("deadlock5");
     let proof = axon(&["prove", &file, "--json", "-"]);
     let run = axon(&["sim", &file, "--duration", "100ms", "--json", "-"]);
     assert_eq!(run.status.code(), Some(1), "{run:?}");
     let (proof, run) = (json(&proof), json(&run));
     assert!(run["deadlock"]["round"].is_array(), "{run}");
-    assert_eq!(run["deadlock"]["round"], proof["deadlock"]["cycle"]["round"]);
+    assert_eq!(run["deadlock"]["round"], proof["deadlock"]["cycle"]["ports"]);
     let options = ["--router", "up_down", "--duration", "100ms", "--json", "-"];
     let run = axon(&[&["sim", file.as_str()][..], &options[..]].concat());
     assert!(json(&run)["deadlock"].is_null(), "{run:?}");

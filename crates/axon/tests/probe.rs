@@ -50,7 +50,7 @@ fn errors_say_what_there_is() {
 }
 
 #[test]
-fn real_ports_refuse_the_simulators_networks_and_tell_what_they_do_not_heed() {
+fn real_ports_refuse_the_simulators_networks_and_name_the_keys_that_they_ignore() {
     let folder = Folder::new("probe-real");
     let file = &*folder.path("real.yaml");
     let ring = "name: a\ntopology: { ring: { switches: 3 } }\n";
@@ -64,8 +64,8 @@ fn real_ports_refuse_the_simulators_networks_and_tell_what_they_do_not_heed() {
     // There is no switch of that name, so nothing starts.
     let output = axon(&["switch", file, "s9"]);
     let warnings = format!(
-        "warning: {file}:3:9: device: only the simulator heeds this\n\
-         warning: {file}:4:19: links.latency: only the simulator heeds this\n"
+        "warning: {file}:3:9: device: ignored in the lab (simulator only)\n\
+         warning: {file}:4:19: links.latency: ignored in the lab (simulator only)\n"
     );
     assert!(bad(&output, 1).starts_with(&warnings), "{}", bad(&output, 1));
 }

@@ -20,7 +20,7 @@ fn json(output: &Output) -> Value {
 }
 
 #[test]
-fn a_ring_of_four_with_shortest_routes_has_the_circle_found_by_hand() {
+fn a_ring_of_four_with_shortest_routes_has_the_cycle_found_by_hand() {
     let folder = Folder::new("prove-ring");
     let ring = folder.file("ring.yaml", RING);
     let output = axon(&["prove", &ring]);
@@ -79,11 +79,11 @@ fn lines_stars_and_fat_trees_are_proved_with_shortest_routes() {
 }
 
 #[test]
-fn a_torus_has_a_circle_unless_it_goes_up_and_down() {
+fn a_torus_has_a_cycle_unless_it_goes_up_and_down() {
     let folder = Folder::new("prove-torus");
     let torus = std::fs::read_to_string(scenario("torus5x5")).unwrap();
     let plain = folder.file("plain.yaml", &torus);
-    assert!(not(&axon(&["prove", &plain])).contains("wait for each other in a circle"));
+    assert!(not(&axon(&["prove", &plain])).contains("wait for each other in a cycle"));
     let other = folder.file("other.yaml", format!("{torus}\n{UP_DOWN}"));
     good(&axon(&["prove", &other]));
 }
@@ -92,7 +92,7 @@ fn a_torus_has_a_circle_unless_it_goes_up_and_down() {
 fn a_failure_is_proved_too_or_the_pairs_it_parts_are_named() {
     let folder = Folder::new("prove-fail");
     let ring = folder.file("ring.yaml", format!("{RING}{UP_DOWN}"));
-    // A ring without one of its links is a line: whatever mixes there has no circle.
+    // A ring without one of its links is a line: whatever mixes there has no cycle.
     for link in ["s1,s2", "s2-p5", "s4-p4", "s4,s1"] {
         let value = json(&axon(&["prove", &ring, "--fail", link, "--json", "-"]));
         assert_eq!(value["proved"], true, "{link}: {value}");
@@ -186,7 +186,7 @@ fn headroom_is_compared_with_what_each_port_needs() {
 }
 
 #[test]
-fn a_stop_that_ends_before_it_is_told_again_is_too_short() {
+fn a_pause_that_ends_before_it_is_refreshed_is_too_short() {
     let folder = Folder::new("prove-quanta");
     // Twice 1518 + 24 bytes of a frame from a host, 128 more between switches, in 64 bytes.
     let least = (2u64 * (1518 + 24 + 128)).div_ceil(64);
@@ -198,8 +198,8 @@ fn a_stop_that_ends_before_it_is_told_again_is_too_short() {
 #[test]
 fn neighbours_that_do_not_agree_are_named() {
     let folder = Folder::new("prove-dcbx");
-    let apart = "dcbx: { willing: none, apart: [ { switches: [s2], pfc: [] } ] }";
-    let said = json(&with_buffers(&folder, apart));
+    let overrides = "dcbx: { willing: none, overrides: [ { switches: [s2], pfc: [] } ] }";
+    let said = json(&with_buffers(&folder, overrides));
     assert_eq!(said["proved"], false);
     let first = said["disagreements"][0].as_str().unwrap();
     assert!(first.starts_with("PFC is for priorities 3 at s1-p"), "{first}");
@@ -208,13 +208,13 @@ fn neighbours_that_do_not_agree_are_named() {
 
 #[test]
 fn a_lossless_priority_that_nobody_stops_is_no_proof_whether_neighbours_agree_or_not() {
-    let folder = Folder::new("prove-unstopped");
-    let apart = "dcbx: { apart: [ { switches: [s1, s2], pfc: [] } ] }";
-    let said = json(&with_buffers(&folder, apart));
+    let folder = Folder::new("prove-without-pfc");
+    let overrides = "dcbx: { overrides: [ { switches: [s1, s2], pfc: [] } ] }";
+    let said = json(&with_buffers(&folder, overrides));
     assert_eq!((&said["proved"], &said["disagreements"]), (&false.into(), &Value::Array(vec![])));
-    let unstopped = said["unstopped"].as_array().unwrap();
-    assert_eq!(unstopped.len(), 2 + 4, "both ends of the link, and four hosts");
-    assert!(unstopped.iter().all(|port| port["priorities"] == serde_json::json!([3])));
+    let without_pfc = said["without_pfc"].as_array().unwrap();
+    assert_eq!(without_pfc.len(), 2 + 4, "both ends of the link, and four hosts");
+    assert!(without_pfc.iter().all(|port| port["priorities"] == serde_json::json!([3])));
     let text = text_of(&axon(&["prove", &folder.path("two.yaml")]));
     assert!(
         text.starts_with("two: NOT PROVED lossless: free of deadlock, but senders are"),
@@ -222,22 +222,22 @@ fn a_lossless_priority_that_nobody_stops_is_no_proof_whether_neighbours_agree_or
     );
     assert!(text.contains("\n  priority 3 at s1-p0, s1-p1, s1-p2 and 3 more\n"), "{text}");
     // A switch that follows its neighbour has nobody to follow towards its hosts.
-    let willing = "dcbx: { apart: [ { switches: [s2], willing: pfc, pfc: [] } ] }";
+    let willing = "dcbx: { overrides: [ { switches: [s2], willing: pfc, pfc: [] } ] }";
     let said = json(&with_buffers(&folder, willing));
-    let unstopped = said["unstopped"].as_array().unwrap().iter();
-    let ports: Vec<_> = unstopped.map(|at| at["port"].as_str().unwrap()).collect();
+    let without_pfc = said["without_pfc"].as_array().unwrap().iter();
+    let ports: Vec<_> = without_pfc.map(|at| at["port"].as_str().unwrap()).collect();
     assert_eq!((&said["proved"], ports), (&false.into(), vec!["s2-p0", "s2-p1"]));
 }
 
 #[test]
-fn hosts_that_do_not_obey_are_no_proof() {
+fn hosts_without_flow_control_are_no_proof() {
     let folder = Folder::new("prove-hosts");
     let said = json(&with_buffers(&folder, "hosts: false"));
     assert_eq!((&said["proved"], &said["headroom"]["suffices"]), (&false.into(), &false.into()));
 }
 
 #[test]
-fn a_watchdog_that_honest_stops_may_last_as_long_as_is_no_proof() {
+fn a_watchdog_as_short_as_a_pause_by_congestion_is_no_proof() {
     let folder = Folder::new("prove-watchdog");
     let with = |watchdog: &str| {
         with_buffers(&folder, &format!("quanta: 1000\n  watchdog: {{ {watchdog} }}"))
@@ -250,7 +250,7 @@ fn a_watchdog_that_honest_stops_may_last_as_long_as_is_no_proof() {
     let longest = ((1 << 20) / 3 + needed) * 8 / 3;
     let watchdog = &said["watchdog"];
     assert_eq!(
-        (&watchdog["longest_stop_ns"], &watchdog["suffices"]),
+        (&watchdog["longest_pause_ns"], &watchdog["suffices"]),
         (&longest.into(), &false.into())
     );
     assert_eq!(watchdog["detection_needed_ns"], longest);
@@ -258,13 +258,13 @@ fn a_watchdog_that_honest_stops_may_last_as_long_as_is_no_proof() {
     assert!(["s1-p2", "s2-p2"].contains(&watchdog["at"].as_str().unwrap()), "{watchdog}");
     let enough = format!("detection: {}ns", longest + 2);
     good(&with(&enough));
-    // By the share of time: an honest peer lets 30 % through, of which a third may be missing.
-    let said = json(&with(&format!("detection: {}ns, stopped: 90%", 2 * longest + 2)));
+    // By the share of time: a peer without a storm lets 30 % through, of which a third may be missing.
+    let said = json(&with(&format!("detection: {}ns, paused: 90%", 2 * longest + 2)));
     assert_eq!(
         (&said["proved"], &said["watchdog"]["detection_needed_ns"]),
         (&true.into(), &(3 * longest).div_ceil(2).into())
     );
-    let said = json(&with("detection: 60s, stopped: 70%"));
+    let said = json(&with("detection: 60s, paused: 70%"));
     assert_eq!(
         (&said["proved"], said["watchdog"]["detection_needed_ns"].is_null()),
         (&false.into(), true)
@@ -280,27 +280,27 @@ fn a_watchdog_that_honest_stops_may_last_as_long_as_is_no_proof() {
         longer.len() == 1 && longer[0].contains("a longer dcb.watchdog.detection"),
         "{longer:?}"
     );
-    let whole = "way out: dcb.watchdog.stopped: 100%";
-    assert_eq!(way_out("detection: 60s, stopped: 70%"), [whole]);
+    let whole = "way out: dcb.watchdog.paused: 100%";
+    assert_eq!(way_out("detection: 60s, paused: 70%"), [whole]);
     let micros = longest.div_ceil(1_000);
     let both = format!("{whole}, and a dcb.watchdog.detection of more than {micros} us");
-    assert_eq!(way_out("detection: 900us, stopped: 70%"), [both]);
+    assert_eq!(way_out("detection: 900us, paused: 70%"), [both]);
 }
 
 #[test]
-fn a_watchdog_in_a_circle_has_no_bound() {
-    let folder = Folder::new("prove-watchdog-circle");
+fn a_watchdog_in_a_cycle_has_no_bound() {
+    let folder = Folder::new("prove-watchdog-cycle");
     let dcb = "dcb:\n  watchdog: {}\n  classes:\n  - { priorities: [0, 1, 2, 3, 4, 5, 6], lossless: true }\n  \
                - { priorities: [7] }\n";
     let ring = folder.file("ring.yaml", format!("{RING}{dcb}"));
     let output = axon(&["prove", &ring]);
     let said = not(&output);
     assert!(
-        said.contains("watchdog       200ms of stop are a storm; a circle has no bound\n"),
+        said.contains("watchdog       200ms of pause are a storm; a cycle has no bound\n"),
         "{said}"
     );
     assert!(said.starts_with("ring4: NOT PROVED free of deadlock\n"), "{said}");
-    assert_eq!(said.matches("way out").count(), 1, "that of the circle: {said}");
+    assert_eq!(said.matches("way out").count(), 1, "that of the cycle: {said}");
 }
 
 #[test]

@@ -58,7 +58,7 @@ fn an_experiment_shows_theirs_and_ours_and_leaves_json_csv_plot_and_page() {
 }
 
 #[test]
-fn wrong_ids_and_missing_ones_are_told_apart() {
+fn wrong_ids_and_missing_ones_differ() {
     let output = axon(&["reproduce", "axon/table42"]);
     let text = bad(&output, 1);
     assert!(text.contains("axon/table42") && text.contains(ID), "{text}");

@@ -52,7 +52,7 @@ fn a_fabric_with_faults_is_pinged_again_after_them() {
 }
 
 #[test]
-fn traffic_is_told_flow_by_flow_in_every_form() {
+fn traffic_is_reported_flow_by_flow_in_every_form() {
     let folder = Folder::new("sim-traffic");
     let (csv, plot, json) = (folder.path("csv"), folder.path("p.svg"), folder.path("r.json"));
     let file = scenario("permutation");
@@ -187,7 +187,7 @@ fn a_trace_is_filtered_by_what_happened_where_when_and_to_whom() {
 }
 
 #[test]
-fn what_cannot_be_filtered_is_told() {
+fn what_cannot_be_filtered_is_refused() {
     let folder = Folder::new("sim-wrong");
     let trace = folder.path("t.txt");
     std::fs::write(
@@ -321,7 +321,7 @@ fn more_threads_than_cores_are_not_started() {
 }
 
 #[test]
-fn a_capture_that_claims_what_no_host_sends_is_told_and_not_waited_for() {
+fn a_capture_that_claims_what_no_host_sends_is_reported_and_not_waited_for() {
     let folder = Folder::new("sim-hostile");
     let mut bytes = pcap(&vec![vec![4; 60]; 40]);
     for record in 0..40 {
@@ -338,7 +338,7 @@ fn a_capture_that_claims_what_no_host_sends_is_told_and_not_waited_for() {
 }
 
 #[test]
-fn a_trace_that_is_empty_or_cut_is_told() {
+fn a_trace_that_is_empty_or_cut_is_reported() {
     let folder = Folder::new("sim-cut");
     let line = "0.000000001s s1 power on, incarnation 1\n";
     let trace = folder.file("t.txt", "");
@@ -370,5 +370,36 @@ fn a_reader_that_leaves_early_is_no_error() {
         drop(child.stdout.take());
         let output = child.wait_with_output().unwrap();
         assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    }
+}
+
+#[test]
+fn a_data_plane_that_lacks_what_the_fabric_needs_is_refused_before_anything_starts() {
+    let folder = Folder::new("sim-needs");
+    let (file, trace) = (scenario("deadlock5"), folder.path("t.txt"));
+    let refused = axon(&["sim", &file, "--dataplane", "reference", "--trace", &trace]);
+    let says = "the data plane `reference` lacks traffic classes (asked for by `dcb.classes`) and \
+                lossless classes (asked for by `dcb.classes[1].lossless`); use --dataplane software";
+    assert!(bad(&refused, 1).contains(&format!("{file}: {says}")), "{refused:?}");
+    assert!(!folder.0.join("t.txt").exists(), "nothing was begun");
+    let unknown = axon(&["sim", &file, "--dataplane", "quantum"]);
+    assert!(bad(&unknown, 2).contains("expected software or reference"), "{unknown:?}");
+    let text = "name: a\nnetwork: ethernet\ntopology: {ring: {switches: 3}}\n";
+    let bridges = folder.file("a.yaml", text);
+    let refused = axon(&["sim", &bridges, "--dataplane", "reference"]);
+    assert!(bad(&refused, 1).contains("data planes of their own"), "{refused:?}");
+}
+
+#[test]
+fn a_fabric_runs_on_either_data_plane() {
+    let ring = scenario("ring3");
+    let software = simulated(&ring, &["--dataplane", "software"]);
+    assert_eq!(software, simulated(&ring, &[]), "the one that is used without a word");
+    let reference = simulated(&ring, &["--dataplane", "reference"]);
+    assert_eq!(reference, simulated(&ring, &["--dataplane", "reference", "--threads", "2"]));
+    for report in [&software, &reference] {
+        let round = &report["rounds"][0];
+        assert!(round["pairs"].as_u64() > Some(0), "{report}");
+        assert_eq!(round["answered"], round["pairs"]);
     }
 }

@@ -101,7 +101,7 @@ impl Case {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::readings::Readings;
+    use crate::interpretations::Interpretations;
     use crate::rig::{Counters, Seen, Stream};
     use crate::setup::Setup;
     use axon_wire::{MacAddr, Priority, Rate, Span, Time};
@@ -115,7 +115,7 @@ mod tests {
         loses: u64,
         lost: u64,
         runs: usize,
-        readings: Readings,
+        interpretations: Interpretations,
     }
 
     impl Rig for Late {
@@ -128,8 +128,8 @@ mod tests {
         fn slack(&self) -> Span {
             Span::from_millis(20)
         }
-        fn readings(&self) -> &Readings {
-            &self.readings
+        fn interpretations(&self) -> &Interpretations {
+            &self.interpretations
         }
         fn absences(&self) -> &[(Time, Time)] {
             &self.away
@@ -180,10 +180,10 @@ mod tests {
     }
 
     fn sees_silence(bench: &mut Bench<'_>) -> Result<(), Halt> {
-        let told = bench.now();
+        let sent = bench.now();
         bench.pass(Span::from_millis(50))?;
         let now = bench.now();
-        bench.silent(axon_wire::PrioritySet::ALL, told, now)
+        bench.silent(axon_wire::PrioritySet::ALL, sent, now)
     }
 
     fn ended(

@@ -202,7 +202,7 @@ pub fn arp_answer(port: usize, frame: &[u8]) -> Option<Vec<u8>> {
     (asks && wanted && sender != mac(port).0).then(|| arp(sender, 2, port, (sender, sender_ip)))
 }
 
-/// Whether this frame tells port `port` that `target` has been found.
+/// Whether this frame answers the request of port `port` for `target`.
 pub fn is_arp_answer(frame: &[u8], target: usize) -> bool {
     let said = (word(frame, 12), word(frame, 20), frame.get(28..32));
     said == (Some(0x0806), Some(2), Some(&ip(target)[..]))
@@ -263,12 +263,12 @@ mod tests {
     #[test]
     fn pause_and_pfc_are_those_that_tshark_was_shown() {
         let from = MacAddr([2, 0, 0, 0, 0, 1]);
-        let told = pause(from, 0xffff);
-        assert_eq!(hex(&told[..18]), "0180c200000102000000000188080001ffff");
-        let told = pfc(from, 9, [1, 2, 3, 4, 5, 6, 7, 8]);
+        let frame = pause(from, 0xffff);
+        assert_eq!(hex(&frame[..18]), "0180c200000102000000000188080001ffff");
+        let frame = pfc(from, 9, [1, 2, 3, 4, 5, 6, 7, 8]);
         let wanted = "0180c20000010200000000018808010100090001000200030004000500060007";
-        assert_eq!((hex(&told[..32]).as_str(), told.len()), (wanted, SHORTEST));
-        assert_eq!(pfc_of(&told), Some((9, [1, 2, 3, 4, 5, 6, 7, 8])));
+        assert_eq!((hex(&frame[..32]).as_str(), frame.len()), (wanted, SHORTEST));
+        assert_eq!(pfc_of(&frame), Some((9, [1, 2, 3, 4, 5, 6, 7, 8])));
         assert_eq!(pfc_of(&pause(from, 1)), None);
     }
 
@@ -283,7 +283,7 @@ mod tests {
             interval: Span::ZERO,
             begin: Time::ZERO,
             end: Time::ZERO,
-            obeys: true,
+            honours: true,
             flow: None,
         };
         let frame = traffic(&stream, 7, 70_000);

@@ -1,13 +1,13 @@
 //! The rig on real interfaces: whatever stands at their other ends, in real time.
 //!
-//! The kernel hands over every frame that the interface does. Most network cards keep PAUSE and PFC
-//! for themselves, in both directions; veth and TAP do not, nor do cards that are told to pass them
+//! The kernel hands over every frame that the interface does. Most NICs keep PAUSE and PFC
+//! for themselves, in both directions; veth and TAP do not, nor do NICs that are configured to pass them
 //! on. The tester's clock is only as good as the machine's scheduling: [`Rig::slack`] says
 //! how good, and what is shorter than that is not applicable here. Whether the machine was as
 //! good as that is measured: the rig knows when it wanted to look at its ports, and when it did.
 
 use crate::frames;
-use crate::readings::Readings;
+use crate::interpretations::Interpretations;
 use crate::rig::{Counters, Halt, Rig, Seen, Stream, Way};
 use crate::setup::Setup;
 use crate::station::{AROUND_FRAME_BYTES, Station};
@@ -30,7 +30,7 @@ const TURN: usize = 64;
 /// The rig looks at its ports at least so often, to know of its own absences.
 const LOOK: Span = Span::from_millis(1);
 
-/// What the rig is told.
+/// The configuration of the rig.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The interfaces: first where the device is tested, then where traffic comes through it.
@@ -44,7 +44,7 @@ pub struct Options {
     /// The address of the device's port at the first of them, if it is known.
     pub device_mac: Option<MacAddr>,
     /// How cases read what sources differ on.
-    pub readings: Readings,
+    pub interpretations: Interpretations,
 }
 
 struct Wire {
@@ -174,8 +174,8 @@ impl Rig for Linux {
         self.options.slack
     }
 
-    fn readings(&self) -> &Readings {
-        &self.options.readings
+    fn interpretations(&self) -> &Interpretations {
+        &self.options.interpretations
     }
 
     fn absences(&self) -> &[(Time, Time)] {

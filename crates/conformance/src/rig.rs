@@ -1,6 +1,6 @@
 //! What a case needs of the world: ports at a device, time, and what was sent and heard.
 
-use crate::readings::Readings;
+use crate::interpretations::Interpretations;
 use crate::setup::Setup;
 use axon_wire::priority::Priority;
 use axon_wire::{MacAddr, Rate, Span, Time};
@@ -59,7 +59,7 @@ pub struct Stream {
     /// When no more go.
     pub end: Time,
     /// Whether it stops when the device says so by PFC.
-    pub obeys: bool,
+    pub honours: bool,
     /// The flow that its CN-TAG names; none without.
     pub flow: Option<u16>,
 }
@@ -95,7 +95,7 @@ pub trait Rig {
     fn slack(&self) -> Span;
 
     /// How the case reads what sources differ on.
-    fn readings(&self) -> &Readings;
+    fn interpretations(&self) -> &Interpretations;
 
     /// When the tester itself was away: from when it should have looked at its ports, or have
     /// sent what was due, until it did. By time; none in simulated time.

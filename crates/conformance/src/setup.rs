@@ -76,8 +76,11 @@ impl fmt::Display for Dcbx {
             (false, true) => ", willing for PFC only",
         };
         f.write_str(willing)?;
-        let tie =
-            if self.higher_keeps { ", by the other tie rule (--reading tie=higher)" } else { "" };
+        let tie = if self.higher_keeps {
+            ", by the other tie rule (--interpretation tie=higher)"
+        } else {
+            ""
+        };
         f.write_str(tie)
     }
 }

@@ -1,7 +1,7 @@
 //! One port of the tester: what it is to send, and when.
 //!
 //! In plain English: frames that were ordered for a time go first, in that order, flow control or
-//! not: the tester says what it was told to say. Then streams take turns. A stream that obeys does
+//! not: the tester sends the frames of the case. Then streams share the link. A stream that honours PFC does
 //! not begin a frame of a priority that the device has stopped by PFC or PAUSE, from the time on
 //! that the standard leaves a station to react.
 
@@ -11,7 +11,7 @@ use axon_wire::priority::PRIORITIES;
 use axon_wire::{Bytes, Rate, Span, Time};
 use std::collections::BTreeMap;
 
-/// The longest that a station may take to obey PFC: 614.4 ns (IEEE 802.1Q clause 36.1.3.3, as
+/// The longest that a station may take to honour PFC: 614.4 ns (IEEE 802.1Q clause 36.1.3.3, as
 /// recalled).
 pub const REACTION: Span = Span::from_ticks(61_440);
 
@@ -64,11 +64,11 @@ impl Station {
 
     /// A frame has come.
     pub fn hear(&mut self, at: Time, frame: &[u8]) {
-        let told = frames::pfc_of(frame).or_else(|| {
+        let times = frames::pfc_of(frame).or_else(|| {
             let quanta = frames::pause_of(frame)?;
             Some((u8::MAX, [quanta; PRIORITIES]))
         });
-        let Some((vector, times)) = told else { return };
+        let Some((vector, times)) = times else { return };
         for priority in (0..PRIORITIES).filter(|priority| vector & 1 << priority != 0) {
             let (from, until) = self.stops[priority];
             let stop = quanta(times[priority], self.rate);
@@ -87,7 +87,7 @@ impl Station {
             let index = (self.turn + step) % self.flows.len();
             let stop = self.stops[self.flows[index].stream.priority.index()];
             let flow = &mut self.flows[index];
-            let stopped = flow.stream.obeys && stop.0 <= now && now < stop.1;
+            let stopped = flow.stream.honours && stop.0 <= now && now < stop.1;
             if stopped || flow.next > now || now >= flow.stream.end {
                 continue;
             }
@@ -108,7 +108,7 @@ impl Station {
         let flows = self.flows.iter().filter_map(|flow| {
             let (from, until) = self.stops[flow.stream.priority.index()];
             let next = flow.next.max(now);
-            let stopped = flow.stream.obeys && from <= next && next < until;
+            let stopped = flow.stream.honours && from <= next && next < until;
             let at = if stopped { until } else { next };
             (at < flow.stream.end).then_some(at)
         });
@@ -132,7 +132,7 @@ mod tests {
         Time::from_nanos(nanos)
     }
 
-    fn stream(priority: u8, interval: u64, obeys: bool) -> Stream {
+    fn stream(priority: u8, interval: u64, honours: bool) -> Stream {
         Stream {
             from: 1,
             to: 0,
@@ -141,7 +141,7 @@ mod tests {
             interval: Span::from_nanos(interval),
             begin: at(100),
             end: at(10_000),
-            obeys,
+            honours,
             flow: None,
         }
     }
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_that_obeys_stops_after_the_time_to_react_and_another_does_not() {
+    fn a_stream_that_honours_pfc_stops_after_the_time_to_react_and_another_does_not() {
         let mut station = Station::new(RATE);
         station.add(1, stream(3, 0, true));
         station.add(2, stream(3, 0, false));

@@ -3,7 +3,7 @@
 
 use axon_conformance::case::{Outcome, Verdict};
 use axon_conformance::cases;
-use axon_conformance::readings::{Doubt, Readings};
+use axon_conformance::interpretations::{Ambiguity, Interpretations};
 use axon_conformance::report::text;
 use axon_conformance::rig::{Counters, Halt, Rig, Seen, Stream};
 use axon_conformance::setup::{Dcbx, Form, Setup};
@@ -34,12 +34,12 @@ fn passes(family: &str) {
 }
 
 #[test]
-fn our_switch_obeys_pause() {
+fn our_switch_honours_pause() {
     passes("pause");
 }
 
 #[test]
-fn our_switch_obeys_and_says_pfc() {
+fn our_switch_honours_and_sends_pfc() {
     passes("pfc");
 }
 
@@ -71,8 +71,8 @@ impl Rig for Given {
     fn slack(&self) -> Span {
         self.0.slack()
     }
-    fn readings(&self) -> &Readings {
-        self.0.readings()
+    fn interpretations(&self) -> &Interpretations {
+        self.0.interpretations()
     }
     fn absences(&self) -> &[(Time, Time)] {
         self.0.absences()
@@ -162,35 +162,36 @@ fn the_page_names_every_case_and_every_fault() {
 }
 
 /// The case that a device fails which does the other thing.
-fn found_by(doubt: Doubt) -> Option<&'static str> {
-    match doubt {
-        Doubt::PfcReserved => Some("pfc/high-octet-ignored"),
+fn found_by(ambiguity: Ambiguity) -> Option<&'static str> {
+    match ambiguity {
+        Ambiguity::PfcReserved => Some("pfc/high-octet-ignored"),
         // Our own shares are good by both bounds, and both tie rules have a case.
-        Doubt::EtsBound | Doubt::EtsWindow | Doubt::Tie => None,
-        Doubt::CnmOffset => Some("qcn/feedback-grows-with-queue"),
-        Doubt::CnmPriority | Doubt::CnmQuote | Doubt::CnmSource | Doubt::CnmVlan => {
-            Some("qcn/cnm-format")
-        }
-        Doubt::CnmTag => Some("qcn/frames-without-cn-tag"),
-        Doubt::CnmReserved => Some("qcn/rp-version-and-reserved-bits"),
+        Ambiguity::EtsBound | Ambiguity::EtsWindow | Ambiguity::Tie => None,
+        Ambiguity::CnmOffset => Some("qcn/feedback-grows-with-queue"),
+        Ambiguity::CnmPriority
+        | Ambiguity::CnmQuote
+        | Ambiguity::CnmSource
+        | Ambiguity::CnmVlan => Some("qcn/cnm-format"),
+        Ambiguity::CnmTag => Some("qcn/frames-without-cn-tag"),
+        Ambiguity::CnmReserved => Some("qcn/rp-version-and-reserved-bits"),
     }
 }
 
 #[test]
-fn each_doubt_is_read_either_way_and_a_device_that_reads_it_otherwise_is_found() {
-    for &doubt in Doubt::ALL {
-        let Some(name) = found_by(doubt) else { continue };
+fn each_ambiguity_is_read_either_way_and_a_device_that_reads_it_otherwise_is_found() {
+    for &ambiguity in Ambiguity::ALL {
+        let Some(name) = found_by(ambiguity) else { continue };
         let case = cases::all().find(|case| case.name == name).expect(name);
-        let ways = [Readings::default(), Readings::other(&[doubt])];
+        let ways = [Interpretations::default(), Interpretations::other(&[ambiguity])];
         for device in &ways {
             for tester in &ways {
                 let both = [device.clone(), tester.clone()];
-                let outcome = case.run(&mut Simulated::with_readings(None, both, SEED));
+                let outcome = case.run(&mut Simulated::with_interpretations(None, both, SEED));
                 // A device may also choose the priority of the sampled frame as its own.
-                let own = doubt == Doubt::CnmVlan && tester == &ways[0];
+                let own = ambiguity == Ambiguity::CnmVlan && tester == &ways[0];
                 let good = device == tester || own;
                 let wanted = if good { Verdict::Passed } else { Verdict::Failed };
-                assert_eq!(outcome.verdict, wanted, "{doubt:?}: {outcome:?}");
+                assert_eq!(outcome.verdict, wanted, "{ambiguity:?}: {outcome:?}");
             }
         }
     }
@@ -201,25 +202,25 @@ fn a_share_that_is_good_by_the_link_only_is_found_by_the_stricter_bound() {
     // Equal shares instead of 30 and 70 are off by 20; of 45 and 55 by 5, and by more than 10 % of
     // 45.
     let case = cases::all().find(|case| case.name == "ets/two-classes").expect("a case");
-    let other = Readings::other(&[Doubt::EtsBound]);
-    let long = Readings::other(&[Doubt::EtsWindow]);
-    for (plant, readings, wanted) in [
+    let other = Interpretations::other(&[Ambiguity::EtsBound]);
+    let long = Interpretations::other(&[Ambiguity::EtsWindow]);
+    for (plant, interpretations, wanted) in [
         (Some(Plant::EqualShares), other.clone(), Verdict::Failed),
         (None, other, Verdict::Passed),
         (None, long, Verdict::Passed),
     ] {
-        let both = [readings.clone(), readings];
-        let outcome = case.run(&mut Simulated::with_readings(plant, both, SEED));
+        let both = [interpretations.clone(), interpretations];
+        let outcome = case.run(&mut Simulated::with_interpretations(plant, both, SEED));
         assert_eq!(outcome.verdict, wanted, "{outcome:?}");
     }
 }
 
 #[test]
-fn the_page_of_doubts_names_every_other_reading() {
-    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/doubts.md");
+fn the_page_of_ambiguities_names_every_other_interpretation() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/ambiguities.md");
     let page = std::fs::read_to_string(page).unwrap();
-    for doubt in Doubt::ALL {
-        let (name, [_, other]) = doubt.words();
-        assert!(page.contains(&format!("--reading {name}={other}")), "{name}");
+    for ambiguity in Ambiguity::ALL {
+        let (name, [_, other]) = ambiguity.words();
+        assert!(page.contains(&format!("--interpretation {name}={other}")), "{name}");
     }
 }

@@ -1,4 +1,4 @@
-//! What a node is told before its first input. Every limit and interval is here.
+//! The configuration of switches and controllers. Every limit and interval is here.
 
 use crate::controller::router::RouterKind;
 use alloc::boxed::Box;
@@ -7,51 +7,51 @@ use axon_dcbx::DcbxNodeConfig;
 use axon_wire::{Incarnation, MacAddr, Span};
 use core::net::Ipv4Addr;
 
-/// What switches and controllers share.
+/// The configuration that switches and controllers share.
 #[derive(Clone, Debug)]
 pub struct NodeConfig {
-    /// Who this is, in which incarnation.
+    /// The node and its incarnation.
     pub incarnation: Incarnation,
     /// Source address of its own Ethernet frames; locally administered in a lab.
     pub mac: MacAddr,
     /// The fabric's pre-shared key.
     pub key: [u8; 32],
-    /// Feeds the node's random numbers (challenges); unpredictable outside a simulation.
+    /// The seed of the node's random numbers (challenges). Unpredictable outside a simulation.
     pub seed: u64,
-    /// Intervals.
+    /// The intervals of the control plane.
     pub timers: Timers,
-    /// What it says of itself with LLDP and DCBX at its ports, and does about what it hears;
-    /// without, it neither speaks nor reads them. What its ports are set to do is what its data plane
-    /// is set to ([`DcbxConfig::for_plane`](axon_dcbx::DcbxConfig::for_plane)).
+    /// LLDP and DCBX at the ports; `None` if the node does not run them. The scheduling and PFC to
+    /// advertise follow from the configuration of its data plane
+    /// ([`DcbxConfig::for_plane`](axon_dcbx::DcbxConfig::for_plane)).
     pub dcbx: Option<Box<DcbxNodeConfig>>,
     /// The address that every host knows as its DHCP server and that switches probe from.
     pub server: ServerIdentity,
 }
 
-/// The one identity under which the fabric speaks to hosts. Its MAC never has a route, so
-/// whatever a host sends to it comes to the control plane (paper 001 §4.2.3).
+/// The one identity of the fabric towards hosts. Its MAC never has a route, so every frame that a
+/// host sends to it comes to the control plane (paper 001 §4.2.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServerIdentity {
-    /// MAC, the same at every edge.
+    /// The MAC address, the same at every edge.
     pub mac: MacAddr,
-    /// IPv4 address.
+    /// The IPv4 address, the same at every edge.
     pub ip: Ipv4Addr,
 }
 
 /// Intervals of the control plane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timers {
-    /// Between Hellos on a port without neighbour.
+    /// The time between Hellos on a port without neighbour.
     pub hello: Span,
-    /// Between heartbeats; a link is down after two without one.
+    /// The time between heartbeats. A link is down after two intervals without one.
     pub heartbeat: Span,
-    /// Before an unacknowledged control message is sent again.
+    /// The time before an unacknowledged control message is sent again.
     pub retry: Span,
-    /// Between ARP probes of a local host.
+    /// The time between ARP probes of a local host.
     pub host_probe: Span,
-    /// How many probes in a row a host may leave unanswered.
+    /// The number of probes in a row that a host may leave unanswered.
     pub host_probes_max: u32,
-    /// How long a reservation waits for its Axon-ARP reply.
+    /// The longest time that a reserved route entry waits for its Axon-ARP reply.
     pub arp_wait: Span,
 }
 
@@ -68,27 +68,27 @@ impl Default for Timers {
     }
 }
 
-/// A switch.
+/// The configuration of a switch.
 #[derive(Clone, Debug)]
 pub struct SwitchConfig {
-    /// What every node has.
+    /// The configuration that every node has.
     pub node: NodeConfig,
-    /// Frames that may wait for routes, over the whole switch, in bytes.
+    /// The most bytes of frames that may wait for routes, over the whole switch.
     pub waiting_bytes_max: usize,
-    /// Hosts that one port may have; more are not learned.
+    /// The most hosts at one port. Further hosts are not learned.
     pub hosts_per_port_max: usize,
 }
 
-/// A controller.
+/// The configuration of a controller.
 #[derive(Clone, Debug)]
 pub struct ControllerConfig {
-    /// What every node has.
+    /// The configuration that every node has.
     pub node: NodeConfig,
-    /// The address service.
+    /// The DHCP server.
     pub dhcp: DhcpConfig,
-    /// How paths are chosen.
+    /// The router: how paths are chosen.
     pub router: RouterKind,
-    /// How many layers of routes the switches know, 1 to 8.
+    /// The number of route layers that the switches have: 1 to 8.
     pub layers: u8,
 }
 
@@ -101,7 +101,7 @@ pub struct DhcpConfig {
     pub pool_first: Ipv4Addr,
     /// Last address of the pool, itself included.
     pub pool_last: Ipv4Addr,
-    /// How long a lease lasts.
+    /// The duration of a lease.
     pub lease: Span,
     /// Hosts that always get the same address; it may lie outside the pool.
     pub reservations: BTreeMap<MacAddr, Ipv4Addr>,

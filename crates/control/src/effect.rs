@@ -1,86 +1,88 @@
-//! What the parts of a control plane ask of the node that holds them.
+//! Requests of the parts of a control plane to their node.
 
 use alloc::vec::Vec;
 use axon_node::{Note, Refusal, RouteChange, RouteTicket};
 use axon_wire::message::{Item, Message};
 use axon_wire::{Hops, Incarnation, MacAddr, NodeId, PortNo, Route};
 
-/// One request. The node seals messages, builds frames and hands them to the plane.
+/// A request of a part of the control plane. The node seals messages, builds frames and hands them
+/// to the plane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Seal `message` and send it to the other end of a link, as a link frame.
     Link {
-        /// The link.
+        /// The local port of the link.
         port: PortNo,
-        /// For this incarnation only; `None` for whoever is there (Hello).
+        /// The incarnation that may open it; `None` for any node at the other end (Hello).
         to: Option<Incarnation>,
-        /// What to say.
+        /// The message.
         message: Message,
     },
     /// Seal `message` and send it by a source route from this control plane.
     Routed {
-        /// Ends in [`PortNo::CONTROL`].
+        /// The route; its last hop is [`PortNo::CONTROL`].
         hops: Hops,
-        /// For this incarnation only.
+        /// The incarnation that may open it.
         to: Incarnation,
-        /// What to say.
+        /// The message.
         message: Message,
     },
-    /// Seal `message` and send it to the controller by the verified path; lost without one.
+    /// Seal `message` and send it to the controller by the verified path. Without one it is
+    /// dropped.
     ToController(Message),
     /// Switch: put this on the reliable stream to the controller.
     Report(Item),
     /// Controller: put this on the reliable stream to a switch.
     Command {
-        /// The switch.
+        /// The switch to send it to.
         to: NodeId,
-        /// What must arrive.
+        /// The item that must arrive.
         item: Item,
     },
     /// Send a plain Ethernet frame out of a host port.
     Host {
-        /// The port.
+        /// The host port.
         port: PortNo,
-        /// The frame, no FCS.
+        /// The frame without FCS.
         frame: Vec<u8>,
     },
-    /// The frames that wait for this route go by it, in their order.
+    /// Send the frames that wait for this route by it, in their order.
     Release {
-        /// The host port that they came in by.
+        /// The host port where they came in.
         ingress: PortNo,
-        /// Where they go.
+        /// Their destination.
         destination: MacAddr,
-        /// The route.
+        /// The route to send them by.
         route: Route,
     },
-    /// The frames that wait for this route end here, as [`Drop::NoRoute`](axon_node::Drop::NoRoute).
+    /// Drop the frames that wait for this route, as [`Drop::NoRoute`](axon_node::Drop::NoRoute).
     Abandon {
-        /// The host port that they came in by.
+        /// The host port where they came in.
         ingress: PortNo,
-        /// Where they would have gone.
+        /// Their destination.
         destination: MacAddr,
     },
     /// Ask the data plane for a change of a route table.
     Route {
-        /// Comes back in its answer.
+        /// The ticket that its answer carries.
         ticket: RouteTicket,
-        /// What is to change.
+        /// The change.
         change: RouteChange,
     },
     /// Make this port a host port or an Axon port.
     PortKind {
         /// The port.
         port: PortNo,
-        /// What it is now.
+        /// The new kind.
         kind: axon_node::PortKind,
     },
-    /// A message was refused; the node counts it.
+    /// Count a refused message.
     Refuse {
-        /// Where it came in.
+        /// The ingress port.
         port: PortNo,
-        /// Why.
+        /// The reason for the refusal.
         refusal: Refusal,
     },
-    /// Tell the operator.
+    /// Report this note to the operator.
     Note(Note),
 }

@@ -1,5 +1,5 @@
-//! Sealing and opening control messages: nobody without the fabric's key can forge one, and
-//! nothing that was recorded can be played again.
+//! Sealing and opening control messages: authentication with the fabric's key, and protection
+//! against replay.
 //!
 //! Each message is sealed with XChaCha20-Poly1305 under the pre-shared key. The nonce is
 //! (node, incarnation, sequence) of the sender, see [`axon_wire::envelope`]; the incarnation that
@@ -16,45 +16,45 @@ use axon_wire::{Incarnation, NodeId};
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 
-/// How far back in a sender's sequence a late message is still told from a replay.
+/// The size of the replay window: late messages up to this far behind the newest are accepted.
 const WINDOW: u64 = u128::BITS as u64;
 
-/// One incarnation's voice and ears.
+/// Seals and opens the messages of one incarnation of a node.
 pub struct Sealer {
     cipher: XChaCha20Poly1305,
     incarnation: Incarnation,
     sequence: u64,
-    heard: BTreeMap<NodeId, Heard>,
+    replay_windows: BTreeMap<NodeId, ReplayWindow>,
 }
 
-/// What has been heard of one sender.
+/// The sequence numbers received from one sender.
 #[derive(Clone, Copy, Debug)]
-struct Heard {
+struct ReplayWindow {
     incarnation: u64,
     newest: u64,
     /// Bit `n` stands for sequence `newest - n`.
     window: u128,
 }
 
-/// A message that proved genuine.
+/// A message whose seal was valid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opened {
-    /// Who sealed it.
+    /// The incarnation that sealed it.
     pub from: Incarnation,
-    /// What it says.
+    /// The message.
     pub message: Message,
-    /// Whether it was for us alone, rather than for whoever is there.
+    /// Whether it was sealed for this incarnation alone, not for any receiver.
     pub addressed: bool,
 }
 
 impl Sealer {
-    /// For this incarnation of a node of the fabric that shares `key`.
+    /// A sealer for this incarnation of a node, in the fabric with this key.
     pub fn new(key: &[u8; 32], incarnation: Incarnation) -> Sealer {
         let cipher = XChaCha20Poly1305::new(key.into());
-        Sealer { cipher, incarnation, sequence: 0, heard: BTreeMap::new() }
+        Sealer { cipher, incarnation, sequence: 0, replay_windows: BTreeMap::new() }
     }
 
-    /// The envelope of `message` for `to`, or for whoever is there.
+    /// Seals `message` for `to`, or for any receiver, and returns the envelope.
     pub fn seal(&mut self, to: Option<Incarnation>, message: &Message) -> alloc::vec::Vec<u8> {
         self.sequence += 1;
         let nonce = XNonce::from(envelope::nonce(self.incarnation, self.sequence));
@@ -66,10 +66,11 @@ impl Sealer {
         Envelope { from: self.incarnation, sequence: self.sequence, sealed: &sealed }.emit()
     }
 
-    /// Opens an envelope for this incarnation, or where `broadcast` is allowed, for whoever is there.
+    /// Opens an envelope that was sealed for this incarnation or, if `broadcast` is allowed, for
+    /// any receiver.
     ///
     /// # Errors
-    /// Why the message is refused; nothing is remembered of it then.
+    /// The reason for the refusal. The replay window is unchanged then.
     pub fn open(&mut self, bytes: &[u8], broadcast: bool) -> Result<Opened, Refusal> {
         let envelope = Envelope::parse(bytes).map_err(|_| Refusal::Malformed)?;
         let (plain, addressed) = match self.decrypt(&envelope, Some(self.incarnation)) {
@@ -88,14 +89,14 @@ impl Sealer {
         self.cipher.decrypt(&nonce, payload).ok()
     }
 
-    /// Takes note of a genuine message, or refuses it as heard before.
+    /// Enters a genuine message into the replay window, or refuses it as a replay.
     fn admit(&mut self, from: Incarnation, sequence: u64) -> Result<(), Refusal> {
         if from.node == self.incarnation.node {
             return Err(Refusal::Replayed);
         }
-        let fresh = Heard { incarnation: from.number, newest: sequence, window: 1 };
-        let Some(heard) = self.heard.get_mut(&from.node) else {
-            self.heard.insert(from.node, fresh);
+        let fresh = ReplayWindow { incarnation: from.number, newest: sequence, window: 1 };
+        let Some(heard) = self.replay_windows.get_mut(&from.node) else {
+            self.replay_windows.insert(from.node, fresh);
             return Ok(());
         };
         if from.number < heard.incarnation {

@@ -1,12 +1,11 @@
 //! The reliable, ordered stream between a switch's incarnation and a controller's.
 //!
 //! Items are numbered from 0 in each direction and sent in segments; the receiver answers
-//! with the number it waits for next; unanswered items are sent again, all of them, at
-//! growing intervals and for ever (go-back-N). A incarnation that ends takes its stream with it.
+//! with the next number it expects. Unacknowledged items are sent again, all of them, at growing
+//! intervals and without end (go-back-N). A stream ends with the incarnation of either end.
 //!
-//! A switch that cannot be reached must not make the queue grow without bound, so an item
-//! that has not been sent yet gives way to a newer one about the same route or host: only
-//! the last word matters.
+//! The queue to an unreachable switch must not grow without bound. So a newer item replaces an item
+//! that has not been sent yet, if both are about the same route or host.
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
@@ -17,21 +16,21 @@ use axon_wire::{Incarnation, MacAddr, PortNo, Span, Time};
 const SEGMENT_ITEMS_MAX: usize = 16;
 /// Hops in one segment, so that long routes make short segments.
 const SEGMENT_HOPS_MAX: usize = 300;
-/// Items on their way and unanswered.
+/// The most items in flight and not acknowledged.
 const IN_FLIGHT_MAX: usize = 256;
 /// The interval between two tries grows up to this many times the first.
 const BACKOFF_MAX: u64 = 16;
 
-/// One end of a stream.
+/// One end of a reliable stream.
 #[derive(Clone, Debug)]
 pub struct Stream {
     peer: Incarnation,
     retry: Span,
     /// The number of `queue[0]`, the first item not acknowledged.
     base: u64,
-    /// How many of `queue` have been sent at least once.
+    /// The number of items of `queue` that were sent at least once.
     in_flight: usize,
-    /// How many of `queue` are sent in this round.
+    /// The number of items of `queue` that were sent since the last timeout.
     cursor: usize,
     queue: VecDeque<Item>,
     /// Items not sent yet, by what they are about.
@@ -88,7 +87,7 @@ impl Stream {
         self.queue.push_back(item);
     }
 
-    /// Takes in what the other end sent and returns the items that are due, in order.
+    /// Handles a segment of the other end; returns the items that are next in order.
     pub fn receive(&mut self, now: Time, segment: Segment) -> Vec<Item> {
         self.acknowledge(now, segment.ack);
         if segment.items.is_empty() {

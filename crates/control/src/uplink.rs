@@ -1,13 +1,13 @@
-//! A switch's way to the controller (paper 001 §4.2.1: Controller Hello).
+//! A switch's path to the controller (paper 001 §4.2.1: Controller Hello).
 //!
-//! Neighbours tell their shortest verified path in heartbeats; one hop in front makes it a
-//! candidate of ours. The switch sends its full port state along the shortest candidate,
-//! again and again until the controller answers along the same way back: then the path is
-//! verified, and only then told to neighbours. A path that would run in a circle never
-//! reaches the controller, so it is never verified: that is all the loop protection needed.
+//! Neighbours advertise their shortest verified path in heartbeats. With one hop in front it
+//! becomes a candidate. The switch sends its full port state along the shortest candidate, again
+//! and again, until the controller answers along the reverse path. Then the path is verified, and
+//! only then advertised to neighbours. A path with a loop never reaches the controller, so it is
+//! never verified: no other loop protection is needed.
 //!
-//! The state is sent again when a port changes, when a shorter path appears, and from time
-//! to time, so that a path which dies somewhere beyond the neighbour is noticed too.
+//! The state is sent again when a port changes, when a shorter path appears, and from time to
+//! time, so that a path that fails beyond the neighbour is noticed too.
 
 use crate::config::Timers;
 use crate::discovery::Discovery;
@@ -17,16 +17,16 @@ use axon_node::Note;
 use axon_wire::message::{ControllerHello, ControllerHelloAck, ControllerPath, Message};
 use axon_wire::{Incarnation, PortNo, Time};
 
-/// Tries along one candidate before the next one gets its turn.
+/// The number of tries along one candidate before the next one is tried.
 const TRIES_PER_CANDIDATE: u32 = 4;
 /// An acknowledged state is sent again after this many heartbeats.
 const REFRESH_HEARTBEATS: u64 = 30;
 
-/// Finds, verifies and keeps the way to the controller.
+/// Finds, verifies and keeps the path to the controller.
 #[derive(Clone, Debug)]
 pub struct Uplink {
     timers: Timers,
-    /// Verified, and still what the neighbour tells.
+    /// The verified path, while the neighbour still advertises it.
     current: Option<ControllerPath>,
     /// The last controller that acknowledged anything.
     controller: Option<Incarnation>,
@@ -36,7 +36,7 @@ pub struct Uplink {
     /// The version that the controller has acknowledged.
     acknowledged: Option<u64>,
     send_at: Option<Time>,
-    /// How often the turn has passed to another candidate.
+    /// The number of failed candidates since the last answer.
     turn: usize,
 }
 
@@ -73,8 +73,8 @@ impl Uplink {
         self.controller
     }
 
-    /// Looks at what neighbours tell now, drops what no longer holds, tries what is better
-    /// or new. To be called after anything that may have changed discovery.
+    /// Reads what neighbours advertise, drops paths that are no longer valid, and tries shorter or
+    /// new ones. Call it after every input that may have changed discovery.
     pub fn update(&mut self, now: Time, discovery: &Discovery, out: &mut Vec<Effect>) {
         let candidates = candidates(discovery);
         if self.current.as_ref().is_some_and(|path| !candidates.contains(path)) {
@@ -104,8 +104,8 @@ impl Uplink {
         }
     }
 
-    /// The controller has answered; true if the verified path or the controller's incarnation is
-    /// another one now.
+    /// Handles the controller's answer. Returns whether the verified path or the controller's
+    /// incarnation has changed.
     pub fn acknowledged(
         &mut self,
         now: Time,
@@ -204,7 +204,8 @@ impl Uplink {
     }
 }
 
-/// Best first: the latest incarnation of the controller, then the fewest hops, then the lowest port.
+/// Best first: the latest incarnation of the controller, then the fewest hops, then the lowest
+/// port.
 fn rank(path: &ControllerPath) -> (core::cmp::Reverse<(u64, u64)>, usize, PortNo) {
     let incarnation = (path.controller.number, path.controller.node.0);
     (
@@ -214,7 +215,7 @@ fn rank(path: &ControllerPath) -> (core::cmp::Reverse<(u64, u64)>, usize, PortNo
     )
 }
 
-/// What neighbours tell, as seen from here, best first.
+/// The paths that neighbours advertise, with the hop to them in front, best first.
 fn candidates(discovery: &Discovery) -> Vec<ControllerPath> {
     let mut candidates: Vec<ControllerPath> = discovery
         .neighbours()
@@ -356,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_its_neighbour_tells_no_more_is_dropped_at_once() {
+    fn a_path_that_its_neighbour_no_longer_advertises_is_dropped_at_once() {
         let mut scene = Scene::new(2);
         let first = scene.told(0, path(1, [4, CONTROL])).unwrap();
         scene.answer(&first);
@@ -389,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn a_verified_path_is_proved_again_and_given_up_when_nobody_answers() {
+    fn a_verified_path_is_verified_again_and_given_up_without_an_answer() {
         let mut scene = Scene::new(1);
         let first = scene.told(0, path(1, [4, CONTROL])).unwrap();
         scene.answer(&first);

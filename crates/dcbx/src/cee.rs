@@ -1,14 +1,16 @@
 //! DCBX as vendors had it before the standard (version 1.01, "CEE").
 //!
-//! In plain English. *Control*: each end numbers its changes and says which of the other's it has
-//! heard of. It makes no further change known before the last one was heard of, and answers every
-//! new number of the peer at once. *Feature*: each end says what it wants, whether it is willing
-//! to do what the other wants instead, and whether the two do not fit. The willing one follows
-//! the other; two of a kind must want compatible things, or else the feature is in error and off.
+//! In plain English. *Control*: each end numbers its changes and acknowledges the peer's last
+//! number. It advertises no further change before the last one is acknowledged, and acknowledges
+//! every new number of the peer at once. *Feature*: each end advertises what it wants, whether it
+//! is willing to follow the peer instead, and whether the two are incompatible. A willing end
+//! follows one that is not. Two ends that are both willing, or both not, must want compatible
+//! things; otherwise the feature is in error and off.
 //!
-//! The versions are 0 at both ends, so there is none that we cannot speak.
+//! Both ends use version 0, so every version is supported.
 
-use super::{DcbxNote, IeeeConfig, Operational, Source, tables};
+use super::applications::applications_of;
+use super::{DcbxNote, IeeeConfig, Operational, Source};
 use alloc::vec::Vec;
 use axon_wire::dcbx::cee::{
     self as wire, CeeApplication, CeePfc, Control, Feature, FeatureHead, GROUP_STRICT, Groups,
@@ -16,97 +18,97 @@ use axon_wire::dcbx::cee::{
 use axon_wire::dcbx::ieee::{Ets, Tsa};
 use axon_wire::{PrioritySet, TrafficClass};
 
-/// How many application priorities fit into the TLV beside the other parts; further ones are not
-/// sent.
+/// The most application priorities that fit into the TLV beside the other parts. Further ones are
+/// not sent.
 pub const APPLICATIONS_MAX: usize = 77;
 
-/// What a port wants of one feature.
+/// The configuration of one feature of CEE.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CeeFeature<T> {
-    /// Whether it speaks of it at all.
+    /// Whether the feature is sent at all.
     pub advertised: bool,
-    /// Whether it wants it.
+    /// Whether the feature is enabled.
     pub enabled: bool,
-    /// Whether it does what the peer wants instead.
+    /// Whether the port follows the peer's configuration instead.
     pub willing: bool,
-    /// What it wants.
+    /// The configuration that the port wants.
     pub desired: T,
 }
 
-/// What a port wants.
+/// The configuration of a port for CEE.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CeeConfig {
-    /// Shares of the link.
+    /// Priority groups: shares of the link.
     pub groups: CeeFeature<Groups>,
-    /// Pausing.
+    /// Priorities with PFC.
     pub pfc: CeeFeature<CeePfc>,
     /// Application priorities.
     pub applications: CeeFeature<Vec<CeeApplication>>,
-    /// Whether two ends that are both willing, or both not, must want the same groups. By default
-    /// any two fit; sources differ.
+    /// Whether two ends that are both willing, or both not, must want the same groups. False by
+    /// default: any two are compatible. Sources differ.
     pub groups_must_match: bool,
 }
 
-/// Where the machine of one feature stands.
+/// The state of one feature.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FeatureState<T> {
-    /// What is in force.
+    /// The configuration in force.
     pub config: T,
-    /// Who says so.
+    /// The end that it comes from.
     pub from: Source,
-    /// Whether the two ends agree that it works.
+    /// Whether the feature is on (the standard's OperMode).
     pub mode: bool,
-    /// Whether they have found that they do not fit, or that one is missing.
+    /// Whether the two ends are incompatible, or the peer does not send the feature.
     pub error: bool,
 }
 
-/// The machine of one feature: its state, and what of it was made known under which number.
+/// The state machine of one feature.
 #[derive(Clone, Debug, Default)]
 struct Machine<T> {
     state: FeatureState<T>,
-    /// What was last made known; `None` before the first time.
-    told: Option<Told<T>>,
-    /// Under which number.
+    /// What was last sent; `None` before the first time.
+    sent: Option<Sent<T>>,
+    /// The sequence number of that change.
     sequence: u32,
-    /// The state is by what this peer says, or does not.
+    /// Whether the state follows from the present peer.
     decided: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Told<T> {
+struct Sent<T> {
     head: FeatureHead,
     desired: T,
 }
 
-/// All that a feature's machine looks at besides its own configuration.
+/// The input of a feature's machine besides its own configuration.
 #[derive(Clone, Copy)]
 struct Situation {
-    /// There is a peer, and only one.
+    /// Whether there is exactly one peer.
     peer: bool,
-    /// There was one before.
-    heard: bool,
+    /// Whether there was a peer before.
+    had_peer: bool,
     /// The number of our last change.
     sequence: u32,
-    /// The last of those that the peer has heard of.
+    /// The last number that the peer has acknowledged.
     acknowledged: u32,
 }
 
 impl<T: Clone + Default + PartialEq> Machine<T> {
-    /// What we would say now; `None` is nothing.
-    fn saying(&self, own: &CeeFeature<T>) -> Option<Told<T>> {
+    /// What the port would send now; `None` if nothing.
+    fn to_send(&self, own: &CeeFeature<T>) -> Option<Sent<T>> {
         let CeeFeature { advertised, enabled, willing, ref desired } = *own;
         let head = FeatureHead { enabled, willing, error: self.state.error, ..Default::default() };
-        advertised.then(|| Told { head, desired: desired.clone() })
+        advertised.then(|| Sent { head, desired: desired.clone() })
     }
 
-    /// Whether the peer has heard what we would say now: of our numbers it has heard of one that
-    /// lies between the one we said it under and the last. Numbers may wrap.
+    /// Whether the peer has acknowledged what the port would send now: its last acknowledged number
+    /// lies between the number of that change and the last number. Numbers may wrap.
     fn is_synced(&self, own: &CeeFeature<T>, at: Situation) -> bool {
         let behind = |number: u32| at.sequence.wrapping_sub(number);
         !self.is_news(own) && behind(at.acknowledged) <= behind(self.sequence)
     }
 
-    /// One run, with the tests in their order.
+    /// Runs the machine once, with the tests in the order of the specification.
     fn run(
         &mut self,
         own: &CeeFeature<T>,
@@ -120,15 +122,15 @@ impl<T: Clone + Default + PartialEq> Machine<T> {
             mode,
             error,
         };
-        let waits = own.advertised && at.peer && self.told.is_some() && !self.is_synced(own, at);
+        let waits = own.advertised && at.peer && self.sent.is_some() && !self.is_synced(own, at);
         if waits && peer.is_some() {
-            // What the peer says may not be its answer to what we say yet.
+            // What the peer sends may not be its answer to our last change yet.
             return;
         }
         self.decided = at.peer;
         self.state = match peer {
             _ if !own.advertised => local(own.enabled, false),
-            _ if !at.peer => local(false, at.heard),
+            _ if !at.peer => local(false, at.had_peer),
             None => local(false, true),
             Some((head, _)) if !own.enabled || !head.enabled => local(false, false),
             Some((head, theirs)) if own.willing && !head.willing => FeatureState {
@@ -145,15 +147,15 @@ impl<T: Clone + Default + PartialEq> Machine<T> {
         };
     }
 
-    /// Puts what we say now under number `sequence`, if it is news.
-    fn tell(&mut self, own: &CeeFeature<T>, sequence: u32) {
+    /// Records what the port sends now under number `sequence`, if it is new.
+    fn advertise(&mut self, own: &CeeFeature<T>, sequence: u32) {
         if self.is_news(own) {
-            (self.told, self.sequence) = (self.saying(own), sequence);
+            (self.sent, self.sequence) = (self.to_send(own), sequence);
         }
     }
 
     fn is_news(&self, own: &CeeFeature<T>) -> bool {
-        self.told != self.saying(own)
+        self.sent != self.to_send(own)
     }
 }
 
@@ -198,9 +200,9 @@ impl Cee {
         self.run(config, peer);
         if self.sequence == self.acknowledged && self.has_news(config) {
             self.sequence = self.sequence.wrapping_add(1);
-            self.pfc.tell(&config.pfc, self.sequence);
-            self.groups.tell(&config.groups, self.sequence);
-            self.applications.tell(&config.applications, self.sequence);
+            self.pfc.advertise(&config.pfc, self.sequence);
+            self.groups.advertise(&config.groups, self.sequence);
+            self.applications.advertise(&config.applications, self.sequence);
         }
     }
 
@@ -213,7 +215,7 @@ impl Cee {
     fn run(&mut self, config: &CeeConfig, peer: Option<&wire::Cee>) {
         let at = Situation {
             peer: peer.is_some(),
-            heard: self.had_peer,
+            had_peer: self.had_peer,
             sequence: self.sequence,
             acknowledged: self.acknowledged,
         };
@@ -241,17 +243,16 @@ impl Cee {
         });
     }
 
-    /// What to send: the parts as they were last made known, and which of the peer's changes we
-    /// have heard of.
+    /// The TLV to send: the parts as last advertised, and the peer's number to acknowledge.
     pub fn to_send(&self) -> wire::Cee {
         let mut features = Vec::new();
-        if let Some(Told { head, desired }) = self.groups.told.clone() {
+        if let Some(Sent { head, desired }) = self.groups.sent.clone() {
             features.push(Feature::Groups(head, desired));
         }
-        if let Some(Told { head, desired }) = self.pfc.told.clone() {
+        if let Some(Sent { head, desired }) = self.pfc.sent.clone() {
             features.push(Feature::Pfc(head, desired));
         }
-        if let Some(Told { head, mut desired }) = self.applications.told.clone() {
+        if let Some(Sent { head, mut desired }) = self.applications.sent.clone() {
             desired.truncate(APPLICATIONS_MAX);
             features.push(Feature::Application(head, desired));
         }
@@ -260,7 +261,7 @@ impl Cee {
         wire::Cee { control, features }
     }
 
-    /// Whether the state of PFC is by what the present peer says: not before it has heard of us.
+    /// Whether the state of PFC follows from the present peer: not before that has acknowledged us.
     pub const fn has_decided_pfc(&self) -> bool {
         self.pfc.decided
     }
@@ -280,9 +281,9 @@ impl Cee {
         &self.applications.state
     }
 
-    /// What is in force, in the standard's terms, in which `own` is what the port is set to. PFC
-    /// that does not work is off; the port's own groups, and those of the peer that cannot be told
-    /// as traffic classes, leave its own table.
+    /// The operational state in the standard's terms. `own` is the port's configuration. PFC in
+    /// error is off. The port keeps its own ETS table with its own groups, or if the peer's groups
+    /// cannot be expressed as traffic classes.
     pub fn operational(&self, own: &IeeeConfig, notes: &mut Vec<DcbxNote>) -> Operational {
         let errors = [
             (self.groups.state.error, wire::PART_GROUPS),
@@ -297,8 +298,8 @@ impl Cee {
         );
         let (groups, pfc) = (&self.groups.state, &self.pfc.state);
         let applications =
-            Some(&self.applications.state).filter(|told| told.mode && told.from == Source::Peer);
-        // What groups can tell of the port's own table may be less than what it says.
+            Some(&self.applications.state).filter(|state| state.mode && state.from == Source::Peer);
+        // The port's own table may hold more than groups can express.
         let theirs = Some(&groups.config).filter(|_| groups.from == Source::Peer).and_then(ets_of);
         Operational {
             ets: theirs.unwrap_or(own.ets),
@@ -307,7 +308,7 @@ impl Cee {
             pfc_from: pfc.from,
             applications: own.applications.clone(),
             peer_applications: applications
-                .map_or(Vec::new(), |told| tables::applications_of(&told.config)),
+                .map_or(Vec::new(), |state| applications_of(&state.config)),
         }
     }
 }

@@ -1,8 +1,7 @@
-//! What neighbours say of congestion notification in LLDP (IEEE 802.1Q annex D.2.7).
+//! The congestion notification TLV of LLDP as neighbours advertise it (IEEE 802.1Q annex D.2.7).
 //!
-//! It has nothing to do with DCBX but the place where it is said: whichever form of that is
-//! spoken, and whether or not it is. What follows is for [`Defences`](axon_plane::qcn::Defences)
-//! to say.
+//! It is independent of DCBX and read whichever form of DCBX is in use.
+//! [`Defences`](axon_plane::qcn::Defences) decides what follows from it.
 
 use super::DcbxNote;
 use crate::lldp::Neighbour;
@@ -10,17 +9,20 @@ use alloc::vec::Vec;
 use axon_wire::dcbx::OUI_IEEE;
 use axon_wire::dcbx::ieee::{CongestionNotification, SUBTYPE_CONGESTION as SUBTYPE};
 
-/// By neighbour, what it says: no priority, if it sends no such TLV, or two of them, or one that
-/// cannot be read.
-pub fn said(neighbours: &[Neighbour], notes: &mut Vec<DcbxNote>) -> Vec<CongestionNotification> {
+/// What each neighbour advertises, in their order: no priority if it sends no such TLV, more than
+/// one, or one that cannot be read.
+pub fn advertised(
+    neighbours: &[Neighbour],
+    notes: &mut Vec<DcbxNote>,
+) -> Vec<CongestionNotification> {
     let one = |neighbour: &Neighbour| {
-        let mut told = neighbour.optional.iter().filter_map(|tlv| match tlv.organisation() {
+        let mut tlvs = neighbour.optional.iter().filter_map(|tlv| match tlv.organisation() {
             Some((OUI_IEEE, SUBTYPE, info)) => Some(CongestionNotification::parse(info)),
             _ => None,
         });
-        let note = match (told.next(), told.next()) {
+        let note = match (tlvs.next(), tlvs.next()) {
             (None, _) => return CongestionNotification::default(),
-            (Some(Ok(said)), None) => return said,
+            (Some(Ok(read)), None) => return read,
             (Some(Err(error)), None) => DcbxNote::Unreadable { subtype: SUBTYPE, error },
             (Some(_), Some(_)) => DcbxNote::Repeated { subtype: SUBTYPE },
         };

@@ -1,4 +1,5 @@
-//! The standard's DCBX: what is in force and what is sent, from what is configured and heard.
+//! DCBX of IEEE 802.1Q clause 38: the operational state and the TLVs to send, from the
+//! configuration and the received TLVs.
 
 use super::{DcbxNote, Operational, Source};
 use crate::lldp::Neighbour;
@@ -11,17 +12,17 @@ use axon_wire::dcbx::{DcbxError, Dialect, OUI_IEEE};
 use axon_wire::lldp::Tlv;
 use axon_wire::{MacAddr, PrioritySet};
 
-/// Which of two ports that are both willing keeps its own PFC. Both must hold the same rule.
+/// Which of two willing ports keeps its own PFC. Both ends must use the same rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum TieRule {
-    /// The one with the numerically lower MAC address: the standard's, as we know it.
+    /// The port with the numerically lower MAC address (the standard).
     #[default]
     LowerKeeps,
-    /// The one with the higher: what lldpad does.
+    /// The port with the higher MAC address, as lldpad does.
     HigherKeeps,
 }
 
-/// What becomes of a kind of TLV that comes more than once in one LLDPDU.
+/// How TLVs of one kind are treated that come more than once in one LLDPDU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Duplicates {
     /// None of that kind is read.
@@ -31,49 +32,49 @@ pub enum Duplicates {
     IgnorePeer,
 }
 
-/// For how many traffic classes a port has PFC that says "0" (the PFC cap); sources are not sure.
+/// The meaning of a PFC capability of 0 traffic classes, which sources interpret differently.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ZeroClasses {
-    /// For none.
+    /// PFC for no class.
     #[default]
     None,
-    /// For all eight, as a zero means for the number of classes in the ETS TLV.
+    /// PFC for all eight classes, as a zero means for the number of classes in the ETS TLV.
     All,
 }
 
-/// What a port is set to do and to say.
+/// The configuration of a port for the standard's DCBX.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IeeeConfig {
-    /// Whether it does what the peer recommends.
+    /// Whether the port applies the ETS table that the peer recommends.
     pub ets_willing: bool,
-    /// Whether it has the credit-based shaper.
+    /// Whether the port has the credit-based shaper.
     pub credit_based: bool,
-    /// How many traffic classes it has: 1 to 8.
+    /// The number of traffic classes of the port: 1 to 8.
     pub classes_max: u8,
-    /// How it schedules if nobody recommends anything.
+    /// The ETS table that is in force without a recommendation.
     pub ets: Ets,
-    /// What it recommends to the peer, if anything.
+    /// The ETS table to recommend to the peer, if any.
     pub recommendation: Option<Ets>,
-    /// Whether it follows the peer's PFC.
+    /// Whether the port follows the peer's PFC.
     pub pfc_willing: bool,
     /// MBC, see [`PfcConfiguration::macsec_bypass`].
     pub macsec_bypass: bool,
-    /// How many traffic classes may have PFC at a time: 0 to 15.
+    /// The most traffic classes that may have PFC at a time: 0 to 15.
     pub pfc_classes_max: u8,
-    /// What zero of them means.
+    /// What 0 in `pfc_classes_max` means.
     pub pfc_classes_zero: ZeroClasses,
-    /// Which priorities have PFC if the peer is not followed.
+    /// The priorities with PFC while the port does not follow the peer.
     pub pfc: PrioritySet,
-    /// Its application priorities.
+    /// The application priorities to advertise.
     pub applications: Vec<Application>,
-    /// Who gives way of two that are willing.
+    /// Which of two willing ends keeps its own PFC.
     pub tie: TieRule,
-    /// What becomes of repeated TLVs.
+    /// How repeated TLVs are treated.
     pub duplicates: Duplicates,
 }
 
 impl Default for IeeeConfig {
-    /// Willing, and until somebody says otherwise all strict in one class, without PFC.
+    /// Willing; without a peer all priorities in one strict class, without PFC.
     fn default() -> IeeeConfig {
         IeeeConfig {
             ets_willing: true,
@@ -93,30 +94,29 @@ impl Default for IeeeConfig {
     }
 }
 
-/// What the only peer says.
+/// What the only peer advertises.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Remote {
-    /// The source of its frames.
+    /// The source address of its frames.
     pub mac: MacAddr,
-    /// How it schedules.
+    /// Its ETS table in force.
     pub configuration: Option<EtsConfiguration>,
-    /// What it recommends.
+    /// The ETS table that it recommends.
     pub recommendation: Option<Ets>,
-    /// Its PFC.
+    /// Its PFC configuration.
     pub pfc: Option<PfcConfiguration>,
     /// Its application priorities.
     pub applications: Vec<Application>,
 }
 
-/// The only neighbour that speaks `dialect`; what is wrong if there are several.
+/// The only neighbour that sends TLVs of `dialect`; `None`, and a note, if there are several.
 pub fn only_peer<'a>(
     neighbours: &'a [Neighbour],
     dialect: Dialect,
     notes: &mut Vec<DcbxNote>,
 ) -> Option<&'a Neighbour> {
-    let speaks =
-        |one: &&Neighbour| one.optional.iter().any(|tlv| Dialect::of(tlv) == Some(dialect));
-    let mut peers = neighbours.iter().filter(speaks);
+    let sends = |one: &&Neighbour| one.optional.iter().any(|tlv| Dialect::of(tlv) == Some(dialect));
+    let mut peers = neighbours.iter().filter(sends);
     match (peers.next(), peers.count()) {
         (peer, 0) => peer,
         (_, others) => {
@@ -127,7 +127,7 @@ pub fn only_peer<'a>(
 }
 
 impl Remote {
-    /// Reads what `peer` says. A TLV that cannot be read, or that comes twice, counts as absent.
+    /// Reads the TLVs of `peer`. A TLV that cannot be read, or that comes twice, counts as absent.
     pub fn read(peer: &Neighbour, duplicates: Duplicates, notes: &mut Vec<DcbxNote>) -> Remote {
         let empty = Remote { mac: peer.mac, ..Remote::default() };
         let ours = |tlv: &'_ Tlv| match tlv.organisation() {
@@ -177,7 +177,7 @@ impl Remote {
 }
 
 impl IeeeConfig {
-    /// What is in force at the port of address `own`, next to `remote` if there is one peer.
+    /// The operational state of the port with MAC address `own`. `remote` is the only peer, if any.
     pub fn operational(
         &self,
         own: MacAddr,
@@ -196,7 +196,7 @@ impl IeeeConfig {
         }
     }
 
-    /// ETS: a willing port does what the peer *recommends*, if it can.
+    /// ETS: a willing port applies the table that the peer *recommends*, if it can.
     fn asymmetric(&self, remote: Option<&Remote>, notes: &mut Vec<DcbxNote>) -> (Ets, Source) {
         let recommended = remote.and_then(|remote| remote.recommendation);
         match recommended {
@@ -211,7 +211,7 @@ impl IeeeConfig {
         }
     }
 
-    /// PFC: a willing port follows one that is not; of two willing ones the tie rule says who.
+    /// PFC: a willing port follows one that is not. Between two willing ports the tie rule decides.
     fn symmetric(
         &self,
         own: MacAddr,
@@ -241,7 +241,8 @@ impl IeeeConfig {
         local
     }
 
-    /// The TLVs to send while `operational` is in force: they say what *is*, not what was set.
+    /// The TLVs to send while `operational` is in force. They carry the state, not the
+    /// configuration.
     pub fn tlvs(&self, operational: &Operational) -> Vec<Tlv> {
         let configuration = EtsConfiguration {
             willing: self.ets_willing,

@@ -1,9 +1,9 @@
-//! What the two ends of a link would not agree on, found before the first frame.
+//! Finds DCBX mismatches between the two ends of a link before the first frame.
 //!
-//! In plain English: two ports with these configurations are joined by a link that loses nothing
-//! and takes no time, and LLDP runs over it for a minute of its own time: the very code that runs
-//! in a switch. Then each end is asked what is in force there and what is wrong. What still
-//! changes in the last half of that minute never settles.
+//! In plain English: two ports with these configurations run LLDP for a minute of virtual time over
+//! a link without loss or delay, with the same code that runs in a switch. Then the operational
+//! states and notes of both ends are compared. If a state still changes in the second half of that
+//! minute, it never settles.
 
 use super::{DcbEvent, DcbPort, DcbxConfig, DcbxNote};
 use crate::lldp::{LldpAgent, LldpConfig, LldpIdentity};
@@ -14,56 +14,56 @@ use axon_wire::priority::{Priority, PrioritySet};
 use axon_wire::{MacAddr, Span, Time};
 use core::fmt;
 
-/// For how long the two talk: new neighbours are told four times in four seconds, and changes at
-/// once.
-const TALK: Span = Span::from_secs(60);
+/// The virtual time of an exchange. A new neighbour gets four LLDPDUs in four seconds, and changes
+/// are sent at once, so a minute is enough.
+const EXCHANGE_SPAN: Span = Span::from_secs(60);
 
 /// One end of a link.
 #[derive(Clone, Debug)]
 pub struct End<'a> {
-    /// The address of its frames; of two willing ends it says who follows.
+    /// The MAC address of its frames, by which the tie rule decides between two willing ends.
     pub mac: MacAddr,
-    /// What it says and heeds.
+    /// Its DCBX configuration.
     pub config: &'a DcbxConfig,
 }
 
-/// Something that two ends do not agree on, as each of them has it.
+/// A mismatch between two ends, with the value at each of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mismatch {
-    /// PFC, when all is said: what one end pauses the other does not heed.
+    /// The priorities with PFC in force differ: one end sends PFC that the other ignores.
     Pfc([PrioritySet; 2]),
     /// These priorities have PFC at both ends and share a traffic class with others at one end
-    /// than at the other: a stop holds up different traffic.
+    /// than at the other: a pause blocks different traffic.
     Classes(PrioritySet),
     /// Congestion notification: the priorities that have it.
     Congestion([PrioritySet; 2]),
     /// The priority of an application.
     Application {
-        /// How the application is told.
+        /// The kind of number that names the application.
         selector: Selector,
-        /// Its EtherType, port or DSCP.
+        /// The EtherType, port or DSCP of the application.
         protocol: u16,
-        /// Its priority.
+        /// The priority at each end.
         priorities: [Priority; 2],
     },
-    /// One end, the first or the second, says that this is wrong.
-    Says(usize, DcbxNote),
-    /// They change what is in force for ever, each because of the other.
+    /// One end, 0 or 1, has this note.
+    Note(usize, DcbxNote),
+    /// The operational states never settle: each end changes because of the other.
     Unsettled,
 }
 
-/// What came of it when two ends of a link met.
+/// The result of an exchange between the two ends of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Meeting {
-    /// What they will not agree on; empty if all is well.
+    /// What the two ends do not agree on; empty if they agree on everything.
     pub mismatches: Vec<Mismatch>,
     /// The priorities with PFC in force at each end.
     pub pfc: [PrioritySet; 2],
 }
 
-/// What comes of it when these two ends of a link meet.
+/// Runs the exchange between two ends of a link and compares them.
 pub fn meet(ends: [End<'_>; 2]) -> Meeting {
-    let (ports, settled) = talk(&ends);
+    let (ports, settled) = exchange(&ends);
     let mismatches = mismatches(&ends, &ports, settled);
     Meeting { mismatches, pfc: ports.each_ref().map(|port| port.operational().pfc) }
 }
@@ -89,16 +89,16 @@ fn mismatches(ends: &[End<'_>; 2], ports: &[DcbPort; 2], settled: bool) -> Vec<M
     }
     informational(ends, &mut found);
     for (end, port) in ports.iter().enumerate() {
-        // That PFC differs is found already, and by both.
+        // A difference in PFC is found above already, and both ends have a note of it.
         let new = |note: &&DcbxNote| !matches!(note, DcbxNote::PfcDiffers(_));
-        found.extend(port.notes().iter().filter(new).map(|note| Mismatch::Says(end, note.clone())));
+        found.extend(port.notes().iter().filter(new).map(|note| Mismatch::Note(end, note.clone())));
     }
     found
 }
 
-/// Where the ends tell each other different things that neither acts on.
+/// Finds differences in what the ends advertise but do not act on.
 fn informational([one, other]: &[End<'_>; 2], found: &mut Vec<Mismatch>) {
-    let values = |end: &End<'_>| end.config.congestion.map(|told| told.cnpvs);
+    let values = |end: &End<'_>| end.config.congestion.map(|domain| domain.cnpvs);
     match (values(one), values(other)) {
         (Some(one), Some(other)) if one != other => found.push(Mismatch::Congestion([one, other])),
         _ => {}
@@ -113,12 +113,12 @@ fn informational([one, other]: &[End<'_>; 2], found: &mut Vec<Mismatch>) {
     }
 }
 
-/// Lets the two talk; whether they came to an end.
-fn talk(ends: &[End<'_>; 2]) -> ([DcbPort; 2], bool) {
+/// Runs LLDP between the two ends; returns whether their states have settled.
+fn exchange(ends: &[End<'_>; 2]) -> ([DcbPort; 2], bool) {
     let start = Time::ZERO;
     let mut ports = [0, 1].map(|number: usize| {
         let End { mac, config } = ends[number].clone();
-        // Two ends of one switch have one address, and yet are two ports.
+        // Two ends of one switch have the same address and differ by their ports.
         let port = Id::port_of_name(["first", "second"][number]);
         let identity = LldpIdentity { mac, chassis: Id::chassis_of_mac(mac), port };
         DcbPort::new(LldpAgent::new(LldpConfig::default(), identity), config.clone(), Vec::new())
@@ -137,14 +137,16 @@ fn talk(ends: &[End<'_>; 2]) -> ([DcbPort; 2], bool) {
                         DcbEvent::Send(frame) => {
                             ports[1 - from].receive(now, &frame, &mut out[1 - from]);
                         }
-                        DcbEvent::Operational if now.since(start) * 2 > TALK => settled = false,
+                        DcbEvent::Operational if now.since(start) * 2 > EXCHANGE_SPAN => {
+                            settled = false
+                        }
                         DcbEvent::Operational | DcbEvent::Note(_) => {}
                     }
                 }
             }
         }
         match ports.iter().filter_map(DcbPort::deadline).min() {
-            Some(next) if next.since(start) <= TALK => now = next,
+            Some(next) if next.since(start) <= EXCHANGE_SPAN => now = next,
             _ => return (ports, settled),
         }
         for (port, out) in ports.iter_mut().zip(&mut out) {
@@ -174,7 +176,7 @@ impl fmt::Display for Mismatch {
                 };
                 write!(f, "{kind} {protocol} has priority {one} at one end, {other} at the other")
             }
-            Mismatch::Says(end, note) => {
+            Mismatch::Note(end, note) => {
                 write!(f, "{}: {note}", if *end == 0 { "one end" } else { "the other" })
             }
             Mismatch::Unsettled => f.write_str("the two ends never settle on what is in force"),
@@ -185,7 +187,7 @@ impl fmt::Display for Mismatch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Asked, Mode, TieRule};
+    use crate::{DcbxSettings, Mode, TieRule};
     use alloc::string::ToString;
     use alloc::vec;
     use axon_plane::dcb::DcbConfig;
@@ -194,7 +196,7 @@ mod tests {
     use axon_wire::dcbx::Dialect;
     use axon_wire::{Rate, TrafficClass};
 
-    fn config(pfc: u8, change: impl FnOnce(&mut DcbConfig, &mut Asked)) -> DcbxConfig {
+    fn config(pfc: u8, change: impl FnOnce(&mut DcbConfig, &mut DcbxSettings)) -> DcbxConfig {
         let mut dcb = DcbConfig {
             prio_tc: [0, 0, 0, 1, 1, 0, 0, 2].map(|class| TrafficClass::new(class).unwrap()),
             schedule: ScheduleConfig::of([40, 60].map(|percent| Algorithm::Ets { percent })),
@@ -202,9 +204,9 @@ mod tests {
             ..DcbConfig::lossy(vec![Rate::gbps(10)], MacAddr([2; 6]))
         };
         dcb.schedule.classes.push(Algorithm::Strict);
-        let mut asked = Asked::default();
-        change(&mut dcb, &mut asked);
-        DcbxConfig::for_plane(&dcb, &asked)
+        let mut settings = DcbxSettings::default();
+        change(&mut dcb, &mut settings);
+        DcbxConfig::for_plane(&dcb, &settings)
     }
 
     fn plain(pfc: u8) -> DcbxConfig {
@@ -222,7 +224,8 @@ mod tests {
 
     #[test]
     fn two_of_a_kind_agree_and_a_willing_end_follows() {
-        let willing = config(0, |_, asked| (asked.pfc_willing, asked.ets_willing) = (true, true));
+        let willing =
+            config(0, |_, settings| (settings.pfc_willing, settings.ets_willing) = (true, true));
         for mode in [Mode::Ieee, Mode::Cee, Mode::Auto] {
             let in_mode = |mut config: DcbxConfig| {
                 config.mode = mode;
@@ -238,26 +241,27 @@ mod tests {
     #[test]
     fn pfc_that_differs_for_ever_is_found_in_either_form() {
         assert_eq!(between(&plain(0x18), &plain(0x08)), [Mismatch::Pfc([set(0x18), set(0x08)])]);
-        let older = |bits| config(bits, |_, asked| asked.mode = Mode::Cee);
+        let older = |bits| config(bits, |_, settings| settings.mode = Mode::Cee);
         let part = axon_wire::dcbx::cee::PART_PFC;
-        let error = |end| Mismatch::Says(end, DcbxNote::FeatureError(part));
+        let error = |end| Mismatch::Note(end, DcbxNote::FeatureError(part));
         assert_eq!(between(&older(0x18), &older(0x08)), [error(0), error(1)]);
     }
 
     #[test]
     fn two_forms_do_not_understand_each_other() {
-        let older = config(0x18, |_, asked| asked.mode = Mode::Cee);
+        let older = config(0x18, |_, settings| settings.mode = Mode::Cee);
         let found = between(&plain(0x18), &older);
-        assert!(found.contains(&Mismatch::Says(0, DcbxNote::Dialect(Dialect::Cee))), "{found:?}");
+        assert!(found.contains(&Mismatch::Note(0, DcbxNote::Dialect(Dialect::Cee))), "{found:?}");
         assert!(!found.iter().any(|one| matches!(one, Mismatch::Pfc(_))), "each does its own");
-        let auto = config(0x18, |_, asked| asked.mode = Mode::Auto);
+        let auto = config(0x18, |_, settings| settings.mode = Mode::Auto);
         assert_eq!(between(&auto, &older), []);
     }
 
     #[test]
     fn opposite_tie_rules_swap_for_ever_or_never_meet() {
-        let with =
-            |bits, tie| config(bits, |_, asked| (asked.pfc_willing, asked.tie) = (true, tie));
+        let with = |bits, tie| {
+            config(bits, |_, settings| (settings.pfc_willing, settings.tie) = (true, tie))
+        };
         // The first has the lower address: both keep their own, or each takes the other's.
         let keeps = between(&with(0x18, TieRule::LowerKeeps), &with(0x08, TieRule::HigherKeeps));
         assert_eq!(keeps, [Mismatch::Pfc([set(0x18), set(0x08)])]);
@@ -277,10 +281,10 @@ mod tests {
     #[test]
     fn what_is_told_for_information_is_compared_too() {
         let fcoe = |priority: usize, values: Option<u8>| {
-            config(0x18, |dcb, asked| {
+            config(0x18, |dcb, settings| {
                 let (selector, protocol) = (Selector::ETHERTYPE, 0x8906);
                 let priority = Priority::ALL[priority];
-                asked.applications = vec![Application { priority, selector, protocol }];
+                settings.applications = vec![Application { priority, selector, protocol }];
                 dcb.cn = values.map(|bits| CnConfig::new(1, set(bits)));
             })
         };

@@ -1,9 +1,9 @@
-//! DCBX and the LLDP agent of one port together: frames and time in, frames, what is in force and
+//! DCBX on top of the LLDP agent of one port: frames and time in; frames, the operational state and
 //! notes out.
 
 use super::ieee::only_peer;
 use super::{Cee, CeeConfig, DcbxNote, IeeeConfig, Operational, Remote, congestion};
-use crate::lldp::{LldpAgent, LldpWish};
+use crate::lldp::{LldpAgent, LldpRequest};
 use alloc::vec::Vec;
 use axon_plane::qcn::{DefenceConfig, Defences, Treatment};
 use axon_wire::Time;
@@ -11,64 +11,64 @@ use axon_wire::dcbx::{self as wire, Dialect};
 use axon_wire::lldp::Tlv;
 use axon_wire::priority::{PRIORITIES, Priority};
 
-/// Which form of DCBX a port speaks.
+/// Which form of DCBX a port uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Mode {
-    /// The standard.
+    /// The standard (IEEE 802.1Q clause 38).
     #[default]
     Ieee,
-    /// What was before it.
+    /// CEE, the vendors' form before the standard.
     Cee,
-    /// The standard; but CEE, until the link goes, once there are peers and none of them speaks
-    /// the standard.
+    /// The standard. If there are peers and none of them sends the standard's form, CEE until the
+    /// link goes down.
     Auto,
 }
 
-/// What a port is set to do.
+/// The DCBX configuration of a port.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DcbxConfig {
-    /// Which form it speaks.
+    /// The form of DCBX to use.
     pub mode: Mode,
-    /// What it does and says in the standard's form; what is in force without any peer.
+    /// The configuration for the standard's form, which is in force without a peer.
     pub ieee: IeeeConfig,
-    /// What it does and says in the older form.
+    /// The configuration for CEE.
     pub cee: CeeConfig,
-    /// How it defends the congestion notification domain, if there is one.
+    /// How the port defends the congestion notification domain, if there is one.
     pub congestion: Option<DefenceConfig>,
 }
 
-/// What comes out.
+/// An event of a port for its node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DcbEvent {
     /// Send this frame, untagged, ahead of data.
     Send(Vec<u8>),
-    /// What is in force has changed: look at [`DcbPort::operational`] and at
-    /// [`DcbPort::treatments`], and do so before another frame is handled.
+    /// The operational state has changed. Apply [`DcbPort::operational`] and
+    /// [`DcbPort::treatments`] before the next frame is handled.
     Operational,
-    /// Something begins to be wrong.
+    /// This note has just begun to apply.
     Note(DcbxNote),
 }
 
-/// One port.
+/// DCBX and LLDP at one port.
 #[derive(Clone, Debug)]
 pub struct DcbPort {
     agent: LldpAgent,
     config: DcbxConfig,
-    /// TLVs that go before those of DCBX.
+    /// TLVs that are sent before those of DCBX.
     others: Vec<Tlv>,
     speaking: Dialect,
     cee: Cee,
     operational: Operational,
     remote: Option<Remote>,
     defences: Option<Defences>,
-    /// What was last done to frames of each priority.
+    /// The last treatment of frames, by priority.
     treated: Option<[Treatment; PRIORITIES]>,
-    /// What is wrong now.
+    /// The notes that apply now.
     notes: Vec<DcbxNote>,
 }
 
 impl DcbPort {
-    /// A port whose link is down. `others` are TLVs that go before those of DCBX.
+    /// A port whose link is down. `others` are sent before those of DCBX.
     pub fn new(agent: LldpAgent, config: DcbxConfig, others: Vec<Tlv>) -> DcbPort {
         let speaking = dialect(config.mode);
         let defences = defences(&config);
@@ -88,39 +88,39 @@ impl DcbPort {
         port
     }
 
-    /// What is in force.
+    /// The operational state.
     pub const fn operational(&self) -> &Operational {
         &self.operational
     }
 
-    /// What the only peer says in the standard's form.
+    /// What the only peer advertises in the standard's form.
     pub const fn remote(&self) -> Option<&Remote> {
         self.remote.as_ref()
     }
 
-    /// How it defends the congestion notification domain; `None` without one, and with one that
-    /// nobody could [defend](DefenceConfig::check).
+    /// The defence of the congestion notification domain; `None` without a domain, or if its
+    /// configuration fails [the check](DefenceConfig::check).
     pub const fn defences(&self) -> Option<&Defences> {
         self.defences.as_ref()
     }
 
-    /// What is to be done to the frames of each priority, if there is a domain to defend.
+    /// The treatment of frames by priority, if there is a domain to defend.
     pub fn treatments(&self) -> Option<[Treatment; PRIORITIES]> {
         let defences = self.defences.as_ref()?;
         Some(Priority::ALL.map(|priority| defences.treatment(priority)))
     }
 
-    /// The machines of the older form.
+    /// The state machines of CEE.
     pub const fn cee(&self) -> &Cee {
         &self.cee
     }
 
-    /// Which form is spoken.
+    /// The form of DCBX in use.
     pub const fn speaking(&self) -> Dialect {
         self.speaking
     }
 
-    /// What is wrong now.
+    /// The notes that apply now.
     pub fn notes(&self) -> &[DcbxNote] {
         &self.notes
     }
@@ -135,27 +135,27 @@ impl DcbPort {
         if !up {
             (self.cee, self.speaking) = (Cee::default(), dialect(self.config.mode));
         }
-        let mut wishes = Vec::new();
-        self.agent.link(now, up, &mut wishes);
-        self.evaluate(now, &mut wishes, out);
-        self.absorb(now, wishes, out);
+        let mut requests = Vec::new();
+        self.agent.link(now, up, &mut requests);
+        self.evaluate(now, &mut requests, out);
+        self.absorb(now, requests, out);
     }
 
-    /// A frame with LLDP's EtherType has come.
+    /// Handles a frame with LLDP's EtherType.
     pub fn receive(&mut self, now: Time, frame: &[u8], out: &mut Vec<DcbEvent>) {
-        let mut wishes = Vec::new();
-        self.agent.receive(now, frame, &mut wishes);
-        self.absorb(now, wishes, out);
+        let mut requests = Vec::new();
+        self.agent.receive(now, frame, &mut requests);
+        self.absorb(now, requests, out);
     }
 
     /// Does what is due. Early and repeated calls are harmless.
     pub fn timeout(&mut self, now: Time, out: &mut Vec<DcbEvent>) {
-        let mut wishes = Vec::new();
-        self.agent.timeout(now, &mut wishes);
-        self.absorb(now, wishes, out);
+        let mut requests = Vec::new();
+        self.agent.timeout(now, &mut requests);
+        self.absorb(now, requests, out);
     }
 
-    /// Sets the port to do something else. Another mode begins anew.
+    /// Changes the configuration. Another mode starts from its initial state.
     pub fn configure(&mut self, now: Time, config: DcbxConfig, out: &mut Vec<DcbEvent>) {
         if config.mode != self.config.mode {
             (self.cee, self.speaking) = (Cee::default(), dialect(config.mode));
@@ -164,9 +164,9 @@ impl DcbPort {
             self.defences = defences(&config);
         }
         self.config = config;
-        let mut wishes = Vec::new();
-        self.evaluate(now, &mut wishes, out);
-        self.absorb(now, wishes, out);
+        let mut requests = Vec::new();
+        self.evaluate(now, &mut requests, out);
+        self.absorb(now, requests, out);
     }
 
     /// When to call [`DcbPort::timeout`] next.
@@ -174,24 +174,24 @@ impl DcbPort {
         self.agent.deadline()
     }
 
-    /// Passes frames on, and looks again at what is in force when neighbours have changed; which
-    /// may lead to more frames, but to no more changes than neighbours can age at once.
-    fn absorb(&mut self, now: Time, wishes: Vec<LldpWish>, out: &mut Vec<DcbEvent>) {
-        let mut wishes = wishes;
-        while !wishes.is_empty() {
-            let changed = wishes.contains(&LldpWish::Neighbours);
-            for wish in core::mem::take(&mut wishes) {
-                if let LldpWish::Send(frame) = wish {
+    /// Passes frames on, and evaluates the state anew when neighbours have changed. That may lead
+    /// to more frames, but the loop ends: neighbours only age.
+    fn absorb(&mut self, now: Time, requests: Vec<LldpRequest>, out: &mut Vec<DcbEvent>) {
+        let mut requests = requests;
+        while !requests.is_empty() {
+            let changed = requests.contains(&LldpRequest::Neighbours);
+            for request in core::mem::take(&mut requests) {
+                if let LldpRequest::Send(frame) = request {
                     out.push(DcbEvent::Send(frame));
                 }
             }
             if changed {
-                self.evaluate(now, &mut wishes, out);
+                self.evaluate(now, &mut requests, out);
             }
         }
     }
 
-    fn evaluate(&mut self, now: Time, wishes: &mut Vec<LldpWish>, out: &mut Vec<DcbEvent>) {
+    fn evaluate(&mut self, now: Time, requests: &mut Vec<LldpRequest>, out: &mut Vec<DcbEvent>) {
         let mut notes = Vec::new();
         self.choose(&mut notes);
         let mut tlvs = self.others.clone();
@@ -208,23 +208,23 @@ impl DcbPort {
             (self.operational, self.treated) = (operational, treatments);
             out.push(DcbEvent::Operational);
         }
-        self.agent.set_local(now, tlvs, wishes);
+        self.agent.set_local(now, tlvs, requests);
     }
 
-    /// Finds the defence anew, and says so.
+    /// Evaluates the defence anew and adds its TLV.
     fn defend(&mut self, tlvs: &mut Vec<Tlv>, notes: &mut Vec<DcbxNote>) {
         let Some(defences) = &mut self.defences else { return };
-        defences.neighbours(&congestion::said(self.agent.neighbours(), notes));
-        // Whoever runs this port does as it says before it handles another frame.
+        defences.neighbours(&congestion::advertised(self.agent.neighbours(), notes));
+        // The node applies this before it handles another frame.
         defences.in_force();
         tlvs.push(defences.says().emit());
     }
 
-    /// Which form to speak, given which ones the neighbours speak.
+    /// Chooses the form of DCBX, given those that the neighbours send.
     fn choose(&mut self, notes: &mut Vec<DcbxNote>) {
-        let spoken =
+        let received =
             self.agent.neighbours().iter().flat_map(|one| &one.optional).filter_map(Dialect::of);
-        match spoken.max() {
+        match received.max() {
             Some(Dialect::Cee) if self.config.mode == Mode::Auto => self.speaking = Dialect::Cee,
             Some(newest) if newest < self.speaking => notes.push(DcbxNote::Dialect(newest)),
             _ => {}
@@ -244,13 +244,13 @@ impl DcbPort {
     fn older(&mut self, tlvs: &mut Vec<Tlv>, notes: &mut Vec<DcbxNote>) -> Operational {
         self.remote = None;
         let peer = only_peer(self.agent.neighbours(), Dialect::Cee, notes);
-        let said = peer.and_then(|peer| {
-            let mut said = peer.optional.iter().filter_map(|tlv| match tlv.organisation() {
+        let tlv = peer.and_then(|peer| {
+            let mut tlvs = peer.optional.iter().filter_map(|tlv| match tlv.organisation() {
                 Some((wire::OUI_BEFORE, wire::SUBTYPE_CEE, info)) => Some(info),
                 _ => None,
             });
             let subtype = wire::SUBTYPE_CEE;
-            let (first, again) = (said.next()?, said.next());
+            let (first, again) = (tlvs.next()?, tlvs.next());
             if again.is_some() {
                 notes.push(DcbxNote::Repeated { subtype });
                 return None;
@@ -258,11 +258,11 @@ impl DcbPort {
             let read = wire::cee::Cee::parse(first);
             read.map_err(|error| notes.push(DcbxNote::Unreadable { subtype, error })).ok()
         });
-        self.cee.update(&self.config.cee, said.as_ref());
+        self.cee.update(&self.config.cee, tlv.as_ref());
         tlvs.extend(self.cee.to_send().emit());
         let mut operational = self.cee.operational(&self.config.ieee, notes);
         if !self.cee.has_decided_pfc() {
-            // Only a peer that has heard of us can switch it off.
+            // Only a peer that has acknowledged us can switch it off.
             operational.pfc = self.config.ieee.pfc;
         }
         operational

@@ -1,4 +1,4 @@
-//! LLDP and DCBX at all ports of a node: what it is told, and what comes of it at each port.
+//! LLDP and DCBX at all ports of a node: the configuration, and the requests to the data plane.
 
 use super::{DcbEvent, DcbPort, DcbxConfig, DcbxNote, Operational, Source};
 use crate::lldp::{LldpAgent, LldpConfig, LldpIdentity};
@@ -11,62 +11,62 @@ use axon_wire::lldp::{Id, Tlv, kind};
 use axon_wire::priority::PRIORITIES;
 use axon_wire::{MacAddr, PortNo, PrioritySet, Time};
 
-/// What a node is told that speaks LLDP and DCBX at its ports.
+/// The configuration of a node that runs LLDP and DCBX at its ports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DcbxNodeConfig {
     /// Its name, from which follow those of its ports: `s1`, `s1-p0`. At most 240 bytes of it are
-    /// told.
+    /// sent.
     pub system_name: String,
-    /// Timers and bounds.
+    /// Timers and bounds of the LLDP agents.
     pub lldp: LldpConfig,
-    /// What each port says and heeds.
+    /// The DCBX configuration of each port.
     pub dcbx: DcbxConfig,
-    /// By port, how it defends the congestion notification domain; as `dcbx` says where the list
-    /// ends.
+    /// By port: how it defends the congestion notification domain. Ports beyond the list use
+    /// `dcbx.congestion`.
     pub defences: Vec<DefenceConfig>,
 }
 
-/// The longest name that is told, in bytes: with a port's number behind it still an ID.
+/// The longest name that is sent, in bytes. An ID of LLDP has room for it and a port number.
 pub const NAME_BYTES_MAX: usize = 240;
 
-/// As much of a name as is told.
-pub(crate) fn told(name: &str) -> &str {
+/// The part of a name that is sent: at most [`NAME_BYTES_MAX`] bytes.
+pub(crate) fn truncated(name: &str) -> &str {
     &name[..name.floor_char_boundary(NAME_BYTES_MAX)]
 }
 
-/// The port of this name, as long as an ID at most, without carrier. Frames come from `mac`, and
-/// `system` is the node that they tell of.
+/// A port without carrier. `mac` is the source address of its frames, `system` the name of its
+/// node, and `name` its own name, at most as long as an ID.
 pub(crate) fn port(
     (mac, system, name): (MacAddr, &str, &str),
     lldp: LldpConfig,
     dcbx: DcbxConfig,
 ) -> DcbPort {
     let (chassis, port) = (Id::chassis_of_mac(mac), Id::port_of_name(name));
-    let system = Tlv { kind: kind::SYSTEM_NAME, value: told(system).as_bytes().to_vec() };
+    let system = Tlv { kind: kind::SYSTEM_NAME, value: truncated(system).as_bytes().to_vec() };
     let agent = LldpAgent::new(lldp, LldpIdentity { mac, chassis, port });
     DcbPort::new(agent, dcbx, Vec::from([system]))
 }
 
-/// What a port asks of its node.
+/// A request of a port to its node.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PortWish {
+pub enum PortRequest {
     /// Send this frame, untagged, ahead of data.
     Send(Vec<u8>),
-    /// Classes are to take turns like this; by its own configuration if the source is local.
+    /// Schedule traffic classes by this table, which comes from this end of the link.
     Classes(Ets, Source),
-    /// These priorities have PFC.
+    /// Enable PFC for exactly these priorities.
     Pfc(PrioritySet),
-    /// The congestion notification domain is defended like this, by priority.
+    /// Treat the frames of each priority like this to defend the congestion notification domain.
     Defence([Treatment; PRIORITIES]),
-    /// Something begins to be wrong.
+    /// Report this note: it has just begun to apply.
     Note(DcbxNote),
 }
 
-/// All ports.
+/// LLDP and DCBX at all ports of a node.
 #[derive(Clone, Debug)]
 pub struct DcbPorts {
     ports: Vec<Port>,
-    /// When something is due.
+    /// When the next timer is due.
     next: Option<Time>,
     events: Vec<DcbEvent>,
 }
@@ -74,16 +74,16 @@ pub struct DcbPorts {
 #[derive(Clone, Debug)]
 struct Port {
     port: DcbPort,
-    /// What its data plane was last set to, and is set to at first.
+    /// What the data plane was last set to; at first its configuration.
     in_force: (Ets, Source, PrioritySet, Option<[Treatment; PRIORITIES]>),
 }
 
 impl DcbPorts {
-    /// Ports without carrier, of a node with this address.
+    /// Ports without carrier of a node with MAC address `mac`.
     pub fn new(config: &DcbxNodeConfig, mac: MacAddr, ports: u16) -> DcbPorts {
         let system = &config.system_name;
         let with_number = |number: u16| {
-            let name = format!("{}-p{number}", told(system));
+            let name = format!("{}-p{number}", truncated(system));
             let mut dcbx = config.dcbx.clone();
             if let Some(&defence) = config.defences.get(usize::from(number)) {
                 dcbx.congestion = Some(defence);
@@ -96,13 +96,13 @@ impl DcbPorts {
         DcbPorts { ports: (0..ports).map(with_number).collect(), next: None, events: Vec::new() }
     }
 
-    /// One of them: what it says, what it hears, what is in force.
+    /// The state of one port; `None` if there is no such port.
     pub fn port(&self, port: PortNo) -> Option<&DcbPort> {
         self.ports.get(port.index()).map(|port| &port.port)
     }
 
-    /// What `port` is set to, where that differs from its configuration: classes, priorities with
-    /// PFC, defence of the congestion notification domain.
+    /// What is in force at `port`: the ETS table if it comes from the peer, the priorities with
+    /// PFC, and the defence of the congestion notification domain.
     #[allow(clippy::type_complexity, reason = "three settings, each of which may be absent")]
     pub fn in_force(
         &self,
@@ -117,20 +117,26 @@ impl DcbPorts {
     }
 
     /// The carrier of a port has come or gone.
-    pub fn link(&mut self, now: Time, port: PortNo, up: bool, out: &mut Vec<(PortNo, PortWish)>) {
+    pub fn link(
+        &mut self,
+        now: Time,
+        port: PortNo,
+        up: bool,
+        out: &mut Vec<(PortNo, PortRequest)>,
+    ) {
         if let Some(state) = self.ports.get_mut(port.index()) {
             state.port.link(now, up, &mut self.events);
             self.pass_on(port, out);
         }
     }
 
-    /// A frame with LLDP's EtherType has come; says whether it was one to read.
+    /// Handles a frame with LLDP's EtherType. Returns whether it was a valid LLDPDU for this port.
     pub fn receive(
         &mut self,
         now: Time,
         port: PortNo,
         frame: &[u8],
-        out: &mut Vec<(PortNo, PortWish)>,
+        out: &mut Vec<(PortNo, PortRequest)>,
     ) -> bool {
         let Some(state) = self.ports.get_mut(port.index()) else { return false };
         let before = state.port.agent().counters().received;
@@ -141,7 +147,7 @@ impl DcbPorts {
     }
 
     /// Does what is due. Early and repeated calls are harmless.
-    pub fn timeout(&mut self, now: Time, out: &mut Vec<(PortNo, PortWish)>) {
+    pub fn timeout(&mut self, now: Time, out: &mut Vec<(PortNo, PortRequest)>) {
         if self.next.is_none_or(|at| at > now) {
             return;
         }
@@ -159,27 +165,26 @@ impl DcbPorts {
         self.next
     }
 
-    /// What has come out of a port is its node's to do; of what is in force, what the plane has
-    /// not been told.
-    fn pass_on(&mut self, port: PortNo, out: &mut Vec<(PortNo, PortWish)>) {
+    /// Passes the events of a port to its node, and what has changed of its operational state.
+    fn pass_on(&mut self, port: PortNo, out: &mut Vec<(PortNo, PortRequest)>) {
         let Port { port: state, in_force } = &mut self.ports[port.index()];
         let treatments = state.treatments();
         if let Some(defence) = treatments.filter(|_| treatments != in_force.3) {
-            out.push((port, PortWish::Defence(defence)));
+            out.push((port, PortRequest::Defence(defence)));
         }
         for event in self.events.drain(..) {
             match event {
-                DcbEvent::Send(frame) => out.push((port, PortWish::Send(frame))),
-                DcbEvent::Note(note) => out.push((port, PortWish::Note(note))),
+                DcbEvent::Send(frame) => out.push((port, PortRequest::Send(frame))),
+                DcbEvent::Note(note) => out.push((port, PortRequest::Note(note))),
                 DcbEvent::Operational => {}
             }
         }
         let Operational { ets, ets_from, pfc, .. } = *state.operational();
         if (ets, ets_from) != (in_force.0, in_force.1) {
-            out.push((port, PortWish::Classes(ets, ets_from)));
+            out.push((port, PortRequest::Classes(ets, ets_from)));
         }
         if pfc != in_force.2 {
-            out.push((port, PortWish::Pfc(pfc)));
+            out.push((port, PortRequest::Pfc(pfc)));
         }
         *in_force = (ets, ets_from, pfc, treatments);
         self.next = self.ports.iter().filter_map(|port| port.port.deadline()).min();

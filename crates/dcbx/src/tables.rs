@@ -1,12 +1,12 @@
-//! What a plane does, as DCBX says it, and what DCBX says, as a plane does it.
+//! Translation between the configuration of a plane and the tables of DCBX.
 //!
-//! In plain English. A strict class is strict in both, and an ETS class is one with its share.
-//! Deficit round robin and fair queueing, which only a port's own configuration can ask for, are
-//! "a vendor's own" in the standard's terms; the older form has no word for them, so a port with
-//! such classes does not speak of groups there. The older form has one strict group, and tells
-//! applications by EtherType, or by port of TCP and UDP alike: not by DSCP, and it has no word for
-//! the priority of all others.
+//! In plain English. A strict class is strict in both, and an ETS class has its share in both.
+//! Deficit round robin and fair queueing are "vendor specific" algorithms in the standard's TLVs.
+//! CEE has no value for them, so a port with such classes sends no priority groups there. CEE has
+//! one strict group. It names applications by EtherType, or by a port of TCP and UDP alike: not by
+//! DSCP, and it has no entry for the default priority.
 
+use super::applications::cee_applications;
 use super::{
     CeeConfig, CeeFeature, DcbxConfig, Duplicates, IeeeConfig, Mode, TieRule, ZeroClasses,
 };
@@ -14,48 +14,45 @@ use alloc::vec::Vec;
 use axon_plane::dcb::DcbConfig;
 use axon_plane::qcn::DefenceConfig;
 use axon_plane::schedule::Algorithm;
-use axon_wire::dcbx::cee::{
-    APPLICATION_OUI, CeeApplication, CeePfc, GROUP_STRICT, Groups, SELECTOR_ETHERTYPE,
-    SELECTOR_PORT,
-};
-use axon_wire::dcbx::ieee::{Application, Ets, Selector, Tsa};
-use axon_wire::{PrioritySet, TrafficClass};
+use axon_wire::TrafficClass;
+use axon_wire::dcbx::cee::{CeePfc, GROUP_STRICT, Groups};
+use axon_wire::dcbx::ieee::{Application, Ets, Tsa};
 
-/// How many traffic classes each port of a plane has.
+/// The number of traffic classes at each port of a plane.
 pub const CLASSES_MAX: u8 = 8;
 
-/// What a switch is to say and to heed at its ports, beside what its plane is set to do.
+/// The DCBX settings of a switch's ports that do not follow from the configuration of its plane.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Asked {
-    /// Which form it speaks.
+pub struct DcbxSettings {
+    /// The form of DCBX to use.
     pub mode: Mode,
-    /// Whether it does what a peer recommends for the turns of classes.
+    /// Whether the port applies the ETS table that a peer recommends.
     pub ets_willing: bool,
-    /// Whether it follows a peer's PFC.
+    /// Whether the port follows a peer's PFC.
     pub pfc_willing: bool,
-    /// What it recommends to peers.
+    /// The ETS table to recommend to peers.
     pub recommendation: Recommendation,
-    /// How many traffic classes may have PFC at a time: 0 to 8.
+    /// The most traffic classes that may have PFC at a time: 0 to 8.
     pub pfc_classes_max: u8,
-    /// What zero of them means.
+    /// What 0 in `pfc_classes_max` means.
     pub pfc_classes_zero: ZeroClasses,
-    /// Which priorities applications are to have: for information.
+    /// The application priorities to advertise. They are information for the peer.
     pub applications: Vec<Application>,
-    /// In the older form, whether it takes over a peer's; in the standard's nobody does.
+    /// Whether the port follows a peer's application priorities. CEE only.
     pub applications_willing: bool,
-    /// Who gives way of two that are willing.
+    /// Which of two willing ends keeps its own PFC.
     pub tie: TieRule,
-    /// What becomes of repeated TLVs.
+    /// How repeated TLVs are treated.
     pub duplicates: Duplicates,
     /// See [`CeeConfig::groups_must_match`].
     pub groups_must_match: bool,
 }
 
-impl Default for Asked {
-    /// The standard's form; not willing, so that what the operator has set holds; it recommends
-    /// what it does.
-    fn default() -> Asked {
-        Asked {
+impl Default for DcbxSettings {
+    /// The standard's form; not willing, so the operator's configuration holds; recommends its own
+    /// ETS table.
+    fn default() -> DcbxSettings {
+        DcbxSettings {
             mode: Mode::default(),
             ets_willing: false,
             pfc_willing: false,
@@ -71,20 +68,20 @@ impl Default for Asked {
     }
 }
 
-/// What a port recommends to its peer.
+/// The ETS table that a port recommends to its peer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Recommendation {
-    /// Nothing.
+    /// No table.
     None,
-    /// What it is set to do itself; nothing if a peer could not do that, because it is a
-    /// vendor's own.
+    /// The port's own configured table; no table if it has vendor specific algorithms, which a peer
+    /// could not apply.
     #[default]
     Own,
-    /// This.
+    /// This table.
     This(Ets),
 }
 
-/// The scheduling table that a plane is set to, as DCBX tells it.
+/// The ETS table of a plane's configuration.
 pub fn ets_of(dcb: &DcbConfig) -> Ets {
     let mut ets = Ets { class_of: dcb.prio_tc, ..Ets::default() };
     for (class, algorithm) in dcb.schedule.classes.iter().enumerate() {
@@ -97,7 +94,7 @@ pub fn ets_of(dcb: &DcbConfig) -> Ets {
     ets
 }
 
-/// The same table in the older form; `None` if it has no words for it.
+/// An ETS table as priority groups of CEE; `None` if CEE cannot express it.
 fn groups_of(ets: &Ets) -> Option<Groups> {
     let group = |class: &TrafficClass| match ets.tsa[class.index()] {
         Tsa::STRICT => Some(GROUP_STRICT),
@@ -111,101 +108,57 @@ fn groups_of(ets: &Ets) -> Option<Groups> {
     Some(groups)
 }
 
-/// Whether the older form can tell of this application, and of no others with it.
-pub fn cee_tells(application: &Application) -> bool {
-    match application.selector {
-        // EtherType 0 means all packets that no other entry is about.
-        Selector::ETHERTYPE => application.protocol > 0,
-        selector => selector == Selector::PORT,
-    }
-}
-
-/// Application priorities in the older form: one entry for each application, with all of its
-/// priorities. A port of one transport is told as one of both.
-fn cee_applications(applications: &[Application]) -> Vec<CeeApplication> {
-    let mut list: Vec<CeeApplication> = Vec::new();
-    for &Application { priority, selector, protocol } in applications {
-        let selector = match selector {
-            Selector::ETHERTYPE if protocol > 0 => SELECTOR_ETHERTYPE,
-            Selector::STREAM_PORT | Selector::DATAGRAM_PORT | Selector::PORT => SELECTOR_PORT,
-            _ => continue,
-        };
-        let priorities = PrioritySet::only(priority).bits();
-        let same = |one: &&mut CeeApplication| (one.protocol, one.selector) == (protocol, selector);
-        match list.iter_mut().find(same) {
-            Some(known) => known.priorities |= priorities,
-            None => {
-                list.push(CeeApplication { protocol, oui: APPLICATION_OUI, selector, priorities });
-            }
-        }
-    }
-    list
-}
-
 /// The same the other way round: one for each priority of each application, its lowest first,
 /// which is the one that counts where there can be only one.
-pub(super) fn applications_of(list: &[CeeApplication]) -> Vec<Application> {
-    let known = |told: &CeeApplication| match told.selector {
-        SELECTOR_ETHERTYPE if told.protocol > 0 => Some((Selector::ETHERTYPE, *told)),
-        SELECTOR_PORT => Some((Selector::PORT, *told)),
-        _ => None,
-    };
-    let each = |(selector, told): (Selector, CeeApplication)| {
-        let entry = move |priority| Application { priority, selector, protocol: told.protocol };
-        PrioritySet::from_bits(told.priorities).iter().map(entry)
-    };
-    list.iter().filter_map(known).flat_map(each).collect()
-}
-
 impl DcbxConfig {
-    /// What a port says and heeds whose plane is set to `dcb`.
-    pub fn for_plane(dcb: &DcbConfig, asked: &Asked) -> DcbxConfig {
+    /// The DCBX configuration of a port whose plane has the configuration `dcb`.
+    pub fn for_plane(dcb: &DcbConfig, settings: &DcbxSettings) -> DcbxConfig {
         let ets = ets_of(dcb);
-        let recommendation = match asked.recommendation {
+        let recommendation = match settings.recommendation {
             Recommendation::None => None,
             Recommendation::Own => ets.check(CLASSES_MAX, false).is_ok().then_some(ets),
             Recommendation::This(ets) => Some(ets),
         };
         let groups = groups_of(&ets);
-        let applications = cee_applications(&asked.applications);
-        let pfc = CeePfc { enabled: dcb.pfc, classes_max: asked.pfc_classes_max };
+        let applications = cee_applications(&settings.applications);
+        let pfc = CeePfc { enabled: dcb.pfc, classes_max: settings.pfc_classes_max };
         DcbxConfig {
-            mode: asked.mode,
+            mode: settings.mode,
             ieee: IeeeConfig {
-                ets_willing: asked.ets_willing,
+                ets_willing: settings.ets_willing,
                 credit_based: false,
                 classes_max: CLASSES_MAX,
                 ets,
                 recommendation,
-                pfc_willing: asked.pfc_willing,
+                pfc_willing: settings.pfc_willing,
                 macsec_bypass: false,
-                pfc_classes_max: asked.pfc_classes_max,
-                pfc_classes_zero: asked.pfc_classes_zero,
+                pfc_classes_max: settings.pfc_classes_max,
+                pfc_classes_zero: settings.pfc_classes_zero,
                 pfc: dcb.pfc,
-                applications: asked.applications.clone(),
-                tie: asked.tie,
-                duplicates: asked.duplicates,
+                applications: settings.applications.clone(),
+                tie: settings.tie,
+                duplicates: settings.duplicates,
             },
             cee: CeeConfig {
                 groups: CeeFeature {
                     advertised: groups.is_some(),
                     enabled: true,
-                    willing: asked.ets_willing,
+                    willing: settings.ets_willing,
                     desired: groups.unwrap_or_default(),
                 },
                 pfc: CeeFeature {
                     advertised: true,
                     enabled: true,
-                    willing: asked.pfc_willing,
+                    willing: settings.pfc_willing,
                     desired: pfc,
                 },
                 applications: CeeFeature {
-                    advertised: asked.applications_willing || !applications.is_empty(),
+                    advertised: settings.applications_willing || !applications.is_empty(),
                     enabled: true,
-                    willing: asked.applications_willing,
+                    willing: settings.applications_willing,
                     desired: applications,
                 },
-                groups_must_match: asked.groups_must_match,
+                groups_must_match: settings.groups_must_match,
             },
             congestion: (dcb.cn.as_ref())
                 .map(|cn| DefenceConfig { cnpvs: cn.cnpvs, ..DefenceConfig::default() }),
@@ -216,11 +169,14 @@ impl DcbxConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::applications::{applications_of, cee_can_carry};
     use crate::cee;
     use alloc::vec;
     use axon_plane::schedule::{FrameCost, ScheduleConfig};
+    use axon_wire::dcbx::cee::CeeApplication;
+    use axon_wire::dcbx::ieee::Selector;
     use axon_wire::priority::{PRIORITIES, Priority};
-    use axon_wire::{MacAddr, Rate};
+    use axon_wire::{MacAddr, PrioritySet, Rate};
 
     fn dcb(classes: Vec<Algorithm>, class_of: [u8; PRIORITIES]) -> DcbConfig {
         DcbConfig {
@@ -250,13 +206,13 @@ mod tests {
         assert_eq!((schedule.check(), schedule.cost), (Ok(()), FrameCost::FRAME));
         assert_eq!(schedule.classes[..3], own.schedule.classes);
         assert_eq!(schedule.serves(&ets.class_of), Ok(()));
-        let asked = DcbxConfig::for_plane(&own, &Asked::default());
-        assert_eq!((asked.ieee.recommendation, asked.ieee.pfc), (Some(ets), own.pfc));
+        let settings = DcbxConfig::for_plane(&own, &DcbxSettings::default());
+        assert_eq!((settings.ieee.recommendation, settings.ieee.pfc), (Some(ets), own.pfc));
     }
 
     #[test]
     fn the_older_form_tells_the_same_table() {
-        let config = DcbxConfig::for_plane(&three(), &Asked::default());
+        let config = DcbxConfig::for_plane(&three(), &DcbxSettings::default());
         let groups = config.cee.groups.desired;
         assert_eq!(groups.group_of, [0, 0, 0, 1, 1, 0, 0, GROUP_STRICT]);
         assert_eq!(cee::ets_of(&groups), Some(config.ieee.ets));
@@ -266,7 +222,7 @@ mod tests {
     #[test]
     fn what_is_our_own_way_is_not_recommended_and_has_no_groups() {
         let own = dcb(vec![Algorithm::Drr { quantum_bytes: 1600 }; 2], [0, 0, 0, 1, 1, 0, 0, 0]);
-        let config = DcbxConfig::for_plane(&own, &Asked::default());
+        let config = DcbxConfig::for_plane(&own, &DcbxSettings::default());
         assert_eq!(config.ieee.ets.tsa[..3], [Tsa::VENDOR, Tsa::VENDOR, Tsa::STRICT]);
         assert_eq!((config.ieee.recommendation, config.cee.groups.advertised), (None, false));
     }
@@ -286,7 +242,7 @@ mod tests {
             entry(7, Selector::ETHERTYPE, 0),
             entry(2, Selector::PORT, 2049),
         ];
-        assert_eq!(applications.iter().filter(|one| cee_tells(one)).count(), 2);
+        assert_eq!(applications.iter().filter(|one| cee_can_carry(one)).count(), 2);
         let list = cee_applications(&applications);
         let told: Vec<_> = list.iter().map(|a| (a.protocol, a.selector, a.priorities)).collect();
         assert_eq!(told, [(0x8906, 0, 0x08), (3260, 1, 0x30), (2049, 1, 0x04)]);
@@ -306,9 +262,9 @@ mod tests {
         let (priority, selector) = (Priority::ALL[3], Selector::PORT);
         let many = 1..=cee::APPLICATIONS_MAX as u16 + 1;
         let many = many.map(|protocol| Application { priority, selector, protocol });
-        let asked = Asked { applications: many.collect(), ..Asked::default() };
+        let settings = DcbxSettings { applications: many.collect(), ..DcbxSettings::default() };
         let mut port = cee::Cee::default();
-        port.update(&DcbxConfig::for_plane(&three(), &asked).cee, None);
+        port.update(&DcbxConfig::for_plane(&three(), &settings).cee, None);
         let tlv = port.to_send().emit().unwrap();
         // Nine bits say how long a TLV is, and an entry takes six bytes.
         assert!((511 - 5..=511).contains(&tlv.value.len()), "{}", tlv.value.len());

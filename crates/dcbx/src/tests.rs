@@ -7,11 +7,14 @@ use super::ieee::Duplicates;
 use super::*;
 use crate::lldp::{LldpAgent, LldpConfig, LldpIdentity};
 use alloc::vec;
+use alloc::vec::Vec;
 use axon_plane::qcn::DefenceConfig;
-use axon_wire::dcbx::ieee::{EtsConfiguration, EtsRecommendation, PfcConfiguration, Tsa};
-use axon_wire::dcbx::{OUI_BEFORE, OUI_IEEE};
+use axon_wire::dcbx::ieee::{
+    Application, Ets, EtsConfiguration, EtsProblem, EtsRecommendation, PfcConfiguration, Tsa,
+};
+use axon_wire::dcbx::{DcbxError, Dialect, OUI_BEFORE, OUI_IEEE};
 use axon_wire::lldp::{Id, LldpFrame, Lldpdu, NEAREST_BRIDGE, Tlv};
-use axon_wire::{MacAddr, Span, Time, TrafficClass};
+use axon_wire::{MacAddr, PrioritySet, Span, Time, TrafficClass};
 use proptest::prelude::*;
 
 const OWN: u8 = 5;

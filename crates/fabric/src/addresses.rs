@@ -51,7 +51,7 @@ pub(crate) fn without_hosts(asked: &file::Dhcp, hosts: usize) -> Result<Dhcp, Pr
     }
     let lease = asked.lease.0;
     if !(10_000..=1_000_000_000).contains(&lease.as_millis()) {
-        let what = format!("{} is impossible", span_text(lease));
+        let what = format!("{} is out of range", span_text(lease));
         return Err(Problem::new("dhcp.lease", what, "10s to 1000000s"));
     }
     Ok(Dhcp {

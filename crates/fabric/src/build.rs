@@ -30,7 +30,7 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
     check_name(&file.name)?;
     let hop_width = hop_width(file.hop_width)?;
     if !(576..=9000).contains(&file.mtu) {
-        return Err(Problem::new("mtu", format!("{} is impossible", file.mtu), "576 to 9000"));
+        return Err(Problem::new("mtu", format!("{} is out of range", file.mtu), "576 to 9000"));
     }
     let mut plan = topology::expand(&file.topology, file.seed)?;
     let default_wire = Wire {
@@ -121,7 +121,7 @@ fn hop_width(bits: u8) -> Result<HopWidth, Problem> {
         4 => Ok(HopWidth::Four),
         8 => Ok(HopWidth::Eight),
         16 => Ok(HopWidth::Sixteen),
-        _ => Err(Problem::new("hop_width", format!("{bits} is impossible"), "4, 8 or 16")),
+        _ => Err(Problem::new("hop_width", format!("{bits} is out of range"), "4, 8 or 16")),
     }
 }
 
@@ -164,7 +164,7 @@ fn network(asked: file::Network) -> Network {
     }
 }
 
-/// Refuses links that nothing can pass, and those whose times cannot be told.
+/// Refuses links that nothing can pass, and those whose times cannot be represented.
 pub(crate) fn check_wire(key: &str, wire: &Wire) -> Result<(), Problem> {
     check_rate(key, wire.rate)?;
     if wire.loss_ppm > 1_000_000 {
@@ -172,17 +172,17 @@ pub(crate) fn check_wire(key: &str, wire: &Wire) -> Result<(), Problem> {
         return Err(Problem::new(format!("{key}.loss_ppm"), what, "0 to 1000000"));
     }
     if !(2048..=1 << 32).contains(&wire.queue.0) {
-        let what = format!("{} is impossible", wire.queue);
+        let what = format!("{} is out of range", wire.queue);
         return Err(Problem::new(format!("{key}.queue"), what, "2KiB to 4GiB"));
     }
     if wire.latency > Span::from_secs(3600) {
-        let what = format!("{} is impossible", span_text(wire.latency));
+        let what = format!("{} is out of range", span_text(wire.latency));
         return Err(Problem::new(format!("{key}.latency"), what, "0s to 1h"));
     }
     Ok(())
 }
 
-/// Refuses a rate that times cannot be reckoned with.
+/// Refuses a rate whose times cannot be represented.
 pub(crate) fn check_rate(key: &str, rate: Rate) -> Result<(), Problem> {
     if LINK_RATES.contains(&rate.bits_per_second()) {
         return Ok(());
@@ -197,7 +197,7 @@ fn timers(file: &File) -> Result<Timers, Problem> {
         None => Ok(default),
         Some(SpanText(span)) if (1..=3_600_000).contains(&span.as_millis()) => Ok(span),
         Some(SpanText(span)) => {
-            let what = format!("{} is impossible", span_text(span));
+            let what = format!("{} is out of range", span_text(span));
             Err(Problem::new(format!("timers.{key}"), what, "1ms to 1h"))
         }
     };

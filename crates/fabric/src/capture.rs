@@ -7,8 +7,8 @@ use std::io::Read;
 /// A frame of a capture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CapturedFrame {
-    /// When it was seen, after the first of the capture. A clock that ran back counts as one
-    /// that stood still.
+    /// When it was seen, after the first of the capture. A step back of the clock counts as no
+    /// time.
     pub at: Span,
     /// What was kept of it, without FCS.
     pub bytes: Vec<u8>,

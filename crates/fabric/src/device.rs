@@ -144,7 +144,7 @@ pub(crate) fn resolve(asked: &ShortOr<DeviceName, ListedDevice>) -> Result<Devic
         ShortOr::Long(listed) => listed,
     };
     if listed.head_bytes > HEAD_BYTES_MAX {
-        let what = format!("{} is impossible", listed.head_bytes);
+        let what = format!("{} is out of range", listed.head_bytes);
         return Err(Problem::new("device.head_bytes", what, format!("0 to {HEAD_BYTES_MAX}")));
     }
     let from_switch = stages("device.from_switch", &listed.from_switch)?;
@@ -182,7 +182,7 @@ fn stages(key: &str, listed: &[ListedStage]) -> Result<Vec<Stage>, Problem> {
             ("time_per_byte", time_per_byte, Span::from_millis(1)),
         ] {
             if time > most {
-                let what = format!("{} is impossible", span_text(time));
+                let what = format!("{} is out of range", span_text(time));
                 let expected = format!("0s to {}", span_text(most));
                 return Err(Problem::new(format!("{key}.{name}"), what, expected));
             }

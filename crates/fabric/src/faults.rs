@@ -143,7 +143,8 @@ fn check_one(key: &str, fault: &file::Fault) -> Result<(), Problem> {
     ];
     match given.iter().filter(|&&given| given).count() {
         1 => Ok(()),
-        count => Err(Problem::new(key, format!("{count} things happen at once"), WHAT_EXPECTED)),
+        0 => Err(Problem::new(key, "no event is given", WHAT_EXPECTED)),
+        count => Err(Problem::new(key, format!("{count} events are given"), WHAT_EXPECTED)),
     }
 }
 
@@ -154,13 +155,13 @@ fn check_companions(key: &str, fault: &file::Fault) -> Result<(), Problem> {
     let flaps = fault.flap.is_some();
     let companions = [
         ("between", fault.between.is_some(), of_link, BETWEEN_EXPECTED),
-        ("down_for", fault.down_for.is_some(), flaps, "it with flap only"),
-        ("every", fault.every.is_some(), flaps, "it with flap only"),
-        ("times", fault.times.is_some(), flaps, "it with flap only"),
+        ("down_for", fault.down_for.is_some(), flaps, "flap in the same fault, or no such key"),
+        ("every", fault.every.is_some(), flaps, "flap in the same fault, or no such key"),
+        ("times", fault.times.is_some(), flaps, "flap in the same fault, or no such key"),
     ];
     for (name, given, belongs, expected) in companions {
         if given && !belongs {
-            return Err(Problem::new(format!("{key}.{name}"), "it says nothing here", expected));
+            return Err(Problem::new(format!("{key}.{name}"), "it has no effect here", expected));
         }
     }
     Ok(())
@@ -181,7 +182,7 @@ fn flap(index: &Index<'_>, key: &str, fault: &file::Fault) -> Result<Happens, Pr
     let SpanText(down_for) = fault.down_for.ok_or_else(|| missing("down_for"))?;
     let times = fault.times.unwrap_or(1);
     if !(1..=FLAPS_MAX).contains(&times) {
-        let what = format!("{times} is impossible");
+        let what = format!("{times} is out of range");
         return Err(Problem::new(format!("{key}.times"), what, format!("1 to {FLAPS_MAX}")));
     }
     let every = match fault.every {

@@ -23,10 +23,14 @@ pub(crate) fn resolve(file: &File) -> Result<(OnFull, Bytes), Problem> {
     let Some(queue) = file.links.nack_queue else { return Ok((on_full, NACK_QUEUE)) };
     let key = "links.nack_queue";
     if on_full != OnFull::Nack {
-        return Err(Problem::new(key, "no packet is refused", "it only with `on_full: nack`"));
+        return Err(Problem::new(
+            key,
+            "it has no effect without `on_full: nack`",
+            "`on_full: nack`, or no nack_queue",
+        ));
     }
     if !(2048..=1 << 32).contains(&queue.0.0) {
-        let what = format!("{} is impossible", queue.0);
+        let what = format!("{} is out of range", queue.0);
         return Err(Problem::new(key, what, "2KiB to 4GiB"));
     }
     Ok((on_full, queue.0))

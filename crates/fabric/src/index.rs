@@ -109,7 +109,7 @@ impl<'a> Index<'a> {
             }
             _ => {
                 let what = format!("there are {} links between {a} and {b}", found.len());
-                Err(Problem::new(key, what, "a port such as s1-p0 that tells which"))
+                Err(Problem::new(key, what, "a port such as s1-p0"))
             }
         }
     }

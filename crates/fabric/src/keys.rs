@@ -4,6 +4,7 @@
 //! and want a position. One walk over the parser's events answers both: it keeps the path of
 //! open mappings and sequences, and notes where each path begins.
 
+use crate::renamed;
 use serde_saphyr::granit_parser::{Event, Parser};
 use std::collections::BTreeMap;
 
@@ -16,6 +17,21 @@ pub(crate) struct Keys {
     /// Where each value begins, and the key before it if it has one.
     by_path: BTreeMap<String, Position>,
     by_position: BTreeMap<Position, String>,
+    /// Keys with an old name. Everywhere else they stand with their new one.
+    old: Vec<OldKey>,
+}
+
+/// A key with a name that was replaced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct OldKey {
+    /// Where the key stands.
+    pub at: Position,
+    /// Its path in the text.
+    pub path: String,
+    /// The same path with the new name.
+    pub new_path: String,
+    /// Whether the new name is there too.
+    pub is_twice: bool,
 }
 
 /// A mapping or sequence that is still open.
@@ -63,6 +79,11 @@ impl Keys {
         self.by_path.insert(path, at);
     }
 
+    /// The keys with an old name, in the order of the text.
+    pub(crate) fn old(&self) -> &[OldKey] {
+        &self.old
+    }
+
     /// Every key, and where it stands.
     pub(crate) fn paths(&self) -> impl Iterator<Item = (&str, Position)> {
         self.by_path.iter().map(|(path, &at)| (path.as_str(), at))
@@ -108,6 +129,18 @@ fn name_key(open: &mut [Open], name: &str, at: Position, keys: &mut Keys) -> boo
     }
     let dot = if path.is_empty() { "" } else { "." };
     let full = format!("{path}{dot}{name}");
+    let full = match renamed::new_path(&full) {
+        Some(new_path) => {
+            let is_twice = keys.by_path.contains_key(&new_path);
+            keys.old.push(OldKey { at, path: full, new_path: new_path.clone(), is_twice });
+            new_path
+        }
+        None => {
+            let same = keys.old.iter_mut().filter(|old| old.new_path == full);
+            same.for_each(|old| old.is_twice = true);
+            full
+        }
+    };
     keys.note(full.clone(), at);
     *key = Some(full);
     true
@@ -147,6 +180,18 @@ mod tests {
         assert_eq!(keys.position("b.c[1].e.f"), keys.position("b.c[1]"));
         assert_eq!(keys.position("z"), (1, 1));
         assert_eq!(Keys::of("").position("z"), (1, 1));
+    }
+
+    #[test]
+    fn an_old_key_stands_under_its_new_name_and_a_second_one_is_noted() {
+        let keys = Keys::of("dcb:\n  turns:\n    cell: 4\n");
+        assert_eq!(keys.position("dcb.scheduling.cell"), (3, 11));
+        let (path, new_path) = ("dcb.turns".to_owned(), "dcb.scheduling".to_owned());
+        let old = OldKey { at: (2, 3), path, new_path, is_twice: false };
+        assert_eq!(keys.old(), [old]);
+        for twice in ["dcb: {turns: 1, scheduling: 2}", "dcb: {scheduling: 2, turns: 1}"] {
+            assert!(Keys::of(twice).old()[0].is_twice, "{twice}");
+        }
     }
 
     #[test]

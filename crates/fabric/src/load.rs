@@ -2,8 +2,9 @@
 
 use crate::error::{LoadError, Problem};
 use crate::file::{File, Topology};
-use crate::keys::Keys;
+use crate::keys::{Keys, OldKey};
 use crate::model::Fabric;
+use crate::renamed;
 use serde_saphyr::Error as YamlError;
 use std::path::Path;
 
@@ -19,6 +20,40 @@ const FILE_BYTES_MAX: u64 = 16 << 20;
 /// key, and what was expected.
 pub fn load(path: &Path) -> Result<Fabric, LoadError> {
     parse(path, &text(path)?)
+}
+
+/// Reads a fabric file, and returns with it one warning for each key that has a new name: file,
+/// line, column, the old and the new key.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_with_warnings(path: &Path) -> Result<(Fabric, Vec<String>), LoadError> {
+    let text = text(path)?;
+    Ok((parse(path, &text)?, warnings(path, &Keys::of(&text))))
+}
+
+/// One warning for each key that has a new name.
+pub(crate) fn warnings(path: &Path, keys: &Keys) -> Vec<String> {
+    let warning = |old: &OldKey| {
+        let (file, (line, column)) = (path.display(), old.at);
+        let OldKey { path, new_path, .. } = old;
+        format!(
+            "{file}:{line}:{column}: {path} is now {new_path}; the next version of axon will \
+             refuse the old key"
+        )
+    };
+    keys.old().iter().map(warning).collect()
+}
+
+/// Refuses a file that gives a key by its old and by its new name.
+fn check_old_keys(path: &Path, keys: &Keys) -> Result<(), LoadError> {
+    let Some(old) = keys.old().iter().find(|old| old.is_twice) else { return Ok(()) };
+    let problem = Problem::new(
+        &old.path,
+        format!("it is the old name of {}, which is there too", old.new_path),
+        format!("{} alone", old.new_path),
+    );
+    Err(LoadError { file: path.into(), position: Some(old.at), problem })
 }
 
 /// The text of a fabric file.
@@ -47,7 +82,17 @@ fn unplaced(path: &Path, problem: Problem) -> LoadError {
 /// # Errors
 /// As [`load`].
 pub fn parse(path: &Path, text: &str) -> Result<Fabric, LoadError> {
+    parse_with(path, text, |file| read_named(path, file))
+}
+
+/// The same, with what the file names put in its place by `complete`.
+pub(crate) fn parse_with(
+    path: &Path,
+    text: &str,
+    complete: impl FnOnce(&mut File) -> Result<(), Problem>,
+) -> Result<Fabric, LoadError> {
     let keys = Keys::of(text);
+    check_old_keys(path, &keys)?;
     let place = |problem: Problem| LoadError {
         file: path.into(),
         position: Some(keys.position(&problem.key)),
@@ -56,13 +101,19 @@ pub fn parse(path: &Path, text: &str) -> Result<Fabric, LoadError> {
     let options = serde_saphyr::options! { with_snippet: false };
     let mut file: File = serde_saphyr::from_str_with_options(text, options)
         .map_err(|error| explain(path, &keys, &error))?;
-    read_key_file(path, &mut file).map_err(place)?;
-    read_graph(path, &mut file).map_err(place)?;
+    complete(&mut file).map_err(place)?;
+    crate::build(&file).map_err(place)
+}
+
+/// Reads the files that the fabric file at `path` names.
+pub(crate) fn read_named(path: &Path, file: &mut File) -> Result<(), Problem> {
+    read_key_file(path, file)?;
+    read_graph(path, file)?;
     // Captures are read where traffic is checked.
     for replay in file.traffic.iter_mut().filter_map(|entry| entry.replay.as_mut()) {
         replay.file = path.parent().unwrap_or(Path::new("")).join(&replay.file);
     }
-    crate::build(&file).map_err(place)
+    Ok(())
 }
 
 /// Puts the text of the key file where the key would be.
@@ -111,7 +162,9 @@ fn explain(path: &Path, keys: &Keys, error: &YamlError) -> LoadError {
     let list = |names: &[&str]| format!("one of {}", names.join(", "));
     let problem = match error.without_snippet() {
         YamlError::SerdeUnknownField { field, expected, .. } => {
-            Problem::new(key, format!("unknown key `{field}`"), list(expected))
+            let current = |name: &&&str| !renamed::is_old(name, expected);
+            let names: Vec<&str> = expected.iter().filter(current).copied().collect();
+            Problem::new(key, format!("unknown key `{field}`"), list(&names))
         }
         YamlError::SerdeUnknownVariant { variant, expected, .. } => {
             Problem::new(key, format!("`{variant}` is unknown"), list(expected))

@@ -202,7 +202,7 @@ pub struct Dhcp {
 pub struct Fault {
     /// After the start.
     pub at: Span,
-    /// What.
+    /// The kind of the fault, and what it happens to.
     pub what: FaultKind,
 }
 

@@ -1,4 +1,5 @@
-//! A fabric file for real ports: what only the simulator can do is refused, or told of.
+//! A fabric file for real ports: what only the simulator can do is refused or named in a
+//! warning.
 
 use crate::error::{LoadError, Problem};
 use crate::keys::{Keys, Position};
@@ -7,13 +8,13 @@ use crate::model::{Fabric, Network};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Sections that only the simulator heeds.
+/// Sections that only the simulator reads.
 const SECTIONS: [&str; 3] = ["device", "faults", "traffic"];
 /// Properties of a link that only the simulator gives it.
 const PROPERTIES: [&str; 3] = ["bit_error_rate", "latency", "loss_ppm"];
 
-/// Reads a fabric file for switches with real ports. With it come lines for its user, one for
-/// each kind of key that only the simulator heeds: file, line, column and key.
+/// Reads a fabric file for switches with real ports. With it come warnings: one for each kind of
+/// key that only the simulator acts on, and one for each key that has a new name.
 ///
 /// # Errors
 /// As [`load`](crate::load), and if its switches are not Axons: the others are in the
@@ -24,20 +25,22 @@ pub fn load_real(path: &Path) -> Result<(Fabric, Vec<String>), LoadError> {
     let keys = Keys::of(&text);
     if fabric.network != Network::Axon {
         let key = "network";
-        let problem = Problem::new(key, "this network is in the simulator only", "axon");
+        let problem = Problem::new(key, "this network runs in the simulator only", "axon");
         let position = Some(keys.position(key));
         return Err(LoadError { file: path.into(), position, problem });
     }
-    let told = unheeded(&keys).into_iter().map(|(_, (key, (line, column), more))| {
+    let mut warnings = load::warnings(path, &keys);
+    warnings.extend(simulator_only(&keys).into_iter().map(|(_, (key, (line, column), more))| {
         let more = if more > 0 { format!(" (and {more} more)") } else { String::new() };
         let file = path.display();
-        format!("{file}:{line}:{column}: {key}: only the simulator heeds this{more}")
-    });
-    Ok((fabric, told.collect()))
+        format!("{file}:{line}:{column}: {key}: ignored in the lab (simulator only){more}")
+    }));
+    Ok((fabric, warnings))
 }
 
-/// By kind: the first key in the text, where it is, and how many more there are.
-fn unheeded(keys: &Keys) -> BTreeMap<&'static str, (&str, Position, usize)> {
+/// The keys that only the simulator acts on. By kind: the first key in the text, its position, and
+/// how many more there are.
+fn simulator_only(keys: &Keys) -> BTreeMap<&'static str, (&str, Position, usize)> {
     let mut found: BTreeMap<&'static str, (&str, Position, usize)> = BTreeMap::new();
     for (path, position) in keys.paths() {
         let section = path.split(['.', '[']).next().unwrap_or(path);
@@ -64,15 +67,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_kind_of_key_that_real_ports_ignore_is_told_once_with_its_place() {
+    fn each_kind_of_key_that_real_ports_ignore_is_named_once_with_its_place() {
         let text = "name: a\ntopology: {ring: {switches: 3}}\nlinks: {latency: 2us}\n\
                     overrides:\n  - {between: [s1, s2], latency: 3us, rate: 1Gbps}\n\
                     device: {cut_through: true, from_switch: [{name: latency}]}\n\
                     faults:\n  - {at: 1s, loss_ppm: 5, between: [s1, s2]}\n";
         let keys = Keys::of(text);
-        let told: Vec<_> = unheeded(&keys).into_values().collect();
+        let found: Vec<_> = simulator_only(&keys).into_values().collect();
         let faults = ("faults", keys.position("faults"), 0);
         let wanted = [("device", (6, 9), 0), faults, ("links.latency", (3, 18), 1)];
-        assert_eq!(told, wanted);
+        assert_eq!(found, wanted);
     }
 }

@@ -1,6 +1,6 @@
 //! Rates, spans of time and byte counts as text: a decimal number and a unit, read exactly.
 //!
-//! The number is scaled by its unit in integers. What cannot be told exactly (a third of a
+//! The number is scaled by its unit in integers. What cannot be represented exactly (a third of a
 //! tick, more than 64 bits) is refused, never rounded.
 
 use axon_wire::{Bytes, Rate, Span};
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_told_exactly_is_refused() {
+    fn what_cannot_be_represented_exactly_is_refused() {
         for text in ["", "100", "Mbps", "0bps", "1 mbps", "0.5bps", "-1bps", "1.bps", ".1Mbps"] {
             assert_eq!(rate(text), Err(RATE_EXPECTED), "{text:?}");
         }

@@ -49,18 +49,84 @@ fn the_published_schema_is_that_of_the_code() {
 }
 
 #[test]
-fn the_page_of_doubts_names_keys_that_there_are() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/doubts.md");
+fn the_page_of_ambiguities_names_keys_that_there_are() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/ambiguities.md");
     let page = std::fs::read_to_string(page).unwrap();
     let block = page.split("```yaml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
     let classes =
         "  classes:\n    - {priorities: [0, 1, 2, 4, 5, 6, 7]}\n    - {priorities: [3]}\n";
     let block = block.replacen("dcb:\n", &format!("dcb:\n{classes}"), 1);
-    let text = format!("name: doubts\ntopology: {{line: {{switches: 1}}}}\n{block}");
-    axon_fabric::parse("doubts.yaml".as_ref(), &text).unwrap_or_else(|error| panic!("{error}"));
+    let text = format!("name: ambiguities\ntopology: {{line: {{switches: 1}}}}\n{block}");
+    axon_fabric::parse("ambiguities.yaml".as_ref(), &text)
+        .unwrap_or_else(|error| panic!("{error}"));
     // Every key that a row names is one of them.
     for named in page.split('`').skip(1).step_by(2).filter(|named| named.starts_with("dcb.")) {
         let key = named.split(':').next().unwrap().rsplit('.').next().unwrap();
         assert!(block.contains(&format!("{key}:")), "{named}");
     }
+}
+
+const RENAMED: &str = "\
+name: a
+topology: {ring: {switches: 3}}
+dcb:
+  classes:
+    - {priorities: [0, 1, 2, 5, 6, 7], ets: 40, ecn: {threshold: 30kB, non_ect: pass}}
+    - {priorities: [3, 4], ets: 60, lossless: true}
+  scheduling: {charge: frame}
+  watchdog: {paused: 90%}
+  dcbx:
+    overrides: [{switches: [s2], willing: both}]
+";
+
+/// The same file as it was written before the keys had their names of today.
+fn with_old_keys() -> String {
+    let new_and_old = [
+        ("non_ect:", "others:"),
+        ("scheduling:", "turns:"),
+        ("paused:", "stopped:"),
+        ("overrides:", "apart:"),
+    ];
+    new_and_old.iter().fold(RENAMED.to_owned(), |text, (new, old)| text.replace(new, old))
+}
+
+#[test]
+fn a_file_with_old_keys_gives_the_same_fabric_and_a_warning_for_each() {
+    let path = std::env::temp_dir().join(format!("axon-old-keys-{}.yaml", std::process::id()));
+    std::fs::write(&path, with_old_keys()).unwrap();
+    let loaded = axon_fabric::load_with_warnings(&path);
+    let (_, real) = axon_fabric::load_real(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    let (fabric, warnings) = loaded.unwrap();
+    let same = axon_fabric::parse("a.yaml".as_ref(), RENAMED).unwrap();
+    assert_eq!(fabric, same);
+    let of = |place: &str, old: &str, new: &str| {
+        let file = path.display();
+        let rest = "the next version of axon will refuse the old key";
+        format!("{file}:{place}: {old} is now {new}; {rest}")
+    };
+    let wanted = [
+        of("5:71", "dcb.classes[0].ecn.others", "dcb.classes[0].ecn.non_ect"),
+        of("7:3", "dcb.turns", "dcb.scheduling"),
+        of("8:14", "dcb.watchdog.stopped", "dcb.watchdog.paused"),
+        of("10:5", "dcb.dcbx.apart", "dcb.dcbx.overrides"),
+    ];
+    assert_eq!(warnings, wanted);
+    assert_eq!(real, wanted, "real ports warn of them too");
+}
+
+#[test]
+fn a_key_by_its_old_and_its_new_name_is_refused() {
+    let both = RENAMED.replace("  watchdog:", "  turns: {charge: wire}\n  watchdog:");
+    let error = axon_fabric::parse("a.yaml".as_ref(), &both).unwrap_err().to_string();
+    let wanted = "a.yaml:8:3: dcb.turns: it is the old name of dcb.scheduling, which is there too; \
+                  expected dcb.scheduling alone";
+    assert_eq!(error, wanted);
+}
+
+#[test]
+fn an_error_below_an_old_key_has_its_place_and_the_new_name() {
+    let text = with_old_keys().replace("stopped: 90%", "stopped: 5%");
+    let error = axon_fabric::parse("a.yaml".as_ref(), &text).unwrap_err().to_string();
+    assert!(error.starts_with("a.yaml:8:23: dcb.watchdog.paused: 5%"), "{error}");
 }

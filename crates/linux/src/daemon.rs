@@ -3,8 +3,10 @@
 pub use crate::process::DaemonOptions;
 
 use crate::agent::{self, AgentOptions};
+use crate::dataplane;
 use crate::incarnation;
 use crate::process::{run, seed};
+use crate::record::{Identity, Setup, digest};
 use crate::run::Clock;
 use crate::slot::{Medium, PortSetup};
 use anyhow::{Context, Result};
@@ -12,6 +14,7 @@ use axon_dcbx::agent::Rules;
 use axon_fabric::assemble::{controller_config, port_name, switch_config, switch_index};
 use axon_fabric::dcb::FlowControl;
 use axon_fabric::model::{End, Fabric};
+use axon_node::NodeKind;
 use axon_wire::PortNo;
 use axon_wire::priority::PrioritySet;
 use std::collections::BTreeMap;
@@ -20,11 +23,12 @@ use std::collections::BTreeMap;
 /// namespace, until SIGTERM or SIGINT. Ports whose device is not there are down.
 ///
 /// # Errors
-/// No such switch, none of its ports has the name of a TAP port, no right to open packet
+/// No such switch, its data plane lacks what the fabric needs, none of its ports has the name of a TAP port, no right to open packet
 /// sockets, no capture file, or a state file that cannot be read or written.
 pub fn switch(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Result<()> {
     let index = switch_index(fabric, name)
         .with_context(|| format!("fabric {} has no switch {name}", fabric.name))?;
+    dataplane::check(fabric).with_context(|| format!("fabric {}", fabric.name))?;
     let mut ports = switch_ports(fabric, index);
     for tap in &options.taps {
         let port = ports.iter_mut().find(|port| port.device == *tap);
@@ -32,9 +36,17 @@ pub fn switch(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Result<()
         port.medium = Medium::Tap;
     }
     let clock = Clock::start();
-    let config =
-        switch_config(fabric, index, incarnation::next(&clock, options.state.as_deref())?, seed()?);
-    run(config.on_software(), clock, name, ports, options)
+    let (number, seed) = (incarnation::next(&clock, options.state.as_deref())?, seed()?);
+    let config = switch_config(fabric, index, number, seed);
+    let fabric = options.record.as_ref().and_then(|record| record.fabric.clone());
+    let identity = fabric.map(|fabric| Identity {
+        kind: NodeKind::Switch,
+        incarnation: config.control.node.incarnation,
+        digest: digest(&config),
+        setup: Setup::Switch { fabric, seed },
+    });
+    let node = config.on_software();
+    run(node, clock, (name, identity), ports, options)
 }
 
 /// Runs the agent at the edge of host `name`, whose interface is `h1-p0` and whose port to the
@@ -46,14 +58,15 @@ pub fn host_agent(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Resul
     agent::run(&agent_options(fabric, name)?, options)
 }
 
-/// How the agent of host `name` is configured. With DCBX it begins with the PFC of its switch, which
-/// may be willing and follow it; which frames have which priority the switch advertises.
-fn agent_options(fabric: &Fabric, name: &str) -> Result<AgentOptions> {
+/// How the agent of host `name` is configured. With DCBX it begins with the PFC of its switch, for that
+/// may be willing and follow it; which frames have which priority the switch
+/// advertises.
+pub(crate) fn agent_options(fabric: &Fabric, name: &str) -> Result<AgentOptions> {
     let host = fabric.hosts.iter().find(|host| host.name == name);
     let host = host.with_context(|| format!("fabric {} has no host {name}", fabric.name))?;
     let dcb = fabric.dcb.as_ref().filter(|dcb| !dcb.applications.is_empty());
     let dcb = dcb.context("hosts of a fabric without dcb.applications have no agents")?;
-    let said = dcb.dcbx.as_ref().map(|dcbx| dcbx.said(host.switch));
+    let said = dcb.dcbx.as_ref().map(|dcbx| dcbx.advertised(host.switch));
     let pfc = said.and_then(|said| said.pfc).unwrap_or(dcb.lossless);
     let applications = if said.is_none() { &dcb.applications[..] } else { &[] };
     Ok(AgentOptions {
@@ -84,10 +97,19 @@ pub fn edge_name(host: &str) -> String {
 /// As [`switch`].
 pub fn controller(fabric: &Fabric, options: &DaemonOptions) -> Result<()> {
     let clock = Clock::start();
-    let config =
-        controller_config(fabric, incarnation::next(&clock, options.state.as_deref())?, seed()?);
-    let node = config.on_software(clock.now());
-    run(node, clock, &fabric.controller.name, controller_ports(fabric), options)
+    let (number, seed) = (incarnation::next(&clock, options.state.as_deref())?, seed()?);
+    let config = controller_config(fabric, number, seed);
+    let (started_at, name) = (clock.now(), fabric.controller.name.as_str());
+    let ports = controller_ports(fabric);
+    let fabric = options.record.as_ref().and_then(|record| record.fabric.clone());
+    let identity = fabric.map(|fabric| Identity {
+        kind: NodeKind::Controller,
+        incarnation: config.control.node.incarnation,
+        digest: digest(&config),
+        setup: Setup::Controller { fabric, seed, started_at },
+    });
+    let node = config.on_software(started_at);
+    run(node, clock, (name, identity), ports, options)
 }
 
 /// The ports of switch number `switch`, each paced to the rate of its link. A port that
@@ -142,12 +164,12 @@ mod tests {
     #[test]
     fn an_agent_beside_a_willing_switch_begins_with_its_pfc_and_its_tie_rule() {
         let [silent, _] = agents("");
-        assert_eq!((silent.pfc.bits(), silent.rules.asked().len()), (0x18, 1));
+        assert_eq!((silent.pfc.bits(), silent.rules.ordered().len()), (0x18, 1));
         assert_eq!(silent.dcbx, None);
-        let apart = "apart: [{switches: [s2], pfc: [3], tie: lower}]";
-        let [one, other] = agents(&format!("  dcbx: {{willing: pfc, tie: higher, {apart}}}\n"));
+        let overrides = "overrides: [{switches: [s2], pfc: [3], tie: lower}]";
+        let [one, other] = agents(&format!("  dcbx: {{willing: pfc, tie: higher, {overrides}}}\n"));
         assert_eq!((one.pfc.bits(), other.pfc.bits()), (0x18, 0x08));
         assert_eq!((one.tie, other.tie), (TieRule::HigherKeeps, TieRule::LowerKeeps));
-        assert!(one.dcbx.is_some() && one.rules.asked().is_empty(), "the switch advertises them");
+        assert!(one.dcbx.is_some() && one.rules.ordered().is_empty(), "the switch advertises them");
     }
 }

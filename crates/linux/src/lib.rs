@@ -5,6 +5,7 @@
 pub mod agent;
 mod columns;
 pub mod daemon;
+pub mod dataplane;
 pub mod dcbx;
 pub mod flow_control;
 pub mod incarnation;
@@ -20,6 +21,8 @@ pub mod packet;
 pub mod port;
 pub mod probe;
 pub mod process;
+pub mod record;
+pub mod replay;
 pub mod request;
 pub mod ring;
 pub mod run;

@@ -1,10 +1,12 @@
 //! A node as a process: from a node and its ports to a runtime that runs until it is stopped.
 
 use crate::inspect::Inspect;
+use crate::record::{Identity, RecordOptions, RecordSetup};
 use crate::run::{Clock, RunOptions, Runtime};
 use crate::slot::PortSetup;
 use anyhow::{Context, Result, bail};
 use axon_capture::pcap::CaptureOptions;
+use axon_wire::Time;
 use std::fs::File;
 use std::io::Read;
 use std::path::PathBuf;
@@ -19,18 +21,20 @@ pub struct DaemonOptions {
     /// Where the node keeps its last incarnation, so that a clock that was set back does not
     /// make its neighbours refuse it; nowhere if `None`.
     pub state: Option<PathBuf>,
+    /// Where to record every input of the node.
+    pub record: Option<RecordOptions>,
     /// Ports of a switch, as `s1-p4`, that are TAP devices: made if they are not there.
     pub taps: Vec<String>,
 }
 
-/// Runs `node` on these ports until SIGTERM or SIGINT.
+/// Runs `node` on these ports until SIGTERM or SIGINT. Without an identity it is not recorded.
 ///
 /// # Errors
 /// No right to packet sockets, or what [`Runtime::open`] finds.
 pub(crate) fn run<N: Inspect>(
     node: N,
     clock: Clock,
-    name: &str,
+    (name, identity): (&str, Option<Identity>),
     ports: Vec<PortSetup>,
     options: &DaemonOptions,
 ) -> Result<()> {
@@ -43,11 +47,17 @@ pub(crate) fn run<N: Inspect>(
     if let Err(error) = crate::sys::prefer_this_process() {
         tracing::info!(node = name, %error, "does not run before all others");
     }
+    let record = options.record.as_ref().zip(identity.as_ref());
+    let record = record.map(|(record, identity)| {
+        let devices = ports.iter().map(|port| port.device.clone()).collect();
+        RecordSetup::new(record, identity, name, devices, clock.unix_nanos(Time::ZERO))
+    });
     let options = RunOptions {
         name: name.into(),
         ports,
         status_socket: options.status_socket.clone(),
         capture: options.capture.clone(),
+        record: record.transpose()?,
     };
     let mut runtime =
         Runtime::open(node, clock, options).with_context(|| format!("cannot start {name}"))?;

@@ -12,6 +12,7 @@ use crate::link_watch::{LinkEvent, LinkWatch, is_up};
 use crate::moderation::Moderation;
 use crate::notes::NoteLog;
 use crate::port::Pool;
+use crate::record::{RecordSetup, Recording};
 use crate::request::RequestServer;
 use crate::slot::{PortSetup, Slot};
 use crate::status::{LoopCounters, PortStatus, Status, StatusServer};
@@ -74,6 +75,8 @@ pub struct RunOptions {
     pub status_socket: Option<PathBuf>,
     /// Where to write what the ports carry.
     pub capture: Option<CaptureOptions>,
+    /// Where to record the node.
+    pub record: Option<RecordSetup>,
 }
 
 /// A node among real ports.
@@ -89,6 +92,7 @@ pub struct Runtime<N> {
     requests: Option<RequestServer>,
     capture: Option<Writer>,
     capture_flushed: Time,
+    recording: Recording,
     retried: Time,
     counters: LoopCounters,
     notes: NoteLog,
@@ -144,6 +148,7 @@ impl<N: Inspect> Runtime<N> {
             requests,
             capture,
             capture_flushed: Time::ZERO,
+            recording: Recording::open(options.record.as_ref())?,
             retried: Time::ZERO,
             counters: LoopCounters::default(),
             notes: NoteLog::default(),
@@ -174,6 +179,7 @@ impl<N: Inspect> Runtime<N> {
     pub fn round(&mut self, until: Time) -> io::Result<bool> {
         let ready = self.wait(until)?;
         if ready.stop {
+            self.recording.finish();
             if let Some(capture) = &mut self.capture {
                 capture.flush()?;
             }
@@ -199,6 +205,7 @@ impl<N: Inspect> Runtime<N> {
             self.status.as_ref().inspect(|server| server.answer(&status));
         }
         self.flush_capture();
+        self.recording.round(self.clock.now());
         self.notes.round(self.clock.now(), &self.name);
         Ok(true)
     }
@@ -222,7 +229,13 @@ impl<N: Inspect> Runtime<N> {
         let wires = wires.map(|time| Time::from_ticks(time.ticks().next_multiple_of(grid)));
         let retry = self.slots.iter().any(|slot| slot.failed).then_some(self.retried + RETRY);
         let rules = self.slots.iter().filter_map(|slot| slot.rules_due);
-        wires.into_iter().chain(self.node.deadline()).chain(retry).chain(rules).min()
+        wires
+            .into_iter()
+            .chain(self.node.deadline())
+            .chain(retry)
+            .chain(rules)
+            .chain(self.recording.flush_at())
+            .min()
     }
 
     fn wait(&mut self, until: Time) -> io::Result<Ready> {
@@ -387,7 +400,9 @@ impl<N: Inspect> Runtime<N> {
     fn feed(&mut self, input: Input<FrameBuf>) {
         let now = self.clock.now();
         let mut actions = std::mem::take(&mut self.actions);
+        self.recording.input(now, &input);
         self.node.handle(now, input, &mut actions);
+        self.recording.answer(&actions);
         for action in actions.drain(..) {
             match action {
                 Action::Transmit { port, frame, .. } => self.transmit(now, port, frame),

@@ -306,7 +306,7 @@ fn an_agent_refuses_probes() {
         headroom: Bytes(10_000),
         mac: MacAddr([2, 0, 0, 0, 0, 1]),
         reaction: None,
-        speech: None,
+        lldp: None,
     };
     let (error, status) = refused(AgentNode::new(config).unwrap(), "h1");
     assert_eq!(error, CommandError::Unsupported(NodeKind::Agent));

@@ -42,7 +42,8 @@ pub enum Feature {
     QueueState,
     /// Congestion is signalled: ECN marks and QCN congestion points.
     CongestionNotification,
-    /// A refused frame stays at its input, or a message goes back to its source (thesis 000 §3.2.1).
+    /// A refused frame stays at its input, or a message goes back to its source (thesis 000
+    /// §3.2.1).
     RefusedFrames,
     /// Hosts whose frames have grown by their routes are paused (thesis 000 §3.3.3).
     SelfCongestionPause,
@@ -93,6 +94,12 @@ impl FeatureSet {
         FeatureSet(self.0 | 1 << feature as u16)
     }
 
+    /// The set with one less.
+    #[must_use]
+    pub const fn without(self, feature: Feature) -> FeatureSet {
+        FeatureSet(self.0 & !(1 << feature as u16))
+    }
+
     /// Whether `feature` is in the set.
     pub const fn has(self, feature: Feature) -> bool {
         self.0 & 1 << feature as u16 != 0
@@ -118,7 +125,7 @@ pub struct Needs {
     /// The longest frame of a host, in bytes without FCS.
     pub frame_bytes_max: usize,
     /// Feature, and the key of the fabric file that asks for it.
-    pub features: Vec<(Feature, &'static str)>,
+    pub features: Vec<(Feature, String)>,
 }
 
 impl Capabilities {
@@ -136,7 +143,7 @@ impl Capabilities {
     pub fn missing(&self, needs: &Needs) -> Vec<String> {
         let mut missing = Vec::new();
         if needs.ports > self.ports {
-            missing.push(alloc::format!("{} ports, of which it has {}", needs.ports, self.ports));
+            missing.push(alloc::format!("{} ports; it has {}", needs.ports, self.ports));
         }
         if needs.frame_bytes_max > self.frame_bytes_max {
             let (asked, has) = (needs.frame_bytes_max, self.frame_bytes_max);
@@ -167,15 +174,15 @@ mod tests {
             features: FeatureSet::EMPTY.with(Feature::CutThrough),
         };
         let mut needs = Needs { ports: 4, frame_bytes_max: 1514, ..Needs::default() };
-        needs.features.push((Feature::CutThrough, "device.mode"));
+        needs.features.push((Feature::CutThrough, "device.mode".into()));
         assert!(has.missing(&needs).is_empty());
-        needs.features.push((Feature::LosslessClasses, "dcb.pfc"));
+        needs.features.push((Feature::LosslessClasses, "dcb.pfc".into()));
         (needs.ports, needs.frame_bytes_max) = (5, 9000);
         let missing = has.missing(&needs);
         assert_eq!(
             missing,
             [
-                "5 ports, of which it has 4",
+                "5 ports; it has 4",
                 "frames of 9000 bytes; its longest is 1514",
                 "lossless classes (asked for by `dcb.pfc`)",
             ]
@@ -186,5 +193,9 @@ mod tests {
     fn every_feature_is_in_the_set_of_all() {
         assert_eq!(Feature::ALL.into_iter().collect::<FeatureSet>(), FeatureSet::ALL);
         assert!(FeatureSet::ALL.iter().eq(Feature::ALL));
+        let others = FeatureSet::ALL.without(Feature::CutThrough);
+        assert!(
+            others.iter().eq(Feature::ALL.into_iter().filter(|one| *one != Feature::CutThrough))
+        );
     }
 }

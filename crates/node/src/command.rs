@@ -7,7 +7,7 @@ use crate::probe::{ProbeId, ProbePlan, ProbeRefusal};
 use alloc::string::String;
 use serde::{Deserialize, Serialize};
 
-/// Joins a command and its reply; chosen by whoever asks.
+/// Joins a command and its reply; chosen by the requester.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -32,7 +32,7 @@ impl Command {
 /// What can be asked of a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Request {
-    /// Send probes as the plan says, the first at once. A switch or a controller does.
+    /// Send probes by this plan, the first at once. A switch or a controller does.
     Probe(ProbePlan),
 }
 

@@ -1,62 +1,63 @@
-//! The contract between a node and its world: bytes in, actions out, time is an argument.
+//! The contract between a node and its runtime: bytes in, actions out, time is an argument.
 //!
-//! A *node* is a switch or a controller. A *body* (the simulator, the Linux run loop) owns
-//! wires and clocks: it feeds inputs and carries out actions. The body owns the wire and the
-//! plane owns the queue, so scheduling is the same code everywhere.
+//! A *node* is a switch or a controller. A *runtime* (the simulator, the Linux run loop) owns wires
+//! and clocks: it feeds inputs and carries out actions. The runtime owns the wire and the plane
+//! owns the queue, so scheduling is the same code everywhere.
 
 use crate::command::{Command, Reply};
 use crate::routes::RouteAnswer;
 use alloc::vec::Vec;
 use axon_wire::{MacAddr, NodeId, PortNo, PrioritySet, Time, TrafficClass};
+use serde::{Deserialize, Serialize};
 
-/// What the world tells a node.
+/// An input of a node from its runtime.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input<B> {
-    /// The head of a frame has come in.
+    /// The head of a frame has arrived.
     Frame {
-        /// Where.
+        /// The ingress port.
         port: PortNo,
-        /// Without preamble and FCS.
+        /// The frame without preamble and FCS.
         frame: B,
-        /// When its last byte is here: later than now for cut-through, now otherwise.
+        /// When its last byte arrives: later than now for cut-through, now otherwise.
         complete_at: Time,
-        /// Whether its FCS fits. Only its last byte tells, so nobody acts on this before
-        /// `complete_at`: by then a frame that has left again took the fault along, and one
-        /// that is still here is dropped as [`Drop::BadFcs`] (thesis 000 §3.3.1).
+        /// Whether its FCS is right. That is known with the last byte only, so a node does not act
+        /// on it before `complete_at`. By then a frame that has left again carries the fault along,
+        /// and one that is still here is dropped as [`Drop::BadFcs`] (thesis 000 §3.3.1).
         intact: bool,
     },
     /// The wire of a port is free for the next frame. One for each `Transmit`, except that
     /// none is owed, or should be sent, for a frame whose port has lost carrier since.
     TxDone {
-        /// Which.
+        /// The port whose wire is free.
         port: PortNo,
     },
     /// The carrier of a port came or went. Ports start without carrier. Losing it frees the
     /// wire: a `TxDone` still owed for a frame on it must not be delivered any more.
     Link {
-        /// Which.
+        /// The port whose carrier has changed.
         port: PortNo,
-        /// Whether it is there now.
+        /// Whether the port has carrier now.
         up: bool,
     },
-    /// The deadline has come, or may have.
+    /// The deadline of the node has passed, or may have.
     Timeout,
-    /// An operator or a runtime asks for something; answered by [`Action::Reply`] before the call
+    /// A command of an operator or the runtime, answered by [`Action::Reply`] before the call
     /// returns.
     Command(Command),
 }
 
-/// What a node asks of the world.
+/// An action that a node requests of its runtime.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action<B> {
     /// Put this frame on the wire now; answer with `TxDone` when the wire is free again.
-    /// A node never asks for a second frame on a port before that answer, or a loss of carrier.
+    /// A node never sends a second frame on a port before that answer, or a loss of carrier.
     Transmit {
-        /// Where.
+        /// The egress port.
         port: PortNo,
-        /// What.
+        /// The frame without preamble and FCS.
         frame: B,
-        /// Its last byte must not leave before this.
+        /// The earliest time at which its last byte may leave.
         complete_at: Time,
         /// Whether it ends in a valid FCS; otherwise in an invalid one.
         intact: bool,
@@ -71,7 +72,7 @@ pub enum Action<B> {
         /// Why it is here.
         punt: Punt,
     },
-    /// A frame ended here. It comes back so that a body can use its memory again.
+    /// A frame ended here. It comes back so that the runtime can reuse its memory.
     Dropped {
         /// The port it came in by.
         ingress: PortNo,
@@ -128,7 +129,9 @@ impl Punt {
 macro_rules! reasons {
     ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $reason:ident = $text:literal,)* }) => {
         $(#[$meta])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(
+            Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+        )]
         #[repr(u8)]
         pub enum $name { $($(#[$doc])* $reason,)* }
 
@@ -221,116 +224,116 @@ reasons! {
 }
 
 /// Something an operator may want to know, or a test to wait for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Note {
     /// A neighbour finished its handshake.
     NeighbourUp {
-        /// On this port.
+        /// The port that leads to it.
         port: PortNo,
-        /// Who.
+        /// The neighbour.
         node: NodeId,
     },
     /// A neighbour is gone: carrier lost, heartbeats missed, or another took its place.
     NeighbourDown {
-        /// On this port.
+        /// The port that led to it.
         port: PortNo,
-        /// Who it was.
+        /// The neighbour.
         node: NodeId,
     },
     /// The way to the controller was found, changed or lost.
     ControllerPath {
-        /// Whether there is one now.
+        /// Whether the controller can be reached now.
         reachable: bool,
     },
     /// A host was learned.
     HostUp {
-        /// On this port.
+        /// The port of the host.
         port: PortNo,
-        /// Who.
+        /// The MAC of the host.
         mac: MacAddr,
     },
-    /// A host left, or answers no more.
+    /// A host has left, or no longer answers.
     HostDown {
-        /// From this port.
+        /// The port where the host was.
         port: PortNo,
-        /// Who.
+        /// The MAC of the host.
         mac: MacAddr,
     },
-    /// A route stands in the route memory of this port.
+    /// A route was installed in the table of this port.
     RouteSet {
         /// The host port.
         port: PortNo,
-        /// Towards.
+        /// The MAC that the route leads to.
         destination: MacAddr,
     },
     /// A route was removed.
     RouteRemoved {
         /// The host port.
         port: PortNo,
-        /// Towards.
+        /// The MAC that the route leads to.
         destination: MacAddr,
     },
-    /// A full output has refused a frame of this host port's, and said so.
+    /// A congestion message has arrived: a full output dropped a frame of this host port.
     Congested {
         /// The host port.
         port: PortNo,
         /// The MAC of the switch whose output is full.
         switch: MacAddr,
-        /// That output.
+        /// The port of that output.
         egress: PortNo,
     },
-    /// The peer of this port has kept a queue stopped for longer than the watchdog allows:
-    /// its stops are not heeded any more, or its frames end here.
+    /// The peer of this port has paused a queue for longer than the watchdog allows. The switch now
+    /// ignores its pauses, or drops the frames of the queue.
     PauseStorm {
         /// The port.
         port: PortNo,
-        /// Whose queue.
+        /// The traffic class of the queue.
         class: TrafficClass,
     },
-    /// The watchdog lets a queue alone again.
+    /// The watchdog has restored a queue to normal operation.
     PauseStormOver {
         /// The port.
         port: PortNo,
-        /// Whose queue.
+        /// The traffic class of the queue.
         class: TrafficClass,
     },
-    /// DCBX: the classes of a port take turns otherwise from now on.
+    /// DCBX: another scheduling table is in force at a port.
     ClassesInForce {
         /// The port.
         port: PortNo,
-        /// As its peer recommends; else as it is set to.
+        /// Whether the table is the peer's recommendation; otherwise it is the port's own.
         recommended: bool,
     },
-    /// DCBX: from now on these priorities of a port have PFC, and no others.
+    /// DCBX: another set of priorities of a port has PFC.
     PfcInForce {
         /// The port.
         port: PortNo,
-        /// The priorities.
+        /// All priorities with PFC.
         pfc: PrioritySet,
     },
-    /// LLDP: the congestion notification domain is defended otherwise at a port from now on; the
-    /// status says how.
+    /// LLDP: another defence of the congestion notification domain is in force at a port; the
+    /// status shows it.
     DefenceInForce {
         /// The port.
         port: PortNo,
     },
-    /// DCBX: something begins to be wrong between the ends of a link; the status says what.
+    /// DCBX: the two ends of a link have a new disagreement or error; the status shows it.
     DcbxTrouble {
         /// The port.
         port: PortNo,
     },
     /// A control message was refused.
     Refused {
-        /// On this port.
+        /// The ingress port.
         port: PortNo,
-        /// Why.
+        /// The reason.
         refusal: Refusal,
     },
 }
 
-/// A switch or a controller, as its body sees it.
+/// A switch or a controller, as its runtime sees it.
 pub trait Node<B> {
-    /// Handles one input at `now` and appends what is to be done to `out`.
+    /// Handles one input at `now` and appends its actions to `out`.
     ///
     /// Never blocks, never fails, never reads a clock. `now` never goes back.
     fn handle(&mut self, now: Time, input: Input<B>, out: &mut Vec<Action<B>>);
@@ -338,13 +341,13 @@ pub trait Node<B> {
     /// When to call with [`Input::Timeout`] next. Early or repeated calls are harmless.
     fn deadline(&self) -> Option<Time>;
 
-    /// Says whose `TxDone` the node waits for, one port after the other: each whose wire
-    /// something began to wait for since this was last asked, while a frame was on it. A port
-    /// is told at least once for every frame on its wire that something waits behind.
+    /// Returns the ports whose `TxDone` the node waits for, one per call: each port where a frame
+    /// was queued behind a frame on the wire since the last call. A port is returned at least once
+    /// for every frame on its wire that another one waits behind.
     ///
-    /// A body may hold back the `TxDone` of a port that is not awaited until the next input to
-    /// this node, and must deliver it before that input if the wire is free by then. One that
-    /// holds back none need not ask.
+    /// A runtime may hold back the `TxDone` of a port that is not awaited until the next input to
+    /// this node, and must deliver it before that input if the wire is free by then. A runtime that
+    /// holds back none need not call this.
     fn awaited(&mut self) -> Awaited {
         Awaited::Every
     }
@@ -355,7 +358,7 @@ pub trait Node<B> {
 pub enum Awaited {
     /// Nothing more.
     None,
-    /// The wire of this port. Ask again.
+    /// The wire of this port. Call again.
     Port(PortNo),
     /// Every wire: the node keeps no account.
     Every,

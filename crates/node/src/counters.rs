@@ -37,8 +37,7 @@ pub struct PortCounters {
     pub pfc_ignored: u64,
     /// CNMs made of frames that were to wait for this port (`cpTransmittedCnms`, all classes).
     pub cnms: u64,
-    /// Frames that were to wait for this port and say "congestion experienced", now or from
-    /// before.
+    /// Frames queued for this port that carry "congestion experienced", set here or before.
     pub ecn_marked: u64,
     /// Frames of the hosts of this port that were moved out of a priority under congestion
     /// notification.

@@ -41,15 +41,15 @@ pub struct QueueState {
 /// A data plane, as a control plane sees it.
 ///
 /// A runtime feeds inputs to a node. The node hands them on to its data plane through [`Node`],
-/// which answers with actions: frames to transmit, and, for the control plane,
-/// [`Action::Punt`], [`Action::RouteChanged`] and [`Action::Lost`]. What the control plane wants of it
-/// goes through the methods here, each of which appends what follows to `out`.
+/// which answers with actions: frames to transmit, and, for the control plane, [`Action::Punt`],
+/// [`Action::RouteChanged`] and [`Action::Lost`]. What the control plane wants of it goes through
+/// the methods here, each of which appends what follows to `out`.
 ///
 /// The tables belong to the data plane. A change of a route may take effect later than the call,
 /// and may fail: the answer carries the ticket of the request, one for each, in this call or in any
 /// later one. Until it has come, frames of that flow may be punted or take the route before it. A
-/// data plane that has lost its tables says so once ([`Action::Lost`]); answers that are owed then
-/// do not come any more, and the control plane re-synchronises it.
+/// data plane that has lost its tables reports it once ([`Action::Lost`]); answers that are owed
+/// then do not come any more, and the control plane re-synchronises it.
 ///
 /// Nothing here blocks or reads a clock.
 pub trait Dataplane<B>: Node<B> + PortView {

@@ -45,12 +45,12 @@ pub struct Treatment {
     pub strip_tag: bool,
 }
 
-/// Which priority a frame has after it has come in.
+/// How the priority of a received frame is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum InputPriority {
-    /// The one that the port's priority regeneration table says.
+    /// The entry of the port's priority regeneration table.
     Regenerated,
-    /// The one it came with, whatever that table says.
+    /// The priority of its tag, regardless of that table.
     Kept,
     /// This one, which is not under congestion notification.
     Moved(Priority),

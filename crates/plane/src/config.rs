@@ -3,6 +3,7 @@
 use crate::probe::ProbeUnits;
 use crate::qos::dcb::DcbConfig;
 use alloc::boxed::Box;
+use axon_node::{Capabilities, FeatureSet};
 use axon_wire::priority::Priority;
 use axon_wire::probe::RECORDS_BYTES_MAX;
 use axon_wire::{Bytes, FrameBuf, HopWidth, MacAddr};
@@ -82,6 +83,28 @@ impl PlaneConfig {
     /// The longest probe on a link between switches, records included.
     pub const fn probe_bytes_max(&self) -> usize {
         self.frame_bytes_max + self.route_bytes_max + RECORDS_BYTES_MAX
+    }
+
+    /// What a data plane of this configuration can do that has these features.
+    pub const fn capabilities(&self, name: &'static str, features: FeatureSet) -> Capabilities {
+        Capabilities {
+            name,
+            ports: self.ports,
+            hop_width: self.hop_width,
+            frame_bytes_max: self.frame_bytes_max,
+            route_bytes_max: self.route_bytes_max,
+            routes_per_port_max: self.routes_per_port_max,
+            features,
+        }
+    }
+
+    /// The largest switch that hops of this width allow, with the longest frames that a data plane
+    /// of ours takes.
+    pub fn largest(hop_width: HopWidth) -> PlaneConfig {
+        let ports = u16::try_from(hop_width.ports_max()).unwrap_or(u16::MAX);
+        let frame_bytes_max = usize::from(u16::MAX);
+        let defaults = PlaneConfig::with_ports(ports, MacAddr::default());
+        PlaneConfig { hop_width, frame_bytes_max, ..defaults }
     }
 
     /// The defaults for a switch with this many ports: 8-bit hops, 1514-byte host frames,

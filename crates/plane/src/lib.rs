@@ -14,6 +14,7 @@ pub mod congestion;
 pub mod ports;
 pub mod probe;
 pub mod qos;
+pub mod reference;
 
 pub use axon::Plane;
 pub use axon::forward::{Step, forward};

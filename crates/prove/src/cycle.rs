@@ -3,21 +3,21 @@
 use super::dependencies::{Buffer, Dependencies};
 use alloc::vec::Vec;
 
-/// Dependencies that the search for the shortest cycle looks at, at most: some seconds. Beyond
-/// that the shortest found so far is named.
+/// Dependencies that the search for the shortest cycle looks at, at most: some seconds of work.
+/// Beyond that the shortest cycle found so far is returned.
 const LOOKS_MAX: u64 = 300_000_000;
 /// No buffer.
 const NONE: u32 = u32::MAX;
 
-/// Buffers that wait for each other in a circle.
+/// A cycle of buffers, each of which waits for the next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cycle {
-    /// Each waits for the next, the last for the first. The first is the one of the lowest
-    /// switch and port.
+    /// The buffers in order: each waits for the next, the last for the first. The first is the one
+    /// of the lowest switch and port.
     pub waits: Vec<Wait>,
-    /// Whether no cycle is shorter; without, none shorter was found.
+    /// Whether no cycle is shorter. If false, the search ended before it could know.
     pub is_shortest: bool,
-    /// Buffers that are on a cycle, or on a way from one cycle to another.
+    /// The number of buffers on a cycle, or on a path from one cycle to another.
     pub entangled: usize,
 }
 
@@ -32,14 +32,13 @@ pub struct Wait {
     pub flows: Vec<u32>,
 }
 
-/// A shortest cycle among the buffers that are `left`, each of which is waited for by another
-/// of them, so that there is a cycle.
+/// Finds a shortest cycle among the buffers that are `left`. Each of them is waited for by another
+/// of them, so there is a cycle.
 ///
-/// First all go that wait for none of the others, as long as there are any: they are on no
-/// cycle. From each of what remains one can go on for ever, so walking on from any of them
-/// comes back to some buffer: that is a first cycle. Then a breadth-first search from each in
-/// turn, no deeper than would be shorter than the best so far, finds the shortest cycle through
-/// it.
+/// First, buffers that wait for none of the others are removed, until there are none: they are on
+/// no cycle. Every remaining buffer has a successor, so a walk from any of them comes back to a
+/// buffer it has visited: that is a first cycle. Then a breadth-first search from each buffer finds
+/// the shortest cycle through it. The depth of a search is bounded by the best cycle so far.
 pub(super) fn shortest(all: &Dependencies, mut left: Vec<bool>) -> Cycle {
     trim(all, &mut left);
     let mut best = walk(all, &left);
@@ -70,10 +69,10 @@ pub(super) fn shortest(all: &Dependencies, mut left: Vec<bool>) -> Cycle {
     Cycle { waits: waits.collect(), is_shortest, entangled }
 }
 
-/// Takes out what waits for nothing that is left.
+/// Removes buffers that wait for no other buffer that is left.
 fn trim(all: &Dependencies, left: &mut [bool]) {
     let count = left.len();
-    // Who waits for a buffer: in one list, those of buffer `n` from `first[n]` on.
+    // The predecessors of all buffers in one list: those of buffer `n` start at `first[n]`.
     let mut first: Vec<u32> = alloc::vec![0; count + 1];
     let mut waits_for: Vec<u32> = alloc::vec![0; count];
     let among = |left: &[bool], at: usize| {
@@ -110,7 +109,7 @@ fn trim(all: &Dependencies, left: &mut [bool]) {
     }
 }
 
-/// Walks on until it comes by a buffer again.
+/// Follows dependencies until a buffer comes a second time; returns that cycle.
 fn walk(all: &Dependencies, left: &[bool]) -> Vec<u32> {
     let mut place: Vec<u32> = alloc::vec![NONE; left.len()];
     let mut walked: Vec<u32> = Vec::new();
@@ -128,10 +127,10 @@ fn walk(all: &Dependencies, left: &[bool]) -> Vec<u32> {
     walked
 }
 
-/// The memory of searches, kept from one to the next.
+/// The scratch memory of the searches.
 #[derive(Default)]
 struct Search {
-    /// By buffer: the search that came by it last, and from where it came.
+    /// By buffer: the last search that reached it, and its predecessor there.
     links: Vec<(u32, u32)>,
     round: u32,
     queue: Vec<(u32, u32)>,

@@ -1,35 +1,34 @@
-//! Which lossless buffer waits for which other, and whether that goes round in a circle.
+//! The buffer dependency graph: which lossless buffer waits for which other.
 
-use super::cycle::{self, Cycle};
 use alloc::vec::Vec;
 use axon_node::Step;
 use axon_node::SwitchIndex;
 use axon_wire::{PortNo, Priority};
 
-/// Of the flows that make one buffer wait for another, how many are remembered.
+/// The number of flows that are kept for each dependency, for messages.
 pub const FLOWS_KEPT: usize = 3;
 /// No buffer, no flow.
 const NONE: u32 = u32::MAX;
 
-/// A lossless buffer: that of a priority at the ingress port which a directed link ends at.
+/// A lossless buffer: one priority at the ingress port where a directed link ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Buffer {
-    /// The switch that the link leaves.
+    /// The switch where the link begins.
     pub from: SwitchIndex,
-    /// The port that it leaves by.
+    /// The egress port where the link begins.
     pub egress: PortNo,
-    /// Whose frames it holds.
+    /// The priority of its frames.
     pub priority: Priority,
 }
 
-/// One buffer waits for another.
+/// An edge of the graph: one buffer waits for another.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Dependency {
     /// The number of the buffer that is waited for.
     pub on: u32,
-    /// Routes that make it wait.
+    /// The number of routes that make it wait. Saturates.
     pub routes: u32,
-    /// The first of their flows.
+    /// The first of their flows; unused entries are [`u32::MAX`].
     pub flows: [u32; FLOWS_KEPT],
 }
 
@@ -43,50 +42,39 @@ impl Dependency {
 /// The buffer dependency graph of a set of routes.
 ///
 /// Its nodes are the lossless buffers: one for each priority at each ingress port that a link
-/// between switches ends at. A frame that lies in buffer `a` and goes on over the link that
-/// leads to buffer `b` waits for room in `b`: so there is an edge from `a` to `b` where some
-/// route comes over the one link and goes on by the other, in the same priority. It waits for
-/// nothing else, for a route has one next hop. The buffer of a host's ingress port waits too,
-/// but no switch waits for it; a host takes what it gets, so nobody waits for ever at the last
-/// link. Neither can be on a circle, and both are left out.
+/// between switches ends at. A frame in buffer `a` that continues over the link to buffer `b`
+/// waits for room in `b`. So there is an edge from `a` to `b` if some route uses the two links one
+/// after the other, in the same priority. The frame waits for nothing else, because a route has one
+/// next hop. Buffers of host ports are left out: no switch waits for them. The last link of a route
+/// is left out too: a host accepts every frame. Neither can be on a cycle.
 ///
-/// If the graph has no cycle, the buffers can be put into an order in which each waits for later
-/// ones only; the last can always drain, then the one before it, and so on: no set of frames on
-/// these routes can wait for itself (W. J. Dally and C. L. Seitz, IEEE Transactions on
+/// Without a cycle, the buffers can be ordered so that each waits for later ones only. The last can
+/// always drain, then the one before it, and so on: no set of frames on these routes can deadlock
+/// (W. J. Dally and C. L. Seitz, IEEE Transactions on
 /// Computers C-36(5), 1987, theorem 1).
 ///
-/// A cycle says less than its absence. It names frames that would wait for each other for ever
-/// if they filled those buffers all at once; whether traffic can bring that about is a matter
-/// of rates and of timing. Where frames may choose among next hops a cycle can be harmless, if
-/// some choice leads out of it (J. Duato, IEEE TPDS 4(12), 1993 and 6(10), 1995); a frame with
-/// its route in its header has no choice. So a cycle here is a possibility that is not ruled
-/// out, no more and no less.
+/// A cycle proves less than its absence. Its frames would wait for each other for ever if they
+/// filled all its buffers at once. Whether traffic can do that depends on rates and timing. Where
+/// frames may choose among next hops, a cycle can be harmless (J. Duato, IEEE TPDS 4(12), 1993 and
+/// 6(10), 1995). A frame with its route in its header has no choice. So a cycle means that deadlock
+/// is not ruled out.
 ///
-/// **Cost.** A route costs its length, times the logarithm of a switch's ports; memory goes
-/// with the pairs of adjacent links that routes use, not with the routes. Nothing recurses.
+/// **Cost.** Adding a route takes its length times the logarithm of a switch's ports. Memory grows
+/// with the pairs of adjacent links in use, not with the routes. Nothing recurses.
 #[derive(Clone, Debug, Default)]
 pub struct Dependencies {
     /// The number of a buffer, by switch, then by egress port and priority.
     numbers: Vec<Vec<u32>>,
     buffers: Vec<Buffer>,
-    /// By the buffer that waits, in order of what it waits for.
+    /// By the buffer that waits; each list is sorted by the buffer waited for.
     waits: Vec<Vec<Dependency>>,
     routes: u64,
     count: u64,
 }
 
-/// What the graph of dependencies says.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// There is no cycle. Here is a longest chain of buffers, each of which waits for the next.
-    Free(Vec<Buffer>),
-    /// There is one: deadlock is not ruled out.
-    Cycle(Cycle),
-}
-
 impl Dependencies {
-    /// Adds the route of a flow, by the links that it takes. `flow` is what `Wait::flows` will
-    /// call it, and is not [`u32::MAX`].
+    /// Adds the route of a flow. `path` has its links in order. `flow` names it in `Wait::flows`
+    /// and is below [`u32::MAX`].
     pub fn add(&mut self, flow: u32, priority: Priority, path: impl IntoIterator<Item = Step>) {
         self.routes += 1;
         let mut before: Option<u32> = None;
@@ -100,7 +88,7 @@ impl Dependencies {
         }
     }
 
-    /// Adds that one buffer waits for another, for whatever reason but a flow.
+    /// Adds a dependency that no flow causes.
     pub(super) fn add_wait(&mut self, before: Buffer, on: Buffer) {
         let (before, on) = (self.number(before), self.number(on));
         self.wait(before, on, NONE);
@@ -141,23 +129,23 @@ impl Dependencies {
         wait.routes = wait.routes.saturating_add(1);
     }
 
-    /// Routes that were added.
+    /// The number of routes that were added.
     pub const fn routes(&self) -> u64 {
         self.routes
     }
 
-    /// Buffers that some route fills: one per directed link in use and priority.
+    /// The number of buffers that some route fills: one per directed link in use and priority.
     pub fn buffers(&self) -> usize {
         self.buffers.len()
     }
 
-    /// Directed links that some route takes, in whatever priority.
+    /// The number of directed links that some route takes, in any priority.
     pub fn links(&self) -> usize {
         let links = self.numbers.iter().flat_map(|ports| ports.chunks(Priority::ALL.len()));
         links.filter(|link| link.iter().any(|&number| number != NONE)).count()
     }
 
-    /// Pairs of buffers of which one waits for the other.
+    /// The number of dependencies: pairs of buffers of which one waits for the other.
     pub const fn count(&self) -> u64 {
         self.count
     }
@@ -170,11 +158,11 @@ impl Dependencies {
         &self.waits[number as usize]
     }
 
-    /// Kahn's topological sort (Communications of the ACM 5(11), 1962): a buffer that nobody
-    /// waits for is taken out, and those that it waits for lose one who waits, until none is
-    /// left or all that are left are waited for. All that were taken out, in order, and by buffer
-    /// how many still wait for it.
-    fn sorted(&self) -> (Vec<u32>, Vec<u32>) {
+    /// Kahn's topological sort (Communications of the ACM 5(11), 1962). A buffer without
+    /// predecessors is removed together with its dependencies, until there is none.
+    ///
+    /// Returns the removed buffers in order, and the number of predecessors left by buffer.
+    pub(super) fn sorted(&self) -> (Vec<u32>, Vec<u32>) {
         let count = self.buffers.len();
         let mut waiting: Vec<u32> = alloc::vec![0; count];
         for wait in self.waits.iter().flatten() {
@@ -196,45 +184,17 @@ impl Dependencies {
         (ready, waiting)
     }
 
-    /// All buffers, each before those that it waits for; `None` if there is a cycle.
+    /// All buffers in topological order, each before those that it waits for; `None` if there is a
+    /// cycle.
     pub(super) fn order(&self) -> Option<Vec<u32>> {
         let (order, _) = self.sorted();
         (order.len() == self.buffers.len()).then_some(order)
-    }
-
-    /// Whether there is a cycle.
-    pub fn verdict(&self) -> Verdict {
-        let count = self.buffers.len();
-        let (order, waiting) = self.sorted();
-        if order.len() < count {
-            let left: Vec<bool> = waiting.iter().map(|&waiting| waiting > 0).collect();
-            return Verdict::Cycle(cycle::shortest(self, left));
-        }
-        // By buffer: how many come before it on the longest chain, and which is the last.
-        let mut chain: Vec<(u32, u32)> = alloc::vec![(0, NONE); count];
-        for here in order {
-            let length = chain[here as usize].0 + 1;
-            for wait in self.waits(here) {
-                let there = &mut chain[wait.on as usize];
-                if length > there.0 {
-                    *there = (length, here);
-                }
-            }
-        }
-        let all = 0..count as u32;
-        // Of several equally long the first.
-        let last = all.max_by_key(|&at| (chain[at as usize].0, core::cmp::Reverse(at)));
-        let back = core::iter::successors(last, |&at| {
-            Some(chain[at as usize].1).filter(|&before| before != NONE)
-        });
-        let mut longest: Vec<Buffer> = back.map(|at| self.buffer(at)).collect();
-        longest.reverse();
-        Verdict::Free(longest)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::Verdict;
     use super::*;
     use proptest::prelude::*;
 
@@ -267,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn four_routes_of_two_links_round_a_ring_of_four_wait_in_a_circle() {
+    fn four_routes_of_two_links_round_a_ring_of_four_wait_in_a_cycle() {
         let all = graph(&[&[0, 1], &[1, 2], &[2, 3], &[3, 0], &[0, 1], &[7, 8]]);
         let Verdict::Cycle(cycle) = all.verdict() else { panic!() };
         let waits: Vec<_> = cycle.waits.iter().map(|wait| wait.buffer.from.0).collect();

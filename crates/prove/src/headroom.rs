@@ -1,4 +1,4 @@
-//! The bytes that may still come after a buffer has asked for silence.
+//! PFC headroom: the bytes that may still arrive after a buffer sent XOFF.
 //!
 //! A lossless buffer sends XOFF when it is full up to a threshold. What arrives after that is
 //! what the headroom above the threshold has to hold. IEEE 802.1Q's annex on buffer
@@ -11,13 +11,13 @@
 //!
 //! Seen in time: the XOFF waits for the frame that our own port has just begun, of whatever
 //! priority; it is sent; it crosses our transmitter, the cable, and the peer's receiver; the peer
-//! takes its time to stop the queue; it may just have begun one more frame of the priority;
-//! and what was on its way then crosses the peer's transmitter, the cable and our receiver.
-//! All that time the peer sends at full rate. [`Headroom::terms`] names each part.
+//! needs its reaction time to pause the queue; it may just have begun one more frame of the
+//! priority; and what was in flight then crosses the peer's transmitter, the cable and our
+//! receiver. All that time the peer sends at full rate. [`Headroom::terms`] names each part.
 //!
-//! Where the rate of a link changes, the frame that our port has begun and the XOFF may have been
-//! begun at the slowest that it has been, while the peer sends at the fastest already: those
-//! two take so many more bit times of the fastest.
+//! If the rate of a link changes, the frame that our port has begun and the XOFF may still be sent
+//! at the slowest rate while the peer sends at the fastest already. These two terms then take more
+//! bit times of the fastest rate.
 
 use axon_wire::{Bytes, Rate, Span};
 
@@ -30,58 +30,57 @@ const PFC_FRAME_BYTES: u64 = 64;
 const QUANTUM_BYTES: u64 = 64;
 /// Ticks of 10 ps in a second.
 const TICKS_PER_SECOND: u128 = 100_000_000_000;
-/// The longest that a station may take from having received a PFC frame to having stopped the
+/// The longest that a station may take from having received a PFC frame to having paused the
 /// queue: 614.4 ns (IEEE 802.1Q clause 36.1.3.3, as recalled), 6,144 bit times at 10 Gb/s.
 pub const REACTION_MAX: Span = Span::from_ticks(61_440);
 /// Propagation in fibre per metre, 5 ns: two thirds of the speed of light.
 pub const FIBRE_PER_METRE: Span = Span::from_nanos(5);
 
-/// What the headroom of one (ingress port, priority) follows from.
+/// The parameters of the headroom of one (ingress port, priority).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Headroom {
-    /// Of the link, the same in both directions; the fastest that it ever has.
+    /// The fastest rate of the link, the same in both directions.
     pub rate: Rate,
-    /// The slowest that it ever has; the same as `rate` where that does not change.
+    /// The slowest rate of the link; equal to `rate` if the rate never changes.
     pub slowest: Rate,
-    /// From end to end of the cable, one way.
+    /// The propagation delay of the cable, one way.
     pub cable: Span,
     /// The longest frame of any priority that the port sends, FCS included.
     pub port_frame: Bytes,
     /// The longest frame of the lossless priority, FCS included.
     pub lossless_frame: Bytes,
-    /// What MAC and PHY of one end take to send and to receive, in bit times: both ways
-    /// together.
+    /// The delay of MAC and PHY at one end, sending and receiving together, in bit times.
     pub interface_bits: u64,
-    /// From the receipt of the XOFF to the peer's queue being stopped.
+    /// The time from the receipt of XOFF until the peer's queue is paused.
     pub reaction: Span,
 }
 
 /// One part of the delay value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Term {
-    /// What it is.
+    /// What takes this time, in words.
     pub name: &'static str,
-    /// How often it counts.
+    /// How many times it counts.
     pub times: u64,
-    /// How large it is, in bits, that is in bit times of the link.
+    /// Its size in bits, which are bit times of the link.
     pub bits: u64,
 }
 
 impl Term {
-    /// What it adds, in bits. Saturates.
+    /// The bits that it adds to the delay value. Saturates.
     pub const fn total(&self) -> u64 {
         self.times.saturating_mul(self.bits)
     }
 }
 
-/// What is known of the delay of one end's MAC and PHY.
+/// The published delay of the MAC and PHY at one end of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InterfaceDelay {
-    /// Of the port.
+    /// The rate of the port.
     pub rate: Rate,
-    /// Sending and receiving together, in bit times.
+    /// The delay of sending and receiving together, in bit times.
     pub bits: u64,
-    /// Who says so.
+    /// The publication or driver that the number comes from.
     pub source: &'static str,
 }
 
@@ -97,7 +96,7 @@ pub const INTERFACE_DELAYS: [InterfaceDelay; 6] = [
 ];
 const CISCO: &str = "Cisco Press on storage networks, chapter 7";
 
-/// How long a port may take to obey an 802.3 PAUSE, by rate: quanta of 512 bit times from its
+/// How long a port may take to act on an 802.3 PAUSE, by rate: quanta of 512 bit times from its
 /// receipt to the last frame that may start (IEEE 802.3 clause 31B.3.7, as SONiC's headroom
 /// calculation has it; at 10 Gb/s SONiC has 67, and others 74 on copper).
 const PAUSE_REACTION_QUANTA: [(Rate, u64); 10] = [
@@ -172,13 +171,13 @@ impl Headroom {
         sum
     }
 
-    /// The same in whole bytes, rounded up.
+    /// The delay value in whole bytes, rounded up.
     pub const fn bytes(&self) -> Bytes {
         Bytes(self.bits().div_ceil(8))
     }
 }
 
-/// A frame on the wire with what is around it, in bits. Saturates.
+/// The bits of a frame on the wire with preamble and gap. Saturates.
 const fn wire(frame: Bytes) -> u64 {
     frame.0.saturating_add(AROUND_FRAME_BYTES).saturating_mul(8)
 }
@@ -188,7 +187,7 @@ const fn bits_in(rate: Rate, span: Span) -> u64 {
     whole((span.ticks() as u128 * rate.bits_per_second() as u128).div_ceil(TICKS_PER_SECOND))
 }
 
-/// As much as 64 bits hold.
+/// The value, or the largest 64-bit value if it is larger.
 const fn whole(bits: u128) -> u64 {
     if bits > u64::MAX as u128 { u64::MAX } else { bits as u64 }
 }
@@ -268,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_is_obeyed_within_the_quanta_of_the_rate() {
+    fn a_pause_takes_effect_within_the_quanta_of_the_rate() {
         let known = [(100, 5_120), (1_000, 1_024), (2_500, 409), (10_000, 3_072)];
         for (megabits, nanos) in known {
             assert_eq!(pause_reaction_max(Rate::mbps(megabits)).as_nanos(), nanos, "{megabits}");

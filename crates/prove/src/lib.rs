@@ -1,23 +1,25 @@
-//! Proof before traffic: that lossless links cannot pause each other for ever, and that their
-//! headroom holds what is on its way when they pause.
+//! Proof before traffic: no deadlock of lossless buffers, and enough headroom.
 //!
-//! [`Dependencies`] takes the routes of a fabric and says whether the buffers behind them can
-//! wait for each other in a circle; [`deadlock`] says whether buffers that stand still do.
-//! [`headroom`] reckons the bytes that one buffer needs, [`honest_stops`] how long one may stop its
-//! sender although nothing is broken.
+//! [`Dependencies`] takes the routes of a fabric and finds out whether the buffers behind them can
+//! wait for each other in a cycle. [`deadlock`] finds out whether buffers that are blocked now do.
+//! [`headroom`] computes the bytes that one buffer needs after it sent XOFF. [`congestion_pauses`]
+//! bounds how long congestion alone may pause a sender, so that a watchdog can tell it from a
+//! storm.
 #![no_std]
 #![forbid(unsafe_code)]
 #![deny(clippy::float_arithmetic)]
 
 extern crate alloc;
 
+mod congestion_pause;
 mod cycle;
 mod dependencies;
 pub mod headroom;
-mod honest;
 mod stuck;
+mod verdict;
 
+pub use congestion_pause::{CongestionPause, Draining, ToHosts, congestion_pauses};
 pub use cycle::{Cycle, Wait};
-pub use dependencies::{Buffer, Dependencies, FLOWS_KEPT, Verdict};
-pub use honest::{Draining, HonestStop, ToHosts, honest_stops};
-pub use stuck::{Standing, deadlock};
+pub use dependencies::{Buffer, Dependencies, FLOWS_KEPT};
+pub use stuck::{BlockedBuffer, deadlock};
+pub use verdict::Verdict;

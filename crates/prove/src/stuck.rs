@@ -1,41 +1,42 @@
-//! Whether buffers that stand still now wait for each other for ever.
+//! Deadlock at one instant: whether blocked buffers wait for each other in a cycle.
 
 use super::cycle::Cycle;
-use super::dependencies::{Buffer, Dependencies, Verdict};
+use super::dependencies::{Buffer, Dependencies};
+use super::verdict::Verdict;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
-/// A lossless buffer whose sender was told to stop, and what its frames wait for.
+/// A lossless buffer whose sender is paused, and what its frames wait for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Standing {
+pub struct BlockedBuffer {
     /// The buffer.
     pub buffer: Buffer,
-    /// One entry for each queue that frames of it wait in: the buffers behind that queue's link
-    /// whose switch has stopped the queue. An empty one may send.
+    /// One entry for each queue that holds frames of this buffer: the buffers at the other end of
+    /// that queue's link on whose behalf the queue is paused. A queue with an empty entry may send.
     pub waits: Vec<Vec<Buffer>>,
 }
 
-/// A circle of buffers that none of them can leave, or `None` if all can still drain.
+/// Finds a cycle of blocked buffers that cannot drain; `None` if all can.
 ///
-/// A buffer is *stuck* if each queue that its frames wait in is stopped on behalf of a buffer that
-/// is stuck as well, and there is such a queue. That is a greatest fixed point: at first all that
-/// stand still are taken to be stuck; one that has a queue which may send, or is stopped only for
-/// what is not stuck, is no longer; and so on until no more go. Each of what is left waits for
-/// another that is left, so there is a circle among them: a shortest is looked for. The `routes`
-/// of its waits are the queues that make one wait for the next; flows are not known.
+/// A buffer is *stuck* if it has frames in some queue, and each of its queues is paused on behalf
+/// of a buffer that is stuck as well. That is a greatest fixed point. At first all blocked buffers
+/// count as stuck. A buffer is removed if one of its queues may send, or is paused only on behalf
+/// of buffers that are not stuck. This is repeated until nothing changes. Each remaining buffer
+/// waits for another one, so they have a cycle; a shortest one is returned. The `routes` of its
+/// waits count queues; flows are not known.
 ///
-/// This is about one instant. What is left can move again only if somebody breaks a rule: a stop
-/// runs out untold, a watchdog drops what waits, a link goes down; or if a threshold that depends
-/// on free memory rises because other buffers drain.
+/// The result holds for one instant. The buffers can move again only if a pause runs out without a
+/// refresh, a watchdog drops frames, a link goes down, or a threshold that depends on free memory
+/// rises because other buffers drain.
 ///
-/// **Cost.** A round looks at all waits once, and takes out one buffer at least; memory goes with
+/// **Cost.** Each round looks at all waits once and removes at least one buffer. Memory grows with
 /// the waits.
-pub fn deadlock(standing: &[Standing]) -> Option<Cycle> {
-    let mut stuck: BTreeSet<Buffer> = standing.iter().map(|all| all.buffer).collect();
+pub fn deadlock(blocked: &[BlockedBuffer]) -> Option<Cycle> {
+    let mut stuck: BTreeSet<Buffer> = blocked.iter().map(|all| all.buffer).collect();
     loop {
         let before = stuck.len();
-        for Standing { buffer, waits } in standing {
-            let holds = |stops: &Vec<Buffer>| stops.iter().any(|on| stuck.contains(on));
+        for BlockedBuffer { buffer, waits } in blocked {
+            let holds = |on: &Vec<Buffer>| on.iter().any(|on| stuck.contains(on));
             if waits.is_empty() || !waits.iter().all(holds) {
                 stuck.remove(buffer);
             }
@@ -45,7 +46,8 @@ pub fn deadlock(standing: &[Standing]) -> Option<Cycle> {
         }
     }
     let mut dependencies = Dependencies::default();
-    for Standing { buffer, waits } in standing.iter().filter(|all| stuck.contains(&all.buffer)) {
+    for BlockedBuffer { buffer, waits } in blocked.iter().filter(|all| stuck.contains(&all.buffer))
+    {
         for &on in waits.iter().flatten().filter(|on| stuck.contains(on)) {
             dependencies.add_wait(*buffer, on);
         }
@@ -66,38 +68,38 @@ mod tests {
         Buffer { from: SwitchIndex(number), egress: PortNo(1), priority: Priority::ZERO }
     }
 
-    fn standing(number: u32, waits: &[&[u32]]) -> Standing {
+    fn blocked(number: u32, waits: &[&[u32]]) -> BlockedBuffer {
         let queue = |stops: &&[u32]| stops.iter().map(|&on| buffer(on)).collect();
-        Standing { buffer: buffer(number), waits: waits.iter().map(queue).collect() }
+        BlockedBuffer { buffer: buffer(number), waits: waits.iter().map(queue).collect() }
     }
 
-    fn circle(all: &[Standing]) -> Option<Vec<u32>> {
+    fn cycle(all: &[BlockedBuffer]) -> Option<Vec<u32>> {
         Some(deadlock(all)?.waits.iter().map(|wait| wait.buffer.from.0).collect())
     }
 
     #[test]
     fn buffers_that_wait_for_each_other_alone_are_a_deadlock_with_all_that_wait_for_them() {
-        let ring = [standing(0, &[&[1]]), standing(1, &[&[2]]), standing(2, &[&[0]])];
-        assert_eq!(circle(&ring), Some(alloc::vec![0, 1, 2]));
-        let led = [standing(7, &[&[2], &[0]])];
-        assert_eq!(circle(&[&led, &ring[..]].concat()), Some(alloc::vec![0, 1, 2]));
+        let ring = [blocked(0, &[&[1]]), blocked(1, &[&[2]]), blocked(2, &[&[0]])];
+        assert_eq!(cycle(&ring), Some(alloc::vec![0, 1, 2]));
+        let led = [blocked(7, &[&[2], &[0]])];
+        assert_eq!(cycle(&[&led, &ring[..]].concat()), Some(alloc::vec![0, 1, 2]));
     }
 
     #[test]
-    fn one_way_out_of_the_circle_is_enough() {
-        let ring = [standing(0, &[&[1], &[]]), standing(1, &[&[2]]), standing(2, &[&[0]])];
-        assert_eq!(circle(&ring), None, "a queue of 0 may send");
-        let ring = [standing(0, &[&[1], &[9]]), standing(1, &[&[2]]), standing(2, &[&[0]])];
-        assert_eq!(circle(&ring), None, "9 is not told to stop: it drains");
-        assert_eq!(circle(&ring[1..]), None);
-        assert_eq!(circle(&[standing(0, &[])]), None, "nothing waits in it");
-        assert_eq!(circle(&[]), None);
+    fn one_way_out_of_the_cycle_is_enough() {
+        let ring = [blocked(0, &[&[1], &[]]), blocked(1, &[&[2]]), blocked(2, &[&[0]])];
+        assert_eq!(cycle(&ring), None, "a queue of 0 may send");
+        let ring = [blocked(0, &[&[1], &[9]]), blocked(1, &[&[2]]), blocked(2, &[&[0]])];
+        assert_eq!(cycle(&ring), None, "9 is not blocked: it drains");
+        assert_eq!(cycle(&ring[1..]), None);
+        assert_eq!(cycle(&[blocked(0, &[])]), None, "nothing waits in it");
+        assert_eq!(cycle(&[]), None);
     }
 
     #[test]
     fn a_queue_that_two_buffers_stop_waits_for_both() {
-        let drains = standing(3, &[&[]]);
-        let ring = [standing(0, &[&[3, 1]]), standing(1, &[&[0]]), drains];
-        assert_eq!(circle(&ring), Some(alloc::vec![0, 1]), "3 goes on, 1 holds 0 all the same");
+        let drains = blocked(3, &[&[]]);
+        let ring = [blocked(0, &[&[3, 1]]), blocked(1, &[&[0]]), drains];
+        assert_eq!(cycle(&ring), Some(alloc::vec![0, 1]), "3 goes on, 1 holds 0 all the same");
     }
 }

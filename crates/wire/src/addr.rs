@@ -1,4 +1,4 @@
-//! Who and where: MAC addresses, node identities, port numbers.
+//! Addresses: MAC addresses, node identities and incarnations, port numbers.
 
 use crate::constants::address::{LINK_LOCAL_COUNT, LINK_LOCAL_PREFIX};
 use core::fmt;
@@ -109,7 +109,7 @@ mod tests {
     use alloc::format;
 
     #[test]
-    fn addresses_are_told_apart() {
+    fn kinds_of_addresses_are_recognised() {
         assert!(MacAddr::BROADCAST.is_multicast());
         assert!(!MacAddr([0; 6]).is_unicast());
         assert!(MacAddr([1, 0x80, 0xc2, 0, 0, 0x0e]).is_link_local());

@@ -178,12 +178,12 @@ impl<'a> Tagged<'a> {
     }
 }
 
-/// What a congestion point tells.
+/// The content of a congestion notification message.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Cnm {
     /// How much too fast: 0 to 63. Emission takes the low six bits.
     pub feedback: u8,
-    /// Which congestion point, unique in the domain; zero is nobody.
+    /// The identifier of the congestion point, unique in the domain; 0 is invalid.
     pub cpid: u64,
     /// Set point and queue compared, see [`CnmFormat::offset`].
     pub offset: i16,
@@ -197,7 +197,7 @@ pub struct Cnm {
     pub msdu: Vec<u8>,
 }
 
-/// Why bytes are not a CNM that we obey.
+/// Why bytes are not a valid CNM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CnmError {
     /// Not an Ethernet frame of EtherType 0x22E7 behind its tags.
@@ -209,7 +209,7 @@ pub enum CnmError {
     /// More of the sampled frame than a CNM may carry.
     #[error("{0} bytes of MSDU, where at most {MSDU_BYTES_MAX} were expected")]
     Msdu(u16),
-    /// Strict reading only: a version that nobody has defined.
+    /// Strict reading only: an undefined version.
     #[error("version {0}, where {VERSION} was expected")]
     Version(u8),
     /// Strict reading only: reserved bits that are not zero.
@@ -294,7 +294,7 @@ pub struct CnmFrame {
     pub vlan: Option<VlanTag>,
     /// The flow of the sampled frame.
     pub cn: Option<CnTag>,
-    /// What it says.
+    /// The content of the message.
     pub cnm: Cnm,
 }
 

@@ -1,5 +1,5 @@
 //! Congestion messages (thesis 000 §3.2.1): a switch whose output had no room for a packet
-//! tells the edge that the packet came from.
+//! reports to the edge that the packet came from.
 //!
 //! The message is an Axon packet of type Congestion. Its route is the reverse list of the
 //! refused packet, except that it ends at the control plane of the first switch and not at
@@ -22,7 +22,7 @@ pub use crate::constants::version::CONGESTION as VERSION;
 use crate::units::Bytes;
 use alloc::vec::Vec;
 
-/// What a full output tells the edge.
+/// The report of a full output to the edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Congestion {
     /// The output that had no room.

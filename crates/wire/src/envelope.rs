@@ -10,7 +10,7 @@
 //! All big-endian. Node, incarnation and sequence together are the 24-byte nonce of
 //! XChaCha20-Poly1305: a incarnation never seals two messages with the same sequence, so no nonce
 //! comes twice under one key. The incarnation that the message is for is authenticated with it but
-//! not sent: whoever receives it supplies their own.
+//! not sent: the receiver supplies its own.
 
 use crate::addr::{Incarnation, NodeId};
 pub use crate::constants::length::ENVELOPE as ENVELOPE_BYTES;

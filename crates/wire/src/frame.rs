@@ -16,7 +16,7 @@ pub struct NoTailroom;
 /// A frame that can grow and shrink at its front, where the route is, and grow at its end,
 /// where probes gather their records.
 ///
-/// The body chooses what stands behind it (a vector, an arena slot, a UMEM chunk); the
+/// The runtime chooses what stands behind it (a vector, an arena slot, a UMEM chunk); the
 /// plane moves it and never copies it.
 pub trait Frame: Sized {
     /// A frame that holds `bytes`, with at least `headroom` bytes of room before them.
@@ -58,7 +58,7 @@ impl FrameBuf {
         FrameBuf { store, start }
     }
 
-    /// Gives the vector back, so that a body can use it again.
+    /// Gives the vector back, so that a runtime can reuse it.
     pub fn into_vec(self) -> Vec<u8> {
         self.store
     }

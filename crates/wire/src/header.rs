@@ -168,7 +168,7 @@ pub enum HeaderError {
     /// The header length disagrees with the hop counts.
     #[error("the header length disagrees with the hop counts")]
     Length,
-    /// Type 0 or a type nobody has assigned.
+    /// Type 0 or an unassigned type.
     #[error("unknown packet type")]
     Type,
     /// More hops than 12 bits can count, or a port that the hop width cannot name.
@@ -258,7 +258,7 @@ impl<'a> HeaderView<'a> {
         (0..self.forward).map(|index| self.width.get(self.bytes, index)).collect()
     }
 
-    /// The way back, nearest hop first: a forward route to whoever sent the packet.
+    /// The way back, nearest hop first: a forward route to the sender of the packet.
     pub fn reverse(&self) -> Hops {
         (self.forward..self.forward + self.reverse)
             .map(|index| self.width.get(self.bytes, index))

@@ -1,4 +1,4 @@
-//! What the edge reads from hosts' frames and what it says to hosts: ARP (RFC 826) and the
+//! Frames of hosts that the edge reads, and its frames to hosts: ARP (RFC 826) and the
 //! outside of DHCP (RFC 2131). The formats are smoltcp's.
 
 use crate::MacAddr;
@@ -109,7 +109,7 @@ pub fn request(
     emit(to, Arp { operation, sender_mac, sender_ip, target_mac, target_ip })
 }
 
-/// An ARP reply that tells `to` that `ip` is at `mac`.
+/// An ARP reply to `to`: `ip` is at `mac`.
 pub fn reply(mac: MacAddr, ip: Ipv4Addr, to: MacAddr, to_ip: Ipv4Addr) -> Vec<u8> {
     let operation = ArpOperation::Reply;
     emit(to, Arp { operation, sender_mac: mac, sender_ip: ip, target_mac: to, target_ip: to_ip })

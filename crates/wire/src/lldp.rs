@@ -1,4 +1,4 @@
-//! LLDP (IEEE 802.1AB): what a port says of itself to the station at the other end.
+//! LLDP (IEEE 802.1AB): what a port advertises to the station at the other end.
 //!
 //! ```text
 //!  bits   7      9        8*length
@@ -209,10 +209,10 @@ impl Id {
     }
 }
 
-/// What one frame of LLDP says.
+/// The content of an LLDP frame.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Lldpdu {
-    /// Whose port. With `port` it tells who speaks.
+    /// The chassis of the sender. Together with `port` it identifies the sender.
     pub chassis: Id,
     /// Which port.
     pub port: Id,
@@ -223,7 +223,7 @@ pub struct Lldpdu {
 }
 
 impl Lldpdu {
-    /// The last words of a port: all it has said holds no longer.
+    /// A shutdown LLDPDU: withdraws all that the port has advertised.
     pub fn shutdown(chassis: Id, port: Id) -> Lldpdu {
         Lldpdu { chassis, port, ttl_secs: 0, optional: Vec::new() }
     }
@@ -309,9 +309,9 @@ impl Lldpdu {
 pub struct LldpFrame {
     /// One of the three addresses.
     pub destination: MacAddr,
-    /// The port that speaks. DCBX compares it with the address of the port that hears.
+    /// The sending port. DCBX compares it with the address of the receiving port.
     pub source: MacAddr,
-    /// What it says.
+    /// The LLDPDU.
     pub lldpdu: Lldpdu,
 }
 

@@ -10,10 +10,10 @@
 //!       +------------------+--------+--------+--------+---------------+------------+
 //! ```
 //!
-//! Times are counted in quanta of 512 bit times of the link. Such a frame always has the
-//! shortest length, is never tagged and never forwarded. Bit n of the enable vector's low byte
-//! says that time n is to be obeyed: zero lets priority n go on, anything else stops it for so
-//! long and replaces what was left. A time whose bit is clear means nothing.
+//! Times are counted in quanta of 512 bit times of the link. Such a frame always has the shortest
+//! length, is never tagged and never forwarded. Bit n of the enable vector's low byte enables time
+//! n: zero resumes priority n (XON), any other value pauses it for that long (XOFF) and replaces a
+//! remaining pause. A time whose bit is clear has no meaning.
 
 use crate::addr::MacAddr;
 pub use crate::constants::address::MAC_CONTROL as DESTINATION;
@@ -36,7 +36,7 @@ const FIELDS_AT: usize = ETHERNET_BYTES + 2;
 pub struct Quanta(pub u16);
 
 impl Quanta {
-    /// No pause: whoever was paused goes on.
+    /// No pause: resumes the link or priority.
     pub const ZERO: Quanta = Quanta(0);
     /// The longest: 3.36 ms at 10 Gb/s.
     pub const MAX: Quanta = Quanta(u16::MAX);
@@ -57,17 +57,17 @@ impl Quanta {
     }
 }
 
-/// What a PFC frame says.
+/// The content of a PFC frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Pfc {
-    /// Whose times are to be obeyed.
+    /// The priorities whose times take effect.
     pub enabled: PrioritySet,
     /// A time for each priority, by its index. Zero by custom where it is not enabled.
     pub times: [Quanta; PRIORITIES],
 }
 
 impl Pfc {
-    /// Stops these priorities for `time`, or with [`Quanta::ZERO`] lets them go on.
+    /// Pauses these priorities for `time` (XOFF), or resumes them with [`Quanta::ZERO`] (XON).
     pub fn of(priorities: PrioritySet, time: Quanta) -> Pfc {
         let mut pfc = Pfc::default();
         for priority in priorities.iter() {
@@ -76,44 +76,44 @@ impl Pfc {
         pfc
     }
 
-    /// Says something of one more priority.
+    /// Sets the time of one more priority.
     pub const fn set(&mut self, priority: Priority, time: Quanta) {
         self.enabled.insert(priority);
         self.times[priority.index()] = time;
     }
 
-    /// The longest stop of all that it names; zero if all may go on.
+    /// The longest time of all enabled priorities; zero if none is paused.
     pub fn longest(&self) -> Quanta {
         self.enabled.iter().map(|priority| self.times[priority.index()]).max().unwrap_or_default()
     }
 
-    /// What it says of `priority`; `None` if its bit is clear.
+    /// The time of `priority`; `None` if its bit is clear.
     pub fn time(&self, priority: Priority) -> Option<Quanta> {
         self.enabled.contains(priority).then(|| self.times[priority.index()])
     }
 }
 
-/// What becomes of a PFC frame that sets bits in the reserved high byte of its enable vector;
-/// sources are not sure.
+/// How a PFC frame is treated that sets bits in the reserved high byte of its enable vector.
+/// Sources differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Reserved {
-    /// It is obeyed as if they were clear.
+    /// The frame takes effect as if they were clear.
     #[default]
     Ignored,
-    /// It is malformed.
+    /// The frame is malformed.
     Refused,
 }
 
 /// A MAC control frame without its addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MacControl {
-    /// All of the link stops for so long, or goes on.
+    /// PAUSE: pauses the whole link for this long, or resumes it.
     Pause(Quanta),
-    /// Some priorities do.
+    /// PFC: pauses or resumes single priorities.
     Pfc(Pfc),
 }
 
-/// Why bytes are no MAC control frame that we obey.
+/// Why bytes are no MAC control frame that takes effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MacControlError {
     /// Shorter than the shortest frame.
@@ -197,7 +197,7 @@ impl MacControl {
         }))
     }
 
-    /// The frame with which the port of address `source` says it.
+    /// The frame of the port with address `source`.
     pub fn emit(&self, source: MacAddr) -> [u8; FRAME_BYTES] {
         let mut frame = [0; FRAME_BYTES];
         self.write(&mut frame, source);

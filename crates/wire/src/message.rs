@@ -1,4 +1,4 @@
-//! What control planes say to one another, each message one type.
+//! The messages between control planes, one type each.
 //!
 //! The bytes are postcard's (a published format: varints, fields in order), sealed in an
 //! [`Envelope`](crate::envelope::Envelope) whose version covers them. A change to any type
@@ -25,7 +25,7 @@ pub enum Message {
     Heartbeat(Heartbeat),
     /// Switch to controller: all my ports.
     ControllerHello(ControllerHello),
-    /// Controller to switch: heard.
+    /// Controller to switch: acknowledgement.
     ControllerHelloAck(ControllerHelloAck),
     /// Source switch to controller: a host wants to reach another.
     ArpRequest(ArpRequest),
@@ -57,7 +57,7 @@ impl Message {
     }
 }
 
-/// What kind of node speaks discovery.
+/// The kind of a node in discovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Role {
     /// Forwards.
@@ -66,7 +66,7 @@ pub enum Role {
     Controller,
 }
 
-/// The first message on a link (paper 001 §4.2.1), to whoever is there.
+/// The first message on a link (paper 001 §4.2.1), to any node at the other end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
     /// The sender's port on this link.
@@ -110,7 +110,7 @@ pub struct Heartbeat {
     pub path: Option<ControllerPath>,
 }
 
-/// A way to the controller, from the control plane of whoever tells it.
+/// A path to the controller, from the control plane of the node that advertises it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ControllerPath {
     /// Which controller, and which incarnation of it.
@@ -158,9 +158,9 @@ pub enum Peer {
 /// Acknowledges a [`ControllerHello`], along the way it came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ControllerHelloAck {
-    /// The version heard.
+    /// The version that is acknowledged.
     pub version: u64,
-    /// The nonce heard.
+    /// The nonce that is acknowledged.
     pub nonce: u64,
 }
 
@@ -182,7 +182,7 @@ pub struct ArpRequest {
     pub port: PortNo,
     /// The source host.
     pub source_mac: MacAddr,
-    /// Its address, where the asking frame told it.
+    /// Its address, if the host's frame contained it.
     pub source_ip: Option<IpAddr>,
     /// Whom it looks for.
     pub target: Target,
@@ -236,7 +236,7 @@ pub struct ArpReply {
     pub to_target: Route,
 }
 
-/// Orders what a controller says of one route, whatever order it arrives in.
+/// Orders a controller's decisions on one route, in whatever order they arrive.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]

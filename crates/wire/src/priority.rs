@@ -110,7 +110,7 @@ impl PrioritySet {
     /// All eight.
     pub const ALL: PrioritySet = PrioritySet(0xff);
 
-    /// The set of which bit n of `bits` says whether priority n is in it.
+    /// The set that contains priority n if bit n of `bits` is set.
     pub const fn from_bits(bits: u8) -> PrioritySet {
         PrioritySet(bits)
     }
@@ -120,7 +120,7 @@ impl PrioritySet {
         PrioritySet(1 << priority.0)
     }
 
-    /// Bit n says whether priority n is in the set.
+    /// The set as bits: bit n is set if it contains priority n.
     pub const fn bits(self) -> u8 {
         self.0
     }

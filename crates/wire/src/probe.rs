@@ -38,7 +38,7 @@ use alloc::vec::Vec;
 use core::ops::BitOr;
 use serde::{Deserialize, Serialize};
 
-/// Which units append a record, and what it tells: the option bits.
+/// The option bits: which units append a record, and its content.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ProbeOptions(pub u8);
 
@@ -47,7 +47,7 @@ impl ProbeOptions {
     pub const INGRESS: ProbeOptions = ProbeOptions(OPTION_INGRESS);
     /// The unit of each egress port stamps the time.
     pub const EGRESS: ProbeOptions = ProbeOptions(OPTION_EGRESS);
-    /// Egress records tell how many bytes wait for the port.
+    /// Egress records hold the bytes queued for the port.
     pub const QUEUED: ProbeOptions = ProbeOptions(OPTION_QUEUED);
     /// All of them.
     pub const ALL: ProbeOptions = ProbeOptions(OPTION_INGRESS | OPTION_EGRESS | OPTION_QUEUED);
@@ -99,7 +99,7 @@ pub struct ProbeHead {
     pub body_bytes: u16,
     /// Its number among those of its origin.
     pub sequence: u32,
-    /// Who sent it.
+    /// The node that sent the probe.
     pub origin: NodeId,
 }
 
@@ -118,7 +118,7 @@ pub enum ProbeError {
     /// What follows the body is not a whole number of records.
     #[error("{0} bytes of records, which are {RECORD_BYTES} bytes each")]
     Tail(usize),
-    /// A record of a unit that nobody has.
+    /// A record of an unknown unit.
     #[error("record of unit {0}; {UNIT_INGRESS} is ingress, {UNIT_EGRESS} is egress")]
     Unit(u8),
 }
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn ether_probes_are_told_from_other_frames() {
+    fn ether_probes_are_distinguished_from_other_frames() {
         let [from, to] =
             [1, 2].map(|port| ether_address(MacAddr([2, 0, 0, 7, 8, 9]), PortNo(port)));
         let frame = head(16).emit_ether(to, from);

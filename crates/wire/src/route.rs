@@ -1,4 +1,4 @@
-//! A route as switches are told it: where it leads, and on which layer.
+//! A route as switches install it: its hops and its layer.
 
 use crate::addr::PortNo;
 use crate::hops::Hops;
@@ -6,7 +6,7 @@ use crate::priority::{NotInRange, PRIORITIES};
 use serde::{Deserialize, Serialize};
 
 /// One of the parts that the routes of a lossless priority are divided into, so that in none of
-/// them buffers can wait for each other in a circle: 0 to 7. Each is a priority of its own between
+/// them buffers can form a cycle: 0 to 7. Each is a priority of its own between
 /// switches; hosts know nothing of layers. Where there is only one, it is 0.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,

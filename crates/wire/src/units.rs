@@ -12,7 +12,7 @@ const TICKS_PER_NANO: u64 = 100;
 /// Ticks of 10 ps in one second.
 const TICKS_PER_SECOND: u64 = 100_000_000_000;
 
-/// A moment: 10 ps ticks since the node's world began. Never wall-clock time.
+/// A point in time: 10 ps ticks since the runtime's start. Never wall-clock time.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -35,9 +35,9 @@ pub struct Bytes(pub u64);
 pub struct Rate(u64);
 
 impl Time {
-    /// The beginning of the world.
+    /// The start of the runtime.
     pub const ZERO: Time = Time(0);
-    /// The last moment that can be told.
+    /// The latest time that can be represented.
     pub const MAX: Time = Time(u64::MAX);
 
     /// The moment `nanos` nanoseconds after the beginning; saturates at [`Time::MAX`].
@@ -260,8 +260,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_span_is_told_in_its_own_unit() {
-        let told = |ticks| alloc::format!("{}", Span::from_ticks(ticks));
+    fn a_span_is_shown_in_its_own_unit() {
+        let shown = |ticks| alloc::format!("{}", Span::from_ticks(ticks));
         let known = [
             (0, "0s"),
             (1, "10ps"),
@@ -272,7 +272,7 @@ mod tests {
             (6_000_000_000_000, "60s"),
         ];
         for (ticks, text) in known {
-            assert_eq!(told(ticks), text);
+            assert_eq!(shown(ticks), text);
         }
     }
 

@@ -1,4 +1,4 @@
-//! The VLAN tag (IEEE 802.1Q clause 9.6) and what it says of a frame's priority.
+//! The VLAN tag (IEEE 802.1Q clause 9.6) and a frame's priority.
 //!
 //! ```text
 //!  bits   16                   3     1     12
@@ -46,7 +46,7 @@ pub struct VlanTag {
 }
 
 impl VlanTag {
-    /// The customer tag that says a priority and no VLAN.
+    /// The customer tag with a priority and without a VLAN.
     pub const fn of_priority(priority: Priority) -> VlanTag {
         VlanTag { kind: TagKind::Customer, pcp: priority, dei: false, vid: 0 }
     }
@@ -82,7 +82,7 @@ impl VlanTag {
     }
 }
 
-/// The priority that an Ethernet frame says, one PCP a priority: that of the outer tag, 0
+/// The priority of an Ethernet frame, each PCP one priority: that of the outer tag, 0
 /// without one.
 #[inline]
 pub fn priority_of(frame: &[u8]) -> Priority {
@@ -112,7 +112,7 @@ pub fn insert(frame: &mut impl Frame, tag: VlanTag) -> Result<(), NoHeadroom> {
     Ok(())
 }
 
-/// Takes the outer tag off a frame if it says a priority only and names no VLAN.
+/// Removes the outer tag of a frame if it is a priority tag without a VLAN.
 pub fn remove_priority(frame: &mut impl Frame) {
     if VlanTag::of_frame(frame.bytes()).is_some_and(|tag| tag.vid == 0) {
         frame.bytes_mut().copy_within(0..AFTER_ADDRESSES, TAG_BYTES);
@@ -143,7 +143,7 @@ pub fn addresses_of(frame: &[u8]) -> Option<(MacAddr, MacAddr)> {
 /// apart, the other code points say "drop first".
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum PcpModel {
-    /// 8P0D: eight priorities. The DEI alone tells what goes first.
+    /// 8P0D: eight priorities. Only the DEI marks frames to drop first.
     #[default]
     Eight,
     /// 7P1D: 4 and 5 share two code points.

@@ -1,5 +1,5 @@
-//! The second reader of the golden vectors, `vectors/read.py`: it agrees with the files as they are,
-//! and not with files in which a fault was planted.
+//! The second reader of the golden vectors, `vectors/read.py`: it agrees with the files as they
+//! are, and not with files in which a fault was planted.
 //!
 //! Where `python3` is missing, these tests fail if the environment variable `CI` is set, and are
 //! skipped, aloud, if not.

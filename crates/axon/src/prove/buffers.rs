@@ -1,9 +1,10 @@
-//! Whether the headroom of every lossless port holds what may come after its sender was told to
-//! stop.
+//! Whether the headroom of every lossless port holds what may arrive after XOFF was sent.
 
 use super::name;
 use super::search::{Searched, search};
-use axon_fabric::dcb::{Plug, configured, frame_bytes, headroom, needed, plugs, quanta_needed};
+use axon_fabric::dcb::{
+    CableEnd, cable_ends, configured, frame_bytes, headroom, needed, quanta_needed,
+};
 use axon_fabric::model::{Dcb, End, Fabric, FlowControl};
 use axon_fabric::units::span_text;
 use axon_prove::headroom::{Headroom, Term};
@@ -19,15 +20,15 @@ pub struct Kind {
     pub formula: Headroom,
     /// Whether hosts are at the other end.
     pub is_host: bool,
-    /// What the formula and the frame that makes the switch ask for silence come to.
+    /// Bytes of headroom needed: the sum of the formula, and the frame that triggers XOFF.
     pub needed: Bytes,
     /// What the simulator found to be used.
     pub searched: Searched,
-    /// Whether what is at the other end stops when it is told to.
-    pub obeys: bool,
+    /// Whether the other end honours flow control.
+    pub honours_pause: bool,
     /// What each (port, lossless priority) has.
     pub configured: Bytes,
-    /// The least quanta of a stop that is told again in time, and those of this fabric.
+    /// The least quanta of a pause that is refreshed in time, and those of this fabric.
     pub quanta: (u64, u64),
     /// The ports, by name.
     pub ports: Vec<String>,
@@ -35,7 +36,7 @@ pub struct Kind {
 
 /// What was found of a fabric's buffers.
 pub enum Buffers {
-    /// The fabric has no lossless class, so nothing waits for anybody.
+    /// The fabric has no lossless class, so it needs no headroom.
     Lossy,
     /// Kinds of ports.
     Lossless(Vec<Kind>),
@@ -45,7 +46,7 @@ impl Kind {
     /// Whether nothing is lost here.
     fn suffices(&self) -> bool {
         let enough = self.configured >= self.needed.max(self.searched.most);
-        enough && self.obeys && self.quanta.0 <= self.quanta.1
+        enough && self.honours_pause && self.quanta.0 <= self.quanta.1
     }
 }
 
@@ -69,10 +70,10 @@ pub(super) fn of(fabric: &Fabric, seed: u64) -> Option<Buffers> {
     let mut kinds: Vec<Kind> = Vec::new();
     for switch in 0..fabric.switches.len() {
         let sizes = configured(fabric, dcb, switch);
-        for (port, (plug, size)) in plugs(fabric, switch).into_iter().zip(sizes).enumerate() {
-            if let Some(plug) = plug {
+        for (port, (cable, size)) in cable_ends(fabric, switch).into_iter().zip(sizes).enumerate() {
+            if let Some(cable) = cable {
                 let end = End { switch, port: PortNo(port as u16) };
-                add(&mut kinds, kind(fabric, dcb, plug, size), name(fabric, end));
+                add(&mut kinds, kind(fabric, dcb, cable, size), name(fabric, end));
             }
         }
     }
@@ -82,13 +83,22 @@ pub(super) fn of(fabric: &Fabric, seed: u64) -> Option<Buffers> {
     Some(Buffers::Lossless(kinds))
 }
 
-fn kind(fabric: &Fabric, dcb: &Dcb, plug: Plug<'_>, configured: Bytes) -> Kind {
-    let formula = headroom(fabric, dcb, plug);
-    let is_host = plug.is_host;
-    let quanta = (quanta_needed(&formula, plug), dcb.quanta.0.into());
+fn kind(fabric: &Fabric, dcb: &Dcb, cable: CableEnd<'_>, configured: Bytes) -> Kind {
+    let formula = headroom(fabric, dcb, cable);
+    let is_host = cable.is_host;
+    let quanta = (quanta_needed(&formula, cable), dcb.quanta.0.into());
     let (needed, searched) = (needed(&formula), Searched::default());
-    let obeys = dcb.hosts || !is_host;
-    Kind { formula, is_host, needed, searched, obeys, configured, quanta, ports: Vec::new() }
+    let honours_pause = dcb.hosts || !is_host;
+    Kind {
+        formula,
+        is_host,
+        needed,
+        searched,
+        honours_pause,
+        configured,
+        quanta,
+        ports: Vec::new(),
+    }
 }
 
 fn add(kinds: &mut Vec<Kind>, new: Kind, port: String) {
@@ -118,7 +128,7 @@ pub(super) fn headline(buffers: Option<&Buffers>) -> String {
     }
 }
 
-/// The kinds of ports with what they need, and how that is reckoned.
+/// The kinds of ports with what they need, and the terms of that sum.
 pub(super) fn write(kinds: &[Kind], out: &mut String) -> std::fmt::Result {
     writeln!(out, "\nheadroom of each lossless priority at")?;
     for kind in kinds {
@@ -141,20 +151,20 @@ pub(super) fn write(kinds: &[Kind], out: &mut String) -> std::fmt::Result {
         )?;
         writeln!(out, "    {}", sum(kind))?;
         match kind.searched {
-            Searched { runs: 0, .. } => writeln!(out, "    too much is under way to simulate it")?,
+            Searched { runs: 0, .. } => writeln!(out, "    too much is in flight to simulate it")?,
             Searched { runs, most } => {
                 writeln!(out, "    the most that {runs} simulated worst cases used: {} B", most.0)?;
             }
         }
-        if !kind.obeys {
+        if !kind.honours_pause {
             writeln!(out, "    dcb.hosts is false: NOTHING BOUNDS what comes from hosts")?;
         }
         if kind.quanta.0 > kind.quanta.1 {
             let (least, has) = kind.quanta;
             writeln!(
                 out,
-                "    a stop of {has} quanta ends before it can be told again: TOO SHORT, {least} \
-                 or more, twice the longest frame, would do"
+                "    a pause of {has} quanta ends before it can be refreshed: TOO SHORT, {least} or \
+                 more, twice the longest frame, would do"
             )?;
         }
     }
@@ -170,7 +180,7 @@ fn rates(formula: &Headroom) -> String {
     }
 }
 
-/// The sum in numbers: `1518 B that make it ask + 1518/1542 of (12336 bit frame that the port has
+/// The sum in numbers: `1518 B that trigger XOFF + 1518/1542 of (12336 bit frame that the port has
 /// begun + ...)`.
 fn sum(kind: &Kind) -> String {
     let frame = frame_bytes(&kind.formula).0;
@@ -180,7 +190,7 @@ fn sum(kind: &Kind) -> String {
     };
     let terms: Vec<String> = kind.formula.terms().map(term).into();
     format!(
-        "= {frame} B frame that makes it ask + {frame}/{} of ({})",
+        "= {frame} B frame that triggers XOFF + {frame}/{} of ({})",
         frame + 24,
         terms.join(" + ")
     )

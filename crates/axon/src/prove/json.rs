@@ -3,7 +3,7 @@
 use super::buffers::Buffers;
 use super::show::{assumptions, layers, scope};
 use super::{Proof, name};
-use axon_fabric::circle::{ends, round};
+use axon_fabric::cycle::{ends, ingress_ports};
 use axon_prove::{Cycle, Verdict};
 use serde_json::{Value, json};
 
@@ -50,7 +50,7 @@ pub(super) fn value(proof: &Proof<'_>) -> Value {
         "disagreements": proof.disagreements.iter()
             .map(|(link, mismatch)| super::neighbours::text(fabric, *link, mismatch))
             .collect::<Vec<_>>(),
-        "unstopped": proof.unstopped.iter()
+        "without_pfc": proof.without_pfc.iter()
             .map(|&(port, priorities)| {
                 let priorities = priorities.iter().map(|one| one.value()).collect::<Vec<_>>();
                 json!({ "port": name(fabric, port), "priorities": priorities })
@@ -81,7 +81,7 @@ fn headroom(buffers: &Buffers) -> Value {
             "configured_bytes": kind.configured.0,
             "found_bytes": kind.searched.most.0,
             "searched_runs": kind.searched.runs,
-            "obeys": kind.obeys,
+            "honours_pause": kind.honours_pause,
             "quanta_needed": kind.quanta.0,
             "quanta": kind.quanta.1,
         })
@@ -116,7 +116,7 @@ fn cycle(proof: &Proof<'_>, cycle: &Cycle) -> Value {
         })
     });
     json!({
-        "round": round(proof.fabric, cycle),
+        "ports": ingress_ports(proof.fabric, cycle),
         "waits": waits.collect::<Vec<_>>(),
         "is_shortest": cycle.is_shortest,
         "entangled_buffers": cycle.entangled,

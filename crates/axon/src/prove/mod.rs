@@ -25,7 +25,7 @@ const USAGE: u8 = 2;
 /// route takes up to a kilobyte.
 const PAIRS_MAX: usize = 1_000_000;
 
-/// Prove a fabric's routes free of deadlock, or print the buffers that can wait in a circle
+/// Prove a fabric's routes free of deadlock, or print a cycle of buffers that wait for each other
 #[derive(clap::Args)]
 pub struct Arguments {
     /// The fabric file
@@ -33,18 +33,18 @@ pub struct Arguments {
     /// Write the result as JSON; `-` writes it to standard output, and nothing else
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Look at the routes between so many pairs of hosts only, drawn at random, and at those of
-    /// the traffic section; what is proved is then about those
+    /// Check the routes of N random pairs of hosts, and those of the traffic section, instead of
+    /// all pairs; the proof holds for these only
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
     pairs: Option<u32>,
-    /// Seed of what is drawn at random; the file's if not said
+    /// Seed of all random choices; that of the file by default
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// How the controller chooses paths, whatever the file's controller.router says
     #[arg(long, value_name = "NAME", value_parser = crate::router::named)]
     router: Option<RouterKind>,
-    /// Fail this link between switches once the routes are there, named by one of its ports, such
-    /// as s1-p2, or by its switches, such as s1,s2; again for more links, all at once
+    /// Fail this link between switches after the routes are installed: one of its ports (s1-p2) or
+    /// its two switches (s1,s2); may be given more than once, all links fail together
     #[arg(long, value_name = "LINK")]
     fail: Vec<String>,
 }
@@ -82,12 +82,12 @@ pub struct Proof<'a> {
     pub moved: u64,
     /// Whether what waits has room, where the fabric says how much there is.
     pub buffers: Option<buffers::Buffers>,
-    /// Whether the watchdog leaves honest peers alone, where there is one.
+    /// Whether the watchdog ignores pauses caused by congestion, where there is a watchdog.
     pub watchdog: Option<watchdog::Watched>,
-    /// What the ends of links will not agree on by DCBX, by link.
+    /// Disagreements of the two ends of links by DCBX, by link.
     pub disagreements: Vec<(usize, Mismatch)>,
     /// Ports where lossless priorities have no PFC in force, and these priorities.
-    pub unstopped: Vec<(End, PrioritySet)>,
+    pub without_pfc: Vec<(End, PrioritySet)>,
     /// Hosts that have no route to another, by index: from which, to which.
     pub unreachable: Vec<(usize, usize)>,
 }
@@ -114,7 +114,7 @@ impl Proof<'_> {
             && self.mixed.as_ref().is_none_or(is_free)
             && self.unreachable.is_empty()
             && self.disagreements.is_empty()
-            && self.unstopped.is_empty()
+            && self.without_pfc.is_empty()
             && self.buffers.as_ref().is_none_or(buffers::Buffers::suffice)
             && self.watchdog.as_ref().is_none_or(watchdog::Watched::suffices)
     }
@@ -125,7 +125,7 @@ impl Proof<'_> {
 /// # Errors
 /// The output cannot be written.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let fabric = axon_fabric::load(&arguments.file).map_err(anyhow::Error::from);
+    let fabric = crate::file::load(&arguments.file).map_err(anyhow::Error::from);
     let tried = fabric.and_then(|mut fabric| {
         fabric.set_router(arguments.router.unwrap_or(fabric.controller.router))?;
         Ok((asked(&fabric, arguments)?, fabric))
@@ -170,12 +170,12 @@ fn asked(fabric: &Fabric, arguments: &Arguments) -> Result<Asked> {
     let wanted = arguments.pairs.map(|pairs| pairs as usize);
     if wanted.is_none() && all > PAIRS_MAX as u64 {
         bail!(
-            "{name} has {all} pairs of hosts, more than the {PAIRS_MAX} that are looked at \
-             unasked; expected --pairs N, which proves the routes of N of them and no others"
+            "{name} has {all} pairs of hosts, more than the {PAIRS_MAX} that are looked at by \
+             default; expected --pairs N, which proves the routes of N of them and no others"
         );
     }
     let seed = arguments.seed.unwrap_or(fabric.seed);
-    let mut pairs = axon_fabric::told::draw_pairs(hosts, wanted.unwrap_or(PAIRS_MAX), seed);
+    let mut pairs = axon_fabric::planned::draw_pairs(hosts, wanted.unwrap_or(PAIRS_MAX), seed);
     let drawn = pairs.len();
     let flows = fabric.traffic.iter().flat_map(|traffic| &traffic.flows);
     pairs.extend(flows.map(|&(a, b)| (a.min(b), a.max(b))));

@@ -1,4 +1,4 @@
-//! What the two ends of links will not agree on by DCBX, and where they agree that nobody stops.
+//! Links whose ends do not agree by DCBX, and ports where lossless priorities have no PFC.
 
 use super::name;
 use axon_dcbx::Mismatch;
@@ -7,7 +7,7 @@ use axon_wire::PrioritySet;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Disagreements that are told.
+/// Disagreements that are listed.
 const SHOWN: usize = 10;
 /// Ports that are named of those with the same priorities.
 const NAMED: usize = 3;
@@ -22,8 +22,8 @@ pub(super) fn text(fabric: &Fabric, link: usize, mismatch: &Mismatch) -> String 
             format!("PFC is for priorities {one} at {a} and {other} at {b}")
         }
         Mismatch::Classes(priorities) => format!(
-            "priorities {priorities} share their class with others at {a} than at {b}, so a stop \
-             holds up different traffic"
+            "priorities {priorities} share their class with others at {a} than at {b}, so a \
+             pause stops different traffic"
         ),
         Mismatch::Congestion([one, other]) => {
             format!("congestion notification is for {one} at {a} and {other} at {b}")
@@ -32,14 +32,14 @@ pub(super) fn text(fabric: &Fabric, link: usize, mismatch: &Mismatch) -> String 
             let (one, other) = (one.value(), other.value());
             format!("{selector:?} {protocol} has priority {one} at {a} and {other} at {b}")
         }
-        Mismatch::Says(end, note) => {
+        Mismatch::Note(end, note) => {
             format!("{} towards {}: {note}", ends[*end], ends[1 - *end])
         }
         Mismatch::Unsettled => format!("{a} and {b} follow each other for ever"),
     }
 }
 
-/// All of them, or as many as anybody reads.
+/// All of them, ten at most.
 pub(super) fn write(
     fabric: &Fabric,
     found: &[(usize, Mismatch)],
@@ -59,7 +59,7 @@ pub(super) fn write(
 }
 
 /// The ports where lossless priorities have no PFC in force, by what these are.
-pub(super) fn write_unstopped(
+pub(super) fn write_without_pfc(
     fabric: &Fabric,
     found: &[(End, PrioritySet)],
     out: &mut String,
@@ -71,7 +71,7 @@ pub(super) fn write_unstopped(
     for (port, priorities) in found {
         by_priorities.entry(priorities.bits()).or_default().push(*port);
     }
-    writeln!(out, "\nlossless, but without PFC in force: NOBODY STOPS who sends")?;
+    writeln!(out, "\nlossless, but without PFC in force: SENDERS ARE NEVER PAUSED")?;
     for (bits, ports) in by_priorities {
         let named: Vec<String> = ports.iter().take(NAMED).map(|&at| name(fabric, at)).collect();
         let more = ports.len() - named.len();

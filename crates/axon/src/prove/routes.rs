@@ -1,10 +1,10 @@
-//! The routes of a fabric by its own controller, and what they make wait.
+//! The routes of a fabric by its own controller, and the dependencies of buffers that they cause.
 
 use super::{Asked, Proof};
 use axon_control::controller::flows::Route;
 use axon_control::controller::router::Step;
 use axon_fabric::model::{End, Fabric};
-use axon_fabric::told::Told;
+use axon_fabric::planned::Planned;
 use axon_prove::Dependencies;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::collections::BTreeSet;
@@ -12,26 +12,26 @@ use std::collections::BTreeSet;
 /// Pairs of hosts between two looks at the bar.
 const LOOK: usize = 1_024;
 
-/// Tells a controller of the fabric, asks it for the routes, takes down what fails, and looks at
-/// what the routes make wait.
+/// Plans the routes of a fabric with its controller, takes down the links that fail, and finds
+/// which buffers wait for which by those routes.
 ///
-/// Failed links fail together. A frame that wants to go over one is dropped, so nobody waits
-/// there; what has crossed it goes on. The routes before the failures, cut where they cross a
-/// failed link, and all that are in use after each word of a switch about one, may be on their
-/// way at the same time: what they make wait together is looked at besides.
+/// Failed links fail together. A frame for one of them is dropped, so no buffer waits there; frames
+/// behind it continue. The routes before the failures, cut where they cross a
+/// failed link, and all that are in use after each report of a switch, may be in flight at the
+/// same time: their dependencies together are looked at as well.
 pub(super) fn prove(fabric: &Fabric, asked: Asked) -> Proof<'_> {
     let router = fabric.controller.router.build(asked.seed, fabric.layers());
-    let mut told = Told::new(fabric, router, asked.seed);
+    let mut planned = Planned::new(fabric, router, asked.seed);
     let bar = bar(asked.pairs.len(), "routes");
     for (at, &(a, b)) in asked.pairs.iter().enumerate() {
-        told.ask(a, b);
+        planned.ask(a, b);
         if at % LOOK == 0 {
             bar.set_position(at as u64);
         }
     }
     bar.finish_and_clear();
-    told.settle();
-    let before = told.controller().counters().routes_moved;
+    planned.settle();
+    let before = planned.controller().counters().routes_moved;
     let dead: BTreeSet<End> = asked
         .failed
         .iter()
@@ -39,13 +39,13 @@ pub(super) fn prove(fabric: &Fabric, asked: Asked) -> Proof<'_> {
         .collect();
     let mut mixed = Dependencies::default();
     for &link in &asked.failed {
-        mix(&told, &asked, &dead, &mut mixed);
-        told.cut(&fabric.links[link]);
+        mix(&planned, &asked, &dead, &mut mixed);
+        planned.cut(&fabric.links[link]);
     }
-    let moved = told.controller().counters().routes_moved - before;
+    let moved = planned.controller().counters().routes_moved - before;
     let (mut dependencies, mut unreachable) = (Dependencies::default(), Vec::new());
     let mut on_layer = vec![0; usize::from(fabric.layers())];
-    each(&told, &asked, |flow, route| match route {
+    each(&planned, &asked, |flow, route| match route {
         Some(route) => {
             dependencies.add(flow, fabric.priority_on(route.layer), route.steps());
             on_layer[route.layer.index()] += 1;
@@ -54,14 +54,14 @@ pub(super) fn prove(fabric: &Fabric, asked: Asked) -> Proof<'_> {
     });
     let verdict = dependencies.verdict();
     let mixed = (!asked.failed.is_empty()).then(|| {
-        mix(&told, &asked, &dead, &mut mixed);
+        mix(&planned, &asked, &dead, &mut mixed);
         mixed.verdict()
     });
     Proof {
         buffers: super::buffers::of(fabric, asked.seed),
         watchdog: super::watchdog::of(fabric, &dependencies),
         disagreements: axon_fabric::dcb::disagreements(fabric),
-        unstopped: axon_fabric::dcb::unstopped(fabric),
+        without_pfc: axon_fabric::dcb::without_pfc(fabric),
         fabric,
         asked,
         dependencies,
@@ -74,14 +74,14 @@ pub(super) fn prove(fabric: &Fabric, asked: Asked) -> Proof<'_> {
 }
 
 /// Adds the routes that are in use now, without what lies on dead links.
-fn mix(told: &Told<'_>, asked: &Asked, dead: &BTreeSet<End>, mixed: &mut Dependencies) {
-    each(told, asked, |flow, route| {
+fn mix(planned: &Planned<'_>, asked: &Asked, dead: &BTreeSet<End>, mixed: &mut Dependencies) {
+    each(planned, asked, |flow, route| {
         let Some(route) = route else { return };
         let steps: Vec<Step> = route.steps().collect();
         let is_dead = |step: &Step| {
-            dead.contains(&End { switch: told.switch(step.switch), port: step.egress })
+            dead.contains(&End { switch: planned.switch(step.switch), port: step.egress })
         };
-        let priority = told.fabric().priority_on(route.layer);
+        let priority = planned.fabric().priority_on(route.layer);
         for part in steps.split(is_dead) {
             mixed.add(flow, priority, part.iter().copied());
         }
@@ -89,10 +89,10 @@ fn mix(told: &Told<'_>, asked: &Asked, dead: &BTreeSet<End>, mixed: &mut Depende
 }
 
 /// Shows every route that was asked for, both directions of each pair.
-fn each(told: &Told<'_>, asked: &Asked, mut look: impl FnMut(u32, Option<&Route>)) {
+fn each(planned: &Planned<'_>, asked: &Asked, mut look: impl FnMut(u32, Option<&Route>)) {
     for flow in 0..asked.pairs.len() as u32 * 2 {
         let (from, to) = asked.hosts(flow);
-        look(flow, told.route(from, to));
+        look(flow, planned.route(from, to));
     }
 }
 

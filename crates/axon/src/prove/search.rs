@@ -1,9 +1,9 @@
-//! The worst case that the simulator finds, beside the bound that is reckoned.
+//! The worst case that the simulator finds, beside the computed bound.
 //!
 //! One switch, three ports. The peer of the first sends the longest frames of a lossless priority,
-//! as fast as it can, to the second, whose peer lets nothing leave. A third keeps the port to the
-//! first busy with the longest frames of another priority, so that the stop has to wait. The
-//! shares are empty, so the first frame is the one that makes the switch ask. When each of them
+//! as fast as it can, to the second, whose peer keeps it paused. A third keeps the port to the
+//! first busy with the longest frames of another priority, so that XOFF has to wait. The
+//! shares are empty, so the first frame triggers XOFF. When each of them
 //! begins is drawn at random, often; what counts is the most that ever waits.
 
 use axon_fabric::dcb::frame_bytes;
@@ -14,9 +14,9 @@ use axon_sim::bare::{Phase, Plan, Sink, Source, Storm};
 use axon_wire::priority::{Priority, PrioritySet};
 use axon_wire::{Bytes, MacAddr, PortNo, Span, Time};
 
-/// Worlds for each kind of port, unless so much is under way on its cable that fewer must do.
+/// Worlds for each kind of port, unless so much is in flight on its cable that fewer must do.
 const RUNS: u64 = 200;
-/// Frames that all worlds of a kind of port may have under way together.
+/// Frames that all worlds of a kind of port may have in flight together.
 const FRAMES: u64 = 200_000;
 /// Room for whatever comes.
 const PLENTY: Bytes = Bytes(1 << 40);
@@ -37,12 +37,12 @@ pub(super) fn search(formula: &Headroom, seed: u64) -> Searched {
     let mut random = oorandom::Rand64::new(u128::from(seed));
     let frame = formula.rate.time_for(Bytes(frame_bytes(formula).0 + 24));
     let mut drawn = || Span::from_ticks(random.rand_range(0..frame.ticks().max(1)));
-    let under_way = formula.bytes().0 / frame_bytes(formula).0 + LATE;
-    let runs = (FRAMES / under_way).min(RUNS);
+    let in_flight = formula.bytes().0 / frame_bytes(formula).0 + LATE;
+    let runs = (FRAMES / in_flight).min(RUNS);
     let most = (0..runs).map(|run| {
         let late = frame * LATE;
         let plan = plan(formula, (Time::ZERO + late + drawn(), Time::ZERO + drawn()));
-        // The first frame comes, the stop goes back, and what is under way then comes.
+        // The first frame comes, XOFF goes back, and what is in flight then comes.
         let end = Time::ZERO + late + plan.latency * 3 + frame * 8;
         plan.run(end, run).queued_bytes_max[0]
     });

@@ -2,7 +2,7 @@
 
 use super::buffers::{self, Buffers};
 use super::{Proof, name, neighbours, watchdog};
-use axon_fabric::circle::{ends, round};
+use axon_fabric::cycle::{ends, ingress_ports};
 use axon_fabric::model::{Fabric, FlowControl, RouterKind};
 use axon_prove::{Buffer, Cycle, Verdict, Wait};
 use axon_wire::Priority;
@@ -11,34 +11,34 @@ use std::fmt::Write;
 /// Pairs of hosts without a route that are named.
 const UNREACHABLE_SHOWN: usize = 10;
 
-/// What everything rests on, whatever the fabric file says.
+/// Assumptions of every proof.
 const ASSUMPTIONS: [&str; 4] = [
-    "hosts take what they get: none pauses its switch for ever",
+    "hosts read what they receive: none pauses its switch for ever",
     "every switch sends, sooner or later, what its peer has room for",
     "a frame keeps its priority and its route",
     "all lossless priorities of hosts have the same routes, so what holds for one, or for several \
      in one class, holds for each",
 ];
-/// What nothing is known of without a `dcb` section.
+/// Assumptions without a `dcb` section.
 const WITHOUT_DCB: [&str; 2] = [
     "control messages and whatever else has no route here are in no lossless priority",
     "each (ingress port, priority) has a buffer of its own that is never overrun",
 ];
-/// What the headroom rests on.
+/// Assumptions of the headroom.
 const WITH_DCB: [&str; 1] =
-    ["peers stop within the reaction time, and frames are no longer than the file's mtu allows"];
-/// What a watchdog adds.
+    ["peers pause within the reaction time, and frames are no longer than the file's mtu allows"];
+/// Assumptions of the watchdog.
 const WATCHDOG: [&str; 3] = [
-    "no host stops its switch for as long as the watchdog's detection",
+    "no host pauses its switch for as long as the watchdog's detection",
     "strict classes and the gaps between frames leave the others next to all of a link, and ingress \
-     ports take even turns, as do layers in a queue to a host",
-    "frames do not turn to another way on again and again just as that one stops",
+     ports have equal shares, as do layers in a queue to a host",
+    "frames do not move to another path again and again just as that one is paused",
 ];
-/// What PAUSE adds.
-const PAUSE: &str = "no stop lasts as long as a link's heartbeats may fail, which PAUSE stops too: after that the \
-     link is taken down with what waits for it";
+/// The assumption of PAUSE.
+const PAUSE: &str = "no pause lasts as long as a link's heartbeats may fail, which PAUSE delays too: after that the \
+     link is taken down with all frames queued for it";
 
-/// What everything rests on.
+/// The assumptions of a proof.
 pub(super) fn assumptions(proof: &Proof<'_>) -> impl Iterator<Item = &'static str> {
     let more: &[&str] = if proof.buffers.is_some() { &WITH_DCB } else { &WITHOUT_DCB };
     let dcb = proof.fabric.dcb.as_deref();
@@ -61,7 +61,7 @@ fn numbers(priorities: &[Priority]) -> String {
     numbers.collect::<Vec<_>>().join(" and ")
 }
 
-/// What is told about the routes that were looked at, in one line.
+/// Which routes were checked, in one line.
 pub(super) fn scope(proof: &Proof<'_>) -> String {
     let asked = &proof.asked;
     let (routes, all) = (asked.pairs.len() * 2, asked.all * 2);
@@ -71,7 +71,7 @@ pub(super) fn scope(proof: &Proof<'_>) -> String {
         let drawn = asked.pairs.len() - asked.traffic;
         format!(
             "{routes} of {all}: {drawn} pairs of hosts drawn with seed {}, both ways, and {} more \
-             of the traffic section; nothing is said about the others",
+             of the traffic section; the others are not checked",
             asked.seed, asked.traffic
         )
     };
@@ -113,7 +113,7 @@ fn write(proof: &Proof<'_>, out: &mut String) -> std::fmt::Result {
         writeln!(out, "longest chain  {}", chain_text(fabric, chain))?;
     }
     if let Some(Verdict::Free(_)) = &proof.mixed {
-        writeln!(out, "transition     old and new routes together have no circle either")?;
+        writeln!(out, "transition     old and new routes together have no cycle either")?;
     }
     let lost = proof.unreachable.len();
     writeln!(out, "headroom       {}", buffers::headline(proof.buffers.as_ref()))?;
@@ -125,7 +125,7 @@ fn write(proof: &Proof<'_>, out: &mut String) -> std::fmt::Result {
         write_cycle(proof, cycle, "the routes", out)?;
     }
     if let Some(Verdict::Cycle(cycle)) = &proof.mixed {
-        let which = "old and new routes, while both are on their way after the failure,";
+        let which = "old and new routes, while both are in flight after the failure,";
         write_cycle(proof, cycle, which, out)?;
     }
     write_unreachable(proof, out)?;
@@ -133,14 +133,17 @@ fn write(proof: &Proof<'_>, out: &mut String) -> std::fmt::Result {
         buffers::write(kinds, out)?;
     }
     neighbours::write(fabric, &proof.disagreements, out)?;
-    neighbours::write_unstopped(fabric, &proof.unstopped, out)?;
+    neighbours::write_without_pfc(fabric, &proof.without_pfc, out)?;
     if let Verdict::Cycle(_) = proof.verdict
         && !matches!(fabric.controller.router, RouterKind::UpDown | RouterKind::Layered)
     {
         writeln!(out, "\nway out: controller.router: up_down, or layered with dcb.layers")?;
     }
-    if !proof.unstopped.is_empty() {
-        writeln!(out, "\nway out: no dcb.dcbx.apart.pfc, which gives PFC to all that is lossless")?;
+    if !proof.without_pfc.is_empty() {
+        writeln!(
+            out,
+            "\nway out: no dcb.dcbx.overrides.pfc, which gives PFC to all that is lossless"
+        )?;
     }
     if proof.buffers.as_ref().is_some_and(|buffers| !buffers.suffice()) {
         writeln!(
@@ -166,16 +169,16 @@ fn headline(proof: &Proof<'_>) -> &'static str {
         (Verdict::Free(_), None | Some(Verdict::Free(_))) if !proof.disagreements.is_empty() => {
             "NOT PROVED lossless: neighbours do not agree"
         }
-        (Verdict::Free(_), None | Some(Verdict::Free(_))) if !proof.unstopped.is_empty() => {
-            "NOT PROVED lossless: free of deadlock, but senders are never stopped"
+        (Verdict::Free(_), None | Some(Verdict::Free(_))) if !proof.without_pfc.is_empty() => {
+            "NOT PROVED lossless: free of deadlock, but senders are never paused"
         }
         (Verdict::Free(_), None | Some(Verdict::Free(_))) if suffice == Some(false) => {
-            "NOT PROVED lossless: free of deadlock, but senders are not stopped in time"
+            "NOT PROVED lossless: free of deadlock, but senders are not paused in time"
         }
         (Verdict::Free(_), None | Some(Verdict::Free(_)))
             if proof.watchdog.as_ref().is_some_and(|watchdog| !watchdog.suffices()) =>
         {
-            "NOT PROVED lossless: free of deadlock, but the watchdog may take an honest stop for a storm"
+            "NOT PROVED lossless: free of deadlock, but the watchdog may take congestion for a storm"
         }
         (Verdict::Cycle(_), _) => "NOT PROVED free of deadlock",
         (_, Some(Verdict::Cycle(_))) => "NOT PROVED free of deadlock while routes change",
@@ -202,7 +205,7 @@ fn write_cycle(
     out: &mut String,
 ) -> std::fmt::Result {
     let fabric = proof.fabric;
-    let shortest = if cycle.is_shortest { "no circle is shorter" } else { "a shorter may exist" };
+    let shortest = if cycle.is_shortest { "no cycle is shorter" } else { "a shorter may exist" };
     let (count, entangled) = (cycle.waits.len(), cycle.entangled);
     let of = match &cycle.waits[..] {
         [wait, ..] if fabric.layers() > 1 => {
@@ -210,8 +213,8 @@ fn write_cycle(
         }
         _ => String::new(),
     };
-    writeln!(out, "\n{which} let {count} buffers{of} wait for each other in a circle:\n")?;
-    writeln!(out, "  {}\n", round(fabric, cycle).join(" -> "))?;
+    writeln!(out, "\n{which} let {count} buffers{of} wait for each other in a cycle:\n")?;
+    writeln!(out, "  {}\n", ingress_ports(fabric, cycle).join(" -> "))?;
     let next = cycle.waits.iter().cycle().skip(1);
     for (wait, on) in cycle.waits.iter().zip(next) {
         let ((at, from), (then, by)) = (ends(fabric, wait.buffer), ends(fabric, on.buffer));
@@ -220,8 +223,8 @@ fn write_cycle(
     }
     writeln!(
         out,
-        "\n{shortest}; {entangled} buffers are on circles or between them. If these fill up at the \
-         same time,\nthey stay full: whether traffic ever does that is not said here."
+        "\n{shortest}; {entangled} buffers are on cycles or between them. If these fill up at the \
+         same time,\nthey stay full; the proof does not say whether traffic ever does that."
     )
 }
 

@@ -1,11 +1,11 @@
-//! Whether the watchdog of pauses may take for a storm what honest peers do.
+//! Whether the PFC watchdog may take a pause caused by congestion for a storm.
 
-use axon_fabric::circle::ends;
+use axon_fabric::cycle::ends;
 use axon_fabric::dcb::draining;
 use axon_fabric::model::Fabric;
 use axon_fabric::units::span_text;
 use axon_plane::watchdog::WatchdogConfig;
-use axon_prove::{Dependencies, HonestStop, honest_stops};
+use axon_prove::{CongestionPause, Dependencies, congestion_pauses};
 use axon_wire::Span;
 use serde_json::{Value, json};
 
@@ -14,14 +14,14 @@ const FOR_EVER: Span = Span::from_ticks(u64::MAX);
 
 /// What was found.
 pub struct Watched {
-    /// What switches were told.
+    /// The watchdog's configuration.
     pub config: WatchdogConfig,
-    /// The buffer that needs the longest detection time; `None` if no switch stops another.
-    pub worst: Option<HonestStop>,
-    /// The longest honest stop of all; `None` if nothing bounds it, as where buffers may wait in a
-    /// circle.
+    /// The buffer that needs the longest detection time; `None` if no switch pauses another.
+    pub worst: Option<CongestionPause>,
+    /// The longest pause that congestion causes; `None` if nothing bounds it, as where buffers may
+    /// wait in a cycle.
     pub longest: Option<Span>,
-    /// Whether there is a bound to honest stops: not where buffers may wait in a circle.
+    /// Whether such pauses have a bound: not where buffers may wait in a cycle.
     pub bounded: bool,
 }
 
@@ -29,12 +29,12 @@ pub struct Watched {
 pub(super) fn of(fabric: &Fabric, dependencies: &Dependencies) -> Option<Watched> {
     let dcb = fabric.dcb.as_deref()?;
     let config = dcb.watchdog?;
-    let stops = honest_stops(dependencies, draining(fabric, dcb));
+    let stops = congestion_pauses(dependencies, draining(fabric, dcb));
     let bounded = stops.is_some();
     let longest = stops.as_ref().map(|stops| stops.iter().map(|stop| stop.longest).max());
     let longest = longest.map(Option::unwrap_or_default).filter(|&longest| longest < FOR_EVER);
     let percent = config.stopped_percent;
-    let key = |stop: &HonestStop| (stop.detection(percent).unwrap_or(FOR_EVER), stop.longest);
+    let key = |stop: &CongestionPause| (stop.detection(percent).unwrap_or(FOR_EVER), stop.longest);
     // Of several equally bad the first.
     let worst = stops
         .into_iter()
@@ -46,11 +46,11 @@ pub(super) fn of(fabric: &Fabric, dependencies: &Dependencies) -> Option<Watched
 impl Watched {
     /// The detection time that is just too short; `None` if none is long enough.
     fn needed(&self) -> Option<Span> {
-        let worst = |stop: HonestStop| stop.detection(self.config.stopped_percent);
+        let worst = |stop: CongestionPause| stop.detection(self.config.stopped_percent);
         self.worst.map_or(Some(Span::ZERO), worst).filter(|_| self.bounded)
     }
 
-    /// Whether no honest stop is taken for a storm.
+    /// Whether no pause caused by congestion is taken for a storm.
     pub(super) fn suffices(&self) -> bool {
         self.needed().is_some_and(|needed| self.config.detection > needed)
     }
@@ -59,12 +59,12 @@ impl Watched {
     pub(super) fn headline(&self, fabric: &Fabric) -> String {
         let WatchdogConfig { detection, stopped_percent, .. } = self.config;
         let storm = match stopped_percent {
-            100 => format!("{} of stop are a storm", span_text(detection)),
-            part => format!("{part}% of {} of stop are a storm", span_text(detection)),
+            100 => format!("{} of pause are a storm", span_text(detection)),
+            part => format!("{part}% of {} of pause are a storm", span_text(detection)),
         };
         let Some(worst) = self.worst.filter(|_| self.bounded) else {
             let why =
-                if self.bounded { "no switch stops another" } else { "a circle has no bound" };
+                if self.bounded { "no switch pauses another" } else { "a cycle has no bound" };
             return format!("{storm}; {why}");
         };
         let at = ends(fabric, worst.buffer).1;
@@ -78,7 +78,7 @@ impl Watched {
             100 => String::new(),
             _ => format!(" and let {} b/s of {} through", worst.rate, worst.link),
         };
-        format!("{storm}; honest stops at {at} last up to {longest}{through}: {verdict}")
+        format!("{storm}; congestion pauses {at} for up to {longest}{through}: {verdict}")
     }
 
     /// What may be done about a detection time that does not suffice, where anything may.
@@ -87,17 +87,17 @@ impl Watched {
             return None;
         }
         if self.needed().is_some() {
-            let way = "a longer dcb.watchdog.detection, or less that has to leave before a sender \
-                       may go on: a fixed dcb.buffers.lossless_share, such as 20kB";
+            let way = "a longer dcb.watchdog.detection, or less that has to leave before XON is \
+                       sent: a fixed dcb.buffers.lossless_share, such as 20kB";
             return Some(way.into());
         }
-        // By the share of time nothing is enough; without a break each stop has an end.
+        // By the share of time nothing is enough; without a break each pause has an end.
         let longest = self.longest.filter(|_| self.config.stopped_percent < 100)?;
         let longer = match self.config.detection > longest {
             true => String::new(),
             false => format!(", and a dcb.watchdog.detection of more than {}", text(longest)),
         };
-        Some(format!("dcb.watchdog.stopped: 100%{longer}"))
+        Some(format!("dcb.watchdog.paused: 100%{longer}"))
     }
 
     /// The same for machines.
@@ -106,10 +106,10 @@ impl Watched {
         json!({
             "suffices": self.suffices(),
             "detection_ns": self.config.detection.as_nanos(),
-            "stopped_percent": self.config.stopped_percent,
+            "paused_percent": self.config.stopped_percent,
             "detection_needed_ns": self.needed().map(Span::as_nanos),
             "at": worst.map(|worst| ends(fabric, worst.buffer).1),
-            "longest_stop_ns": worst.map(|worst| worst.longest.as_nanos()),
+            "longest_pause_ns": worst.map(|worst| worst.longest.as_nanos()),
             "least_through_bps": worst.map(|worst| worst.rate),
         })
     }

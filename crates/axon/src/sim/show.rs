@@ -216,7 +216,7 @@ pub fn size(bytes: u64) -> String {
 }
 
 /// Packets that an entry's flows lost and that are in flight; `-` where packets are not what is
-/// counted, or where more was received than sent. What cannot be told apart is told with a `?`.
+/// counted, or where more was received than sent. What is lost or in flight is marked with a `?`.
 fn missing(entry: &[FlowReport]) -> [String; 2] {
     let unknown = || "-".to_owned();
     let more = |flow: &FlowReport| {
@@ -253,7 +253,7 @@ fn reasons(out: &mut String, flows: &[FlowReport]) {
         }
     }
     if flows.iter().any(|flow| flow.lost_packets.is_none() && flow.missing_packets > Some(0)) {
-        line!(out, "?: lost or in flight, not told apart");
+        line!(out, "?: lost or in flight");
     }
 }
 

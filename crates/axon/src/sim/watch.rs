@@ -154,7 +154,7 @@ impl Watch for Watcher<'_> {
     }
 }
 
-/// A figure of this process in bytes, as the kernel tells it (proc(5), `status`).
+/// A figure of this process in bytes, as the kernel reports it (proc(5), `status`).
 fn memory(key: &str) -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix(key))?;
@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_is_told_ahead_as_it_grew() {
+    fn memory_is_forecast_as_it_grew() {
         let at = |millis: u64, bytes: u64| (Time::from_nanos(millis * 1_000_000), bytes);
         let end = Time::from_nanos(100_000_000);
         assert_eq!(extrapolated(at(10, 1_000), at(20, 3_000), end), Some(19_000));

@@ -3,7 +3,7 @@
 use axon_plane::routes::MacMap;
 use axon_wire::{MacAddr, PortNo, Span, Time};
 
-/// Which address was last heard on which port.
+/// The filtering database: the port where each address was last seen.
 ///
 /// In plain English: the source of every frame is noted with its port and the time. An entry
 /// that is older than the ageing time is as good as none; such entries make room when the
@@ -30,7 +30,7 @@ impl Fdb {
         Fdb { entries: MacMap::default(), entries_max, ageing, oldest: Time::ZERO }
     }
 
-    /// `mac` was heard on `port`.
+    /// Enters `mac` at `port`.
     #[inline]
     pub fn learn(&mut self, now: Time, mac: MacAddr, port: PortNo) {
         if let Some(entry) = self.entries.get_mut(&mac) {
@@ -40,14 +40,14 @@ impl Fdb {
         }
     }
 
-    /// The port that `mac` was heard on within the ageing time.
+    /// The port where `mac` was seen within the ageing time.
     #[inline]
     pub fn port_of(&self, now: Time, mac: MacAddr) -> Option<PortNo> {
         let entry = self.entries.get(&mac)?;
         (now.since(entry.heard) <= self.ageing).then_some(entry.port)
     }
 
-    /// Forgets what was heard on `port`.
+    /// Removes all entries of `port`.
     pub fn flush(&mut self, port: PortNo) {
         self.entries.retain(|_, entry| entry.port != port);
     }
@@ -62,7 +62,7 @@ impl Fdb {
         self.entries.is_empty()
     }
 
-    /// Removes aged entries; says whether there is room then.
+    /// Removes aged entries; returns whether there is room then.
     #[cold]
     fn make_room(&mut self, now: Time) -> bool {
         if now.since(self.oldest) > self.ageing {

@@ -1,4 +1,4 @@
-//! An Ethernet switch as others build it: a learning bridge that runs RSTP.
+//! A conventional Ethernet switch: a learning bridge that runs RSTP.
 
 pub mod fdb;
 mod node;

@@ -1,16 +1,16 @@
-//! An Ethernet switch as others build it: a learning bridge that runs RSTP.
+//! A conventional Ethernet switch as a node: a learning bridge that runs RSTP.
 
 use crate::bridge::{Bridge, BridgeConfig};
-use crate::rstp::{BridgeId, Rstp, RstpConfig, Times, Wish};
+use crate::rstp::{BridgeId, Request, Rstp, RstpConfig, Times};
 use alloc::vec::Vec;
 use axon_node::{Action, Awaited, Drop, Input, Node, NodeKind};
 use axon_plane::{FrameMeta, Ports};
 use axon_wire::{Frame, MacAddr, Time};
 
-/// What a bridge is told at its start.
+/// The configuration of a bridge.
 #[derive(Clone, Debug)]
 pub struct BridgeNodeConfig {
-    /// Ports, buffers, filtering database.
+    /// The configuration of ports, buffers and filtering database.
     pub bridge: BridgeConfig,
     /// Identifier, path costs, timers.
     pub rstp: RstpConfig,
@@ -38,7 +38,7 @@ pub struct BridgeNode<B> {
     bridge: Bridge<B>,
     rstp: Rstp,
     actions: Vec<Action<B>>,
-    wishes: Vec<Wish>,
+    requests: Vec<Request>,
 }
 
 impl<B: Frame> BridgeNode<B> {
@@ -48,7 +48,7 @@ impl<B: Frame> BridgeNode<B> {
             bridge: Bridge::new(config.bridge),
             rstp: Rstp::new(config.rstp),
             actions: Vec::new(),
-            wishes: Vec::new(),
+            requests: Vec::new(),
         }
     }
 
@@ -67,23 +67,23 @@ impl<B: Frame> BridgeNode<B> {
         self.bridge.ports()
     }
 
-    /// Reads the BPDUs among the plane's actions; the others are the body's.
+    /// Reads the BPDUs among the plane's actions; the others go to the runtime.
     fn settle(&mut self, now: Time, out: &mut Vec<Action<B>>) {
         for action in self.actions.drain(..) {
             let Action::Punt { ingress, frame, .. } = action else {
                 out.push(action);
                 continue;
             };
-            let read = self.rstp.receive(now, ingress, frame.bytes(), &mut self.wishes);
+            let read = self.rstp.receive(now, ingress, frame.bytes(), &mut self.requests);
             let reason = if read.is_ok() { Drop::Consumed } else { Drop::Refused };
             self.bridge.ports_mut().count_drop(ingress, reason);
             out.push(Action::Dropped { ingress, reason, frame });
         }
-        for wish in self.wishes.drain(..) {
-            match wish {
-                Wish::Send { port, frame } => self.bridge.send(now, port, &frame, out),
-                Wish::State { port, state } => self.bridge.set_state(port, state),
-                Wish::Flush { port } => self.bridge.flush(port),
+        for request in self.requests.drain(..) {
+            match request {
+                Request::Send { port, frame } => self.bridge.send(now, port, &frame, out),
+                Request::State { port, state } => self.bridge.set_state(port, state),
+                Request::Flush { port } => self.bridge.flush(port),
             }
         }
     }
@@ -100,7 +100,7 @@ impl<B: Frame> Node<B> for BridgeNode<B> {
             Input::TxDone { port } => ports.tx_done(now, port, &mut self.actions),
             Input::Link { port, up } => {
                 ports.link(now, port, up, &mut self.actions);
-                self.rstp.link(now, port, up, &mut self.wishes);
+                self.rstp.link(now, port, up, &mut self.requests);
             }
             Input::Timeout => {}
             Input::Command(command) => {
@@ -108,7 +108,7 @@ impl<B: Frame> Node<B> for BridgeNode<B> {
             }
         }
         self.bridge.ports_mut().timeout(now, &mut self.actions);
-        self.rstp.timeout(now, &mut self.wishes);
+        self.rstp.timeout(now, &mut self.requests);
         self.settle(now, out);
     }
 

@@ -46,13 +46,13 @@ impl BridgeConfig {
     }
 }
 
-/// What a bridge does with frames on a port (IEEE 802.1D-2004 clause 7.4).
+/// The state of a port: what the bridge does with its frames (IEEE 802.1D-2004 clause 7.4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PortState {
-    /// Nothing.
+    /// Frames are discarded.
     #[default]
     Discarding,
-    /// It learns their sources, and discards them.
+    /// Sources are learned, frames are discarded.
     Learning,
     /// It learns their sources, and forwards them.
     Forwarding,
@@ -131,7 +131,7 @@ impl<B: Frame> Bridge<B> {
         self.ports.deliver(now, meta, port, None, out);
     }
 
-    /// Sets the state of a port. A frame that waits there is dropped when its turn comes if
+    /// Sets the state of a port. A frame queued there is dropped when it is scheduled, if
     /// the port does not forward then (clause 7.7.3).
     pub fn set_state(&mut self, port: PortNo, state: PortState) {
         if let Some(current) = self.states.get_mut(port.index()) {
@@ -168,7 +168,7 @@ impl<B: Frame> Bridge<B> {
         &mut self.ports
     }
 
-    /// What has been counted.
+    /// The counters since the start.
     pub fn counters(&self) -> &Counters {
         self.ports.counters()
     }

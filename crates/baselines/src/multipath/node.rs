@@ -1,4 +1,4 @@
-//! A switch with static tables and nothing else: no control plane at all.
+//! A switch with static tables and without a control plane, as a node.
 
 use crate::multipath::{Multipath, MultipathConfig};
 use alloc::vec::Vec;

@@ -15,7 +15,7 @@ use axon_plane::ports::{FrameMeta, Ports};
 use axon_plane::routes::MacMap;
 use axon_wire::{Bytes, Frame, MacAddr, PortNo, Time, mac_control};
 
-/// Where every host of the network is: the same for all switches, so they share it.
+/// The place of every host of the network. It is the same for all switches, so they share it.
 pub type Places = MacMap<Place>;
 
 /// Where a host is.
@@ -23,14 +23,14 @@ pub type Places = MacMap<Place>;
 pub struct Place {
     /// Its switch, by number.
     pub switch: u32,
-    /// Its port there.
+    /// The port of the host at that switch.
     pub port: PortNo,
 }
 
-/// What one switch is told.
+/// The configuration of one switch.
 #[derive(Clone, Debug)]
 pub struct MultipathConfig {
-    /// Ports, 0 to `ports - 1`.
+    /// The number of ports: 0 to `ports - 1`.
     pub ports: u16,
     /// Each output port has one buffer for each ingress port, of this many bytes.
     pub queue_bytes_max: Bytes,

@@ -3,7 +3,7 @@
 //!
 //! In plain English: the first frame of a host on a port gives it a PMAC: the location of the
 //! switch, the port, and the next number there. As soon as its IP address is known too, both
-//! are registered, again and again until the manager has heard. A host that shows up on
+//! are registered, again and again until the manager acknowledges them. A host that shows up on
 //! another port gets another PMAC.
 
 use super::message::Register;
@@ -36,7 +36,7 @@ pub(super) struct Hosts {
     hosts: BTreeMap<MacAddr, Host>,
     by_pmac: BTreeMap<MacAddr, MacAddr>,
     /// Registrations that are not acknowledged.
-    unheard: Agenda<MacAddr>,
+    unacknowledged: Agenda<MacAddr>,
     /// The next number on each port.
     numbers: BTreeMap<PortNo, u16>,
     retry: Span,
@@ -47,13 +47,13 @@ impl Hosts {
         Hosts {
             hosts: BTreeMap::new(),
             by_pmac: BTreeMap::new(),
-            unheard: Agenda::new(),
+            unacknowledged: Agenda::new(),
             numbers: BTreeMap::new(),
             retry,
         }
     }
 
-    /// `amac` was seen on `port`, with `ip` if it told. Returns its PMAC if that is new.
+    /// `amac` was seen on `port`, with `ip` if it sent. Returns its PMAC if that is new.
     pub fn learn(
         &mut self,
         now: Time,
@@ -91,7 +91,7 @@ impl Hosts {
         pmac
     }
 
-    /// The switch is told where it is: every host gets a PMAC there. Returns all of them:
+    /// Sets the location of the switch: every host gets a PMAC there. Returns all of them:
     /// port, AMAC, PMAC.
     pub fn place(&mut self, now: Time, location: Location) -> Vec<(PortNo, MacAddr, MacAddr)> {
         let amacs: Vec<MacAddr> = self.hosts.keys().copied().collect();
@@ -112,20 +112,20 @@ impl Hosts {
     fn register_soon(&mut self, now: Time, amac: MacAddr) {
         if let Some(host) = self.hosts.get_mut(&amac) {
             host.pause = self.retry;
-            self.unheard.set(amac, now);
+            self.unacknowledged.set(amac, now);
         }
     }
 
     /// The registrations that are due.
     pub fn due(&mut self, now: Time) -> Vec<Register> {
         let mut due = Vec::new();
-        while let Some(amac) = self.unheard.pop_due(now) {
+        while let Some(amac) = self.unacknowledged.pop_due(now) {
             let Some(host) = self.hosts.get_mut(&amac) else {
                 continue;
             };
             if let (Some(ip), Some(pmac)) = (host.ip, host.pmac) {
                 due.push(Register { ip, amac, pmac });
-                self.unheard.set(amac, now + host.pause);
+                self.unacknowledged.set(amac, now + host.pause);
                 host.pause = (host.pause * 2).min(PAUSE_MAX);
             }
         }
@@ -133,13 +133,13 @@ impl Hosts {
     }
 
     pub fn deadline(&self) -> Option<Time> {
-        self.unheard.next()
+        self.unacknowledged.next()
     }
 
-    /// The manager has heard.
+    /// The manager has acknowledged a registration.
     pub fn acknowledged(&mut self, amac: MacAddr, pmac: MacAddr) {
         if self.hosts.get(&amac).is_some_and(|host| host.pmac == Some(pmac)) {
-            self.unheard.cancel(amac);
+            self.unacknowledged.cancel(amac);
         }
     }
 
@@ -148,7 +148,7 @@ impl Hosts {
     pub fn gone(&mut self, pmac: MacAddr) -> Option<MacAddr> {
         let amac = self.by_pmac.remove(&pmac)?;
         self.hosts.remove(&amac);
-        self.unheard.cancel(amac);
+        self.unacknowledged.cancel(amac);
         Some(amac)
     }
 

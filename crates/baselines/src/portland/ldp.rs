@@ -1,8 +1,8 @@
-//! Location discovery (paper §3.4): who is on the other end of each port, at which level this
-//! switch is, and which way the fabric manager is.
+//! Location discovery (paper §3.4): the neighbour at each port, the level of this switch, and the
+//! port towards the fabric manager.
 //!
-//! In plain English: every port says at an interval who sends and what it knows. A port that
-//! hears nothing of the kind for three intervals has hosts behind it. A switch with hosts, or
+//! In plain English: every port sends its identity and what it knows at an interval. A port that
+//! receives no such message for three intervals has hosts behind it. A switch with hosts, or
 //! whose neighbours are no more than half its ports, is at the edge; one with neighbours at
 //! the edge is an aggregation switch; one with aggregation switches only is core. The level
 //! stays. An aggregation switch is in the pod of the edge switches below it.
@@ -26,20 +26,20 @@ use axon_wire::{MacAddr, PortNo, Span, Time};
 const HOST_INTERVALS: u64 = 3;
 /// Intervals without a message after which a neighbour is gone (the paper: 50 ms at 10 ms).
 const LOST_INTERVALS: u64 = 5;
-/// Links to the fabric manager, at most.
+/// The most links on a path to the fabric manager.
 const DISTANCE_MAX: u16 = 256;
-/// Between a change and the messages that tell of it, so that several go at once.
+/// The delay from a change to the messages about it, so that several changes share a message.
 const TELL: Span = Span::from_millis(1);
 
-/// One port.
+/// The state of one port.
 #[derive(Clone, Debug, Default)]
 struct Port {
     up: bool,
     kind: PortKind,
-    /// Since when carrier is there.
+    /// When the carrier came.
     since: Time,
-    /// Who is there, what was heard last, and when.
-    heard: Option<(MacAddr, Ldm, Time)>,
+    /// The neighbour, its last message, and when it was received.
+    received: Option<(MacAddr, Ldm, Time)>,
 }
 
 /// Location discovery in one switch, or in the fabric manager.
@@ -55,8 +55,8 @@ pub(super) struct Ldp {
     parent: Option<PortNo>,
     /// The next messages on all ports.
     next: Time,
-    /// What the messages say beside their port.
-    said: (Level, Option<u16>, Option<Way>, Option<PortNo>),
+    /// The last content sent, without the port.
+    sent: (Level, Option<u16>, Option<Way>, Option<PortNo>),
     /// Grows with every change that the manager should know of: neighbours, level, location,
     /// way.
     version: u64,
@@ -75,7 +75,7 @@ impl Ldp {
             way: None,
             parent: None,
             next: Time::MAX,
-            said: (Level::Unknown, None, None, None),
+            sent: (Level::Unknown, None, None, None),
             version: 0,
             changed: false,
         }
@@ -97,7 +97,7 @@ impl Ldp {
     pub fn set_fat_tree(&mut self, now: Time) {
         if let Some(way) = self.way.as_mut().filter(|way| !way.fat_tree) {
             way.fat_tree = true;
-            self.tell(now);
+            self.schedule_messages(now);
         }
     }
 
@@ -105,7 +105,7 @@ impl Ldp {
         let Some(state) = self.ports.get_mut(port.index()) else {
             return;
         };
-        let known = state.heard.is_some();
+        let known = state.received.is_some();
         *state = Port { up, since: now, ..Port::default() };
         self.version += u64::from(known);
         self.changed = true;
@@ -115,11 +115,11 @@ impl Ldp {
         }
     }
 
-    pub fn heard(&mut self, now: Time, port: PortNo, from: MacAddr, ldm: Ldm) {
+    pub fn receive(&mut self, now: Time, port: PortNo, from: MacAddr, ldm: Ldm) {
         let Some(state) = self.ports.get_mut(port.index()).filter(|state| state.up) else {
             return;
         };
-        let before = state.heard.replace((from, ldm, now));
+        let before = state.received.replace((from, ldm, now));
         state.kind = PortKind::Axon;
         let same = before.is_some_and(|(mac, old, _)| (mac, old) == (from, ldm));
         if !same {
@@ -137,12 +137,12 @@ impl Ldp {
         let mut changed = false;
         for port in self.ports.iter_mut().filter(|port| port.up) {
             let silent = port.kind == PortKind::Unknown && port.since + host <= now;
-            let gone = port.heard.is_some_and(|(_, _, last)| last + lost <= now);
+            let gone = port.received.is_some_and(|(_, _, last)| last + lost <= now);
             if silent {
                 port.kind = PortKind::Host;
             }
             if gone {
-                port.heard = None;
+                port.received = None;
             }
             changed |= silent || gone;
         }
@@ -156,7 +156,7 @@ impl Ldp {
     pub fn deadline(&self) -> Option<Time> {
         let (host, lost) = (self.interval * HOST_INTERVALS, self.interval * LOST_INTERVALS);
         let ports = self.ports.iter().filter(|port| port.up);
-        let ports = ports.filter_map(|port| match port.heard {
+        let ports = ports.filter_map(|port| match port.received {
             Some((_, _, last)) => Some(last + lost),
             None => (port.kind == PortKind::Unknown).then_some(port.since + host),
         });
@@ -223,7 +223,8 @@ impl Ldp {
     /// Ports to switches whose way to the manager begins with this one.
     pub fn children(&self) -> Vec<PortNo> {
         let ports = self.ports.iter().enumerate();
-        let below = ports.filter(|(_, port)| port.heard.is_some_and(|(_, ldm, _)| ldm.towards_you));
+        let below =
+            ports.filter(|(_, port)| port.received.is_some_and(|(_, ldm, _)| ldm.towards_you));
         below.map(|(index, _)| PortNo(index as u16)).collect()
     }
 
@@ -236,7 +237,7 @@ impl Ldp {
         self.ports.iter().all(|port| !port.up || port.kind != PortKind::Unknown)
     }
 
-    /// Whether something has changed since this was last asked.
+    /// Whether anything has changed since the last call.
     pub fn take_changed(&mut self) -> bool {
         core::mem::take(&mut self.changed)
     }
@@ -262,7 +263,7 @@ impl Ldp {
 
     fn switches(&self) -> impl Iterator<Item = (PortNo, MacAddr, Ldm)> {
         self.ports.iter().enumerate().filter_map(|(index, port)| {
-            let (mac, ldm, _) = port.heard.filter(|(_, ldm, _)| ldm.level != Level::Manager)?;
+            let (mac, ldm, _) = port.received.filter(|(_, ldm, _)| ldm.level != Level::Manager)?;
             Some((PortNo(index as u16), mac, ldm))
         })
     }
@@ -277,16 +278,16 @@ impl Ldp {
         }
         (self.parent, self.way) = self.find_way();
         let say = (self.level, self.pod(), self.way, self.parent);
-        if say == self.said {
+        if say == self.sent {
             return;
         }
         let route = |way: Option<Way>| way.map(|way| (way.incarnation, way.path));
-        if (self.said.0, route(self.said.2)) != (say.0, route(say.2)) {
+        if (self.sent.0, route(self.sent.2)) != (say.0, route(say.2)) {
             self.version += 1;
         }
-        self.said = say;
+        self.sent = say;
         self.changed = true;
-        self.tell(now);
+        self.schedule_messages(now);
     }
 
     fn find_level(&self) -> Level {
@@ -306,7 +307,7 @@ impl Ldp {
 
     fn find_way(&self) -> (Option<PortNo>, Option<Way>) {
         let ways = self.ports.iter().enumerate().filter_map(|(index, port)| {
-            let (_, ldm, _) = port.heard?;
+            let (_, ldm, _) = port.received?;
             let way = ldm.way.filter(|way| !ldm.towards_you && way.distance < DISTANCE_MAX)?;
             Some((PortNo(index as u16), way))
         });
@@ -323,7 +324,7 @@ impl Ldp {
     }
 
     /// Sends messages soon, on all ports.
-    fn tell(&mut self, now: Time) {
+    fn schedule_messages(&mut self, now: Time) {
         self.next = self.next.min(now + TELL);
     }
 }
@@ -379,7 +380,7 @@ mod tests {
             let mut ldp = switch();
             for (port, level) in heard.into_iter().enumerate() {
                 if let Some(level) = level {
-                    ldp.heard(at(1), PortNo(port as u16), mac(10), ldm(level, None));
+                    ldp.receive(at(1), PortNo(port as u16), mac(10), ldm(level, None));
                 }
             }
             ldp.timeout(at(3));
@@ -391,22 +392,22 @@ mod tests {
     #[test]
     fn the_nearest_way_counts_and_none_that_comes_back() {
         let mut ldp = switch();
-        ldp.heard(at(1), PortNo(0), mac(10), ldm(Level::Unknown, Some(4)));
-        ldp.heard(at(1), PortNo(1), mac(11), ldm(Level::Unknown, Some(2)));
+        ldp.receive(at(1), PortNo(0), mac(10), ldm(Level::Unknown, Some(4)));
+        ldp.receive(at(1), PortNo(1), mac(11), ldm(Level::Unknown, Some(2)));
         assert_eq!((ldp.parent(), ldp.way().unwrap().distance), (Some(PortNo(1)), 3));
         let below = Ldm { towards_you: true, ..ldm(Level::Unknown, Some(1)) };
-        ldp.heard(at(1), PortNo(2), mac(12), below);
+        ldp.receive(at(1), PortNo(2), mac(12), below);
         assert_eq!((ldp.parent(), ldp.children()), (Some(PortNo(1)), Vec::from([PortNo(2)])));
         ldp.link(at(2), PortNo(1), false);
         assert_eq!(ldp.way().unwrap().distance, 5);
-        ldp.heard(at(3), PortNo(0), mac(10), ldm(Level::Unknown, Some(DISTANCE_MAX)));
+        ldp.receive(at(3), PortNo(0), mac(10), ldm(Level::Unknown, Some(DISTANCE_MAX)));
         assert_eq!((ldp.parent(), ldp.way()), (None, None), "too far is nowhere");
     }
 
     #[test]
     fn a_neighbour_that_falls_silent_is_gone_and_its_port_is_not_for_hosts() {
         let mut ldp = switch();
-        ldp.heard(at(1), PortNo(0), mac(10), ldm(Level::Unknown, Some(0)));
+        ldp.receive(at(1), PortNo(0), mac(10), ldm(Level::Unknown, Some(0)));
         ldp.timeout(at(5));
         assert_eq!(ldp.links().len(), 1);
         let before = ldp.version();

@@ -1,17 +1,17 @@
-//! The fabric manager's mind (paper §3.1, §3.3, §3.6): the network, the hosts, and what
-//! switches must be told.
+//! The state of the fabric manager (paper §3.1, §3.3, §3.6): the network, the hosts, and the
+//! messages to switches.
 //!
-//! In plain English: switches report whom they see. When the network has been quiet for a
-//! while, the manager decides whether it is a fat tree and tells the edge switches where they
-//! are. It keeps the PMAC of every host by its IP address and answers the ARP requests of
-//! all; an address that nobody has registered is asked for everywhere. In a fat tree it
-//! compares, after each change, what every switch does by its own rules with the shortest
-//! paths that there are now, and tells those that differ. In any other network a switch asks
-//! when a frame has nowhere to go; the manager then tells every switch on the shortest paths,
-//! and remembers it, so that it can tell them better when the network changes.
+//! In plain English: switches report their neighbours. When the network has not changed for a
+//! while, the manager decides whether it is a fat tree and sends the edge switches their
+//! locations. It keeps the PMAC of every host by its IP address and answers all ARP requests. An
+//! address that is not registered is queried at all edge switches. In a fat tree it compares,
+//! after each change, what every switch does by its own rules with the present shortest paths, and
+//! corrects those that differ. In any other network a switch sends a query when it has no route
+//! for a frame. The manager then installs the shortest paths in every switch on them, and keeps a
+//! record, so that it can correct them when the network changes.
 
 use super::graph::{FAR, Graph, place_of};
-use super::message::{Asker, Message, Place, Register, Report};
+use super::message::{Message, Place, Register, Report, Requester};
 use crate::portland::plane::{ALL_SWITCHES, Location};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -27,30 +27,30 @@ const REFRESH_DELAY: Span = Span::from_millis(10);
 const QUESTION: Span = Span::from_secs(3);
 /// Entries in one message: a full one stays below 1,500 bytes at ten ports each.
 const ENTRIES_MAX: usize = 40;
-/// Tries to tell a switch, after which it must report itself again first.
+/// The most tries to send to a switch. After that the switch has to report itself again.
 const TRIES_MAX: u32 = 20;
 
-/// A message and whom it is for.
+/// A message and its receiver.
 pub(super) type Letter = (MacAddr, Message);
 
-/// What one switch was told about ways.
+/// The routes that one switch was sent.
 #[derive(Debug, Default)]
-struct Told {
-    /// All of it, heard or not.
+struct Sent {
+    /// All routes, acknowledged or not.
     entries: BTreeMap<Location, Vec<PortNo>>,
-    /// What it has not acknowledged, by the message that it went with.
-    unheard: BTreeMap<Location, u32>,
+    /// Locations whose routes are not acknowledged, with the number of the message.
+    unacknowledged: BTreeMap<Location, u32>,
     tries: u32,
 }
 
-/// How much the manager has done.
+/// Counters of the manager.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ManagerCounters {
     /// ARP requests that it could answer.
     pub answered: u64,
     /// ARP requests that it could not, and sent to all edge switches.
     pub broadcast: u64,
-    /// Ways that it told switches.
+    /// Ways that it sent switches.
     pub routes: u64,
 }
 
@@ -65,9 +65,9 @@ pub(super) struct Manager {
     /// When to look at the graph again.
     refresh: Option<Time>,
     hosts: BTreeMap<Ipv4Addr, Register>,
-    questions: BTreeMap<Ipv4Addr, BTreeMap<Asker, Time>>,
-    told: BTreeMap<usize, Told>,
-    /// Switches that have something unheard.
+    questions: BTreeMap<Ipv4Addr, BTreeMap<Requester, Time>>,
+    sent: BTreeMap<usize, Sent>,
+    /// Switches that have something unacknowledged.
     resend: Agenda<usize>,
     /// Distances from all switches to one, by target, as long as the graph stays.
     distances: BTreeMap<usize, Vec<u16>>,
@@ -85,7 +85,7 @@ impl Manager {
             refresh: None,
             hosts: BTreeMap::new(),
             questions: BTreeMap::new(),
-            told: BTreeMap::new(),
+            sent: BTreeMap::new(),
             resend: Agenda::new(),
             distances: BTreeMap::new(),
             sequence: 0,
@@ -113,7 +113,7 @@ impl Manager {
         [self.refresh, self.resend.next()].into_iter().flatten().min()
     }
 
-    /// Acts on a message of a switch; says whether it had any business here.
+    /// Handles a message of a switch; returns whether it was for the manager.
     pub fn message(
         &mut self,
         now: Time,
@@ -124,9 +124,11 @@ impl Manager {
         match message {
             Message::Report(report) => self.report(now, from, &report, letters),
             Message::Register(register) => self.register(now, from, register, letters),
-            Message::ArpQuery { ip, from: asker } => self.query(now, from, ip, asker, letters),
+            Message::ArpQuery { ip, from: requester } => {
+                self.query(now, from, ip, requester, letters)
+            }
             Message::RouteQuery(place) => self.route_query(now, from, place.into(), letters),
-            Message::RoutesAck { sequence } => self.routes_heard(from, sequence),
+            Message::RoutesAck { sequence } => self.routes_acknowledged(from, sequence),
             _ => return false,
         }
         true
@@ -135,11 +137,11 @@ impl Manager {
     fn report(&mut self, now: Time, mac: MacAddr, report: &Report, letters: &mut Vec<Letter>) {
         letters.push((mac, Message::ReportAck { sequence: report.sequence }));
         let news = self.graph.report(mac, report);
-        let told = self.told.entry(news.switch).or_default();
-        told.tries = 0;
+        let sent = self.sent.entry(news.switch).or_default();
+        sent.tries = 0;
         if news.reborn {
-            *told = Told::default();
-        } else if !told.unheard.is_empty() {
+            *sent = Sent::default();
+        } else if !sent.unacknowledged.is_empty() {
             self.resend.set(news.switch, now);
         }
         let place = place_of(self.graph.switch(news.switch));
@@ -172,11 +174,11 @@ impl Manager {
         {
             letters.push((edge, Message::Moved { ip, old: old.pmac, new: pmac }));
         }
-        for (asker, until) in self.questions.remove(&ip).unwrap_or_default() {
+        for (requester, until) in self.questions.remove(&ip).unwrap_or_default() {
             if until > now
-                && let Some(edge) = self.edge_of(asker.pmac)
+                && let Some(edge) = self.edge_of(requester.pmac)
             {
-                letters.push((edge, Message::ArpAnswer { ip, pmac, to: asker.pmac }));
+                letters.push((edge, Message::ArpAnswer { ip, pmac, to: requester.pmac }));
             }
         }
     }
@@ -192,19 +194,19 @@ impl Manager {
         now: Time,
         edge: MacAddr,
         ip: Ipv4Addr,
-        asker: Asker,
+        requester: Requester,
         letters: &mut Vec<Letter>,
     ) {
         if let Some(host) = self.hosts.get(&ip) {
             self.counters.answered += 1;
-            letters.push((edge, Message::ArpAnswer { ip, pmac: host.pmac, to: asker.pmac }));
+            letters.push((edge, Message::ArpAnswer { ip, pmac: host.pmac, to: requester.pmac }));
             return;
         }
         self.counters.broadcast += 1;
-        let askers = self.questions.entry(ip).or_default();
-        askers.retain(|_, until| *until > now);
-        askers.insert(asker, now + QUESTION);
-        letters.push((ALL_SWITCHES, Message::ArpBroadcast { ip, from: asker }));
+        let requesters = self.questions.entry(ip).or_default();
+        requesters.retain(|_, until| *until > now);
+        requesters.insert(requester, now + QUESTION);
+        letters.push((ALL_SWITCHES, Message::ArpBroadcast { ip, from: requester }));
     }
 }
 
@@ -216,7 +218,7 @@ impl Manager {
             self.look(now, letters);
         }
         while let Some(switch) = self.resend.pop_due(now) {
-            self.tell(now, switch, letters);
+            self.send_routes(now, switch, letters);
         }
     }
 
@@ -235,25 +237,25 @@ impl Manager {
             } else {
                 self.reconsider(switch);
             }
-            self.tell(now, switch, letters);
+            self.send_routes(now, switch, letters);
         }
     }
 
-    /// In a fat tree: what the switch does by itself, or was told, against what it should.
+    /// In a fat tree: what the switch does by itself, or was sent, against what it should.
     fn compare(&mut self, switch: usize) {
         let rules = self.graph.rules(switch);
         let targets: Vec<(Location, usize)> = self.graph.locations().collect();
         for (location, target) in targets.into_iter().filter(|&(_, target)| target != switch) {
-            let told = self.told.get(&switch).and_then(|told| told.entries.get(&location));
-            let current = told.or_else(|| rules.ports_towards(location)).cloned();
+            let sent = self.sent.get(&switch).and_then(|sent| sent.entries.get(&location));
+            let current = sent.or_else(|| rules.ports_towards(location)).cloned();
             self.correct(switch, location, target, current);
         }
     }
 
-    /// In any other network: what the switch was told, against what it should do.
+    /// In any other network: what the switch was sent, against what it should do.
     fn reconsider(&mut self, switch: usize) {
-        let entries = self.told.get(&switch).map_or(Vec::new(), |told| {
-            told.entries.iter().map(|(&location, ports)| (location, ports.clone())).collect()
+        let entries = self.sent.get(&switch).map_or(Vec::new(), |sent| {
+            sent.entries.iter().map(|(&location, ports)| (location, ports.clone())).collect()
         });
         for (location, ports) in entries {
             if let Some(target) = self.graph.at(location).filter(|&target| target != switch) {
@@ -262,8 +264,8 @@ impl Manager {
         }
     }
 
-    /// Notes what `switch` must be told, if what it does towards `target` is not what it
-    /// should. Returns the next switches on the way.
+    /// Enters a correction for `switch` if its route towards `target` is not the right one. Returns
+    /// the next switches on the path.
     fn correct(
         &mut self,
         switch: usize,
@@ -277,15 +279,15 @@ impl Manager {
             if distances[switch] == FAR { Vec::new() } else { graph.closer(switch, distances) };
         let ports: Vec<PortNo> = closer.iter().map(|&(port, _)| port).collect();
         if current.as_ref() != Some(&ports) {
-            let told = self.told.entry(switch).or_default();
-            told.entries.insert(location, ports);
-            told.unheard.insert(location, 0);
+            let sent = self.sent.entry(switch).or_default();
+            sent.entries.insert(location, ports);
+            sent.unacknowledged.insert(location, 0);
             self.counters.routes += 1;
         }
         closer.into_iter().map(|(_, other)| other).collect()
     }
 
-    /// A frame has nowhere to go: tells every switch between there and its destination.
+    /// Handles a query for a route: installs it in every switch up to the destination.
     fn route_query(
         &mut self,
         now: Time,
@@ -296,9 +298,9 @@ impl Manager {
         let (Some(start), Some(target)) = (self.graph.find(from), self.graph.at(location)) else {
             return;
         };
-        // The one that asks does not know, whatever it was told.
-        if let Some(told) = self.told.get_mut(&start) {
-            told.entries.remove(&location);
+        // The one that asks does not know, whatever it was sent.
+        if let Some(sent) = self.sent.get_mut(&start) {
+            sent.entries.remove(&location);
         }
         let mut seen = BTreeSet::from([start]);
         let mut next = Vec::from([start]);
@@ -307,7 +309,7 @@ impl Manager {
             if switch == target {
                 continue;
             }
-            let known = self.told.get(&switch).and_then(|told| told.entries.get(&location));
+            let known = self.sent.get(&switch).and_then(|sent| sent.entries.get(&location));
             let current = match (known, self.fat_tree) {
                 (Some(ports), _) => Some(ports.clone()),
                 (None, Some(true)) if switch != start => {
@@ -324,42 +326,43 @@ impl Manager {
         }
         // The last first, so that the way is there when the frame comes.
         for switch in order.into_iter().rev() {
-            self.tell(now, switch, letters);
+            self.send_routes(now, switch, letters);
         }
     }
 
-    /// Sends a switch what it has not heard.
-    fn tell(&mut self, now: Time, switch: usize, letters: &mut Vec<Letter>) {
-        let Some(told) = self.told.get_mut(&switch).filter(|told| !told.unheard.is_empty()) else {
+    /// Sends a switch the routes that it has not acknowledged.
+    fn send_routes(&mut self, now: Time, switch: usize, letters: &mut Vec<Letter>) {
+        let Some(sent) = self.sent.get_mut(&switch).filter(|sent| !sent.unacknowledged.is_empty())
+        else {
             return;
         };
-        told.tries += 1;
-        if told.tries > TRIES_MAX {
+        sent.tries += 1;
+        if sent.tries > TRIES_MAX {
             return;
         }
         let mac = self.graph.switch(switch).mac;
-        let locations: Vec<Location> = told.unheard.keys().copied().collect();
+        let locations: Vec<Location> = sent.unacknowledged.keys().copied().collect();
         for chunk in locations.chunks(ENTRIES_MAX) {
             self.sequence = self.sequence.wrapping_add(1).max(1);
             let entries = chunk.iter().map(|&location| {
-                told.unheard.insert(location, self.sequence);
-                (Place::from(location), told.entries.get(&location).cloned().unwrap_or_default())
+                sent.unacknowledged.insert(location, self.sequence);
+                (Place::from(location), sent.entries.get(&location).cloned().unwrap_or_default())
             });
             let entries = entries.collect();
             letters.push((mac, Message::Routes { sequence: self.sequence, entries }));
         }
-        let pause = self.retry * (1 << told.tries.min(4));
+        let pause = self.retry * (1 << sent.tries.min(4));
         self.resend.set(switch, now + pause);
     }
 
-    fn routes_heard(&mut self, from: MacAddr, sequence: u32) {
+    fn routes_acknowledged(&mut self, from: MacAddr, sequence: u32) {
         let Some(switch) = self.graph.find(from) else {
             return;
         };
-        if let Some(told) = self.told.get_mut(&switch) {
-            told.unheard.retain(|_, sent| *sent != sequence);
-            told.tries = 0;
-            if told.unheard.is_empty() {
+        if let Some(sent) = self.sent.get_mut(&switch) {
+            sent.unacknowledged.retain(|_, sent| *sent != sequence);
+            sent.tries = 0;
+            if sent.unacknowledged.is_empty() {
                 self.resend.cancel(switch);
             }
         }

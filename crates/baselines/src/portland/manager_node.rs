@@ -11,15 +11,15 @@ use axon_plane::{FrameMeta, Ports};
 use axon_wire::{Bytes, Frame, MacAddr, PortNo, Span, Time};
 use core::net::Ipv4Addr;
 
-/// Its one port.
+/// The only port of the manager.
 const PORT: PortNo = PortNo(0);
 /// Frames that wait in the port's buffer at once; the others wait here, where none is lost.
 const QUEUED_MAX: u64 = 64;
 
-/// What the fabric manager is told at its start.
+/// The configuration of the fabric manager.
 #[derive(Clone, Copy, Debug)]
 pub struct ManagerConfig {
-    /// Its own address.
+    /// The MAC address of the manager.
     pub mac: MacAddr,
     /// The number of this incarnation; later ones are greater.
     pub incarnation: u32,
@@ -64,7 +64,7 @@ impl<B: Frame> ManagerNode<B> {
         &self.ports
     }
 
-    /// What it has done.
+    /// The counters since the start.
     pub fn counters(&self) -> ManagerCounters {
         self.manager.counters()
     }
@@ -102,7 +102,7 @@ impl<B: Frame> ManagerNode<B> {
     fn read(&mut self, now: Time, port: PortNo, frame: &[u8], punt: Punt) -> bool {
         match Message::parse(frame) {
             Some((from, Message::Ldm(ldm))) if punt == Punt::LinkLocal => {
-                self.ldp.heard(now, port, from, ldm);
+                self.ldp.receive(now, port, from, ldm);
                 self.ports.set_kind(port, PortKind::Axon);
                 true
             }

@@ -39,9 +39,9 @@ pub enum Message {
         /// Whom it asks for.
         ip: Ipv4Addr,
         /// Who asks.
-        from: Asker,
+        from: Requester,
     },
-    /// Manager to the asker's edge switch.
+    /// Manager to the requester's edge switch.
     ArpAnswer {
         /// Who was asked for.
         ip: Ipv4Addr,
@@ -55,7 +55,7 @@ pub enum Message {
         /// Whom to ask for.
         ip: Ipv4Addr,
         /// Who asks.
-        from: Asker,
+        from: Requester,
     },
     /// Switch to manager: which way to this location?
     RouteQuery(Place),
@@ -139,7 +139,7 @@ pub struct Report {
     pub incarnation: u32,
     /// Its level.
     pub level: Level,
-    /// Where it was told that it is.
+    /// The location that the manager has assigned to it.
     pub place: Option<Place>,
     /// Its links: own port, neighbour, the neighbour's port.
     pub links: Vec<(PortNo, MacAddr, PortNo)>,
@@ -179,7 +179,7 @@ pub struct Register {
 
 /// Who asks for an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Asker {
+pub struct Requester {
     /// Its address.
     pub ip: Ipv4Addr,
     /// Its PMAC.

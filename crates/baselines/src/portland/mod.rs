@@ -4,11 +4,11 @@
 //! Edge switches name hosts by where they are ([`crate::portland::plane`]); a fabric manager
 //! keeps the names and answers ARP; switches find their place in a fat tree by themselves and
 //! forward by prefix. Paper 001 runs it on other topologies too, which PortLand's own
-//! forwarding does not know how to do: there the manager tells switches shortest paths when
-//! they ask (`manager`). What switches and manager say to one another goes through the same
-//! network, as real frames, along a tree of shortest ways to the manager.
+//! forwarding does not support: there the manager installs shortest paths in switches on request
+//! (`manager`). The messages between switches and manager go through the same network, as real
+//! frames, along a tree of shortest paths to the manager.
 //!
-//! What differs from the paper is said where it does (`ldp`, `message`), and in one place in
+//! Differences from the paper are documented where they are (`ldp`, `message`), and in one place in
 //! `docs/baselines.md`.
 
 mod graph;

@@ -57,12 +57,12 @@ pub struct PortLandConfig {
 pub struct Location {
     /// 0 to [`Location::PODS`] - 1.
     pub pod: u16,
-    /// Of the edge switch within the pod.
+    /// The position of the edge switch within the pod.
     pub position: u8,
 }
 
 impl Location {
-    /// How many pods can be told apart.
+    /// The number of pods that a PMAC can distinguish.
     pub const PODS: u16 = 1 << 13;
 
     /// The PMAC of a host here.
@@ -82,8 +82,8 @@ impl Location {
     }
 }
 
-/// Which ports lead where: the longest match counts. A match without ports says that there is
-/// no way; no match says that nothing is known.
+/// The ports towards each location: the longest match counts. A match without ports means that the
+/// location is unreachable; no match means that nothing is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Routes {
     /// For one location.
@@ -107,14 +107,14 @@ impl Routes {
 pub struct PortLand<B> {
     config: PortLandConfig,
     ports: Ports<B>,
-    /// Where it is, if it is an edge switch and has been told.
+    /// Where it is, if it is an edge switch and has been sent.
     location: Option<Location>,
     /// Hosts here: by AMAC, and by PMAC.
     by_amac: MacMap<(PortNo, MacAddr)>,
     by_pmac: MacMap<(PortNo, MacAddr)>,
-    /// What the switch knows by itself, and what the fabric manager has told it.
+    /// The switch's own rules, and the routes that the fabric manager has sent.
     rules: Routes,
-    told: BTreeMap<Location, Vec<PortNo>>,
+    sent: BTreeMap<Location, Vec<PortNo>>,
     /// Towards the fabric manager, whose address it is.
     up: Option<(PortNo, MacAddr)>,
     /// Ports to switches that reach the fabric manager through this one.
@@ -132,7 +132,7 @@ impl<B: Frame> PortLand<B> {
             by_amac: MacMap::default(),
             by_pmac: MacMap::default(),
             rules: Routes::default(),
-            told: BTreeMap::new(),
+            sent: BTreeMap::new(),
             up: None,
             children: Vec::new(),
             relays: MacMap::default(),
@@ -212,7 +212,7 @@ impl<B: Frame> PortLand<B> {
             meta.frame.bytes_mut()[..6].copy_from_slice(&amac.0);
             return self.ports.deliver(now, meta, port, Some(PortKind::Host), out);
         }
-        let Some(ports) = self.told.get(&location).or_else(|| self.rules.ports_towards(location))
+        let Some(ports) = self.sent.get(&location).or_else(|| self.rules.ports_towards(location))
         else {
             return self.ports.punt(now, meta, Punt::Miss, out);
         };
@@ -300,24 +300,25 @@ impl<B: Frame> PortLand<B> {
         }
     }
 
-    /// What the switch knows by itself.
+    /// Sets the switch's own rules.
     pub fn set_rules(&mut self, rules: Routes) {
         self.rules = rules;
     }
 
-    /// What the fabric manager says about one location; it counts more than the rules.
-    pub fn set_told(&mut self, location: Location, ports: Vec<PortNo>) {
-        self.told.insert(location, ports);
+    /// Sets the ports towards one location, as the fabric manager sent them. They override the
+    /// rules.
+    pub fn set_location_ports(&mut self, location: Location, ports: Vec<PortNo>) {
+        self.sent.insert(location, ports);
     }
 
     /// Forgets all that the fabric manager has said.
-    pub fn forget_told(&mut self) {
-        self.told.clear();
+    pub fn forget_location_ports(&mut self) {
+        self.sent.clear();
     }
 
-    /// The ports that lead to `location` by rules and by what was told.
+    /// The ports that lead to `location` by rules and by what was sent.
     pub fn ports_towards(&self, location: Location) -> Option<&Vec<PortNo>> {
-        self.told.get(&location).or_else(|| self.rules.ports_towards(location))
+        self.sent.get(&location).or_else(|| self.rules.ports_towards(location))
     }
 
     /// The tree of control frames: the port up to the fabric manager and its address, and the
@@ -425,7 +426,7 @@ mod tests {
     fn sources_become_pmacs_on_the_way_in_and_destinations_amacs_on_the_way_out() {
         let mut plane = edge();
         let (mine, theirs) = (HERE.pmac(0, 1), THERE.pmac(3, 1));
-        plane.set_told(THERE, Vec::from([PortNo(2)]));
+        plane.set_location_ports(THERE, Vec::from([PortNo(2)]));
         assert_eq!(fate(&mut plane, 0, theirs, AMAC, 0x0800).0, [(2, theirs, mine)]);
         assert_eq!(fate(&mut plane, 2, mine, theirs, 0x0800).0, [(0, AMAC, theirs)]);
         assert_eq!(fate(&mut plane, 2, HERE.pmac(0, 2), theirs, 0x0800).1, [Punt::Error]);
@@ -451,9 +452,9 @@ mod tests {
         rules.exact.insert(THERE, Vec::from([PortNo(3)]));
         plane.set_rules(rules);
         assert_eq!(fate(&mut plane, 1, to, from, 0x0800).0[0].0, 3);
-        plane.set_told(THERE, Vec::new());
+        plane.set_location_ports(THERE, Vec::new());
         assert_eq!(fate(&mut plane, 1, to, from, 0x0800).2, [Drop::NoRoute]);
-        plane.forget_told();
+        plane.forget_location_ports();
         assert_eq!(fate(&mut plane, 1, to, from, 0x0800).0[0].0, 3);
         assert_eq!(fate(&mut plane, 1, OTHER, from, 0x0800).2, [Drop::NoRoute], "no PMAC");
     }

@@ -2,7 +2,7 @@
 
 use super::hosts::{Host, Hosts};
 use super::ldp::Ldp;
-use super::message::{Asker, Level, Message, Place, Report};
+use super::message::{Level, Message, Place, Report, Requester};
 use super::rules::{Neighbour, rules};
 use super::waiting::Waiting;
 use crate::portland::plane::{Location, PortLand, PortLandConfig};
@@ -22,10 +22,10 @@ const REPORT_PAUSE_MAX: Span = Span::from_secs(1);
 /// Hosts that have gone elsewhere and are remembered.
 const MOVED_MAX: usize = 1024;
 
-/// What a switch is told at its start.
+/// The configuration of a switch.
 #[derive(Clone, Copy, Debug)]
 pub struct SwitchConfig {
-    /// Ports, buffers, its own address.
+    /// The configuration of ports and buffers, and the switch's MAC address.
     pub plane: PortLandConfig,
     /// Which incarnation of the switch this is; later ones are greater.
     pub incarnation: u32,
@@ -58,10 +58,10 @@ pub struct PortLandNode<B> {
 }
 
 impl<B: Frame> PortLandNode<B> {
-    /// A switch that has just been switched on.
+    /// A switch with an empty state.
     ///
     /// # Panics
-    /// If it has more than 256 ports, which a PMAC cannot tell apart.
+    /// If it has more than 256 ports, which a PMAC cannot distinguish.
     pub fn new(config: SwitchConfig) -> PortLandNode<B> {
         let plane = config.plane;
         assert!(plane.ports <= 256, "a PMAC has 8 bits for the port");
@@ -214,7 +214,7 @@ impl<B: Frame> PortLandNode<B> {
         let asks = arp.operation == ArpOperation::Request && arp.target_ip != arp.sender_ip;
         let pmac = self.hosts.get(arp.sender_mac).and_then(|host| host.pmac);
         if let (true, Some(ip), Some(pmac)) = (asks, ip, pmac) {
-            let from = Asker { ip, pmac };
+            let from = Requester { ip, pmac };
             self.send_to_manager(now, &Message::ArpQuery { ip: arp.target_ip, from });
         }
     }
@@ -229,7 +229,7 @@ impl<B: Frame> PortLandNode<B> {
         }
     }
 
-    /// A frame for a host that has moved goes after it, and its sender is told (paper §3.3).
+    /// A frame for a host that has moved goes after it, and its sender is informed (paper §3.3).
     fn misdirected(&mut self, now: Time, ingress: PortNo, mut frame: B, out: &mut Vec<Action<B>>) {
         let old = MacAddr::destination_of(frame.bytes()).unwrap_or_default();
         let sender = MacAddr::source_of(frame.bytes()).unwrap_or_default();
@@ -249,7 +249,7 @@ impl<B: Frame> PortLandNode<B> {
         self.resume(now, frame);
     }
 
-    /// Acts on a message; says whether it had any business here.
+    /// Handles a message; returns whether it was for this switch.
     fn message(
         &mut self,
         now: Time,
@@ -260,7 +260,7 @@ impl<B: Frame> PortLandNode<B> {
     ) -> bool {
         if let Message::Ldm(ldm) = message {
             if link {
-                self.ldp.heard(now, port, from, ldm);
+                self.ldp.receive(now, port, from, ldm);
             }
             return link;
         }
@@ -268,7 +268,7 @@ impl<B: Frame> PortLandNode<B> {
             return false;
         }
         match message {
-            Message::ReportAck { sequence } => self.report_heard(now, sequence),
+            Message::ReportAck { sequence } => self.report_acknowledged(now, sequence),
             Message::Place(place) => self.place(now, place.into()),
             Message::RegisterAck { amac, pmac } => self.hosts.acknowledged(amac, pmac),
             Message::ArpAnswer { ip, pmac, to } => {
@@ -281,7 +281,7 @@ impl<B: Frame> PortLandNode<B> {
             Message::Routes { sequence, entries } => {
                 self.send_to_manager(now, &Message::RoutesAck { sequence });
                 for (place, ports) in entries {
-                    self.plane.set_told(place.into(), ports);
+                    self.plane.set_location_ports(place.into(), ports);
                     for (_, frame) in self.waiting.take(place.into()) {
                         self.resume(now, frame);
                     }
@@ -312,8 +312,8 @@ impl<B: Frame> PortLandNode<B> {
         }
     }
 
-    /// Asks the hosts of all ports for an address, except where the asker is.
-    fn ask_all(&mut self, now: Time, ip: Ipv4Addr, from: Asker) {
+    /// Sends an ARP request for an address to the hosts of all ports except the requester's.
+    fn ask_all(&mut self, now: Time, ip: Ipv4Addr, from: Requester) {
         let request = Arp {
             operation: ArpOperation::Request,
             sender_mac: from.pmac,
@@ -365,7 +365,7 @@ impl<B: Frame> PortLandNode<B> {
         let Some(way) = way else { return };
         if self.manager != Some(way.incarnation) {
             self.manager = Some(way.incarnation);
-            self.plane.forget_told();
+            self.plane.forget_location_ports();
             self.hosts.register_all(now);
             self.reported = u64::MAX;
         }
@@ -376,7 +376,7 @@ impl<B: Frame> PortLandNode<B> {
     }
 
     /// An edge switch without location goes on reporting until it has one.
-    fn report_heard(&mut self, now: Time, sequence: u32) {
+    fn report_acknowledged(&mut self, now: Time, sequence: u32) {
         if sequence != self.reported as u32 {
             return;
         }

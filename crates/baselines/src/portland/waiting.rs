@@ -1,4 +1,4 @@
-//! Frames that wait until the fabric manager says which way they go.
+//! Frames that wait for a route from the fabric manager.
 
 use crate::portland::plane::Location;
 use alloc::collections::BTreeMap;
@@ -9,7 +9,7 @@ use axon_wire::{Frame, PortNo, Span, Time};
 /// How long a frame waits.
 const PATIENCE: Span = Span::from_secs(1);
 
-/// The waiting room of one switch.
+/// The queue of one switch for frames that wait for a route.
 #[derive(Debug)]
 pub(super) struct Waiting<B> {
     rooms: BTreeMap<Location, Room<B>>,
@@ -57,7 +57,7 @@ impl<B: Frame> Waiting<B> {
         frames
     }
 
-    /// Locations to ask for now, and frames that have waited in vain.
+    /// Locations to ask for now, and frames whose time is over.
     pub fn due(&mut self, now: Time) -> (Vec<Location>, Vec<(PortNo, B)>) {
         let (mut ask, mut vain) = (Vec::new(), Vec::new());
         while let Some(location) = self.asks.pop_due(now) {

@@ -8,7 +8,7 @@
 
 use super::bpdu::{Bpdu, SentRole};
 use super::port::{ChangeState, Port, Role};
-use super::{Rstp, Wish};
+use super::{Request, Rstp};
 use alloc::vec::Vec;
 use axon_wire::{PortNo, Span, Time};
 
@@ -18,7 +18,7 @@ impl Rstp {
         &mut self,
         now: Time,
         index: usize,
-        wishes: &mut Vec<Wish>,
+        requests: &mut Vec<Request>,
     ) -> bool {
         let port = &mut self.ports[index];
         let active = matches!(port.role, Role::Root | Role::Designated);
@@ -35,7 +35,7 @@ impl Rstp {
             ChangeState::Learning if !active && !port.learn && !port.learning => {
                 port.change = ChangeState::Inactive;
                 port.tc.stop();
-                wishes.push(Wish::Flush { port: PortNo(index as u16) });
+                requests.push(Request::Flush { port: PortNo(index as u16) });
             }
             ChangeState::Active if !active || port.oper_edge => {
                 port.change = ChangeState::Learning;
@@ -48,7 +48,7 @@ impl Rstp {
             ChangeState::Active if port.tc_prop => {
                 port.tc_prop = false;
                 port.new_tc_while(now);
-                wishes.push(Wish::Flush { port: PortNo(index as u16) });
+                requests.push(Request::Flush { port: PortNo(index as u16) });
             }
             ChangeState::Active if port.rcvd_tc_ack => {
                 port.rcvd_tc_ack = false;
@@ -67,7 +67,7 @@ impl Rstp {
     }
 
     /// Sends what is due on a port.
-    pub(super) fn transmit(&mut self, now: Time, index: usize, wishes: &mut Vec<Wish>) {
+    pub(super) fn transmit(&mut self, now: Time, index: usize, requests: &mut Vec<Request>) {
         let hello = self.config.times.hello.span();
         let port = &mut self.ports[index];
         port.pay_back(now);
@@ -89,7 +89,7 @@ impl Rstp {
         port.tx_count += 1;
         let frame = port.rst_bpdu(now).emit(self.id.mac);
         self.sent += 1;
-        wishes.push(Wish::Send { port: PortNo(index as u16), frame });
+        requests.push(Request::Send { port: PortNo(index as u16), frame });
     }
 }
 

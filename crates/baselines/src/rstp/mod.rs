@@ -6,11 +6,11 @@
 //! all other ports discard. What remains is a tree. A link of the tree begins to forward as
 //! soon as both its ends agree, without waiting.
 //!
-//! The machines are the standard's, one file for each group: what a port knows (`info`),
-//! which role follows (`roles`), which state follows from the role (`transitions`), what
-//! others must be told (`changes`). They run round and round until none has anything to do,
-//! then what is due is sent. Two things differ from the letter: timers are moments and not
-//! counters of whole seconds (see `port`), and `txCount`'s second begins with its first BPDU.
+//! The machines are the standard's, one file for each group: what a port knows (`info`), which role
+//! follows (`roles`), which state follows from the role (`transitions`), topology changes to
+//! propagate (`changes`). They run until no machine can make a transition, then BPDUs that are due
+//! are sent. Two things differ from the letter: timers are points in time and not counters of whole
+//! seconds (see `port`), and `txCount`'s second begins with its first BPDU.
 //!
 //! Left out: migration to the old protocol (clause 17.24; its BPDUs are refused), shared
 //! media (every link is point-to-point) and management. `AutoEdge` is on and `AdminEdge` off
@@ -53,9 +53,9 @@ pub struct RstpConfig {
     pub tx_hold_count: u32,
 }
 
-/// What the protocol asks of the bridge that runs it.
+/// A request of the protocol to its bridge.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wish {
+pub enum Request {
     /// Send this frame out of a port, whatever its state.
     Send {
         /// Where.
@@ -103,7 +103,7 @@ impl Rstp {
     }
 
     /// The carrier of a port came or went.
-    pub fn link(&mut self, now: Time, port: PortNo, up: bool, wishes: &mut Vec<Wish>) {
+    pub fn link(&mut self, now: Time, port: PortNo, up: bool, requests: &mut Vec<Request>) {
         let Some(state) = self.ports.get_mut(port.index()) else {
             return;
         };
@@ -115,7 +115,7 @@ impl Rstp {
             state.new_info = true;
             state.tx_count = 0;
         }
-        self.run(now, wishes);
+        self.run(now, requests);
     }
 
     /// Takes a frame that came to the bridges' address.
@@ -127,22 +127,22 @@ impl Rstp {
         now: Time,
         port: PortNo,
         frame: &[u8],
-        wishes: &mut Vec<Wish>,
+        requests: &mut Vec<Request>,
     ) -> Result<(), BpduError> {
         let message = Bpdu::parse(frame)?;
         if let Some(state) = self.ports.get_mut(port.index()).filter(|state| state.enabled) {
             state.oper_edge = false;
             state.edge_delay.start(now, MIGRATE_TIME);
             state.message = Some(message);
-            self.run(now, wishes);
+            self.run(now, requests);
         }
         Ok(())
     }
 
     /// The deadline has come, or may have.
-    pub fn timeout(&mut self, now: Time, wishes: &mut Vec<Wish>) {
+    pub fn timeout(&mut self, now: Time, requests: &mut Vec<Request>) {
         if self.deadline.is_some_and(|deadline| deadline <= now) {
-            self.run(now, wishes);
+            self.run(now, requests);
         }
     }
 
@@ -187,9 +187,9 @@ impl Rstp {
     }
 
     /// Runs all machines until none has anything to do, then sends what is due.
-    fn run(&mut self, now: Time, wishes: &mut Vec<Wish>) {
+    fn run(&mut self, now: Time, requests: &mut Vec<Request>) {
         let mut rounds = 0;
-        while self.round(now, wishes) {
+        while self.round(now, requests) {
             rounds += 1;
             debug_assert!(rounds < ROUNDS_MAX, "machines in a circle: {self:?}");
             if rounds >= ROUNDS_MAX {
@@ -197,12 +197,12 @@ impl Rstp {
             }
         }
         for index in 0..self.ports.len() {
-            self.transmit(now, index, wishes);
+            self.transmit(now, index, requests);
         }
         self.deadline = self.ports.iter().filter_map(|port| port.deadline(now)).min();
     }
 
-    fn round(&mut self, now: Time, wishes: &mut Vec<Wish>) -> bool {
+    fn round(&mut self, now: Time, requests: &mut Vec<Request>) -> bool {
         let mut changed = false;
         for port in &mut self.ports {
             changed |= port.detect_edge(now);
@@ -213,10 +213,10 @@ impl Rstp {
             changed |= self.transition(now, index);
             if self.ports[index].follow() {
                 let state = self.ports[index].state();
-                wishes.push(Wish::State { port: PortNo(index as u16), state });
+                requests.push(Request::State { port: PortNo(index as u16), state });
                 changed = true;
             }
-            changed |= self.topology_step(now, index, wishes);
+            changed |= self.topology_step(now, index, requests);
         }
         changed
     }

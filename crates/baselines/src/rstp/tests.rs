@@ -88,19 +88,19 @@ impl Net {
     }
 
     fn carrier(&mut self, bridge: usize, port: PortNo, up: bool) {
-        let mut wishes = Vec::new();
+        let mut requests = Vec::new();
         if let Some(rstp) = &mut self.bridges[bridge] {
-            rstp.link(self.now, port, up, &mut wishes);
+            rstp.link(self.now, port, up, &mut requests);
         }
-        self.apply(bridge, wishes);
+        self.apply(bridge, requests);
     }
 
-    fn apply(&mut self, bridge: usize, wishes: Vec<Wish>) {
-        for wish in wishes {
-            match wish {
-                Wish::State { port, .. } if port != PortNo(0) => self.changed = self.now,
-                Wish::State { .. } | Wish::Flush { .. } => {}
-                Wish::Send { port, frame } => {
+    fn apply(&mut self, bridge: usize, requests: Vec<Request>) {
+        for request in requests {
+            match request {
+                Request::State { port, .. } if port != PortNo(0) => self.changed = self.now,
+                Request::State { .. } | Request::Flush { .. } => {}
+                Request::Send { port, frame } => {
                     let from = (bridge, port);
                     let cable = self.cables.iter().find(|cable| cable.ends.contains(&from));
                     if let Some(cable) = cable.filter(|cable| cable.up) {
@@ -127,18 +127,18 @@ impl Net {
             self.now = next;
             if arrival == Some(next) {
                 let (_, (bridge, port, frame)) = self.flying.pop_first().unwrap();
-                let mut wishes = Vec::new();
+                let mut requests = Vec::new();
                 if let Some(rstp) = &mut self.bridges[bridge] {
-                    rstp.receive(next, port, &frame, &mut wishes).unwrap();
+                    rstp.receive(next, port, &frame, &mut requests).unwrap();
                 }
-                self.apply(bridge, wishes);
+                self.apply(bridge, requests);
             } else {
                 for bridge in 0..self.bridges.len() {
-                    let mut wishes = Vec::new();
+                    let mut requests = Vec::new();
                     if let Some(rstp) = &mut self.bridges[bridge] {
-                        rstp.timeout(next, &mut wishes);
+                        rstp.timeout(next, &mut requests);
                     }
-                    self.apply(bridge, wishes);
+                    self.apply(bridge, requests);
                 }
             }
             self.assert_no_loop();

@@ -1,10 +1,10 @@
-//! What cases act through: the rig, what was seen so far, and what is to be told of it.
+//! What cases act through: the rig, what was seen so far, and the notes for the report.
 
 mod late;
 mod seen;
 
 use crate::frames;
-use crate::readings::Readings;
+use crate::interpretations::Interpretations;
 use crate::rig::{Counters, Halt, Rig, Seen, Stream, Way};
 use crate::setup::Setup;
 use crate::station::{self, AROUND_FRAME_BYTES};
@@ -61,11 +61,11 @@ impl<'a> Bench<'a> {
     }
 
     /// How the case reads what sources differ on.
-    pub fn readings(&self) -> &Readings {
-        self.rig.readings()
+    pub fn interpretations(&self) -> &Interpretations {
+        self.rig.interpretations()
     }
 
-    /// What was done and seen, to be told.
+    /// The notes for the report: what was done and seen.
     pub fn notes(self) -> (Vec<String>, Vec<String>) {
         (self.did, self.saw)
     }
@@ -75,12 +75,12 @@ impl<'a> Bench<'a> {
         self.took
     }
 
-    /// Tells what was done.
+    /// Notes what was done.
     pub fn did(&mut self, what: impl Into<String>) {
         self.did.push(what.into());
     }
 
-    /// Tells what was seen.
+    /// Notes what was seen.
     pub fn saw(&mut self, what: impl Into<String>) {
         self.saw.push(what.into());
     }
@@ -258,7 +258,7 @@ impl<'a> Bench<'a> {
     ///
     /// # Errors
     /// The rig has failed.
-    pub fn tell(&mut self, port: usize, frame: Vec<u8>) -> Result<Time, Halt> {
+    pub fn send_now(&mut self, port: usize, frame: Vec<u8>) -> Result<Time, Halt> {
         let (begun, from) = (self.now(), self.log.len());
         self.send(port, frame.clone());
         let step = self.time_for(FRAME_BYTES_MAX);
@@ -293,7 +293,7 @@ impl<'a> Bench<'a> {
             interval: Span::ZERO,
             begin,
             end: begin + span,
-            obeys: true,
+            honours: true,
             flow: None,
         }
     }

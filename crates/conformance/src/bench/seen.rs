@@ -33,21 +33,21 @@ impl Bench<'_> {
         self.heard(0, Time::ZERO).filter_map(start).collect()
     }
 
-    /// Fails if a frame of one of these priorities begins to come out within a stop that was told
-    /// at `told` and lasts until `until`.
+    /// Fails if a frame of one of these priorities begins to come out within a pause that was sent
+    /// at `sent` and lasts until `until`.
     ///
     /// # Errors
     /// One does.
-    pub fn silent(&self, priorities: PrioritySet, told: Time, until: Time) -> Result<(), Halt> {
-        let (from, to) = (told + REACTION + self.slack(), until - self.slack());
+    pub fn silent(&self, priorities: PrioritySet, sent: Time, until: Time) -> Result<(), Halt> {
+        let (from, to) = (sent + REACTION + self.slack(), until - self.slack());
         // Silence while the tester is away means nothing.
-        self.present(told, until)?;
+        self.present(sent, until)?;
         for priority in priorities.iter() {
             let late: Vec<Time> =
                 self.starts(priority).into_iter().filter(|&at| at > from && at < to).collect();
             self.expect(late.is_empty(), || {
-                let (count, after) = (late.len(), late[0].since(told));
-                format!("{count} frames of priority {priority} in a stop, the first {after} after it was told")
+                let (count, after) = (late.len(), late[0].since(sent));
+                format!("{count} frames of priority {priority} in a pause, the first {after} after it was sent")
             })?;
         }
         Ok(())
@@ -78,12 +78,12 @@ impl Bench<'_> {
         self.expect(goes, || format!("nothing for {} after a stop was over", to.since(from)))
     }
 
-    /// How long a priority stood still after it was told to stop at `told`; `None` if it never went
+    /// How long a priority was paused after the frame that was sent at `sent`; `None` if it never went
     /// on.
-    pub fn stood_still(&self, priority: Priority, told: Time) -> Option<Span> {
-        let from = told + REACTION + self.slack();
+    pub fn paused_for(&self, priority: Priority, sent: Time) -> Option<Span> {
+        let from = sent + REACTION + self.slack();
         let next = self.starts(priority).into_iter().find(|&at| at > from);
-        next.map(|at| at.since(told))
+        next.map(|at| at.since(sent))
     }
 
     /// How long the line would take for what port 0 was sent between two times.

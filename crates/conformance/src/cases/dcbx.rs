@@ -17,7 +17,7 @@ pub const CASES: &[Case] = &[
     Case {
         name: "dcbx/lldp-not-forwarded",
         clause: "802.1Q 8.6.3, table 8-1; 002 3.2.4",
-        says: "LLDP to the nearest bridge ends in the device that hears it.",
+        says: "LLDP to the nearest bridge ends in the device that receives it.",
         run: not_forwarded,
     },
     Case {
@@ -29,13 +29,13 @@ pub const CASES: &[Case] = &[
     Case {
         name: "dcbx/ets-configuration-format",
         clause: "802.1Q D.2.8",
-        says: "The ETS configuration TLV is 25 octets and says what is in force.",
+        says: "The ETS configuration TLV is 25 octets and advertises what is in force.",
         run: ets_format,
     },
     Case {
         name: "dcbx/pfc-format",
         clause: "802.1Q D.2.10",
-        says: "The PFC configuration TLV is 6 octets and says what is in force.",
+        says: "The PFC configuration TLV is 6 octets and advertises what is in force.",
         run: pfc_format,
     },
     Case {
@@ -47,7 +47,7 @@ pub const CASES: &[Case] = &[
     Case {
         name: "dcbx/congestion-notification-format",
         clause: "802.1Q D.2.7",
-        says: "The congestion notification TLV is 6 octets, says which priorities have it, and calls no other ready.",
+        says: "The congestion notification TLV is 6 octets, advertises which priorities have it, and marks no other as ready.",
         run: cn_format,
     },
     Case {
@@ -58,7 +58,7 @@ pub const CASES: &[Case] = &[
     },
 ];
 
-/// A device with DCBX that is not willing, with shares and PFC that can be told apart.
+/// A device with DCBX that is not willing, with shares and PFC that differ from the peer's.
 fn speaking(bench: &mut Bench<'_>) -> Result<Setup, Halt> {
     let own = Setup {
         pfc: PrioritySet::from_bits(OWN),

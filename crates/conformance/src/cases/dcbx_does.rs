@@ -6,7 +6,7 @@ use super::dcbx_takes::{
 };
 use super::ets::{Bound, compete, enough, proportion};
 use super::lldp::{SETTLES, announce};
-use super::pause::goes_on;
+use super::pause::keeps_sending;
 use crate::bench::Bench;
 use crate::case::Case;
 use crate::frames;
@@ -17,10 +17,10 @@ use axon_wire::priority::{Priority, PrioritySet};
 /// All of them.
 pub const CASES: &[Case] = &[
     Case {
-        name: "dcbx/taken-pfc-is-obeyed",
+        name: "dcbx/taken-pfc-is-honoured",
         clause: "802.1Q D.4.4, 36.1.2",
-        says: "A device that follows its peer's PFC obeys it for those priorities, and no longer for its own.",
-        run: pfc_is_obeyed,
+        says: "A device that follows its peer's PFC honours it for those priorities, and no longer for its own.",
+        run: pfc_is_honoured,
     },
     Case {
         name: "dcbx/taken-shares-are-in-force",
@@ -30,7 +30,7 @@ pub const CASES: &[Case] = &[
     },
 ];
 
-fn pfc_is_obeyed(bench: &mut Bench<'_>) -> Result<(), Halt> {
+fn pfc_is_honoured(bench: &mut Bench<'_>) -> Result<(), Halt> {
     bench.need_ports(2, "traffic has to come through the device")?;
     set_up(bench, willing(true))?;
     announce(bench, 120, &[pfc_says(false, OTHER)])?;
@@ -38,15 +38,20 @@ fn pfc_is_obeyed(bench: &mut Bench<'_>) -> Result<(), Halt> {
     pfc_is(bench, OTHER)?;
     let (quanta, pause) = bench.pause()?;
     let turn = bench.load(PrioritySet::ALL, pause * 5)?;
-    let told = bench.tell(0, frames::pfc_for(frames::mac(0), OTHER, quanta))?;
+    let sent = bench.send_now(0, frames::pfc_for(frames::mac(0), OTHER, quanta))?;
     bench.pass(pause * 2)?;
     let taken = PrioritySet::from_bits(OTHER);
-    bench.silent(taken, told, told + pause)?;
-    goes_on(bench, PrioritySet::ALL.difference(taken), (told + turn * 2, told + pause), turn)?;
-    let told = bench.tell(0, frames::pfc_for(frames::mac(0), OWN, u16::MAX))?;
+    bench.silent(taken, sent, sent + pause)?;
+    keeps_sending(
+        bench,
+        PrioritySet::ALL.difference(taken),
+        (sent + turn * 2, sent + pause),
+        turn,
+    )?;
+    let sent = bench.send_now(0, frames::pfc_for(frames::mac(0), OWN, u16::MAX))?;
     bench.did("PFC for the priority that was taken over, then for the one that it had before");
     bench.pass(pause)?;
-    goes_on(bench, PrioritySet::from_bits(OWN), (told, told + pause), turn)
+    keeps_sending(bench, PrioritySet::from_bits(OWN), (sent, sent + pause), turn)
 }
 
 fn shares_are_in_force(bench: &mut Bench<'_>) -> Result<(), Halt> {

@@ -105,13 +105,13 @@ pub const CASES: &[Case] = &[
     Case {
         name: "dcbx/time-to-live-zero-deletes",
         clause: "802.1AB 9.2.7.7.1",
-        says: "Time to live zero takes back at once what the peer has said.",
+        says: "Time to live zero ends at once what the peer has advertised.",
         run: |bench| taken_back(bench, |bench| announce(bench, 0, &[])),
     },
     Case {
         name: "dcbx/time-to-live-ends",
         clause: "802.1AB 9.2.7.7.2",
-        says: "What a peer has said holds for its time to live and no longer.",
+        says: "What a peer has advertised holds for its time to live and no longer.",
         run: expires,
     },
     Case {
@@ -121,9 +121,9 @@ pub const CASES: &[Case] = &[
         run: |bench| taken_back(bench, |bench| announce(bench, 120, &[])),
     },
     Case {
-        name: "dcbx/two-peers-heed-none",
+        name: "dcbx/two-peers-follow-none",
         clause: "802.1Q D.4; 002 3.2.4",
-        says: "A device that hears two peers by DCBX does as if there were none.",
+        says: "A device that receives DCBX from two peers behaves as if there were none.",
         run: |bench| {
             taken_back(bench, |bench| {
                 let other = MacAddr([0x02, b'c', b'f', 0, 1, 0]);
@@ -134,7 +134,7 @@ pub const CASES: &[Case] = &[
     Case {
         name: "dcbx/other-group-ignored",
         clause: "802.1Q D.1; 802.1AB 7.1",
-        says: "What is said by LLDP to the nearest customer bridge is not taken for DCBX.",
+        says: "LLDP to the nearest customer bridge is not taken for DCBX.",
         run: other_group,
     },
     Case {
@@ -158,7 +158,7 @@ const OWN_SHARES: [u8; 3] = [20, 30, 50];
 pub(super) const OTHER: u8 = 0b0010_0000;
 pub(super) const OTHER_SHARES: [u8; 3] = [60, 30, 10];
 
-/// Sets a device up that is willing or not, or as it may be. What it has is told by the setup, if
+/// Sets a device up that is willing or not, or as it may be. The setup has its configuration, if
 /// it cannot be chosen.
 pub(super) fn set_up(bench: &mut Bench<'_>, dcbx: Dcbx) -> Result<(), Halt> {
     let setup = Setup {
@@ -269,7 +269,7 @@ fn other_group(bench: &mut Bench<'_>) -> Result<(), Halt> {
     set_up(bench, willing(true))?;
     let mut frame = frames::lldp(frames::mac(0), 120, &[pfc_says(false, OTHER)]);
     frame[..6].copy_from_slice(&frames::CUSTOMER_BRIDGE);
-    bench.tell(0, frame)?;
+    bench.send_now(0, frame)?;
     bench.did("PFC, said to the nearest customer bridge");
     bench.pass(SETTLES)?;
     hear(bench)?;

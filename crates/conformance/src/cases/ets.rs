@@ -2,12 +2,12 @@
 //!
 //! How far a share may be from what is configured: the standard says 10 %, and it is not settled
 //! whether of the link or of the share; the second is the stricter, and what is within it is within
-//! both ([`Doubt::EtsBound`]). Shares are reckoned as bytes of frames of one size over a span at
+//! both ([`Ambiguity::EtsBound`]). Shares are reckoned as bytes of frames of one size over a span at
 //! full load.
 
 use crate::bench::{Bench, FRAME_BYTES};
 use crate::case::Case;
-use crate::readings::Doubt;
+use crate::interpretations::Ambiguity;
 use crate::rig::{Halt, Stream};
 use crate::setup::Setup;
 use axon_wire::Span;
@@ -92,7 +92,9 @@ impl Bound {
     /// In thousandths: of the share, and of the link.
     fn thousandths(self, bench: &Bench<'_>) -> (u64, u64) {
         match self {
-            Bound::Standard if bench.readings().is_other(Doubt::EtsBound) => (u64::MAX, 100),
+            Bound::Standard if bench.interpretations().is_other(Ambiguity::EtsBound) => {
+                (u64::MAX, 100)
+            }
             Bound::Standard => (100, 100),
             Bound::Close => (u64::MAX, 10),
         }
@@ -103,11 +105,11 @@ impl Bound {
 const AWAY_MAX: Span = Span::from_millis(2);
 
 /// Over which shares are reckoned: 10 ms, and at least so many bit times as the standard is
-/// recalled to say (10 million); see [`Doubt::EtsWindow`].
+/// recalled to say (10 million); see [`Ambiguity::EtsWindow`].
 fn window(bench: &Bench<'_>) -> Span {
     let bits = bench.rate().time_for(axon_wire::Bytes(10_000_000 / 8));
     let window = bits.max(Span::from_millis(10)).max(bench.slack() * 20);
-    if bench.readings().is_other(Doubt::EtsWindow) { window * 10 } else { window }
+    if bench.interpretations().is_other(Ambiguity::EtsWindow) { window * 10 } else { window }
 }
 
 /// The device, with these shares or with those that it has.

@@ -36,7 +36,7 @@ pub fn announce_as(
     ttl: u16,
     others: &[Vec<u8>],
 ) -> Result<(), Halt> {
-    bench.tell(0, frames::lldp(from, ttl, others)).map(drop)
+    bench.send_now(0, frames::lldp(from, ttl, others)).map(drop)
 }
 
 /// Whether a frame is the device's LLDP.

@@ -74,7 +74,7 @@ fn dropped(bench: &mut Bench<'_>, tlvs: &[Vec<u8>]) -> Result<(), Halt> {
     said.extend(tlv(0, &[]));
     let to = frames::NEAREST_BRIDGE;
     let frame = frames::ethernet(to, frames::mac(0), frames::LLDP_TYPE, &said);
-    bench.tell(0, frame)?;
+    bench.send_now(0, frame)?;
     bench.did(format!("LLDPDU {}", frames::hex(&said)));
     bench.pass(SETTLES)?;
     if let (Some(before), Some(after)) = (before, bench.counters()) {

@@ -7,9 +7,9 @@ mod ets;
 mod lldp;
 mod lldp_malformed;
 mod pause;
-mod pause_tells;
+mod pause_sends;
 mod pfc;
-mod pfc_tells;
+mod pfc_sends;
 mod qcn;
 mod qcn_defence;
 mod qcn_reacts;
@@ -21,10 +21,10 @@ pub const FAMILIES: [&str; 5] = ["pause", "pfc", "ets", "qcn", "dcbx"];
 
 /// All cases, by family and in a fixed order.
 pub fn all() -> impl Iterator<Item = &'static Case> {
-    let pauses = [pause::CASES, pause_tells::CASES, pfc::CASES, pfc_tells::CASES];
+    let pauses = [pause::CASES, pause_sends::CASES, pfc::CASES, pfc_sends::CASES];
     let shares = [ets::CASES, qcn::CASES, qcn_defence::CASES, qcn_reacts::CASES];
-    let told = [lldp_malformed::CASES, dcbx::CASES, dcbx_takes::CASES, dcbx_does::CASES];
-    pauses.into_iter().chain(shares).chain(told).flatten()
+    let dcbx = [lldp_malformed::CASES, dcbx::CASES, dcbx_takes::CASES, dcbx_does::CASES];
+    pauses.into_iter().chain(shares).chain(dcbx).flatten()
 }
 
 /// The cases of some families, or with a name that contains one of `words`; all words if there are

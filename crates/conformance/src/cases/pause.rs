@@ -1,4 +1,4 @@
-//! PAUSE, IEEE 802.3 annex 31B: what a device does that hears it.
+//! PAUSE, IEEE 802.3 annex 31B: a device that receives it.
 
 use crate::bench::Bench;
 use crate::case::Case;
@@ -43,13 +43,13 @@ pub const CASES: &[Case] = &[
     Case {
         name: "pause/individual-address",
         clause: "802.3 31B.1",
-        says: "A PAUSE to the address of the port itself is obeyed, too.",
+        says: "A PAUSE to the address of the port itself is honoured, too.",
         run: individual_address,
     },
     Case {
         name: "pause/other-address-ignored",
         clause: "802.3 31B.1",
-        says: "A PAUSE to any other address is not obeyed, ends in the device and is counted.",
+        says: "A PAUSE to any other address is not honoured, ends in the device and is counted.",
         run: other_address,
     },
     Case {
@@ -60,7 +60,7 @@ pub const CASES: &[Case] = &[
             let opcodes = [0x0000, 0x0002, 0x0008, 0x0100, 0xffff];
             let frames =
                 opcodes.map(|opcode| frames::mac_control(frames::mac(0), opcode, &[0xffff]));
-            not_obeyed(bench, &frames)
+            not_honoured(bench, &frames)
         },
     },
     Case {
@@ -69,14 +69,14 @@ pub const CASES: &[Case] = &[
         says: "A PAUSE shorter than the shortest frame is dropped and counted.",
         run: |bench| {
             let whole = frames::pause(frames::mac(0), u16::MAX);
-            not_obeyed(bench, &SHORT.map(|length| whole[..length].to_vec()))
+            not_honoured(bench, &SHORT.map(|length| whole[..length].to_vec()))
         },
     },
     Case {
         name: "pause/group-source-ignored",
         clause: "802.3 3.2.5",
-        says: "A PAUSE that says a group has sent it is dropped and counted.",
-        run: |bench| not_obeyed(bench, &[frames::pause(frames::GROUP, u16::MAX)]),
+        says: "A PAUSE with a group address as its source is dropped and counted.",
+        run: |bench| not_honoured(bench, &[frames::pause(frames::GROUP, u16::MAX)]),
     },
     Case {
         name: "pause/not-forwarded",
@@ -93,7 +93,7 @@ pub const CASES: &[Case] = &[
     Case {
         name: "pause/only-that-port",
         clause: "802.3 31B.1",
-        says: "A PAUSE stops the port that hears it and no other.",
+        says: "A PAUSE stops the port that receives it and no other.",
         run: only_that_port,
     },
 ];
@@ -105,29 +105,29 @@ pub(super) const SHORT: [usize; 5] = [14, 16, 17, 40, 59];
 /// Both of the priorities that are watched: all stop alike.
 const WATCHED: PrioritySet = PrioritySet::from_bits(0b1000_0001);
 
-/// Stops all; half way through tells it again with a time of so many halves of the first; sees
-/// when it goes on.
+/// Pauses all; half way through sends another with a time of so many halves of the first; checks
+/// when frames come again.
 fn stop_and_go(bench: &mut Bench<'_>, again: Option<u16>) -> Result<(), Halt> {
     bench.set_up_pause()?;
     let (quanta, pause) = bench.pause()?;
     let half = Span::from_ticks(pause.ticks() / 2);
     let turn = bench.load(WATCHED, pause * 4)?;
-    let mut until = bench.tell(0, frames::pause(frames::mac(0), quanta))? + pause;
-    let told = until - pause;
+    let mut until = bench.send_now(0, frames::pause(frames::mac(0), quanta))? + pause;
+    let sent = until - pause;
     bench.did(format!("PAUSE of {quanta} quanta, {pause}, into a load on priorities 0 and 7"));
     if let Some(halves) = again {
         bench.pass(half)?;
         let time = quanta / 2 * halves;
-        let again = bench.tell(0, frames::pause(frames::mac(0), time))?;
+        let again = bench.send_now(0, frames::pause(frames::mac(0), time))?;
         bench.did(format!("another of {time} quanta half way through"));
-        bench.silent(WATCHED, told, again)?;
+        bench.silent(WATCHED, sent, again)?;
         until = again + half * u64::from(halves);
     }
     bench.pass(pause * 2)?;
-    bench.silent(WATCHED, told, until)?;
+    bench.silent(WATCHED, sent, until)?;
     let late = until + REACTION + bench.slack() + turn * 3;
     bench.goes_again(WATCHED, until - bench.slack(), late)?;
-    bench.saw(format!("silence from {told} to {until}, and frames again by {late}"));
+    bench.saw(format!("silence from {sent} to {until}, and frames again by {late}"));
     Ok(())
 }
 
@@ -135,31 +135,31 @@ fn timer_length(bench: &mut Bench<'_>) -> Result<(), Halt> {
     bench.set_up_pause()?;
     let (quanta, pause) = bench.pause()?;
     bench.load(WATCHED, pause * 4)?;
-    let told = bench.tell(0, frames::pause(frames::mac(0), quanta))?;
+    let sent = bench.send_now(0, frames::pause(frames::mac(0), quanta))?;
     bench.did(format!("PAUSE of {quanta} quanta: {pause} at {}", bench.rate()));
     bench.pass(pause * 3)?;
     let next = [0, 7].into_iter().filter_map(|value| {
         let priority = axon_wire::Priority::from_low_bits(value);
-        bench.stood_still(priority, told)
+        bench.paused_for(priority, sent)
     });
     length_fits(bench, next.min(), pause)
 }
 
-/// Fails unless a stop lasted as long as it was told to: not shorter by more than the rig's slack,
+/// Fails unless a pause lasted for its time: not shorter by more than the rig's slack,
 /// nor longer by more than the time to react.
 pub(super) fn length_fits(
     bench: &mut Bench<'_>,
     stood: Option<Span>,
-    told: Span,
+    sent: Span,
 ) -> Result<(), Halt> {
-    let most = told + bench.slack() + REACTION + bench.time_for(crate::bench::FRAME_BYTES_MAX);
-    let least = Span::from_ticks(told.ticks().saturating_sub(bench.slack().ticks()));
+    let most = sent + bench.slack() + REACTION + bench.time_for(crate::bench::FRAME_BYTES_MAX);
+    let least = Span::from_ticks(sent.ticks().saturating_sub(bench.slack().ticks()));
     let Some(stood) = stood else {
-        return Err(Halt::Failed(format!("nothing came for more than {}", told * 2)));
+        return Err(Halt::Failed(format!("nothing came for more than {}", sent * 2)));
     };
-    bench.saw(format!("a stop of {stood}, between {least} and {most}"));
+    bench.saw(format!("a pause of {stood}, between {least} and {most}"));
     bench.expect(stood >= least && stood <= most, || {
-        format!("a stop of {stood}, which should be {least} to {most}")
+        format!("a pause of {stood}, which should be {least} to {most}")
     })
 }
 
@@ -170,19 +170,19 @@ fn individual_address(bench: &mut Bench<'_>) -> Result<(), Halt> {
     bench.load(WATCHED, pause * 3)?;
     let mut frame = frames::pause(frames::mac(0), quanta);
     frame[..6].copy_from_slice(&device.0);
-    let told = bench.tell(0, frame)?;
+    let sent = bench.send_now(0, frame)?;
     bench.did(format!("PAUSE of {quanta} quanta to {device}"));
     bench.pass(pause)?;
-    bench.silent(WATCHED, told, told + pause)
+    bench.silent(WATCHED, sent, sent + pause)
 }
 
-/// Frames that are not to be obeyed, on a device without PFC.
-fn not_obeyed(bench: &mut Bench<'_>, frames: &[Vec<u8>]) -> Result<(), Halt> {
+/// Frames that are not to be honoured, on a device without PFC.
+fn not_honoured(bench: &mut Bench<'_>, frames: &[Vec<u8>]) -> Result<(), Halt> {
     bench.set_up_pause()?;
     ignored(bench, WATCHED, frames)
 }
 
-/// Sends frames that are not to be obeyed, and sees these priorities go on, nothing come out, and
+/// Sends frames that are not to be honoured, and checks that these priorities keep sending, nothing come out, and
 /// each frame counted.
 pub(super) fn ignored(
     bench: &mut Bench<'_>,
@@ -194,12 +194,12 @@ pub(super) fn ignored(
     let before = bench.counters();
     let first = bench.now();
     for frame in frames {
-        let told = bench.tell(0, frame.clone())?;
+        let sent = bench.send_now(0, frame.clone())?;
         bench.pass(Span::from_ticks(pause.ticks() / 2))?;
-        goes_on(bench, watched, (told, bench.now()), turn)?;
+        keeps_sending(bench, watched, (sent, bench.now()), turn)?;
     }
     let lengths: Vec<usize> = frames.iter().map(Vec::len).collect();
-    bench.did(format!("frames of {lengths:?} bytes that are not to be obeyed"));
+    bench.did(format!("frames of {lengths:?} bytes that are not to be honoured"));
     nothing_comes_out(bench, first)?;
     if let (Some(before), Some(after)) = (before, bench.counters()) {
         let counted = after.malformed + after.mac_control - before.malformed - before.mac_control;
@@ -212,7 +212,7 @@ pub(super) fn ignored(
 }
 
 /// Fails if any of these priorities does not come out in each part of a span, of some turns of all.
-pub(super) fn goes_on(
+pub(super) fn keeps_sending(
     bench: &Bench<'_>,
     priorities: PrioritySet,
     (from, until): (Time, Time),
@@ -242,7 +242,7 @@ fn other_address(bench: &mut Bench<'_>) -> Result<(), Halt> {
     let mut frame = frames::pause(frames::mac(0), u16::MAX);
     let MacAddr(other) = frames::mac(1);
     frame[..6].copy_from_slice(&other);
-    not_obeyed(bench, &[frame])
+    not_honoured(bench, &[frame])
 }
 
 fn not_forwarded(bench: &mut Bench<'_>) -> Result<(), Halt> {
@@ -261,7 +261,7 @@ pub(super) fn forwards_none(bench: &mut Bench<'_>) -> Result<(), Halt> {
         for address in addresses {
             let mut frame = frames::mac_control(frames::mac(0), opcode, &[0; 9]);
             frame[..6].copy_from_slice(&address);
-            bench.tell(0, frame)?;
+            bench.send_now(0, frame)?;
         }
     }
     bench.did("MAC control frames with five opcodes to the group, to a station and to all");
@@ -296,8 +296,8 @@ fn only_that_port(bench: &mut Bench<'_>) -> Result<(), Halt> {
     bench.set_up_pause()?;
     let (quanta, pause) = bench.pause()?;
     let turn = bench.load(WATCHED, pause * 3)?;
-    let told = bench.tell(1, frames::pause(frames::mac(1), quanta))?;
+    let sent = bench.send_now(1, frames::pause(frames::mac(1), quanta))?;
     bench.did(format!("PAUSE of {quanta} quanta at the port that the traffic comes from"));
     bench.pass(pause)?;
-    goes_on(bench, WATCHED, (told, told + pause), turn)
+    keeps_sending(bench, WATCHED, (sent, sent + pause), turn)
 }

@@ -1,10 +1,10 @@
-//! PFC, IEEE 802.1Q clause 36 and 802.3 annex 31D: what a device does that hears it.
+//! PFC, IEEE 802.1Q clause 36 and 802.3 annex 31D: a device that receives it.
 
-use super::pause::{SHORT, forwards_none, goes_on, ignored, length_fits};
+use super::pause::{SHORT, forwards_none, ignored, keeps_sending, length_fits};
 use crate::bench::Bench;
 use crate::case::Case;
 use crate::frames;
-use crate::readings::Doubt;
+use crate::interpretations::Ambiguity;
 use crate::rig::Halt;
 use crate::setup::{Setup, list};
 use crate::station::REACTION;
@@ -16,13 +16,13 @@ pub const CASES: &[Case] = &[
     Case {
         name: "pfc/each-priority-alone",
         clause: "802.1Q 36.1.2; 002 3.2.1",
-        says: "Each priority with PFC can be stopped alone, and the others go on.",
+        says: "Each priority with PFC can be paused alone, and the others keep sending.",
         run: each_alone,
     },
     Case {
         name: "pfc/several-at-once",
         clause: "802.1Q 36.1.2",
-        says: "One frame may stop several priorities, each for its own time.",
+        says: "One frame may pause several priorities, each for its own time.",
         run: several,
     },
     Case {
@@ -34,20 +34,20 @@ pub const CASES: &[Case] = &[
     Case {
         name: "pfc/zero-resumes",
         clause: "802.3 31D.3",
-        says: "Time zero with its bit set lets a priority go on at once.",
-        run: |bench| told_again(bench, 0),
+        says: "Time zero with its bit set resumes a priority at once.",
+        run: |bench| sent_again(bench, 0),
     },
     Case {
         name: "pfc/shorter-replaces",
         clause: "802.3 31D.3",
         says: "A new time replaces what is left of the last one, also if it is shorter.",
-        run: |bench| told_again(bench, 1),
+        run: |bench| sent_again(bench, 1),
     },
     Case {
         name: "pfc/new-time-replaces",
         clause: "802.3 31D.3",
         says: "A new time replaces what is left of the last one and is not added to it.",
-        run: |bench| told_again(bench, 2),
+        run: |bench| sent_again(bench, 2),
     },
     Case {
         name: "pfc/timer-length",
@@ -76,7 +76,7 @@ pub const CASES: &[Case] = &[
     Case {
         name: "pfc/shared-class-stops-together",
         clause: "802.1Q 36.1.2, 8.6.6",
-        says: "Priorities that share a traffic class stop together, and other classes go on.",
+        says: "Priorities that share a traffic class are paused together, and other classes keep sending.",
         run: shared_class,
     },
     Case {
@@ -94,8 +94,8 @@ pub const CASES: &[Case] = &[
     Case {
         name: "pfc/group-source-ignored",
         clause: "802.3 3.2.5",
-        says: "PFC that says a group has sent it is dropped and counted.",
-        run: |bench| not_obeyed(bench, &[frames::pfc_for(frames::GROUP, u8::MAX, u16::MAX)]),
+        says: "PFC with a group address as its source is dropped and counted.",
+        run: |bench| not_honoured(bench, &[frames::pfc_for(frames::GROUP, u8::MAX, u16::MAX)]),
     },
     Case {
         name: "pfc/not-forwarded",
@@ -106,7 +106,7 @@ pub const CASES: &[Case] = &[
     Case {
         name: "pfc/only-that-port",
         clause: "802.1Q 36.1.2",
-        says: "PFC stops the port that hears it and no other.",
+        says: "PFC stops the port that receives it and no other.",
         run: only_that_port,
     },
 ];
@@ -116,11 +116,11 @@ fn bits(priorities: PrioritySet) -> u8 {
 }
 
 /// Says PFC at port 0 for these priorities.
-fn told(priorities: PrioritySet, quanta: u16) -> Vec<u8> {
+fn pfc_frame(priorities: PrioritySet, quanta: u16) -> Vec<u8> {
     frames::pfc_for(frames::mac(0), bits(priorities), quanta)
 }
 
-/// The priorities that stop when these are stopped: all of their classes.
+/// The priorities that are paused with these: all of their classes.
 fn with_their_classes(setup: &Setup, priorities: PrioritySet) -> PrioritySet {
     let class = |priority: Priority| setup.prio_tc[priority.index()];
     let shares = |one: &Priority| priorities.iter().any(|other| class(other) == class(*one));
@@ -135,18 +135,18 @@ fn each_alone(bench: &mut Bench<'_>) -> Result<(), Halt> {
     for priority in setup.pfc.iter() {
         let one = PrioritySet::only(priority);
         let stopped = with_their_classes(&setup, one);
-        let at = bench.tell(0, told(one, quanta))?;
+        let at = bench.send_now(0, pfc_frame(one, quanta))?;
         bench.pass(pause)?;
         bench.silent(stopped, at, at + pause)?;
         let others = PrioritySet::ALL.difference(stopped);
-        goes_on(bench, others, (at + turn * 2, at + pause), turn)
+        keeps_sending(bench, others, (at + turn * 2, at + pause), turn)
             .map_err(|halt| while_stopped(halt, priority))?;
         let again = at + pause + REACTION + bench.slack() + turn * 3;
         bench.pass(pause)?;
         bench.flows(one, at + pause - bench.slack(), again)?;
     }
     bench.did(format!("stopped priorities {} one by one, for {quanta} quanta", list(setup.pfc)));
-    bench.saw("each stood still alone and went on after its time");
+    bench.saw("each was paused alone and resumed after its time");
     Ok(())
 }
 
@@ -173,7 +173,7 @@ fn several(bench: &mut Bench<'_>) -> Result<(), Halt> {
     (times[first.index()], times[second.index()]) = (quanta, quanta / 2);
     let both = [first, second].map(PrioritySet::only);
     let vector = bits(both[0]) | bits(both[1]);
-    let at = bench.tell(0, frames::pfc(frames::mac(0), vector.into(), times))?;
+    let at = bench.send_now(0, frames::pfc(frames::mac(0), vector.into(), times))?;
     bench.did(format!("priority {first} for {quanta} quanta, {second} for {}", quanta / 2));
     bench.pass(pause * 2)?;
     let half = Span::from_ticks(pause.ticks() / 2);
@@ -189,23 +189,23 @@ fn clear_bit(bench: &mut Bench<'_>) -> Result<(), Halt> {
     let (_, pause) = bench.pause()?;
     let turn = bench.load(PrioritySet::ALL, pause * 3)?;
     let frame = frames::pfc(frames::mac(0), 0, [u16::MAX; PRIORITIES]);
-    let at = bench.tell(0, frame)?;
+    let at = bench.send_now(0, frame)?;
     bench.did("times of 65,535 quanta for all priorities, and no bit");
     bench.pass(pause)?;
-    goes_on(bench, setup.pfc, (at, at + pause), turn)
+    keeps_sending(bench, setup.pfc, (at, at + pause), turn)
 }
 
-/// Stops a priority; half way through tells a time of so many halves of the first.
-fn told_again(bench: &mut Bench<'_>, halves: u16) -> Result<(), Halt> {
+/// Pauses a priority; half way through sends a time of so many halves of the first.
+fn sent_again(bench: &mut Bench<'_>, halves: u16) -> Result<(), Halt> {
     let setup = bench.set_up_pfc()?;
     let (quanta, pause) = bench.pause()?;
     let one = setup.pfc.iter().next().map_or(PrioritySet::EMPTY, PrioritySet::only);
     let turn = bench.load(PrioritySet::ALL, pause * 4)?;
     let half = Span::from_ticks(pause.ticks() / 2);
-    let first = bench.tell(0, told(one, quanta))?;
+    let first = bench.send_now(0, pfc_frame(one, quanta))?;
     bench.pass(half)?;
     let again = quanta / 2 * halves;
-    let second = bench.tell(0, told(one, again))?;
+    let second = bench.send_now(0, pfc_frame(one, again))?;
     bench.did(format!("{quanta} quanta for priority {}, and {again} half way through", list(one)));
     bench.pass(pause * 2)?;
     let until = second + half * u64::from(halves);
@@ -221,9 +221,9 @@ fn timer_length(bench: &mut Bench<'_>) -> Result<(), Halt> {
     let (quanta, pause) = bench.pause()?;
     bench.load(PrioritySet::ALL, pause * 3 * setup.pfc.len() as u64)?;
     for priority in setup.pfc.iter() {
-        let at = bench.tell(0, told(PrioritySet::only(priority), quanta))?;
+        let at = bench.send_now(0, pfc_frame(PrioritySet::only(priority), quanta))?;
         bench.pass(pause * 2)?;
-        let stood = bench.stood_still(priority, at);
+        let stood = bench.paused_for(priority, at);
         length_fits(bench, stood, pause).map_err(|halt| while_stopped(halt, priority))?;
     }
     bench.did(format!("{quanta} quanta for each priority in turn: {pause} at {}", bench.rate()));
@@ -241,10 +241,10 @@ fn disabled(bench: &mut Bench<'_>) -> Result<(), Halt> {
     let (_, pause) = bench.pause()?;
     let turn = bench.load(PrioritySet::ALL, pause * 3)?;
     let before = bench.counters();
-    let at = bench.tell(0, told(without, u16::MAX))?;
+    let at = bench.send_now(0, pfc_frame(without, u16::MAX))?;
     bench.did(format!("65,535 quanta for priorities {}, which have no PFC", list(without)));
     bench.pass(pause)?;
-    goes_on(bench, PrioritySet::ALL, (at, at + pause), turn)?;
+    keeps_sending(bench, PrioritySet::ALL, (at, at + pause), turn)?;
     if let (Some(before), Some(after)) = (before, bench.counters()) {
         let ignored = after.pfc_ignored - before.pfc_ignored;
         bench.saw(format!("{ignored} priorities counted as ignored"));
@@ -259,10 +259,10 @@ fn pause_ignored(bench: &mut Bench<'_>) -> Result<(), Halt> {
     bench.set_up_pfc()?;
     let (_, pause) = bench.pause()?;
     let turn = bench.load(PrioritySet::ALL, pause * 3)?;
-    let at = bench.tell(0, frames::pause(frames::mac(0), u16::MAX))?;
+    let at = bench.send_now(0, frames::pause(frames::mac(0), u16::MAX))?;
     bench.did("a PAUSE of 65,535 quanta");
     bench.pass(pause)?;
-    goes_on(bench, PrioritySet::ALL, (at, at + pause), turn)
+    keeps_sending(bench, PrioritySet::ALL, (at, at + pause), turn)
 }
 
 fn high_octet(bench: &mut Bench<'_>) -> Result<(), Halt> {
@@ -271,15 +271,15 @@ fn high_octet(bench: &mut Bench<'_>) -> Result<(), Halt> {
     let one = setup.pfc.iter().next().map_or(PrioritySet::EMPTY, PrioritySet::only);
     let turn = bench.load(PrioritySet::ALL, pause * 3)?;
     let vector = 0xff00 | u16::from(bits(one));
-    let at = bench.tell(0, frames::pfc(frames::mac(0), vector, [quanta; PRIORITIES]))?;
+    let at = bench.send_now(0, frames::pfc(frames::mac(0), vector, [quanta; PRIORITIES]))?;
     bench.did(format!("enable vector {vector:#06x}, all times {quanta}"));
     bench.pass(pause)?;
-    if bench.readings().is_other(Doubt::PfcReserved) {
-        return goes_on(bench, PrioritySet::ALL, (at, at + pause), turn);
+    if bench.interpretations().is_other(Ambiguity::PfcReserved) {
+        return keeps_sending(bench, PrioritySet::ALL, (at, at + pause), turn);
     }
     let stopped = with_their_classes(&setup, one);
     bench.silent(stopped, at, at + pause)?;
-    goes_on(bench, PrioritySet::ALL.difference(stopped), (at + turn * 2, at + pause), turn)
+    keeps_sending(bench, PrioritySet::ALL.difference(stopped), (at + turn * 2, at + pause), turn)
 }
 
 fn shared_class(bench: &mut Bench<'_>) -> Result<(), Halt> {
@@ -294,31 +294,31 @@ fn shared_class(bench: &mut Bench<'_>) -> Result<(), Halt> {
     bench.set_up(&setup)?;
     let (quanta, pause) = bench.pause()?;
     let turn = bench.load(PrioritySet::ALL, pause * 3)?;
-    let at = bench.tell(0, told(one, quanta))?;
+    let at = bench.send_now(0, pfc_frame(one, quanta))?;
     let all = with_their_classes(&setup, one);
     bench.did(format!("stopped {}, which shares its class: {}", list(one), list(all)));
     bench.pass(pause)?;
     bench.silent(all, at, at + pause)?;
-    goes_on(bench, PrioritySet::ALL.difference(all), (at + turn * 2, at + pause), turn)
+    keeps_sending(bench, PrioritySet::ALL.difference(all), (at + turn * 2, at + pause), turn)
 }
 
-/// Frames that are not to be obeyed, on a device with PFC.
-fn not_obeyed(bench: &mut Bench<'_>, frames: &[Vec<u8>]) -> Result<(), Halt> {
+/// Frames that are not to be honoured, on a device with PFC.
+fn not_honoured(bench: &mut Bench<'_>, frames: &[Vec<u8>]) -> Result<(), Halt> {
     let setup = bench.set_up_pfc()?;
     ignored(bench, setup.pfc, frames)
 }
 
 fn individual_address(bench: &mut Bench<'_>) -> Result<(), Halt> {
     let device = bench.device_mac()?;
-    let mut frame = told(PrioritySet::ALL, u16::MAX);
+    let mut frame = pfc_frame(PrioritySet::ALL, u16::MAX);
     frame[..6].copy_from_slice(&device.0);
     bench.did(format!("PFC for all priorities to {device}"));
-    not_obeyed(bench, &[frame])
+    not_honoured(bench, &[frame])
 }
 
 fn short_frame(bench: &mut Bench<'_>) -> Result<(), Halt> {
-    let whole = told(PrioritySet::ALL, u16::MAX);
-    not_obeyed(bench, &SHORT.map(|length| whole[..length].to_vec()))
+    let whole = pfc_frame(PrioritySet::ALL, u16::MAX);
+    not_honoured(bench, &SHORT.map(|length| whole[..length].to_vec()))
 }
 
 fn not_forwarded(bench: &mut Bench<'_>) -> Result<(), Halt> {
@@ -331,8 +331,8 @@ fn only_that_port(bench: &mut Bench<'_>) -> Result<(), Halt> {
     let setup = bench.set_up_pfc()?;
     let (quanta, pause) = bench.pause()?;
     let turn = bench.load(PrioritySet::ALL, pause * 3)?;
-    let at = bench.tell(1, frames::pfc_for(frames::mac(1), bits(setup.pfc), quanta))?;
+    let at = bench.send_now(1, frames::pfc_for(frames::mac(1), bits(setup.pfc), quanta))?;
     bench.did("stopped all priorities at the port that the traffic comes from");
     bench.pass(pause)?;
-    goes_on(bench, setup.pfc, (at, at + pause), turn)
+    keeps_sending(bench, setup.pfc, (at, at + pause), turn)
 }

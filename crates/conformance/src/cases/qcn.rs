@@ -19,7 +19,7 @@ pub const CASES: &[Case] = &[
     Case {
         name: "qcn/cp-sends-cnm",
         clause: "802.1Q 32.8; UNH 5.3.2",
-        says: "A queue above its set point makes the device tell the sources of its frames.",
+        says: "A queue above its set point makes the device send CNMs to the sources of its frames.",
         run: |bench| congest(bench, None).map(drop),
     },
     Case {
@@ -43,7 +43,7 @@ pub const CASES: &[Case] = &[
     Case {
         name: "qcn/silent-below-set-point",
         clause: "802.1Q 32.8.9",
-        says: "A queue that stays below its set point says nothing.",
+        says: "A queue that stays below its set point sends no CNM.",
         run: below_set_point,
     },
     Case {
@@ -162,7 +162,7 @@ fn congest(bench: &mut Bench<'_>, flow: Option<u16>) -> Result<Priority, Halt> {
 
 fn cnm_format(bench: &mut Bench<'_>) -> Result<(), Halt> {
     let priority = congest(bench, Some(7))?;
-    let format = bench.readings().cnm();
+    let format = bench.interpretations().cnm();
     for cnm in cnms(bench) {
         let wrong = fault(&cnm, priority, &format);
         bench.expect(wrong.is_none(), || {
@@ -226,7 +226,7 @@ fn cn_tag(bench: &mut Bench<'_>) -> Result<(), Halt> {
 
 fn without_tag(bench: &mut Bench<'_>) -> Result<(), Halt> {
     congest(bench, None)?;
-    let wanted = bench.readings().cnm().always_tagged.then_some(0);
+    let wanted = bench.interpretations().cnm().always_tagged.then_some(0);
     for cnm in cnms(bench) {
         bench.expect(cnm.flow == wanted, || {
             format!("a CNM names flow {:?}, not {wanted:?} (cnm-tag)", cnm.flow)
@@ -262,7 +262,7 @@ fn feedback_grows(bench: &mut Bench<'_>) -> Result<(), Halt> {
     congest(bench, None)?;
     // By what the feedback follows from: how far the queue is above, and twice how it grew.
     let signed = |word: u16| i32::from(word as i16);
-    let sign = if bench.readings().cnm().offset_falls_with_queue { -1 } else { 1 };
+    let sign = if bench.interpretations().cnm().offset_falls_with_queue { -1 } else { 1 };
     let above = |cnm: &Cnm<'_>| 2 * signed(cnm.word(12)) + sign * signed(cnm.word(10));
     let mut points: Vec<(i32, u16)> =
         cnms(bench).iter().map(|cnm| (above(cnm), cnm.feedback())).collect();
@@ -289,7 +289,7 @@ fn of_a_host(bench: &mut Bench<'_>) -> Result<(), Halt> {
     let stream =
         Stream { from: 0, to: 1, flow: Some(1), ..bench.full_rate(0, priority, Span::ZERO) };
     let sampled = frames::traffic(&stream, 0, 0);
-    let whole = pdu(&sampled, 63, &bench.readings().cnm());
+    let whole = pdu(&sampled, 63, &bench.interpretations().cnm());
     let mut overlong = whole.clone();
     overlong[22..24].copy_from_slice(&[0x7f, 0xff]);
     let before = bench.counters().map_or(0, |counters| counters.forged);
@@ -297,7 +297,7 @@ fn of_a_host(bench: &mut Bench<'_>) -> Result<(), Halt> {
     for one in said {
         let mut frame = cnm(&sampled, one);
         frame[6..12].copy_from_slice(&frames::mac(1).0);
-        bench.tell(1, frame)?;
+        bench.send_now(1, frame)?;
     }
     bench.did("a whole CNM from port 1 to port 0, one that quotes too much, and an empty one");
     bench.pass(Span::from_millis(1))?;

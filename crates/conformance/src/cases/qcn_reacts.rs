@@ -1,4 +1,4 @@
-//! Congestion notification, IEEE 802.1Q clause 32: what a reaction point does that is told.
+//! Congestion notification, IEEE 802.1Q clause 32: a reaction point that receives CNMs.
 //!
 //! In plain English: the device is an end station that sends as fast as it may. The tester
 //! takes the place of a congestion point: it answers one of the frames, and sees the rate change.
@@ -60,14 +60,14 @@ pub const CASES: &[Case] = &[
         name: "qcn/rp-overlong-quote-ignored",
         clause: "802.1Q 33.4.9; UNH 33.1.9",
         says: "A CNM that claims to quote more than it holds changes nothing.",
-        run: |bench| told(bench, NOTHING, |cnm| cnm[22..24].copy_from_slice(&[0x7f, 0xff])),
+        run: |bench| after_cnm(bench, NOTHING, |cnm| cnm[22..24].copy_from_slice(&[0x7f, 0xff])),
     },
     Case {
         name: "qcn/rp-long-quote-ignored",
         clause: "802.1Q 33.4.9, 33.4.10; UNH 33.1.9",
         says: "A CNM that quotes more than 64 octets changes nothing.",
         run: |bench| {
-            told(bench, NOTHING, |cnm| {
+            after_cnm(bench, NOTHING, |cnm| {
                 cnm[22..24].copy_from_slice(&[0, 65]);
                 cnm.resize(24 + 65, 0);
             })
@@ -175,12 +175,12 @@ fn sample(bench: &Bench<'_>) -> Result<Vec<u8>, Halt> {
 }
 
 fn cut(bench: &mut Bench<'_>, feedback: u8, wanted: (u64, u64)) -> Result<(), Halt> {
-    told(bench, wanted, |cnm| cnm[1] = feedback)
+    after_cnm(bench, wanted, |cnm| cnm[1] = feedback)
 }
 
 /// Sends one CNM of the greatest feedback, changed so; the rate after it is to be between these
 /// thousandths of the rate before.
-fn told(
+fn after_cnm(
     bench: &mut Bench<'_>,
     wanted: (u64, u64),
     change: impl Fn(&mut Vec<u8>),
@@ -190,8 +190,8 @@ fn told(
 
 /// Sets bits of the first two octets, which are to be ignored, or the CNM for them.
 fn reserved(bench: &mut Bench<'_>, bits: [u8; 2]) -> Result<(), Halt> {
-    let wanted = if bench.readings().cnm().strict { NOTHING } else { HALF };
-    told(bench, wanted, |cnm| {
+    let wanted = if bench.interpretations().cnm().strict { NOTHING } else { HALF };
+    after_cnm(bench, wanted, |cnm| {
         cnm[0] |= bits[0];
         cnm[1] |= bits[1];
     })
@@ -222,11 +222,11 @@ fn answer(
     set_up(bench)?;
     let before = rate(bench)?;
     let frame = sample(bench)?;
-    let mut said = pdu(&frame, 63, &bench.readings().cnm());
+    let mut said = pdu(&frame, 63, &bench.interpretations().cnm());
     change_pdu(&mut said);
     let mut said = cnm(&frame, &said);
     change_frame(&mut said);
-    bench.tell(0, said.clone())?;
+    bench.send_now(0, said.clone())?;
     bench.did(format!("one CNM: {}", frames::hex(&said)));
     let after = rate(bench)?;
     let part = after * 1000 / before.max(1);
@@ -246,8 +246,8 @@ fn recovers(bench: &mut Bench<'_>) -> Result<(), Halt> {
     set_up(bench)?;
     let before = rate(bench)?;
     let frame = sample(bench)?;
-    let format = bench.readings().cnm();
-    bench.tell(0, cnm(&frame, &pdu(&frame, 63, &format)))?;
+    let format = bench.interpretations().cnm();
+    bench.send_now(0, cnm(&frame, &pdu(&frame, 63, &format)))?;
     bench.did("one CNM of the greatest feedback");
     let low = rate(bench)?;
     // Five cycles of 150 KB at half the rate and more, or five of the timer.

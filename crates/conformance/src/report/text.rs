@@ -19,12 +19,12 @@ pub fn case(outcome: &Outcome, all: bool) -> String {
         outcome.name,
         note(outcome)
     );
-    let told = match outcome.verdict {
+    let is_shown = match outcome.verdict {
         Verdict::Failed | Verdict::Inconclusive | Verdict::Broken => true,
         Verdict::Passed => all,
         Verdict::NotApplicable => false,
     };
-    if told {
+    if is_shown {
         let indent = " ".repeat(VERDICT_WIDTH);
         let _ = writeln!(text, "{indent}asked: {} ({})", outcome.says, outcome.clause);
         let did = outcome.did.iter().map(|line| ("did", line));

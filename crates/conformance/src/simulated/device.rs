@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// What the rig reads.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct DeviceReport {
     pub(super) counters: Counters,
 }
 
@@ -19,16 +19,16 @@ pub(super) struct Told {
 pub(super) struct Device {
     node: SwitchNode<FrameBuf, Plane<FrameBuf>>,
     planted: Option<Planted>,
-    told: Arc<Mutex<Told>>,
+    report: Arc<Mutex<DeviceReport>>,
 }
 
 impl Device {
     pub(super) fn new(
         node: SwitchNode<FrameBuf, Plane<FrameBuf>>,
         plant: Option<(Plant, Rate)>,
-        told: Arc<Mutex<Told>>,
+        report: Arc<Mutex<DeviceReport>>,
     ) -> Device {
-        Device { node, planted: plant.map(|(plant, rate)| Planted::new(plant, rate)), told }
+        Device { node, planted: plant.map(|(plant, rate)| Planted::new(plant, rate)), report }
     }
 
     /// Counts what ended by these actions.
@@ -37,14 +37,14 @@ impl Device {
             Action::Dropped { reason, .. } => Some(*reason),
             _ => None,
         });
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut report = self.report.lock().unwrap_or_else(PoisonError::into_inner);
         for reason in dropped {
             match reason {
-                Drop::Malformed => told.counters.malformed += 1,
-                Drop::Refused => told.counters.refused += 1,
-                Drop::ForgedCnm => told.counters.forged += 1,
-                Drop::MacControl => told.counters.mac_control += 1,
-                Drop::HeadroomFull => told.counters.lossless_dropped += 1,
+                Drop::Malformed => report.counters.malformed += 1,
+                Drop::Refused => report.counters.refused += 1,
+                Drop::ForgedCnm => report.counters.forged += 1,
+                Drop::MacControl => report.counters.mac_control += 1,
+                Drop::HeadroomFull => report.counters.lossless_dropped += 1,
                 _ => {}
             }
         }
@@ -55,7 +55,7 @@ impl Device {
         let plane = self.node.plane();
         let ports = (0..plane.config().ports).map(PortNo);
         let ignored = ports.map(|port| plane.counters().port(port).pfc_ignored).sum();
-        self.told.lock().unwrap_or_else(PoisonError::into_inner).counters.pfc_ignored = ignored;
+        self.report.lock().unwrap_or_else(PoisonError::into_inner).counters.pfc_ignored = ignored;
     }
 }
 

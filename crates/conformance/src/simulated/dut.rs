@@ -3,7 +3,7 @@
 use crate::rig::Halt;
 use crate::setup::{Dcbx, Form, Setup};
 use axon_dcbx::lldp::LldpConfig;
-use axon_dcbx::{Asked, DcbxConfig, DcbxNodeConfig, Mode, TieRule};
+use axon_dcbx::{DcbxConfig, DcbxNodeConfig, DcbxSettings, Mode, TieRule};
 use axon_plane::dcb::DcbConfig;
 use axon_plane::memory::{GroupLimits, MemoryConfig, QueueLimits, Share};
 use axon_plane::notification::CnConfig;
@@ -23,7 +23,7 @@ const FRAME: Bytes = Bytes(1_522);
 /// Octets of a sampled frame that a CNM quotes.
 const QUOTE: u8 = 32;
 
-/// The application that the switch tells of: FCoE, by its EtherType.
+/// The application that the switch advertises: FCoE, by its EtherType.
 const FCOE: Application = Application {
     priority: Priority::from_low_bits(3),
     selector: Selector::ETHERTYPE,
@@ -91,10 +91,10 @@ fn headroom(rate: Rate, cable: Span) -> Bytes {
     delay + FRAME
 }
 
-/// How a switch takes part in DCBX whose plane is configured so. It tells of one application:
+/// How a switch takes part in DCBX whose plane is configured so. It advertises one application:
 /// FCoE, by its EtherType.
 pub(super) fn dcbx(said: Dcbx, dcb: &DcbConfig) -> DcbxNodeConfig {
-    let asked = Asked {
+    let asked = DcbxSettings {
         mode: match said.form {
             Form::Ieee => Mode::Ieee,
             Form::Cee => Mode::Cee,
@@ -103,7 +103,7 @@ pub(super) fn dcbx(said: Dcbx, dcb: &DcbConfig) -> DcbxNodeConfig {
         pfc_willing: said.pfc_willing,
         applications: vec![FCOE],
         tie: if said.higher_keeps { TieRule::HigherKeeps } else { TieRule::LowerKeeps },
-        ..Asked::default()
+        ..DcbxSettings::default()
     };
     DcbxNodeConfig {
         system_name: "s1".into(),

@@ -1,5 +1,5 @@
 //! An end station of our own, as a device: it sends one flow as fast as its reaction point lets
-//! it, and is told by CNMs.
+//! it, and receives CNMs.
 
 use crate::frames;
 use crate::rig::Stream;
@@ -50,7 +50,7 @@ impl EndStation {
             interval: Span::ZERO,
             begin: Time::ZERO,
             end: Time::ZERO,
-            obeys: true,
+            honours: true,
             flow: Some(FLOW),
         };
         EndStation {

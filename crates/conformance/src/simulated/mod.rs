@@ -7,17 +7,18 @@ mod end_station;
 pub mod plant;
 mod tester;
 
-use crate::readings::Readings;
+use crate::interpretations::Interpretations;
 use crate::rig::{Counters, Halt, Rig, Seen, Stream};
 use crate::setup::{Dcbx, Setup};
+use axon_control::node::ControllerNode;
 use axon_fabric::assemble::{controller_config, host_mac, switch_config, switch_mac};
 use axon_fabric::model::Wire;
 use axon_fabric::topology;
-use axon_sim::Engine;
 use axon_sim::links::WireEnd;
 use axon_sim::station::StationNode;
+use axon_sim::{DataplaneKind, Engine, SwitchPlane};
 use axon_wire::{Bytes, MacAddr, PortNo, Rate, Span, Time};
-use device::{Device, Told};
+use device::{Device, DeviceReport};
 use end_station::EndStation;
 use plant::Plant;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -44,30 +45,34 @@ const fn at(station: usize, port: PortNo) -> WireEnd {
 pub struct Simulated {
     plant: Option<Plant>,
     /// What the device does, and what cases expect.
-    readings: [Readings; 2],
+    interpretations: [Interpretations; 2],
     seed: u64,
     engine: Engine,
     testers: Vec<Arc<Mutex<tester::State>>>,
-    told: Arc<Mutex<Told>>,
+    report: Arc<Mutex<DeviceReport>>,
     streams: u16,
 }
 
 impl Simulated {
     /// A rig around our own switch, with a fault in it, if so wanted.
     pub fn new(plant: Option<Plant>, seed: u64) -> Simulated {
-        Simulated::with_readings(plant, Default::default(), seed)
+        Simulated::with_interpretations(plant, Default::default(), seed)
     }
 
     /// The same, where the first of these is what the switch does, and the second what the cases
     /// expect.
-    pub fn with_readings(plant: Option<Plant>, readings: [Readings; 2], seed: u64) -> Simulated {
+    pub fn with_interpretations(
+        plant: Option<Plant>,
+        interpretations: [Interpretations; 2],
+        seed: u64,
+    ) -> Simulated {
         Simulated {
             plant,
-            readings,
+            interpretations,
             seed,
             engine: Engine::new(seed, None),
             testers: Vec::new(),
-            told: Arc::default(),
+            report: Arc::default(),
             streams: 0,
         }
     }
@@ -90,7 +95,7 @@ impl Simulated {
         self.engine.connect(at(DEVICE, PortNo(0)), at(TESTERS, PortNo(0)), WIRE);
         let priority = setup.congestion.iter().next().unwrap_or_default();
         let sender = (host_mac(0), priority);
-        let station = EndStation::new(sender, RATE, self.readings[0].cnm(), self.seed);
+        let station = EndStation::new(sender, RATE, self.interpretations[0].cnm(), self.seed);
         self.engine.power_on(DEVICE, StationNode::Other(Box::new(station)));
     }
 
@@ -99,10 +104,10 @@ impl Simulated {
         let fabric = topology::line(1, PORTS);
         let ports = usize::from(fabric.switches[0].ports);
         let mut dcb = dut::dcb(setup, &vec![RATE; ports], (switch_mac(0), LATENCY));
-        let readings = &self.readings[0];
-        dcb.pfc_reserved = readings.pfc_reserved();
+        let interpretations = &self.interpretations[0];
+        dcb.pfc_reserved = interpretations.pfc_reserved();
         let tested = fabric.hosts[0].port;
-        dcb.cn = dut::congestion(setup, tested, (ports as u16, readings.cnm()))?;
+        dcb.cn = dut::congestion(setup, tested, (ports as u16, interpretations.cnm()))?;
         if let Some(plant) = self.plant {
             plant.configure(&mut dcb);
         }
@@ -118,9 +123,11 @@ impl Simulated {
         config.plane.dcb = Some(Box::new(dcb));
         let switch = config.on_software();
         let plant = self.plant.map(|plant| (plant, RATE));
-        let device = Device::new(switch, plant, self.told.clone());
+        let device = Device::new(switch, plant, self.report.clone());
         self.engine.power_on(DEVICE, StationNode::Other(Box::new(device)));
-        let controller = controller_config(&fabric, 1, self.seed).on_software(Time::ZERO);
+        let setup = controller_config(&fabric, 1, self.seed);
+        let plane = SwitchPlane::new(DataplaneKind::Software, setup.plane);
+        let controller = ControllerNode::new(setup.control, plane, Time::ZERO);
         self.engine.power_on(CONTROLLER, StationNode::Controller(Box::new(controller)));
         Ok(())
     }
@@ -139,8 +146,8 @@ impl Rig for Simulated {
         LATENCY * 2
     }
 
-    fn readings(&self) -> &Readings {
-        &self.readings[1]
+    fn interpretations(&self) -> &Interpretations {
+        &self.interpretations[1]
     }
 
     fn absences(&self) -> &[(Time, Time)] {
@@ -157,7 +164,7 @@ impl Rig for Simulated {
 
     fn set_up(&mut self, setup: &Setup) -> Result<(), Halt> {
         self.engine = Engine::new(self.seed, None);
-        self.told = Arc::default();
+        self.report = Arc::default();
         self.testers = (0..PORTS).map(|port| tester::State::new(port, RATE)).collect();
         let names = ["s1".to_owned(), "c1".to_owned()].into_iter();
         for name in names.chain((0..PORTS).map(|port| format!("h{}", port + 1))) {
@@ -209,6 +216,6 @@ impl Rig for Simulated {
     }
 
     fn counters(&mut self) -> Option<Counters> {
-        Some(self.told.lock().unwrap_or_else(PoisonError::into_inner).counters)
+        Some(self.report.lock().unwrap_or_else(PoisonError::into_inner).counters)
     }
 }

@@ -57,22 +57,22 @@ plants! {
     ForwardedMacControl = "forwarded-mac-control", "pfc/not-forwarded";
     /// It keeps no room for what comes after it has said stop.
     NoHeadroom = "no-headroom", "pfc/no-loss-with-headroom";
-    /// It never says go on.
-    NoXon = "no-xon", "pfc/xon-is-told";
+    /// It never sends XON.
+    NoXon = "no-xon", "pfc/xon-is-sent";
     /// It says stop once, and not again before that runs out.
     NoRefresh = "no-refresh", "pfc/xoff-is-refreshed";
     /// A new time is added to what is left.
     TimerAdds = "timer-adds", "pfc/new-time-replaces";
-    /// It obeys a time whose bit is clear.
-    ClearBitObeyed = "clear-bit-obeyed", "pfc/clear-bit-with-time";
+    /// It honours a time whose bit is clear.
+    ClearBitHonoured = "clear-bit-honoured", "pfc/clear-bit-with-time";
     /// It reads the reserved octet of the enable vector as if it were the other.
-    HighOctetObeyed = "high-octet-obeyed", "pfc/high-octet-ignored";
-    /// It obeys a MAC control frame that is too short.
-    ShortFrameObeyed = "short-frame-obeyed", "pause/short-frame-ignored";
-    /// It obeys a PAUSE for somebody else.
-    OtherAddressObeyed = "other-address-obeyed", "pause/other-address-ignored";
-    /// It says PAUSE with an opcode that nobody knows.
-    PauseUntold = "pause-untold", "pause/told-before-loss";
+    HighOctetHonoured = "high-octet-honoured", "pfc/high-octet-ignored";
+    /// It honours a MAC control frame that is too short.
+    ShortFrameHonoured = "short-frame-honoured", "pause/short-frame-ignored";
+    /// It honours a PAUSE for somebody else.
+    OtherAddressHonoured = "other-address-honoured", "pause/other-address-ignored";
+    /// It sends PAUSE with an unassigned opcode.
+    PauseWrongOpcode = "pause-wrong-opcode", "pause/sent-before-loss";
     /// Its classes share alike, whatever is configured.
     EqualShares = "equal-shares", "ets/two-classes";
     /// Its strict class has to share.
@@ -83,8 +83,8 @@ plants! {
     EdgeOpen = "edge-open", "qcn/defence-edge";
     /// Its CN-TAGs go to stations that do not take them.
     CnTagKept = "cn-tag-kept", "qcn/defence-interior";
-    /// It says that it follows its peer's PFC, and obeys it for its own priorities only.
-    TakenInWords = "taken-in-words", "dcbx/taken-pfc-is-obeyed";
+    /// It advertises that it follows its peer's PFC, and honours it for its own priorities only.
+    TakenInWords = "taken-in-words", "dcbx/taken-pfc-is-honoured";
     /// It reads an LLDPDU up to where it is cut.
     CutLldpRead = "cut-lldp-read", "dcbx/lldp-cut-tlv-dropped";
     /// Of two willing ports it takes the wrong one's PFC.
@@ -157,7 +157,7 @@ pub(super) struct Planted {
     rate: Rate,
     /// When each stop that was heard ends, by port and priority.
     ends: BTreeMap<(PortNo, usize), Time>,
-    /// What was told to stop, by port and priority.
+    /// What is paused, by port and priority.
     stopped: BTreeSet<(PortNo, usize)>,
 }
 
@@ -178,12 +178,12 @@ impl Planted {
                 readdress(&mut frame);
                 put(&mut frame, 12, DISGUISE);
             }
-            Plant::ShortFrameObeyed if kind == Some(frames::MAC_CONTROL_TYPE) => {
+            Plant::ShortFrameHonoured if kind == Some(frames::MAC_CONTROL_TYPE) => {
                 let mut padded = frame.bytes().to_vec();
                 padded.resize(padded.len().max(frames::SHORTEST), 0);
                 return FrameBuf::new(&padded);
             }
-            Plant::OtherAddressObeyed if kind == Some(frames::MAC_CONTROL_TYPE) => {
+            Plant::OtherAddressHonoured if kind == Some(frames::MAC_CONTROL_TYPE) => {
                 frame.bytes_mut()[..6].copy_from_slice(&frames::MAC_CONTROL_GROUP);
             }
             Plant::TimerAdds if is_pfc => self.add(now, port, &mut frame),
@@ -195,13 +195,13 @@ impl Planted {
                 let whole = frames::tlvs_of(frame.bytes()).is_some();
                 return if whole { frame } else { mended(&frame) };
             }
-            Plant::ClearBitObeyed if is_pfc => {
+            Plant::ClearBitHonoured if is_pfc => {
                 let timed = |priority: &usize| time(&frame, *priority) != 0;
                 let bits = (0..PRIORITIES).filter(timed).fold(0, |bits, n| bits | 1 << n);
                 let vector = frames::word(frame.bytes(), VECTOR_AT).unwrap_or(0);
                 put(&mut frame, VECTOR_AT, vector | bits);
             }
-            Plant::HighOctetObeyed if is_pfc => {
+            Plant::HighOctetHonoured if is_pfc => {
                 let bytes = frame.bytes_mut();
                 bytes[VECTOR_AT + 1] |= bytes[VECTOR_AT];
             }
@@ -225,7 +225,9 @@ impl Planted {
             (Plant::ConstantFeedback, Some(frames::TAG_TYPE)) if is_cnm(frame.bytes()) => {
                 put(frame, 22, 1);
             }
-            (Plant::PauseUntold, Some(frames::MAC_CONTROL_TYPE)) => put(frame, OPCODE_AT, 0x0008),
+            (Plant::PauseWrongOpcode, Some(frames::MAC_CONTROL_TYPE)) => {
+                put(frame, OPCODE_AT, 0x0008)
+            }
             (Plant::NoXon | Plant::NoRefresh, Some(frames::MAC_CONTROL_TYPE)) => {
                 self.hush(port, frame);
             }
@@ -233,17 +235,17 @@ impl Planted {
         }
     }
 
-    /// Makes each time that is told as much longer as is left of the last one.
+    /// Makes each new time as much longer as is left of the last one.
     fn add(&mut self, now: Time, port: PortNo, frame: &mut FrameBuf) {
         let Some((vector, times)) = frames::pfc_of(frame.bytes()) else { return };
-        for (priority, told) in times.into_iter().enumerate() {
+        for (priority, quanta) in times.into_iter().enumerate() {
             if vector & 1 << priority == 0 {
                 continue;
             }
             let end = self.ends.get(&(port, priority)).copied().filter(|&end| end > now);
             let quantum = crate::station::quanta(1, self.rate);
             let left = end.map_or(0, |end| end.since(now).ticks() / quantum.ticks());
-            let sum = if told == 0 { 0 } else { told.saturating_add(left as u16) };
+            let sum = if quanta == 0 { 0 } else { quanta.saturating_add(left as u16) };
             put(frame, TIMES_AT + 2 * priority, sum);
             self.ends.insert((port, priority), now + quantum * u64::from(sum));
         }
@@ -252,11 +254,11 @@ impl Planted {
     /// Takes out of a PFC frame what the fault leaves unsaid.
     fn hush(&mut self, port: PortNo, frame: &mut FrameBuf) {
         let Some((mut vector, times)) = frames::pfc_of(frame.bytes()) else { return };
-        for (priority, told) in times.into_iter().enumerate() {
+        for (priority, quanta) in times.into_iter().enumerate() {
             let named = vector & 1 << priority != 0;
             let unsaid = match self.plant {
-                Plant::NoXon => told == 0,
-                _ if named && told == 0 => {
+                Plant::NoXon => quanta == 0,
+                _ if named && quanta == 0 => {
                     self.stopped.remove(&(port, priority));
                     false
                 }

@@ -1,10 +1,10 @@
-//! The address service: a DHCP server (RFC 2131, paper 001 §4.2.3).
+//! The DHCP server (RFC 2131, paper 001 §4.2.3).
 //!
-//! Clients are known by their hardware address. The server is the only one of its subnet, so
-//! it is authoritative: it refuses addresses that are wrong or somebody else's, and takes a
-//! client's word for an address that is free. So a controller that starts with nothing in
-//! memory confirms the leases it once gave, and the host table, which switches fill anew,
-//! keeps it from giving away an address that another host uses.
+//! Clients are known by their hardware address. The server is the only one of its subnet, so it is
+//! authoritative: it refuses addresses that are wrong or in use by another client, and confirms an
+//! address that is free. So a controller that starts with nothing in memory confirms the leases it
+//! once gave, and the host table, which switches fill anew, keeps it from giving away an address
+//! that another host uses.
 
 use super::hosts::{HostTable, Place};
 use super::lease::Leases;
@@ -36,11 +36,11 @@ pub struct Served {
 enum Judgement {
     Yes,
     No,
-    /// In the subnet, nobody's, and not the server's to give.
+    /// In the subnet and unused, but not for this server to lease.
     NotOurs,
 }
 
-/// The server.
+/// The DHCP server of the fabric.
 #[derive(Clone, Debug)]
 pub struct DhcpServer {
     identity: ServerIdentity,
@@ -81,13 +81,13 @@ impl DhcpServer {
         self.leases.iter()
     }
 
-    /// Whether an address is reserved for, or leased to, somebody else than `mac`.
+    /// Whether an address is reserved for, or leased to, another client than `mac`.
     pub fn belongs_to_another(&self, mac: MacAddr, ip: Ipv4Addr) -> bool {
         let reserved = self.config.reservations.iter().find(|(_, reserved)| **reserved == ip);
         reserved.map_or_else(|| self.leases.bound_to_another(mac, ip), |(owner, _)| *owner != mac)
     }
 
-    /// Serves a frame that a host sent at `place`; `None` if it is no request.
+    /// Handles a frame that a host sent at `place`; `None` if it is no request.
     pub fn serve(
         &mut self,
         now: Time,
@@ -211,7 +211,7 @@ impl DhcpServer {
         u32::from(ip) & mask == u32::from(self.identity.ip) & mask
     }
 
-    /// Whether the client speaks to this server, or to none in particular.
+    /// Whether the request names this server, or none.
     fn is_for_us(&self, request: &Request) -> bool {
         request.server.is_none_or(|server| server == self.identity.ip)
     }

@@ -15,7 +15,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use axon_wire::{Hops, Layer, PortNo};
 
-/// A route, by its place in the registry.
+/// A route, by its index in the registry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RouteIndex(pub u32);
 
@@ -34,9 +34,9 @@ pub struct Route {
     pub destination: HostIndex,
     /// The number of its stamp.
     pub number: u64,
-    /// The port that the destination is on.
+    /// The host port of the destination.
     pub exit: PortNo,
-    /// The layer that it is on.
+    /// The layer of the route.
     pub layer: Layer,
     users: Vec<HostIndex>,
     links: Vec<Link>,
@@ -64,7 +64,7 @@ impl Route {
         self.links.iter().map(|link| Step { switch: link.switch, egress: link.port })
     }
 
-    /// How many links it uses.
+    /// The number of links that it uses.
     pub fn len(&self) -> usize {
         self.links.len()
     }
@@ -82,8 +82,8 @@ impl Route {
         Hops(hops)
     }
 
-    /// To the host, as its switch is told it.
-    pub fn told(&self) -> axon_wire::Route {
+    /// The route to the host, as its switch installs it.
+    pub fn to_install(&self) -> axon_wire::Route {
         axon_wire::Route { hops: self.hops_to(self.exit), layer: self.layer }
     }
 
@@ -93,7 +93,7 @@ impl Route {
     }
 }
 
-/// All routes.
+/// The registry of all routes.
 #[derive(Clone, Debug, Default)]
 pub struct Flows {
     routes: Vec<Option<Route>>,
@@ -123,7 +123,7 @@ impl Flows {
         self.routes.len() as u32
     }
 
-    /// A route that is there.
+    /// The route with this index, if there is one.
     pub fn get(&self, index: RouteIndex) -> Option<&Route> {
         self.routes.get(index.index())?.as_ref()
     }
@@ -190,7 +190,7 @@ impl Flows {
         }
     }
 
-    /// Takes a host from the users of a route; says whether it was the last.
+    /// Removes a host from the users of a route; returns whether it was the last.
     pub fn drop_user(&mut self, index: RouteIndex, user: HostIndex) -> bool {
         let Some(route) = self.routes.get_mut(index.index()).and_then(Option::as_mut) else {
             return false;
@@ -219,7 +219,7 @@ impl Flows {
         }
     }
 
-    /// Removes a route, whoever uses it.
+    /// Removes a route and all its users.
     pub fn remove(&mut self, index: RouteIndex) -> Option<Route> {
         self.unlink(index);
         let route = self.routes.get_mut(index.index())?.take()?;
@@ -308,8 +308,8 @@ mod tests {
         let layer = Layer::new(3).unwrap();
         flows.change(a, (&[step(0, 2)], layer), PortNo(6), 4);
         assert_eq!((over(&flows, 0, 1), over(&flows, 1, 1)), ([b].into(), [b, c].into()));
-        let told = axon_wire::Route { hops: Hops::from([2, 6]), layer };
-        assert_eq!(flows.get(a).unwrap().told(), told);
+        let expected = axon_wire::Route { hops: Hops::from([2, 6]), layer };
+        assert_eq!(flows.get(a).unwrap().to_install(), expected);
         flows.remove(c);
         flows.remove(b);
         assert!(over(&flows, 1, 1).is_empty() && over(&flows, 0, 1).is_empty());

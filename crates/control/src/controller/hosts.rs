@@ -1,13 +1,13 @@
-//! Which host is where, and who owns which address.
+//! The host table: where each host is, and which addresses it owns.
 //!
-//! A switch *claims* a host by reporting it on its reliable stream and withdraws the claim
-//! there. Streams of different switches are not ordered among one another, so a host that
-//! moves may be claimed by two for a while, and the older claim may be withdrawn before or
-//! after the newer one is made. All claims are kept; the newest is where the host is, and
-//! when it is withdrawn the next one is. So a host is never lost by an old place's late word.
+//! A switch *claims* a host by reporting it on its reliable stream, and withdraws the claim there.
+//! Streams of different switches are not ordered among one another. A host that moves may
+//! therefore be claimed by two switches for a while, and the older claim may be withdrawn before
+//! or after the newer one is made. All claims are kept. The newest is the host's place; when it is
+//! withdrawn, the next one is. A late message of the old switch cannot remove the host.
 //!
-//! Requests (datagrams) only teach hosts that nobody has claimed yet. Such a claim runs out
-//! unless a report confirms it, so a request that was late on its way leaves nothing behind.
+//! Requests (datagrams) only add hosts that no switch has claimed yet. Such a claim runs out
+//! unless a report confirms it, so a late request leaves nothing behind.
 
 use super::topology::SwitchIndex;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -15,25 +15,25 @@ use alloc::vec::Vec;
 use axon_wire::{MacAddr, PortNo, Span, Time};
 use core::net::IpAddr;
 
-/// A host that is claimed at two places is asked for at the older one this often at most.
-const DOUBT_PAUSE: Span = Span::from_secs(1);
-/// How long a claim by request stands without a report.
+/// The shortest time between two queries at the older of two claimed places.
+const VERIFY_PAUSE: Span = Span::from_secs(1);
+/// How long a claim by request holds without a report.
 const UNCONFIRMED: Span = Span::from_secs(5);
-/// Claims kept for one host; beyond that the oldest is forgotten.
+/// The most claims kept for one host; beyond that the oldest is removed.
 const CLAIMS_MAX: usize = 8;
-/// Addresses kept for one host; beyond that the oldest is forgotten.
+/// The most addresses kept for one host; beyond that the oldest is removed.
 const IPS_MAX: usize = 8;
 
 /// A host port of a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
-    /// The switch.
+    /// The index of the switch.
     pub switch: SwitchIndex,
-    /// Its port.
+    /// The port of the switch.
     pub port: PortNo,
 }
 
-/// A host, by its place in the host table.
+/// A host, by its index in the host table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HostIndex(pub u32);
 
@@ -44,17 +44,17 @@ impl HostIndex {
     }
 }
 
-/// What is known of a host.
+/// An entry of the host table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
-    /// Who.
+    /// The MAC address of the host.
     pub mac: MacAddr,
     /// Its addresses, newest last.
     pub ips: Vec<IpAddr>,
     /// Never empty; the last is where it is.
     claims: Vec<Claim>,
-    /// When a move of it was last doubted.
-    doubted: Option<Time>,
+    /// When a move of the host was last verified.
+    verified_at: Option<Time>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,35 +65,35 @@ struct Claim {
 }
 
 impl Host {
-    /// Where it is.
+    /// The place of the host: the newest claim.
     pub fn place(&self) -> Place {
         self.claims[self.claims.len() - 1].place
     }
 }
 
-/// What learning a host came to.
+/// The result of learning a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Learned {
-    /// Nothing that a host can be, or a place that a request alone cannot move it to.
+    /// The MAC is not one of a host, or a request alone cannot move the host to this place.
     Refused,
-    /// It is where it was, or new.
+    /// The host is at its old place, or new.
     Here(HostIndex),
-    /// It was elsewhere.
+    /// The host was at another place before.
     Moved(HostIndex),
 }
 
-/// What withdrawing a claim came to.
+/// The result of withdrawing a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Withdrawn {
-    /// The host is elsewhere, or unknown.
+    /// Nothing changes: the host is at another place, or unknown.
     Nothing,
     /// An older claim stands: the host is there.
     Moved(HostIndex),
-    /// Nobody claims it any more; [`HostTable::forget`] it when its flows are gone.
+    /// No claim is left. Call [`HostTable::forget`] when its flows are removed.
     Gone(HostIndex),
 }
 
-/// All hosts.
+/// All hosts of the fabric.
 #[derive(Clone, Debug)]
 pub struct HostTable {
     server: (MacAddr, IpAddr),
@@ -105,7 +105,7 @@ pub struct HostTable {
 }
 
 impl HostTable {
-    /// No hosts. Nobody is ever taken for the server.
+    /// An empty table. The server's MAC and IP address belong to no host.
     pub fn new(server_mac: MacAddr, server_ip: IpAddr) -> HostTable {
         HostTable {
             server: (server_mac, server_ip),
@@ -117,22 +117,22 @@ impl HostTable {
         }
     }
 
-    /// How many hosts there are.
+    /// The number of hosts.
     pub fn len(&self) -> usize {
         self.by_mac.len()
     }
 
-    /// Whether there is none.
+    /// Whether the table has no host.
     pub fn is_empty(&self) -> bool {
         self.by_mac.is_empty()
     }
 
-    /// The hosts, by MAC.
+    /// All hosts, in the order of their MACs.
     pub fn iter(&self) -> impl Iterator<Item = (HostIndex, &Host)> {
         self.by_mac.values().filter_map(|&index| Some((index, self.get(index)?)))
     }
 
-    /// A host that is there.
+    /// The host with this index, if there is one.
     pub fn get(&self, index: HostIndex) -> Option<&Host> {
         self.slots.get(index.index())?.as_ref()
     }
@@ -147,7 +147,7 @@ impl HostTable {
         self.by_ip.get(&ip).copied()
     }
 
-    /// A switch reported `mac` at `place`.
+    /// Enters a report of a switch: `mac` is at `place`.
     pub fn report(&mut self, place: Place, mac: MacAddr) -> Learned {
         let Some(index) = self.by_mac(mac) else {
             return self.add(place, mac, None);
@@ -169,7 +169,7 @@ impl HostTable {
         if before == place { Learned::Here(index) } else { Learned::Moved(index) }
     }
 
-    /// A request named `mac` at `place`.
+    /// Enters a request: `mac` sent at `place`.
     pub fn request(&mut self, now: Time, place: Place, mac: MacAddr) -> Learned {
         match self.by_mac(mac) {
             None => self.add(place, mac, Some(now + UNCONFIRMED)),
@@ -184,8 +184,12 @@ impl HostTable {
         if !mac.is_unicast() || mac == self.server.0 {
             return Learned::Refused;
         }
-        let host =
-            Host { mac, ips: Vec::new(), claims: [Claim { place, until }].into(), doubted: None };
+        let host = Host {
+            mac,
+            ips: Vec::new(),
+            claims: [Claim { place, until }].into(),
+            verified_at: None,
+        };
         let index = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
             HostIndex((self.slots.len() - 1) as u32)
@@ -198,22 +202,22 @@ impl HostTable {
         Learned::Here(index)
     }
 
-    /// The place where a host was before its last move, and the address to ask it by, unless
-    /// it was asked for less than a second ago.
-    pub fn doubt(&mut self, now: Time, index: HostIndex) -> Option<(MacAddr, Place, IpAddr)> {
+    /// The place of a host before its last move, with the address to query. `None` if it was
+    /// queried less than a second ago, or if there is nothing to query.
+    pub fn verify(&mut self, now: Time, index: HostIndex) -> Option<(MacAddr, Place, IpAddr)> {
         let host = self.slots.get_mut(index.index())?.as_mut()?;
         let before = host.claims.iter().rev().nth(1)?.place;
         let ip = *host.ips.last()?;
-        let recently = host.doubted.is_some_and(|at| now.since(at) < DOUBT_PAUSE);
+        let recently = host.verified_at.is_some_and(|at| now.since(at) < VERIFY_PAUSE);
         if recently {
             return None;
         }
-        host.doubted = Some(now);
+        host.verified_at = Some(now);
         Some((host.mac, before, ip))
     }
 
-    /// `index` owns `ip` from now on, and whoever owned it before does not: returned, so that
-    /// nobody goes on answering for the address in their name.
+    /// Makes `index` the owner of `ip`. Returns the previous owner, so that edges do not go on
+    /// answering ARP for it.
     pub fn own(&mut self, index: HostIndex, ip: IpAddr) -> Option<HostIndex> {
         let plain = match ip {
             IpAddr::V4(ip) => !ip.is_broadcast(),
@@ -239,7 +243,7 @@ impl HostTable {
         before
     }
 
-    /// `index` does not own `ip` any more.
+    /// Removes the address `ip` from `index`.
     pub fn disown(&mut self, index: HostIndex, ip: IpAddr) {
         if self.by_ip(ip) == Some(index) {
             self.by_ip.remove(&ip);
@@ -249,7 +253,7 @@ impl HostTable {
         }
     }
 
-    /// `mac` is not at `place` any more.
+    /// Withdraws the claim of `mac` at `place`.
     pub fn withdraw(&mut self, place: Place, mac: MacAddr) -> Withdrawn {
         let Some(index) = self.by_mac(mac) else {
             return Withdrawn::Nothing;
@@ -288,7 +292,7 @@ impl HostTable {
         self.free.push(index);
     }
 
-    /// What a switch claims, current or not.
+    /// All claims of a switch, newest or not.
     pub fn claimed_by(&self, switch: SwitchIndex) -> Vec<(Place, MacAddr)> {
         let hosts = self.iter().map(|(_, host)| host);
         hosts

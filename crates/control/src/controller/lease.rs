@@ -1,8 +1,8 @@
-//! Which address is whose, and until when.
+//! The leases of the DHCP server: the state of each address and its owner.
 //!
 //! An address of the pool is *offered* for seconds, *bound* for a lease, or *declined*
-//! (somebody else answers on it) for minutes; then it is *free* again, but remembered, so
-//! that its last owner gets it back as long as nobody needed it. Addresses never given yet go
+//! (another host answers on it) for minutes. Then it is *free* again, and its last owner gets it
+//! back unless another client needed it. Addresses never given yet go
 //! first, then the one that has been free longest. Of the former a client gets the one that
 //! its MAC points to, if it can: a controller that has forgotten all leases then gives each
 //! client what it had before, and not what another still holds.
@@ -17,36 +17,36 @@ use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use axon_wire::{MacAddr, Span, Time};
 use core::net::Ipv4Addr;
 
-/// How long an offer stands: clients ask for it within a second or two.
+/// How long an offer is held: clients request it within a second or two.
 const OFFER: Span = Span::from_secs(10);
-/// How long a declined address is left alone.
+/// How long a declined address is not offered.
 const QUARANTINE: Span = Span::from_secs(600);
 /// Offers and declined addresses that one host port may hold.
 const HELD_MAX: usize = 16;
 /// Free addresses looked at for one offer; the rest wait for the next.
 const TRIES_MAX: usize = 256;
 
-/// What an address is.
+/// The state of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeaseState {
-    /// Promised to a client, not yet taken.
+    /// Offered to a client, not yet requested.
     Offered,
-    /// A client's.
+    /// Leased to a client.
     Bound,
-    /// Somebody answers on it who has no lease.
+    /// In use by a host without a lease.
     Declined,
-    /// Nobody's, but remembered for its last owner.
+    /// Leased to no client; the last owner is kept.
     Free,
 }
 
-/// An address and what is known of it.
+/// The state of an address, and its owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lease {
-    /// Its owner, or its last one.
+    /// The MAC of the owner, or of the last one.
     pub mac: MacAddr,
-    /// What it is.
+    /// The state of the address.
     pub state: LeaseState,
-    /// When that ends; for a free one, when it became free.
+    /// The end of the state; for a free address, when it became free.
     pub until: Time,
     held_at: Option<Place>,
 }
@@ -98,7 +98,7 @@ impl Leases {
         (state != LeaseState::Free).then_some((ip, state))
     }
 
-    /// Whether an address is promised or given to somebody else, or declined.
+    /// Whether an address is offered or leased to another client, or declined.
     pub fn taken_from(&self, mac: MacAddr, ip: Ipv4Addr) -> bool {
         self.by_ip.get(&ip).is_some_and(|lease| match lease.state {
             LeaseState::Free => false,
@@ -107,7 +107,7 @@ impl Leases {
         })
     }
 
-    /// Whether an address is somebody else's lease now.
+    /// Whether an address is leased to another client now.
     pub fn bound_to_another(&self, mac: MacAddr, ip: Ipv4Addr) -> bool {
         let lease = self.by_ip.get(&ip);
         lease.is_some_and(|lease| lease.state == LeaseState::Bound && lease.mac != mac)
@@ -123,9 +123,8 @@ impl Leases {
         }
     }
 
-    /// Promises an address of the pool: the client's own, the one it had, the one it would like,
-    /// the one its MAC points to, or the next free one for which `usable` holds. `None` when there
-    /// is none.
+    /// Offers an address of the pool: the client's own, its last one, the one it asks for, the one
+    /// its MAC points to, or the next free one for which `usable` holds. `None` if there is none.
     pub fn offer(
         &mut self,
         now: Time,
@@ -186,7 +185,7 @@ impl Leases {
         self.set(now, ip, Lease::new(mac, LeaseState::Bound, now + lease, None));
     }
 
-    /// Leaves an address alone for a while, if it was this client's.
+    /// Does not offer an address for a while, if it was this client's. Returns whether it was.
     pub fn decline(&mut self, now: Time, at: Place, mac: MacAddr, ip: Ipv4Addr) -> bool {
         let own = self.of(mac).is_some_and(|(held, _)| held == ip);
         if own {
@@ -301,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_gets_its_old_address_back_until_somebody_needs_it() {
+    fn a_client_gets_its_old_address_back_until_another_needs_it() {
         let mut leases = pool(1, 2);
         let now = Time::ZERO;
         assert_eq!(leases.offer(now, at(0), mac(1), None, |_| true), Some(ip(1)));

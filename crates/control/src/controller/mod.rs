@@ -1,9 +1,8 @@
-//! The controller: topology graph, host table, flow registry, address service
-//! (paper 001 §4.2).
+//! The controller: topology graph, host table, flow registry, DHCP server (paper 001 §4.2).
 //!
-//! What it says to switches goes three ways. Commands must arrive and are put on the
-//! reliable stream to a switch's incarnation. Answers to requests are datagrams, for whoever asked
-//! will ask again. Routes carry stamps, so that neither can undo what the other said later.
+//! It sends to switches in three ways. Commands must arrive and go on the reliable stream to a
+//! switch's incarnation. Answers to requests are datagrams, because a requester repeats its
+//! request. Routes carry stamps, so that neither way can undo a later decision of the other.
 
 pub mod dhcp;
 pub mod flows;
@@ -11,6 +10,7 @@ pub mod hosts;
 mod lease;
 pub mod packet;
 mod reroute;
+mod round;
 pub mod router;
 pub mod topology;
 
@@ -29,6 +29,7 @@ use core::net::IpAddr;
 use dhcp::DhcpServer;
 use flows::Flows;
 use hosts::{HostIndex, HostTable, Learned, Place, Withdrawn};
+use round::Round;
 use router::{Router, Step};
 use topology::{Admission, Graph, SwitchIndex};
 
@@ -43,28 +44,28 @@ pub struct Controller {
     hosts: HostTable,
     flows: Flows,
     dhcp: DhcpServer,
-    /// Own ports that lead to a switch, and to which port of which.
+    /// The controller's own ports that lead to a switch: by port, the switch and its port.
     attachments: BTreeMap<PortNo, (NodeId, PortNo)>,
-    /// The round of looking for better paths that is on its way.
-    improving: Option<reroute::Improving>,
+    /// The round of looking for better paths that is in progress.
+    improving: Option<Round>,
     settle: Span,
-    /// How often switches are to say what their ports send, if the router wants to know.
+    /// The interval of load reports in milliseconds, if the router needs them.
     measure_every_ms: Option<u32>,
-    /// A longer path does not fit a header, and counts as none.
+    /// The most hops that a header holds. A longer path counts as none.
     hops_max: usize,
     counters: ControllerCounters,
-    /// Whether routes came or moved since the last round began.
-    restless: bool,
-    /// The path that is being looked for.
+    /// Whether routes were added or moved since the last round began.
+    round_wanted: bool,
+    /// Scratch memory: the path that is being chosen.
     path: Vec<Step>,
-    /// The layer that it is for.
+    /// The layer of `path`.
     layer: Layer,
-    /// The path that a route has so far.
+    /// Scratch memory: the present path of a route.
     current: Vec<Step>,
 }
 
 impl Controller {
-    /// A controller that knows nothing yet. No route of its has more than `hops_max` hops.
+    /// A controller with an empty state. None of its routes has more than `hops_max` hops.
     pub fn new(config: &ControllerConfig, hops_max: usize) -> Controller {
         let router = config.router.build(config.node.seed, config.layers);
         Controller::with_router(config, hops_max, router)
@@ -96,7 +97,7 @@ impl Controller {
             settle: heartbeat * 10,
             measure_every_ms,
             counters: ControllerCounters::default(),
-            restless: false,
+            round_wanted: false,
             path: Vec::new(),
             layer: Layer::ZERO,
             current: Vec::new(),
@@ -128,8 +129,8 @@ impl Controller {
         &self.counters
     }
 
-    /// Own port `port` now leads to this switch and its port, or to nobody. Says nothing to
-    /// anyone: no flow goes through the controller.
+    /// Enters the switch and port that the controller's own `port` leads to, or none. Nothing is
+    /// sent: no flow goes through the controller.
     pub fn attached(
         &mut self,
         _now: Time,
@@ -168,10 +169,10 @@ impl Controller {
         self.changed(now, &change, out);
     }
 
-    /// Phase II of Axon-ARP (paper 001 §4.2.2): the source is learned, routes are chosen in
-    /// both directions and registered, and the request goes on to the target switch. A route
-    /// that stands is used as it is, so asking again changes nothing. What cannot be
-    /// answered is counted and dropped: whoever asked asks again.
+    /// Phase II of Axon-ARP (paper 001 §4.2.2). The source is learned, routes are chosen in both
+    /// directions and registered, and the request goes on to the target switch. An existing route
+    /// is used as it is, so repeated requests change nothing. A request that cannot be fulfilled
+    /// is counted and dropped; the switch repeats it.
     pub fn arp_request(
         &mut self,
         now: Time,
@@ -244,15 +245,15 @@ impl Controller {
             target_ip,
             // Both routes are as of now, so the later of their stamps is true of both.
             stamp: self.stamp(forward.number.max(backward.number)),
-            to_source: backward.told(),
-            to_target: forward.told(),
+            to_source: backward.to_install(),
+            to_target: forward.to_install(),
             answer_by: backward.hops_to(PortNo::CONTROL),
         });
         out.push(Effect::Routed { hops, to, message });
         Some(())
     }
 
-    /// A host's DHCP frame. The reply goes out of the port that it came in by.
+    /// Handles a host's DHCP frame. The reply leaves by the port where the frame came in.
     pub fn dhcp_relay(
         &mut self,
         now: Time,
@@ -301,14 +302,14 @@ impl Controller {
                 }
                 if learned == Learned::Moved(host) {
                     self.migrate(host, out);
-                    self.doubt(now, host, out);
+                    self.verify(now, host, out);
                 }
             }
             Item::HostGone { port, mac } => self.withdraw(Place { switch, port }, mac, out),
             Item::PortLoad { over_us, ports } => {
                 let over = Span::from_micros(over_us);
                 self.router.measured(&self.graph, switch, over, &ports);
-                self.restless = true;
+                self.round_wanted = true;
                 self.plan_round(now);
             }
             Item::SetRoute { .. }
@@ -318,9 +319,9 @@ impl Controller {
         }
     }
 
-    /// The way from here to a switch's control plane, ending in [`PortNo::CONTROL`]: the
-    /// shortest over all own links, the lowest port first. Where the graph knows none yet,
-    /// the way that the switch's last Controller Hello came.
+    /// The path from here to a switch's control plane, ending in [`PortNo::CONTROL`]: the shortest
+    /// over all own links, the lowest port first. If the graph has none yet, the reverse path of
+    /// the switch's last Controller Hello.
     pub fn path_to(&mut self, switch: NodeId) -> Option<Hops> {
         let to = self.graph.index_of(switch)?;
         let mut best: Option<(usize, PortNo, SwitchIndex)> = None;
@@ -367,8 +368,8 @@ impl Controller {
         [self.hosts.deadline(), improving].into_iter().flatten().min()
     }
 
-    /// The switch that speaks, unless this incarnation of it is over. A new incarnation has lost its
-    /// tables and reports its hosts anew.
+    /// Looks up the switch that sent a message; `None` if its incarnation has ended. A new
+    /// incarnation has empty tables and reports its hosts anew.
     fn admit(
         &mut self,
         now: Time,
@@ -388,11 +389,10 @@ impl Controller {
         }
     }
 
-    /// Gives an address to a host. Edges answer ARP from the flows they have, so the flows
-    /// towards whoever had it before go; frames ask for them again by MAC.
+    /// Gives an address to a host. Edges answer ARP from their flows, so the flows towards the
+    /// previous owner are removed; frames request them again by MAC.
     ///
-    /// An address that is reserved for another host, or leased to it, is not taken from it by
-    /// whoever says so.
+    /// An address that is reserved for another host, or leased to it, stays with that host.
     fn own(&mut self, host: HostIndex, ip: IpAddr, out: &mut Vec<Effect>) {
         let Some(mac) = self.hosts.get(host).map(|host| host.mac) else { return };
         if let IpAddr::V4(ip) = ip
@@ -406,10 +406,11 @@ impl Controller {
         }
     }
 
-    /// A host is said to have moved. If it is still where it was, its old switch will hear it
-    /// answer, and say so: a forged frame takes a host offline for a moment, not for good.
-    fn doubt(&mut self, now: Time, host: HostIndex, out: &mut Vec<Effect>) {
-        if let Some((mac, place, ip)) = self.hosts.doubt(now, host) {
+    /// Asks the old switch of a host that seems to have moved to query it. If the host is still
+    /// there, it answers and is reported again: a forged frame takes a host offline only for a
+    /// moment.
+    fn verify(&mut self, now: Time, host: HostIndex, out: &mut Vec<Effect>) {
+        if let Some((mac, place, ip)) = self.hosts.verify(now, host) {
             let to = self.graph.switch(place.switch).incarnation.node;
             let item = Item::AskHost { port: place.port, mac, ip };
             out.push(Effect::Command { to, item });
@@ -422,7 +423,7 @@ impl Controller {
         }
     }
 
-    /// Withdraws a claim, and does to the flows what that means.
+    /// Withdraws a claim, and moves or removes the flows of the host.
     fn withdraw(&mut self, place: Place, mac: axon_wire::MacAddr, out: &mut Vec<Effect>) {
         match self.hosts.withdraw(place, mac) {
             Withdrawn::Nothing => {}

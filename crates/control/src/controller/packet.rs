@@ -44,7 +44,7 @@ pub struct Request {
     pub xid: u32,
     /// The address it has, or 0.0.0.0.
     pub ciaddr: Ipv4Addr,
-    /// Whether it can hear broadcast only.
+    /// Whether it can receive broadcast only.
     pub broadcast: bool,
     /// The address it would like (option 50).
     pub requested: Option<Ipv4Addr>,
@@ -124,7 +124,7 @@ fn address(data: &[u8]) -> Option<Ipv4Addr> {
     Some(Ipv4Addr::from(octets))
 }
 
-/// What a reply tells about the subnet and the lease.
+/// What a reply says about the subnet and the lease.
 #[derive(Clone, Debug)]
 pub struct Grant<'a> {
     /// The client's address; 0.0.0.0 where it has its own (DHCPINFORM).
@@ -137,7 +137,7 @@ pub struct Grant<'a> {
     pub broadcast: Ipv4Addr,
     /// The default router.
     pub router: Option<Ipv4Addr>,
-    /// Name servers, best first; as many as fit are told.
+    /// Name servers, best first; as many as fit are sent.
     pub dns: &'a [Ipv4Addr],
 }
 

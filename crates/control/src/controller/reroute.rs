@@ -1,27 +1,28 @@
-//! Routes follow the graph and the hosts.
+//! Rerouting: routes follow the graph and the hosts.
 //!
-//! A lost link names its routes; each gets the path that the router now chooses and a new
-//! stamp, at once. One that has no path left is removed and forgotten: its hosts' next
-//! frames miss, and their switch asks again when there is an answer.
+//! A lost link names its routes. Each gets the path that the router now chooses and a new stamp,
+//! at once. A route without a path is removed. The next frames of its hosts miss, and their switch
+//! repeats its request until there is a path.
 //!
-//! A router with a rule of its own, such as [`super::router::UpDown`], may have to change it
-//! with the graph: then all routes that break the new rule are given new paths too.
+//! A router with a rule of its own, such as [`super::router::UpDown`], may have to change the rule
+//! with the graph. Then all routes that break the new rule get new paths too.
 //!
-//! A link that comes back hurts nobody, so nothing moves at once. When the graph has been
-//! quiet for ten heartbeats there is a round: every route is shown to the router, a batch per
-//! heartbeat, and those that it knows a better path for are moved. What is better is the
-//! router's to say; for shortest paths, what is shorter: equally long routes stay, for meta
-//! them costs order and gains nothing. A router that balances load gets rounds also when
-//! flows have come, ten heartbeats apart, until it has settled.
+//! A link that comes back breaks no route, so nothing moves at once. When the graph has not
+//! changed for ten heartbeats, a round begins: every route is shown to the router, a batch per
+//! heartbeat, and those with a better path are moved. The router decides what is better. For
+//! shortest paths it is a shorter one: equally long routes stay, because a move may reorder frames
+//! and gains nothing. A router that balances load gets rounds also after new flows, ten heartbeats
+//! apart, until it has settled.
 //!
-//! **Order.** A switch takes a new route from one frame to the next. Frames on the old path
-//! are not waited for, so a frame may overtake those sent before it by at most the difference
-//! of the two paths' delays at that time: a flow is out of order for no longer than that,
-//! once per move, and never where the new path is the slower one.
+//! **Order.** A switch takes a new route from one frame to the next. It does not wait for frames
+//! on the old path, so a frame may overtake earlier ones by at most the difference of the two
+//! paths' delays. A flow is out of order for no longer than that, once per move, and never if the
+//! new path is the slower one.
 
 use super::Controller;
 use super::flows::{Route, RouteIndex};
 use super::hosts::{HostIndex, Place};
+use super::round::Round;
 use super::router::{Flow, flow_hash};
 use super::topology::{Change, SwitchIndex};
 use crate::effect::Effect;
@@ -29,29 +30,11 @@ use alloc::vec::Vec;
 use axon_wire::message::Item;
 use axon_wire::{Span, Time};
 
-/// Routes looked at in one batch.
+/// The number of routes looked at in one batch of a round.
 const BATCH: u32 = 2_048;
 
-/// How far a round has come.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Improving {
-    /// When to look at the next batch.
-    pub next: Time,
-    /// The next route to look at.
-    at: u32,
-    /// Routes moved in this round so far.
-    moved: u32,
-}
-
-impl Improving {
-    /// A round that begins then.
-    const fn begin(next: Time) -> Improving {
-        Improving { next, at: 0, moved: 0 }
-    }
-}
-
 impl Controller {
-    /// The route from a port to a host, made if need be, with one more user.
+    /// The route from a port to a host, with one more user. It is made if there is none.
     pub(super) fn route(
         &mut self,
         at: Place,
@@ -64,7 +47,7 @@ impl Controller {
                 let exit = self.find_path(at, destination)?;
                 let number = self.next_number();
                 self.router.placed(&self.path);
-                self.restless = true;
+                self.round_wanted = true;
                 self.flows.insert(at, destination, (&self.path, self.layer), exit.port, number)
             }
         };
@@ -72,8 +55,9 @@ impl Controller {
         Some(route)
     }
 
-    /// Leaves the links from a port to a host in `self.path` and their layer in `self.layer`, and
-    /// says where they end. Where the router's choice does not fit a header, it is a shortest path.
+    /// Chooses the links from a port to a host into `self.path` and their layer into `self.layer`;
+    /// returns the place where they end. If the router's choice does not fit a header, a shortest
+    /// path is taken.
     fn find_path(&mut self, at: Place, destination: HostIndex) -> Option<Place> {
         let (flow, to) = self.flow(at, destination)?;
         let mut found = self.router.path(&self.graph, &flow, &mut self.path);
@@ -88,7 +72,7 @@ impl Controller {
         Some(to)
     }
 
-    /// What the router is told of a flow, and where the flow ends.
+    /// The flow of a route as routers know it, and the place where it ends.
     fn flow(&self, at: Place, destination: HostIndex) -> Option<(Flow, Place)> {
         let host = self.hosts.get(destination)?;
         let (from, to) = (at.switch, host.place());
@@ -96,7 +80,7 @@ impl Controller {
         Some((Flow { from, to: to.switch, hash, towards: destination.0 }, to))
     }
 
-    /// Takes a route's path from the router's books.
+    /// Removes a route's path from the router's accounts.
     fn unplace(&mut self, index: RouteIndex) {
         if let Some(route) = self.flows.get(index) {
             self.current.clear();
@@ -120,12 +104,12 @@ impl Controller {
             return;
         };
         self.router.placed(&self.path);
-        self.restless = true;
+        self.round_wanted = true;
         self.switch_over(index, exit, out);
     }
 
-    /// Gives a route the path in `self.path`, which the router has in its books already, and
-    /// tells the switch.
+    /// Gives a route the path in `self.path`, which the router has placed already, and sends it to
+    /// the switch.
     fn switch_over(&mut self, index: RouteIndex, exit: Place, out: &mut Vec<Effect>) {
         let Some(route) = self.flows.get(index) else {
             return;
@@ -141,7 +125,7 @@ impl Controller {
             port: at.port,
             destination: host.mac,
             stamp: self.stamp(number),
-            route: route.told(),
+            route: route.to_install(),
         };
         out.push(Effect::Command { to: self.graph.switch(at.switch).incarnation.node, item });
     }
@@ -165,7 +149,7 @@ impl Controller {
         out.push(Effect::Command { to: self.graph.switch(route.at.switch).incarnation.node, item });
     }
 
-    /// A host sends from its port no more: the routes that only it used go.
+    /// Removes the routes that only this host uses: it no longer sends from its port.
     pub(super) fn leave(&mut self, host: HostIndex, out: &mut Vec<Effect>) {
         for route in self.flows.used_by(host) {
             if self.flows.drop_user(route, host) {
@@ -174,8 +158,8 @@ impl Controller {
         }
     }
 
-    /// A host is at another place now: what leads to it follows at once; what it used at the
-    /// old place goes, and is set up at the new one when it sends.
+    /// Follows a host to its new place. Routes to it get new paths at once. Routes that it used at
+    /// the old place are removed, and set up at the new one when it sends.
     pub(super) fn migrate(&mut self, host: HostIndex, out: &mut Vec<Effect>) {
         self.leave(host, out);
         for route in self.flows.towards(host) {
@@ -183,7 +167,7 @@ impl Controller {
         }
     }
 
-    /// Edges changed.
+    /// Handles a change of the graph's edges.
     pub(super) fn changed(&mut self, now: Time, change: &Change, out: &mut Vec<Effect>) {
         let mut hit: Vec<RouteIndex> = Vec::new();
         for &(switch, port) in &change.lost {
@@ -204,13 +188,13 @@ impl Controller {
             self.reroute(route, out);
         }
         if change.gained && !self.flows.is_empty() {
-            self.improving = Some(Improving::begin(now + self.settle));
+            self.improving = Some(Round::begin(now + self.settle));
         }
         self.plan_round(now);
     }
 
-    /// A switch starts a new incarnation: its tables are empty, so its routes need no word to it;
-    /// its hosts are unknown until it reports them.
+    /// Handles a new incarnation of a switch. Its tables are empty, so its routes are removed
+    /// without a message; its hosts are unknown until it reports them.
     pub(super) fn reborn(
         &mut self,
         now: Time,
@@ -240,8 +224,8 @@ impl Controller {
 
     /// Plans a round, where the router wants one and none is on its way.
     pub(super) fn plan_round(&mut self, now: Time) {
-        if self.restless && self.improving.is_none() && self.router.improves() {
-            self.improving = Some(Improving::begin(now + self.settle));
+        if self.round_wanted && self.improving.is_none() && self.router.improves() {
+            self.improving = Some(Round::begin(now + self.settle));
         }
     }
 
@@ -251,7 +235,7 @@ impl Controller {
             return;
         };
         if improving.at == 0 {
-            self.restless = false;
+            self.round_wanted = false;
             self.begin_round();
         }
         let end = self.flows.end();
@@ -261,10 +245,10 @@ impl Controller {
         }
         let pause = Span::from_ticks(self.settle.ticks() / 10);
         self.improving = if until < end {
-            Some(Improving { next: now + pause, at: until, ..improving })
+            Some(Round { next: now + pause, at: until, ..improving })
         } else {
             let moved = improving.moved as usize;
-            self.restless |= !self.router.settled(moved, self.flows.len());
+            self.round_wanted |= !self.router.settled(moved, self.flows.len());
             None
         };
         self.plan_round(now);
@@ -278,7 +262,7 @@ impl Controller {
         }
     }
 
-    /// Moves one route if the router knows a better path; says whether.
+    /// Moves one route if the router has a better path; returns whether it did.
     fn improve_one(&mut self, index: RouteIndex, out: &mut Vec<Effect>) -> bool {
         let Some(route) = self.flows.get(index) else {
             return false;

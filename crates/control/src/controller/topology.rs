@@ -1,12 +1,12 @@
-//! The graph of switches, put together from their port states (paper 001 §4.2.1).
+//! The graph of switches, built from their port states (paper 001 §4.2.1).
 //!
-//! Every switch tells its whole port state with a version. A link is an edge when both ends
-//! name each other, node and port, both as switches: so a failure counts as soon as either
-//! end has seen it, and a controller is never a way through.
+//! Every switch sends its whole port state with a version. A link is an edge if both ends name
+//! each other, by node and port, both as switches. So a failure counts as soon as either end has
+//! seen it, and no path leads through a controller.
 //!
-//! Switches get dense indices, in the order in which they are first heard, and keep them for
-//! ever: a fabric has as many as its key was given to. The edges lie in one flat list, those
-//! of one switch together and by egress port, so that a search touches little memory.
+//! Switches get dense indices in the order in which they first appear, and keep them for ever.
+//! There are as many as nodes with the fabric's key. The edges lie in one flat list, ordered by
+//! switch and egress port, so that a search touches little memory.
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
@@ -31,24 +31,24 @@ pub struct Edge {
 /// What an update did to the edges.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Change {
-    /// Directed links that are no more, both directions, by the end they left from.
+    /// Directed links that were removed, in both directions, by the end that they start from.
     pub lost: Vec<(SwitchIndex, PortNo)>,
     /// Whether there are edges that were not there before.
     pub gained: bool,
 }
 
-/// Who speaks, as far as the graph knows.
+/// The sender of a message, compared with the graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Admission {
-    /// An earlier incarnation than the one known: not to be listened to.
+    /// An earlier incarnation than the known one: its message is ignored.
     Stale,
-    /// The incarnation that is known, or a switch that is heard for the first time.
+    /// The known incarnation, or a switch that is new.
     Known(SwitchIndex),
-    /// A later incarnation: what was known of the switch is gone, its edges with it.
+    /// A later incarnation: the state of the switch and its edges are cleared.
     Reborn(SwitchIndex, Change),
 }
 
-/// What is known of one switch.
+/// The state of one switch.
 #[derive(Clone, Debug)]
 pub struct Switch {
     /// Its latest incarnation.
@@ -77,12 +77,12 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// How many switches there are.
+    /// The number of switches.
     pub fn len(&self) -> usize {
         self.switches.len()
     }
 
-    /// Whether no switch was ever heard.
+    /// Whether the graph has no switch.
     pub fn is_empty(&self) -> bool {
         self.switches.is_empty()
     }
@@ -92,7 +92,7 @@ impl Graph {
         self.by_id.get(&node).copied()
     }
 
-    /// What is known of a switch.
+    /// The state of a switch.
     ///
     /// # Panics
     /// If the index is not of this graph.
@@ -120,15 +120,16 @@ impl Graph {
         self.generation
     }
 
-    /// The switches whose edges changed after `generation`, some of them perhaps more than
-    /// once; `None` if that is too long ago to tell.
+    /// The switches whose edges changed after `generation`, with repetitions; `None` if the
+    /// journal does not reach back that far.
     pub fn touched_since(&self, generation: u64) -> Option<impl Iterator<Item = SwitchIndex>> {
         let count = usize::try_from(self.generation.checked_sub(generation)?).ok()?;
         let skipped = self.journal.len().checked_sub(count)?;
         Some(self.journal.range(skipped..).copied())
     }
 
-    /// Hears of `incarnation`: makes a place for a new switch, and clears that of one reborn.
+    /// Looks up the sender `incarnation`. Adds a new switch, and clears one with a later
+    /// incarnation.
     pub fn admit(&mut self, incarnation: Incarnation) -> Admission {
         if let Some(index) = self.index_of(incarnation.node) {
             let switch = &mut self.switches[index.index()];
@@ -150,7 +151,7 @@ impl Graph {
         Admission::Known(index)
     }
 
-    /// Takes over a switch's port state, unless one as new is known already.
+    /// Enters a switch's port state, unless one as new is known already.
     pub fn update(
         &mut self,
         index: SwitchIndex,

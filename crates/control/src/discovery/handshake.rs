@@ -69,8 +69,8 @@ impl Discovery {
         Ok(())
     }
 
-    /// A confirmation or heartbeat: the other end has returned our challenge, so whoever is
-    /// pending under that incarnation becomes the neighbour.
+    /// Handles a confirmation or heartbeat: the other end has returned our challenge, so the
+    /// pending node of that incarnation becomes the neighbour.
     pub(super) fn on_echo(
         &mut self,
         now: Time,
@@ -85,7 +85,7 @@ impl Discovery {
         }
         if state.pending.as_ref().is_some_and(|pending| pending.incarnation == from) {
             let mut newcomer = state.pending.take().ok_or(Refusal::Unexpected)?;
-            newcomer.heard_at = now;
+            newcomer.received_at = now;
             let same = state.neighbour.as_ref().is_some_and(|known| {
                 (known.incarnation, known.port, known.role)
                     == (newcomer.incarnation, newcomer.port, newcomer.role)
@@ -113,7 +113,7 @@ impl Discovery {
         out: &mut Vec<Effect>,
     ) -> Result<(), Refusal> {
         let neighbour = self.on_echo(now, index, from, beat.echo, out)?;
-        neighbour.heard_at = now;
+        neighbour.received_at = now;
         neighbour.excused = Span::ZERO;
         neighbour.path.clone_from(&beat.path);
         Ok(())

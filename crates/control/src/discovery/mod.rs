@@ -1,6 +1,6 @@
-//! Who is at the other end of each port (paper 001 §4.2.1, Axon-Discovery).
+//! Discovery of the neighbour at each port (paper 001 §4.2.1, Axon-Discovery).
 //!
-//! A port with carrier sends Hello until somebody answers. The handshake is
+//! A port with carrier sends Hello until it gets a Reply. The handshake is
 //!
 //! ```text
 //!   A                                   B
@@ -10,17 +10,17 @@
 //!   | <------ Heartbeat(echo a)         |  A: neighbour; Axon packets may go out
 //! ```
 //!
-//! and every later heartbeat returns the challenge of its receiver, so it belongs to this
-//! handshake and no other. Nobody sends an Axon packet before knowing that the other end
-//! takes this port for an Axon port, so no Axon packet is ever read as a host's frame.
+//! and every later heartbeat returns the challenge of its receiver, so it belongs to this handshake
+//! and no other. A node sends Axon packets only once it knows that the other end takes this port
+//! for an Axon port, so no Axon packet is ever read as a host's frame.
 //!
-//! A neighbour is gone at once when carrier is lost, when two heartbeat intervals have
-//! passed without a heartbeat (with half an interval of grace for jitter), or when another
-//! incarnation takes its place. A node that does its own timers late has not been running, and maybe its
-//! neighbours have not either, as where all share one machine: by how much it is late, no more
-//! than once the time after which a neighbour is gone, it goes on waiting for each of them.
-//! A port that nobody answers becomes a host port; Hello goes on there
-//! at a tenth of the pace, so a port may change kind at any time.
+//! A neighbour is removed at once when carrier is lost, when two heartbeat intervals have passed
+//! without a heartbeat (with half an interval of grace for jitter), or when another incarnation
+//! replaces it. A node whose own timers are late was not running, and maybe its neighbours were not
+//! either, if they share one machine. It then waits longer for each neighbour: by the delay of its
+//! timers, and at most by the normal waiting time once more. A port without an answer becomes a
+//! host port. Hello continues there at a tenth of the pace, so a port may change its kind at any
+//! time.
 
 mod handshake;
 #[cfg(test)]
@@ -51,7 +51,7 @@ pub struct Discovery {
     timers: Timers,
     random: Random,
     ports: Vec<Port>,
-    /// What heartbeats tell.
+    /// The path to the controller that its heartbeats advertise.
     path: Option<ControllerPath>,
     /// Grows with every change of kind or neighbour.
     version: u64,
@@ -65,9 +65,9 @@ struct Port {
     /// What the other end has to echo.
     challenge: u64,
     hello_at: Time,
-    /// When the port becomes a host port unless somebody answers.
+    /// When the port becomes a host port without an answer.
     host_at: Time,
-    /// Somebody who has spoken but not finished the handshake.
+    /// A node that has not finished the handshake.
     pending: Option<Neighbour>,
     neighbour: Option<Neighbour>,
 }
@@ -84,7 +84,7 @@ pub struct Neighbour {
     /// Its way to the controller, by its last heartbeat.
     pub path: Option<ControllerPath>,
     challenge: u64,
-    heard_at: Time,
+    received_at: Time,
     /// For how long since then the node itself was late, up to [`Discovery::patience`].
     excused: Span,
     heartbeat_at: Time,
@@ -232,7 +232,7 @@ impl Discovery {
         self.deadline
     }
 
-    /// Begins to look for somebody with a challenge that nobody has seen.
+    /// Starts discovery anew with a fresh challenge.
     fn search(&mut self, now: Time, index: usize, unknown_ticks: u64) {
         let challenge = self.random.next_u64();
         let state = &mut self.ports[index];
@@ -304,7 +304,7 @@ impl Discovery {
     }
 
     fn dead_at(&self, neighbour: &Neighbour) -> Time {
-        neighbour.heard_at + self.patience() + neighbour.excused
+        neighbour.received_at + self.patience() + neighbour.excused
     }
 
     fn find_deadline(&mut self) {
@@ -335,7 +335,7 @@ impl Neighbour {
             role,
             path: None,
             challenge,
-            heard_at: now,
+            received_at: now,
             excused: Span::ZERO,
             heartbeat_at: now,
         }

@@ -112,7 +112,7 @@ fn two_axons_find_each_other_at_once_and_stay_together() {
 }
 
 #[test]
-fn a_port_that_nobody_answers_is_a_host_port() {
+fn a_port_without_an_answer_is_a_host_port() {
     let mut pair = Pair::new([HopWidth::Eight; 2]);
     pair.carrier(true, &mut |_| true);
     pair.run(Span::from_millis(299), |_| true);
@@ -160,7 +160,7 @@ fn nodes_that_have_not_run_for_a_while_stay_neighbours_and_one_that_is_gone_is_m
 }
 
 #[test]
-fn a_node_that_was_late_is_excused_also_if_it_first_tells_a_new_way_to_the_controller() {
+fn a_node_that_was_late_is_excused_also_if_it_first_advertises_a_new_path_to_the_controller() {
     let mut pair = Pair::new([HopWidth::Eight; 2]);
     pair.carrier(true, &mut |_| false);
     pair.run(Span::from_secs(1), |_| false);

@@ -1,8 +1,9 @@
 //! The end of a set-up at the source switch: phase IV of Axon-ARP (paper 001 §4.2.2).
 
+use super::context::{Cx, Timer, ipv4};
 use super::flows::Verdict;
-use super::setup::{Asker, of_port};
-use super::{Cx, Edge, Timer, ipv4};
+use super::setups::{Requester, of_port};
+use super::state::Edge;
 use crate::effect::Effect;
 use axon_wire::host_frame;
 use axon_wire::message::{ArpReply, Target};
@@ -10,8 +11,8 @@ use axon_wire::{MacAddr, PortNo, Route};
 use core::net::{IpAddr, Ipv4Addr};
 
 impl Edge {
-    /// Phase IV. The place that was reserved gets its route; the hosts that asked get their ARP
-    /// reply, from the target's own MAC; then the frames that waited go, in their order.
+    /// Phase IV. The reserved entry gets its route. The hosts that sent ARP requests get their
+    /// replies, from the target's own MAC. Then the queued frames leave, in their order.
     pub(super) fn phase_four(&mut self, cx: &mut Cx, m: &ArpReply) {
         let port = m.source_port;
         if !self.is_current(m.stamp) || !self.hosts.is_on(m.source_mac, port) {
@@ -44,15 +45,15 @@ impl Edge {
         {
             self.agenda.cancel(Timer::Setup(key.0, key.1));
             self.counters.setups_done += 1;
-            for asker in setup.askers {
-                answer(cx, port, asker, m.target_mac, ip);
+            for requester in setup.requesters {
+                answer(cx, port, requester, m.target_mac, ip);
             }
         }
         self.route_ready(cx, port, m.target_mac, &m.to_target);
         self.flows.promote(cx, port);
     }
 
-    /// The address that set-up `id` of this port looks for, if there is such a set-up.
+    /// The address that set-up `id` of this port looks up, if there is such a set-up.
     fn asked_ip(&self, port: PortNo, id: u32) -> Option<Ipv4Addr> {
         let mut of_port = self.setups.open.range(of_port(port));
         match of_port.find(|(_, setup)| setup.id == id)? {
@@ -61,8 +62,8 @@ impl Edge {
         }
     }
 
-    /// There is a route from `port` to `mac`: the frames that waited for it go. `route` serves
-    /// where no table had room for the route.
+    /// Sends the frames that waited for a route from `port` to `mac`. `route` is used if no table
+    /// had room for the route.
     pub(super) fn route_ready(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr, route: &Route) {
         let key = (port, Target::Mac(mac));
         if self.setups.remove(key).is_none() {
@@ -76,10 +77,10 @@ impl Edge {
     }
 }
 
-/// Tells a host that `ip` is at `mac`; never that its own address is its own.
-pub(super) fn answer(cx: &mut Cx, port: PortNo, asker: Asker, mac: MacAddr, ip: Ipv4Addr) {
-    if asker.mac != mac {
-        let frame = host_frame::reply(mac, ip, asker.mac, asker.ip);
+/// Sends an ARP reply: `ip` is at `mac`. A host gets none for its own address.
+pub(super) fn answer(cx: &mut Cx, port: PortNo, requester: Requester, mac: MacAddr, ip: Ipv4Addr) {
+    if requester.mac != mac {
+        let frame = host_frame::reply(mac, ip, requester.mac, requester.ip);
         cx.out.push(Effect::Host { port, frame });
     }
 }

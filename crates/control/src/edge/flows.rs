@@ -1,9 +1,10 @@
-//! The routes of local hosts: which the controller has decided, which the data plane has, which are
-//! gone.
+//! The flows of local hosts: the controller's decisions, where each route is installed, and
+//! removals.
 //!
-//! What the data plane is asked for, and what it answers, is in `placing.rs`.
+//! `install.rs` has the requests to the data plane and its answers.
 
-use super::Cx;
+use super::context::Cx;
+use super::places::{Key, of_port};
 use super::placing::Placing;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -12,33 +13,31 @@ use axon_wire::message::Stamp;
 use axon_wire::{MacAddr, PortNo, Route, Span, Time};
 use core::net::Ipv4Addr;
 
-/// How long the stamp of a removed route is remembered: longer than any message is under way.
+/// How long the stamp of a removed route is remembered: longer than any message is in flight.
 const TOMBSTONE_SPAN: Span = Span::from_secs(10);
 /// How many such stamps are remembered; the oldest are forgotten first.
 const TOMBSTONES_MAX: usize = 16_384;
 
-pub(super) type Key = (PortNo, MacAddr);
-
 /// A route from a host port to a destination MAC.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flow {
-    /// When the controller decided it, or its removal.
+    /// The stamp of the controller's decision.
     pub stamp: Stamp,
     /// The route.
     pub route: Route,
-    /// Where it stands.
+    /// Where the route is kept.
     pub placement: Placement,
-    /// The destination's address, where an ARP exchange told it.
+    /// The destination's IPv4 address, if an ARP exchange has shown it.
     pub ip: Option<Ipv4Addr>,
 }
 
-/// Where a route stands.
+/// Where a route is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
-    /// Here only: the control plane forwards the frames of this flow.
+    /// In software only: the control plane forwards the frames of this flow.
     Software,
-    /// The data plane was asked to install it and has not answered. It may have the route, the one
-    /// before it, or none; what it punts the control plane forwards.
+    /// Requested from the data plane, which has not answered yet. It may have this route, the
+    /// previous one, or none. The control plane forwards frames that it punts.
     Requested(RouteTicket),
     /// In the data plane's table.
     Installed,
@@ -51,16 +50,16 @@ impl Flow {
     }
 }
 
-/// What became of a route that arrived.
+/// The result of entering a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// It is the flow's route now.
+    /// It is the route of the flow now.
     Set,
-    /// It was already, or a newer one is.
+    /// The flow has this route already, or a newer one.
     Known,
     /// It is older than the removal of this flow: there is no route.
     Removed,
-    /// Good to use once, but neither table nor software has room to keep it.
+    /// It may be used once, but neither table nor software has room for it.
     NotKept,
     /// No header can hold it, or no host has such an address.
     Unusable,
@@ -68,15 +67,14 @@ pub(super) enum Verdict {
 
 /// All flows of the switch.
 ///
-/// Messages about one flow arrive by different ways and so in any order. Each carries the
-/// stamp of the controller's decision. For each flow the newest stamp is remembered with its
-/// route, or without one after a removal (a tombstone, for a while); whatever is not newer
-/// changes nothing.
+/// Messages about one flow take different paths and arrive in any order. Each carries the stamp of
+/// the controller's decision. The newest stamp of each flow is kept with its route, or, for a
+/// while, without one after a removal (a tombstone). Messages that are not newer change nothing.
 #[derive(Debug)]
 pub(super) struct Flows {
     software_per_port_max: usize,
     pub(super) live: BTreeMap<Key, Flow>,
-    /// Live flows whose routes stand in software.
+    /// Flows whose routes are kept in software.
     pub(super) unplaced: BTreeSet<Key>,
     pub(super) placing: Placing,
     by_ip: BTreeMap<(PortNo, Ipv4Addr), MacAddr>,
@@ -111,10 +109,10 @@ impl Flows {
         self.by_ip.get(&(port, ip)).copied()
     }
 
-    /// Takes a route that the controller has decided.
+    /// Enters a route that the controller has decided.
     ///
-    /// The data plane comes first. Where its table is full, software keeps the route and the frames
-    /// of this flow go through the control plane, until [`Flows::promote`] finds a place.
+    /// The data plane comes first. If its table is full, software keeps the route and the frames
+    /// of this flow go through the control plane, until [`Flows::promote`] finds a free entry.
     pub(super) fn set(
         &mut self,
         cx: &mut Cx,
@@ -159,8 +157,8 @@ impl Flows {
         self.unplaced.range(of_port(port)).count() >= self.software_per_port_max
     }
 
-    /// Removes a route. With a stamp that is not newer than the flow's nothing happens; without
-    /// one the flow ends here and now, and only newer decisions can bring it back.
+    /// Removes a route. A stamp that is not newer than the flow's changes nothing. Without a stamp
+    /// the flow ends at once, and only newer decisions can bring it back.
     pub(super) fn remove(&mut self, cx: &mut Cx, key: Key, stamp: Option<Stamp>) {
         let live = self.live.get(&key).map(|flow| flow.stamp);
         let known = live.max(self.removed.get(&key).map(|&(stamp, _)| stamp));
@@ -191,7 +189,7 @@ impl Flows {
         }
     }
 
-    /// Ends all flows of one port; their stamps stay for a while.
+    /// Removes all flows of one port; their stamps are kept for a while.
     pub(super) fn clear_port(&mut self, cx: &mut Cx, port: PortNo) {
         let keys: Vec<_> = self.live.range(of_port(port)).map(|(&key, _)| key).collect();
         for key in keys {
@@ -199,7 +197,7 @@ impl Flows {
         }
     }
 
-    /// Forgets everything, stamps included: a new controller counts anew.
+    /// Removes everything, stamps included: a new controller counts anew.
     pub(super) fn clear(&mut self, cx: &mut Cx) {
         let keys: Vec<_> = self.live.keys().copied().collect();
         for key in keys {
@@ -209,7 +207,7 @@ impl Flows {
         self.removed_order.clear();
     }
 
-    /// Forgets the stamps of routes that were removed long enough ago.
+    /// Removes the stamps of routes that were removed long enough ago.
     pub(super) fn expire(&mut self, now: Time) {
         while let Some(&(until, key)) = self.removed_order.first()
             && until <= now
@@ -224,7 +222,7 @@ impl Flows {
         self.removed_order.first().map(|&(until, _)| until)
     }
 
-    /// A route that nobody keeps any more: no stamp of it stays.
+    /// Removes a flow that neither table nor software keeps, without a tombstone.
     pub(super) fn let_go(&mut self, key: Key) {
         if let Some(flow) = self.live.remove(&key) {
             self.unplaced.remove(&key);
@@ -267,10 +265,6 @@ impl Flows {
         assert!(self.by_ip.len() <= self.live.len());
         (self.live.len(), self.unplaced.len(), self.removed.len())
     }
-}
-
-pub(super) fn of_port(port: PortNo) -> core::ops::RangeInclusive<Key> {
-    (port, MacAddr([0; 6]))..=(port, MacAddr::BROADCAST)
 }
 
 #[cfg(test)]
@@ -371,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_belongs_to_the_flow_that_told_it_last() {
+    fn an_address_belongs_to_the_flow_that_learned_it_last() {
         let device = Device::new(4);
         let mut flows = flows(&device);
         let mut out = Vec::new();

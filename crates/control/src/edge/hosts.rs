@@ -1,39 +1,31 @@
-//! The hosts on this switch: learning, probing, leaving, and telling the controller.
+//! The table of local hosts, and what the controller has been sent of it.
 
-use super::{Cx, Edge, Timer};
-use crate::effect::Effect;
 use alloc::collections::{BTreeMap, BTreeSet};
-use axon_node::Note;
-use axon_wire::host_frame;
-use axon_wire::message::Item;
-use axon_wire::{MacAddr, PortNo, Span, Time};
-use core::net::{IpAddr, Ipv4Addr};
-
-/// A host that moved or changed its address is believed to have done so again only after
-/// this: two stations that fight for one address cannot keep the controller busy.
-const CHANGE_HOLD: Span = Span::from_millis(200);
+use axon_wire::{MacAddr, PortNo, Time};
+use core::net::Ipv4Addr;
 
 /// A host on a port of this switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Host {
-    /// Where it is.
+    /// The port of the host.
     pub port: PortNo,
-    /// Its address, once it has told one.
+    /// The IPv4 address of the host, once it is known.
     pub ip: Option<Ipv4Addr>,
-    /// When it was last heard by the control plane; the data plane's traffic is not seen here.
+    /// When the control plane last received a frame of the host. Traffic in the data plane does
+    /// not count.
     pub heard: Time,
-    /// Probes in a row that it has left unanswered.
+    /// The number of probes in a row that the host has not answered.
     pub unanswered: u32,
-    changed: Time,
+    pub(super) changed: Time,
 }
 
-/// The host table, and what of it the controller knows.
+/// The table of local hosts. `reported` holds what the controller has been sent.
 #[derive(Debug)]
 pub(super) struct Hosts {
-    per_port_max: usize,
-    by_mac: BTreeMap<MacAddr, Host>,
+    pub(super) per_port_max: usize,
+    pub(super) by_mac: BTreeMap<MacAddr, Host>,
     by_port: BTreeMap<PortNo, BTreeSet<MacAddr>>,
-    told: BTreeMap<MacAddr, (PortNo, Option<Ipv4Addr>)>,
+    pub(super) reported: BTreeMap<MacAddr, (PortNo, Option<Ipv4Addr>)>,
 }
 
 impl Hosts {
@@ -42,7 +34,7 @@ impl Hosts {
             per_port_max,
             by_mac: BTreeMap::new(),
             by_port: BTreeMap::new(),
-            told: BTreeMap::new(),
+            reported: BTreeMap::new(),
         }
     }
 
@@ -68,12 +60,12 @@ impl Hosts {
         self.by_port.get(&port).map_or(0, BTreeSet::len)
     }
 
-    fn insert(&mut self, mac: MacAddr, host: Host) {
+    pub(super) fn insert(&mut self, mac: MacAddr, host: Host) {
         self.by_port.entry(host.port).or_default().insert(mac);
         self.by_mac.insert(mac, host);
     }
 
-    fn remove(&mut self, mac: MacAddr) -> Option<Host> {
+    pub(super) fn remove(&mut self, mac: MacAddr) -> Option<Host> {
         let host = self.by_mac.remove(&mac)?;
         if let Some(macs) = self.by_port.get_mut(&host.port) {
             macs.remove(&mac);
@@ -86,414 +78,11 @@ impl Hosts {
 
     /// The host without address on `port` that has been silent longest, if that is since
     /// before `since`.
-    fn longest_silent(&self, port: PortNo, since: Time) -> Option<MacAddr> {
+    pub(super) fn longest_silent(&self, port: PortNo, since: Time) -> Option<MacAddr> {
         self.on_port(port)
             .filter_map(|mac| self.by_mac.get(&mac).map(|host| (host, mac)))
             .filter(|(host, _)| host.ip.is_none() && host.heard < since)
             .min_by_key(|&(host, mac)| (host.heard, mac))
             .map(|(_, mac)| mac)
-    }
-}
-
-impl Edge {
-    /// Learns the sender of a frame, or hears of it again; `false` if it is not to be served.
-    ///
-    /// A known host on its port is refreshed. On another port it has moved: it leaves the old
-    /// one with its flows and is new on the other. A new host is taken while its port has room;
-    /// a full port makes room by forgetting a host without address that was silent for as long
-    /// as a host with one would need to be declared dead. Hosts without address are not
-    /// forgotten otherwise: there is no question that they would have to answer.
-    pub(super) fn learn(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr) -> bool {
-        let recalled = self.recalled(port, mac);
-        if let Some(host) = self.hosts.by_mac.get_mut(&mac) {
-            if host.port == port {
-                host.heard = cx.now;
-                host.unanswered = 0;
-                if recalled {
-                    // The controller doubts it: say it again.
-                    self.hosts.told.remove(&mac);
-                    self.tell(cx.out, mac);
-                }
-                return true;
-            }
-            if cx.now.since(host.changed) < CHANGE_HOLD {
-                self.counters.hosts_refused += 1;
-                return false;
-            }
-        }
-        if !self.make_room(cx, port) {
-            self.counters.hosts_refused += 1;
-            return false;
-        }
-        let moved = self.forget_host(cx, mac);
-        let host = Host { port, ip: None, heard: cx.now, unanswered: 0, changed: cx.now };
-        self.hosts.insert(mac, host);
-        self.counters.hosts_moved += u64::from(moved);
-        cx.out.push(Effect::Note(Note::HostUp { port, mac }));
-        self.tell(cx.out, mac);
-        true
-    }
-
-    fn make_room(&mut self, cx: &mut Cx, port: PortNo) -> bool {
-        if self.hosts.count_on(port) < self.hosts.per_port_max {
-            return true;
-        }
-        let silence = self.host_probe * u64::from(self.host_probes_max).saturating_add(1);
-        let silence = silence.ticks();
-        let since = Time::from_ticks(cx.now.ticks().saturating_sub(silence));
-        let Some(mac) = self.hosts.longest_silent(port, since) else {
-            return false;
-        };
-        self.forget_host(cx, mac)
-    }
-
-    /// Learns the address of a known host; it is probed from now on.
-    pub(super) fn learn_ip(
-        &mut self,
-        now: Time,
-        mac: MacAddr,
-        ip: Ipv4Addr,
-        out: &mut alloc::vec::Vec<Effect>,
-    ) {
-        if !host_frame::is_host_ip(ip) || ip == self.server.ip {
-            return;
-        }
-        let Some(host) = self.hosts.by_mac.get_mut(&mac) else {
-            return;
-        };
-        match host.ip {
-            Some(known) if known == ip || now.since(host.changed) < CHANGE_HOLD => return,
-            Some(_) => host.changed = now,
-            None => {
-                // Spread by address, so that hosts learned together are not probed together.
-                let half = (self.host_probe.ticks() / 2).max(1);
-                let offset = Span::from_ticks(half + spread(mac) % half);
-                self.agenda.set(Timer::Host(mac), now + offset);
-            }
-        }
-        host.ip = Some(ip);
-        self.tell(out, mac);
-    }
-
-    /// A host has left, does not answer any more, or gives way: its flows go with it.
-    ///
-    /// Routes belong to a port, so those of a port are destroyed when its last host goes.
-    /// Others on that port may use them; the controller removes those that nobody needs.
-    /// Says whether there was such a host.
-    pub(super) fn forget_host(&mut self, cx: &mut Cx, mac: MacAddr) -> bool {
-        let Some(Host { port, ip, .. }) = self.hosts.remove(mac) else {
-            return false;
-        };
-        if let Some(ip) = ip {
-            self.recall_later(cx, port, mac, ip);
-        }
-        self.agenda.cancel(Timer::Host(mac));
-        self.stop_asking_host(cx, port, mac);
-        self.stop_setups_of(cx, port, mac);
-        if self.hosts.count_on(port) == 0 {
-            self.flows.clear_port(cx, port);
-        } else {
-            self.flows.promote(cx, port);
-        }
-        cx.out.push(Effect::Note(Note::HostDown { port, mac }));
-        self.tell(cx.out, mac);
-        true
-    }
-
-    /// The time to probe a host has come (the paper's periodic gratuitous ARP).
-    ///
-    /// A unicast ARP request from the server's identity, whose MAC never has a route, so the
-    /// answer comes here. One unanswered probe more than a host may leave, and it is gone.
-    pub(super) fn probe_host(&mut self, cx: &mut Cx, mac: MacAddr) {
-        let Some(host) = self.hosts.by_mac.get_mut(&mac) else {
-            return;
-        };
-        let Some(ip) = host.ip else { return };
-        if host.unanswered >= self.host_probes_max {
-            self.counters.hosts_lost += 1;
-            self.forget_host(cx, mac);
-            return;
-        }
-        host.unanswered += 1;
-        let frame = host_frame::request(self.server.mac, self.server.ip, mac, ip);
-        cx.out.push(Effect::Host { port: host.port, frame });
-        self.agenda.set(Timer::Host(mac), cx.now + self.host_probe);
-    }
-
-    /// Reports what of a host has changed since the controller was last told; nothing while
-    /// there is no controller: [`Edge::tell_all`] makes up for it.
-    fn tell(&mut self, out: &mut alloc::vec::Vec<Effect>, mac: MacAddr) {
-        if !self.reachable {
-            return;
-        }
-        let told = self.hosts.told.get(&mac).copied();
-        let known = self.hosts.by_mac.get(&mac).map(|host| (host.port, host.ip));
-        if told == known {
-            return;
-        }
-        if let Some((port, _)) = told
-            && known.is_none_or(|(now_on, _)| now_on != port)
-        {
-            self.hosts.told.remove(&mac);
-            out.push(Effect::Report(Item::HostGone { port, mac }));
-        }
-        if let Some((port, ip)) = known {
-            self.hosts.told.insert(mac, (port, ip));
-            let ip = ip.map(IpAddr::V4);
-            out.push(Effect::Report(Item::HostSeen { port, mac, ip }));
-        }
-    }
-
-    /// Reports everything that the controller does not know; all of it to a new incarnation.
-    pub(super) fn tell_all(&mut self, out: &mut alloc::vec::Vec<Effect>, new_incarnation: bool) {
-        if new_incarnation {
-            self.hosts.told.clear();
-        }
-        let macs: BTreeSet<_> =
-            self.hosts.told.keys().chain(self.hosts.by_mac.keys()).copied().collect();
-        for mac in macs {
-            self.tell(out, mac);
-        }
-    }
-}
-
-/// A number that differs between hosts and is the same in every run.
-fn spread(mac: MacAddr) -> u64 {
-    let mut word = [0; 8];
-    word[..6].copy_from_slice(&mac.0);
-    u64::from_le_bytes(word).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 16
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::testing::*;
-    use super::*;
-    use alloc::vec::Vec;
-    use axon_node::{Drop, PortKind};
-    use axon_wire::{Incarnation, Route};
-
-    fn reports(effects: &[Effect]) -> Vec<Item> {
-        let report = |effect: &Effect| match effect {
-            Effect::Report(item) => Some(item.clone()),
-            _ => None,
-        };
-        effects.iter().filter_map(report).collect()
-    }
-
-    fn seen(port: u16, n: u8, with_ip: bool) -> Item {
-        let ip = with_ip.then(|| ip(n).into());
-        Item::HostSeen { port: PortNo(port), mac: mac(n), ip }
-    }
-
-    fn gone(port: u16, n: u8) -> Item {
-        Item::HostGone { port: PortNo(port), mac: mac(n) }
-    }
-
-    #[test]
-    fn a_host_is_learned_from_any_frame_and_its_address_from_arp() {
-        let mut bench = Bench::new();
-        let effects = bench.frame(0, &udp_frame(mac(9), mac(1), 0));
-        assert_eq!(effects[0], Effect::Note(Note::HostUp { port: PortNo(0), mac: mac(1) }));
-        assert_eq!(reports(&effects), [seen(0, 1, false)]);
-        assert_eq!(reports(&bench.host(0, 1)), [seen(0, 1, true)]);
-        assert_eq!(bench.host(0, 1), [], "nothing new, and nobody answers a gratuitous ARP");
-    }
-
-    #[test]
-    fn a_dhcp_acknowledgement_teaches_the_address() {
-        use smoltcp::wire::{DhcpMessageType, DhcpPacket, DhcpRepr, EthernetAddress};
-        let mut bench = Bench::new();
-        bench.frame(0, &udp_frame(mac(9), mac(1), 0));
-        let dhcp = DhcpRepr {
-            message_type: DhcpMessageType::Ack,
-            transaction_id: 1,
-            secs: 0,
-            client_hardware_address: EthernetAddress(mac(1).0),
-            client_ip: Ipv4Addr::UNSPECIFIED,
-            your_ip: ip(1),
-            server_ip: Ipv4Addr::UNSPECIFIED,
-            router: None,
-            subnet_mask: None,
-            relay_agent_ip: Ipv4Addr::UNSPECIFIED,
-            broadcast: false,
-            requested_ip: None,
-            client_identifier: None,
-            server_identifier: Some(SERVER.ip),
-            parameter_request_list: None,
-            dns_servers: None,
-            max_size: None,
-            lease_duration: Some(60),
-            renew_duration: None,
-            rebind_duration: None,
-            additional_options: &[],
-        };
-        let mut payload = alloc::vec![0; dhcp.buffer_len()];
-        dhcp.emit(&mut DhcpPacket::new_unchecked(&mut payload)).unwrap();
-        let frame = dhcp_frame(mac(1), SERVER.mac, (67, 68), &payload);
-        let effects = bench.send_to_host(0, frame.clone());
-        assert_eq!(reports(&effects), [seen(0, 1, true)]);
-        assert_eq!(effects.last(), Some(&Effect::Host { port: PortNo(0), frame: frame.clone() }));
-        assert_eq!(bench.send_to_host(3, frame), [], "port 3 has no hosts");
-    }
-
-    #[test]
-    fn the_fabrics_own_and_group_addresses_are_never_learned() {
-        let mut bench = Bench::new();
-        let own = MacAddr([2, 0xee, 0, 0, 0, 1]);
-        for source in [SERVER.mac, own, MacAddr::BROADCAST, MacAddr([0; 6])] {
-            assert_eq!(bench.frame(0, &udp_frame(mac(9), source, 0)), []);
-            assert!(bench.last_drop().is_some(), "{source}");
-        }
-        assert_eq!(bench.edge.hosts().count(), 0);
-        let mut claims_server = host_frame::request(mac(1), SERVER.ip, MacAddr::BROADCAST, ip(9));
-        bench.frame(0, &claims_server);
-        assert_eq!(bench.last_drop(), Some(Drop::Refused));
-        claims_server[22..28].copy_from_slice(&mac(5).0);
-        bench.frame(0, &claims_server);
-        assert_eq!(bench.edge.hosts().next().unwrap().1.ip, None);
-    }
-
-    #[test]
-    fn a_host_that_answers_its_probes_stays() {
-        let mut bench = Bench::new();
-        bench.host(0, 1);
-        for _ in 0..10 {
-            let probes = arps(&bench.pass(Span::from_secs(5)));
-            let [(PortNo(0), arp)] = probes[..] else { panic!("one probe, not {probes:?}") };
-            assert_eq!((arp.sender_mac, arp.sender_ip), (SERVER.mac, SERVER.ip));
-            assert_eq!(arp.target_ip, ip(1));
-            bench.frame(0, &host_frame::reply(mac(1), ip(1), SERVER.mac, SERVER.ip));
-        }
-        assert_eq!(bench.edge.hosts().count(), 1);
-    }
-
-    #[test]
-    fn a_dead_host_takes_its_flows_along() {
-        let mut bench = Bench::new();
-        bench.host(0, 1);
-        bench.set_route(0, 9, 1, 3);
-        let effects = bench.pass(Span::from_secs(20));
-        assert_eq!(arps(&effects).len(), 3, "three probes");
-        assert_eq!(reports(&effects), [gone(0, 1)]);
-        let (port, destination) = (PortNo(0), mac(9));
-        assert!(effects.contains(&Effect::Note(Note::RouteRemoved { port, destination })));
-        assert!(effects.contains(&Effect::Note(Note::HostDown { port, mac: mac(1) })));
-        assert!(bench.is_empty());
-        assert_eq!(bench.edge.flows().count(), 0);
-        bench.set_route(0, 9, 2, 3);
-        assert!(bench.is_empty(), "a port without hosts has no routes");
-    }
-
-    #[test]
-    fn a_dead_host_leaves_the_routes_of_its_neighbour() {
-        let mut bench = Bench::new();
-        bench.host(0, 1);
-        bench.frame(0, &udp_frame(mac(9), mac(2), 0));
-        bench.set_route(0, 9, 1, 3);
-        assert_eq!(reports(&bench.pass(Span::from_secs(60))), [gone(0, 1)]);
-        assert_eq!(bench.placed(0, 9), Some(Route::from([3])));
-        let left: Vec<_> = bench.edge.hosts().map(|(mac, _)| mac).collect();
-        assert_eq!(left, [mac(2)], "without an address it cannot be asked");
-    }
-
-    #[test]
-    fn a_moved_host_leaves_its_old_port_with_its_flows() {
-        let mut bench = Bench::new();
-        bench.host(0, 1);
-        bench.set_route(0, 9, 1, 3);
-        bench.frame(0, &arp_request(1, 8));
-        bench.pass(Span::from_secs(1));
-        let effects = bench.host(1, 1);
-        assert_eq!(reports(&effects), [gone(0, 1), seen(1, 1, false), seen(1, 1, true)]);
-        assert!(bench.is_empty());
-        assert_eq!(bench.edge.setups(), 0);
-        assert_eq!(reports(&bench.host(0, 1)), [], "it cannot be on two ports at once");
-        assert_eq!(bench.edge.counters().hosts_refused, 1);
-    }
-
-    #[test]
-    fn a_port_that_goes_takes_hosts_flows_and_waiting_frames_along() {
-        for kind in [None, Some(PortKind::Axon), Some(PortKind::Unknown)] {
-            let mut bench = Bench::new();
-            bench.host(0, 1);
-            bench.set_route(0, 9, 1, 3);
-            bench.frame(0, &arp_request(1, 7));
-            let frame = udp_frame(mac(8), mac(1), 0);
-            bench.frame(0, &frame);
-            bench.target(axon_wire::message::ArpTarget { source_mac: mac(6), ..looked_for(2) });
-            let effects = bench.port(0, kind);
-            assert_eq!(reports(&effects), [gone(0, 1)]);
-            assert_eq!(bench.dropped, [(PortNo(0), Drop::NoRoute, frame.clone())]);
-            assert!(bench.is_empty());
-            assert_eq!((bench.edge.setups(), bench.waiting_bytes()), (0, 0));
-            assert_eq!(bench.frame(0, &frame), []);
-            assert_eq!(bench.last_drop(), Some(Drop::Refused));
-        }
-    }
-
-    #[test]
-    fn a_new_controller_life_is_told_all_hosts_and_old_routes_are_forgotten() {
-        let mut bench = Bench::new();
-        bench.host(0, 1);
-        bench.host(1, 2);
-        bench.set_route(0, 9, 8, 3);
-        let open = asked(&bench.frame(0, &arp_request(1, 7)));
-        let incarnation = Incarnation { number: 6, ..CONTROLLER };
-        let effects = bench.controller(Some(incarnation));
-        assert_eq!(reports(&effects), [seen(0, 1, true), seen(1, 2, true)]);
-        assert_eq!(asked(&effects), open, "it is asked what the old one did not answer");
-        assert_eq!((bench.placed(0, 9), bench.places(0)), (None, 1));
-        bench.set_route(0, 9, 9, 3);
-        assert_eq!(bench.placed(0, 9), None, "the old controller's word does not count");
-        let stamp = axon_wire::message::Stamp { epoch: 6, number: 1 };
-        let route = Route::from([2]);
-        bench.item(Item::SetRoute { port: PortNo(0), destination: mac(9), stamp, route });
-        assert_eq!(bench.placed(0, 9), Some(Route::from([2])));
-    }
-
-    #[test]
-    fn what_changes_without_a_controller_is_told_when_it_is_back() {
-        let mut bench = Bench::new();
-        bench.host(0, 1);
-        bench.host(1, 2);
-        bench.set_route(1, 9, 1, 3);
-        assert_eq!(bench.controller(None), []);
-        bench.port(0, None);
-        assert_eq!(reports(&bench.host(2, 3)), []);
-        assert_eq!(
-            reports(&bench.controller(Some(CONTROLLER))),
-            [gone(0, 1), seen(2, 3, true)],
-            "only what has changed"
-        );
-        assert_eq!(bench.placed(1, 9), Some(Route::from([3])), "flows have gone on");
-        assert_eq!(bench.controller(Some(CONTROLLER)), []);
-    }
-
-    #[test]
-    fn a_full_port_makes_room_only_in_place_of_a_long_silent_host_without_address() {
-        let mut bench = Bench::with(8, 1000, 2);
-        bench.host(0, 1);
-        bench.frame(0, &udp_frame(mac(9), mac(2), 0));
-        assert_eq!(bench.host(0, 3), []);
-        assert_eq!(bench.last_drop(), Some(Drop::Refused));
-        for _ in 0..6 {
-            bench.pass(Span::from_secs(4));
-            bench.host(0, 1);
-        }
-        let effects = bench.host(0, 3);
-        assert_eq!(reports(&effects), [gone(0, 2), seen(0, 3, false), seen(0, 3, true)]);
-    }
-
-    #[test]
-    fn probes_of_hosts_that_came_together_are_spread() {
-        let mut bench = Bench::with(8, 1000, 100);
-        for n in 1..=100 {
-            bench.host(0, n);
-        }
-        for _ in 0..50 {
-            assert!(arps(&bench.pass(Span::from_millis(50))).is_empty());
-        }
-        let most = (0..50).map(|_| arps(&bench.pass(Span::from_millis(50))).len()).max();
-        assert!(most < Some(10), "{most:?} probes in 50 ms");
     }
 }

@@ -1,7 +1,8 @@
-//! What a host sends without a route: ARP, DHCP, unicast on its way, and what ends here.
+//! Frames of hosts without a route: ARP, DHCP, unicast, and frames that are dropped.
 
-use super::setup::Asker;
-use super::{Cx, Edge, Fate};
+use super::context::Cx;
+use super::setups::Requester;
+use super::state::{Edge, Fate};
 use crate::effect::Effect;
 use axon_node::Drop;
 use axon_wire::host_frame::{self, Arp, Kind};
@@ -11,7 +12,8 @@ use axon_wire::{MacAddr, PortNo};
 use smoltcp::wire::ArpOperation;
 
 impl Edge {
-    /// Learns from a frame of a host and does with it what it is for; or says why it ends here.
+    /// Learns from a frame of a host and handles it by its kind. The error is the reason of the
+    /// drop.
     pub(super) fn serve(&mut self, cx: &mut Cx, port: PortNo, frame: &[u8]) -> Result<Fate, Drop> {
         let header = (MacAddr::destination_of(frame), MacAddr::source_of(frame));
         let (Some(destination), Some(source)) = header else {
@@ -56,24 +58,25 @@ impl Edge {
         if !probe {
             self.learn_ip(cx.now, source, arp.sender_ip, cx.out);
         }
-        let asker = Asker { mac: source, ip: arp.sender_ip };
+        let requester = Requester { mac: source, ip: arp.sender_ip };
         match arp.operation {
             ArpOperation::Reply => self.target_answered(cx, port, source, arp.sender_ip),
             ArpOperation::Request if arp.sender_ip == arp.target_ip => {}
             ArpOperation::Request if arp.target_ip == self.server.ip => {
-                let frame = host_frame::reply(self.server.mac, self.server.ip, source, asker.ip);
+                let frame =
+                    host_frame::reply(self.server.mac, self.server.ip, source, requester.ip);
                 cx.out.push(Effect::Host { port, frame });
             }
             ArpOperation::Request if host_frame::is_host_ip(arp.target_ip) => {
-                self.resolve(cx, port, asker, arp.target_ip);
+                self.resolve(cx, port, requester, arp.target_ip);
             }
             _ => return Err(Drop::Refused),
         }
         Ok(())
     }
 
-    /// A unicast frame that missed: by the software route if there is one; else it waits while its
-    /// route is sought.
+    /// Handles a unicast frame that missed: it takes a software route if there is one, or is
+    /// queued while its route is looked up.
     fn unicast(
         &mut self,
         cx: &mut Cx,

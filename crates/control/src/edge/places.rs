@@ -1,14 +1,22 @@
-//! How many routes each host port may still be given.
+//! The free entries of each host port's route table.
 
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use axon_wire::{MacAddr, PortNo};
 
-/// The places of every port's route table, as the edge has given them away.
+/// The port where frames come in, and the MAC that their route leads to.
+pub(super) type Key = (PortNo, MacAddr);
+
+/// All keys of one port.
+pub(super) fn of_port(port: PortNo) -> core::ops::RangeInclusive<Key> {
+    (port, MacAddr([0; 6]))..=(port, MacAddr::BROADCAST)
+}
+
+/// The entries of every port's route table that the edge has reserved.
 ///
-/// A place is reserved before its route is known (paper 001 §4.2.2): for a destination by its MAC,
-/// or, for an ARP request, whose MAC is still to be learned, counted without a name. The table itself
-/// is the data plane's; here stands only what the edge has asked for or is about to.
+/// An entry is reserved before its route is known (paper 001 §4.2.2): by MAC for a unicast frame,
+/// or only counted for an ARP request, where the MAC is not known yet. The table itself belongs to
+/// the data plane.
 #[derive(Debug)]
 pub(super) struct Places {
     per_port_max: usize,

@@ -1,32 +1,27 @@
-//! Hosts that were here, asked for again.
+//! Queries for hosts that were at this switch before.
 //!
-//! A host that only listens would stay unknown for ever once it has been forgotten, and
-//! nobody could reach it. So whoever had an address is remembered and asked by ARP: when its
-//! port has carrier again, when it stopped answering, when the switch has restarted (then the
-//! controller remembers), and when the controller hears that it is elsewhere and wants to be
-//! sure. A host that answers is learned and reported like any other. The questions become
-//! rarer, down to the pace of probes, and end after an hour or so.
+//! A host that only listens would stay unknown once it has been removed, and no other host could
+//! reach it. So every removed host with an address is kept in a list and queried by ARP: when its
+//! port has carrier again, when it no longer answered, when the switch has restarted (then the
+//! controller has the list), and when the controller has to verify a move. A host that answers is
+//! learned and reported like any other. The queries become rarer, down to the pace of probes, and
+//! end after about an hour.
 
-use super::{Cx, Edge, Timer};
+use super::context::{Cx, Timer};
+use super::queries::Recall;
+use super::state::Edge;
 use crate::effect::Effect;
 use axon_wire::host_frame;
 use axon_wire::{MacAddr, PortNo};
 use core::net::Ipv4Addr;
 
-/// Questions before a host is given up: an hour of them at the pace of probes.
+/// The number of queries before a host is given up: an hour at the pace of probes.
 const TRIES: u64 = 720;
 /// Hosts of one switch that are remembered.
 const RECALLS_MAX: usize = 4096;
 
-/// A host that is asked for.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Recall {
-    ip: Ipv4Addr,
-    tries: u64,
-}
-
 impl Edge {
-    /// The controller remembers a host on `port`, or doubts that it is still there.
+    /// The controller asks for a query of a host on `port`.
     pub(super) fn recall(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr, ip: Ipv4Addr) {
         let sane = cx.ports.kind(port).is_some()
             && self.is_host_mac(mac)
@@ -49,15 +44,15 @@ impl Edge {
         true
     }
 
-    /// A host is forgotten; it will be asked whether it is there again.
+    /// Enters a host that was removed; it is queried later.
     pub(super) fn recall_later(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr, ip: Ipv4Addr) {
         if self.remember(port, mac, ip) && cx.ports.is_host(port) {
             self.agenda.set(Timer::Recall(port, mac), cx.now + self.host_probe);
         }
     }
 
-    /// A port has become a host port, and whoever was there is asked at once, or it is none
-    /// any more, and they are only remembered.
+    /// Queries the listed hosts of a port that has become a host port. At any other port the
+    /// queries end.
     pub(super) fn recall_port(&mut self, cx: &mut Cx, port: PortNo) {
         let all = (port, MacAddr([0; 6]))..=(port, MacAddr::BROADCAST);
         let macs: alloc::vec::Vec<_> = self.recalls.range(all).map(|(key, _)| key.1).collect();
@@ -69,13 +64,13 @@ impl Edge {
         }
     }
 
-    /// A host was heard on `port`; says whether it was asked for.
+    /// Ends the queries for a host that was received on `port`; returns whether there were any.
     pub(super) fn recalled(&mut self, port: PortNo, mac: MacAddr) -> bool {
         self.agenda.cancel(Timer::Recall(port, mac));
         self.recalls.remove(&(port, mac)).is_some()
     }
 
-    /// Asks, or gives up.
+    /// Sends the next query, or gives up.
     pub(super) fn recall_due(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr) {
         let key = (port, mac);
         let Some(recall) = self.recalls.get_mut(&key) else { return };

@@ -1,19 +1,21 @@
-//! The source switch asks for a route: phase I of Axon-ARP (paper 001 §4.2.2).
+//! Requests to the controller for a route: phase I of Axon-ARP at the source switch (paper 001
+//! §4.2.2).
 
 use super::arrival::answer;
+use super::context::{Cx, Timer};
 use super::flows::Flows;
-use super::{Cx, Edge, Timer};
+use super::setups::{Failure, Key, Requester, Setup, of_port};
+use super::state::Edge;
 use crate::effect::Effect;
-use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use axon_wire::message::{ArpRequest, Message, Target};
-use axon_wire::{MacAddr, PortNo, Span, Time};
+use axon_wire::{MacAddr, PortNo, Span};
 use core::net::{IpAddr, Ipv4Addr};
 
-/// Set-ups that one port may have under way; what would start more is dropped.
+/// The most requests of one port in flight. Frames that would start more are dropped.
 pub(super) const SETUPS_PER_PORT_MAX: usize = 128;
-/// ARP requests that one set-up answers; more hosts on one port ask again themselves.
-pub(super) const ASKERS_MAX: usize = 8;
+/// The most ARP requests that one set-up answers. Further hosts on the port repeat theirs.
+pub(super) const REQUESTERS_MAX: usize = 8;
 /// Failures remembered over the whole switch.
 pub(super) const FAILURES_MAX: usize = 4096;
 /// How long a target that was not found is not looked for again: doubled each time ...
@@ -23,141 +25,50 @@ const BACKOFF_DOUBLINGS_MAX: u32 = 2;
 /// The time between retries is doubled this often at most.
 const RETRY_DOUBLINGS_MAX: u32 = 4;
 
-pub(super) type Key = (PortNo, Target);
-
-/// A route that the controller was asked for.
-#[derive(Debug)]
-pub(super) struct Setup {
-    pub(super) id: u32,
-    source_mac: MacAddr,
-    source_ip: Option<Ipv4Addr>,
-    /// A place is kept in the route memory: counted for an address, named for a MAC.
-    pub(super) held: bool,
-    pub(super) askers: Vec<Asker>,
-    tries: u32,
-    until: Time,
-}
-
-/// Who waits for an ARP reply. A probe (RFC 5227 §1.1) has no address of its own yet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Asker {
-    pub(super) mac: MacAddr,
-    pub(super) ip: Ipv4Addr,
-}
-
-/// All set-ups of the switch, and those that failed a short while ago.
-#[derive(Debug)]
-pub(super) struct Setups {
-    next_id: u32,
-    pub(super) open: BTreeMap<Key, Setup>,
-    open_on: BTreeMap<PortNo, usize>,
-    failed: BTreeMap<Key, Failure>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Failure {
-    times: u32,
-    until: Time,
-}
-
-impl Setups {
-    pub(super) fn new() -> Setups {
-        Setups {
-            next_id: 0,
-            open: BTreeMap::new(),
-            open_on: BTreeMap::new(),
-            failed: BTreeMap::new(),
-        }
-    }
-
-    pub(super) fn count_on(&self, port: PortNo) -> usize {
-        self.open_on.get(&port).copied().unwrap_or(0)
-    }
-
-    pub(super) fn count(&self) -> usize {
-        self.open.len()
-    }
-
-    pub(super) fn contains(&self, key: Key) -> bool {
-        self.open.contains_key(&key)
-    }
-
-    fn insert(&mut self, key: Key, setup: Setup) {
-        if self.open.insert(key, setup).is_none() {
-            *self.open_on.entry(key.0).or_default() += 1;
-        }
-    }
-
-    pub(super) fn remove(&mut self, key: Key) -> Option<Setup> {
-        let setup = self.open.remove(&key)?;
-        if let Some(count) = self.open_on.get_mut(&key.0) {
-            *count -= 1;
-            if *count == 0 {
-                self.open_on.remove(&key.0);
-            }
-        }
-        Some(setup)
-    }
-
-    #[cfg(test)]
-    pub(super) fn failures(&self) -> usize {
-        self.failed.len()
-    }
-
-    #[cfg(test)]
-    pub(super) fn macs_on(&self, port: PortNo) -> impl Iterator<Item = MacAddr> {
-        self.open.keys().filter_map(move |key| match key.1 {
-            Target::Mac(mac) if key.0 == port => Some(mac),
-            _ => None,
-        })
-    }
-
-    #[cfg(test)]
-    pub(super) fn held_on(&self, port: PortNo) -> usize {
-        let held = |((on, target), setup): (&Key, &Setup)| {
-            *on == port && matches!(target, Target::Ip(_)) && setup.held
-        };
-        self.open.iter().filter(|&(key, setup)| held((key, setup))).count()
-    }
-}
-
 impl Edge {
-    /// A host asks for `target_ip`: answered at once for an existing flow, looked for if not.
+    /// Answers an ARP request for an address: at once for an existing flow, otherwise after a
+    /// set-up.
     ///
-    /// On one port all hosts share the routes, and a host that looks for one on its own port
-    /// has been heard by it: the edge stays silent.
-    pub(super) fn resolve(&mut self, cx: &mut Cx, port: PortNo, asker: Asker, wanted: Ipv4Addr) {
+    /// All hosts of a port share their routes. A host on the same port has received the request
+    /// itself, so the edge does not answer for it.
+    pub(super) fn resolve(
+        &mut self,
+        cx: &mut Cx,
+        port: PortNo,
+        requester: Requester,
+        wanted: Ipv4Addr,
+    ) {
         let neighbour = |mac| {
-            mac != asker.mac && self.hosts.get(mac).is_some_and(|host| host.ip == Some(wanted))
+            mac != requester.mac && self.hosts.get(mac).is_some_and(|host| host.ip == Some(wanted))
         };
         if self.hosts.on_port(port).any(neighbour) {
             return;
         }
         if let Some(mac) = self.flows.mac_of(port, wanted) {
             self.counters.arp_cached += 1;
-            answer(cx, port, asker, mac, wanted);
+            answer(cx, port, requester, mac, wanted);
             return;
         }
         let key = (port, Target::Ip(IpAddr::V4(wanted)));
-        let source_ip = (!asker.ip.is_unspecified()).then_some(asker.ip);
-        if !self.begin(cx, key, asker.mac, source_ip) {
+        let source_ip = (!requester.ip.is_unspecified()).then_some(requester.ip);
+        if !self.begin(cx, key, requester.mac, source_ip) {
             return;
         }
         let Some(setup) = self.setups.open.get_mut(&key) else {
             return;
         };
-        if setup.askers.len() < ASKERS_MAX && !setup.askers.contains(&asker) {
-            setup.askers.push(asker);
+        if setup.requesters.len() < REQUESTERS_MAX && !setup.requesters.contains(&requester) {
+            setup.requesters.push(requester);
         }
     }
 
-    /// Phase I. A place in the source port's route memory is reserved, then the controller is
-    /// asked, again and again until it is answered or the time is over.
+    /// Phase I. Reserves an entry in the source port's table and sends a request to the
+    /// controller. It is repeated until it is answered or its time is over.
     ///
-    /// For an address the MAC is still unknown, so the place is only counted. Without a place
-    /// the set-up goes on: its route will be kept in software. There is one set-up for each
-    /// (port, target) at a time, and a pause after each that failed. `false` if none is under
-    /// way now.
+    /// For an address the MAC is still unknown, so the entry is only counted. Without a free entry
+    /// the set-up continues, and software will keep its route. There is one set-up for each (port,
+    /// target) at a time, and a pause after each that failed. Returns whether one is in flight
+    /// now.
     pub(super) fn begin(
         &mut self,
         cx: &mut Cx,
@@ -179,7 +90,7 @@ impl Edge {
             source_mac,
             source_ip,
             held: self.flows.hold(key),
-            askers: Vec::new(),
+            requesters: Vec::new(),
             tries: 0,
             until: cx.now + self.arp_wait,
         };
@@ -206,7 +117,7 @@ impl Edge {
         self.agenda.set(Timer::Setup(port, target), setup.until.min(cx.now + pause));
     }
 
-    /// A set-up's time has come: ask again, or give up.
+    /// Handles the expired timer of a set-up: sends the request again or gives up.
     pub(super) fn setup_due(&mut self, cx: &mut Cx, key: Key) {
         let Some(setup) = self.setups.open.get(&key) else {
             return;
@@ -215,7 +126,7 @@ impl Edge {
             return self.send_request(cx, key);
         }
         self.counters.setups_failed += 1;
-        self.stop_setup(cx, key);
+        self.end_setup(cx, key);
         let times = self.setups.failed.get(&key).map_or(0, |failure| failure.times);
         if times == 0 && self.setups.failed.len() >= FAILURES_MAX {
             return;
@@ -232,8 +143,8 @@ impl Edge {
         self.setups.failed.remove(&key);
     }
 
-    /// Forgets all failures and asks for everything again, now: there is a controller (again).
-    /// `reserve` if all places have been given back meanwhile.
+    /// Clears all failures and repeats all requests now, because the controller can be reached
+    /// (again). `reserve` is true if all entries were freed meanwhile.
     pub(super) fn ask_again(&mut self, cx: &mut Cx, reserve: bool) {
         while let Some((key, _)) = self.setups.failed.pop_first() {
             self.agenda.cancel(Timer::Failed(key.0, key.1));
@@ -251,8 +162,8 @@ impl Edge {
         }
     }
 
-    /// Ends a set-up without a route: its place is free and its frames are dropped.
-    fn stop_setup(&mut self, cx: &mut Cx, key: Key) {
+    /// Ends a set-up without a route: its entry is freed and its frames are dropped.
+    fn end_setup(&mut self, cx: &mut Cx, key: Key) {
         let Some(setup) = self.setups.remove(key) else {
             return;
         };
@@ -269,39 +180,35 @@ impl Edge {
         self.flows.promote(cx, port);
     }
 
-    /// Frees a reserved slot, unless a route or another set-up needs it.
+    /// Frees a reserved entry, unless a route, a set-up or a query needs it.
     pub(super) fn unreserve(&mut self, port: PortNo, mac: MacAddr) {
         let placed = self.flows.is_placed((port, mac));
         let wanted = self.setups.contains((port, Target::Mac(mac)));
-        if !placed && !wanted && !self.is_asking_for(port, mac) {
+        if !placed && !wanted && !self.is_query_for(port, mac) {
             self.flows.placing.free((port, mac));
         }
     }
 
     /// Ends the set-ups that a host has started.
-    pub(super) fn stop_setups_of(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr) {
+    pub(super) fn end_setups_of(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr) {
         let keys: Vec<_> = (self.setups.open.range(of_port(port)))
             .filter(|(_, setup)| setup.source_mac == mac)
             .map(|(&key, _)| key)
             .collect();
         for key in keys {
-            self.stop_setup(cx, key);
+            self.end_setup(cx, key);
         }
     }
 }
 
 impl Flows {
-    /// Reserves a place for what `key` looks for; `false` if the table is full.
+    /// Reserves an entry for the target of `key`; `false` if the table is full.
     pub(super) fn hold(&mut self, key: Key) -> bool {
         match key {
             (port, Target::Ip(_)) => self.placing.hold(port),
             (port, Target::Mac(mac)) => self.placing.reserve((port, mac)),
         }
     }
-}
-
-pub(super) fn of_port(port: PortNo) -> core::ops::RangeInclusive<Key> {
-    (port, Target::Ip(Ipv4Addr::UNSPECIFIED.into()))..=(port, Target::Mac(MacAddr::BROADCAST))
 }
 
 #[cfg(test)]

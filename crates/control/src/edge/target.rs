@@ -1,35 +1,25 @@
 //! The target switch's half of Axon-ARP: phases II and III (paper 001 §4.2.2).
 
+use super::context::{Cx, Timer, ipv4};
 use super::flows::Verdict;
-use super::{Cx, Edge, Timer, ipv4};
+use super::queries::{Query, QueryKey as Key};
+use super::state::Edge;
 use crate::effect::Effect;
 use alloc::vec::Vec;
 use axon_wire::host_frame;
 use axon_wire::message::{ArpReply, ArpTarget, Message};
-use axon_wire::{MacAddr, PortNo, Time};
+use axon_wire::{MacAddr, PortNo};
 use core::net::Ipv4Addr;
 
-/// Questions that one port's hosts may have to answer at a time; the source asks again.
-pub(super) const ASKINGS_PER_PORT_MAX: usize = 1024;
+/// The most queries to the hosts of one port at a time. The source repeats its request.
+pub(super) const QUERIES_PER_PORT_MAX: usize = 1024;
 /// The time between two questions is doubled this often at most.
 const RETRY_DOUBLINGS_MAX: u32 = 4;
 
-/// Target port, target host, source host.
-pub(super) type Key = (PortNo, MacAddr, MacAddr);
-
-/// A local host was asked whether it is there, for the sake of a remote one.
-#[derive(Debug)]
-pub(super) struct Asking {
-    m: ArpTarget,
-    target_ip: Ipv4Addr,
-    tries: u32,
-    until: Time,
-}
-
 impl Edge {
-    /// Phase II. A place for the route back is reserved in the target port's route memory,
-    /// then the target host is asked by ARP. A target without known address cannot be asked:
-    /// that it was learned here must do.
+    /// Phase II. An entry for the route back is reserved in the target port's table, then the
+    /// target host is queried by ARP. A target without known address cannot be queried; that it
+    /// was learned here is enough.
     pub(super) fn phase_two(&mut self, cx: &mut Cx, m: ArpTarget) {
         let own_port = m.source_switch.node == self.node && m.source_port == m.target_port;
         let sane = self.is_host_mac(m.source_mac) && m.source_mac != m.target_mac && !own_port;
@@ -38,14 +28,14 @@ impl Edge {
             return;
         }
         let key = (m.target_port, m.target_mac, m.source_mac);
-        if let Some(asking) = self.askings.get_mut(&key) {
-            if m.stamp >= asking.m.stamp {
-                asking.m = m;
+        if let Some(query) = self.queries.get_mut(&key) {
+            if m.stamp >= query.m.stamp {
+                query.m = m;
             }
             return;
         }
-        let of_port = self.askings.range(of_port(m.target_port));
-        if of_port.count() >= ASKINGS_PER_PORT_MAX {
+        let of_port = self.queries.range(of_port(m.target_port));
+        if of_port.count() >= QUERIES_PER_PORT_MAX {
             self.counters.messages_ignored += 1;
             return;
         }
@@ -55,75 +45,75 @@ impl Edge {
             return self.phase_three(cx, &m);
         };
         let until = cx.now + self.arp_wait;
-        self.askings.insert(key, Asking { m, target_ip, tries: 0, until });
+        self.queries.insert(key, Query { m, target_ip, tries: 0, until });
         self.ask(cx, key);
     }
 
-    /// Sends the ARP request, in the name of the source host. Two cases need another name: its
-    /// address is not known, or a valid route to it stands already, by which the answer would
-    /// leave without being seen here. Then the server identity asks, which never has a route.
+    /// Sends the ARP request in the name of the source host. In two cases the server identity
+    /// sends it, which never has a route: if the source's address is not known, or if a valid
+    /// route back exists already, by which the reply would leave without being seen here.
     fn ask(&mut self, cx: &mut Cx, key: Key) {
         let (port, target_mac, source_mac) = key;
-        let Some(asking) = self.askings.get_mut(&key) else {
+        let Some(query) = self.queries.get_mut(&key) else {
             return;
         };
-        let (mac, ip) = match ipv4(asking.m.source_ip) {
+        let (mac, ip) = match ipv4(query.m.source_ip) {
             Some(ip) if !self.flows.is_placed((port, source_mac)) => (source_mac, ip),
             _ => (self.server.mac, self.server.ip),
         };
-        let frame = host_frame::request(mac, ip, target_mac, asking.target_ip);
+        let frame = host_frame::request(mac, ip, target_mac, query.target_ip);
         cx.out.push(Effect::Host { port, frame });
-        let pause = self.retry * (1 << asking.tries.min(RETRY_DOUBLINGS_MAX));
-        asking.tries = asking.tries.saturating_add(1);
-        let due = asking.until.min(cx.now + pause);
-        self.agenda.set(Timer::Asking(port, target_mac, source_mac), due);
+        let pause = self.retry * (1 << query.tries.min(RETRY_DOUBLINGS_MAX));
+        query.tries = query.tries.saturating_add(1);
+        let due = query.until.min(cx.now + pause);
+        self.agenda.set(Timer::Query(port, target_mac, source_mac), due);
     }
 
-    /// A question's time has come: ask again, or give up.
-    pub(super) fn asking_due(&mut self, cx: &mut Cx, key: Key) {
-        let Some(asking) = self.askings.get(&key) else {
+    /// Handles the expired timer of a query: sends it again or gives up.
+    pub(super) fn query_due(&mut self, cx: &mut Cx, key: Key) {
+        let Some(query) = self.queries.get(&key) else {
             return;
         };
-        if cx.now < asking.until {
+        if cx.now < query.until {
             return self.ask(cx, key);
         }
-        self.stop_asking(cx, key);
+        self.end_query(cx, key);
     }
 
-    fn stop_asking(&mut self, cx: &mut Cx, key: Key) {
+    fn end_query(&mut self, cx: &mut Cx, key: Key) {
         let (port, target_mac, source_mac) = key;
-        if self.askings.remove(&key).is_some() {
-            self.agenda.cancel(Timer::Asking(port, target_mac, source_mac));
+        if self.queries.remove(&key).is_some() {
+            self.agenda.cancel(Timer::Query(port, target_mac, source_mac));
             self.unreserve(port, source_mac);
             self.flows.promote(cx, port);
         }
     }
 
-    /// Ends all questions to one host.
-    pub(super) fn stop_asking_host(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr) {
-        for key in self.questions_to(port, mac) {
-            self.stop_asking(cx, key);
+    /// Ends all queries to one host.
+    pub(super) fn end_queries_to(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr) {
+        for key in self.queries_to(port, mac) {
+            self.end_query(cx, key);
         }
     }
 
-    /// Ends all questions: the controller that wanted to know is no more.
-    pub(super) fn stop_all_asking(&mut self, cx: &mut Cx) {
-        while let Some((&key, _)) = self.askings.first_key_value() {
-            self.stop_asking(cx, key);
+    /// Ends all queries: the controller that needed them is gone.
+    pub(super) fn end_all_queries(&mut self, cx: &mut Cx) {
+        while let Some((&key, _)) = self.queries.first_key_value() {
+            self.end_query(cx, key);
         }
     }
 
-    /// Whether a place on `port` is kept for a route to `source_mac`.
-    pub(super) fn is_asking_for(&self, port: PortNo, source_mac: MacAddr) -> bool {
-        self.askings.range(of_port(port)).any(|(key, _)| key.2 == source_mac)
+    /// Whether an entry on `port` is reserved for a route to `source_mac`.
+    pub(super) fn is_query_for(&self, port: PortNo, source_mac: MacAddr) -> bool {
+        self.queries.range(of_port(port)).any(|(key, _)| key.2 == source_mac)
     }
 
-    fn questions_to(&self, port: PortNo, mac: MacAddr) -> Vec<Key> {
+    fn queries_to(&self, port: PortNo, mac: MacAddr) -> Vec<Key> {
         let range = (port, mac, MacAddr([0; 6]))..=(port, mac, MacAddr::BROADCAST);
-        self.askings.range(range).map(|(&key, _)| key).collect()
+        self.queries.range(range).map(|(&key, _)| key).collect()
     }
 
-    /// An ARP reply came from `mac` on `port`: it answers every question about that address.
+    /// Handles an ARP reply of `mac` on `port`, which answers all queries for that address.
     pub(super) fn target_answered(
         &mut self,
         cx: &mut Cx,
@@ -131,21 +121,21 @@ impl Edge {
         mac: MacAddr,
         ip: Ipv4Addr,
     ) {
-        for key in self.questions_to(port, mac) {
-            if self.askings.get(&key).is_none_or(|asking| asking.target_ip != ip) {
+        for key in self.queries_to(port, mac) {
+            if self.queries.get(&key).is_none_or(|query| query.target_ip != ip) {
                 continue;
             }
-            if let Some(asking) = self.askings.remove(&key) {
-                self.agenda.cancel(Timer::Asking(key.0, key.1, key.2));
-                self.phase_three(cx, &asking.m);
+            if let Some(query) = self.queries.remove(&key) {
+                self.agenda.cancel(Timer::Query(key.0, key.1, key.2));
+                self.phase_three(cx, &query.m);
             }
         }
     }
 
-    /// Phase III. The route back becomes valid, then the source switch is answered.
+    /// Phase III. The route back becomes valid, then the source switch gets its reply.
     ///
-    /// With a newer route back in place the answer still goes: its route towards the target
-    /// carries the message's own stamp, by which the source switch judges it.
+    /// The reply is sent even if a newer route back exists: its route towards the target carries
+    /// the stamp of the message, by which the source switch judges it.
     fn phase_three(&mut self, cx: &mut Cx, m: &ArpTarget) {
         let back = (m.target_port, m.source_mac);
         let verdict = self.set_route(cx, back, m.stamp, &m.to_source, ipv4(m.source_ip));

@@ -1,15 +1,25 @@
 //! A switch's edge with hosts around it, for the tests of this folder.
 
 use super::setup::{FAILURES_MAX, SETUPS_PER_PORT_MAX};
-use super::target::ASKINGS_PER_PORT_MAX;
+use super::target::QUERIES_PER_PORT_MAX;
 use super::*;
-use crate::config::{NodeConfig, Timers};
+use crate::config::{NodeConfig, ServerIdentity, SwitchConfig, Timers};
+use crate::effect::Effect;
 use crate::node::waiting::Waiting;
-use alloc::collections::VecDeque;
-use axon_node::{FeatureSet, PortKind, RouteChange, RouteError, RouteTicket};
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
+use axon_node::{
+    Capabilities, Drop, FeatureSet, PortKind, PortView, RouteAnswer, RouteChange, RouteError,
+    RouteTicket, Snapshot,
+};
+use axon_wire::host_frame;
 use axon_wire::host_frame::{Arp, Kind};
-use axon_wire::message::Message;
-use axon_wire::{Frame, FrameBuf, HopWidth, Hops};
+use axon_wire::link::ETHERNET_BYTES;
+use axon_wire::message::{ArpReply, ArpTarget, HostFrame, Item, Message, Stamp, Target};
+use axon_wire::{
+    Frame, FrameBuf, HopWidth, Hops, Incarnation, MacAddr, NodeId, PortNo, Route, Span, Time,
+};
+use core::net::Ipv4Addr;
 
 /// Ports of the switch under test: 0 to 2 for hosts, 3 an Axon port.
 pub(super) const PORTS: u16 = 4;
@@ -377,13 +387,13 @@ impl Bench {
             assert!(edge.flows.placing.taken(port) <= routes);
             assert!(edge.hosts.count_on(port) <= hosts);
             assert!(edge.setups.count_on(port) <= SETUPS_PER_PORT_MAX);
-            let asked = edge.askings.keys().filter(|key| key.0 == port).count();
-            assert!(asked <= ASKINGS_PER_PORT_MAX);
+            let asked = edge.queries.keys().filter(|key| key.0 == port).count();
+            assert!(asked <= QUERIES_PER_PORT_MAX);
             self.check_places(port);
         }
         let hosts_due = edge.hosts.all().filter(|(_, host)| host.ip.is_some()).count();
         let recalled = edge.recalls.keys().filter(|key| self.tables.is_host(key.0)).count();
-        let asked = edge.askings.len() + recalled;
+        let asked = edge.queries.len() + recalled;
         let refused = edge.flows.placing.refused();
         let due = edge.setups.count() + edge.setups.failures() + asked + hosts_due + refused;
         assert_eq!(edge.agenda.len(), due, "each thing is due once");
@@ -397,7 +407,7 @@ impl Bench {
         assert_eq!(self.tables.count(port), placed);
         let reserved = edge.flows.placing.taken(port) - placed;
         let macs = edge.setups.macs_on(port).count();
-        let asked = edge.askings.keys().filter(|key| key.0 == port).count();
+        let asked = edge.queries.keys().filter(|key| key.0 == port).count();
         let held = edge.setups.held_on(port);
         assert!(held <= reserved && reserved <= held + macs + asked, "a place belongs to nobody");
         for (on, destination, flow) in of_port() {

@@ -1,4 +1,4 @@
-//! What switches and controllers have in common: a data plane, a seal, discovery.
+//! The common part of switches and controllers: a data plane, message seals and discovery.
 
 use super::prober::{Due, Prober};
 use crate::config::NodeConfig;
@@ -16,17 +16,17 @@ use axon_wire::header::{HeaderView, PacketType};
 use axon_wire::message::{Message, Role};
 use axon_wire::{Frame, Hops, Incarnation, MacAddr, PortNo, Time, link, lldp};
 
-/// How many control messages were refused, by reason.
+/// The number of refused control messages, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Refusals([u64; Refusal::ALL.len()]);
 
 impl Refusals {
-    /// How many for this reason.
+    /// The number refused for this reason.
     pub fn of(&self, refusal: Refusal) -> u64 {
         self.0[refusal as usize]
     }
 
-    /// All of them.
+    /// The number refused for all reasons.
     pub fn total(&self) -> u64 {
         self.0.iter().sum()
     }
@@ -34,13 +34,13 @@ impl Refusals {
 
 pub(super) struct Chassis<B, D> {
     pub plane: D,
-    /// What the data plane can do, asked once.
+    /// The capabilities of the data plane, read once.
     pub has: Capabilities,
     pub incarnation: Incarnation,
     mac: MacAddr,
     sealer: Sealer,
     pub discovery: Discovery,
-    /// LLDP and DCBX at all ports, where the node is to speak them.
+    /// LLDP and DCBX at all ports; `None` if the node does not run them.
     pub dcbx: Option<DcbPorts>,
     pub prober: Prober,
     pub refusals: Refusals,
@@ -50,14 +50,14 @@ pub(super) struct Chassis<B, D> {
     pub effects: Vec<Effect>,
 }
 
-/// Something for the control plane.
+/// An input for the control plane.
 #[allow(clippy::large_enum_variant, reason = "one at a time, and never stored")]
 pub(super) enum Arrival<B> {
     /// A sealed message that came by a source route.
     Message { ingress: PortNo, reverse: Hops, opened: Opened },
     /// A host's Ethernet frame without a route.
     HostFrame { port: PortNo, frame: B },
-    /// Nothing more to do.
+    /// Nothing: the frame was handled or dropped.
     Done,
 }
 
@@ -133,7 +133,7 @@ impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
         Ok(!inward)
     }
 
-    /// Carries out what an operator or the runtime asks for, or says why not.
+    /// Carries out a command of an operator or the runtime, and replies; a refusal has its reason.
     fn command(&mut self, now: Time, Command { id, request }: Command) {
         let result = match request {
             Request::Probe(plan) => (self.prober.begin(now, plan, (&self.has, &self.plane)))
@@ -200,7 +200,7 @@ impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
         arrival.unwrap_or(Arrival::Done)
     }
 
-    /// A frame to the nearest-bridge address: ours, or somebody's LLDP.
+    /// Handles a frame to the nearest-bridge address: discovery or LLDP.
     fn link_frame(&mut self, now: Time, port: PortNo, frame: &[u8]) -> bool {
         if lldp::is_lldp(frame) {
             return self.hear_lldp(now, port, frame);
@@ -292,13 +292,13 @@ impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
         true
     }
 
-    /// Counts a frame that ends in the control plane and hands it back to the body.
+    /// Counts a frame that ends in the control plane and hands it back to the runtime.
     pub fn ended(&mut self, ingress: PortNo, reason: Drop, frame: B) -> Action<B> {
         self.plane.count_drop(ingress, reason);
         Action::Dropped { ingress, reason, frame }
     }
 
-    /// Counts a refused message and tells of it.
+    /// Counts a refused message and reports it.
     pub fn refuse(&mut self, port: PortNo, refusal: Refusal, out: &mut Vec<Action<B>>) {
         self.refusals.0[refusal as usize] += 1;
         out.push(Action::Note(Note::Refused { port, refusal }));

@@ -28,7 +28,7 @@ pub struct ControllerNode<B, D> {
 }
 
 impl<B: Frame, D: Dataplane<B>> ControllerNode<B, D> {
-    /// A controller that has just been switched on and knows nothing.
+    /// A controller with an empty state: no switches, no hosts, no flows.
     pub fn new(config: ControllerConfig, plane: D, now: Time) -> ControllerNode<B, D> {
         let mut chassis = Chassis::new(&config.node, plane, Role::Controller);
         let own = ControllerPath { controller: config.node.incarnation, hops: Hops::to_control() };
@@ -122,7 +122,7 @@ impl<B: Frame, D: Dataplane<B>> ControllerNode<B, D> {
         }
     }
 
-    /// Sends what streams have to say and keeps their deadlines in order.
+    /// Sends the pending segments of all streams and keeps their deadlines sorted.
     fn flush(&mut self, now: Time) {
         for node in core::mem::take(&mut self.busy) {
             let Some(stream) = self.streams.get_mut(&node) else {
@@ -157,7 +157,7 @@ impl<B: Frame, D: Dataplane<B>> ControllerNode<B, D> {
         }
     }
 
-    /// The data plane has lost what its ports are: it is told again.
+    /// Re-synchronises a data plane that has lost the kinds of its ports: all are set again.
     fn resynchronise(&mut self, now: Time) {
         for port in (0..self.chassis.has.ports).map(PortNo) {
             let kind = self.chassis.discovery.kind(port);

@@ -5,60 +5,60 @@ use super::chassis::Chassis;
 use crate::effect::Effect;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use axon_dcbx::{DcbPorts, PortWish, Source};
+use axon_dcbx::{DcbPorts, PortRequest, Source};
 use axon_node::{Dataplane, Note, PortSetting};
 use axon_wire::{Frame, PortNo, Time};
 
 impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
     /// The carrier of a port has come or gone.
     pub fn dcbx_link(&mut self, now: Time, port: PortNo, up: bool) {
-        self.with_dcbx(now, |dcbx, wishes| dcbx.link(now, port, up, wishes));
+        self.with_dcbx(now, |dcbx, requests| dcbx.link(now, port, up, requests));
     }
 
     /// A frame with LLDP's EtherType has come; says whether there is anybody to read it, and
     /// whether it could be read.
     pub fn hear_lldp(&mut self, now: Time, port: PortNo, frame: &[u8]) -> bool {
         let mut read = false;
-        self.with_dcbx(now, |dcbx, wishes| read = dcbx.receive(now, port, frame, wishes));
+        self.with_dcbx(now, |dcbx, requests| read = dcbx.receive(now, port, frame, requests));
         read
     }
 
     /// Says what is due.
     pub fn dcbx_timeout(&mut self, now: Time) {
         if self.dcbx.as_ref().and_then(|dcbx| dcbx.deadline()).is_some_and(|at| at <= now) {
-            self.with_dcbx(now, |dcbx, wishes| dcbx.timeout(now, wishes));
+            self.with_dcbx(now, |dcbx, requests| dcbx.timeout(now, requests));
         }
     }
 
-    /// Lets the ports work, and does what they ask for.
+    /// Runs `work` on the ports and carries out their requests.
     fn with_dcbx(
         &mut self,
         now: Time,
-        work: impl FnOnce(&mut DcbPorts, &mut Vec<(PortNo, PortWish)>),
+        work: impl FnOnce(&mut DcbPorts, &mut Vec<(PortNo, PortRequest)>),
     ) {
         let Some(dcbx) = &mut self.dcbx else { return };
-        let mut wishes = Vec::new();
-        work(dcbx, &mut wishes);
-        for (port, wish) in wishes {
-            match wish {
-                PortWish::Send(frame) => {
+        let mut requests = Vec::new();
+        work(dcbx, &mut requests);
+        for (port, request) in requests {
+            match request {
+                PortRequest::Send(frame) => {
                     let frame = B::with_headroom(0, &frame);
                     self.plane.send(now, port, frame, &mut self.actions);
                 }
-                PortWish::Classes(ets, from) => {
+                PortRequest::Classes(ets, from) => {
                     let recommended = from == Source::Peer;
                     let ets = recommended.then(|| Box::new(ets));
                     let note = Note::ClassesInForce { port, recommended };
                     self.set(now, port, PortSetting::Classes(ets), note);
                 }
-                PortWish::Pfc(pfc) => {
+                PortRequest::Pfc(pfc) => {
                     self.set(now, port, PortSetting::Pfc(pfc), Note::PfcInForce { port, pfc });
                 }
-                PortWish::Defence(treatments) => {
+                PortRequest::Defence(treatments) => {
                     let setting = PortSetting::Defence(Box::new(treatments));
                     self.set(now, port, setting, Note::DefenceInForce { port });
                 }
-                PortWish::Note(_) => self.effects.push(Effect::Note(Note::DcbxTrouble { port })),
+                PortRequest::Note(_) => self.effects.push(Effect::Note(Note::DcbxTrouble { port })),
             }
         }
     }

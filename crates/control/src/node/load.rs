@@ -1,4 +1,4 @@
-//! What ports send, told to a controller that wants to know.
+//! Load reports: the bytes that each port has sent, for a controller that asks for them.
 
 use crate::effect::Effect;
 use alloc::vec::Vec;

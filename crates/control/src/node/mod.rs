@@ -1,9 +1,9 @@
-//! Whole nodes, assembled once for every body: plane, seals, discovery and either the edge
+//! Whole nodes, assembled once for every runtime: plane, seals, discovery and either the edge
 //! agent ([`SwitchNode`]) or the controller ([`ControllerNode`]).
 //!
 //! A node handles one input in rounds. The plane answers with actions; those that are punts go to
 //! the control plane, whose wishes ([`Effect`](crate::effect::Effect)s) come back as frames for the
-//! plane; the round ends when nobody has anything more to say. A frame in transit takes no part in
+//! plane; the round ends when no part has output. A frame in transit takes no part in
 //! this: it goes through the plane and out.
 
 mod chassis;

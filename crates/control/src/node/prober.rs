@@ -1,7 +1,7 @@
 //! A node's probes (thesis 000 §3.2.2): what it has been asked to measure, and what came back.
 //!
 //! A plan is a number of equal probes. Each is sent when its time comes and has until its
-//! timeout to come back; whatever comes later is nobody's. An ether probe has two steps: a
+//! timeout to come back; later ones are ignored. An ether probe has two steps: a
 //! frame from the destination port to the source port first, so that the outside network
 //! learns where the destination is, and the measured ones once it has arrived.
 
@@ -109,12 +109,12 @@ impl Prober {
         due
     }
 
-    /// A probe has come back by its route; says whether it was awaited.
+    /// A probe has come back by its route; returns whether it was expected.
     pub fn routed_came(&mut self, now: Time, payload: &[u8]) -> bool {
         self.came(now, payload, |_, _| true)
     }
 
-    /// An ether probe has come in by `port`; says whether it was awaited there.
+    /// An ether probe has arrived at `port`; returns whether it was expected there.
     pub fn ether_came(&mut self, now: Time, port: PortNo, frame: &[u8]) -> bool {
         let expected = probe::ether_address(self.mac, port);
         if MacAddr::destination_of(frame) != Some(expected) {
@@ -219,7 +219,7 @@ impl Run {
     }
 }
 
-/// Bytes of head and padding that make a probe as long as the plan says.
+/// Bytes of head and padding that make a probe as long as the plan requires.
 fn body_bytes(
     plan: &ProbePlan,
     has: &Capabilities,

@@ -31,7 +31,7 @@ pub struct SwitchNode<B, D> {
     waiting: Waiting<B>,
     stream: Option<Stream>,
     loads: LoadReports,
-    /// The controller that the edge has been told of.
+    /// The controller that was last passed to the edge.
     controller: Option<Incarnation>,
     timers: Timers,
     /// When uplink, edge or stream have something to do next. Found anew after each input
@@ -73,8 +73,8 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
         &self.chassis.discovery
     }
 
-    /// What LLDP and DCBX have found out at a port: what it says, what its neighbours say, what is
-    /// in force. `None` if there is no such port, or the switch does not speak them.
+    /// The state of LLDP and DCBX at a port. `None` if there is no such port, or the switch does
+    /// not run them.
     pub fn dcbx(&self, port: PortNo) -> Option<&DcbPort> {
         self.chassis.dcbx.as_ref()?.port(port)
     }
@@ -114,7 +114,7 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
         self.chassis.prober.reports()
     }
 
-    /// Does what is due; says whether uplink, edge or stream were.
+    /// Handles expired timers; returns whether uplink, edge or stream had any.
     fn timeouts(&mut self, now: Time) -> bool {
         self.chassis.probe(now);
         self.chassis.dcbx_timeout(now);
@@ -138,8 +138,8 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
         true
     }
 
-    /// Goes round until neither the plane nor the control plane has anything more to say;
-    /// says whether the control plane had something.
+    /// Passes outputs between the plane and the control plane until neither has any; returns
+    /// whether the control plane had some.
     fn settle(&mut self, now: Time, out: &mut Vec<Action<B>>) -> bool {
         let mut worked = false;
         loop {
@@ -195,7 +195,7 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
         self.report(now);
     }
 
-    /// Sends what the stream has to say, if there is a way to the controller.
+    /// Sends the pending segments of the stream, if there is a path to the controller.
     fn report(&mut self, now: Time) {
         let (Some(path), Some(stream)) = (self.uplink.path(), &mut self.stream) else {
             return;
@@ -266,8 +266,8 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
         }
     }
 
-    /// The data plane has lost all that it was told: it is told again, and what it did not take is
-    /// kept in software.
+    /// Re-synchronises a data plane that has lost its tables: all is installed again, and what it
+    /// did not take is kept in software.
     fn resynchronise(&mut self, now: Time) {
         let Chassis { plane, discovery, dcbx, actions, effects, .. } = &mut self.chassis;
         let port = |port: PortNo| {

@@ -232,14 +232,14 @@ impl World {
         for (_, route) in self.controller.flows().iter() {
             let node = graph.switch(route.at.switch).incarnation.node.0;
             let host = hosts.get(route.destination).expect("routes lead to hosts that are there");
-            let end = self.follow(node, &route.told().hops);
+            let end = self.follow(node, &route.to_install().hops);
             let there = graph.switch(host.place().switch).incarnation.node.0;
             assert_eq!(end, Some((there, host.place().port)), "a route ends at its host");
             assert!(!route.users().is_empty(), "a route has a user");
             for &user in route.users() {
                 assert_eq!(hosts.get(user).map(|user| user.place()), Some(route.at));
             }
-            registered.insert((node, route.at.port.0, host.mac), route.told());
+            registered.insert((node, route.at.port.0, host.mac), route.to_install());
         }
         assert_eq!(self.tables, registered);
     }

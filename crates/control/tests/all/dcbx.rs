@@ -4,7 +4,7 @@ use crate::tshark;
 use axon_control::config::{NodeConfig, ServerIdentity, SwitchConfig, Timers};
 use axon_control::node::SwitchNode;
 use axon_dcbx::lldp::LldpConfig;
-use axon_dcbx::{Asked, DcbxConfig, DcbxNodeConfig, DcbxNote, Mode, Source};
+use axon_dcbx::{DcbxConfig, DcbxNodeConfig, DcbxNote, DcbxSettings, Mode, Source};
 use axon_node::{Action, Drop, Input, Node, Note, Punt};
 use axon_plane::dcb::DcbConfig;
 use axon_plane::notification::CnConfig;
@@ -46,7 +46,7 @@ fn dcb(number: u8, pfc: u8, shares: [u8; 2]) -> DcbConfig {
 type Switch = SwitchNode<FrameBuf, Plane<FrameBuf>>;
 
 /// A switch of two ports, which speaks as it is `asked`.
-fn switch(number: u8, dcb: Option<DcbConfig>, asked: Option<Asked>) -> Switch {
+fn switch(number: u8, dcb: Option<DcbConfig>, asked: Option<DcbxSettings>) -> Switch {
     let mac = mac(number);
     let node = NodeConfig {
         incarnation: Incarnation { node: NodeId(number.into()), number: 1 },
@@ -153,12 +153,12 @@ impl Scene {
     }
 }
 
-fn willing(mode: Mode) -> Option<Asked> {
-    Some(Asked { mode, ets_willing: true, pfc_willing: true, ..Asked::default() })
+fn willing(mode: Mode) -> Option<DcbxSettings> {
+    Some(DcbxSettings { mode, ets_willing: true, pfc_willing: true, ..DcbxSettings::default() })
 }
 
-fn firm(mode: Mode) -> Option<Asked> {
-    Some(Asked { mode, ..Asked::default() })
+fn firm(mode: Mode) -> Option<DcbxSettings> {
+    Some(DcbxSettings { mode, ..DcbxSettings::default() })
 }
 
 /// A firm switch, and a willing one that has one strict class for each priority.

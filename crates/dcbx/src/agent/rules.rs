@@ -1,14 +1,14 @@
-//! Which priority a host's frame is to have: application priorities (IEEE 802.1Q clause D.2.11).
+//! Rules that give a host's frames their priorities: application priorities (IEEE 802.1Q clause
+//! D.2.11).
 //!
-//! In plain English: a frame that the host has tagged has the priority of its tag. Otherwise
-//! rules by TCP, UDP, SCTP or DCCP port are asked first, then rules by DSCP, then those by
-//! EtherType; of one kind the first that fits counts. What no rule fits has the default
-//! priority. A port fits at either end of a connection, so that answers have the priority of
-//! what they answer. Rules that a neighbour tells are asked, in the same order among themselves,
-//! when none of the own ones fits, whatever kind those are of.
+//! In plain English: a frame that the host has tagged has the priority of its tag. Otherwise rules
+//! by TCP, UDP, SCTP or DCCP port are tried first, then rules by DSCP, then rules by EtherType. The
+//! first rule of a kind that matches counts. A frame that matches no rule has the default priority.
+//! A port matches at either end of a connection, so that replies have the priority of requests.
+//! Rules of a neighbour are tried after all own rules, in the same order.
 //!
-//! Only the first fragment of an IP packet names its ports, so no fragment is told by them;
-//! nor is a packet with IP options or IPv6 extension headers. All have their DSCP.
+//! Only the first fragment of an IP packet holds its ports, so fragments match no rule by port; nor
+//! do packets with IP options or IPv6 extension headers. All of them have a DSCP.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -24,7 +24,7 @@ pub const IPV6: u16 = 0x86dd;
 /// Transports with ports, by IP protocol number: TCP and SCTP, then UDP and DCCP.
 pub const TRANSPORTS: [u8; 4] = [6, 132, 17, 33];
 
-/// How a rule is written, and the selector that it means.
+/// The kinds of rules as they are written, with their selectors.
 const KINDS: [(&str, Selector); 5] = [
     ("tcp", Selector::STREAM_PORT),
     ("udp", Selector::DATAGRAM_PORT),
@@ -33,7 +33,7 @@ const KINDS: [(&str, Selector); 5] = [
     ("ethertype", Selector::ETHERTYPE),
 ];
 
-/// Text that is no rule.
+/// The error of a text that is no rule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0:?} is no rule: expected KIND:NUMBER=PRIORITY with tcp, udp, port, dscp (0 to 63) or \
@@ -45,7 +45,7 @@ pub struct NoRule(pub String);
 /// `default=1`.
 ///
 /// # Errors
-/// What it is not.
+/// The text is no rule.
 pub fn parse(text: &str) -> Result<Application, NoRule> {
     read(text).ok_or_else(|| NoRule(text.to_string()))
 }
@@ -66,7 +66,7 @@ fn read(text: &str) -> Option<Application> {
     is_possible(&rule).then_some(rule)
 }
 
-/// Whether a rule is of a known kind and its number one that frames can have.
+/// Whether a rule is of a known kind, with a number that frames can have.
 fn is_possible(rule: &Application) -> bool {
     match rule.selector {
         Selector::DSCP => rule.protocol < 64,
@@ -75,7 +75,7 @@ fn is_possible(rule: &Application) -> bool {
     }
 }
 
-/// The protocols with the ports that a selector speaks of; none if it speaks of no ports.
+/// The IP protocols whose ports a selector matches; none if it matches no ports.
 pub fn transports(selector: Selector) -> &'static [u8] {
     match selector {
         Selector::STREAM_PORT => &TRANSPORTS[..2],
@@ -85,10 +85,10 @@ pub fn transports(selector: Selector) -> &'static [u8] {
     }
 }
 
-/// Rules in the order in which they are asked.
+/// Rules in the order in which they are tried.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rules {
-    asked: Vec<Application>,
+    ordered: Vec<Application>,
     default: Option<Priority>,
 }
 
@@ -103,33 +103,33 @@ impl Rules {
             Selector::DSCP => 1,
             _ => 2,
         };
-        let mut asked: Vec<Application> = table.iter().copied().filter(is_possible).collect();
-        asked.sort_by_key(rank);
+        let mut ordered: Vec<Application> = table.iter().copied().filter(is_possible).collect();
+        ordered.sort_by_key(rank);
         let default = table.iter().find(is_default).map(|rule| rule.priority);
-        Rules { asked, default }
+        Rules { ordered, default }
     }
 
-    /// The table that they are the rules of.
+    /// The application priority table of these rules.
     pub fn table(&self) -> Vec<Application> {
         let selector = Selector::ETHERTYPE;
         let default = self.default.map(|priority| Application { priority, selector, protocol: 0 });
-        self.asked.iter().copied().chain(default).collect()
+        self.ordered.iter().copied().chain(default).collect()
     }
 
-    /// These, and after all of them those of another table, whatever kinds they are of; its default
-    /// is asked for only without one of these.
+    /// These rules followed by those of another table. The other default applies only if these
+    /// rules have none.
     pub fn and(&self, table: &[Application]) -> Rules {
-        let told = Rules::new(table);
-        let asked = [&self.asked[..], &told.asked].concat();
-        Rules { asked, default: self.default.or(told.default) }
+        let further = Rules::new(table);
+        let ordered = [&self.ordered[..], &further.ordered].concat();
+        Rules { ordered, default: self.default.or(further.default) }
     }
 
-    /// All but the default, in the order in which they are asked.
-    pub fn asked(&self) -> &[Application] {
-        &self.asked
+    /// All rules but the default, in the order in which they are tried.
+    pub fn ordered(&self) -> &[Application] {
+        &self.ordered
     }
 
-    /// What no rule fits has this priority.
+    /// The priority of frames that match no rule.
     pub fn default_priority(&self) -> Priority {
         self.default.unwrap_or(Priority::ZERO)
     }
@@ -140,15 +140,15 @@ impl Rules {
             return tag.pcp;
         }
         let facts = Facts::of(frame);
-        let rule = self.asked.iter().find(|rule| facts.fit(rule));
+        let rule = self.ordered.iter().find(|rule| facts.fit(rule));
         rule.map_or(self.default_priority(), |rule| rule.priority)
     }
 }
 
 impl fmt::Display for Rules {
-    /// As they are written, with spaces between.
+    /// As rules are written, separated by spaces.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for rule in &self.asked {
+        for rule in &self.ordered {
             let kind = KINDS.iter().find(|(_, kind)| *kind == rule.selector);
             let (name, _) = kind.ok_or(fmt::Error)?;
             write!(f, "{name}:{}={} ", rule.protocol, rule.priority)?;
@@ -157,7 +157,7 @@ impl fmt::Display for Rules {
     }
 }
 
-/// What rules ask of a frame.
+/// The fields of a frame that rules match.
 #[derive(Default)]
 struct Facts {
     ethertype: u16,
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn ports_are_asked_before_dscp_and_dscp_before_the_ethertype() {
+    fn ports_are_tried_before_dscp_and_dscp_before_the_ethertype() {
         let rules = rules(&["ethertype:0x0800=1", "dscp:46=5", "udp:4791=3", "default=2"]);
         let of = |frame: &[u8]| rules.priority_of(frame).value();
         assert_eq!(of(&ipv4(17, 46, 0, [9, 4791])), 3);
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn fragments_and_options_are_told_by_dscp_only() {
+    fn fragments_and_options_match_by_dscp_only() {
         let rules = rules(&["port:4791=3", "dscp:10=4"]);
         let of = |frame: &[u8]| rules.priority_of(frame).value();
         for (fragment, priority) in [(0x4000, 3), (0x2000, 0), (0x0001, 0)] {
@@ -276,17 +276,17 @@ mod tests {
     }
 
     #[test]
-    fn rules_that_are_told_are_asked_after_all_of_the_own_whatever_their_kind() {
-        let told = rules(&["ethertype:0x0800=1", "udp:4791=3", "default=2"]).table();
-        let both = rules(&["ethertype:0x86dd=6", "dscp:46=5"]).and(&told);
+    fn rules_of_a_neighbour_are_tried_after_all_own_rules() {
+        let theirs = rules(&["ethertype:0x0800=1", "udp:4791=3", "default=2"]).table();
+        let both = rules(&["ethertype:0x86dd=6", "dscp:46=5"]).and(&theirs);
         let of = |frame: &[u8]| both.priority_of(frame).value();
-        assert_eq!(of(&ipv4(17, 46, 0, [9, 4791])), 5, "its own DSCP before a port that is told");
+        assert_eq!(of(&ipv4(17, 46, 0, [9, 4791])), 5, "its own DSCP before a port that is theirs");
         assert_eq!(of(&ipv6(17, 0, [9, 4791])), 6, "and its own EtherType");
         assert_eq!(of(&ipv4(17, 0, 0, [9, 4791])), 3);
         assert_eq!((of(&ipv4(6, 0, 0, [9, 9])), of(&[0; 60])), (1, 2));
         let written = "dscp:46=5 ethertype:34525=6 udp:4791=3 ethertype:2048=1 default=2";
         assert_eq!(alloc::format!("{both}"), written);
-        assert_eq!(rules(&["default=4"]).and(&told).default_priority().value(), 4);
+        assert_eq!(rules(&["default=4"]).and(&theirs).default_priority().value(), 4);
     }
 
     #[test]
@@ -294,13 +294,13 @@ mod tests {
         let rule =
             |selector, protocol| Application { priority: Priority::ALL[5], selector, protocol };
         let possible = [rule(Selector::DSCP, 63), rule(Selector::ETHERTYPE, 0x600)];
-        let told = [
+        let theirs = [
             rule(Selector::DSCP, 64),
             rule(Selector::ETHERTYPE, 3),
             rule(Selector::new(7).unwrap(), 9),
         ];
-        let rules = Rules::default().and(&[&told[..], &possible].concat());
-        assert_eq!(rules.asked(), possible);
+        let rules = Rules::default().and(&[&theirs[..], &possible].concat());
+        assert_eq!(rules.ordered(), possible);
         assert_eq!(rules.default_priority(), Priority::ZERO);
     }
 

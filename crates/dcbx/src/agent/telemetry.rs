@@ -1,6 +1,7 @@
 //! Telemetry of an agent.
 
-use super::{AgentNode, FABRIC, HOST};
+use super::config::{FABRIC, HOST};
+use super::node::AgentNode;
 use alloc::string::ToString;
 use axon_node::telemetry::{AgentTelemetry, ReactionPoint};
 use axon_wire::priority::Priority;

@@ -2,14 +2,19 @@
 
 use super::*;
 use crate::lldp::{LldpAgent, LldpConfig, LldpIdentity};
-use crate::{Asked, DcbEvent, DcbxConfig, DcbxNote, Mode, Source, TieRule};
+use crate::{DcbEvent, DcbPort, DcbxConfig, DcbxNote, DcbxSettings, Mode, Source, TieRule};
 use alloc::string::ToString;
 use alloc::vec;
-use axon_plane::qcn::{DefenceConfig, DefenceMode};
-use axon_wire::FrameBuf;
-use axon_wire::cn::{CnTag, Cnm};
+use alloc::vec::Vec;
+use axon_node::{Action, Drop, Input, Node};
+use axon_plane::dcb::DcbConfig;
+use axon_plane::qcn::{DefenceConfig, DefenceMode, RpConfig};
+use axon_wire::cn::{CnTag, Cnm, CnmFormat, CnmFrame};
 use axon_wire::lldp::Id;
-use axon_wire::mac_control::{MacControl, Pfc};
+use axon_wire::mac_control::{self, MacControl, Pfc, Quanta};
+use axon_wire::priority::{PRIORITIES, Priority, PrioritySet};
+use axon_wire::vlan::{self, VlanTag};
+use axon_wire::{Bytes, Frame, FrameBuf, MacAddr, PortNo, Rate, Time};
 use proptest::prelude::*;
 
 const MAC: MacAddr = MacAddr([2, 0, 0, 0, 0, 0xa]);
@@ -39,7 +44,7 @@ fn config() -> AgentConfig {
             format: CnmFormat::default(),
             seed: 1,
         }),
-        speech: None,
+        lldp: None,
     }
 }
 
@@ -125,9 +130,9 @@ impl Bench {
         self.run(self.now + axon_wire::Span::from_millis(millis));
     }
 
-    /// What the host is told, in order: the priorities that may not send.
-    fn host_told(&self) -> Vec<PrioritySet> {
-        told(&self.left[HOST.index()])
+    /// The PFC frames sent to the host, in order: the paused priorities.
+    fn pauses_at_host(&self) -> Vec<PrioritySet> {
+        paused(&self.left[HOST.index()])
     }
 
     /// Numbers of frames that have left for the fabric with this priority.
@@ -142,10 +147,10 @@ impl Bench {
 }
 
 /// What flow control frames say, in order: the priorities that are to stop.
-fn told(frames: &[FrameBuf]) -> Vec<PrioritySet> {
+fn paused(frames: &[FrameBuf]) -> Vec<PrioritySet> {
     let stops = |frame: &FrameBuf| match MacControl::parse(frame.bytes(), MAC) {
-        Ok(MacControl::Pfc(told)) => {
-            let stops = |priority: &Priority| told.time(*priority).is_some_and(|t| t > Quanta(0));
+        Ok(MacControl::Pfc(pfc)) => {
+            let stops = |priority: &Priority| pfc.time(*priority).is_some_and(|t| t > Quanta(0));
             Some(Priority::ALL.into_iter().filter(stops).collect())
         }
         _ => None,
@@ -168,7 +173,7 @@ fn a_priority_is_tagged_towards_the_fabric_and_untagged_towards_the_host() {
 }
 
 #[test]
-fn a_stopped_priority_waits_and_others_go_on() {
+fn a_paused_priority_waits_and_others_go_on() {
     let mut bench = Bench::new(config());
     bench.hear(set(&[3, 5]), Quanta(1_000));
     for number in 0..3 {
@@ -183,25 +188,25 @@ fn a_stopped_priority_waits_and_others_go_on() {
 }
 
 #[test]
-fn a_host_is_told_to_stop_before_anything_is_lost_and_to_go_on_when_half_has_left() {
+fn a_host_is_paused_before_anything_is_lost_and_resumed_when_half_has_left() {
     let mut bench = Bench::new(config());
     bench.hear(set(&[3]), Quanta::MAX);
     (0..4).for_each(|number| bench.come(HOST, frame(3, number)));
-    assert_eq!(bench.host_told().len(), 1, "four frames are more than 3,900 bytes");
-    assert_eq!(bench.host_told()[0], set(&[3]));
+    assert_eq!(bench.pauses_at_host().len(), 1, "four frames are more than 3,900 bytes");
+    assert_eq!(bench.pauses_at_host()[0], set(&[3]));
     bench.hear(set(&[3]), Quanta(0));
     bench.millis(1);
     assert_eq!(bench.sent(3), [0, 1, 2, 3]);
-    let told = bench.host_told();
-    assert_eq!((told.len(), told[1]), (2, PrioritySet::EMPTY));
+    let sent = bench.pauses_at_host();
+    assert_eq!((sent.len(), sent[1]), (2, PrioritySet::EMPTY));
     // What is not lossless in the fabric is held back at its source all the same.
     (0..5).for_each(|number| bench.come(HOST, frame(5, number)));
-    assert_eq!(bench.host_told().last(), Some(&set(&[5])));
+    assert_eq!(bench.pauses_at_host().last(), Some(&set(&[5])));
     assert!(bench.dropped.is_empty());
 }
 
 #[test]
-fn a_slow_host_makes_the_fabric_stop_lossless_priorities_and_loses_others() {
+fn a_slow_host_pauses_lossless_priorities_and_loses_others() {
     let mut bench = Bench::new(config());
     for number in 0..9 {
         let mut lossless = frame(3, number);
@@ -209,11 +214,11 @@ fn a_slow_host_makes_the_fabric_stop_lossless_priorities_and_loses_others() {
         bench.come(FABRIC, lossless);
         bench.come(FABRIC, frame(0, number));
     }
-    assert_eq!(told(&bench.left[FABRIC.index()]), [set(&[3])], "told once, at the fifth");
+    assert_eq!(paused(&bench.left[FABRIC.index()]), [set(&[3])], "one XOFF, at the fifth");
     assert_eq!(bench.dropped, [Drop::QueueFull; 6], "of the others three wait");
     bench.dropped.clear();
     bench.millis(10);
-    assert_eq!(told(&bench.left[FABRIC.index()]).last(), Some(&PrioritySet::EMPTY));
+    assert_eq!(paused(&bench.left[FABRIC.index()]).last(), Some(&PrioritySet::EMPTY));
     assert_eq!(bench.left[HOST.index()].len(), 12);
 }
 
@@ -228,7 +233,7 @@ fn a_link_with_pause_stops_whole_and_so_does_the_host() {
     (0..8).for_each(|number| bench.come(HOST, frame(number % 2 * 3, number.into())));
     assert_eq!(bench.dropped, [Drop::MacControl], "nothing else has ended");
     bench.millis(1);
-    assert_eq!(bench.host_told().last(), Some(&set(&[0, 3])), "what holds too much of it");
+    assert_eq!(bench.pauses_at_host().last(), Some(&set(&[0, 3])), "what holds too much of it");
     bench.millis(20);
     assert_eq!((bench.sent(0).len(), bench.sent(3).len()), (5, 4));
 }
@@ -237,8 +242,8 @@ fn a_link_with_pause_stops_whole_and_so_does_the_host() {
 fn a_notification_slows_one_priority_down_and_it_recovers() {
     let mut bench = Bench::new(config());
     let cnm = Cnm { feedback: 63, cpid: 1, priority: Priority::ALL[3], ..Cnm::default() };
-    let told = |cnm| CnmFrame { destination: MAC, source: MAC, vlan: None, cn: None, cnm };
-    let emit = |cnm| FrameBuf::new(&told(cnm).emit(&CnmFormat::default()));
+    let frame_of = |cnm| CnmFrame { destination: MAC, source: MAC, vlan: None, cn: None, cnm };
+    let emit = |cnm| FrameBuf::new(&frame_of(cnm).emit(&CnmFormat::default()));
     bench.come(FABRIC, emit(cnm.clone()));
     assert_eq!(bench.dropped.pop(), Some(Drop::Consumed));
     bench.come(FABRIC, emit(Cnm { priority: Priority::ALL[5], ..cnm }));
@@ -263,15 +268,15 @@ fn a_notification_slows_one_priority_down_and_it_recovers() {
 #[test]
 fn what_is_no_notification_is_counted_or_goes_to_the_host_without_its_tag() {
     let mut bench = Bench::new(config());
-    let told = CnmFrame {
+    let cnm_frame = CnmFrame {
         destination: MAC,
         source: MAC,
         vlan: None,
         cn: Some(CnTag { flow: 9 }),
         cnm: Cnm { feedback: 63, cpid: 1, priority: Priority::ALL[3], ..Cnm::default() },
     };
-    let told = told.emit(&CnmFormat::default());
-    bench.come(FABRIC, FrameBuf::new(&told[..30]));
+    let bytes = cnm_frame.emit(&CnmFormat::default());
+    bench.come(FABRIC, FrameBuf::new(&bytes[..30]));
     assert_eq!(bench.dropped, [Drop::Malformed]);
     assert!(!bench.agent.limiter(Priority::ALL[3]).unwrap().point().active());
     let plain = frame(0, 1);
@@ -287,23 +292,23 @@ struct Switch(DcbPort);
 impl Switch {
     /// By the standard's form; EtherType 0x8903 has priority 3.
     fn new() -> Switch {
-        Switch::telling(Mode::Ieee, &["ethertype:0x8903=3"])
+        Switch::advertising(Mode::Ieee, &["ethertype:0x8903=3"])
     }
 
     /// In this form, of these applications.
-    fn telling(mode: Mode, applications: &[&str]) -> Switch {
+    fn advertising(mode: Mode, applications: &[&str]) -> Switch {
         let applications = applications.iter().map(|rule| rules::parse(rule).unwrap()).collect();
-        Switch::asked(Asked { mode, applications, ..Asked::default() })
+        Switch::with(DcbxSettings { mode, applications, ..DcbxSettings::default() })
     }
 
-    fn asked(asked: Asked) -> Switch {
+    fn with(settings: DcbxSettings) -> Switch {
         let dcb = DcbConfig { pfc: set(&[3]), ..DcbConfig::lossy(vec![RATE], MacAddr([2; 6])) };
         let mac = MacAddr([2; 6]);
         let (chassis, port) = (Id::chassis_of_mac(mac), Id::port_of_name("s1-p0"));
         let agent = LldpAgent::new(LldpConfig::default(), LldpIdentity { mac, chassis, port });
         let dcbx = DcbxConfig {
             congestion: Some(DefenceConfig { cnpvs: set(&[3]), ..DefenceConfig::default() }),
-            ..DcbxConfig::for_plane(&dcb, &asked)
+            ..DcbxConfig::for_plane(&dcb, &settings)
         };
         Switch(DcbPort::new(agent, dcbx, Vec::new()))
     }
@@ -333,13 +338,13 @@ impl Switch {
 fn willing() -> AgentConfig {
     let names = ["h1", "h1-e0"].map(Into::into);
     let [system_name, port_name] = names;
-    let (lldp, tie) = (LldpConfig::default(), TieRule::default());
-    let speech = Some(Speech { system_name, port_name, lldp, tie });
-    AgentConfig { pfc: PrioritySet::EMPTY, rules: Rules::default(), speech, ..config() }
+    let (agent, tie) = (LldpConfig::default(), TieRule::default());
+    let lldp = Some(LldpSettings { system_name, port_name, agent, tie });
+    AgentConfig { pfc: PrioritySet::EMPTY, rules: Rules::default(), lldp, ..config() }
 }
 
 #[test]
-fn an_agent_takes_priorities_and_rules_from_its_switch_and_obeys() {
+fn an_agent_takes_priorities_and_rules_from_its_switch() {
     let mut bench = Bench::new(willing());
     let mut switch = Switch::new();
     assert_eq!(bench.agent.ports().pfc(FABRIC), PrioritySet::EMPTY, "PAUSE until somebody speaks");
@@ -350,7 +355,7 @@ fn an_agent_takes_priorities_and_rules_from_its_switch_and_obeys() {
     bench.hear(set(&[3]), Quanta::MAX);
     (0..4).for_each(|number| bench.come(HOST, frame(3, number)));
     bench.millis(1);
-    assert_eq!((bench.sent(3), bench.host_told().last()), (vec![], Some(&set(&[3]))));
+    assert_eq!((bench.sent(3), bench.pauses_at_host().last()), (vec![], Some(&set(&[3]))));
     bench.hear(set(&[3]), Quanta(0));
     bench.millis(1);
     assert_eq!(bench.sent(3), [0, 1, 2, 3], "tagged as the switch has said");
@@ -362,20 +367,20 @@ fn an_agent_takes_priorities_and_rules_from_its_switch_and_obeys() {
 }
 
 #[test]
-fn an_agent_takes_rules_from_a_switch_that_speaks_the_older_form() {
+fn an_agent_takes_rules_from_a_switch_that_sends_cee() {
     let own = Rules::new(&[rules::parse("port:4791=6").unwrap()]);
     for (own, first) in [(Rules::default(), ""), (own, "port:4791=6 ")] {
         let mut bench = Bench::new(AgentConfig { rules: own, ..willing() });
-        let told = ["ethertype:0x8903=3", "port:4791=4", "tcp:3260=5"];
-        let mut switch = Switch::telling(Mode::Cee, &told);
+        let theirs = ["ethertype:0x8903=3", "port:4791=4", "tcp:3260=5"];
+        let mut switch = Switch::advertising(Mode::Cee, &theirs);
         switch.talk(&mut bench, true);
         let neighbour = bench.agent.neighbour().unwrap();
         assert_eq!((bench.agent.ports().pfc(FABRIC), neighbour.notes()), (set(&[3]), &[][..]));
         // It shares by other means than groups. To have no rules is no error of applications.
         let groups = DcbxNote::FeatureError(axon_wire::dcbx::cee::PART_GROUPS);
         assert_eq!(switch.0.notes(), [groups]);
-        let told = "port:4791=4 port:3260=5 ethertype:35075=3 default=0";
-        assert_eq!(bench.agent.rules().to_string(), alloc::format!("{first}{told}"));
+        let theirs = "port:4791=4 port:3260=5 ethertype:35075=3 default=0";
+        assert_eq!(bench.agent.rules().to_string(), alloc::format!("{first}{theirs}"));
         bench.come(HOST, frame(3, 7));
         bench.millis(1);
         assert_eq!(bench.sent(3), [7]);
@@ -385,17 +390,17 @@ fn an_agent_takes_rules_from_a_switch_that_speaks_the_older_form() {
 }
 
 #[test]
-fn an_agent_whose_switch_falls_silent_does_what_it_was_told_at_its_start() {
+fn an_agent_whose_switch_falls_silent_goes_back_to_its_configuration() {
     let mut bench = Bench::new(AgentConfig { pfc: set(&[5]), ..willing() });
     let mut switch = Switch::new();
     switch.talk(&mut bench, true);
-    let peers = (bench.agent.ports().pfc(FABRIC), bench.agent.rules().asked().len());
+    let peers = (bench.agent.ports().pfc(FABRIC), bench.agent.rules().ordered().len());
     assert_eq!(peers, (set(&[3]), 1));
     // Its LLDPDU holds for 121 s.
     bench.millis(120_000);
     assert_eq!(bench.agent.ports().pfc(FABRIC), set(&[3]));
     bench.millis(1_000);
-    let own = (bench.agent.ports().pfc(FABRIC), bench.agent.rules().asked().len());
+    let own = (bench.agent.ports().pfc(FABRIC), bench.agent.rules().ordered().len());
     assert_eq!(own, (set(&[5]), 0));
     // The carrier goes with what was agreed on, too.
     switch.talk(&mut bench, false);
@@ -414,9 +419,10 @@ fn of_a_willing_switch_and_its_agent_the_one_that_the_tie_rule_names_keeps_its_p
         (TieRule::HigherKeeps, MAC, 3),
         (TieRule::HigherKeeps, MacAddr([6; 6]), 5),
     ] {
-        let speech = willing().speech.map(|speech| Speech { tie, ..speech });
-        let mut bench = Bench::new(AgentConfig { pfc: set(&[5]), mac, speech, ..willing() });
-        let mut switch = Switch::asked(Asked { pfc_willing: true, tie, ..Asked::default() });
+        let lldp = willing().lldp.map(|lldp| LldpSettings { tie, ..lldp });
+        let mut bench = Bench::new(AgentConfig { pfc: set(&[5]), mac, lldp, ..willing() });
+        let mut switch =
+            Switch::with(DcbxSettings { pfc_willing: true, tie, ..DcbxSettings::default() });
         switch.talk(&mut bench, true);
         let ends = [bench.agent.ports().pfc(FABRIC), switch.0.operational().pfc];
         assert_eq!(ends, [set(&[keeps]); 2], "{tie:?} {mac}");
@@ -424,7 +430,7 @@ fn of_a_willing_switch_and_its_agent_the_one_that_the_tie_rule_names_keeps_its_p
 }
 
 #[test]
-fn lldp_of_the_host_goes_no_further_than_an_agent_that_speaks_it() {
+fn lldp_of_the_host_goes_no_further_than_an_agent_that_runs_it() {
     let mut lldp = frame(0, 0);
     lldp.bytes_mut()[12..14].copy_from_slice(&[0x88, 0xcc]);
     let mut bench = Bench::new(willing());
@@ -436,7 +442,7 @@ fn lldp_of_the_host_goes_no_further_than_an_agent_that_speaks_it() {
 }
 
 #[test]
-fn lldpdus_beyond_what_a_switch_would_hear_are_not_heard() {
+fn lldpdus_beyond_the_rate_limit_are_discarded() {
     let mut lldp = frame(0, 0);
     lldp.bytes_mut()[12..14].copy_from_slice(&[0x88, 0xcc]);
     let mut bench = Bench::new(willing());
@@ -457,7 +463,7 @@ proptest! {
     /// Whatever the fabric stops and when, a host that obeys two frames late loses nothing and
     /// its frames keep their order.
     #[test]
-    fn a_host_that_obeys_in_time_loses_nothing(
+    fn a_host_that_pauses_in_time_loses_nothing(
         steps in prop::collection::vec((0..4_u8, any::<u8>(), 0..2_000_u16), 1..200),
     ) {
         let mut bench = Bench::new(config());
@@ -469,7 +475,7 @@ proptest! {
                 0 => bench.hear(PrioritySet::from_bits(which), Quanta(quanta)),
                 1 => bench.millis(1),
                 _ => {
-                    let last = bench.host_told().last().copied().unwrap_or_default();
+                    let last = bench.pauses_at_host().last().copied().unwrap_or_default();
                     let late = &mut late[priority];
                     *late = if last.contains(Priority::ALL[priority]) { *late + 1 } else { 0 };
                     if *late <= 2 {

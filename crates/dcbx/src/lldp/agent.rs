@@ -1,31 +1,31 @@
-//! The agent: when to speak, and what becomes of what is heard.
+//! The LLDP agent of one port: its timers, its counters and its neighbours.
 
-use super::neighbours::{Heard, Neighbours};
+use super::neighbours::{Neighbours, Reception};
 use super::{LldpConfig, Neighbour};
 use alloc::vec::Vec;
 use axon_wire::lldp::{self, Id, LldpFrame, Lldpdu, Tlv};
 use axon_wire::{MacAddr, Span, Time};
 
-/// After how long the credit grows by one.
+/// The time after which the credit grows by one.
 const CREDIT_TICK: Span = Span::from_secs(1);
 
-/// Who the port is.
+/// The identity of a port in LLDP.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LldpIdentity {
-    /// The source of its frames.
+    /// The source address of its frames.
     pub mac: MacAddr,
-    /// Its switch.
+    /// The chassis ID: its switch.
     pub chassis: Id,
-    /// Its name there.
+    /// The port ID: its name at the switch.
     pub port: Id,
 }
 
-/// What the agent asks of whoever runs it.
+/// A request of the agent to its node.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LldpWish {
+pub enum LldpRequest {
     /// Send this frame, untagged, ahead of data.
     Send(Vec<u8>),
-    /// The table of neighbours has changed: look at [`LldpAgent::neighbours`].
+    /// Read [`LldpAgent::neighbours`] again: the table has changed.
     Neighbours,
 }
 
@@ -42,11 +42,11 @@ pub struct LldpCounters {
     pub malformed: u64,
     /// Frames to another of LLDP's addresses, or from this port itself, and dropped.
     pub foreign: u64,
-    /// Frames that came without carrier.
-    pub unheard: u64,
+    /// Frames that arrived while the link was down.
+    pub link_down: u64,
     /// LLDPDUs of neighbours for whom the table had no room.
     pub no_room: u64,
-    /// Neighbours whose time was over.
+    /// Neighbours whose time to live ended.
     pub aged_out: u64,
 }
 
@@ -62,18 +62,18 @@ pub struct LldpAgent {
     counters: LldpCounters,
     /// LLDPDUs that may be sent at once.
     credit: u32,
-    /// When it grows, if it is not full.
+    /// When the credit grows next, if it is not full.
     credit_at: Time,
-    /// Something waits for credit.
+    /// Whether an LLDPDU waits for credit.
     due: bool,
-    /// When to speak again if nothing happens (txTTR).
+    /// When to send again if nothing changes (txTTR).
     next_at: Time,
     /// LLDPDUs still to be sent in quick order (txFast).
     fast: u32,
 }
 
 impl LldpAgent {
-    /// An agent whose link is down. A credit of zero would never speak and is taken for one.
+    /// An agent whose link is down. A credit of 0 could never send and counts as 1.
     pub fn new(mut config: LldpConfig, identity: LldpIdentity) -> LldpAgent {
         config.credit_max = config.credit_max.max(1);
         LldpAgent {
@@ -91,29 +91,29 @@ impl LldpAgent {
         }
     }
 
-    /// Who the port is.
+    /// The identity of the port.
     pub const fn identity(&self) -> &LldpIdentity {
         &self.identity
     }
 
-    /// Whoever is at the other end, oldest first.
+    /// The neighbours at the other end of the link, oldest first.
     pub fn neighbours(&self) -> &[Neighbour] {
         self.neighbours.all()
     }
 
-    /// What it has counted.
+    /// The counters since the start.
     pub const fn counters(&self) -> LldpCounters {
         self.counters
     }
 
     /// The carrier has come or gone. Without it there is no neighbour.
-    pub fn link(&mut self, now: Time, up: bool, out: &mut Vec<LldpWish>) {
+    pub fn link(&mut self, now: Time, up: bool, out: &mut Vec<LldpRequest>) {
         if self.up != up {
             self.up = up;
             if up {
                 self.begin(now);
             } else if self.neighbours.clear() {
-                out.push(LldpWish::Neighbours);
+                out.push(LldpRequest::Neighbours);
             }
         }
         self.timeout(now, out);
@@ -125,7 +125,7 @@ impl LldpAgent {
     }
 
     /// Sends these optional TLVs from now on; at once if they are others than before.
-    pub fn set_local(&mut self, now: Time, local: Vec<Tlv>, out: &mut Vec<LldpWish>) {
+    pub fn set_local(&mut self, now: Time, local: Vec<Tlv>, out: &mut Vec<LldpRequest>) {
         if self.local != local {
             self.local = local;
             self.signal(now);
@@ -144,13 +144,13 @@ impl LldpAgent {
         self.next_at = now + interval;
     }
 
-    /// A frame with LLDP's EtherType has come.
-    pub fn receive(&mut self, now: Time, frame: &[u8], out: &mut Vec<LldpWish>) {
+    /// Handles a frame with LLDP's EtherType.
+    pub fn receive(&mut self, now: Time, frame: &[u8], out: &mut Vec<LldpRequest>) {
         match Lldpdu::parse_frame(frame) {
-            _ if !self.up => self.counters.unheard += 1,
+            _ if !self.up => self.counters.link_down += 1,
             Err(_) => self.counters.malformed += 1,
             Ok(frame) if self.is_foreign(&frame) => self.counters.foreign += 1,
-            Ok(frame) => self.hear(now, frame, out),
+            Ok(frame) => self.update_neighbours(now, frame, out),
         }
         self.timeout(now, out);
     }
@@ -161,16 +161,16 @@ impl LldpAgent {
             || (&frame.lldpdu.chassis, &frame.lldpdu.port) == (chassis, port)
     }
 
-    fn hear(&mut self, now: Time, frame: LldpFrame, out: &mut Vec<LldpWish>) {
+    fn update_neighbours(&mut self, now: Time, frame: LldpFrame, out: &mut Vec<LldpRequest>) {
         self.counters.received += 1;
         self.age(now, out);
-        match self.neighbours.hear(now, frame, self.config.neighbours_max) {
-            Heard::Refreshed => {}
-            Heard::Full => self.counters.no_room += 1,
-            Heard::Changed => out.push(LldpWish::Neighbours),
-            Heard::New => {
-                out.push(LldpWish::Neighbours);
-                // Fast start (TX_FAST_START): the newcomer should hear of us soon.
+        match self.neighbours.receive(now, frame, self.config.neighbours_max) {
+            Reception::Refreshed => {}
+            Reception::Full => self.counters.no_room += 1,
+            Reception::Changed => out.push(LldpRequest::Neighbours),
+            Reception::New => {
+                out.push(LldpRequest::Neighbours);
+                // Fast start (TX_FAST_START): the new neighbour should get our LLDPDU soon.
                 if self.fast == 0 {
                     self.fast = self.config.fast_count;
                     self.next_at = now;
@@ -179,16 +179,16 @@ impl LldpAgent {
         }
     }
 
-    fn age(&mut self, now: Time, out: &mut Vec<LldpWish>) {
+    fn age(&mut self, now: Time, out: &mut Vec<LldpRequest>) {
         let gone = self.neighbours.age(now);
         if gone > 0 {
             self.counters.aged_out += gone as u64;
-            out.push(LldpWish::Neighbours);
+            out.push(LldpRequest::Neighbours);
         }
     }
 
     /// Does what is due at `now`. Early and repeated calls are harmless.
-    pub fn timeout(&mut self, now: Time, out: &mut Vec<LldpWish>) {
+    pub fn timeout(&mut self, now: Time, out: &mut Vec<LldpRequest>) {
         self.age(now, out);
         if !self.up {
             return;
@@ -213,12 +213,12 @@ impl LldpAgent {
         }
     }
 
-    fn send(&mut self, lldpdu: Lldpdu, out: &mut Vec<LldpWish>) {
+    fn send(&mut self, lldpdu: Lldpdu, out: &mut Vec<LldpRequest>) {
         let source = self.identity.mac;
         match (LldpFrame { destination: lldp::NEAREST_BRIDGE, source, lldpdu }).emit() {
             Ok(frame) => {
                 self.counters.sent += 1;
-                out.push(LldpWish::Send(frame));
+                out.push(LldpRequest::Send(frame));
             }
             Err(_) => self.counters.too_long += 1,
         }
@@ -226,12 +226,12 @@ impl LldpAgent {
 
     /// When to call [`LldpAgent::timeout`] next.
     pub fn deadline(&self) -> Option<Time> {
-        let speak = self.up.then(|| match self.due {
-            // What is due waits for nothing but credit.
+        let send = self.up.then(|| match self.due {
+            // An LLDPDU that is due waits for credit only.
             true => self.credit_at.min(self.next_at),
             false => self.next_at,
         });
-        [speak, self.neighbours.deadline()].into_iter().flatten().min()
+        [send, self.neighbours.deadline()].into_iter().flatten().min()
     }
 }
 
@@ -270,28 +270,29 @@ mod tests {
         while let Some(now) = agent.deadline().filter(|&now| now <= end) {
             let mut out = Vec::new();
             agent.timeout(now, &mut out);
-            let frames = out.iter().filter(|wish| matches!(wish, LldpWish::Send(_))).count();
+            let frames =
+                out.iter().filter(|request| matches!(request, LldpRequest::Send(_))).count();
             sent.extend(core::iter::repeat_n(now.since(Time::ZERO).as_millis(), frames));
         }
         sent
     }
 
-    fn count(out: &[LldpWish], wish: impl Fn(&LldpWish) -> bool) -> usize {
-        out.iter().filter(|&one| wish(one)).count()
+    fn count(out: &[LldpRequest], request: impl Fn(&LldpRequest) -> bool) -> usize {
+        out.iter().filter(|&one| request(one)).count()
     }
 
     #[test]
-    fn a_port_speaks_when_it_comes_up_and_every_half_minute_after() {
+    fn a_port_sends_when_it_comes_up_and_every_half_minute_after() {
         let (mut agent, mut out) = (agent(), Vec::new());
         assert_eq!(agent.deadline(), None);
         agent.link(at(500), true, &mut out);
-        let [LldpWish::Send(frame)] = &out[..] else { panic!("{out:?}") };
+        let [LldpRequest::Send(frame)] = &out[..] else { panic!("{out:?}") };
         assert_eq!(Lldpdu::parse_frame(frame).unwrap().lldpdu.ttl_secs, 121);
         assert_eq!(sent_until(&mut agent, at(91_000)), [30_500, 60_500, 90_500]);
     }
 
     #[test]
-    fn a_new_neighbour_is_told_four_times_in_a_row_and_a_known_one_is_not() {
+    fn a_new_neighbour_gets_four_lldpdus_in_a_row_and_a_known_one_is_not() {
         let (mut agent, mut out) = (agent(), Vec::new());
         agent.link(at(0), true, &mut out);
         out.clear();
@@ -326,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_neighbour_is_kept_for_as_long_as_it_says() {
+    fn a_neighbour_is_kept_for_its_time_to_live() {
         let (mut agent, mut out) = (agent(), Vec::new());
         agent.link(at(0), true, &mut out);
         agent.receive(at(0), &frame_of(2, 7, vec![tlv(1)]), &mut out);
@@ -334,9 +335,9 @@ mod tests {
         assert_eq!(agent.neighbours()[0].until, at(12_000));
         out.clear();
         agent.timeout(at(11_999), &mut out);
-        assert_eq!(count(&out, |wish| *wish == LldpWish::Neighbours), 0);
+        assert_eq!(count(&out, |request| *request == LldpRequest::Neighbours), 0);
         agent.timeout(at(12_000), &mut out);
-        assert_eq!(count(&out, |wish| *wish == LldpWish::Neighbours), 1);
+        assert_eq!(count(&out, |request| *request == LldpRequest::Neighbours), 1);
         assert_eq!((agent.neighbours().len(), agent.counters().aged_out), (0, 1));
     }
 
@@ -347,11 +348,11 @@ mod tests {
         agent.receive(at(0), &frame_of(2, 120, vec![tlv(1), tlv(2)]), &mut out);
         out.clear();
         agent.receive(at(1), &frame_of(2, 120, vec![tlv(3)]), &mut out);
-        assert_eq!(out, [LldpWish::Neighbours]);
+        assert_eq!(out, [LldpRequest::Neighbours]);
         assert_eq!(agent.neighbours()[0].optional, [tlv(3)]);
         out.clear();
         agent.receive(at(2), &frame_of(2, 0, vec![]), &mut out);
-        assert_eq!(out, [LldpWish::Neighbours]);
+        assert_eq!(out, [LldpRequest::Neighbours]);
         assert_eq!(agent.neighbours(), []);
         agent.receive(at(3), &frame_of(2, 0, vec![]), &mut out);
         assert_eq!(out.len(), 1, "goodbye of nobody");
@@ -367,9 +368,9 @@ mod tests {
         assert_eq!((agent.neighbours().len(), agent.counters().no_room), (32, 8));
         out.clear();
         agent.link(at(1), false, &mut out);
-        assert_eq!((out, agent.neighbours()), (vec![LldpWish::Neighbours], &[][..]));
+        assert_eq!((out, agent.neighbours()), (vec![LldpRequest::Neighbours], &[][..]));
         agent.receive(at(2), &frame_of(10, 120, vec![]), &mut vec![]);
-        assert_eq!((agent.counters().unheard, agent.neighbours().len()), (1, 0));
+        assert_eq!((agent.counters().link_down, agent.neighbours().len()), (1, 0));
     }
 
     #[test]

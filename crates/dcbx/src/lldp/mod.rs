@@ -1,20 +1,20 @@
 //! An LLDP agent for one port (IEEE 802.1AB clause 9), without a clock.
 //!
-//! In plain English: a port tells the other end of its link who it is and what it does, and for
-//! how long that holds. It says so at once when something changes, a few times in a row when a
-//! new neighbour appears, and else every half minute; never more often than a credit allows,
-//! which grows by one each second. What it hears it keeps until that time is over, until it
-//! hears otherwise, or until the neighbour or the link goes.
+//! In plain English: a port advertises its identity and its TLVs to the other end of its link, with
+//! a time to live. It sends at once when something changes, a few times in a row when a new
+//! neighbour appears, and otherwise every half minute. A credit, which grows by one each second,
+//! limits the rate. A received LLDPDU is kept until its time to live is over, a newer one replaces
+//! it, the neighbour withdraws it, or the link goes down.
 //!
-//! Three things differ from the letter: an agent always speaks and listens (adminStatus is
-//! enabledRxTx), so that nothing but its carrier or its silence takes back what it said; timers are
-//! moments and not counters of whole seconds, and the second after which the credit grows begins
-//! when some of it was spent.
+//! Three things differ from the letter of the standard. An agent always sends and receives
+//! (adminStatus is enabledRxTx), so only loss of carrier or silence withdraws what it sent. Timers
+//! are points in time, not counters of whole seconds. The second after which the credit grows
+//! begins when some of it is spent.
 
 mod agent;
 mod neighbours;
 
-pub use agent::{LldpAgent, LldpCounters, LldpIdentity, LldpWish};
+pub use agent::{LldpAgent, LldpCounters, LldpIdentity, LldpRequest};
 pub use neighbours::Neighbour;
 
 use axon_wire::Span;
@@ -22,18 +22,18 @@ use axon_wire::Span;
 /// The timers and bounds of an agent; the defaults are those of LLDP-V2-MIB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LldpConfig {
-    /// Seconds between two LLDPDUs when nothing happens (msgTxInterval): 1 to 3600, 30 by
+    /// Seconds between two LLDPDUs when nothing changes (msgTxInterval): 1 to 3600, 30 by
     /// default.
     pub tx_interval_secs: u16,
-    /// After how many of those what it said no longer holds (msgTxHold): 2 to 10, 4 by default.
+    /// The time to live in those intervals (msgTxHold): 2 to 10, 4 by default.
     pub tx_hold: u16,
-    /// LLDPDUs that it may send in a row (txCreditMax): 1 to 100, 5 by default.
+    /// The most LLDPDUs to send in a row (txCreditMax): 1 to 100, 5 by default.
     pub credit_max: u32,
-    /// Between two LLDPDUs for a new neighbour (msgFastTx): 1 to 3600 s, 1 s by default.
+    /// The time between two LLDPDUs for a new neighbour (msgFastTx): 1 to 3600 s, 1 s by default.
     pub fast_interval: Span,
-    /// How many of those (txFastInit): 1 to 8, 4 by default.
+    /// The number of LLDPDUs for a new neighbour (txFastInit): 1 to 8, 4 by default.
     pub fast_count: u32,
-    /// How many neighbours it keeps: 32 by default. Further ones are counted and not kept.
+    /// The most neighbours to keep: 32 by default. Further ones are only counted.
     pub neighbours_max: usize,
 }
 
@@ -51,14 +51,14 @@ impl Default for LldpConfig {
 }
 
 impl LldpConfig {
-    /// For how many seconds what it says holds (clause 9.2.5.22): one more than the intervals,
+    /// The time to live of an LLDPDU in seconds (clause 9.2.5.22): the intervals and one more,
     /// 65,535 at most.
     pub fn ttl_secs(&self) -> u16 {
         let secs = u32::from(self.tx_interval_secs) * u32::from(self.tx_hold) + 1;
         u16::try_from(secs).unwrap_or(u16::MAX)
     }
 
-    /// Between two LLDPDUs when nothing happens.
+    /// The time between two LLDPDUs when nothing changes.
     fn tx_interval(&self) -> Span {
         Span::from_secs(self.tx_interval_secs.max(1).into())
     }

@@ -1,34 +1,34 @@
-//! Who is at the other end of a link, as LLDP has it: usually one, behind a hub several.
+//! The table of LLDP neighbours of a port: usually one, behind a hub several.
 
 use alloc::vec::Vec;
 use axon_wire::lldp::{Id, LldpFrame, Tlv};
 use axon_wire::{MacAddr, Span, Time};
 
-/// What one neighbour has said. Chassis and port tell it from others (its MSAP identifier).
+/// What one neighbour advertises. Chassis and port identify it (its MSAP identifier).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Neighbour {
-    /// Whose port.
+    /// The chassis ID of the neighbour.
     pub chassis: Id,
-    /// Which port.
+    /// The port ID of the neighbour.
     pub port: Id,
-    /// The source of its frames.
+    /// The source address of its frames.
     pub mac: MacAddr,
-    /// Until when it holds.
+    /// The end of its time to live.
     pub until: Time,
     /// The optional TLVs of its last LLDPDU: each replaces all of the one before.
     pub optional: Vec<Tlv>,
 }
 
-/// What a frame did to the table.
+/// The effect of a frame on the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Heard {
-    /// Somebody new.
+pub enum Reception {
+    /// A new neighbour was added.
     New,
-    /// Somebody known says something else, or goodbye.
+    /// A known neighbour advertises something else, or has withdrawn.
     Changed,
-    /// Nothing new.
+    /// Nothing has changed.
     Refreshed,
-    /// Somebody new, but the table is full.
+    /// A new neighbour was not added: the table is full.
     Full,
 }
 
@@ -42,8 +42,8 @@ impl Neighbours {
         &self.0
     }
 
-    /// Takes in what `frame` says at `now`.
-    pub fn hear(&mut self, now: Time, frame: LldpFrame, neighbours_max: usize) -> Heard {
+    /// Enters a frame that was received at `now`.
+    pub fn receive(&mut self, now: Time, frame: LldpFrame, neighbours_max: usize) -> Reception {
         let LldpFrame { source: mac, lldpdu, .. } = frame;
         let until = now + Span::from_secs(lldpdu.ttl_secs.into());
         let known =
@@ -51,40 +51,40 @@ impl Neighbours {
         match known {
             Some(index) if lldpdu.ttl_secs == 0 => {
                 self.0.remove(index);
-                Heard::Changed
+                Reception::Changed
             }
             Some(index) => {
                 let neighbour = &mut self.0[index];
                 neighbour.until = until;
                 if neighbour.mac == mac && neighbour.optional == lldpdu.optional {
-                    return Heard::Refreshed;
+                    return Reception::Refreshed;
                 }
                 (neighbour.mac, neighbour.optional) = (mac, lldpdu.optional);
-                Heard::Changed
+                Reception::Changed
             }
-            None if lldpdu.ttl_secs == 0 => Heard::Refreshed,
-            None if self.0.len() >= neighbours_max => Heard::Full,
+            None if lldpdu.ttl_secs == 0 => Reception::Refreshed,
+            None if self.0.len() >= neighbours_max => Reception::Full,
             None => {
                 let (chassis, port, optional) = (lldpdu.chassis, lldpdu.port, lldpdu.optional);
                 self.0.push(Neighbour { chassis, port, mac, until, optional });
-                Heard::New
+                Reception::New
             }
         }
     }
 
-    /// Forgets those whose time is over; says how many there were.
+    /// Removes neighbours whose time to live is over; returns how many.
     pub fn age(&mut self, now: Time) -> usize {
         let before = self.0.len();
         self.0.retain(|neighbour| neighbour.until > now);
         before - self.0.len()
     }
 
-    /// Forgets all; says whether there were any.
+    /// Removes all neighbours; returns whether there were any.
     pub fn clear(&mut self) -> bool {
         !core::mem::take(&mut self.0).is_empty()
     }
 
-    /// When the next one's time is over.
+    /// The next end of a time to live.
     pub fn deadline(&self) -> Option<Time> {
         self.0.iter().map(|neighbour| neighbour.until).min()
     }

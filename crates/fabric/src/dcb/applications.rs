@@ -4,7 +4,7 @@
 use crate::error::Problem;
 use crate::file;
 use axon_dcbx::agent::rules;
-use axon_dcbx::{Mode, cee, cee_tells};
+use axon_dcbx::{Mode, cee, cee_can_carry};
 use axon_wire::Priority;
 use axon_wire::dcbx::ieee::{self, Application, Selector};
 
@@ -16,7 +16,7 @@ pub(super) fn of_hosts(asked: &[String]) -> Result<Vec<Application>, Problem> {
         let Ok(rule) = rules::parse(text) else {
             let expected = "KIND:NUMBER=PRIORITY with tcp, udp, port, dscp (0 to 63) or ethertype \
                             (0x600 and more), or default=PRIORITY";
-            return Err(Problem::new(key, format!("`{text}` is no rule"), expected));
+            return Err(Problem::new(key, format!("`{text}` is not a rule"), expected));
         };
         add(&mut rules, rule, |place| format!("dcb.applications[{place}]"))?;
     }
@@ -31,32 +31,32 @@ fn add(
 ) -> Result<(), Problem> {
     if let Some(place) = known.iter().position(|before| before.is_about_same(&new)) {
         let has = known[place].priority;
-        let what = format!("{} is about the same, with priority {has}", key(place));
+        let what = format!("{} is the same application, with priority {has}", key(place));
         return Err(Problem::new(key(known.len()), what, "each kind and number once"));
     }
     known.push(new);
     Ok(())
 }
 
-/// What switches tell: `dcb.applications`, since what agents are to know they may be told, and
+/// What switches advertise: `dcb.applications`, which agents may learn from there, and
 /// behind them `dcb.dcbx.applications`.
-pub(super) fn told(
+pub(super) fn all(
     of_hosts: &[Application],
     asked: &[file::Application],
 ) -> Result<Vec<Application>, Problem> {
-    let mut told = of_hosts.to_vec();
+    let mut all = of_hosts.to_vec();
     for one in asked {
         let key = |place| key(place, of_hosts.len());
-        let new = written(&key(told.len()), one)?;
-        add(&mut told, new, key)?;
+        let new = written(&key(all.len()), one)?;
+        add(&mut all, new, key)?;
     }
-    Ok(told)
+    Ok(all)
 }
 
 /// Refuses what switches cannot tell that speak in the form that is said at `says`. The first
 /// `of_hosts` are those of `dcb.applications`.
 pub(super) fn check(
-    told: &[Application],
+    all: &[Application],
     of_hosts: usize,
     (mode, says): (Mode, &str),
 ) -> Result<(), Problem> {
@@ -64,16 +64,16 @@ pub(super) fn check(
         Mode::Ieee => ieee::APPLICATIONS_MAX,
         Mode::Cee | Mode::Auto => cee::APPLICATIONS_MAX,
     };
-    if told.len() > most {
-        let what = format!("there are {} in all", told.len());
+    if all.len() > most {
+        let what = format!("there are {} in all", all.len());
         let form = if mode == Mode::Ieee { "the standard's TLV" } else { "CEE's TLV" };
         let expected = format!("at most {most}, for which {form} has room");
         return Err(Problem::new(key(most, of_hosts), what, expected));
     }
-    match told.iter().position(|one| mode == Mode::Cee && !cee_tells(one)) {
+    match all.iter().position(|one| mode == Mode::Cee && !cee_can_carry(one)) {
         None => Ok(()),
         Some(place) => {
-            let what = format!("CEE, which {says} asks for, has no words for it");
+            let what = format!("CEE, which {says} asks for, cannot express it");
             let expected = "ethertype, or port, which is of TCP and UDP alike, or another mode";
             Err(Problem::new(key(place, of_hosts), what, expected))
         }
@@ -91,7 +91,7 @@ fn key(place: usize, of_hosts: usize) -> String {
 /// An application as `dcb.dcbx` writes it, at this key.
 fn written(key: &str, asked: &file::Application) -> Result<Application, Problem> {
     let Some(priority) = Priority::new(asked.priority) else {
-        let what = format!("{} is no priority", asked.priority);
+        let what = format!("{} is not a priority", asked.priority);
         return Err(Problem::new(format!("{key}.priority"), what, "0 to 7"));
     };
     let ways = [
@@ -101,9 +101,9 @@ fn written(key: &str, asked: &file::Application) -> Result<Application, Problem>
         (Selector::PORT, asked.port),
         (Selector::DSCP, asked.dscp.map(u16::from)),
     ];
-    let mut ways = ways.into_iter().filter_map(|(selector, told)| Some((selector, told?)));
+    let mut ways = ways.into_iter().filter_map(|(selector, value)| Some((selector, value?)));
     let (Some((selector, protocol)), None) = (ways.next(), ways.next()) else {
-        let what = "it is told in no way, or in more than one";
+        let what = "it names no application, or more than one";
         return Err(Problem::new(key, what, "one of ethertype, tcp, udp, port, dscp"));
     };
     let (name, range) = match selector {

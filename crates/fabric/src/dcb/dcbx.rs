@@ -1,5 +1,5 @@
-//! What switches say of Data Center Bridging to their neighbours: from the file to each switch,
-//! and what the two ends of a link would not agree on.
+//! DCBX: from the file to the configuration of each switch, and where the two ends of a link would
+//! not agree.
 
 use super::{FlowControl, applications, notice};
 use crate::error::Problem;
@@ -7,7 +7,7 @@ use crate::file;
 use crate::model::{Dcb, End, Fabric};
 use axon_dcbx::lldp::LldpConfig;
 use axon_dcbx::{
-    Asked, DcbxConfig, DcbxNodeConfig, Duplicates, Meeting, Mismatch, Mode, Recommendation,
+    DcbxConfig, DcbxNodeConfig, DcbxSettings, Duplicates, Meeting, Mismatch, Mode, Recommendation,
     TieRule, ZeroClasses, meet, meeting,
 };
 use axon_plane::dcb::DcbConfig;
@@ -20,29 +20,29 @@ use std::rc::Rc;
 pub struct Dcbx {
     /// Timers and bounds.
     pub lldp: LldpConfig,
-    /// What all switches say, but for these.
-    pub common: Said,
+    /// What all switches advertise, but for those in `overrides`.
+    pub common: Advertised,
     /// By index of the switch.
-    pub apart: BTreeMap<usize, Said>,
+    pub overrides: BTreeMap<usize, Advertised>,
 }
 
-/// What one switch says, and heeds.
+/// What one switch advertises and adopts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Said {
+pub struct Advertised {
     /// All but what follows from its plane.
-    pub asked: Asked,
+    pub asked: DcbxSettings,
     /// The priorities that have PFC, if not all lossless ones.
     pub pfc: Option<PrioritySet>,
 }
 
 impl Dcbx {
-    /// What the switch with this index says.
-    pub fn said(&self, switch: usize) -> &Said {
-        self.apart.get(&switch).unwrap_or(&self.common)
+    /// What the switch with this index advertises.
+    pub fn advertised(&self, switch: usize) -> &Advertised {
+        self.overrides.get(&switch).unwrap_or(&self.common)
     }
 }
 
-/// What the control plane of a switch, by index, is told; `None` if it is to say nothing.
+/// The LLDP and DCBX configuration of a switch, by index; `None` if it advertises nothing.
 pub(crate) fn node_config(
     fabric: &Fabric,
     switch: usize,
@@ -55,13 +55,13 @@ pub(crate) fn node_config(
     Some(Box::new(DcbxNodeConfig {
         system_name: fabric.switches[switch].name.clone(),
         lldp: dcbx.lldp,
-        dcbx: DcbxConfig::for_plane(plane, &dcbx.said(switch).asked),
+        dcbx: DcbxConfig::for_plane(plane, &dcbx.advertised(switch).asked),
         defences: defences.unwrap_or_default(),
     }))
 }
 
 /// What the two ends of each link between switches will not agree on: the index of the link, and
-/// what. Empty where switches do not speak DCBX.
+/// what. Empty where switches have no DCBX.
 pub fn disagreements(fabric: &Fabric) -> Vec<(usize, Mismatch)> {
     let mut found = Vec::new();
     for (link, met) in meetings(fabric) {
@@ -70,11 +70,11 @@ pub fn disagreements(fabric: &Fabric) -> Vec<(usize, Mismatch)> {
     found
 }
 
-/// Ports at which lossless priorities have no PFC, in the order of switches and ports: who sends
-/// there is never stopped, and what does not fit is lost. Between switches that has PFC which
+/// Ports at which lossless priorities have no PFC, in the order of switches and ports: a sender
+/// there is never paused, and what does not fit is lost. Between switches that has PFC which
 /// both ends have agreed on; towards hosts, of which nobody knows what they will say, what the
-/// switch is set to. Empty where switches do not speak DCBX, and where not PFC stops senders.
-pub fn unstopped(fabric: &Fabric) -> Vec<(End, PrioritySet)> {
+/// switch is set to. Empty where switches have no DCBX, or flow control other than PFC.
+pub fn without_pfc(fabric: &Fabric) -> Vec<(End, PrioritySet)> {
     let dcb = fabric.dcb.as_deref().filter(|dcb| dcb.flow_control == FlowControl::Pfc);
     let Some((dcb, dcbx)) = dcb.and_then(|dcb| Some((dcb, dcb.dcbx.as_ref()?))) else {
         return Vec::new();
@@ -86,7 +86,7 @@ pub fn unstopped(fabric: &Fabric) -> Vec<(End, PrioritySet)> {
     });
     let hosts = fabric.hosts.iter().map(|host| {
         let end = End { switch: host.switch, port: host.port };
-        (end, dcbx.said(host.switch).pfc.unwrap_or(dcb.lossless))
+        (end, dcbx.advertised(host.switch).pfc.unwrap_or(dcb.lossless))
     });
     let without = links.chain(hosts).map(|(end, pfc)| (end, dcb.lossless.difference(pfc)));
     let found: BTreeMap<End, PrioritySet> =
@@ -94,15 +94,15 @@ pub fn unstopped(fabric: &Fabric) -> Vec<(End, PrioritySet)> {
     found.into_iter().collect()
 }
 
-/// What comes of it when the two ends of each link between switches meet, with the index of the
-/// link; nothing where they do not speak DCBX.
+/// The outcome of DCBX between the two ends of each link between switches, with the index of the
+/// link; nothing where switches have no DCBX.
 fn meetings(fabric: &Fabric) -> Vec<(usize, Rc<Meeting>)> {
     let config = |switch| crate::assemble::switch_config(fabric, switch, 1, 0).control.node;
     let mut found = Vec::new();
     // Most switches are alike, and what alike ones say depends on who has the lower address.
     let mut known: BTreeMap<(usize, usize, bool), Option<Rc<Meeting>>> = BTreeMap::new();
     let Some(dcbx) = fabric.dcb.as_ref().and_then(|dcb| dcb.dcbx.as_ref()) else { return found };
-    let kind = |switch| if dcbx.apart.contains_key(&switch) { switch + 1 } else { 0 };
+    let kind = |switch| if dcbx.overrides.contains_key(&switch) { switch + 1 } else { 0 };
     for (index, link) in fabric.links.iter().enumerate() {
         let [one, other] = [link.a.switch, link.b.switch];
         let key = (kind(one), kind(other), one < other);
@@ -117,18 +117,18 @@ fn meetings(fabric: &Fabric) -> Vec<(usize, Rc<Meeting>)> {
     found
 }
 
-/// Reads `dcb.dcbx`, once the switches have their names. PFC can be told otherwise only for
+/// Reads `dcb.dcbx`, once the switches have their names. PFC can be overridden only for
 /// priorities that are lossless.
 pub(crate) fn resolve(file: &file::Dcb, fabric: &mut Fabric) -> Result<(), Problem> {
     let (Some(asked), Some(dcb)) = (&file.dcbx, &fabric.dcb) else { return Ok(()) };
-    let mut common = Said { asked: common(asked)?, pfc: None };
-    let told = applications::told(&dcb.applications, &asked.applications)?;
-    let fit = |mode, says: &str| applications::check(&told, dcb.applications.len(), (mode, says));
+    let mut common = Advertised { asked: common(asked)?, pfc: None };
+    let all = applications::all(&dcb.applications, &asked.applications)?;
+    let fit = |mode, says: &str| applications::check(&all, dcb.applications.len(), (mode, says));
     fit(common.asked.mode, "dcb.dcbx.mode")?;
-    common.asked.applications = told.clone();
-    let mut apart = BTreeMap::new();
-    for (index, one) in asked.apart.iter().enumerate() {
-        let key = format!("dcb.dcbx.apart[{index}]");
+    common.asked.applications = all.clone();
+    let mut overrides = BTreeMap::new();
+    for (index, one) in asked.overrides.iter().enumerate() {
+        let key = format!("dcb.dcbx.overrides[{index}]");
         let said = differing(&common, one, dcb, &key)?;
         fit(said.asked.mode, &format!("{key}.mode"))?;
         for (number, name) in one.switches.iter().enumerate() {
@@ -136,12 +136,12 @@ pub(crate) fn resolve(file: &file::Dcb, fabric: &mut Fabric) -> Result<(), Probl
                 let what = format!("there is no switch {name}");
                 Problem::new(format!("{key}.switches[{number}]"), what, "the name of a switch")
             })?;
-            apart.insert(switch, said.clone());
+            overrides.insert(switch, said.clone());
         }
     }
     let lldp = lldp(asked)?;
     if let Some(dcb) = &mut fabric.dcb {
-        dcb.dcbx = Some(Box::new(Dcbx { lldp, common, apart }));
+        dcb.dcbx = Some(Box::new(Dcbx { lldp, common, overrides }));
     }
     Ok(())
 }
@@ -150,7 +150,7 @@ fn lldp(asked: &file::Dcbx) -> Result<LldpConfig, Problem> {
     let Some(interval) = asked.interval else { return Ok(LldpConfig::default()) };
     let secs = interval.0.ticks() / Span::from_secs(1).ticks();
     if Span::from_secs(secs) != interval.0 || !(1..=3600).contains(&secs) {
-        let what = format!("{} is impossible", crate::units::span_text(interval.0));
+        let what = format!("{} is out of range", crate::units::span_text(interval.0));
         return Err(Problem::new("dcb.dcbx.interval", what, "1s to 1h, in whole seconds"));
     }
     Ok(LldpConfig { tx_interval_secs: secs as u16, ..LldpConfig::default() })
@@ -184,15 +184,15 @@ fn tie(asked: file::Tie) -> TieRule {
     }
 }
 
-fn common(asked: &file::Dcbx) -> Result<Asked, Problem> {
-    let plain = Asked::default();
+fn common(asked: &file::Dcbx) -> Result<DcbxSettings, Problem> {
+    let plain = DcbxSettings::default();
     let pfc_classes_max = asked.pfc_classes.unwrap_or(plain.pfc_classes_max);
     if pfc_classes_max > plain.pfc_classes_max {
         let what = format!("{pfc_classes_max} is more than there are");
         return Err(Problem::new("dcb.dcbx.pfc_classes", what, "0 to 8"));
     }
     let (ets_willing, pfc_willing) = willing(asked.willing);
-    Ok(Asked {
+    Ok(DcbxSettings {
         mode: mode(asked.mode),
         ets_willing,
         pfc_willing,
@@ -212,8 +212,13 @@ fn common(asked: &file::Dcbx) -> Result<Asked, Problem> {
     })
 }
 
-/// What a switch says that differs from the others.
-fn differing(common: &Said, one: &file::Apart, dcb: &Dcb, key: &str) -> Result<Said, Problem> {
+/// What a switch advertises that has an override.
+fn differing(
+    common: &Advertised,
+    one: &file::DcbxOverride,
+    dcb: &Dcb,
+    key: &str,
+) -> Result<Advertised, Problem> {
     let mut said = common.clone();
     let asked = &mut said.asked;
     asked.mode = one.mode.map_or(asked.mode, mode);
@@ -234,11 +239,11 @@ fn differing(common: &Said, one: &file::Apart, dcb: &Dcb, key: &str) -> Result<S
             }
         }
     }
-    let apart = |group: &&Vec<Priority>| {
+    let differ = |group: &&Vec<Priority>| {
         let with_pfc = group.iter().filter(|&&layer| pfc.contains(layer)).count();
         (1..group.len()).contains(&with_pfc)
     };
-    if let Some(group) = dcb.layers.iter().find(apart) {
+    if let Some(group) = dcb.layers.iter().find(differ) {
         let group: PrioritySet = group.iter().copied().collect();
         let (some, others) = (group.intersection(pfc), group.difference(pfc));
         let what = format!("{some} has PFC and {others} has not, and hosts know them as one");
@@ -269,7 +274,7 @@ mod tests {
         let fabric = fabric(
             "  dcbx:\n    {mode: auto, willing: ets, interval: 5s, pfc_classes: 2,\n    \
              applications: [{priority: 3, udp: 4791}],\n    \
-             apart: [{switches: [s2], willing: both, pfc: [4], recommend: none}]}\n",
+             overrides: [{switches: [s2], willing: both, pfc: [4], recommend: none}]}\n",
         );
         let [one, two] = [0, 1].map(|index| switch_config(&fabric, index, 1, 7));
         let (one, said) = (one.control.node.dcbx.unwrap(), two.control.node.dcbx.unwrap());
@@ -301,13 +306,13 @@ mod tests {
     fn links_whose_ends_will_not_agree_are_found() {
         assert_eq!(disagreements(&fabric("  dcbx: {}\n")), []);
         assert_eq!(disagreements(&fabric("")), []);
-        let apart = fabric("  dcbx: {apart: [{switches: [s3], pfc: [3]}]}\n");
-        let told: Vec<_> = disagreements(&apart)
+        let overridden = fabric("  dcbx: {overrides: [{switches: [s3], pfc: [3]}]}\n");
+        let found: Vec<_> = disagreements(&overridden)
             .into_iter()
             .map(|(link, mismatch)| (link, mismatch.to_string()))
             .collect();
-        assert_eq!(told, [(1, "PFC for 3,4 at one end and for 3 at the other".to_string())]);
-        let follows = fabric("  dcbx: {apart: [{switches: [s3], willing: pfc, pfc: [3]}]}\n");
+        assert_eq!(found, [(1, "PFC for 3,4 at one end and for 3 at the other".to_string())]);
+        let follows = fabric("  dcbx: {overrides: [{switches: [s3], willing: pfc, pfc: [3]}]}\n");
         assert_eq!(disagreements(&follows), []);
     }
 
@@ -316,7 +321,7 @@ mod tests {
         let found = |dcbx: &str| {
             let fabric = fabric(dcbx);
             let name = |end: End| format!("{}-{}", fabric.switches[end.switch].name, end.port);
-            let found = unstopped(&fabric).into_iter();
+            let found = without_pfc(&fabric).into_iter();
             found.map(|(end, without)| (name(end), without.bits())).collect::<Vec<_>>()
         };
         let four = |ports: &[&str]| -> Vec<_> {
@@ -324,12 +329,12 @@ mod tests {
         };
         assert_eq!(found(""), []);
         assert_eq!(found("  dcbx: {}\n"), []);
-        // They agree, and nobody is ever stopped for priority 4.
-        let all = "  dcbx: {apart: [{switches: [s1, s2, s3], pfc: [3]}]}\n";
+        // They agree, and no sender is ever paused in priority 4.
+        let all = "  dcbx: {overrides: [{switches: [s1, s2, s3], pfc: [3]}]}\n";
         assert_eq!(disagreements(&fabric(all)), []);
         assert_eq!(found(all).len(), 4 + 3, "four ends of links, and three hosts");
         // The second follows its neighbour, and has nobody to follow at its host.
-        let willing = "  dcbx: {apart: [{switches: [s3], willing: pfc, pfc: [3]}]}\n";
+        let willing = "  dcbx: {overrides: [{switches: [s3], willing: pfc, pfc: [3]}]}\n";
         assert_eq!(disagreements(&fabric(willing)), []);
         assert_eq!(found(willing), four(&["s3-p0"]));
     }

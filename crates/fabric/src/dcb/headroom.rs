@@ -1,4 +1,4 @@
-//! What a lossless group needs for what comes after its sender was told to stop.
+//! Headroom: what a lossless priority group needs for the frames that arrive after XOFF was sent.
 
 use super::{Dcb, FlowControl};
 use crate::device::{Device, Stage};
@@ -17,9 +17,9 @@ pub(super) const QUANTUM_BITS: u64 = 512;
 /// Ticks of 10 ps in a second.
 const TICKS_PER_SECOND: u128 = 100_000_000_000;
 
-/// What is plugged into a port of a switch.
+/// The cable at a port of a switch, seen from this end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Plug<'a> {
+pub struct CableEnd<'a> {
     /// Whether a host is at the other end, to which frames go without their route.
     pub is_host: bool,
     /// What is between.
@@ -28,14 +28,14 @@ pub struct Plug<'a> {
     pub rates: [Rate; 2],
 }
 
-/// What is plugged into each port of a switch, by index; `None` where nothing is.
-pub fn plugs(fabric: &Fabric, switch: usize) -> Vec<Option<Plug<'_>>> {
-    let mut plugs = vec![None; usize::from(fabric.switches[switch].ports)];
+/// The cable at each port of a switch, by index; `None` where a port has none.
+pub fn cable_ends(fabric: &Fabric, switch: usize) -> Vec<Option<CableEnd<'_>>> {
+    let mut cable_ends = vec![None; usize::from(fabric.switches[switch].ports)];
     let mut put = |at: End, cable| {
         if at.switch == switch {
             let (is_host, wire) = (matches!(cable, Cable::Host(_)), fabric.wire(cable));
             let rates = fabric.rates(cable);
-            plugs[at.port.index()] = Some(Plug { is_host, wire, rates });
+            cable_ends[at.port.index()] = Some(CableEnd { is_host, wire, rates });
         }
     };
     for (index, link) in fabric.links.iter().enumerate() {
@@ -46,23 +46,23 @@ pub fn plugs(fabric: &Fabric, switch: usize) -> Vec<Option<Plug<'_>>> {
         put(End { switch: host.switch, port: host.port }, Cable::Host(index));
     }
     put(fabric.controller.at, Cable::Controller);
-    plugs
+    cable_ends
 }
 
 /// The formula for a port with all that it follows from. From a host come frames without a
 /// route, and they are counted without the one that the edge puts before them.
-pub fn headroom(fabric: &Fabric, dcb: &Dcb, plug: Plug<'_>) -> Headroom {
-    let route = if plug.is_host { 0 } else { FrameBuf::HEADROOM as u64 };
+pub fn headroom(fabric: &Fabric, dcb: &Dcb, end: CableEnd<'_>) -> Headroom {
+    let route = if end.is_host { 0 } else { FrameBuf::HEADROOM as u64 };
     let plain = crate::assemble::frame_bytes_max(fabric) as u64;
     let frame = plain + route + FRAME_CHECK_BYTES;
     let device = || time_inside(&fabric.device, frame);
     let delay = dcb.buffers.interface_delay.unwrap_or_else(device);
-    let [slowest, rate] = plug.rates;
+    let [slowest, rate] = end.rates;
     let bits = u128::from(delay.ticks()) * u128::from(rate.bits_per_second());
     Headroom {
         rate,
         slowest,
-        cable: plug.wire.latency,
+        cable: end.wire.latency,
         port_frame: Bytes(frame),
         lossless_frame: Bytes(frame),
         interface_bits: u64::try_from(bits.div_ceil(TICKS_PER_SECOND)).unwrap_or(u64::MAX),
@@ -79,7 +79,7 @@ pub fn frame_bytes(headroom: &Headroom) -> Bytes {
 }
 
 /// What the headroom of a lossless group at this port has to hold, if nothing is to be lost:
-/// the frame with which its sender is told to stop, and what the formula says that may still
+/// the XOFF frame, and what the formula says that may still
 /// come after it.
 ///
 /// The formula counts time on the wire. Of that, the memory keeps neither FCS nor preamble nor
@@ -92,12 +92,12 @@ pub fn needed(headroom: &Headroom) -> Bytes {
     Bytes(u64::try_from(kept).unwrap_or(u64::MAX).saturating_add(frame))
 }
 
-/// The least quanta of a stop that is told again at half time: so long may it take until that
-/// is told, behind the longest frame that the port has just begun. Quanta are those of the rate at
+/// The least quanta of a pause that is refreshed at half time: the refresh may have to wait behind
+/// the longest frame, which the port has just begun. Quanta are those of the rate at
 /// the start, which the ends of a link go on to reckon with when that changes.
-pub fn quanta_needed(headroom: &Headroom, plug: Plug<'_>) -> u64 {
+pub fn quanta_needed(headroom: &Headroom, end: CableEnd<'_>) -> u64 {
     let wire_bytes = frame_bytes(headroom).0.saturating_add(AROUND_FRAME_BYTES);
-    let [slowest, start] = [headroom.slowest, plug.wire.rate].map(Rate::bits_per_second);
+    let [slowest, start] = [headroom.slowest, end.wire.rate].map(Rate::bits_per_second);
     let bits = u128::from(wire_bytes) * 2 * 8 * u128::from(start);
     let quanta = bits.div_ceil(u128::from(slowest) * u128::from(QUANTUM_BITS));
     u64::try_from(quanta).unwrap_or(u64::MAX)
@@ -105,12 +105,12 @@ pub fn quanta_needed(headroom: &Headroom, plug: Plug<'_>) -> u64 {
 
 /// The headroom of each port of a switch, by index; nothing where nothing is plugged in.
 pub fn configured(fabric: &Fabric, dcb: &Dcb, switch: usize) -> Vec<Bytes> {
-    let at_port = |plug: Option<Plug<'_>>| match (plug, dcb.buffers.headroom) {
+    let at_port = |end: Option<CableEnd<'_>>| match (end, dcb.buffers.headroom) {
         (None, _) => Bytes(0),
         (Some(_), Some(bytes)) => bytes,
-        (Some(plug), None) => needed(&headroom(fabric, dcb, plug)),
+        (Some(end), None) => needed(&headroom(fabric, dcb, end)),
     };
-    plugs(fabric, switch).into_iter().map(at_port).collect()
+    cable_ends(fabric, switch).into_iter().map(at_port).collect()
 }
 
 /// How long a frame of so many bytes is in a device, on its way in and on its way out.

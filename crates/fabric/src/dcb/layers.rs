@@ -1,4 +1,4 @@
-//! Priorities that hosts know as one, from the file to what switches are told.
+//! Layers: priorities that hosts see as one, from the file to the configuration of switches.
 
 use super::{Dcb, FlowControl};
 use crate::error::Problem;
@@ -24,18 +24,18 @@ pub(super) fn resolve(asked: &[Vec<u8>], dcb: &Dcb) -> Result<Vec<Vec<Priority>>
         for (place, &value) in values.iter().enumerate() {
             let key = format!("{key}[{place}]");
             let Some(priority) = Priority::new(value) else {
-                return Err(Problem::new(key, format!("{value} is no priority"), "0 to 7"));
+                return Err(Problem::new(key, format!("{value} is not a priority"), "0 to 7"));
             };
             if seen.contains(priority) {
                 let what = format!("priority {value} is a layer already");
                 return Err(Problem::new(key, what, "each priority once"));
             }
             if !dcb.lossless.contains(priority) {
-                let what = format!("priority {value} is not lossless, so it waits for nobody");
+                let what = format!("priority {value} is not lossless, so it needs no layer");
                 return Err(Problem::new(key, what, "priorities of lossless classes"));
             }
             if dcb.beside(priority) != PrioritySet::only(priority) {
-                let what = format!("priority {value} shares its class and is stopped with others");
+                let what = format!("priority {value} shares its class and is paused with others");
                 return Err(Problem::new(key, what, "a class for each layer"));
             }
             seen.insert(priority);
@@ -55,7 +55,7 @@ pub(super) fn resolve(asked: &[Vec<u8>], dcb: &Dcb) -> Result<Vec<Vec<Priority>>
 fn fits_the_rest(dcb: &Dcb) -> Result<(), Problem> {
     let key = "dcb.layers";
     if dcb.flow_control != FlowControl::Pfc {
-        let what = "only PFC stops one priority and lets another go on";
+        let what = "only PFC pauses priorities one by one";
         return Err(Problem::new(key, what, "flow_control: pfc"));
     }
     if dcb.watermarks.is_some() {

@@ -2,9 +2,9 @@
 //!
 //! `resolve.rs` reads it from the file with `pauses.rs`, `headroom.rs` says what each port needs,
 //! `layers.rs` says which priorities hosts know as one, `plane.rs` makes the configuration of a
-//! switch's data plane, `dcbx.rs` what switches say of it to each other, `applications.rs` which
+//! switch's data plane, `dcbx.rs` what switches advertise, `applications.rs` which
 //! packets have which priority; `notice.rs` reads and makes congestion notification and marks;
-//! `watchdog.rs` says which stops are no storm.
+//! `watchdog.rs` how long pauses may last that are no storm.
 
 mod applications;
 mod dcbx;
@@ -16,9 +16,11 @@ mod plane;
 mod resolve;
 mod watchdog;
 
-pub use dcbx::{Dcbx, Said, disagreements, unstopped};
+pub use dcbx::{Advertised, Dcbx, disagreements, without_pfc};
 pub(crate) use dcbx::{node_config, resolve as resolve_dcbx};
-pub use headroom::{Plug, configured, frame_bytes, headroom, needed, plugs, quanta_needed};
+pub use headroom::{
+    CableEnd, cable_ends, configured, frame_bytes, headroom, needed, quanta_needed,
+};
 pub(crate) use notice::check_hosts;
 pub use notice::{Cn, Defence};
 pub(crate) use plane::config;
@@ -36,35 +38,35 @@ use axon_wire::mac_control::{Quanta, Reserved};
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
 use axon_wire::{Bytes, Span};
 
-/// What every switch of a fabric with Data Center Bridging is told.
+/// The configuration of Data Center Bridging, the same for all switches of a fabric.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dcb {
     /// The traffic class of each priority (dcbnl: `prio_tc`).
     pub prio_tc: [TrafficClass; PRIORITIES],
-    /// How the classes take turns.
+    /// How the classes are scheduled.
     pub schedule: ScheduleConfig,
     /// Priorities whose frames are never to be lost.
     pub lossless: PrioritySet,
     /// Priorities that hosts know as the first of each group; the others are those of further
     /// layers of routes. All groups are as long; without layers there are none.
     pub layers: Vec<Vec<Priority>>,
-    /// How the senders of lossless priorities are made to stop.
+    /// How the senders of lossless priorities are paused.
     pub flow_control: FlowControl,
-    /// How long a stop lasts that is not told again.
+    /// How long a pause lasts that is not refreshed.
     pub quanta: Quanta,
     /// The memory of each switch.
     pub buffers: Buffers,
-    /// Marks of queues at which senders are stopped; what is drawn has no seed yet.
+    /// Watermarks of queues; random choice has no seed yet.
     pub watermarks: Option<Watermarks>,
-    /// What is done about a peer that does not let a queue go on.
+    /// The PFC watchdog.
     pub watchdog: Option<WatchdogConfig>,
     /// Which frames of hosts have which priority; none without agents at their edges.
     pub applications: Vec<Application>,
     /// The priority of control messages, which is not lossless.
     pub control_priority: Priority,
-    /// Whether hosts obey flow control, and ask for it when they read too slowly.
+    /// Whether hosts honour flow control, and pause their switch when they read too slowly.
     pub hosts: bool,
-    /// What switches say of it to their neighbours; without, nothing.
+    /// LLDP and DCBX, if there are any.
     pub dcbx: Option<Box<Dcbx>>,
     /// Congestion notification, if there is any.
     pub cn: Option<Cn>,
@@ -74,7 +76,7 @@ pub struct Dcb {
     pub ecn: [Option<EcnConfig>; PRIORITIES],
 }
 
-/// How senders are made to stop.
+/// How senders are paused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FlowControl {
     /// By priority (IEEE 802.1Q clause 36).
@@ -86,31 +88,31 @@ pub enum FlowControl {
     None,
 }
 
-/// Who may use how much of a switch's memory; see [`axon_plane::memory`] for the words.
+/// How the memory of a switch is divided; [`axon_plane::memory`] explains the terms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Buffers {
-    /// What lossless groups share.
+    /// What lossless priority groups share.
     pub lossless_pool: Bytes,
-    /// What lossy groups share.
+    /// What lossy priority groups share.
     pub lossy_pool: Bytes,
-    /// What each group has for itself.
+    /// What each priority group has for itself.
     pub reserved: Bytes,
-    /// What a lossless group may take of its pool.
+    /// What a lossless priority group may take of its pool.
     pub lossless_share: Share,
-    /// What a lossy group may take of its pool.
+    /// What a lossy priority group may take of its pool.
     pub lossy_share: Share,
     /// What the lossy frames of one queue may take of the lossy pool.
     pub queue_share: Share,
-    /// What a lossless group has for what comes after its sender was told to stop: the same
-    /// for all ports, or what each [needs](needed).
+    /// Headroom of a lossless priority group: the same for all ports, or what each
+    /// [needs](needed).
     pub headroom: Option<Bytes>,
     /// What MAC and PHY of one end take to send and to receive, both together; what the
     /// fabric's device takes, without.
     pub interface_delay: Option<Span>,
-    /// From the receipt of a stop until nothing more begins; the longest that the standard of
+    /// From the receipt of XOFF until no new frame begins; the longest that the standard of
     /// the flow control allows at the rate of the port, without.
     pub reaction: Option<Span>,
-    /// So far below its share a lossless group must be before its sender may go on.
+    /// How far below its share a lossless priority group must be before XON is sent.
     pub xon_offset: Bytes,
 }
 
@@ -125,7 +127,7 @@ impl Dcb {
         self.cn.as_ref().map_or(PrioritySet::EMPTY, |cn| cn.reaction_points(host))
     }
 
-    /// The priorities that share a class with this one, itself included: they stop together.
+    /// The priorities that share a class with this one, itself included: they are paused together.
     pub fn beside(&self, priority: Priority) -> PrioritySet {
         let class = self.prio_tc[priority.index()];
         let mut beside = PrioritySet::EMPTY;

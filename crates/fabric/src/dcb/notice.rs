@@ -1,4 +1,4 @@
-//! What queues tell the sources of frames: from what was written to what switches are told.
+//! Congestion notification and ECN: from the file to the configuration of switches.
 
 use super::Dcb;
 use crate::error::Problem;
@@ -65,7 +65,7 @@ pub(super) fn congestion(
 ) -> Result<Cn, Problem> {
     let priority = |key: &str, value: u8| {
         let problem =
-            || Problem::new(format!("{KEY}.{key}"), format!("{value} is no priority"), "0 to 7");
+            || Problem::new(format!("{KEY}.{key}"), format!("{value} is not a priority"), "0 to 7");
         Priority::new(value).ok_or_else(problem)
     };
     let mut cnpvs = PrioritySet::EMPTY;
@@ -96,7 +96,7 @@ pub(super) fn congestion(
     };
     let auto = asked.defence.iter().find(|(_, defence)| **defence == file::Defence::Auto);
     if let (Some((host, _)), false) = (auto, has_dcbx) {
-        let what = "switches without dcbx do not hear what it says";
+        let what = "switches without dcbx receive no LLDP from hosts";
         return Err(Problem::new(format!("{KEY}.defence.{host}"), what, "another, or dcbx"));
     }
     let defence = asked.defence.iter().map(|(host, defence)| (host.clone(), mode(defence)));
@@ -198,18 +198,18 @@ pub(super) fn ecn(index: usize, class: &file::DcbClass) -> Result<Option<EcnConf
             frame_time: Span::from_micros(1),
         }),
         _ => {
-            let what = "it says not how frames are chosen, or twice";
+            let what = "it has neither threshold nor red, or both";
             return Err(Problem::new(key, what, "one of threshold and red"));
         }
     };
-    let not_capable = match asked.others {
+    let not_capable = match asked.non_ect {
         None if class.lossless => NotCapable::Pass,
-        Some(file::Others::Pass) => NotCapable::Pass,
-        Some(file::Others::Drop) if class.lossless => {
+        Some(file::NonEct::Pass) => NotCapable::Pass,
+        Some(file::NonEct::Drop) if class.lossless => {
             let what = "the class is lossless";
-            return Err(Problem::new(format!("{key}.others"), what, "pass, or a lossy class"));
+            return Err(Problem::new(format!("{key}.non_ect"), what, "pass, or a lossy class"));
         }
-        None | Some(file::Others::Drop) => NotCapable::Drop,
+        None | Some(file::NonEct::Drop) => NotCapable::Drop,
     };
     if class.lossless && asked.red.as_ref().is_some_and(|red| red.drop_over_max) {
         let what = "the class is lossless";
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_what_switches_are_told() {
+    fn what_is_written_is_what_switches_are_configured_for() {
         let fabric = fabric(TEXT);
         let dcb = |switch| {
             let host = fabric.hosts.iter().find(|host| host.switch == switch).unwrap();

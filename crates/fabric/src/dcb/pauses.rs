@@ -1,4 +1,4 @@
-//! Watermarks and the watchdog of pauses, from the file to what switches are told.
+//! Watermarks and the PFC watchdog, from the file to the configuration of switches.
 
 use crate::error::Problem;
 use crate::file;
@@ -20,9 +20,9 @@ pub(super) fn watermarks(
     let Some(asked) = asked else { return Ok(None) };
     if lossless.is_empty() {
         let what = "no class is lossless";
-        return Err(Problem::new("dcb.watermarks", what, "them only with a lossless class"));
+        return Err(Problem::new("dcb.watermarks", what, "a lossless class, or no watermarks"));
     }
-    // The target is what the senders that are to be chosen can have under way (equation 7.1).
+    // The target is what the senders that are to be chosen can have in flight (equation 7.1).
     let interval = asked.target.map_or(Bytes(0), |target| target.0);
     let choice = match asked.choose {
         Some(file::Choose::Sampled) => Choice::Sampled { seed: 0, interval },
@@ -30,8 +30,8 @@ pub(super) fn watermarks(
         Some(file::Choose::MaxMin) | None => Choice::MaxMin,
     };
     if asked.choose.is_some() && asked.target.is_none() {
-        let what = "nobody is chosen without a target";
-        return Err(Problem::new("dcb.watermarks.choose", what, "it only with target"));
+        let what = "it has no effect without a target";
+        return Err(Problem::new("dcb.watermarks.choose", what, "target, or no choose"));
     }
     let marks = Watermarks {
         low: Some(asked.low.0),
@@ -59,20 +59,22 @@ pub(super) fn watchdog(
 ) -> Result<Option<WatchdogConfig>, Problem> {
     let Some(asked) = asked else { return Ok(None) };
     if lossless.is_empty() {
-        let what = "no class is lossless, so no peer stops a queue";
-        return Err(Problem::new("dcb.watchdog", what, "it only with a lossless class"));
+        let what = "no class is lossless, so no peer pauses a queue";
+        return Err(Problem::new("dcb.watchdog", what, "a lossless class, or no watchdog"));
     }
     for (key, time) in [("detection", asked.detection.0), ("restoration", asked.restoration.0)] {
         if !(Span::from_micros(1)..=Span::from_secs(60)).contains(&time) {
-            let what = format!("{} is impossible", span_text(time));
+            let what = format!("{} is out of range", span_text(time));
             return Err(Problem::new(format!("dcb.watchdog.{key}"), what, "1us to 60s"));
         }
     }
-    let stopped_percent = asked.stopped.0;
+    let stopped_percent = asked.paused.0;
     if !STOPPED_PERCENT.contains(&stopped_percent) {
         // Two senders that share a port are each stopped for half of the time.
-        let what = format!("{stopped_percent}% is no storm: honest senders are stopped so long");
-        return Err(Problem::new("dcb.watchdog.stopped", what, "51% to 100%"));
+        let what = format!(
+            "{stopped_percent}% is out of range: pauses that congestion causes last that long"
+        );
+        return Err(Problem::new("dcb.watchdog.paused", what, "51% to 100%"));
     }
     let action = match asked.action {
         file::StormAction::Drop => StormAction::Drop,

@@ -1,7 +1,7 @@
 //! The configuration of a switch's data plane.
 
-use super::headroom::{configured, plugs};
-use super::{Dcb, FlowControl, Plug, notice};
+use super::headroom::{cable_ends, configured};
+use super::{CableEnd, Dcb, FlowControl, notice};
 use crate::model::Fabric;
 use axon_plane::dcb::DcbConfig;
 use axon_plane::layers::Layers;
@@ -10,14 +10,14 @@ use axon_plane::targeted::{Choice, Targeting, Watermarks};
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet};
 use axon_wire::{Bytes, MacAddr, Rate};
 
-/// What the plane of a switch, by index, is told.
+/// The DCB configuration of the data plane of a switch, by index.
 pub(crate) fn config(fabric: &Fabric, dcb: &Dcb, switch: usize, mac: MacAddr) -> DcbConfig {
     let rate =
-        |plug: Option<Plug<'_>>| plug.map_or(fabric.controller.wire.rate, |plug| plug.wire.rate);
-    let rates: Vec<Rate> = plugs(fabric, switch).into_iter().map(rate).collect();
+        |end: Option<CableEnd<'_>>| end.map_or(fabric.controller.wire.rate, |end| end.wire.rate);
+    let rates: Vec<Rate> = cable_ends(fabric, switch).into_iter().map(rate).collect();
     let groups = configured(fabric, dcb, switch).into_iter().map(|bytes| groups(dcb, bytes));
-    let told = dcb.dcbx.as_ref().and_then(|dcbx| dcbx.said(switch).pfc);
-    let pfc = told.unwrap_or(dcb.lossless);
+    let overridden = dcb.dcbx.as_ref().and_then(|dcbx| dcbx.advertised(switch).pfc);
+    let pfc = overridden.unwrap_or(dcb.lossless);
     DcbConfig {
         memory: MemoryConfig {
             lossless: dcb.lossless,
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_is_obeyed_later_than_pfc_and_reserved_bits_are_refused_if_so_said() {
+    fn a_pause_is_honoured_later_than_pfc_and_reserved_bits_are_refused_if_so_said() {
         let pause = "name: a\ntopology: {line: {switches: 1}}\nlinks: {rate: 10Gbps}\ndcb:\n  \
                      flow_control: pause\n  pfc_reserved: refused\n  classes:\n  \
                      - {priorities: [0, 1, 2, 3, 4, 5, 6, 7], lossless: true}\n";

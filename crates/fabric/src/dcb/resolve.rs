@@ -1,4 +1,5 @@
-//! From what was written to what is told to switches; what contradicts itself is refused.
+//! Data Center Bridging, from the file to the configuration of switches; contradictions are
+//! refused.
 
 use super::{Buffers, Dcb, FlowControl, applications, layers, notice, pauses};
 use crate::error::Problem;
@@ -15,7 +16,7 @@ const POOL: std::ops::RangeInclusive<u64> = 2048..=1 << 40;
 /// Bytes of preamble, FCS and gap (IEEE 802.3 clause 4.4.2).
 const FCS_BYTES: u16 = 4;
 
-/// What else is said of the fabric.
+/// What other sections of the file say.
 pub(crate) struct Beside {
     pub network: Network,
     pub on_full: OnFull,
@@ -30,17 +31,17 @@ pub(crate) fn resolve(file: &File, beside: &Beside) -> Result<Option<Box<Dcb>>, 
     let (prio_tc, lossless) = classes(&asked.classes)?;
     let flow_control = flow_control(asked, lossless)?;
     if asked.quanta < 2 {
-        let what = format!("{} is no time", asked.quanta);
+        let what = format!("{} is out of range", asked.quanta);
         return Err(Problem::new("dcb.quanta", what, "2 to 65535"));
     }
     let priority = Priority::new(asked.control_priority).ok_or_else(|| {
-        let what = format!("{} is no priority", asked.control_priority);
+        let what = format!("{} is not a priority", asked.control_priority);
         Problem::new("dcb.control_priority", what, "0 to 7")
     })?;
     // PAUSE stops them whatever their priority.
     if flow_control == FlowControl::Pfc && lossless.contains(priority) {
         let what = format!(
-            "priority {} is lossless, so control messages could be stopped",
+            "priority {} is lossless, so control messages could be paused",
             priority.value()
         );
         return Err(Problem::new("dcb.control_priority", what, "a priority of a lossy class"));
@@ -88,11 +89,11 @@ fn fits_the_rest(file: &File, beside: &Beside) -> Result<(), Problem> {
         return Err(Problem::new("dcb", what, "network: axon, or no dcb"));
     }
     if beside.on_full != OnFull::Drop {
-        let what = "with traffic classes the memory says what becomes of a frame";
+        let what = "with traffic classes dcb.buffers decides what is dropped";
         return Err(Problem::new("links.on_full", what, "drop, or no dcb"));
     }
     if file.self_congestion_pause {
-        let what = "PAUSE stops every priority (IEEE 802.1Q clause 36.1.1)";
+        let what = "PAUSE pauses every priority (IEEE 802.1Q clause 36.1.1)";
         return Err(Problem::new("self_congestion_pause", what, "false, or no dcb"));
     }
     if file.hop_width == 4 {
@@ -114,7 +115,7 @@ fn classes(asked: &[file::DcbClass]) -> Result<([TrafficClass; PRIORITIES], Prio
         let key = format!("dcb.classes[{index}].priorities");
         for &value in &class.priorities {
             let Some(priority) = Priority::new(value) else {
-                return Err(Problem::new(key, format!("{value} is no priority"), "0 to 7"));
+                return Err(Problem::new(key, format!("{value} is not a priority"), "0 to 7"));
             };
             if prio_tc[priority.index()].replace(number).is_some() {
                 let what = format!("priority {value} is in a class already");
@@ -144,55 +145,55 @@ fn flow_control(asked: &file::Dcb, lossless: PrioritySet) -> Result<FlowControl,
             Ok(FlowControl::Pause)
         }
         file::FlowControl::Pause => {
-            let what = "PAUSE stops every priority, and there are lossy classes";
+            let what = "PAUSE pauses every priority, and there are lossy classes";
             Err(Problem::new(key, what, "pfc, or `lossless: true` in every class"))
         }
         file::FlowControl::None if lossless.is_empty() => Ok(FlowControl::None),
         file::FlowControl::None => {
-            let what = "a lossless class needs senders that can be made to stop";
+            let what = "a lossless class needs flow control";
             Err(Problem::new(key, what, "pfc or pause, or no lossless class"))
         }
     }
 }
 
-/// Whether hosts obey flow control: where there is something to obey.
+/// Whether hosts honour flow control: only where a class is lossless.
 fn hosts(asked: &file::Dcb, lossless: PrioritySet) -> Result<bool, Problem> {
     if lossless.is_empty() && asked.hosts == Some(true) {
-        let what = "no class is lossless, so nobody tells hosts to stop";
-        return Err(Problem::new("dcb.hosts", what, "it only with a lossless class"));
+        let what = "no class is lossless, so hosts have no flow control";
+        return Err(Problem::new("dcb.hosts", what, "a lossless class, or no `hosts: true`"));
     }
     Ok(asked.hosts.unwrap_or(!lossless.is_empty()))
 }
 
-/// The turns of classes, in the words of the file where they contradict each other.
+/// The scheduling of classes. Errors name the keys of the file.
 fn schedule(asked: &file::Dcb) -> Result<ScheduleConfig, Problem> {
     let algorithms: Result<Vec<Algorithm>, Problem> =
         asked.classes.iter().enumerate().map(|(index, class)| algorithm(index, class)).collect();
-    let turns = &asked.turns;
-    let overhead_bytes = match turns.charge {
+    let scheduling = &asked.scheduling;
+    let overhead_bytes = match scheduling.charge {
         file::Charge::Wire => FrameCost::WIRE.overhead_bytes,
         file::Charge::Frame => FCS_BYTES,
     };
-    let (weights, default) = match turns.weights {
+    let (weights, default) = match scheduling.weights {
         file::Weights::Fixed => (Weights::Fixed, Span::ZERO),
         file::Weights::Awc => {
-            let window = turns.window.map_or(Span::from_secs(60), |window| window.0);
+            let window = scheduling.window.map_or(Span::from_secs(60), |window| window.0);
             (Weights::Awc { window, size_added_bytes: FCS_BYTES, larger: Larger::One }, window)
         }
         file::Weights::ByteFair => {
-            let window = turns.window.map_or(Span::from_millis(10), |window| window.0);
+            let window = scheduling.window.map_or(Span::from_millis(10), |window| window.0);
             (Weights::ByteFair { window, size_added_bytes: FCS_BYTES }, window)
         }
     };
-    if turns.weights == file::Weights::Fixed && turns.window.is_some() {
-        let what = "weights are fixed";
-        return Err(Problem::new("dcb.turns.window", what, "it only with awc or byte_fair"));
+    if scheduling.weights == file::Weights::Fixed && scheduling.window.is_some() {
+        let what = "it has no effect with fixed weights";
+        return Err(Problem::new("dcb.scheduling.window", what, "weights: awc or byte_fair"));
     }
-    if turns.weights != file::Weights::Fixed && default < Span::from_micros(100) {
+    if scheduling.weights != file::Weights::Fixed && default < Span::from_micros(100) {
         let what = format!("{} is too short to count frames", crate::units::span_text(default));
-        return Err(Problem::new("dcb.turns.window", what, "100us or more"));
+        return Err(Problem::new("dcb.scheduling.window", what, "100us or more"));
     }
-    let cost = FrameCost { overhead_bytes, cell_bytes: turns.cell };
+    let cost = FrameCost { overhead_bytes, cell_bytes: scheduling.cell };
     let schedule = ScheduleConfig { classes: algorithms?, cost, weights };
     let fault = |fault: ScheduleFault| {
         let (key, expected) = match fault {
@@ -208,9 +209,9 @@ fn schedule(asked: &file::Dcb) -> Result<ScheduleConfig, Problem> {
                 (format!("dcb.classes[{}].wfq", class.index()), "1 to 65536")
             }
             ScheduleFault::Unserved(_) => ("dcb.classes".into(), "each priority in one class"),
-            ScheduleFault::Cell => ("dcb.turns.cell".into(), "1 or more"),
+            ScheduleFault::Cell => ("dcb.scheduling.cell".into(), "1 or more"),
             ScheduleFault::NothingToAdapt => {
-                ("dcb.turns.weights".into(), "classes with ets or drr, or fixed weights")
+                ("dcb.scheduling.weights".into(), "classes with ets or drr, or fixed weights")
             }
         };
         Problem::new(key, fault.to_string(), expected)
@@ -227,7 +228,11 @@ fn algorithm(index: usize, class: &file::DcbClass) -> Result<Algorithm, Problem>
         (Some(percent), None, None) => Ok(Algorithm::Ets { percent }),
         (None, Some(bytes), None) => Ok(Algorithm::Drr { quantum_bytes: quantum(bytes.0) }),
         (None, None, Some(weight)) => Ok(Algorithm::Wfq { weight }),
-        _ => Err(Problem::new(key, "it shares in more than one way", "one of ets, drr, wfq")),
+        _ => Err(Problem::new(
+            key,
+            "it has more than one scheduling algorithm",
+            "one of ets, drr, wfq",
+        )),
     }
 }
 
@@ -241,7 +246,11 @@ fn buffers(
             return Ok(bytes);
         }
         let expected = format!("{} to {} bytes", range.start(), range.end());
-        Err(Problem::new(format!("dcb.buffers.{key}"), format!("{bytes} is impossible"), expected))
+        Err(Problem::new(
+            format!("dcb.buffers.{key}"),
+            format!("{bytes} is out of range"),
+            expected,
+        ))
     };
     let share = |key: &str, share: Share| match share {
         Share::Static(bytes) => within(key, bytes, 0..=*POOL.end()).map(Share::Static),
@@ -249,7 +258,7 @@ fn buffers(
     };
     if lossless.is_empty() && asked.headroom.is_some() {
         let what = "no class is lossless";
-        return Err(Problem::new("dcb.buffers.headroom", what, "it only with a lossless class"));
+        return Err(Problem::new("dcb.buffers.headroom", what, "a lossless class, or no headroom"));
     }
     let headroom = asked.headroom.map(|bytes| {
         // Less is of no use to the largest frame.
@@ -261,7 +270,7 @@ fn buffers(
     ];
     for (key, delay) in delays {
         if delay.is_some_and(|delay| delay > Span::from_secs(1)) {
-            let what = "nothing takes so long";
+            let what = "it is out of range";
             return Err(Problem::new(format!("dcb.buffers.{key}"), what, "0s to 1s"));
         }
     }

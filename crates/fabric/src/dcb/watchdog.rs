@@ -1,8 +1,8 @@
-//! Whether a watchdog may take what honest peers do for a storm: what is sure of a single link, and
-//! what each buffer of a fabric brings to the reckoning of `axon prove`.
+//! How long a pause that congestion causes may last, which the watchdog must not take for a storm:
+//! the bound of a single link, and what `axon prove` needs to know of each buffer.
 
-use super::headroom::{QUANTUM_BITS, headroom, needed, plugs};
-use super::{Buffers, Dcb, Plug};
+use super::headroom::{QUANTUM_BITS, cable_ends, headroom, needed};
+use super::{Buffers, CableEnd, Dcb};
 use crate::error::Problem;
 use crate::model::{Cable, End, Fabric};
 use crate::units::span_text;
@@ -17,10 +17,10 @@ use std::collections::BTreeMap;
 /// Ticks of 10 ps in a microsecond.
 const TICKS_PER_MICRO: u64 = 100_000;
 
-/// Refuses a watchdog for which a single frame is a storm. A PFC frame or a PAUSE stops a queue for
-/// as long as it says, and that ends by itself; a storm is a peer that says so again and again.
-/// That is sure, whatever the traffic; how long several frames of honest peers may stop a queue is
-/// a matter of traffic, and for [`draining`].
+/// Refuses a watchdog for which a single XOFF is a storm. A PFC frame or a PAUSE pauses a queue for
+/// its time, which ends by itself; in a storm the peer refreshes it again and again. This bound
+/// holds for any traffic; how long congestion may pause a queue depends on the routes: see
+/// [`draining`].
 pub(crate) fn check_detection(fabric: &Fabric) -> Result<(), Problem> {
     let Some((dcb, watchdog)) = fabric.dcb.as_deref().and_then(|dcb| Some((dcb, dcb.watchdog?)))
     else {
@@ -36,7 +36,7 @@ pub(crate) fn check_detection(fabric: &Fabric) -> Result<(), Problem> {
     }
     let least = Span::from_ticks(u64::try_from(least).unwrap_or(u64::MAX));
     let what = format!(
-        "{} is too short: a single frame of {} quanta stops a queue for {} on a link of {slowest}",
+        "{} is too short: a single frame of {} quanta pauses a queue for {} on a link of {slowest}",
         span_text(watchdog.detection),
         dcb.quanta.0,
         span_text(up(stop)),
@@ -50,8 +50,8 @@ fn up(span: Span) -> Span {
     Span::from_micros(span.ticks().div_ceil(TICKS_PER_MICRO))
 }
 
-/// What each buffer at the end of a link between switches brings to the reckoning of how long
-/// honest peers may stop a queue ([`axon_prove::honest_stops`]): for the lossless class
+/// What each buffer at the end of a link between switches adds to the longest pause that congestion
+/// causes ([`axon_prove::congestion_pauses`]): for the lossless class
 /// that is promised least, and for as many priorities as share any lossless class.
 ///
 /// # Panics
@@ -61,8 +61,8 @@ pub fn draining(fabric: &Fabric, dcb: &Dcb) -> impl Fn(Buffer) -> Draining {
     let mut links: BTreeMap<End, ([Rate; 2], usize, Bytes)> = BTreeMap::new();
     for (index, link) in fabric.links.iter().enumerate() {
         let rates = fabric.rates(Cable::Link(index));
-        let plug = Plug { is_host: false, wire: &link.wire, rates };
-        let headroom = needed(&headroom(fabric, dcb, plug));
+        let end = CableEnd { is_host: false, wire: &link.wire, rates };
+        let headroom = needed(&headroom(fabric, dcb, end));
         links.insert(link.a, (rates, link.b.switch, headroom));
         links.insert(link.b, (rates, link.a.switch, headroom));
     }
@@ -82,7 +82,7 @@ pub fn draining(fabric: &Fabric, dcb: &Dcb) -> impl Fn(Buffer) -> Draining {
         Draining {
             link: fastest,
             promised: part.of_rate(slowest),
-            turns,
+            ingress_ports: turns,
             bytes: to_leave(sharing),
             to_hosts: to_hosts.map(|rate| ToHosts {
                 promised: part.of_rate(rate),
@@ -94,12 +94,12 @@ pub fn draining(fabric: &Fabric, dcb: &Dcb) -> impl Fn(Buffer) -> Draining {
     }
 }
 
-/// What may have to leave a FIFO that so many groups of one ingress port share, before the sender
-/// of one of them may go on.
+/// What may have to leave a FIFO that so many priority groups of one ingress port share, before XON
+/// is sent for one of them.
 ///
 /// Of that one the headroom, of which no more is used than is needed, and `xon_offset` of a fixed
 /// share; all of the share, where that follows what is free, for it may shrink to nothing
-/// meanwhile, and where its sender may be stopped as long as any frame of it waits (`all`). Of the
+/// meanwhile, and where its sender may be paused as long as any frame of it waits (`all`). Of the
 /// others all that they can hold: what is reserved, the share, the headroom.
 fn to_leave(buffers: &Buffers, headroom: Bytes, groups: u64, all: bool) -> Bytes {
     let others = groups.saturating_sub(1);
@@ -119,9 +119,9 @@ fn to_leave(buffers: &Buffers, headroom: Bytes, groups: u64, all: bool) -> Bytes
 /// How many ports of a switch may take turns at another of its ports, and the slowest that a port
 /// to one of its hosts ever is. The controller sends nothing that is lossless.
 fn ports(fabric: &Fabric, switch: usize) -> (u64, Option<Rate>) {
-    let plugs: Vec<Plug<'_>> = plugs(fabric, switch).into_iter().flatten().collect();
-    let hosts = plugs.iter().filter(|plug| plug.is_host).map(|plug| plug.rates[0]);
-    let all = plugs.len() - usize::from(fabric.controller.at.switch == switch);
+    let cable_ends: Vec<CableEnd<'_>> = cable_ends(fabric, switch).into_iter().flatten().collect();
+    let hosts = cable_ends.iter().filter(|end| end.is_host).map(|end| end.rates[0]);
+    let all = cable_ends.len() - usize::from(fabric.controller.at.switch == switch);
     (all.saturating_sub(1) as u64, hosts.min())
 }
 
@@ -202,8 +202,8 @@ mod tests {
     /// What the headroom of the first link's ends has to hold.
     fn headroom_of(fabric: &Fabric) -> u64 {
         let link = &fabric.links[0];
-        let plug = Plug { is_host: false, wire: &link.wire, rates: [link.wire.rate; 2] };
-        needed(&headroom(fabric, fabric.dcb.as_deref().unwrap(), plug)).0
+        let end = CableEnd { is_host: false, wire: &link.wire, rates: [link.wire.rate; 2] };
+        needed(&headroom(fabric, fabric.dcb.as_deref().unwrap(), end)).0
     }
 
     #[test]
@@ -213,7 +213,7 @@ mod tests {
         let to_hosts = found.to_hosts.unwrap();
         // 60 % for two priorities; s2 has two hosts and the link.
         assert_eq!((found.promised, to_hosts.promised), (6_000_000_000, 600_000_000));
-        assert_eq!((found.link, found.turns, to_hosts.layers), (Rate::gbps(10), 2, 1));
+        assert_eq!((found.link, found.ingress_ports, to_hosts.layers), (Rate::gbps(10), 2, 1));
         // A third of the pool, half of the two thirds that are free then; the other priority a
         // third of these.
         let bytes = Bytes(5_000_000 + 2 * headroom_of(&fabric));

@@ -16,54 +16,55 @@ use serde::Deserialize;
 pub struct Dcb {
     /// The traffic classes, class 0 first; one to eight. Each priority is in one of them.
     pub classes: Vec<Class>,
-    /// Which priorities hosts know as one, such as `[[3, 4]]`: they send with the first, and their
+    /// Priorities that hosts see as one, such as `[[3, 4]]`: hosts send with the first, and their
     /// frames have the others on further layers of routes, which `router: layered` keeps free of
-    /// deadlock each. Each is lossless and has a class of its own. Without layers if not said.
+    /// deadlock each. Each is lossless and has a class of its own. No layers by default.
     #[serde(default)]
     pub layers: Vec<Vec<u8>>,
-    /// How a lossless class makes its senders stop; pfc if not said.
+    /// How the senders of a lossless class are paused; pfc by default.
     #[serde(default)]
     pub flow_control: FlowControl,
-    /// How long a stop lasts that is not told again, in quanta of 512 bit times; 65535 if not
-    /// said. It is told again at half time.
+    /// How long a pause lasts that is not refreshed, 2 to 65535 quanta of 512 bit times; 65535 by
+    /// default. It is refreshed at half time.
     #[serde(default = "quanta_max")]
     #[schemars(range(min = 2))]
     pub quanta: u16,
-    /// What becomes of PFC frames that set bits in the reserved octet of their enable vector;
-    /// ignored if not said.
+    /// How PFC frames with bits in the reserved octet of their enable vector are handled; ignored
+    /// by default.
     #[serde(default)]
     pub pfc_reserved: Reserved,
     /// The memory of each switch.
     #[serde(default)]
     pub buffers: Buffers,
-    /// Lengths of queues at which senders are stopped, beside what the memory says; the memory
-    /// alone has the say if not said.
+    /// Lengths of queues at which senders are paused, in addition to the thresholds of the buffers;
+    /// none by default.
     #[serde(default)]
     pub watermarks: Option<Watermarks>,
-    /// What is done about a peer that does not let a queue go on; nothing if not said.
+    /// PFC watchdog: what happens with a queue that its peer keeps paused; no watchdog by default.
     #[serde(default)]
     pub watchdog: Option<Watchdog>,
-    /// What the turns of classes charge a frame for, and whether weights follow the traffic.
-    #[serde(default)]
-    pub turns: Turns,
+    /// What scheduling charges a frame for, and whether weights follow the traffic.
+    #[serde(default, alias = "turns")]
+    pub scheduling: Scheduling,
     /// Which frames of hosts have which priority, such as `udp:4791=3`, `tcp:3260=4`,
     /// `port:2049=4`, `dscp:46=5`, `ethertype:0x8915=3`, `default=1`. In a lab, hosts then have
-    /// an agent at their edge, which tags their frames so and obeys flow control for them.
+    /// an agent at their edge, which tags their frames so and honours flow control for them.
     #[serde(default)]
     pub applications: Vec<String>,
-    /// The priority of control messages; 7 if not said. Its class must not be lossless.
+    /// The priority of control messages; 7 by default. Its class must not be lossless.
     #[serde(default = "seven")]
     #[schemars(range(max = 7))]
     pub control_priority: u8,
-    /// Whether hosts stop when they are told to, and tell their switch to stop when they read
-    /// too slowly; they do if not said, where a class is lossless. Only simulated hosts: those of a
-    /// lab do as their kernel does.
+    /// Whether hosts honour flow control, and pause their switch when they read too slowly; true by
+    /// default where a class is lossless. Simulated hosts only: hosts of a lab do as their kernel
+    /// does.
     #[serde(default)]
     pub hosts: Option<bool>,
-    /// What switches say of all this to their neighbours, and do as those say; Axon and other
-    /// equipment.
+    /// What switches advertise of this section to their neighbours, Axons and others, and what they
+    /// adopt of theirs.
     pub dcbx: Option<Dcbx>,
-    /// Sources of frames that fill a queue are told to slow down; nobody if not said.
+    /// Congestion notification: sources of frames that fill a queue are notified and slow down. Off
+    /// by default.
     #[serde(default)]
     pub congestion_notification: Option<CongestionNotification>,
 }
@@ -86,18 +87,17 @@ pub struct Class {
     /// those of all classes add up to 100.
     #[schemars(range(max = 100))]
     pub ets: Option<u8>,
-    /// What it may send in a turn of deficit round robin.
+    /// Its quantum of deficit round robin, 1B to 16MiB: what it may send in a round.
     pub drr: Option<BytesText>,
     /// Its part in weighted fair queueing, relative to the sum of all.
     pub wfq: Option<u32>,
-    /// Whether its frames are never to be lost: senders are told to stop before there is no
-    /// room.
+    /// Whether it is lossless: senders are paused before its buffers are full.
     pub lossless: bool,
-    /// How its queues mark IP packets when they grow long; not at all if not said.
+    /// How its queues mark IP packets when they grow long; not at all by default.
     pub ecn: Option<Ecn>,
 }
 
-/// How senders are made to stop.
+/// How senders are paused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FlowControl {
@@ -114,58 +114,58 @@ pub enum FlowControl {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Reserved {
-    /// They are obeyed as if those bits were clear.
+    /// They are honoured as if those bits were clear.
     #[default]
     Ignored,
     /// They are dropped as malformed.
     Refused,
 }
 
-/// Who may use how much of a switch's memory.
+/// How the memory of a switch is divided among priority groups.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Buffers {
-    /// What lossless groups (an ingress port and a priority) share; 1MiB if not said.
+    /// What lossless priority groups (an ingress port and a priority) share; 1MiB by default.
     pub lossless_pool: BytesText,
-    /// What lossy groups share; 1MiB if not said.
+    /// What lossy priority groups share; 1MiB by default.
     pub lossy_pool: BytesText,
-    /// What each group has for itself; nothing if not said.
+    /// What each priority group has for itself; nothing by default.
     pub reserved: BytesText,
-    /// What a lossless group may take of its pool: a part of what is free (alpha), or so many
-    /// bytes; 1/2 if not said.
+    /// What a lossless priority group may take of its pool: a part of what is free (alpha), or so
+    /// many bytes; 1/2 by default.
     pub lossless_share: ShareText,
-    /// The same for a lossy group; 1 if not said.
+    /// The same for a lossy priority group; 1 by default.
     pub lossy_share: ShareText,
-    /// What lossy frames for one port in one class may take of the lossy pool; 1 if not said.
+    /// What lossy frames for one port in one class may take of the lossy pool; 1 by default.
     pub queue_share: ShareText,
-    /// What a lossless group has for what comes after its sender was told to stop. If not
-    /// said, what is needed by rate, cable, frame size, interface_delay and reaction.
+    /// Headroom of a lossless priority group: room for what arrives after XOFF was sent. By
+    /// default what rate, cable, frame size, interface_delay and reaction need.
     pub headroom: Option<BytesText>,
-    /// For the headroom that is not said: what the MAC and PHY of one end take to send and to
-    /// receive, both together; what the device of this file takes, if not said.
+    /// For the default headroom: what the MAC and PHY of one end take to send and to receive, both
+    /// together; by default that of the device of this file.
     pub interface_delay: Option<SpanText>,
-    /// For the headroom that is not said: from the receipt of a stop until nothing more begins.
-    /// If not said, the longest that the standards allow: 614.4ns with pfc, and with pause what
+    /// For the default headroom: the time from the receipt of XOFF until no new frame begins. By
+    /// default the longest that the standards allow: 614.4ns with pfc, and with pause what
     /// IEEE 802.3 says for the rate (60 quanta at 10Gbps, 3.072us; other sources say 67 and 74).
     /// In a lab on Linux, some milliseconds.
     pub reaction: Option<SpanText>,
-    /// So far below its share a lossless group must be before its sender may go on; two frames
-    /// if not said.
+    /// How far below its share a lossless priority group must be before XON is sent; two frames by
+    /// default.
     pub xon_offset: Option<BytesText>,
 }
 
 /// How frames are charged, and whether weights follow the traffic.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Turns {
-    /// What a frame takes off its class's share; wire if not said.
+pub struct Scheduling {
+    /// What a frame takes off its class's share; wire by default.
     pub charge: Charge,
-    /// Bytes of the cells that a frame is charged in; 1 if not said.
+    /// Bytes of the cells that a frame is charged in; 1 by default.
     pub cell: u16,
-    /// Whether the shares of classes follow the traffic; fixed if not said.
+    /// Whether the shares of classes follow the traffic; fixed by default.
     pub weights: Weights,
     /// How long frames are counted before weights are set anew; 1min for awc and 10ms for
-    /// byte_fair if not said.
+    /// byte_fair by default.
     pub window: Option<SpanText>,
 }
 
@@ -211,8 +211,8 @@ impl Default for Buffers {
     }
 }
 
-impl Default for Turns {
-    fn default() -> Turns {
-        Turns { charge: Charge::Wire, cell: 1, weights: Weights::Fixed, window: None }
+impl Default for Scheduling {
+    fn default() -> Scheduling {
+        Scheduling { charge: Charge::Wire, cell: 1, weights: Weights::Fixed, window: None }
     }
 }

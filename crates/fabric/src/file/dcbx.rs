@@ -1,58 +1,60 @@
-//! What switches say of Data Center Bridging to their neighbours, as it is written: `dcb.dcbx`.
+//! LLDP and DCBX between neighbours, as written in the file: `dcb.dcbx`.
 
 use crate::units::SpanText;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// Switches speak LLDP and DCBX at all their ports. Without this section they neither speak nor
-/// listen.
+/// LLDP and DCBX at all ports of switches. Without this section they neither advertise nor
+/// receive.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Dcbx {
-    /// Which form they speak; ieee if not said.
+    /// Which version they advertise; ieee by default.
     pub mode: Mode,
-    /// What they do as their neighbours say, instead of what this file says; none if not said.
+    /// What they adopt from their neighbours, instead of what this file configures; none by
+    /// default.
     pub willing: Willing,
-    /// What they recommend their neighbours for the turns of classes: own is what they do
-    /// themselves; own if not said.
+    /// The scheduling that they recommend to their neighbours: own is what they do themselves; own
+    /// by default.
     pub recommend: Recommend,
-    /// How many traffic classes may have PFC at a time, 0 to 8; 8 if not said.
+    /// How many traffic classes may have PFC at a time, 0 to 8; 8 by default.
     #[schemars(range(max = 8))]
     pub pfc_classes: Option<u8>,
-    /// What `pfc_classes: 0` means; none if not said.
+    /// What `pfc_classes: 0` means; none by default.
     pub pfc_classes_zero: ZeroClasses,
     /// Of two ends that are both willing, the one with this address keeps its PFC: lower, as in
-    /// the standard, or higher, as lldpad has it; lower if not said.
+    /// the standard, or higher, as lldpad has it; lower by default.
     pub tie: Tie,
-    /// What is not read if a neighbour says a kind of TLV twice in one LLDPDU: that kind, or
-    /// nothing of its DCBX; kind if not said.
+    /// What is ignored if a neighbour sends a kind of TLV twice in one LLDPDU: that kind, or all of
+    /// its DCBX; kind by default.
     pub repeated: Repeated,
     /// In the older form, whether two ends that are both willing, or both not, must have the same
-    /// priority groups; they need not if not said.
+    /// priority groups; they need not by default.
     pub groups_must_match: bool,
-    /// Which priorities applications are to have: told, not acted on.
+    /// Which priorities applications are to have: advertised, not acted on.
     pub applications: Vec<Application>,
-    /// From one LLDPDU to the next, in whole seconds, 1s to 1h; 30s if not said.
+    /// From one LLDPDU to the next, in whole seconds, 1s to 1h; 30s by default.
     pub interval: Option<SpanText>,
-    /// Switches that differ from the others.
-    pub apart: Vec<Apart>,
+    /// Switches that advertise something else.
+    #[serde(alias = "apart")]
+    pub overrides: Vec<DcbxOverride>,
 }
 
-/// Switches that differ from the others in what they say.
+/// Switches that advertise something else than the others. What is not given is as for those.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Apart {
-    /// Their names.
+pub struct DcbxOverride {
+    /// Names of these switches.
     pub switches: Vec<String>,
-    /// As for the others.
+    /// Which version they advertise.
     pub mode: Option<Mode>,
-    /// As for the others.
+    /// What they adopt from their neighbours.
     pub willing: Option<Willing>,
-    /// As for the others.
+    /// The scheduling that they recommend.
     pub recommend: Option<Recommend>,
-    /// As for the others.
+    /// Which end keeps its PFC, of two that are willing.
     pub tie: Option<Tie>,
-    /// The priorities that have PFC there, of those that are lossless; all of them if not said.
+    /// The priorities that have PFC there, of those that are lossless; all of them by default.
     pub pfc: Option<Vec<u8>>,
 }
 
@@ -63,13 +65,13 @@ pub enum Mode {
     /// The standard's (IEEE 802.1Q clause 38).
     #[default]
     Ieee,
-    /// What vendors had before (version 1.01).
+    /// The vendors' version before the standard (CEE, 1.01).
     Cee,
     /// The standard's; CEE with neighbours that know only that.
     Auto,
 }
 
-/// What is done as the neighbour says.
+/// What is adopted from the neighbour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Willing {
@@ -106,7 +108,7 @@ pub enum Tie {
     Higher,
 }
 
-/// For how many traffic classes an end has PFC that says zero; sources are not sure.
+/// How many traffic classes may have PFC at an end that advertises zero; sources differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ZeroClasses {
@@ -117,18 +119,18 @@ pub enum ZeroClasses {
     All,
 }
 
-/// What is not read of a neighbour that says a kind of TLV twice.
+/// What is ignored of a neighbour that sends a kind of TLV twice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Repeated {
     /// That kind.
     #[default]
     Kind,
-    /// All that it says by DCBX.
+    /// All of its DCBX.
     Peer,
 }
 
-/// An application and its priority; told by exactly one of the others.
+/// An application, given by exactly one of the other keys, and its priority.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Application {

@@ -24,19 +24,19 @@ pub enum DeviceName {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ListedDevice {
-    /// Its name in results; `listed` if not said.
+    /// Its name in results; `listed` by default.
     pub name: Option<String>,
     /// Whether a frame may leave before its tail has come.
     #[serde(default)]
     pub cut_through: bool,
     /// Bytes, the 8 of the preamble included, that must be in before the first stage of a
-    /// cut-through pipeline begins; 0 if not said.
+    /// cut-through pipeline begins; 0 by default.
     #[serde(default)]
     pub head_bytes: u64,
     /// What a frame from another switch goes through, in order: all of the ingress side first.
     #[serde(default)]
     pub from_switch: Vec<ListedStage>,
-    /// What a frame from a host goes through; as `from_switch` if not said.
+    /// What a frame from a host goes through; as `from_switch` by default.
     pub from_host: Option<Vec<ListedStage>>,
 }
 
@@ -50,7 +50,7 @@ pub struct ListedStage {
     pub side: ListedSide,
     /// How long it takes, 1s at most.
     pub time: SpanText,
-    /// How much longer for each byte of the frame; nothing if not said.
+    /// How much longer for each byte of the frame; nothing by default.
     pub time_per_byte: Option<SpanText>,
 }
 

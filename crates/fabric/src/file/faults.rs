@@ -18,17 +18,17 @@ pub struct Fault {
     pub after_start: Option<SpanText>,
     /// A link between two switches: both ends lose carrier.
     pub down: Option<[String; 2]>,
-    /// It comes back, from `down` or from `silent`.
+    /// A link recovers from `down` or from `silent`.
     pub up: Option<[String; 2]>,
-    /// Frames vanish on a link, but its ends keep carrier.
+    /// A link drops all frames, but its ends keep carrier.
     pub silent: Option<[String; 2]>,
     /// A switch or the controller loses power.
     pub crash: Option<String>,
-    /// It starts again with nothing in memory.
+    /// A crashed switch or controller starts again with empty memory.
     pub start: Option<String>,
-    /// A host's cable is pulled.
+    /// A host's cable is unplugged at its switch.
     pub unplug: Option<String>,
-    /// It is plugged in again.
+    /// The cable of an unplugged host is plugged in again.
     pub plug: Option<String>,
     /// A link that goes down and comes back again and again: needs `down_for`, and with more
     /// `times` than one, `every`. Hosts' links too.
@@ -37,7 +37,7 @@ pub struct Fault {
     pub down_for: Option<SpanText>,
     /// From one time that a flapping link goes down to the next.
     pub every: Option<SpanText>,
-    /// How often a flapping link goes down; once if not said.
+    /// How often a flapping link goes down; once by default.
     pub times: Option<u32>,
     /// Frames that a link loses per million from then on; needs `between`.
     pub loss_ppm: Option<u32>,
@@ -48,10 +48,10 @@ pub struct Fault {
     pub between: Option<[String; 2]>,
     /// A host that from then on takes frames from its port no faster than `rate`.
     pub slow: Option<String>,
-    /// The rate of a link from then on, both ways; needs `between`. What its ends reckon from
-    /// its rate, such as how long a quantum is, stays as it was. With `slow`, how fast that host
+    /// The rate of a link from then on, both ways; needs `between`. What its ends have derived from
+    /// its rate, such as the time of a quantum, stays as it was. With `slow`, how fast that host
     /// takes frames.
     pub rate: Option<RateText>,
-    /// A slow host that takes frames as fast as they come again.
+    /// A slow host takes frames as fast as they come again.
     pub fast: Option<String>,
 }

@@ -9,14 +9,17 @@ mod pauses;
 mod text;
 mod topology;
 
-pub use dcb::{Buffers, Charge, Class as DcbClass, Dcb, FlowControl, Reserved, Turns, Weights};
+pub use dcb::{
+    Buffers, Charge, Class as DcbClass, Dcb, FlowControl, Reserved, Scheduling, Weights,
+};
 pub use dcbx::{
-    Apart, Application, Dcbx, Mode as DcbxMode, Recommend, Repeated, Tie, Willing, ZeroClasses,
+    Application, Dcbx, DcbxOverride, Mode as DcbxMode, Recommend, Repeated, Tie, Willing,
+    ZeroClasses,
 };
 pub use device::{DeviceName, ListedDevice, ListedSide, ListedStage};
 pub use faults::Fault;
 pub use notice::{
-    Cnm, CongestionNotification, Defence, Ecn, HalfPeriod, Increase, Others, Reaction, Red,
+    Cnm, CongestionNotification, Defence, Ecn, HalfPeriod, Increase, NonEct, Reaction, Red,
     Rounding, TargetPart,
 };
 pub use pauses::{Choose, StormAction, Watchdog, Watermarks};
@@ -77,7 +80,7 @@ pub struct File {
     #[schemars(range(min = 576, max = 9000))]
     pub mtu: u16,
     /// Whether switches send a host a PAUSE for the bytes that its routes add (thesis 000
-    /// §3.3.3). Simulated hosts, and those on veth or TAP, do not obey it.
+    /// §3.3.3). Simulated hosts, and those on veth or TAP, do not honour it.
     #[serde(default)]
     pub self_congestion_pause: bool,
     /// The key of the control plane, 64 hex digits. Without `key` and `key_file` it is the
@@ -160,20 +163,20 @@ impl File {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Links {
-    /// Bits per second; 1Gbps if not said.
+    /// Bits per second; 1Gbps by default.
     pub rate: RateText,
-    /// Propagation delay; 1us if not said.
+    /// Propagation delay; 1us by default.
     pub latency: SpanText,
-    /// Frames lost per million, each by itself; none if not said.
+    /// Frames lost per million, each by itself; none by default.
     #[schemars(range(max = 1_000_000))]
     pub loss_ppm: u32,
-    /// Share of bits that arrive flipped, each by itself; none if not said.
+    /// Share of bits that arrive flipped, each by itself; none by default.
     pub bit_error_rate: BitErrorsText,
-    /// The buffer that each output port has for each ingress port; 128KiB if not said.
+    /// The buffer that each output port has for each ingress port; 128KiB by default.
     pub queue: BytesText,
     /// What becomes of a packet that finds its buffer full; Axon only.
     pub on_full: WhenFull,
-    /// With `on_full: nack`, what each input port keeps of refused packets; 128KiB if not said.
+    /// With `on_full: nack`, what each input port keeps of refused packets; 128KiB by default.
     pub nack_queue: Option<BytesText>,
 }
 
@@ -187,7 +190,7 @@ pub enum WhenFull {
     /// The input port keeps it until the output has room.
     Nack,
     /// It is dropped, and the hosts that it came from are sent a PAUSE. Simulated hosts, and
-    /// those on veth or TAP, do not obey it.
+    /// those on veth or TAP, do not honour it.
     CongestionMessage,
 }
 
@@ -282,7 +285,7 @@ impl Router {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Controller {
-    /// A switch (`s1`) or port (`s1-p7`); the first switch if not said.
+    /// A switch (`s1`) or port (`s1-p7`); the first switch by default.
     pub at: Option<String>,
     /// How it chooses paths.
     pub router: Router,
@@ -292,14 +295,14 @@ pub struct Controller {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Dhcp {
-    /// The subnet of all hosts; 10.0.0.0/16 if not said, 10.0.0.0/8 for more hosts than that
+    /// The subnet of all hosts; 10.0.0.0/16 by default, 10.0.0.0/8 for more hosts than that
     /// holds.
     pub subnet: Option<SubnetText>,
-    /// The server's address; the subnet's first if not said.
+    /// The server's address; the subnet's first by default.
     pub server: Option<Ipv4Addr>,
-    /// First and last address to give; all of the subnet behind the first if not said.
+    /// First and last address to give; all of the subnet behind the first by default.
     pub pool: Option<[Ipv4Addr; 2]>,
-    /// How long a lease lasts; 1h if not said.
+    /// How long a lease lasts; 1h by default.
     pub lease: SpanText,
     /// Hosts, by name, that always get the same address.
     pub reservations: BTreeMap<String, Ipv4Addr>,

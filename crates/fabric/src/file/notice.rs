@@ -8,35 +8,35 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// Congestion notification (IEEE 802.1Qau): the sources of frames that fill a queue are told by
+/// Congestion notification (IEEE 802.1Qau): the sources of frames that fill a queue are notified by
 /// how much to slow down.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CongestionNotification {
     /// The priorities in the domain (CNPVs), at least one and at most seven.
     pub priorities: Vec<u8>,
-    /// The length that each queue is held at (Q_EQ); 26kB if not said.
+    /// The length that each queue is held at (Q_EQ); 26kB by default.
     pub set_point: BytesText,
-    /// The growth of a queue counts 2^this times as much as its length; 1 if not said.
+    /// The growth of a queue counts 2^this times as much as its length; 1 by default.
     #[schemars(range(min = -10, max = 10))]
     pub weight_log2: i8,
-    /// What joins a queue between two samples while it is not too long; 150kB if not said.
+    /// What joins a queue between two samples while it is not too long; 150kB by default.
     pub sample: BytesText,
-    /// Bytes of the sampled frame behind its tags that a message carries; 0 if not said.
+    /// Bytes of the sampled frame behind its tags that a message carries; 0 by default.
     #[schemars(range(max = 64))]
     pub header_bytes: u8,
-    /// What becomes of fractions of the feedback; down if not said.
+    /// What becomes of fractions of the feedback; down by default.
     pub rounding: Rounding,
-    /// The priority of the messages, of a lossy class; 6 if not said.
+    /// The priority of the messages, of a lossy class; 6 by default.
     #[schemars(range(max = 7))]
     pub cnm_priority: u8,
     /// What sources on the message differ on.
     pub cnm: Cnm,
     /// What sources on the rates of flows differ on; what simulated hosts and agents do.
     pub reaction: Reaction,
-    /// How the domain is defended against hosts, by name; interior_ready if not said.
+    /// How the domain is defended against hosts, by name; interior_ready by default.
     pub defence: BTreeMap<String, Defence>,
-    /// Where frames of hosts outside the domain go; if not said, and for `auto`, the next lower
+    /// Where frames of hosts outside the domain go; by default, and for `auto`, the next lower
     /// priority that is not in the domain, or else the next higher.
     #[schemars(range(max = 7))]
     pub alternate: Option<u8>,
@@ -78,19 +78,19 @@ pub struct Cnm {
     /// The priority of the sampled frame stands in the three highest bits of its word; true if
     /// not said.
     pub priority_in_high_bits: bool,
-    /// The offset is set point less queue; true if not said.
+    /// The offset is set point less queue; true by default.
     pub offset_falls_with_queue: bool,
-    /// Offset and delta count units of 64 bytes; true if not said.
+    /// Offset and delta count units of 64 bytes; true by default.
     pub queue_in_units: bool,
-    /// There is a CN-TAG of flow 0 where the sampled frame had none; true if not said.
+    /// There is a CN-TAG of flow 0 where the sampled frame had none; true by default.
     pub always_tagged: bool,
-    /// What is carried of the sampled frame begins with its EtherType; true if not said.
+    /// What is carried of the sampled frame begins with its EtherType; true by default.
     pub msdu_has_ethertype: bool,
     /// It comes from the address of the switch, or else from where the sampled frame was going;
-    /// true if not said.
+    /// true by default.
     pub source_is_point: bool,
     /// It has the VLAN tag of the sampled frame as it is, priority included; between switches it
-    /// has cnm_priority all the same. False if not said.
+    /// has cnm_priority all the same. False by default.
     pub copies_tag: bool,
     /// One with another version than 0, reserved bits, no feedback or no congestion point is
     /// refused by those who hear it, or else version and reserved bits are ignored; false if not
@@ -102,11 +102,11 @@ pub struct Cnm {
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Reaction {
-    /// When fast recovery ends; reaches if not said.
+    /// When fast recovery ends; reaches by default.
     pub increase: Increase,
-    /// When cycles of its counters become half as long; from_active if not said.
+    /// When cycles of its counters become half as long; from_active by default.
     pub half_period: HalfPeriod,
-    /// To which part of itself a target falls that is far above the rate; eighth if not said.
+    /// To which part of itself a target falls that is far above the rate; eighth by default.
     pub target_falls_to: TargetPart,
 }
 
@@ -153,9 +153,10 @@ pub struct Ecn {
     pub threshold: Option<BytesText>,
     /// Frames are marked at random, the more the longer the queue has been.
     pub red: Option<Red>,
-    /// What becomes of frames that cannot be marked; if not said, drop in a lossy class and pass
+    /// What becomes of frames that cannot be marked; by default, drop in a lossy class and pass
     /// in a lossless one.
-    pub others: Option<Others>,
+    #[serde(alias = "others")]
+    pub non_ect: Option<NonEct>,
 }
 
 /// Random early detection.
@@ -166,11 +167,11 @@ pub struct Red {
     pub min: BytesText,
     /// From this average on everything is, or with gentle from twice this on.
     pub max: BytesText,
-    /// Thousandths of the frames that are marked just below `max`; 100 if not said.
+    /// Thousandths of the frames that are marked just below `max`; 100 by default.
     #[serde(default = "hundred")]
     #[schemars(range(min = 1, max = 1000))]
     pub permille_max: u16,
-    /// Each frame moves the average by 2^-this of the way; 9 if not said.
+    /// Each frame moves the average by 2^-this of the way; 9 by default.
     #[serde(default = "nine")]
     #[schemars(range(max = 32))]
     pub weight_log2: u8,
@@ -185,7 +186,7 @@ pub struct Red {
 /// What becomes of frames that cannot be marked when they should be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Others {
+pub enum NonEct {
     /// They are dropped.
     Drop,
     /// They pass.

@@ -1,4 +1,5 @@
-//! When senders are stopped, beside what the memory says: `watermarks` and `watchdog` of `dcb`.
+//! Watermarks of queues and the PFC watchdog, as written in the file: `watermarks` and `watchdog`
+//! of `dcb`.
 
 use super::text::PercentText;
 use crate::units::{BytesText, SpanText};
@@ -6,23 +7,23 @@ use axon_wire::Span;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// Lengths of a lossless queue (what waits for one port in one class) at which its senders are
-/// stopped and let go on, whoever has filled it.
+/// Lengths of a lossless queue (all frames for one port in one class) at which its senders are
+/// paused and resumed, whichever of them has filled it.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Watermarks {
-    /// A queue that has sunk to this lets all its senders go on.
+    /// Low watermark: a queue that has sunk to this resumes all its senders.
     pub low: BytesText,
-    /// A queue that has grown to this stops some of its senders, as `choose` says; nobody if not
-    /// said.
+    /// Target watermark: a queue that has grown to this pauses some of its senders, selected by
+    /// `choose`; none by default.
     pub target: Option<BytesText>,
-    /// A queue that has grown to this stops all its senders.
+    /// High watermark: a queue that has grown to this pauses all its senders.
     pub high: BytesText,
-    /// Who is stopped at the target; max_min if not said.
+    /// Which senders are paused at the target; max_min by default.
     pub choose: Option<Choose>,
 }
 
-/// Who is stopped at the target of a queue.
+/// Which senders are paused at the target watermark of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Choose {
@@ -35,20 +36,22 @@ pub enum Choose {
     FairBandwidth,
 }
 
-/// What is done about a peer that does not let a queue go on.
+/// PFC watchdog: detects a queue that its peer keeps paused (a PFC storm).
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Watchdog {
-    /// A queue that holds frames and was stopped for so long is in a storm; 200ms if not said.
-    /// Longer than an honest stop lasts, or it is refused; `axon prove` reckons how long that is.
+    /// A queue that holds frames and was paused for this time is in a storm; 200ms by default. It
+    /// must be longer than a pause that congestion causes; `axon prove` computes how long those
+    /// last.
     pub detection: SpanText,
-    /// The part of the detection time for which the queue must have been stopped, 51% to 100%;
-    /// 100% if not said: one frame that is let go begins it anew. Less finds peers that let a
-    /// frame go now and then, at the latest after twice the detection time.
-    pub stopped: PercentText,
-    /// What is done in a storm; drop if not said.
+    /// The part of the detection time for which the queue must have been paused, 51% to 100%; 100%
+    /// by default: one frame that is sent restarts the detection. Less finds peers that let a frame
+    /// through now and then, at the latest after twice the detection time.
+    #[serde(alias = "stopped")]
+    pub paused: PercentText,
+    /// What happens to the queue in a storm; drop by default.
     pub action: StormAction,
-    /// A storm is over when the peer has stopped nothing for so long; 200ms if not said.
+    /// A storm is over when the peer has paused nothing for this time; 200ms by default.
     pub restoration: SpanText,
 }
 
@@ -59,7 +62,7 @@ pub enum StormAction {
     /// The frames of the queue are dropped.
     #[default]
     Drop,
-    /// They are sent, whatever the peer says.
+    /// They are sent although the peer pauses them.
     Forward,
 }
 
@@ -68,7 +71,7 @@ impl Default for Watchdog {
         let time = || SpanText(Span::from_millis(200));
         Watchdog {
             detection: time(),
-            stopped: PercentText(100),
+            paused: PercentText(100),
             action: StormAction::Drop,
             restoration: time(),
         }

@@ -56,12 +56,12 @@ pub struct Row {
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Placed {
-    /// How many.
+    /// The number of hosts, 0 to 100000.
     pub count: usize,
     /// Where they are, among the switches that may have hosts.
     #[serde(default)]
     pub placement: Placement,
-    /// Seed of a random placement; the fabric's if not said.
+    /// Seed of a random placement; the fabric's by default.
     pub seed: Option<u64>,
 }
 
@@ -96,7 +96,7 @@ pub struct Torus {
 pub struct FatTree {
     /// Ports of a switch; even, at least 2.
     pub k: usize,
-    /// Hosts at each edge switch; k/2 if not said.
+    /// Hosts at each edge switch; k/2 by default.
     pub hosts_per_edge: Option<usize>,
     /// Hosts by their number instead, at the edge switches.
     pub hosts: Option<Placed>,
@@ -114,7 +114,7 @@ pub struct Random {
     pub hosts_per_switch: Option<usize>,
     /// Hosts by their number instead.
     pub hosts: Option<Placed>,
-    /// Seed of the graph; the fabric's if not said.
+    /// Seed of the graph; the fabric's by default.
     pub seed: Option<u64>,
 }
 
@@ -143,7 +143,7 @@ pub struct Dragonfly {
     pub p: Option<usize>,
     /// Links of each switch to other groups, at most.
     pub h: usize,
-    /// Groups, 2 to a * h + 1; the most if not said.
+    /// Groups, 2 to a * h + 1; the most by default.
     pub groups: Option<usize>,
     /// Hosts by their number instead.
     pub hosts: Option<Placed>,
@@ -195,7 +195,7 @@ pub struct RandomLinks {
     pub hosts_per_switch: Option<usize>,
     /// Hosts by their number instead.
     pub hosts: Option<Placed>,
-    /// Seed of the graph; the fabric's if not said.
+    /// Seed of the graph; the fabric's by default.
     pub seed: Option<u64>,
 }
 
@@ -244,7 +244,7 @@ pub struct ListedHost {
     pub at: String,
     /// A fixed address instead of DHCP, in the subnet of `dhcp`.
     pub ip: Option<Ipv4Addr>,
-    /// Its MAC; derived from its place in the list if not said.
+    /// Its MAC; derived from its place in the list by default.
     pub mac: Option<MacText>,
     /// Rate of its link.
     pub rate: Option<RateText>,

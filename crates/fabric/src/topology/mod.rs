@@ -120,7 +120,7 @@ fn in_range(key: &str, number: usize, least: usize, most: usize) -> Result<(), P
         return Ok(());
     }
     let expected = format!("{least} to {most}");
-    Err(Problem::new(key, format!("{number} is impossible"), expected))
+    Err(Problem::new(key, format!("{number} is out of range"), expected))
 }
 
 /// Refuses a fabric of more switches than there may be.

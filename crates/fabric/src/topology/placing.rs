@@ -25,7 +25,7 @@ pub(super) struct Asked<'a> {
 }
 
 impl Plan {
-    /// Plugs hosts into `switches`, switch by switch: `h1` is at the first that has one.
+    /// Attaches hosts to `switches`, switch by switch: `h1` is at the first that has one.
     pub(super) fn place_hosts(
         &mut self,
         asked: &Asked<'_>,
@@ -35,7 +35,7 @@ impl Plan {
         let Some(placed) = asked.placed else {
             let count = asked.per_switch.unwrap_or(asked.default);
             in_range(&key, count, 0, HOSTS_MAX / switches.len().max(1))?;
-            self.plug_hosts(&key, switches, |_| count);
+            self.attach_hosts(&key, switches, |_| count);
             return Ok(());
         };
         let hosts_key = format!("{}.hosts", asked.topology);
@@ -52,11 +52,11 @@ impl Plan {
             }
         };
         let first = switches.start;
-        self.plug_hosts(&hosts_key, switches, |switch| at[switch - first]);
+        self.attach_hosts(&hosts_key, switches, |switch| at[switch - first]);
         Ok(())
     }
 
-    fn plug_hosts(
+    fn attach_hosts(
         &mut self,
         key: &str,
         switches: std::ops::Range<usize>,

@@ -1,4 +1,4 @@
-//! A line, a ring and a star: switches in a row, told by how many there are.
+//! A line, a ring and a star: switches in a row, given by their number.
 
 use super::Plan;
 use super::placing::Asked;

@@ -68,7 +68,7 @@ impl Asked<'_> {
         let flows = match () {
             () if entry.arp.is_some() => self.questions(&hosts)?,
             () if entry.incast.is_some() => self.to_one(&hosts)?,
-            () if entry.all_reduce.is_some() => self.circle(&hosts)?,
+            () if entry.all_reduce.is_some() => self.cycle(&hosts)?,
             () => self.flows(&hosts)?,
         };
         if flows.len() > FLOWS_MAX {
@@ -100,7 +100,7 @@ impl Asked<'_> {
             return Err(self.problem("priority", what, expected));
         }
         let expected = "0 to 7";
-        let what = || format!("{number} is no priority");
+        let what = || format!("{number} is not a priority");
         Priority::new(number).ok_or_else(|| self.problem("priority", what(), expected))
     }
 
@@ -153,20 +153,20 @@ impl Asked<'_> {
         let mut apps = apps.into_iter();
         match (apps.next(), apps.next()) {
             (Some(app), None) => Ok(app),
-            _ => Err(self.problem("", format!("it says {found} things to run"), KINDS)),
+            _ => Err(self.problem("", format!("it has {found} kinds of traffic"), KINDS)),
         }
     }
 
     fn above_zero(&self, key: &str, span: Span) -> Result<Span, Problem> {
         match span {
-            Span::ZERO => Err(self.problem(key, "0s is impossible", "a time above zero")),
+            Span::ZERO => Err(self.problem(key, "0s is out of range", "a time above zero")),
             span => Ok(span),
         }
     }
 
     pub(super) fn count(&self, key: &str, count: Option<u64>) -> Result<Option<u64>, Problem> {
         match count {
-            Some(0) => Err(self.problem(key, "0 is impossible", "1 or more")),
+            Some(0) => Err(self.problem(key, "0 is out of range", "1 or more")),
             count => Ok(count),
         }
     }
@@ -185,7 +185,7 @@ impl Asked<'_> {
         if range.contains(&bytes.0) {
             return Ok(bytes);
         }
-        Err(self.problem(key, format!("{bytes} is impossible"), expected))
+        Err(self.problem(key, format!("{bytes} is out of range"), expected))
     }
 
     /// Connections with buffers of this size, the usual one without.
@@ -218,7 +218,7 @@ impl Asked<'_> {
         if (1..=most).contains(&payload) {
             return Ok(payload);
         }
-        let what = format!("{payload} is impossible with an mtu of {}", self.fabric.mtu);
+        let what = format!("{payload} is out of range with an mtu of {}", self.fabric.mtu);
         Err(self.problem(key, what, format!("1 to {most}")))
     }
 
@@ -235,7 +235,7 @@ impl Asked<'_> {
         let frame = Bytes(packet + WIRE_OVERHEAD);
         let senders = flows.iter().map(|&(from, _)| &self.fabric.hosts[from]);
         let Some(slowest) = senders.min_by_key(|host| host.wire.rate) else {
-            return Err(self.problem("", "nobody sends", "two hosts or more"));
+            return Err(self.problem("", "it has no sender", "two hosts or more"));
         };
         let least = slowest.wire.rate.time_for(frame);
         let Some(rate) = rate else { return Ok(least) };
@@ -324,7 +324,7 @@ impl Asked<'_> {
                     return Err(self.problem(&format!("{key}.pareto.max"), what, "a larger size"));
                 }
                 if !(1..=100_000).contains(&shape_per_mille) {
-                    let what = format!("{shape_per_mille} is impossible");
+                    let what = format!("{shape_per_mille} is out of range");
                     let key = format!("{key}.pareto.shape_per_mille");
                     return Err(self.problem(&key, what, "1 to 100000, 1200 for a shape of 1.2"));
                 }
@@ -339,7 +339,7 @@ impl Asked<'_> {
                     let expected = "rising pairs such as [[10kB, 500], [1MB, 1000]], the last 1000";
                     return Err(self.problem(
                         &format!("{key}.cdf"),
-                        "this is no distribution",
+                        "it is not a distribution",
                         expected,
                     ));
                 }
@@ -362,7 +362,7 @@ impl Asked<'_> {
         let bias = |key: &str, asked: Option<u32>| match asked.unwrap_or(5) {
             bias @ 0..=10 => Ok(bias),
             bias => {
-                let what = format!("{bias} of ten is impossible");
+                let what = format!("{bias} of ten is out of range");
                 Err(self.problem(&format!("file_service.{key}"), what, "0 to 10"))
             }
         };
@@ -377,7 +377,7 @@ impl Asked<'_> {
         let block = self.size_in("file_service.block", block, 1..=most, &expected)?;
         let files = asked.files.unwrap_or(500);
         if !(1..=1_000_000).contains(&files) {
-            let what = format!("{files} is impossible");
+            let what = format!("{files} is out of range");
             return Err(self.problem("file_service.files", what, "1 to 1000000"));
         }
         Ok(FileService {

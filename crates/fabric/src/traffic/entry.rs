@@ -12,7 +12,7 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Entry {
-    /// Its name in results; its kind and number if not said.
+    /// Its name in results; its kind and number by default.
     pub name: Option<String>,
     /// Datagrams at a constant rate.
     pub udp: Option<UdpEntry>,
@@ -40,25 +40,25 @@ pub struct Entry {
     pub to: Option<String>,
     /// Several of these: `[[h1, h2], [h3, h4]]`.
     pub pairs: Option<Vec<[String; 2]>>,
-    /// The priority of all its frames, both ways: 0 to 7; 0, without a tag, if not said. Not for
+    /// The priority of all its frames, both ways: 0 to 7; 0, without a tag, by default. Not for
     /// `arp`, which has no tag, and `replay`, whose frames have their own.
     #[schemars(range(max = 7))]
     pub priority: Option<u8>,
-    /// Which of `hosts` talks to which.
+    /// The flows between `hosts`.
     pub pattern: Option<Pattern>,
-    /// Hosts by name, or a range of numbered ones such as `h1..h16`; all if not said.
+    /// Hosts by name, or a range of numbered ones such as `h1..h16`; all by default.
     pub hosts: Option<Vec<String>>,
-    /// When it starts, after the network is ready; at once if not said.
+    /// When it starts, after the network is ready; at once by default.
     pub start: Option<SpanText>,
-    /// When it stops, counted as `start` is; at the end of the run if not said.
+    /// When it stops, counted as `start` is; at the end of the run by default.
     pub stop: Option<SpanText>,
 }
 
-/// Which of some hosts talks to which.
+/// The flows between a set of hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Pattern {
-    /// Each to one other, and each from one other: one random circle through all of them.
+    /// Each to one other, and each from one other: one random cycle through all of them.
     Permutation,
     /// Each to every other.
     AllToAll,
@@ -74,11 +74,11 @@ pub enum Pattern {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct UdpEntry {
-    /// Bits of payload per second on each flow; as fast as the host's link if not said.
+    /// Bits of payload per second on each flow; as fast as the host's link by default.
     pub rate: Option<RateText>,
-    /// Bytes of payload in each, 1 to what the MTU leaves; the most if not said.
+    /// Bytes of payload in each, 1 to what the MTU leaves; the most by default.
     pub payload: Option<u32>,
-    /// How many on each flow; until the end if not said.
+    /// How many on each flow; until the end by default.
     pub count: Option<u64>,
 }
 
@@ -86,11 +86,11 @@ pub struct UdpEntry {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TcpEntry {
-    /// How many bytes; until the end if not said.
+    /// How many bytes; until the end by default.
     pub bytes: Option<BytesText>,
-    /// Whether Reno's congestion control works; it does if not said.
+    /// Whether Reno's congestion control works; it does by default.
     pub congestion_control: Option<bool>,
-    /// Bytes of the send and of the receive buffer, 4KiB to 64MiB; 128KiB if not said.
+    /// Bytes of the send and of the receive buffer, 4KiB to 64MiB; 128KiB by default.
     pub buffer: Option<BytesText>,
 }
 
@@ -109,17 +109,17 @@ pub enum TransportName {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RequestEntry {
-    /// How they travel; over TCP if not said.
+    /// How they travel; over TCP by default.
     pub transport: TransportName,
-    /// Bytes of a request; 1 if not said.
+    /// Bytes of a request; 1 by default.
     pub request: Option<BytesText>,
-    /// Bytes of an answer; 1 if not said.
+    /// Bytes of an answer; 1 by default.
     pub response: Option<BytesText>,
-    /// From an answer to the next request; none if not said.
+    /// From an answer to the next request; none by default.
     pub think: Option<SpanText>,
-    /// The server's processor time for each request; none if not said.
+    /// The server's processor time for each request; none by default.
     pub service: Option<SpanText>,
-    /// How many requests; until the end if not said.
+    /// How many requests; until the end by default.
     pub count: Option<u64>,
 }
 
@@ -127,16 +127,16 @@ pub struct RequestEntry {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct IncastEntry {
-    /// How requests and answers travel; over TCP if not said.
+    /// How requests and answers travel; over TCP by default.
     #[serde(default)]
     pub transport: TransportName,
     /// Bytes of each answer.
     pub bytes: BytesText,
-    /// From the last answer to the next round; none if not said.
+    /// From the last answer to the next round; none by default.
     pub think: Option<SpanText>,
-    /// How many rounds; until the end if not said.
+    /// How many rounds; until the end by default.
     pub rounds: Option<u64>,
-    /// Bytes of the buffers of each connection, which bound its window; 128KiB if not said.
+    /// Bytes of the buffers of each connection, which bound its window; 128KiB by default.
     pub buffer: Option<BytesText>,
 }
 
@@ -144,9 +144,9 @@ pub struct IncastEntry {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OnOffEntry {
-    /// Bits of payload per second within a burst; as fast as the host's link if not said.
+    /// Bits of payload per second within a burst; as fast as the host's link by default.
     pub rate: Option<RateText>,
-    /// Bytes of payload in each datagram; what the MTU leaves if not said.
+    /// Bytes of payload in each datagram; what the MTU leaves by default.
     pub payload: Option<u32>,
     /// Bytes of payload in a burst.
     pub on: SizesEntry,
@@ -192,12 +192,12 @@ pub enum SpansEntry {
 pub struct AllReduceEntry {
     /// Bytes at each host.
     pub bytes: BytesText,
-    /// How the data moves; around a ring if not said.
+    /// How the data moves; around a ring by default.
     #[serde(default)]
     pub algorithm: Reduction,
-    /// How often, one after the other; once if not said.
+    /// How often, one after the other; once by default.
     pub rounds: Option<u64>,
-    /// Bytes of the buffers of each connection, which bound its window; 128KiB if not said.
+    /// Bytes of the buffers of each connection, which bound its window; 128KiB by default.
     pub buffer: Option<BytesText>,
 }
 
@@ -205,29 +205,29 @@ pub struct AllReduceEntry {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct FileServiceEntry {
-    /// How calls travel; over TCP if not said.
+    /// How calls travel; over TCP by default.
     pub transport: TransportName,
-    /// Files before the transactions begin; 500 if not said.
+    /// Files before the transactions begin; 500 by default.
     pub files: Option<u32>,
-    /// Transactions; 500 if not said.
+    /// Transactions; 500 by default.
     pub transactions: Option<u64>,
-    /// The smallest file; 500 B if not said.
+    /// The smallest file; 500 B by default.
     pub size_min: Option<BytesText>,
-    /// The largest; 9.77 kB if not said.
+    /// The largest; 9.77 kB by default.
     pub size_max: Option<BytesText>,
-    /// The most that one call reads or writes; 8 KiB if not said, over UDP 1 KiB.
+    /// The most that one call reads or writes; 8 KiB by default, over UDP 1 KiB.
     pub block: Option<BytesText>,
-    /// Of ten transactions, how many read and do not append; 5 if not said.
+    /// Of ten transactions, how many read and do not append; 5 by default.
     pub read_bias: Option<u32>,
-    /// Of ten transactions, how many create and do not delete; 5 if not said.
+    /// Of ten transactions, how many create and do not delete; 5 by default.
     pub create_bias: Option<u32>,
-    /// The server's processor time for each call; none if not said.
+    /// The server's processor time for each call; none by default.
     pub server: Option<SpanText>,
-    /// The client's processor time between calls; none if not said.
+    /// The client's processor time between calls; none by default.
     pub client: Option<SpanText>,
 }
 
-/// Who asks for whose MAC.
+/// Which MACs each host asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ArpPattern {
@@ -242,11 +242,11 @@ pub enum ArpPattern {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ArpEntry {
-    /// Who asks for whom.
+    /// Which hosts each host asks for.
     pub pattern: ArpPattern,
-    /// Questions of each host: of `lbnl` on average. 5 if not said.
+    /// Questions of each host: of `lbnl` on average. 5 by default.
     pub per_host: Option<u32>,
-    /// From one question of a host to its next; 1 s if not said.
+    /// From one question of a host to its next; 1 s by default.
     pub interval: Option<SpanText>,
 }
 
@@ -255,7 +255,7 @@ pub struct ArpEntry {
 /// A frame counts as received where the target takes in one that looks like it, whatever its
 /// addresses are. So one that is there for another reason, such as an ARP request of its own,
 /// counts too if it equals a frame of the capture; then more may be received than was sent, and
-/// nobody knows what was lost. Two replays of one capture to one target are told apart by their
+/// the loss is unknown. Two replays of one capture to one target differ by their
 /// senders' MACs alone: not with `rewrite: nothing`, and not in a PortLand network, which rewrites
 /// them.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -263,7 +263,7 @@ pub struct ArpEntry {
 pub struct ReplayEntry {
     /// A pcap or pcapng file of Ethernet frames; its path is relative to this file.
     pub file: PathBuf,
-    /// What is changed in the frames; MACs if not said.
+    /// What is changed in the frames; MACs by default.
     #[serde(default)]
     pub rewrite: Rewrite,
 }
@@ -272,8 +272,8 @@ pub struct ReplayEntry {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PingEntry {
-    /// From one request to the next; 1 s if not said.
+    /// From one request to the next; 1 s by default.
     pub interval: Option<SpanText>,
-    /// How many, up to 65,535; 10 if not said.
+    /// How many, up to 65,535; 10 by default.
     pub count: Option<u16>,
 }

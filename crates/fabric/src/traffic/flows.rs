@@ -1,4 +1,4 @@
-//! Which hosts an entry is about, and who of them talks to whom.
+//! The hosts of a traffic entry, and the flows between them.
 
 use super::check::Asked;
 use super::entry::{ArpEntry, Entry, Pattern};
@@ -93,7 +93,7 @@ impl Asked<'_> {
                 })
             }
             _ => {
-                let what = "it does not say who talks to whom in one way";
+                let what = "senders and receivers are not given, or in more than one way";
                 Err(self.problem("", what, "from and to, or pairs, or a pattern"))
             }
         }
@@ -114,7 +114,7 @@ impl Asked<'_> {
     }
 
     /// Each to the next, the last to the first.
-    pub(super) fn circle(&self, hosts: &[usize]) -> Result<Vec<(usize, usize)>, Problem> {
+    pub(super) fn cycle(&self, hosts: &[usize]) -> Result<Vec<(usize, usize)>, Problem> {
         self.two(hosts)?;
         let next = hosts.iter().cycle().skip(1);
         Ok(hosts.iter().copied().zip(next.copied()).collect())

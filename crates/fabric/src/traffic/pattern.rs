@@ -1,4 +1,4 @@
-//! Who talks to whom.
+//! Traffic patterns: the flows between a set of hosts.
 
 use super::{ArpPattern, Sizes};
 use oorandom::Rand64;
@@ -14,15 +14,15 @@ const LOCAL_PERCENT: u64 = 80;
 /// The most questions of one host, in means.
 const MEANS_MAX: u64 = 20;
 
-/// Each host to the next on one random circle through all of them: Fisher and Yates' shuffle.
+/// Each host to the next on one random cycle through all of them: Fisher and Yates' shuffle.
 pub(super) fn permutation(hosts: &[usize], seed: u64) -> Vec<(usize, usize)> {
     let mut random = Rand64::new(u128::from(seed));
-    let mut circle = hosts.to_vec();
-    for last in (1..circle.len()).rev() {
-        circle.swap(last, random.rand_range(0..last as u64 + 1) as usize);
+    let mut order = hosts.to_vec();
+    for last in (1..order.len()).rev() {
+        order.swap(last, random.rand_range(0..last as u64 + 1) as usize);
     }
-    let next = circle.iter().cycle().skip(1);
-    let mut flows: Vec<_> = circle.iter().copied().zip(next.copied()).collect();
+    let next = order.iter().cycle().skip(1);
+    let mut flows: Vec<_> = order.iter().copied().zip(next.copied()).collect();
     flows.sort_unstable();
     flows
 }

@@ -5,28 +5,32 @@
 //! of the host, for the queues in front of the interface ([`queues`]) are what holds
 //! programs back.
 
+mod arguments;
 mod host_port;
 pub mod queues;
 mod shaper;
 
+pub use arguments::AgentArguments;
 pub(crate) use host_port::HostPort;
 pub use queues::HostQueues;
 
 use crate::port::ETHERNET_BYTES;
 use crate::process::{self, DaemonOptions};
+use crate::record::{AgentSource, Identity, Setup, digest};
 use crate::run::Clock;
 use crate::slot::{Medium, PortSetup};
 use crate::sys;
 use anyhow::{Context, Error, Result};
 use axon_dcbx::TieRule;
-use axon_dcbx::agent::{AgentConfig, AgentNode, Reaction, Rules, Speech};
+use axon_dcbx::agent::{AgentConfig, AgentNode, LldpSettings, Reaction, Rules};
 use axon_dcbx::lldp::LldpConfig;
 use axon_fabric::units::{LINK_RATES, LINK_RATES_EXPECTED};
+use axon_node::NodeKind;
 use axon_plane::qcn::{RpConfig, RpReadings};
 use axon_wire::cn::CnmFormat;
 use axon_wire::mac_control::Quanta;
 use axon_wire::priority::PrioritySet;
-use axon_wire::{Bytes, MacAddr, Rate, Span};
+use axon_wire::{Bytes, Incarnation, MacAddr, Rate, Span};
 
 /// How long after an XOFF a host may still send at full rate: a frame in the making, a request to
 /// the kernel, and longest of all the time in which a busy machine runs other processes.
@@ -98,6 +102,35 @@ impl AgentOptions {
     }
 }
 
+/// The configuration of an agent whose port to the fabric has this address and this MTU in bytes.
+/// `seed` feeds the jitter of its reaction points.
+pub(crate) fn config(agent: &AgentOptions, seed: u64, mac: MacAddr, mtu: usize) -> AgentConfig {
+    let frame_bytes_max = mtu + ETHERNET_BYTES;
+    let bytes = |time, rate: Rate| rate.bytes_in(time).0.max(4 * frame_bytes_max as u64);
+    AgentConfig {
+        rate: agent.rate,
+        pfc: agent.pfc,
+        pfc_quanta: agent.quanta,
+        rules: agent.rules.clone(),
+        frame_bytes_max,
+        share: Bytes(bytes(SHARE, agent.rate)),
+        headroom: Bytes(bytes(HOST_REACTION, agent.rate)),
+        mac,
+        reaction: (!agent.notified.is_empty()).then_some(Reaction {
+            priorities: agent.notified,
+            point: RpConfig { readings: agent.readings, ..RpConfig::scaled_for_port(agent.rate) },
+            format: agent.format,
+            seed,
+        }),
+        lldp: agent.dcbx.map(|lldp| LldpSettings {
+            system_name: agent.name.clone(),
+            port_name: agent.port.clone(),
+            agent: lldp,
+            tie: agent.tie,
+        }),
+    }
+}
+
 /// Runs an agent until SIGTERM or SIGINT.
 ///
 /// # Errors
@@ -108,30 +141,19 @@ pub fn run(agent: &AgentOptions, options: &DaemonOptions) -> Result<()> {
     let port = agent.port.as_str();
     let mtu = sys::device_mtu(port)
         .with_context(|| format!("there is no interface {port}; see `ip link`"))?;
-    let frame_bytes_max = mtu + ETHERNET_BYTES;
-    let bytes = |time, rate: Rate| rate.bytes_in(time).0.max(4 * frame_bytes_max as u64);
-    let config = AgentConfig {
-        rate: agent.rate,
-        pfc: agent.pfc,
-        pfc_quanta: agent.quanta,
-        rules: agent.rules.clone(),
-        frame_bytes_max,
-        share: Bytes(bytes(SHARE, agent.rate)),
-        headroom: Bytes(bytes(HOST_REACTION, agent.rate)),
-        mac: MacAddr(sys::device_mac(port)?),
-        reaction: (!agent.notified.is_empty()).then_some(Reaction {
-            priorities: agent.notified,
-            point: RpConfig { readings: agent.readings, ..RpConfig::scaled_for_port(agent.rate) },
-            format: agent.format,
-            seed: process::seed()?,
-        }),
-        speech: agent.dcbx.map(|lldp| Speech {
-            system_name: agent.name.clone(),
-            port_name: port.to_owned(),
-            lldp,
-            tie: agent.tie,
-        }),
-    };
+    let mac = MacAddr(sys::device_mac(port)?);
+    let seed = process::seed()?;
+    let config = config(agent, seed, mac, mtu);
+    let source = options.record.as_ref().map(|record| match &record.fabric {
+        Some(fabric) => AgentSource::Fabric(fabric.clone()),
+        None => AgentSource::Arguments(AgentArguments::of(agent)),
+    });
+    let identity = source.map(|of| Identity {
+        kind: NodeKind::Agent,
+        incarnation: Incarnation::default(),
+        digest: digest(&config),
+        setup: Setup::Agent { of, seed, mac, mtu_bytes: mtu as u64 },
+    });
     let node = AgentNode::new(config)?;
     let queues = HostQueues { rate: agent.rate, rules: agent.rules.clone(), mtu };
     let host = agent.host.clone();
@@ -149,5 +171,5 @@ pub fn run(agent: &AgentOptions, options: &DaemonOptions) -> Result<()> {
             lossless: true,
         },
     ];
-    process::run(node, Clock::start(), &agent.name, ports, options)
+    process::run(node, Clock::start(), (&agent.name, identity), ports, options)
 }

@@ -98,7 +98,7 @@ impl HostQueues {
     /// Lines for `tc -batch` that make the rules on an interface with queues and without rules.
     pub(super) fn filters(&self, device: &str) -> String {
         let mut text = String::new();
-        for (place, rule) in self.rules.asked().iter().enumerate() {
+        for (place, rule) in self.rules.ordered().iter().enumerate() {
             for (ethertype, keys) in keys(rule) {
                 let _ = writeln!(
                     text,

@@ -7,6 +7,7 @@
 //! ```text
 //! /run                a tmpfs
 //! /run/lab            the lab's state directory
+//! /run/recordings     where nodes are recorded, if they are
 //! /run/netns/h1       the network namespace of h1, as `ip netns` names it
 //! /run/node/h1/run    what a command in h1 sees as /run
 //! /run/node/h1/etc    what it sees as /etc: the machine's, with its own changes on top
@@ -29,6 +30,8 @@ use std::path::Path;
 pub const LAB: &str = "/run/lab";
 /// Where the namespaces are.
 pub const NETNS: &str = "/run/netns";
+/// Where recordings are written, if any are.
+pub const RECORDINGS: &str = "/run/recordings";
 /// Where the nodes' own files are.
 pub const NODES: &str = "/run/node";
 
@@ -45,7 +48,7 @@ fn bind(from: &Path, to: &Path) -> Result<()> {
 
 /// Makes a mount namespace with its own /proc and /run. Not before this process is the
 /// first of its PID namespace: the launcher still looks at the machine's /proc.
-pub fn private_mounts(state: &Path) -> Result<()> {
+pub fn private_mounts(state: &Path, recordings: Option<&Path>) -> Result<()> {
     unshare(CloneFlags::CLONE_NEWNS).context("cannot make a mount namespace")?;
     let none = None::<&str>;
     mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none)
@@ -63,6 +66,10 @@ pub fn private_mounts(state: &Path) -> Result<()> {
         fs::create_dir(new.join(name))?;
     }
     bind(state, &new.join("lab"))?;
+    if let Some(recordings) = recordings {
+        fs::create_dir(new.join("recordings"))?;
+        bind(recordings, &new.join("recordings"))?;
+    }
     bind(&new, Path::new("/run"))
 }
 

@@ -13,10 +13,10 @@
 use crate::status::{Answer, NodeStatus};
 use anyhow::{Result, bail};
 use axon_control::controller::topology::SwitchIndex;
-use axon_fabric::circle;
+use axon_fabric::cycle as cycle_names;
 use axon_fabric::model::{End, Fabric};
 use axon_node::telemetry::{BlockedBuffer, NodeTelemetry, PausedQueue};
-use axon_prove::{Buffer, Standing};
+use axon_prove::Buffer;
 use axon_wire::{PortNo, Priority};
 use serde::Serialize;
 
@@ -32,14 +32,14 @@ pub struct Deadlock {
 /// A blocked buffer as its switch reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Seen {
-    standing: Standing,
+    blocked: axon_prove::BlockedBuffer,
     left_frames: u64,
     still_us: u64,
 }
 
 impl Seen {
     fn agrees_with(&self, earlier: &Seen) -> bool {
-        (&self.standing, self.left_frames) == (&earlier.standing, earlier.left_frames)
+        (&self.blocked, self.left_frames) == (&earlier.blocked, earlier.left_frames)
     }
 }
 
@@ -49,12 +49,12 @@ pub fn deadlock(fabric: &Fabric, first: &[NodeStatus], second: &[NodeStatus]) ->
     let earlier = seen(fabric, first);
     let mut blocked = seen(fabric, second);
     blocked.retain(|now| earlier.iter().any(|before| now.agrees_with(before)));
-    let standing: Vec<Standing> = blocked.iter().map(|seen| seen.standing.clone()).collect();
-    let cycle = axon_prove::deadlock(&standing)?;
-    let on_cycle =
-        |seen: &&Seen| cycle.waits.iter().any(|wait| wait.buffer == seen.standing.buffer);
+    let buffers: Vec<axon_prove::BlockedBuffer> =
+        blocked.iter().map(|seen| seen.blocked.clone()).collect();
+    let cycle = axon_prove::deadlock(&buffers)?;
+    let on_cycle = |seen: &&Seen| cycle.waits.iter().any(|wait| wait.buffer == seen.blocked.buffer);
     let still_us = blocked.iter().filter(on_cycle).map(|seen| seen.still_us).min()?;
-    Some(Deadlock { still_ms: still_us / 1_000, round: circle::round(fabric, &cycle) })
+    Some(Deadlock { still_ms: still_us / 1_000, round: cycle_names::ingress_ports(fabric, &cycle) })
 }
 
 /// Whether all switches have answered, where there are lossless classes at all.
@@ -96,7 +96,7 @@ fn read(from: End, switch: usize, blocked: &BlockedBuffer) -> Seen {
         queue.paused.iter().map(|priority| buffer(switch, queue.egress, priority)).collect()
     };
     Seen {
-        standing: Standing {
+        blocked: axon_prove::BlockedBuffer {
             buffer: buffer(from.switch, from.port, blocked.priority),
             waits: blocked.queues.iter().map(queue).collect(),
         },

@@ -26,7 +26,7 @@ mod supervisor;
 pub mod table;
 
 pub use deadlock::Deadlock;
-pub use options::{Report, UpOptions};
+pub use options::{RecordInto, Report, UpOptions};
 pub use part::part;
 pub use root::STATE_VARIABLE;
 pub use running::Lab;

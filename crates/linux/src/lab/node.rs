@@ -1,11 +1,14 @@
 //! A daemon among the lab's processes: where its fabric, status socket and log are.
 
+use super::build;
 use super::state::StateDir;
 use crate::daemon::{DaemonOptions, controller, host_agent, switch};
+use crate::record::{EXTENSION, RecordOptions};
 use anyhow::{Context, Result};
 use axon_capture::pcap::CaptureOptions;
 use nix::unistd::setsid;
 use std::ffi::OsString;
+use std::path::Path;
 
 /// Runs a node of a lab, from the inside.
 pub(super) fn run(state: &StateDir, name: &str, capture: Option<&OsString>) -> Result<()> {
@@ -19,6 +22,7 @@ pub(super) fn run(state: &StateDir, name: &str, capture: Option<&OsString>) -> R
         status_socket: Some(state.socket(name)),
         capture: capture.map(CaptureOptions::to),
         state: Some(state.incarnation(name)),
+        record: record(state, name)?,
         taps: Vec::new(),
     };
     if name == fabric.controller.name {
@@ -28,4 +32,16 @@ pub(super) fn run(state: &StateDir, name: &str, capture: Option<&OsString>) -> R
     } else {
         switch(&fabric, name, &options)
     }
+}
+
+/// Where the node is recorded. In a later incarnation the file has a number.
+fn record(state: &StateDir, name: &str) -> Result<Option<RecordOptions>> {
+    let Some(record) = state.load_options()?.record else {
+        return Ok(None);
+    };
+    Ok(Some(RecordOptions {
+        file: Path::new(build::RECORDINGS).join(format!("{name}.{EXTENSION}")),
+        bytes_max: record.bytes_max,
+        fabric: Some(state.load_fabric_text()?),
+    }))
 }

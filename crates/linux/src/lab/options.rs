@@ -1,6 +1,7 @@
 //! How a lab is asked for, and what became of that.
 
 use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
 
 /// The first argument of a process that the lab has started from its own program.
 pub(super) const PART: &str = "lab-part";
@@ -14,11 +15,22 @@ pub struct UpOptions {
     pub capture: Vec<String>,
     /// The name of the router, if it is not to be the file's.
     pub router: Option<String>,
+    /// Where every switch, the controller and the agents of hosts are recorded, if anywhere.
+    pub record: Option<RecordInto>,
+}
+
+/// A directory for the recordings of a lab, `s1.axrec` and so on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordInto {
+    /// Made if it is not there, for this user only; it must not hold recordings yet.
+    pub directory: PathBuf,
+    /// Each recording ends before it is larger than this, in bytes.
+    pub bytes_max: u64,
 }
 
 impl Default for UpOptions {
     fn default() -> UpOptions {
-        UpOptions { timeout_ms: 30_000, capture: Vec::new(), router: None }
+        UpOptions { timeout_ms: 30_000, capture: Vec::new(), router: None, record: None }
     }
 }
 

@@ -3,20 +3,23 @@
 
 use super::interrupt::Interrupts;
 use super::neighbours;
-use super::options::{PART, Report, UpOptions};
+use super::options::{PART, RecordInto, Report, UpOptions};
 use super::plan::Plan;
 use super::root::{self, RootLock};
 use super::running::{Lab, only};
 use super::state::StateDir;
 use super::supervisor::{Line, Progress};
+use crate::dataplane;
+use crate::record::EXTENSION;
 use anyhow::{Context, Result, bail};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::Read;
 use std::os::fd::AsFd;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::process::{ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -37,13 +40,16 @@ pub fn up(
     mut on_progress: impl FnMut(&Progress),
 ) -> Result<(Lab, Report)> {
     let (name, plan) = {
-        let fabric = axon_fabric::load(fabric)?;
+        let file = fabric;
+        let fabric = axon_fabric::load(file)?;
+        dataplane::check(&fabric).with_context(|| file.display().to_string())?;
         (fabric.name.clone(), Plan::of(&fabric))
     };
     let state = StateDir::of(&name)?;
     if let Some(unknown) = options.capture.iter().find(|name| !plan.daemons().any(|n| n == *name)) {
         bail!("{name} has no switch {unknown} to capture");
     }
+    let options = &UpOptions { record: recordings(options.record.as_ref())?, ..options.clone() };
     let interrupts = Interrupts::hold().context("cannot hold signals back")?;
     let (taken, note) = take_new(&name, &state, plan.hosts.len())?;
     let started = start(&state, fabric, options, &interrupts, &mut on_progress);
@@ -58,6 +64,24 @@ pub fn up(
             Err(if log.is_empty() { error } else { error.context(log.trim().to_owned()) })
         }
     }
+}
+
+/// Makes the directory for recordings, and answers with its whole path. One that holds recordings
+/// is left alone: a replay would take them for those of this lab.
+fn recordings(asked: Option<&RecordInto>) -> Result<Option<RecordInto>> {
+    let Some(RecordInto { directory, bytes_max }) = asked else {
+        return Ok(None);
+    };
+    let cannot = || format!("cannot record into {}", directory.display());
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(directory).with_context(cannot)?;
+    for entry in fs::read_dir(directory).with_context(cannot)?.flatten() {
+        if entry.path().extension().is_some_and(|extension| extension == EXTENSION) {
+            let found = entry.path();
+            bail!("{} is there already: name an empty directory", found.display());
+        }
+    }
+    let directory = fs::canonicalize(directory).with_context(cannot)?;
+    Ok(Some(RecordInto { directory, bytes_max: *bytes_max }))
 }
 
 /// Makes the directory of a new lab and takes it, after clearing away what a crash has left.

@@ -4,6 +4,7 @@
 use super::options::{PART, UpOptions};
 use super::root::{self, RootLock};
 use anyhow::{Context, Result, bail};
+use axon_fabric::FabricText;
 use axon_fabric::model::{Fabric, RouterKind};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -248,6 +249,17 @@ impl StateDir {
             fabric.set_router(router.with_context(|| format!("no router {name}"))?)?;
         }
         Ok(fabric)
+    }
+
+    /// The same with all that it names, for recordings.
+    ///
+    /// # Errors
+    /// As [`StateDir::load_fabric`].
+    pub(super) fn load_fabric_text(&self) -> Result<FabricText> {
+        let origin: PathBuf = serde_json::from_slice(&fs::read(self.path.join("origin.json"))?)?;
+        let text = fs::read_to_string(self.fabric()).context("the lab's fabric file is gone")?;
+        let router = self.load_options()?.router.and_then(|name| RouterKind::named(&name));
+        Ok(FabricText::of(&origin, text, router)?)
     }
 
     /// A daemon's status socket.

@@ -132,7 +132,8 @@ impl Supervisor {
         let options = state.load_options()?;
         let fabric = state.load_fabric()?;
         let plan = Plan::of(&fabric);
-        build::private_mounts(state.path())?;
+        let recordings = options.record.as_ref().map(|record| record.directory.as_path());
+        build::private_mounts(state.path(), recordings)?;
         let nodes: Vec<&str> = plan.nodes().collect();
         // The cables are made from the supervisor's own namespace, which is this user's.
         let home = File::open("/proc/self/ns/net")?;

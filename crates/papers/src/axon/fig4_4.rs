@@ -93,15 +93,15 @@ fn set_wires(fabric: &mut Fabric) {
     fabric.hosts.iter_mut().for_each(|host| host.wire.latency = WIRE);
 }
 
-/// What the sender of a probe measures around a circle of itself and `devices` more Axons.
+/// What the sender of a probe measures around a ring of itself and `devices` more Axons.
 fn probe(devices: usize, bytes: usize, seed: u64) -> Result<Span> {
-    let mut fabric = axon_fabric::parse(Path::new("circle.yaml"), &circle(devices + 1))?;
+    let mut fabric = axon_fabric::parse(Path::new("ring.yaml"), &ring(devices + 1))?;
     set_wires(&mut fabric);
     let links: Vec<(End, End)> = fabric.links.iter().map(|link| (link.a, link.b)).collect();
     let mut world = World::new(&fabric, seed);
     let limit = Time::ZERO + LIMIT;
     let ready = world.run_until_true(limit, |world| world.is_path_known(&links));
-    ensure!(ready, "the Axons of the circle did not find each other");
+    ensure!(ready, "the Axons of the ring did not find each other");
     world.run_for(Span::from_secs(1));
     let hops = links.iter().map(|(near, _)| near.port).chain([PortNo::CONTROL]).collect();
     let plan = ProbePlan { bytes, ..ProbePlan::new(PlanKind::Circuit(hops)) };
@@ -118,14 +118,14 @@ fn probe(devices: usize, bytes: usize, seed: u64) -> Result<Span> {
     Ok(Span::from_ticks(times.total.ticks() - (stages - residence)))
 }
 
-/// A fabric of switches in a circle, links in the order of the way round; with two of them
+/// A fabric of switches in a ring, links in the order of the way round; with two of them
 /// there are two links between the same two.
-fn circle(switches: usize) -> String {
+fn ring(switches: usize) -> String {
     let names: Vec<String> = (1..=switches).map(|number| format!("s{number}")).collect();
     let link = |at: usize| format!("[{}, {}]", names[at], names[(at + 1) % switches]);
     let links: Vec<String> = (0..switches).map(link).collect();
     format!(
-        "name: circle\ntopology: {{ listed: {{ switches: [{}], hosts: {{ h1: s1 }}, links: [{}] }} }}\n\
+        "name: ring\ntopology: {{ listed: {{ switches: [{}], hosts: {{ h1: s1 }}, links: [{}] }} }}\n\
          links: {{ rate: 1Gbps }}\ndevice: axon-netfpga\n",
         names.join(", "),
         links.join(", ")

@@ -32,7 +32,7 @@ const PAPER_MEAN_KBIT: f64 = 40.0;
 /// What the paper says of the worst link, in Mbit.
 const PAPER_MAX_MBIT: f64 = 108.0;
 /// How far the average link may be from the paper's, either way: what a message weighs (seals,
-/// ports that a hello names) is not told and is ours.
+/// ports that a hello names) is not given and is ours.
 const MEAN_FACTOR: f64 = 2.0;
 /// How far the worst link may be, in per cent.
 const MAX_PERCENT: f64 = 10.0;
@@ -63,7 +63,7 @@ fn run(context: &mut Context) -> Result<Outcome> {
     outcome.tables.push(table);
     outcome.note(
         "The paper does not say what its convergence is, nor over which links its average goes. Of the two \
-         readings, until links are known and until hosts are known too, the second has the paper's 108 Mbit \
+         interpretations, until links are known and until hosts are known too, the second has the paper's 108 Mbit \
          on the worst link, and the first has an eighth of it: so the second is judged, with the average \
          over all links, the one definition of all of figure 6. The paper's simulator has no time, and its \
          Axons send heartbeats only after the network has initialised (001 §4, on the simulator): so neither they nor \
@@ -73,7 +73,7 @@ fn run(context: &mut Context) -> Result<Outcome> {
     outcome.note(
         "PortLand: the paper's starts with 50 to 100 % more bytes than Axon, ours with fewer, and the bound \
          is missed. Our PortLand's messages are not sealed (43 bytes each) and carry no route, and its \
-         links count as known when every switch has reported to the manager. What the paper's PortLand sends more is not told, and nothing was added to \
+         links count as known when every switch has reported to the manager. What the paper's PortLand sends more is not given, and nothing was added to \
          ours to make it dearer. Wall time is that of the machine as it was: beside other work it says \
          little.",
     );

@@ -1,7 +1,7 @@
 //! Table 2 of the paper (001 §5.5): how flows lie on the links of a torus and of a random
 //! graph, by router, and what a link failure costs.
 
-use super::told::{Failure, Spread, Told};
+use super::planned::{Failure, Planned, Spread};
 use crate::reproduce::{Context, Experiment, Figure, Outcome, Plot, Row, Series, Table};
 use anyhow::{Context as _, Result};
 use axon_control::controller::router::{FixedTies, Router, RouterKind};
@@ -145,12 +145,12 @@ fn measure_one(
     router: Box<dyn Router>,
     seed: u64,
 ) -> Result<Measured> {
-    let mut told = Told::new(fabric, router, seed);
+    let mut planned = Planned::new(fabric, router, seed);
     let started = std::time::Instant::now();
-    told.place(pairs)?;
+    planned.place(pairs)?;
     let seconds = started.elapsed().as_secs_f64();
-    let (spread, moved) = (told.spread(), told.moved());
-    Ok(Measured { spread, moved, seconds, failure: told.fail_fullest()? })
+    let (spread, moved) = (planned.spread(), planned.moved());
+    Ok(Measured { spread, moved, seconds, failure: planned.fail_fullest()? })
 }
 
 /// Each host with `each` others, no pair twice, in either order.
@@ -172,7 +172,7 @@ fn rows_within(outcome: &mut Outcome, fabric: &str, router: &str, paper: &Column
         let name = format!("{fabric}, {router}: {line}");
         if line.starts_with("per link failure") {
             // Reckoned from the flows with constants fitted to the paper's table: they would
-            // pass whenever the flows do, so they are told and not judged.
+            // pass whenever the flows do, so they are shown and not judged.
             let name = format!("{name}, reckoned from the flows");
             outcome.remark(name, paper[at], ours[at], unit);
             continue;

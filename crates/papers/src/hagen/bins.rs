@@ -10,7 +10,7 @@ pub struct Bins {
     pub from: Time,
     /// Of each.
     pub width: Span,
-    /// How many.
+    /// The number of samples.
     pub count: usize,
 }
 

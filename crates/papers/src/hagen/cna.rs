@@ -67,7 +67,7 @@ pub struct Stream {
 /// Frames of a stream so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Frames {
-    /// Handed to the sender's card.
+    /// Handed to the sender's NIC.
     pub sent: u64,
     /// Read by the receiver.
     pub received: u64,
@@ -187,7 +187,7 @@ impl Ground {
         })
     }
 
-    /// Ends a stream and waits for what is under way: how many of its frames never came.
+    /// Ends a stream and waits for what is in flight: how many of its frames never came.
     pub fn lost(&mut self, stream: &Stream) -> u64 {
         for &source in &stream.sources {
             self.world.with_host(stream.from, |host, now| host.stop(source, now));
@@ -217,7 +217,7 @@ impl Ground {
     }
 }
 
-/// The priority of all streams that share a fate (§5.1): its number is not told.
+/// The priority of all streams that share a fate (§5.1): its number is not given.
 pub const SHARED: Priority = Priority::from_low_bits(3);
 /// Another one with PFC.
 pub const OTHER: Priority = Priority::from_low_bits(4);

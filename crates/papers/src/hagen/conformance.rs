@@ -1,4 +1,4 @@
-//! Conformance of DCB devices (002 chapter 3): the failures that the paper tells of, each put into
+//! Conformance of DCB devices (002 chapter 3): the failures that the paper describes, each put into
 //! our own switch and found by a named case, and our own switch without them.
 
 use crate::reproduce::{Context, Experiment, Figure, Outcome, Row, Table};
@@ -15,16 +15,16 @@ pub const EXPERIMENT: Experiment = Experiment {
     source: "002 §3.2",
     setup: "Our own switch and controller stand between nine simulated testers on links of 10 Gb/s. First all \
             cases of PAUSE, PFC, ETS, congestion notification and DCBX are run; those that are not \
-            applicable are told with their reason and are not counted as passed. Then each fault of a list is put into \
+            applicable are listed with their reason and are not counted as passed. Then each fault of a list is put into \
             the switch, by its configuration or by what goes in and out of it, and the case that is \
-            there to find it is run. The paper tells which failures were seen at test events, without figures.",
+            there to find it is run. The paper names which failures were seen at test events, without figures.",
     run,
 };
 
-/// What the paper tells of, and the faults that stand for it.
+/// What the paper describes, and the faults that stand for it.
 const SEEN: [(&str, &[Plant]); 4] = [
     ("priorities cannot be paused independently (§3.2.1)", &[Plant::SharedQueue]),
-    ("too little buffer for what is under way after a PFC frame (§3.2.1)", &[Plant::NoHeadroom]),
+    ("too little buffer for what is in flight after a PFC frame (§3.2.1)", &[Plant::NoHeadroom]),
     ("shares deviate by more than 10 % (§3.2.2)", &[Plant::EqualShares]),
     ("switches forward DCBX frames (§3.2.4)", &[Plant::ForwardedLldp]),
 ];

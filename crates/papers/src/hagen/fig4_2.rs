@@ -19,7 +19,7 @@ pub const EXPERIMENT: Experiment = Experiment {
     source: "002 §4.3 to §4.5, figures 4-2 to 4-7",
     setup: "One host sends a TCP stream and a UDP stream of full frames to two sinks, and reads from an iSCSI \
             target or writes to it, all at one switch and at 10 Gb/s: each by itself, in pairs, and three together. \
-            Commands are of 1 MiB; four reads are under way, as read-ahead has it, and one write. Windows of up to 1 \
+            Commands are of 1 MiB; four reads are in flight, as read-ahead has it, and one write. Windows of up to 1 \
             MiB. One queue for all; then three classes (TCP 25 %, UDP 25 %, SAN 50 %) at the host and at the switch. \
             Goodput over 100 ms.",
     run,

@@ -18,7 +18,7 @@ pub const EXPERIMENT: Experiment = Experiment {
 
 /// What the slowed receiver takes, MB/s.
 const SLOWED: [f64; 7] = [500.0, 450.0, 400.0, 350.0, 300.0, 200.0, 100.0];
-/// The one that stands for the paper's, which is not told: that of figure 5-4.
+/// The one that stands for the paper's, which is not given: that of figure 5-4.
 const AS_VICTIM: f64 = 350.0;
 /// As the text gives them, MB/s: alone, with TS 2, as victim.
 const PAPER: [f64; 3] = [250.0, 200.0, 240.0];

@@ -184,7 +184,7 @@ fn run(context: &mut Context) -> Result<Outcome> {
         .plots
         .push(plot("short", "MPI's exchange, short messages", |bytes| bytes > 0 && bytes <= 4096));
     outcome.note(
-        "How the paper's processes lie on its hosts is not told; ours go round from host to host, so that every \
+        "How the paper's processes lie on its hosts is not given; ours go round from host to host, so that every \
          message crosses the network. Figure 5-7 has fluctuations below 4 KiB with PFC off, of which it does not tell the \
          cause: ours has none there, since nothing is lost as long as all messages of a round fit the receiver's ring, and \
          then PFC changes nothing. The longest round of short messages is the first, which opens the connections.",

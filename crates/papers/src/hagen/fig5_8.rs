@@ -13,7 +13,7 @@ pub const EXPERIMENT: Experiment = Experiment {
     title: "Throughput of iSCSI, with PFC off and on",
     source: "002 §5.7, figure 5-8",
     setup: "An initiator at CNA 1 and a target with its disk in memory at CNA 3, alone in the network. The initiator \
-            has four commands of 1 MiB under way on one TCP connection with windows of up to 4 MiB (and of 1/2, 1 and 2 \
+            has four commands of 1 MiB in flight on one TCP connection with windows of up to 4 MiB (and of 1/2, 1 and 2 \
             MiB): 100 of them, reads or writes. A host reads 538 MB/s into a ring of 512 frames. Data over time.",
     run,
 };
@@ -21,7 +21,7 @@ pub const EXPERIMENT: Experiment = Experiment {
 /// Bytes of data of a command, and of its header (RFC 7143: 48 bytes).
 const DATA: u32 = 1 << 20;
 const HEADER: u32 = 48;
-/// Commands under way.
+/// Commands in flight.
 const DEPTH: u32 = 4;
 const COMMANDS: u64 = 100;
 /// Windows; the bounds are for the last, which Linux's autotuning reaches.
@@ -111,7 +111,7 @@ fn run(context: &mut Context) -> Result<Outcome> {
          receiver's ring loses many segments at once, which TCP without SACK does not mend before its retransmission \
          timeout, 1 s here and 200 ms in Linux. A round of four commands then takes more than that second, and 8 ms \
          without a loss. Where the window fits the ring nothing is lost and PFC changes nothing. Which windows, depth and \
-         cost of a command the paper had is not told.",
+         cost of a command the paper had is not given.",
     );
     Ok(outcome)
 }

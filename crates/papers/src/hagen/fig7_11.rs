@@ -17,7 +17,7 @@ pub const EXPERIMENT: Experiment = Experiment {
     source: "002 §7.5 and §7.6, figure 7-11",
     setup: "Switch A has one port out, and before it switch B and two victims of 2.5 Gb/s; before switch B are the \
             aggressor, device A, at line rate and a victim of 1.25 Gb/s, device B. All links 10 Gb/s, queues and marks \
-            as in hagen/fig7-7. Who is told to stop, and how the victims' throughput varies from 2 to 22 ms. Then the world of \
+            as in hagen/fig7-7. Who is paused, and how the victims' throughput varies from 2 to 22 ms. Then the world of \
             hagen/table7.1 for 204 ms, without and with a congestion point at the port (the MIB's defaults, a set \
             point of 26,000 bytes) and reaction points in the sources.",
     run,
@@ -41,22 +41,21 @@ const SOURCES: [(&str, usize, PortNo, Span); 4] = [
 
 fn run(context: &mut Context) -> Result<Outcome> {
     let mut outcome = Outcome::default();
-    let columns =
-        ["who is to stop", "what", "told to stop, times", "mean, Gb/s", "deviation, Gb/s"];
+    let columns = ["who is to stop", "what", "XOFF, times", "mean, Gb/s", "deviation, Gb/s"];
     let mut table = Table::new("two-hops", &columns);
     for (name, choice) in choices(context.seed) {
         context.step(name)?;
         let seen = plan(marks(true, choice)).run(at_ms(UNTIL_MS), context.seed);
         let (sources, sink) = used(&seen, (at_ms(FROM_MS), at_ms(UNTIL_MS)), BIN);
-        let told = |switch: usize, port: PortNo| seen.xoffs[switch][port.index()].len();
+        let xoffs = |switch: usize, port: PortNo| seen.xoffs[switch][port.index()].len();
         let ours = choice == Some(Choice::MaxMin);
         let lost = seen.all_lost() as f64;
         outcome.rows.push(Row::within(format!("{name}: lost"), 0.0, lost, "frames", (0.0, 0.0)));
         let mut say = |what: &str, stops: usize, used: (f64, f64), targets: bool| {
             let row = vec![name.into(), what.into(), stops.into(), used.0.into(), used.1.into()];
             table.push(row);
-            let what = format!("{name}: {what}, told to stop");
-            let paper = if targets { "told" } else { "not told" };
+            let what = format!("{name}: {what}, XOFF");
+            let paper = if targets { "paused" } else { "not paused" };
             if ours {
                 let (bound, pass) = if targets { ("> 0", stops > 0) } else { ("= 0", stops == 0) };
                 outcome.rows.push(Row::holds(what, paper, stops, "times", bound, pass));
@@ -64,10 +63,10 @@ fn run(context: &mut Context) -> Result<Outcome> {
                 outcome.remark(what, paper, stops, "times");
             }
         };
-        say("switch B, by switch A", told(A, TO_B), (f64::NAN, f64::NAN), true);
+        say("switch B, by switch A", xoffs(A, TO_B), (f64::NAN, f64::NAN), true);
         for ((what, switch, port, interval), used) in SOURCES.into_iter().zip(&sources) {
             let targets = interval == Span::ZERO;
-            say(what, told(switch, port), (used.mean, used.sd), targets);
+            say(what, xoffs(switch, port), (used.mean, used.sd), targets);
         }
         let worst = sources[1..].iter().map(|used| used.sd).fold(0.0, f64::max);
         let percent = 10.0 * sink.mean;
@@ -83,7 +82,7 @@ fn run(context: &mut Context) -> Result<Outcome> {
     outcome.tables.push(table);
     with_qcn::measure(context, &mut outcome)?;
     outcome.note(
-        "The paper describes this and measures nothing. What is told: switch A stops switch B only, switch B stops \
+        "The paper describes this and measures nothing. What it states: switch A pauses switch B only, switch B stops \
          device A only. A stop of switch B holds the frames of device B in it too; its sender is not stopped.",
     );
     Ok(outcome)

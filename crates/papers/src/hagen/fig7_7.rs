@@ -14,7 +14,7 @@ pub const EXPERIMENT: Experiment = Experiment {
     source: "002 §7.3 and §7.4, figure 7-7",
     setup: "Three sources at line rate from 1 ms on into one port, 10 Gb/s links, a FIFO of 100 full frames. \
             Without flow control; with a stop of 65,535 quanta for all at the high watermark (67 frames, so that \
-            11 frames under way from each source find room) that ends with its time; and with the word to go on at \
+            11 frames in flight from each source find room) that ends with its time; and with the word to go on at \
             the low watermark (11 frames). Throughput in bins of 49.2 us.",
     run,
 };

@@ -48,7 +48,7 @@ fn run(context: &mut Context) -> Result<Outcome> {
         outcome.remark(format!("{name}: outbound link"), "", 10.0 * sink.mean, "%");
         for (source, what) in ["victim 1", "victim 2", "aggressor"].into_iter().enumerate() {
             let stops = seen.xoffs[0][source].len();
-            outcome.remark(format!("{name}: {what}, told to stop"), "", stops, "times");
+            outcome.remark(format!("{name}: {what}, XOFF"), "", stops, "times");
             let name = format!("{name}: {what}, deviation after 4 ms");
             outcome.remark(name, "", busy[source].sd, "Gb/s");
         }
@@ -63,8 +63,8 @@ fn run(context: &mut Context) -> Result<Outcome> {
     outcome.note(
         "A source that was stopped sends what it has saved up at line rate, so that a victim that is stopped \
          swings between nothing and 10 Gb/s. Appendix A draws a frame with every frame that comes above the target \
-         watermark: while the aggressor's frames that are under way still come in, it draws the victims too. The text \
-         of §7.4.1 tells of few draws, and of a queue that grows to the high watermark when one was wrong; so the \
+         watermark: while the aggressor's frames that are in flight still come in, it draws the victims too. The text \
+         of §7.4.1 describes few draws, and of a queue that grows to the high watermark when one was wrong; so the \
          second kind draws again only after 33 frames more, when the draw before has shown. With one draw each time \
          the queue comes to the mark it is worse than no targeting: once both victims are stopped, the aggressor \
          alone just fills the link, and the queue never sinks to the low watermark that would let them go on.",

@@ -37,7 +37,7 @@ struct Came {
     /// Of the outbound link, %.
     used: f64,
     lost: u64,
-    /// How often victims were told to stop.
+    /// How often victims received XOFF.
     stops: usize,
 }
 
@@ -83,7 +83,7 @@ fn run(context: &mut Context) -> Result<Outcome> {
         "mean, Gb/s",
         "link used, %",
         "frames lost",
-        "victims told to stop, times",
+        "XOFF to victims, times",
     ];
     let mut table = Table::new("deviation", &columns);
     let (mut full, mut short) = (Vec::new(), Vec::new());
@@ -143,7 +143,7 @@ fn judge(outcome: &mut Outcome, full: &[Came], short: &[Came]) {
         let mean = format!("{name}: mean of the worse victim");
         outcome.rows.push(Row::within(mean, "", came.mean, "Gb/s", (2.5, 0.5)));
         let stops = came.stops as f64;
-        let name = format!("{name}: victims told to stop");
+        let name = format!("{name}: XOFF to victims");
         outcome.rows.push(Row::within(name, "", stops, "times", (0.0, 0.0)));
     }
     for (index, (name, _)) in choices(0).into_iter().enumerate() {

@@ -16,18 +16,18 @@ pub const RATE: Rate = Rate::gbps(10);
 pub const FRAME_BYTES: u64 = 1_514;
 /// What it takes on the wire, overhead included.
 pub const FRAME_TIME: Span = Span::from_ticks(123_040);
-/// Equation 7.3: what is under way from one source when it is told to stop, in full frames.
-pub const FRAMES_UNDER_WAY: u64 = 11;
+/// Equation 7.3: what is in flight from one source when XOFF is sent, in full frames.
+pub const FRAMES_IN_FLIGHT: u64 = 11;
 /// One way: those 11 frames less the two that had begun and the flow control frame itself.
 pub const LATENCY: Span = Span::from_nanos(5_503);
 /// The queue's size, in full frames.
 pub const QUEUE_FRAMES: u64 = 100;
-/// HW: above it there is room for what three sources have under way.
-pub const HIGH_FRAMES: u64 = QUEUE_FRAMES - 3 * FRAMES_UNDER_WAY;
+/// HW: above it there is room for what three sources have in flight.
+pub const HIGH_FRAMES: u64 = QUEUE_FRAMES - 3 * FRAMES_IN_FLIGHT;
 /// TW = N * F (equation 7.1) with N = 3; the distance up to HW is 3 F as well, within a frame.
-pub const TARGET_FRAMES: u64 = 3 * FRAMES_UNDER_WAY;
+pub const TARGET_FRAMES: u64 = 3 * FRAMES_IN_FLIGHT;
 /// LW: what the port sends between the word to go on and the first frame after it.
-pub const LOW_FRAMES: u64 = FRAMES_UNDER_WAY;
+pub const LOW_FRAMES: u64 = FRAMES_IN_FLIGHT;
 /// A quarter of line rate: a frame in each four frame times.
 pub const QUARTER: Span = Span::from_ticks(4 * FRAME_TIME.ticks());
 /// Width of the bins of throughput: ten frames of a quarter of line rate, 49.2 us, so that a

@@ -22,9 +22,9 @@ const AGGRESSOR: PortNo = PortNo(2);
 
 /// What came of one world once it has settled.
 struct Came {
-    /// How often the aggressor was told to stop, per ms; at the beginning and later.
+    /// How often the aggressor received XOFF, per ms; at the beginning and later.
     stops: [f64; 2],
-    /// How often victims were told to stop, all in all.
+    /// How often victims received XOFF, all in all.
     victims_stops: usize,
     /// The worse victim: the least mean and the largest deviation, Gb/s.
     victim: (f64, f64),

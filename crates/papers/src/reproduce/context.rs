@@ -41,7 +41,7 @@ impl Context {
         &self.folder
     }
 
-    /// The user's wish to stop.
+    /// The user's request to stop.
     pub fn stop(&self) -> &Stop {
         &self.stop
     }

@@ -17,7 +17,7 @@ const LEGEND_CHARACTER: u32 = 7;
 const NAME_CHARACTER: usize = 6;
 /// From one line of a group's name to the next.
 const NAME_LINE: usize = 13;
-/// Told apart also by those who do not see red and green alike.
+/// Colours that differ also for the colour-blind.
 const COLOURS: [RGBColor; 8] = [
     RGBColor(29, 112, 184),
     RGBColor(213, 94, 0),

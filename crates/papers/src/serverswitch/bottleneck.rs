@@ -1,4 +1,4 @@
-//! One host that obeys congestion notification, a switch, and a link whose rate changes.
+//! One host that honours congestion notification, a switch, and a link whose rate changes.
 
 use axon_fabric::model::Wire;
 use axon_node::{Action, Awaited, Input, Node, PortKind};
@@ -70,15 +70,15 @@ impl Bottleneck {
     ) -> Result<Bottleneck, RpError> {
         let mut engine = Engine::new(seed, None);
         ["switch", "source", "sink"].iter().for_each(|name| _ = engine.add_station(name));
-        let mut plug = |port: PortNo, station| {
+        let mut connect = |port: PortNo, station| {
             let ends = [(0, port), (station, PortNo(0))];
             let [a, b] = ends.map(|(station, port)| WireEnd { station, port });
             let (loss_ppm, bit_errors_per_1e15, queue) = (0, 0, Bytes(1 << 40));
             let (rate, latency) = (rp.max_rate, LATENCY);
             engine.connect(a, b, Wire { rate, latency, loss_ppm, bit_errors_per_1e15, queue })
         };
-        plug(PORTS[0], 1);
-        let link = plug(PORTS[1], 2);
+        connect(PORTS[0], 1);
+        let link = connect(PORTS[1], 2);
         let seen = Arc::new(Mutex::new(Seen::default()));
         let plane = plane(rp.max_rate, set_point, pool);
         let switch = Switch { plane, last: Time::ZERO, cnms: 0, seen: seen.clone() };
@@ -118,7 +118,7 @@ fn plane(rate: Rate, set_point: Bytes, pool: Bytes) -> Plane<FrameBuf> {
     plane
 }
 
-/// Always has something to send, and obeys CNMs.
+/// Always has something to send, and honours CNMs.
 struct Source {
     limiter: RateLimiter,
     frame: Vec<u8>,
@@ -142,8 +142,8 @@ impl Node<FrameBuf> for Source {
     fn handle(&mut self, now: Time, input: Input<FrameBuf>, out: &mut Vec<Action<FrameBuf>>) {
         match input {
             Input::Frame { frame, .. } => {
-                if let Ok(told) = CnmFrame::parse(frame.bytes(), &CnmFormat::default()) {
-                    self.limiter.notified(now, told.cnm.feedback);
+                if let Ok(frame) = CnmFrame::parse(frame.bytes(), &CnmFormat::default()) {
+                    self.limiter.notified(now, frame.cnm.feedback);
                 }
             }
             Input::TxDone { .. } => self.busy = false,

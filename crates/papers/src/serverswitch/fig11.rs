@@ -55,7 +55,7 @@ fn follow(rp: RpConfig, set_point: Bytes, seed: u64) -> Result<Run> {
         throughput: Vec::new(),
         queue: Vec::new(),
     };
-    let (mut at, mut told) = (0.0, 0);
+    let (mut at, mut cnms) = (0.0, 0);
     let seconds = BIN.ticks() as f64 / Span::from_secs(1).ticks() as f64;
     for rate in [1_000].into_iter().chain(STEPS_MBPS).map(Rate::mbps) {
         if at > 0.0 {
@@ -71,7 +71,7 @@ fn follow(rp: RpConfig, set_point: Bytes, seed: u64) -> Result<Run> {
             run.lost += seen.lost;
             run.longest = run.longest.max(seen.longest);
             run.cnms.0 = run.cnms.0.max(seen.cnms * 2);
-            told += seen.cnms;
+            cnms += seen.cnms;
             if STEADY.contains(&bin) {
                 means.push(mean);
                 bytes += seen.wire_bytes;
@@ -84,7 +84,7 @@ fn follow(rp: RpConfig, set_point: Bytes, seed: u64) -> Result<Run> {
             run.steady.push((100.0 * mean / set_point.0 as f64, used));
         }
     }
-    run.cnms.1 = told as f64 / (STEPS_MBPS.len() as f64 * STEP.ticks() as f64 / 1e11);
+    run.cnms.1 = cnms as f64 / (STEPS_MBPS.len() as f64 * STEP.ticks() as f64 / 1e11);
     Ok(run)
 }
 

@@ -35,16 +35,7 @@ pub const FEATURES: FeatureSet = FeatureSet::ALL;
 
 impl<B: Frame> Dataplane<B> for Plane<B> {
     fn capabilities(&self) -> Capabilities {
-        let config = self.config();
-        Capabilities {
-            name: "software",
-            ports: config.ports,
-            hop_width: config.hop_width,
-            frame_bytes_max: config.frame_bytes_max,
-            route_bytes_max: config.route_bytes_max,
-            routes_per_port_max: config.routes_per_port_max,
-            features: FEATURES,
-        }
+        self.config.capabilities("software", FEATURES)
     }
 
     /// Makes the change at once.

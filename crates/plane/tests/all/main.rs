@@ -9,6 +9,7 @@ mod notice;
 mod plane;
 mod probes;
 mod qcn_loop;
+mod reference;
 #[path = "../../../wire/tests/samples/mod.rs"]
 mod samples;
 mod schedule;

@@ -1,10 +1,12 @@
 //! Runs the golden cases of `vectors/`; `BLESS=1` rewrites them.
 
 use crate::samples;
-use axon_node::Action;
-use axon_node::{Drop, PortKind, Punt};
-use axon_plane::{Plane, PlaneConfig};
-use axon_plane::{Step, forward};
+use axon_node::{
+    Action, Dataplane, Drop, Input, PortKind, PortSetting, Punt, RouteAnswer, RouteChange,
+    RouteTicket,
+};
+use axon_plane::reference::{self, Reference, Verdict};
+use axon_plane::{Plane, PlaneConfig, Step, forward};
 use axon_wire::congestion::Congestion;
 use axon_wire::constants::version;
 use axon_wire::envelope::{Envelope, EnvelopeError};
@@ -30,6 +32,19 @@ fn read(file: &str) -> String {
 /// Runs every case of one file through `answer`, and compares or, if blessed, rewrites what
 /// stands right of `=>`.
 fn check(file: &str, answer: impl Fn(&[&str]) -> String) {
+    let (blessed, differences) = answers(file, answer);
+    if std::env::var_os("BLESS").is_some_and(|value| value == "1") {
+        // In one step: other tests read the file meanwhile.
+        let written = folder().join(file).with_extension("blessed");
+        std::fs::write(&written, blessed).expect("the vectors can be written");
+        std::fs::rename(&written, folder().join(file)).expect("the vectors can be replaced");
+    } else {
+        assert!(differences.is_empty(), "{}", differences.join("\n"));
+    }
+}
+
+/// The file with these answers, and where they differ from those that stand there.
+fn answers(file: &str, answer: impl Fn(&[&str]) -> String) -> (String, Vec<String>) {
     let text = read(file);
     let mut blessed = String::new();
     let mut differences = Vec::new();
@@ -51,14 +66,7 @@ fn check(file: &str, answer: impl Fn(&[&str]) -> String) {
         blessed += &format!("{inputs} => {answer}\n");
     }
     assert!(cases > 0, "{file} holds no case");
-    if std::env::var_os("BLESS").is_some_and(|value| value == "1") {
-        // In one step: other tests read the file meanwhile.
-        let written = folder().join(file).with_extension("blessed");
-        std::fs::write(&written, blessed).expect("the vectors can be written");
-        std::fs::rename(&written, folder().join(file)).expect("the vectors can be replaced");
-    } else {
-        assert!(differences.is_empty(), "{}", differences.join("\n"));
-    }
+    (blessed, differences)
 }
 
 fn bytes(word: &str) -> Vec<u8> {
@@ -200,23 +208,57 @@ fn the_step_is_taken_as_in_the_vectors() {
     });
 }
 
-fn edge_case(hop_width: &str, ingress: &str, kinds_of: &str, route: &str, frame: &str) -> String {
+/// The same with the step of the reference, which no bless asks.
+fn reference_step(hop_width: &str, ingress: &str, kinds_of: &str, packet: &str) -> String {
+    let (mut packet, kinds) = (bytes(packet), kinds(kinds_of));
+    let kind_of = |port: PortNo| kinds.get(port.index()).copied();
+    match reference::step(&mut packet, width(hop_width), port(ingress), kind_of) {
+        Verdict::Transit(port) => format!("egress {} {}", port_word(port), hex(&packet)),
+        Verdict::Deliver { port, header_bytes } => {
+            format!("strip {} {}", port_word(port), hex(&packet[header_bytes..]))
+        }
+        Verdict::Punt(punt) => format!("punt-{} {ingress} {}", punt.name(), hex(&packet)),
+        Verdict::Drop(reason) => format!("drop-{} - {}", reason.name(), hex(&packet)),
+    }
+}
+
+#[test]
+fn the_reference_takes_the_step_as_in_the_vectors() {
+    let (_, differences) = answers("forward.txt", |fields| match *fields {
+        [width, ingress, kinds, packet] => reference_step(width, ingress, kinds, packet),
+        _ => panic!("not a case: {fields:?}"),
+    });
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
+}
+
+/// One frame through a data plane with one route.
+fn edge_case<D: Dataplane<FrameBuf>>(new: fn(PlaneConfig) -> D, fields: &[&str]) -> String {
+    let [hop_width, ingress, kinds_of, route, frame] = *fields else {
+        panic!("not a case: {fields:?}");
+    };
     let (kinds, ingress) = (kinds(kinds_of), port(ingress));
-    let mut plane = Plane::<FrameBuf>::new(PlaneConfig {
+    let mut plane = new(PlaneConfig {
         hop_width: width(hop_width),
         frame_bytes_max: 40,
         ..PlaneConfig::with_ports(kinds.len() as u16, MacAddr([2; 6]))
     });
+    let (now, mut out) = (Time::ZERO, Vec::new());
     for (index, &kind) in kinds.iter().enumerate() {
-        plane.set_kind(PortNo(index as u16), kind);
-        plane.link(Time::ZERO, PortNo(index as u16), true, &mut Vec::new());
+        let port = PortNo(index as u16);
+        plane.set_port(now, port, PortSetting::Kind(kind), &mut out).expect("a port");
+        plane.handle(now, Input::Link { port, up: true }, &mut out);
     }
     if let Some((destination, route)) = route.split_once('/') {
         let destination = MacAddr(bytes(destination).try_into().expect("six bytes"));
-        plane.install(ingress, destination, &hops(route).into()).expect("a route");
+        let route = hops(route).into();
+        let change = RouteChange::Install { port: ingress, destination, route };
+        plane.change_route(now, RouteTicket(1), change, &mut out);
+        let made = RouteAnswer { ticket: RouteTicket(1), result: Ok(()) };
+        assert_eq!(out.pop(), Some(Action::RouteChanged(made)));
     }
-    let mut out = Vec::new();
-    plane.receive(Time::ZERO, ingress, FrameBuf::new(&bytes(frame)), Time::ZERO, true, &mut out);
+    let frame = FrameBuf::new(&bytes(frame));
+    let input = Input::Frame { port: ingress, frame, complete_at: now, intact: true };
+    plane.handle(now, input, &mut out);
     match out.pop() {
         Some(Action::Transmit { port, frame, .. }) => {
             format!("transmit {} {}", port_word(port), hex(frame.bytes()))
@@ -233,10 +275,13 @@ fn edge_case(hop_width: &str, ingress: &str, kinds_of: &str, route: &str, frame:
 
 #[test]
 fn the_edge_behaves_as_in_the_vectors() {
-    check("edge.txt", |fields| match *fields {
-        [width, ingress, kinds, route, frame] => edge_case(width, ingress, kinds, route, frame),
-        _ => panic!("not a case: {fields:?}"),
-    });
+    check("edge.txt", |fields| edge_case(Plane::new, fields));
+}
+
+#[test]
+fn the_edge_of_the_reference_behaves_as_in_the_vectors() {
+    let (_, differences) = answers("edge.txt", |fields| edge_case(Reference::new, fields));
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
 
 fn probe_case(fields: &[&str]) -> String {

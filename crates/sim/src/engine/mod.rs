@@ -3,6 +3,7 @@
 mod accounts;
 pub(crate) mod adapter;
 mod conservation;
+pub mod dataplane;
 pub(crate) mod event;
 mod inspect;
 mod partition;

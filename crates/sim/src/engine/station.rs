@@ -2,17 +2,14 @@
 
 use crate::engine::accounts::Accounts;
 use crate::engine::adapter::Adapter;
+use crate::engine::dataplane::SwitchPlane;
 use crate::engine::event::{Common, Kind};
 use crate::host::Host;
 use crate::host::arp_host::ArpHost;
 use crate::world::baselines::Baseline;
 use axon_control::node::{ControllerNode, SwitchNode};
 use axon_node::{Action, Input, Node};
-use axon_plane::Plane;
 use axon_wire::{FrameBuf, Time};
-
-/// The data plane of switches and of the controller.
-pub type SwitchPlane = Plane<FrameBuf>;
 
 /// The node of a station in its present incarnation, or none without power.
 pub enum StationNode {

@@ -2,7 +2,7 @@
 
 use crate::engine::station::StationNode;
 use crate::host::arp_host::{ArpHost, ArpHostConfig, ArpHosts, AskPlan, AskStats};
-use crate::world::World;
+use crate::world::{Setup, World};
 use axon_fabric::model::Fabric;
 use axon_wire::Span;
 use std::collections::BTreeSet;
@@ -23,7 +23,7 @@ impl World {
         for host in fabric.hosts.iter_mut().filter(|host| host.ip.is_none()) {
             host.ip = Some(free.next().expect("the pool has an address for every host"));
         }
-        World::build(&fabric, seed, None, Some(how))
+        World::build(&fabric, Setup { seed, ..Setup::default() }, Some(how))
     }
 
     pub(crate) fn new_arp_host(&self, index: usize) -> Option<ArpHost> {

@@ -51,14 +51,15 @@ impl Engine {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::world::World;
+    use crate::world::{Setup, World};
     use axon_wire::Time;
 
     #[test]
     fn both_ends_of_a_link_carry_the_same_frames() {
         let fabric = axon_fabric::topology::ring(3, 1);
         let ports = ["h1-p0", "s1-p0"].map(|name| port_by_name(&fabric, name).unwrap());
-        let mut world = World::with_capture(&fabric, 1, None, &ports);
+        let mut world =
+            World::begin(&fabric, Setup { seed: 1, capture: ports.into(), ..Setup::default() });
         world.run_until(Time::from_nanos(500_000_000));
         let captured = world.engine_mut().take_captured();
         let of = |station: usize, outbound: bool| -> Vec<&[u8]> {

@@ -9,10 +9,10 @@
 
 use crate::world::World;
 use axon_control::controller::topology::SwitchIndex;
-use axon_fabric::circle;
+use axon_fabric::cycle as cycle_names;
 use axon_fabric::model::End;
 use axon_plane::HeldQueue;
-use axon_prove::{Buffer, Cycle, Standing};
+use axon_prove::{BlockedBuffer, Buffer, Cycle};
 use axon_wire::{PortNo, Priority};
 use serde::Serialize;
 
@@ -38,7 +38,7 @@ impl World {
         let lossless = self.fabric().dcb.as_ref()?.lossless;
         let links = self.fabric().links.iter();
         let ways = links.flat_map(|link| [(link.a, link.b), (link.b, link.a)]);
-        let standing: Vec<Standing> = ways
+        let standing: Vec<BlockedBuffer> = ways
             .flat_map(|(from, to)| lossless.iter().map(move |priority| (from, to, priority)))
             .filter_map(|(from, to, priority)| self.standing(from, to, priority))
             .collect();
@@ -47,20 +47,20 @@ impl World {
 
     /// The same with the names of the ports, for the report.
     pub(crate) fn named_deadlock(&self) -> Option<Deadlock> {
-        let round = circle::round(self.fabric(), &self.deadlock()?);
+        let round = cycle_names::ingress_ports(self.fabric(), &self.deadlock()?);
         Some(Deadlock { at_ns: self.now().as_nanos(), round })
     }
 
     /// The buffer at `to` of what comes from `from`, if the sender is paused.
-    fn standing(&self, from: End, to: End, priority: Priority) -> Option<Standing> {
-        let ports = self.switch(to.switch)?.plane().ports();
+    fn standing(&self, from: End, to: End, priority: Priority) -> Option<BlockedBuffer> {
+        let ports = self.switch(to.switch)?.plane().software()?.ports();
         let still = ports.blocked(self.now(), to.port, priority)?;
         let buffers = |queue: &HeldQueue| {
             let stopped = queue.stopped.iter();
             stopped.map(|priority| buffer(to.switch, queue.egress, priority)).collect()
         };
         let waits = still.waits.iter().map(buffers).collect();
-        Some(Standing { buffer: buffer(from.switch, from.port, priority), waits })
+        Some(BlockedBuffer { buffer: buffer(from.switch, from.port, priority), waits })
     }
 }
 

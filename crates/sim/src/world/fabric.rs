@@ -5,7 +5,8 @@
 //! links and the random numbers of hosts; those of switches and the controller follow from
 //! it, their number and their incarnation.
 
-use crate::engine::station::{StationNode, SwitchPlane};
+use crate::engine::dataplane::{DataplaneKind, SwitchPlane};
+use crate::engine::station::StationNode;
 use crate::engine::{Engine, Step};
 use crate::host::arp_host::ArpHosts;
 use crate::host::ping::{PingPlan, PingStats};
@@ -25,11 +26,25 @@ use std::net::Ipv4Addr;
 /// The controller's one port.
 const CONTROLLER_PORT: PortNo = PortNo(0);
 
+/// How a world begins, beside its fabric.
+#[derive(Default)]
+pub struct Setup {
+    /// What noise and random numbers follow from.
+    pub seed: u64,
+    /// The data plane of switches and of the controller.
+    pub dataplane: DataplaneKind,
+    /// Takes the trace as lines of text, if given.
+    pub trace: Option<Box<dyn Write>>,
+    /// Ports of whose frames copies are kept, from the first.
+    pub capture: Vec<WireEnd>,
+}
+
 /// A fabric and its hosts.
 pub struct World {
     pub(crate) engine: Engine,
     pub(crate) fabric: Fabric,
     seed: u64,
+    dataplane: DataplaneKind,
     host_retry: Span,
     /// How hosts behave if they are ARP hosts only.
     pub(crate) arp_hosts: Option<ArpHosts>,
@@ -48,47 +63,36 @@ impl World {
 
     /// The same, with its trace written as lines to `text`.
     pub fn with_trace(fabric: &Fabric, seed: u64, text: Option<Box<dyn Write>>) -> World {
-        World::build(fabric, seed, text, None)
+        World::begin(fabric, Setup { seed, trace: text, ..Setup::default() })
     }
 
-    /// The same, with a copy kept of each frame that some ports carry, from the first.
-    pub fn with_capture(
-        fabric: &Fabric,
-        seed: u64,
-        text: Option<Box<dyn Write>>,
-        ports: &[WireEnd],
-    ) -> World {
-        let mut world = World::wired(fabric, seed, text, None);
+    /// A world that begins as `setup` says.
+    ///
+    /// # Panics
+    /// If the fabric needs what its data plane cannot do; see [`axon_fabric::needs`].
+    pub fn begin(fabric: &Fabric, setup: Setup) -> World {
+        World::build(fabric, setup, None)
+    }
+
+    pub(crate) fn build(fabric: &Fabric, setup: Setup, arp_hosts: Option<ArpHosts>) -> World {
+        let ports = setup.capture.clone();
+        let mut world = World::wired(fabric, setup, arp_hosts);
         ports.iter().for_each(|&port| world.engine.capture(port));
         world.power_on_all();
         world
     }
 
-    pub(crate) fn build(
-        fabric: &Fabric,
-        seed: u64,
-        text: Option<Box<dyn Write>>,
-        arp_hosts: Option<ArpHosts>,
-    ) -> World {
-        let mut world = World::wired(fabric, seed, text, arp_hosts);
-        world.power_on_all();
-        world
-    }
-
     /// A world with all stations and links in place, without power.
-    fn wired(
-        fabric: &Fabric,
-        seed: u64,
-        text: Option<Box<dyn Write>>,
-        arp_hosts: Option<ArpHosts>,
-    ) -> World {
+    fn wired(fabric: &Fabric, setup: Setup, arp_hosts: Option<ArpHosts>) -> World {
+        let Setup { seed, dataplane, trace, .. } = setup;
         let mut own = fabric.clone();
         baselines::fix_addresses(&mut own);
         let mut world = World {
-            engine: Engine::new(seed, text),
+            engine: Engine::new(seed, trace),
             plans: Plans::new(fabric),
             fabric: own,
             seed,
+            dataplane,
             host_retry: Span::from_secs(1),
             arp_hosts,
             traffic: Vec::new(),
@@ -137,7 +141,8 @@ impl World {
         }
         let mut config = assemble::switch_config(&self.fabric, switch, incarnation, seed);
         config.plane.probe_units = timing::probe_units(&self.fabric.device);
-        let node = config.on_software();
+        let plane = SwitchPlane::new(self.dataplane, config.plane);
+        let node = SwitchNode::new(config.control, plane);
         self.engine.power_on(switch, StationNode::Switch(Box::new(node)));
     }
 
@@ -152,7 +157,8 @@ impl World {
         }
         let config =
             assemble::controller_config(&self.fabric, incarnation, self.node_seed(station));
-        let node = config.on_software(self.now());
+        let plane = SwitchPlane::new(self.dataplane, config.plane);
+        let node = ControllerNode::new(config.control, plane, self.now());
         self.engine.power_on(station, StationNode::Controller(Box::new(node)));
     }
 

@@ -27,7 +27,7 @@ pub(crate) fn host_dcb(fabric: &Fabric, host: usize) -> Option<HostDcb> {
         FlowControl::None => HostFlowControl::None,
     });
     let rates = fabric.rates(Cable::Host(host));
-    let peer = dcb::headroom(fabric, dcb, dcb::Plug { is_host: true, wire, rates });
+    let peer = dcb::headroom(fabric, dcb, dcb::CableEnd { is_host: true, wire, rates });
     Some(HostDcb {
         quanta: dcb.quanta,
         pfc_reserved: dcb.pfc_reserved,

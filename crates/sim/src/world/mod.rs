@@ -19,5 +19,5 @@ mod running;
 mod traffic;
 pub mod truth;
 
-pub use fabric::World;
+pub use fabric::{Setup, World};
 pub use running::PingId;

@@ -3,7 +3,7 @@
 use crate::world::World;
 use axon_fabric::model::{End, Fabric};
 use axon_node::probe::{ProbeId, ProbePlan, ProbeReport};
-use axon_node::{CommandError, Done, PortKind, Request};
+use axon_node::{CommandError, Done, PortKind, PortView, Request};
 use axon_wire::{PortNo, Time};
 use std::collections::VecDeque;
 

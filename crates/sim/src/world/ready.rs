@@ -10,7 +10,7 @@
 //! - PortLand: every switch knows its level, and the fabric manager every host by its address;
 //! - static multipath: nothing, its tables are there from the start.
 
-use crate::engine::station::SwitchPlane;
+use crate::engine::dataplane::SwitchPlane;
 use crate::link::links::WireEnd;
 use crate::world::World;
 use crate::world::baselines::Baseline;

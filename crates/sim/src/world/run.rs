@@ -9,11 +9,12 @@
 //! such cycle is kept for the report, and the run goes on. These checks change nothing in the world, so they
 //! leave its trace as it is.
 
+use crate::engine::dataplane::DataplaneKind;
 use crate::link::links::WireEnd;
-use crate::world::World;
 use crate::world::capture::Captured;
 use crate::world::deadlock::Deadlock;
 use crate::world::results::{Pings, Samples, all_pairs};
+use crate::world::{Setup, World};
 use axon_fabric::model::Fabric;
 use axon_wire::{Span, Time};
 use std::io::Write;
@@ -28,6 +29,8 @@ const DRAIN: Span = Span::from_millis(20);
 pub struct Options {
     /// The world's seed; the fabric's without.
     pub seed: Option<u64>,
+    /// The data plane of switches and of the controller.
+    pub dataplane: DataplaneKind,
     /// Threads to run on; what happens is the same with any number.
     pub threads: usize,
     /// Takes the trace as lines of text, if given.
@@ -61,6 +64,7 @@ impl Default for Options {
     fn default() -> Options {
         Options {
             seed: None,
+            dataplane: DataplaneKind::Software,
             threads: 1,
             trace: None,
             boot: Span::from_secs(30),
@@ -130,7 +134,9 @@ pub fn run(fabric: &Fabric, options: Options) -> Report {
 pub fn run_watched(fabric: &Fabric, mut options: Options, watch: &mut dyn Watch) -> Report {
     let seed = options.seed.unwrap_or(fabric.seed);
     let trace = options.trace.take();
-    let mut world = World::with_capture(fabric, seed, trace, &options.capture);
+    let capture = options.capture.clone();
+    let setup = Setup { seed, dataplane: options.dataplane, trace, capture };
+    let mut world = World::begin(fabric, setup);
     let threads = world.set_threads(options.threads);
     // The ports may be in other hands now.
     options.capture.iter().for_each(|&port| world.engine_mut().capture(port));

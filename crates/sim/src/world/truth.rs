@@ -8,6 +8,7 @@ use crate::engine::station::StationNode;
 use crate::link::links::WireEnd;
 use crate::world::World;
 use axon_fabric::model::Network;
+use axon_node::Dataplane;
 use axon_wire::{Hops, MacAddr, PortNo, Route};
 use std::collections::VecDeque;
 use std::fmt;
@@ -103,8 +104,8 @@ impl World {
             let Some(switch) = self.switch(index).filter(|_| reached) else {
                 continue;
             };
-            for port in (0..self.fabric.switches[index].ports).map(PortNo) {
-                for (destination, Route { hops, .. }) in switch.plane().tables().routes(port) {
+            for (port, state) in (0..).map(PortNo).zip(switch.plane().snapshot().ports) {
+                for (destination, Route { hops, .. }) in state.routes {
                     let leads_to = match self.walk(index, &hops) {
                         Ok(host) if host == destination => continue,
                         Ok(host) => host.to_string(),
@@ -146,6 +147,6 @@ impl World {
     pub fn table_entries(&self, switch: usize) -> usize {
         let ports = 0..self.fabric.switches[switch].ports;
         self.switch(switch)
-            .map_or(0, |node| ports.map(|port| node.plane().tables().len(PortNo(port))).sum())
+            .map_or(0, |node| ports.map(|port| node.plane().routes(PortNo(port))).sum())
     }
 }

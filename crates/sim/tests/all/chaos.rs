@@ -2,21 +2,28 @@
 //! hosts that are connected to each other and to the controller must ping, and no switch
 //! that the controller can reach may hold a route that leads nowhere.
 //!
-//! `AXON_SEEDS=500` runs that many seeds; `AXON_SEED=17` runs exactly that one and writes its
-//! trace to a file. Threads share out whole seeds; within a seed there is one.
+//! The seeds are shared out between the data planes. `AXON_SEEDS=500` runs that many over the
+//! software plane and over the reference, and a tenth of it over the one that refuses;
+//! `AXON_SEED=17` runs exactly that one, over `AXON_DATAPLANE=reference` if that is said, and writes
+//! its trace to a file. Threads share out whole seeds; within a seed there is one.
 
 use crate::common::{Builder, describe, pairs, unreached};
 use axon_fabric::model::{End, FaultKind};
-use axon_sim::{PingPlan, World};
+use axon_sim::{DataplaneKind, PingPlan, Setup, World};
 use axon_wire::{Span, Time};
 use oorandom::Rand64;
 use std::io::{BufWriter, Write};
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Seeds when nobody says how many.
-const SEEDS: u64 = 500;
+/// The seeds of each data plane when nobody says how many.
+const SEEDS: [(DataplaneKind, Range<u64>); 3] = [
+    (DataplaneKind::Software, 0..240),
+    (DataplaneKind::Reference, 240..460),
+    (DataplaneKind::Refusing, 460..500),
+];
 /// When failures begin and end.
 const FAILURES: (u64, u64) = (2_000, 8_000);
 /// Nothing breaks any more for this long before anything is held to be wrong.
@@ -33,6 +40,9 @@ enum Act {
     /// A host is connected to another port.
     Move(usize, End),
 }
+
+/// A run: a seed over a data plane.
+type Job = (DataplaneKind, u64);
 
 struct Plan {
     builder: Builder,
@@ -136,9 +146,10 @@ fn plan(seed: u64) -> Plan {
 }
 
 /// Runs one seed. Answers with the hash of its trace, or says what is wrong.
-fn run(seed: u64, trace: Option<Box<dyn Write>>) -> Result<u64, String> {
+fn run((dataplane, seed): Job, trace: Option<Box<dyn Write>>) -> Result<u64, String> {
     let Plan { builder, acts } = plan(seed);
-    let mut world = World::with_trace(&builder.fabric, seed, trace);
+    let setup = Setup { seed, dataplane, trace, ..Setup::default() };
+    let mut world = World::begin(&builder.fabric, setup);
     world.set_host_retry(Span::from_millis(200));
     world.run_until(Time::from_nanos((FAILURES.0 - 200) * 1_000_000));
     background(&mut world, seed);
@@ -190,8 +201,8 @@ fn check(world: &mut World) -> Result<(), String> {
 }
 
 /// Runs one seed; a panic is a failure like any other.
-fn attempt(seed: u64) -> Result<u64, String> {
-    catch_unwind(AssertUnwindSafe(|| run(seed, None))).unwrap_or_else(|panic| {
+fn attempt(job: Job) -> Result<u64, String> {
+    catch_unwind(AssertUnwindSafe(|| run(job, None))).unwrap_or_else(|panic| {
         let words = panic.downcast_ref::<String>().cloned();
         let words = words.or_else(|| panic.downcast_ref::<&str>().map(|&words| words.to_owned()));
         Err(format!("panic: {}", words.unwrap_or_default()))
@@ -203,15 +214,38 @@ fn number(variable: &str) -> Option<u64> {
     Some(text.parse().unwrap_or_else(|_| panic!("{variable}={text} is not a number")))
 }
 
+/// The data plane that is asked for, or the software plane.
+fn chosen() -> DataplaneKind {
+    let all = SEEDS.map(|(dataplane, _)| dataplane);
+    let Ok(name) = std::env::var("AXON_DATAPLANE") else { return DataplaneKind::Software };
+    let found = all.into_iter().find(|dataplane| dataplane.name() == name);
+    found.unwrap_or_else(|| panic!("AXON_DATAPLANE={name} is not one of {all:?}"))
+}
+
+/// All runs, those of the data planes in turn.
+fn jobs() -> Vec<Job> {
+    let ranges = match number("AXON_SEEDS") {
+        None => SEEDS,
+        Some(seeds) => SEEDS.map(|(dataplane, _)| match dataplane {
+            DataplaneKind::Refusing => (dataplane, 0..seeds / 10),
+            _ => (dataplane, 0..seeds),
+        }),
+    };
+    let of = |(dataplane, seeds): (_, Range<u64>)| seeds.map(move |seed| (dataplane, seed));
+    ranges.into_iter().flat_map(of).collect()
+}
+
 fn replay(seed: u64) {
-    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("chaos-{seed}.trace"));
+    let dataplane = chosen();
+    let path =
+        PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("chaos-{dataplane}-{seed}.trace"));
     let file = std::fs::File::create(&path).expect("the target directory takes files");
     println!("seed {seed}: trace in {}", path.display());
     let plan = plan(seed);
     for (at, act) in &plan.acts {
         println!("  {at} {act:?}");
     }
-    match run(seed, Some(Box::new(BufWriter::new(file)))) {
+    match run((dataplane, seed), Some(Box::new(BufWriter::new(file)))) {
         Ok(hash) => println!("seed {seed}: passed, trace hash {hash:016x}"),
         Err(wrong) => panic!("seed {seed}: {wrong}"),
     }
@@ -222,40 +256,37 @@ fn whatever_fails_every_connected_pair_pings_again_and_no_route_is_stale() {
     if let Some(seed) = number("AXON_SEED") {
         return replay(seed);
     }
-    let seeds = number("AXON_SEEDS").unwrap_or(SEEDS);
-    let next = AtomicU64::new(0);
+    let jobs = jobs();
+    let next = AtomicUsize::new(0);
     let workers = std::thread::available_parallelism().map_or(2, usize::from);
-    let mut failures: Vec<(u64, String)> = std::thread::scope(|scope| {
+    let mut failures: Vec<(Job, String)> = std::thread::scope(|scope| {
         let work = || {
             let mut failures = Vec::new();
-            loop {
-                let seed = next.fetch_add(1, Ordering::Relaxed);
-                if seed >= seeds {
-                    return failures;
-                }
-                if let Err(wrong) = attempt(seed) {
-                    failures.push((seed, wrong));
-                }
+            while let Some(&job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                failures.extend(attempt(job).err().map(|wrong| (job, wrong)));
             }
+            failures
         };
         let workers: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
         workers.into_iter().flat_map(|worker| worker.join().expect("attempts catch")).collect()
     });
     failures.sort();
-    for (seed, wrong) in &failures {
-        println!("seed {seed} failed:\n{wrong}");
+    for ((dataplane, seed), wrong) in &failures {
+        println!("seed {seed} over {dataplane} failed:\n{wrong}");
         println!(
-            "replay: AXON_SEED={seed} cargo test -p axon-sim --test all chaos -- --nocapture\n"
+            "replay: AXON_DATAPLANE={dataplane} AXON_SEED={seed} cargo test -p axon-sim --test all \
+             chaos -- --nocapture\n"
         );
     }
-    let failed: Vec<u64> = failures.iter().map(|&(seed, _)| seed).collect();
-    assert!(failed.is_empty(), "{} of {seeds} seeds failed: {failed:?}", failed.len());
+    let failed: Vec<Job> = failures.iter().map(|&(job, _)| job).collect();
+    assert!(failed.is_empty(), "{} of {} runs failed: {failed:?}", failed.len(), jobs.len());
 }
 
 #[test]
 fn a_seed_replays_exactly() {
-    let seed = 5;
-    let first = run(seed, None);
-    assert!(first.is_ok(), "{first:?}");
-    assert_eq!(first, run(seed, Some(Box::new(std::io::sink()))));
+    for (dataplane, _) in SEEDS {
+        let first = run((dataplane, 5), None);
+        assert!(first.is_ok(), "{dataplane}: {first:?}");
+        assert_eq!(first, run((dataplane, 5), Some(Box::new(std::io::sink()))));
+    }
 }

@@ -2,9 +2,9 @@
 //! have agreed, and a fabric without `dcbx` knows nothing of it.
 
 use crate::common;
-use axon_node::Note;
-use axon_sim::World;
+use axon_node::{Note, PortView};
 use axon_sim::capture::port_by_name;
+use axon_sim::{Setup, World};
 use axon_wire::lldp::{self, Lldpdu};
 use axon_wire::{PortNo, PrioritySet, Span, Time};
 
@@ -19,7 +19,7 @@ dcb:
   - { priorities: [3, 4], ets: 60, lossless: true }
   - { priorities: [7] }
   dcbx:
-    apart:
+    overrides:
     - { switches: [s2], willing: WILLING, pfc: [] }
 traffic:
 - { udp: { rate: 9Gbps, count: 5000 }, from: h1, to: h3, priority: 3 }
@@ -57,10 +57,10 @@ fn what_a_willing_switch_takes_over_keeps_its_neighbours_traffic() {
         .collect();
     assert_eq!(links.len(), 2);
     let switch = world.switch(1).unwrap();
-    for port in (0..switch.plane().config().ports).map(PortNo) {
+    for port in (0..switch.plane().count()).map(PortNo) {
         // Hosts in the simulator do not speak DCBX: there it does what its file says.
         let expected = if links.contains(&port) { both } else { PrioritySet::EMPTY };
-        assert_eq!(switch.plane().ports().pfc(port), expected, "{port:?}");
+        assert_eq!(switch.plane().software().unwrap().ports().pfc(port), expected, "{port:?}");
     }
     let note = |port| Note::PfcInForce { port, pfc: both };
     let told = |port| world.engine().notes().iter().filter(|one| one.2 == note(port)).count();
@@ -76,7 +76,8 @@ fn hosts_hear_their_own_switch_and_no_other_and_nobody_without_dcbx() {
     let heard = |text: &str| {
         let fabric = common::fabric(text);
         let ports = ["h1-p0", "h3-p0"].map(|name| port_by_name(&fabric, name).unwrap());
-        let mut world = World::with_capture(&fabric, 1, None, &ports);
+        let mut world =
+            World::begin(&fabric, Setup { seed: 1, capture: ports.into(), ..Setup::default() });
         world.run_until(Time::ZERO + Span::from_secs(40));
         let captured = world.engine_mut().take_captured();
         ports.map(|port| {

@@ -3,7 +3,7 @@
 
 use crate::common::{self, pick};
 use axon_fabric::model::{Fabric, RouterKind};
-use axon_fabric::told::Told;
+use axon_fabric::planned::Planned;
 use axon_node::Drop;
 use axon_prove::{Buffer, Dependencies, Verdict};
 use axon_sim::World;
@@ -24,11 +24,12 @@ fn fabric(text: &str, router: RouterKind) -> Fabric {
 /// Which buffers wait for which by the routes of the fabric's flows, and whether they have a
 /// circle. Replies and what resolves addresses are in no lossless priority.
 fn predicted(fabric: &Fabric, seed: u64) -> (BTreeSet<(Buffer, Buffer)>, bool) {
-    let mut told = Told::new(fabric, fabric.controller.router.build(seed, fabric.layers()), seed);
+    let mut planned =
+        Planned::new(fabric, fabric.controller.router.build(seed, fabric.layers()), seed);
     let (mut all, mut pairs) = (Dependencies::default(), BTreeSet::new());
     for (flow, &(from, to)) in fabric.traffic.iter().flat_map(|entry| &entry.flows).enumerate() {
-        assert!(told.ask(from, to));
-        let route = told.route(from, to).unwrap();
+        assert!(planned.ask(from, to));
+        let route = planned.route(from, to).unwrap();
         let priority = match fabric.layers() {
             1 => Priority::new(3).unwrap(),
             _ => fabric.priority_on(route.layer),
@@ -118,11 +119,11 @@ fn the_same_ring_on_two_layers_goes_on_with_shortest_paths() {
     let text = include_str!("../../../../scenarios/deadlock5.yaml");
     let fabric = fabric(text, RouterKind::Layered);
     assert!(!predicted(&fabric, fabric.seed).1);
-    let mut told = Told::new(&fabric, RouterKind::Layered.build(1, fabric.layers()), 1);
+    let mut planned = Planned::new(&fabric, RouterKind::Layered.build(1, fabric.layers()), 1);
     let mut on = [0; 2];
     for &(from, to) in fabric.traffic.iter().flat_map(|entry| &entry.flows) {
-        told.ask(from, to);
-        let route = told.route(from, to).unwrap();
+        planned.ask(from, to);
+        let route = planned.route(from, to).unwrap();
         assert_eq!(route.len(), 2);
         on[route.layer.index()] += 1;
     }

@@ -2,7 +2,7 @@
 //! points is let in, and kept out again when it is gone; another stays outside.
 
 use crate::common;
-use axon_node::Note;
+use axon_node::{Dataplane, Note};
 use axon_plane::qcn::DefenceMode;
 use axon_sim::World;
 use axon_wire::priority::Priority;

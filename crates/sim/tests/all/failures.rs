@@ -1,16 +1,41 @@
 //! What breaks, comes back, moves or changes kind, and how long pings are lost meanwhile.
 
 use crate::common::{
-    self, HEARTBEAT, assert_sound, assert_whole, boot, end, line, ring, start_steady, unreached,
+    self, HEARTBEAT, assert_sound, assert_whole, boot_on, end, line, ring, start_steady, unreached,
 };
 use axon_fabric::model::FaultKind;
-use axon_node::PortKind;
+use axon_node::{PortKind, PortView};
+use axon_sim::{DataplaneKind, SwitchPlane};
 use axon_wire::{Span, Time};
+
+/// Each scenario of this file as a test on each data plane.
+macro_rules! on_each_dataplane {
+    ($($scenario:ident,)*) => {
+        mod software {
+            $(#[test] fn $scenario() { super::$scenario(super::DataplaneKind::Software); })*
+        }
+        mod reference {
+            $(#[test] fn $scenario() { super::$scenario(super::DataplaneKind::Reference); })*
+        }
+    };
+}
+
+on_each_dataplane! {
+    a_cut_link_reroutes_at_once,
+    a_silent_link_is_found_by_missed_heartbeats,
+    a_link_that_comes_back_is_used_again,
+    a_switch_that_restarts_is_taken_up_again,
+    traffic_goes_on_without_the_controller_and_it_learns_again,
+    a_host_that_moves_is_found_at_its_new_port,
+    a_dead_hosts_flows_are_destroyed_everywhere,
+    a_host_that_falls_silent_is_found_by_probes,
+    a_port_changes_kind_at_run_time,
+}
 
 /// Runs a 1 kHz ping from h1 to h2 over a ring of three, does `fault` in its middle, and
 /// returns the longest time without an answered request.
-fn gap_of(fault: FaultKind) -> Span {
-    let mut world = boot(&ring(3, 1, true));
+fn gap_of(plane: DataplaneKind, fault: FaultKind) -> Span {
+    let mut world = boot_on(&ring(3, 1, true), plane);
     assert_whole(&mut world);
     let ping = start_steady(&mut world, 0, 1, Span::from_secs(2));
     world.run_for(Span::from_millis(500));
@@ -23,22 +48,19 @@ fn gap_of(fault: FaultKind) -> Span {
     stats.gap_max
 }
 
-#[test]
-fn a_cut_link_reroutes_at_once() {
-    let gap = gap_of(FaultKind::LinkDown(0));
+fn a_cut_link_reroutes_at_once(plane: DataplaneKind) {
+    let gap = gap_of(plane, FaultKind::LinkDown(0));
     assert!(gap <= Span::from_millis(5), "carrier loss tells at once: {gap}");
 }
 
-#[test]
-fn a_silent_link_is_found_by_missed_heartbeats() {
-    let gap = gap_of(FaultKind::LinkSilent(0));
+fn a_silent_link_is_found_by_missed_heartbeats(plane: DataplaneKind) {
+    let gap = gap_of(plane, FaultKind::LinkSilent(0));
     assert!(gap >= HEARTBEAT, "nothing tells but the missing heartbeats: {gap}");
     assert!(gap <= HEARTBEAT * 3 + Span::from_millis(20), "two intervals, then reroute: {gap}");
 }
 
-#[test]
-fn a_link_that_comes_back_is_used_again() {
-    let mut world = boot(&line(2, 1, true));
+fn a_link_that_comes_back_is_used_again(plane: DataplaneKind) {
+    let mut world = boot_on(&line(2, 1, true), plane);
     assert_whole(&mut world);
     world.inject(FaultKind::LinkDown(0));
     world.run_for(Span::from_millis(500));
@@ -49,9 +71,8 @@ fn a_link_that_comes_back_is_used_again() {
     assert_whole(&mut world);
 }
 
-#[test]
-fn a_switch_that_restarts_is_taken_up_again() {
-    let mut world = boot(&ring(3, 2, false));
+fn a_switch_that_restarts_is_taken_up_again(plane: DataplaneKind) {
+    let mut world = boot_on(&ring(3, 2, false), plane);
     assert_whole(&mut world);
     world.inject(FaultKind::SwitchDown(1));
     world.run_for(Span::from_millis(500));
@@ -63,9 +84,8 @@ fn a_switch_that_restarts_is_taken_up_again() {
     assert_whole(&mut world);
 }
 
-#[test]
-fn traffic_goes_on_without_the_controller_and_it_learns_again() {
-    let mut world = boot(&ring(3, 1, false));
+fn traffic_goes_on_without_the_controller_and_it_learns_again(plane: DataplaneKind) {
+    let mut world = boot_on(&ring(3, 1, false), plane);
     assert_whole(&mut world);
     let before: Vec<_> = (0..3).map(|host| world.address(host)).collect();
     world.inject(FaultKind::ControllerDown);
@@ -80,11 +100,10 @@ fn traffic_goes_on_without_the_controller_and_it_learns_again() {
     assert_whole(&mut world);
 }
 
-#[test]
-fn a_host_that_moves_is_found_at_its_new_port() {
+fn a_host_that_moves_is_found_at_its_new_port(plane: DataplaneKind) {
     let mut builder = ring(3, 1, true);
     let spare = builder.spare_ports();
-    let mut world = boot(&builder);
+    let mut world = boot_on(&builder, plane);
     assert_whole(&mut world);
     // To another port of the same switch, then to another switch.
     for to in [spare[1], spare[2]] {
@@ -94,17 +113,19 @@ fn a_host_that_moves_is_found_at_its_new_port() {
     }
 }
 
-#[test]
-fn a_dead_hosts_flows_are_destroyed_everywhere() {
-    let mut world = boot(&ring(3, 1, true));
+fn a_dead_hosts_flows_are_destroyed_everywhere(plane: DataplaneKind) {
+    let mut world = boot_on(&ring(3, 1, true), plane);
     assert_whole(&mut world);
     let mac = common::mac(2);
     let holders = |world: &axon_sim::World| -> usize {
         (0..3)
             .map(|switch| {
-                let tables = world.switch(switch).expect("on").plane().tables();
+                let dataplane = world.switch(switch).expect("on").plane();
                 let ports = (0..world.fabric().switches[switch].ports).map(axon_wire::PortNo);
-                ports.flat_map(|port| tables.routes(port)).filter(|(to, _)| *to == mac).count()
+                ports
+                    .flat_map(|port| dataplane.routes_at(port))
+                    .filter(|(to, _)| *to == mac)
+                    .count()
             })
             .sum()
     };
@@ -119,9 +140,8 @@ fn a_dead_hosts_flows_are_destroyed_everywhere() {
     assert_whole(&mut world);
 }
 
-#[test]
-fn a_host_that_falls_silent_is_found_by_probes() {
-    let mut world = boot(&ring(3, 1, true));
+fn a_host_that_falls_silent_is_found_by_probes(plane: DataplaneKind) {
+    let mut world = boot_on(&ring(3, 1, true), plane);
     assert_whole(&mut world);
     let link = world.access_link(2);
     world.engine_mut().set_silent(link, true);
@@ -133,11 +153,10 @@ fn a_host_that_falls_silent_is_found_by_probes() {
     assert_whole(&mut world);
 }
 
-#[test]
-fn a_port_changes_kind_at_run_time() {
+fn a_port_changes_kind_at_run_time(plane: DataplaneKind) {
     let mut builder = line(2, 1, true);
     let spare = builder.spare_ports();
-    let mut world = boot(&builder);
+    let mut world = boot_on(&builder, plane);
     assert_whole(&mut world);
     let kind = |world: &axon_sim::World, switch: usize| {
         world.switch(switch).expect("on").plane().kind(spare[switch].port)
@@ -165,4 +184,33 @@ fn a_port_changes_kind_at_run_time() {
     assert_eq!(kind(&world, 0), Some(PortKind::Host));
     assert_whole(&mut world);
     assert!(world.now() > Time::ZERO);
+}
+
+#[test]
+fn a_data_plane_that_refuses_and_forgets_ends_with_every_pair_served() {
+    let mut world = boot_on(&ring(3, 2, true), DataplaneKind::Refusing);
+    let went_wrong = |world: &axon_sim::World| {
+        let planes = (0..3).map(|switch| match world.switch(switch).expect("on").plane() {
+            SwitchPlane::Refusing(plane) => (plane.refused(), plane.losses()),
+            _ => panic!("another data plane"),
+        });
+        planes.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
+    };
+    // Each turn takes all routes of a host away, and they are set anew.
+    for _ in 0..12 {
+        assert_whole(&mut world);
+        world.inject(FaultKind::HostDown(2));
+        world.run_for(Span::from_millis(200));
+        world.inject(FaultKind::HostUp(2));
+        world.run_for(Span::from_millis(300));
+    }
+    assert_whole(&mut world);
+    let (refused, losses) = went_wrong(&world);
+    assert!(refused >= 10 && losses >= 2, "{refused} refused, {losses} losses");
+    // After the retries every flow has its place in a table.
+    let installed = |world: &axon_sim::World| {
+        (0..3).map(|switch| world.table_entries(switch)).sum::<usize>() == 30
+    };
+    let limit = world.now() + Span::from_secs(10);
+    assert!(world.run_until_true(limit, installed), "{} refused", went_wrong(&world).0);
 }

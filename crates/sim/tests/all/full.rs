@@ -7,7 +7,7 @@
 
 use crate::common::{assert_sound, boot, line};
 use axon_fabric::model::{App, OnFull, Traffic};
-use axon_node::{Drop, Note};
+use axon_node::{Dataplane, Drop, Note};
 use axon_sim::World;
 use axon_sim::results::FlowReport;
 use axon_wire::priority::Priority;

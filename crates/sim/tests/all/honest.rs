@@ -7,7 +7,7 @@ use axon_fabric::dcb::draining;
 use axon_node::Note;
 use axon_plane::dcb::DcbConfig;
 use axon_plane::watchdog::{StormAction, WatchdogConfig};
-use axon_prove::{Dependencies, Draining, honest_stops};
+use axon_prove::{Dependencies, Draining, congestion_pauses};
 use axon_sim::bare::{Phase, Plan, Sink, Source};
 use axon_wire::{PortNo, Priority, Rate, Span, Time};
 
@@ -38,7 +38,7 @@ fn known(text: &str) -> (Draining, Span, [DcbConfig; 2]) {
     let step = Step { switch: SwitchIndex(0), egress: LINK };
     dependencies.add(0, Priority::ZERO, [step]);
     let draining = draining(&fabric, fabric.dcb.as_deref().unwrap());
-    let stops = honest_stops(&dependencies, &draining).unwrap();
+    let stops = congestion_pauses(&dependencies, &draining).unwrap();
     let config = |index| *switch_config(&fabric, index, 1, 7).plane.dcb.unwrap();
     (draining(stops[0].buffer), stops[0].longest, [0, 1].map(config))
 }
@@ -96,7 +96,7 @@ fn a_layer_that_waits_behind_another_towards_a_host_is_stopped_until_that_has_go
     let (known, bound, mut switches) = known(&text(classes));
     // As at ports with hosts, both wait in one class here.
     switches[1].prio_tc[4] = switches[1].prio_tc[3];
-    let alone = alone(known.bytes.0, known.to_hosts.unwrap().promised / known.turns);
+    let alone = alone(known.bytes.0, known.to_hosts.unwrap().promised / known.ingress_ports);
     assert!(alone < Span::from_micros(100) && Span::from_millis(2) < bound, "{bound:?}");
     assert!(is_storm(Span::from_micros(700), &switches, 600), "longer than {alone:?}");
     assert!(!is_storm(bound, &switches, 600));
@@ -108,7 +108,7 @@ fn a_priority_that_waits_behind_another_of_its_class_is_stopped_until_that_has_g
     let (known, bound, switches) = known(&text(classes));
     // All that the other may hold counts: without it there is headroom and what is to be free.
     let own = known.bytes.0 - 400_000;
-    let half = alone(own, known.to_hosts.unwrap().promised / known.turns / 2);
+    let half = alone(own, known.to_hosts.unwrap().promised / known.ingress_ports / 2);
     assert!(half < Span::from_micros(150) && Span::from_millis(1) < bound, "{bound:?}");
     // The first stops just before its share is full, so that the class goes on.
     assert!(is_storm(Span::from_micros(700), &switches, 500), "longer than {half:?}");

@@ -2,7 +2,7 @@
 //! lost. With one frame less than the formula says, something is.
 
 use crate::common::{fabric, pick};
-use axon_fabric::dcb::{frame_bytes, headroom, needed, plugs};
+use axon_fabric::dcb::{cable_ends, frame_bytes, headroom, needed};
 use axon_fabric::model::Fabric;
 use axon_node::Drop;
 use axon_sim::World;
@@ -139,8 +139,8 @@ fn the_bound_is_tight_with_one_frame_less_something_is_lost() {
     for latency in ["10ns", "1us", "20us"] {
         let whole = fabric(&bound("", latency, 0));
         let dcb = whole.dcb.as_deref().unwrap();
-        let plug = plugs(&whole, 0)[0].unwrap();
-        let formula = headroom(&whole, dcb, plug);
+        let end = cable_ends(&whole, 0)[0].unwrap();
+        let formula = headroom(&whole, dcb, end);
         let less = needed(&formula).0 - frame_bytes(&formula).0;
         let less = format!(", headroom: {less}B");
         let lost = |headroom: &str| -> u64 {

@@ -2,8 +2,8 @@
 
 use crate::common;
 use axon_node::Drop;
-use axon_sim::World;
 use axon_sim::capture::port_by_name;
+use axon_sim::{Setup, World};
 use axon_wire::priority::{Priority, PrioritySet};
 use axon_wire::{Rate, Span, vlan};
 
@@ -35,7 +35,8 @@ fn dropped(world: &World) -> u64 {
 fn frames_carry_the_priority_of_their_entry_both_ways() {
     let fabric = common::fabric(FABRIC);
     let ports = ["h1-p0", "h2-p0"].map(|name| port_by_name(&fabric, name).unwrap());
-    let mut world = World::with_capture(&fabric, 1, None, &ports);
+    let mut world =
+        World::begin(&fabric, Setup { seed: 1, capture: ports.into(), ..Setup::default() });
     common::await_addresses(&mut world);
     world.start_traffic();
     world.run_for(Span::from_millis(50));

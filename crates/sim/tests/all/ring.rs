@@ -46,9 +46,8 @@ fn transit_switches_hold_no_routes() {
     let mut world = boot_with(&line(3, 1, true), 3);
     assert!(unreached(&mut world, &[(0, 2), (2, 0)], 20).is_empty());
     assert_eq!(world.table_entries(1), 0, "what passes a switch leaves nothing there");
-    let routes = |switch: usize, port: PortNo| {
-        world.switch(switch).expect("on").plane().tables().routes(port)
-    };
+    let routes =
+        |switch: usize, port: PortNo| world.switch(switch).expect("on").plane().routes_at(port);
     let fabric = world.fabric();
     for (host, other) in [(0, 2), (2, 0)] {
         let edge = &fabric.hosts[host];

@@ -28,14 +28,14 @@ pub const PART_PFC: u8 = 3;
 pub const PART_APPLICATION: u8 = 4;
 /// The group of priorities that are served first, without limit.
 pub const GROUP_STRICT: u8 = 15;
-/// The selector of an application that is told by its EtherType.
+/// The selector of an application identified by its EtherType.
 pub const SELECTOR_ETHERTYPE: u8 = 0;
-/// The selector of one that is told by a port, of TCP and UDP alike.
+/// The selector of an application identified by a port, of TCP and UDP alike.
 pub const SELECTOR_PORT: u8 = 1;
 /// The OUI that stands in an application entry by custom.
 pub const APPLICATION_OUI: [u8; 3] = [0x00, 0x1b, 0x21];
 
-/// The control part: which change was made and which one was heard of.
+/// The control part: the number of the last change, and the acknowledged number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Control {
     /// The version in use.

@@ -441,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_that_a_port_cannot_do_is_told_from_one_that_it_can() {
+    fn a_table_that_a_port_cannot_apply_is_recognised() {
         let good = Ets { tsa: [2, 2, 2, 2, 0, 1, 0, 0].map(Tsa), ..ets() };
         assert_eq!(good.check(8, true), Ok(()));
         assert_eq!(good.check(8, false), Err(EtsProblem::Algorithm(TrafficClass::ALL[5])));

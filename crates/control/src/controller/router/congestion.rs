@@ -17,12 +17,12 @@ const EMPTY: u64 = 1 << 10;
 
 /// Steers flows around links that carry much.
 ///
-/// Switches report what each of their ports has sent. Between reports a link is taken to
-/// carry what it was measured to carry, more for flows that were placed on it since and less
-/// for flows that were removed. What a flow carries nobody says: one that is removed is taken
-/// to have had the least equal share among the links of its path, one that is new a typical
-/// flow's, which is what all links carry divided by the flows on them. The next report puts
-/// right what was wrong; of a link whose flows changed meanwhile, the one after it.
+/// Switches report what each of their ports has sent. Between reports a link is taken to carry what
+/// it was measured to carry, more for flows that were placed on it since and less for flows that
+/// were removed. The load of a single flow is not measured: one that is removed is taken to have
+/// had the least equal share among the links of its path, one that is new a typical flow's, which
+/// is what all links carry divided by the flows on them. The next report puts right what was wrong;
+/// of a link whose flows changed meanwhile, the one after it.
 ///
 /// A link's cost grows with the square of its load against the mean of all links; a flow
 /// takes the cheapest path with at most two links more than a shortest one. After reports

@@ -5,7 +5,7 @@ use crate::controller::topology::SwitchIndex;
 use alloc::vec::Vec;
 use axon_wire::PortNo;
 
-/// Flows on each directed link, as far as a router was told of them.
+/// Flows on each directed link, as far as they were placed with the router.
 #[derive(Clone, Debug, Default)]
 pub struct Loads {
     /// By switch, then by egress port.

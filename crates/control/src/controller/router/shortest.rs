@@ -1,6 +1,7 @@
 //! Shortest paths by the number of links.
 
-use super::{Flow, Router, Step, mix};
+use super::Step;
+use super::flow::mix;
 use crate::controller::topology::{Graph, SwitchIndex};
 use alloc::vec::Vec;
 
@@ -16,7 +17,7 @@ pub(super) const UNREACHABLE: u16 = u16::MAX;
 /// by breadth-first search from the destination. A path follows the row downhill. Where
 /// several edges lead down, the flow's hash mixed with the switch's identity picks one, so
 /// all shortest paths are used, and a flow's path is the same whatever order the switches
-/// were heard in.
+/// appeared in.
 ///
 /// A row outlives a change of the graph that does not touch it. It is right for a graph if
 /// the destination has 0, no edge spans more than 1, and every switch at a finite distance
@@ -154,16 +155,6 @@ impl ShortestPaths {
     pub(super) fn row(&mut self, graph: &Graph, to: SwitchIndex) -> &[u16] {
         self.refresh(graph, to);
         &self.rows[to.index()].distance
-    }
-}
-
-impl Router for ShortestPaths {
-    fn path(&mut self, graph: &Graph, flow: &Flow, path: &mut Vec<Step>) -> bool {
-        self.pick(graph, flow.from, flow.to, flow.hash, path)
-    }
-
-    fn shortest(&mut self) -> &mut ShortestPaths {
-        self
     }
 }
 

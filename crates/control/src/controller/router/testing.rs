@@ -90,7 +90,7 @@ pub fn all_pairs(graph: &Graph, times: u64) -> Vec<Flow> {
     let flow = |(hash, &(from, to)): (u64, &(u32, u32))| Flow {
         from: SwitchIndex(from),
         to: SwitchIndex(to),
-        hash: super::mix(hash),
+        hash: super::flow::mix(hash),
         towards: to * times as u32 + (hash / pairs.len() as u64) as u32,
     };
     let all = (0..times).flat_map(|time| {

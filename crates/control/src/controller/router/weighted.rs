@@ -23,9 +23,10 @@ const DETOUR_MAX: u16 = 2;
 ///   a full link counts much more than two half full ones, which keeps the maximum down.
 /// - A path is at most two links longer than a shortest one. That bounds what a flow pays
 ///   for the good of all, and the search, which looks only at switches between the two ends.
-/// - In rounds each flow is taken out and placed again, and moves if the new path costs less
-///   by 1/64, or less and has fewer links. Every move lowers that sum over all links, so the rounds come to an end; the
-///   first flows, placed when nobody knew what would come, get their chance this way.
+/// - In rounds each flow is taken out and placed again, and moves if the new path costs less by
+///   1/64, or less and has fewer links. Every move lowers that sum over all links, so the rounds
+///   come to an end; the first flows, placed before the later ones were known, get their chance
+///   this way.
 #[derive(Debug)]
 pub struct Weighted {
     rule: Rule,

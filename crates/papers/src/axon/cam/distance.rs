@@ -1,7 +1,7 @@
 //! Re-use distances of a sequence of addresses, and from them the hit rate of a CAM of any
 //! size (thesis §4.5, paper 001 §5.3).
 //!
-//! Two readings of "distance", each a way to count what a CAM must remember between two
+//! Two interpretations of "distance", each a way to count what a CAM must remember between two
 //! packets to one address:
 //!
 //! - **packets**: the number of packets in between, plus one. So the thesis counts. A CAM

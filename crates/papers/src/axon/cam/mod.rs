@@ -154,7 +154,7 @@ impl Report {
     }
 }
 
-/// Hit rate against entries for some curves, both readings.
+/// Hit rate against entries for some curves, both interpretations.
 pub fn drawn(title: &str, curves: &[(&str, &Curve)]) -> (Table, Plot) {
     let columns = ["addresses", "entries", "hit rate, LRU", "hit rate, packets in between"];
     let mut table = Table::new("cam", &columns);
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn axon_packets_are_told_from_frames_of_hosts() {
+    fn axon_packets_and_frames_of_hosts_differ() {
         let axon = [&[2; 12][..], &[0x88, 0xb5], &[0; 50]].concat();
         let alone = pcap(false, 0xa1b2_c3d4, &[axon.clone(), axon.clone()]);
         let error = format!("{:#}", analysed("axon", &alone).unwrap_err());

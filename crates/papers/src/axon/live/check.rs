@@ -92,7 +92,7 @@ pub fn judge(
 }
 
 /// Prints the frames that are malformed or in error. Bulk data is random bytes, which a
-/// guess of tshark's could take for some protocol: it is told that they are data.
+/// guess of tshark's could take for some protocol: it is configured to take them for data.
 fn tshark(file: &Path) -> Command {
     use super::{gap, iperf};
     let mut command = Command::new("tshark");

@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wish_to_stop_ends_every_wait() {
+    fn a_request_to_stop_ends_every_wait() {
         let stop = Stop::default();
         stop.0.store(true, Ordering::Relaxed);
         assert!(stop.sleep(Duration::from_secs(1000)).is_err());

@@ -165,7 +165,7 @@ pub struct Machine {
 /// One bar and whether it is held.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Bar {
-    /// What.
+    /// The name of the row in the report.
     pub name: &'static str,
     /// What was wanted.
     pub wanted: String,

@@ -63,7 +63,7 @@ impl<'a> World<'a> {
         let options = UpOptions {
             timeout_ms: UP_LIMIT_MS,
             capture: if capture_switches { switches.collect() } else { Vec::new() },
-            router: None,
+            ..UpOptions::default()
         };
         let (lab, report) = lab::up(&path, &options, |_| {})?;
         let world = World {
@@ -85,7 +85,7 @@ impl<'a> World<'a> {
         &self.fabric
     }
 
-    /// The user's wish to stop.
+    /// The user's request to stop.
     pub fn stop(&self) -> &'a Stop {
         self.stop
     }

@@ -10,9 +10,8 @@ use anyhow::{Context, Result, ensure};
 use axon_control::node::{ControllerNode, SwitchNode};
 use axon_fabric::model::Fabric;
 use axon_node::{Action, Input, Node};
-use axon_plane::Plane;
-use axon_sim::World;
 use axon_sim::station::StationNode;
+use axon_sim::{SwitchPlane, World};
 use axon_wire::{Frame, FrameBuf, MacAddr, PortNo, Span, Time};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
@@ -34,8 +33,8 @@ pub struct Phases {
 }
 
 enum Station {
-    Switch(Box<SwitchNode<FrameBuf, Plane<FrameBuf>>>),
-    Controller(Box<ControllerNode<FrameBuf, Plane<FrameBuf>>>),
+    Switch(Box<SwitchNode<FrameBuf, SwitchPlane>>),
+    Controller(Box<ControllerNode<FrameBuf, SwitchPlane>>),
 }
 
 /// The nodes of a line, and how they are joined.
@@ -133,8 +132,8 @@ impl Bench {
 
     /// One set-up: the time of each step, us.
     fn set_up(&mut self, source: usize, target: usize) -> Result<[f64; STEPS]> {
-        let jack = |host: usize| (self.fabric.hosts[host].switch, self.fabric.hosts[host].port);
-        let (asks, answers) = (jack(source), jack(target));
+        let port_of = |host: usize| (self.fabric.hosts[host].switch, self.fabric.hosts[host].port);
+        let (asks, answers) = (port_of(source), port_of(target));
         let mac = |host: usize| self.fabric.hosts[host].mac;
         let (source_mac, target_mac) = (mac(source), mac(target));
         let (source_ip, target_ip) = (self.addresses[source], self.addresses[target]);
@@ -146,7 +145,7 @@ impl Bench {
         self.now += Span::from_micros(10);
         while let Some((to, frame)) = ahead.pop_front() {
             let (us, sent) = self.hand(to, frame);
-            let to_port = |jack: (usize, PortNo)| sent.iter().any(|(from, _)| *from == jack);
+            let to_port = |port: (usize, PortNo)| sent.iter().any(|(from, _)| *from == port);
             let done = match step {
                 0 => to == asks,
                 1 => to.0 == self.stations.len() - 1,

@@ -1,6 +1,6 @@
 //! The controller's decision alone, on a torus of 1,000 switches with 10,000 hosts.
 
-use crate::axon::told::Told;
+use crate::axon::planned::Planned;
 use anyhow::{Context, Result};
 use axon_control::controller::router::RouterKind;
 use nix::time::{ClockId, clock_gettime};
@@ -33,7 +33,7 @@ pub struct Decisions {
 /// The fabric cannot be built, or a request is not answered.
 pub fn decisions_per_second(seed: u64, count: usize) -> Result<Decisions> {
     let fabric = axon_fabric::parse(Path::new("torus.yaml"), FABRIC).context("the torus")?;
-    let mut told = Told::new(&fabric, RouterKind::default().build(seed, 1), seed);
+    let mut planned = Planned::new(&fabric, RouterKind::default().build(seed, 1), seed);
     let hosts = fabric.hosts.len() as u64;
     let mut dice = Rand64::new(u128::from(seed));
     let mut seen = BTreeSet::new();
@@ -42,11 +42,11 @@ pub fn decisions_per_second(seed: u64, count: usize) -> Result<Decisions> {
     let pairs = pairs.filter(|&(a, b)| a != b && seen.insert((a.min(b), a.max(b))));
     let pairs: Vec<(usize, usize)> = pairs.take(count + WARM_UP).collect();
     let (warm, timed) = pairs.split_at(WARM_UP);
-    told.ask(warm)?;
+    planned.ask(warm)?;
     let mut rates = Vec::new();
     for part in timed.chunks(count.div_ceil(PARTS).max(1)) {
         let started = core_seconds()?;
-        told.ask(part)?;
+        planned.ask(part)?;
         rates.push(part.len() as f64 / (core_seconds()? - started));
     }
     let best = rates.iter().copied().fold(0.0, f64::max);

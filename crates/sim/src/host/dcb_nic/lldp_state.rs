@@ -7,7 +7,7 @@
 //! switch leaves CN-TAGs on frames to the host from then on.
 
 use axon_dcbx::congestion;
-use axon_dcbx::lldp::{LldpAgent, LldpConfig, LldpIdentity, LldpWish};
+use axon_dcbx::lldp::{LldpAgent, LldpConfig, LldpIdentity, LldpRequest};
 use axon_plane::qcn::{DefenceConfig, Defences};
 use axon_wire::lldp::Id;
 use axon_wire::priority::PrioritySet;
@@ -71,17 +71,17 @@ impl LldpState {
         self.tx.pop_front()
     }
 
-    fn with(&mut self, now: Time, work: impl FnOnce(&mut LldpAgent, &mut Vec<LldpWish>)) {
+    fn with(&mut self, now: Time, work: impl FnOnce(&mut LldpAgent, &mut Vec<LldpRequest>)) {
         let mut requests = Vec::new();
         work(&mut self.agent, &mut requests);
-        if requests.contains(&LldpWish::Neighbours) {
-            let received = congestion::said(self.agent.neighbours(), &mut Vec::new());
+        if requests.contains(&LldpRequest::Neighbours) {
+            let received = congestion::advertised(self.agent.neighbours(), &mut Vec::new());
             self.defences.neighbours(&received);
             self.defences.in_force();
             self.agent.set_local(now, vec![self.defences.says().emit()], &mut requests);
         }
         for request in requests {
-            if let LldpWish::Send(frame) = request {
+            if let LldpRequest::Send(frame) = request {
                 self.tx.push_back(FrameBuf::new(&frame));
             }
         }

@@ -4,7 +4,7 @@ use crate::engine::station::{Station, StationNode};
 use crate::link::links::{LinkId, Loss, WireEnd};
 use crate::world::World;
 use axon_fabric::assemble::port_name;
-use axon_node::{Counters, Drop};
+use axon_node::{Counters, Dataplane, Drop};
 use axon_wire::PortNo;
 
 /// What a port of a switch or of the controller has counted in this incarnation of its node.

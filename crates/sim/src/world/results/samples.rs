@@ -3,6 +3,7 @@
 use crate::engine::station::StationNode;
 use crate::world::World;
 use axon_fabric::assemble::port_name;
+use axon_node::Dataplane;
 use axon_wire::{PortNo, Span, Time};
 
 /// Samples that are kept at most. When there are more, every second one is thrown away and
@@ -96,7 +97,7 @@ impl Samples {
                 let (sent, queued) = match node {
                     Some(StationNode::Switch(node)) => {
                         let plane = node.plane();
-                        (Some(plane.counters().port(port).tx_bytes), plane.queued_bytes(port).0)
+                        (Some(plane.counters().port(port).tx_bytes), plane.queue(port).bytes.0)
                     }
                     Some(StationNode::Baseline(node)) => {
                         let ports = node.ports();

@@ -4,7 +4,8 @@ use axon_fabric::model::{
     Controller, Device, Dhcp, End, Fabric, Host, Link, Network, OnFull, RouterKind, Switch, Timers,
     Wire,
 };
-use axon_sim::{PingId, PingPlan, World};
+use axon_node::PortView;
+use axon_sim::{DataplaneKind, PingId, PingPlan, Setup, World};
 use axon_wire::{Bytes, HopWidth, MacAddr, PortNo, Rate, Span, Time};
 use oorandom::Rand64;
 use std::collections::BTreeMap;
@@ -181,7 +182,16 @@ pub fn boot(builder: &Builder) -> World {
 }
 
 pub fn boot_with(builder: &Builder, seed: u64) -> World {
-    let mut world = World::new(&builder.fabric, seed);
+    begin(builder, Setup { seed, ..Setup::default() })
+}
+
+/// The same on another data plane.
+pub fn boot_on(builder: &Builder, dataplane: DataplaneKind) -> World {
+    begin(builder, Setup { seed: 1, dataplane, ..Setup::default() })
+}
+
+fn begin(builder: &Builder, setup: Setup) -> World {
+    let mut world = World::begin(&builder.fabric, setup);
     world.set_host_retry(Span::from_millis(200));
     assert!(
         world.run_until_true(BOOT, World::all_have_addresses),
@@ -265,7 +275,7 @@ pub fn describe(world: &World, from: usize, to: usize) -> String {
         };
         let edge = switch.edge();
         let local: Vec<_> = edge.hosts().filter(|(at, _)| *at == mac(host)).collect();
-        let routes = switch.plane().tables().routes(far.port);
+        let routes = switch.plane().routes_at(far.port);
         let route = routes.iter().find(|(to, _)| *to == mac(other));
         let flow = edge.flows().find(|&(port, to, _)| (port, to) == (far.port, mac(other)));
         lines.push(format!(

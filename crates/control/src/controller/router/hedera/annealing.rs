@@ -1,6 +1,7 @@
 //! Simulated annealing (Hedera §4.4).
 
-use super::super::{Flow, Loads, Router, ShortestPaths, Step, mix};
+use super::super::flow::mix;
+use super::super::{Flow, Loads, Router, ShortestPaths, Step};
 use super::CANDIDATES;
 use crate::controller::topology::Graph;
 use alloc::vec::Vec;

@@ -1,6 +1,7 @@
 //! Global first fit (Hedera §4.3).
 
-use super::super::{Flow, Loads, Router, ShortestPaths, Step, mix};
+use super::super::flow::mix;
+use super::super::{Flow, Loads, Router, ShortestPaths, Step};
 use super::CANDIDATES;
 use crate::controller::topology::Graph;
 use alloc::vec::Vec;

@@ -1,65 +1,65 @@
-//! Shortest paths on several layers, none of which lets buffers wait for each other in a circle.
+//! Shortest paths on several layers, each without a cycle of buffers.
 
-mod turns;
+mod dependencies;
 
-use super::{Flow, Router, ShortestPaths, Step, UpDown, mix};
+use super::flow::mix;
+use super::{Flow, Router, ShortestPaths, Step, UpDown};
 use crate::controller::topology::Graph;
 use alloc::vec::Vec;
 use axon_wire::Layer;
-use turns::Turns;
+use dependencies::ChannelDependencies;
 
-/// So many shortest paths are drawn for a flow before it takes a longer one.
+/// Shortest paths that are drawn for a flow before it takes a longer one.
 const DRAWS: u64 = 8;
 
-/// Shortest paths, divided among layers so that the buffers of no layer can wait for each other in
-/// a circle; the way of LASH (T. Skeie, O. Lysne and I. Theiss, IPDPS workshops 2002) and of DFSSSP
-/// (J. Domke, T. Hoefler and W. E. Nagel, IPDPS 2011), flow by flow as they are asked for. Each
-/// layer is a lossless priority of its own, so buffers of different layers never wait for each
-/// other.
+/// Shortest paths, divided among layers so that the buffers of no layer form a cycle.
 ///
-/// Layer 0 has an order of the switches, and takes what never goes up after down ([`UpDown`]): that
-/// always leads everywhere. Each further layer has the set of turns, from one link to the next,
-/// that its paths have ever made, and takes what closes no circle among these (`Turns`). A flow
-/// takes
+/// The way of LASH (T. Skeie, O. Lysne and I. Theiss, IPDPS workshops 2002) and of DFSSSP
+/// (J. Domke, T. Hoefler and W. E. Nagel, IPDPS 2011), flow by flow. Each layer is a lossless
+/// priority of its own, so buffers of different layers never wait for each other.
 ///
-/// 1. a shortest path, by its hash, on layer 0 if that obeys the order there;
-/// 2. the same on the first further layer that can take its turns;
-/// 3. another shortest path in the same way, of up to eight that its hash draws;
-/// 4. the shortest path that goes up and then down, on layer 0: the only case in which it may be
-///    longer than need be.
+/// Layer 0 has an order of the switches and takes paths that never go up after down ([`UpDown`]).
+/// Such a path exists between any two connected switches. Each further layer keeps the channel
+/// dependencies of its paths, from one link to the next, and takes a path that closes no cycle
+/// among them (`ChannelDependencies`). A flow takes the first of these that exists:
 ///
-/// **When something changes.** A turn stays in its set when the paths that made it go, so what a
-/// set takes has no circle with anything that it took before: old and new paths can be on their way
-/// together. Layer 0 promises what [`UpDown`] does, with the same exception: when a new order has
-/// to be made. The exception of the further layers is a router that begins anew: its sets are empty
-/// when the controller has restarted, and are emptied, as the order is made anew, when the graph
-/// changes while nothing is placed. Frames may still be on their way then on paths that it no
-/// longer knows, and those may have a circle with new ones.
+/// 1. a shortest path, by its hash, on layer 0 if it follows the order there;
+/// 2. the same path on the first further layer that accepts its dependencies;
+/// 3. another shortest path in the same way, out of eight that its hash draws;
+/// 4. the shortest path that goes up and then down, on layer 0. Only this one may be longer than a
+///    shortest path.
+///
+/// **Changes.** A dependency stays in its set when the paths that brought it are removed. What a
+/// set accepts therefore forms no cycle with anything accepted before, and old and new paths can
+/// carry frames at the same time. Layer 0 guarantees what [`UpDown`] does, with the same exception:
+/// a new order. The further layers have one exception: their sets are empty after a restart of the
+/// controller, and are emptied when the graph changes while no flow is placed. Frames may then be
+/// in flight on paths that the router no longer knows, and those may form a cycle with new ones.
 #[derive(Debug)]
 pub struct Layered {
     up_down: UpDown,
-    /// Of the layers from 1 on.
-    turns: Vec<Turns>,
+    /// The channel dependencies of each layer from 1 on.
+    dependencies: Vec<ChannelDependencies>,
 }
 
 impl Layered {
-    /// A router for so many layers; one at least.
+    /// A router for `layers` layers, 1 to 8; 0 counts as 1.
     pub fn new(layers: u8) -> Layered {
-        let turns = (1..layers).map(|_| Turns::default()).collect();
-        Layered { up_down: UpDown::default(), turns }
+        let dependencies = (1..layers).map(|_| ChannelDependencies::default()).collect();
+        Layered { up_down: UpDown::default(), dependencies }
     }
 }
 
 impl Router for Layered {
     fn path(&mut self, graph: &Graph, flow: &Flow, path: &mut Vec<Step>) -> bool {
         for draw in 0..DRAWS {
-            // The first is the one that other routers of shortest paths take.
+            // The first draw is the path that other routers of shortest paths choose.
             let hash = if draw == 0 { flow.hash } else { mix(flow.hash ^ draw) };
             if !self.shortest().pick(graph, flow.from, flow.to, hash, path) {
                 return false;
             }
             if self.up_down.allows(graph, path, Layer::ZERO)
-                || self.turns.iter_mut().any(|turns| turns.admit(path))
+                || self.dependencies.iter_mut().any(|layer| layer.admit(path))
             {
                 return true;
             }
@@ -81,7 +81,7 @@ impl Router for Layered {
 
     fn changed(&mut self, graph: &Graph) -> bool {
         if self.up_down.is_idle() {
-            self.turns.fill_with(Turns::default);
+            self.dependencies.fill_with(ChannelDependencies::default);
         }
         self.up_down.changed(graph)
     }
@@ -89,12 +89,14 @@ impl Router for Layered {
     fn allows(&mut self, graph: &Graph, path: &[Step], layer: Layer) -> bool {
         match layer.index().checked_sub(1) {
             None => self.up_down.allows(graph, path, layer),
-            Some(further) => self.turns.get(further).is_some_and(|turns| turns.include(path)),
+            Some(further) => {
+                self.dependencies.get(further).is_some_and(|layer| layer.include(path))
+            }
         }
     }
 
     fn layer(&mut self, graph: &Graph, path: &[Step]) -> Option<Layer> {
-        let layers = (0..=self.turns.len() as u8).filter_map(Layer::new);
+        let layers = (0..=self.dependencies.len() as u8).filter_map(Layer::new);
         layers.into_iter().find(|&layer| self.allows(graph, path, layer))
     }
 }
@@ -141,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn with_further_layers_fewer_paths_are_longer_than_need_be_and_none_has_a_circle() {
+    fn with_further_layers_fewer_paths_are_longer_than_need_be_and_none_has_a_cycle() {
         let cases = [
             (4, ring(4)),
             (9, ring(9)),
@@ -201,7 +203,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(100))]
 
         #[test]
-        fn whatever_fails_all_reach_all_and_old_and_new_paths_have_no_circle_on_any_layer(
+        fn whatever_fails_all_reach_all_and_old_and_new_paths_have_no_cycle_on_any_layer(
             (count, pairs) in connected(),
             layers in 1..5_u8,
             toggles in prop::collection::vec(any::<prop::sample::Index>(), 0..12),

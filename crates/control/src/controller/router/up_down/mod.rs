@@ -1,9 +1,10 @@
-//! Up*/down*: routes that cannot wait for each other in a circle.
+//! Up*/down*: routes whose buffers form no cycle.
 
 mod order;
 
+use super::flow::mix;
 use super::shortest::UNREACHABLE;
-use super::{Flow, Router, ShortestPaths, Step, mix};
+use super::{Flow, Router, ShortestPaths, Step};
 use crate::controller::topology::{Edge, Graph, SwitchIndex};
 use alloc::vec::Vec;
 use axon_wire::Layer;
@@ -11,13 +12,13 @@ use order::Order;
 
 /// Paths longer than this are none; as for shortest paths.
 const DISTANCE_MAX: u16 = 4_000;
-/// Where a path stands: it may still go up, or it has gone down and may not.
+/// The phase of a path: it may still go up, or it has gone down and may not go up again.
 const CLIMBING: usize = 0;
 const DESCENDING: usize = 1;
 
 /// The shortest of the paths that never go up after they have gone down (M. D. Schroeder et
 /// al., Autonet, IEEE JSAC 9(8), 1991, section 6.6.4), so that the buffers of lossless links
-/// cannot wait for each other in a circle: `Order` says why, and what is up.
+/// form no cycle: `Order` says why, and what is up.
 ///
 /// For every destination there is a row with two numbers per switch: links to the end for a
 /// path that may still climb, and for one that has begun to descend. Breadth-first search
@@ -27,16 +28,16 @@ const DESCENDING: usize = 1;
 /// descending from it is allowed.
 ///
 /// **When something changes.** As long as nothing is placed, the order is made anew from the
-/// graph alone, whoever was heard first. Once flows are placed it stays, whatever fails or
+/// graph alone, whichever switch appeared first. Once flows are placed it stays, whatever fails or
 /// comes, as long as it gives everybody a way; new switches come below all others. All paths
-/// that are in use, and those that failures put in their place, obey the same order then, so
-/// that old and new ones together have no circle either, at no moment, in whatever order
+/// that are in use, and those that failures put in their place, follow the same order then, so
+/// that old and new ones together have no cycle either, at no moment, in whatever order
 /// switches take them up. Only when a switch that is not the root has lost its last way
 /// up, or when two parts with a root each are joined, a new order is made, and
 /// all flows whose paths break it are rerouted at once ([`Router::changed`],
 /// [`Router::allows`]). Paths of both orders are in use until every edge has taken its new
 /// routes and the last frame on an old one has arrived; in that time, and only in it, there may
-/// be a circle. A controller that starts with nothing in memory makes the order anew, so the same
+/// be a cycle. A controller that starts with nothing in memory makes the order anew, so the same
 /// holds until the routes of the one before it are replaced.
 #[derive(Debug, Default)]
 pub struct UpDown {
@@ -76,7 +77,7 @@ impl UpDown {
         self.orders
     }
 
-    /// Brings the order up to date; says whether it is another one.
+    /// Brings the order up to date; returns whether it has changed.
     fn refresh(&mut self, graph: &Graph) -> bool {
         let now = (graph.generation(), graph.len());
         if self.seen == Some(now) {
@@ -267,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn rings_and_tori_have_a_circle_with_shortest_paths_and_none_up_and_down() {
+    fn rings_and_tori_have_a_cycle_with_shortest_paths_and_none_up_and_down() {
         let cases: [(u64, Pairs); 6] = [
             (4, ring(4)),
             (9, ring(9)),
@@ -313,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_is_the_same_whoever_was_heard_first() {
+    fn the_order_is_the_same_whichever_switch_appears_first() {
         let pairs = torus(4, 5);
         let one = graph(20, &pairs);
         let mut other = Graph::default();
@@ -365,7 +366,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(300))]
 
         #[test]
-        fn on_every_connected_graph_all_reach_all_and_no_circle_is_left(
+        fn on_every_connected_graph_all_reach_all_and_no_cycle_is_left(
             (count, pairs) in connected(),
         ) {
             let graph = graph(count, &pairs);
@@ -376,7 +377,7 @@ mod tests {
         }
 
         #[test]
-        fn while_the_order_stands_old_and_new_paths_together_have_no_circle_and_after_a_new_one_the_new_have_none(
+        fn while_the_order_stands_old_and_new_paths_together_have_no_cycle_and_after_a_new_one_the_new_have_none(
             (count, pairs) in connected(),
             toggles in prop::collection::vec(any::<prop::sample::Index>(), 1..12),
         ) {

@@ -1,4 +1,4 @@
-//! The order of switches that says which way is up.
+//! The order of switches that defines which links lead up.
 
 use crate::controller::topology::{Graph, SwitchIndex};
 use alloc::vec::Vec;
@@ -17,19 +17,19 @@ const ROOTS_MAX: usize = 128;
 /// **What any order gives.** Along links that lead up the rank only falls, along links that
 /// lead down it only grows. If no route goes up after it has gone down, then a cycle of buffers
 /// that wait for each other would have to be all up or all down, and come back to a rank that it
-/// has left for good: there is none, whatever the order, and however many routes obey it.
+/// has left for good: there is none, whatever the order, and however many routes follow it.
 ///
-/// **What an order must give besides** is a way for everybody. It does so if each component of
-/// the graph has only one switch without a link that leads up: from anywhere one climbs to it,
-/// and from it one descends to anywhere. [`Order::serves`] says whether that is so.
+/// **What an order must give besides** is a path between any two switches. It does so if each
+/// component of the graph has only one switch without a link that leads up: from anywhere one
+/// climbs to it, and from it one descends to anywhere. [`Order::serves`] says whether that is so.
 ///
-/// **A new order** numbers the switches of each component breadth first from a root, those of
-/// one level by identity. Which root is tried out: a turn is forbidden at a switch from one
-/// neighbour above it to another, so a switch with `n` links up forbids `n * (n - 1)`; the root
-/// that forbids the fewest turns is taken, of several the one with the fewest levels, then the
-/// lowest identity. In a fat tree that is a switch at the edge, not one of the core: the
-/// core's switches are then all on one level, none of them is the bottleneck of all, and all
-/// shortest paths between switches of the edge are allowed.
+/// **A new order** numbers the switches of each component breadth first from a root, those of one
+/// level by identity. The root is found by trial: a turn (from one link to the next) is forbidden
+/// at a switch from one neighbour above it to another, so a switch with `n` links up forbids `n *
+/// (n - 1)`; the root that forbids the fewest turns is taken, of several the one with the fewest
+/// levels, then the lowest identity. In a fat tree that is a switch at the edge, not one of the
+/// core: the core's switches are then all on one level, none of them is the bottleneck of all, and
+/// all shortest paths between switches of the edge are allowed.
 #[derive(Clone, Debug, Default)]
 pub struct Order {
     rank: Vec<u32>,
@@ -50,7 +50,7 @@ impl Order {
         (self.rank(to), to) < (self.rank(from), from)
     }
 
-    /// Whether everybody can reach everybody that the graph connects them to.
+    /// Whether any two switches that the graph connects have a path.
     pub fn serves(&mut self, graph: &Graph) -> bool {
         let alone = |at: SwitchIndex| !graph.edges(at).iter().any(|e| self.is_up(at, e.to));
         let tops = (0..graph.len() as u32).filter(|&at| alone(SwitchIndex(at))).count();

@@ -1,0 +1,205 @@
+//! One notion has one name, the field's own: words of a private language are refused.
+//!
+//! Identifiers are split into their words, so `was_told`, `Told` and `isTold` are found as well as
+//! a comment or a message that has the word. A pattern of several words is found in text only, also
+//! where a comment or a string breaks the line between them.
+
+use super::{assert_none, files};
+
+/// A private word, in lower case and as a whole word, and what to say instead.
+const WORDS: &[(&str, &str)] = &[
+    ("bank", "ports"),
+    ("banks", "ports"),
+    ("card", "NIC"),
+    ("cards", "NICs"),
+    ("circle", "cycle"),
+    ("circles", "cycles"),
+    ("desk", "command, request"),
+    ("doubts", "ambiguities"),
+    ("forgive", "cancel, clear"),
+    ("forgiven", "cancelled, cleared"),
+    ("glance", "prefetch hint"),
+    ("harness", "adapter"),
+    ("heed", "act on, honour"),
+    ("heeded", "acted on, honoured"),
+    ("heeds", "acts on, honours"),
+    ("honest stop", "pause caused by congestion"),
+    ("honest stops", "pauses caused by congestion"),
+    ("jack", "port, cable end"),
+    ("jacks", "ports, cable ends"),
+    ("life of a node", "incarnation"),
+    ("obey", "act on, honour"),
+    ("obeyed", "honoured"),
+    ("obeys", "honours"),
+    ("plug", "port, cable end"),
+    ("plugs", "ports, cable ends"),
+    ("readings", "interpretations"),
+    ("stand still", "be blocked, deadlocked"),
+    ("standing still", "blocked, deadlocked"),
+    ("stands still", "is blocked, deadlocked"),
+    ("standstill", "deadlock"),
+    ("stood still", "was blocked, paused"),
+    ("tells", "configures, advertises, reports, sends"),
+    ("throttle", "shaper"),
+    ("told", "configured, advertised, received, reported"),
+    ("under way", "in flight"),
+    ("valve", "shaper"),
+    ("wish", "command, request"),
+    ("wishes", "commands, requests"),
+];
+
+/// Whole doc comments that leave unit, range and source to the reader.
+const BARE_DOCS: &[&str] = &["How many.", "What.", "When.", "Where.", "Which.", "Who."];
+
+/// Places that keep a word: where a file's path begins, the word, and the reason.
+const ALLOWED: &[(&str, &str, &str)] = &[
+    ("crates/axon/tests/tidy/words.rs", "", "this list"),
+    ("crates/fabric/src/faults.rs", "plug", "a fault: a verb of the fabric file, beside `unplug`"),
+    ("crates/fabric/src/file/faults.rs", "plug", "the same, where it is read"),
+    ("crates/fabric/tests/errors/", "plug", "the same, in errors that list all faults"),
+    ("scenarios/fabric.schema.json", "plug", "the same, in the schema"),
+    ("scenarios/hand.yaml", "plug", "the same, in an example"),
+];
+
+/// Parts of the tree in which the words are still to be replaced. Only ever shortened.
+const STILL_TO_CLEAN: &[&str] = &[
+    "ARCHITECTURE.md",
+    "README.md",
+    "crates/baselines/",
+    "crates/capture/",
+    "crates/control/",
+    "crates/dcbx/",
+    "crates/linux/",
+    "crates/node/",
+    "crates/plane/",
+    "crates/prove/",
+    "crates/sim/",
+    "crates/wire/",
+    "docs/",
+    "fuzz/",
+    "vectors/",
+];
+
+#[test]
+fn words_are_those_of_the_field() {
+    let mut problems = Vec::new();
+    for (name, text) in files() {
+        let is_open = STILL_TO_CLEAN.iter().any(|part| name.starts_with(part));
+        if !is_open && is_ours(&name) {
+            problems.extend(private_words(&name, &text));
+        }
+    }
+    assert_none(&problems);
+}
+
+#[test]
+fn the_lists_of_exceptions_name_files_that_there_are() {
+    let names: Vec<String> = files().into_iter().map(|(name, _)| name).collect();
+    let listed = STILL_TO_CLEAN.iter().chain(ALLOWED.iter().map(|(place, ..)| place));
+    let unknown = listed.filter(|place| !names.iter().any(|name| name.starts_with(**place)));
+    let problems: Vec<String> = unknown.map(|place| format!("{place}: no such file")).collect();
+    assert_none(&problems);
+}
+
+/// Whether a file holds text of ours that somebody reads.
+fn is_ours(name: &str) -> bool {
+    let kinds = [".rs", ".md", ".yaml", ".txt", "schema.json"];
+    kinds.iter().any(|kind| name.ends_with(kind))
+}
+
+/// A word in lower case, and the line that it stands in, counted from 1.
+type Word = (String, usize);
+
+/// What is wrong with the words of a file, as lines for a reader.
+fn private_words(name: &str, text: &str) -> Vec<String> {
+    let allowed = |word: &str| {
+        let fits = |place: &str, kept: &str| name.starts_with(place) && ["", word].contains(&kept);
+        ALLOWED.iter().any(|(place, kept, _)| fits(place, kept))
+    };
+    let words = words(text);
+    let mut found = Vec::new();
+    for (at, (_, line)) in words.iter().enumerate() {
+        for (pattern, instead) in WORDS {
+            let mut ahead = words[at..].iter().map(|(word, _)| word.as_str());
+            let is_here = pattern.split(' ').all(|part| ahead.next() == Some(part));
+            if is_here && !allowed(pattern) {
+                found.push(format!("{name}:{line}: `{pattern}`: say {instead}"));
+            }
+        }
+    }
+    for (number, line) in text.lines().enumerate() {
+        let doc = line.trim_start().strip_prefix("/// ");
+        if doc.is_some_and(|doc| BARE_DOCS.contains(&doc)) && is_whole_doc(text, number) {
+            let at = number + 1;
+            found.push(format!("{name}:{at}: `{}`: say what it is, in which unit", line.trim()));
+        }
+    }
+    found
+}
+
+/// Whether the doc comment in this line, counted from 0, has no other lines.
+fn is_whole_doc(text: &str, number: usize) -> bool {
+    let is_doc = |at: Option<usize>| {
+        let line = at.and_then(|at| text.lines().nth(at));
+        line.is_some_and(|line| line.trim_start().starts_with("///"))
+    };
+    !is_doc(number.checked_sub(1)) && !is_doc(Some(number + 1))
+}
+
+/// The words of a text: runs of letters, split where a capital follows a small letter. Whatever
+/// stands between two words of a sentence is no word, so a sentence goes on in the next line of a
+/// comment.
+fn words(text: &str) -> Vec<Word> {
+    let mut words: Vec<Word> = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        let mut last = ' ';
+        for c in line.chars() {
+            let continues = last.is_alphabetic() && !(last.is_lowercase() && c.is_uppercase());
+            if c.is_alphabetic() {
+                match words.last_mut() {
+                    Some((word, _)) if continues => word.extend(c.to_lowercase()),
+                    _ => words.push((c.to_lowercase().collect(), number + 1)),
+                }
+            }
+            last = c;
+        }
+    }
+    words
+}
+
+#[test]
+fn a_private_word_is_found_in_whatever_form_it_is_written() {
+    let found = |text: &str| private_words("a.rs", text);
+    for text in [
+        "let was_told = 1;",
+        "struct Told;",
+        "fn isTold() {}",
+        "/// Neighbours are told.",
+        "\"it obeys PFC\"",
+        "told: 5%",
+        "// what is under\n// way",
+        "    /// Which.\n    pub b: u8,",
+    ] {
+        assert_eq!(found(text).len(), 1, "{text}");
+    }
+    let line = "a.rs:2: `under way`: say in flight";
+    assert_eq!(found("fn f() {}\n// Under way."), [line]);
+    for text in [
+        "let untold = 1;",
+        "discarded",
+        "unplugged",
+        "under the way",
+        "/// Which.\n/// Several lines.",
+        "wildcard",
+    ] {
+        assert!(found(text).is_empty(), "{text}");
+    }
+}
+
+#[test]
+fn a_word_is_allowed_in_its_place_only() {
+    let plug = "plug: h1";
+    assert!(private_words("scenarios/hand.yaml", plug).is_empty());
+    assert_eq!(private_words("scenarios/line3.yaml", plug).len(), 1);
+    assert_eq!(private_words("scenarios/hand.yaml", "told").len(), 1);
+}

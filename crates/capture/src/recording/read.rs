@@ -1,0 +1,312 @@
+//! Reads a recording, record by record.
+
+use super::EndReason;
+use super::codec::Cursor;
+use super::error::{Place, RecordingError};
+use super::header::{Header, PREAMBLE_BYTES, check_preamble};
+use super::section::{self, Changed, Kind, PREFIX_BYTES, SEAL_BYTES};
+use axon_node::Input;
+use axon_wire::{Frame, Time};
+use std::io::{BufReader, Read};
+use xxhash_rust::xxh3::xxh3_64;
+
+/// One input, and what the node answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record<B> {
+    /// From 1.
+    pub number: u64,
+    /// Of its first byte, from the beginning of the file.
+    pub offset: u64,
+    /// When the node handled the input, by its clock.
+    pub at: Time,
+    /// The input.
+    pub input: Input<B>,
+    /// How many actions the node answered with.
+    pub actions: u64,
+    /// The hash of those ([`hash`](super::hash)); 0 if there were none.
+    pub hash: u64,
+}
+
+/// How a recording ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// As it was ended.
+    Whole(EndReason),
+    /// The file ends here, and not with an end: its node or its machine was killed, or its disk
+    /// was full. All whole blocks before were read.
+    Cut {
+        /// Bytes that are of use.
+        offset: u64,
+    },
+}
+
+/// A recording that is being read: a stream, one block in memory at a time.
+pub struct Reader<R> {
+    input: BufReader<R>,
+    header: Header,
+    id: u64,
+    /// Of the section in `payload`.
+    section: u64,
+    /// Of the next section.
+    offset: u64,
+    payload: Vec<u8>,
+    /// Where in the payload the next record begins.
+    at: usize,
+    /// Records so far.
+    records: u64,
+    /// Of the last record.
+    last: Time,
+    ending: Option<Ending>,
+}
+
+/// What one attempt to read a section found.
+enum Found {
+    Section(Kind),
+    /// The file ends within the section, or before it.
+    Nothing,
+}
+
+impl<R: Read> Reader<R> {
+    /// Reads versions and header.
+    ///
+    /// # Errors
+    /// It is no recording, or one of other versions, it is altered, or it ends within its header.
+    pub fn new(input: R) -> Result<Reader<R>, RecordingError> {
+        let mut reader = Reader {
+            input: BufReader::with_capacity(1 << 18, input),
+            header: Header::nobody(),
+            id: 0,
+            section: 0,
+            offset: 0,
+            payload: Vec::new(),
+            at: 0,
+            records: 0,
+            last: Time::ZERO,
+            ending: None,
+        };
+        let mut preamble = [0; PREAMBLE_BYTES];
+        let count = reader.fill(&mut preamble)?;
+        if count < PREAMBLE_BYTES {
+            let begins = super::header::begins(&preamble[..count]);
+            let cut = RecordingError::NoHeader { offset: count as u64 };
+            return Err(if begins { cut } else { RecordingError::NotARecording });
+        }
+        check_preamble(&preamble)?;
+        reader.offset = PREAMBLE_BYTES as u64;
+        match reader.read_section()? {
+            Found::Section(Kind::Header) => {}
+            Found::Section(_) => return Err(reader.broken(0, "no header comes first".into())),
+            Found::Nothing => return Err(RecordingError::NoHeader { offset: reader.offset }),
+        }
+        reader.header = postcard::from_bytes(&reader.payload)
+            .map_err(|error| reader.broken(0, format!("the header cannot be read: {error}")))?;
+        reader.id = xxh3_64(&reader.payload);
+        reader.at = reader.payload.len();
+        Ok(reader)
+    }
+
+    /// Which node it is of.
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// How the recording ends, once [`Reader::next_record`] has returned `None`.
+    pub fn ending(&self) -> Option<Ending> {
+        self.ending
+    }
+
+    /// The next record; `None` at the end.
+    ///
+    /// # Errors
+    /// What follows was altered, makes no sense, or cannot be read. Records before were as they
+    /// were written; there are none after.
+    pub fn next_record<B: Frame>(&mut self) -> Result<Option<Record<B>>, RecordingError> {
+        while self.at >= self.payload.len() {
+            if self.ending.is_some() || !self.next_block()? {
+                return Ok(None);
+            }
+        }
+        let mut cursor = Cursor::new(&self.payload, self.at);
+        let taken = cursor.record::<B>(self.last);
+        let end = cursor.at;
+        let taken = taken.map_err(|what| self.broken(self.at, what))?;
+        let offset = self.section + (PREFIX_BYTES + self.at) as u64;
+        (self.at, self.last) = (end, taken.at);
+        self.records += 1;
+        Ok(Some(Record {
+            number: self.records,
+            offset,
+            at: taken.at,
+            input: taken.input,
+            actions: taken.actions,
+            hash: taken.hash,
+        }))
+    }
+
+    /// Reads the next block. False at the end.
+    fn next_block(&mut self) -> Result<bool, RecordingError> {
+        match self.read_section()? {
+            Found::Nothing => {
+                self.ending = Some(Ending::Cut { offset: self.offset });
+                Ok(false)
+            }
+            Found::Section(Kind::Header) => Err(self.broken(0, "a second header".into())),
+            Found::Section(Kind::Block) => {
+                let (first, last, at) =
+                    begin(&self.payload).map_err(|what| self.broken(0, what))?;
+                if first != self.records + 1 || last < self.last {
+                    let expected = self.records + 1;
+                    let what = format!("the block begins with record {first} at {last}");
+                    let what = format!("{what}; expected {expected}, not before {}", self.last);
+                    return Err(self.broken(0, what));
+                }
+                (self.last, self.at) = (last, at);
+                Ok(true)
+            }
+            Found::Section(Kind::End) => {
+                let reason = self.check_end().map_err(|what| self.broken(0, what))?;
+                self.at = self.payload.len();
+                self.ending = Some(Ending::Whole(reason));
+                Ok(false)
+            }
+        }
+    }
+
+    /// Whether the end fits what came before, and nothing comes after.
+    fn check_end(&mut self) -> Result<EndReason, String> {
+        let mut cursor = Cursor::new(&self.payload, 0);
+        let code = cursor.take(1, "a reason")?[0];
+        let records = cursor.number("a count")?;
+        let reason = EndReason::from_code(code).ok_or(format!("unknown reason {code}"))?;
+        if records != self.records {
+            return Err(format!("it ends after {} records; expected {records}", self.records));
+        }
+        match self.fill(&mut [0]) {
+            Ok(0) => Ok(reason),
+            _ => Err("the file goes on after the end of the recording".into()),
+        }
+    }
+
+    /// Reads a section into `payload`, and checks it. What was there is gone.
+    fn read_section(&mut self) -> Result<Found, RecordingError> {
+        let mut prefix = [0; PREFIX_BYTES];
+        if self.fill(&mut prefix)? < PREFIX_BYTES {
+            return Ok(Found::Nothing);
+        }
+        let (id, offset) = (self.id, self.offset);
+        let Some((kind, bytes)) = section::parse_prefix(&prefix, id, offset) else {
+            let fits = |tried: &_| section::parse_prefix(tried, id, offset).is_some();
+            return Err(match section::mend(&prefix, fits) {
+                Some(Changed { at, written }) => RecordingError::AlteredByte {
+                    place: self.place(offset + at as u64),
+                    written,
+                    found: prefix[at],
+                },
+                None => RecordingError::Altered {
+                    place: self.place(offset),
+                    to: offset + PREFIX_BYTES as u64,
+                },
+            });
+        };
+        self.payload.clear();
+        self.at = 0;
+        let limit = bytes as u64;
+        let read = self.input.by_ref().take(limit).read_to_end(&mut self.payload);
+        read.map_err(|error| RecordingError::Io { place: self.place(offset), error })?;
+        let mut seal = [0; SEAL_BYTES];
+        if self.payload.len() < bytes || self.fill(&mut seal)? < SEAL_BYTES {
+            self.payload.clear();
+            return Ok(Found::Nothing);
+        }
+        self.section = offset;
+        let whole = PREFIX_BYTES + bytes + SEAL_BYTES;
+        if let Err(changed) = section::check_seal(&self.payload, &seal, id, offset) {
+            return Err(self.altered(kind, &seal, changed, whole as u64));
+        }
+        self.offset += whole as u64;
+        Ok(Found::Section(kind))
+    }
+
+    /// Says what was altered in the section that has been read, which has `whole` bytes. If it is
+    /// one byte, the records before it in its block are counted.
+    fn altered(
+        &mut self,
+        kind: Kind,
+        seal: &[u8; SEAL_BYTES],
+        changed: Option<Changed>,
+        whole: u64,
+    ) -> RecordingError {
+        let Some(Changed { at, written }) = changed else {
+            let place = self.place(self.section);
+            self.payload.clear();
+            return RecordingError::Altered { place, to: self.section + whole };
+        };
+        let payload = self.payload.len();
+        let offset = self.section + (PREFIX_BYTES + at) as u64;
+        let found = match self.payload.get_mut(at) {
+            Some(byte) => std::mem::replace(byte, written),
+            None => seal[at - payload],
+        };
+        let mut place = self.place(offset);
+        if kind == Kind::Block {
+            (place.record, place.time) = self.record_at(at);
+        }
+        self.payload.clear();
+        RecordingError::AlteredByte { place, written, found }
+    }
+
+    /// Number and time of the record that holds byte `at` of the block's payload; past the last one,
+    /// the next number and the last one's time.
+    fn record_at(&self, at: usize) -> (u64, Time) {
+        let Ok((first, mut last, begin)) = begin(&self.payload) else {
+            return (self.records + 1, self.last);
+        };
+        let mut cursor = Cursor::new(&self.payload, begin);
+        let mut number = first;
+        while let Ok(taken) = cursor.record::<axon_wire::FrameBuf>(last) {
+            last = taken.at;
+            if cursor.at > at {
+                break;
+            }
+            number += 1;
+        }
+        (number, last)
+    }
+
+    /// Fills `bytes`, or as much of it as the file has. Returns how much that is.
+    fn fill(&mut self, bytes: &mut [u8]) -> Result<usize, RecordingError> {
+        let mut count = 0;
+        while count < bytes.len() {
+            match self.input.read(&mut bytes[count..]) {
+                Ok(0) => break,
+                Ok(read) => count += read,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    return Err(RecordingError::Io { place: self.place(self.offset), error });
+                }
+            }
+        }
+        Ok(count)
+    }
+
+    /// The record that comes next, at an offset of the file.
+    fn place(&self, offset: u64) -> Place {
+        Place { offset, record: self.records + 1, time: self.last }
+    }
+
+    /// That byte `at` of the payload makes no sense; nothing is read any more.
+    fn broken(&mut self, at: usize, what: String) -> RecordingError {
+        let place = self.place(self.section + (PREFIX_BYTES + at) as u64);
+        self.payload.clear();
+        self.ending = Some(Ending::Cut { offset: self.section });
+        RecordingError::Broken { place, what }
+    }
+}
+
+/// The number of a block's first record, its time, and where the records begin.
+fn begin(payload: &[u8]) -> Result<(u64, Time, usize), String> {
+    let mut cursor = Cursor::new(payload, 0);
+    let first = cursor.number("a record's number")?;
+    let time = cursor.number("a time")?;
+    Ok((first, Time::from_ticks(time), cursor.at))
+}

@@ -1,0 +1,91 @@
+//! The trait of all routers.
+
+use super::flow::Flow;
+use super::shortest::ShortestPaths;
+use crate::controller::topology::{Graph, SwitchIndex};
+use alloc::vec::Vec;
+use axon_node::Step;
+use axon_wire::message::PortBytes;
+use axon_wire::{Layer, Span};
+use core::fmt::Debug;
+
+/// Finds paths between switches.
+///
+/// The answers follow from the seed, the graph, the arguments and the calls before: the flows
+/// placed and removed, and the measured load. The same calls in the same order give the same
+/// answers on every machine. No answer depends on an earlier one, so a controller that restarts
+/// with an empty state converges to good routes too, though maybe to other ones.
+///
+/// A path visits no switch twice.
+pub trait Router: Debug + Send {
+    /// Replaces `path` with the links that `flow` should take; empty if both ends are the same
+    /// switch. Returns whether there is a path, and leaves `path` empty otherwise. The flow does
+    /// not count as placed yet.
+    fn path(&mut self, graph: &Graph, flow: &Flow, path: &mut Vec<Step>) -> bool;
+
+    /// The shortest paths of this graph, for control messages, which are no flows.
+    fn shortest(&mut self) -> &mut ShortestPaths;
+
+    /// A flow takes this path from now on.
+    fn placed(&mut self, _path: &[Step]) {}
+
+    /// A flow no longer takes this path.
+    fn removed(&mut self, _path: &[Step]) {}
+
+    /// Whether the flow on `current`, which has just been [`Router::removed`], should move; its
+    /// new path is then in `path`. Called in rounds for every flow: when links were added, and
+    /// regularly if [`Router::improves`]. A move may reorder frames, so it should gain something.
+    fn better(
+        &mut self,
+        graph: &Graph,
+        flow: &Flow,
+        current: &[Step],
+        path: &mut Vec<Step>,
+    ) -> bool {
+        let distance = self.shortest().distance(graph, flow.from, flow.to);
+        distance.is_some_and(|distance| distance < current.len())
+            && self.path(graph, flow, path)
+            && path.len() < current.len()
+    }
+
+    /// Handles a change of the graph. Returns whether paths that were allowed may now break a rule
+    /// of the router, so that all paths in use have to be checked with [`Router::allows`].
+    fn changed(&mut self, _graph: &Graph) -> bool {
+        false
+    }
+
+    /// Whether a flow may take this path on this layer: always, where only its length matters.
+    fn allows(&mut self, _graph: &Graph, _path: &[Step], _layer: Layer) -> bool {
+        true
+    }
+
+    /// The layer for a flow on this path, which the router has just chosen or which is a shortest
+    /// one; `None` if no layer allows it.
+    fn layer(&mut self, graph: &Graph, path: &[Step]) -> Option<Layer> {
+        self.allows(graph, path, Layer::ZERO).then_some(Layer::ZERO)
+    }
+
+    /// Whether the router looks at placed flows again: round by round until it has settled, and
+    /// again after new flows or load reports.
+    fn improves(&self) -> bool {
+        false
+    }
+
+    /// Whether a round that moved `moved` of `flows` flows is the last: by default at most one in
+    /// 64.
+    fn settled(&self, moved: usize, flows: usize) -> bool {
+        moved <= flows / 64
+    }
+
+    /// Begins a round with these flows, all of them placed.
+    fn round(&mut self, _graph: &Graph, _flows: &[Flow]) {}
+
+    /// The interval of load reports in heartbeats; `None` if the router needs none.
+    fn measures(&self) -> Option<u32> {
+        None
+    }
+
+    /// Enters a load report: the bytes that a switch sent out of each of these ports in this time.
+    fn measured(&mut self, _graph: &Graph, _switch: SwitchIndex, _over: Span, _sent: &[PortBytes]) {
+    }
+}

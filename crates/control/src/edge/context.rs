@@ -1,0 +1,35 @@
+//! What the steps of the edge share: the context of a call and the timers.
+
+use crate::effect::Effect;
+use alloc::vec::Vec;
+use axon_node::PortView;
+use axon_wire::message::Target;
+use axon_wire::{MacAddr, PortNo, Time};
+use core::net::{IpAddr, Ipv4Addr};
+
+/// The context of a call: the time, the ports as the data plane sees them, and the list of
+/// requests.
+pub(super) struct Cx<'a> {
+    pub(super) now: Time,
+    pub(super) ports: &'a dyn PortView,
+    pub(super) out: &'a mut Vec<Effect>,
+}
+
+/// A timer of the edge. The fields name what it belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Timer {
+    Host(MacAddr),
+    Setup(PortNo, Target),
+    Failed(PortNo, Target),
+    Query(PortNo, MacAddr, MacAddr),
+    Recall(PortNo, MacAddr),
+    Place(PortNo),
+}
+
+/// The IPv4 address, if the address is one.
+pub(super) fn ipv4(ip: Option<IpAddr>) -> Option<Ipv4Addr> {
+    match ip? {
+        IpAddr::V4(ip) => Some(ip),
+        IpAddr::V6(_) => None,
+    }
+}

@@ -1,0 +1,178 @@
+//! Requests to the data plane for routes, and its answers.
+//!
+//! In plain English: a route with a reserved entry is requested. Until the answer arrives the
+//! route counts as installed, and software forwards the frames that the data plane punts
+//! meanwhile, so no frame waits for a slow device. If the device refuses, software keeps the
+//! route. The previous route is removed from the table, because it would lead the old way. The
+//! port is tried again after a pause.
+
+use super::context::Cx;
+use super::flows::{Flows, Placement};
+use super::places::{Key, of_port};
+use super::placing::Requested;
+use crate::effect::Effect;
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+use axon_node::{Note, RouteAnswer, Snapshot};
+use axon_wire::{MacAddr, PortNo, Route, Span, Time};
+
+/// The time from a refusal until the same port is tried again.
+const PAUSE: Span = Span::from_secs(1);
+
+impl Flows {
+    /// Whether the data plane has a route from `port` to `destination`, or may have one.
+    pub(super) fn is_placed(&self, key: Key) -> bool {
+        self.live.get(&key).is_some_and(|flow| flow.is_placed())
+    }
+
+    /// Handles an answer of the data plane. Returns when to try the port again, if that is new.
+    pub(super) fn answered(&mut self, cx: &mut Cx, answer: RouteAnswer) -> Option<(PortNo, Time)> {
+        let key = match (self.placing.requested.remove(&answer.ticket)?, answer.result) {
+            (Requested::Remove(_), Ok(())) => return None,
+            (Requested::Remove(key), Err(_)) => {
+                // A later install has replaced the route, or will.
+                if !self.is_placed(key) {
+                    self.placing.stale.insert(key);
+                }
+                key
+            }
+            (Requested::Install(key), result) => {
+                let flow = self.live.get_mut(&key)?;
+                if flow.placement != Placement::Requested(answer.ticket) {
+                    return None;
+                }
+                if result.is_ok() {
+                    let (port, destination) = key;
+                    flow.placement = Placement::Installed;
+                    cx.out.push(Effect::Note(Note::RouteSet { port, destination }));
+                    return None;
+                }
+                flow.placement = Placement::Software;
+                self.placing.free(key);
+                self.placing.take_out(cx, key);
+                match self.software_is_full(key.0) {
+                    true => self.let_go(key),
+                    false => drop(self.unplaced.insert(key)),
+                }
+                key
+            }
+        };
+        let new = self.placing.refused.insert(key.0);
+        new.then_some((key.0, cx.now + PAUSE))
+    }
+
+    /// Repeats at `port` what the data plane has refused.
+    pub(super) fn try_again(&mut self, cx: &mut Cx, port: PortNo) {
+        self.placing.refused.remove(&port);
+        let stale: BTreeSet<Key> = self.placing.stale.range(of_port(port)).copied().collect();
+        for key in stale {
+            self.placing.take_out(cx, key);
+        }
+        self.promote(cx, port);
+    }
+
+    /// Requests the software routes of `port` while its table has room. A port that has refused
+    /// something waits for its pause to end.
+    pub(super) fn promote(&mut self, cx: &mut Cx, port: PortNo) {
+        if self.placing.refused.contains(&port) {
+            return;
+        }
+        while let Some(&key) = self.unplaced.range(of_port(port)).next()
+            && self.place(cx, key)
+        {}
+    }
+
+    /// Requests one software route, if its table has room.
+    pub(super) fn place(&mut self, cx: &mut Cx, key: Key) -> bool {
+        let Some(flow) = self.live.get_mut(&key).filter(|flow| !flow.is_placed()) else {
+            return false;
+        };
+        if !self.placing.reserve(key) {
+            return false;
+        }
+        flow.placement = Placement::Requested(self.placing.install(cx, key, flow.route.clone()));
+        self.unplaced.remove(&key);
+        true
+    }
+
+    /// All routes that the data plane should have.
+    pub(super) fn wanted(&self) -> impl Iterator<Item = (PortNo, MacAddr, &Route)> {
+        let placed = self.live.iter().filter(|(_, flow)| flow.is_placed());
+        placed.map(|(&(port, mac), flow)| (port, mac, &flow.route))
+    }
+
+    /// Compares with a data plane that has lost its tables and was re-synchronised; `has` is its
+    /// present state. Missing routes are kept in software. Returns which ports to try again, and
+    /// when.
+    pub(super) fn resynchronised(&mut self, cx: &mut Cx, has: &Snapshot) -> Vec<(PortNo, Time)> {
+        self.placing.requested.clear();
+        self.placing.stale.clear();
+        let mut again = Vec::new();
+        let there = |(port, mac): Key, route: &Route| {
+            let port = has.ports.get(port.index());
+            port.is_some_and(|port| port.routes.iter().any(|had| had.0 == mac && had.1 == *route))
+        };
+        for (&key, flow) in self.live.iter_mut().filter(|(_, flow)| flow.is_placed()) {
+            if there(key, &flow.route) {
+                flow.placement = Placement::Installed;
+                continue;
+            }
+            flow.placement = Placement::Software;
+            self.placing.free(key);
+            self.unplaced.insert(key);
+            if self.placing.refused.insert(key.0) {
+                again.push((key.0, cx.now + PAUSE));
+            }
+        }
+        again
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::*;
+    use super::*;
+    use axon_wire::Route;
+
+    #[test]
+    fn a_route_that_the_device_refuses_goes_by_software_and_is_tried_again() {
+        let mut bench = Bench::new();
+        bench.host(0, 1);
+        bench.tables.refuses = 2;
+        bench.set_route(0, 9, 1, 3);
+        assert_eq!((bench.placed(0, 9), bench.places(0)), (None, 0));
+        let frame = udp_frame(mac(9), mac(1), 1);
+        bench.frame(0, &frame);
+        assert_eq!(bench.sent, [(PortNo(0), Route::from([3]), frame)]);
+        bench.pass(PAUSE);
+        assert_eq!(bench.placed(0, 9), None, "refused again");
+        bench.pass(PAUSE);
+        assert_eq!(bench.placed(0, 9), Some(Route::from([3])));
+    }
+
+    #[test]
+    fn a_new_route_that_is_refused_takes_the_old_one_out() {
+        let mut bench = Bench::new();
+        bench.host(0, 1);
+        bench.set_route(0, 9, 1, 3);
+        assert_eq!(bench.placed(0, 9), Some(Route::from([3])));
+        bench.tables.refuses = 1;
+        bench.set_route(0, 9, 2, 4);
+        assert_eq!(bench.placed(0, 9), None, "the old route leads the old way");
+        bench.pass(PAUSE);
+        assert_eq!(bench.placed(0, 9), Some(Route::from([4])));
+    }
+
+    #[test]
+    fn after_a_loss_what_stands_again_is_placed_and_what_does_not_is_software() {
+        let mut bench = Bench::new();
+        bench.host(0, 1);
+        for (to, hop) in [(8, 3), (9, 4)] {
+            bench.set_route(0, to, 1, hop);
+        }
+        bench.lose_routes(&[mac(9)]);
+        assert_eq!((bench.placed(0, 8), bench.placed(0, 9)), (Some(Route::from([3])), None));
+        bench.pass(PAUSE);
+        assert_eq!(bench.placed(0, 9), Some(Route::from([4])));
+    }
+}

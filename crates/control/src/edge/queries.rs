@@ -1,0 +1,24 @@
+//! ARP requests to local hosts that are not answered yet.
+
+use axon_wire::message::ArpTarget;
+use axon_wire::{MacAddr, PortNo, Time};
+use core::net::Ipv4Addr;
+
+/// The key of a query: target port, target host, source host.
+pub(super) type QueryKey = (PortNo, MacAddr, MacAddr);
+
+/// An ARP request to a local host on behalf of a remote one.
+#[derive(Debug)]
+pub(super) struct Query {
+    pub(super) m: ArpTarget,
+    pub(super) target_ip: Ipv4Addr,
+    pub(super) tries: u32,
+    pub(super) until: Time,
+}
+
+/// A host that was here before and is queried for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Recall {
+    pub(super) ip: Ipv4Addr,
+    pub(super) tries: u64,
+}

@@ -1,0 +1,110 @@
+//! The open requests for a route, and those that failed a short while ago.
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use axon_wire::message::Target;
+use axon_wire::{MacAddr, PortNo, Time};
+use core::net::Ipv4Addr;
+
+/// The port that needs a route, and the address or MAC that the route is to lead to.
+pub(super) type Key = (PortNo, Target);
+
+/// A request for a route that the controller has not answered.
+#[derive(Debug)]
+pub(super) struct Setup {
+    pub(super) id: u32,
+    pub(super) source_mac: MacAddr,
+    pub(super) source_ip: Option<Ipv4Addr>,
+    /// Whether a table entry is reserved: counted for an address, by MAC for a MAC.
+    pub(super) held: bool,
+    pub(super) requesters: Vec<Requester>,
+    pub(super) tries: u32,
+    pub(super) until: Time,
+}
+
+/// A host that waits for an ARP reply. An ARP probe (RFC 5227 §1.1) has no address of its own yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Requester {
+    pub(super) mac: MacAddr,
+    pub(super) ip: Ipv4Addr,
+}
+
+/// All set-ups of the switch, and those that failed a short while ago.
+#[derive(Debug)]
+pub(super) struct Setups {
+    pub(super) next_id: u32,
+    pub(super) open: BTreeMap<Key, Setup>,
+    pub(super) open_on: BTreeMap<PortNo, usize>,
+    pub(super) failed: BTreeMap<Key, Failure>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Failure {
+    pub(super) times: u32,
+    pub(super) until: Time,
+}
+
+impl Setups {
+    pub(super) fn new() -> Setups {
+        Setups {
+            next_id: 0,
+            open: BTreeMap::new(),
+            open_on: BTreeMap::new(),
+            failed: BTreeMap::new(),
+        }
+    }
+
+    pub(super) fn count_on(&self, port: PortNo) -> usize {
+        self.open_on.get(&port).copied().unwrap_or(0)
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.open.len()
+    }
+
+    pub(super) fn contains(&self, key: Key) -> bool {
+        self.open.contains_key(&key)
+    }
+
+    pub(super) fn insert(&mut self, key: Key, setup: Setup) {
+        if self.open.insert(key, setup).is_none() {
+            *self.open_on.entry(key.0).or_default() += 1;
+        }
+    }
+
+    pub(super) fn remove(&mut self, key: Key) -> Option<Setup> {
+        let setup = self.open.remove(&key)?;
+        if let Some(count) = self.open_on.get_mut(&key.0) {
+            *count -= 1;
+            if *count == 0 {
+                self.open_on.remove(&key.0);
+            }
+        }
+        Some(setup)
+    }
+
+    #[cfg(test)]
+    pub(super) fn failures(&self) -> usize {
+        self.failed.len()
+    }
+
+    #[cfg(test)]
+    pub(super) fn macs_on(&self, port: PortNo) -> impl Iterator<Item = MacAddr> {
+        self.open.keys().filter_map(move |key| match key.1 {
+            Target::Mac(mac) if key.0 == port => Some(mac),
+            _ => None,
+        })
+    }
+
+    #[cfg(test)]
+    pub(super) fn held_on(&self, port: PortNo) -> usize {
+        let held = |((on, target), setup): (&Key, &Setup)| {
+            *on == port && matches!(target, Target::Ip(_)) && setup.held
+        };
+        self.open.iter().filter(|&(key, setup)| held((key, setup))).count()
+    }
+}
+
+pub(super) fn of_port(port: PortNo) -> core::ops::RangeInclusive<Key> {
+    (port, Target::Ip(Ipv4Addr::UNSPECIFIED.into()))..=(port, Target::Mac(MacAddr::BROADCAST))
+}

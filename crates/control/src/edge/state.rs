@@ -1,0 +1,328 @@
+//! The state of a switch's edge, and the calls of its node.
+
+use super::context::{Cx, Timer};
+use super::flows::{Flow, Flows, Verdict};
+use super::hosts::{Host, Hosts};
+use super::placing::Placing;
+use super::queries::{Query, QueryKey, Recall};
+use super::setups::Setups;
+use crate::config::{ServerIdentity, SwitchConfig};
+use crate::effect::Effect;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use axon_node::agenda::Agenda;
+use axon_node::telemetry::EdgeCounters;
+use axon_node::{Capabilities, Drop, PortView, RouteAnswer, Snapshot};
+use axon_wire::host_frame;
+use axon_wire::link::ETHERNET_BYTES;
+use axon_wire::message::{ArpReply, ArpTarget, HostFrame, Item, Stamp};
+use axon_wire::{Incarnation, MacAddr, NodeId, PortNo, Route, Span, Time};
+use core::net::{IpAddr, Ipv4Addr};
+
+/// The shortest interval that the edge works with, whatever it is configured to.
+const INTERVAL_MIN: Span = Span::from_millis(1);
+
+/// The edge of one switch. It appends its requests to `out`.
+#[derive(Debug)]
+pub struct Edge {
+    pub(super) node: NodeId,
+    pub(super) mac: MacAddr,
+    pub(super) server: ServerIdentity,
+    pub(super) retry: Span,
+    pub(super) arp_wait: Span,
+    pub(super) host_probe: Span,
+    pub(super) host_probes_max: u32,
+    pub(super) frame_bytes_max: usize,
+    /// The controller whose decisions are in force, even while it cannot be reached.
+    pub(super) controller: Option<Incarnation>,
+    pub(super) reachable: bool,
+    pub(super) hosts: Hosts,
+    pub(super) flows: Flows,
+    pub(super) setups: Setups,
+    pub(super) queries: BTreeMap<QueryKey, Query>,
+    pub(super) recalls: BTreeMap<(PortNo, MacAddr), Recall>,
+    pub(super) agenda: Agenda<Timer>,
+    pub(super) counters: EdgeCounters,
+}
+
+/// The result for a host's frame that had no route.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// The frame was ARP or DHCP and has been handled.
+    Served,
+    /// Forward the frame by this route, which is kept in software.
+    Forward(Route),
+    /// Queue the frame until there is a route to this destination.
+    Wait(MacAddr),
+}
+
+impl Edge {
+    /// The edge of a switch whose ports have no carrier yet and which knows no controller, on a
+    /// data plane that can do this.
+    ///
+    /// Intervals below 1 ms count as 1 ms.
+    pub fn new(config: &SwitchConfig, has: &Capabilities) -> Edge {
+        let node = &config.node;
+        Edge {
+            node: node.incarnation.node,
+            mac: node.mac,
+            server: node.server,
+            retry: node.timers.retry.max(INTERVAL_MIN),
+            arp_wait: node.timers.arp_wait.max(INTERVAL_MIN),
+            host_probe: node.timers.host_probe.max(INTERVAL_MIN),
+            host_probes_max: node.timers.host_probes_max,
+            frame_bytes_max: has.frame_bytes_max,
+            controller: None,
+            reachable: false,
+            hosts: Hosts::new(config.hosts_per_port_max),
+            flows: Flows::new(Placing::new(has)),
+            setups: Setups::new(),
+            queries: BTreeMap::new(),
+            recalls: BTreeMap::new(),
+            agenda: Agenda::new(),
+            counters: EdgeCounters::default(),
+        }
+    }
+
+    /// Handles a frame without Axon header that a host sent and that had no route.
+    ///
+    /// Queued frames leave with [`Effect::Release`] or are dropped with [`Effect::Abandon`].
+    ///
+    /// # Errors
+    /// Why the frame ends here and now.
+    pub fn host_frame(
+        &mut self,
+        now: Time,
+        port: PortNo,
+        frame: &[u8],
+        ports: &dyn PortView,
+        out: &mut Vec<Effect>,
+    ) -> Result<Fate, Drop> {
+        self.serve(&mut Cx { now, ports, out }, port, frame)
+    }
+
+    /// Phase II of Axon-ARP: the controller looks for a host of this switch.
+    pub fn arp_target(
+        &mut self,
+        now: Time,
+        m: ArpTarget,
+        ports: &dyn PortView,
+        out: &mut Vec<Effect>,
+    ) {
+        self.phase_two(&mut Cx { now, ports, out }, m);
+    }
+
+    /// Phase IV of Axon-ARP: the target switch answers.
+    pub fn arp_reply(
+        &mut self,
+        now: Time,
+        m: ArpReply,
+        ports: &dyn PortView,
+        out: &mut Vec<Effect>,
+    ) {
+        self.phase_four(&mut Cx { now, ports, out }, &m);
+    }
+
+    /// Handles a command of the controller from its reliable stream. Items that only a switch
+    /// sends are counted and ignored.
+    pub fn item(&mut self, now: Time, item: Item, ports: &dyn PortView, out: &mut Vec<Effect>) {
+        let cx = &mut Cx { now, ports, out };
+        match item {
+            Item::SetRoute { port, destination, stamp, route } if self.is_current(stamp) => {
+                match self.set_route(cx, (port, destination), stamp, &route, None) {
+                    Verdict::Removed | Verdict::Unusable => self.counters.messages_ignored += 1,
+                    _ => self.route_ready(cx, port, destination, &route),
+                }
+                self.flows.promote(cx, port);
+            }
+            Item::RemoveRoute { port, destination, stamp } if self.is_current(stamp) => {
+                self.flows.remove(cx, (port, destination), Some(stamp));
+                self.flows.promote(cx, port);
+            }
+            Item::AskHost { port, mac, ip: IpAddr::V4(ip) } => self.recall(cx, port, mac, ip),
+            _ => self.counters.messages_ignored += 1,
+        }
+    }
+
+    /// Sends a frame of the controller, a DHCP reply, to a host. A DHCP acknowledgement teaches
+    /// the host's address.
+    pub fn host_frame_out(
+        &mut self,
+        now: Time,
+        m: HostFrame,
+        ports: &dyn PortView,
+        out: &mut Vec<Effect>,
+    ) {
+        let HostFrame { port, frame } = m;
+        let sane = (ETHERNET_BYTES..=self.frame_bytes_max).contains(&frame.len());
+        if !sane || !ports.is_host(port) {
+            self.counters.messages_ignored += 1;
+            return;
+        }
+        if let Some((mac, ip)) = host_frame::dhcp_ack(&frame)
+            && self.hosts.is_on(mac, port)
+        {
+            self.learn_ip(now, mac, ip, out);
+        }
+        out.push(Effect::Host { port, frame });
+    }
+
+    /// Handles the data plane's answer to a request for a change of a route table.
+    pub fn route_changed(
+        &mut self,
+        now: Time,
+        answer: RouteAnswer,
+        ports: &dyn PortView,
+        out: &mut Vec<Effect>,
+    ) {
+        if let Some((port, at)) = self.flows.answered(&mut Cx { now, ports, out }, answer) {
+            self.agenda.set(Timer::Place(port), at);
+        }
+    }
+
+    /// All routes that the data plane should have: ingress port, destination, route.
+    pub fn wanted_routes(&self) -> impl Iterator<Item = (PortNo, MacAddr, &Route)> {
+        self.flows.wanted()
+    }
+
+    /// Re-synchronises the flows with a data plane that has lost its tables. `has` is its present
+    /// state.
+    pub fn resynchronised(
+        &mut self,
+        now: Time,
+        has: &Snapshot,
+        ports: &dyn PortView,
+        out: &mut Vec<Effect>,
+    ) {
+        for (port, at) in self.flows.resynchronised(&mut Cx { now, ports, out }, has) {
+            self.agenda.set(Timer::Place(port), at);
+        }
+    }
+
+    /// Handles a change of a port's kind or carrier, which `ports` shows. Hosts at a port that is
+    /// no host port any more are removed with their flows.
+    pub fn port_changed(
+        &mut self,
+        now: Time,
+        port: PortNo,
+        ports: &dyn PortView,
+        out: &mut Vec<Effect>,
+    ) {
+        let cx = &mut Cx { now, ports, out };
+        if ports.kind(port).is_none() {
+            return;
+        }
+        self.recall_port(cx, port);
+        if ports.is_host(port) {
+            return;
+        }
+        let macs: Vec<_> = self.hosts.on_port(port).collect();
+        for mac in macs {
+            self.forget_host(cx, mac);
+        }
+        self.flows.placing.clear(port);
+    }
+
+    /// Handles a change of the controller; `None` if it cannot be reached.
+    ///
+    /// While it cannot be reached, flows and routes stay. When the same incarnation is back, the
+    /// edge reports what has changed. A new incarnation has none of the old decisions: all flows
+    /// and routes are removed, and all hosts are reported. In both cases open requests are
+    /// repeated at once.
+    pub fn controller_changed(
+        &mut self,
+        now: Time,
+        controller: Option<Incarnation>,
+        ports: &dyn PortView,
+        out: &mut Vec<Effect>,
+    ) {
+        let cx = &mut Cx { now, ports, out };
+        let was_reachable = core::mem::replace(&mut self.reachable, controller.is_some());
+        let Some(incarnation) = controller else { return };
+        let new_incarnation = self.controller.replace(incarnation) != Some(incarnation);
+        if !new_incarnation && was_reachable {
+            return;
+        }
+        if new_incarnation {
+            self.flows.clear(cx);
+            self.end_all_queries(cx);
+            for port in (0..ports.count()).map(PortNo) {
+                self.flows.placing.clear(port);
+            }
+        }
+        self.report_all(cx.out, new_incarnation);
+        self.ask_again(cx, new_incarnation);
+    }
+
+    /// Handles expired timers. Early or repeated calls are harmless.
+    pub fn timeout(&mut self, now: Time, ports: &dyn PortView, out: &mut Vec<Effect>) {
+        let cx = &mut Cx { now, ports, out };
+        self.flows.expire(now);
+        let due: Vec<_> = core::iter::from_fn(|| self.agenda.pop_due(now)).collect();
+        for timer in due {
+            match timer {
+                Timer::Host(mac) => self.probe_host(cx, mac),
+                Timer::Setup(port, target) => self.setup_due(cx, (port, target)),
+                Timer::Recall(port, mac) => self.recall_due(cx, port, mac),
+                Timer::Place(port) => self.flows.try_again(cx, port),
+                Timer::Failed(port, target) => self.forget_failure((port, target)),
+                Timer::Query(port, target, source) => {
+                    self.query_due(cx, (port, target, source));
+                }
+            }
+        }
+    }
+
+    /// When to call [`Edge::timeout`] next.
+    pub fn deadline(&self) -> Option<Time> {
+        [self.agenda.next(), self.flows.next_expiry()].into_iter().flatten().min()
+    }
+
+    /// All local hosts, in the order of their MACs.
+    pub fn hosts(&self) -> impl Iterator<Item = (MacAddr, &Host)> {
+        self.hosts.all()
+    }
+
+    /// All flows of local hosts: ingress port, destination, route.
+    pub fn flows(&self) -> impl Iterator<Item = (PortNo, MacAddr, &Flow)> {
+        self.flows.all()
+    }
+
+    /// The number of requests to the controller for a route that are in flight.
+    pub fn setups(&self) -> usize {
+        self.setups.count()
+    }
+
+    /// The counters of this edge since its start.
+    pub fn counters(&self) -> EdgeCounters {
+        self.counters
+    }
+
+    /// Whether a host can have this MAC: it is no group's, nor one of the fabric's own.
+    pub(super) fn is_host_mac(&self, mac: MacAddr) -> bool {
+        mac.is_unicast() && mac != self.server.mac && mac != self.mac
+    }
+
+    /// Whether the controller in charge took this decision.
+    pub(super) fn is_current(&self, stamp: Stamp) -> bool {
+        self.controller.is_some_and(|incarnation| incarnation.number == stamp.epoch)
+    }
+
+    /// Enters a route. A port without hosts gets none, and no route leads to the control plane.
+    pub(super) fn set_route(
+        &mut self,
+        cx: &mut Cx,
+        key: (PortNo, MacAddr),
+        stamp: Stamp,
+        route: &Route,
+        ip: Option<Ipv4Addr>,
+    ) -> Verdict {
+        if self.hosts.count_on(key.0) == 0 || !self.is_host_mac(key.1) {
+            if cx.ports.is_host(key.0) {
+                self.flows.remove(cx, key, Some(stamp));
+            }
+            return Verdict::Unusable;
+        }
+        self.flows.set(cx, key, stamp, route, ip)
+    }
+}

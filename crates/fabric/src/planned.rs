@@ -1,0 +1,258 @@
+//! The routes that a controller chooses for a fabric, planned without a simulator or a lab.
+//!
+//! No frame is sent: the controller receives the messages of all switches at once, as function
+//! calls, and the routes that it chooses are in its registry.
+
+use crate::assemble;
+use crate::model::{End, Fabric, Link};
+use axon_control::controller::Controller;
+use axon_control::controller::flows::Route;
+use axon_control::controller::router::Router;
+use axon_control::controller::topology::SwitchIndex;
+use axon_control::effect::Effect;
+use axon_wire::message::{ArpRequest, ControllerHello, Item, Peer, PortState, Role, Target};
+use axon_wire::{Hops, Incarnation, PortNo, Span, Time};
+use oorandom::Rand64;
+use std::collections::BTreeSet;
+use std::net::{IpAddr, Ipv4Addr};
+
+/// The address of the first host; it has not to be one of the subnet's pool.
+const FIRST_IP: u32 = 0x0a10_0000;
+/// Rounds of a router that improves what it has placed; more are not waited for.
+const ROUNDS_MAX: u64 = 40;
+
+/// A controller, and the fabric that it has learned from the messages of all its switches.
+#[derive(Debug)]
+pub struct Planned<'a> {
+    fabric: &'a Fabric,
+    controller: Controller,
+    /// By switch: the port states that it last reported, and the version of that report.
+    ports: Vec<(Vec<PortState>, u64)>,
+    now: Time,
+    out: Vec<Effect>,
+}
+
+fn incarnation(switch: usize) -> Incarnation {
+    Incarnation { node: assemble::switch_id(switch), number: 1 }
+}
+
+fn ip(host: usize) -> IpAddr {
+    IpAddr::V4(Ipv4Addr::from(FIRST_IP + host as u32))
+}
+
+impl<'a> Planned<'a> {
+    /// Makes a controller with this router, to which every switch has reported its neighbours and
+    /// its hosts, in the order of the fabric. `seed` is that of the controller.
+    pub fn new(fabric: &'a Fabric, router: Box<dyn Router>, seed: u64) -> Planned<'a> {
+        let config = assemble::controller_config(fabric, 1, seed);
+        let hops_max = config.plane.hops_max();
+        let mut controller = Controller::with_router(&config.control, hops_max, router);
+        let (now, mut out) = (Time::ZERO, Vec::new());
+        let End { switch, port } = fabric.controller.at;
+        let attached = Some((assemble::switch_id(switch), port));
+        controller.attached(now, PortNo(0), attached, &mut out);
+        let mut ports = vec![(Vec::new(), 0); fabric.switches.len()];
+        for link in &fabric.links {
+            for (here, there) in [(link.a, link.b), (link.b, link.a)] {
+                let (node, role) = (assemble::switch_id(there.switch), Role::Switch);
+                let peer = Peer::Axon { node, port: there.port, role };
+                ports[here.switch].0.push(PortState { port: here.port, peer });
+            }
+        }
+        let mut planned = Planned { fabric, controller, ports, now, out };
+        for switch in 0..planned.ports.len() {
+            planned.hello(switch);
+        }
+        for (index, host) in fabric.hosts.iter().enumerate() {
+            let seen = Item::HostSeen { port: host.port, mac: host.mac, ip: Some(ip(index)) };
+            planned.controller.item(now, incarnation(host.switch), seen, &mut planned.out);
+        }
+        planned.out.clear();
+        planned
+    }
+
+    fn hello(&mut self, switch: usize) {
+        let (ports, version) = &mut self.ports[switch];
+        *version += 1;
+        let hello = ControllerHello { version: *version, nonce: 0, ports: ports.clone() };
+        let reverse = Hops::to_control();
+        self.controller.controller_hello(
+            self.now,
+            incarnation(switch),
+            reverse,
+            hello,
+            &mut self.out,
+        );
+    }
+
+    /// The fabric.
+    pub const fn fabric(&self) -> &'a Fabric {
+        self.fabric
+    }
+
+    /// The controller.
+    pub const fn controller(&self) -> &Controller {
+        &self.controller
+    }
+
+    /// The controller, to ask it what changes its memory.
+    pub const fn controller_mut(&mut self) -> &mut Controller {
+        &mut self.controller
+    }
+
+    /// The controller's clock, counted from its start.
+    pub const fn now(&self) -> Time {
+        self.now
+    }
+
+    /// Sends one host's ARP request for another, both by index. If there is a path, the controller
+    /// installs routes in both directions. Returns whether it has answered.
+    ///
+    /// # Panics
+    /// If there are no such hosts.
+    pub fn ask(&mut self, source: usize, target: usize) -> bool {
+        let host = &self.fabric.hosts[source];
+        let request = ArpRequest {
+            id: 7,
+            port: host.port,
+            source_mac: host.mac,
+            source_ip: Some(ip(source)),
+            target: Target::Ip(ip(target)),
+        };
+        let before = self.controller.counters().arp_answered;
+        self.controller.arp_request(self.now, incarnation(host.switch), request, &mut self.out);
+        self.out.clear();
+        self.controller.counters().arp_answered > before
+    }
+
+    /// Advances the clock until a router that improves its paths has no more to improve, or has
+    /// had 40 rounds.
+    pub fn settle(&mut self) {
+        // A round has a batch each heartbeat, and ten heartbeats before the next.
+        let batches = self.controller.flows().len() as u64 / 1_000 + 20;
+        let end = self.now + self.fabric.timers.heartbeat * (batches * ROUNDS_MAX);
+        while let Some(deadline) = self.controller.deadline().filter(|&at| at <= end) {
+            self.now = self.now.max(deadline);
+            self.controller.timeout(self.now, &mut self.out);
+            self.out.clear();
+        }
+        self.now += Span::from_secs(60);
+    }
+
+    /// Takes a link down: both ends report it. Returns the controller's commands.
+    pub fn cut(&mut self, link: &Link) -> Vec<Effect> {
+        for end in [link.a, link.b] {
+            self.ports[end.switch].0.retain(|state| state.port != end.port);
+            self.hello(end.switch);
+        }
+        std::mem::take(&mut self.out)
+    }
+
+    /// The route from one host to another, by index, if the controller has chosen one.
+    pub fn route(&self, from: usize, to: usize) -> Option<&Route> {
+        let (hosts, flows) = (self.controller.hosts(), self.controller.flows());
+        let index = |host: usize| hosts.by_mac(self.fabric.hosts[host].mac);
+        let source = hosts.get(index(from)?)?;
+        flows.get(flows.find(source.place(), index(to)?)?)
+    }
+
+    /// The index in the fabric of a switch of the controller's graph.
+    pub fn switch(&self, index: SwitchIndex) -> usize {
+        // Identities count from one.
+        self.controller.graph().switch(index).incarnation.node.0 as usize - 1
+    }
+}
+
+/// So many pairs of `hosts` hosts, by index, the lower first, none twice, drawn at random and in
+/// order; all there are if `pairs` is that many or more.
+pub fn draw_pairs(hosts: usize, pairs: usize, seed: u64) -> Vec<(usize, usize)> {
+    let all = hosts.saturating_mul(hosts.saturating_sub(1)) / 2;
+    let mut random = Rand64::new(u128::from(seed));
+    if all <= pairs.saturating_mul(2) {
+        let mut left = pairs.min(all) as u64;
+        let each = (0..hosts).flat_map(|a| (a + 1..hosts).map(move |b| (a, b)));
+        // Each is taken with the share of those that are still to be taken among those to come.
+        let drawn = each.zip(0..all as u64).filter(|&(_, before)| {
+            let taken = random.rand_range(0..all as u64 - before) < left;
+            left -= u64::from(taken);
+            taken
+        });
+        return drawn.map(|(pair, _)| pair).collect();
+    }
+    let mut drawn = BTreeSet::new();
+    while drawn.len() < pairs {
+        let a = random.rand_range(0..hosts as u64) as usize;
+        let b = random.rand_range(0..hosts as u64) as usize;
+        if a != b {
+            drawn.insert((a.min(b), a.max(b)));
+        }
+    }
+    drawn.into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::topology::torus;
+    use axon_control::controller::router::RouterKind;
+    use axon_prove::{Dependencies, Verdict};
+    use axon_wire::Priority;
+
+    #[test]
+    fn hosts_that_ask_get_routes_and_a_cut_link_moves_them() {
+        let fabric = torus(3, 4, 1);
+        let router = fabric.controller.router.build(1, 1);
+        let mut planned = Planned::new(&fabric, router, 1);
+        assert!(planned.route(0, 1).is_none());
+        assert!(planned.ask(0, 1));
+        let first = |planned: &Planned<'_>, from, to| {
+            let step = planned.route(from, to).unwrap().steps().next().unwrap();
+            (planned.switch(step.switch), step.egress)
+        };
+        let (switch, port) = first(&planned, 0, 1);
+        assert_eq!(switch, fabric.hosts[0].switch);
+        let end = End { switch, port };
+        let link = fabric.links.iter().find(|link| link.a == end || link.b == end).unwrap();
+        assert!(!planned.cut(link).is_empty());
+        assert_ne!(first(&planned, 0, 1), (switch, port));
+        assert!(planned.route(1, 0).is_some() && planned.route(0, 2).is_none());
+    }
+
+    #[test]
+    fn whatever_is_cut_the_controller_leaves_no_up_and_down_routes_with_a_cycle() {
+        let fabric = torus(4, 4, 1);
+        for seed in 0..8 {
+            let mut planned = Planned::new(&fabric, RouterKind::UpDown.build(seed, 1), seed);
+            for (a, b) in draw_pairs(16, 120, seed) {
+                assert!(planned.ask(a, b));
+            }
+            let mut random = Rand64::new(u128::from(seed));
+            let mut links: Vec<usize> = (0..fabric.links.len()).collect();
+            while !links.is_empty() {
+                let at = random.rand_range(0..links.len() as u64) as usize;
+                planned.cut(&fabric.links[links.swap_remove(at)]);
+                let mut all = Dependencies::default();
+                for (index, route) in planned.controller().flows().iter() {
+                    all.add(index.0, Priority::ZERO, route.steps());
+                }
+                let verdict = all.verdict();
+                assert!(matches!(verdict, Verdict::Free(_)), "seed {seed}: {verdict:?}");
+            }
+            assert!(planned.controller().flows().is_empty(), "every switch is alone");
+        }
+    }
+
+    #[test]
+    fn pairs_are_drawn_once_each_and_all_if_that_many_are_wanted() {
+        for (hosts, pairs, wanted) in
+            [(10, 3, 3), (10, 44, 44), (10, 45, 45), (10, 99, 45), (1, 5, 0)]
+        {
+            let drawn = draw_pairs(hosts, pairs, 7);
+            let distinct: BTreeSet<_> = drawn.iter().copied().collect();
+            assert_eq!((drawn.len(), distinct.len()), (wanted, wanted));
+            assert!(drawn.iter().all(|&(a, b)| a < b && b < hosts));
+        }
+        assert_ne!(draw_pairs(100, 5, 1), draw_pairs(100, 5, 2));
+        assert_eq!(draw_pairs(100, 5, 1), draw_pairs(100, 5, 1));
+    }
+}

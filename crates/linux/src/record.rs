@@ -1,0 +1,225 @@
+//! Recording of a node while it runs: every input goes to a file, with a hash of the answer, so that
+//! [`replay`](crate::replay) can run the node again.
+//!
+//! Nothing that goes wrong with a recording stops its node: a full disk ends the recording, with a
+//! line in the log.
+
+use crate::agent::AgentArguments;
+use anyhow::{Context, Result};
+use axon_capture::recording::{self, EndReason, Header, Writer};
+use axon_fabric::FabricText;
+use axon_node::{Action, Input, NodeKind};
+use axon_wire::{FrameBuf, Incarnation, MacAddr, Time};
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::{self, BufWriter, ErrorKind};
+use std::path::{Path, PathBuf};
+
+/// The largest recording of one node in bytes, unless another bound is asked for: 1 GiB.
+pub const RECORD_BYTES_MAX: u64 = 1 << 30;
+/// How the names of recordings end.
+pub const EXTENSION: &str = "axrec";
+/// Incarnations of one node whose recordings have names, `s1.axrec`, `s1.2.axrec`, ...
+const NUMBER_MAX: u32 = 10_000;
+
+/// What to record into.
+#[derive(Clone, Debug)]
+pub struct RecordOptions {
+    /// The file. One that exists is left alone: `s1.axrec` then becomes `s1.2.axrec`, and so on.
+    pub file: PathBuf,
+    /// The recording ends before the file is larger than this, in bytes.
+    pub bytes_max: u64,
+    /// The fabric file of the node; none for an agent without one.
+    pub fabric: Option<FabricText>,
+}
+
+/// What it takes to build a node again, beside its name and its incarnation.
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) enum Setup {
+    Switch { fabric: FabricText, seed: u64 },
+    Controller { fabric: FabricText, seed: u64, started_at: Time },
+    Agent { of: AgentSource, seed: u64, mac: MacAddr, mtu_bytes: u64 },
+}
+
+/// Where the options of an agent are from.
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) enum AgentSource {
+    /// The host of its name in a fabric.
+    Fabric(FabricText),
+    /// The arguments of `axon agent`.
+    Arguments(AgentArguments),
+}
+
+/// The node that is to be recorded.
+pub(crate) struct Identity {
+    pub kind: NodeKind,
+    pub incarnation: Incarnation,
+    pub digest: u64,
+    pub setup: Setup,
+}
+
+/// A recording to be opened.
+#[derive(Clone, Debug)]
+pub struct RecordSetup {
+    file: PathBuf,
+    bytes_max: u64,
+    header: Header,
+}
+
+/// The digest of a configuration: all of it, as its fields are called in this binary.
+pub(crate) fn digest(config: &impl std::fmt::Debug) -> u64 {
+    recording::hash(format!("{config:?}").as_bytes())
+}
+
+impl RecordSetup {
+    /// The recording of node `name` with these ports, whose time zero is `unix_nanos` nanoseconds
+    /// after the beginning of 1970.
+    pub(crate) fn new(
+        options: &RecordOptions,
+        identity: &Identity,
+        name: &str,
+        ports: Vec<String>,
+        unix_nanos: u64,
+    ) -> Result<RecordSetup> {
+        let header = Header {
+            made_by: concat!("axon ", env!("CARGO_PKG_VERSION")).into(),
+            kind: identity.kind,
+            name: name.into(),
+            incarnation: identity.incarnation,
+            ports,
+            unix_nanos,
+            config_digest: identity.digest,
+            setup: postcard::to_allocvec(&identity.setup).context("the setup as bytes")?,
+        };
+        Ok(RecordSetup { file: options.file.clone(), bytes_max: options.bytes_max, header })
+    }
+}
+
+/// The recording of a node, or none.
+#[derive(Default)]
+pub(crate) struct Recording {
+    open: Option<Open>,
+}
+
+struct Open {
+    node: String,
+    file: PathBuf,
+    writer: Writer<BufWriter<File>>,
+}
+
+impl Recording {
+    /// Creates the file, which only its owner may read, and writes its header.
+    pub(crate) fn open(setup: Option<&RecordSetup>) -> Result<Recording> {
+        let Some(RecordSetup { file, bytes_max, header }) = setup else {
+            return Ok(Recording::default());
+        };
+        let cannot = || format!("cannot record into {}", file.display());
+        let (out, file) = create(file).with_context(cannot)?;
+        let writer = Writer::new(BufWriter::new(out), header, *bytes_max).with_context(cannot)?;
+        Ok(Recording { open: Some(Open { node: header.name.clone(), file, writer }) })
+    }
+
+    /// Records what the node is about to handle.
+    #[inline]
+    pub(crate) fn input(&mut self, now: Time, input: &Input<FrameBuf>) {
+        if let Some(open) = &mut self.open {
+            open.writer.input(now, input);
+        }
+    }
+
+    /// Records what it answered.
+    #[inline]
+    pub(crate) fn answer(&mut self, actions: &[Action<FrameBuf>]) {
+        let Some(open) = &mut self.open else {
+            return;
+        };
+        match open.writer.answer(actions) {
+            Ok(None) => {}
+            Ok(Some(_)) => {
+                let (file, bytes) = (open.file.display(), open.writer.bytes());
+                tracing::warn!(node = open.node, %file, bytes, "size bound reached: the recording ends");
+                self.open = None;
+            }
+            Err(error) => self.fail(&error),
+        }
+    }
+
+    /// When [`Recording::round`] has something to do.
+    pub(crate) fn flush_at(&self) -> Option<Time> {
+        self.open.as_ref().and_then(|open| open.writer.flush_at())
+    }
+
+    /// To be called every round: brings to the file what is old enough.
+    pub(crate) fn round(&mut self, now: Time) {
+        if self.flush_at().is_none_or(|due| due > now) {
+            return;
+        }
+        let flushed = self.open.as_mut().map_or(Ok(()), |open| open.writer.flush());
+        if let Err(error) = flushed {
+            self.fail(&error);
+        }
+    }
+
+    /// Ends the recording, because its node is stopped.
+    pub(crate) fn finish(&mut self) {
+        let finished =
+            self.open.as_mut().map_or(Ok(()), |open| open.writer.finish(EndReason::Stopped));
+        match finished {
+            Ok(()) => self.open = None,
+            Err(error) => self.fail(&error),
+        }
+    }
+
+    /// The node goes on without.
+    fn fail(&mut self, error: &io::Error) {
+        if let Some(Open { node, file, writer }) = self.open.take() {
+            let (file, records) = (file.display(), writer.records());
+            tracing::error!(node, %file, records, %error, "ALARM: the recording ends here");
+        }
+    }
+}
+
+/// Creates the file, or the next of its name where that is taken by a file. A device is opened.
+fn create(path: &Path) -> io::Result<(File, PathBuf)> {
+    for number in 1..=NUMBER_MAX {
+        let path = numbered(path, number);
+        match recording::create_private(&path) {
+            Ok(file) => return Ok((file, path)),
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
+            Err(_) if std::fs::metadata(&path)?.is_file() => {}
+            Err(_) => return Ok((File::options().write(true).open(&path)?, path)),
+        }
+    }
+    Err(io::Error::new(ErrorKind::AlreadyExists, format!("{NUMBER_MAX} recordings are there")))
+}
+
+/// `s1.axrec`, `s1.2.axrec`, `s1.3.axrec`.
+fn numbered(path: &Path, number: u32) -> PathBuf {
+    if number == 1 {
+        return path.into();
+    }
+    match path.extension() {
+        Some(extension) => {
+            let ending = format!("{number}.{}", extension.to_string_lossy());
+            path.with_extension(ending)
+        }
+        None => path.with_extension(number.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_incarnation_leaves_the_recording_of_the_last_one_alone() {
+        let folder = std::env::temp_dir().join(format!("axon-record-{}", std::process::id()));
+        std::fs::create_dir(&folder).unwrap();
+        let made: Vec<PathBuf> =
+            (0..3).map(|_| create(&folder.join("s1.axrec")).unwrap().1).collect();
+        let names = ["s1.axrec", "s1.2.axrec", "s1.3.axrec"];
+        assert_eq!(made, names.map(|name| folder.join(name)));
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(create(Path::new("/dev/null")).unwrap().1, Path::new("/dev/null"));
+    }
+}

@@ -1,0 +1,128 @@
+//! Builds the node of a recording again.
+
+use crate::agent::{self, AgentOptions};
+use crate::daemon;
+use crate::record::{AgentSource, Setup, digest};
+use anyhow::{Context, Result, bail};
+use axon_capture::recording::Header;
+use axon_control::node::{ControllerNode, SwitchNode};
+use axon_dcbx::agent::AgentNode;
+use axon_fabric::FabricText;
+use axon_fabric::assemble::{controller_config, switch_config, switch_index};
+use axon_fabric::model::Fabric;
+use axon_node::{Action, Input, Node, PortKind};
+use axon_plane::Plane;
+use axon_wire::{FrameBuf, Incarnation, PortNo, Time};
+
+/// A node that was recorded.
+pub(super) enum Rebuilt {
+    Switch(Box<SwitchNode<FrameBuf, Plane<FrameBuf>>>),
+    Controller(Box<ControllerNode<FrameBuf, Plane<FrameBuf>>>),
+    Agent(Box<AgentNode<FrameBuf>>),
+}
+
+impl Rebuilt {
+    /// The node that `header` describes, as it was before its first input. `instead` takes the
+    /// place of the fabric file in the recording.
+    ///
+    /// # Errors
+    /// This binary cannot build that node, or builds it with another configuration.
+    pub(super) fn of(header: &Header, instead: Option<&FabricText>) -> Result<Rebuilt> {
+        let setup: Setup = postcard::from_bytes(&header.setup)
+            .context("the header names no setup that this axon knows")?;
+        let (node, id, config) = match setup {
+            Setup::Switch { fabric, seed } => switch(header, &built(&fabric, instead)?, seed)?,
+            Setup::Controller { fabric, seed, started_at } => {
+                controller(header, &built(&fabric, instead)?, seed, started_at)?
+            }
+            Setup::Agent { of, seed, mac, mtu_bytes } => {
+                let options = agent_options(header, &of, instead)?;
+                let config = agent::config(&options, seed, mac, mtu_bytes as usize);
+                let config_digest = digest(&config);
+                let node = Rebuilt::Agent(Box::new(AgentNode::new(config)?));
+                (node, Incarnation::default(), config_digest)
+            }
+        };
+        if id != header.incarnation || config != header.config_digest {
+            let (name, made_by) = (&header.name, &header.made_by);
+            match instead {
+                Some(_) => bail!(
+                    "the recording is of another fabric: this one configures {name} otherwise"
+                ),
+                None => bail!(
+                    "this axon configures {name} otherwise than {made_by}, which made the \
+                     recording, did from the same fabric file; replay it with that axon"
+                ),
+            }
+        }
+        Ok(node)
+    }
+
+    /// Gives the node an input.
+    pub(super) fn handle(
+        &mut self,
+        now: Time,
+        input: Input<FrameBuf>,
+        out: &mut Vec<Action<FrameBuf>>,
+    ) {
+        match self {
+            Rebuilt::Switch(node) => node.handle(now, input, out),
+            Rebuilt::Controller(node) => node.handle(now, input, out),
+            Rebuilt::Agent(node) => node.handle(now, input, out),
+        }
+    }
+
+    /// What is at the other end of a port.
+    pub(super) fn port_kind(&self, port: PortNo) -> PortKind {
+        match self {
+            Rebuilt::Switch(node) => node.discovery().kind(port),
+            Rebuilt::Controller(node) => node.discovery().kind(port),
+            Rebuilt::Agent(_) => PortKind::Host,
+        }
+    }
+}
+
+fn built(recorded: &FabricText, instead: Option<&FabricText>) -> Result<Fabric> {
+    let text = instead.unwrap_or(recorded);
+    text.fabric().context("the fabric file of the recording cannot be read by this axon")
+}
+
+fn switch(header: &Header, fabric: &Fabric, seed: u64) -> Result<(Rebuilt, Incarnation, u64)> {
+    let index = switch_index(fabric, &header.name).with_context(|| {
+        format!("the recording is of another fabric: {} has no switch {}", fabric.name, header.name)
+    })?;
+    let config = switch_config(fabric, index, header.incarnation.number, seed);
+    let (id, digest) = (config.control.node.incarnation, digest(&config));
+    Ok((Rebuilt::Switch(Box::new(config.on_software())), id, digest))
+}
+
+fn controller(
+    header: &Header,
+    fabric: &Fabric,
+    seed: u64,
+    started_at: Time,
+) -> Result<(Rebuilt, Incarnation, u64)> {
+    let name = &fabric.controller.name;
+    if *name != header.name {
+        bail!("the recording is of another fabric: the controller of {} is {name}", fabric.name);
+    }
+    let config = controller_config(fabric, header.incarnation.number, seed);
+    let (id, digest) = (config.control.node.incarnation, digest(&config));
+    Ok((Rebuilt::Controller(Box::new(config.on_software(started_at))), id, digest))
+}
+
+fn agent_options(
+    header: &Header,
+    of: &AgentSource,
+    instead: Option<&FabricText>,
+) -> Result<AgentOptions> {
+    match (of, instead) {
+        (AgentSource::Fabric(fabric), _) => {
+            daemon::agent_options(&built(fabric, instead)?, &header.name)
+        }
+        (AgentSource::Arguments(_), Some(_)) => {
+            bail!("the recording is of an agent without a fabric file")
+        }
+        (AgentSource::Arguments(arguments), None) => Ok(arguments.clone().into()),
+    }
+}

@@ -1,0 +1,140 @@
+//! Flows that a controller places in a fabric, planned without a simulator: how they spread over
+//! links, and how many routes and bytes the failure of a link costs.
+
+use anyhow::{Context as _, Result, ensure};
+use axon_control::controller::router::Router;
+use axon_control::effect::Effect;
+use axon_control::seal::Sealer;
+use axon_control::stream::Stream;
+use axon_fabric::assemble;
+use axon_fabric::model::{End, Fabric, Link};
+use axon_wire::message::{Message, Segment};
+use axon_wire::{Incarnation, NodeId, Span};
+use std::collections::BTreeMap;
+
+/// The bytes of the frame check sequence.
+const FCS_BYTES: usize = 4;
+
+/// A controller that has learned a fabric, and the flows that it has placed.
+#[derive(Debug)]
+pub struct Planned<'a> {
+    fabric: &'a Fabric,
+    plan: axon_fabric::planned::Planned<'a>,
+}
+
+/// How flows lie on the links between switches, both directions of a link together.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Spread {
+    /// Mean hops of a route, the one to the host included.
+    pub route_hops: f64,
+    /// Mean flows of a link.
+    pub mean: f64,
+    /// Their standard deviation over the links.
+    pub sd: f64,
+    /// Flows of the fullest link.
+    pub max: f64,
+}
+
+/// What the failure of one link costs: the commands that the controller sends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Failure {
+    /// Routes given another path or removed.
+    pub routes: usize,
+    /// Packets on the reliable streams, several commands in one where they go to one switch.
+    pub packets: usize,
+    /// Their bytes as frames at the controller, routes, seals and FCS included.
+    pub bytes: usize,
+}
+
+impl<'a> Planned<'a> {
+    /// Makes a controller with this router that has learned the whole fabric.
+    pub fn new(fabric: &'a Fabric, router: Box<dyn Router>, seed: u64) -> Planned<'a> {
+        let plan = axon_fabric::planned::Planned::new(fabric, router, seed);
+        Planned { fabric, plan }
+    }
+
+    /// Each pair of hosts, by index, asks for routes in both directions; nothing else happens.
+    ///
+    /// # Errors
+    /// A request is not answered.
+    pub fn ask(&mut self, pairs: &[(usize, usize)]) -> Result<()> {
+        let mut answered = 0;
+        for &(source, target) in pairs {
+            answered += usize::from(self.plan.ask(source, target));
+        }
+        ensure!(answered == pairs.len(), "{answered} of {} requests answered", pairs.len());
+        Ok(())
+    }
+
+    /// The same; then the router has its rounds.
+    ///
+    /// # Errors
+    /// A request is not answered.
+    pub fn place(&mut self, pairs: &[(usize, usize)]) -> Result<()> {
+        self.ask(pairs)?;
+        self.plan.settle();
+        Ok(())
+    }
+
+    /// Routes that were moved since the start.
+    pub fn moved(&self) -> u64 {
+        self.plan.controller().counters().routes_moved
+    }
+
+    /// Flows of a link, both directions together.
+    fn flows(&self, link: &Link) -> usize {
+        let one = |end: End| {
+            let switch = self.plan.controller().graph().index_of(assemble::switch_id(end.switch));
+            switch.map_or(0, |switch| self.plan.controller().flows().over(switch, end.port).count())
+        };
+        one(link.a) + one(link.b)
+    }
+
+    /// How the flows lie.
+    pub fn spread(&self) -> Spread {
+        let flows: Vec<f64> = self.fabric.links.iter().map(|at| self.flows(at) as f64).collect();
+        let links = flows.len() as f64;
+        let mean = flows.iter().sum::<f64>() / links;
+        let variance = flows.iter().map(|flows| (flows - mean).powi(2)).sum::<f64>() / links;
+        let routes = self.plan.controller().flows();
+        let hops: usize = routes.iter().map(|(_, route)| route.len() + 1).sum();
+        let route_hops = hops as f64 / routes.len() as f64;
+        Spread { route_hops, mean, sd: variance.sqrt(), max: flows.into_iter().fold(0.0, f64::max) }
+    }
+
+    /// Takes the fullest link down at both ends, and counts the commands that the controller sends.
+    ///
+    /// # Errors
+    /// The fabric has no links, or the controller says anything else than expected.
+    pub fn fail_fullest(&mut self) -> Result<Failure> {
+        let fullest = self.fabric.links.iter().max_by_key(|&link| self.flows(link));
+        let fullest = fullest.context("no links")?.clone();
+        let out = self.plan.cut(&fullest);
+        let mut streams: BTreeMap<NodeId, Stream> = BTreeMap::new();
+        let mut failure = Failure::default();
+        for effect in out {
+            let Effect::Command { to, item } = effect else { continue };
+            failure.routes += 1;
+            let fresh = || Stream::new(Incarnation { node: to, number: 1 }, Span::from_millis(50));
+            streams.entry(to).or_insert_with(fresh).push(item);
+        }
+        let mut sealer =
+            Sealer::new(&self.fabric.key, Incarnation { node: assemble::CONTROLLER_ID, number: 1 });
+        for (node, mut stream) in streams {
+            let hops =
+                self.plan.controller_mut().path_to(node).context("a switch without a way to it")?;
+            let mut sent = 0;
+            while let Some(segment) = stream.poll(self.plan.now()) {
+                sent += segment.items.len() as u64;
+                let peer = stream.peer();
+                let sealed = sealer.seal(Some(peer), &Message::Segment(segment));
+                failure.packets += 1;
+                let header = self.fabric.hop_width.header_bytes(hops.0.len());
+                failure.bytes += header + sealed.len() + FCS_BYTES;
+                let _none = stream
+                    .receive(self.plan.now(), Segment { first: 0, ack: sent, items: Vec::new() });
+            }
+        }
+        Ok(failure)
+    }
+}

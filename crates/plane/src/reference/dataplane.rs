@@ -1,0 +1,187 @@
+//! The reference behind the seam.
+
+use super::step;
+use super::switch::{FEATURES, Reference};
+use alloc::vec::Vec;
+use axon_node::{
+    Action, Capabilities, Counters, Dataplane, Drop, PortKind, PortSetting, PortSnapshot, PortView,
+    QueueState, RouteAnswer, RouteChange, RouteError, RouteTicket, SettingError, Snapshot,
+};
+use axon_wire::header::{self, PacketType};
+use axon_wire::{Bytes, Frame, Hops, MacAddr, PortNo, Route, Time};
+
+impl<B: Frame> PortView for Reference<B> {
+    fn count(&self) -> u16 {
+        self.config.ports
+    }
+
+    fn kind(&self, port: PortNo) -> Option<PortKind> {
+        self.port(port).map(|port| port.kind)
+    }
+
+    fn is_up(&self, port: PortNo) -> bool {
+        self.port(port).is_some_and(|port| port.up)
+    }
+}
+
+impl<B: Frame> Reference<B> {
+    fn install(
+        &mut self,
+        port: PortNo,
+        destination: MacAddr,
+        route: Route,
+    ) -> Result<(), RouteError> {
+        step::header_of(&route, self.config.hop_width).ok_or(RouteError::Unrepresentable)?;
+        let most = self.config.routes_per_port_max;
+        let port = self.ports.get_mut(port.index()).ok_or(RouteError::NoSuchPort)?;
+        if port.routes.len() >= most && !port.routes.contains_key(&destination) {
+            return Err(RouteError::Full);
+        }
+        port.routes.insert(destination, route);
+        Ok(())
+    }
+}
+
+impl<B: Frame> Dataplane<B> for Reference<B> {
+    fn capabilities(&self) -> Capabilities {
+        self.config.capabilities("reference", FEATURES)
+    }
+
+    /// Makes the change at once.
+    fn change_route(
+        &mut self,
+        _now: Time,
+        ticket: RouteTicket,
+        change: RouteChange,
+        out: &mut Vec<Action<B>>,
+    ) {
+        let result = match change {
+            RouteChange::Install { port, destination, route } => {
+                self.install(port, destination, route)
+            }
+            RouteChange::Remove { port, destination } => {
+                if let Some(port) = self.ports.get_mut(port.index()) {
+                    port.routes.remove(&destination);
+                }
+                Ok(())
+            }
+        };
+        out.push(Action::RouteChanged(RouteAnswer { ticket, result }));
+    }
+
+    /// Sets the kind of a port; other settings are unsupported.
+    fn set_port(
+        &mut self,
+        _now: Time,
+        port: PortNo,
+        setting: PortSetting,
+        _out: &mut Vec<Action<B>>,
+    ) -> Result<(), SettingError> {
+        let state = self.ports.get_mut(port.index()).ok_or(SettingError::NoSuchPort)?;
+        match setting {
+            PortSetting::Kind(kind) => state.kind = kind,
+            PortSetting::Classes(_) | PortSetting::Pfc(_) | PortSetting::Defence(_) => {
+                return Err(SettingError::Unsupported);
+            }
+        }
+        Ok(())
+    }
+
+    fn inject(
+        &mut self,
+        now: Time,
+        kind: PacketType,
+        hops: &Hops,
+        payload: &[u8],
+        out: &mut Vec<Action<B>>,
+    ) {
+        let width = self.config.hop_width;
+        let header_bytes = width.header_bytes(hops.len());
+        let mut frame = B::with_headroom(header_bytes, payload);
+        let built = frame.push_front(header_bytes).is_ok()
+            && header::emit(frame.bytes_mut(), width, kind, hops, &[]).is_ok();
+        self.counters.received(PortNo::CONTROL, frame.bytes().len());
+        if !built {
+            return self.end(PortNo::CONTROL, Drop::NoHeadroom, frame, out);
+        }
+        header::set_priority(frame.bytes_mut(), width, self.config.control_priority);
+        self.take_hop(now, PortNo::CONTROL, frame, out);
+    }
+
+    fn send(&mut self, now: Time, port: PortNo, frame: B, out: &mut Vec<Action<B>>) {
+        self.send_ethernet(now, port, frame, out);
+    }
+
+    fn forward(
+        &mut self,
+        now: Time,
+        ingress: PortNo,
+        route: &Route,
+        frame: B,
+        out: &mut Vec<Action<B>>,
+    ) {
+        self.attach(now, ingress, route, frame, out);
+    }
+
+    fn pause_hosts(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) {
+        self.pause(now, port, out);
+    }
+
+    fn count_drop(&mut self, ingress: PortNo, reason: Drop) {
+        self.counters.port_mut(ingress).drop_one(reason);
+    }
+
+    fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    fn queue(&self, port: PortNo) -> QueueState {
+        let Some(port) = self.port(port) else {
+            return QueueState::default();
+        };
+        let (frames, bytes) = (port.queued_frames(), Bytes(port.queued_bytes()));
+        QueueState { frames, bytes, refused_bytes: Bytes(0) }
+    }
+
+    /// Every frame whose last byte is still to come, for the control plane or not.
+    fn held_frames(&self) -> u64 {
+        self.arriving.len() as u64
+    }
+
+    fn routes(&self, port: PortNo) -> usize {
+        self.port(port).map_or(0, |port| port.routes.len())
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        let ports = self.ports.iter().map(|port| PortSnapshot {
+            kind: port.kind,
+            routes: port.routes.iter().map(|(&mac, route)| (mac, route.clone())).collect(),
+            ..PortSnapshot::default()
+        });
+        Snapshot { ports: ports.collect() }
+    }
+
+    fn resynchronise(
+        &mut self,
+        _now: Time,
+        wanted: &Snapshot,
+        _out: &mut Vec<Action<B>>,
+    ) -> Result<(), SettingError> {
+        let mut result = Ok(());
+        let nothing = PortSnapshot::default();
+        for index in 0..self.config.ports {
+            let wanted = wanted.ports.get(usize::from(index)).unwrap_or(&nothing);
+            let port = &mut self.ports[usize::from(index)];
+            port.kind = wanted.kind;
+            port.routes.clear();
+            for (destination, route) in &wanted.routes {
+                // A route that finds no room is missing in the next snapshot.
+                let _ = self.install(PortNo(index), *destination, route.clone());
+            }
+            if wanted.classes.is_some() || wanted.pfc.is_some() || wanted.defence.is_some() {
+                result = Err(SettingError::Unsupported);
+            }
+        }
+        result
+    }
+}

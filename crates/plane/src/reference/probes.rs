@@ -1,0 +1,34 @@
+//! The records that probes gather (thesis 000 §3.2.2).
+
+use crate::config::PlaneConfig;
+use axon_wire::header::{HeaderView, HopWidth, PacketType};
+use axon_wire::probe::{self, ProbeOptions, ProbeRecord, ProbeUnit, RECORD_BYTES};
+use axon_wire::{Bytes, Frame, PortNo, Time};
+
+/// Where the head of a probe begins in a packet; `None` if the packet is no probe.
+pub(super) fn head_of(packet: &[u8], width: HopWidth) -> Option<usize> {
+    let view = HeaderView::parse(packet, width).ok()?;
+    (view.packet_type() == PacketType::Probe).then_some(view.header_bytes())
+}
+
+/// Appends the record of `unit` at `port`, which sees the frame at `now`, if the probe that begins
+/// at byte `head` asks for it; says whether there was room. `queued` waits at the port.
+pub(super) fn stamp<B: Frame>(
+    config: &PlaneConfig,
+    (frame, head): (&mut B, usize),
+    (unit, port): (ProbeUnit, PortNo),
+    (now, queued): (Time, Bytes),
+) -> bool {
+    let options = probe::options_at(frame.bytes(), head);
+    let (asked, queued) = match unit {
+        ProbeUnit::Ingress => (options.has(ProbeOptions::INGRESS), Bytes(0)),
+        ProbeUnit::Egress if options.has(ProbeOptions::QUEUED) => {
+            (options.has(ProbeOptions::EGRESS), queued)
+        }
+        ProbeUnit::Egress => (options.has(ProbeOptions::EGRESS), Bytes(0)),
+    };
+    let bytes = frame.bytes().len();
+    let time = config.probe_units.time(unit, now, bytes);
+    let fits = bytes + RECORD_BYTES <= config.probe_bytes_max();
+    !asked || fits && probe::append(frame, &ProbeRecord { unit, port, queued, time }).is_ok()
+}

@@ -1,0 +1,446 @@
+//! The way of a frame through the reference.
+//!
+//! In plain English: a frame is kept until its last byte has come, and dropped if its FCS does not
+//! fit. Then the kind of its ingress port decides what it is: from a host, an Ethernet frame, which
+//! is looked up; from an Axon, a packet, which takes a hop; from a port of unknown kind, only
+//! link-local frames count. What leaves goes to the wire if that is free, and into the FIFO of its
+//! port if not, as far as there is room.
+
+use super::limit::Limit;
+use super::probes;
+use super::rules;
+use super::step::{self, Verdict};
+use crate::config::{OnFull, PlaneConfig};
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
+use axon_node::{
+    Action, Counters, Drop, Feature, FeatureSet, Input, Node, NodeKind, PortKind, Punt,
+};
+use axon_wire::header::{self, PacketType};
+use axon_wire::link::ETHERNET_BYTES;
+use axon_wire::mac_control::{self, MacControl, Quanta};
+use axon_wire::probe::ProbeUnit;
+use axon_wire::{Bytes, Frame, MacAddr, PortNo, Route, Time};
+
+/// What the reference can do beside forwarding.
+pub const FEATURES: FeatureSet = FeatureSet::EMPTY
+    .with(Feature::ProbeTimestamps)
+    .with(Feature::QueueState)
+    .with(Feature::SelfCongestionPause);
+
+/// Bytes that pass in one quantum of PAUSE, which is 512 bit times (IEEE 802.3 annex 31B).
+const QUANTUM_BYTES: usize = 64;
+/// Preamble, FCS and the shortest gap, which every frame takes on the wire beside its bytes.
+const WIRE_OVERHEAD_BYTES: usize = 24;
+
+/// A data plane without any cleverness; see [the module](crate::reference).
+#[derive(Clone, Debug)]
+pub struct Reference<B> {
+    pub(super) config: PlaneConfig,
+    pub(super) ports: Vec<Port<B>>,
+    pub(super) counters: Counters,
+    /// Frames whose last byte is still to come: by when it comes, then in the order they came in.
+    pub(super) arriving: BTreeMap<(Time, u64), Arriving<B>>,
+    arrivals: u64,
+}
+
+/// One port.
+#[derive(Clone, Debug)]
+pub(super) struct Port<B> {
+    pub(super) kind: PortKind,
+    pub(super) up: bool,
+    busy: bool,
+    queue: VecDeque<Queued<B>>,
+    pub(super) routes: BTreeMap<MacAddr, Route>,
+    misses: Limit,
+    link_frames: Limit,
+    /// Bytes of headers between switches that its hosts have caused since they were last paused.
+    header_bytes: usize,
+}
+
+impl<B: Frame> Port<B> {
+    fn new(config: &PlaneConfig) -> Port<B> {
+        Port {
+            kind: PortKind::Unknown,
+            up: false,
+            busy: false,
+            queue: VecDeque::new(),
+            routes: BTreeMap::new(),
+            misses: Limit::new(config.punt),
+            link_frames: Limit::new(config.punt),
+            header_bytes: 0,
+        }
+    }
+
+    pub(super) fn queued_frames(&self) -> u64 {
+        self.queue.len() as u64
+    }
+
+    pub(super) fn queued_bytes(&self) -> u64 {
+        self.queue.iter().map(|queued| queued.frame.bytes().len() as u64).sum()
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Queued<B> {
+    frame: B,
+    ingress: PortNo,
+    /// The kind of port that it was made for; `None` if it suits any.
+    kind: Option<PortKind>,
+    /// Where the head of a probe begins in it, if it is one.
+    probe: Option<usize>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Arriving<B> {
+    frame: B,
+    ingress: PortNo,
+    /// When its head came.
+    came: Time,
+    intact: bool,
+}
+
+impl<B: Frame> Reference<B> {
+    /// A data plane whose ports are all of unknown kind and without carrier, and whose tables are
+    /// empty.
+    ///
+    /// # Panics
+    /// If the configuration asks for what the reference does not have: traffic classes, or refused
+    /// frames ([`OnFull`]); or for more ports than hops of this width can name.
+    pub fn new(config: PlaneConfig) -> Reference<B> {
+        assert!(config.dcb.is_none(), "the reference has no traffic classes");
+        assert!(config.on_full == OnFull::Drop, "the reference keeps and reports no refused frame");
+        assert!(usize::from(config.ports) <= config.hop_width.ports_max(), "too many ports");
+        Reference {
+            ports: (0..config.ports).map(|_| Port::new(&config)).collect(),
+            counters: Counters::new(config.ports),
+            arriving: BTreeMap::new(),
+            arrivals: 0,
+            config,
+        }
+    }
+
+    pub(super) fn port(&self, port: PortNo) -> Option<&Port<B>> {
+        self.ports.get(port.index())
+    }
+
+    /// Takes a frame from a wire.
+    fn arrive(
+        &mut self,
+        now: Time,
+        complete_at: Time,
+        frame: Arriving<B>,
+        out: &mut Vec<Action<B>>,
+    ) {
+        self.counters.received(frame.ingress, frame.frame.bytes().len());
+        if complete_at > now {
+            self.arriving.insert((complete_at, self.arrivals), frame);
+            self.arrivals += 1;
+        } else {
+            self.whole(now, frame, out);
+        }
+    }
+
+    /// Goes on with the frames whose last byte has come.
+    fn release(&mut self, now: Time, out: &mut Vec<Action<B>>) {
+        while let Some(first) = self.arriving.first_entry()
+            && first.key().0 <= now
+        {
+            let frame = first.remove();
+            self.whole(now, frame, out);
+        }
+    }
+
+    /// All of a frame is here.
+    fn whole(&mut self, now: Time, arriving: Arriving<B>, out: &mut Vec<Action<B>>) {
+        let Arriving { mut frame, ingress, came, intact } = arriving;
+        if !intact {
+            return self.end(ingress, Drop::BadFcs, frame, out);
+        }
+        match self.port(ingress).map(|port| port.kind) {
+            None => self.end(ingress, Drop::NoSuchPort, frame, out),
+            Some(PortKind::Host) => self.host_frame((came, now), ingress, frame, out),
+            Some(PortKind::Axon) if header::is_axon(frame.bytes()) => {
+                if let Some(head) = probes::head_of(frame.bytes(), self.config.hop_width) {
+                    self.stamp(came, (&mut frame, head), (ProbeUnit::Ingress, ingress));
+                }
+                self.take_hop(now, ingress, frame, out);
+            }
+            Some(_) if rules::is_link_local(frame.bytes()) => {
+                self.link_frame(now, ingress, frame, out);
+            }
+            Some(PortKind::Axon) => self.end(ingress, Drop::Malformed, frame, out),
+            Some(PortKind::Unknown) => self.end(ingress, Drop::PortUnknown, frame, out),
+        }
+    }
+
+    /// A frame from a host gets the route of its destination.
+    fn host_frame(
+        &mut self,
+        (came, now): (Time, Time),
+        ingress: PortNo,
+        frame: B,
+        out: &mut Vec<Action<B>>,
+    ) {
+        if let Some(reason) = rules::fault(frame.bytes(), self.config.frame_bytes_max) {
+            return self.end(ingress, reason, frame, out);
+        }
+        if rules::is_link_local(frame.bytes()) {
+            return self.link_frame(now, ingress, frame, out);
+        }
+        let destination = MacAddr::destination_of(frame.bytes()).unwrap_or_default();
+        let route = self.ports[ingress.index()].routes.get(&destination).cloned();
+        match route.filter(|_| !destination.is_multicast()) {
+            Some(route) => self.attach(now, ingress, &route, frame, out),
+            None => self.miss((came, now), ingress, frame, out),
+        }
+    }
+
+    /// Puts the header of `route` before a host's frame, which then takes its first hop.
+    pub(super) fn attach(
+        &mut self,
+        now: Time,
+        ingress: PortNo,
+        route: &Route,
+        mut frame: B,
+        out: &mut Vec<Action<B>>,
+    ) {
+        let header = step::header_of(route, self.config.hop_width);
+        let Some(header) = header.filter(|header| frame.push_front(header.len()).is_ok()) else {
+            return self.end(ingress, Drop::NoHeadroom, frame, out);
+        };
+        frame.bytes_mut()[..header.len()].copy_from_slice(&header);
+        let to_an_axon = self.take_hop(now, ingress, frame, out);
+        if to_an_axon && self.config.self_congestion_pause {
+            self.count_header(now, ingress, header.len(), out);
+        }
+    }
+
+    /// A host's frame without a route goes to the control plane, with its port as the way back; an
+    /// ether probe goes there with its record.
+    fn miss(
+        &mut self,
+        (came, now): (Time, Time),
+        ingress: PortNo,
+        mut frame: B,
+        out: &mut Vec<Action<B>>,
+    ) {
+        if !self.ports[ingress.index()].misses.admit(now) {
+            return self.end(ingress, Drop::PuntLimit, frame, out);
+        }
+        if axon_wire::probe::is_ether(frame.bytes()) {
+            self.stamp(came, (&mut frame, ETHERNET_BYTES), (ProbeUnit::Ingress, ingress));
+            return self.punt(ingress, Punt::EtherProbe, frame, out);
+        }
+        let width = self.config.hop_width;
+        if frame.push_front(width.header_bytes(1)).is_err() {
+            return self.end(ingress, Drop::NoHeadroom, frame, out);
+        }
+        match header::emit(frame.bytes_mut(), width, PacketType::Ethernet, &[], &[ingress]) {
+            Ok(_) => self.punt(ingress, Punt::Miss, frame, out),
+            Err(_) => self.end(ingress, Drop::Malformed, frame, out),
+        }
+    }
+
+    /// A frame of this link alone goes to the control plane; MAC control ends here.
+    fn link_frame(&mut self, now: Time, ingress: PortNo, frame: B, out: &mut Vec<Action<B>>) {
+        if frame.bytes().len() < ETHERNET_BYTES {
+            self.end(ingress, Drop::Malformed, frame, out);
+        } else if mac_control::is_mac_control(frame.bytes()) {
+            self.end(ingress, Drop::MacControl, frame, out);
+        } else if !self.ports[ingress.index()].link_frames.admit(now) {
+            self.end(ingress, Drop::PuntLimit, frame, out);
+        } else {
+            self.punt(ingress, Punt::LinkLocal, frame, out);
+        }
+    }
+
+    /// Takes one hop of a packet; says whether it is for another Axon now.
+    pub(super) fn take_hop(
+        &mut self,
+        now: Time,
+        ingress: PortNo,
+        mut frame: B,
+        out: &mut Vec<Action<B>>,
+    ) -> bool {
+        let probe = probes::head_of(frame.bytes(), self.config.hop_width);
+        let kind_of = |port: PortNo| self.ports.get(port.index()).map(|port| port.kind);
+        match step::step(frame.bytes_mut(), self.config.hop_width, ingress, kind_of) {
+            Verdict::Transit(port) => {
+                let kind = Some(PortKind::Axon);
+                self.leave(now, port, Queued { frame, ingress, kind, probe }, out);
+                return true;
+            }
+            Verdict::Deliver { port, header_bytes } => {
+                frame.pop_front(header_bytes);
+                match rules::fault(frame.bytes(), self.config.frame_bytes_max) {
+                    Some(reason) => self.end(ingress, reason, frame, out),
+                    None => {
+                        let kind = Some(PortKind::Host);
+                        self.leave(now, port, Queued { frame, ingress, kind, probe: None }, out);
+                    }
+                }
+            }
+            Verdict::Punt(punt) => self.punt(ingress, punt, frame, out),
+            Verdict::Drop(reason) => self.end(ingress, reason, frame, out),
+        }
+        false
+    }
+
+    /// Sends an Ethernet frame of the control plane out of `port`.
+    pub(super) fn send_ethernet(
+        &mut self,
+        now: Time,
+        port: PortNo,
+        frame: B,
+        out: &mut Vec<Action<B>>,
+    ) {
+        let ingress = PortNo::CONTROL;
+        self.counters.received(ingress, frame.bytes().len());
+        let link_local = rules::is_link_local(frame.bytes());
+        let refused = match self.port(port).map(|port| port.kind) {
+            None => Some(Drop::NoSuchPort),
+            Some(PortKind::Axon) if !link_local => Some(Drop::KindChanged),
+            Some(PortKind::Unknown) if !link_local => Some(Drop::PortUnknown),
+            Some(_) => rules::fault(frame.bytes(), self.config.frame_bytes_max),
+        };
+        let kind = (!link_local).then_some(PortKind::Host);
+        match refused {
+            Some(reason) => self.end(ingress, reason, frame, out),
+            None => {
+                let probe = axon_wire::probe::is_ether(frame.bytes()).then_some(ETHERNET_BYTES);
+                self.leave(now, port, Queued { frame, ingress, kind, probe }, out);
+            }
+        }
+    }
+
+    /// A frame goes to the wire of a port, or waits for it.
+    fn leave(&mut self, now: Time, port: PortNo, queued: Queued<B>, out: &mut Vec<Action<B>>) {
+        let Some(state) = self.ports.get_mut(port.index()) else {
+            return self.end(queued.ingress, Drop::NoSuchPort, queued.frame, out);
+        };
+        if !state.up {
+            return self.end(queued.ingress, Drop::PortDown, queued.frame, out);
+        }
+        let bytes = state.queued_bytes() + queued.frame.bytes().len() as u64;
+        if state.busy && bytes > self.config.queue_bytes_max.0 {
+            return self.end(queued.ingress, Drop::QueueFull, queued.frame, out);
+        }
+        state.queue.push_back(queued);
+        self.send_next(now, port, out);
+    }
+
+    /// If the wire of `port` is free, the first frame that suits the port goes out.
+    fn send_next(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) {
+        while let Some(state) = self.ports.get_mut(port.index()).filter(|state| !state.busy)
+            && let Some(Queued { mut frame, ingress, kind, probe }) = state.queue.pop_front()
+        {
+            if kind.is_some_and(|kind| kind != state.kind) {
+                self.end(ingress, Drop::KindChanged, frame, out);
+                continue;
+            }
+            state.busy = true;
+            if let Some(head) = probe {
+                self.stamp(now, (&mut frame, head), (ProbeUnit::Egress, port));
+            }
+            self.counters.sent(port, frame.bytes().len());
+            out.push(Action::Transmit { port, frame, complete_at: now, intact: true });
+        }
+    }
+
+    /// The carrier of `port` came or went. What waits for the port then ends, and what has not
+    /// come in by it entirely never will.
+    fn link(&mut self, port: PortNo, up: bool, out: &mut Vec<Action<B>>) {
+        let Some(state) = self.ports.get_mut(port.index()) else {
+            return;
+        };
+        state.up = up;
+        if up {
+            return;
+        }
+        (state.busy, state.header_bytes) = (false, 0);
+        for Queued { frame, ingress, .. } in core::mem::take(&mut state.queue) {
+            self.end(ingress, Drop::PortDown, frame, out);
+        }
+        let broken = self.arriving.values_mut().filter(|arriving| arriving.ingress == port);
+        broken.for_each(|arriving| arriving.intact = false);
+    }
+
+    /// Appends the record of a probe unit to a probe, and counts it if there is no room.
+    fn stamp(&mut self, now: Time, probe: (&mut B, usize), (unit, port): (ProbeUnit, PortNo)) {
+        let queued = Bytes(self.port(port).map_or(0, Port::queued_bytes));
+        if !probes::stamp(&self.config, probe, (unit, port), (now, queued)) {
+            self.counters.port_mut(port).unstamped += 1;
+        }
+    }
+
+    /// Sends PAUSE to the hosts of `port` for the time of one frame of maximum length, if it is a
+    /// host port.
+    pub(super) fn pause(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) {
+        if self.port(port).is_some_and(|state| state.kind == PortKind::Host) {
+            let bytes = self.config.frame_bytes_max + WIRE_OVERHEAD_BYTES;
+            let quanta = u16::try_from(bytes.div_ceil(QUANTUM_BYTES)).unwrap_or(u16::MAX);
+            let frame = MacControl::Pause(Quanta(quanta)).emit(self.config.mac);
+            self.counters.port_mut(port).pauses += 1;
+            self.send_ethernet(now, port, B::with_headroom(0, &frame), out);
+        }
+    }
+
+    /// Hosts whose frames have grown by a frame of maximum length are paused (thesis 000 §3.3.3).
+    fn count_header(&mut self, now: Time, port: PortNo, bytes: usize, out: &mut Vec<Action<B>>) {
+        let frame_bytes_max = self.config.frame_bytes_max;
+        let state = &mut self.ports[port.index()];
+        state.header_bytes += bytes;
+        if state.header_bytes >= frame_bytes_max {
+            state.header_bytes -= frame_bytes_max;
+            self.pause(now, port, out);
+        }
+    }
+
+    fn punt(&mut self, ingress: PortNo, punt: Punt, frame: B, out: &mut Vec<Action<B>>) {
+        self.counters.port_mut(ingress).punt_one(punt);
+        out.push(Action::Punt { ingress, frame, punt });
+    }
+
+    pub(super) fn end(
+        &mut self,
+        ingress: PortNo,
+        reason: Drop,
+        frame: B,
+        out: &mut Vec<Action<B>>,
+    ) {
+        self.counters.port_mut(ingress).drop_one(reason);
+        out.push(Action::Dropped { ingress, reason, frame });
+    }
+}
+
+impl<B: Frame> Node<B> for Reference<B> {
+    fn handle(&mut self, now: Time, input: Input<B>, out: &mut Vec<Action<B>>) {
+        self.release(now, out);
+        match input {
+            Input::Frame { port, frame, complete_at, intact } => {
+                self.arrive(
+                    now,
+                    complete_at,
+                    Arriving { frame, ingress: port, came: now, intact },
+                    out,
+                );
+            }
+            Input::TxDone { port } => {
+                if let Some(state) = self.ports.get_mut(port.index()) {
+                    state.busy = false;
+                    self.send_next(now, port, out);
+                }
+            }
+            Input::Link { port, up } => self.link(port, up, out),
+            Input::Timeout => {}
+            Input::Command(command) => {
+                out.push(Action::Reply(command.unsupported_by(NodeKind::Switch)));
+            }
+        }
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        self.arriving.first_key_value().map(|(&(complete_at, _), _)| complete_at)
+    }
+}

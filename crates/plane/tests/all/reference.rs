@@ -1,0 +1,401 @@
+//! The software plane and the reference do the same with every frame, request and setting while
+//! the wires are idle.
+
+use axon_node::{
+    Action, Counters, Dataplane, Drop, Input, Node, PortKind, PortSetting, QueueState, RouteChange,
+    RouteError, RouteTicket, Snapshot,
+};
+use axon_plane::reference::{Reference, Refusing};
+use axon_plane::{Plane, PlaneConfig, PuntLimit};
+use axon_wire::header::{self, HopWidth, PacketType};
+use axon_wire::probe::{ProbeHead, ProbeOptions};
+use axon_wire::{Bytes, Frame, FrameBuf, Hops, Layer, MacAddr, NodeId, PortNo, Route, Span, Time};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+const MAC: MacAddr = MacAddr([2; 6]);
+/// The longest frame of a host here.
+const FRAME_BYTES_MAX: usize = 60;
+/// Ports, of which frames and hops name some more.
+const PORTS: u16 = 5;
+
+/// What is done to a data plane.
+#[derive(Clone, Debug)]
+enum Operation {
+    Frame { port: PortNo, bytes: Vec<u8>, headroom: usize, intact: bool },
+    Kind(PortNo, PortKind),
+    Link(PortNo, bool),
+    Change(RouteChange),
+    Inject(PacketType, Hops, Vec<u8>),
+    Send(PortNo, Vec<u8>),
+    Forward { ingress: PortNo, route: Route, bytes: Vec<u8>, headroom: usize },
+    Pause(PortNo),
+    Resynchronise,
+}
+
+/// What can be seen of an action. When the last byte of a frame may leave is no part of it: the
+/// reference has stored all of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Seen {
+    Transmit(PortNo, Vec<u8>),
+    Other(Action<FrameBuf>),
+}
+
+/// Carries out an operation, and frees every wire that it used.
+fn apply<D: Dataplane<FrameBuf>>(plane: &mut D, now: Time, operation: &Operation) -> Vec<Seen> {
+    let mut out = Vec::new();
+    let framed = |headroom: usize, bytes: &[u8]| FrameBuf::with_headroom(headroom, bytes);
+    match operation.clone() {
+        Operation::Frame { port, bytes, headroom, intact } => {
+            let frame = framed(headroom, &bytes);
+            plane.handle(now, Input::Frame { port, frame, complete_at: now, intact }, &mut out);
+        }
+        Operation::Kind(port, kind) => {
+            let set = plane.set_port(now, port, PortSetting::Kind(kind), &mut out);
+            assert_eq!(set.is_ok(), port.0 < PORTS);
+        }
+        Operation::Link(port, up) => plane.handle(now, Input::Link { port, up }, &mut out),
+        Operation::Change(change) => plane.change_route(now, RouteTicket(7), change, &mut out),
+        Operation::Inject(kind, hops, payload) => {
+            plane.inject(now, kind, &hops, &payload, &mut out);
+        }
+        Operation::Send(port, bytes) => plane.send(now, port, framed(0, &bytes), &mut out),
+        Operation::Forward { ingress, route, bytes, headroom } => {
+            plane.forward(now, ingress, &route, framed(headroom, &bytes), &mut out);
+        }
+        Operation::Pause(port) => plane.pause_hosts(now, port, &mut out),
+        Operation::Resynchronise => {
+            let wanted = plane.snapshot();
+            assert_eq!(plane.resynchronise(now, &wanted, &mut out), Ok(()));
+        }
+    }
+    let mut seen = Vec::new();
+    let mut free = Vec::new();
+    while !out.is_empty() {
+        for action in out.drain(..) {
+            seen.push(match action {
+                Action::Transmit { port, frame, intact, .. } => {
+                    assert!(intact, "the frame was whole and sound");
+                    free.push(port);
+                    Seen::Transmit(port, frame.bytes().to_vec())
+                }
+                other => Seen::Other(other),
+            });
+        }
+        for port in free.drain(..) {
+            plane.handle(now, Input::TxDone { port }, &mut out);
+        }
+    }
+    seen
+}
+
+fn port() -> impl Strategy<Value = PortNo> {
+    prop_oneof![8 => 0..PORTS, 1 => PORTS..PORTS + 3, 1 => Just(PortNo::CONTROL.0)].prop_map(PortNo)
+}
+
+fn kind() -> impl Strategy<Value = PortKind> {
+    prop_oneof![Just(PortKind::Unknown), Just(PortKind::Host), Just(PortKind::Axon)]
+}
+
+fn mac() -> impl Strategy<Value = [u8; 6]> {
+    let host = (0..4u8).prop_map(|last| [2, 0, 0, 0, 0, last]);
+    let other = prop_oneof![
+        Just([0xff; 6]),
+        Just([0x33, 0x33, 0, 0, 0, 1]),
+        Just([1, 0x80, 0xc2, 0, 0, 0x0e]),
+        Just([1, 0x80, 0xc2, 0, 0, 1]),
+    ];
+    prop_oneof![4 => host, 1 => other]
+}
+
+/// Hops that a header of this width can hold.
+fn hops(width: HopWidth, most: usize) -> impl Strategy<Value = Hops> {
+    vec(port(), 0..most).prop_map(move |hops| {
+        let named = hops.into_iter().filter(|&hop| width.can_name(hop));
+        named.collect()
+    })
+}
+
+fn route() -> impl Strategy<Value = Route> {
+    let hop = prop_oneof![9 => port(), 1 => (0..300u16).prop_map(PortNo)];
+    (vec(hop, 0..7), 0..8u8).prop_map(|(hops, layer)| {
+        let layer = Layer::new(layer).expect("a layer");
+        Route { layer, ..hops.into_iter().collect::<Route>() }
+    })
+}
+
+/// An Ethernet frame, with or without tags, sometimes too short or too long.
+fn ethernet() -> impl Strategy<Value = Vec<u8>> {
+    let ethertype = prop_oneof![
+        4 => Just([8, 0]),
+        1 => Just([0x81, 0]),
+        1 => Just([0x88, 0xa8]),
+        1 => Just([0x22, 0xe9]),
+        1 => Just([0x88, 0x08]),
+    ];
+    let bytes = (mac(), ethertype, any::<[u8; 2]>(), ethertype_behind_a_tag(), 0..56usize);
+    let whole = bytes.prop_map(|(to, first, tag, second, more)| {
+        let mut frame = to.to_vec();
+        frame.extend([2, 0, 0, 0, 9, 9]);
+        frame.extend(first);
+        frame.extend(tag);
+        frame.extend(second);
+        frame.resize(frame.len() + more, 0xee);
+        frame
+    });
+    let ether_probe = (0..4u8, any::<u8>()).prop_map(|(last, options)| {
+        probe_head(options).emit_ether(MacAddr([2, 0, 0, 0, 0, last]), MacAddr([2; 6]))
+    });
+    let whole = prop_oneof![9 => whole, 1 => ether_probe];
+    (whole, 0..30usize).prop_map(|(mut frame, cut)| {
+        // One in ten is cut short.
+        if cut < 3 {
+            frame.truncate(cut * 6);
+        }
+        frame
+    })
+}
+
+fn ethertype_behind_a_tag() -> impl Strategy<Value = [u8; 2]> {
+    prop_oneof![Just([8, 0]), Just([0x22, 0xe9])]
+}
+
+fn probe_head(options: u8) -> ProbeHead {
+    let options = ProbeOptions(options);
+    ProbeHead { options, body_bytes: 16, sequence: 7, origin: NodeId(9) }
+}
+
+/// An Axon packet whose header is sound, or nearly.
+fn packet(width: HopWidth) -> impl Strategy<Value = Vec<u8>> {
+    let kind = prop_oneof![
+        4 => Just(PacketType::Ethernet),
+        1 => Just(PacketType::Control),
+        1 => Just(PacketType::Error),
+        1 => Just(PacketType::Congestion),
+        1 => Just(PacketType::Probe),
+    ];
+    let flip = proptest::option::weighted(0.3, (0..16usize, 1..=255u8));
+    let parts = (kind, hops(width, 12), hops(width, 12), ethernet(), any::<u8>(), flip);
+    parts.prop_map(move |(kind, forward, reverse, payload, spare, flip)| {
+        let length = width.header_bytes(forward.len() + reverse.len());
+        let mut bytes = vec![0; length];
+        header::emit(&mut bytes, width, kind, &forward, &reverse).expect("a header");
+        let last = length - 1;
+        match width {
+            HopWidth::Four if (forward.len() + reverse.len()).is_multiple_of(2) => {
+                bytes[last] |= spare & 0x0f;
+            }
+            HopWidth::Four => {}
+            HopWidth::Eight | HopWidth::Sixteen => bytes[5] |= spare & 0x0f,
+        }
+        bytes.extend(if kind == PacketType::Probe { probe_head(spare).emit() } else { payload });
+        if let Some((at, bits)) = flip {
+            let at = at % bytes.len();
+            bytes[at] ^= bits;
+        }
+        bytes
+    })
+}
+
+fn operation(width: HopWidth) -> impl Strategy<Value = Operation> {
+    let bytes = || prop_oneof![3 => ethernet(), 3 => packet(width), 1 => vec(any::<u8>(), 0..40)];
+    let headroom = || prop_oneof![9 => Just(128usize), 1 => 0..12usize];
+    let destination = || mac().prop_map(MacAddr);
+    let install = (port(), destination(), route());
+    let install = install.prop_map(|(port, destination, route)| {
+        Operation::Change(RouteChange::Install { port, destination, route })
+    });
+    let remove = (port(), destination()).prop_map(|(port, destination)| {
+        Operation::Change(RouteChange::Remove { port, destination })
+    });
+    let frame = (port(), bytes(), headroom(), proptest::bool::weighted(0.95));
+    let frame = frame.prop_map(|(port, bytes, headroom, intact)| Operation::Frame {
+        port,
+        bytes,
+        headroom,
+        intact,
+    });
+    let forward = (0..PORTS, route(), ethernet(), headroom());
+    let forward = forward.prop_map(|(ingress, route, bytes, headroom)| Operation::Forward {
+        ingress: PortNo(ingress),
+        route,
+        bytes,
+        headroom,
+    });
+    let inject = (Just(PacketType::Control), vec(port(), 0..6), vec(any::<u8>(), 0..30));
+    let inject = inject.prop_map(|(kind, hops, payload)| {
+        Operation::Inject(kind, hops.into_iter().collect(), payload)
+    });
+    prop_oneof![
+        20 => frame,
+        6 => install,
+        1 => remove,
+        1 => (port(), kind()).prop_map(|(port, kind)| Operation::Kind(port, kind)),
+        1 => (port(), any::<bool>()).prop_map(|(port, up)| Operation::Link(port, up)),
+        2 => inject,
+        2 => (port(), ethernet()).prop_map(|(port, bytes)| Operation::Send(port, bytes)),
+        2 => forward,
+        1 => port().prop_map(Operation::Pause),
+        1 => Just(Operation::Resynchronise),
+    ]
+}
+
+fn width() -> impl Strategy<Value = HopWidth> {
+    prop_oneof![Just(HopWidth::Four), Just(HopWidth::Eight), Just(HopWidth::Sixteen)]
+}
+
+fn config(hop_width: HopWidth) -> PlaneConfig {
+    PlaneConfig {
+        hop_width,
+        frame_bytes_max: FRAME_BYTES_MAX,
+        routes_per_port_max: 3,
+        punt: PuntLimit { frames_per_second: 1000, burst: 3 },
+        self_congestion_pause: true,
+        ..PlaneConfig::with_ports(PORTS, MAC)
+    }
+}
+
+/// What a data plane says of itself.
+#[derive(Debug, PartialEq, Eq)]
+struct State {
+    snapshot: Snapshot,
+    up: Vec<bool>,
+    queues: Vec<QueueState>,
+    routes: Vec<usize>,
+    held: u64,
+    counters: Counters,
+}
+
+/// The state without the layers of routes that short hops have no room for.
+fn state<D: Dataplane<FrameBuf>>(plane: &D, width: HopWidth) -> State {
+    let mut snapshot = plane.snapshot();
+    if width == HopWidth::Four {
+        let routes = snapshot.ports.iter_mut().flat_map(|port| &mut port.routes);
+        routes.for_each(|(_, route)| route.layer = Layer::ZERO);
+    }
+    let ports = || (0..PORTS + 1).map(PortNo);
+    State {
+        snapshot,
+        up: ports().map(|port| plane.is_up(port)).collect(),
+        queues: ports().map(|port| plane.queue(port)).collect(),
+        routes: ports().map(|port| plane.routes(port)).collect(),
+        held: plane.held_frames(),
+        counters: plane.counters().clone(),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    #[test]
+    fn the_reference_does_what_the_software_plane_does_on_idle_wires(
+        (width, kinds, operations) in width().prop_flat_map(|width| {
+            (Just(width), vec(kind(), PORTS as usize), vec((operation(width), 0..900u64), 1..60))
+        })
+    ) {
+        let mut software = Plane::<FrameBuf>::new(config(width));
+        let mut reference = Reference::<FrameBuf>::new(config(width));
+        let mut now = Time::ZERO;
+        let ports = (0..PORTS).map(PortNo);
+        let start = ports.zip(kinds).flat_map(|(port, kind)| {
+            [Operation::Kind(port, kind), Operation::Link(port, true)].map(|first| (first, 0))
+        });
+        for (operation, micros) in start.chain(operations) {
+            now += Span::from_micros(micros);
+            let expected = apply(&mut software, now, &operation);
+            prop_assert_eq!(&apply(&mut reference, now, &operation), &expected, "{:?}", operation);
+            prop_assert_eq!(state(&reference, width), state(&software, width));
+        }
+    }
+}
+
+fn at(nanos: u64) -> Time {
+    Time::from_nanos(nanos)
+}
+
+/// Two host ports of a reference, with routes from either to the other.
+fn hosts(config: PlaneConfig) -> Reference<FrameBuf> {
+    let mut plane = Reference::new(config);
+    for port in 0..2 {
+        apply(&mut plane, at(0), &Operation::Kind(PortNo(port), PortKind::Host));
+        apply(&mut plane, at(0), &Operation::Link(PortNo(port), true));
+        let (destination, route) = (MacAddr([2, 0, 0, 0, 0, 1 - port as u8]), [1 - port].into());
+        let change = RouteChange::Install { port: PortNo(port), destination, route };
+        apply(&mut plane, at(0), &Operation::Change(change));
+    }
+    plane
+}
+
+/// A frame for the host at port 1, from port 0.
+fn receive(plane: &mut impl Node<FrameBuf>, now: Time, complete_at: Time) -> Vec<Action<FrameBuf>> {
+    let mut bytes = [0xee; 50];
+    bytes[..6].copy_from_slice(&[2, 0, 0, 0, 0, 1]);
+    let (port, frame, mut out) = (PortNo(0), FrameBuf::new(&bytes), Vec::new());
+    plane.handle(now, Input::Frame { port, frame, complete_at, intact: true }, &mut out);
+    out
+}
+
+fn timeout(plane: &mut impl Node<FrameBuf>, now: Time) -> Vec<Action<FrameBuf>> {
+    let mut out = Vec::new();
+    plane.handle(now, Input::Timeout, &mut out);
+    out
+}
+
+#[test]
+fn the_reference_stores_a_frame_until_its_last_byte_has_come() {
+    let mut plane = hosts(config(HopWidth::Eight));
+    assert_eq!(receive(&mut plane, at(10), at(50)), []);
+    assert_eq!((plane.deadline(), plane.held_frames()), (Some(at(50)), 1));
+    assert_eq!(timeout(&mut plane, at(49)), []);
+    let out = timeout(&mut plane, at(50));
+    assert!(matches!(out[..], [Action::Transmit { port: PortNo(1), .. }]), "{out:?}");
+    assert_eq!((plane.deadline(), plane.held_frames()), (None, 0));
+    // One whose link goes down meanwhile is broken.
+    assert_eq!(receive(&mut plane, at(60), at(90)), []);
+    apply(&mut plane, at(70), &Operation::Link(PortNo(0), false));
+    let out = timeout(&mut plane, at(90));
+    assert!(matches!(out[..], [Action::Dropped { reason: Drop::BadFcs, .. }]), "{out:?}");
+}
+
+#[test]
+fn the_fifo_of_a_port_holds_so_many_bytes_and_no_more() {
+    let config = PlaneConfig { queue_bytes_max: Bytes(120), ..config(HopWidth::Eight) };
+    let mut plane = hosts(config);
+    let fates: Vec<_> = (0..4).map(|_| receive(&mut plane, at(1), at(1))).collect();
+    assert!(matches!(fates[0][..], [Action::Transmit { .. }]), "{fates:?}");
+    assert!(fates[1].is_empty() && fates[2].is_empty(), "{fates:?}");
+    assert!(matches!(fates[3][..], [Action::Dropped { reason: Drop::QueueFull, .. }]), "{fates:?}");
+    assert_eq!((plane.queue(PortNo(1)).frames, plane.queue(PortNo(1)).bytes), (2, Bytes(100)));
+    // What waits for a port that is no host port any more never leaves.
+    let port = PortNo(1);
+    let mut out = Vec::new();
+    plane.set_port(at(2), port, PortSetting::Kind(PortKind::Axon), &mut out).unwrap();
+    plane.handle(at(2), Input::TxDone { port }, &mut out);
+    let ended =
+        |action: &Action<_>| matches!(action, Action::Dropped { reason: Drop::KindChanged, .. });
+    assert!(out.len() == 2 && out.iter().all(ended), "{out:?}");
+}
+
+#[test]
+fn every_tenth_install_is_refused_some_are_late_and_tables_are_lost_and_said_to_be() {
+    let config = PlaneConfig { routes_per_port_max: 100, ..config(HopWidth::Eight) };
+    let mut plane = Refusing::new(Reference::<FrameBuf>::new(config));
+    let (mut at_once, mut later) = (Vec::new(), Vec::new());
+    for number in 1..=40u64 {
+        let destination = MacAddr([2, 0, 0, 0, 0, number as u8]);
+        let change = RouteChange::Install { port: PortNo(0), destination, route: [1].into() };
+        plane.change_route(at(0), RouteTicket(number), change, &mut at_once);
+    }
+    plane.handle(at(0), Input::Timeout, &mut later);
+    assert_eq!(later, [], "nothing is due yet");
+    let due = plane.deadline().expect("late answers");
+    plane.handle(due, Input::Timeout, &mut later);
+    assert_eq!(later.pop(), Some(Action::Lost), "after all that was due before");
+    let refused = |action: &&Action<_>| {
+        let result = Err(RouteError::Unavailable);
+        matches!(action, Action::RouteChanged(answer) if answer.result == result)
+    };
+    assert_eq!((at_once.iter().filter(refused).count(), plane.refused()), (4, 4));
+    assert_eq!(at_once.len() + later.len(), 40, "one answer each");
+    assert_eq!((plane.losses(), plane.routes(PortNo(0)), plane.deadline()), (1, 0, None));
+}

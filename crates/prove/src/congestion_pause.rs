@@ -1,0 +1,300 @@
+//! Bounds on pauses caused by congestion: how long a lossless buffer may pause its sender although
+//! nothing is broken.
+//!
+//! In plain English. A *priority group* is what came in by one port with one priority. When a group
+//! has used up its share, the switch sends XOFF; when enough of the group has left, XON. Frames
+//! that came in by one port and leave by one port in one traffic class wait in one FIFO, whatever
+//! their group. So before a pause ends, these bytes have to leave by the slowest way on: the
+//! group's own headroom and the part of its share that has to become free; and, of every other
+//! group in the same FIFO, all that it can hold, because all of that may be queued ahead. There are
+//! two kinds of such groups.
+//!
+//! * *Priorities that share a class.* A sender's class is blocked while any of them is paused. Then
+//!   only frames in flight still arrive for any of them, so no pause of another begins later, and
+//!   all their bytes leave together. However their pauses overlap, they join into one that ends
+//!   when the bytes in the FIFO have left. So they count as one buffer here: it holds what all of
+//!   them hold and gets all that the class is promised.
+//! * *Layers of routes at a port to hosts.* Between switches each layer has a class, buffers and
+//!   pauses of its own. Towards hosts they share one class. While one layer is paused the others go
+//!   on to arrive, but queue behind it. In the long run they are assumed to get equal parts of the
+//!   FIFO's share.
+//!
+//! *Thresholds of queues* pause senders too, and a sender paused for one reason may be paused for
+//! another meanwhile. But a queue's thresholds pause only senders with frames in it. So when all of
+//! a sender's frames have left, no new pause of it begins, and the last one ends when the whole of
+//! one more queue has left.
+
+use super::dependencies::{Buffer, Dependencies};
+use alloc::vec::Vec;
+use axon_wire::{Bytes, Rate, Span};
+
+/// Ticks of 10 ps in a second.
+const TICKS_PER_SECOND: u128 = 100_000_000_000;
+/// The longest span there is.
+const FOR_EVER: Span = Span::from_ticks(u64::MAX);
+
+/// How a buffer drains. Priorities that share a class count as one buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Draining {
+    /// The rate of the link that fills it.
+    pub link: Rate,
+    /// Bits per second that its class is guaranteed on that link when all classes are busy.
+    pub promised: u64,
+    /// The most ingress ports of its switch that share one egress port; 0 counts as 1.
+    pub ingress_ports: u64,
+    /// Bytes that may have to leave towards another switch before XON is sent.
+    pub bytes: Bytes,
+    /// The way to the hosts of that switch; `None` if it has none.
+    pub to_hosts: Option<ToHosts>,
+    /// Bytes that may wait in one queue, from all senders, if thresholds of queues pause senders;
+    /// 0 if they do not.
+    pub queue: Bytes,
+}
+
+/// How a buffer drains to the hosts of its switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ToHosts {
+    /// Bits per second that the class is guaranteed at the slowest host port.
+    pub promised: u64,
+    /// The number of buffers of one ingress port, each paused on its own, that share a FIFO there.
+    pub layers: u64,
+    /// Bytes of all these buffers that may have to leave there before XON is sent for one.
+    pub bytes: Bytes,
+}
+
+/// The longest pause that congestion alone causes at a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CongestionPause {
+    /// The buffer.
+    pub buffer: Buffer,
+    /// The longest pause without a break; the largest [`Span`] if nothing bounds it.
+    pub longest: Span,
+    /// Bits per second that the buffer lets through in the long run, at least.
+    pub rate: u64,
+    /// The link that fills it.
+    pub link: Rate,
+}
+
+impl CongestionPause {
+    /// The detection time above which a watchdog never takes this buffer's pauses for a storm.
+    /// The watchdog acts once a queue was paused for `percent` (0 to 100) of the detection time.
+    /// `None` if no time is long enough.
+    ///
+    /// In a detection time `D` at least `rate * (D - longest)` bits come through, at the rate of
+    /// the link. While they do, the queue is not paused. That has to be longer than the unpaused
+    /// part that a storm may have, `(100 - percent) / 100 * D`.
+    pub fn detection(&self, percent: u8) -> Option<Span> {
+        let through = u128::from(self.rate) * 100;
+        let missing =
+            u128::from(self.link.bits_per_second()) * u128::from(100_u8.saturating_sub(percent));
+        let more = through.checked_sub(missing).filter(|&more| more > 0)?;
+        if self.longest == FOR_EVER {
+            return None;
+        }
+        let ticks = (u128::from(self.longest.ticks()) * through).div_ceil(more);
+        u64::try_from(ticks).ok().map(Span::from_ticks)
+    }
+}
+
+/// One way on from a buffer: to the next buffer or to hosts.
+struct Way {
+    promised: u64,
+    layers: u64,
+    bytes: Bytes,
+    then: Span,
+}
+
+impl From<ToHosts> for Way {
+    fn from(to: ToHosts) -> Way {
+        Way { promised: to.promised, layers: to.layers, bytes: to.bytes, then: Span::ZERO }
+    }
+}
+
+impl Way {
+    /// Bits per second for frames of the buffer `own`.
+    fn passes(&self, own: &Draining) -> u64 {
+        self.promised / own.ingress_ports.max(1)
+    }
+
+    /// How long a pause may last because of this way.
+    fn longest(&self, own: &Draining) -> Span {
+        let then = u128::from(self.then.ticks());
+        let mut ticks = time(self.bytes, self.passes(own)).saturating_add(then);
+        if own.queue > Bytes(0) {
+            ticks = ticks.saturating_add(time(own.queue, self.promised)).saturating_add(then);
+        }
+        Span::from_ticks(u64::try_from(ticks).unwrap_or(u64::MAX))
+    }
+}
+
+/// The ticks that `bytes` take at `rate` bits per second; the most that fit at rate 0.
+fn time(bytes: Bytes, rate: u64) -> u128 {
+    let ticks = u128::from(bytes.0) * 8 * TICKS_PER_SECOND;
+    ticks.checked_div(u128::from(rate)).unwrap_or(u128::MAX)
+}
+
+/// Bounds the pauses caused by congestion for all buffers, in no particular order; `None` if the
+/// buffers have a cycle, where a pause may last for ever.
+///
+/// The ingress ports of a switch share its egress ports evenly, so a buffer gets its part of what
+/// the class is promised on each way on. The next buffer has to accept that, and in the long run it
+/// does so at the rate at which it is emptied itself. Hosts accept every frame. So, from the last
+/// buffers to the first,
+///
+/// ```text
+/// passes  = min(promised, rate of the next buffer) / ingress ports
+/// rate    = the least passes over all ways on; to hosts, that of one layer
+/// longest = the most, over all ways on, of bytes / passes + longest of the next buffer
+/// ```
+///
+/// The last term is there because the next buffer may just have sent XOFF itself. With thresholds
+/// of queues, each way gets a second pause: `queue / (passes * ingress ports) + longest of the next
+/// buffer`. All ingress ports together empty a queue.
+///
+/// The bound holds for any traffic and is wide: it is nearly reached only if all ports of all
+/// switches on a path send to one host at the same time. It leaves out the gaps between frames, and
+/// that frames might go another way again and again just as that one is paused.
+pub fn congestion_pauses(
+    dependencies: &Dependencies,
+    draining: impl Fn(Buffer) -> Draining,
+) -> Option<Vec<CongestionPause>> {
+    let order = dependencies.order()?;
+    let buffers = 0..dependencies.buffers() as u32;
+    let known: Vec<Draining> = buffers.map(|at| draining(dependencies.buffer(at))).collect();
+    let mut pauses: Vec<CongestionPause> = known
+        .iter()
+        .zip(0..)
+        .map(|(known, at)| CongestionPause {
+            buffer: dependencies.buffer(at),
+            longest: Span::ZERO,
+            rate: 0,
+            link: known.link,
+        })
+        .collect();
+    for &here in order.iter().rev() {
+        let own = &known[here as usize];
+        let beyond = dependencies.waits(here).iter().map(|wait| wait.on as usize).map(|on| Way {
+            promised: known[on].promised.min(pauses[on].rate),
+            layers: 1,
+            bytes: own.bytes,
+            then: pauses[on].longest,
+        });
+        let ways: Vec<Way> = beyond.chain(own.to_hosts.map(Way::from)).collect();
+        let pause = &mut pauses[here as usize];
+        let rates = ways.iter().map(|way| way.passes(own) / way.layers.max(1));
+        pause.rate = rates.min().unwrap_or(0);
+        pause.longest = ways.iter().map(|way| way.longest(own)).max().unwrap_or(FOR_EVER);
+    }
+    Some(pauses)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axon_node::Step;
+    use axon_node::SwitchIndex;
+    use axon_wire::{PortNo, Priority};
+
+    /// Routes by the links they take; link `n` leaves switch `n` by port 1.
+    fn graph(routes: &[&[u32]]) -> Dependencies {
+        let mut all = Dependencies::default();
+        for route in routes {
+            let step = |&link: &u32| Step { switch: SwitchIndex(link), egress: PortNo(1) };
+            all.add(0, Priority::ZERO, route.iter().map(step));
+        }
+        all
+    }
+
+    /// 10 Gb/s, of which the class has half; two ingress ports share it; 125,000 bytes.
+    fn plain(_: Buffer) -> Draining {
+        Draining {
+            link: Rate::gbps(10),
+            promised: 5_000_000_000,
+            ingress_ports: 2,
+            bytes: Bytes(125_000),
+            to_hosts: to_hosts(5_000_000_000),
+            queue: Bytes(0),
+        }
+    }
+
+    /// No layers, 125,000 bytes.
+    fn to_hosts(promised: u64) -> Option<ToHosts> {
+        Some(ToHosts { promised, layers: 1, bytes: Bytes(125_000) })
+    }
+
+    fn of(pauses: &[CongestionPause], link: u32) -> (u64, u64) {
+        let pause = pauses.iter().find(|pause| pause.buffer.from.0 == link).unwrap();
+        (pause.longest.as_nanos() / 1_000, pause.rate / 1_000_000)
+    }
+
+    #[test]
+    fn ingress_ports_multiply_and_pauses_add_up_along_a_path() {
+        let pauses = congestion_pauses(&graph(&[&[0, 1, 2], &[3, 1]]), plain).unwrap();
+        // A million bits at 2,500, 1,250 and 625 Mb/s.
+        assert_eq!(
+            [2, 1, 0, 3].map(|link| of(&pauses, link)),
+            [(400, 2_500), (1_200, 1_250), (2_800, 625), (2_800, 625)]
+        );
+    }
+
+    #[test]
+    fn the_worst_way_on_counts_and_a_promise_of_nothing_has_no_end() {
+        let slow = |buffer: Buffer| match buffer.from.0 {
+            2 => Draining {
+                promised: 1_000_000_000,
+                to_hosts: to_hosts(1_000_000_000),
+                ..plain(buffer)
+            },
+            _ => plain(buffer),
+        };
+        let pauses = congestion_pauses(&graph(&[&[0, 1], &[0, 2]]), slow).unwrap();
+        assert_eq!(of(&pauses, 2), (2_000, 500));
+        assert_eq!(of(&pauses, 0), (1_000_000 / 250 + 2_000, 250));
+        let never = |buffer| Draining { to_hosts: to_hosts(0), ..plain(buffer) };
+        let pauses = congestion_pauses(&graph(&[&[0]]), never).unwrap();
+        assert_eq!(pauses[0].longest, FOR_EVER);
+        assert_eq!(pauses[0].detection(100), None);
+        let nowhere = |buffer| Draining { to_hosts: None, ..plain(buffer) };
+        assert_eq!(congestion_pauses(&graph(&[&[0]]), nowhere).unwrap()[0].longest, FOR_EVER);
+    }
+
+    #[test]
+    fn before_a_layer_towards_hosts_all_of_the_other_leaves_and_it_gets_half_in_the_long_run() {
+        let layered = |buffer| {
+            let to_hosts = to_hosts(5_000_000_000);
+            let both = to_hosts.map(|to| ToHosts { layers: 2, bytes: Bytes(1_125_000), ..to });
+            Draining { to_hosts: both, ..plain(buffer) }
+        };
+        let pauses = congestion_pauses(&graph(&[&[0, 1]]), layered).unwrap();
+        // Nine million bits at the 2,500 Mb/s of the queue, not of one layer.
+        assert_eq!(of(&pauses, 1), (3_600, 1_250));
+        // At the switch before, that layer is alone; towards the hosts there it is not.
+        assert_eq!(of(&pauses, 0), (1_000_000 / 625 + 3_600, 625));
+    }
+
+    #[test]
+    fn after_a_pause_by_the_memory_may_come_one_by_the_threshold_of_a_queue() {
+        let with_threshold = |buffer| Draining { queue: Bytes(250_000), ..plain(buffer) };
+        let pauses = congestion_pauses(&graph(&[&[0, 1]]), with_threshold).unwrap();
+        // Two million bits at 5,000 Mb/s; at the switch before at 2,500, after two pauses there.
+        assert_eq!(of(&pauses, 1), (400 + 400, 2_500));
+        assert_eq!(of(&pauses, 0), (800 + 800 + 2 * 800, 1_250));
+    }
+
+    #[test]
+    fn a_cycle_has_no_longest_pause() {
+        assert_eq!(congestion_pauses(&graph(&[&[0, 1], &[1, 0]]), plain), None);
+    }
+
+    #[test]
+    fn a_detection_time_longer_than_all_pauses_takes_none_for_a_storm() {
+        let pauses = congestion_pauses(&graph(&[&[0]]), plain).unwrap();
+        let needed = |percent| pauses[0].detection(percent).map(|span| span.as_nanos() / 1_000);
+        // It lets 2.5 of 10 Gb/s through: it pauses for no more than 75 % of the time.
+        assert_eq!(
+            [100, 90, 80, 76].map(needed),
+            [Some(400), Some(666), Some(2_000), Some(10_000)]
+        );
+        assert_eq!(needed(75), None);
+    }
+}

@@ -1,0 +1,49 @@
+//! Whether the graph of buffer dependencies has a cycle.
+
+use super::cycle::{self, Cycle};
+use super::dependencies::{Buffer, Dependencies};
+use alloc::vec::Vec;
+
+/// No buffer.
+const NONE: u32 = u32::MAX;
+
+/// Whether a dependency graph rules deadlock out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// There is no cycle. Holds a longest chain of buffers, each of which waits for the next.
+    Free(Vec<Buffer>),
+    /// There is a cycle: deadlock is not ruled out. Holds a shortest one.
+    Cycle(Cycle),
+}
+
+impl Dependencies {
+    /// Looks for a cycle.
+    pub fn verdict(&self) -> Verdict {
+        let count = self.buffers();
+        let (order, waiting) = self.sorted();
+        if order.len() < count {
+            let left: Vec<bool> = waiting.iter().map(|&waiting| waiting > 0).collect();
+            return Verdict::Cycle(cycle::shortest(self, left));
+        }
+        // By buffer: the number of buffers before it on the longest chain, and the last of them.
+        let mut chain: Vec<(u32, u32)> = alloc::vec![(0, NONE); count];
+        for here in order {
+            let length = chain[here as usize].0 + 1;
+            for wait in self.waits(here) {
+                let there = &mut chain[wait.on as usize];
+                if length > there.0 {
+                    *there = (length, here);
+                }
+            }
+        }
+        let all = 0..count as u32;
+        // Of several equally long the first.
+        let last = all.max_by_key(|&at| (chain[at as usize].0, core::cmp::Reverse(at)));
+        let back = core::iter::successors(last, |&at| {
+            Some(chain[at as usize].1).filter(|&before| before != NONE)
+        });
+        let mut longest: Vec<Buffer> = back.map(|at| self.buffer(at)).collect();
+        longest.reverse();
+        Verdict::Free(longest)
+    }
+}

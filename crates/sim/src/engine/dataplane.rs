@@ -1,0 +1,248 @@
+//! The data planes that switches and the controller of a world can have.
+
+use axon_node::{
+    Action, Awaited, Capabilities, Counters, Dataplane, Drop, Input, Node, PortKind, PortSetting,
+    PortView, QueueState, RouteChange, RouteTicket, SettingError, Snapshot,
+};
+use axon_plane::reference::{self, Reference, Refusing};
+use axon_plane::{Plane, PlaneConfig, axon};
+use axon_wire::header::PacketType;
+use axon_wire::{FrameBuf, HopWidth, Hops, MacAddr, PortNo, Route, Time};
+use std::fmt;
+
+/// Which data plane the nodes of a world have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum DataplaneKind {
+    /// The software plane.
+    #[default]
+    Software,
+    /// The reference: slow, obvious, without traffic classes, flow control and cut-through.
+    Reference,
+    /// The software plane, with every tenth install refused, some late, and the tables lost now
+    /// and then.
+    Refusing,
+}
+
+impl DataplaneKind {
+    /// Those that an operator can choose, by name.
+    pub const NAMED: [DataplaneKind; 2] = [DataplaneKind::Software, DataplaneKind::Reference];
+
+    /// The name in `axon sim --dataplane` and in messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            DataplaneKind::Software => "software",
+            DataplaneKind::Reference => "reference",
+            DataplaneKind::Refusing => "refusing",
+        }
+    }
+
+    /// What it can do at most with hops of this width.
+    pub fn capabilities(self, hop_width: HopWidth) -> Capabilities {
+        let features = match self {
+            DataplaneKind::Software | DataplaneKind::Refusing => axon::FEATURES,
+            DataplaneKind::Reference => reference::FEATURES,
+        };
+        PlaneConfig::largest(hop_width).capabilities(self.name(), features)
+    }
+}
+
+impl fmt::Display for DataplaneKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The data plane of a switch or of the controller.
+#[allow(clippy::large_enum_variant, reason = "nearly all are the first, and nodes are in boxes")]
+pub enum SwitchPlane {
+    /// The software plane.
+    Software(Plane<FrameBuf>),
+    /// The reference.
+    Reference(Box<Reference<FrameBuf>>),
+    /// A software plane that refuses.
+    Refusing(Box<Refusing<FrameBuf, Plane<FrameBuf>>>),
+}
+
+/// Calls a function with the data plane that stands here, as `as_ref` or as `as_mut`.
+macro_rules! with_plane {
+    ($this:expr, $as:ident, |$plane:ident| $call:expr) => {
+        match $this {
+            SwitchPlane::Software($plane) => $call,
+            SwitchPlane::Reference(boxed) => {
+                let $plane = boxed.$as();
+                $call
+            }
+            SwitchPlane::Refusing(boxed) => {
+                let $plane = boxed.$as();
+                $call
+            }
+        }
+    };
+}
+
+impl SwitchPlane {
+    /// A data plane of this kind.
+    ///
+    /// # Panics
+    /// As [`Plane::new`] and [`Reference::new`] do, if the configuration asks for what there is not.
+    pub fn new(kind: DataplaneKind, config: PlaneConfig) -> SwitchPlane {
+        match kind {
+            DataplaneKind::Software => SwitchPlane::Software(Plane::new(config)),
+            DataplaneKind::Reference => SwitchPlane::Reference(Box::new(Reference::new(config))),
+            DataplaneKind::Refusing => {
+                SwitchPlane::Refusing(Box::new(Refusing::new(Plane::new(config))))
+            }
+        }
+    }
+
+    /// The software plane here, if there is one, to read what only it has.
+    pub const fn software(&self) -> Option<&Plane<FrameBuf>> {
+        match self {
+            SwitchPlane::Software(plane) => Some(plane),
+            SwitchPlane::Reference(_) => None,
+            SwitchPlane::Refusing(plane) => Some(plane.inner()),
+        }
+    }
+
+    /// The routes in the table of `port`; none if there is no such port.
+    pub fn routes_at(&self, port: PortNo) -> Vec<(MacAddr, Route)> {
+        let mut ports = self.snapshot().ports;
+        ports.get_mut(port.index()).map_or_else(Vec::new, |port| std::mem::take(&mut port.routes))
+    }
+}
+
+impl Node<FrameBuf> for SwitchPlane {
+    #[inline]
+    fn handle(&mut self, now: Time, input: Input<FrameBuf>, out: &mut Vec<Action<FrameBuf>>) {
+        with_plane!(self, as_mut, |plane| Node::handle(plane, now, input, out));
+    }
+
+    #[inline]
+    fn deadline(&self) -> Option<Time> {
+        with_plane!(self, as_ref, |plane| Node::deadline(plane))
+    }
+
+    #[inline]
+    fn awaited(&mut self) -> Awaited {
+        with_plane!(self, as_mut, |plane| Node::awaited(plane))
+    }
+}
+
+impl PortView for SwitchPlane {
+    #[inline]
+    fn count(&self) -> u16 {
+        with_plane!(self, as_ref, |plane| PortView::count(plane))
+    }
+
+    #[inline]
+    fn kind(&self, port: PortNo) -> Option<PortKind> {
+        with_plane!(self, as_ref, |plane| PortView::kind(plane, port))
+    }
+
+    #[inline]
+    fn is_up(&self, port: PortNo) -> bool {
+        with_plane!(self, as_ref, |plane| PortView::is_up(plane, port))
+    }
+}
+
+impl Dataplane<FrameBuf> for SwitchPlane {
+    fn capabilities(&self) -> Capabilities {
+        with_plane!(self, as_ref, |plane| Dataplane::capabilities(plane))
+    }
+
+    fn change_route(
+        &mut self,
+        now: Time,
+        ticket: RouteTicket,
+        change: RouteChange,
+        out: &mut Vec<Action<FrameBuf>>,
+    ) {
+        with_plane!(self, as_mut, |plane| Dataplane::change_route(plane, now, ticket, change, out));
+    }
+
+    fn set_port(
+        &mut self,
+        now: Time,
+        port: PortNo,
+        setting: PortSetting,
+        out: &mut Vec<Action<FrameBuf>>,
+    ) -> Result<(), SettingError> {
+        with_plane!(self, as_mut, |plane| Dataplane::set_port(plane, now, port, setting, out))
+    }
+
+    fn inject(
+        &mut self,
+        now: Time,
+        kind: PacketType,
+        hops: &Hops,
+        payload: &[u8],
+        out: &mut Vec<Action<FrameBuf>>,
+    ) {
+        with_plane!(self, as_mut, |plane| Dataplane::inject(plane, now, kind, hops, payload, out));
+    }
+
+    fn send(&mut self, now: Time, port: PortNo, frame: FrameBuf, out: &mut Vec<Action<FrameBuf>>) {
+        with_plane!(self, as_mut, |plane| Dataplane::send(plane, now, port, frame, out));
+    }
+
+    fn forward(
+        &mut self,
+        now: Time,
+        ingress: PortNo,
+        route: &Route,
+        frame: FrameBuf,
+        out: &mut Vec<Action<FrameBuf>>,
+    ) {
+        with_plane!(self, as_mut, |plane| {
+            Dataplane::forward(plane, now, ingress, route, frame, out);
+        });
+    }
+
+    fn pause_hosts(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<FrameBuf>>) {
+        with_plane!(self, as_mut, |plane| Dataplane::pause_hosts(plane, now, port, out));
+    }
+
+    fn count_drop(&mut self, ingress: PortNo, reason: Drop) {
+        with_plane!(self, as_mut, |plane| Dataplane::count_drop(plane, ingress, reason));
+    }
+
+    #[inline]
+    fn counters(&self) -> &Counters {
+        with_plane!(self, as_ref, |plane| Dataplane::counters(plane))
+    }
+
+    fn queue(&self, port: PortNo) -> QueueState {
+        with_plane!(self, as_ref, |plane| Dataplane::queue(plane, port))
+    }
+
+    fn held_frames(&self) -> u64 {
+        with_plane!(self, as_ref, |plane| Dataplane::held_frames(plane))
+    }
+
+    fn routes(&self, port: PortNo) -> usize {
+        with_plane!(self, as_ref, |plane| Dataplane::routes(plane, port))
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        with_plane!(self, as_ref, |plane| Dataplane::snapshot(plane))
+    }
+
+    fn resynchronise(
+        &mut self,
+        now: Time,
+        wanted: &Snapshot,
+        out: &mut Vec<Action<FrameBuf>>,
+    ) -> Result<(), SettingError> {
+        with_plane!(self, as_mut, |plane| Dataplane::resynchronise(plane, now, wanted, out))
+    }
+
+    #[inline]
+    fn prefetch(&self, port: Option<PortNo>) -> u64 {
+        with_plane!(self, as_ref, |plane| Dataplane::prefetch(plane, port))
+    }
+
+    #[inline]
+    fn next_hop(&self, packet: &[u8]) -> Option<PortNo> {
+        with_plane!(self, as_ref, |plane| Dataplane::next_hop(plane, packet))
+    }
+}

@@ -1,0 +1,130 @@
+//! Every constant of the wire, once: versions, EtherTypes, addresses, types and lengths.
+//!
+//! The file of each format re-exports its own under a shorter name. Types and subtypes of TLVs
+//! stand with their formats, in [`crate::lldp`] and [`crate::dcbx`].
+//!
+//! Some numbers must stand elsewhere too: in the Wireshark dissector, in the second reader of
+//! the golden vectors, in the tester of the conformance suite, in the pages of `docs`. Tests
+//! compare them with those here, so a change here alone fails.
+
+pub mod address;
+mod link_local;
+
+/// Versions of the formats that have one. A change to the bytes of a format is a new version.
+pub mod version {
+    /// Of the envelope and of every control message sealed in it.
+    pub const ENVELOPE: u8 = 3;
+    /// Of the probe's head and records.
+    pub const PROBE: u8 = 1;
+    /// Of the congestion message.
+    pub const CONGESTION: u8 = 1;
+    /// Of the congestion notification message (IEEE 802.1Q clause 33.4.1).
+    pub const CNM: u8 = 0;
+}
+
+/// EtherTypes: bytes 12 and 13 of an untagged Ethernet frame.
+pub mod ethertype {
+    /// IPv4 (RFC 894).
+    pub const IPV4: u16 = 0x0800;
+    /// ARP (RFC 826).
+    pub const ARP: u16 = 0x0806;
+    /// IPv6 (RFC 2464).
+    pub const IPV6: u16 = 0x86dd;
+    /// The tag protocol identifier of a customer VLAN tag (IEEE 802.1Q table 9-1).
+    pub const CUSTOMER_TAG: u16 = 0x8100;
+    /// The tag protocol identifier of a service VLAN tag (IEEE 802.1Q table 9-1).
+    pub const SERVICE_TAG: u16 = 0x88a8;
+    /// MAC control: PAUSE and PFC (IEEE 802.3 clause 31.4.1.3).
+    pub const MAC_CONTROL: u16 = 0x8808;
+    /// LLDP (IEEE 802.1AB clause 7.3).
+    pub const LLDP: u16 = 0x88cc;
+    /// Congestion notification message (IEEE 802.1Q table 30-2).
+    pub const CNM: u16 = 0x22e7;
+    /// Congestion notification tag, CN-TAG (IEEE 802.1Q table 30-1).
+    pub const CN_TAG: u16 = 0x22e9;
+    /// Local experimental 1 (IEEE 802 clause 9.2.3): Axon's link frames.
+    pub const LINK: u16 = 0x88b5;
+    /// Local experimental 2 (IEEE 802 clause 9.2.3): Axon's ether probes.
+    pub const PROBE: u16 = 0x88b6;
+    /// Local experimental 2 as well: the control frames of PortLand, a baseline. No fabric runs
+    /// both, and an ether probe is recognised by its addresses.
+    pub const PORTLAND: u16 = PROBE;
+}
+
+/// The type field of the Axon header, 4 bits. Type 0 is never assigned, see [`crate::header`].
+pub mod packet_type {
+    /// An Ethernet frame between hosts.
+    pub const ETHERNET: u8 = 1;
+    /// A sealed message between control planes.
+    pub const CONTROL: u8 = 2;
+    /// A probe.
+    pub const PROBE: u8 = 3;
+    /// A packet that could not be forwarded.
+    pub const ERROR: u8 = 4;
+    /// A congestion message.
+    pub const CONGESTION: u8 = 5;
+}
+
+/// Opcodes of MAC control (IEEE 802.3 annex 31A).
+pub mod opcode {
+    /// PAUSE.
+    pub const PAUSE: u16 = 0x0001;
+    /// PFC.
+    pub const PFC: u16 = 0x0101;
+}
+
+/// Fields of a probe.
+pub mod probe {
+    /// Option bit: ingress units append a record.
+    pub const OPTION_INGRESS: u8 = 1;
+    /// Option bit: egress units append a record.
+    pub const OPTION_EGRESS: u8 = 2;
+    /// Option bit: records of egress units hold the bytes queued for the port.
+    pub const OPTION_QUEUED: u8 = 4;
+    /// Unit of a record: ingress.
+    pub const UNIT_INGRESS: u8 = 1;
+    /// Unit of a record: egress.
+    pub const UNIT_EGRESS: u8 = 2;
+}
+
+/// Lengths in bytes, where the name says nothing else.
+pub mod length {
+    /// An Ethernet header without a tag.
+    pub const ETHERNET_HEADER: usize = 14;
+    /// The two addresses of an Ethernet frame: the first tag or the EtherType follows.
+    pub const ETHERNET_ADDRESSES: usize = 12;
+    /// The shortest Ethernet frame, without its FCS (IEEE 802.3 clause 4.4.2).
+    pub const FRAME_MIN: usize = 60;
+    /// A VLAN tag or a CN-TAG.
+    pub const TAG: usize = 4;
+    /// The Axon header before its first hop, with hops of 8 or 16 bits.
+    pub const HEADER_FIXED: usize = 6;
+    /// The same with hops of 4 bits, in bits: there is no priority and no spare bit.
+    pub const HEADER_FIXED_BITS_OF_FOUR: usize = 44;
+    /// The most hops that either count of the Axon header holds: 12 bits.
+    pub const HOPS_MAX: usize = 0xfff;
+    /// An envelope before its sealed message.
+    pub const ENVELOPE: usize = 27;
+    /// The part of the envelope that is the nonce: node, incarnation and sequence.
+    pub const NONCE: usize = 24;
+    /// The head of a probe.
+    pub const PROBE_HEAD: usize = 16;
+    /// A record of a probe.
+    pub const PROBE_RECORD: usize = 16;
+    /// The records that a link between switches takes on top of the longest packet: two for
+    /// each of 16 links, which is a path to the ninth switch and back.
+    pub const PROBE_RECORDS_MAX: usize = 2 * 16 * PROBE_RECORD;
+    /// A congestion message without its padding.
+    pub const CONGESTION: usize = 28;
+    /// A congestion message with its padding: with the shortest Axon header the shortest
+    /// Ethernet frame.
+    pub const CONGESTION_PADDED: usize = FRAME_MIN - HEADER_FIXED;
+    /// The PDU of a congestion notification message before the MSDU.
+    pub const CNM: usize = 24;
+    /// The most of a sampled frame's MSDU that a congestion notification message carries.
+    pub const CNM_MSDU_MAX: usize = 64;
+    /// The value of an LLDP TLV, at most: nine bits count it.
+    pub const LLDP_VALUE_MAX: usize = 511;
+    /// An LLDPDU, at most: what an untagged Ethernet frame carries.
+    pub const LLDPDU_MAX: usize = 1500;
+}
