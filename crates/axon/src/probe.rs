@@ -6,10 +6,12 @@ use anyhow::{Context, Result, bail};
 use axon_fabric::assemble::{host_index, split_port, switch_index};
 use axon_fabric::model::Fabric;
 use axon_linux::lab::Lab;
+use axon_linux::status::NodeStatus;
 use axon_node::probe::{PlanKind, ProbePlan, ProbeReport};
+use axon_node::telemetry::NodeTelemetry;
 use axon_sim::probe::{links_of, plan_along, shortest_path, switches_of};
 use axon_sim::{PingPlan, World};
-use axon_wire::{Hops, PortNo, Span, Time};
+use axon_wire::{Hops, Span, Time};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use summary::Summary;
@@ -69,7 +71,7 @@ struct Way {
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let summary = if arguments.live { live(arguments)? } else { simulated(arguments)? };
     if arguments.json {
-        crate::say::print(&format!("{:#}\n", summary.to_json()))?;
+        crate::say::print(&format!("{}\n", serde_json::to_string_pretty(&summary)?))?;
     } else {
         crate::say::print(&summary.to_string())?;
     }
@@ -210,25 +212,18 @@ fn live(arguments: &Arguments) -> Result<Summary> {
 /// of a shortest path.
 fn live_route(lab: &Lab, fabric: &Fabric, from: usize, to: usize) -> Result<Vec<usize>> {
     let (source, target) = (&fabric.hosts[from], &fabric.hosts[to]);
-    let edge = &fabric.switches[source.switch].name;
+    let edge = fabric.switches[source.switch].name.as_str();
     let all = lab.status()?;
-    let status = all.iter().find(|status| status["name"] == edge.as_str());
-    let status = status.with_context(|| format!("{edge} does not answer"))?;
-    let mac = target.mac.to_string();
-    let routes = status["node"]["routes"].as_array().cloned().unwrap_or_default();
-    let route = routes
-        .iter()
-        .find(|route| route["port"] == source.port.0 && route["destination"] == mac.as_str());
-    let Some(text) = route.and_then(|route| route["hops"].as_str()) else {
+    let answer = all.iter().find(|status| status.name() == edge);
+    let node = answer.and_then(NodeStatus::node).and_then(NodeTelemetry::switch);
+    let node = node.with_context(|| format!("{edge} does not answer"))?;
+    let route =
+        node.routes.iter().find(|one| one.port == source.port && one.destination == target.mac);
+    let Some(route) = route else {
         eprintln!("{} has no route to {} now: this is a shortest path", source.name, target.name);
         return Ok(shortest_path(fabric, source.switch, target.switch)?);
     };
-    let hop = |word: &str| word.strip_prefix('p')?.parse().ok().map(PortNo);
-    let hops: Option<Hops> = text.split(' ').map(hop).collect::<Option<Vec<_>>>().map(Hops);
-    let hops = hops.with_context(|| {
-        format!("{edge} has a route {text} that cannot be read; expected hops such as p1 p2")
-    })?;
-    followed(fabric, source.switch, &hops)
+    followed(fabric, source.switch, &route.hops)
 }
 
 fn live_ether(arguments: &Arguments, lab: &Lab, (from, to): (&str, &str)) -> Result<Summary> {

@@ -3,8 +3,9 @@
 use crate::say;
 use anyhow::Result;
 use axon_linux::lab::{Deadlock, Lab, table};
+use axon_linux::status::NodeStatus;
 use axon_linux::{dcbx, flow_control};
-use serde_json::{Value, json};
+use serde::Serialize;
 use std::process::ExitCode;
 
 /// Show the nodes of a running lab. Exit status: 1 deadlock; 2 no lab, or some switches did not
@@ -33,19 +34,25 @@ fn shown(arguments: &Arguments) -> Result<ExitCode> {
     let found = lab.deadlock(&status);
     let deadlock = found.as_ref().ok().and_then(Option::as_ref);
     if arguments.json {
-        let mut report = json!({ "nodes": status });
-        // Unknown, if some switches did not answer: no key then.
-        if found.is_ok() {
-            report["deadlock"] = json!(deadlock);
-        }
-        say::print(&format!("{report:#}\n"))?;
+        // A deadlock that could not be looked for is left out.
+        let deadlock = found.is_ok().then_some(deadlock);
+        let output = Output { nodes: &status, deadlock };
+        say::print(&format!("{}\n", serde_json::to_string_pretty(&output)?))?;
     } else {
         say::print(&text(&status, deadlock))?;
     }
     Ok(if found?.is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-fn text(status: &[Value], deadlock: Option<&Deadlock>) -> String {
+/// The JSON of a lab's status.
+#[derive(Serialize)]
+struct Output<'a> {
+    nodes: &'a [NodeStatus],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deadlock: Option<Option<&'a Deadlock>>,
+}
+
+fn text(status: &[NodeStatus], deadlock: Option<&Deadlock>) -> String {
     let mut parts = vec![table::table(status), dcbx::table(status), flow_control::table(status)];
     parts.extend(deadlock.map(|deadlock| {
         let seconds = deadlock.still_ms as f64 / 1e3;

@@ -32,6 +32,7 @@ mod operational;
 pub mod port;
 pub mod ports;
 pub mod tables;
+mod telemetry;
 #[cfg(test)]
 mod tests;
 

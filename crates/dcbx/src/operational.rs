@@ -1,19 +1,9 @@
 //! The operational state of a port: what is in force, and which end it comes from.
 
 use alloc::vec::Vec;
+pub use axon_node::telemetry::Source;
 use axon_wire::PrioritySet;
 use axon_wire::dcbx::ieee::{Application, Ets};
-use core::fmt;
-
-/// The end of the link that a part of the operational state comes from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Source {
-    /// The port's own configuration.
-    #[default]
-    Local,
-    /// The peer.
-    Peer,
-}
 
 /// The operational state of a port.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,13 +20,4 @@ pub struct Operational {
     pub applications: Vec<Application>,
     /// The peer's application priorities. In CEE only while the port is willing.
     pub peer_applications: Vec<Application>,
-}
-
-impl fmt::Display for Source {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Source::Local => "local",
-            Source::Peer => "peer",
-        })
-    }
 }

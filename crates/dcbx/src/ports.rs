@@ -113,7 +113,7 @@ impl DcbPorts {
         else {
             return (None, None, None);
         };
-        ((*from == Source::Peer).then(|| ets.clone()), Some(*pfc), *treatments)
+        ((*from == Source::Peer).then_some(*ets), Some(*pfc), *treatments)
     }
 
     /// The carrier of a port has come or gone.

@@ -1,41 +1,23 @@
 //! A switch or a controller as a process: from a fabric file and a name to a running node.
 
+pub use crate::process::DaemonOptions;
+
 use crate::agent::{self, AgentOptions};
 use crate::dataplane;
 use crate::incarnation;
-use crate::inspect::{Controller, Switch};
-use crate::record::{Identity, RecordOptions, RecordSetup, Setup, digest};
-use crate::run::{Body, Clock, Inspect, RunOptions};
+use crate::process::{run, seed};
+use crate::record::{Identity, Setup, digest};
+use crate::run::Clock;
 use crate::slot::{Medium, PortSetup};
-use anyhow::{Context, Result, bail};
-use axon_capture::pcap::CaptureOptions;
+use anyhow::{Context, Result};
 use axon_dcbx::agent::Rules;
 use axon_fabric::assemble::{controller_config, port_name, switch_config, switch_index};
 use axon_fabric::dcb::FlowControl;
 use axon_fabric::model::{End, Fabric};
-use axon_node::{Node, NodeKind};
+use axon_node::NodeKind;
+use axon_wire::PortNo;
 use axon_wire::priority::PrioritySet;
-use axon_wire::{FrameBuf, PortNo, Time};
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::Read;
-use std::path::PathBuf;
-
-/// What a daemon may be told beside its fabric and its name.
-#[derive(Clone, Debug, Default)]
-pub struct DaemonOptions {
-    /// Where to answer `status`; nowhere if `None`.
-    pub status_socket: Option<PathBuf>,
-    /// Where to write what the ports carry.
-    pub capture: Option<CaptureOptions>,
-    /// Where the node keeps its last incarnation, so that a clock that was set back does not
-    /// make its neighbours refuse it; nowhere if `None`.
-    pub state: Option<PathBuf>,
-    /// Where to record every input of the node.
-    pub record: Option<RecordOptions>,
-    /// Ports of a switch, as `s1-p4`, that are TAP devices: made if they are not there.
-    pub taps: Vec<String>,
-}
 
 /// Runs switch `name` of the fabric on the ports `name-p0`, `name-p1`, ... of this network
 /// namespace, until SIGTERM or SIGINT. Ports whose device is not there are down.
@@ -63,7 +45,7 @@ pub fn switch(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Result<()
         digest: digest(&config),
         setup: Setup::Switch { fabric, seed },
     });
-    let node = Switch::new(config.on_software());
+    let node = config.on_software();
     run(node, clock, (name, identity), ports, options)
 }
 
@@ -76,8 +58,9 @@ pub fn host_agent(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Resul
     agent::run(&agent_options(fabric, name)?, options)
 }
 
-/// What the agent of host `name` is told. With DCBX it begins with the PFC of its switch, for that
-/// may be willing and follow it; which frames have which priority the switch tells.
+/// How the agent of host `name` is configured. With DCBX it begins with the PFC of its switch, for that
+/// may be willing and follow it; which frames have which priority the switch
+/// advertises.
 pub(crate) fn agent_options(fabric: &Fabric, name: &str) -> Result<AgentOptions> {
     let host = fabric.hosts.iter().find(|host| host.name == name);
     let host = host.with_context(|| format!("fabric {} has no host {name}", fabric.name))?;
@@ -125,52 +108,8 @@ pub fn controller(fabric: &Fabric, options: &DaemonOptions) -> Result<()> {
         digest: digest(&config),
         setup: Setup::Controller { fabric, seed, started_at },
     });
-    let node = Controller::new(config.on_software(started_at));
+    let node = config.on_software(started_at);
     run(node, clock, (name, identity), ports, options)
-}
-
-/// Runs a node until SIGTERM or SIGINT. Without an identity it is not recorded.
-pub(crate) fn run<N: Node<FrameBuf> + Inspect>(
-    node: N,
-    clock: Clock,
-    (name, identity): (&str, Option<Identity>),
-    ports: Vec<PortSetup>,
-    options: &DaemonOptions,
-) -> Result<()> {
-    // Without the right to packet sockets every port would be silently down.
-    if let Err(error) = crate::sys::packet_socket() {
-        bail!("{name} cannot open packet sockets ({error}); it needs CAP_NET_RAW");
-    }
-    // Without the right to it, a busy machine may make links slower than they are meant to
-    // be: `late` in the status tells.
-    if let Err(error) = crate::sys::prefer_this_process() {
-        tracing::info!(node = name, %error, "does not run before all others");
-    }
-    let record = options.record.as_ref().zip(identity.as_ref());
-    let record = record.map(|(record, identity)| {
-        let devices = ports.iter().map(|port| port.device.clone()).collect();
-        RecordSetup::new(record, identity, name, devices, clock.unix_nanos(Time::ZERO))
-    });
-    let options = RunOptions {
-        name: name.into(),
-        ports,
-        status_socket: options.status_socket.clone(),
-        capture: options.capture.clone(),
-        record: record.transpose()?,
-    };
-    let mut body =
-        Body::open(node, clock, options).with_context(|| format!("cannot start {name}"))?;
-    tracing::info!(node = name, "running");
-    body.run().with_context(|| format!("{name} ended"))
-}
-
-/// Unpredictable bits. The device blocks at boot until the kernel has some.
-pub(crate) fn seed() -> Result<u64> {
-    let mut bytes = [0; 8];
-    File::open("/dev/random")
-        .and_then(|mut file| file.read_exact(&mut bytes))
-        .context("cannot read /dev/random")?;
-    Ok(u64::from_ne_bytes(bytes))
 }
 
 /// The ports of switch number `switch`, each paced to the rate of its link. A port that
@@ -231,6 +170,6 @@ mod tests {
         let [one, other] = agents(&format!("  dcbx: {{willing: pfc, tie: higher, {overrides}}}\n"));
         assert_eq!((one.pfc.bits(), other.pfc.bits()), (0x18, 0x08));
         assert_eq!((one.tie, other.tie), (TieRule::HigherKeeps, TieRule::LowerKeeps));
-        assert!(one.dcbx.is_some() && one.rules.ordered().is_empty(), "the switch tells them");
+        assert!(one.dcbx.is_some() && one.rules.ordered().is_empty(), "the switch advertises them");
     }
 }

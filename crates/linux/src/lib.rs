@@ -20,6 +20,7 @@ pub mod pacer;
 pub mod packet;
 pub mod port;
 pub mod probe;
+pub mod process;
 pub mod record;
 pub mod replay;
 pub mod request;
@@ -29,3 +30,5 @@ pub mod slot;
 pub mod status;
 pub mod sys;
 pub mod tap;
+#[cfg(test)]
+mod testing;

@@ -55,7 +55,7 @@ impl NoteLog {
                 window.get_mut().left_out += 1;
                 false
             }
-            // Its round has not been yet; what it left out is told with the next one's.
+            // Its round has not been yet; what it left out is logged with the next one's.
             Entry::Occupied(mut window) => {
                 window.get_mut().until = now + SECOND;
                 true

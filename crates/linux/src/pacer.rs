@@ -42,7 +42,7 @@ impl Pacer {
 mod tests {
     use super::*;
 
-    /// Sends `frames` of 1500 bytes, each when told, with every wake-up `late`.
+    /// Sends `frames` of 1500 bytes, each at its time, with every wake-up `late`.
     fn finish(frames: u32, late: Span) -> Time {
         let mut pacer = Pacer::new(Some(Rate::mbps(100)));
         let mut now = Time::from_nanos(1_000_000_000);

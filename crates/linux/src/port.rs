@@ -15,7 +15,7 @@ use axon_dcbx::agent::Rules;
 use axon_node::PortKind;
 use axon_wire::FrameBuf;
 use axon_wire::probe::RECORDS_BYTES_MAX;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::io;
 use std::os::fd::BorrowedFd;
 
@@ -35,7 +35,7 @@ pub const fn fabric_mtu(host_mtu: usize) -> usize {
 }
 
 /// What one port has carried since it was first opened. Rates are for the reader to take.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PortCounters {
     /// Frames received and handed to the node.
     pub rx_frames: u64,
@@ -55,10 +55,10 @@ pub struct PortCounters {
     pub tx_bytes: u64,
     /// Frames that the kernel would not take.
     pub tx_refused: u64,
-    /// How often a priority of a host was made to stop at its interface.
-    pub host_stops: u64,
-    /// How often the kernel would not have its queues told to stop or to go on.
-    pub host_stops_refused: u64,
+    /// How often a priority of a host was paused at its interface.
+    pub host_pauses: u64,
+    /// How often the kernel refused to pause its queues or to release them.
+    pub host_pauses_refused: u64,
 }
 
 impl PortCounters {
@@ -73,8 +73,8 @@ impl PortCounters {
         self.tx_frames += other.tx_frames;
         self.tx_bytes += other.tx_bytes;
         self.tx_refused += other.tx_refused;
-        self.host_stops += other.host_stops;
-        self.host_stops_refused += other.host_stops_refused;
+        self.host_pauses += other.host_pauses;
+        self.host_pauses_refused += other.host_pauses_refused;
     }
 }
 
@@ -96,13 +96,13 @@ pub trait Port {
     /// The device is down or gone; the port is of no more use.
     fn transmit(&mut self, frames: &[FrameBuf]) -> io::Result<()>;
 
-    /// Tells the port what the node has found to be at its other end.
+    /// Sets what is plugged into the port, by the node.
     fn set_kind(&mut self, _kind: PortKind) {}
 
-    /// Tells a host's interface which of its frames have which priority from now on.
+    /// Sets which frames have which priority at a host's interface.
     ///
     /// # Errors
-    /// Not all of them are in force; they are to be told again.
+    /// Not all of them are in force; they are to be set again.
     fn set_rules(&mut self, _rules: &Rules) -> anyhow::Result<()> {
         Ok(())
     }

@@ -1,99 +1,305 @@
-//! Requests to a daemon: one JSON datagram each, on a socket beside its status socket.
+//! Commands to a daemon, over a stream socket beside its status socket: one connection for each
+//! command, one line of JSON with the [`Command`], one with the [`Reply`].
 //!
-//! A request is not answered; what came of it stands in the status. So nobody who asks can
-//! hold up the run loop, and no path back is needed: a lab's daemons do not see the files of
-//! those who ask them.
+//! The run loop is never held up: nothing here waits for an asker. A connection holds one command
+//! of [`REQUEST_BYTES_MAX`] bytes at most. Of [`ASKERS_MAX`] connections without a whole command
+//! the oldest ends when another comes.
 
-use serde_json::Value;
-use std::io;
+use anyhow::{Context, Result, bail};
+use axon_node::{Command, CommandError, Done, Reply, Request, RequestId};
+use serde::Deserialize;
+use std::collections::VecDeque;
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::net::UnixDatagram;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-/// The longest request.
-const REQUEST_BYTES_MAX: usize = 16 * 1024;
-/// Requests looked at in one round of the run loop.
-const REQUESTS_PER_ROUND: usize = 16;
+/// The longest command, in bytes of JSON with its line end.
+pub const REQUEST_BYTES_MAX: usize = 16 * 1024;
+/// Connections whose command has not come yet.
+pub const ASKERS_MAX: usize = 16;
+/// How long a reply is waited for by whoever asks.
+const REPLY_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A socket that takes requests.
-pub struct RequestSocket {
-    socket: UnixDatagram,
+/// Takes commands.
+pub struct RequestServer {
+    listener: UnixListener,
+    /// Oldest first.
+    askers: VecDeque<Asker>,
 }
 
-/// Where the daemon takes requests that tells its status at `status`.
+/// Somebody who has connected and whose command is not complete.
+struct Asker {
+    stream: UnixStream,
+    /// What has come of the command.
+    bytes: Vec<u8>,
+}
+
+/// A command, and who awaits its reply.
+pub struct Asked {
+    /// What is asked for.
+    pub command: Command,
+    stream: UnixStream,
+}
+
+/// What there is of an asker's command.
+enum Progress {
+    /// All of it.
+    Line,
+    /// More may come.
+    Open,
+    /// Nothing, and nothing will come.
+    Gone,
+}
+
+/// Where the daemon takes commands whose status socket is `status`.
 fn beside(status: &Path) -> PathBuf {
     status.with_extension("ask")
 }
 
-impl RequestSocket {
+impl RequestServer {
     /// Listens beside the status socket `status`; a socket left by a dead process is replaced.
     ///
     /// # Errors
     /// No such directory, or no right to write there.
-    pub fn open(status: &Path) -> io::Result<RequestSocket> {
+    pub fn open(status: &Path) -> io::Result<RequestServer> {
         let path = beside(status);
         match std::fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        let socket = UnixDatagram::bind(path)?;
-        socket.set_nonblocking(true)?;
-        Ok(RequestSocket { socket })
+        let listener = UnixListener::bind(path)?;
+        listener.set_nonblocking(true)?;
+        Ok(RequestServer { listener, askers: VecDeque::new() })
     }
 
-    /// What to poll for readability.
-    pub fn fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+    /// What to poll for readability; another list after each [`RequestServer::take`].
+    pub fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        [self.listener.as_fd()].into_iter().chain(self.askers.iter().map(|one| one.stream.as_fd()))
     }
 
-    /// The requests that wait; what is not JSON is passed over.
-    pub fn take(&self) -> Vec<Value> {
-        let mut bytes = vec![0; REQUEST_BYTES_MAX];
-        let mut requests = Vec::new();
-        for _ in 0..REQUESTS_PER_ROUND {
-            let Ok(length) = self.socket.recv(&mut bytes) else {
-                break;
-            };
-            match serde_json::from_slice(&bytes[..length]) {
-                Ok(request) => requests.push(request),
-                Err(error) => tracing::warn!(%error, "a request that is not JSON"),
+    /// The commands that have come. Whatever else has come is answered here.
+    pub fn take(&mut self) -> Vec<Asked> {
+        while let Ok((stream, _)) = self.listener.accept() {
+            if stream.set_nonblocking(true).is_ok() {
+                self.askers.push_back(Asker { stream, bytes: Vec::new() });
             }
         }
-        requests
+        let mut asked = Vec::new();
+        for mut asker in std::mem::take(&mut self.askers) {
+            match asker.read() {
+                Progress::Open => self.askers.push_back(asker),
+                Progress::Gone => {}
+                Progress::Line => match asker.command() {
+                    Ok(command) => asked.push(Asked { command, stream: asker.stream }),
+                    Err(reply) => send(asker.stream, &reply),
+                },
+            }
+        }
+        while self.askers.len() > ASKERS_MAX {
+            self.askers.pop_front();
+        }
+        asked
     }
 }
 
-/// Sends a request to the daemon whose status socket is `status`.
+impl Asker {
+    /// Reads what has come, one byte beyond the longest command at most.
+    fn read(&mut self) -> Progress {
+        let mut chunk = [0; 4096];
+        loop {
+            let room = (REQUEST_BYTES_MAX + 1 - self.bytes.len()).min(chunk.len());
+            match self.stream.read(&mut chunk[..room]) {
+                Ok(0) if self.bytes.is_empty() => return Progress::Gone,
+                Ok(0) => return Progress::Line,
+                Ok(count) => self.bytes.extend(&chunk[..count]),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Progress::Open,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return Progress::Gone,
+            }
+            if self.bytes.contains(&b'\n') || self.bytes.len() > REQUEST_BYTES_MAX {
+                return Progress::Line;
+            }
+        }
+    }
+
+    /// The command of the first line.
+    ///
+    /// # Errors
+    /// What to reply if it is none.
+    fn command(&self) -> Result<Command, Reply> {
+        #[derive(Deserialize)]
+        struct Envelope {
+            id: RequestId,
+            request: serde_json::Value,
+        }
+        let refused = |id, error| Reply { id, result: Err(error) };
+        let line = self.bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
+        if line.len() >= REQUEST_BYTES_MAX {
+            let bytes_max = REQUEST_BYTES_MAX as u64;
+            return Err(refused(RequestId::default(), CommandError::TooLong { bytes_max }));
+        }
+        let Envelope { id, request } = serde_json::from_slice(line).map_err(|error| {
+            refused(RequestId::default(), CommandError::Unreadable(error.to_string()))
+        })?;
+        match Request::deserialize(request) {
+            Ok(request) => Ok(Command { id, request }),
+            Err(error) => Err(refused(id, CommandError::Unknown(error.to_string()))),
+        }
+    }
+}
+
+impl Asked {
+    /// Replies, unless whoever asked is gone or has left no room for the reply.
+    pub fn answer(self, reply: &Reply) {
+        send(self.stream, reply);
+    }
+}
+
+/// Sends a reply without waiting: a socket that nothing was sent over has room for it.
+fn send(mut stream: UnixStream, reply: &Reply) {
+    let line = serde_json::to_vec(reply).map_err(io::Error::from);
+    let sent = line.and_then(|mut line| {
+        line.push(b'\n');
+        stream.write_all(&line)
+    });
+    if let Err(error) = sent {
+        tracing::debug!(%error, "a reply was not delivered");
+    }
+}
+
+/// Asks the daemon whose status socket is `status`.
 ///
 /// # Errors
-/// Nobody listens, or the request is too long.
-pub fn send(status: &Path, request: &Value) -> io::Result<()> {
-    let bytes = request.to_string().into_bytes();
-    if bytes.len() > REQUEST_BYTES_MAX {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "the request is too long"));
+/// Nobody listens there, no reply within two seconds, or a [`CommandError`]: why not.
+pub fn ask(status: &Path, request: Request) -> Result<Done> {
+    let command = Command { id: RequestId(std::process::id().into()), request };
+    let mut line = serde_json::to_vec(&command)?;
+    line.push(b'\n');
+    if line.len() > REQUEST_BYTES_MAX {
+        bail!("the command has {} bytes, more than {REQUEST_BYTES_MAX}", line.len());
     }
-    UnixDatagram::unbound()?.send_to(&bytes, beside(status)).map(|_| ())
+    let mut stream = UnixStream::connect(beside(status))
+        .with_context(|| format!("no node takes commands at {}", status.display()))?;
+    stream.set_write_timeout(Some(REPLY_TIMEOUT))?;
+    stream.set_read_timeout(Some(REPLY_TIMEOUT))?;
+    stream.write_all(&line)?;
+    let mut text = String::new();
+    BufReader::new(stream).read_line(&mut text).context("no reply")?;
+    let reply: Reply = serde_json::from_str(&text).context("no reply: the node has ended")?;
+    Ok(reply.result?)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use axon_node::NodeKind;
+    use axon_node::probe::{PlanKind, ProbeId, ProbePlan};
+    use axon_wire::Hops;
+
+    struct Place(PathBuf);
+
+    impl Place {
+        fn new(name: &str) -> Place {
+            let name = format!("axon-request-{name}-{}.sock", std::process::id());
+            Place(std::env::temp_dir().join(name))
+        }
+
+        fn connect(&self) -> UnixStream {
+            let stream = UnixStream::connect(beside(&self.0)).unwrap();
+            stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+            stream
+        }
+
+        /// What is replied to these bytes, which are no command.
+        fn refused(&self, server: &mut RequestServer, bytes: &[u8]) -> Reply {
+            let mut stream = self.connect();
+            stream.write_all(bytes).unwrap();
+            assert!(server.take().is_empty());
+            let mut text = String::new();
+            BufReader::new(stream).read_line(&mut text).unwrap();
+            serde_json::from_str(&text).unwrap()
+        }
+    }
+
+    impl Drop for Place {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_file(beside(&self.0));
+        }
+    }
+
+    fn plan() -> ProbePlan {
+        ProbePlan::new(PlanKind::Circuit(Hops::to_control()))
+    }
+
+    /// Serves one command as a node would that replies `result`.
+    fn serve(server: &mut RequestServer, result: &Result<Done, CommandError>) -> Command {
+        loop {
+            let mut fds: Vec<_> = server
+                .fds()
+                .map(|fd| nix::poll::PollFd::new(fd, nix::poll::PollFlags::POLLIN))
+                .collect();
+            nix::poll::poll(&mut fds, nix::poll::PollTimeout::from(10_000u16)).unwrap();
+            if let Some(asked) = server.take().pop() {
+                let command = asked.command.clone();
+                asked.answer(&Reply { id: command.id, result: result.clone() });
+                return command;
+            }
+        }
+    }
 
     #[test]
-    fn requests_arrive_in_order_and_nonsense_is_passed_over() {
-        let path = std::env::temp_dir().join(format!("axon-request-{}.sock", std::process::id()));
-        let socket = RequestSocket::open(&path).unwrap();
-        assert!(socket.take().is_empty());
-        send(&path, &json!({ "number": 1 })).unwrap();
-        let to = beside(&path);
-        UnixDatagram::unbound().unwrap().send_to(b"{", &to).unwrap();
-        send(&path, &json!({ "number": 2 })).unwrap();
-        assert_eq!(socket.take(), [json!({ "number": 1 }), json!({ "number": 2 })]);
-        let long = json!("x".repeat(REQUEST_BYTES_MAX));
-        assert_eq!(send(&path, &long).unwrap_err().kind(), io::ErrorKind::InvalidInput);
-        drop(socket);
-        std::fs::remove_file(to).unwrap();
-        assert!(send(&path, &json!(1)).is_err(), "nobody listens any more");
+    fn whoever_asks_has_the_reply_or_the_typed_reason_why_not() {
+        let place = Place::new("reply");
+        let mut server = RequestServer::open(&place.0).unwrap();
+        let refusal = CommandError::Unsupported(NodeKind::Agent);
+        for result in [Ok(Done::Probe(ProbeId(7))), Err(refusal.clone())] {
+            let path = place.0.clone();
+            let asker = std::thread::spawn(move || ask(&path, Request::Probe(plan())));
+            assert_eq!(serve(&mut server, &result).request, Request::Probe(plan()));
+            let outcome = asker.join().unwrap().map_err(|error| error.downcast().unwrap());
+            assert_eq!(outcome, result);
+        }
+    }
+
+    #[test]
+    fn what_is_no_command_is_answered_with_what_is_wrong() {
+        let place = Place::new("garbage");
+        let mut server = RequestServer::open(&place.0).unwrap();
+        let garbage = place.refused(&mut server, b"{\xff\n");
+        assert!(matches!(garbage.result, Err(CommandError::Unreadable(_))), "{garbage:?}");
+        let unknown = place.refused(&mut server, b"{\"id\":9,\"request\":{\"Dance\":null}}\n");
+        assert_eq!(unknown.id, RequestId(9));
+        let Err(CommandError::Unknown(why)) = unknown.result else { panic!("{unknown:?}") };
+        assert!(why.contains("Dance"), "{why}");
+        let long = place.refused(&mut server, &[b' '; REQUEST_BYTES_MAX + 1]);
+        let bytes_max = REQUEST_BYTES_MAX as u64;
+        assert_eq!(long.result, Err(CommandError::TooLong { bytes_max }));
+    }
+
+    #[test]
+    fn an_asker_that_vanishes_or_stays_silent_holds_nobody_up() {
+        let place = Place::new("silent");
+        let mut server = RequestServer::open(&place.0).unwrap();
+        drop(place.connect());
+        let mut half = place.connect();
+        half.write_all(b"{\"id\":").unwrap();
+        assert!(server.take().is_empty());
+        assert_eq!(server.fds().count(), 2, "who vanished is forgotten");
+        // It vanishes before its reply.
+        let command = Command { id: RequestId(1), request: Request::Probe(plan()) };
+        let mut gone = place.connect();
+        gone.write_all(&serde_json::to_vec(&command).unwrap()).unwrap();
+        gone.write_all(b"\n").unwrap();
+        drop(gone);
+        let asked = server.take().pop().unwrap();
+        assert_eq!(asked.command, command);
+        asked.answer(&command.unsupported_by(NodeKind::Agent));
+        // Of those who never finish, only the latest stay.
+        let silent: Vec<UnixStream> = (0..ASKERS_MAX).map(|_| place.connect()).collect();
+        assert!(server.take().is_empty());
+        assert_eq!(server.fds().count(), 1 + silent.len());
+        assert_eq!(half.read(&mut [0]).unwrap(), 0, "the oldest made room");
     }
 }

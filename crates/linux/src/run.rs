@@ -1,28 +1,29 @@
-//! The run loop: one thread feeds one node from real ports.
+//! The Linux runtime: one thread feeds one node from real ports.
 //!
 //! Every round, in this order: wait; carrier changes; wires that have become free; all frames
-//! that have arrived; the node's own timers; send what has been decided. Frames come before
-//! timers, so that a process that did not run for a while first hears the heartbeats
+//! that have arrived; commands; the node's own timers; send what has been decided. Frames come
+//! before timers, so that a process that did not run for a while first receives the heartbeats
 //! that its neighbours sent meanwhile.
+//!
+//! All inputs enter the node, and all its actions leave it, in `Runtime::feed`.
 
+use crate::inspect::Inspect;
 use crate::link_watch::{LinkEvent, LinkWatch, is_up};
 use crate::moderation::Moderation;
 use crate::notes::NoteLog;
 use crate::port::Pool;
 use crate::record::{RecordSetup, Recording};
-use crate::request::RequestSocket;
+use crate::request::RequestServer;
 use crate::slot::{PortSetup, Slot};
-use crate::status::StatusServer;
+use crate::status::{LoopCounters, PortStatus, Status, StatusServer};
 use axon_capture::pcap::{CaptureOptions, Direction, LinkType, Writer};
-use axon_dcbx::agent::Rules;
-use axon_node::{Action, Command, Input, Node, PortKind, Reply};
+use axon_node::{Action, Awaited, Input, PortKind, Reply};
 use axon_wire::{Frame, FrameBuf, PortNo, Span, Time};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::time::TimeSpec;
-use serde::Serialize;
 use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -37,25 +38,6 @@ const LATE: Span = Span::from_millis(1);
 const RETRY: Span = Span::from_secs(1);
 /// A capture reaches its file at least this often while frames come.
 const CAPTURE_FLUSH: Span = Span::from_secs(1);
-
-/// What the run loop and `status` ask a node about itself.
-pub trait Inspect {
-    /// What is at the other end of a port.
-    fn port_kind(&self, port: PortNo) -> PortKind;
-    /// Whether frames wait for the wire of a port.
-    fn has_queue(&self, port: PortNo) -> bool;
-    /// Which frames of the host at a port have which priority; `None` if that is nobody's affair.
-    fn rules(&self, port: PortNo) -> Option<&Rules> {
-        let _ = port;
-        None
-    }
-    /// All an operator may want to know at `now`, as JSON.
-    fn status(&self, now: Time) -> serde_json::Value;
-    /// What came of a command stands in the status from now on.
-    fn replied(&mut self, reply: &Reply) {
-        let _ = reply;
-    }
-}
 
 /// Monotonic time since the clock was started.
 #[derive(Clone, Copy, Debug)]
@@ -82,14 +64,14 @@ impl Clock {
     }
 }
 
-/// What a run loop is told.
+/// Options of a runtime.
 #[derive(Clone, Debug, Default)]
 pub struct RunOptions {
     /// The node's name, `s1`.
     pub name: String,
     /// Its ports, in order.
     pub ports: Vec<PortSetup>,
-    /// Where to listen for `status`; requests are taken beside it.
+    /// Where to answer with the status; commands are taken beside it.
     pub status_socket: Option<PathBuf>,
     /// Where to write what the ports carry.
     pub capture: Option<CaptureOptions>,
@@ -97,19 +79,8 @@ pub struct RunOptions {
     pub record: Option<RecordSetup>,
 }
 
-/// How the loop itself fares.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
-pub struct LoopCounters {
-    /// Rounds.
-    pub rounds: u64,
-    /// Wake-ups more than 1 ms after their time.
-    pub late: u64,
-    /// The latest of them, in microseconds.
-    pub latest_micros: u64,
-}
-
 /// A node among real ports.
-pub struct Body<N> {
+pub struct Runtime<N> {
     node: N,
     name: String,
     clock: Clock,
@@ -118,7 +89,7 @@ pub struct Body<N> {
     watch: LinkWatch,
     signals: SignalFd,
     status: Option<StatusServer>,
-    requests: Option<RequestSocket>,
+    requests: Option<RequestServer>,
     capture: Option<Writer>,
     capture_flushed: Time,
     recording: Recording,
@@ -128,6 +99,8 @@ pub struct Body<N> {
     /// Kept between rounds for their memory.
     actions: Vec<Action<FrameBuf>>,
     received: Vec<FrameBuf>,
+    /// Replies of the node to the command that was fed last.
+    replies: Vec<Reply>,
     /// Some port had more than one round's worth.
     more: bool,
     moderation: Moderation,
@@ -143,14 +116,14 @@ struct Ready {
     ports: Vec<usize>,
 }
 
-impl<N: Node<FrameBuf> + Inspect> Body<N> {
+impl<N: Inspect> Runtime<N> {
     /// Opens the ports in the calling thread's network namespace, and blocks SIGTERM and
     /// SIGINT for this thread: they end the loop. A port whose device is not there is down.
     ///
     /// # Errors
     /// The interface of a host's programs cannot be had; no netlink or status socket, or no
     /// capture file.
-    pub fn open(node: N, clock: Clock, options: RunOptions) -> anyhow::Result<Body<N>> {
+    pub fn open(node: N, clock: Clock, options: RunOptions) -> anyhow::Result<Runtime<N>> {
         let mut slots: Vec<Slot> = options.ports.into_iter().map(Slot::new).collect();
         slots.iter_mut().try_for_each(Slot::open_host)?;
         let mut mask = SigSet::empty();
@@ -162,8 +135,8 @@ impl<N: Node<FrameBuf> + Inspect> Body<N> {
         nix::sys::prctl::set_timerslack(1)?;
         let capture = options.capture.as_ref().map(Writer::create).transpose()?;
         let status = options.status_socket.as_deref().map(StatusServer::open).transpose()?;
-        let requests = options.status_socket.as_deref().map(RequestSocket::open).transpose()?;
-        let mut body = Body {
+        let requests = options.status_socket.as_deref().map(RequestServer::open).transpose()?;
+        let mut runtime = Runtime {
             node,
             name: options.name,
             clock,
@@ -181,12 +154,13 @@ impl<N: Node<FrameBuf> + Inspect> Body<N> {
             notes: NoteLog::default(),
             actions: Vec::new(),
             received: Vec::new(),
+            replies: Vec::new(),
             more: false,
             moderation: Moderation::default(),
         };
-        body.look_at_all_links();
-        body.flush();
-        Ok(body)
+        runtime.look_at_all_links();
+        runtime.flush();
+        Ok(runtime)
     }
 
     /// Runs until SIGTERM or SIGINT.
@@ -194,15 +168,15 @@ impl<N: Node<FrameBuf> + Inspect> Body<N> {
     /// # Errors
     /// Waiting failed, which the kernel gives no reason to expect.
     pub fn run(&mut self) -> io::Result<()> {
-        while self.turn(Time::MAX)? {}
+        while self.round(Time::MAX)? {}
         Ok(())
     }
 
-    /// One round; waits no longer than to `until`. Returns false when told to stop.
+    /// One round; waits no longer than to `until`. Returns false after SIGTERM or SIGINT.
     ///
     /// # Errors
-    /// As [`Body::run`].
-    pub fn turn(&mut self, until: Time) -> io::Result<bool> {
+    /// As [`Runtime::run`].
+    pub fn round(&mut self, until: Time) -> io::Result<bool> {
         let ready = self.wait(until)?;
         if ready.stop {
             self.recording.finish();
@@ -219,13 +193,7 @@ impl<N: Node<FrameBuf> + Inspect> Body<N> {
         self.receive(&ready.ports);
         self.free_wires();
         if ready.requests {
-            let requests = self.requests.as_ref().map(RequestSocket::take).unwrap_or_default();
-            for request in requests {
-                match serde_json::from_value::<Command>(request) {
-                    Ok(command) => self.feed(Input::Command(command)),
-                    Err(error) => tracing::warn!(%error, "a request that is no command"),
-                }
-            }
+            self.serve_requests();
         }
         if self.node.deadline().is_some_and(|deadline| deadline <= self.clock.now()) {
             self.feed(Input::Timeout);
@@ -233,8 +201,8 @@ impl<N: Node<FrameBuf> + Inspect> Body<N> {
         }
         self.flush();
         if ready.status {
-            let status = self.status_json();
-            self.status.as_ref().inspect(|server| server.answer(status));
+            let status = self.read_status();
+            self.status.as_ref().inspect(|server| server.answer(&status));
         }
         self.flush_capture();
         self.recording.round(self.clock.now());
@@ -252,13 +220,11 @@ impl<N: Node<FrameBuf> + Inspect> Body<N> {
         self.counters
     }
 
-    /// When to wake up although nothing arrives. A wire that nobody waits for may become free
-    /// unnoticed until then.
+    /// When to wake up although nothing arrives. A wire that is not awaited
+    /// ([`Node::awaited`](axon_node::Node::awaited)) may become free unnoticed until then.
     fn wake_at(&self) -> Option<Time> {
-        let awaited = |index: usize| self.node.has_queue(PortNo(index as u16));
-        let wires = self.slots.iter().enumerate();
-        let wires = wires.filter_map(|(index, slot)| slot.busy_until.filter(|_| awaited(index)));
-        let wires = wires.min();
+        let wires = self.slots.iter().filter(|slot| slot.awaited);
+        let wires = wires.filter_map(|slot| slot.busy_until).min();
         let grid = PACING_GRID.ticks();
         let wires = wires.map(|time| Time::from_ticks(time.ticks().next_multiple_of(grid)));
         let retry = self.slots.iter().any(|slot| slot.failed).then_some(self.retried + RETRY);
@@ -287,7 +253,9 @@ impl<N: Node<FrameBuf> + Inspect> Body<N> {
             PollFd::new(self.watch.fd(), PollFlags::POLLIN),
         ];
         fds.extend(self.status.as_ref().map(|s| PollFd::new(s.fd(), PollFlags::POLLIN)));
-        fds.extend(self.requests.as_ref().map(|s| PollFd::new(s.fd(), PollFlags::POLLIN)));
+        let requests = fds.len();
+        let asking = self.requests.iter().flat_map(RequestServer::fds);
+        fds.extend(asking.map(|fd| PollFd::new(fd, PollFlags::POLLIN)));
         let fixed = fds.len();
         let mut of_port = Vec::with_capacity(self.slots.len());
         for (index, slot) in self.slots.iter().enumerate() {
@@ -308,9 +276,8 @@ impl<N: Node<FrameBuf> + Inspect> Body<N> {
         let ready = Ready {
             stop: woken(&fds[0]),
             links: woken(&fds[1]),
-            // Both are there, or neither.
-            status: fixed > 2 && woken(&fds[2]),
-            requests: fixed > 3 && woken(&fds[3]),
+            status: requests > 2 && woken(&fds[2]),
+            requests: fds[requests..fixed].iter().any(woken),
             ports: ports.filter(|(_, fd)| due || woken(fd)).map(|(index, _)| *index).collect(),
         };
         self.counters.rounds += 1;
@@ -318,10 +285,24 @@ impl<N: Node<FrameBuf> + Inspect> Body<N> {
         // What is to be done at once has no time.
         if late > LATE && wake_at > Time::ZERO {
             self.counters.late += 1;
-            let micros = late.as_nanos() / 1_000;
-            self.counters.latest_micros = self.counters.latest_micros.max(micros);
+            let late_us = late.as_nanos() / 1_000;
+            self.counters.latest_us = self.counters.latest_us.max(late_us);
         }
         Ok(ready)
+    }
+
+    /// Feeds the commands that have come, and gives each reply to whoever asked.
+    fn serve_requests(&mut self) {
+        let requests = self.requests.as_mut().map(RequestServer::take).unwrap_or_default();
+        for asked in requests {
+            self.free_wires();
+            self.feed(Input::Command(asked.command.clone()));
+            // A node replies to a command before the call returns.
+            let reply = self.replies.drain(..).find(|reply| reply.id == asked.command.id);
+            if let Some(reply) = reply {
+                asked.answer(&reply);
+            }
+        }
     }
 
     fn follow_links(&mut self) {
@@ -349,7 +330,7 @@ impl<N: Node<FrameBuf> + Inspect> Body<N> {
                 continue;
             }
             self.slots[index].open_tap();
-            // That carrier has gone meanwhile is said by rtnetlink.
+            // rtnetlink reports if carrier has gone meanwhile.
             if is_up(&self.slots[index].setup.device) {
                 self.set_link(index, true);
             }
@@ -402,7 +383,7 @@ impl<N: Node<FrameBuf> + Inspect> Body<N> {
         self.moderation.round(self.clock.now(), count);
     }
 
-    /// Tells the node of every wire that is free, until all are busy or have nothing to send.
+    /// Feeds `TxDone` for every wire that is free, until all are busy or have nothing to send.
     fn free_wires(&mut self) {
         let now = self.clock.now();
         loop {
@@ -410,12 +391,12 @@ impl<N: Node<FrameBuf> + Inspect> Body<N> {
             let Some(index) = self.slots.iter().position(due) else {
                 return;
             };
-            self.slots[index].busy_until = None;
+            self.slots[index].free_wire();
             self.feed(Input::TxDone { port: PortNo(index as u16) });
         }
     }
 
-    /// Gives the node one input and does what it asks for.
+    /// Gives the node one input, carries out its actions and notes which wires it awaits.
     fn feed(&mut self, input: Input<FrameBuf>) {
         let now = self.clock.now();
         let mut actions = std::mem::take(&mut self.actions);
@@ -429,12 +410,26 @@ impl<N: Node<FrameBuf> + Inspect> Body<N> {
                     self.pool.recycle(frame);
                 }
                 Action::Note(note) => self.notes.note(now, &self.name, note),
-                Action::Reply(reply) => self.node.replied(&reply),
+                Action::Reply(reply) => self.replies.push(reply),
                 // Whole nodes keep these to themselves.
                 Action::RouteChanged(_) | Action::Lost => {}
             }
         }
         self.actions = actions;
+        loop {
+            match self.node.awaited() {
+                Awaited::None => break,
+                Awaited::Port(port) => {
+                    if let Some(slot) = self.slots.get_mut(port.index()) {
+                        slot.awaited = true;
+                    }
+                }
+                Awaited::Every => {
+                    self.slots.iter_mut().for_each(|slot| slot.awaited = true);
+                    break;
+                }
+            }
+        }
     }
 
     fn transmit(&mut self, now: Time, port: PortNo, frame: FrameBuf) {
@@ -490,24 +485,22 @@ impl<N: Node<FrameBuf> + Inspect> Body<N> {
         }
     }
 
-    fn status_json(&mut self) -> serde_json::Value {
+    fn read_status(&mut self) -> Status {
+        let now = self.clock.now();
         let node = &self.node;
-        let ports = self.slots.iter_mut().enumerate().map(|(index, slot)| {
-            serde_json::json!({
-                "name": slot.setup.device,
-                "up": slot.up,
-                "kind": format!("{:?}", node.port_kind(PortNo(index as u16))).to_lowercase(),
-                "rate_bps": slot.setup.rate.map(|rate| rate.bits_per_second()),
-                "counters": slot.counters(),
-            })
+        let ports = self.slots.iter_mut().enumerate().map(|(index, slot)| PortStatus {
+            name: slot.setup.device.clone(),
+            up: slot.up,
+            kind: node.port_kind(PortNo(index as u16)),
+            rate_bps: slot.setup.rate.map(|rate| rate.bits_per_second()),
+            counters: slot.counters(),
         });
-        let ports: Vec<_> = ports.collect();
-        serde_json::json!({
-            "name": self.name,
-            "uptime_ms": self.clock.now().as_micros() / 1_000,
-            "loop": self.counters,
-            "ports": ports,
-            "node": self.node.status(self.clock.now()),
-        })
+        Status {
+            name: self.name.clone(),
+            uptime_us: now.as_micros(),
+            run_loop: self.counters,
+            ports: ports.collect(),
+            node: self.node.telemetry(now),
+        }
     }
 }

@@ -1,5 +1,5 @@
 //! One port of a node as the run loop keeps it: its device, which comes and goes, its wire,
-//! and what waits to be sent in this round.
+//! and the frames to be sent at the end of this round.
 
 use crate::agent::{HostPort, HostQueues};
 use crate::pacer::Pacer;
@@ -23,7 +23,7 @@ pub enum Medium {
     Packet,
     /// The far end of a TAP device, which the port makes.
     Tap,
-    /// The same, with queues that hold the programs of a host back when they are to stop.
+    /// The same, with queues that hold the programs of a host back while a priority is paused.
     Host(HostQueues),
 }
 
@@ -63,14 +63,16 @@ pub(crate) struct Slot {
     /// There is carrier, or it is a TAP port, but the device could not be opened: to be tried
     /// again.
     pub(crate) failed: bool,
-    /// When the wire is free; `None` once the node knows it is.
+    /// When the wire is free; `None` once the node has its `TxDone`.
     pub(crate) busy_until: Option<Time>,
+    /// The node waits for the `TxDone`: something is queued behind the frame on the wire.
+    pub(crate) awaited: bool,
     /// When to offer rules again that came too soon.
     pub(crate) rules_due: Option<Time>,
     /// From when on rules may change.
-    rules_at_rest: Time,
-    /// The last change went wrong: nobody knows which rules are in force.
-    rules_unsure: bool,
+    rules_settled_at: Time,
+    /// The last change failed: which rules are in force is not known.
+    rules_unknown: bool,
     kind: PortKind,
     pacer: Pacer,
     batch: Vec<FrameBuf>,
@@ -87,9 +89,10 @@ impl Slot {
             up: false,
             failed: false,
             busy_until: None,
+            awaited: false,
             rules_due: None,
-            rules_at_rest: Time::ZERO,
-            rules_unsure: false,
+            rules_settled_at: Time::ZERO,
+            rules_unknown: false,
             kind: PortKind::default(),
             pacer,
             batch: Vec::new(),
@@ -159,11 +162,16 @@ impl Slot {
         }
         self.up = up;
         // Losing carrier frees the wire, and what it still carried is gone.
-        self.busy_until = None;
+        self.free_wire();
         if let Some(port) = &mut self.port {
             port.set_kind(self.kind);
         }
         true
+    }
+
+    /// The wire is free: nothing is on it, and nobody waits for it.
+    pub(crate) fn free_wire(&mut self) {
+        (self.busy_until, self.awaited) = (None, false);
     }
 
     fn is_tap(&self) -> bool {
@@ -185,26 +193,25 @@ impl Slot {
         }
     }
 
-    /// Has a host's interface told when the rules of its queues change: once a second at most,
-    /// for that takes programs to be run, and a neighbour may change its mind with every LLDPDU.
-    /// Rules that come sooner, or that it could not be told, are [due](Slot::rules_due); the last
-    /// of them is what is told.
+    /// Sets the rules of a host's queues when they change: once a second at most, for that takes
+    /// programs to be run, and a neighbour may advertise others with every LLDPDU. Rules that come
+    /// sooner, or that could not be set, are [due](Slot::rules_due); the last of them are set.
     pub(crate) fn set_rules(&mut self, now: Time, rules: &Rules) {
         self.rules_due = None;
         if let Medium::Host(queues) = &mut self.setup.medium
-            && (self.rules_unsure || queues.rules != *rules)
+            && (self.rules_unknown || queues.rules != *rules)
         {
-            if now < self.rules_at_rest {
-                self.rules_due = Some(self.rules_at_rest);
+            if now < self.rules_settled_at {
+                self.rules_due = Some(self.rules_settled_at);
                 return;
             }
-            self.rules_at_rest = now + RULES_PAUSE;
-            let told = self.port.as_mut().map_or(Ok(()), |port| port.set_rules(rules));
-            self.rules_unsure = told.is_err();
-            match told {
+            self.rules_settled_at = now + RULES_PAUSE;
+            let set = self.port.as_mut().map_or(Ok(()), |port| port.set_rules(rules));
+            self.rules_unknown = set.is_err();
+            match set {
                 Ok(()) => queues.rules = rules.clone(),
                 Err(error) => {
-                    self.rules_due = Some(self.rules_at_rest);
+                    self.rules_due = Some(self.rules_settled_at);
                     let port = &self.setup.device;
                     tracing::warn!(port, "not all rules are in force yet: {error:#}");
                 }
@@ -272,25 +279,25 @@ mod tests {
         let rules = [1, 2, 3]
             .map(|priority| Rules::new(&[parse(&format!("udp:4791={priority}")).unwrap()]));
         let mut slot = host_slot();
-        let mut told = |millis, rules: &Rules| {
+        let mut set = |millis, rules: &Rules| {
             slot.set_rules(Time::ZERO + Span::from_millis(millis), rules);
             (rules_of(&slot), slot.rules_due)
         };
         let due = Some(Time::ZERO + Span::from_millis(1_000));
-        assert_eq!(told(0, &rules[0]), (rules[0].clone(), None));
-        assert_eq!(told(1, &rules[1]), (rules[0].clone(), due));
-        assert_eq!(told(2, &rules[0]), (rules[0].clone(), None), "as it is");
-        assert_eq!(told(999, &rules[2]), (rules[0].clone(), due));
-        assert_eq!(told(1_000, &rules[2]), (rules[2].clone(), None));
-        assert_eq!(told(1_001, &rules[1]).0, rules[2]);
+        assert_eq!(set(0, &rules[0]), (rules[0].clone(), None));
+        assert_eq!(set(1, &rules[1]), (rules[0].clone(), due));
+        assert_eq!(set(2, &rules[0]), (rules[0].clone(), None), "as it is");
+        assert_eq!(set(999, &rules[2]), (rules[0].clone(), due));
+        assert_eq!(set(1_000, &rules[2]), (rules[2].clone(), None));
+        assert_eq!(set(1_001, &rules[1]).0, rules[2]);
     }
 
-    /// An interface that cannot be told the first time.
-    struct Deaf {
-        told: usize,
+    /// An interface that refuses rules the first time.
+    struct RefusesOnce {
+        tries: usize,
     }
 
-    impl Port for Deaf {
+    impl Port for RefusesOnce {
         fn fd(&self) -> std::os::fd::BorrowedFd<'_> {
             unreachable!("nobody waits for it")
         }
@@ -301,8 +308,8 @@ mod tests {
             Ok(())
         }
         fn set_rules(&mut self, _: &Rules) -> anyhow::Result<()> {
-            self.told += 1;
-            anyhow::ensure!(self.told > 1, "no memory");
+            self.tries += 1;
+            anyhow::ensure!(self.tries > 1, "no memory");
             Ok(())
         }
         fn counters(&mut self) -> PortCounters {
@@ -311,11 +318,11 @@ mod tests {
     }
 
     #[test]
-    fn rules_that_an_interface_could_not_be_told_or_those_before_are_told_again_a_second_later() {
+    fn rules_that_an_interface_refused_or_those_before_are_set_again_a_second_later() {
         let (none, rules) = (Rules::new(&[]), Rules::new(&[parse("udp:4791=3").unwrap()]));
         for wanted_then in [&rules, &none] {
             let mut slot = host_slot();
-            slot.port = Some(Box::new(Deaf { told: 0 }));
+            slot.port = Some(Box::new(RefusesOnce { tries: 0 }));
             slot.set_rules(Time::ZERO, &rules);
             let due = Time::ZERO + RULES_PAUSE;
             assert_eq!((rules_of(&slot), slot.rules_due), (none.clone(), Some(due)));
@@ -323,7 +330,7 @@ mod tests {
             assert_eq!(slot.rules_due, Some(due));
             slot.set_rules(due, wanted_then);
             assert_eq!((rules_of(&slot), slot.rules_due), (wanted_then.clone(), None));
-            assert!(!slot.rules_unsure);
+            assert!(!slot.rules_unknown);
         }
     }
 

@@ -1,6 +1,9 @@
-//! The status socket: whoever connects is told, as JSON, how a daemon fares.
+//! The status of a daemon, and the socket that it is read from.
 
-use serde_json::Value;
+use crate::port::PortCounters;
+use axon_node::PortKind;
+use axon_node::telemetry::NodeTelemetry;
+use serde::{Deserialize, Serialize};
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -12,6 +15,105 @@ use std::time::Duration;
 const WRITE_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long an answer is waited for.
 const READ_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// What a daemon reports: its run loop, its ports, its node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Status {
+    /// The node's name, `s1`.
+    pub name: String,
+    /// Time since it was started, in microseconds.
+    pub uptime_us: u64,
+    /// How its run loop fares.
+    #[serde(rename = "loop")]
+    pub run_loop: LoopCounters,
+    /// Its ports, by port number.
+    pub ports: Vec<PortStatus>,
+    /// Its node.
+    pub node: NodeTelemetry,
+}
+
+/// One port of a daemon: the device that it stands on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PortStatus {
+    /// The device's name, `s1-p0`.
+    pub name: String,
+    /// Whether it is open and has carrier.
+    pub up: bool,
+    /// What is plugged into it.
+    pub kind: PortKind,
+    /// How fast frames may leave, in bits per second; as fast as they go if `None`.
+    pub rate_bps: Option<u64>,
+    /// What it has carried.
+    pub counters: PortCounters,
+}
+
+/// How a run loop fares.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoopCounters {
+    /// Rounds.
+    pub rounds: u64,
+    /// Wake-ups more than 1 ms after their time.
+    pub late: u64,
+    /// The latest of them, in microseconds.
+    pub latest_us: u64,
+}
+
+/// A node of a lab: its status, or why there is none.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeStatus {
+    /// How often its daemon was started again after a crash.
+    pub restarts: u32,
+    /// What it has answered.
+    #[serde(flatten)]
+    pub answer: Answer,
+}
+
+/// What a daemon has answered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Answer {
+    /// Its status.
+    Status(Box<Status>),
+    /// Nothing, or what is no status.
+    Failed {
+        /// The node's name.
+        name: String,
+        /// What went wrong.
+        error: String,
+    },
+}
+
+impl NodeStatus {
+    /// Asks the daemon of node `name` that listens at `path`.
+    pub fn ask(name: &str, path: &Path, restarts: u32) -> NodeStatus {
+        let answer = ask(path).map_or_else(
+            |error| Answer::Failed { name: name.to_owned(), error: error.to_string() },
+            |status| Answer::Status(Box::new(status)),
+        );
+        NodeStatus { restarts, answer }
+    }
+
+    /// The node's name.
+    pub fn name(&self) -> &str {
+        match &self.answer {
+            Answer::Status(status) => &status.name,
+            Answer::Failed { name, .. } => name,
+        }
+    }
+
+    /// Its status, if it has answered.
+    pub fn status(&self) -> Option<&Status> {
+        match &self.answer {
+            Answer::Status(status) => Some(status),
+            Answer::Failed { .. } => None,
+        }
+    }
+
+    /// What its node reports, if it has answered.
+    pub fn node(&self) -> Option<&NodeTelemetry> {
+        self.status().map(|status| &status.node)
+    }
+}
 
 /// A listening status socket.
 pub struct StatusServer {
@@ -38,10 +140,13 @@ impl StatusServer {
         self.listener.as_fd()
     }
 
-    /// Tells everyone who waits. The writing is done by threads, so that nobody who reads
+    /// Answers everyone who has connected. The writing is done by threads, so that nobody who reads
     /// slowly holds up the fabric.
-    pub fn answer(&self, status: Value) {
-        let text = format!("{status}\n");
+    pub fn answer(&self, status: &Status) {
+        let text = match serde_json::to_string(status) {
+            Ok(text) => format!("{text}\n"),
+            Err(error) => return tracing::error!(%error, "no JSON of the status"),
+        };
         while let Ok((mut stream, _)) = self.listener.accept() {
             let text = text.clone();
             let write = move || {
@@ -60,8 +165,8 @@ impl StatusServer {
 /// Asks the daemon that listens at `path`.
 ///
 /// # Errors
-/// Nobody listens, no answer within two seconds, or an answer that is not JSON.
-pub fn ask(path: &Path) -> io::Result<Value> {
+/// Nobody listens, no answer within two seconds, or an answer that is no status.
+pub fn ask(path: &Path) -> io::Result<Status> {
     let mut stream = UnixStream::connect(path)?;
     stream.set_read_timeout(Some(READ_TIMEOUT))?;
     stream.shutdown(Shutdown::Write)?;
@@ -73,19 +178,82 @@ pub fn ask(path: &Path) -> io::Result<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing;
+    use axon_node::Drop;
+    use axon_node::probe::{PlanKind, ProbeId, ProbePlan, ProbeReport, ProbeReturn};
+    use axon_node::telemetry::{BlockedBuffer, EdgeHost, FlowControl, PausedQueue};
+    use axon_wire::probe::{ProbeRecord, ProbeUnit};
+    use axon_wire::{Bytes, Hops, MacAddr, PortNo, Priority, PrioritySet, Time};
+
+    /// A switch with one of everything that does not look in JSON as it does in memory.
+    fn telling() -> NodeStatus {
+        let three = Priority::ALL[3];
+        let queue = PausedQueue { egress: PortNo::CONTROL, paused: PrioritySet::ALL };
+        let blocked =
+            BlockedBuffer { priority: three, left_frames: 1, still_us: 2, queues: vec![queue] };
+        let mut switch = testing::switch(1);
+        let mac = MacAddr([2, 0, 0, 0, 0, 0xab]);
+        switch.hosts = vec![EdgeHost { mac, port: PortNo(0), ip: None }];
+        switch.plane.total.drop_one(Drop::QueueFull);
+        switch.plane.ports[0].flow_control = Some(FlowControl {
+            paused: PrioritySet::only(three),
+            blocked: vec![blocked],
+            ..FlowControl::default()
+        });
+        let record = ProbeRecord {
+            unit: ProbeUnit::Egress,
+            port: PortNo(4),
+            queued: Bytes(99),
+            time: Time::MAX,
+        };
+        let (sent_at, back_at) = (Time::from_nanos(1), Time::from_nanos(2));
+        switch.probes = vec![ProbeReport {
+            id: ProbeId(7),
+            plan: ProbePlan::new(PlanKind::Circuit(Hops::to_control())),
+            sent: 1,
+            lost: 0,
+            learned: true,
+            returns: vec![ProbeReturn { number: 0, sent_at, back_at, records: vec![record] }],
+        }];
+        testing::status("s1", switch)
+    }
 
     #[test]
-    fn whoever_connects_is_told() {
+    fn a_status_survives_its_json_whose_keys_say_their_units() {
+        let status = telling();
+        let text = serde_json::to_string(&status).unwrap();
+        for part in [
+            r#""drops":{"queue_full":1}"#,
+            r#""mac":"02:00:00:00:00:ab""#,
+            r#""paused":[3]"#,
+            r#""still_us":2"#,
+            r#""time_ticks":18446744073709551615"#,
+            r#""role":"switch""#,
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        assert_eq!(serde_json::from_str::<NodeStatus>(&text).unwrap(), status);
+        for (right, wrong) in [("queue_full", "queue_fool"), ("00:ab", "00:ag"), ("[3]", "[8]")] {
+            let text = text.replace(right, wrong);
+            assert!(serde_json::from_str::<NodeStatus>(&text).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn whoever_connects_reads_the_same_status_that_was_given() {
         let path = std::env::temp_dir().join(format!("axon-status-{}.sock", std::process::id()));
         let server = StatusServer::open(&path).unwrap();
         let asker = std::thread::spawn({
             let path = path.clone();
-            move || ask(&path)
+            move || NodeStatus::ask("s1", &path, 2)
         });
         let mut fds = [nix::poll::PollFd::new(server.fd(), nix::poll::PollFlags::POLLIN)];
         nix::poll::poll(&mut fds, nix::poll::PollTimeout::from(2000u16)).unwrap();
-        server.answer(serde_json::json!({ "name": "s1" }));
-        assert_eq!(asker.join().unwrap().unwrap()["name"], "s1");
-        std::fs::remove_file(path).unwrap();
+        let given = testing::status("s1", testing::switch(2));
+        server.answer(given.status().unwrap());
+        let read = asker.join().unwrap();
+        assert_eq!(read, NodeStatus { restarts: 2, ..given });
+        std::fs::remove_file(&path).unwrap();
+        assert!(NodeStatus::ask("s1", &path, 0).node().is_none(), "nobody listens any more");
     }
 }

@@ -5,7 +5,9 @@ mod support;
 
 use axon_linux::lab::deadlock::Deadlock;
 use axon_linux::lab::{self, Lab, UpOptions};
-use serde_json::Value;
+use axon_linux::status::NodeStatus;
+use axon_node::Drop;
+use axon_node::telemetry::Counts;
 use std::net::UdpSocket;
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
@@ -16,8 +18,8 @@ const PORT: u16 = 4791;
 const HOSTS: usize = 10;
 /// The circle that `axon prove` names: `crates/axon/tests/deadlock.rs` holds the simulator to it.
 const ROUND: [&str; 6] = ["s2-p2", "s3-p2", "s4-p2", "s5-p2", "s1-p3", "s2-p2"];
-/// Frames that end for these reasons were heeded, not lost.
-const HEEDED: [&str; 2] = ["consumed", "mac_control"];
+/// Frames that end for these reasons were acted on, not lost.
+const CONSUMED: [Drop; 2] = [Drop::Consumed, Drop::MacControl];
 /// Nothing here takes longer, however busy the machine is.
 const LIMIT: Duration = Duration::from_secs(60);
 /// From one look to the next.
@@ -84,7 +86,7 @@ impl Talk {
         Talk { lab, talkers }
     }
 
-    fn look(&self) -> (Vec<Value>, Option<Deadlock>) {
+    fn look(&self) -> (Vec<NodeStatus>, Option<Deadlock>) {
         let status = self.lab.status().expect("daemons answer");
         let deadlock = self.lab.deadlock(&status).expect("the fabric is there");
         (status, deadlock)
@@ -111,21 +113,18 @@ impl Talk {
     }
 
     /// Frames that the fabric or its ports have lost, by place and reason.
-    fn lost(status: &[Value]) -> Vec<String> {
+    fn lost(status: &[NodeStatus]) -> Vec<String> {
         let mut lost = Vec::new();
         for node in status {
-            let name = node["name"].as_str().expect("a name");
-            let inner = &node["node"];
-            let drops = inner.get("drops").unwrap_or(&inner["plane"]["drops"]);
-            let drops = drops.as_object().into_iter().flatten();
-            let drops = drops.filter(|(reason, _)| !HEEDED.contains(&reason.as_str()));
-            lost.extend(drops.map(|(reason, count)| format!("{name}: {reason} {count}")));
-            for port in node["ports"].as_array().expect("ports") {
-                for reason in ["rx_ring_drops", "tx_refused"] {
-                    let count = &port["counters"][reason];
-                    if *count != 0 {
-                        lost.push(format!("{}: {reason} {count}", port["name"]));
-                    }
+            let status = node.status().expect("it answers");
+            let drops = Counts::of(|reason| status.node.total().dropped(reason));
+            let drops = drops.iter().filter(|(reason, _)| !CONSUMED.contains(reason));
+            let text = |(reason, count): (Drop, u64)| format!("{}: {}", reason.name(), count);
+            lost.extend(drops.map(|drops| format!("{}: {}", status.name, text(drops))));
+            for port in &status.ports {
+                let (rx, tx) = (port.counters.rx_ring_drops, port.counters.tx_refused);
+                if rx + tx > 0 {
+                    lost.push(format!("{}: {rx} lost in the ring, {tx} refused", port.name));
                 }
             }
         }

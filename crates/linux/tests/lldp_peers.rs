@@ -10,16 +10,18 @@
 mod alone;
 
 use alone::veth;
+use axon_control::node::SwitchNode;
 use axon_fabric::assemble::switch_config;
-use axon_linux::inspect::Switch;
-use axon_linux::run::{Body, Clock, Inspect, RunOptions};
+use axon_linux::dcbx::classes;
+use axon_linux::run::{Clock, RunOptions, Runtime};
 use axon_linux::slot::{Medium, PortSetup};
-use axon_wire::{Rate, Span, Time};
+use axon_node::telemetry::{DcbxTelemetry, Source};
+use axon_plane::Plane;
+use axon_wire::{FrameBuf, Rate, Span, Time};
 use nix::mount::{MsFlags, mount};
 use nix::sched::CloneFlags;
 use nix::sys::signal::{SigSet, Signal, kill};
 use nix::unistd::Pid;
-use serde_json::Value;
 use std::ffi::OsStr;
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
@@ -97,7 +99,7 @@ fn lldpcli(line: &str) -> String {
 
 /// A switch on `va`: two ETS classes, one of them lossless, and a strict one.
 struct Scene {
-    body: Body<Switch>,
+    runtime: Runtime<SwitchNode<FrameBuf, Plane<FrameBuf>>>,
     clock: Clock,
 }
 
@@ -130,27 +132,27 @@ impl Scene {
         });
         let options =
             RunOptions { name: "s1".into(), ports: ports.collect(), ..RunOptions::default() };
-        Scene { body: Body::open(Switch::new(node), clock, options).unwrap(), clock }
+        Scene { runtime: Runtime::open(node, clock, options).unwrap(), clock }
     }
 
-    /// What the status says of DCBX at `va`.
-    fn status(&self) -> Value {
-        self.body.node().status(Time::ZERO)["dcbx"][0].clone()
+    /// What the switch reports of DCBX at `va`.
+    fn status(&self) -> DcbxTelemetry {
+        self.runtime.node().telemetry(Time::ZERO).dcbx.swap_remove(0)
     }
 
     /// Lets the switch run until `done` looks at its status and says so.
-    fn until(&mut self, what: &str, mut done: impl FnMut(&Value) -> bool) {
+    fn until(&mut self, what: &str, mut done: impl FnMut(&DcbxTelemetry) -> bool) {
         let end = self.clock.now() + PATIENCE;
         while self.clock.now() < end {
-            self.body.turn(self.turn()).unwrap();
+            self.runtime.round(self.soon()).unwrap();
             if done(&self.status()) {
                 return;
             }
         }
-        panic!("not within 30 s: {what}; the switch says {:#}", self.status());
+        panic!("not within 30 s: {what}; the switch reports {:#?}", self.status());
     }
 
-    fn turn(&self) -> Time {
+    fn soon(&self) -> Time {
         self.clock.now() + Span::from_millis(50)
     }
 }
@@ -185,7 +187,9 @@ fn lldpd_and_a_switch_see_each_other() {
     }
     let mut scene = Scene::new("{}");
     let _lldpd = lldpd(&mut scene);
-    scene.until("lldpd is a neighbour", |port| port["neighbours"][0]["system"].is_string());
+    scene.until("lldpd is a neighbour", |port| {
+        port.neighbours.iter().any(|one| one.system.is_some())
+    });
     scene.until("the switch is lldpd's", |_| {
         lldpcli("-f keyvalue show neighbors").contains("lldp.vb.port.ifname=s1-p0")
     });
@@ -198,7 +202,7 @@ fn lldpd_and_a_switch_see_each_other() {
         let known = format!("unknown-tlvs.unknown-tlv.subtype={subtype}");
         assert!(told.contains(&known), "{known}: {told}");
     }
-    assert_eq!(scene.status()["malformed"], 0);
+    assert_eq!(scene.status().rx_malformed, 0);
 }
 
 fn a_willing_switch_does_what_lldpd_says() {
@@ -215,12 +219,14 @@ fn a_willing_switch_does_what_lldpd_says() {
     add(11, "08,08");
     add(10, "00,00,01,10,02,1e,46,00,00,00,00,00,00,02,02,00,00,00,00,00,00");
     scene.until("the switch follows", |port| {
-        port["pfc"] == "3" && port["classes"] == "0:0,1,2,5,6 30% 1:3,4 70% 2:7 strict"
+        port.pfc.to_string() == "3" && classes(&port.ets) == "0:0,1,2,5,6 30% 1:3,4 70% 2:7 strict"
     });
     let port = scene.status();
-    assert_eq!((&port["pfc_from"], &port["classes_from"]), (&"peer".into(), &"peer".into()));
+    assert_eq!((port.pfc_from, port.ets_from), (Source::Peer, Source::Peer));
     lldpcli("unconfigure lldp custom-tlv");
-    scene.until("its own again", |port| port["pfc"] == "3,4" && port["classes_from"] == "local");
+    scene.until("its own again", |port| {
+        port.pfc.to_string() == "3,4" && port.ets_from == Source::Local
+    });
 }
 
 fn lldpad_without_dcb_is_a_neighbour() {
@@ -229,13 +235,13 @@ fn lldpad_without_dcb_is_a_neighbour() {
     }
     let mut scene = Scene::new("{}");
     let _lldpad = lldpad(&mut scene, false);
-    scene.until("lldpad is a neighbour", |port| port["neighbours"][0].is_object());
+    scene.until("lldpad is a neighbour", |port| !port.neighbours.is_empty());
     scene.until("the switch is lldpad's", |_| lldptool("-t -n -i vb").contains("s1-p0"));
     let refused =
         Command::new("lldptool").args("-T -i vb -V PFC enabled=3".split(' ')).output().unwrap();
     let said = String::from_utf8_lossy(&refused.stdout) + String::from_utf8_lossy(&refused.stderr);
     assert!(said.contains("Device not capable"), "{said}");
-    assert_eq!(scene.status()["remote"]["pfc"], Value::Null);
+    assert_eq!(scene.status().received.and_then(|peer| peer.pfc), None);
 }
 
 fn a_willing_switch_follows_lldpad() {
@@ -250,14 +256,12 @@ fn a_willing_switch_follows_lldpad() {
     lldptool(&format!("-T -i vb -V ETS-CFG willing=no {shares}"));
     lldptool(&format!("-T -i vb -V ETS-REC enableTx=yes {shares}"));
     scene.until("the switch follows", |port| {
-        port["pfc"] == "3" && port["classes"] == "0:0,1,2,5,6 30% 1:3,4 70% 2:7 strict"
+        port.pfc.to_string() == "3" && classes(&port.ets) == "0:0,1,2,5,6 30% 1:3,4 70% 2:7 strict"
     });
     let port = scene.status();
-    assert_eq!((&port["pfc_from"], &port["classes_from"]), (&"peer".into(), &"peer".into()));
-    assert_eq!(
-        (&port["remote"]["pfc"]["willing"], &port["trouble"]),
-        (&false.into(), &Value::Array(vec![]))
-    );
+    assert_eq!((port.pfc_from, port.ets_from), (Source::Peer, Source::Peer));
+    let pfc = port.received.and_then(|peer| peer.pfc).unwrap();
+    assert_eq!((pfc.willing, &port.trouble[..]), (false, &[][..]));
     scene.until("lldpad reads what is in force", |_| {
         let told = lldptool("-t -n -i vb");
         told.lines().any(|line| line.trim() == "PFC enabled: 3") && told.contains(": 30% 70% 0%")
@@ -273,11 +277,14 @@ fn a_willing_lldpad_follows_a_switch() {
     // Willing is what it is by itself.
     scene.until("lldpad follows", |port| {
         let told = lldptool("-t -i vb");
-        port["remote"]["pfc"]["enabled"] == "3,4" && told.contains("PFC enabled: 3 4")
+        let pfc = port.received.as_ref().and_then(|peer| peer.pfc);
+        let enabled = pfc.is_some_and(|pfc| pfc.enabled.to_string() == "3,4");
+        enabled && told.contains("PFC enabled: 3 4")
     });
     let port = scene.status();
-    assert_eq!(port["remote"]["pfc"]["willing"], true);
-    assert_eq!(port["remote"]["ets"]["classes"], "0:0,1,2,5,6 40% 1:3,4 60% 2:7 strict");
-    assert_eq!((&port["pfc_from"], &port["classes_from"]), (&"local".into(), &"local".into()));
-    assert_eq!(port["trouble"], Value::Array(vec![]));
+    let peer = port.received.unwrap();
+    assert!(peer.pfc.unwrap().willing);
+    assert_eq!(classes(&peer.ets.unwrap().table), "0:0,1,2,5,6 40% 1:3,4 60% 2:7 strict");
+    assert_eq!((port.pfc_from, port.ets_from), (Source::Local, Source::Local));
+    assert_eq!(port.trouble, [""; 0]);
 }

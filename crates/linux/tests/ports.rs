@@ -6,28 +6,36 @@ mod alone;
 use alone::{ip, veth, wait};
 use axon_capture::pcap::CaptureOptions;
 use axon_dcbx::TieRule;
-use axon_dcbx::agent::Rules;
+use axon_dcbx::agent::{AgentConfig, AgentNode, Rules};
+use axon_fabric::assemble::controller_config;
 use axon_linux::agent::{self, AgentOptions};
 use axon_linux::daemon::DaemonOptions;
+use axon_linux::inspect::Inspect;
 use axon_linux::link_watch::{LinkEvent, LinkWatch, is_up};
 use axon_linux::packet::PacketPort;
 use axon_linux::port::{Pool, Port};
-use axon_linux::run::{Body, Clock, Inspect, RunOptions};
+use axon_linux::run::{Clock, RunOptions, Runtime};
 use axon_linux::slot::{Medium, PortSetup};
+use axon_linux::status::Status;
 use axon_linux::sys::{self, Offload};
 use axon_linux::tap::TapPort;
-use axon_node::{Action, Input, Node, PortKind};
+use axon_linux::{request, status};
+use axon_node::probe::{PlanKind, ProbePlan, ProbeRefusal};
+use axon_node::telemetry::NodeTelemetry;
+use axon_node::{Action, Awaited, CommandError, Input, Node, NodeKind, PortKind, Request};
+use axon_plane::dcb::DcbConfig;
 use axon_plane::qcn::RpReadings;
+use axon_plane::{FrameMeta, Ports};
 use axon_wire::cn::CnmFormat;
-use axon_wire::mac_control::Quanta;
-use axon_wire::priority::PrioritySet;
-use axon_wire::{Frame, FrameBuf, PortNo, Rate, Span, Time};
+use axon_wire::mac_control::{MacControl, Quanta};
+use axon_wire::priority::{Priority, PrioritySet};
+use axon_wire::{Bytes, Frame, FrameBuf, MacAddr, PortNo, Rate, Span, Time, vlan};
 use nix::sched::CloneFlags;
 use std::net::UdpSocket;
 use std::process::{Command, ExitCode};
 
 fn main() -> ExitCode {
-    let tests: [(&str, fn()); 9] = [
+    let tests: [(&str, fn()); 12] = [
         ("a_tag_that_the_kernel_took_out_comes_back", a_tag_that_the_kernel_took_out_comes_back),
         ("a_partial_checksum_is_completed", a_partial_checksum_is_completed),
         ("a_super_frame_is_refused_and_counted", a_super_frame_is_refused_and_counted),
@@ -36,6 +44,9 @@ fn main() -> ExitCode {
         ("a_device_that_is_replaced_is_the_port_again", a_device_that_is_replaced),
         ("a_tap_port_carries_whole_frames", a_tap_port_carries_whole_frames),
         ("a_tap_device_that_is_deleted_is_made_again", a_tap_device_that_is_deleted),
+        ("an_xon_behind_a_busy_wire_with_no_data_queued_is_sent", an_xon_behind_a_busy_wire),
+        ("an_agent_refuses_probes_to_whoever_asked", an_agent_refuses_probes),
+        ("a_controller_refuses_probes_that_lead_nowhere", a_controller_refuses_probes),
         ("an_agent_without_its_hosts_interface_ends_and_leaves_nothing", an_agent_ends),
     ];
     alone::run(&tests, CloneFlags::empty())
@@ -189,11 +200,11 @@ fn carrier_is_followed_at_once() {
     assert!(!is_up("va"));
 }
 
-/// Sends back what it hears and writes down what happens to its one port.
+/// Sends back what it receives and writes down what happens to its one port.
 #[derive(Default)]
 struct Echo {
     links: Vec<bool>,
-    heard: usize,
+    received: usize,
 }
 
 impl Node<FrameBuf> for Echo {
@@ -201,7 +212,7 @@ impl Node<FrameBuf> for Echo {
         match input {
             Input::Link { up, .. } => self.links.push(up),
             Input::Frame { port, frame, .. } => {
-                self.heard += 1;
+                self.received += 1;
                 out.push(Action::Transmit { port, frame, complete_at: now, intact: true });
             }
             Input::TxDone { .. } | Input::Timeout | Input::Command(_) => {}
@@ -218,12 +229,8 @@ impl Inspect for Echo {
         PortKind::Host
     }
 
-    fn has_queue(&self, _: PortNo) -> bool {
-        false
-    }
-
-    fn status(&self, _: Time) -> serde_json::Value {
-        serde_json::json!({ "heard": self.heard })
+    fn telemetry(&self, _: Time) -> NodeTelemetry {
+        unreachable!("nobody reads its status")
     }
 }
 
@@ -237,27 +244,174 @@ fn a_device_that_is_replaced() {
         lossless: false,
     };
     let options = RunOptions { name: "s1".into(), ports: vec![setup], ..RunOptions::default() };
-    let mut body = Body::open(Echo::default(), clock, options).unwrap();
-    assert_eq!(body.node().links, [true]);
+    let mut runtime = Runtime::open(Echo::default(), clock, options).unwrap();
+    assert_eq!(runtime.node().links, [true]);
     let limit = clock.now() + Span::from_secs(10);
     ip("link delete va");
-    while body.node().links.len() < 2 && clock.now() < limit {
-        body.turn(limit).unwrap();
+    while runtime.node().links.len() < 2 && clock.now() < limit {
+        runtime.round(limit).unwrap();
     }
-    assert_eq!(body.node().links, [true, false]);
+    assert_eq!(runtime.node().links, [true, false]);
     ip("link add va index 201 type veth peer name vb index 202");
     sys::set_device_up("va", true).unwrap();
     sys::set_device_up("vb", true).unwrap();
-    while body.node().links.len() < 3 && clock.now() < limit {
-        body.turn(limit).unwrap();
+    while runtime.node().links.len() < 3 && clock.now() < limit {
+        runtime.round(limit).unwrap();
     }
-    assert_eq!(body.node().links, [true, false, true]);
+    assert_eq!(runtime.node().links, [true, false, true]);
     let mut b = PacketPort::open("vb", false).unwrap();
     b.transmit(&[frame(&[9; 60])]).unwrap();
-    while body.node().heard < 1 && clock.now() < limit {
-        body.turn(limit).unwrap();
+    while runtime.node().received < 1 && clock.now() < limit {
+        runtime.round(limit).unwrap();
     }
     assert_eq!(next(&mut b, |_| true), [9; 60]);
+}
+
+/// Runs a node without any device and asks it for probes that lead nowhere. Returns the reason why
+/// not, and its status.
+fn refused<N: Inspect>(node: N, name: &str) -> (CommandError, Status) {
+    let socket = std::env::temp_dir().join(format!("axon-{name}-{}.sock", std::process::id()));
+    let options = RunOptions {
+        name: name.into(),
+        status_socket: Some(socket.clone()),
+        ..RunOptions::default()
+    };
+    let clock = Clock::start();
+    let mut runtime = Runtime::open(node, clock, options).unwrap();
+    let asker = std::thread::spawn({
+        let socket = socket.clone();
+        move || {
+            let nowhere = ProbePlan::new(PlanKind::Circuit([PortNo(0)].into_iter().collect()));
+            let error = request::ask(&socket, Request::Probe(nowhere)).unwrap_err();
+            (error.downcast().unwrap(), status::ask(&socket).unwrap())
+        }
+    });
+    while !asker.is_finished() {
+        runtime.round(clock.now() + Span::from_millis(10)).unwrap();
+    }
+    for end in ["sock", "ask"] {
+        std::fs::remove_file(socket.with_extension(end)).unwrap();
+    }
+    asker.join().unwrap()
+}
+
+fn an_agent_refuses_probes() {
+    let config = AgentConfig {
+        rate: Rate::mbps(100),
+        pfc: PrioritySet::only(Priority::ALL[3]),
+        pfc_quanta: Quanta::MAX,
+        rules: Rules::new(&[]),
+        frame_bytes_max: 1_514,
+        share: Bytes(10_000),
+        headroom: Bytes(10_000),
+        mac: MacAddr([2, 0, 0, 0, 0, 1]),
+        reaction: None,
+        lldp: None,
+    };
+    let (error, status) = refused(AgentNode::new(config).unwrap(), "h1");
+    assert_eq!(error, CommandError::Unsupported(NodeKind::Agent));
+    assert_eq!(status.node.agent().unwrap().pfc, PrioritySet::only(Priority::ALL[3]));
+}
+
+fn a_controller_refuses_probes() {
+    let text = "name: a\ntopology: { line: { switches: 2 } }\n";
+    let fabric = axon_fabric::parse("a.yaml".as_ref(), text).unwrap();
+    let node = controller_config(&fabric, 1, 7).on_software(Time::ZERO);
+    let (error, status) = refused(node, "c1");
+    assert_eq!(error, CommandError::Probe(ProbeRefusal::NoCircuit));
+    assert!(matches!(status.node, NodeTelemetry::Controller(_)), "{status:?}");
+}
+
+/// Sends every frame back out of its one port, over the queues and the flow control of a switch.
+struct Mirror {
+    ports: Ports<FrameBuf>,
+}
+
+impl Mirror {
+    /// Priority 3 is lossless, and one queued frame of it is too many.
+    fn new() -> Mirror {
+        let three = Priority::ALL[3];
+        let pfc = PrioritySet::only(three);
+        let mac = MacAddr([2, 0, 0, 0, 0, 1]);
+        let mut config = DcbConfig { pfc, ..DcbConfig::lossy(vec![Rate::mbps(1)], mac) };
+        config.memory.lossless = pfc;
+        let group = &mut config.memory.groups[0][three.index()];
+        (group.reserved, group.headroom) = (Bytes(500), Bytes(100_000));
+        let mut ports = Ports::new(1, Bytes(100_000));
+        ports.set_dcb(config, Priority::MAX).unwrap();
+        Mirror { ports }
+    }
+}
+
+impl Node<FrameBuf> for Mirror {
+    fn handle(&mut self, now: Time, input: Input<FrameBuf>, out: &mut Vec<Action<FrameBuf>>) {
+        match input {
+            Input::Link { port, up } => self.ports.link(now, port, up, out),
+            Input::Frame { port, frame, .. } => {
+                let meta = FrameMeta::new(frame, port, now, true);
+                self.ports.receive(now, &meta).unwrap();
+                self.ports.deliver(now, meta, port, None, out);
+            }
+            Input::TxDone { port } => self.ports.tx_done(now, port, out),
+            Input::Timeout => self.ports.timeout(now, out),
+            Input::Command(_) => {}
+        }
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        self.ports.deadline()
+    }
+
+    fn awaited(&mut self) -> Awaited {
+        self.ports.awaited()
+    }
+}
+
+impl Inspect for Mirror {
+    fn port_kind(&self, _: PortNo) -> PortKind {
+        PortKind::Host
+    }
+
+    fn telemetry(&self, _: Time) -> NodeTelemetry {
+        unreachable!("nobody reads its status")
+    }
+}
+
+/// The frame that leaves last takes the port below its XON threshold, and is on the wire then: the
+/// XON waits behind it, and no data does.
+fn an_xon_behind_a_busy_wire() {
+    veth();
+    let clock = Clock::start();
+    let setup = PortSetup {
+        device: "va".into(),
+        medium: Medium::Packet,
+        rate: Some(Rate::mbps(1)),
+        lossless: true,
+    };
+    let options = RunOptions { name: "s1".into(), ports: vec![setup], ..RunOptions::default() };
+    let mut runtime = Runtime::open(Mirror::new(), clock, options).unwrap();
+    let mut peer = PacketPort::open("vb", true).unwrap();
+    let mut data = [0; 1_000];
+    data[..6].copy_from_slice(&[2, 0, 0, 0, 0, 2]);
+    data[12..15].copy_from_slice(&[0x81, 0, 3 << 5]);
+    let frames = [&data; 2].map(|data| frame(data));
+    peer.transmit(&frames).unwrap();
+    let counts =
+        |runtime: &Runtime<Mirror>| runtime.node().ports.pfc_counts(PortNo(0), Priority::ALL[3]).0;
+    // Two frames take 16 ms of this wire; a loop that does not wake sleeps until the end.
+    let limit = clock.now() + Span::from_secs(5);
+    let sent = |frame: &[u8]| {
+        let pfc = MacControl::parse(frame, MacAddr::default());
+        matches!(pfc, Ok(MacControl::Pfc(pfc)) if pfc.times[3] == Quanta::ZERO)
+    };
+    let mut pool = Pool::default();
+    let mut received = Vec::new();
+    while !received.iter().any(|frame: &FrameBuf| sent(frame.bytes())) && clock.now() < limit {
+        runtime.round(limit).unwrap();
+        peer.receive(&mut pool, &mut received).unwrap();
+    }
+    assert!(clock.now() < limit, "XON waits: {} PFC frames sent", counts(&runtime));
+    assert!(counts(&runtime) >= 2, "XOFF came before");
 }
 
 fn a_tap_port_carries_whole_frames() {
@@ -288,17 +442,17 @@ fn a_tap_device_that_is_deleted() {
     let clock = Clock::start();
     let setup = PortSetup { device: "t1".into(), medium: Medium::Tap, rate: None, lossless: false };
     let options = RunOptions { name: "s1".into(), ports: vec![setup], ..RunOptions::default() };
-    let mut body = Body::open(Echo::default(), clock, options).unwrap();
+    let mut runtime = Runtime::open(Echo::default(), clock, options).unwrap();
     let limit = clock.now() + Span::from_secs(10);
     for links in [&[true][..], &[true, false, true]] {
         while sys::device_mtu("t1").is_err() && clock.now() < limit {
-            body.turn(limit).unwrap();
+            runtime.round(limit).unwrap();
         }
         sys::set_device_up("t1", true).unwrap();
-        while body.node().links.len() < links.len() && clock.now() < limit {
-            body.turn(limit).unwrap();
+        while runtime.node().links.len() < links.len() && clock.now() < limit {
+            runtime.round(limit).unwrap();
         }
-        assert_eq!(body.node().links, links);
+        assert_eq!(runtime.node().links, links);
         ip("link delete t1");
     }
 }

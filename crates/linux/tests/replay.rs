@@ -181,7 +181,7 @@ fn killed() {
     let again = || daemon("s1").is_some_and(|pid| pid != before);
     let connected = || {
         let status = lab.status().unwrap_or_default();
-        !status.is_empty() && status.iter().all(|node| node["error"].is_null())
+        !status.is_empty() && status.iter().all(|node| node.status().is_some())
     };
     while !(again() && connected()) && started.elapsed() < Duration::from_secs(20) {
         std::thread::sleep(Duration::from_millis(20));

@@ -11,10 +11,16 @@ pub struct Agenda<K> {
     order: BTreeSet<(Time, K)>,
 }
 
+impl<K> Default for Agenda<K> {
+    fn default() -> Agenda<K> {
+        Agenda { when: BTreeMap::new(), order: BTreeSet::new() }
+    }
+}
+
 impl<K: Copy + Ord> Agenda<K> {
     /// Nothing is due.
     pub fn new() -> Agenda<K> {
-        Agenda { when: BTreeMap::new(), order: BTreeSet::new() }
+        Agenda::default()
     }
 
     /// Makes `at` the one time at which `key` is due.
@@ -51,6 +57,11 @@ impl<K: Copy + Ord> Agenda<K> {
     pub fn len(&self) -> usize {
         self.when.len()
     }
+
+    /// Whether nothing is due at any time.
+    pub fn is_empty(&self) -> bool {
+        self.when.is_empty()
+    }
 }
 
 #[cfg(test)]
@@ -69,6 +80,6 @@ mod tests {
         assert_eq!(agenda.pop_due(at(9)), Some('a'));
         agenda.cancel('b');
         assert_eq!(agenda.pop_due(at(9)), None);
-        assert_eq!(agenda.len(), 0);
+        assert!(agenda.is_empty());
     }
 }

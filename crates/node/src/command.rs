@@ -4,6 +4,7 @@
 //! and replayed.
 
 use crate::probe::{ProbeId, ProbePlan, ProbeRefusal};
+use alloc::string::String;
 use serde::{Deserialize, Serialize};
 
 /// Joins a command and its reply; chosen by the requester.
@@ -51,7 +52,8 @@ pub enum Done {
     Probe(ProbeId),
 }
 
-/// Why a command was not carried out; nothing has changed.
+/// Why a command was not carried out; nothing has changed. The first two come from a node, the
+/// others from the runtime that takes commands for it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum CommandError {
     /// A node of this kind cannot do it.
@@ -60,6 +62,18 @@ pub enum CommandError {
     /// The probe plan is not one that can be carried out.
     #[error(transparent)]
     Probe(#[from] ProbeRefusal),
+    /// What has come is no command; why.
+    #[error("not a command: {0}")]
+    Unreadable(String),
+    /// A command that this version does not know; why.
+    #[error("unknown command: {0}")]
+    Unknown(String),
+    /// The command is too long to be read.
+    #[error("the command is longer than {bytes_max} bytes")]
+    TooLong {
+        /// The most that is read.
+        bytes_max: u64,
+    },
 }
 
 /// What a node is.

@@ -7,11 +7,13 @@
 //! `rx_frames` + `copies` = `tx_frames` + drops + frames in the queues + held ones.
 
 use crate::contract::{Drop, Punt};
+use crate::telemetry::counts;
 use alloc::vec::Vec;
 use axon_wire::PortNo;
+use serde::{Deserialize, Serialize};
 
 /// The counters of one port, or of the control plane as a source of frames.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PortCounters {
     /// Frames received; for the control plane: handed to the plane, PAUSE frames included.
     pub rx_frames: u64,
@@ -42,7 +44,9 @@ pub struct PortCounters {
     pub cn_moved: u64,
     /// Storms of pauses that the watchdog has seen at queues of this port.
     pub storms: u64,
+    #[serde(with = "counts::drops")]
     drops: [u64; Drop::ALL.len()],
+    #[serde(with = "counts::punts")]
     punts: [u64; Punt::ALL.len()],
 }
 

@@ -7,6 +7,7 @@ use crate::port::PortKind;
 use crate::routes::{RouteChange, RouteTicket};
 use crate::settings::{PortSetting, SettingError};
 use crate::snapshot::Snapshot;
+use crate::telemetry::{PlaneTelemetry, PortTelemetry};
 use alloc::vec::Vec;
 use axon_wire::header::PacketType;
 use axon_wire::{Bytes, Hops, PortNo, Route, Time};
@@ -125,6 +126,30 @@ pub trait Dataplane<B>: Node<B> + PortView {
 
     /// Routes in the table of `port`.
     fn routes(&self, port: PortNo) -> usize;
+
+    /// All that it reports of itself at `now`. What follows from the other methods is in it anyway;
+    /// a data plane with more to report adds it.
+    fn telemetry(&self, now: Time) -> PlaneTelemetry {
+        let _ = now;
+        let port = |port: PortNo| {
+            let QueueState { frames, bytes, refused_bytes } = self.queue(port);
+            PortTelemetry {
+                kind: self.kind(port).unwrap_or_default(),
+                up: self.is_up(port),
+                counters: self.counters().port(port),
+                queued_frames: frames,
+                queued_bytes: bytes,
+                refused_bytes,
+                routes: self.routes(port) as u64,
+                flow_control: None,
+            }
+        };
+        PlaneTelemetry {
+            total: self.counters().total(),
+            memory: None,
+            ports: (0..self.count()).map(PortNo).map(port).collect(),
+        }
+    }
 
     /// All that has been configured.
     fn snapshot(&self) -> Snapshot;

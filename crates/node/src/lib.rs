@@ -21,6 +21,7 @@ pub mod random;
 pub mod routes;
 pub mod settings;
 pub mod snapshot;
+pub mod telemetry;
 
 pub use capabilities::{Capabilities, Feature, FeatureSet, Needs};
 pub use command::{Command, CommandError, Done, NodeKind, Reply, Request, RequestId};

@@ -81,8 +81,10 @@ pub struct ProbePlan {
     /// The number of probes to send.
     pub count: u32,
     /// From one to the next.
+    #[serde(rename = "interval_ticks")]
     pub interval: Span,
     /// How long one may be out.
+    #[serde(rename = "timeout_ticks")]
     pub timeout: Span,
     /// What the units on the way append.
     pub options: ProbeOptions,
@@ -141,8 +143,10 @@ pub struct ProbeReturn {
     /// Its number in the plan, from 0.
     pub number: u32,
     /// When its origin made it.
+    #[serde(rename = "sent_at_ticks")]
     pub sent_at: Time,
     /// When its origin's control plane had it back.
+    #[serde(rename = "back_at_ticks")]
     pub back_at: Time,
     /// What was appended on the way.
     pub records: Vec<ProbeRecord>,

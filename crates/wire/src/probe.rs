@@ -83,8 +83,10 @@ pub struct ProbeRecord {
     /// Of which port.
     pub port: PortNo,
     /// Bytes that waited for that port, if an egress unit was asked; at most 4 GiB.
+    #[serde(rename = "queued_bytes")]
     pub queued: Bytes,
     /// When it saw the packet, by its switch's own clock.
+    #[serde(rename = "time_ticks")]
     pub time: Time,
 }
 

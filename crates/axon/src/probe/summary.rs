@@ -5,7 +5,7 @@ use axon_fabric::model::{End, Fabric};
 use axon_node::probe::{ProbeReport, ProbeTimes};
 use axon_sim::probe::links_of;
 use axon_wire::{PortNo, Span};
-use serde_json::{Value, json};
+use serde::{Serialize, Serializer};
 use std::fmt;
 
 /// Picoseconds in a tick.
@@ -32,14 +32,19 @@ impl Range {
     fn mean(&self) -> u64 {
         self.sum.checked_div(self.count).unwrap_or(0)
     }
+}
 
-    fn to_json(self) -> Value {
-        let picos = |ticks: u64| ticks * PICOS;
-        json!({
-            "min_ps": picos(self.least),
-            "mean_ps": picos(self.mean()),
-            "max_ps": picos(self.most),
-        })
+impl Serialize for Range {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Picoseconds {
+            min_ps: u64,
+            mean_ps: u64,
+            max_ps: u64,
+        }
+        let [min_ps, mean_ps, max_ps] =
+            [self.least, self.mean(), self.most].map(|ticks| ticks * PICOS);
+        Picoseconds { min_ps, mean_ps, max_ps }.serialize(to)
     }
 }
 
@@ -58,6 +63,7 @@ impl fmt::Display for Range {
 }
 
 /// A switch on the way, once for each time a probe passes it.
+#[derive(Serialize)]
 struct Hop {
     switch: String,
     ingress: String,
@@ -67,19 +73,23 @@ struct Hop {
 }
 
 /// A link of a path that was taken out and back: both directions together.
+#[derive(Serialize)]
 struct Link {
     near: String,
     far: String,
     round_trip: Range,
 }
 
-/// The sum of a report.
+/// The sum of a report. As JSON, times are in picoseconds.
+#[derive(Serialize)]
 pub struct Summary {
+    #[serde(rename = "path")]
     title: String,
     bytes: usize,
     sent: u32,
     lost: u32,
     /// Probes that came back without some unit's record.
+    #[serde(rename = "without_all_records")]
     unread: u32,
     hops: Vec<Hop>,
     links: Vec<Link>,
@@ -165,36 +175,6 @@ impl Summary {
     /// Whether every probe came back with all records.
     pub fn is_complete(&self) -> bool {
         self.lost == 0 && self.unread == 0 && self.total.count > 0
-    }
-
-    /// Times in picoseconds.
-    pub fn to_json(&self) -> Value {
-        let hop = |hop: &Hop| {
-            json!({
-                "switch": hop.switch,
-                "ingress": hop.ingress,
-                "egress": hop.egress,
-                "residence": hop.residence.to_json(),
-                "queued_bytes_max": hop.queued_bytes_max,
-            })
-        };
-        let link = |link: &Link| {
-            json!({
-                "near": link.near,
-                "far": link.far,
-                "round_trip": link.round_trip.to_json(),
-            })
-        };
-        json!({
-            "path": self.title,
-            "bytes": self.bytes,
-            "sent": self.sent,
-            "lost": self.lost,
-            "without_all_records": self.unread,
-            "hops": self.hops.iter().map(hop).collect::<Vec<_>>(),
-            "links": self.links.iter().map(link).collect::<Vec<_>>(),
-            "total": self.total.to_json(),
-        })
     }
 }
 

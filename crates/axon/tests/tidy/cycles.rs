@@ -8,10 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 const TO_BREAK: &[(&str, usize)] = &[
     // A parent and its children.
     ("crates/axon/src/sim.rs", 5),
-    ("crates/linux/src/lab/mod.rs", 8),
     // Siblings too.
     ("crates/fabric/src/model.rs", 7),
-    ("crates/linux/src/daemon.rs", 2),
 ];
 
 /// A file may not need, directly or by way of others, a file that needs it. That holds for a

@@ -13,30 +13,10 @@ use super::packet::{Grant, Request, reply};
 use crate::config::{DhcpConfig, ServerIdentity};
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
+use axon_node::telemetry::DhcpCounters;
 use axon_wire::{MacAddr, Span, Time};
 use core::net::{IpAddr, Ipv4Addr};
 use smoltcp::wire::DhcpMessageType;
-
-/// The counters of the DHCP server.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DhcpCounters {
-    /// Frames that are no request of their sender.
-    pub malformed: u64,
-    /// DHCPOFFERs sent.
-    pub offers: u64,
-    /// DHCPACKs sent.
-    pub acks: u64,
-    /// DHCPNAKs sent.
-    pub naks: u64,
-    /// DHCPDISCOVERs without an answer: no address is left.
-    pub exhausted: u64,
-    /// DHCPDECLINEs of addresses that were the client's.
-    pub declined: u64,
-    /// DHCPRELEASEs of addresses that were the client's.
-    pub released: u64,
-    /// Requests that a server of this subnet has to leave unanswered.
-    pub silent: u64,
-}
 
 /// What serving a request came to.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -19,6 +19,7 @@ use crate::effect::Effect;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
+use axon_node::telemetry::ControllerCounters;
 use axon_wire::message::{
     ArpRequest, ArpTarget, ControllerHello, ControllerHelloAck, HostFrame, Item, Message, Stamp,
     Target,
@@ -31,33 +32,6 @@ use hosts::{HostIndex, HostTable, Learned, Place, Withdrawn};
 use round::Round;
 use router::{Router, Step};
 use topology::{Admission, Graph, SwitchIndex};
-
-/// Counters of the controller. Most count requests that it did not fulfil.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ControllerCounters {
-    /// Messages of an incarnation that has ended.
-    pub stale_incarnation: u64,
-    /// Requests for an unknown host.
-    pub arp_unknown_target: u64,
-    /// Requests of a host for itself.
-    pub arp_self: u64,
-    /// Requests from a MAC that is no host's, or from a host that was reported elsewhere.
-    pub arp_misplaced: u64,
-    /// Requests with no path between the two hosts, or none to the target switch.
-    pub arp_unreachable: u64,
-    /// Requests answered.
-    pub arp_answered: u64,
-    /// Routes that got another path.
-    pub routes_moved: u64,
-    /// Routes that were removed.
-    pub routes_removed: u64,
-    /// Addresses that a host claimed and that belong to another by reservation or lease.
-    pub ip_refused: u64,
-    /// Items on a stream that only a controller sends.
-    pub item_misplaced: u64,
-    /// DHCP replies with no way to their switch.
-    pub dhcp_unreachable: u64,
-}
 
 /// The controller's state.
 #[derive(Debug)]

@@ -39,4 +39,4 @@ mod tests;
 
 pub use flows::{Flow, Placement};
 pub use hosts::Host;
-pub use state::{Edge, EdgeCounters, Fate};
+pub use state::{Edge, Fate};

@@ -11,6 +11,7 @@ use crate::effect::Effect;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use axon_node::agenda::Agenda;
+use axon_node::telemetry::EdgeCounters;
 use axon_node::{Capabilities, Drop, PortView, RouteAnswer, Snapshot};
 use axon_wire::host_frame;
 use axon_wire::link::ETHERNET_BYTES;
@@ -42,33 +43,6 @@ pub struct Edge {
     pub(super) recalls: BTreeMap<(PortNo, MacAddr), Recall>,
     pub(super) agenda: Agenda<Timer>,
     pub(super) counters: EdgeCounters,
-}
-
-/// Counters of an edge since its start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct EdgeCounters {
-    /// Frames of hosts that were not learned: their port has all the hosts it may have, or
-    /// they appear on two ports at once.
-    pub hosts_refused: u64,
-    /// Hosts that moved from one local port to another.
-    pub hosts_moved: u64,
-    /// Hosts that stopped answering probes.
-    pub hosts_lost: u64,
-    /// ARP requests answered from an existing flow.
-    pub arp_cached: u64,
-    /// Routes that were requested from the controller.
-    pub setups_begun: u64,
-    /// Requested routes that arrived.
-    pub setups_done: u64,
-    /// Requested routes that did not arrive in time.
-    pub setups_failed: u64,
-    /// Routes that were not requested: too many requests in flight, or too soon after a failure.
-    pub setups_refused: u64,
-    /// Frames that the control plane forwarded by a route kept in software.
-    pub slow_path: u64,
-    /// Control messages that came too late, or that name a host or port that this switch does not
-    /// have.
-    pub messages_ignored: u64,
 }
 
 /// The result for a host's frame that had no route.

@@ -12,6 +12,7 @@ mod dcbx;
 mod load;
 mod prober;
 mod switch;
+mod telemetry;
 pub(crate) mod waiting;
 
 pub use chassis::Refusals;

@@ -23,6 +23,7 @@ mod lldp;
 mod neighbour;
 mod node;
 pub mod rules;
+mod telemetry;
 #[cfg(test)]
 mod tests;
 

@@ -1,11 +1,11 @@
-//! The port at which a host's programs are: a TAP device that obeys flow control for them.
+//! The port at which a host's programs are: a TAP device that acts on flow control for them.
 //!
 //! To the node it is a port whose peer knows PAUSE and PFC. Such frames are not written to the
-//! device, where nobody would heed them, but obeyed here, by its queues. The time that they
-//! say is of no importance: who sends them is in the same process, and tells the end of a stop.
+//! device, where nothing acts on them: its queues pause here. The time that such a frame says is of no
+//! importance: its sender is in the same process, and always sends XON.
 
 use super::queues::HostQueues;
-use super::throttle::{NUDGE, Throttle};
+use super::shaper::{NUDGE, Shapers};
 use crate::iproute;
 use crate::port::{Pool, Port, PortCounters};
 use crate::tap::TapPort;
@@ -22,8 +22,8 @@ pub(crate) struct HostPort {
     tap: TapPort,
     device: String,
     queues: HostQueues,
-    throttle: Throttle,
-    stopped: PrioritySet,
+    shapers: Shapers,
+    paused: PrioritySet,
 }
 
 impl HostPort {
@@ -44,27 +44,28 @@ impl HostPort {
         remove_queues(device);
         iproute::run("tc", &["-batch", "-"], &queues.batch(device))?;
         tap.follow_mtu(device)?;
-        let throttle = Throttle::open(device, queues)
-            .with_context(|| format!("the queues of {device} cannot be told anything"))?;
+        let shapers = Shapers::open(device, queues)
+            .with_context(|| format!("the shapers of {device} cannot be set"))?;
         let (device, queues) = (device.to_owned(), queues.clone());
-        Ok(HostPort { tap, device, queues, throttle, stopped: PrioritySet::EMPTY })
+        Ok(HostPort { tap, device, queues, shapers, paused: PrioritySet::EMPTY })
     }
 
-    fn obey(&mut self, frame: &[u8]) {
+    /// Acts on a flow control frame.
+    fn act_on(&mut self, frame: &[u8]) {
         match MacControl::parse(frame, MacAddr::default()) {
-            Ok(MacControl::Pfc(told)) => {
-                for priority in told.enabled.iter() {
-                    match told.times[priority.index()] {
-                        Quanta::ZERO => self.stopped.remove(priority),
-                        _ => self.stopped.insert(priority),
+            Ok(MacControl::Pfc(pfc)) => {
+                for priority in pfc.enabled.iter() {
+                    match pfc.times[priority.index()] {
+                        Quanta::ZERO => self.paused.remove(priority),
+                        _ => self.paused.insert(priority),
                     }
                 }
             }
-            Ok(MacControl::Pause(Quanta::ZERO)) => self.stopped = PrioritySet::EMPTY,
-            Ok(MacControl::Pause(_)) => self.stopped = PrioritySet::ALL,
+            Ok(MacControl::Pause(Quanta::ZERO)) => self.paused = PrioritySet::EMPTY,
+            Ok(MacControl::Pause(_)) => self.paused = PrioritySet::ALL,
             Err(_) => return,
         }
-        self.throttle.close(self.stopped);
+        self.shapers.pause(self.paused);
     }
 }
 
@@ -115,7 +116,7 @@ impl Port for HostPort {
     fn transmit(&mut self, frames: &[FrameBuf]) -> io::Result<()> {
         for frame in frames {
             if mac_control::is_mac_control(frame.bytes()) {
-                self.obey(frame.bytes());
+                self.act_on(frame.bytes());
             } else {
                 self.tap.transmit(std::slice::from_ref(frame))?;
             }
@@ -133,8 +134,8 @@ impl Port for HostPort {
 
     fn counters(&mut self) -> PortCounters {
         let mut counters = self.tap.counters();
-        counters.host_stops = self.throttle.stops;
-        counters.host_stops_refused = self.throttle.refused;
+        counters.host_pauses = self.shapers.pauses;
+        counters.host_pauses_refused = self.shapers.refused;
         counters
     }
 }

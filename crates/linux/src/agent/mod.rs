@@ -8,15 +8,14 @@
 mod arguments;
 mod host_port;
 pub mod queues;
-mod throttle;
+mod shaper;
 
 pub use arguments::AgentArguments;
 pub(crate) use host_port::HostPort;
 pub use queues::HostQueues;
 
-use crate::daemon::{self, DaemonOptions};
-use crate::inspect::Agent;
 use crate::port::ETHERNET_BYTES;
+use crate::process::{self, DaemonOptions};
 use crate::record::{AgentSource, Identity, Setup, digest};
 use crate::run::Clock;
 use crate::slot::{Medium, PortSetup};
@@ -33,14 +32,14 @@ use axon_wire::mac_control::Quanta;
 use axon_wire::priority::PrioritySet;
 use axon_wire::{Bytes, Incarnation, MacAddr, Rate, Span};
 
-/// How long after it is told to stop a host may still send at full rate: a frame in the making, a
-/// request to the kernel, and longest of all the time in which a busy machine lets nobody run.
+/// How long after an XOFF a host may still send at full rate: a frame in the making, a request to
+/// the kernel, and longest of all the time in which a busy machine runs other processes.
 const HOST_REACTION: Span = Span::from_secs(1);
-/// What a priority may have here before the host is told to stop, as time on the link: enough to
-/// keep the link busy until a host that may go on does so.
+/// What a priority may have here before the host is paused, as time on the link: enough to keep the
+/// link busy until a host that was released sends.
 const SHARE: Span = Span::from_millis(20);
 
-/// What an agent is told.
+/// How an agent is configured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentOptions {
     /// What it is called in status and log.
@@ -54,13 +53,13 @@ pub struct AgentOptions {
     /// How fast the host takes frames; as fast as they come without.
     pub host_rate: Option<Rate>,
     /// Priorities with flow control, if the switch does not say otherwise; with none, PAUSE is
-    /// obeyed.
+    /// acted on.
     pub pfc: PrioritySet,
-    /// How long a stop lasts that the fabric is asked for, unless it is told again.
+    /// The pause time of XOFF frames to the fabric, in quanta of 512 bit times; they are repeated.
     pub quanta: Quanta,
     /// Which frames have which priority; asked before what the switch says.
     pub rules: Rules,
-    /// Priorities in which congestion notifications are obeyed.
+    /// Priorities in which congestion notifications are acted on.
     pub notified: PrioritySet,
     /// How their reaction points are read, where sources differ.
     pub readings: RpReadings,
@@ -73,7 +72,7 @@ pub struct AgentOptions {
 }
 
 impl AgentOptions {
-    /// Whether an agent can be what it is told, before anything is made for it.
+    /// Whether an agent can be configured like this, before anything is made for it.
     ///
     /// # Errors
     /// What is wrong and what was expected: names that no interface can have, one interface as both
@@ -143,7 +142,7 @@ pub fn run(agent: &AgentOptions, options: &DaemonOptions) -> Result<()> {
     let mtu = sys::device_mtu(port)
         .with_context(|| format!("there is no interface {port}; see `ip link`"))?;
     let mac = MacAddr(sys::device_mac(port)?);
-    let seed = daemon::seed()?;
+    let seed = process::seed()?;
     let config = config(agent, seed, mac, mtu);
     let source = options.record.as_ref().map(|record| match &record.fabric {
         Some(fabric) => AgentSource::Fabric(fabric.clone()),
@@ -155,7 +154,7 @@ pub fn run(agent: &AgentOptions, options: &DaemonOptions) -> Result<()> {
         digest: digest(&config),
         setup: Setup::Agent { of, seed, mac, mtu_bytes: mtu as u64 },
     });
-    let node = Agent::new(AgentNode::new(config)?);
+    let node = AgentNode::new(config)?;
     let queues = HostQueues { rate: agent.rate, rules: agent.rules.clone(), mtu };
     let host = agent.host.clone();
     let ports = vec![
@@ -172,5 +171,5 @@ pub fn run(agent: &AgentOptions, options: &DaemonOptions) -> Result<()> {
             lossless: true,
         },
     ];
-    daemon::run(node, Clock::start(), (&agent.name, identity), ports, options)
+    process::run(node, Clock::start(), (&agent.name, identity), ports, options)
 }

@@ -11,10 +11,10 @@
 //!           link's rate)+-> 1:13 -> TBF, priority 3 -+
 //! ```
 //!
-//! HTB gives the interface the rate of its link and equal turns to the priorities. The TBF
-//! behind each of them is the valve: wide open, or so narrow that a frame passes in 25
+//! HTB gives the interface the rate of its link and equal shares to the priorities. The TBF
+//! behind each of them is its shaper: faster than any link, or so slow that a frame passes in 25
 //! minutes. It must be TBF: an HTB class that has been narrowed is not looked at again before
-//! the narrow rate lets it, but TBF begins with new tokens whenever it is told anything.
+//! the narrow rate lets it, but TBF begins with new tokens whenever it is configured.
 
 use crate::pacer::WIRE_OVERHEAD_BYTES;
 use crate::port::{ETHERNET_BYTES, TAG_BYTES};
@@ -28,7 +28,7 @@ use std::fmt::Write;
 /// The most that may wait in one queue, in bytes: more than the sockets of a host can have there.
 /// Nothing is allocated for it.
 pub(super) const LIMIT_BYTES: u32 = 1 << 26;
-/// An open valve, in bytes a second: 34 Gb/s.
+/// The rate of a priority that is not paused, in bytes a second: 34 Gb/s.
 pub(super) const OPEN: u32 = u32::MAX;
 /// The preference of the rule for what no other fits: behind all others.
 const LAST: u16 = u16::MAX;
@@ -56,7 +56,7 @@ pub(super) fn number(priority: Priority) -> u32 {
 }
 
 impl HostQueues {
-    /// The longest frame, which a valve must let pass when it is opened.
+    /// The longest frame, in bytes, which a shaper must let pass when it is released.
     pub(super) fn burst_bytes(&self) -> usize {
         self.mtu + ETHERNET_BYTES + TAG_BYTES
     }
@@ -158,17 +158,17 @@ mod tests {
 
     #[test]
     fn filters_are_asked_in_the_order_of_the_rules() {
-        let [own, told] = ["dscp:46=5", "udp:4791=3"].map(|text| parse(text).unwrap());
-        let rules = Rules::new(&[own]).and(&[told]);
+        let [own, received] = ["dscp:46=5", "udp:4791=3"].map(|text| parse(text).unwrap());
+        let rules = Rules::new(&[own]).and(&[received]);
         let text = HostQueues { rate: Rate::mbps(100), rules, mtu: 1500 }.filters("h1");
         let ranks = |class: &str| -> Vec<u16> {
             let lines = text.lines().filter(|line| line.ends_with(class));
             let rank = |line: &str| line.split(" prio ").nth(1)?.split(' ').next()?.parse().ok();
             lines.map(|line| rank(line).unwrap()).collect()
         };
-        let (own, told) = (ranks("flowid 1:15"), ranks("flowid 1:13"));
-        assert_eq!((own.len(), told.len()), (2, 8), "{text}");
-        assert!(own.iter().max() < told.iter().min(), "{text}");
+        let (own, received) = (ranks("flowid 1:15"), ranks("flowid 1:13"));
+        assert_eq!((own.len(), received.len()), (2, 8), "{text}");
+        assert!(own.iter().max() < received.iter().min(), "{text}");
     }
 
     #[test]

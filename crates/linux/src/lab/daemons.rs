@@ -3,10 +3,11 @@
 //! A daemon that crashes is started again in its namespace, as a new incarnation of its node: 0.2 s
 //! later, and then, while it goes on crashing, after twice the pause each time, up to 5 s. A
 //! incarnation of 10 s is a good one, and the next pause is the short one again. A daemon that ends
-//! because it was told to (status 0) stays away.
+//! by SIGTERM (status 0) stays away.
 
+use super::build;
+use super::options::{PART, UpOptions};
 use super::state::StateDir;
-use super::{PART, UpOptions, build};
 use anyhow::{Context, Result};
 use nix::sched::{CloneFlags, setns};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};

@@ -2,6 +2,7 @@
 //! /etc, /run and DHCP leases, among the lab's processes.
 
 use super::build::{NODES, enter_net};
+use super::options::PART;
 use super::state::StateDir;
 use anyhow::{Context, Result, bail};
 use nix::mount::{MsFlags, mount};
@@ -49,7 +50,7 @@ pub(super) fn enter(state: &StateDir, node: &str, argv: &[OsString]) -> Result<E
     mask.add(Signal::SIGINT);
     mask.add(Signal::SIGQUIT);
     mask.thread_block()?;
-    let status = Command::new(program).args([super::PART, "inside", node]).args(argv).status()?;
+    let status = Command::new(program).args([PART, "inside", node]).args(argv).status()?;
     let code = status.code().or(status.signal().map(|signal| 128 + signal)).unwrap_or(1);
     Ok(ExitCode::from(code as u8))
 }

@@ -2,11 +2,13 @@
 //! two who start the same lab cannot destroy each other's.
 
 use super::interrupt::Interrupts;
+use super::neighbours;
+use super::options::{PART, RecordInto, Report, UpOptions};
 use super::plan::Plan;
 use super::root::{self, RootLock};
+use super::running::{Lab, only};
 use super::state::StateDir;
-use super::supervisor::Line;
-use super::{Lab, PART, Progress, RecordInto, Report, UpOptions, neighbours, only};
+use super::supervisor::{Line, Progress};
 use crate::dataplane;
 use crate::record::EXTENSION;
 use anyhow::{Context, Result, bail};
@@ -128,7 +130,7 @@ fn start(
         .spawn()
         .context("cannot start the lab's launcher")?;
     let words = launcher.stdout.take().context("stdout is a pipe")?;
-    // Closes the pipe: a supervisor that is not heard to the end gives up.
+    // Closes the pipe: a supervisor whose reader is gone gives up.
     let report = listen(words, interrupts, on_progress);
     // Once it has ended, it is written down who the supervisor is.
     launcher.wait()?;
@@ -141,7 +143,7 @@ fn listen(
     interrupts: &Interrupts,
     on_progress: &mut dyn FnMut(&Progress),
 ) -> Result<Report> {
-    let mut heard = Vec::new();
+    let mut received = Vec::new();
     loop {
         let mut fds = [
             PollFd::new(words.as_fd(), PollFlags::POLLIN),
@@ -164,9 +166,9 @@ fn listen(
         if length == 0 {
             bail!("the supervisor ended without a word");
         }
-        heard.extend_from_slice(&part[..length]);
-        while let Some(end) = heard.iter().position(|byte| *byte == b'\n') {
-            let line: Vec<u8> = heard.drain(..=end).collect();
+        received.extend_from_slice(&part[..length]);
+        while let Some(end) = received.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = received.drain(..=end).collect();
             match serde_json::from_slice(&line)? {
                 Line::Progress(progress) => on_progress(&progress),
                 Line::Failed(why) => bail!(why),

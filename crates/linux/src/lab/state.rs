@@ -1,8 +1,8 @@
 //! The state directory of a lab: who supervises it, its fabric file, its daemons' sockets
 //! and logs.
 
+use super::options::{PART, UpOptions};
 use super::root::{self, RootLock};
-use super::{PART, UpOptions};
 use anyhow::{Context, Result, bail};
 use axon_fabric::FabricText;
 use axon_fabric::model::{Fabric, RouterKind};

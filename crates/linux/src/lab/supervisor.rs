@@ -7,11 +7,12 @@
 
 use super::build;
 use super::daemons::Daemons;
+use super::options::{PART, Report};
 use super::plan::Plan;
 use super::state::{ProcessId, StateDir};
-use super::{PART, Report};
 use crate::status::ask;
 use anyhow::{Context, Result, bail};
+use axon_node::PortKind;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sched::{CloneFlags, unshare};
@@ -100,7 +101,7 @@ fn try_launch(state: &StateDir) -> Result<()> {
     state.write_supervisor(process)
 }
 
-/// Builds the lab, waits until it works, then keeps it until told to end.
+/// Builds the lab, waits until it works, then keeps it until SIGTERM.
 pub(super) fn supervise(state: &StateDir) -> Result<()> {
     let mut mask = SigSet::empty();
     for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGCHLD] {
@@ -243,18 +244,15 @@ fn wait(signals: &SignalFd, limit: Option<Duration>) -> Result<()> {
 
 /// Whether an agent has both of its ports.
 fn has_ports(socket: &Path) -> bool {
-    let status = ask(socket).unwrap_or_default();
-    let ports = status["ports"].as_array().map_or(&[][..], Vec::as_slice);
-    !ports.is_empty() && ports.iter().all(|port| port["up"] == true)
+    ask(socket).is_ok_and(|status| status.ports.iter().all(|port| port.up))
 }
 
-/// Whether a switch has a verified path to the controller and knows what each of its ports
-/// with carrier is, so that hosts are heard.
+/// Whether a switch has a verified path to the controller and knows what is plugged into each of
+/// its ports with carrier, so that it takes frames of hosts.
 fn is_connected(socket: &Path) -> bool {
     let Ok(status) = ask(socket) else {
         return false;
     };
-    let ports = status["ports"].as_array().map_or(&[][..], Vec::as_slice);
-    let unknown = ports.iter().any(|port| port["up"] == true && port["kind"] == "unknown");
-    !unknown && !status["node"]["controller_path"].is_null()
+    let unknown = status.ports.iter().any(|port| port.up && port.kind == PortKind::Unknown);
+    !unknown && status.node.switch().is_some_and(|switch| switch.controller_path.is_some())
 }

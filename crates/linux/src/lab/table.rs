@@ -1,7 +1,10 @@
 //! The status of a lab as a table for people.
 
 use crate::columns::columns;
-use serde_json::Value;
+use crate::status::{Answer, NodeStatus, Status};
+use axon_node::Drop;
+use axon_node::telemetry::{Counts, NodeTelemetry, Reason};
+use axon_wire::NodeId;
 use std::collections::BTreeMap;
 
 const HEADINGS: [&str; 10] = [
@@ -18,68 +21,72 @@ const HEADINGS: [&str; 10] = [
 ];
 /// Neighbours or hosts that are named in one cell.
 const LISTED_MAX: usize = 6;
+const NONE: &str = "-";
 
 /// One line for each daemon of [`super::Lab::status`].
-pub fn table(status: &[Value]) -> String {
+pub fn table(status: &[NodeStatus]) -> String {
     let names = names(status);
     columns(&HEADINGS, status.iter().map(|status| row(status, &names)))
 }
 
-/// Who has which id. Nodes know their neighbours by id, people by name.
-fn names<'a>(status: &'a [Value]) -> BTreeMap<&'a str, &'a str> {
-    let pair = |status: &'a Value| Some((status["node"]["id"].as_str()?, status["name"].as_str()?));
-    status.iter().filter_map(pair).collect()
+/// The name of each node, by its identity. Nodes know their neighbours by identity, people by name.
+fn names(status: &[NodeStatus]) -> BTreeMap<NodeId, &str> {
+    let pair = |status: &'_ NodeStatus| status.node().and_then(NodeTelemetry::id);
+    status.iter().filter_map(|one| Some((pair(one)?, one.name()))).collect()
 }
 
-fn row(status: &Value, names: &BTreeMap<&str, &str>) -> Vec<String> {
-    let name = status["name"].as_str().unwrap_or("?").to_owned();
-    if let Some(error) = status["error"].as_str() {
-        return vec![name, format!("no answer: {error}")];
-    }
-    let node = &status["node"];
-    let is_controller = node["role"] == "controller";
-    let ports = items(&status["ports"]);
-    let up = ports.iter().filter(|port| port["up"] == true).count();
-    let neighbours = items(&node["neighbours"]).iter().map(|neighbour| {
-        let id = neighbour["node"].as_str().unwrap_or("?");
-        let port = neighbour["port"].as_u64().unwrap_or(0);
-        format!("p{port}:{}", names.get(id).unwrap_or(&id))
+fn row(of: &NodeStatus, names: &BTreeMap<NodeId, &str>) -> Vec<String> {
+    let status = match &of.answer {
+        Answer::Failed { name, error } => return vec![name.clone(), format!("no answer: {error}")],
+        Answer::Status(status) => status,
+    };
+    let Status { name, ports, node, .. } = &**status;
+    let up = ports.iter().filter(|port| port.up).count();
+    let neighbours = node.neighbours().iter().map(|neighbour| {
+        let name = names.get(&neighbour.node).map(ToString::to_string);
+        let name = name.unwrap_or_else(|| neighbour.node.to_string());
+        format!("{}:{name}", neighbour.port)
     });
-    let hosts = items(&node["hosts"]);
-    let hosts = if is_controller {
-        hosts.len().to_string()
-    } else {
-        // A host that has not said its address yet is known by its MAC.
-        let known = |host: &Value| host["ip"].as_str().or(host["mac"].as_str()).map(str::to_owned);
-        listed(hosts.iter().filter_map(known))
-    };
-    let routes = match &node["routes"] {
-        Value::Array(routes) => routes.len().to_string(),
-        Value::Number(routes) => routes.to_string(),
-        _ => "-".to_owned(),
-    };
-    let controller = match node["controller_path"].as_str() {
-        _ if is_controller => "itself",
-        _ if node["role"] == "agent" => "-",
-        Some(hops) => hops,
-        None => "not found",
-    };
+    let [hosts, routes, controller] = knowledge(node);
+    let total = node.total();
+    // The ordinary end of a control packet is no loss.
+    let lost =
+        Counts::of(|reason| if reason == Drop::Consumed { 0 } else { total.dropped(reason) });
+    let rx_frames = node.plane().map(|_| total.rx_frames.to_string());
     vec![
-        name,
+        name.clone(),
         format!("{up}/{}", ports.len()),
         listed(neighbours),
         hosts,
         routes,
-        controller.to_owned(),
-        node["plane"]["rx_frames"].as_u64().map_or("-".to_owned(), |frames| frames.to_string()),
-        reasons(node.get("drops").unwrap_or(&node["plane"]["drops"])),
-        reasons(&node["refusals"]),
-        status["restarts"].as_u64().unwrap_or(0).to_string(),
+        controller,
+        rx_frames.unwrap_or_else(|| NONE.to_owned()),
+        reasons(&lost),
+        node.refusals().map_or_else(|| "0".to_owned(), reasons),
+        of.restarts.to_string(),
     ]
 }
 
-fn items(value: &Value) -> &[Value] {
-    value.as_array().map_or(&[], Vec::as_slice)
+/// What a node knows of hosts and routes, and its path to the controller.
+fn knowledge(node: &NodeTelemetry) -> [String; 3] {
+    match node {
+        NodeTelemetry::Switch(switch) => {
+            // A host that has no known IP address yet is named by its MAC address.
+            let name = |host: &axon_node::telemetry::EdgeHost| {
+                host.ip.map_or_else(|| host.mac.to_string(), |ip| ip.to_string())
+            };
+            let path = switch.controller_path.as_ref();
+            [
+                listed(switch.hosts.iter().map(name)),
+                switch.routes.len().to_string(),
+                path.map_or_else(|| "not found".to_owned(), ToString::to_string),
+            ]
+        }
+        NodeTelemetry::Controller(controller) => {
+            [controller.hosts.len().to_string(), controller.routes.to_string(), "itself".to_owned()]
+        }
+        NodeTelemetry::Agent(_) => [NONE; 3].map(str::to_owned),
+    }
 }
 
 /// The first few, and how many there are beyond.
@@ -88,40 +95,56 @@ fn listed(items: impl Iterator<Item = String>) -> String {
     let more = items.len().saturating_sub(LISTED_MAX);
     items.truncate(LISTED_MAX);
     match (items.is_empty(), more) {
-        (true, _) => "-".to_owned(),
+        (true, _) => NONE.to_owned(),
         (_, 0) => items.join(" "),
         _ => format!("{} +{more}", items.join(" ")),
     }
 }
 
-/// Counts by reason. The ordinary end of a control packet is no loss.
-fn reasons(counts: &Value) -> String {
-    let counts = counts.as_object().into_iter().flatten();
-    let counts = counts.filter(|(reason, _)| *reason != "consumed");
-    let text: Vec<String> = counts.map(|(reason, count)| format!("{reason}:{count}")).collect();
+/// Counts by reason.
+fn reasons<R: Reason>(counts: &Counts<R>) -> String {
+    let text: Vec<String> =
+        counts.iter().map(|(reason, count)| format!("{}:{count}", reason.name())).collect();
     if text.is_empty() { "0".to_owned() } else { text.join(" ") }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use crate::testing;
+    use axon_node::Refusal;
+    use axon_node::telemetry::{EdgeHost, EdgeRoute, Neighbour};
+    use axon_wire::{Hops, MacAddr, PortNo};
+    use std::net::Ipv4Addr;
 
     #[test]
     fn an_operator_sees_names_addresses_and_reasons() {
-        let text = table(&[
-            json!({ "name": "s1", "restarts": 3, "ports": [{ "up": true }, { "up": false }],
-                "node": { "role": "switch", "id": "1", "controller_path": "p0 cpu",
-                    "neighbours": [{ "port": 1, "node": "2" }, { "port": 2, "node": "9" }],
-                    "hosts": [{ "ip": "10.0.0.2", "mac": "m" }, { "ip": null, "mac": "m" }],
-                    "routes": [1, 2], "refusals": { "replay": 4 },
-                    "plane": { "rx_frames": 7, "drops": { "consumed": 5, "no_route": 1 } } } }),
-            json!({ "name": "s2", "ports": [], "node": { "id": "2", "role": "switch" } }),
-            json!({ "name": "s3", "error": "refused" }),
-        ]);
+        let mac = MacAddr([2, 0, 0, 0, 0, 9]);
+        let neighbour =
+            |port, node| Neighbour { port: PortNo(port), node: NodeId(node), peer_port: PortNo(0) };
+        let host = |ip| EdgeHost { mac, port: PortNo(0), ip };
+        let route =
+            EdgeRoute { port: PortNo(0), destination: mac, hops: Hops::to_control(), placed: true };
+        let mut s1 = testing::switch(2);
+        s1.controller_path = Some([PortNo(0), PortNo::CONTROL].into_iter().collect());
+        s1.neighbours = vec![neighbour(1, 2), neighbour(2, 9)];
+        s1.hosts = vec![host(Some(Ipv4Addr::new(10, 0, 0, 2))), host(None)];
+        s1.routes = vec![route.clone(), route];
+        s1.refusals = [(Refusal::Replayed, 4)].into_iter().collect();
+        s1.plane.total.rx_frames = 7;
+        (0..5).for_each(|_| s1.plane.total.drop_one(Drop::Consumed));
+        s1.plane.total.drop_one(Drop::NoRoute);
+        let mut s2 = testing::switch(0);
+        s2.id = NodeId(2);
+        let mut first = testing::status("s1", s1);
+        first.restarts = 3;
+        let Answer::Status(status) = &mut first.answer else { unreachable!() };
+        status.ports[1].up = false;
+        let text = table(&[first, testing::status("s2", s2), testing::failed("s3", "refused")]);
         let lines: Vec<&str> = text.lines().skip(1).collect();
         let words: Vec<&str> = lines[0].split_whitespace().collect();
-        let expected = "s1 1/2 p1:s2 p2:9 10.0.0.2 m 2 p0 cpu 7 no_route:1 replay:4 3";
+        let expected = "s1 1/2 p1:s2 p2:0000000000000009 10.0.0.2 02:00:00:00:00:09 2 p0 cpu 7 \
+                        no_route:1 control_replayed:4 3";
         assert_eq!(words.join(" "), expected);
         assert!(lines[1].contains("not found"));
         assert_eq!(lines[2], format!("{:<4}  no answer: refused", "s3"));

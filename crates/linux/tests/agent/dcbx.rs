@@ -2,8 +2,9 @@
 //! tells them; then nothing is lost there.
 
 use super::udp::{LOSSLESS, send_into_h3};
-use super::{Topology, lost, of, up, wait_until};
+use super::{Topology, agent, lost, requests, switch, up, wait_until};
 use axon_linux::lab;
+use axon_node::telemetry::Source;
 
 const DCB: &str = "  applications: [udp:4791=3]
   buffers: { reaction: 50ms, lossy_pool: 64KiB }
@@ -14,18 +15,18 @@ pub fn what_the_switch_says_is_obeyed() {
     let lab = up(&Topology::Star.with(DCB));
     let (pfc, rules) = ("3", "udp:4791=3 default=0");
     // Agents and their switch have met by now, or do within the second.
-    let told = |name| {
+    let configured = |name| {
         let status = lab.status().expect("daemons answer");
-        let node = &of(&status, name)["node"];
-        node["pfc"] == pfc && node["rules"] == rules && node["dcbx"][0]["pfc_from"] == "peer"
+        let agent = agent(&status, name);
+        let from_peer = agent.dcbx.as_ref().is_some_and(|port| port.pfc_from == Source::Peer);
+        from_peer && agent.pfc.to_string() == pfc && agent.rules == rules
     };
-    wait_until("the agents know", || ["h1", "h2", "h3"].into_iter().all(told));
+    wait_until("the agents know", || ["h1", "h2", "h3"].into_iter().all(configured));
     let (sent, [come]) = send_into_h3(&lab, [LOSSLESS]);
     let status = lab.status().expect("daemons answer");
     println!("lossless by DCBX: {come} of {sent}");
     assert_eq!((come, lost(&status)), (sent, 0), "{status:#?}");
-    let s1 = of(&status, "s1");
-    let requests = s1["node"]["plane"]["flow_control"][0]["requests"][3].as_u64();
-    assert!(requests > Some(0), "{s1:#}");
+    let s1 = switch(&status, "s1");
+    assert!(requests(s1, 0) > 0, "{s1:#?}");
     lab::down(Some(lab.name())).expect("it ends");
 }

@@ -9,7 +9,9 @@ mod tcp;
 mod udp;
 
 use axon_linux::lab::{self, Lab, UpOptions};
-use serde_json::Value;
+use axon_linux::status::{NodeStatus, Status};
+use axon_node::Drop;
+use axon_node::telemetry::{AgentTelemetry, SwitchTelemetry};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
@@ -127,21 +129,33 @@ fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
-/// What one daemon of a lab tells.
-fn of<'a>(status: &'a [Value], name: &str) -> &'a Value {
-    status.iter().find(|status| status["name"] == name).unwrap_or(&Value::Null)
+/// The status of one daemon of a lab.
+fn of<'a>(status: &'a [NodeStatus], name: &str) -> &'a Status {
+    let status = status.iter().find(|status| status.name() == name);
+    status.and_then(NodeStatus::status).expect("it answers")
+}
+
+/// What a switch reports.
+fn switch<'a>(status: &'a [NodeStatus], name: &str) -> &'a SwitchTelemetry {
+    of(status, name).node.switch().expect("it is a switch")
+}
+
+/// What an agent reports.
+fn agent<'a>(status: &'a [NodeStatus], name: &str) -> &'a AgentTelemetry {
+    of(status, name).node.agent().expect("it is an agent")
+}
+
+/// How often a port of a switch has named priority 3 in PFC frames to its peer.
+fn requests(switch: &SwitchTelemetry, port: usize) -> u64 {
+    switch.plane.ports[port].flow_control.as_ref().expect("it has classes").requests[3]
 }
 
 /// Frames that found no room anywhere: in the switch, in agents, in the kernel before them.
-fn lost(status: &[Value]) -> u64 {
-    let count = |value: &Value| value.as_u64().unwrap_or(0);
-    let one = |status: &Value| {
-        let node = &status["node"];
-        let drops = [&node["drops"], &node["plane"]["drops"]];
-        let full = |drops: &Value| count(&drops["queue_full"]) + count(&drops["headroom_full"]);
-        let ports = status["ports"].as_array().into_iter().flatten();
-        let rings = ports.map(|port| count(&port["counters"]["rx_ring_drops"]));
-        drops.into_iter().map(full).sum::<u64>() + rings.sum::<u64>()
+fn lost(status: &[NodeStatus]) -> u64 {
+    let one = |status: &Status| {
+        let total = status.node.total();
+        let rings: u64 = status.ports.iter().map(|port| port.counters.rx_ring_drops).sum();
+        total.dropped(Drop::QueueFull) + total.dropped(Drop::HeadroomFull) + rings
     };
-    status.iter().map(one).sum()
+    status.iter().filter_map(NodeStatus::status).map(one).sum()
 }

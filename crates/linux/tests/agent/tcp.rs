@@ -1,7 +1,7 @@
 //! TCP: two hosts send to a third, each with `iperf3` as it is, first in a lossless class and then
 //! in a lossy one. What TCP has to send twice says what was lost on the way.
 
-use super::{Topology, finish, lost, of, start, up, wait_for_sockets};
+use super::{Topology, finish, lost, requests, start, switch, up, wait_for_sockets};
 use axon_linux::lab::{self, Lab};
 use serde_json::Value;
 use std::process::{Command, Stdio};
@@ -26,9 +26,8 @@ pub fn two_hosts_into_one() {
     let lossy = [incast(&lab, LOSSY), lost(&lab.status().expect("daemons answer"))];
     println!("sent twice and lost: lossless {lossless:?}, lossy {lossy:?}");
     let status = lab.status().expect("daemons answer");
-    let s1 = of(&status, "s1");
-    let requests = |port: usize| s1["node"]["plane"]["flow_control"][port]["requests"][3].as_u64();
-    assert!(requests(0) > Some(0) && requests(1) > Some(0), "{s1:#}");
+    let s1 = switch(&status, "s1");
+    assert!(requests(s1, 0) > 0 && requests(s1, 1) > 0, "{s1:#?}");
     assert_eq!(lossless[1], 0, "{status:#?}");
     assert!(lossy[1] > 0 && lossy[0] > 0, "two into one: {lossy:?}");
     // A machine that lets nobody run for a while makes TCP send again what was not lost.

@@ -1,8 +1,9 @@
 //! UDP: what programs send in a lossless class arrives, all of it, although two hosts send as fast
 //! as they can into the link of one.
 
-use super::{Topology, finish, of, up, wait_for_sockets};
+use super::{Topology, finish, of, requests, switch, up, wait_for_sockets};
 use axon_linux::lab::{self, Lab};
+use axon_node::Drop;
 use nix::sys::socket::{setsockopt, sockopt};
 use std::net::UdpSocket;
 use std::process::{Child, ExitCode};
@@ -81,10 +82,9 @@ pub fn two_hosts_into_one() {
     println!("of {sent} each: lossless {lossless}, lossy {lossy}");
     assert_eq!(lossless, sent, "{status:#?}");
     assert!(lossy < sent, "two into one: {lossy} of {sent}");
-    let [h1, s1] = [of(&status, "h1"), of(&status, "s1")];
-    assert!(h1["ports"][0]["counters"]["host_stops"].as_u64() > Some(0), "{h1:#}");
-    let requests = s1["node"]["plane"]["flow_control"][0]["requests"][3].as_u64();
-    assert!(requests > Some(0), "{s1:#}");
-    assert!(s1["node"]["plane"]["drops"]["headroom_full"].is_null(), "{s1:#}");
+    let (h1, s1) = (of(&status, "h1"), switch(&status, "s1"));
+    assert!(h1.ports[0].counters.host_pauses > 0, "{h1:#?}");
+    assert!(requests(s1, 0) > 0, "{s1:#?}");
+    assert_eq!(s1.plane.total.dropped(Drop::HeadroomFull), 0, "{s1:#?}");
     lab::down(Some(lab.name())).expect("it ends");
 }

@@ -5,6 +5,7 @@ use super::settings::Settings;
 use crate::qos::schedule::ScheduleConfig;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use axon_node::telemetry::PlaneTelemetry;
 use axon_node::{
     Action, Capabilities, Counters, Dataplane, Drop, FeatureSet, PortKind, PortSetting,
     PortSnapshot, PortView, QueueState, RouteAnswer, RouteChange, RouteTicket, SettingError,
@@ -145,6 +146,10 @@ impl<B: Frame> Dataplane<B> for Plane<B> {
 
     fn routes(&self, port: PortNo) -> usize {
         self.tables.len(port)
+    }
+
+    fn telemetry(&self, now: Time) -> PlaneTelemetry {
+        self.read_telemetry(now)
     }
 
     fn snapshot(&self) -> Snapshot {

@@ -13,6 +13,7 @@ pub mod pause;
 mod plane;
 pub mod routes;
 mod settings;
+mod telemetry;
 mod transit;
 
 pub use dataplane::FEATURES;

@@ -12,6 +12,7 @@ mod hold;
 pub mod memory;
 mod queue_change;
 mod read;
+mod telemetry;
 mod watch;
 mod watchdog;
 

@@ -3,9 +3,11 @@
 use super::{OUI_BEFORE, OUI_IEEE, SUBTYPE_CEE, SUBTYPE_CIN, ieee};
 use crate::lldp::Tlv;
 use core::fmt;
+use serde::{Deserialize, Serialize};
 
 /// The form of a DCBX TLV.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
 pub enum Dialect {
     /// DCBX 1.00 of some vendors.
     Cin,

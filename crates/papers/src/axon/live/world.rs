@@ -9,8 +9,9 @@ use anyhow::{Context, Result, bail, ensure};
 use axon_fabric::assemble::port_name;
 use axon_fabric::model::Fabric;
 use axon_linux::lab::{self, Lab, StateDir, UpOptions};
+use axon_linux::status::NodeStatus;
+use axon_node::telemetry::NodeTelemetry;
 use axon_wire::{MacAddr, PortNo};
-use serde_json::Value;
 use std::fs;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
@@ -207,17 +208,14 @@ impl<'a> World<'a> {
         status.iter().skip(1).enumerate().map(|(index, of)| self.entries(index, of)).collect()
     }
 
-    fn entries(&self, switch: usize, status: &Value) -> Result<Vec<(bool, u64)>> {
-        let counts = status["node"]["plane"]["table_entries"]
-            .as_array()
-            .with_context(|| format!("no tables in the status of a switch: {status}"))?;
+    fn entries(&self, switch: usize, status: &NodeStatus) -> Result<Vec<(bool, u64)>> {
+        let plane = status.node().and_then(NodeTelemetry::plane);
+        let plane = plane.with_context(|| format!("{} does not answer", status.name()))?;
         let is_host = |port: usize| {
             self.fabric.hosts.iter().any(|host| host.switch == switch && host.port.index() == port)
         };
-        let entry = |(port, count): (usize, &Value)| {
-            Ok((is_host(port), count.as_u64().context("a number of entries")?))
-        };
-        counts.iter().enumerate().map(entry).collect()
+        let ports = plane.ports.iter().enumerate();
+        Ok(ports.map(|(number, port)| (is_host(number), port.routes)).collect())
     }
 
     /// Ends the lab and returns the switches' captures, one file each, which its end completes.

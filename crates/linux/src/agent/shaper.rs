@@ -1,4 +1,4 @@
-//! Turns the valves of [`HostQueues`] over rtnetlink.
+//! Sets the shapers of [`HostQueues`] over rtnetlink.
 
 use super::queues::{HostQueues, LIMIT_BYTES, OPEN, number};
 use crate::sys;
@@ -15,8 +15,8 @@ use std::io;
 use std::num::NonZero;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
-/// Of a narrow valve, in bytes a second: TBF knows nothing slower.
-const CLOSED: u32 = 1;
+/// The rate of a paused priority, in bytes a second: TBF knows nothing slower.
+const PAUSED: u32 = 1;
 /// Attributes of TBF and a link layer without cells (linux/pkt_sched.h).
 const TCA_TBF_PARMS: u16 = 1;
 const TCA_TBF_BURST: u16 = 6;
@@ -33,23 +33,23 @@ pub(super) const NUDGE: [u8; 60] = {
 /// Of a packet that goes past all classes of HTB: the number of the qdisc itself.
 const PAST_CLASSES: i32 = 0x1_0000;
 
-/// The valves of one interface.
-pub(super) struct Throttle {
+/// The shapers of one interface, one for each priority.
+pub(super) struct Shapers {
     netlink: OwnedFd,
     nudge: OwnedFd,
     index: u32,
     burst_bytes: u32,
-    /// Those that are closed.
-    closed: PrioritySet,
-    /// How often a valve was closed.
-    pub(super) stops: u64,
+    /// The priorities that are paused.
+    paused: PrioritySet,
+    /// How often a priority was paused.
+    pub(super) pauses: u64,
     /// Requests that the kernel refused.
     pub(super) refused: u64,
 }
 
-impl Throttle {
-    /// The valves of `device`, which are there and open.
-    pub(super) fn open(device: &str, queues: &HostQueues) -> io::Result<Throttle> {
+impl Shapers {
+    /// The shapers of `device`, which are there and let everything pass.
+    pub(super) fn open(device: &str, queues: &HostQueues) -> io::Result<Shapers> {
         let flags = SockFlag::SOCK_CLOEXEC;
         let protocol = SockProtocol::NetlinkRoute;
         let netlink = socket(AddressFamily::Netlink, SockType::Raw, flags, protocol)?;
@@ -58,36 +58,37 @@ impl Throttle {
         let nudge = sys::packet_socket()?;
         sys::bind_packet(nudge.as_fd(), index, 0)?;
         setsockopt(&nudge, sockopt::Priority, &PAST_CLASSES)?;
-        Ok(Throttle {
+        Ok(Shapers {
             netlink,
             nudge,
             index,
             burst_bytes: queues.burst_bytes() as u32,
-            closed: PrioritySet::EMPTY,
-            stops: 0,
+            paused: PrioritySet::EMPTY,
+            pauses: 0,
             refused: 0,
         })
     }
 
-    /// Closes these valves, and opens all others.
-    pub(super) fn close(&mut self, wanted: PrioritySet) {
-        let (shut, opened) = (wanted.difference(self.closed), self.closed.difference(wanted));
-        self.stops += shut.len() as u64;
-        for priority in shut.union(opened).iter() {
-            let rate = if wanted.contains(priority) { CLOSED } else { OPEN };
-            if let Err(error) = self.turn(priority, rate) {
+    /// Pauses these priorities, and releases all others.
+    pub(super) fn pause(&mut self, wanted: PrioritySet) {
+        let (paused, released) = (wanted.difference(self.paused), self.paused.difference(wanted));
+        self.pauses += paused.len() as u64;
+        for priority in paused.union(released).iter() {
+            let rate = if wanted.contains(priority) { PAUSED } else { OPEN };
+            if let Err(error) = self.set_rate(priority, rate) {
                 self.refused += 1;
-                tracing::warn!(%error, priority = priority.value(), "a valve cannot be turned");
+                tracing::warn!(%error, priority = priority.value(), "a shaper cannot be set");
             }
         }
-        self.closed = wanted;
-        // Nothing looks at a valve that has been opened until something is sent.
-        if !opened.is_empty() && sys::send_many(self.nudge.as_fd(), &[&NUDGE]).is_err() {
+        self.paused = wanted;
+        // The kernel does not look at a faster shaper until something is sent.
+        if !released.is_empty() && sys::send_many(self.nudge.as_fd(), &[&NUDGE]).is_err() {
             self.refused += 1;
         }
     }
 
-    fn turn(&self, priority: Priority, rate: u32) -> io::Result<()> {
+    /// Sets the rate of one shaper, in bytes a second.
+    fn set_rate(&self, priority: Priority, rate: u32) -> io::Result<()> {
         let request = request(self.index, number(priority), rate, self.burst_bytes);
         send(self.netlink.as_raw_fd(), &request, MsgFlags::empty())?;
         let mut answer = [0; 1024];
@@ -154,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_request_says_its_own_length_and_names_class_and_qdisc() {
-        let message = request(7, number(Priority::ALL[3]), CLOSED, 1_518);
+        let message = request(7, number(Priority::ALL[3]), PAUSED, 1_518);
         assert_eq!(message.len(), 96);
         assert_eq!(message[..4], 96u32.to_ne_bytes());
         let word = |at: usize| u32::from_ne_bytes(*message[at..].first_chunk().unwrap());

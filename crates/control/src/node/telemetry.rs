@@ -1,0 +1,82 @@
+//! Telemetry of whole nodes.
+
+use super::chassis::Refusals;
+use super::controller::ControllerNode;
+use super::switch::SwitchNode;
+use crate::discovery::Discovery;
+use alloc::vec::Vec;
+use axon_node::telemetry::{
+    ControllerHost, ControllerTelemetry, Counts, EdgeHost, EdgeRoute, Neighbour, SwitchTelemetry,
+};
+use axon_node::{Dataplane, Refusal};
+use axon_wire::{Frame, PortNo, Time};
+
+impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
+    /// All that it reports of itself at `now`.
+    pub fn telemetry(&self, now: Time) -> SwitchTelemetry {
+        let edge = self.edge();
+        let ports = (0..self.plane().count()).map(PortNo);
+        let host =
+            |(mac, host): (_, &crate::edge::Host)| EdgeHost { mac, port: host.port, ip: host.ip };
+        let routes = edge.flows().map(|(port, destination, flow)| EdgeRoute {
+            port,
+            destination,
+            hops: flow.route.hops.clone(),
+            placed: flow.is_placed(),
+        });
+        SwitchTelemetry {
+            id: self.incarnation().node,
+            controller_path: self.uplink().path().map(|path| path.hops.clone()),
+            neighbours: neighbours(self.discovery()),
+            dcbx: ports.filter_map(|port| Some(self.dcbx(port)?.telemetry(port))).collect(),
+            hosts: edge.hosts().map(host).collect(),
+            routes: routes.collect(),
+            waiting_frames: self.waiting_frames(),
+            waiting_bytes: self.waiting_bytes() as u64,
+            unacknowledged: self.unacknowledged() as u64,
+            plane: self.plane().telemetry(now),
+            probes: self.probes().cloned().collect(),
+            refusals: refusals(self.refusals()),
+            edge: edge.counters(),
+        }
+    }
+}
+
+impl<B: Frame, D: Dataplane<B>> ControllerNode<B, D> {
+    /// All that it reports of itself at `now`.
+    pub fn telemetry(&self, now: Time) -> ControllerTelemetry {
+        let controller = self.controller();
+        let graph = controller.graph();
+        let hosts = controller.hosts().iter().map(|(_, host)| {
+            let place = host.place();
+            let switch = graph.switch(place.switch).incarnation.node;
+            ControllerHost { mac: host.mac, switch, port: place.port, ips: host.ips.clone() }
+        });
+        ControllerTelemetry {
+            id: self.incarnation().node,
+            neighbours: neighbours(self.discovery()),
+            switches: graph.len() as u64,
+            hosts: hosts.collect(),
+            routes: controller.flows().len() as u64,
+            unacknowledged: self.unacknowledged() as u64,
+            plane: self.plane().telemetry(now),
+            probes: self.probes().cloned().collect(),
+            refusals: refusals(self.refusals()),
+            counters: *controller.counters(),
+            dhcp: *controller.dhcp().counters(),
+        }
+    }
+}
+
+fn neighbours(discovery: &Discovery) -> Vec<Neighbour> {
+    let neighbours = discovery.neighbours().map(|(port, neighbour)| Neighbour {
+        port,
+        node: neighbour.incarnation.node,
+        peer_port: neighbour.port,
+    });
+    neighbours.collect()
+}
+
+fn refusals(refusals: &Refusals) -> Counts<Refusal> {
+    Counts::of(|refusal| refusals.of(refusal))
+}

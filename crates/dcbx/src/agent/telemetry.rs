@@ -1,0 +1,31 @@
+//! Telemetry of an agent.
+
+use super::config::{FABRIC, HOST};
+use super::node::AgentNode;
+use alloc::string::ToString;
+use axon_node::telemetry::{AgentTelemetry, ReactionPoint};
+use axon_wire::priority::Priority;
+use axon_wire::{Frame, Time};
+
+impl<B: Frame> AgentNode<B> {
+    /// All that it reports of itself at `now`.
+    pub fn telemetry(&self, now: Time) -> AgentTelemetry {
+        let ports = self.ports();
+        let pfc = ports.pfc(FABRIC);
+        let point = |priority| {
+            let rate = self.limiter(priority)?.point().rate();
+            let (cnms, rate_bps) = (self.cnms(priority), rate.bits_per_second());
+            Some(ReactionPoint { priority, cnms, rate_bps })
+        };
+        AgentTelemetry {
+            pfc,
+            pause: pfc.is_empty(),
+            rules: self.rules().to_string(),
+            reaction_points: Priority::ALL.into_iter().filter_map(point).collect(),
+            dcbx: self.neighbour().map(|port| port.telemetry(FABRIC)),
+            host: ports.flow_control(now, HOST),
+            fabric: ports.flow_control(now, FABRIC),
+            total: ports.counters().total(),
+        }
+    }
+}

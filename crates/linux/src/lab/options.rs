@@ -1,0 +1,48 @@
+//! How a lab is asked for, and what became of that.
+
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// The first argument of a process that the lab has started from its own program.
+pub(super) const PART: &str = "lab-part";
+
+/// How to start a lab.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UpOptions {
+    /// How long switches may take to find the controller, in milliseconds.
+    pub timeout_ms: u64,
+    /// Switches whose ports are captured, to `s1.pcapng` in the lab's directory.
+    pub capture: Vec<String>,
+    /// The name of the router, if it is not to be the file's.
+    pub router: Option<String>,
+    /// Where every switch, the controller and the agents of hosts are recorded, if anywhere.
+    pub record: Option<RecordInto>,
+}
+
+/// A directory for the recordings of a lab, `s1.axrec` and so on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordInto {
+    /// Made if it is not there, for this user only; it must not hold recordings yet.
+    pub directory: PathBuf,
+    /// Each recording ends before it is larger than this, in bytes.
+    pub bytes_max: u64,
+}
+
+impl Default for UpOptions {
+    fn default() -> UpOptions {
+        UpOptions { timeout_ms: 30_000, capture: Vec::new(), router: None, record: None }
+    }
+}
+
+/// What became of `up`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Report {
+    /// Switches that have not found the controller in time; the lab runs all the same.
+    pub missing: Vec<String>,
+    /// How many switches there are.
+    pub switches: usize,
+    /// How many hosts there are.
+    pub hosts: usize,
+    /// What the user should know about this machine.
+    pub notes: Vec<String>,
+}

@@ -1,0 +1,43 @@
+//! The lab's own processes, all started from the program that calls [`up`](super::up).
+
+use super::options::PART;
+use super::state::StateDir;
+use super::{enter, node, supervisor};
+use anyhow::{Context, Result, bail};
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+/// Does what the lab has started this process for, if it has. To be called first in `main`,
+/// before any thread is started: the lab starts its supervisor, daemons and commands from
+/// the program that calls [`up`](super::up).
+pub fn part() -> Option<ExitCode> {
+    let mut arguments = std::env::args_os().skip(1);
+    if arguments.next()? != PART {
+        return None;
+    }
+    let rest: Vec<OsString> = arguments.collect();
+    Some(run_part(&rest).unwrap_or_else(|error| {
+        eprintln!("axon: {error:#}");
+        ExitCode::FAILURE
+    }))
+}
+
+fn run_part(arguments: &[OsString]) -> Result<ExitCode> {
+    let text: Vec<&str> = arguments.iter().take(3).filter_map(|a| a.to_str()).collect();
+    let done = |()| ExitCode::SUCCESS;
+    match text[..] {
+        ["launcher", state] => supervisor::launch(&StateDir::at(state)).map(done),
+        ["supervisor", state] => supervisor::supervise(&StateDir::at(state)).map(done),
+        ["node", state, node] => node::run(&StateDir::at(state), node, arguments.get(3)).map(done),
+        ["enter", state, node] => enter::enter(&StateDir::at(state), node, &arguments[3..]),
+        ["inside", node, ..] => enter::inside(node, &arguments[2..]),
+        ["device", state, node] => match arguments.get(3..).unwrap_or(&[]) {
+            [device, direction] => {
+                let device = device.to_str().context("a device name is plain text")?;
+                enter::set_device(&StateDir::at(state), node, device, direction == "up").map(done)
+            }
+            _ => bail!("device and direction are missing"),
+        },
+        _ => bail!("{PART} is for the lab's own processes"),
+    }
+}

@@ -1,0 +1,161 @@
+//! A lab that runs: commands on its nodes, its links, its status.
+
+use super::deadlock::{self, Deadlock};
+use super::options::PART;
+use super::plan::Plan;
+use super::state::StateDir;
+use crate::status::NodeStatus;
+use anyhow::{Context, Result, bail};
+use axon_fabric::model::Fabric;
+use axon_node::probe::{ProbePlan, ProbeReport};
+use std::ffi::OsStr;
+use std::process::Command;
+
+/// A lab that runs.
+#[derive(Clone, Debug)]
+pub struct Lab {
+    pub(super) name: String,
+    pub(super) state: StateDir,
+}
+
+impl Lab {
+    /// The running lab `name`; without a name, the only one that runs.
+    ///
+    /// # Errors
+    /// There is none, or the choice is not clear.
+    pub fn open(name: Option<&str>) -> Result<Lab> {
+        let name = match name {
+            Some(name) => name.to_owned(),
+            None => only(&Lab::running()?)?,
+        };
+        let state = StateDir::of(&name)?;
+        if state.supervisor().is_none() {
+            bail!("no lab {name} is up; start it with `axon up FILE`");
+        }
+        Ok(Lab { name, state })
+    }
+
+    /// The names of this user's labs that run.
+    ///
+    /// # Errors
+    /// The directory of labs is not this user's alone.
+    pub fn running() -> Result<Vec<String>> {
+        let mut names = StateDir::all()?;
+        names.retain(|name| StateDir::of(name).is_ok_and(|state| state.supervisor().is_some()));
+        Ok(names)
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Where its logs and captures are.
+    pub fn state(&self) -> &StateDir {
+        &self.state
+    }
+
+    /// The command `argv` on `node`, ready to be spawned. It ends with the status of what it
+    /// runs (128 + signal if that was killed), and what it runs ends with it.
+    ///
+    /// # Errors
+    /// There is no such node; the error names those there are.
+    pub fn command<A: AsRef<OsStr>>(&self, node: &str, argv: &[A]) -> Result<Command> {
+        self.check_node(node)?;
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args([PART, "enter"]).arg(self.state.path()).arg(node).args(argv);
+        Ok(command)
+    }
+
+    /// A node's name becomes part of paths, so it must be one of the plan's.
+    fn check_node(&self, node: &str) -> Result<()> {
+        let plan = Plan::of(&self.state.load_fabric()?);
+        if plan.nodes().any(|name| name == node) {
+            return Ok(());
+        }
+        let nodes: Vec<&str> = plan.nodes().collect();
+        bail!("lab {} has no node {node}; it has {}", self.name, nodes.join(" "))
+    }
+
+    /// Cuts or restores a link at one of its ends, by the name of the port: `s1-p0`. The
+    /// other end sees its carrier go and come.
+    ///
+    /// # Errors
+    /// There is no such port.
+    pub fn set_port(&self, port: &str, up: bool) -> Result<()> {
+        let (node, _) = axon_fabric::assemble::split_port(port)
+            .with_context(|| format!("{port} is not a port; s1-p0 is one"))?;
+        self.check_node(node)?;
+        let output = Command::new(std::env::current_exe()?)
+            .args([PART, "device"])
+            .arg(self.state.path())
+            .args([node, port, if up { "up" } else { "down" }])
+            .output()?;
+        if !output.status.success() {
+            bail!("{}", String::from_utf8_lossy(&output.stderr).trim());
+        }
+        Ok(())
+    }
+
+    /// Lets a switch send probes, and waits for them.
+    ///
+    /// # Errors
+    /// There is no such switch, or it refuses the plan, or it is not running.
+    pub fn probe(&self, switch: &str, plan: &ProbePlan) -> Result<ProbeReport> {
+        self.check_node(switch)?;
+        crate::probe::probe(&self.state.socket(switch), plan)
+    }
+
+    /// The fabric that runs here.
+    ///
+    /// # Errors
+    /// Its file is gone.
+    pub fn fabric(&self) -> Result<Fabric> {
+        self.state.load_fabric()
+    }
+
+    /// The status of every daemon, the controller first, then switches in the order of the file,
+    /// then hosts with an agent.
+    ///
+    /// # Errors
+    /// The lab's fabric file is gone.
+    pub fn status(&self) -> Result<Vec<NodeStatus>> {
+        let plan = Plan::of(&self.state.load_fabric()?);
+        let restarts = self.state.restarts();
+        let one = |node: &str| {
+            let restarts = restarts.get(node).copied().unwrap_or(0);
+            NodeStatus::ask(node, &self.state.socket(node), restarts)
+        };
+        Ok(plan.daemons().map(one).collect())
+    }
+
+    /// Lossless buffers that wait for each other for ever, if there are any in a status of just
+    /// now ([`Lab::status`]); if there seem to be, all daemons are asked once more.
+    ///
+    /// # Errors
+    /// The lab's fabric file is gone; or none was found and a switch has not answered.
+    pub fn deadlock(&self, status: &[NodeStatus]) -> Result<Option<Deadlock>> {
+        let fabric = self.state.load_fabric()?;
+        if deadlock::deadlock(&fabric, status, status).is_some() {
+            let again = self.status()?;
+            if let Some(found) = deadlock::deadlock(&fabric, status, &again) {
+                return Ok(Some(found));
+            }
+            deadlock::check_answers(&fabric, &again)?;
+        }
+        deadlock::check_answers(&fabric, status)?;
+        Ok(None)
+    }
+}
+
+/// The only one of these names.
+///
+/// # Errors
+/// There is none, or there are several.
+pub(super) fn only(names: &[String]) -> Result<String> {
+    match names {
+        [] => bail!("no lab is up; start one with `axon up FILE`"),
+        [name] => Ok(name.clone()),
+        names => bail!("several labs are up, name one: {}", names.join(", ")),
+    }
+}

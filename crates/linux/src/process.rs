@@ -1,0 +1,75 @@
+//! A node as a process: from a node and its ports to a runtime that runs until it is stopped.
+
+use crate::inspect::Inspect;
+use crate::record::{Identity, RecordOptions, RecordSetup};
+use crate::run::{Clock, RunOptions, Runtime};
+use crate::slot::PortSetup;
+use anyhow::{Context, Result, bail};
+use axon_capture::pcap::CaptureOptions;
+use axon_wire::Time;
+use std::fs::File;
+use std::io::Read;
+use std::path::PathBuf;
+
+/// Options of a daemon beside its fabric and its name.
+#[derive(Clone, Debug, Default)]
+pub struct DaemonOptions {
+    /// Where to answer `status`; nowhere if `None`.
+    pub status_socket: Option<PathBuf>,
+    /// Where to write what the ports carry.
+    pub capture: Option<CaptureOptions>,
+    /// Where the node keeps its last incarnation, so that a clock that was set back does not
+    /// make its neighbours refuse it; nowhere if `None`.
+    pub state: Option<PathBuf>,
+    /// Where to record every input of the node.
+    pub record: Option<RecordOptions>,
+    /// Ports of a switch, as `s1-p4`, that are TAP devices: made if they are not there.
+    pub taps: Vec<String>,
+}
+
+/// Runs `node` on these ports until SIGTERM or SIGINT. Without an identity it is not recorded.
+///
+/// # Errors
+/// No right to packet sockets, or what [`Runtime::open`] finds.
+pub(crate) fn run<N: Inspect>(
+    node: N,
+    clock: Clock,
+    (name, identity): (&str, Option<Identity>),
+    ports: Vec<PortSetup>,
+    options: &DaemonOptions,
+) -> Result<()> {
+    // Without the right to packet sockets every port would be silently down.
+    if let Err(error) = crate::sys::packet_socket() {
+        bail!("{name} cannot open packet sockets ({error}); it needs CAP_NET_RAW");
+    }
+    // Without the right to it, a busy machine may make links slower than they are meant to
+    // be: `late` in the status tells.
+    if let Err(error) = crate::sys::prefer_this_process() {
+        tracing::info!(node = name, %error, "does not run before all others");
+    }
+    let record = options.record.as_ref().zip(identity.as_ref());
+    let record = record.map(|(record, identity)| {
+        let devices = ports.iter().map(|port| port.device.clone()).collect();
+        RecordSetup::new(record, identity, name, devices, clock.unix_nanos(Time::ZERO))
+    });
+    let options = RunOptions {
+        name: name.into(),
+        ports,
+        status_socket: options.status_socket.clone(),
+        capture: options.capture.clone(),
+        record: record.transpose()?,
+    };
+    let mut runtime =
+        Runtime::open(node, clock, options).with_context(|| format!("cannot start {name}"))?;
+    tracing::info!(node = name, "running");
+    runtime.run().with_context(|| format!("{name} ended"))
+}
+
+/// Unpredictable bits. The device blocks at boot until the kernel has some.
+pub(crate) fn seed() -> Result<u64> {
+    let mut bytes = [0; 8];
+    File::open("/dev/random")
+        .and_then(|mut file| file.read_exact(&mut bytes))
+        .context("cannot read /dev/random")?;
+    Ok(u64::from_ne_bytes(bytes))
+}

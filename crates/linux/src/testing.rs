@@ -1,0 +1,53 @@
+//! Statuses for tests of what is made from them.
+
+use crate::status::{Answer, LoopCounters, NodeStatus, PortStatus, Status};
+use axon_node::PortKind;
+use axon_node::telemetry::{NodeTelemetry, PlaneTelemetry, PortTelemetry, SwitchTelemetry};
+use axon_wire::NodeId;
+
+/// A switch that knows nobody and has done nothing.
+pub(crate) fn switch(ports: usize) -> SwitchTelemetry {
+    SwitchTelemetry {
+        id: NodeId(1),
+        controller_path: None,
+        neighbours: Vec::new(),
+        dcbx: Vec::new(),
+        hosts: Vec::new(),
+        routes: Vec::new(),
+        waiting_frames: 0,
+        waiting_bytes: 0,
+        unacknowledged: 0,
+        plane: PlaneTelemetry {
+            ports: vec![PortTelemetry::default(); ports],
+            ..PlaneTelemetry::default()
+        },
+        probes: Vec::new(),
+        refusals: Default::default(),
+        edge: Default::default(),
+    }
+}
+
+/// The status of a switch `name` with this telemetry; its ports are up.
+pub(crate) fn status(name: &str, switch: SwitchTelemetry) -> NodeStatus {
+    let port = |number| PortStatus {
+        name: format!("{name}-p{number}"),
+        up: true,
+        kind: PortKind::Axon,
+        rate_bps: None,
+        counters: Default::default(),
+    };
+    let status = Status {
+        name: name.into(),
+        uptime_us: 0,
+        run_loop: LoopCounters::default(),
+        ports: (0..switch.plane.ports.len()).map(port).collect(),
+        node: NodeTelemetry::Switch(Box::new(switch)),
+    };
+    NodeStatus { restarts: 0, answer: Answer::Status(Box::new(status)) }
+}
+
+/// A node that does not answer.
+pub(crate) fn failed(name: &str, error: &str) -> NodeStatus {
+    let (name, error) = (name.to_owned(), error.to_owned());
+    NodeStatus { restarts: 0, answer: Answer::Failed { name, error } }
+}

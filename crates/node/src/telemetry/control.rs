@@ -1,0 +1,132 @@
+//! What the control planes of switches and of the controller know and count.
+
+use super::text;
+use alloc::vec::Vec;
+use axon_wire::{Hops, MacAddr, NodeId, PortNo};
+use core::net::{IpAddr, Ipv4Addr};
+use serde::{Deserialize, Serialize};
+
+/// A neighbour that has finished its handshake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Neighbour {
+    /// The own port.
+    pub port: PortNo,
+    /// The node at the other end.
+    pub node: NodeId,
+    /// The port at the other end.
+    pub peer_port: PortNo,
+}
+
+/// A host at a switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EdgeHost {
+    /// Its address.
+    #[serde(with = "text::mac")]
+    pub mac: MacAddr,
+    /// Its port.
+    pub port: PortNo,
+    /// Its IPv4 address, once one is known.
+    pub ip: Option<Ipv4Addr>,
+}
+
+/// A route of a host at a switch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EdgeRoute {
+    /// The port of the host.
+    pub port: PortNo,
+    /// Where it leads.
+    #[serde(with = "text::mac")]
+    pub destination: MacAddr,
+    /// The ports it leaves by, nearest switch first.
+    pub hops: Hops,
+    /// Whether it is in the data plane's table; else the control plane forwards.
+    pub placed: bool,
+}
+
+/// A host as the controller knows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ControllerHost {
+    /// Its address.
+    #[serde(with = "text::mac")]
+    pub mac: MacAddr,
+    /// Its switch.
+    pub switch: NodeId,
+    /// Its port there.
+    pub port: PortNo,
+    /// Its addresses, newest last.
+    pub ips: Vec<IpAddr>,
+}
+
+/// What an edge has done since it started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EdgeCounters {
+    /// Frames of hosts that were not learned: their port has all the hosts it may have, or
+    /// they appear on two ports at once.
+    pub hosts_refused: u64,
+    /// Hosts that moved from one local port to another.
+    pub hosts_moved: u64,
+    /// Hosts that stopped answering probes.
+    pub hosts_lost: u64,
+    /// ARP requests answered from an existing flow.
+    pub arp_cached: u64,
+    /// Routes that the controller was asked for.
+    pub setups_begun: u64,
+    /// Of these, how many came.
+    pub setups_done: u64,
+    /// Of these, how many did not come in time.
+    pub setups_failed: u64,
+    /// Routes that were not asked for: too many in flight, or too soon after a failure.
+    pub setups_refused: u64,
+    /// Frames that the control plane forwarded by a route of its own.
+    pub slow_path: u64,
+    /// Control messages that came too late or name a host or port that is not here.
+    pub messages_ignored: u64,
+}
+
+/// What a controller counts; most of it was asked and not done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ControllerCounters {
+    /// Messages of an incarnation that is over.
+    pub stale_incarnation: u64,
+    /// Requests for a host that nobody knows.
+    pub arp_unknown_target: u64,
+    /// Requests of a host for itself.
+    pub arp_self: u64,
+    /// Requests of what is no host, or of one that was reported elsewhere.
+    pub arp_misplaced: u64,
+    /// Requests with no path between the two hosts, or none to the target switch.
+    pub arp_unreachable: u64,
+    /// Requests answered.
+    pub arp_answered: u64,
+    /// Routes given another path.
+    pub routes_moved: u64,
+    /// Routes taken away.
+    pub routes_removed: u64,
+    /// Addresses that a host claimed and that belong to another by reservation or lease.
+    pub ip_refused: u64,
+    /// Items on a stream that only a controller sends.
+    pub item_misplaced: u64,
+    /// DHCP replies with no path to their switch.
+    pub dhcp_unreachable: u64,
+}
+
+/// What a DHCP server counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DhcpCounters {
+    /// Frames that are no request of their sender.
+    pub malformed: u64,
+    /// DHCPOFFERs sent.
+    pub offers: u64,
+    /// DHCPACKs sent.
+    pub acks: u64,
+    /// DHCPNAKs sent.
+    pub naks: u64,
+    /// DHCPDISCOVERs without an answer: no address is left.
+    pub exhausted: u64,
+    /// DHCPDECLINEs of addresses that were the client's.
+    pub declined: u64,
+    /// DHCPRELEASEs of addresses that were the client's.
+    pub released: u64,
+    /// Requests that a server of this subnet has to leave unanswered.
+    pub silent: u64,
+}

@@ -1,0 +1,26 @@
+//! Telemetry: what nodes, data planes and ports report of themselves, as types.
+//!
+//! Status tables, JSON and every other form are made from these and from nothing else. The JSON is
+//! serde's: a key is a field's name, with its unit at its end (`_bytes`, `_bps`, `_us`, `_ticks` of
+//! 10 ps). Port numbers are numbers; the control plane, as a port, is 65535. MAC addresses are text,
+//! `02:00:00:00:00:01`. A set of priorities is a list of numbers. Counts by reason are an object
+//! from the reason's name to the count; reasons that never occurred are left out.
+
+pub mod control;
+pub mod counts;
+pub mod dcbx;
+pub mod flow_control;
+pub mod node;
+pub mod plane;
+pub mod text;
+
+pub use control::{
+    ControllerCounters, ControllerHost, DhcpCounters, EdgeCounters, EdgeHost, EdgeRoute, Neighbour,
+};
+pub use counts::{Counts, Reason};
+pub use dcbx::{DcbxTelemetry, Defence, LldpNeighbour, RemoteDcbx, RemoteEts, RemotePfc, Source};
+pub use flow_control::{BlockedBuffer, FlowControl, PausedQueue, QueuedBytes};
+pub use node::{
+    AgentTelemetry, ControllerTelemetry, NodeTelemetry, ReactionPoint, SwitchTelemetry,
+};
+pub use plane::{MemoryTelemetry, PlaneTelemetry, PoolTelemetry, PortTelemetry};

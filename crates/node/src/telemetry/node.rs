@@ -1,0 +1,208 @@
+//! What a whole node reports of itself.
+
+use super::control::{
+    ControllerCounters, ControllerHost, DhcpCounters, EdgeCounters, EdgeHost, EdgeRoute, Neighbour,
+};
+use super::counts::Counts;
+use super::dcbx::DcbxTelemetry;
+use super::flow_control::FlowControl;
+use super::plane::PlaneTelemetry;
+use super::text;
+use crate::contract::Refusal;
+use crate::counters::PortCounters;
+use crate::probe::ProbeReport;
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+use axon_wire::priority::{Priority, PrioritySet};
+use axon_wire::{Hops, NodeId};
+use serde::{Deserialize, Serialize};
+
+/// A node; `role` says which kind.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "role", rename_all = "snake_case")]
+pub enum NodeTelemetry {
+    /// A switch.
+    Switch(Box<SwitchTelemetry>),
+    /// A controller.
+    Controller(Box<ControllerTelemetry>),
+    /// The agent at a host's edge.
+    Agent(Box<AgentTelemetry>),
+}
+
+/// A switch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SwitchTelemetry {
+    /// Its identity.
+    pub id: NodeId,
+    /// The hops to the controller, if a path was verified.
+    pub controller_path: Option<Hops>,
+    /// Neighbours by its own discovery.
+    pub neighbours: Vec<Neighbour>,
+    /// LLDP and DCBX of each port, if it advertises them.
+    pub dcbx: Vec<DcbxTelemetry>,
+    /// Its hosts.
+    pub hosts: Vec<EdgeHost>,
+    /// Routes of its hosts.
+    pub routes: Vec<EdgeRoute>,
+    /// Frames of hosts that are queued until their route is set up.
+    pub waiting_frames: u64,
+    /// Their bytes, with 64 bytes of overhead for each frame.
+    pub waiting_bytes: u64,
+    /// Reports that the controller has not acknowledged yet.
+    pub unacknowledged: u64,
+    /// Its data plane.
+    pub plane: PlaneTelemetry,
+    /// Its probes, oldest plan first.
+    pub probes: Vec<ProbeReport>,
+    /// Control messages refused, by reason.
+    pub refusals: Counts<Refusal>,
+    /// What its edge has done.
+    pub edge: EdgeCounters,
+}
+
+/// A controller.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ControllerTelemetry {
+    /// Its identity.
+    pub id: NodeId,
+    /// Neighbours by its own discovery.
+    pub neighbours: Vec<Neighbour>,
+    /// How many switches are in its topology.
+    pub switches: u64,
+    /// The hosts of the fabric.
+    pub hosts: Vec<ControllerHost>,
+    /// How many routes it has set up that stand.
+    pub routes: u64,
+    /// Commands to switches that are not acknowledged yet.
+    pub unacknowledged: u64,
+    /// Its data plane.
+    pub plane: PlaneTelemetry,
+    /// Its probes, oldest plan first.
+    pub probes: Vec<ProbeReport>,
+    /// Control messages refused, by reason.
+    pub refusals: Counts<Refusal>,
+    /// What it has done.
+    pub counters: ControllerCounters,
+    /// What its DHCP server has done.
+    pub dhcp: DhcpCounters,
+}
+
+/// The agent at a host's edge.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentTelemetry {
+    /// Priorities with PFC on the link to the fabric.
+    #[serde(with = "text::priorities")]
+    pub pfc: PrioritySet,
+    /// Whether PAUSE is in use there, because no priority has PFC.
+    pub pause: bool,
+    /// Which frames have which priority: `udp:4791=3 default=0`.
+    pub rules: String,
+    /// Its reaction points, by priority.
+    pub reaction_points: Vec<ReactionPoint>,
+    /// LLDP and DCBX at the port to the fabric, if it advertises them.
+    pub dcbx: Option<DcbxTelemetry>,
+    /// Flow control at the port to the host.
+    pub host: FlowControl,
+    /// Flow control at the port to the fabric.
+    pub fabric: FlowControl,
+    /// The sum over both ports.
+    pub total: PortCounters,
+}
+
+/// A reaction point (IEEE 802.1Q clause 31.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReactionPoint {
+    /// The priority, 0 to 7.
+    pub priority: Priority,
+    /// Congestion notifications that it has acted on.
+    pub cnms: u64,
+    /// The rate that it holds the host to, in bits per second.
+    pub rate_bps: u64,
+}
+
+impl NodeTelemetry {
+    /// Its identity; agents have none.
+    pub fn id(&self) -> Option<NodeId> {
+        match self {
+            NodeTelemetry::Switch(switch) => Some(switch.id),
+            NodeTelemetry::Controller(controller) => Some(controller.id),
+            NodeTelemetry::Agent(_) => None,
+        }
+    }
+
+    /// The switch, if it is one.
+    pub fn switch(&self) -> Option<&SwitchTelemetry> {
+        if let NodeTelemetry::Switch(switch) = self { Some(switch) } else { None }
+    }
+
+    /// The agent, if it is one.
+    pub fn agent(&self) -> Option<&AgentTelemetry> {
+        if let NodeTelemetry::Agent(agent) = self { Some(agent) } else { None }
+    }
+
+    /// Its data plane; an agent's is not a whole one.
+    pub fn plane(&self) -> Option<&PlaneTelemetry> {
+        match self {
+            NodeTelemetry::Switch(switch) => Some(&switch.plane),
+            NodeTelemetry::Controller(controller) => Some(&controller.plane),
+            NodeTelemetry::Agent(_) => None,
+        }
+    }
+
+    /// What it has counted over all ports.
+    pub fn total(&self) -> &PortCounters {
+        match self {
+            NodeTelemetry::Switch(switch) => &switch.plane.total,
+            NodeTelemetry::Controller(controller) => &controller.plane.total,
+            NodeTelemetry::Agent(agent) => &agent.total,
+        }
+    }
+
+    /// Neighbours by its own discovery.
+    pub fn neighbours(&self) -> &[Neighbour] {
+        match self {
+            NodeTelemetry::Switch(switch) => &switch.neighbours,
+            NodeTelemetry::Controller(controller) => &controller.neighbours,
+            NodeTelemetry::Agent(_) => &[],
+        }
+    }
+
+    /// LLDP and DCBX of each port that advertises them.
+    pub fn dcbx(&self) -> &[DcbxTelemetry] {
+        match self {
+            NodeTelemetry::Switch(switch) => &switch.dcbx,
+            NodeTelemetry::Controller(_) => &[],
+            NodeTelemetry::Agent(agent) => agent.dcbx.as_slice(),
+        }
+    }
+
+    /// Flow control by port number; `None` where a port has no traffic classes.
+    pub fn flow_control(&self) -> Vec<Option<&FlowControl>> {
+        match self {
+            NodeTelemetry::Agent(agent) => Vec::from([Some(&agent.host), Some(&agent.fabric)]),
+            _ => {
+                let ports = self.plane().map_or(&[][..], |plane| &plane.ports);
+                ports.iter().map(|port| port.flow_control.as_ref()).collect()
+            }
+        }
+    }
+
+    /// Control messages refused, by reason; agents take none.
+    pub fn refusals(&self) -> Option<&Counts<Refusal>> {
+        match self {
+            NodeTelemetry::Switch(switch) => Some(&switch.refusals),
+            NodeTelemetry::Controller(controller) => Some(&controller.refusals),
+            NodeTelemetry::Agent(_) => None,
+        }
+    }
+
+    /// Its probes, oldest plan first.
+    pub fn probes(&self) -> &[ProbeReport] {
+        match self {
+            NodeTelemetry::Switch(switch) => &switch.probes,
+            NodeTelemetry::Controller(controller) => &controller.probes,
+            NodeTelemetry::Agent(_) => &[],
+        }
+    }
+}

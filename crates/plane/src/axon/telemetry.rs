@@ -1,0 +1,20 @@
+//! Telemetry of the software plane.
+
+use super::plane::Plane;
+use axon_node::telemetry::{PlaneTelemetry, PortTelemetry};
+use axon_wire::{Frame, PortNo, Time};
+
+impl<B: Frame> Plane<B> {
+    /// Counters, memory and ports at `now`.
+    pub(super) fn read_telemetry(&self, now: Time) -> PlaneTelemetry {
+        let port = |port: PortNo| PortTelemetry {
+            routes: self.tables().len(port) as u64,
+            ..self.ports().telemetry(now, port)
+        };
+        PlaneTelemetry {
+            total: self.counters().total(),
+            memory: self.ports().memory_telemetry(),
+            ports: (0..self.config().ports).map(PortNo).map(port).collect(),
+        }
+    }
+}
