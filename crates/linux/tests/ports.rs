@@ -29,7 +29,7 @@ use axon_plane::{FrameMeta, Ports};
 use axon_wire::cn::CnmFormat;
 use axon_wire::mac_control::{MacControl, Quanta};
 use axon_wire::priority::{Priority, PrioritySet};
-use axon_wire::{Bytes, Frame, FrameBuf, MacAddr, PortNo, Rate, Span, Time, vlan};
+use axon_wire::{Bytes, Frame, FrameBuf, MacAddr, PortNo, Rate, Span, Time};
 use nix::sched::CloneFlags;
 use std::net::UdpSocket;
 use std::process::{Command, ExitCode};
