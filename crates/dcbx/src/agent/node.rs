@@ -10,7 +10,6 @@ use axon_plane::qcn::{RateLimiter, RpError};
 use axon_plane::schedule::FrameCost;
 use axon_plane::{FrameMeta, HeaderKind, PlaneConfig, Ports, ethernet};
 use axon_wire::cn::{self, CnmError, CnmFrame};
-use axon_wire::mac_control;
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
 use axon_wire::vlan::{self, VlanTag};
 use axon_wire::{Bytes, Frame, Time};
