@@ -3,11 +3,11 @@
 pub use crate::process::DaemonOptions;
 
 use crate::agent::{self, AgentOptions};
+use crate::clock::Clock;
 use crate::dataplane;
 use crate::incarnation;
 use crate::process::{run, seed};
 use crate::record::{Identity, Setup, digest};
-use crate::run::Clock;
 use crate::slot::{Medium, PortSetup};
 use anyhow::{Context, Result};
 use axon_dcbx::agent::Rules;

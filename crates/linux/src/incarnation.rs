@@ -1,7 +1,7 @@
 //! The number that tells the incarnations of a node apart: each must have a higher one than the last,
 //! or its neighbours take its words for those of the incarnation before, played again.
 
-use crate::run::Clock;
+use crate::clock::Clock;
 use anyhow::{Context, Result};
 use axon_wire::Time;
 use std::fs::{self, File};

@@ -1,8 +1,9 @@
 //! A node as a process: from a node and its ports to a runtime that runs until it is stopped.
 
+use crate::clock::Clock;
 use crate::inspect::Inspect;
 use crate::record::{Identity, RecordOptions, RecordSetup};
-use crate::run::{Clock, RunOptions, Runtime};
+use crate::run::{RunOptions, Runtime};
 use crate::slot::PortSetup;
 use anyhow::{Context, Result, bail};
 use axon_capture::pcap::CaptureOptions;

@@ -7,6 +7,7 @@
 //!
 //! All inputs enter the node, and all its actions leave it, in `Runtime::feed`.
 
+use crate::clock::Clock;
 use crate::inspect::Inspect;
 use crate::link_watch::{LinkEvent, LinkWatch, is_up};
 use crate::moderation::Moderation;
@@ -26,7 +27,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::time::TimeSpec;
 use std::io;
 use std::path::PathBuf;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 /// Wires that become free are looked at on this grid: at full load one wake-up serves
 /// several frames. Less than the pacer's slack, so it costs latency under load and no rate.
@@ -38,31 +39,6 @@ const LATE: Span = Span::from_millis(1);
 const RETRY: Span = Span::from_secs(1);
 /// A capture reaches its file at least this often while frames come.
 const CAPTURE_FLUSH: Span = Span::from_secs(1);
-
-/// Monotonic time since the clock was started.
-#[derive(Clone, Copy, Debug)]
-pub struct Clock {
-    start: Instant,
-    unix_nanos: u64,
-}
-
-impl Clock {
-    /// Starts at [`Time::ZERO`].
-    pub fn start() -> Clock {
-        let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
-        Clock { start: Instant::now(), unix_nanos: unix.as_nanos() as u64 }
-    }
-
-    /// Now; never goes back.
-    pub fn now(&self) -> Time {
-        Time::from_nanos(self.start.elapsed().as_nanos() as u64)
-    }
-
-    /// Nanoseconds since 1970 at `time`, as the wall clock stood at the start.
-    pub fn unix_nanos(&self, time: Time) -> u64 {
-        self.unix_nanos + time.as_nanos()
-    }
-}
 
 /// Options of a runtime.
 #[derive(Clone, Debug, Default)]

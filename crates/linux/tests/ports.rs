@@ -9,12 +9,13 @@ use axon_dcbx::TieRule;
 use axon_dcbx::agent::{AgentConfig, AgentNode, Rules};
 use axon_fabric::assemble::controller_config;
 use axon_linux::agent::{self, AgentOptions};
+use axon_linux::clock::Clock;
 use axon_linux::daemon::DaemonOptions;
 use axon_linux::inspect::Inspect;
 use axon_linux::link_watch::{LinkEvent, LinkWatch, is_up};
 use axon_linux::packet::PacketPort;
 use axon_linux::port::{Pool, Port};
-use axon_linux::run::{Clock, RunOptions, Runtime};
+use axon_linux::run::{RunOptions, Runtime};
 use axon_linux::slot::{Medium, PortSetup};
 use axon_linux::status::Status;
 use axon_linux::sys::{self, Offload};
@@ -348,7 +349,7 @@ impl Node<FrameBuf> for Mirror {
         match input {
             Input::Link { port, up } => self.ports.link(now, port, up, out),
             Input::Frame { port, frame, .. } => {
-                let meta = FrameMeta::new(frame, port, now, true);
+                let meta = FrameMeta::ethernet(frame, port, now, true);
                 self.ports.receive(now, &meta).unwrap();
                 self.ports.deliver(now, meta, port, None, out);
             }

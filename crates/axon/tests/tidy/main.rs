@@ -18,7 +18,7 @@ const UNSAFE_CRATES: &[&str] = &["crates/linux/"];
 const ARROWS: &[(&str, &[&str])] = &[
     ("axon-wire", &[]),
     ("axon-node", &["axon-wire"]),
-    ("axon-capture", &["axon-wire"]),
+    ("axon-capture", &["axon-node", "axon-wire"]),
     ("axon-plane", &["axon-node", "axon-wire"]),
     ("axon-prove", &["axon-node", "axon-wire"]),
     ("axon-dcbx", &["axon-node", "axon-plane", "axon-wire"]),

@@ -1,6 +1,6 @@
 //! The arguments of an agent without a fabric file, as a recording holds them.
 
-use super::AgentOptions;
+use super::options::AgentOptions;
 use axon_dcbx::TieRule;
 use axon_dcbx::agent::Rules;
 use axon_dcbx::lldp::LldpConfig;

@@ -201,7 +201,7 @@ fn plain(file: &Path) -> Replayed {
 }
 
 fn refused(file: &Path, options: &ReplayOptions) -> String {
-    let error = replay(file, options).err().expect("it is refused");
+    let error = replay(file, options).expect_err("it is refused");
     let text = format!("{error:#}");
     assert!(text.starts_with(&file.display().to_string()), "{text}");
     text

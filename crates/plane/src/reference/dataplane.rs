@@ -115,12 +115,13 @@ impl<B: Frame> Dataplane<B> for Reference<B> {
     fn forward(
         &mut self,
         now: Time,
-        ingress: PortNo,
+        _ingress: PortNo,
         route: &Route,
         frame: B,
         out: &mut Vec<Action<B>>,
     ) {
-        self.attach(now, ingress, route, frame, out);
+        // Without priorities, a host's port has nothing to say here.
+        self.attach(now, PortNo::CONTROL, route, frame, out);
     }
 
     fn pause_hosts(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) {

@@ -196,7 +196,8 @@ impl<B: Frame> Reference<B> {
         }
     }
 
-    /// Puts the header of `route` before a host's frame, which then takes its first hop.
+    /// Puts the header of `route` before a host's frame, which then takes its first hop. `ingress`
+    /// is the control plane for a frame that was punted.
     pub(super) fn attach(
         &mut self,
         now: Time,
@@ -211,7 +212,8 @@ impl<B: Frame> Reference<B> {
         };
         frame.bytes_mut()[..header.len()].copy_from_slice(&header);
         let to_an_axon = self.take_hop(now, ingress, frame, out);
-        if to_an_axon && self.config.self_congestion_pause {
+        let from_host = ingress != PortNo::CONTROL;
+        if to_an_axon && from_host && self.config.self_congestion_pause {
             self.count_header(now, ingress, header.len(), out);
         }
     }

@@ -31,7 +31,7 @@ pub fn envelope(sealed: &[u8]) -> (Vec<u8>, Fields) {
         ("axon.envelope.version", version::ENVELOPE.to_string()),
         ("axon.envelope.length", sealed.len().to_string()),
         ("axon.envelope.node", format!("0x{}", FROM.node)),
-        ("axon.envelope.number", format!("{:#018x}", FROM.number)),
+        ("axon.envelope.incarnation", format!("{:#018x}", FROM.number)),
         ("axon.envelope.sequence", SEQUENCE.to_string()),
         ("axon.envelope.sealed", hex(sealed)),
     ];

@@ -30,7 +30,7 @@ const FIELDS: &[&str] = &[
     "axon.envelope.version",
     "axon.envelope.length",
     "axon.envelope.node",
-    "axon.envelope.number",
+    "axon.envelope.incarnation",
     "axon.envelope.sequence",
     "axon.envelope.sealed",
     "axon.probe.version",

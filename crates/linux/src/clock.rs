@@ -1,0 +1,29 @@
+//! The clock of a runtime.
+
+use axon_wire::Time;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// Monotonic time since the clock was started.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    start: Instant,
+    unix_nanos: u64,
+}
+
+impl Clock {
+    /// Starts at [`Time::ZERO`].
+    pub fn start() -> Clock {
+        let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
+        Clock { start: Instant::now(), unix_nanos: unix.as_nanos() as u64 }
+    }
+
+    /// Now; never goes back.
+    pub fn now(&self) -> Time {
+        Time::from_nanos(self.start.elapsed().as_nanos() as u64)
+    }
+
+    /// Nanoseconds since 1970 at `time`, as the wall clock stood at the start.
+    pub fn unix_nanos(&self, time: Time) -> u64 {
+        self.unix_nanos + time.as_nanos()
+    }
+}
