@@ -63,7 +63,7 @@ impl<B: Frame> Multipath<B> {
         Multipath { ports: Ports::new(config.ports, config.queue_bytes_max), config }
     }
 
-    /// Takes a frame from a port; see [`Input::Frame`](crate::Input).
+    /// Takes a frame from a port; see [`Input::Frame`](axon_node::Input).
     pub fn receive(&mut self, now: Time, meta: FrameMeta<B>, out: &mut Vec<Action<B>>) {
         if let Err(reason) = self.ports.receive(now, &meta) {
             return self.ports.discard(meta, reason, out);

@@ -140,7 +140,7 @@ impl<B: Frame> PortLand<B> {
         }
     }
 
-    /// Takes a frame from a port; see [`Input::Frame`](crate::Input).
+    /// Takes a frame from a port; see [`Input::Frame`](axon_node::Input).
     pub fn receive(&mut self, now: Time, meta: FrameMeta<B>, out: &mut Vec<Action<B>>) {
         if let Err(reason) = self.ports.receive(now, &meta) {
             return self.ports.discard(meta, reason, out);
