@@ -79,7 +79,7 @@ impl<B: Frame> Plane<B> {
 
     /// A frame from a host is looked up once. With a route its header is prepended, and what
     /// follows is the step that every packet takes; without one it goes to the control plane.
-    #[inline(never)]
+    #[inline(always)]
     pub(super) fn host_ingress(&mut self, now: Time, meta: FrameMeta<B>, out: &mut Vec<Action<B>>) {
         let (ingress, bytes) = (meta.ingress, meta.frame.bytes());
         if let Some(reason) = self.ethernet_fault(bytes) {
