@@ -25,7 +25,7 @@ use axon_node::probe::{PlanKind, ProbePlan, ProbeRefusal};
 use axon_node::telemetry::NodeTelemetry;
 use axon_node::{Action, Awaited, CommandError, Input, Node, NodeKind, PortKind, Request};
 use axon_plane::dcb::DcbConfig;
-use axon_plane::qcn::RpReadings;
+use axon_plane::qcn::RpInterpretations;
 use axon_plane::{FrameMeta, Ports};
 use axon_wire::cn::CnmFormat;
 use axon_wire::mac_control::{MacControl, Quanta};
@@ -71,7 +71,7 @@ fn an_agent_ends() {
         quanta: Quanta::MAX,
         rules: Rules::new(&[]),
         notified: PrioritySet::EMPTY,
-        readings: RpReadings::default(),
+        interpretations: RpInterpretations::default(),
         format: CnmFormat::default(),
         dcbx: None,
         tie: TieRule::default(),
