@@ -56,7 +56,7 @@ fn main() -> ExitCode {
 /// Its host's interface is there and is none that it could have made.
 fn an_agent_ends() {
     veth();
-    // An agent that goes on would do so until it is told to stop.
+    // An agent that does not end by itself is killed by the alarm.
     nix::unistd::alarm::set(20);
     let folder = std::env::temp_dir();
     let [socket, capture] = ["sock", "pcapng"]
