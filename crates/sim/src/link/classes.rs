@@ -3,8 +3,8 @@
 //! A link counts only once counting is switched on: a run without it pays one comparison a
 //! frame. Bytes are those of the frame on the wire: headers, padding to the
 //! Ethernet minimum and FCS included; preamble and gap are not. Control messages are sealed,
-//! so what is inside a routed one is not looked at: an experiment tells discovery from
-//! address resolution by when it was sent.
+//! so what is inside a routed one is not looked at: an experiment separates discovery from
+//! address resolution by the time at which they are sent.
 
 use axon_wire::MacAddr;
 use axon_wire::link::{DESTINATION, ETHERNET_BYTES, FRAME_BYTES_MIN};

@@ -47,8 +47,8 @@ fn likeness(mut frame: Vec<u8>) -> u64 {
     xxh3_64(&frame)
 }
 
-/// Counts frames of one replay. Two replays of one capture are told apart by their senders'
-/// MACs, where these are known.
+/// Counts frames of one replay. Two replays of one capture are distinguished by their
+/// senders' MACs, where these are known.
 #[derive(Debug)]
 pub(crate) struct ReplaySink {
     frames: Likenesses,
@@ -142,7 +142,7 @@ mod tests {
             });
             frame
         };
-        // All payloads that a checksum tells apart, those with a checksum of zero among them.
+        // All payloads that have different checksums, one with a checksum of zero among them.
         for fill in 0..=u16::MAX {
             let there = frame(9, fill);
             let mut rewritten = there.clone();

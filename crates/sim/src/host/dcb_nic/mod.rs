@@ -623,7 +623,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_that_is_told_so_slows_down_and_another_does_not() {
+    fn a_cnm_slows_down_its_flow_and_no_other() {
         let rate = Rate::gbps(10);
         let mut config = HostDcb::new(rate, HostFlowControl::None, Span::ZERO, 1518);
         let (cnpvs, format) = (PrioritySet::only(priority(3)), CnmFormat::default());
