@@ -1,10 +1,10 @@
 //! DCBX: from the file to the configuration of each switch, and where the two ends of a link would
 //! not agree.
 
-use super::{FlowControl, applications, notice};
+use super::{Advertised, Dcb, Dcbx, FlowControl, applications, notice};
 use crate::error::Problem;
 use crate::file;
-use crate::model::{Dcb, End, Fabric};
+use crate::model::{End, Fabric};
 use axon_dcbx::lldp::LldpConfig;
 use axon_dcbx::{
     DcbxConfig, DcbxNodeConfig, DcbxSettings, Duplicates, Meeting, Mismatch, Mode, Recommendation,
@@ -14,33 +14,6 @@ use axon_plane::dcb::DcbConfig;
 use axon_wire::{Priority, PrioritySet, Span};
 use std::collections::BTreeMap;
 use std::rc::Rc;
-
-/// LLDP and DCBX in the switches of a fabric.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Dcbx {
-    /// Timers and bounds.
-    pub lldp: LldpConfig,
-    /// What all switches advertise, but for those in `overrides`.
-    pub common: Advertised,
-    /// By index of the switch.
-    pub overrides: BTreeMap<usize, Advertised>,
-}
-
-/// What one switch advertises and adopts.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Advertised {
-    /// All but what follows from its plane.
-    pub asked: DcbxSettings,
-    /// The priorities that have PFC, if not all lossless ones.
-    pub pfc: Option<PrioritySet>,
-}
-
-impl Dcbx {
-    /// What the switch with this index advertises.
-    pub fn advertised(&self, switch: usize) -> &Advertised {
-        self.overrides.get(&switch).unwrap_or(&self.common)
-    }
-}
 
 /// The LLDP and DCBX configuration of a switch, by index; `None` if it advertises nothing.
 pub(crate) fn node_config(
