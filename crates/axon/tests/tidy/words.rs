@@ -56,6 +56,7 @@ const ALLOWED: &[(&str, &str, &str)] = &[
     ("crates/axon/tests/tidy/words.rs", "", "this list"),
     ("crates/axon/src/agent.rs", "readings", "`RpReadings` of the plane"),
     ("crates/fabric/src/dcb/notice.rs", "readings", "the same, and `CpReadings`"),
+    ("crates/fabric/src/dcb/settings.rs", "readings", "the same"),
     ("crates/papers/src/reproduce/plot.rs", "circle", "a shape of plotters"),
     ("crates/fabric/src/faults.rs", "plug", "a fault: a verb of the fabric file, beside `unplug`"),
     ("crates/fabric/src/file/faults.rs", "plug", "the same, where it is read"),

@@ -208,7 +208,7 @@ pub(super) fn markers(
     dcb: &Dcb,
     rates: &[Rate],
 ) -> Vec<[Option<EcnConfig>; PRIORITIES]> {
-    let frame_bytes_max = crate::assemble::frame_bytes_max(fabric) as u64;
+    let frame_bytes_max = fabric.frame_bytes_max() as u64;
     let port = |&rate: &Rate| dcb.ecn.map(|ecn| Some(at_rate(ecn?, rate, frame_bytes_max)));
     rates.iter().map(port).collect()
 }
