@@ -1,6 +1,5 @@
 //! What a fabric needs of the data plane of its switches, and whether one will do.
 
-use crate::assemble;
 use crate::model::{Fabric, Network, OnFull};
 use axon_node::{Capabilities, Feature, Needs};
 
@@ -68,7 +67,7 @@ pub fn needs(fabric: &Fabric, runtime: Runtime) -> Needs {
     }
     Needs {
         ports: fabric.switches.iter().map(|switch| switch.ports).max().unwrap_or(0),
-        frame_bytes_max: assemble::frame_bytes_max(fabric),
+        frame_bytes_max: fabric.frame_bytes_max(),
         features,
     }
 }
