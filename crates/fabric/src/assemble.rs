@@ -7,7 +7,9 @@ use axon_control::config::{
 use axon_control::node::{ControllerNode, SwitchNode};
 use axon_plane::dcb::DcbConfig;
 use axon_plane::{Plane, PlaneConfig};
+use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::priority::Priority;
+use axon_wire::vlan::TAG_BYTES;
 use axon_wire::{Bytes, Frame, Incarnation, MacAddr, NodeId, Time};
 
 pub use crate::names::{port_name, split_port};
@@ -19,10 +21,9 @@ pub const CONTROLLER_MAC: MacAddr = MacAddr([0x02, b'c', 0, 0, 0, 1]);
 /// The controller's identity; switches count from 1 and never reach it.
 pub const CONTROLLER_ID: NodeId = NodeId(1 << 32);
 
-/// Bytes of Ethernet header before the IP packet that an MTU counts.
-const ETHERNET_HEADER_BYTES: usize = 14;
-/// The same with a VLAN tag, which carries a frame's priority.
-pub(crate) const TAGGED_HEADER_BYTES: usize = 18;
+/// Bytes before the IP packet that an MTU counts: an Ethernet header with a VLAN tag, which carries
+/// a frame's priority.
+pub(crate) const TAGGED_HEADER_BYTES: usize = ETHERNET_BYTES + TAG_BYTES;
 /// Bytes that may wait for routes on one switch: some 700 full frames.
 const WAITING_BYTES_MAX: usize = 1 << 20;
 /// Hosts behind one port.
@@ -126,7 +127,7 @@ pub fn controller_config(fabric: &Fabric, incarnation: u64, seed: u64) -> Contro
 /// The longest frame that a host may send, in bytes without FCS: where priorities count, its
 /// tag comes on top.
 pub(crate) fn frame_bytes_max(fabric: &Fabric) -> usize {
-    let header = if fabric.dcb.is_some() { TAGGED_HEADER_BYTES } else { ETHERNET_HEADER_BYTES };
+    let header = if fabric.dcb.is_some() { TAGGED_HEADER_BYTES } else { ETHERNET_BYTES };
     usize::from(fabric.mtu) + header
 }
 
