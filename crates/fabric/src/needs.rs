@@ -49,10 +49,7 @@ pub fn needs(fabric: &Fabric, runtime: Runtime) -> Needs {
     let ports = fabric.switches.iter().map(|switch| switch.ports).max();
     Needs {
         ports: ports.map(|amount| Need { amount, key: "topology".into() }),
-        frame_bytes_max: Some(Need {
-            amount: fabric.frame_bytes_max(),
-            key: "mtu".into(),
-        }),
+        frame_bytes_max: Some(Need { amount: fabric.frame_bytes_max(), key: "mtu".into() }),
         port_rate_max: port_rate_max(fabric, runtime),
         queues_per_port: dcb.map(|dcb| Need {
             amount: dcb.schedule.classes.len() as u8,
