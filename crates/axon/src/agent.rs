@@ -1,6 +1,5 @@
 //! `axon agent`: flow control and congestion notification for a host that knows neither.
 
-use crate::say::Usage;
 use crate::{capture, record};
 use anyhow::Result;
 use axon_dcbx::TieRule;
@@ -88,7 +87,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         dcbx: arguments.dcbx.then(LldpConfig::default),
         tie: TieRule::default(),
     };
-    agent.check().map_err(Usage)?;
+    agent.check().map_err(anyhow::Error::msg)?;
     let options = DaemonOptions {
         status_socket: arguments.status_socket.clone(),
         capture: arguments.capture.options(),

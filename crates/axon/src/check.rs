@@ -8,16 +8,26 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Read a fabric file and say what it would build
+/// Read a fabric file and say what it would build. Exit status: 1 the file is wrong; 2 it cannot be
+/// read
 #[derive(clap::Args)]
 pub struct Arguments {
     /// The fabric file
     file: PathBuf,
 }
 
-/// Prints every node and link.
+/// Prints every node and link. Answers whether the file is right.
+///
+/// # Errors
+/// It cannot be read.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let fabric = crate::file::load(&arguments.file)?;
+    let fabric = match crate::file::load(&arguments.file) {
+        Err(error) if error.position.is_some() => {
+            crate::say::note!("{error}");
+            return Ok(crate::say::answer(false));
+        }
+        fabric => fabric?,
+    };
     let mut out = String::new();
     writeln!(
         out,
@@ -44,7 +54,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     crate::say::print(&out)?;
     if fabric.key == axon_fabric::LAB_KEY {
-        eprintln!("the key is the published lab key, which protects nothing");
+        crate::say::note!("the key is the published lab key, which protects nothing");
     }
     Ok(ExitCode::SUCCESS)
 }

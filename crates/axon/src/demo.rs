@@ -1,5 +1,6 @@
 //! `axon demo`: table 1 of the Axon paper with real Linux hosts.
 
+use crate::say;
 use anyhow::Result;
 use axon_papers::axon::live::process::Stop;
 use axon_papers::axon::live::{self, gap};
@@ -37,7 +38,7 @@ enum Part {
     },
 }
 
-/// Runs the demo; fails if a bar is missed.
+/// Runs the demo. Answers whether every bound is met.
 ///
 /// # Errors
 /// A step of the demo fails; everything that was started is stopped again.
@@ -48,15 +49,21 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         Some(Part::ProbeReceive { millis }) => {
-            print!("{}", gap::receive(Duration::from_millis(millis))?);
+            say::print(&gap::receive(Duration::from_millis(millis))?.to_string())?;
             Ok(ExitCode::SUCCESS)
         }
         None => {
             let stop = Stop::on_signals()?;
-            let summary = live::run(&arguments.out, &stop)?;
-            print!("\n{}", summary.text());
-            println!("\nResults are in {}", arguments.out.display());
-            Ok(if summary.pass { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+            let summary = match live::run(&arguments.out, &stop) {
+                Err(error) if stop.check().is_err() => {
+                    say::note!("{error:#}");
+                    return Ok(say::INTERRUPTED.into());
+                }
+                summary => summary?,
+            };
+            let out = arguments.out.display();
+            say::print(&format!("\n{}\nResults are in {out}\n", summary.text()))?;
+            Ok(say::answer(summary.pass))
         }
     }
 }

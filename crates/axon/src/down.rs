@@ -13,6 +13,6 @@ pub struct Arguments {
 /// Ends the lab.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let name = axon_linux::lab::down(arguments.lab.as_deref())?;
-    println!("{name} is down");
+    crate::say::print(&format!("{name} is down\n"))?;
     Ok(ExitCode::SUCCESS)
 }

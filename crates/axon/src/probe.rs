@@ -67,7 +67,7 @@ struct Way {
     ether: Vec<String>,
 }
 
-/// Fails if a probe is lost, or a unit on the way has left no record.
+/// Answers whether every probe came back, with the record of each unit on the way.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let summary = if arguments.live { live(arguments)? } else { simulated(arguments)? };
     if arguments.json {
@@ -75,7 +75,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     } else {
         crate::say::print(&summary.to_string())?;
     }
-    Ok(if summary.is_complete() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(crate::say::answer(summary.is_complete()))
 }
 
 impl Arguments {
@@ -220,7 +220,11 @@ fn live_route(lab: &Lab, fabric: &Fabric, from: usize, to: usize) -> Result<Vec<
     let route =
         node.routes.iter().find(|one| one.port == source.port && one.destination == target.mac);
     let Some(route) = route else {
-        eprintln!("{} has no route to {} now: this is a shortest path", source.name, target.name);
+        crate::say::note!(
+            "{} has no route to {} now: this is a shortest path",
+            source.name,
+            target.name
+        );
         return Ok(shortest_path(fabric, source.switch, target.switch)?);
     };
     followed(fabric, source.switch, &route.hops)

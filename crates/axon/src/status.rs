@@ -19,16 +19,11 @@ pub struct Arguments {
     json: bool,
 }
 
-/// Prints the status. The exit status is 1 if lossless buffers are deadlocked, and 2 if the switches
-/// could not be asked.
+/// Prints the status. Answers whether no lossless buffers are deadlocked.
+///
+/// # Errors
+/// There is no lab, or switches could not be asked.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    shown(arguments).or_else(|error| {
-        eprintln!("{error:#}");
-        Ok(say::USAGE.into())
-    })
-}
-
-fn shown(arguments: &Arguments) -> Result<ExitCode> {
     let lab = Lab::open(arguments.lab.as_deref())?;
     let status = lab.status()?;
     let found = lab.deadlock(&status);
@@ -41,7 +36,7 @@ fn shown(arguments: &Arguments) -> Result<ExitCode> {
     } else {
         say::print(&text(&status, deadlock))?;
     }
-    Ok(if found?.is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    Ok(say::answer(found?.is_none()))
 }
 
 /// The JSON of a lab's status.

@@ -5,7 +5,6 @@
 //! them, and the first 64. Only `sent` shows bytes, so only they show which flow a frame is of; a
 //! frame that was received, lost or dropped is the one with the same hash that was sent.
 
-use crate::say::Usage;
 use anyhow::{Context, Result, bail, ensure};
 use axon_fabric::units;
 use axon_node::Drop;
@@ -59,14 +58,13 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     if let (Some(from), Some(to)) = (arguments.from, arguments.to)
         && from > to
     {
-        let text = format!("--from {from} --to {to}: nothing is between; expected --from first");
-        return Err(Usage(text).into());
+        bail!("--from {from} --to {to}: nothing is between; expected --from first");
     }
     let name = arguments.file.display().to_string();
     let mut input: Box<dyn BufRead> = if name == "-" {
         Box::new(std::io::stdin().lock())
     } else {
-        let file = File::open(&arguments.file).with_context(|| name.clone())?;
+        let file = File::open(&arguments.file).with_context(|| format!("cannot read {name}"))?;
         Box::new(BufReader::with_capacity(1 << 20, file))
     };
     let mut out = BufWriter::new(std::io::stdout().lock());
@@ -90,7 +88,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
                 Err(error) if error.kind() == ErrorKind::BrokenPipe => {
                     return Ok(ExitCode::SUCCESS);
                 }
-                written => written?,
+                written => written.context("cannot write standard output")?,
             }
         }
     }
@@ -99,8 +97,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         bail!("--port {port}: no line of {name} names it; expected one such as s1-p0, or a node");
     }
     match out.flush() {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => return Err(error.into()),
-        _ => {}
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
+        written => written.context("cannot write standard output")?,
     }
     ensure!(!cut, "{name}:{number}: the line is cut off, so the trace is not whole");
     Ok(ExitCode::SUCCESS)

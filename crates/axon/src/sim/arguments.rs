@@ -25,10 +25,12 @@ pub struct Arguments {
     #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
     pub threads: u16,
     /// How long to run after the network is ready, such as 10ms; by default until all traffic is
-    /// done, or for 1s if some has no end
+    /// done, or for 1s if some has no end. Flows that have an end and have not come to it when the
+    /// run ends make it fail
     #[arg(long, value_name = "TIME", value_parser = units::span)]
     pub duration: Option<Span>,
-    /// Write the report as JSON; `-` writes it to standard output, and nothing else
+    /// Write the report as JSON. For this and every other FILE, `-` is standard output, which takes
+    /// nothing else then
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
     /// Write flows, ports, drops and samples over time as CSV files into this folder
