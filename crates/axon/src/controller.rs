@@ -33,6 +33,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         state: arguments.state.clone(),
         taps: Vec::new(),
     };
-    daemon::controller(&real::load(&arguments.file)?, &options)?;
+    let fabric = real::load(&arguments.file)?;
+    real::wait_for_ports(&fabric, &fabric.controller.name, &[]);
+    daemon::controller(&fabric, &options)?;
     Ok(ExitCode::SUCCESS)
 }

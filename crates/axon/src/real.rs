@@ -14,3 +14,16 @@ pub fn load(file: &Path) -> Result<Fabric> {
     warnings.iter().for_each(|line| crate::say::note!("warning: {line}"));
     Ok(fabric)
 }
+
+/// Says which ports of a switch or the controller are not there yet: it runs all the same, and
+/// takes them when they come.
+pub fn wait_for_ports(fabric: &Fabric, name: &str, taps: &[String]) {
+    let missing = axon_linux::daemon::missing_ports(fabric, name, taps);
+    if let Some(first) = missing.first() {
+        crate::say::note!(
+            "{name} waits for network interfaces that are not there: {}; give each its name, as \
+             with `ip link set eth1 name {first}`",
+            missing.join(", ")
+        );
+    }
+}

@@ -104,6 +104,11 @@ fn reserve(arguments: &Arguments, chosen: &[&Experiment]) -> Result<()> {
     let named = [("--json", &arguments.json), ("--write-docs", &arguments.write_docs)];
     let files = named.into_iter().filter_map(|(what, path)| Some((what, path.as_ref()?)));
     let files = files.filter(|(_, path)| !output::is_standard(path));
+    let page = arguments.write_docs.as_deref();
+    ensure!(
+        !page.is_some_and(output::is_standard),
+        "--write-docs -: plots go beside the page; expected a file"
+    );
     let files: Vec<_> = files.map(|(what, path)| (what.to_owned(), path.clone())).collect();
     apart(&[], &files)?;
     let mut reserved = Reserved::default();

@@ -39,6 +39,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         state: arguments.state.clone(),
         taps: arguments.tap.clone(),
     };
-    daemon::switch(&real::load(&arguments.file)?, &arguments.name, &options)?;
+    let fabric = real::load(&arguments.file)?;
+    real::wait_for_ports(&fabric, &arguments.name, &arguments.tap);
+    daemon::switch(&fabric, &arguments.name, &options)?;
     Ok(ExitCode::SUCCESS)
 }
