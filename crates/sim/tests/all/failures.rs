@@ -17,6 +17,9 @@ macro_rules! on_each_dataplane {
         mod reference {
             $(#[test] fn $scenario() { super::$scenario(super::DataplaneKind::Reference); })*
         }
+        mod refusing {
+            $(#[test] fn $scenario() { super::$scenario(super::DataplaneKind::Refusing); })*
+        }
     };
 }
 
