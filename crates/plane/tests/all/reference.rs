@@ -22,13 +22,23 @@ const PORTS: u16 = 5;
 /// What is done to a data plane.
 #[derive(Clone, Debug)]
 enum Operation {
-    Frame { port: PortNo, bytes: Vec<u8>, headroom: usize, intact: bool },
+    Frame {
+        port: PortNo,
+        bytes: Vec<u8>,
+        headroom: usize,
+        intact: bool,
+    },
     Kind(PortNo, PortKind),
     Link(PortNo, bool),
     Change(RouteChange),
     Inject(PacketType, Hops, Vec<u8>),
     Send(PortNo, Vec<u8>),
-    Forward { ingress: PortNo, route: Route, bytes: Vec<u8>, headroom: usize },
+    Forward {
+        ingress: PortNo,
+        route: Route,
+        bytes: Vec<u8>,
+        headroom: usize,
+    },
     Pause(PortNo),
     /// From its own snapshot with so many ports; the others are wiped.
     Resynchronise(usize),
