@@ -6,8 +6,8 @@
 //! A port that runs transit in the kernel (an XDP program that does the step of
 //! `axon_plane::forward`, held to it by the vectors) is one more implementation: `open`
 //! attaches the program, [`Port::receive`] returns only what the program passed up (link
-//! frames, control packets, everything on a host port), [`Port::set_kind`] tells the
-//! program whether it may take frames, and [`Port::counters`] adds what it forwarded. The
+//! frames, control packets, everything on a host port), [`Port::set_kind`] configures
+//! whether the program may take frames, and [`Port::counters`] adds what it forwarded. The
 //! loop, the node and the lab stay as they are.
 
 use crate::offload::append_with_tag;
@@ -15,14 +15,10 @@ use axon_dcbx::agent::Rules;
 use axon_node::PortKind;
 use axon_wire::FrameBuf;
 use axon_wire::probe::RECORDS_BYTES_MAX;
+use axon_wire::vlan::TAG_BYTES;
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::os::fd::BorrowedFd;
-
-/// Bytes of an Ethernet header without a tag.
-pub const ETHERNET_BYTES: usize = 14;
-/// Bytes of one VLAN tag.
-pub const TAG_BYTES: usize = 4;
 
 /// The MTU that a link between switches needs for hosts with `host_mtu`, in bytes.
 ///
@@ -147,6 +143,7 @@ pub fn is_device_loss(error: &io::Error) -> bool {
 mod tests {
     use super::*;
     use axon_wire::Frame;
+    use axon_wire::link::ETHERNET_BYTES;
 
     #[test]
     fn the_longest_route_and_all_records_around_the_longest_frame_fit_the_fabric() {

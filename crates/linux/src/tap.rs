@@ -4,8 +4,10 @@
 //! Without a virtio header the kernel offers no offloads on a TAP device: frames come
 //! segmented, with their checksums done and their VLAN tags in place.
 
-use crate::port::{ETHERNET_BYTES, Pool, Port, PortCounters, TAG_BYTES, is_device_loss};
+use crate::port::{Pool, Port, PortCounters, is_device_loss};
 use crate::sys;
+use axon_wire::link::ETHERNET_BYTES;
+use axon_wire::vlan::TAG_BYTES;
 use axon_wire::{Frame, FrameBuf};
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -39,7 +41,7 @@ impl TapPort {
     /// # Errors
     /// ENODEV if it is gone.
     pub fn follow_mtu(&mut self, device: &str) -> io::Result<()> {
-        // One byte to spare, which tells a longer frame from one that just fits.
+        // One byte to spare: a frame that fills it is too long.
         self.buffer = vec![0; sys::device_mtu(device)? + ETHERNET_BYTES + TAG_BYTES + 1];
         Ok(())
     }

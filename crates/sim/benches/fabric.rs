@@ -32,7 +32,7 @@ use std::net::Ipv4Addr;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// From one datagram of a host to its next, unless told otherwise.
+/// From one datagram of a host to its next, unless a run sets another interval.
 const INTERVAL: Span = Span::from_micros(4);
 const PORT: u16 = 9;
 /// What runs without arguments: k, threads, simulated microseconds.
@@ -178,9 +178,9 @@ fn one(run: &str) {
 }
 
 fn main() {
-    // Cargo says `--bench` to every benchmark.
-    let told = std::env::args().skip(1).filter(|argument| argument != "--bench");
-    let arguments: Vec<String> = told.collect();
+    // Cargo passes `--bench` to every benchmark.
+    let arguments: Vec<String> =
+        std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
     if let [flag, run] = &arguments[..]
         && flag == "--one"
     {

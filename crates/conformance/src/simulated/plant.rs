@@ -55,11 +55,11 @@ plants! {
     ForwardedLldp = "forwarded-lldp", "dcbx/lldp-not-forwarded";
     /// It passes MAC control on.
     ForwardedMacControl = "forwarded-mac-control", "pfc/not-forwarded";
-    /// It keeps no room for what comes after it has said stop.
+    /// It keeps no room for what arrives after it has sent XOFF.
     NoHeadroom = "no-headroom", "pfc/no-loss-with-headroom";
     /// It never sends XON.
     NoXon = "no-xon", "pfc/xon-is-sent";
-    /// It says stop once, and not again before that runs out.
+    /// It sends XOFF once, and not again before that pause runs out.
     NoRefresh = "no-refresh", "pfc/xoff-is-refreshed";
     /// A new time is added to what is left.
     TimerAdds = "timer-adds", "pfc/new-time-replaces";
@@ -69,7 +69,7 @@ plants! {
     HighOctetHonoured = "high-octet-honoured", "pfc/high-octet-ignored";
     /// It honours a MAC control frame that is too short.
     ShortFrameHonoured = "short-frame-honoured", "pause/short-frame-ignored";
-    /// It honours a PAUSE for somebody else.
+    /// It honours a PAUSE that is addressed to another station.
     OtherAddressHonoured = "other-address-honoured", "pause/other-address-ignored";
     /// It sends PAUSE with an unassigned opcode.
     PauseWrongOpcode = "pause-wrong-opcode", "pause/sent-before-loss";

@@ -62,20 +62,22 @@ fn run(context: &mut Context) -> Result<Outcome> {
     let table = compared(context, &mut outcome)?;
     outcome.tables.push(table);
     outcome.note(
-        "The paper does not say what its convergence is, nor over which links its average goes. Of the two \
-         interpretations, until links are known and until hosts are known too, the second has the paper's 108 Mbit \
-         on the worst link, and the first has an eighth of it: so the second is judged, with the average \
-         over all links, the one definition of all of figure 6. The paper's simulator has no time, and its \
-         Axons send heartbeats only after the network has initialised (001 §4, on the simulator): so neither they nor \
-         what hosts say of themselves is in the average that is judged. It stands below with them. Our \
+        "The paper does not say what its convergence is, nor over which links its average goes. \
+         Of the two interpretations, until links are known and until hosts are known too, the \
+         second has the paper's 108 Mbit on the worst link, and the first has an eighth of it: \
+         so the second is judged, with the average over all links, the one definition of all of \
+         figure 6. The paper's simulator has no time, and its Axons send heartbeats only after \
+         the network has initialised (001 §4, on the simulator): so neither they nor what hosts \
+         say of themselves is in the average that is judged. It stands below with them. Our \
          messages are sealed, the paper's are not.",
     );
     outcome.note(
-        "PortLand: the paper's starts with 50 to 100 % more bytes than Axon, ours with fewer, and the bound \
-         is missed. Our PortLand's messages are not sealed (43 bytes each) and carry no route, and its \
-         links count as known when every switch has reported to the manager. What the paper's PortLand sends more is not given, and nothing was added to \
-         ours to make it dearer. Wall time is that of the machine as it was: beside other work it says \
-         little.",
+        "PortLand: the paper's starts with 50 to 100 % more bytes than Axon, ours with fewer, \
+         and the bound is missed. Our PortLand's messages are not sealed (43 bytes each) and \
+         carry no route, and its links count as known when every switch has reported to the \
+         manager. What the paper's PortLand sends more is not given, and nothing was added to \
+         ours to make it dearer. Wall time is that of the machine as it was: beside other work \
+         it says little.",
     );
     Ok(outcome)
 }

@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_datagram_is_known_behind_tags_and_headers_and_told_by_reason() {
+    fn a_datagram_is_found_behind_tags_and_headers_and_counted_by_reason() {
         let mut lost = LostDatagrams::default();
         let mut tagged = frame(1);
         let tag = VlanTag::of_priority(Priority::new(3).unwrap()).emit();

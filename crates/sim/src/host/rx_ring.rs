@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_flow_control_is_told_to_stop_before_it_is_refused() {
+    fn a_priority_with_flow_control_is_paused_before_its_frames_are_refused() {
         let mut ring = RxRing::new();
         ring.set_rate(Some(Rate::mbps(8)));
         let [xoff, xon, headroom] = [3_000, 1_000, 2_000].map(Bytes);

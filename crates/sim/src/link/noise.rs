@@ -17,7 +17,7 @@ use oorandom::Rand64;
 const ONE: u64 = 1 << 63;
 /// A rate of bit errors of one.
 const PER_BIT_MAX: u64 = 1_000_000_000_000_000;
-/// Tells the streams of bit errors from those of losses.
+/// The bit that separates the random streams of bit errors from those of losses.
 const BIT_STREAMS: u128 = 1 << 100;
 
 /// The noise of one direction of a link.

@@ -12,7 +12,7 @@ use std::net::Ipv4Addr;
 
 /// Long enough for every bridge's port to a host to find that it is an edge.
 const ETHERNET_BOOT: Span = Span::from_secs(5);
-/// Long enough for PortLand's switches to be told where they are, and the hosts to announce
+/// Long enough for PortLand's switches to learn their locations, and for the hosts to announce
 /// themselves a second time.
 const PORTLAND_BOOT: Span = Span::from_millis(2500);
 
@@ -30,17 +30,17 @@ fn boot(network: &str, topology: &str, span: Span) -> World {
 }
 
 /// Every pair of connected hosts must ping; every frame must be accounted for.
-fn assert_whole(world: &mut World, tries: u16, told: &str) {
+fn assert_whole(world: &mut World, tries: u16, context: &str) {
     let hosts = world.connected_hosts();
-    assert!(hosts.len() > 1, "{told}");
+    assert!(hosts.len() > 1, "{context}");
     let silent = unreached(world, &pairs(&hosts), tries);
     let drops: Vec<_> = Drop::ALL
         .iter()
         .map(|&reason| (reason.name(), world.engine().accounts().dropped[reason as usize]))
         .filter(|&(_, count)| count > 0)
         .collect();
-    assert!(silent.is_empty(), "{told}: no answer: {silent:?}; {drops:?}");
-    world.engine().check_conservation().unwrap_or_else(|fault| panic!("{told}: {fault}"));
+    assert!(silent.is_empty(), "{context}: no answer: {silent:?}; {drops:?}");
+    world.engine().check_conservation().unwrap_or_else(|fault| panic!("{context}: {fault}"));
 }
 
 /// Links between bridges that forward at both ends.
@@ -264,7 +264,7 @@ fn portland_follows_a_host_that_moves() {
     let mut world = World::new(&own, 1);
     world.run_for(PORTLAND_BOOT);
     assert_whole(&mut world, 5, "before");
-    // While h16 pings it, h1 moves to another pod; h16 is told by h1's old switch.
+    // While h16 pings it, h1 moves to another pod; h1's old switch sends h16 the new address.
     let ping = common::start_steady(&mut world, 15, 0, Span::from_secs(4));
     world.run_for(Span::from_millis(500));
     world.move_host(0, spare);
@@ -277,7 +277,7 @@ fn portland_follows_a_host_that_moves() {
 }
 
 #[test]
-fn portland_forwards_without_its_manager_and_tells_the_next_one_all_it_needs() {
+fn portland_forwards_without_its_manager_and_the_next_manager_learns_all_it_needs() {
     let mut world = boot("portland", "{fat_tree: {k: 4}}", PORTLAND_BOOT);
     assert_whole(&mut world, 5, "before");
     let places = |world: &World| -> Vec<_> {
@@ -359,8 +359,8 @@ fn survives(network: &str, seed: u64) {
             _ => FaultKind::LinkDown(link),
         });
         world.run_for(Span::from_millis(random.rand_range(0..800)));
-        let told = format!("{network}, seed {seed}, at {}", world.now());
-        world.engine().check_conservation().unwrap_or_else(|fault| panic!("{told}: {fault}"));
+        let context = format!("{network}, seed {seed}, at {}", world.now());
+        world.engine().check_conservation().unwrap_or_else(|fault| panic!("{context}: {fault}"));
     }
     (0..links).for_each(|link| world.inject(FaultKind::LinkUp(link as usize)));
     (1..9).for_each(|switch| world.inject(FaultKind::SwitchUp(switch)));

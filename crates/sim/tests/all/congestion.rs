@@ -26,7 +26,7 @@ const SAMPLE_BYTES_MAX: u64 = 150_000 * 115 / 100;
 /// Preamble, FCS and gap.
 const OVERHEAD: u64 = 24;
 
-/// A host that always has something to send, in priority 3, and obeys CNMs.
+/// A host that always has something to send, in priority 3, and acts on CNMs.
 struct Source {
     limiter: RateLimiter,
     frame: Vec<u8>,
@@ -53,10 +53,10 @@ impl Node<FrameBuf> for Source {
     fn handle(&mut self, now: Time, input: Input<FrameBuf>, out: &mut Vec<Action<FrameBuf>>) {
         match input {
             Input::Frame { frame, .. } => {
-                let told = CnmFrame::parse(frame.bytes(), &CnmFormat::default()).unwrap();
-                assert_eq!(told.destination.0, self.frame[6..12]);
-                assert_eq!(told.cn.map(|tag| tag.emit()[..] == self.frame[16..20]), Some(true));
-                self.limiter.notified(now, told.cnm.feedback);
+                let message = CnmFrame::parse(frame.bytes(), &CnmFormat::default()).unwrap();
+                assert_eq!(message.destination.0, self.frame[6..12]);
+                assert_eq!(message.cn.map(|tag| tag.emit()[..] == self.frame[16..20]), Some(true));
+                self.limiter.notified(now, message.cnm.feedback);
             }
             Input::TxDone { .. } => self.busy = false,
             Input::Link { up, .. } => self.up = up,

@@ -63,8 +63,8 @@ fn what_a_willing_switch_takes_over_keeps_its_neighbours_traffic() {
         assert_eq!(switch.plane().software().unwrap().ports().pfc(port), expected, "{port:?}");
     }
     let note = |port| Note::PfcInForce { port, pfc: both };
-    let told = |port| world.engine().notes().iter().filter(|one| one.2 == note(port)).count();
-    assert_eq!(links.iter().map(|&port| told(port)).collect::<Vec<_>>(), [1, 1]);
+    let noted = |port| world.engine().notes().iter().filter(|one| one.2 == note(port)).count();
+    assert_eq!(links.iter().map(|&port| noted(port)).collect::<Vec<_>>(), [1, 1]);
     let [with, without] = [&mut world, &mut started("none")].map(lost);
     assert_eq!(with[0], 0, "s1 stops when s2 says so, and h1 when s1 does");
     assert!(with[1] > 0, "h2 has not agreed on anything with s2");

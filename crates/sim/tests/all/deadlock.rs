@@ -21,8 +21,8 @@ fn fabric(text: &str, router: RouterKind) -> Fabric {
     fabric
 }
 
-/// Which buffers wait for which by the routes of the fabric's flows, and whether they have a
-/// circle. Replies and what resolves addresses are in no lossless priority.
+/// Which buffers wait for which by the routes of the fabric's flows, and whether they form a
+/// cycle. Replies and what resolves addresses are in no lossless priority.
 fn predicted(fabric: &Fabric, seed: u64) -> (BTreeSet<(Buffer, Buffer)>, bool) {
     let mut planned =
         Planned::new(fabric, fabric.controller.router.build(seed, fabric.layers()), seed);
@@ -61,20 +61,20 @@ fn run(fabric: &Fabric, seed: u64, span: Span) -> Option<Vec<Buffer>> {
 }
 
 /// Whether each waits for the next, and the last for the first, by the routes.
-fn is_predicted(circle: &[Buffer], pairs: &BTreeSet<(Buffer, Buffer)>) -> bool {
-    let next = circle.iter().cycle().skip(1);
-    circle.iter().zip(next).all(|(&here, &on)| pairs.contains(&(here, on)))
+fn is_predicted(deadlock: &[Buffer], pairs: &BTreeSet<(Buffer, Buffer)>) -> bool {
+    let next = deadlock.iter().cycle().skip(1);
+    deadlock.iter().zip(next).all(|(&here, &on)| pairs.contains(&(here, on)))
 }
 
 #[test]
-fn five_switches_in_a_ring_deadlock_in_the_circle_that_their_routes_let_one_expect() {
+fn five_switches_in_a_ring_deadlock_in_the_cycle_that_their_routes_let_one_expect() {
     let text = include_str!("../../../../scenarios/deadlock5.yaml");
     let fabric = fabric(text, RouterKind::ShortestPath);
     let (pairs, cycle) = predicted(&fabric, fabric.seed);
-    let circle = run(&fabric, fabric.seed, Span::from_millis(500)).expect("a deadlock");
-    assert_eq!(circle.len(), 5);
-    assert!(cycle && is_predicted(&circle, &pairs), "{circle:?}");
-    // It stays, and the report of a run tells it and fails.
+    let deadlock = run(&fabric, fabric.seed, Span::from_millis(500)).expect("a deadlock");
+    assert_eq!(deadlock.len(), 5);
+    assert!(cycle && is_predicted(&deadlock, &pairs), "{deadlock:?}");
+    // It stays; a run reports it, and fails.
     let options = axon_sim::Options {
         duration: Some(Span::from_millis(300)),
         ..axon_sim::Options::default()
@@ -100,9 +100,9 @@ fn a_deadlock_is_seen_though_a_priority_of_the_same_class_can_go_on() {
         )
         + "  - { udp: { count: 5 }, from: h1, to: h11, priority: 4 }\n";
     let fabric = fabric(&text, RouterKind::ShortestPath);
-    let circle = run(&fabric, fabric.seed, Span::from_millis(500)).expect("a deadlock");
-    assert!(circle.iter().all(|buffer| buffer.priority.value() == 3), "{circle:?}");
-    assert_eq!(circle.len(), 5);
+    let deadlock = run(&fabric, fabric.seed, Span::from_millis(500)).expect("a deadlock");
+    assert!(deadlock.iter().all(|buffer| buffer.priority.value() == 3), "{deadlock:?}");
+    assert_eq!(deadlock.len(), 5);
 }
 
 #[test]
@@ -185,7 +185,7 @@ fn on_two_layers(text: &str) -> String {
 }
 
 #[test]
-fn random_fabrics_deadlock_only_where_their_routes_have_a_circle_never_up_and_down_or_on_layers() {
+fn random_fabrics_deadlock_only_where_their_routes_have_a_cycle_never_up_and_down_or_on_layers() {
     let (mut found, mut expected) = (0, 0);
     for seed in 1..=FABRICS {
         let text = random_text(seed);
@@ -193,9 +193,9 @@ fn random_fabrics_deadlock_only_where_their_routes_have_a_circle_never_up_and_do
         let shortest = fabric(&text, RouterKind::ShortestPath);
         let (pairs, cycle) = predicted(&shortest, seed);
         expected += u64::from(cycle);
-        if let Some(circle) = run(&shortest, seed, span) {
+        if let Some(deadlock) = run(&shortest, seed, span) {
             found += 1;
-            assert!(cycle && is_predicted(&circle, &pairs), "seed {seed}: {circle:?}\n{text}");
+            assert!(cycle && is_predicted(&deadlock, &pairs), "seed {seed}: {deadlock:?}\n{text}");
         }
         for router in [RouterKind::UpDown, RouterKind::Layered] {
             let text =
@@ -205,6 +205,6 @@ fn random_fabrics_deadlock_only_where_their_routes_have_a_circle_never_up_and_do
             assert_eq!(run(&fabric, seed, span), None, "seed {seed}:\n{text}");
         }
     }
-    println!("{found} of {FABRICS} deadlocked, {expected} have a circle");
+    println!("{found} of {FABRICS} deadlocked, {expected} have a cycle");
     assert!(found >= 10, "{found} of {FABRICS} deadlocked: too few to say anything");
 }

@@ -1,5 +1,5 @@
-//! The edge of the congestion notification domain: a host that says by LLDP that it has reaction
-//! points is let in, and kept out again when it is gone; another stays outside.
+//! The edge of the congestion notification domain: a host that advertises reaction points by LLDP
+//! is let in, and kept out again when it is gone; another stays outside.
 
 use crate::common;
 use axon_node::{Dataplane, Note};
@@ -33,7 +33,7 @@ fn mode(world: &World, port: PortNo) -> DefenceMode {
 }
 
 #[test]
-fn a_host_that_says_so_is_let_in_and_kept_out_again_when_it_is_gone() {
+fn a_host_with_reaction_points_is_let_in_and_kept_out_again_when_it_is_gone() {
     let fabric = common::fabric(FABRIC);
     let mut world = World::new(&fabric, 1);
     let ports = [0, 1].map(|host: usize| fabric.hosts[host].port);
@@ -43,14 +43,14 @@ fn a_host_that_says_so_is_let_in_and_kept_out_again_when_it_is_gone() {
     let met = [DefenceMode::InteriorReady, DefenceMode::Edge];
     assert_eq!(modes(&world), met);
     let note = Note::DefenceInForce { port: ports[0] };
-    let told = world.engine().notes().iter().filter(|one| one.2 == note).count();
-    assert_eq!(told, 2, "inside, and then ready");
+    let noted = world.engine().notes().iter().filter(|one| one.2 == note).count();
+    assert_eq!(noted, 2, "inside, and then ready");
     world.start_traffic();
     world.run_for(Span::from_millis(200));
     let moved = |port| world.switch(0).unwrap().plane().counters().port(port).cn_moved;
     assert_eq!(ports.map(moved), [0, 20_000], "h2 is outside");
-    let heeded = [0, 1].map(|host: usize| world.host(host).unwrap().cnms_applied());
-    assert!(heeded[0] > 0 && heeded[1] == 0, "{heeded:?}");
+    let applied = [0, 1].map(|host: usize| world.host(host).unwrap().cnms_applied());
+    assert!(applied[0] > 0 && applied[1] == 0, "{applied:?}");
     world.run_until(Time::ZERO + Span::from_secs(25));
     assert_eq!(modes(&world), [DefenceMode::Edge; 2]);
     world.run_until(Time::ZERO + Span::from_secs(40));

@@ -53,12 +53,12 @@ fn gap_of(plane: DataplaneKind, fault: FaultKind) -> Span {
 
 fn a_cut_link_reroutes_at_once(plane: DataplaneKind) {
     let gap = gap_of(plane, FaultKind::LinkDown(0));
-    assert!(gap <= Span::from_millis(5), "carrier loss tells at once: {gap}");
+    assert!(gap <= Span::from_millis(5), "carrier loss is seen at once: {gap}");
 }
 
 fn a_silent_link_is_found_by_missed_heartbeats(plane: DataplaneKind) {
     let gap = gap_of(plane, FaultKind::LinkSilent(0));
-    assert!(gap >= HEARTBEAT, "nothing tells but the missing heartbeats: {gap}");
+    assert!(gap >= HEARTBEAT, "only the missing heartbeats show it: {gap}");
     assert!(gap <= HEARTBEAT * 3 + Span::from_millis(20), "two intervals, then reroute: {gap}");
 }
 
@@ -135,7 +135,7 @@ fn a_dead_hosts_flows_are_destroyed_everywhere(plane: DataplaneKind) {
     assert_eq!(holders(&world), 2);
     world.inject(FaultKind::HostDown(2));
     world.run_for(Span::from_millis(200));
-    assert_eq!(holders(&world), 0, "carrier loss tells at once");
+    assert_eq!(holders(&world), 0, "carrier loss is seen at once");
     assert_sound(&world);
     assert!(unreached(&mut world, &[(0, 1), (1, 0)], 5).is_empty());
     world.inject(FaultKind::HostUp(2));

@@ -68,8 +68,8 @@ fn counted(world: &World) -> [u64; 4] {
     sum
 }
 
-/// Notes of congestion: which switch was told, and of which of its ports.
-fn told(world: &World) -> Vec<(usize, PortNo)> {
+/// The switches that received congestion messages, each with the port of the sender that it names.
+fn notified(world: &World) -> Vec<(usize, PortNo)> {
     let notes = world.engine().notes().iter();
     notes
         .filter_map(|(_, station, note)| match note {
@@ -80,13 +80,13 @@ fn told(world: &World) -> Vec<(usize, PortNo)> {
 }
 
 #[test]
-fn without_more_what_does_not_fit_is_dropped_and_nobody_is_told() {
+fn without_more_what_does_not_fit_is_dropped_and_nobody_is_notified() {
     let (world, report) = congested(OnFull::Drop, QUEUE);
     let [dropped, nacks, messages, pauses] = counted(&world);
     assert!(dropped > 0);
     assert_eq!(received(&report) + dropped, 2 * COUNT);
     assert_eq!([nacks, messages, pauses], [0; 3]);
-    assert_eq!(told(&world), []);
+    assert_eq!(notified(&world), []);
 }
 
 #[test]
@@ -114,8 +114,10 @@ fn a_full_output_makes_the_edge_pause_the_hosts_that_sent() {
     let [dropped, nacks, messages, pauses] = counted(&world);
     assert_eq!((received(&report) + dropped, nacks), (2 * COUNT, 0));
     assert!(messages > 0 && messages <= dropped, "{messages} messages for {dropped} drops");
-    let told = told(&world);
-    assert_eq!((told.len() as u64, pauses), (messages, messages), "each is heard and obeyed");
+    let notified = notified(&world);
+    let count = notified.len() as u64;
+    assert_eq!((count, pauses), (messages, messages), "each is received and acted on");
     let senders: Vec<PortNo> = world.fabric().hosts[..2].iter().map(|host| host.port).collect();
-    assert!(told.iter().all(|(switch, port)| *switch == 0 && senders.contains(port)), "{told:?}");
+    let is_sender = |&(switch, port): &(usize, PortNo)| switch == 0 && senders.contains(&port);
+    assert!(notified.iter().all(is_sender), "{notified:?}");
 }

@@ -41,7 +41,7 @@ struct Load {
     bytes: (u64, u64),
 }
 
-/// Sends frames until `end`, and heeds flow control for its priority.
+/// Sends frames until `end`, and honours flow control for its priority.
 struct Source {
     load: Load,
     random: Rand64,
@@ -69,8 +69,8 @@ impl Node<FrameBuf> for Source {
         self.now = now;
         match input {
             Input::Frame { frame, .. } => {
-                if let Ok(MacControl::Pfc(told)) = MacControl::parse(frame.bytes(), MAC) {
-                    self.pauses.receive(now, &told, RATE, PrioritySet::ALL);
+                if let Ok(MacControl::Pfc(pfc)) = MacControl::parse(frame.bytes(), MAC) {
+                    self.pauses.receive(now, &pfc, RATE, PrioritySet::ALL);
                 }
             }
             Input::TxDone { .. } => self.busy = false,

@@ -111,7 +111,7 @@ fn nothing_is_lost_in_random_fabrics_with_the_headroom_that_they_need() {
 
 /// A host that hardly reads has stopped the port to it, by what an eighth host sends. Then three
 /// hosts begin to send to it, at once as fast as they can; three more keep the ports to those
-/// busy, so that what is to be told to them has to wait.
+/// busy, so that the PFC frames to them have to wait.
 fn bound(headroom: &str, latency: &str, seed: u64) -> String {
     let mut text = format!(
         "name: bound\ntopology: {{ line: {{ switches: 1, hosts_per_switch: 8 }} }}\n\

@@ -92,5 +92,5 @@ fn a_slow_host_stops_the_senders_through_two_switches_and_nothing_is_lost() {
     assert_eq!(heard, 0, "nobody stops a host that only receives");
     let mut world = started(&text("false"));
     world.run_for(Span::from_millis(5));
-    assert!(dropped(&world) > 1_000, "hosts that obey nothing send on");
+    assert!(dropped(&world) > 1_000, "hosts that honour no PFC send on");
 }

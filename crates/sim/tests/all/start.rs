@@ -12,14 +12,14 @@ fn permutation(network: &str) -> Fabric {
 }
 
 /// Every flow must have sent all of its two milliseconds and received most of it.
-fn assert_flows(report: &Report, told: &str) {
-    assert!(report.passed(), "{told}: {:?} {:?}", report.silent, report.unaccounted);
-    assert!(report.warnings.is_empty(), "{told}: {:?}", report.warnings);
+fn assert_flows(report: &Report, network: &str) {
+    assert!(report.passed(), "{network}: {:?} {:?}", report.silent, report.unaccounted);
+    assert!(report.warnings.is_empty(), "{network}: {:?}", report.warnings);
     assert!(!report.flows.is_empty());
     for flow in &report.flows {
         // 3 Gb/s for 2 ms in packets of 1500 bytes; the first may wait for an address.
-        assert!(flow.sent_packets > 400, "{told}: {flow:?}");
-        assert!(flow.received_packets > 0, "{told}: {flow:?}");
+        assert!(flow.sent_packets > 400, "{network}: {flow:?}");
+        assert!(flow.received_packets > 0, "{network}: {flow:?}");
     }
 }
 

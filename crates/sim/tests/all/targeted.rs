@@ -16,7 +16,7 @@ const FRAME_BYTES_MAX: u64 = 1_514;
 const START: Time = Time::from_nanos(10_000);
 const END: Time = Time::from_nanos(2_000_000);
 
-/// What still comes from one source after it is told to stop: the way there and back, the flow
+/// Bytes that still come from one source after XOFF is sent to it: the way there and back, the flow
 /// control frame, the frame that it has just begun, and the one that its port is sending now.
 fn in_flight(latency: Span) -> u64 {
     let frame = FRAME_BYTES_MAX + OVERHEAD_BYTES;

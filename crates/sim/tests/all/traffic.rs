@@ -382,7 +382,7 @@ fn replays_are_counted_apart_from_each_other_and_from_all_else() {
     let entries = [(app, &[(0, 2), (1, 2), (0, 1)][..]), (other, &[(0, 2)])];
     let report = run_some(&mut line(3, 1, true), &entries, Span::from_millis(20));
     for flow in &report[..3] {
-        // Cards fill frames up to 60 bytes; that is not counted.
+        // NICs fill frames up to 60 bytes; that is not counted.
         assert_eq!((flow.sent_packets, flow.sent_bytes), (50, 2000));
         assert_eq!((flow.received_packets, flow.received_bytes), (50, 2000), "{flow:#?}");
     }

@@ -70,7 +70,7 @@ impl Queue {
     ) {
         let flow = self.flows.entry(key).or_insert_with(|| {
             let limiter = RateLimiter::new(cn.config, Bytes(0), cn.seed ^ u64::from(number));
-            let limiter = limiter.expect("the card has checked its configuration");
+            let limiter = limiter.expect("the NIC has checked its configuration");
             Flow { number, frames: VecDeque::new(), limiter }
         });
         flow.frames.push_back(waiting);

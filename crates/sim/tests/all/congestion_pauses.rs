@@ -1,4 +1,4 @@
-//! Stops by switches that only wait for their hosts: how long they last, and how long at most.
+//! Pauses by switches that only wait for their hosts: how long they last, and how long at most.
 
 use axon_control::controller::router::Step;
 use axon_control::controller::topology::SwitchIndex;
@@ -29,7 +29,8 @@ fn text(classes: &str) -> String {
     )
 }
 
-/// What is known of the buffer of the second switch, its honest stops, and what switches are told.
+/// How the buffer towards the second switch drains, the longest pause that congestion causes there,
+/// and the configurations of the switches.
 fn known(text: &str) -> (Draining, Span, [DcbConfig; 2]) {
     let fabric = fabric(text);
     let from = fabric.links[0].a;
@@ -38,9 +39,9 @@ fn known(text: &str) -> (Draining, Span, [DcbConfig; 2]) {
     let step = Step { switch: SwitchIndex(0), egress: LINK };
     dependencies.add(0, Priority::ZERO, [step]);
     let draining = draining(&fabric, fabric.dcb.as_deref().unwrap());
-    let stops = congestion_pauses(&dependencies, &draining).unwrap();
+    let pauses = congestion_pauses(&dependencies, &draining).unwrap();
     let config = |index| *switch_config(&fabric, index, 1, 7).plane.dcb.unwrap();
-    (draining(stops[0].buffer), stops[0].longest, [0, 1].map(config))
+    (draining(pauses[0].buffer), pauses[0].longest, [0, 1].map(config))
 }
 
 /// Sends as fast as it may, between two moments in microseconds.
@@ -90,7 +91,7 @@ fn alone(bytes: u64, rate: u64) -> Span {
 }
 
 #[test]
-fn a_layer_that_waits_behind_another_towards_a_host_is_stopped_until_that_has_gone() {
+fn a_layer_that_waits_behind_another_towards_a_host_is_paused_until_that_has_gone() {
     let classes = "layers: [[3, 4]]\n  classes:\n  - {priorities: [3], ets: 45, lossless: true}\n  \
                    - {priorities: [4], ets: 45, lossless: true}\n";
     let (known, bound, mut switches) = known(&text(classes));
@@ -103,7 +104,7 @@ fn a_layer_that_waits_behind_another_towards_a_host_is_stopped_until_that_has_go
 }
 
 #[test]
-fn a_priority_that_waits_behind_another_of_its_class_is_stopped_until_that_has_gone() {
+fn a_priority_that_waits_behind_another_of_its_class_is_paused_until_that_has_gone() {
     let classes = "classes:\n  - {priorities: [3, 4], ets: 90, lossless: true}\n";
     let (known, bound, switches) = known(&text(classes));
     // All that the other may hold counts: without it there is headroom and what is to be free.
