@@ -249,7 +249,7 @@ fn a_plane_resynchronised_without_a_defence_has_that_of_its_start() {
     });
     let at_start = plane.snapshot();
     let foreign = frame(Some(priority(3)), None, 0);
-    let mut priority_of = |plane: &mut Plane<FrameBuf>| {
+    let priority_of = |plane: &mut Plane<FrameBuf>| {
         let (sent, _) = give(plane, HOST, (&foreign, 1));
         plane.tx_done(T0, AXON, &mut Vec::new());
         HeaderView::parse(sent[0].1.bytes(), WIDTH).unwrap().priority()
