@@ -61,8 +61,8 @@ enum Verb {
 }
 
 /// Exit status: 0 success; 1 an error, or a run that failed; 2 wrong usage (`prove`: also a file that
-/// cannot be read; `status`: also no lab, or switches that did not answer). `exec` returns the
-/// status of its command.
+/// cannot be read; `status`: also no lab, or switches that did not answer; `replay`: also a recording
+/// that cannot be replayed, or is altered). `exec` returns the status of its command.
 fn main() -> ExitCode {
     // Before any thread starts: this may be a process of a lab.
     if let Some(code) = axon_linux::lab::part() {
