@@ -42,7 +42,10 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     };
     let several = arguments.file.is_dir();
     if let (true, Some(folder)) = (several, &arguments.into) {
-        std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+        let made = std::fs::create_dir_all(folder);
+        if let Err(error) = made.with_context(|| folder.display().to_string()) {
+            return untried(&error);
+        }
     }
     let mut worst = 0;
     for file in &files {
