@@ -15,6 +15,7 @@ use axon_fabric::units;
 use axon_sim::DataplaneKind;
 use axon_sim::run::{Options, Report, run_watched};
 use axon_wire::{Bytes, Span};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use pcap::Pcaps;
 use serde_json::{Value, json};
 use std::fs::File;
@@ -28,22 +29,25 @@ const INTERRUPTED: u8 = 130;
 /// How often samples are taken at first; whenever there are too many, half of them go.
 const SAMPLE: Span = Span::from_micros(1);
 
-/// Run a fabric, its traffic and its faults in the simulator: same seed, same trace
+/// Simulate a fabric, its traffic and its faults: the same seed gives the same trace
 #[derive(clap::Args)]
+#[command(after_help = "Exit status: 0 passed; 1 failed: a pair of hosts without an answer, a \
+    stale route, a deadlock, frames that are not accounted for, or an error; 2 wrong usage; \
+    130 interrupted")]
 pub struct Arguments {
     /// The fabric file
     file: PathBuf,
-    /// Seed of all random choices; that of the file by default
+    /// Seed of all random choices; the file's by default
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// How the controller chooses paths, whatever the file's controller.router says
-    #[arg(long, value_name = "NAME", value_parser = crate::router::named)]
+    /// Router of the controller, instead of the file's controller.router
+    #[arg(long, value_name = "NAME", value_parser = crate::router::parser())]
     router: Option<RouterKind>,
     /// The data plane of the switches; `reference` is slow, stores every frame, and has no traffic
     /// classes
-    #[arg(long, value_name = "NAME", default_value = "software", value_parser = dataplane)]
+    #[arg(long, value_name = "NAME", default_value = "software", value_parser = dataplane())]
     dataplane: DataplaneKind,
-    /// Threads to run on; results are the same with any number
+    /// Threads to run on, 1 to 64; results are the same with any number
     #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
     threads: u16,
     /// How long to run after the network is ready, such as 10ms; by default until all traffic is
@@ -56,26 +60,26 @@ pub struct Arguments {
     /// Write flows, ports, drops and samples over time as CSV files into this folder
     #[arg(long, value_name = "DIR")]
     csv: Option<PathBuf>,
-    /// Draw throughput and queues over time as SVG; the queues go beside it, as FILE-queues.svg
+    /// Plot throughput over time as SVG, and queues over time as FILE-queues.svg
     #[arg(long, value_name = "FILE.svg")]
     plot: Option<PathBuf>,
     /// Write what a port carries as pcapng, such as s1-p0=s1.pcapng; may be given more than once
     #[arg(long, value_name = "PORT=FILE")]
     pcap: Vec<String>,
-    /// Write every event as a line of text; `axon trace` reads it
+    /// Write a trace, a line of text for each event; `axon trace` reads it
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
-    /// How often to sample for --csv and --plot, from when traffic begins; by
-    /// default so often that there are 1000 to 2000 samples
+    /// Interval of the samples for --csv and --plot, from when traffic begins, such as 10us; by
+    /// default one that gives 1000 to 2000 samples
     #[arg(long, value_name = "TIME", value_parser = units::span)]
     sample: Option<Span>,
-    /// Stop when the process needs more memory than this, such as 8GiB
+    /// Stop when the process uses more memory than this, such as 8GiB; no limit by default
     #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
     memory_max: Option<Bytes>,
 }
 
-/// Fails if a connected pair of hosts has no answer, a route is stale, buffers wait for
-/// each other for ever, a frame is lost from the accounts or the run was stopped.
+/// Fails if a connected pair of hosts has no answer, a route is stale, buffers are deadlocked,
+/// frames are not accounted for or the run was stopped.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let mut fabric = crate::file::load(&arguments.file)?;
     fabric.set_router(arguments.router.unwrap_or(fabric.controller.router))?;
@@ -106,13 +110,11 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     finish(arguments, &report, &wall)
 }
 
-/// The data plane of this name.
-fn dataplane(name: &str) -> Result<DataplaneKind, String> {
-    let found = DataplaneKind::NAMED.into_iter().find(|kind| kind.name() == name);
-    found.ok_or_else(|| {
-        let names = DataplaneKind::NAMED.map(DataplaneKind::name);
-        format!("no such data plane; expected {}", names.join(" or "))
-    })
+/// Takes the name of a data plane, and lists all of them in the help.
+fn dataplane() -> impl TypedValueParser<Value = DataplaneKind> {
+    let find = |name: &str| DataplaneKind::NAMED.into_iter().find(|kind| kind.name() == name);
+    PossibleValuesParser::new(DataplaneKind::NAMED.map(DataplaneKind::name))
+        .try_map(move |name| find(&name).ok_or("no such data plane"))
 }
 
 /// Refuses a fabric that needs what its data plane cannot do, before anything starts.
