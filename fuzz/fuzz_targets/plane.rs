@@ -82,8 +82,8 @@ fn event(reader: &mut Reader) -> Option<Event> {
         }
         9 => {
             let (priorities, time) = (reader.byte()?, Quanta(reader.number()?));
-            let told = Pfc::of(PrioritySet::from_bits(priorities), time);
-            let frame = MacControl::Pfc(told).emit(host(0)).to_vec();
+            let pfc = Pfc::of(PrioritySet::from_bits(priorities), time);
+            let frame = MacControl::Pfc(pfc).emit(host(0)).to_vec();
             Event::Receive { port, headroom: 0, tail: Span::ZERO, intact: true, frame }
         }
         10 => Event::Pfc { port, pfc: PrioritySet::from_bits(reader.byte()?) },

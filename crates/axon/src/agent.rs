@@ -8,7 +8,7 @@ use axon_dcbx::agent::{Rules, rules};
 use axon_dcbx::lldp::LldpConfig;
 use axon_linux::agent::{self, AgentOptions};
 use axon_linux::daemon::DaemonOptions;
-use axon_plane::qcn::RpReadings;
+use axon_plane::qcn::RpInterpretations;
 use axon_wire::Rate;
 use axon_wire::cn::CnmFormat;
 use axon_wire::dcbx::ieee::Application;
@@ -85,7 +85,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         quanta: Quanta(arguments.quanta),
         rules: Rules::new(&arguments.map),
         notified: set(&arguments.cn),
-        readings: RpReadings::default(),
+        interpretations: RpInterpretations::default(),
         format: CnmFormat::default(),
         dcbx: arguments.dcbx.then(LldpConfig::default),
         tie: TieRule::default(),

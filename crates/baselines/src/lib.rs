@@ -2,7 +2,7 @@
 //! tables with all shortest paths.
 //!
 //! Each has its data plane and its control plane here, on the ports of [`axon_plane`], and speaks
-//! the contract of [`axon_node`], so a simulator plugs it in where a switch of ours would be.
+//! the contract of [`axon_node`], so a simulator can run it in place of an Axon switch.
 #![no_std]
 #![forbid(unsafe_code)]
 

@@ -152,7 +152,7 @@ fn ms(since: Instant) -> f64 {
     since.elapsed().as_secs_f64() * 1e3
 }
 
-/// Cycles per nanosecond of the time-stamp counter's nominal clock, as the kernel tells it.
+/// Cycles per nanosecond of the time-stamp counter's nominal clock, as the kernel reports it.
 fn gigahertz() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
     let line = text.lines().find(|line| line.starts_with("cpu MHz"))?;

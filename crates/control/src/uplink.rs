@@ -295,8 +295,8 @@ mod tests {
             self.hear(port, Message::HelloConfirm(HelloConfirm { echo }), true);
         }
 
-        /// A neighbour tells its path; returns the Controller Hello that follows, if any.
-        fn told(&mut self, port: u16, path: Option<ControllerPath>) -> Option<Sent> {
+        /// A neighbour advertises its path; returns the Controller Hello that follows, if any.
+        fn advertised(&mut self, port: u16, path: Option<ControllerPath>) -> Option<Sent> {
             let echo = self.challenges[usize::from(port)];
             self.hear(PortNo(port), Message::Heartbeat(Heartbeat { echo, path }), true);
             let mut effects = vec![];
@@ -335,7 +335,7 @@ mod tests {
     #[test]
     fn a_path_counts_once_the_controller_has_answered_along_it() {
         let mut scene = Scene::new(2);
-        let sent = scene.told(0, path(1, [4, CONTROL])).unwrap();
+        let sent = scene.advertised(0, path(1, [4, CONTROL])).unwrap();
         assert_eq!(sent.0, Hops::from([0, 4, CONTROL]));
         assert_eq!(sent.1.ports.len(), 2);
         assert_eq!(scene.uplink.path(), None);
@@ -347,10 +347,10 @@ mod tests {
     #[test]
     fn a_shorter_path_is_tried_and_a_longer_one_is_not() {
         let mut scene = Scene::new(2);
-        let first = scene.told(0, path(1, [4, 5, CONTROL])).unwrap();
+        let first = scene.advertised(0, path(1, [4, 5, CONTROL])).unwrap();
         scene.answer(&first);
-        assert_eq!(scene.told(1, path(1, [4, 5, 6, CONTROL])), None);
-        let better = scene.told(1, path(1, [4, CONTROL])).unwrap();
+        assert_eq!(scene.advertised(1, path(1, [4, 5, 6, CONTROL])), None);
+        let better = scene.advertised(1, path(1, [4, CONTROL])).unwrap();
         assert_eq!(scene.uplink.path().unwrap().hops, first.0, "kept until the new one is sure");
         scene.answer(&better);
         assert_eq!(scene.uplink.path().unwrap().hops, Hops::from([1, 4, CONTROL]));
@@ -359,9 +359,9 @@ mod tests {
     #[test]
     fn a_path_that_its_neighbour_no_longer_advertises_is_dropped_at_once() {
         let mut scene = Scene::new(2);
-        let first = scene.told(0, path(1, [4, CONTROL])).unwrap();
+        let first = scene.advertised(0, path(1, [4, CONTROL])).unwrap();
         scene.answer(&first);
-        assert_eq!(scene.told(0, None), None);
+        assert_eq!(scene.advertised(0, None), None);
         assert_eq!(scene.uplink.path(), None);
         assert!(scene.uplink.controller().is_some(), "who it was is still known");
     }
@@ -369,8 +369,8 @@ mod tests {
     #[test]
     fn silence_passes_the_turn_to_the_next_candidate_and_comes_back() {
         let mut scene = Scene::new(2);
-        scene.told(1, path(1, [4, 5, CONTROL]));
-        let mut tried = vec![scene.told(0, path(1, [4, CONTROL])).unwrap().0];
+        scene.advertised(1, path(1, [4, 5, CONTROL]));
+        let mut tried = vec![scene.advertised(0, path(1, [4, CONTROL])).unwrap().0];
         while tried.len() < 13 {
             tried.extend(scene.later().map(|sent| sent.0));
         }
@@ -379,11 +379,11 @@ mod tests {
     }
 
     #[test]
-    fn a_new_life_of_the_controller_wins_over_a_shorter_path_to_the_old_one() {
+    fn a_new_incarnation_of_the_controller_wins_over_a_shorter_path_to_the_old_one() {
         let mut scene = Scene::new(2);
-        let old = scene.told(0, path(1, [4, CONTROL])).unwrap();
+        let old = scene.advertised(0, path(1, [4, CONTROL])).unwrap();
         scene.answer(&old);
-        let new = scene.told(1, path(2, [4, 5, 6, CONTROL])).unwrap();
+        let new = scene.advertised(1, path(2, [4, 5, 6, CONTROL])).unwrap();
         assert_eq!(new.2, incarnation(50, 2));
         assert!(scene.answer(&new));
         assert_eq!(scene.uplink.controller(), Some(incarnation(50, 2)));
@@ -392,7 +392,7 @@ mod tests {
     #[test]
     fn a_verified_path_is_verified_again_and_given_up_without_an_answer() {
         let mut scene = Scene::new(1);
-        let first = scene.told(0, path(1, [4, CONTROL])).unwrap();
+        let first = scene.advertised(0, path(1, [4, CONTROL])).unwrap();
         scene.answer(&first);
         let started = scene.now;
         let mut tries = 0;

@@ -79,7 +79,7 @@ pub(crate) fn agent_options(fabric: &Fabric, name: &str) -> Result<AgentOptions>
         quanta: dcb.quanta,
         rules: Rules::new(applications),
         notified: dcb.reaction_points(name),
-        readings: dcb.cn.as_ref().map(|cn| cn.reaction).unwrap_or_default(),
+        interpretations: dcb.cn.as_ref().map(|cn| cn.reaction).unwrap_or_default(),
         format: dcb.cn.as_ref().map(|cn| cn.point.format).unwrap_or_default(),
         dcbx: dcb.dcbx.as_ref().map(|dcbx| dcbx.lldp),
         tie: said.map(|said| said.asked.tie).unwrap_or_default(),

@@ -1,5 +1,5 @@
-//! The number that tells the incarnations of a node apart: each must have a higher one than the last,
-//! or its neighbours take its words for those of the incarnation before, played again.
+//! The number of a node's incarnation. Each must have a higher one than the last, or neighbours
+//! take its messages for replayed ones of the incarnation before.
 
 use crate::clock::Clock;
 use anyhow::{Context, Result};

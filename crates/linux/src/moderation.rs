@@ -1,4 +1,4 @@
-//! Fewer wake-ups under load, as network cards moderate their interrupts.
+//! Fewer wake-ups under load, as NICs moderate their interrupts.
 //!
 //! Waking a process costs tens of microseconds on a virtual machine, some twenty times what
 //! forwarding a frame costs. A port that is quiet wakes its switch with every frame, so a

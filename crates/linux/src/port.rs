@@ -6,8 +6,8 @@
 //! A port that runs transit in the kernel (an XDP program that does the step of
 //! `axon_plane::forward`, held to it by the vectors) is one more implementation: `open`
 //! attaches the program, [`Port::receive`] returns only what the program passed up (link
-//! frames, control packets, everything on a host port), [`Port::set_kind`] tells the
-//! program whether it may take frames, and [`Port::counters`] adds what it forwarded. The
+//! frames, control packets, everything on a host port), [`Port::set_kind`] configures
+//! whether the program may take frames, and [`Port::counters`] adds what it forwarded. The
 //! loop, the node and the lab stay as they are.
 
 use crate::offload::append_with_tag;

@@ -44,7 +44,7 @@ pub(crate) fn run<N: Inspect>(
         bail!("{name} cannot open packet sockets ({error}); it needs CAP_NET_RAW");
     }
     // Without the right to it, a busy machine may make links slower than they are meant to
-    // be: `late` in the status tells.
+    // be: `late` in the status shows it.
     if let Err(error) = crate::sys::prefer_this_process() {
         tracing::info!(node = name, %error, "does not run before all others");
     }

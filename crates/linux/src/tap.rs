@@ -39,7 +39,7 @@ impl TapPort {
     /// # Errors
     /// ENODEV if it is gone.
     pub fn follow_mtu(&mut self, device: &str) -> io::Result<()> {
-        // One byte to spare, which tells a longer frame from one that just fits.
+        // One byte to spare: a frame that fills it is too long.
         self.buffer = vec![0; sys::device_mtu(device)? + ETHERNET_BYTES + TAG_BYTES + 1];
         Ok(())
     }

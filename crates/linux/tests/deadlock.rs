@@ -1,5 +1,5 @@
-//! A ring of lossless links among real hosts: with shortest paths it comes to rest for good, and
-//! the lab's status says in which circle; with up*/down* routes the same traffic goes on.
+//! A ring of lossless links among real hosts: with shortest paths it deadlocks for good, and
+//! the lab's status names the cycle; with up*/down* routes the same traffic goes on.
 
 mod support;
 
@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 /// The UDP port that the fabric's rule puts into the lossless class.
 const PORT: u16 = 4791;
 const HOSTS: usize = 10;
-/// The circle that `axon prove` names: `crates/axon/tests/deadlock.rs` holds the simulator to it.
-const ROUND: [&str; 6] = ["s2-p2", "s3-p2", "s4-p2", "s5-p2", "s1-p3", "s2-p2"];
+/// The cycle that `axon prove` names: `crates/axon/tests/deadlock.rs` holds the simulator to it.
+const CYCLE: [&str; 6] = ["s2-p2", "s3-p2", "s4-p2", "s5-p2", "s1-p3", "s2-p2"];
 /// Frames that end for these reasons were acted on, not lost.
 const CONSUMED: [Drop; 2] = [Drop::Consumed, Drop::MacControl];
 /// Nothing here takes longer, however busy the machine is.
@@ -30,7 +30,7 @@ fn main() -> ExitCode {
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["talk", to] => talk(to),
         _ => support::run(&[
-            ("shortest_paths_come_to_rest_in_the_circle_that_was_foretold", come_to_rest),
+            ("shortest_paths_deadlock_in_the_cycle_that_was_predicted", end_in_deadlock),
             ("with_up_and_down_the_same_traffic_goes_on_and_loses_nothing", go_on),
         ]),
     }
@@ -139,7 +139,7 @@ impl Talk {
     }
 }
 
-fn come_to_rest() {
+fn end_in_deadlock() {
     let talk = Talk::start(None);
     let began = Instant::now();
     let found = loop {
@@ -151,11 +151,11 @@ fn come_to_rest() {
         std::thread::sleep(LOOK);
     };
     println!("after {:.1} s: {found:?}", began.elapsed().as_secs_f32());
-    assert_eq!(found.round, ROUND);
-    // What is not lossless goes through all the same, and the circle stays as it is.
+    assert_eq!(found.round, CYCLE);
+    // What is not lossless goes through all the same, and the cycle stays as it is.
     talk.run(1, "ping -q -c 3 -i 0.2 -W 5 10.0.77.5");
     let (status, later) = talk.look();
-    assert_eq!(later.expect("it is there for ever").round, ROUND);
+    assert_eq!(later.expect("it is there for ever").round, CYCLE);
     assert_eq!(Talk::lost(&status), [""; 0]);
     talk.end();
 }

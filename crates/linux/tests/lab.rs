@@ -1,7 +1,7 @@
 //! The lab, from the outside: it comes up, carries pings, and leaves nothing behind.
 //!
 //! The lab starts its parts from the program that calls it, so this test is a program of its
-//! own and not under the test harness. What lacks a privilege says SKIP and why.
+//! own and not run by libtest. What lacks a privilege says SKIP and why.
 
 mod support;
 

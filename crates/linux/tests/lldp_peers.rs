@@ -4,8 +4,8 @@
 //! lldpad's DCBX (its module for 802.1Qaz) stays off on a device whose driver does not answer
 //! `DCB_CMD_GDCBX`, and the kernel's veth does not: `lldptool` says "Device not capable". So for
 //! these tests it is started with `lldpad/driver.c` preloaded, which plays the driver: it answers
-//! that question, and takes whatever it is told to do. State machines, TLVs and frames are
-//! lldpad's own.
+//! that question, and accepts every setting. State machines, TLVs and frames are lldpad's
+//! own.
 
 mod alone;
 
@@ -194,14 +194,14 @@ fn lldpd_and_a_switch_see_each_other() {
     scene.until("the switch is lldpd's", |_| {
         lldpcli("-f keyvalue show neighbors").contains("lldp.vb.port.ifname=s1-p0")
     });
-    let told = lldpcli("-f keyvalue show neighbors details");
+    let shown = lldpcli("-f keyvalue show neighbors details");
     for known in ["chassis.name=s1", "chassis.mac=02:73:00:00:00:01", "ttl=121"] {
-        assert!(told.contains(known), "{known}: {told}");
+        assert!(shown.contains(known), "{known}: {shown}");
     }
     // ETS configuration, ETS recommendation and PFC, as lldpd keeps what it does not decode.
     for subtype in [9, 10, 11] {
         let known = format!("unknown-tlvs.unknown-tlv.subtype={subtype}");
-        assert!(told.contains(&known), "{known}: {told}");
+        assert!(shown.contains(&known), "{known}: {shown}");
     }
     assert_eq!(scene.status().rx_malformed, 0);
 }
@@ -264,8 +264,8 @@ fn a_willing_switch_follows_lldpad() {
     let pfc = port.received.and_then(|peer| peer.pfc).unwrap();
     assert_eq!((pfc.willing, &port.trouble[..]), (false, &[][..]));
     scene.until("lldpad reads what is in force", |_| {
-        let told = lldptool("-t -n -i vb");
-        told.lines().any(|line| line.trim() == "PFC enabled: 3") && told.contains(": 30% 70% 0%")
+        let shown = lldptool("-t -n -i vb");
+        shown.lines().any(|line| line.trim() == "PFC enabled: 3") && shown.contains(": 30% 70% 0%")
     });
 }
 
@@ -277,10 +277,10 @@ fn a_willing_lldpad_follows_a_switch() {
     let _lldpad = lldpad(&mut scene, true);
     // Willing is what it is by itself.
     scene.until("lldpad follows", |port| {
-        let told = lldptool("-t -i vb");
+        let shown = lldptool("-t -i vb");
         let pfc = port.received.as_ref().and_then(|peer| peer.pfc);
         let enabled = pfc.is_some_and(|pfc| pfc.enabled.to_string() == "3,4");
-        enabled && told.contains("PFC enabled: 3 4")
+        enabled && shown.contains("PFC enabled: 3 4")
     });
     let port = scene.status();
     let peer = port.received.unwrap();

@@ -25,7 +25,7 @@ use axon_node::probe::{PlanKind, ProbePlan, ProbeRefusal};
 use axon_node::telemetry::NodeTelemetry;
 use axon_node::{Action, Awaited, CommandError, Input, Node, NodeKind, PortKind, Request};
 use axon_plane::dcb::DcbConfig;
-use axon_plane::qcn::RpReadings;
+use axon_plane::qcn::RpInterpretations;
 use axon_plane::{FrameMeta, Ports};
 use axon_wire::cn::CnmFormat;
 use axon_wire::mac_control::{MacControl, Quanta};
@@ -56,7 +56,7 @@ fn main() -> ExitCode {
 /// Its host's interface is there and is none that it could have made.
 fn an_agent_ends() {
     veth();
-    // An agent that goes on would do so until it is told to stop.
+    // An agent that does not end by itself is killed by the alarm.
     nix::unistd::alarm::set(20);
     let folder = std::env::temp_dir();
     let [socket, capture] = ["sock", "pcapng"]
@@ -71,7 +71,7 @@ fn an_agent_ends() {
         quanta: Quanta::MAX,
         rules: Rules::new(&[]),
         notified: PrioritySet::EMPTY,
-        readings: RpReadings::default(),
+        interpretations: RpInterpretations::default(),
         format: CnmFormat::default(),
         dcbx: None,
         tie: TieRule::default(),

@@ -13,7 +13,7 @@ type Variant = (&'static str, fn(&mut Setup));
 
 const VARIANTS: [Variant; 11] = [
     ("defaults", |_| {}),
-    ("rounding to the nearest", |setup| setup.cp.readings.rounding = Rounding::Nearest),
+    ("rounding to the nearest", |setup| setup.cp.interpretations.rounding = Rounding::Nearest),
     ("w = 1", |setup| setup.cp.weight_log2 = 0),
     ("w = 4", |setup| setup.cp.weight_log2 = 2),
     ("sample base 75 KB", |setup| setup.cp.sample_base = Bytes(75_000)),

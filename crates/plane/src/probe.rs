@@ -63,8 +63,8 @@ pub(crate) fn stamp<B: Frame>(
     if meta.frame.bytes().len() + probe::RECORD_BYTES > bytes_max {
         return false;
     }
-    let tells = unit == ProbeUnit::Egress && options.has(ProbeOptions::QUEUED);
-    let queued = if tells { queued } else { Bytes(0) };
+    let with_queued = unit == ProbeUnit::Egress && options.has(ProbeOptions::QUEUED);
+    let queued = if with_queued { queued } else { Bytes(0) };
     probe::append(&mut meta.frame, &ProbeRecord { unit, port, queued, time }).is_ok()
 }
 

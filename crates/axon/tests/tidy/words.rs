@@ -54,8 +54,6 @@ const BARE_DOCS: &[&str] = &["How many.", "What.", "When.", "Where.", "Which.", 
 /// Places that keep a word: where a file's path begins, the word, and the reason.
 const ALLOWED: &[(&str, &str, &str)] = &[
     ("crates/axon/tests/tidy/words.rs", "", "this list"),
-    ("crates/axon/src/agent.rs", "readings", "`RpReadings` of the plane"),
-    ("crates/fabric/src/dcb/notice.rs", "readings", "the same, and `CpReadings`"),
     ("crates/papers/src/reproduce/plot.rs", "circle", "a shape of plotters"),
     ("crates/fabric/src/faults.rs", "plug", "a fault: a verb of the fabric file, beside `unplug`"),
     ("crates/fabric/src/file/faults.rs", "plug", "the same, where it is read"),
@@ -65,25 +63,11 @@ const ALLOWED: &[(&str, &str, &str)] = &[
     ("scenarios/hand.yaml", "plug", "the same, in an example"),
 ];
 
-/// Parts of the tree in which the words are still to be replaced. Only ever shortened.
-const STILL_TO_CLEAN: &[&str] = &[
-    "ARCHITECTURE.md",
-    "README.md",
-    "crates/baselines/",
-    "crates/capture/",
-    "crates/control/",
-    "crates/linux/",
-    "crates/plane/",
-    "fuzz/",
-    "vectors/",
-];
-
 #[test]
 fn words_are_those_of_the_field() {
     let mut problems = Vec::new();
     for (name, text) in files() {
-        let is_open = STILL_TO_CLEAN.iter().any(|part| name.starts_with(part));
-        if !is_open && is_ours(&name) {
+        if is_ours(&name) {
             problems.extend(private_words(&name, &text));
         }
     }
@@ -91,9 +75,9 @@ fn words_are_those_of_the_field() {
 }
 
 #[test]
-fn the_lists_of_exceptions_name_files_that_there_are() {
+fn the_list_of_exceptions_names_files_that_there_are() {
     let names: Vec<String> = files().into_iter().map(|(name, _)| name).collect();
-    let listed = STILL_TO_CLEAN.iter().chain(ALLOWED.iter().map(|(place, ..)| place));
+    let listed = ALLOWED.iter().map(|(place, ..)| place);
     let unknown = listed.filter(|place| !names.iter().any(|name| name.starts_with(**place)));
     let problems: Vec<String> = unknown.map(|place| format!("{place}: no such file")).collect();
     assert_none(&problems);

@@ -103,7 +103,7 @@ impl Hosts {
         named.collect()
     }
 
-    /// Tells the manager of all hosts again.
+    /// Registers all hosts with the fabric manager again.
     pub fn register_all(&mut self, now: Time) {
         let amacs: Vec<MacAddr> = self.hosts.keys().copied().collect();
         amacs.into_iter().for_each(|amac| self.register_soon(now, amac));

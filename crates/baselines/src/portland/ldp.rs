@@ -8,9 +8,9 @@
 //! stays. An aggregation switch is in the pod of the edge switches below it.
 //!
 //! The same messages carry a distance to the fabric manager. A switch takes the neighbour that
-//! is nearest to it, if that does not come through this very switch; who is too far is
-//! unreachable, so old news in a circle dies out. This makes the tree that control frames
-//! travel by; the paper leaves that network open.
+//! is nearest to it, if that does not come through this very switch. A distance above the
+//! maximum means unreachable, so a stale distance in a cycle dies out. This makes the tree that
+//! control frames travel by; the paper leaves that network open.
 //!
 //! Differs from the paper: positions are given by the fabric manager together with the pod,
 //! instead of being agreed upon among the edge switches of a pod.
@@ -93,7 +93,7 @@ impl Ldp {
         });
     }
 
-    /// Tells everyone that the network is a fat tree.
+    /// Advertises to all neighbours that the network is a fat tree.
     pub fn set_fat_tree(&mut self, now: Time) {
         if let Some(way) = self.way.as_mut().filter(|way| !way.fat_tree) {
             way.fat_tree = true;

@@ -5,8 +5,8 @@
 //! everything else to any core switch. A core switch knows which aggregation switch leads into
 //! which pod. Nothing that has come down ever goes up again, so there is no loop.
 //!
-//! The fabric manager computes the same for every switch, and tells a switch only where a
-//! failure has made something else true.
+//! The fabric manager computes the same for every switch, and sends a switch only what a
+//! failure has changed.
 
 use super::message::Level;
 use crate::portland::plane::{Location, Routes};

@@ -43,7 +43,7 @@ const FLAG_ACKNOWLEDGMENT: u8 = 1 << 7;
 /// The role of the port that sent a BPDU, in two bits (clause 9.2.9).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SentRole {
-    /// 0: not told.
+    /// 0: the sender does not state its role.
     Unknown,
     /// 1.
     AlternateOrBackup,

@@ -40,10 +40,10 @@ const MIGRATE_TIME: Span = Span::from_secs(3);
 /// Rounds of all machines after which they are held to be broken.
 const ROUNDS_MAX: u32 = 1000;
 
-/// What a bridge is told at its start.
+/// The configuration of a bridge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RstpConfig {
-    /// Who it is.
+    /// The bridge's identifier.
     pub id: BridgeId,
     /// The path cost of each port; see [`path_cost`].
     pub path_costs: Vec<u32>,
@@ -58,21 +58,21 @@ pub struct RstpConfig {
 pub enum Request {
     /// Send this frame out of a port, whatever its state.
     Send {
-        /// Where.
+        /// The egress port.
         port: PortNo,
         /// An RST BPDU in its Ethernet frame.
         frame: Vec<u8>,
     },
-    /// From now on treat frames on a port so.
+    /// Set the state of a port.
     State {
-        /// Where.
+        /// The port whose state changes.
         port: PortNo,
-        /// How.
+        /// Its state from now on.
         state: PortState,
     },
     /// Forget the addresses learned on a port.
     Flush {
-        /// Where.
+        /// The port on which they were learned.
         port: PortNo,
     },
 }
@@ -191,7 +191,7 @@ impl Rstp {
         let mut rounds = 0;
         while self.round(now, requests) {
             rounds += 1;
-            debug_assert!(rounds < ROUNDS_MAX, "machines in a circle: {self:?}");
+            debug_assert!(rounds < ROUNDS_MAX, "the state machines do not settle: {self:?}");
             if rounds >= ROUNDS_MAX {
                 break;
             }

@@ -44,7 +44,7 @@ pub(super) enum ChangeState {
     Active,
 }
 
-/// A timer that counts down to zero, or is set again and again and so stands still.
+/// A timer that counts down to zero, or is set again and again and so keeps its value.
 ///
 /// The standard's timers are counters that a tick each second decrements; these are moments,
 /// so that a timer of two seconds lasts two seconds, and a bridge with nothing to do sleeps.

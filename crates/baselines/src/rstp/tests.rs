@@ -21,7 +21,7 @@ struct Net {
     now: Time,
     bridges: Vec<Option<Rstp>>,
     cables: Vec<Cable>,
-    /// BPDUs under way, in order of arrival.
+    /// BPDUs in flight, in order of arrival.
     flying: BTreeMap<(Time, u64), (usize, PortNo, Vec<u8>)>,
     sequence: u64,
     ports: Vec<usize>,
@@ -155,7 +155,7 @@ impl Net {
         (0..self.cables.len()).filter(|&index| open(&self.cables[index])).collect()
     }
 
-    /// At no moment may the forwarding cables close a circle.
+    /// Asserts that the cables that forward close no loop.
     fn assert_no_loop(&self) {
         let mut group: Vec<usize> = (0..self.bridges.len()).collect();
         for index in self.forwarding() {
@@ -167,11 +167,11 @@ impl Net {
 
     /// The bridges with power are one tree under the one with the lowest identifier, along
     /// cheapest paths, and every host's port forwards.
-    fn assert_tree(&self, told: &str) {
+    fn assert_tree(&self, when: &str) {
         let alive: Vec<usize> =
             (0..self.bridges.len()).filter(|&bridge| self.bridges[bridge].is_some()).collect();
         let links = self.forwarding().len();
-        assert_eq!(links, alive.len() - 1, "{told}: not a tree at {}", self.now);
+        assert_eq!(links, alive.len() - 1, "{when}: not a tree at {}", self.now);
         let root = *alive.iter().max().unwrap();
         let root_id = self.bridges[root].as_ref().unwrap().id();
         let mut cost = BTreeMap::from([(root, 0)]);
@@ -191,9 +191,9 @@ impl Net {
         }
         for bridge in alive {
             let rstp = self.bridges[bridge].as_ref().unwrap();
-            assert_eq!(rstp.root(), (root_id, cost[&bridge]), "{told}: bridge {bridge}");
-            assert_eq!(rstp.state(PortNo(0)), PortState::Forwarding, "{told}");
-            assert!(rstp.is_edge(PortNo(0)), "{told}");
+            assert_eq!(rstp.root(), (root_id, cost[&bridge]), "{when}: bridge {bridge}");
+            assert_eq!(rstp.state(PortNo(0)), PortState::Forwarding, "{when}");
+            assert!(rstp.is_edge(PortNo(0)), "{when}");
         }
     }
 }

@@ -8,7 +8,7 @@ use core::cmp::Ordering;
 /// (clause 9.2.5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BridgeId {
-    /// 0 to 61,440 in steps of 4,096; 32,768 unless told otherwise (table 17-2).
+    /// 0 to 61,440 in steps of 4,096; 32,768 by default (table 17-2).
     pub priority: u16,
     /// The bridge's own address.
     pub mac: MacAddr,

@@ -1,6 +1,6 @@
 //! Blocks of pcapng files.
 //!
-//! A section header tells the byte order of what follows; interface descriptions tell link type
+//! A section header gives the byte order of what follows; interface descriptions give link type
 //! and unit of time; packet blocks of three kinds hold frames. Blocks of other types are passed
 //! over. Fields are read by the crate. Options are walked here: the crate refuses a list without
 //! an end mark, which is allowed, and any option that it cannot read, wanted or not.

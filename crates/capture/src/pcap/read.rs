@@ -1,8 +1,8 @@
 //! Reads frames out of a pcap or pcapng file, one after the other.
 //!
-//! Each record begins with what tells its length. That is held against a limit; then the record
-//! is read whole, into memory that grows with the bytes that come and not with those that are
-//! claimed, and taken apart.
+//! Each record begins with a header that gives its length. The length is held against a limit;
+//! then the record is read whole, into memory that grows with the bytes that come and not with
+//! those that are claimed, and taken apart.
 
 use super::block::{BLOCK_BYTES_MIN, Packet, Section};
 use super::error::ReadError;

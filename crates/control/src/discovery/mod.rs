@@ -75,7 +75,7 @@ struct Port {
 /// The node at the other end of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Neighbour {
-    /// Who.
+    /// The node, and which run of it this is.
     pub incarnation: Incarnation,
     /// Its port.
     pub port: PortNo,
@@ -142,7 +142,7 @@ impl Discovery {
             .collect()
     }
 
-    /// Tells all neighbours a new way to the controller, at once.
+    /// Advertises a new path to the controller to all neighbours, at once.
     pub fn advertise(&mut self, now: Time, path: Option<ControllerPath>, out: &mut Vec<Effect>) {
         if self.path == path {
             return;
@@ -278,7 +278,7 @@ impl Discovery {
             return;
         };
         neighbour.heartbeat_at = now + self.timers.heartbeat;
-        // Nobody is told of a way that leads through themselves.
+        // No neighbour receives a path that leads through itself.
         let port = PortNo(index as u16);
         let path = self.path.clone().filter(|path| path.hops.first() != Some(&port));
         let beat = Heartbeat { echo: neighbour.challenge, path };

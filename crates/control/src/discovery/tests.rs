@@ -148,7 +148,7 @@ fn nodes_that_have_not_run_for_a_while_stay_neighbours_and_one_that_is_gone_is_m
     pair.run(Span::from_secs(1), |_| false);
     assert_eq!(pair.kinds(), [PortKind::Axon; 2]);
     assert_eq!(pair.notes.len(), 2, "each end once up");
-    // However long they have not run, the time that is forgiven has an end.
+    // However long they have not run, the time that is excused has a bound.
     pair.now += Span::from_secs(10);
     pair.run(Span::from_millis(1), |_| true);
     assert_eq!(pair.kinds(), [PortKind::Unknown; 2]);

@@ -195,8 +195,8 @@ mod tests {
         let request = asked(&bench.frame(0, &arp_request(1, 9)));
         assert_eq!(bench.frame(0, &arp_request(2, 9)), []);
         let effects = bench.reply(answer_to(request, 1));
-        let told: Vec<_> = arps(&effects).iter().map(|(_, arp)| arp.target_mac).collect();
-        assert_eq!(told, [mac(1), mac(2)]);
+        let answered: Vec<_> = arps(&effects).iter().map(|(_, arp)| arp.target_mac).collect();
+        assert_eq!(answered, [mac(1), mac(2)]);
         assert_eq!(bench.frame(0, &arp_request(1, 2)), [], "they hear one another");
     }
 

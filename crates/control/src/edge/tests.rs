@@ -27,8 +27,8 @@ fn two_switches_and_a_controller_join_two_hosts_in_four_phases() {
         Effect::Routed { message: Message::ArpReply(reply), .. } => Some(reply),
         _ => None,
     });
-    let told = arps(&source.reply(answer.unwrap()));
-    assert_eq!((told[0].1.sender_mac, told[0].1.target_mac), (mac(1), mac(9)));
+    let replies = arps(&source.reply(answer.unwrap()));
+    assert_eq!((replies[0].1.sender_mac, replies[0].1.target_mac), (mac(1), mac(9)));
     assert_eq!(source.placed(0, 1), Some(m.to_target));
     assert_eq!(target.placed(0, 9), Some(m.to_source));
 }

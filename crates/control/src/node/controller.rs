@@ -239,7 +239,7 @@ impl<B: Frame, D: Dataplane<B>> ControllerNode<B, D> {
         }
     }
 
-    /// Tells the controller which switch is on one of its own ports now.
+    /// Reports to the controller which switch is on one of its own ports now.
     fn attachment(&mut self, now: Time, port: PortNo) {
         let Chassis { discovery, effects, .. } = &mut self.chassis;
         let peer = discovery

@@ -2,9 +2,9 @@
 //! agent ([`SwitchNode`]) or the controller ([`ControllerNode`]).
 //!
 //! A node handles one input in rounds. The plane answers with actions; those that are punts go to
-//! the control plane, whose wishes ([`Effect`](crate::effect::Effect)s) come back as frames for the
-//! plane; the round ends when no part has output. A frame in transit takes no part in
-//! this: it goes through the plane and out.
+//! the control plane, whose [`Effect`](crate::effect::Effect)s come back as frames for the plane;
+//! the round ends when no part has output. A frame in transit takes no part in this: it goes
+//! through the plane and out.
 
 mod chassis;
 mod controller;

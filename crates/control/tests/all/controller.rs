@@ -1,4 +1,4 @@
-//! What a controller tells its switches, seen from outside.
+//! What a controller sends its switches, seen from outside.
 
 use axon_control::config::{ControllerConfig, DhcpConfig, NodeConfig, ServerIdentity, Timers};
 use axon_control::controller::Controller;
@@ -52,7 +52,7 @@ fn ip(host: u8) -> IpAddr {
     IpAddr::V4(Ipv4Addr::new(10, 0, 0, host))
 }
 
-/// What the switches of a world hold, and the controller that told them.
+/// What the switches of a world hold, and the controller that configured them.
 struct World {
     controller: Controller,
     /// Node, port and peer of every link that is up, from both ends.
@@ -64,7 +64,7 @@ struct World {
     targets: Vec<ArpTarget>,
     /// Hosts that switches are to ask for after a restart.
     asked: Vec<(u64, u16, MacAddr)>,
-    /// How often switches were told to say what they send, in milliseconds.
+    /// The interval at which each switch is to report what it sends, in milliseconds.
     measured: BTreeMap<u64, u32>,
     now: Time,
 }
@@ -308,7 +308,7 @@ fn a_cut_ring_link_moves_its_routes_at_once_and_they_return_when_it_heals() {
 }
 
 #[test]
-fn without_a_path_routes_go_everywhere_and_a_switch_cut_off_is_told_too() {
+fn without_a_path_routes_are_removed_also_from_a_switch_that_was_cut_off() {
     let mut world = ring();
     world.ask(1, 9, 1, Target::Ip(ip(3))).unwrap();
     world.cut((3, 1));
@@ -498,8 +498,8 @@ enum Happening {
     Link(u8, u8),
     Cut(u8, u8),
     Restart(u8),
-    Plug(u8, u8),
-    Unplug(u8),
+    Connect(u8, u8),
+    Disconnect(u8),
     Ask(u8, u8),
     Load(u8, u8, u32),
     Wait,
@@ -510,8 +510,8 @@ fn happening() -> impl Strategy<Value = Happening> {
         6 => (0..6_u8, 0..6_u8).prop_map(|(a, b)| Happening::Link(a, b)),
         3 => (0..6_u8, 0..6_u8).prop_map(|(a, b)| Happening::Cut(a, b)),
         1 => (0..6_u8).prop_map(Happening::Restart),
-        4 => (0..5_u8, 0..12_u8).prop_map(|(host, place)| Happening::Plug(host, place)),
-        1 => (0..5_u8).prop_map(Happening::Unplug),
+        4 => (0..5_u8, 0..12_u8).prop_map(|(host, place)| Happening::Connect(host, place)),
+        1 => (0..5_u8).prop_map(Happening::Disconnect),
         8 => (0..5_u8, 0..5_u8).prop_map(|(a, b)| Happening::Ask(a, b)),
         2 => (0..6_u8, 0..6_u8, any::<u32>()).prop_map(|(a, b, n)| Happening::Load(a, b, n)),
         1 => Just(Happening::Wait),
@@ -527,7 +527,7 @@ proptest! {
         happenings in prop::collection::vec(happening(), 0..120),
     ) {
         let mut world = World::with(router);
-        // Where each host is plugged in, and which places still claim it.
+        // Where each host is connected, and which places still claim it.
         let mut places = BTreeMap::<u8, (u64, u16)>::new();
         let mut claims = BTreeSet::<(u8, (u64, u16))>::new();
         for happening in happenings {
@@ -542,13 +542,13 @@ proptest! {
                     places.retain(|_, (at, _)| *at != node);
                     world.restart(node);
                 }
-                Happening::Plug(host, place) => {
+                Happening::Connect(host, place) => {
                     let place = (u64::from(place % 6) + 1, 100 + u16::from(place / 6));
                     places.insert(host, place);
                     claims.insert((host, place));
                     world.seen(place.0, place.1, host);
                 }
-                Happening::Unplug(host) => {
+                Happening::Disconnect(host) => {
                     places.remove(&host);
                     // The claims are withdrawn in no particular order of age.
                     for &(_, (node, port)) in claims.iter().filter(|(who, _)| *who == host) {

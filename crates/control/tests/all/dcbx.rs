@@ -211,7 +211,7 @@ fn on_axon_ports_and_on_host_ports_alike() {
     host.hear(&frame);
     let known = host.switches[0].dcbx(PORT).unwrap();
     assert_eq!(known.agent().neighbours().len(), 1);
-    assert_eq!((host.drops.pop(), host.said.len()), (Some(Drop::Consumed), before + 1), "told");
+    assert_eq!((host.drops.pop(), host.said.len()), (Some(Drop::Consumed), before + 1), "answered");
 }
 
 #[test]
@@ -231,7 +231,7 @@ fn what_is_malformed_is_counted_and_ends_here() {
 }
 
 #[test]
-fn a_switch_that_is_not_told_to_neither_speaks_nor_listens() {
+fn a_switch_without_dcbx_neither_sends_nor_receives_lldp() {
     let mut scene = Scene::new(vec![switch(1, None, None)]);
     scene.run(Span::from_secs(40));
     assert_eq!(scene.said.len(), 0);
@@ -303,11 +303,11 @@ fn a_neighbour_of_the_domain_is_let_in_and_out_whatever_form_of_dcbx_it_speaks()
 
 #[test]
 fn who_cannot_be_understood_or_is_not_alone_stays_outside() {
-    let says = |from: u8, told: &[&[u8]]| {
+    let says = |from: u8, infos: &[&[u8]]| {
         let (chassis, port) = (Id::chassis_of_mac(mac(from)), Id::port_of_mac(mac(from)));
         let tlv = |info: &&[u8]| Tlv::of_organisation(OUI_IEEE, SUBTYPE_CONGESTION, info);
         let lldpdu =
-            Lldpdu { chassis, port, ttl_secs: 9, optional: told.iter().map(tlv).collect() };
+            Lldpdu { chassis, port, ttl_secs: 9, optional: infos.iter().map(tlv).collect() };
         LldpFrame { destination: NEAREST_BRIDGE, source: mac(from), lldpdu }.emit().unwrap()
     };
     let mut scene = domain([Mode::Ieee; 2]);

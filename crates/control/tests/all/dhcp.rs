@@ -210,7 +210,7 @@ fn a_host_gets_an_address_and_all_that_comes_with_it() {
 }
 
 #[test]
-fn who_hears_broadcast_only_is_told_by_broadcast_and_a_renewal_by_unicast() {
+fn who_hears_broadcast_only_is_answered_by_broadcast_and_a_renewal_by_unicast() {
     let mut world = World::new();
     let deaf = Client { broadcast: true, ..client(1, Discover) };
     let everybody = (MacAddr::BROADCAST, Ipv4Addr::BROADCAST);

@@ -7,8 +7,8 @@ use crate::model::Fabric;
 use axon_plane::ecn::{EcnError, NotCapable, Profile, Red};
 use axon_plane::notification::{CnConfig, EcnConfig};
 use axon_plane::qcn::{
-    Choice, CpConfig, CpError, CpReadings, DefenceConfig, DefenceMode, Defences, HalfPeriod,
-    Increase, Rounding, RpReadings,
+    Choice, CpConfig, CpError, CpInterpretations, DefenceConfig, DefenceMode, Defences, HalfPeriod,
+    Increase, Rounding, RpInterpretations,
 };
 use axon_wire::cn::CnmFormat;
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet};
@@ -25,7 +25,7 @@ pub struct Cn {
     /// The priority of CNMs.
     pub cnm_priority: Priority,
     /// How simulated hosts read what sources on reaction points differ on.
-    pub reaction: RpReadings,
+    pub reaction: RpInterpretations,
     /// What hosts are to the domain, by name; others are interior ready.
     pub defence: BTreeMap<String, Defence>,
     /// Where frames from outside go; found by the rule of the standard, if not said.
@@ -111,8 +111,8 @@ pub(super) fn congestion(
     Ok(Cn { cnpvs, point, cnm_priority, reaction, defence, alternate })
 }
 
-fn reaction(asked: file::Reaction) -> RpReadings {
-    RpReadings {
+fn reaction(asked: file::Reaction) -> RpInterpretations {
+    RpInterpretations {
         increase: match asked.increase {
             file::Increase::Reaches => Increase::Reaches,
             file::Increase::Passes => Increase::Passes,
@@ -141,7 +141,7 @@ fn point(asked: &file::CongestionNotification) -> Result<CpConfig, Problem> {
         weight_log2: asked.weight_log2,
         sample_base: asked.sample.0,
         header_octets_min: asked.header_bytes,
-        readings: CpReadings { rounding, ..CpReadings::default() },
+        interpretations: CpInterpretations { rounding, ..CpInterpretations::default() },
         format: CnmFormat {
             priority_in_high_bits: cnm.priority_in_high_bits,
             offset_falls_with_queue: cnm.offset_falls_with_queue,
@@ -343,7 +343,7 @@ mod tests {
             let cn = fabric(&text).dcb.unwrap().cn.unwrap();
             (cn.point.format, cn.reaction)
         };
-        assert_eq!(said("cnm_priority: 6"), (CnmFormat::default(), RpReadings::default()));
+        assert_eq!(said("cnm_priority: 6"), (CnmFormat::default(), RpInterpretations::default()));
         let (format, reaction) = said(
             "cnm: {source_is_point: false, copies_tag: true, strict: true, always_tagged: false}\n    \
              reaction: {increase: passes, half_period: only_hyper, target_falls_to: half}",
@@ -355,12 +355,12 @@ mod tests {
             always_tagged: false,
             ..CnmFormat::default()
         };
-        let readings = RpReadings {
+        let interpretations = RpInterpretations {
             increase: Increase::Passes,
             half_period: HalfPeriod::OnlyHyper,
             reduction_log2: 1,
         };
-        assert_eq!((format, reaction), (wanted, readings));
+        assert_eq!((format, reaction), (wanted, interpretations));
     }
 
     #[test]

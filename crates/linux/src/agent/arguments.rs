@@ -4,7 +4,7 @@ use super::options::AgentOptions;
 use axon_dcbx::TieRule;
 use axon_dcbx::agent::Rules;
 use axon_dcbx::lldp::LldpConfig;
-use axon_plane::qcn::RpReadings;
+use axon_plane::qcn::RpInterpretations;
 use axon_wire::Rate;
 use axon_wire::cn::CnmFormat;
 use axon_wire::dcbx::ieee::{Application, Selector};
@@ -65,7 +65,7 @@ impl From<AgentArguments> for AgentOptions {
             quanta: Quanta(arguments.quanta),
             rules: Rules::new(&rules),
             notified: arguments.notified,
-            readings: RpReadings::default(),
+            interpretations: RpInterpretations::default(),
             format: CnmFormat::default(),
             dcbx: arguments.dcbx.then(LldpConfig::default),
             tie: TieRule::default(),
@@ -92,7 +92,7 @@ mod tests {
             quanta: Quanta(99),
             rules: Rules::new(&table),
             notified: PrioritySet::EMPTY,
-            readings: RpReadings::default(),
+            interpretations: RpInterpretations::default(),
             format: CnmFormat::default(),
             dcbx: Some(LldpConfig::default()),
             tie: TieRule::default(),

@@ -51,7 +51,10 @@ pub(crate) fn config(agent: &AgentOptions, seed: u64, mac: MacAddr, mtu: usize) 
         mac,
         reaction: (!agent.notified.is_empty()).then_some(Reaction {
             priorities: agent.notified,
-            point: RpConfig { readings: agent.readings, ..RpConfig::scaled_for_port(agent.rate) },
+            point: RpConfig {
+                interpretations: agent.interpretations,
+                ..RpConfig::scaled_for_port(agent.rate)
+            },
             format: agent.format,
             seed,
         }),

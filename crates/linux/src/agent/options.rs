@@ -5,7 +5,7 @@ use axon_dcbx::TieRule;
 use axon_dcbx::agent::Rules;
 use axon_dcbx::lldp::LldpConfig;
 use axon_fabric::units::{LINK_RATES, LINK_RATES_EXPECTED};
-use axon_plane::qcn::RpReadings;
+use axon_plane::qcn::RpInterpretations;
 use axon_wire::Rate;
 use axon_wire::cn::CnmFormat;
 use axon_wire::mac_control::Quanta;
@@ -33,7 +33,7 @@ pub struct AgentOptions {
     /// Priorities in which congestion notifications are acted on.
     pub notified: PrioritySet,
     /// How their reaction points are read, where sources differ.
-    pub readings: RpReadings,
+    pub interpretations: RpInterpretations,
     /// How notifications are read, likewise.
     pub format: CnmFormat,
     /// How LLDP and DCBX are spoken at the port to the fabric; not at all without.

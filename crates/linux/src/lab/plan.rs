@@ -46,14 +46,14 @@ pub struct HostPlan {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cable {
     /// Its ends.
-    pub ends: [Plug; 2],
+    pub ends: [CableEnd; 2],
     /// Of both devices, in bytes.
     pub mtu: usize,
 }
 
 /// One end of a veth pair.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Plug {
+pub struct CableEnd {
     /// The namespace it is in.
     pub node: String,
     /// Its name there: `s1-p0`.
@@ -65,20 +65,20 @@ pub struct Plug {
 impl Plan {
     /// The plan of a checked fabric.
     pub fn of(fabric: &Fabric) -> Plan {
-        let switch_plug = |end: End| {
+        let switch_end = |end: End| {
             let node = fabric.switches[end.switch].name.clone();
-            Plug { device: port_name(&node, end.port), node, mac: None }
+            CableEnd { device: port_name(&node, end.port), node, mac: None }
         };
         let host_mtu = usize::from(fabric.mtu);
         let mut cables = Vec::new();
         for link in &fabric.links {
-            let ends = [switch_plug(link.a), switch_plug(link.b)];
+            let ends = [switch_end(link.a), switch_end(link.b)];
             cables.push(Cable { ends, mtu: fabric_mtu(host_mtu) });
         }
         let controller = fabric.controller.name.clone();
         let device = port_name(&controller, PortNo(0));
-        let plug = Plug { node: controller.clone(), device, mac: None };
-        let ends = [plug, switch_plug(fabric.controller.at)];
+        let controller_end = CableEnd { node: controller.clone(), device, mac: None };
+        let ends = [controller_end, switch_end(fabric.controller.at)];
         cables.push(Cable { ends, mtu: fabric_mtu(host_mtu) });
         let mut hosts = Vec::new();
         let has_agent = fabric.dcb.as_ref().is_some_and(|dcb| !dcb.applications.is_empty());
@@ -88,9 +88,9 @@ impl Plan {
                 true => (edge_name(&host.name), None),
                 false => (device.clone(), Some(host.mac)),
             };
-            let plug = Plug { node: host.name.clone(), device: end, mac };
-            let edge = switch_plug(End { switch: host.switch, port: host.port });
-            cables.push(Cable { ends: [plug, edge], mtu: host_mtu });
+            let host_end = CableEnd { node: host.name.clone(), device: end, mac };
+            let edge = switch_end(End { switch: host.switch, port: host.port });
+            cables.push(Cable { ends: [host_end, edge], mtu: host_mtu });
             hosts.push(HostPlan {
                 name: host.name.clone(),
                 device,
@@ -125,8 +125,8 @@ impl Plan {
     /// The devices of each node.
     pub fn devices(&self) -> BTreeMap<&str, Vec<&str>> {
         let mut devices: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-        for plug in self.cables.iter().flat_map(|cable| &cable.ends) {
-            devices.entry(&plug.node).or_default().push(&plug.device);
+        for end in self.cables.iter().flat_map(|cable| &cable.ends) {
+            devices.entry(&end.node).or_default().push(&end.device);
         }
         devices
     }
@@ -140,12 +140,12 @@ impl Plan {
         let mut text = String::new();
         let mut index = INDEX_FIRST;
         for Cable { ends: [a, b], mtu } in &self.cables {
-            let mut end = |plug: &Plug| {
-                let mac = plug.mac.map_or(String::new(), |mac| format!(" address {mac}"));
+            let mut text_of = |end: &CableEnd| {
+                let mac = end.mac.map_or(String::new(), |mac| format!(" address {mac}"));
                 index += 1;
-                format!("{} index {index} mtu {mtu}{mac} netns {}", plug.device, plug.node)
+                format!("{} index {index} mtu {mtu}{mac} netns {}", end.device, end.node)
             };
-            let (a, b) = (end(a), end(b));
+            let (a, b) = (text_of(a), text_of(b));
             // Writing to a String cannot fail.
             let _ = writeln!(text, "link add name {a} type veth peer name {b}");
         }

@@ -30,7 +30,7 @@ const ENDINGS: [&str; 6] = ["log", "ask", "sock", "pcapng", "incarnation", "new"
 /// Where the supervisor mounts its /run; empty when seen from outside.
 const MOUNT_POINT: &str = "run";
 
-/// A process, told apart from any later one with the same number.
+/// A process: not to be taken for a later one with the same number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessId {
     /// In the machine's PID namespace.
@@ -320,7 +320,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_is_told_apart_from_a_later_one_with_its_number() {
+    fn a_process_is_not_taken_for_a_later_one_with_its_number() {
         let own = ProcessId::of(std::process::id() as i32).unwrap();
         assert!(own.is_alive());
         assert!(!ProcessId { start_ticks: own.start_ticks + 1, ..own }.is_alive());

@@ -151,13 +151,13 @@ impl Supervisor {
             daemons: Daemons::new(lab.clone(), options),
             lab,
         };
-        supervisor.plug_in()?;
+        supervisor.bring_up()?;
         nix::sched::setns(&home, CloneFlags::CLONE_NEWNET)?;
         Ok(supervisor)
     }
 
     /// Sets all devices up, and starts a daemon in each namespace that has one.
-    fn plug_in(&mut self) -> Result<()> {
+    fn bring_up(&mut self) -> Result<()> {
         let plan = self.plan.clone();
         let devices = plan.devices();
         for (done, host) in plan.hosts.iter().enumerate() {

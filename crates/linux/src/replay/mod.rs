@@ -1,8 +1,8 @@
 //! Runs a recorded node again, and compares what it answers with what it answered.
 //!
 //! The node is built by the same code as the daemon builds it, from what the recording holds, and
-//! gets every input at its time. The hash of each answer is compared with the recorded one: the
-//! first that differs ends the replay, for what follows from a difference tells nothing.
+//! gets every input at its time. The hash of each answer is compared with the recorded one. The
+//! first that differs ends the replay, since later ones may differ for that reason alone.
 
 mod node;
 mod ports;

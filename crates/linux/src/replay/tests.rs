@@ -99,9 +99,9 @@ impl Rig {
         let mut rig = Rig { nodes, cables: BTreeMap::new(), agenda: BTreeMap::new(), number: 0 };
         let end = |end: End| (end.switch, end.port);
         for link in &fabric.links {
-            rig.plug(end(link.a), end(link.b));
+            rig.connect(end(link.a), end(link.b));
         }
-        rig.plug(end(fabric.controller.at), (fabric.switches.len(), PortNo(0)));
+        rig.connect(end(fabric.controller.at), (fabric.switches.len(), PortNo(0)));
         for host in &fabric.hosts {
             let input = Input::Link { port: host.port, up: true };
             rig.at(Time::from_nanos(500), host.switch, input);
@@ -120,7 +120,7 @@ impl Rig {
         rig
     }
 
-    fn plug(&mut self, one: (usize, PortNo), other: (usize, PortNo)) {
+    fn connect(&mut self, one: (usize, PortNo), other: (usize, PortNo)) {
         self.cables.insert(one, other);
         self.cables.insert(other, one);
         for (node, port) in [one, other] {

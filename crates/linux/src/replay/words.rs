@@ -46,7 +46,7 @@ pub(super) fn input(ports: &[String], at: Time, input: &Input<FrameBuf>) -> Stri
     }
 }
 
-/// What a node asked for, with a hash that tells frames of one length apart.
+/// What a node asked for, with a hash that distinguishes frames of one length.
 pub(super) fn action(ports: &[String], action: &Action<FrameBuf>) -> String {
     let mut bytes = Vec::new();
     encode_action(action, &mut bytes);

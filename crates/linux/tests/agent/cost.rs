@@ -57,7 +57,7 @@ fn run(lab: &Lab, to: &str) -> f64 {
     let server = start(lab, "h3", &["iperf3", "-s", "-4", "-1", "-p", PORT]);
     wait_for_sockets(lab, "h3", "/proc/net/tcp", &[PORT]);
     let client = start(lab, "h1", &["iperf3", "-c", to, "-p", PORT, "-t", "3", "-J"]);
-    let told: Value = serde_json::from_str(&finish(client)).expect("iperf3 speaks JSON");
+    let report: Value = serde_json::from_str(&finish(client)).expect("iperf3 speaks JSON");
     finish(server);
-    told["end"]["sum_received"]["bits_per_second"].as_f64().expect("a rate") / 1e6
+    report["end"]["sum_received"]["bits_per_second"].as_f64().expect("a rate") / 1e6
 }

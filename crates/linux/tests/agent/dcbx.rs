@@ -1,5 +1,5 @@
-//! DCBX: hosts whose agents are not told at their start which frames are lossless. Their switch
-//! tells them; then nothing is lost there.
+//! DCBX: hosts whose agents start without lossless priorities. Their switch advertises them; then
+//! nothing is lost there.
 
 use super::udp::{LOSSLESS, send_into_h3};
 use super::{Topology, agent, lost, requests, switch, up, wait_until};
@@ -11,7 +11,7 @@ const DCB: &str = "  applications: [udp:4791=3]
   dcbx: {}
 ";
 
-pub fn what_the_switch_says_is_obeyed() {
+pub fn priorities_of_the_switch_are_taken() {
     let lab = up(&Topology::Star.with(DCB));
     let (pfc, rules) = ("3", "udp:4791=3 default=0");
     // Agents and their switch have met by now, or do within the second.

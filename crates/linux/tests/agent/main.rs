@@ -30,7 +30,7 @@ fn main() -> ExitCode {
         _ => support::run(&[
             ("two_hosts_into_one_lose_nothing_in_a_lossless_class", udp::two_hosts_into_one),
             ("tcp_of_two_hosts_into_one_sends_nothing_twice", tcp::two_hosts_into_one),
-            ("agents_take_priorities_from_their_switch", dcbx::what_the_switch_says_is_obeyed),
+            ("agents_take_priorities_from_their_switch", dcbx::priorities_of_the_switch_are_taken),
             (
                 "a_congestion_point_slows_agents_down",
                 notified::sources_slow_down_to_what_a_link_takes,

@@ -45,8 +45,8 @@ fn incast(lab: &Lab, ports: [&str; 2]) -> u64 {
     };
     let clients = [client("h1", ports[0]), client("h2", ports[1])];
     let retransmits = clients.map(|client| {
-        let told: Value = serde_json::from_str(&finish(client)).expect("iperf3 speaks JSON");
-        told["end"]["sum_sent"]["retransmits"].as_u64().expect("Linux counts them")
+        let report: Value = serde_json::from_str(&finish(client)).expect("iperf3 speaks JSON");
+        report["end"]["sum_sent"]["retransmits"].as_u64().expect("Linux counts them")
     });
     servers.into_iter().for_each(|server| drop(finish(server)));
     retransmits.iter().sum()

@@ -42,7 +42,7 @@ pub fn receive(port: &str) -> ExitCode {
         .expect("a buffer");
     println!("ready");
     let (mut bytes, mut count) = ([0; 2 * BYTES], 0);
-    // The first may take long; after that silence tells the end.
+    // The first may take long; after that, silence means the end.
     while socket.recv(&mut bytes).is_ok() {
         count += 1;
         socket.set_read_timeout(Some(SILENCE)).expect("it is not zero");

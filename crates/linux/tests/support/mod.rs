@@ -1,5 +1,5 @@
-//! A lab test is a program of its own: the lab starts its parts from the program that calls
-//! it, which the test harness would not be. What lacks a privilege says SKIP and why.
+//! A lab test is a program of its own, without libtest: the lab starts its parts from the program
+//! that calls it. What lacks a privilege says SKIP and why.
 
 use axon_linux::lab;
 use std::process::{Command, ExitCode, Stdio};

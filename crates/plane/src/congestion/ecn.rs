@@ -132,8 +132,8 @@ pub struct Red {
     pub weight_log2: u8,
     /// Between `queue_max` and its double the share grows to all frames instead of jumping.
     pub gentle: bool,
-    /// Where everything is signalled, the signal is a drop even to those that listen: they
-    /// have been told before and have not slowed down.
+    /// Where everything is signalled, frames are dropped even if their source supports ECN: it
+    /// has been signalled before and has not slowed down.
     pub drop_over_max: bool,
     /// How long a typical frame takes to leave: so many frames of an empty queue an idle time
     /// counts for. Not zero.
@@ -149,7 +149,7 @@ pub enum EcnError {
     /// Not a share.
     #[error("{0} thousandths of all frames, where 1 to 1000 was expected")]
     Permille(u16),
-    /// The average would stand still.
+    /// The average would never change.
     #[error("an average of weight 2^-{0}, where 2^-32 is the least")]
     Weight(u8),
     /// An idle time would count for no end of frames.
@@ -213,7 +213,7 @@ enum Signal {
     Hard,
 }
 
-/// What happens to a frame whose source does not listen when it should be told.
+/// What happens to a frame that is to be marked and whose source does not support ECN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotCapable {
     /// It is dropped, as RFC 3168 section 5 has it.
@@ -263,7 +263,7 @@ impl Average {
 
     fn signal(&mut self, red: &Red, random: &mut Random) -> Signal {
         let share = red.share(self.scaled >> red.weight_log2);
-        let told = match share {
+        let signalled = match share {
             0 => {
                 self.passed = 0;
                 return Signal::None;
@@ -275,8 +275,8 @@ impl Average {
                 u128::from(random.next_u32()) * left < u128::from(share) << 32
             }
         };
-        self.passed = if told { 0 } else { self.passed.saturating_add(1) };
-        match (told, share) {
+        self.passed = if signalled { 0 } else { self.passed.saturating_add(1) };
+        match (signalled, share) {
             (false, _) => Signal::None,
             (true, ONE) if red.drop_over_max => Signal::Hard,
             (true, _) => Signal::Soft,

@@ -43,7 +43,7 @@ pub struct CnConfig {
 /// How one queue marks frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EcnConfig {
-    /// When.
+    /// From which length of the queue on, in bytes, and which share of the frames.
     pub profile: Profile,
     /// What becomes of frames that cannot be marked.
     pub not_capable: NotCapable,
@@ -70,8 +70,8 @@ pub enum NotificationError {
 pub(crate) const UNDEFENDED: Treatment = Treatment { input: InputPriority::Kept, strip_tag: false };
 
 impl CnConfig {
-    /// Congestion points with the MIB's defaults at so many ports, for hosts that obey them
-    /// and understand CN-TAGs.
+    /// Congestion points with the MIB's defaults at so many ports, for hosts that act
+    /// on CNMs and understand CN-TAGs.
     pub fn new(ports: u16, cnpvs: PrioritySet) -> CnConfig {
         CnConfig {
             cnpvs,
@@ -127,8 +127,8 @@ pub(crate) struct CongestionSignal {
 }
 
 impl Watch {
-    /// What `cn` and `ecn` say of `port`; `prio_tc` tells the class of a priority, `switch`
-    /// seeds what is drawn.
+    /// The congestion points and markers that `cn` and `ecn` configure for `port`. `prio_tc` maps
+    /// a priority to its class; `switch` seeds what is drawn.
     pub(crate) fn new(
         cn: Option<&CnConfig>,
         ecn: &[Option<EcnConfig>; PRIORITIES],

@@ -64,7 +64,7 @@ mod tests {
         Time::from_nanos(nanos)
     }
 
-    /// Three ports with carrier; priority 3 is lossless, and asks for a stop from 200 bytes on.
+    /// Three ports with carrier; priority 3 is lossless, and sends XOFF from 200 bytes on.
     fn ports() -> Ports<FrameBuf> {
         let pfc = PrioritySet::only(THREE);
         let mut config = DcbConfig { pfc, ..DcbConfig::lossy(vec![Rate::gbps(10); 3], MAC) };
@@ -79,9 +79,9 @@ mod tests {
     }
 
     fn receive_pause(ports: &mut Ports<FrameBuf>, now: Time, egress: u16, time: Quanta) {
-        let told = MacControl::Pfc(Pfc::of(PrioritySet::only(THREE), time)).emit(MAC);
-        let told = FrameMeta::new(FrameBuf::new(&told), PortNo(egress), now, true);
-        ports.mac_control(now, told, &mut Vec::new());
+        let pfc = MacControl::Pfc(Pfc::of(PrioritySet::only(THREE), time)).emit(MAC);
+        let pfc = FrameMeta::new(FrameBuf::new(&pfc), PortNo(egress), now, true);
+        ports.mac_control(now, pfc, &mut Vec::new());
     }
 
     /// A frame of 100 bytes with priority 3.
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_buffer_stands_still_from_its_last_move_until_its_sender_may_go_on() {
+    fn a_buffer_is_blocked_from_its_last_change_until_its_sender_may_go_on() {
         let mut ports = ports();
         receive_pause(&mut ports, at(0), 2, Quanta::MAX);
         for nanos in [10, 20] {
@@ -102,15 +102,15 @@ mod tests {
         assert_eq!(ports.blocked(at(20), PortNo(0), THREE), None, "it may take more");
         deliver(&mut ports, at(30), 0, 2);
         let held = WaitingQueue { egress: PortNo(2), paused: PrioritySet::only(THREE) };
-        let stands = Blocked { waits: vec![held], left: 0, since: at(30) };
-        assert_eq!(ports.blocked(at(40), PortNo(0), THREE), Some(stands.clone()));
+        let blocked = Blocked { waits: vec![held], left: 0, since: at(30) };
+        assert_eq!(ports.blocked(at(40), PortNo(0), THREE), Some(blocked.clone()));
         assert_eq!(ports.blocked(at(40), PortNo(0), Priority::ZERO), None);
         assert_eq!(ports.blocked(at(40), PortNo(9), THREE), None);
         // One goes, two more come: nobody sees that by what waits, but by what has left.
         receive_pause(&mut ports, at(50), 2, Quanta::ZERO);
         receive_pause(&mut ports, at(51), 2, Quanta::MAX);
         deliver(&mut ports, at(60), 0, 2);
-        let moved = Blocked { left: 1, since: at(60), ..stands };
+        let moved = Blocked { left: 1, since: at(60), ..blocked };
         assert_eq!(ports.blocked(at(70), PortNo(0), THREE), Some(moved));
         receive_pause(&mut ports, at(80), 2, Quanta::ZERO);
         (0..3).for_each(|_| ports.tx_done(at(90), PortNo(2), &mut Vec::new()));

@@ -204,18 +204,18 @@ mod tests {
         out.iter().filter_map(frame).collect()
     }
 
-    /// What a port tells its peer.
-    fn told(out: &[Action<FrameBuf>], by: PortNo) -> Vec<Pfc> {
-        let told = |action: &Action<FrameBuf>| match action {
+    /// The PFC frames that a port sends.
+    fn pfc_sent(out: &[Action<FrameBuf>], by: PortNo) -> Vec<Pfc> {
+        let pfc = |action: &Action<FrameBuf>| match action {
             Action::Transmit { port, frame, .. } if *port == by => {
                 match MacControl::parse(frame.bytes(), MAC) {
-                    Ok(MacControl::Pfc(told)) => Some(told),
+                    Ok(MacControl::Pfc(pfc)) => Some(pfc),
                     _ => None,
                 }
             }
             _ => None,
         };
-        out.iter().filter_map(told).collect()
+        out.iter().filter_map(pfc).collect()
     }
 
     fn receive_pause(ports: &mut Ports<FrameBuf>, stop: PrioritySet) -> Vec<Action<FrameBuf>> {
@@ -304,13 +304,13 @@ mod tests {
         receive_pause(&mut ports, set(&[3]));
         for number in 0..4 {
             let out = deliver(&mut ports, 0, frame(3, number));
-            // From the third on the group is in its headroom.
-            assert_eq!(told(&out, PortNo(0)).len(), usize::from(number == 2), "{number}");
+            // From the third on the priority group is in its headroom.
+            assert_eq!(pfc_sent(&out, PortNo(0)).len(), usize::from(number == 2), "{number}");
         }
         ports.tx_done(NOW, PortNo(0), &mut Vec::new());
         let mut out = Vec::new();
         ports.set_pfc(NOW, PortNo(0), PrioritySet::EMPTY, &mut out);
-        assert_eq!(told(&out, PortNo(0)), [Pfc::of(set(&[3]), Quanta::ZERO)]);
+        assert_eq!(pfc_sent(&out, PortNo(0)), [Pfc::of(set(&[3]), Quanta::ZERO)]);
         out.clear();
         ports.set_pfc(NOW, OUT, PrioritySet::EMPTY, &mut out);
         assert_eq!(left(&out), [(3, 0)], "no longer stopped");
@@ -321,11 +321,11 @@ mod tests {
     fn a_priority_that_gets_flow_control_while_its_headroom_fills_is_stopped_at_once() {
         let mut ports = ports(PrioritySet::EMPTY);
         for number in 0..5 {
-            assert_eq!(told(&deliver(&mut ports, 0, frame(3, number)), PortNo(0)), []);
+            assert_eq!(pfc_sent(&deliver(&mut ports, 0, frame(3, number)), PortNo(0)), []);
         }
         let mut out = Vec::new();
         ports.set_pfc(NOW, PortNo(0), set(&[3, 4]), &mut out);
-        assert_eq!(told(&out, PortNo(0)), [Pfc::of(set(&[3]), Quanta::MAX)]);
+        assert_eq!(pfc_sent(&out, PortNo(0)), [Pfc::of(set(&[3]), Quanta::MAX)]);
         assert_eq!(ports.pfc(PortNo(0)), set(&[3, 4]));
         assert_eq!((ports.pfc(PortNo(1)), ports.pfc(PortNo(9))), Default::default());
     }
@@ -351,7 +351,7 @@ mod tests {
                         ports.set_classes(NOW, OUT, map.map(class), &schedule, &mut out).unwrap();
                     }
                     _ => {
-                        // The ingress is told by the number, too.
+                        // The number names the ingress, too.
                         let number = number as u8 & 0x7f | (ingress as u8) << 7;
                         sent[usize::from(ingress)][usize::from(priority)].push(number);
                         out.extend(deliver(&mut ports, ingress, frame(priority, number)));

@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ethernet_frame_is_told_by_its_destination_and_its_ethertype() {
+    fn the_kind_of_an_ethernet_frame_follows_from_its_destination_and_its_ethertype() {
         let (host, reserved) = ([2, 0, 0, 0, 0, 1], [1, 0x80, 0xc2, 0, 0, 0x0e]);
         assert_eq!(kind(host, 0x0800), HeaderKind::Ethernet);
         assert_eq!(kind(host, mac_control::ETHERTYPE), HeaderKind::MacControl);

@@ -370,7 +370,7 @@ mod tests {
         }
         assert_eq!(memory.admit(flow, 1_000), Ok(Signal::Xoff));
         for _ in 0..4 {
-            assert_eq!(memory.admit(flow, 1_000), Ok(Signal::None), "it was told once");
+            assert_eq!(memory.admit(flow, 1_000), Ok(Signal::None), "XOFF was signalled once");
         }
         assert_eq!(memory.admit(flow, 1_000), Err(NoRoom::Headroom));
         let group = memory.group(PortNo(1), priority(LOSSLESS)).unwrap();
@@ -438,7 +438,7 @@ mod tests {
             let mut memory = Memory::new(config(Share::Dynamic { shift }));
             let mut inside: Vec<(Owner, u64)> = Vec::new();
             let mut xoff = [false; 4];
-            let mut told = |owner: Owner, signal| match signal {
+            let mut signalled = |owner: Owner, signal| match signal {
                 Signal::None => {}
                 Signal::Xoff => assert!(!core::mem::replace(&mut xoff[owner.ingress.index()], true)),
                 Signal::Xon => assert!(core::mem::replace(&mut xoff[owner.ingress.index()], false)),
@@ -446,19 +446,19 @@ mod tests {
             for (ingress, lossless, egress, bytes, leave) in frames {
                 let owner = owner(ingress, if lossless { LOSSLESS } else { LOSSY }, egress);
                 if let Ok(signal) = memory.admit(owner, bytes) {
-                    told(owner, signal);
+                    signalled(owner, signal);
                     inside.push((owner, bytes));
                 }
                 for _ in 0..leave.min(inside.len() as u8) {
                     let (owner, bytes) = inside.remove(0);
-                    told(owner, memory.release(owner, bytes));
+                    signalled(owner, memory.release(owner, bytes));
                 }
                 prop_assert_eq!(memory.used().0, inside.iter().map(|&(_, bytes)| bytes).sum::<u64>());
                 prop_assert!(memory.pool(true).0.0 <= 20_000 && memory.pool(false).0.0 <= 10_000);
                 prop_assert!(memory.used().0 <= memory.config().bytes().0);
             }
             for (owner, bytes) in inside.drain(..) {
-                told(owner, memory.release(owner, bytes));
+                signalled(owner, memory.release(owner, bytes));
             }
             prop_assert_eq!(memory.used(), Bytes(0));
             prop_assert_eq!(xoff, [false; 4]);

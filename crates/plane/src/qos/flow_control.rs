@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_are_told_once_and_stops_again_at_half_time() {
+    fn changes_are_sent_once_and_xoff_again_at_half_time() {
         let mut requests = PauseRequests::default();
         assert!(!requests.is_due(at(0)));
         requests.set(priority(3), true);
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stop_for_one_time_is_not_told_again() {
+    fn xoff_for_one_time_is_not_repeated() {
         let mut requests = PauseRequests::default();
         requests.pause_once(priority(3));
         assert_eq!(requests.next_pfc(at(0), RATE, Quanta(1_000)), pfc(&[(3, 1_000)]));
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_new_link_what_stands_still_is_told_again() {
+    fn after_a_new_link_xoff_is_sent_again_for_what_is_paused() {
         let mut requests = PauseRequests::default();
         requests.set(priority(3), true);
         requests.next_pfc(at(0), RATE, Quanta(1_000));

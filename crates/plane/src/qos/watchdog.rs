@@ -133,8 +133,8 @@ impl Window {
         let blocked = stopped && waits;
         let more = if self.blocked { Span::ZERO } else { now.since(self.looked) };
         let breaks = self.breaks + more;
-        let forgiven = config.breaks_max();
-        if breaks > forgiven || (!blocked && forgiven == Span::ZERO) {
+        let allowed = config.breaks_max();
+        if breaks > allowed || (!blocked && allowed == Span::ZERO) {
             return Window::begin(now, blocked);
         }
         if now >= self.began + config.detection {

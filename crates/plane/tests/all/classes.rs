@@ -47,13 +47,13 @@ fn any_host_frame() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-/// What a peer says: PFC, sometimes PAUSE, from no time at all to the longest.
+/// A frame of a peer: PFC, sometimes PAUSE, from no time at all to the longest.
 fn any_stop() -> impl Strategy<Value = Vec<u8>> {
     let quanta = prop_oneof![Just(0), 1..2_000u16, Just(u16::MAX)].prop_map(Quanta);
     (any::<u8>(), quanta, 0..8u8).prop_map(|(bits, time, kind)| {
-        let told = Pfc::of(PrioritySet::from_bits(bits), time);
-        let told = if kind == 0 { MacControl::Pause(time) } else { MacControl::Pfc(told) };
-        told.emit(MacAddr([2, 0, 0, 0, 0, 7])).to_vec()
+        let pfc = Pfc::of(PrioritySet::from_bits(bits), time);
+        let frame = if kind == 0 { MacControl::Pause(time) } else { MacControl::Pfc(pfc) };
+        frame.emit(MacAddr([2, 0, 0, 0, 0, 7])).to_vec()
     })
 }
 

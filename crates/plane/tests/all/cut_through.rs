@@ -176,7 +176,7 @@ fn what_an_input_keeps_ends_with_the_carrier_of_the_output() {
 }
 
 #[test]
-fn a_full_output_tells_the_edge_where_the_frame_came_from() {
+fn a_full_output_reports_to_the_edge_where_the_frame_came_from() {
     let mut plane = plane(|config| {
         config.on_full = OnFull::CongestionMessage;
         config.queue_bytes_max = Bytes(100);
@@ -187,7 +187,7 @@ fn a_full_output_tells_the_edge_where_the_frame_came_from() {
         plane.receive(at(0), IN, transit(name), at(0), true, &mut out);
         plane.tx_done(at(0), IN, &mut out);
     }
-    // 1 is on the wire, 2 waits; 3 and 4 are told of, 5 is beyond the limit.
+    // 1 is on the wire, 2 waits; 3 and 4 are reported, 5 is beyond the limit.
     let kinds: Vec<_> = out
         .iter()
         .map(|action| match action {
@@ -209,7 +209,7 @@ fn a_full_output_tells_the_edge_where_the_frame_came_from() {
 }
 
 #[test]
-fn a_full_host_port_tells_the_edge_as_well() {
+fn a_full_host_port_reports_to_the_edge_as_well() {
     let mut plane = plane(|config| {
         config.on_full = OnFull::CongestionMessage;
         config.queue_bytes_max = Bytes(100);

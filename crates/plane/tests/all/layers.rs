@@ -152,7 +152,7 @@ fn a_host_is_stopped_by_its_own_priority_whatever_the_layer_that_has_no_room() {
     let (_, sent) = next(&mut plane, AXON).remove(0);
     assert_eq!(HeaderView::parse(&sent, WIDTH).unwrap().priority(), priority(3));
     let waits = plane.queued_frames(AXON);
-    assert_eq!(waits, 3, "layer 1 stands still");
+    assert_eq!(waits, 3, "layer 1 is blocked");
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn a_switch_is_stopped_by_layer_and_a_host_stops_all_layers_at_once() {
 }
 
 #[test]
-fn hosts_where_a_switch_was_are_told_at_once_of_all_that_they_know_as_what_is_stopped() {
+fn hosts_where_a_switch_was_get_xoff_at_once_for_all_that_they_know_as_what_is_paused() {
     for wire_is_free in [true, false] {
         let mut plane = plane();
         plane.set_kind(HOST, PortKind::Axon);
@@ -217,8 +217,8 @@ fn a_stop_is_not_left_behind_when_hosts_go() {
     while plane.queued_frames(AXON) > 0 {
         next(&mut plane, AXON);
     }
-    let told: Vec<_> = next(&mut plane, HOST).into_iter().map(|(_, frame)| stops(&frame)).collect();
-    assert!(told.iter().all(|told| told.is_empty()), "{told:?}");
+    let sent: Vec<_> = next(&mut plane, HOST).into_iter().map(|(_, frame)| stops(&frame)).collect();
+    assert!(sent.iter().all(|paused| paused.is_empty()), "{sent:?}");
     let memory = plane.ports().memory().unwrap();
     assert!(Priority::ALL.iter().all(|&of| !memory.group(HOST, of).unwrap().xoff));
 }

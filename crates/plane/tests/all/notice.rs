@@ -1,5 +1,5 @@
-//! What queues tell the sources of the frames that fill them, and the host port as the edge of
-//! the congestion notification domain.
+//! Congestion signalling from queues to the sources of the frames that fill them, and the host port
+//! as the edge of the congestion notification domain.
 
 use axon_node::PortKind;
 use axon_node::{Action, Drop};
@@ -113,7 +113,7 @@ fn cnm(frame: &[u8]) -> CnmFrame {
 }
 
 #[test]
-fn the_first_switch_tells_the_host_itself() {
+fn the_first_switch_signals_the_host_itself() {
     let mut plane = plane(|dcb| dcb.cn = Some(domain()));
     let frame = frame(Some(priority(3)), Some(77), 0);
     let (sent, drops) = give(&mut plane, HOST, (&frame, 200));
@@ -121,13 +121,13 @@ fn the_first_switch_tells_the_host_itself() {
     assert_eq!(sent[0].0, AXON, "the first frame finds the wire free");
     let (port, first) = &sent[1];
     assert_eq!(*port, HOST);
-    let told = cnm(first.bytes());
-    assert_eq!((told.destination, told.source), (NEAR, SWITCH));
-    assert_eq!((told.cn, told.vlan.unwrap().vid), (Some(CnTag { flow: 77 }), 5));
-    assert_eq!(told.vlan.unwrap().pcp, priority(6));
-    assert_eq!((told.cnm.destination, told.cnm.priority), (FAR, priority(3)));
-    assert_eq!(told.cnm.cpid, 0x0200_0000_00aa_0013, "port 2, class 3");
-    assert!(told.cnm.feedback > 0 && told.cnm.offset < 0 && told.cnm.delta > 0);
+    let cnm = cnm(first.bytes());
+    assert_eq!((cnm.destination, cnm.source), (NEAR, SWITCH));
+    assert_eq!((cnm.cn, cnm.vlan.unwrap().vid), (Some(CnTag { flow: 77 }), 5));
+    assert_eq!(cnm.vlan.unwrap().pcp, priority(6));
+    assert_eq!((cnm.cnm.destination, cnm.cnm.priority), (FAR, priority(3)));
+    assert_eq!(cnm.cnm.cpid, 0x0200_0000_00aa_0013, "port 2, class 3");
+    assert!(cnm.cnm.feedback > 0 && cnm.cnm.offset < 0 && cnm.cnm.delta > 0);
     let counters = plane.counters();
     let cnms = counters.port(AXON).cnms;
     assert_eq!(cnms, 1 + plane.queued_frames(HOST), "all but the first wait for the host's wire");
@@ -142,10 +142,10 @@ fn a_switch_in_the_middle_sends_it_back_the_way_that_the_packet_came() {
     assert_eq!(sent.len(), 1, "CNMs wait for the same wire");
     let frames = drain(&mut plane, AXON);
     let views = frames.iter().map(|frame| HeaderView::parse(frame.bytes(), WIDTH).unwrap());
-    let told: Vec<_> = views.filter(|view| view.forward() == Hops::from([4, 8])).collect();
-    assert_eq!(told.len() as u64, plane.counters().port(AXON).cnms);
-    assert!(told.len() > 4);
-    for view in told {
+    let cnms: Vec<_> = views.filter(|view| view.forward() == Hops::from([4, 8])).collect();
+    assert_eq!(cnms.len() as u64, plane.counters().port(AXON).cnms);
+    assert!(cnms.len() > 4);
+    for view in cnms {
         assert_eq!((view.forward(), view.priority()), (Hops::from([4, 8]), priority(6)));
         assert_eq!(cnm(view.payload()).destination, NEAR);
         assert_eq!(cnm(view.payload()).cn, Some(CnTag { flow: 0 }));
@@ -165,7 +165,7 @@ fn the_last_switch_samples_what_waits_for_a_host() {
 }
 
 #[test]
-fn nobody_is_told_of_other_priorities_nor_without_a_queue() {
+fn other_priorities_and_empty_queues_cause_no_cnms() {
     let mut plane = plane(|dcb| dcb.cn = Some(domain()));
     give(&mut plane, HOST, (&frame(Some(priority(4)), Some(7), 0), 200));
     give(&mut plane, HOST, (&frame(None, Some(7), 0), 200));

@@ -158,7 +158,7 @@ fn mac_control_ends_where_it_comes_in_wherever_it_is_sent_to() {
 }
 
 #[test]
-fn a_stop_that_is_due_while_the_wire_is_busy_is_told_next_and_awaits_no_time() {
+fn xoff_that_is_due_while_the_wire_is_busy_is_sent_next_and_awaits_no_time() {
     let mut plane = plane(|config| {
         let mut dcb = DcbConfig::lossy(vec![Rate::gbps(10); 6], config.mac);
         dcb.memory.lossless = PrioritySet::from_bits(1);
@@ -173,25 +173,25 @@ fn a_stop_that_is_due_while_the_wire_is_busy_is_told_next_and_awaits_no_time() {
         let sent = packet(PacketType::Ethernet, &Hops::from([to, 0]), &Hops::default(), &[0; 60]);
         plane.receive(T0, PortNo(from), FrameBuf::new(&sent), T0, true, &mut out);
     };
-    // The second has to wait, so port 1 says stop. Then a frame takes its wire before the stop is
-    // due again, half of 51.2 us later.
+    // The second has to wait, so port 1 sends XOFF. Then a frame takes its wire before XOFF is due
+    // again, half of 51.2 us later.
     receive(&mut plane, 1, 2);
     receive(&mut plane, 1, 2);
     plane.tx_done(T0, PortNo(1), &mut Vec::new());
     receive(&mut plane, 3, 1);
-    let due = plane.deadline().expect("it is to be told again");
+    let due = plane.deadline().expect("XOFF is to be repeated");
     assert_eq!(due, T0 + Span::from_nanos(25_600));
     out.clear();
     plane.timeout(due, &mut out);
     assert!(out.is_empty() && plane.deadline().is_none_or(|at| at > due), "{out:?}");
     plane.tx_done(due, PortNo(1), &mut out);
-    let told = out.iter().any(|action| match action {
+    let repeated = out.iter().any(|action| match action {
         Action::Transmit { port, frame, .. } => {
             *port == PortNo(1) && mac_control::is_mac_control(frame.bytes())
         }
         _ => false,
     });
-    assert!(told, "{out:?}");
+    assert!(repeated, "{out:?}");
 }
 
 #[test]
@@ -298,7 +298,7 @@ fn the_control_plane_can_reach_every_port_and_itself() {
 }
 
 #[test]
-fn a_host_that_sends_at_line_rate_is_told_to_pause() {
+fn a_host_that_sends_at_line_rate_is_paused() {
     let mut plane = plane(|config| config.self_congestion_pause = true);
     plane.install(HOST, host(9), &Route::from([1, 2, 3, 4])).unwrap();
     let frame = ethernet(host(9), 1000);

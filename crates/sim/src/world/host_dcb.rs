@@ -48,7 +48,8 @@ fn host_cn(fabric: &Fabric, cn: &dcb::Cn, host: usize) -> Option<HostCn> {
     if cnpvs.is_empty() {
         return None;
     }
-    let config = RpConfig { readings: cn.reaction, ..RpConfig::scaled_for_port(host.wire.rate) };
+    let config =
+        RpConfig { interpretations: cn.reaction, ..RpConfig::scaled_for_port(host.wire.rate) };
     // A host with defence `auto` advertises; for others the switch is configured.
     let auto = cn.defence.get(&host.name) == Some(&Defence::Auto);
     let dcbx = fabric.dcb.as_ref().and_then(|dcb| dcb.dcbx.as_ref());
@@ -88,7 +89,7 @@ mod tests {
             let fabric = axon_fabric::parse(Path::new("a.yaml"), &text).unwrap();
             let host = host_dcb(&fabric, 0).unwrap();
             let cn = host.cn.unwrap();
-            (host.pfc_reserved, cn.format.strict, cn.config.readings.reduction_log2)
+            (host.pfc_reserved, cn.format.strict, cn.config.interpretations.reduction_log2)
         };
         assert_eq!(read("", ""), (Reserved::Ignored, false, 3));
         let other = ", cnm: {strict: true}, reaction: {target_falls_to: half}";

@@ -1,7 +1,7 @@
 //! Who belongs to the congestion notification domain (IEEE 802.1Q clauses 31.1 and 33.4).
 //!
 //! A priority under congestion notification (a CNPV) must carry only frames whose sources
-//! obey it. So the domain defends itself at its edge: what a neighbour outside sends in such a
+//! act on CNMs. So the domain defends itself at its edge: what a neighbour outside sends in such a
 //! priority is moved to another one, and CN-TAGs, which that neighbour would not understand,
 //! are taken off what goes there. Which mode of defence a port is in, for each priority, is
 //! fixed by the manager or follows what the neighbour says in LLDP.

@@ -11,7 +11,7 @@
 //! an argument, random numbers come from generators with an explicit seed, and nothing here
 //! reads or writes a frame: the bytes of CNM and CN-TAG are in [`axon_wire::cn`].
 //!
-//! Where sources disagree on what the standard says, the reading is a field of the
+//! Where sources disagree on what the standard says, the interpretation is a field of the
 //! configuration, and the default is what IEEE's MIB module or most sources say.
 //!
 //! # What the loop does
@@ -39,13 +39,13 @@
 //! So the defaults hold 25 to 200 KB within a tenth, with 1 to 32 sources, 5 to 50 us, and
 //! frames of 1500 bytes or of 64 to 1500. What is left has three causes:
 //!
-//! - **A step of the feedback.** A queue that stands still is told of only when it is too long
+//! - **A step of the feedback.** A queue of constant length causes CNMs only when it is too long
 //!   by a whole step, `(2w + 1) / 63` of the set point if fractions are dropped: 8 % with
 //!   w = 2, 14 % with 4. Rounding to the nearest halves it.
 //! - **Growth by chance.** A frame more than at the last sample counts w times, and a queue
-//!   that is short but has grown is told of too, while one that has shrunk is never told to be
-//!   faster. The smaller the set point, the larger the frames and the more samples, the more
-//!   that holds the queue down; frames of 64 to 1500 bytes leave 25 KB at 97 to 101 %.
+//!   that is short but has grown causes CNMs too, while no CNM makes a source faster when the
+//!   queue has shrunk. The smaller the set point, the larger the frames and the more samples,
+//!   the more that holds the queue down; frames of 64 to 1500 bytes leave 25 KB at 97 to 101 %.
 //! - **Increases to be balanced.** CNMs must undo what all sources add of themselves. More
 //!   sources, a shorter timer, larger increases, rarer samples and a smaller gain all need
 //!   more feedback for each CNM, which only a longer queue gives.
@@ -87,8 +87,8 @@ pub use defence::{
     Choice, DefenceConfig, DefenceError, DefenceMode, Defences, InputPriority, Several, Treatment,
 };
 pub use limiter::{RateLimiter, TokenBucket};
-pub use point::{CongestionPoint, CpConfig, CpError, CpReadings, Feedback, Rounding};
-pub use reaction::{HalfPeriod, Increase, ReactionPoint, RpConfig, RpError, RpReadings};
+pub use point::{CongestionPoint, CpConfig, CpError, CpInterpretations, Feedback, Rounding};
+pub use reaction::{HalfPeriod, Increase, ReactionPoint, RpConfig, RpError, RpInterpretations};
 
 use axon_node::random::Random;
 

@@ -29,14 +29,14 @@ pub struct CpConfig {
     /// `QntzFb`, in 1/1500.
     pub intervals: [u16; 8],
     /// What the sources do not agree on.
-    pub readings: CpReadings,
+    pub interpretations: CpInterpretations,
     /// The unit and the sign of what a CNM says of the queue.
     pub format: CnmFormat,
 }
 
-/// How to read what sources on the congestion point say differently.
+/// Interpretations of what sources on the congestion point say differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CpReadings {
+pub struct CpInterpretations {
     /// Bytes of a kilobyte in `sample_base`: 1000, as the MIB's 150,000 bytes for 150 KB
     /// suggest, or 1024, as in a public Linux queue discipline.
     pub kilobyte: u16,
@@ -51,7 +51,7 @@ pub enum Rounding {
     Down,
     /// Half and more goes up.
     Nearest,
-    /// It goes up: any excess is told.
+    /// It goes up: any excess is signalled.
     Up,
 }
 
@@ -91,9 +91,9 @@ pub struct Feedback {
     pub delta: i16,
 }
 
-impl Default for CpReadings {
-    fn default() -> CpReadings {
-        CpReadings { kilobyte: 1000, rounding: Rounding::Down }
+impl Default for CpInterpretations {
+    fn default() -> CpInterpretations {
+        CpInterpretations { kilobyte: 1000, rounding: Rounding::Down }
     }
 }
 
@@ -105,7 +105,7 @@ impl Default for CpConfig {
             sample_base: Bytes(150_000),
             header_octets_min: 0,
             intervals: INTERVALS,
-            readings: CpReadings::default(),
+            interpretations: CpInterpretations::default(),
             format: CnmFormat::default(),
         }
     }
@@ -115,7 +115,7 @@ impl CpConfig {
     /// # Errors
     /// A value outside its range.
     pub fn check(&self) -> Result<(), CpError> {
-        let kilobyte = self.readings.kilobyte;
+        let kilobyte = self.interpretations.kilobyte;
         if self.set_point < Bytes(100) {
             return Err(CpError::SetPoint(self.set_point));
         }
@@ -137,7 +137,7 @@ impl CpConfig {
         Ok(())
     }
 
-    /// What a queue that has grown from `queue_old` to `queue` is told: `QntzFb`, 0..=63.
+    /// The feedback of a queue that has grown from `queue_old` to `queue`: `QntzFb`, 0..=63.
     ///
     /// `Fb = (set point - length) - w * growth` is brought to between minus its full scale,
     /// `set point * (2w + 1)`, and zero; that range in 63 steps is the result. So a queue that
@@ -150,7 +150,7 @@ impl CpConfig {
         let scale = set_point * (2 * weight + one);
         let excess = ((queue - set_point) * one + (queue - queue_old) * weight).clamp(0, scale);
         let parts = excess * i128::from(FEEDBACK_MAX);
-        let rounded = match self.readings.rounding {
+        let rounded = match self.interpretations.rounding {
             Rounding::Down => parts / scale,
             Rounding::Nearest => (parts + scale / 2) / scale,
             Rounding::Up => (parts + scale - 1) / scale,
@@ -161,9 +161,10 @@ impl CpConfig {
     /// Bytes between two samples after `qntz_fb`, before jitter.
     pub fn interval(&self, qntz_fb: u8) -> Bytes {
         let part = self.intervals[usize::from(qntz_fb.min(FEEDBACK_MAX) >> 3)];
-        let bytes =
-            u128::from(self.sample_base.0) * u128::from(part) * u128::from(self.readings.kilobyte)
-                / (1_500 * 1_000);
+        let bytes = u128::from(self.sample_base.0)
+            * u128::from(part)
+            * u128::from(self.interpretations.kilobyte)
+            / (1_500 * 1_000);
         Bytes(u64::try_from(bytes).unwrap_or(u64::MAX))
     }
 }
@@ -247,9 +248,9 @@ mod tests {
         CpConfig::default()
     }
 
-    fn reading(change: impl Fn(&mut CpReadings)) -> CpConfig {
+    fn interpreted(change: impl Fn(&mut CpInterpretations)) -> CpConfig {
         let mut config = cp();
-        change(&mut config.readings);
+        change(&mut config.interpretations);
         config
     }
 
@@ -270,7 +271,7 @@ mod tests {
     #[test]
     fn rounding_is_as_configured() {
         let quantized = |rounding| {
-            let config = reading(|readings| readings.rounding = rounding);
+            let config = interpreted(|of| of.rounding = rounding);
             [(30_000, 20_000), (26_001, 26_000), (156_000, 0), (10_000, 10_000)]
                 .map(|(queue, old)| config.quantized(Bytes(queue), Bytes(old)))
         };
@@ -294,7 +295,7 @@ mod tests {
         let thousand = [150_000, 75_000, 50_000, 37_500, 30_000, 25_000, 21_500, 18_500];
         assert_eq!(all(cp()), thousand);
         let binary = [153_600, 76_800, 51_200, 38_400, 30_720, 25_600, 22_016, 18_944];
-        assert_eq!(all(reading(|readings| readings.kilobyte = 1024)), binary);
+        assert_eq!(all(interpreted(|of| of.kilobyte = 1024)), binary);
     }
 
     #[test]
@@ -349,7 +350,7 @@ mod tests {
         let much = CpConfig { header_octets_min: 65, ..cp() };
         assert_eq!(refused(much), CpError::HeaderOctets(65));
         assert_eq!(refused(CpConfig { intervals: [0; 8], ..cp() }), CpError::Interval);
-        let kilobyte = reading(|readings| readings.kilobyte = 1_023);
+        let kilobyte = interpreted(|of| of.kilobyte = 1_023);
         assert_eq!(refused(kilobyte), CpError::Kilobyte(1_023));
     }
 

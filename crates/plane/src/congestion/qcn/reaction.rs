@@ -33,12 +33,12 @@ pub struct RpConfig {
     /// `rpgMaxRate`: the rate of a flow that nobody complains of; the port's.
     pub max_rate: Rate,
     /// What the sources do not agree on.
-    pub readings: RpReadings,
+    pub interpretations: RpInterpretations,
 }
 
-/// How to read what sources on the reaction point say differently.
+/// Interpretations of what sources on the reaction point say differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RpReadings {
+pub struct RpInterpretations {
     /// When fast recovery ends.
     pub increase: Increase,
     /// When cycles become half as long.
@@ -88,9 +88,9 @@ pub enum RpError {
     Reduction(u8),
 }
 
-impl Default for RpReadings {
-    fn default() -> RpReadings {
-        RpReadings {
+impl Default for RpInterpretations {
+    fn default() -> RpInterpretations {
+        RpInterpretations {
             increase: Increase::Reaches,
             half_period: HalfPeriod::FromActive,
             reduction_log2: 3,
@@ -112,7 +112,7 @@ impl RpConfig {
             min_dec_fac_percent: 50,
             min_rate: Rate::mbps(5).min(max_rate),
             max_rate,
-            readings: RpReadings::default(),
+            interpretations: RpInterpretations::default(),
         }
     }
 
@@ -152,8 +152,8 @@ impl RpConfig {
         if self.gd_log2 > 31 {
             return Err(RpError::Gain(self.gd_log2));
         }
-        if self.readings.reduction_log2 > 3 {
-            return Err(RpError::Reduction(self.readings.reduction_log2));
+        if self.interpretations.reduction_log2 > 3 {
+            return Err(RpError::Reduction(self.interpretations.reduction_log2));
         }
         Ok(())
     }
@@ -318,7 +318,7 @@ impl ReactionPoint {
 
     /// The length of the next cycle of a counter that has ended `stage` cycles.
     fn cycle(&mut self, full: u64, stage: u32) -> u64 {
-        let reached = match self.config.readings.half_period {
+        let reached = match self.config.interpretations.half_period {
             HalfPeriod::FromActive => stage,
             HalfPeriod::OnlyHyper => self.byte_stage.min(self.time_stage),
         };
@@ -329,7 +329,7 @@ impl ReactionPoint {
     /// By how many cycles `stage` is past fast recovery; 0 in it.
     fn cycles_beyond(&self, stage: u32) -> u64 {
         let threshold = u64::from(self.config.threshold);
-        match self.config.readings.increase {
+        match self.config.interpretations.increase {
             Increase::Reaches | Increase::Always => {
                 (u64::from(stage) + 1).saturating_sub(threshold)
             }
@@ -344,14 +344,14 @@ impl ReactionPoint {
         let ai_rate = self.config.ai_rate.bits_per_second();
         let hai_rate = self.config.hai_rate.bits_per_second();
         let more = match (bytes.min(time), bytes.max(time)) {
-            _ if self.config.readings.increase == Increase::Always => ai_rate,
+            _ if self.config.interpretations.increase == Increase::Always => ai_rate,
             (0, 0) => 0,
             (0, _) => ai_rate,
             (cycles, _) => hai_rate.saturating_mul(cycles),
         };
         let first = self.byte_stage == 1 || self.time_stage == 1;
         if first && self.target > self.rate.saturating_mul(TARGET_FAR) {
-            self.target >>= self.config.readings.reduction_log2;
+            self.target >>= self.config.interpretations.reduction_log2;
         } else {
             let max = self.config.max_rate.bits_per_second();
             self.target = self.target.saturating_add(more).min(max);
@@ -376,9 +376,9 @@ mod tests {
         RpConfig::for_port(TEN)
     }
 
-    fn with(readings: impl Fn(&mut RpReadings)) -> RpConfig {
+    fn interpreted(change: impl Fn(&mut RpInterpretations)) -> RpConfig {
         let mut config = config();
-        readings(&mut config.readings);
+        change(&mut config.interpretations);
         config
     }
 
@@ -451,18 +451,18 @@ mod tests {
     }
 
     #[test]
-    fn active_and_hyper_active_increase_begin_where_the_reading_says() {
+    fn active_and_hyper_active_increase_begin_where_the_interpretation_says() {
         assert_eq!(added(config(), 7, false), [0, 0, 0, 0, 5, 5, 5]);
         assert_eq!(added(config(), 7, true), [0, 0, 0, 0, 50, 100, 150]);
-        let passes = with(|readings| readings.increase = Increase::Passes);
+        let passes = interpreted(|of| of.increase = Increase::Passes);
         assert_eq!(added(passes, 7, false), [0, 0, 0, 0, 0, 5, 5]);
         assert_eq!(added(passes, 7, true), [0, 0, 0, 0, 0, 50, 100]);
-        let always = with(|readings| readings.increase = Increase::Always);
+        let always = interpreted(|of| of.increase = Increase::Always);
         assert_eq!(added(always, 3, true), [5, 5, 5]);
     }
 
     #[test]
-    fn cycles_are_halved_where_the_reading_says() {
+    fn cycles_are_halved_where_the_interpretation_says() {
         let lengths = |config: RpConfig| {
             let mut rp = point(config);
             rp.notified(Time::ZERO, 63);
@@ -478,7 +478,7 @@ mod tests {
         let from_active = lengths(config());
         assert!(from_active[..4].iter().all(|length| full.contains(length)), "{from_active:?}");
         assert!(from_active[4..].iter().all(|length| half.contains(length)), "{from_active:?}");
-        let only_hyper = lengths(with(|readings| readings.half_period = HalfPeriod::OnlyHyper));
+        let only_hyper = lengths(interpreted(|of| of.half_period = HalfPeriod::OnlyHyper));
         assert!(only_hyper.iter().all(|length| full.contains(length)), "{only_hyper:?}");
     }
 
@@ -494,7 +494,7 @@ mod tests {
             (rp.rate().bits_per_second(), rp.target().bits_per_second())
         };
         assert_eq!(far(config()), (957_493_800, 1_250_000_000));
-        let half = with(|readings| readings.reduction_log2 = 1);
+        let half = interpreted(|of| of.reduction_log2 = 1);
         assert_eq!(far(half).1, 5_000_000_000);
     }
 
@@ -550,7 +550,7 @@ mod tests {
         let whole = RpConfig { min_dec_fac_percent: 101, ..config() };
         assert_eq!(refused(whole), RpError::MinDecFac(101));
         assert_eq!(refused(RpConfig { gd_log2: 32, ..config() }), RpError::Gain(32));
-        let reduction = with(|readings| readings.reduction_log2 = 4);
+        let reduction = interpreted(|of| of.reduction_log2 = 4);
         assert_eq!(refused(reduction), RpError::Reduction(4));
         assert!(RpConfig::for_port(Rate::mbps(1)).check().is_ok());
     }
@@ -601,9 +601,9 @@ mod tests {
         ) {
             let [min, max, step] =
                 [min, max, step].map(|bits| Rate::from_bits_per_second(bits).unwrap());
-            let readings = RpReadings { increase, ..RpReadings::default() };
+            let interpretations = RpInterpretations { increase, ..RpInterpretations::default() };
             let config = RpConfig {
-                min_rate: min, gd_log2, threshold, readings, ai_rate: step, hai_rate: step,
+                min_rate: min, gd_log2, threshold, interpretations, ai_rate: step, hai_rate: step,
                 min_dec_fac_percent: 0, ..RpConfig::for_port(max)
             };
             let mut rp = ReactionPoint::new(config, 9).unwrap();

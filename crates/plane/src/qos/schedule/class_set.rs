@@ -76,8 +76,8 @@ impl ClassSet {
         }
     }
 
-    /// The first class behind `class` in a circle, where class 0 stands behind class 7;
-    /// `class` itself comes last. The set must not be empty.
+    /// The next class after `class` in cyclic order, where class 0 follows class 7; `class` itself
+    /// comes last. The set must not be empty.
     pub(super) const fn after(self, class: TrafficClass) -> TrafficClass {
         let start = class.value() as u32 + 1;
         let ahead = self.0.rotate_right(start).trailing_zeros();
@@ -132,8 +132,8 @@ mod tests {
         for bits in 1..=u8::MAX {
             let set = ClassSet::from_bits(bits);
             for class in TrafficClass::ALL {
-                let mut circle = TrafficClass::ALL.into_iter().cycle().skip(class.index() + 1);
-                assert_eq!(Some(set.after(class)), circle.find(|&at| set.contains(at)));
+                let mut ahead = TrafficClass::ALL.into_iter().cycle().skip(class.index() + 1);
+                assert_eq!(Some(set.after(class)), ahead.find(|&at| set.contains(at)));
             }
         }
     }

@@ -6,11 +6,11 @@ use axon_wire::priority::PRIORITIES;
 
 /// Deficit round robin (Shreedhar and Varghese, SIGCOMM 1995).
 ///
-/// The classes have a frame to send in turns, in a circle. When its turn begins, a class's
-/// deficit grows by its quantum. It sends while its next frame costs no more than the deficit,
-/// which shrinks by what it sends. Then the turn is the next class's, and the rest of the
-/// deficit, less than a frame, stays for the turn to come. A class that was empty begins with
-/// none.
+/// The scheduler serves the classes that have frames in rounds, in cyclic order. When its turn
+/// begins, a class's deficit grows by its quantum. It sends while its next frame costs no more
+/// than the deficit, which shrinks by what it sends. Then the turn is the next class's, and the
+/// rest of the deficit, less than a frame, stays for the turn to come. A class that was empty
+/// begins with none.
 ///
 /// So between two classes that always have frames, the service divided by the weight (the
 /// quantum over the smallest quantum `q`) never differs by more than `q` and one frame of

@@ -83,7 +83,7 @@ impl Tally {
 /// `d` parts of a window. Debts do not build up, whatever the sizes do; over `n` windows shares
 /// are off by some `d / n`, and by nothing but a few frames while the mix stays. A class gets
 /// or loses at most half a window's share in one window, so a large debt takes some; what
-/// would be more than [`DEBT_WINDOWS_MAX`] is forgiven. A class that was empty or paused has
+/// would be more than [`DEBT_WINDOWS_MAX`] is cancelled. A class that was empty or paused has
 /// no debt and no claim.
 #[derive(Clone, Debug)]
 pub(super) struct Adapt {

@@ -57,17 +57,17 @@ fn all_that_have_frames_stop_at_the_high_mark_and_go_on_at_the_low_one() {
 }
 
 #[test]
-fn without_a_low_mark_a_stop_ends_with_its_time_and_is_told_anew() {
+fn without_a_low_watermark_a_pause_ends_with_its_time_and_is_requested_anew() {
     let mut queues = queues(None, None);
     assert_eq!(come(&mut queues, &[1; 20]), [(1, RequestKind::XoffOnce)]);
     assert_eq!(go(&mut queues, &[1; 20]), []);
     let mut fill = |at: Time| {
         (0..20).for_each(|_| queues.arrived(at, (owner(1), LOSSLESS), FRAME, STOP));
-        let told = requests(&mut queues);
+        let requested = requests(&mut queues);
         go(&mut queues, &[1; 20]);
-        told
+        requested
     };
-    assert_eq!(fill(Time::from_nanos(99_999)), [], "it stands still yet");
+    assert_eq!(fill(Time::from_nanos(99_999)), [], "it is paused yet");
     assert_eq!(fill(Time::from_nanos(100_000)), [(1, RequestKind::XoffOnce)]);
 }
 

@@ -23,7 +23,7 @@ fn the_queue_is_held_within_a_tenth_of_its_set_point_with_the_defaults() {
     }
 }
 
-/// A queue at rest is not told of before it is too long by one step of the feedback, which is
+/// A queue of constant length causes no CNM before it is too long by one step of the feedback:
 /// (2w + 1) / 63 of the set point if the rest of the division is dropped.
 #[test]
 fn what_a_long_queue_is_above_its_set_point_is_mostly_one_step_of_the_feedback() {
@@ -36,7 +36,7 @@ fn what_a_long_queue_is_above_its_set_point_is_mostly_one_step_of_the_feedback()
     }
     for (rounding, range) in [(Rounding::Nearest, 1_015..=1_035), (Rounding::Up, 980..=1_000)] {
         let mut setup = Setup::new(200, 4, 20);
-        setup.cp.readings.rounding = rounding;
+        setup.cp.interpretations.rounding = rounding;
         let relative = relative(&World::new(setup).seen_after(300, 200), &setup);
         assert!(range.contains(&relative), "{rounding:?}: {relative}");
     }
