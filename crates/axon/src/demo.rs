@@ -39,7 +39,7 @@ enum Part {
     },
 }
 
-/// Runs the demo; fails if a bar is missed.
+/// Runs the demo; fails if a bound is missed.
 ///
 /// # Errors
 /// A step of the demo fails; everything that was started is stopped again.
