@@ -1,82 +1,34 @@
 //! `axon sim FILE`: the fabric in the deterministic simulator.
 
+mod arguments;
 mod csv;
 mod memory;
 mod outputs;
 mod pcap;
 mod plot;
 mod show;
+mod wall;
 mod watch;
 
+pub use arguments::Arguments;
+
 use anyhow::{Context, Result, anyhow};
-use axon_fabric::model::{Fabric, Network, RouterKind};
+use axon_fabric::model::{Fabric, Network};
 use axon_fabric::needs::{self, Runtime};
-use axon_fabric::units;
 use axon_sim::DataplaneKind;
 use axon_sim::run::{Options, Report, run_watched};
-use axon_wire::{Bytes, Span};
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use axon_wire::Span;
 use pcap::Pcaps;
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
-use watch::Watcher;
+use wall::Wall;
+use watch::{INTERRUPTED, Watcher};
 
-/// The exit code of a run that was interrupted: that of a shell for SIGINT.
-const INTERRUPTED: u8 = 130;
 /// How often samples are taken at first; whenever there are too many, half of them go.
 const SAMPLE: Span = Span::from_micros(1);
-
-/// Simulate a fabric, its traffic and its faults: the same seed gives the same trace
-#[derive(clap::Args)]
-#[command(after_help = "Exit status: 0 passed; 1 failed: a pair of hosts without an answer, a \
-    stale route, a deadlock, frames that are not accounted for, or an error; 2 wrong usage; \
-    130 interrupted")]
-pub struct Arguments {
-    /// The fabric file
-    file: PathBuf,
-    /// Seed of all random choices; the file's by default
-    #[arg(long, value_name = "N")]
-    seed: Option<u64>,
-    /// Router of the controller, instead of the file's controller.router
-    #[arg(long, value_name = "NAME", value_parser = crate::router::parser())]
-    router: Option<RouterKind>,
-    /// The data plane of the switches; `reference` is slow, stores every frame, and has no traffic
-    /// classes
-    #[arg(long, value_name = "NAME", default_value = "software", value_parser = dataplane())]
-    dataplane: DataplaneKind,
-    /// Threads to run on, 1 to 64; results are the same with any number
-    #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
-    threads: u16,
-    /// How long to run after the network is ready, such as 10ms; by default until all traffic is
-    /// done, or for 1s if some has no end
-    #[arg(long, value_name = "TIME", value_parser = units::span)]
-    duration: Option<Span>,
-    /// Write the report as JSON; `-` writes it to standard output, and nothing else
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
-    /// Write flows, ports, drops and samples over time as CSV files into this folder
-    #[arg(long, value_name = "DIR")]
-    csv: Option<PathBuf>,
-    /// Plot throughput over time as SVG, and queues over time as FILE-queues.svg
-    #[arg(long, value_name = "FILE.svg")]
-    plot: Option<PathBuf>,
-    /// Write what a port carries as pcapng, such as s1-p0=s1.pcapng; may be given more than once
-    #[arg(long, value_name = "PORT=FILE")]
-    pcap: Vec<String>,
-    /// Write a trace, a line of text for each event; `axon trace` reads it
-    #[arg(long, value_name = "FILE")]
-    trace: Option<PathBuf>,
-    /// Interval of the samples for --csv and --plot, from when traffic begins, such as 10us; by
-    /// default one that gives 1000 to 2000 samples
-    #[arg(long, value_name = "TIME", value_parser = units::span)]
-    sample: Option<Span>,
-    /// Stop when the process uses more memory than this, such as 8GiB; no limit by default
-    #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
-    memory_max: Option<Bytes>,
-}
 
 /// Fails if a connected pair of hosts has no answer, a route is stale, buffers are deadlocked,
 /// frames are not accounted for or the run was stopped.
@@ -108,13 +60,6 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     write_json(arguments, &report, &wall)?;
     finish(arguments, &report, &wall)
-}
-
-/// Takes the name of a data plane, and lists all of them in the help.
-fn dataplane() -> impl TypedValueParser<Value = DataplaneKind> {
-    let find = |name: &str| DataplaneKind::NAMED.into_iter().find(|kind| kind.name() == name);
-    PossibleValuesParser::new(DataplaneKind::NAMED.map(DataplaneKind::name))
-        .try_map(move |name| find(&name).ok_or("no such data plane"))
 }
 
 /// Refuses a fabric that needs what its data plane cannot do, before anything starts.
@@ -157,16 +102,6 @@ fn head(fabric: &Fabric, seed: u64, out: &mut dyn Write) -> std::io::Result<()> 
     writeln!(out, "# axon trace: fabric {}, seed {seed}", fabric.name)?;
     writeln!(out, "# hop_width {}", fabric.hop_width.bits())?;
     fabric.hosts.iter().try_for_each(|host| writeln!(out, "# host {} {}", host.name, host.mac))
-}
-
-/// What the run took of the real world.
-pub struct Wall {
-    /// From the first event to the last.
-    pub seconds: f64,
-    /// Resident memory at its highest.
-    pub memory_bytes: u64,
-    /// The user wanted it to end.
-    pub interrupted: bool,
 }
 
 fn write_json(arguments: &Arguments, report: &Report, wall: &Wall) -> Result<()> {

@@ -57,6 +57,22 @@ fn wrong_usage_ends_with_two() {
 }
 
 #[test]
+fn a_fabric_that_needs_more_than_the_ports_of_a_machine_is_refused_before_anything_starts() {
+    let folder = Folder::new("fast");
+    let text = "name: fast\ntopology: {ring: {switches: 3}}\nlinks: {rate: 400Gbps}\n";
+    let file = folder.file("a.yaml", text);
+    let says = "the data plane `software` lacks links of 400 Gb/s (asked for by `links.rate`; it \
+                has 100 Gb/s)";
+    let state = folder.path("s1.state");
+    for arguments in [&["up", &file][..], &["switch", &file, "s1", "--state", &state]] {
+        let refused = axon(arguments);
+        assert!(bad(&refused, 1).contains(says), "{arguments:?}: {refused:?}");
+    }
+    assert!(!folder.0.join("s1.state").exists(), "nothing was begun");
+    good(&axon(&["check", &file]));
+}
+
+#[test]
 fn what_cannot_be_replayed_ends_with_two_and_says_why() {
     let folder = Folder::new("replay");
     let garbage = folder.file("s1.axrec", "not a recording at all, but long enough for one");

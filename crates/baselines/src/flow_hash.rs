@@ -1,11 +1,9 @@
 //! Which of several equal ports a flow takes.
 
 use axon_wire::PortNo;
+use axon_wire::constants::ethertype;
+use axon_wire::link::ETHERNET_BYTES;
 
-/// EtherType of IPv4.
-const IPV4: [u8; 2] = [0x08, 0x00];
-/// Bytes of an Ethernet header.
-const ETHERNET_BYTES: usize = 14;
 /// IPv4 protocols with ports in their first four bytes: TCP and UDP.
 const WITH_PORTS: [u8; 2] = [6, 17];
 
@@ -19,7 +17,7 @@ pub fn flow_hash(seed: u64, frame: &[u8]) -> u64 {
     for (index, chunk) in frame[..frame.len().min(ETHERNET_BYTES)].chunks(8).enumerate() {
         hash = mix(hash ^ word(chunk) ^ index as u64);
     }
-    if frame.get(12..14) != Some(&IPV4) {
+    if frame.get(12..14) != Some(&ethertype::IPV4.to_be_bytes()) {
         return hash;
     }
     let Some(packet) = frame.get(ETHERNET_BYTES..) else {

@@ -8,46 +8,17 @@ use axon_control::node::{ControllerNode, SwitchNode};
 use axon_plane::dcb::DcbConfig;
 use axon_plane::{Plane, PlaneConfig};
 use axon_wire::priority::Priority;
-use axon_wire::{Bytes, Frame, Incarnation, MacAddr, NodeId, Time};
+use axon_wire::{Bytes, Frame, Incarnation, MacAddr, Time};
 
-pub use crate::names::{port_name, split_port};
+pub use crate::identity::{
+    CONTROLLER_ID, CONTROLLER_MAC, SERVER_MAC, host_mac, switch_id, switch_mac,
+};
+pub use crate::names::{host_index, port_name, split_port, switch_index};
 
-/// The MAC under which the fabric speaks to hosts; no port has it.
-pub const SERVER_MAC: MacAddr = MacAddr([0x02, b'a', b'x', b'o', b'n', 0x01]);
-/// The controller's MAC.
-pub const CONTROLLER_MAC: MacAddr = MacAddr([0x02, b'c', 0, 0, 0, 1]);
-/// The controller's identity; switches count from 1 and never reach it.
-pub const CONTROLLER_ID: NodeId = NodeId(1 << 32);
-
-/// Bytes of Ethernet header before the IP packet that an MTU counts.
-const ETHERNET_HEADER_BYTES: usize = 14;
-/// The same with a VLAN tag, which carries a frame's priority.
-pub(crate) const TAGGED_HEADER_BYTES: usize = 18;
 /// Bytes that may wait for routes on one switch: some 700 full frames.
 const WAITING_BYTES_MAX: usize = 1 << 20;
 /// Hosts behind one port.
 const HOSTS_PER_PORT_MAX: usize = 64;
-
-/// A locally administered MAC (IEEE 802 clause 8.2.2): the kind of node, then its number.
-const fn mac(kind: u8, index: usize) -> MacAddr {
-    let [a, b, c, d] = (index as u32 + 1).to_be_bytes();
-    MacAddr([0x02, kind, a, b, c, d])
-}
-
-/// The MAC of a switch by index: `02:73:` and its number in four bytes.
-pub const fn switch_mac(index: usize) -> MacAddr {
-    mac(b's', index)
-}
-
-/// The MAC of a host by index, if the file gives it no other: `02:68:` and its number.
-pub const fn host_mac(index: usize) -> MacAddr {
-    mac(b'h', index)
-}
-
-/// The identity of a switch by index.
-pub const fn switch_id(index: usize) -> NodeId {
-    NodeId(index as u64 + 1)
-}
 
 /// A switch: its control plane and its data plane.
 #[derive(Clone, Debug)]
@@ -123,13 +94,6 @@ pub fn controller_config(fabric: &Fabric, incarnation: u64, seed: u64) -> Contro
     ControllerSetup { control, plane: plane_config(fabric, (CONTROLLER_MAC, None), 1) }
 }
 
-/// The longest frame that a host may send, in bytes without FCS: where priorities count, its
-/// tag comes on top.
-pub(crate) fn frame_bytes_max(fabric: &Fabric) -> usize {
-    let header = if fabric.dcb.is_some() { TAGGED_HEADER_BYTES } else { ETHERNET_HEADER_BYTES };
-    usize::from(fabric.mtu) + header
-}
-
 fn node_config(fabric: &Fabric, incarnation: Incarnation, mac: MacAddr, seed: u64) -> NodeConfig {
     NodeConfig {
         incarnation,
@@ -150,7 +114,7 @@ fn plane_config(
     let control_priority = fabric.dcb.as_ref().map_or(Priority::ZERO, |dcb| dcb.control_priority);
     PlaneConfig {
         hop_width: fabric.hop_width,
-        frame_bytes_max: frame_bytes_max(fabric),
+        frame_bytes_max: fabric.frame_bytes_max(),
         queue_bytes_max: queue(fabric),
         self_congestion_pause: fabric.self_congestion_pause,
         on_full: fabric.on_full,
@@ -164,16 +128,6 @@ fn plane_config(
 /// The buffers are one size in the whole fabric: that of `links.queue`, which every wire has.
 fn queue(fabric: &Fabric) -> Bytes {
     fabric.controller.wire.queue
-}
-
-/// The index of a switch by name.
-pub fn switch_index(fabric: &Fabric, name: &str) -> Option<usize> {
-    fabric.switches.iter().position(|switch| switch.name == name)
-}
-
-/// The index of a host by name.
-pub fn host_index(fabric: &Fabric, name: &str) -> Option<usize> {
-    fabric.hosts.iter().position(|host| host.name == name)
 }
 
 #[cfg(test)]

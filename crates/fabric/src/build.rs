@@ -6,6 +6,7 @@ use crate::dcb;
 use crate::error::Problem;
 use crate::faults;
 use crate::file::{self, File};
+use crate::identity;
 use crate::model::{
     Controller, End, Fabric, Host, Link, Network, NoLayers, RouterKind, Switch, Timers, Wire,
 };
@@ -14,6 +15,8 @@ use crate::reach;
 use crate::topology::{self, Plan, PlanEnd};
 use crate::units::{SpanText, span_text};
 use crate::wire::{changed, check_wire};
+use axon_wire::link::ETHERNET_BYTES;
+use axon_wire::vlan::TAG_BYTES;
 use axon_wire::{HopWidth, PortNo, Span};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -48,7 +51,7 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
     let beside = dcb::Beside {
         network: network(file.network),
         on_full,
-        frame_bytes_max: u64::from(file.mtu) + crate::assemble::TAGGED_HEADER_BYTES as u64,
+        frame_bytes_max: u64::from(file.mtu) + (ETHERNET_BYTES + TAG_BYTES) as u64,
     };
     let mut fabric = Fabric {
         name: file.name.clone(),
@@ -283,10 +286,10 @@ fn add_hosts(
     default_wire: Wire,
 ) -> Result<(), Problem> {
     let mut macs = BTreeSet::from([crate::assemble::SERVER_MAC]);
-    macs.extend((0..plan.switches.len()).map(crate::assemble::switch_mac));
+    macs.extend((0..plan.switches.len()).map(identity::switch_mac));
     macs.insert(crate::assemble::CONTROLLER_MAC);
     for (index, (host, &port)) in plan.hosts.iter().zip(&ports.hosts).enumerate() {
-        let mac = host.mac.unwrap_or_else(|| crate::assemble::host_mac(index));
+        let mac = host.mac.unwrap_or_else(|| identity::host_mac(index));
         if !macs.insert(mac) {
             let key = format!("{}.mac", host.key);
             return Err(Problem::new(key, format!("{mac} is in use already"), "another MAC"));

@@ -17,6 +17,7 @@ mod error;
 mod faults;
 pub mod file;
 mod full;
+mod identity;
 mod index;
 mod keys;
 mod load;

@@ -8,6 +8,8 @@ pub use crate::traffic::{App, Traffic};
 pub use axon_control::config::Timers;
 pub use axon_control::controller::router::RouterKind;
 pub use axon_plane::OnFull;
+use axon_wire::link::ETHERNET_BYTES;
+use axon_wire::vlan::TAG_BYTES;
 use axon_wire::{Bytes, HopWidth, Layer, MacAddr, PortNo, Priority, Rate, Span};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -73,6 +75,13 @@ impl Fabric {
     pub fn priority_on(&self, layer: Layer) -> Priority {
         let group = self.dcb.as_ref().and_then(|dcb| dcb.layers.first());
         group.and_then(|group| group.get(layer.index())).copied().unwrap_or_default()
+    }
+
+    /// The longest frame that a host may send, in bytes without FCS: where priorities count, its
+    /// VLAN tag comes on top.
+    pub(crate) fn frame_bytes_max(&self) -> usize {
+        let tag = if self.dcb.is_some() { TAG_BYTES } else { 0 };
+        usize::from(self.mtu) + ETHERNET_BYTES + tag
     }
 
     /// Lets the controller choose paths in this way.

@@ -2,6 +2,7 @@
 //! name has at most 15 characters (`IFNAMSIZ` in `linux/if.h`, with its final zero byte).
 
 use crate::error::Problem;
+use crate::model::Fabric;
 use axon_wire::PortNo;
 
 /// Characters of a port's name, at most.
@@ -19,6 +20,16 @@ pub fn split_port(name: &str) -> Option<(&str, PortNo)> {
     let canonical = number == "0" || !number.starts_with('0');
     let port: u16 = number.parse().ok().filter(|_| digits && canonical)?;
     (!node.is_empty() && PortNo(port) != PortNo::CONTROL).then_some((node, PortNo(port)))
+}
+
+/// The index of a switch by name.
+pub fn switch_index(fabric: &Fabric, name: &str) -> Option<usize> {
+    fabric.switches.iter().position(|switch| switch.name == name)
+}
+
+/// The index of a host by name.
+pub fn host_index(fabric: &Fabric, name: &str) -> Option<usize> {
+    fabric.hosts.iter().position(|host| host.name == name)
 }
 
 /// Refuses what cannot name a node: it starts with a lower-case letter, goes on with those,

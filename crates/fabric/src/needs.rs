@@ -1,8 +1,11 @@
 //! What a fabric needs of the data plane of its switches, and whether one will do.
 
-use crate::assemble;
-use crate::model::{Fabric, Network, OnFull};
-use axon_node::{Capabilities, Feature, Needs};
+use crate::dcb::Dcb;
+use crate::model::{Fabric, FaultKind, Network, OnFull};
+use crate::names::port_name;
+use axon_node::{Capabilities, Feature, Need, Needs};
+use axon_wire::{PortNo, Rate};
+use std::collections::BTreeSet;
 
 /// Where switches run: not every runtime acts on every key of a fabric file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -42,14 +45,59 @@ pub fn needs(fabric: &Fabric, runtime: Runtime) -> Needs {
     if fabric.network != Network::Axon {
         return Needs::default();
     }
+    let dcb = fabric.dcb.as_deref();
+    let ports = fabric.switches.iter().map(|switch| switch.ports).max();
+    Needs {
+        ports: ports.map(|amount| Need { amount, key: "topology".into() }),
+        frame_bytes_max: Some(Need { amount: fabric.frame_bytes_max(), key: "mtu".into() }),
+        port_rate_max: port_rate_max(fabric, runtime),
+        queues_per_port: dcb.map(|dcb| Need {
+            amount: dcb.schedule.classes.len() as u8,
+            key: "dcb.classes".into(),
+        }),
+        lossless_classes: dcb.and_then(lossless_classes),
+        features: features(fabric, runtime),
+    }
+}
+
+/// The fastest link. In the simulator, a fault may make one faster.
+fn port_rate_max(fabric: &Fabric, runtime: Runtime) -> Option<Need<Rate>> {
+    let host_ports = fabric.hosts.iter().map(|host| (host.wire.rate, host.switch, host.port));
+    let links = fabric.links.iter().map(|link| (link.wire.rate, link.a.switch, link.a.port));
+    let controller = &fabric.controller;
+    let controller_port = (controller.wire.rate, controller.at.switch, controller.at.port);
+    let all: Vec<(Rate, usize, PortNo)> =
+        host_ports.chain(links).chain([controller_port]).collect();
+    let &(fastest, switch, port) = all.iter().max_by_key(|(rate, ..)| *rate)?;
+    let faults = fabric.faults.iter().chain(&fabric.faults_after_start);
+    let changed = faults.filter_map(|fault| match fault.what {
+        FaultKind::Rate(_, rate) if runtime == Runtime::Simulator => Some(rate),
+        _ => None,
+    });
+    if let Some(amount) = changed.max().filter(|rate| *rate > fastest) {
+        return Some(Need { amount, key: "faults".into() });
+    }
+    let key = if all.iter().all(|(rate, ..)| *rate == fastest) {
+        "links.rate".into()
+    } else {
+        format!("rate of {}", port_name(&fabric.switches[switch].name, port))
+    };
+    Some(Need { amount: fastest, key })
+}
+
+/// How many classes are lossless, asked for by the first of them; `None` if none is.
+fn lossless_classes(dcb: &Dcb) -> Option<Need<u8>> {
+    let classes: BTreeSet<usize> =
+        dcb.lossless.iter().map(|priority| dcb.prio_tc[priority.index()].index()).collect();
+    let first = classes.first()?;
+    Some(Need { amount: classes.len() as u8, key: format!("dcb.classes[{first}].lossless") })
+}
+
+fn features(fabric: &Fabric, runtime: Runtime) -> Vec<(Feature, String)> {
     let mut features = Vec::new();
     let mut ask = |feature: Feature, key: String| features.push((feature, key));
     if let Some(dcb) = &fabric.dcb {
         ask(Feature::TrafficClasses, "dcb.classes".into());
-        if let Some(priority) = dcb.lossless.iter().next() {
-            let class = dcb.prio_tc[priority.index()].index();
-            ask(Feature::LosslessClasses, format!("dcb.classes[{class}].lossless"));
-        }
         if dcb.cn.is_some() {
             ask(Feature::CongestionNotification, "dcb.congestion_notification".into());
         }
@@ -63,14 +111,15 @@ pub fn needs(fabric: &Fabric, runtime: Runtime) -> Needs {
     if fabric.self_congestion_pause {
         ask(Feature::SelfCongestionPause, "self_congestion_pause".into());
     }
-    if fabric.device.cut_through && runtime == Runtime::Simulator {
-        ask(Feature::CutThrough, "device".into());
+    match runtime {
+        Runtime::Simulator if fabric.device.cut_through => {
+            ask(Feature::CutThrough, "device".into());
+        }
+        // A simulated link paces its ends; a NIC sends as fast as it can.
+        Runtime::Simulator => {}
+        Runtime::Ports => ask(Feature::Shaping, "links.rate".into()),
     }
-    Needs {
-        ports: fabric.switches.iter().map(|switch| switch.ports).max().unwrap_or(0),
-        frame_bytes_max: assemble::frame_bytes_max(fabric),
-        features,
-    }
+    features
 }
 
 /// Refuses a data plane that lacks what the fabric needs. `others` are those that the operator can
@@ -99,6 +148,11 @@ mod tests {
     use axon_node::FeatureSet;
     use axon_wire::HopWidth;
 
+    /// Three classes, of which two are lossless; one of them has two priorities.
+    const DCB: &str = "dcb: {classes: [{priorities: [0, 1, 2, 6, 7], ets: 50}, \
+                       {priorities: [3, 4], ets: 25, lossless: true}, \
+                       {priorities: [5], ets: 25, lossless: true}], hosts: false}\n";
+
     fn fabric(more: &str) -> Fabric {
         let text = format!("name: a\ntopology: {{ring: {{switches: 3}}}}\n{more}");
         crate::parse("a.yaml".as_ref(), &text).unwrap_or_else(|error| panic!("{error}\n{text}"))
@@ -112,6 +166,9 @@ mod tests {
             frame_bytes_max: 9018,
             route_bytes_max: 128,
             routes_per_port_max: 16,
+            port_rate_max: Rate::FASTEST,
+            queues_per_port: 8,
+            lossless_classes: 8,
             features,
         }
     }
@@ -124,21 +181,87 @@ mod tests {
     fn each_feature_is_asked_for_by_the_key_that_needs_it() {
         assert_eq!(asked(&fabric(""), Runtime::Simulator), []);
         let keys = "links: {on_full: nack}\nself_congestion_pause: true\ndevice: axon-netfpga";
-        let expected = [
+        let both = [
             (Feature::RefusedFrames, "links.on_full".to_owned()),
             (Feature::SelfCongestionPause, "self_congestion_pause".to_owned()),
-            (Feature::CutThrough, "device".to_owned()),
         ];
-        assert_eq!(asked(&fabric(keys), Runtime::Simulator), expected);
-        assert_eq!(asked(&fabric(keys), Runtime::Ports), expected[..2], "no port acts on device");
-        let dcb = "dcb: {classes: [{priorities: [0, 1, 2, 4, 5, 6, 7], ets: 50}, \
-                   {priorities: [3], ets: 50, lossless: true}], hosts: false}";
-        let expected = [
-            (Feature::TrafficClasses, "dcb.classes".to_owned()),
-            (Feature::LosslessClasses, "dcb.classes[1].lossless".to_owned()),
+        let with = |more: Feature, key: &str| [&both[..], &[(more, key.to_owned())]].concat();
+        let simulated = with(Feature::CutThrough, "device");
+        assert_eq!(asked(&fabric(keys), Runtime::Simulator), simulated);
+        let real = with(Feature::Shaping, "links.rate");
+        assert_eq!(asked(&fabric(keys), Runtime::Ports), real, "no port acts on device");
+        let dcb = fabric(DCB);
+        let classes = [(Feature::TrafficClasses, "dcb.classes".to_owned())];
+        assert_eq!(asked(&dcb, Runtime::Simulator), classes);
+        assert_eq!(needs(&fabric("network: ethernet"), Runtime::Simulator), Needs::default());
+    }
+
+    #[test]
+    fn classes_are_counted_and_those_that_are_lossless_once_each() {
+        let none = needs(&fabric(""), Runtime::Ports);
+        assert_eq!((none.queues_per_port, none.lossless_classes), (None, None));
+        let asked = needs(&fabric(DCB), Runtime::Ports);
+        let classes = Need { amount: 3, key: "dcb.classes".into() };
+        assert_eq!(asked.queues_per_port, Some(classes));
+        let lossless = Need { amount: 2, key: "dcb.classes[1].lossless".into() };
+        assert_eq!(asked.lossless_classes, Some(lossless), "3 and 4 are in one class");
+    }
+
+    #[test]
+    fn the_fastest_link_is_named_by_what_makes_it_so() {
+        let need = |more: &str, runtime| {
+            let need = needs(&fabric(more), runtime).port_rate_max.unwrap();
+            (need.amount, need.key)
+        };
+        let all = "links: {rate: 25Gbps}\n";
+        let one = "links: {rate: 25Gbps}\noverrides: [{between: [s2, s3], rate: 40Gbps}]\n";
+        let later = format!("{one}faults: [{{at: 1s, rate: 100Gbps, between: [s1, s2]}}]\n");
+        for runtime in [Runtime::Simulator, Runtime::Ports] {
+            assert_eq!(need(all, runtime), (Rate::gbps(25), "links.rate".into()));
+            assert_eq!(need(one, runtime).0, Rate::gbps(40));
+            assert!(need(one, runtime).1.starts_with("rate of s2-p"), "{runtime:?}");
+        }
+        assert_eq!(need(&later, Runtime::Simulator), (Rate::gbps(100), "faults".into()));
+        assert_eq!(need(&later, Runtime::Ports).0, Rate::gbps(40), "a lab has no faults");
+        let slower = format!("{all}faults: [{{at: 1s, rate: 1Gbps, between: [s1, s2]}}]\n");
+        assert_eq!(need(&slower, Runtime::Simulator), (Rate::gbps(25), "links.rate".into()));
+    }
+
+    #[test]
+    fn each_amount_that_a_data_plane_is_short_of_is_refused_with_its_key() {
+        let text = format!("mtu: 9000\nlinks: {{rate: 25Gbps}}\n{DCB}");
+        let able = dataplane("small", FeatureSet::ALL);
+        let refusals = [
+            (
+                Capabilities { ports: 2, ..able.clone() },
+                "3 ports (asked for by `topology`; it has 2)",
+            ),
+            (
+                Capabilities { frame_bytes_max: 1514, ..able.clone() },
+                "frames of 9014 bytes (asked for by `mtu`; it has 1514)",
+            ),
+            (
+                Capabilities { port_rate_max: Rate::gbps(10), ..able.clone() },
+                "links of 25 Gb/s (asked for by `links.rate`; it has 10 Gb/s)",
+            ),
+            (
+                Capabilities { queues_per_port: 2, ..able.clone() },
+                "3 queues per port (asked for by `dcb.classes`; it has 2)",
+            ),
+            (
+                Capabilities { lossless_classes: 1, ..able.clone() },
+                "2 lossless classes (asked for by `dcb.classes[1].lossless`; it has 1)",
+            ),
         ];
-        assert_eq!(asked(&fabric(dcb), Runtime::Ports), expected);
-        assert_eq!(asked(&fabric("network: ethernet"), Runtime::Simulator), []);
+        let fabric = fabric(&text);
+        for runtime in [Runtime::Simulator, Runtime::Ports] {
+            assert_eq!(check(&fabric, runtime, &able, &[]), Ok(()));
+            for (small, missing) in &refusals {
+                let refused = check(&fabric, runtime, small, &[]).unwrap_err();
+                let says = format!("the data plane `small` lacks {missing}");
+                assert_eq!(refused.to_string(), says);
+            }
+        }
     }
 
     #[test]
@@ -147,20 +270,11 @@ mod tests {
         let plain = dataplane("plain", FeatureSet::EMPTY);
         let able = dataplane("able", FeatureSet::ALL);
         let small = Capabilities { frame_bytes_max: 1514, ..dataplane("small", FeatureSet::ALL) };
-        let check = |has: &Capabilities, others: &[Capabilities]| {
-            super::check(&fabric, Runtime::Simulator, has, others)
-        };
-        assert_eq!(check(&able, &[]), Ok(()));
-        let refused = check(&plain, &[small.clone(), able.clone()]).unwrap_err();
+        let refused = check(&fabric, Runtime::Simulator, &plain, &[small, able]).unwrap_err();
         assert_eq!(
             refused.to_string(),
             "the data plane `plain` lacks NACK or congestion messages on a full output (asked for \
              by `links.on_full`) and cut-through (asked for by `device`); use --dataplane able"
-        );
-        let refused = check(&small, std::slice::from_ref(&plain)).unwrap_err();
-        assert_eq!(
-            refused.to_string(),
-            "the data plane `small` lacks frames of 9014 bytes; its longest is 1514"
         );
     }
 }

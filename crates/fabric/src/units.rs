@@ -77,7 +77,7 @@ fn scaled(text: &str, units: &[(&str, u64)]) -> Option<u128> {
 
 /// The slowest and the fastest link, in bits per second. Above the fastest a byte would be
 /// shorter than the unit of time; below the slowest a large frame would take minutes.
-pub const LINK_RATES: std::ops::RangeInclusive<u64> = 1_000..=800_000_000_000;
+pub const LINK_RATES: std::ops::RangeInclusive<u64> = 1_000..=Rate::FASTEST.bits_per_second();
 /// The same, for who said something else.
 pub const LINK_RATES_EXPECTED: &str = "1kbps to 800Gbps";
 

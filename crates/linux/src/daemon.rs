@@ -93,8 +93,12 @@ pub fn edge_name(host: &str) -> String {
 
 /// Runs the fabric's controller on its one port `c1-p0`; see [`switch`].
 ///
+/// What the fabric needs of a data plane is not checked here. No frame of a host crosses the
+/// controller, and the switches, which are checked where they start, may have data planes that can
+/// do more than the one beside it.
+///
 /// # Errors
-/// As [`switch`].
+/// As [`switch`], but for the data plane.
 pub fn controller(fabric: &Fabric, options: &DaemonOptions) -> Result<()> {
     let clock = Clock::start();
     let (number, seed) = (incarnation::next(&clock, options.state.as_deref())?, seed()?);

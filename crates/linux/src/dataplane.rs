@@ -4,14 +4,21 @@ use axon_fabric::model::Fabric;
 use axon_fabric::needs::{self, Lacking, Runtime};
 use axon_node::{Capabilities, Feature};
 use axon_plane::{PlaneConfig, axon};
-use axon_wire::HopWidth;
+use axon_wire::{HopWidth, Rate};
+
+/// The fastest link that a port of this machine can be on. At 100 Gb/s the longest frame of a
+/// fabric (9 KB) takes 0.7 us, about what one call into the kernel takes: a run loop that paces
+/// frames one by one is at its end long before.
+const PORT_RATE_MAX: Rate = Rate::gbps(100);
 
 /// The software plane on packet sockets and TAP devices, with hops of this width. The kernel hands
 /// frames over when they are whole, so none leaves before its last byte has come, and timestamps
-/// are those of the run loop.
+/// are those of the run loop, which shapes each port ([`Pacer`](crate::pacer::Pacer)).
 pub fn capabilities(hop_width: HopWidth) -> Capabilities {
-    let features = axon::FEATURES.without(Feature::CutThrough).without(Feature::ProbeTimestamps);
-    PlaneConfig::largest(hop_width).capabilities("software", features)
+    let plane = axon::capabilities(&PlaneConfig::largest(hop_width));
+    let without = plane.features.without(Feature::CutThrough).without(Feature::ProbeTimestamps);
+    let features = without.with(Feature::Shaping);
+    Capabilities { port_rate_max: PORT_RATE_MAX, features, ..plane }
 }
 
 /// Refuses a fabric that needs more of its switches.
@@ -35,5 +42,19 @@ mod tests {
         let has = capabilities(HopWidth::Eight);
         let cut_through = needs::needs(&fabric, Runtime::Simulator);
         assert_eq!(has.missing(&cut_through), ["cut-through (asked for by `device`)"]);
+        assert!(!has.features.has(Feature::ProbeTimestamps));
+    }
+
+    #[test]
+    fn a_link_faster_than_any_run_loop_is_refused() {
+        let with = |rate: &str| {
+            let text = format!("name: a\ntopology: {{ring: {{switches: 3}}}}\nlinks: {rate}\n");
+            check(&axon_fabric::parse("a.yaml".as_ref(), &text).unwrap())
+        };
+        assert_eq!(with("{rate: 100Gbps}"), Ok(()));
+        let refused = with("{rate: 400Gbps}").unwrap_err();
+        let says = "the data plane `software` lacks links of 400 Gb/s (asked for by `links.rate`; \
+                    it has 100 Gb/s)";
+        assert_eq!(refused.to_string(), says);
     }
 }

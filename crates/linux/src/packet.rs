@@ -15,9 +15,11 @@
 //!   every parser here ignores what follows a packet.
 
 use crate::offload::complete_checksum;
-use crate::port::{ETHERNET_BYTES, Pool, Port, PortCounters, TAG_BYTES, is_device_loss};
+use crate::port::{Pool, Port, PortCounters, is_device_loss};
 use crate::ring::RxRing;
 use crate::sys;
+use axon_wire::link::ETHERNET_BYTES;
+use axon_wire::vlan::TAG_BYTES;
 use axon_wire::{Frame, FrameBuf};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

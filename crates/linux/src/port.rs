@@ -15,14 +15,10 @@ use axon_dcbx::agent::Rules;
 use axon_node::PortKind;
 use axon_wire::FrameBuf;
 use axon_wire::probe::RECORDS_BYTES_MAX;
+use axon_wire::vlan::TAG_BYTES;
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::os::fd::BorrowedFd;
-
-/// Bytes of an Ethernet header without a tag.
-pub const ETHERNET_BYTES: usize = 14;
-/// Bytes of one VLAN tag.
-pub const TAG_BYTES: usize = 4;
 
 /// The MTU that a link between switches needs for hosts with `host_mtu`, in bytes.
 ///
@@ -147,6 +143,7 @@ pub fn is_device_loss(error: &io::Error) -> bool {
 mod tests {
     use super::*;
     use axon_wire::Frame;
+    use axon_wire::link::ETHERNET_BYTES;
 
     #[test]
     fn the_longest_route_and_all_records_around_the_longest_frame_fit_the_fabric() {

@@ -4,8 +4,10 @@
 //! Without a virtio header the kernel offers no offloads on a TAP device: frames come
 //! segmented, with their checksums done and their VLAN tags in place.
 
-use crate::port::{ETHERNET_BYTES, Pool, Port, PortCounters, TAG_BYTES, is_device_loss};
+use crate::port::{Pool, Port, PortCounters, is_device_loss};
 use crate::sys;
+use axon_wire::link::ETHERNET_BYTES;
+use axon_wire::vlan::TAG_BYTES;
 use axon_wire::{Frame, FrameBuf};
 use std::fs::File;
 use std::io::{self, Read, Write};

@@ -1,9 +1,10 @@
 //! What a data plane can do, and what a fabric needs of it.
 
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
-use axon_wire::HopWidth;
 use axon_wire::probe::RECORDS_BYTES_MAX;
+use axon_wire::{HopWidth, Rate};
 use core::fmt;
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +23,14 @@ pub struct Capabilities {
     pub route_bytes_max: usize,
     /// Routes that the table of one host port holds.
     pub routes_per_port_max: usize,
+    /// The fastest link that a port can be on, in bits per second. How much of it a machine can
+    /// fill is not said here.
+    pub port_rate_max: Rate,
+    /// Queues of an egress port, one for each traffic class: 1 to 8. 1 without traffic classes.
+    pub queues_per_port: u8,
+    /// Traffic classes that can be lossless at once: 0 to 8. Such a class has shared memory with
+    /// headroom, and PAUSE and PFC in both directions.
+    pub lossless_classes: u8,
     /// What it does beside forwarding.
     pub features: FeatureSet,
 }
@@ -32,8 +41,8 @@ pub struct Capabilities {
 pub enum Feature {
     /// Traffic classes with queues of their own, scheduled by strict priority, ETS, DRR or WFQ.
     TrafficClasses,
-    /// Lossless classes: shared memory with headroom, PAUSE and PFC in both directions.
-    LosslessClasses,
+    /// Shaping: an egress port that sends no faster than its link, however fast its NIC is.
+    Shaping,
     /// A frame may leave before its last byte has come.
     CutThrough,
     /// Probes are stamped with the exact time of their first bit.
@@ -53,7 +62,7 @@ impl Feature {
     /// All of them, in order.
     pub const ALL: [Feature; 8] = [
         Feature::TrafficClasses,
-        Feature::LosslessClasses,
+        Feature::Shaping,
         Feature::CutThrough,
         Feature::ProbeTimestamps,
         Feature::QueueState,
@@ -67,7 +76,7 @@ impl fmt::Display for Feature {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Feature::TrafficClasses => "traffic classes",
-            Feature::LosslessClasses => "lossless classes",
+            Feature::Shaping => "shaping to the rate of a link",
             Feature::CutThrough => "cut-through",
             Feature::ProbeTimestamps => "timestamps for probes",
             Feature::QueueState => "reports of queues",
@@ -117,13 +126,29 @@ impl FromIterator<Feature> for FeatureSet {
     }
 }
 
-/// What a fabric needs of the data plane of one switch, each feature with the reason.
+/// The most that a fabric needs of something that is counted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Need<T> {
+    /// How much, in the unit of the capability.
+    pub amount: T,
+    /// The key of the fabric file that asks for it.
+    pub key: String,
+}
+
+/// What a fabric needs of the data plane of one switch. `None` asks for nothing. No fabric needs
+/// tables of a certain size: flows without a place go by the slow path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
     /// Ports.
-    pub ports: u16,
+    pub ports: Option<Need<u16>>,
     /// The longest frame of a host, in bytes without FCS.
-    pub frame_bytes_max: usize,
+    pub frame_bytes_max: Option<Need<usize>>,
+    /// The fastest link, in bits per second.
+    pub port_rate_max: Option<Need<Rate>>,
+    /// Queues of an egress port, one for each traffic class: 1 to 8.
+    pub queues_per_port: Option<Need<u8>>,
+    /// Lossless traffic classes: 1 to 8.
+    pub lossless_classes: Option<Need<u8>>,
     /// Feature, and the key of the fabric file that asks for it.
     pub features: Vec<(Feature, String)>,
 }
@@ -139,54 +164,100 @@ impl Capabilities {
         self.frame_bytes_max + self.route_bytes_max + RECORDS_BYTES_MAX
     }
 
-    /// What `needs` asks for and this data plane lacks, one line each; none if it will do.
+    /// What `needs` asks for and this data plane lacks, each with the key that asks for it; none
+    /// if it will do.
     pub fn missing(&self, needs: &Needs) -> Vec<String> {
-        let mut missing = Vec::new();
-        if needs.ports > self.ports {
-            missing.push(alloc::format!("{} ports; it has {}", needs.ports, self.ports));
-        }
-        if needs.frame_bytes_max > self.frame_bytes_max {
-            let (asked, has) = (needs.frame_bytes_max, self.frame_bytes_max);
-            missing.push(alloc::format!("frames of {asked} bytes; its longest is {has}"));
-        }
-        for (feature, key) in &needs.features {
-            if !self.features.has(*feature) {
-                missing.push(alloc::format!("{feature} (asked for by `{key}`)"));
-            }
-        }
-        missing
+        let amounts = [
+            lacking(&needs.ports, self.ports, |count| format!("{count} ports")),
+            lacking(&needs.frame_bytes_max, self.frame_bytes_max, |bytes| {
+                format!("frames of {bytes} bytes")
+            }),
+            lacking(&needs.port_rate_max, self.port_rate_max, |rate| format!("links of {rate}")),
+            lacking(&needs.queues_per_port, self.queues_per_port, |count| {
+                format!("{count} queues per port")
+            }),
+            lacking(&needs.lossless_classes, self.lossless_classes, |count| {
+                format!("{count} lossless class{}", if count == 1 { "" } else { "es" })
+            }),
+        ];
+        let lacks = |(feature, _): &&(Feature, String)| !self.features.has(*feature);
+        let features = needs.features.iter().filter(lacks);
+        let features = features.map(|(feature, key)| format!("{feature} (asked for by `{key}`)"));
+        amounts.into_iter().flatten().chain(features).collect()
     }
+}
+
+/// What is needed, if that is more than what a data plane `has`.
+fn lacking<T: Copy + PartialOrd + fmt::Display>(
+    need: &Option<Need<T>>,
+    has: T,
+    name: impl Fn(T) -> String,
+) -> Option<String> {
+    let Need { amount, key } = need.as_ref().filter(|need| need.amount > has)?;
+    Some(format!("{} (asked for by `{key}`; it has {has})", name(*amount)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec;
+
+    const HAS: Capabilities = Capabilities {
+        name: "test",
+        ports: 4,
+        hop_width: HopWidth::Eight,
+        frame_bytes_max: 1514,
+        route_bytes_max: 128,
+        routes_per_port_max: 16,
+        port_rate_max: Rate::gbps(10),
+        queues_per_port: 4,
+        lossless_classes: 1,
+        features: FeatureSet::EMPTY.with(Feature::CutThrough),
+    };
+
+    fn need<T>(amount: T, key: &str) -> Option<Need<T>> {
+        Some(Need { amount, key: key.into() })
+    }
 
     #[test]
     fn what_is_missing_names_the_capability_and_who_asks_for_it() {
-        let has = Capabilities {
-            name: "test",
-            ports: 4,
-            hop_width: HopWidth::Eight,
-            frame_bytes_max: 1514,
-            route_bytes_max: 128,
-            routes_per_port_max: 16,
-            features: FeatureSet::EMPTY.with(Feature::CutThrough),
+        let needs = Needs {
+            ports: need(5, "topology"),
+            frame_bytes_max: need(9000, "mtu"),
+            port_rate_max: need(Rate::gbps(25), "links.rate"),
+            queues_per_port: need(8, "dcb.classes"),
+            lossless_classes: need(2, "dcb.classes[1].lossless"),
+            features: vec![(Feature::CutThrough, "device".into()), (Feature::Shaping, "l".into())],
         };
-        let mut needs = Needs { ports: 4, frame_bytes_max: 1514, ..Needs::default() };
-        needs.features.push((Feature::CutThrough, "device.mode".into()));
-        assert!(has.missing(&needs).is_empty());
-        needs.features.push((Feature::LosslessClasses, "dcb.pfc".into()));
-        (needs.ports, needs.frame_bytes_max) = (5, 9000);
-        let missing = has.missing(&needs);
         assert_eq!(
-            missing,
+            HAS.missing(&needs),
             [
-                "5 ports; it has 4",
-                "frames of 9000 bytes; its longest is 1514",
-                "lossless classes (asked for by `dcb.pfc`)",
+                "5 ports (asked for by `topology`; it has 4)",
+                "frames of 9000 bytes (asked for by `mtu`; it has 1514)",
+                "links of 25 Gb/s (asked for by `links.rate`; it has 10 Gb/s)",
+                "8 queues per port (asked for by `dcb.classes`; it has 4)",
+                "2 lossless classes (asked for by `dcb.classes[1].lossless`; it has 1)",
+                "shaping to the rate of a link (asked for by `l`)",
             ]
         );
+    }
+
+    #[test]
+    fn what_it_just_has_is_not_missing_nor_what_nobody_asks_for() {
+        let needs = Needs {
+            ports: need(4, "topology"),
+            frame_bytes_max: need(1514, "mtu"),
+            port_rate_max: need(Rate::gbps(10), "links.rate"),
+            queues_per_port: need(4, "dcb.classes"),
+            lossless_classes: need(1, "dcb.classes[1].lossless"),
+            features: vec![(Feature::CutThrough, "device".into())],
+        };
+        assert_eq!(HAS.missing(&needs), [""; 0]);
+        assert_eq!(HAS.missing(&Needs::default()), [""; 0]);
+        let none = Capabilities { lossless_classes: 0, ..HAS };
+        let asked = Needs { lossless_classes: needs.lossless_classes, ..Needs::default() };
+        let missing = "1 lossless class (asked for by `dcb.classes[1].lossless`; it has 0)";
+        assert_eq!(none.missing(&asked), [missing]);
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub mod settings;
 pub mod snapshot;
 pub mod telemetry;
 
-pub use capabilities::{Capabilities, Feature, FeatureSet, Needs};
+pub use capabilities::{Capabilities, Feature, FeatureSet, Need, Needs};
 pub use command::{Command, CommandError, Done, NodeKind, Reply, Request, RequestId};
 pub use contract::{Action, Awaited, Drop, Input, Node, Note, Punt, Refusal};
 pub use counters::{Counters, PortCounters};

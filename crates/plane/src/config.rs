@@ -3,7 +3,6 @@
 use crate::probe::ProbeUnits;
 use crate::qos::dcb::DcbConfig;
 use alloc::boxed::Box;
-use axon_node::{Capabilities, FeatureSet};
 use axon_wire::priority::Priority;
 use axon_wire::probe::RECORDS_BYTES_MAX;
 use axon_wire::{Bytes, FrameBuf, HopWidth, MacAddr};
@@ -83,19 +82,6 @@ impl PlaneConfig {
     /// The longest probe on a link between switches, records included.
     pub const fn probe_bytes_max(&self) -> usize {
         self.frame_bytes_max + self.route_bytes_max + RECORDS_BYTES_MAX
-    }
-
-    /// What a data plane of this configuration can do that has these features.
-    pub const fn capabilities(&self, name: &'static str, features: FeatureSet) -> Capabilities {
-        Capabilities {
-            name,
-            ports: self.ports,
-            hop_width: self.hop_width,
-            frame_bytes_max: self.frame_bytes_max,
-            route_bytes_max: self.route_bytes_max,
-            routes_per_port_max: self.routes_per_port_max,
-            features,
-        }
     }
 
     /// The largest switch that hops of this width allow, with the longest frames that a data plane

@@ -5,10 +5,11 @@ use crate::MacAddr;
 use crate::link::{ETHERNET_BYTES, FRAME_BYTES_MIN};
 use alloc::vec::Vec;
 use core::net::Ipv4Addr;
+pub use smoltcp::wire::ArpOperation;
 use smoltcp::wire::{
-    ArpOperation, ArpPacket, ArpRepr, DHCP_CLIENT_PORT, DHCP_SERVER_PORT, DhcpMessageType,
-    DhcpPacket, DhcpRepr, EthernetAddress, EthernetFrame, EthernetProtocol, EthernetRepr,
-    IpProtocol, Ipv4Packet, UdpPacket,
+    ArpPacket, ArpRepr, DHCP_CLIENT_PORT, DHCP_SERVER_PORT, DhcpMessageType, DhcpPacket, DhcpRepr,
+    EthernetAddress, EthernetFrame, EthernetProtocol, EthernetRepr, IpProtocol, Ipv4Packet,
+    UdpPacket,
 };
 
 /// The parts of an ARP packet for IPv4 over Ethernet.

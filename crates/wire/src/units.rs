@@ -117,6 +117,9 @@ impl Span {
 }
 
 impl Rate {
+    /// 800 Gb/s, the fastest at which a byte takes a whole tick or more: exactly one tick.
+    pub const FASTEST: Rate = Rate::gbps(800);
+
     /// `bits` bits per second. `None` for zero, which is not a rate but the want of one.
     pub const fn from_bits_per_second(bits: u64) -> Option<Rate> {
         if bits == 0 { None } else { Some(Rate(bits)) }

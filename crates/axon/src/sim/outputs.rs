@@ -1,7 +1,8 @@
 //! Where a run's results go: checked as a whole before the first of them is touched.
 
+use super::arguments::Arguments;
 use super::pcap::Asked;
-use super::{Arguments, csv, plot};
+use super::{csv, plot};
 use crate::reserve::{Reserved, apart};
 use crate::say::Usage;
 use anyhow::{Result, ensure};

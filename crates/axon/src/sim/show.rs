@@ -1,6 +1,6 @@
 //! The report as a reader wants it.
 
-use super::Wall;
+use super::wall::Wall;
 use axon_sim::results::never_started;
 use axon_sim::results::{FlowReport, Times};
 use axon_sim::run::{Report, Round};

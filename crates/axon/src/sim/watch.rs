@@ -1,7 +1,7 @@
 //! Watching a run: a progress bar, the memory it takes, Ctrl-C, and what its ports carry.
 
-use super::Wall;
 use super::pcap::Pcaps;
+use super::wall::Wall;
 use anyhow::{Context, Result};
 use axon_sim::capture::Captured;
 use axon_sim::run::{Progress, Stage, Watch};
@@ -14,6 +14,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+/// The exit code of a run that was interrupted: that of a shell for SIGINT.
+pub const INTERRUPTED: u8 = 130;
 /// Between two looks at the clock's hands: the bar and the memory.
 const LOOK: Duration = Duration::from_millis(100);
 /// Steps of the bar.
@@ -45,7 +47,7 @@ impl<'a> Watcher<'a> {
     pub fn new(name: &str, memory_max: Option<Bytes>, pcaps: &'a mut Pcaps) -> Result<Watcher<'a>> {
         let stop = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM] {
-            let code = i32::from(super::INTERRUPTED);
+            let code = i32::from(INTERRUPTED);
             flag::register_conditional_shutdown(signal, code, Arc::clone(&stop))
                 .and_then(|_| flag::register(signal, Arc::clone(&stop)))
                 .context("cannot take signals")?;

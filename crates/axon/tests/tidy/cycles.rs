@@ -4,41 +4,24 @@ use super::modules::{Crate, Import};
 use super::{assert_none, is_crate_root, sources};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Cycles that are still to be broken: a file of each, and how many files it has at most.
-const TO_BREAK: &[(&str, usize)] = &[
-    // A parent and its children.
-    ("crates/axon/src/sim.rs", 5),
-    // Siblings too.
-    ("crates/fabric/src/model.rs", 7),
-];
-
 /// A file may not need, directly or by way of others, a file that needs it. That holds for a
 /// parent and its child modules as well: what both need stands in a child of its own, and the
 /// parent shows it with `pub use`.
 ///
-/// Parents and children are refused too since that was measured to be within reach: this rule
-/// met 22 cycles of some 140 files in the workspace when it came, and one that lets children use
-/// their parent 10 cycles of some 70. An `impl` block that another file adds to a type is seen by
-/// its imports, a call to its methods is not.
+/// An `impl` block that another file adds to a type is seen by its imports, a call to its methods
+/// is not.
 #[test]
 fn files_of_a_crate_do_not_import_each_other_in_a_cycle() {
     let sources: BTreeMap<String, String> = sources().into_iter().collect();
     let is_root = |name: &&String| name.contains("/src/") && is_crate_root(name);
     let mut problems = Vec::new();
-    let mut met: BTreeSet<&str> = BTreeSet::new();
     for root in sources.keys().filter(is_root) {
         let imports = Crate::read(root, &sources).imports();
         for cycle in cycles(&imports) {
-            let known = TO_BREAK.iter().find(|(file, _)| cycle.contains(file));
-            met.extend(known.map(|&(file, _)| file));
-            if known.is_none_or(|&(_, files_max)| cycle.len() > files_max) {
-                problems.push(format!("{root}: {} files import each other:", cycle.len()));
-                problems.extend(shown(&imports, &cycle));
-            }
+            problems.push(format!("{root}: {} files import each other:", cycle.len()));
+            problems.extend(shown(&imports, &cycle));
         }
     }
-    let broken = TO_BREAK.iter().filter(|(file, _)| !met.contains(file));
-    problems.extend(broken.map(|(file, _)| format!("{file}: no cycle; take it off the list")));
     assert_none(&problems);
 }
 

@@ -3,11 +3,11 @@
 use super::ldp::Ldp;
 use super::manager::{Letter, Manager, ManagerCounters};
 use super::message::{Message, Register};
-use crate::portland::plane::CONTROL;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use axon_node::{Action, Awaited, Drop, Input, Node, NodeKind, PortKind, Punt};
 use axon_plane::{FrameMeta, Ports};
+use axon_wire::constants::ethertype::PORTLAND;
 use axon_wire::{Bytes, Frame, MacAddr, PortNo, Span, Time};
 use core::net::Ipv4Addr;
 
@@ -90,7 +90,7 @@ impl<B: Frame> ManagerNode<B> {
         }
         let frame = meta.frame.bytes();
         let destination = MacAddr::destination_of(frame).unwrap_or_default();
-        let control = frame.get(12..14) == Some(&CONTROL.to_be_bytes());
+        let control = frame.get(12..14) == Some(&PORTLAND.to_be_bytes());
         let punt = match destination {
             mac if control && mac == self.config.mac => Punt::Addressed,
             mac if control && mac.is_link_local() => Punt::LinkLocal,

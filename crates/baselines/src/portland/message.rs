@@ -1,11 +1,12 @@
 //! What PortLand's switches and its fabric manager say to one another.
 //!
 //! The paper gives no formats. Here every message is an Ethernet frame of EtherType
-//! [`CONTROL`] whose payload is postcard's encoding (a published format: varints, fields in
+//! [`PORTLAND`] whose payload is postcard's encoding (a published format: varints, fields in
 //! order), padded to the Ethernet minimum. Nothing is sealed: PortLand has no trust to defend.
 
-use crate::portland::plane::{CONTROL, Location};
+use crate::portland::plane::Location;
 use alloc::vec::Vec;
+use axon_wire::constants::ethertype::PORTLAND;
 use axon_wire::link::{self, ETHERNET_BYTES, FRAME_BYTES_MIN};
 use axon_wire::{MacAddr, PortNo};
 use core::net::Ipv4Addr;
@@ -192,7 +193,7 @@ impl Message {
         let mut frame = Vec::with_capacity(FRAME_BYTES_MIN);
         frame.extend_from_slice(&to.0);
         frame.extend_from_slice(&from.0);
-        frame.extend_from_slice(&CONTROL.to_be_bytes());
+        frame.extend_from_slice(&PORTLAND.to_be_bytes());
         let mut frame = postcard::to_extend(self, frame).expect("a message always encodes");
         if frame.len() < FRAME_BYTES_MIN {
             frame.resize(FRAME_BYTES_MIN, 0);
@@ -207,7 +208,7 @@ impl Message {
 
     /// The message in a control frame, and who sent it; `None` for anything else.
     pub fn parse(frame: &[u8]) -> Option<(MacAddr, Message)> {
-        if frame.get(12..ETHERNET_BYTES)? != CONTROL.to_be_bytes() {
+        if frame.get(12..ETHERNET_BYTES)? != PORTLAND.to_be_bytes() {
             return None;
         }
         let (message, _padding) = postcard::take_from_bytes(&frame[ETHERNET_BYTES..]).ok()?;
@@ -267,7 +268,7 @@ mod tests {
         #[test]
         fn no_bytes_panic(mut frame in prop::collection::vec(any::<u8>(), 0..100)) {
             if frame.len() >= 14 {
-                frame[12..14].copy_from_slice(&CONTROL.to_be_bytes());
+                frame[12..14].copy_from_slice(&PORTLAND.to_be_bytes());
             }
             let _ = Message::parse(&frame);
         }

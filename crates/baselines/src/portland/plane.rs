@@ -10,7 +10,7 @@
 //! location puts the host's own address (AMAC) back.
 //!
 //! ARP and what no rule is for goes to the control plane. Control frames (of EtherType
-//! [`CONTROL`]) travel in the network too: up the tree that the control plane maintains
+//! [`PORTLAND`]) travel in the network too: up the tree that the control plane maintains
 //! towards the fabric manager, back down by what they taught on their way, or to all switches
 //! down the whole tree.
 //!
@@ -24,14 +24,11 @@ use axon_node::{Action, Drop, Punt};
 use axon_plane::ethernet;
 use axon_plane::ports::{FrameMeta, Ports};
 use axon_plane::routes::MacMap;
+use axon_wire::constants::ethertype::{ARP, PORTLAND};
 use axon_wire::{Bytes, Frame, MacAddr, PortNo, Time, mac_control};
 
-/// EtherType of PortLand's control frames here: local experimental 2 (IEEE 802 clause 9.2.3).
-pub const CONTROL: u16 = 0x88b6;
 /// A group address for all switches, locally administered.
 pub const ALL_SWITCHES: MacAddr = MacAddr([0x03, b'p', b'l', 0, 0, 1]);
-/// EtherType of ARP.
-const ARP: u16 = 0x0806;
 
 /// A switch's size and limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,19 +150,19 @@ impl<B: Frame> PortLand<B> {
         let ethertype = u16::from_be_bytes([frame[12], frame[13]]);
         if destination.is_link_local() {
             let reason = match ethertype {
-                CONTROL => return self.ports.punt(now, meta, Punt::LinkLocal, out),
+                PORTLAND => return self.ports.punt(now, meta, Punt::LinkLocal, out),
                 mac_control::ETHERTYPE => Drop::MacControl,
                 _ => Drop::Broadcast,
             };
             return self.ports.discard(meta, reason, out);
         }
         match self.ports.kind(meta.ingress) {
-            Some(PortKind::Axon) if ethertype == CONTROL => self.relay(now, meta, out),
+            Some(PortKind::Axon) if ethertype == PORTLAND => self.relay(now, meta, out),
             Some(PortKind::Axon) if destination.is_multicast() => {
                 self.ports.discard(meta, Drop::Broadcast, out);
             }
             Some(PortKind::Axon) => self.forward(now, meta, out),
-            Some(PortKind::Host) if ethertype == CONTROL => {
+            Some(PortKind::Host) if ethertype == PORTLAND => {
                 self.ports.discard(meta, Drop::Refused, out);
             }
             Some(PortKind::Host) => self.host_ingress(now, meta, ethertype, out),
@@ -462,17 +459,17 @@ mod tests {
     #[test]
     fn control_frames_go_up_down_by_what_they_taught_and_to_all() {
         let mut plane = edge();
-        assert_eq!(fate(&mut plane, 1, OTHER, MANAGER, CONTROL).2, [Drop::NoRoute]);
-        assert_eq!(fate(&mut plane, 3, MANAGER, OTHER, CONTROL).0, [(1, MANAGER, OTHER)]);
-        assert_eq!(fate(&mut plane, 1, OTHER, MANAGER, CONTROL).0, [(3, OTHER, MANAGER)]);
-        assert_eq!(fate(&mut plane, 1, OWN, MANAGER, CONTROL).1, [Punt::Addressed]);
-        let (sent, punts, _) = fate(&mut plane, 1, ALL_SWITCHES, MANAGER, CONTROL);
+        assert_eq!(fate(&mut plane, 1, OTHER, MANAGER, PORTLAND).2, [Drop::NoRoute]);
+        assert_eq!(fate(&mut plane, 3, MANAGER, OTHER, PORTLAND).0, [(1, MANAGER, OTHER)]);
+        assert_eq!(fate(&mut plane, 1, OTHER, MANAGER, PORTLAND).0, [(3, OTHER, MANAGER)]);
+        assert_eq!(fate(&mut plane, 1, OWN, MANAGER, PORTLAND).1, [Punt::Addressed]);
+        let (sent, punts, _) = fate(&mut plane, 1, ALL_SWITCHES, MANAGER, PORTLAND);
         assert_eq!(sent.iter().map(|sent| sent.0).collect::<Vec<_>>(), [2, 3]);
         assert_eq!(punts, [Punt::Addressed]);
-        assert_eq!(fate(&mut plane, 2, ALL_SWITCHES, MANAGER, CONTROL).2, [Drop::Blocked]);
-        assert_eq!(fate(&mut plane, 0, MANAGER, AMAC, CONTROL).2, [Drop::Refused], "a host");
+        assert_eq!(fate(&mut plane, 2, ALL_SWITCHES, MANAGER, PORTLAND).2, [Drop::Blocked]);
+        assert_eq!(fate(&mut plane, 0, MANAGER, AMAC, PORTLAND).2, [Drop::Refused], "a host");
         let link = axon_wire::link::DESTINATION;
-        assert_eq!(fate(&mut plane, 4, link, OTHER, CONTROL).1, [Punt::LinkLocal]);
+        assert_eq!(fate(&mut plane, 4, link, OTHER, PORTLAND).1, [Punt::LinkLocal]);
         assert_eq!(fate(&mut plane, 4, link, OTHER, 0x88cc).2, [Drop::Broadcast]);
     }
 }

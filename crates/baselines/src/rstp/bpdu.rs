@@ -18,10 +18,10 @@
 use super::vector::{BridgeId, PortId, Ticks, Times, Vector};
 use alloc::vec::Vec;
 use axon_wire::MacAddr;
+/// 01-80-C2-00-00-00: all bridges (clause 7.12.3).
+pub use axon_wire::constants::address::NEAREST_CUSTOMER as DESTINATION;
 use axon_wire::link::FRAME_BYTES_MIN;
 
-/// 01-80-C2-00-00-00: all bridges (clause 7.12.3).
-pub const DESTINATION: MacAddr = MacAddr([0x01, 0x80, 0xc2, 0x00, 0x00, 0x00]);
 /// LLC: the spanning tree's address twice, unnumbered information.
 const LLC: [u8; 3] = [0x42, 0x42, 0x03];
 /// Bytes before the BPDU: two addresses, the length and LLC.

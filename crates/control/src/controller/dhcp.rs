@@ -16,6 +16,7 @@ use alloc::vec::Vec;
 use axon_node::telemetry::DhcpCounters;
 use axon_wire::{MacAddr, Span, Time};
 use core::net::{IpAddr, Ipv4Addr};
+use ipnet::Ipv4Net;
 use smoltcp::wire::DhcpMessageType;
 
 /// What serving a request came to.
@@ -45,6 +46,7 @@ enum Judgement {
 pub struct DhcpServer {
     identity: ServerIdentity,
     config: DhcpConfig,
+    subnet: Ipv4Net,
     leases: Leases,
     counters: DhcpCounters,
 }
@@ -54,19 +56,19 @@ impl DhcpServer {
     /// broadcast address, the server's and the router's own and what is reserved are not
     /// given to anyone unasked.
     pub fn new(identity: ServerIdentity, config: &DhcpConfig) -> DhcpServer {
-        let mask = mask(config.prefix_len);
-        let network = u32::from(identity.ip) & mask;
+        // Lengths over 32 are 32.
+        let subnet = Ipv4Net::new(identity.ip, config.prefix_len).unwrap_or(identity.ip.into());
         // RFC 3021 and host routes aside, the first and last addresses are not hosts'.
-        let (first, last) = (network, network | !mask);
+        let (first, last) = (subnet.network(), subnet.broadcast());
         let mut excluded: BTreeSet<Ipv4Addr> = config.reservations.values().copied().collect();
-        excluded.extend([first.into(), last.into(), identity.ip]);
+        excluded.extend([first, last, identity.ip]);
         excluded.extend(config.router);
-        let pool_first = u32::from(config.pool_first).max(first);
-        let pool_last = u32::from(config.pool_last).min(last);
+        let (pool_first, pool_last) = (config.pool_first.max(first), config.pool_last.min(last));
         DhcpServer {
             identity,
             config: config.clone(),
-            leases: Leases::new(pool_first.into(), pool_last.into(), excluded),
+            subnet,
+            leases: Leases::new(pool_first, pool_last, excluded),
             counters: DhcpCounters::default(),
         }
     }
@@ -122,7 +124,7 @@ impl DhcpServer {
                     served.released = Some(request.ciaddr);
                 }
             }
-            DhcpMessageType::Inform if self.in_subnet(request.ciaddr) => {
+            DhcpMessageType::Inform if self.subnet.contains(&request.ciaddr) => {
                 let grant = self.grant(Ipv4Addr::UNSPECIFIED, false);
                 served.reply = Some(self.say(&request, DhcpMessageType::Ack, Some(&grant)));
                 self.counters.acks += 1;
@@ -193,7 +195,7 @@ impl DhcpServer {
             (None, _) => false,
         };
         let reserved = self.config.reservations.get(&mac) == Some(&ip);
-        if mismatch || !self.in_subnet(ip) || used_by_another(hosts, mac, ip) {
+        if mismatch || !self.subnet.contains(&ip) || used_by_another(hosts, mac, ip) {
             return Judgement::No;
         }
         if reserved {
@@ -206,23 +208,17 @@ impl DhcpServer {
         if self.leases.in_pool(ip) { Judgement::Yes } else { Judgement::NotOurs }
     }
 
-    fn in_subnet(&self, ip: Ipv4Addr) -> bool {
-        let mask = mask(self.config.prefix_len);
-        u32::from(ip) & mask == u32::from(self.identity.ip) & mask
-    }
-
     /// Whether the request names this server, or none.
     fn is_for_us(&self, request: &Request) -> bool {
         request.server.is_none_or(|server| server == self.identity.ip)
     }
 
     fn grant(&self, address: Ipv4Addr, lease: bool) -> Grant<'_> {
-        let mask = mask(self.config.prefix_len);
         Grant {
             address,
             lease_seconds: lease.then(|| whole_seconds(self.config.lease)),
-            mask: mask.into(),
-            broadcast: (u32::from(self.identity.ip) | !mask).into(),
+            mask: self.subnet.netmask(),
+            broadcast: self.subnet.broadcast(),
             router: self.config.router,
             dns: &self.config.dns,
         }
@@ -231,11 +227,6 @@ impl DhcpServer {
     fn say(&self, to: &Request, kind: DhcpMessageType, grant: Option<&Grant<'_>>) -> Vec<u8> {
         reply(to, kind, (self.identity.mac, self.identity.ip), grant)
     }
-}
-
-/// The mask of a prefix; lengths over 32 are 32.
-fn mask(prefix_len: u8) -> u32 {
-    u32::MAX.checked_shl(32 - u32::from(prefix_len.min(32))).unwrap_or(0)
 }
 
 /// A lease in seconds, at least one; what does not fit is for ever (RFC 2132 §9.2).

@@ -17,7 +17,7 @@ use axon_wire::host_frame::{Arp, Kind};
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::message::{ArpReply, ArpTarget, HostFrame, Item, Message, Stamp, Target};
 use axon_wire::{
-    Frame, FrameBuf, HopWidth, Hops, Incarnation, MacAddr, NodeId, PortNo, Route, Span, Time,
+    Frame, FrameBuf, HopWidth, Hops, Incarnation, MacAddr, NodeId, PortNo, Rate, Route, Span, Time,
 };
 use core::net::Ipv4Addr;
 
@@ -148,6 +148,9 @@ impl Device {
             frame_bytes_max: 1514,
             route_bytes_max: 128,
             routes_per_port_max: self.routes_per_port_max,
+            port_rate_max: Rate::FASTEST,
+            queues_per_port: 1,
+            lossless_classes: 0,
             features: FeatureSet::EMPTY,
         }
     }

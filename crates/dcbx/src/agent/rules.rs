@@ -12,15 +12,12 @@
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use axon_wire::constants::ethertype::{IPV4, IPV6};
 use axon_wire::dcbx::ieee::{Application, Selector};
 use axon_wire::priority::Priority;
 use axon_wire::vlan::{self, VlanTag};
 use core::fmt;
 
-/// The EtherType of IPv4.
-pub const IPV4: u16 = 0x0800;
-/// The EtherType of IPv6.
-pub const IPV6: u16 = 0x86dd;
 /// Transports with ports, by IP protocol number: TCP and SCTP, then UDP and DCCP.
 pub const TRANSPORTS: [u8; 4] = [6, 132, 17, 33];
 

@@ -1,10 +1,11 @@
 //! DCBX: from the file to the configuration of each switch, and where the two ends of a link would
 //! not agree.
 
-use super::{FlowControl, applications, notice};
+use super::{Advertised, Dcb, Dcbx, FlowControl, applications, notice, plane};
 use crate::error::Problem;
 use crate::file;
-use crate::model::{Dcb, End, Fabric};
+use crate::identity::switch_mac;
+use crate::model::{End, Fabric};
 use axon_dcbx::lldp::LldpConfig;
 use axon_dcbx::{
     DcbxConfig, DcbxNodeConfig, DcbxSettings, Duplicates, Meeting, Mismatch, Mode, Recommendation,
@@ -14,33 +15,6 @@ use axon_plane::dcb::DcbConfig;
 use axon_wire::{Priority, PrioritySet, Span};
 use std::collections::BTreeMap;
 use std::rc::Rc;
-
-/// LLDP and DCBX in the switches of a fabric.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Dcbx {
-    /// Timers and bounds.
-    pub lldp: LldpConfig,
-    /// What all switches advertise, but for those in `overrides`.
-    pub common: Advertised,
-    /// By index of the switch.
-    pub overrides: BTreeMap<usize, Advertised>,
-}
-
-/// What one switch advertises and adopts.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Advertised {
-    /// All but what follows from its plane.
-    pub asked: DcbxSettings,
-    /// The priorities that have PFC, if not all lossless ones.
-    pub pfc: Option<PrioritySet>,
-}
-
-impl Dcbx {
-    /// What the switch with this index advertises.
-    pub fn advertised(&self, switch: usize) -> &Advertised {
-        self.overrides.get(&switch).unwrap_or(&self.common)
-    }
-}
 
 /// The LLDP and DCBX configuration of a switch, by index; `None` if it advertises nothing.
 pub(crate) fn node_config(
@@ -97,20 +71,25 @@ pub fn without_pfc(fabric: &Fabric) -> Vec<(End, PrioritySet)> {
 /// The outcome of DCBX between the two ends of each link between switches, with the index of the
 /// link; nothing where switches have no DCBX.
 fn meetings(fabric: &Fabric) -> Vec<(usize, Rc<Meeting>)> {
-    let config = |switch| crate::assemble::switch_config(fabric, switch, 1, 0).control.node;
     let mut found = Vec::new();
     // Most switches are alike, and what alike ones say depends on who has the lower address.
     let mut known: BTreeMap<(usize, usize, bool), Option<Rc<Meeting>>> = BTreeMap::new();
-    let Some(dcbx) = fabric.dcb.as_ref().and_then(|dcb| dcb.dcbx.as_ref()) else { return found };
+    let dcb = fabric.dcb.as_deref().and_then(|dcb| Some((dcb, dcb.dcbx.as_ref()?)));
+    let Some((dcb, dcbx)) = dcb else { return found };
+    let station = |switch| {
+        let mac = switch_mac(switch);
+        let node = node_config(fabric, switch, &plane::config(fabric, dcb, switch, mac))?;
+        Some((mac, node))
+    };
     let kind = |switch| if dcbx.overrides.contains_key(&switch) { switch + 1 } else { 0 };
     for (index, link) in fabric.links.iter().enumerate() {
         let [one, other] = [link.a.switch, link.b.switch];
         let key = (kind(one), kind(other), one < other);
         let met = known.entry(key).or_insert_with(|| {
-            let [one, other] = [config(one), config(other)];
-            let (a, b) = (one.dcbx.as_ref()?, other.dcbx.as_ref()?);
-            let ends = [(one.mac, &a.dcbx), (other.mac, &b.dcbx)];
-            Some(Rc::new(meet(ends.map(|(mac, config)| meeting::End { mac, config }))))
+            let ends = [station(one)?, station(other)?];
+            let ends =
+                ends.each_ref().map(|(mac, node)| meeting::End { mac: *mac, config: &node.dcbx });
+            Some(Rc::new(meet(ends)))
         });
         found.extend(met.clone().map(|met| (index, met)));
     }
@@ -132,7 +111,7 @@ pub(crate) fn resolve(file: &file::Dcb, fabric: &mut Fabric) -> Result<(), Probl
         let said = differing(&common, one, dcb, &key)?;
         fit(said.asked.mode, &format!("{key}.mode"))?;
         for (number, name) in one.switches.iter().enumerate() {
-            let switch = crate::assemble::switch_index(fabric, name).ok_or_else(|| {
+            let switch = crate::names::switch_index(fabric, name).ok_or_else(|| {
                 let what = format!("there is no switch {name}");
                 Problem::new(format!("{key}.switches[{number}]"), what, "the name of a switch")
             })?;

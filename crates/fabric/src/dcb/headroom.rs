@@ -53,7 +53,7 @@ pub fn cable_ends(fabric: &Fabric, switch: usize) -> Vec<Option<CableEnd<'_>>> {
 /// route, and they are counted without the one that the edge puts before them.
 pub fn headroom(fabric: &Fabric, dcb: &Dcb, end: CableEnd<'_>) -> Headroom {
     let route = if end.is_host { 0 } else { FrameBuf::HEADROOM as u64 };
-    let plain = crate::assemble::frame_bytes_max(fabric) as u64;
+    let plain = fabric.frame_bytes_max() as u64;
     let frame = plain + route + FRAME_CHECK_BYTES;
     let device = || time_inside(&fabric.device, frame);
     let delay = dcb.buffers.interface_delay.unwrap_or_else(device);

@@ -1,6 +1,6 @@
 //! Congestion notification and ECN: from the file to the configuration of switches.
 
-use super::Dcb;
+use super::{Cn, Dcb, Defence};
 use crate::error::Problem;
 use crate::file;
 use crate::model::Fabric;
@@ -13,44 +13,6 @@ use axon_plane::qcn::{
 use axon_wire::cn::CnmFormat;
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet};
 use axon_wire::{Bytes, Rate, Span};
-use std::collections::BTreeMap;
-
-/// Congestion notification in a fabric.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cn {
-    /// The priorities in the domain: one to seven.
-    pub cnpvs: PrioritySet,
-    /// Every congestion point.
-    pub point: CpConfig,
-    /// The priority of CNMs.
-    pub cnm_priority: Priority,
-    /// How simulated hosts read what sources on reaction points differ on.
-    pub reaction: RpInterpretations,
-    /// What hosts are to the domain, by name; others are interior ready.
-    pub defence: BTreeMap<String, Defence>,
-    /// Where frames from outside go; found by the rule of the standard, if not said.
-    pub alternate: Option<Priority>,
-}
-
-/// What a host is to the domain.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Defence {
-    /// What it says itself, by LLDP; outside, until it does.
-    Auto,
-    /// This, whatever it says.
-    Fixed(DefenceMode),
-}
-
-impl Cn {
-    /// The priorities in which the host of this name has reaction points: none outside the
-    /// domain.
-    pub fn reaction_points(&self, host: &str) -> PrioritySet {
-        match self.defence.get(host) {
-            Some(Defence::Fixed(DefenceMode::Edge | DefenceMode::Disabled)) => PrioritySet::EMPTY,
-            _ => self.cnpvs,
-        }
-    }
-}
 
 const KEY: &str = "dcb.congestion_notification";
 
@@ -246,7 +208,7 @@ pub(super) fn markers(
     dcb: &Dcb,
     rates: &[Rate],
 ) -> Vec<[Option<EcnConfig>; PRIORITIES]> {
-    let frame_bytes_max = crate::assemble::frame_bytes_max(fabric) as u64;
+    let frame_bytes_max = fabric.frame_bytes_max() as u64;
     let port = |&rate: &Rate| dcb.ecn.map(|ecn| Some(at_rate(ecn?, rate, frame_bytes_max)));
     rates.iter().map(port).collect()
 }

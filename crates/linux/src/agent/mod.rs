@@ -17,7 +17,6 @@ pub use options::AgentOptions;
 pub use queues::HostQueues;
 
 use crate::clock::Clock;
-use crate::port::ETHERNET_BYTES;
 use crate::process::{self, DaemonOptions};
 use crate::record::{AgentSource, Identity, Setup, digest};
 use crate::slot::{Medium, PortSetup};
@@ -26,6 +25,7 @@ use anyhow::{Context, Error, Result};
 use axon_dcbx::agent::{AgentConfig, AgentNode, LldpSettings, Reaction};
 use axon_node::NodeKind;
 use axon_plane::qcn::RpConfig;
+use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::{Bytes, Incarnation, MacAddr, Rate, Span};
 
 /// How long after an XOFF a host may still send at full rate: a frame in the making, a request to

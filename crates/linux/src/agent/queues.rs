@@ -17,11 +17,13 @@
 //! the narrow rate lets it, but TBF begins with new tokens whenever it is configured.
 
 use crate::pacer::WIRE_OVERHEAD_BYTES;
-use crate::port::{ETHERNET_BYTES, TAG_BYTES};
 use axon_dcbx::agent::Rules;
-use axon_dcbx::agent::rules::{IPV4, IPV6, transports};
+use axon_dcbx::agent::rules::transports;
+use axon_wire::constants::ethertype::{IPV4, IPV6};
 use axon_wire::dcbx::ieee::{Application, Selector};
+use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::priority::{PRIORITIES, Priority};
+use axon_wire::vlan::TAG_BYTES;
 use axon_wire::{Rate, Span};
 use std::fmt::Write;
 

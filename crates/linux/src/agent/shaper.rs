@@ -2,6 +2,7 @@
 
 use super::queues::{HostQueues, LIMIT_BYTES, OPEN, number};
 use crate::sys;
+use axon_wire::constants::ethertype;
 use axon_wire::priority::{Priority, PrioritySet};
 use netlink_packet_core::{
     DefaultNla, Emitable, ErrorBuffer, NLM_F_ACK, NLM_F_REQUEST, NLMSG_ERROR, NetlinkBuffer,
@@ -27,7 +28,7 @@ const TC_LINKLAYER_ETHERNET: u8 = 1;
 pub(super) const NUDGE: [u8; 60] = {
     let mut frame = [0; 60];
     (frame[0], frame[6]) = (2, 2);
-    (frame[12], frame[13]) = (0x88, 0xb6);
+    [frame[12], frame[13]] = ethertype::PROBE.to_be_bytes();
     frame
 };
 /// Of a packet that goes past all classes of HTB: the number of the qdisc itself.

@@ -19,7 +19,7 @@ use crate::iproute::run;
 use crate::pacer::WIRE_OVERHEAD_BYTES;
 use crate::sys::{self, Offload};
 use anyhow::{Context, Result};
-use axon_wire::Span;
+use axon_wire::{MacAddr, Span, host_frame};
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, setns, unshare};
 use std::fs::{self, File};
@@ -190,15 +190,7 @@ pub fn announce(host: &HostPlan) -> Result<()> {
         return Ok(());
     };
     enter_net(&host.name)?;
-    let ip = address.octets();
-    let mut frame = vec![0xff; 6];
-    frame.extend_from_slice(&host.mac.0);
-    // EtherType ARP; hardware Ethernet, protocol IPv4, their lengths, request.
-    frame.extend_from_slice(&[0x08, 0x06, 0, 1, 8, 0, 6, 4, 0, 1]);
-    frame.extend_from_slice(&host.mac.0);
-    frame.extend_from_slice(&ip);
-    frame.extend_from_slice(&[0; 6]);
-    frame.extend_from_slice(&ip);
+    let frame = host_frame::request(host.mac, address, MacAddr::BROADCAST, address);
     let socket = sys::packet_socket()?;
     let index = nix::net::if_::if_nametoindex(host.device.as_str())?;
     sys::bind_packet(socket.as_fd(), index, 0)?;

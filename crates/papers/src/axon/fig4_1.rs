@@ -8,6 +8,7 @@ use super::line::{self, Line};
 use crate::reproduce::{Axis, Context, Experiment, Figure, Outcome, Plot, Row, Series, Table};
 use anyhow::{Context as _, Result};
 use axon_sim::apps::{TcpOptions, TcpPlan};
+use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::{HopWidth, Span};
 
 /// The experiment.
@@ -36,7 +37,6 @@ const CURVES: [usize; 3] = [1, 10, 100];
 const FRAMES: std::ops::RangeInclusive<usize> = 60..=1514;
 const MEASURED_HOPS: [usize; 3] = [2, 10, 100];
 const MEASURED_MTU: [u16; 3] = [576, 1000, 1500];
-const ETHERNET_HEADER_BYTES: usize = 14;
 /// Full segments in a window, an even number, so that no segment is less than full: the queue
 /// before the first link between Axons, which is slower than the host's by its headers, holds
 /// all of them.
@@ -59,7 +59,7 @@ fn run(context: &mut Context) -> Result<Outcome> {
     for hops in MEASURED_HOPS {
         for mtu in MEASURED_MTU {
             context.step(format!("{hops} hops, MTU {mtu}"))?;
-            let frame_bytes = usize::from(mtu) + ETHERNET_HEADER_BYTES;
+            let frame_bytes = usize::from(mtu) + ETHERNET_BYTES;
             let formula = goodput(frame_bytes, WIDTH.header_bytes(hops)) / 1e6;
             let ours = measure(hops, mtu, context.seed)? / 1e6;
             let name = format!("{hops} hops, frames of {frame_bytes} bytes");
@@ -92,7 +92,7 @@ fn measure(hops: usize, mtu: u16, seed: u64) -> Result<f64> {
     fabric.mtu = mtu;
     let mut world = line::booted(&fabric, seed)?;
     let target = world.address(1).context("every host has its address")?;
-    let segment = usize::from(mtu) + ETHERNET_HEADER_BYTES - HEADERS_BYTES;
+    let segment = usize::from(mtu) + ETHERNET_BYTES - HEADERS_BYTES;
     let buffer_bytes = WINDOW_SEGMENTS * segment;
     // With Nagle's algorithm, as any bulk sender has it: short segments wait.
     let options = TcpOptions { buffer_bytes, nagle: true, ..TcpOptions::default() };

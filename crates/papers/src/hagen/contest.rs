@@ -12,6 +12,7 @@ use axon_plane::{Plane, PlaneConfig};
 use axon_sim::Engine;
 use axon_sim::links::WireEnd;
 use axon_sim::station::StationNode;
+use axon_wire::constants::ethertype;
 use axon_wire::priority::{Priority, TrafficClass};
 use axon_wire::vlan::{self, VlanTag};
 use axon_wire::{Bytes, Frame, FrameBuf, MacAddr, PortNo, Rate, Route, Span, Time};
@@ -143,7 +144,7 @@ impl Source {
         let frame = |&size: &u32| {
             let mut frame = [SINK.0, [2, 0, 0, 0, 2, class as u8]].concat();
             frame.extend_from_slice(&tag.emit());
-            frame.extend_from_slice(&[0x88, 0xb6]);
+            frame.extend_from_slice(&ethertype::PROBE.to_be_bytes());
             frame.resize((size - FCS) as usize, 0);
             frame
         };

@@ -10,6 +10,7 @@ use axon_sim::Engine;
 use axon_sim::links::{LinkId, WireEnd};
 use axon_sim::station::StationNode;
 use axon_wire::cn::{CnTag, CnmFormat, CnmFrame};
+use axon_wire::constants::ethertype;
 use axon_wire::priority::{Priority, PrioritySet};
 use axon_wire::vlan::VlanTag;
 use axon_wire::{Bytes, Frame, FrameBuf, MacAddr, PortNo, Rate, Route, Span, Time};
@@ -132,7 +133,7 @@ impl Source {
         let mut frame = [SINK.0, SOURCE.0].concat();
         frame.extend_from_slice(&VlanTag::of_priority(CNPV).emit());
         frame.extend_from_slice(&CnTag { flow: 1 }.emit());
-        frame.extend_from_slice(&[0x88, 0xb6]);
+        frame.extend_from_slice(&ethertype::PROBE.to_be_bytes());
         frame.resize(FRAME_BYTES, 0);
         Source { limiter, frame, up: false, busy: false, ready: Time::ZERO }
     }

@@ -2,19 +2,20 @@
 
 use super::plane::Plane;
 use super::settings::Settings;
+use crate::config::PlaneConfig;
 use crate::qos::schedule::ScheduleConfig;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use axon_node::telemetry::PlaneTelemetry;
 use axon_node::{
-    Action, Capabilities, Counters, Dataplane, Drop, FeatureSet, PortKind, PortSetting,
+    Action, Capabilities, Counters, Dataplane, Drop, Feature, FeatureSet, PortKind, PortSetting,
     PortSnapshot, PortView, QueueState, RouteAnswer, RouteChange, RouteTicket, SettingError,
     Snapshot,
 };
 use axon_wire::dcbx::ieee::Ets;
 use axon_wire::header::{self, PacketType};
-use axon_wire::priority::{Priority, PrioritySet};
-use axon_wire::{Frame, Hops, MacAddr, PortNo, Route, Time};
+use axon_wire::priority::{PRIORITIES, Priority, PrioritySet};
+use axon_wire::{Frame, Hops, MacAddr, PortNo, Rate, Route, Time};
 
 impl<B: Frame> PortView for Plane<B> {
     fn count(&self) -> u16 {
@@ -31,12 +32,26 @@ impl<B: Frame> PortView for Plane<B> {
     }
 }
 
-/// What the software plane can do, whatever it is configured for.
-pub const FEATURES: FeatureSet = FeatureSet::ALL;
+/// What the software plane of this size can do, whatever else it is configured for. It has no
+/// shaper: it sends when the runtime says that the wire is free.
+pub const fn capabilities(config: &PlaneConfig) -> Capabilities {
+    Capabilities {
+        name: "software",
+        ports: config.ports,
+        hop_width: config.hop_width,
+        frame_bytes_max: config.frame_bytes_max,
+        route_bytes_max: config.route_bytes_max,
+        routes_per_port_max: config.routes_per_port_max,
+        port_rate_max: Rate::FASTEST,
+        queues_per_port: PRIORITIES as u8,
+        lossless_classes: PRIORITIES as u8,
+        features: FeatureSet::ALL.without(Feature::Shaping),
+    }
+}
 
 impl<B: Frame> Dataplane<B> for Plane<B> {
     fn capabilities(&self) -> Capabilities {
-        self.config.capabilities("software", FEATURES)
+        capabilities(&self.config)
     }
 
     /// Makes the change at once.

@@ -2,11 +2,13 @@
 
 use axon_node::Drop;
 use axon_wire::cn::CnTag;
+use axon_wire::constants::ethertype;
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::vlan::TAG_BYTES;
 
-/// EtherTypes of the customer and the service tag (IEEE 802.1Q table 9-1).
-const TAGS: [[u8; 2]; 2] = [[0x81, 0x00], [0x88, 0xa8]];
+/// What the customer and the service tag begin with.
+const TAGS: [[u8; 2]; 2] =
+    [ethertype::CUSTOMER_TAG.to_be_bytes(), ethertype::SERVICE_TAG.to_be_bytes()];
 
 /// Why `frame` is not Ethernet that a host may send or see, if it is not: it has no header,
 /// or more than `bytes_max` bytes without FCS, tag and CN-TAG.

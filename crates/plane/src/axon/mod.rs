@@ -16,5 +16,5 @@ mod settings;
 mod telemetry;
 mod transit;
 
-pub use dataplane::FEATURES;
+pub use dataplane::capabilities;
 pub use plane::Plane;

@@ -10,13 +10,10 @@
 //! Frames that carry an Axon header come without it: the caller passes the host's frame.
 
 use axon_node::random::Random;
+use axon_wire::constants::ethertype::{IPV4, IPV6};
 use axon_wire::vlan::{self, TAG_BYTES};
 use axon_wire::{Bytes, Span, Time, cn};
 
-/// EtherType of IPv4.
-const IPV4: u16 = 0x0800;
-/// EtherType of IPv6.
-const IPV6: u16 = 0x86dd;
 const IPV4_BYTES_MIN: usize = 20;
 const IPV6_BYTES: usize = 40;
 /// One, where probabilities and decay have 32 bits behind the point.

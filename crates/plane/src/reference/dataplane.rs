@@ -1,14 +1,35 @@
 //! The reference behind the seam.
 
 use super::step;
-use super::switch::{FEATURES, Reference};
+use super::switch::Reference;
+use crate::config::PlaneConfig;
 use alloc::vec::Vec;
 use axon_node::{
-    Action, Capabilities, Counters, Dataplane, Drop, PortKind, PortSetting, PortSnapshot, PortView,
-    QueueState, RouteAnswer, RouteChange, RouteError, RouteTicket, SettingError, Snapshot,
+    Action, Capabilities, Counters, Dataplane, Drop, Feature, FeatureSet, PortKind, PortSetting,
+    PortSnapshot, PortView, QueueState, RouteAnswer, RouteChange, RouteError, RouteTicket,
+    SettingError, Snapshot,
 };
 use axon_wire::header::{self, PacketType};
-use axon_wire::{Bytes, Frame, Hops, MacAddr, PortNo, Route, Time};
+use axon_wire::{Bytes, Frame, Hops, MacAddr, PortNo, Rate, Route, Time};
+
+/// What a reference of this size can do: one queue per port, and nothing lossless.
+pub const fn capabilities(config: &PlaneConfig) -> Capabilities {
+    Capabilities {
+        name: "reference",
+        ports: config.ports,
+        hop_width: config.hop_width,
+        frame_bytes_max: config.frame_bytes_max,
+        route_bytes_max: config.route_bytes_max,
+        routes_per_port_max: config.routes_per_port_max,
+        port_rate_max: Rate::FASTEST,
+        queues_per_port: 1,
+        lossless_classes: 0,
+        features: FeatureSet::EMPTY
+            .with(Feature::ProbeTimestamps)
+            .with(Feature::QueueState)
+            .with(Feature::SelfCongestionPause),
+    }
+}
 
 impl<B: Frame> PortView for Reference<B> {
     fn count(&self) -> u16 {
@@ -44,7 +65,7 @@ impl<B: Frame> Reference<B> {
 
 impl<B: Frame> Dataplane<B> for Reference<B> {
     fn capabilities(&self) -> Capabilities {
-        self.config.capabilities("reference", FEATURES)
+        capabilities(&self.config)
     }
 
     /// Makes the change at once.

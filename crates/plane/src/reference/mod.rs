@@ -14,6 +14,7 @@ mod rules;
 mod step;
 mod switch;
 
+pub use dataplane::capabilities;
 pub use refusing::Refusing;
 pub use step::{Verdict, step};
-pub use switch::{FEATURES, Reference};
+pub use switch::Reference;

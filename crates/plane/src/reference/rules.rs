@@ -3,13 +3,10 @@
 use axon_node::Drop;
 use axon_wire::MacAddr;
 use axon_wire::cn::CnTag;
+use axon_wire::constants::length::{ETHERNET_ADDRESSES, TAG};
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::mac_control;
-
-/// Bytes of two MAC addresses, behind which tags stand.
-const ADDRESSES_BYTES: usize = 12;
-/// Bytes of a VLAN tag, and of a CN-TAG.
-const TAG_BYTES: usize = 4;
+use axon_wire::vlan::VlanTag;
 
 /// Why a host may not send or receive `frame`, if it may not: it is too short for an Ethernet
 /// header, or longer than `bytes_max` bytes (without FCS) when its VLAN tag and CN-TAG are off.
@@ -17,13 +14,13 @@ pub(super) fn fault(frame: &[u8], bytes_max: usize) -> Option<Drop> {
     if frame.len() < ETHERNET_BYTES {
         return Some(Drop::Malformed);
     }
-    let mut tail = &frame[ADDRESSES_BYTES..];
-    let is_vlan = matches!(tail, [0x81, 0x00, ..] | [0x88, 0xa8, ..]);
+    let mut tail = &frame[ETHERNET_ADDRESSES..];
+    let is_vlan = VlanTag::parse(tail).is_some();
     if is_vlan {
-        tail = tail.get(TAG_BYTES..).unwrap_or_default();
+        tail = tail.get(TAG..).unwrap_or_default();
     }
     let has_cn_tag = CnTag::parse(tail).is_some();
-    let tags_bytes = TAG_BYTES * (usize::from(is_vlan) + usize::from(has_cn_tag));
+    let tags_bytes = TAG * (usize::from(is_vlan) + usize::from(has_cn_tag));
     (frame.len() > bytes_max + tags_bytes).then_some(Drop::Oversized)
 }
 

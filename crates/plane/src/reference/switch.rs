@@ -13,20 +13,12 @@ use super::step::{self, Verdict};
 use crate::config::{OnFull, PlaneConfig};
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
-use axon_node::{
-    Action, Counters, Drop, Feature, FeatureSet, Input, Node, NodeKind, PortKind, Punt,
-};
+use axon_node::{Action, Counters, Drop, Input, Node, NodeKind, PortKind, Punt};
 use axon_wire::header::{self, PacketType};
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::mac_control::{self, MacControl, Quanta};
 use axon_wire::probe::ProbeUnit;
 use axon_wire::{Bytes, Frame, MacAddr, PortNo, Route, Time};
-
-/// What the reference can do beside forwarding.
-pub const FEATURES: FeatureSet = FeatureSet::EMPTY
-    .with(Feature::ProbeTimestamps)
-    .with(Feature::QueueState)
-    .with(Feature::SelfCongestionPause);
 
 /// Bytes that pass in one quantum of PAUSE, which is 512 bit times (IEEE 802.3 annex 31B).
 const QUANTUM_BYTES: usize = 64;

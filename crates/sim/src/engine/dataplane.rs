@@ -38,11 +38,12 @@ impl DataplaneKind {
 
     /// What it can do at most with hops of this width.
     pub fn capabilities(self, hop_width: HopWidth) -> Capabilities {
-        let features = match self {
-            DataplaneKind::Software | DataplaneKind::Refusing => axon::FEATURES,
-            DataplaneKind::Reference => reference::FEATURES,
+        let largest = PlaneConfig::largest(hop_width);
+        let inner = match self {
+            DataplaneKind::Software | DataplaneKind::Refusing => axon::capabilities(&largest),
+            DataplaneKind::Reference => reference::capabilities(&largest),
         };
-        PlaneConfig::largest(hop_width).capabilities(self.name(), features)
+        Capabilities { name: self.name(), ..inner }
     }
 }
 

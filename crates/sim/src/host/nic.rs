@@ -3,7 +3,7 @@
 use crate::host::dcb_nic::DcbNic;
 use crate::host::lost::LostDatagrams;
 use crate::link::links::Loss;
-use axon_wire::link::FRAME_BYTES_MIN;
+use axon_wire::link::{ETHERNET_BYTES, FRAME_BYTES_MIN};
 use axon_wire::{Frame, FrameBuf, HopWidth, Time};
 use smoltcp::phy::{Device, DeviceCapabilities, Medium, RxToken, TxToken};
 use smoltcp::time::Instant;
@@ -11,8 +11,6 @@ use std::collections::VecDeque;
 
 /// Frames that wait for the wire, at most; more wait inside the stack.
 const TX_FRAMES_MAX: usize = 256;
-/// Bytes of an Ethernet header.
-const ETHERNET_BYTES: usize = 14;
 
 /// The two queues, and what became of the frames in them.
 #[derive(Debug)]

@@ -7,16 +7,11 @@
 //! address resolution by the time at which they are sent.
 
 use axon_wire::MacAddr;
-use axon_wire::link::{DESTINATION, ETHERNET_BYTES, FRAME_BYTES_MIN};
+use axon_wire::constants::ethertype::{ARP, PORTLAND};
+use axon_wire::link::{ETHERNET_BYTES, FRAME_BYTES_MIN};
 
 /// Frame check sequence, in bytes.
 const FCS_BYTES: u64 = 4;
-/// The first five bytes of the addresses that no bridge forwards (IEEE 802.1Q table 8-1).
-const LINK_LOCAL: [u8; 5] = [0x01, 0x80, 0xc2, 0x00, 0x00];
-/// EtherType of ARP (RFC 826).
-const ARP: [u8; 2] = [0x08, 0x06];
-/// EtherType of the control messages of PortLand's switches and manager.
-const PORTLAND: [u8; 2] = axon_baselines::portland::plane::CONTROL.to_be_bytes();
 
 /// What a frame is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -54,13 +49,14 @@ impl Class {
         let Some(destination) = MacAddr::destination_of(frame) else {
             return Class::Data;
         };
-        if destination == DESTINATION || destination.0[..5] == LINK_LOCAL {
+        if destination.is_link_local() {
             return Class::Link;
         }
         if axon {
             return if frame[0] >> 4 == CONTROL { Class::Routed } else { Class::Data };
         }
-        match frame.get(ETHERNET_BYTES - 2..ETHERNET_BYTES).map(|bytes| [bytes[0], bytes[1]]) {
+        let ethertype = frame.get(ETHERNET_BYTES - 2..ETHERNET_BYTES);
+        match ethertype.map(|bytes| u16::from_be_bytes([bytes[0], bytes[1]])) {
             Some(ARP) => Class::Arp,
             Some(PORTLAND) => Class::Routed,
             _ => Class::Data,

@@ -12,7 +12,7 @@ use axon_fabric::model::Fabric;
 use axon_node::{Action, Input, Node};
 use axon_sim::station::StationNode;
 use axon_sim::{SwitchPlane, World};
-use axon_wire::constants::ethertype;
+use axon_wire::host_frame::{self, ArpOperation, Kind};
 use axon_wire::{Frame, FrameBuf, MacAddr, PortNo, Span, Time};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
@@ -138,11 +138,11 @@ impl Bench {
         let mac = |host: usize| self.fabric.hosts[host].mac;
         let (source_mac, target_mac) = (mac(source), mac(target));
         let (source_ip, target_ip) = (self.addresses[source], self.addresses[target]);
-        let request = arp(1, (source_mac, source_ip), (MacAddr([0; 6]), target_ip));
+        let request = host_frame::request(source_mac, source_ip, MacAddr::BROADCAST, target_ip);
         let mut took = [0.0; STEPS];
         let mut step = 0;
         // The controller's book-keeping may send more than the set-up's own messages.
-        let mut ahead = VecDeque::from([(asks, request)]);
+        let mut ahead = VecDeque::from([(asks, FrameBuf::new(&request))]);
         self.now += Span::from_micros(10);
         while let Some((to, frame)) = ahead.pop_front() {
             let (us, sent) = self.hand(to, frame);
@@ -163,8 +163,8 @@ impl Bench {
                 if let Some(&next) = self.wires.get(&from) {
                     ahead.push_back((next, frame));
                 } else if from == answers && asks_for(frame.bytes(), target_ip) {
-                    let reply = arp(2, (target_mac, target_ip), (source_mac, source_ip));
-                    ahead.push_back((answers, reply));
+                    let reply = host_frame::reply(target_mac, target_ip, source_mac, source_ip);
+                    ahead.push_back((answers, FrameBuf::new(&reply)));
                 }
             }
         }
@@ -213,27 +213,8 @@ fn median(mut figures: Vec<f64>) -> f64 {
     figures.get(figures.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// An ARP message in Ethernet (RFC 826); a request (1) is broadcast.
-fn arp(
-    operation: u16,
-    (mac, ip): (MacAddr, Ipv4Addr),
-    (to_mac, to_ip): (MacAddr, Ipv4Addr),
-) -> FrameBuf {
-    let towards = if operation == 1 { [0xff; 6] } else { to_mac.0 };
-    let mut bytes = [towards, mac.0].concat();
-    bytes.extend(ethertype::ARP.to_be_bytes());
-    bytes.extend([0, 1]);
-    bytes.extend(ethertype::IPV4.to_be_bytes());
-    bytes.extend([6, 4]);
-    bytes.extend(operation.to_be_bytes());
-    bytes.extend([&mac.0[..], &ip.octets(), &to_mac.0, &to_ip.octets()].concat());
-    bytes.resize(60, 0);
-    FrameBuf::new(&bytes)
-}
-
 /// Whether the frame is an ARP request for `ip`.
 fn asks_for(frame: &[u8], ip: Ipv4Addr) -> bool {
-    frame.get(12..14) == Some(&ethertype::ARP.to_be_bytes())
-        && frame.get(20..22) == Some(&[0, 1])
-        && frame.get(38..42) == Some(&ip.octets())
+    let Kind::Arp(arp) = host_frame::classify(frame) else { return false };
+    arp.operation == ArpOperation::Request && arp.target_ip == ip
 }

@@ -9,6 +9,7 @@ use super::{App, FlowStats};
 use crate::host::stack::Stack;
 use axon_fabric::capture::CapturedFrame;
 use axon_fabric::traffic::Rewrite;
+use axon_wire::constants::ethertype::IPV4;
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::{MacAddr, Time};
 use std::net::Ipv4Addr;
@@ -105,7 +106,7 @@ pub(crate) fn set_addresses(frame: &mut [u8], from: Ipv4Addr, to: Ipv4Addr) {
     const TCP: u8 = 6;
     const UDP: u8 = 17;
     let packet = &mut frame[ETHERNET_BYTES - 2..];
-    if packet.len() < 22 || packet[..2] != [0x08, 0x00] || packet[2] >> 4 != 4 {
+    if packet.len() < 22 || packet[..2] != IPV4.to_be_bytes() || packet[2] >> 4 != 4 {
         return;
     }
     let packet = &mut packet[2..];

@@ -8,15 +8,13 @@ use super::replay::{length, set_addresses};
 use super::{App, FlowStats, Received};
 use crate::host::stack::Stack;
 use axon_fabric::capture::CapturedFrame;
+use axon_wire::constants::length::ETHERNET_ADDRESSES;
 use axon_wire::link::{ETHERNET_BYTES, FRAME_BYTES_MIN};
 use axon_wire::{MacAddr, Time};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_64;
-
-/// Both MACs.
-const MACS_BYTES: usize = 12;
 
 /// What all frames of a capture look like, as hashes, and the bytes that each has as long as
 /// no NIC has filled it up.
@@ -39,7 +37,7 @@ impl Likenesses {
 /// The hash of a frame without its MACs and IPv4 addresses, and with the checksums that it
 /// has without them.
 fn likeness(mut frame: Vec<u8>) -> u64 {
-    let macs = frame.len().min(MACS_BYTES);
+    let macs = frame.len().min(ETHERNET_ADDRESSES);
     frame[..macs].fill(0);
     if frame.len() >= ETHERNET_BYTES {
         set_addresses(&mut frame, Ipv4Addr::UNSPECIFIED, Ipv4Addr::UNSPECIFIED);

@@ -33,6 +33,7 @@ use axon_node::Drop;
 use axon_plane::flow_control::{PauseRequests, PauseState};
 use axon_plane::schedule::{ClassSet, Schedule};
 use axon_wire::cn::{self, CnTag, CnmFormat, CnmFrame};
+use axon_wire::constants::length::ETHERNET_ADDRESSES;
 use axon_wire::mac_control::{self, MacControl, MacControlError, Pfc};
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
 use axon_wire::vlan::{TAG_BYTES, VlanTag};
@@ -46,8 +47,6 @@ use std::net::Ipv4Addr;
 /// Frames of one datagram socket that wait here, at most: about what Linux lets a socket have
 /// (`net.core.wmem_default`, 212,992 bytes with what the kernel needs for each).
 const SOCKET_FRAMES_MAX: u32 = 128;
-/// Both addresses of an Ethernet frame; a tag stands behind them.
-const ADDRESSES_BYTES: usize = 12;
 
 /// A NIC with Data Center Bridging.
 #[derive(Debug)]
@@ -360,7 +359,7 @@ impl DcbNic {
             return Ok(Priority::ZERO);
         };
         if tag.vid == 0 {
-            frame.bytes_mut().copy_within(..ADDRESSES_BYTES, TAG_BYTES);
+            frame.bytes_mut().copy_within(..ETHERNET_ADDRESSES, TAG_BYTES);
             frame.pop_front(TAG_BYTES);
         }
         Ok(tag.pcp)
@@ -450,8 +449,8 @@ fn insert(frame: &mut FrameBuf, tag: [u8; TAG_BYTES]) {
         frame.push_front(TAG_BYTES).expect("a new frame has headroom");
     }
     let bytes = frame.bytes_mut();
-    bytes.copy_within(TAG_BYTES..TAG_BYTES + ADDRESSES_BYTES, 0);
-    bytes[ADDRESSES_BYTES..ADDRESSES_BYTES + TAG_BYTES].copy_from_slice(&tag);
+    bytes.copy_within(TAG_BYTES..TAG_BYTES + ETHERNET_ADDRESSES, 0);
+    bytes[ETHERNET_ADDRESSES..ETHERNET_ADDRESSES + TAG_BYTES].copy_from_slice(&tag);
 }
 
 #[cfg(test)]

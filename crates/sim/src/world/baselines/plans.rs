@@ -15,12 +15,11 @@ use axon_baselines::portland::{ManagerConfig, ManagerNode, PortLandNode, SwitchC
 use axon_baselines::rstp::path_cost;
 use axon_fabric::assemble;
 use axon_fabric::model::{Fabric, Network};
+use axon_wire::link::ETHERNET_BYTES;
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
-/// Bytes of an Ethernet header, which an MTU does not count.
-const ETHERNET_BYTES: usize = 14;
 /// The longest frame of an Ethernet with the ordinary MTU: control messages need it.
 const FRAME_BYTES: usize = 1514;
 /// Bytes that may wait for a way on one PortLand switch.
