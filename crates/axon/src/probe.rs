@@ -157,7 +157,7 @@ fn simulated(arguments: &Arguments) -> Result<Summary> {
     let name = &fabric.switches[path[0]].name;
     let id =
         world.probe(path[0], plan.clone()).with_context(|| format!("{name} has no power"))??;
-    let limit = world.now() + plan.interval * u64::from(plan.count) + plan.timeout * 2;
+    let limit = world.now() + plan.span_max();
     let report = world.run_probe(path[0], id, limit);
     let report = report.with_context(|| format!("{name} lost power meanwhile"))?;
     Ok(Summary::of_path(&fabric, &path, &report))

@@ -54,7 +54,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let quiet = arguments.json.as_deref() == Some(Path::new("-"));
     let threads = crate::say::threads(arguments.threads);
     let (out, seed) = (arguments.out.as_path(), arguments.seed);
-    let options = Options { out, seed, threads };
+    let options = Options { out, seed, threads, commit: env!("AXON_COMMIT") };
     let mut results = Vec::new();
     let mut failed = 0;
     for experiment in chosen {
@@ -63,7 +63,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
                 if !quiet {
                     println!("{}", show::side_by_side(experiment, &kept));
                 }
-                failed += usize::from(!kept.pass);
+                failed += usize::from(!kept.verdict.is_good());
                 results.push(json(&kept));
             }
             Err(error) => {
@@ -89,6 +89,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         page::write(out, path)?;
     }
     if !arguments.ids.is_empty() && !quiet {
+        println!("{}", show::total(out)?);
         println!("Results are in {}", out.display());
     }
     let done = failed == 0 && stop.check().is_ok();
@@ -114,8 +115,11 @@ fn reserve(arguments: &Arguments, chosen: &[&Experiment]) -> Result<()> {
 }
 
 fn json(kept: &store::Kept) -> Value {
-    let Kept { id, pass, rows, remarks, notes, seed, .. } = kept;
-    json!({ "id": id, "pass": pass, "rows": rows, "remarks": remarks, "notes": notes, "seed": seed })
+    let Kept { id, verdict, rows, remarks, notes, seed, provenance, .. } = kept;
+    json!({
+        "id": id, "pass": verdict.is_good(), "verdict": verdict, "rows": rows, "remarks": remarks,
+        "notes": notes, "seed": seed, "commit": provenance.commit, "date": provenance.date,
+    })
 }
 
 /// One result as an object, several as a list.

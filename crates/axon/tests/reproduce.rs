@@ -15,10 +15,18 @@ fn the_list_names_every_experiment_and_says_that_none_was_run() {
     let output = axon(&["reproduce", "--list", "--out", &folder.path("results")]);
     let text = good(&output);
     assert!(text.lines().count() >= 8, "{text}");
-    let of_a_paper = |line: &str| {
-        ["axon/", "hagen/", "serverswitch/"].iter().any(|paper| line.starts_with(paper))
+    let (total, rows) =
+        text.lines().collect::<Vec<_>>().split_last().map(|(a, b)| (*a, b.to_vec())).unwrap();
+    let of_a_paper = |line: &&str| {
+        ["axon/", "hagen/", "payload/", "serverswitch/"].iter().any(|paper| line.starts_with(paper))
     };
-    assert!(text.lines().all(|line| of_a_paper(line) && line.contains("not run")), "{text}");
+    assert!(rows.iter().all(of_a_paper), "{text}");
+    let count = |state: &str| rows.iter().filter(|line| line.contains(state)).count();
+    let (missing, not_run) = (count("  missing  "), count("  not run  "));
+    assert_eq!(missing + not_run, rows.len(), "{text}");
+    let expected =
+        format!("{} tables and figures: {missing} missing, {not_run} not run", rows.len());
+    assert_eq!(total, expected);
 }
 
 #[test]
@@ -27,11 +35,14 @@ fn an_experiment_shows_theirs_and_ours_and_leaves_json_csv_plot_and_page() {
     let (out, json) = (folder.path("results"), folder.path("result.json"));
     let output = axon(&["reproduce", ID, "--out", &out, "--json", &json]);
     let text = good(&output);
-    for part in ["paper", "ours", "bound", "520", "768", "passed"] {
+    for part in ["paper", "ours", "bound", "520", "768", "axon/table4.2: by construction"] {
         assert!(text.contains(part), "{part}: {text}");
     }
     let value: Value = serde_json::from_str(&folder.read("result.json")).unwrap();
     assert_eq!((&value["id"], &value["pass"]), (&ID.into(), &true.into()));
+    assert_eq!(value["verdict"], "by_construction");
+    assert_eq!(value["date"].as_str().map(str::len), Some(10), "{value}");
+    assert!(!value["commit"].as_str().unwrap().is_empty(), "{value}");
     let rows = value["rows"].as_array().unwrap();
     assert!(!rows.is_empty());
     for row in rows {
@@ -42,7 +53,10 @@ fn an_experiment_shows_theirs_and_ours_and_leaves_json_csv_plot_and_page() {
     }
     let list = axon(&["reproduce", "--list", "--out", &out]);
     let list = good(&list);
-    assert!(list.lines().any(|line| line.contains(ID) && line.contains("passed")), "{list}");
+    assert!(
+        list.lines().any(|line| line.contains(ID) && line.contains("by construction")),
+        "{list}"
+    );
 
     let page = folder.path("papers.md");
     let output = axon(&["reproduce", "--out", &out, "--write-docs", &page]);
@@ -62,6 +76,9 @@ fn wrong_ids_and_missing_ones_differ() {
     let output = axon(&["reproduce", "axon/table42"]);
     let text = bad(&output, 1);
     assert!(text.contains("axon/table42") && text.contains(ID), "{text}");
+    let output = axon(&["reproduce", "payload/fig4"]);
+    let said = "payload/fig4 is missing: it has no experiment yet, and needs payload caching";
+    assert!(bad(&output, 1).contains(said));
     bad(&axon(&["reproduce"]), 2);
 }
 

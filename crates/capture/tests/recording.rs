@@ -191,3 +191,19 @@ proptest! {
         model::check(&bytes);
     }
 }
+
+#[test]
+fn names_that_could_confuse_a_terminal_are_refused() {
+    let clear = || "\x1b[2Jaxon".to_owned();
+    let headers = [
+        Header { made_by: clear(), ..header() },
+        Header { name: clear(), ..header() },
+        Header { ports: vec!["s1-p0".into(), clear()], ..header() },
+    ];
+    for header in headers {
+        let mut file = Vec::new();
+        Writer::new(&mut file, &header, u64::MAX).unwrap();
+        let error = Reader::new(&file[..]).err().expect("it is refused").to_string();
+        assert!(error.contains("control characters") && !error.contains('\x1b'), "{error}");
+    }
+}

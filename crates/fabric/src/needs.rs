@@ -234,11 +234,11 @@ mod tests {
         let refusals = [
             (
                 Capabilities { ports: 2, ..able.clone() },
-                "3 ports (asked for by `topology`; it has 2)",
+                "4 ports (asked for by `topology`; it has 2)",
             ),
             (
                 Capabilities { frame_bytes_max: 1514, ..able.clone() },
-                "frames of 9014 bytes (asked for by `mtu`; it has 1514)",
+                "frames of 9018 bytes (asked for by `mtu`; it has 1514)",
             ),
             (
                 Capabilities { port_rate_max: Rate::gbps(10), ..able.clone() },

@@ -19,8 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(3);
 pub fn probe(socket: &Path, plan: &ProbePlan) -> Result<ProbeReport> {
     let Done::Probe(id) = request::ask(socket, Request::Probe(plan.clone()))
         .map_err(|error| anyhow!("no probes: {error:#}"))?;
-    let nanos = plan.interval.as_nanos() * u64::from(plan.count) + 2 * plan.timeout.as_nanos();
-    let limit = Instant::now() + Duration::from_nanos(nanos) + PATIENCE;
+    let limit = Instant::now() + Duration::from_nanos(plan.span_max().as_nanos()) + PATIENCE;
     loop {
         let status = status::ask(socket)?;
         let report = status.node.probes().iter().find(|report| report.id == id);

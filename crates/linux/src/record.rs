@@ -2,7 +2,7 @@
 //! [`replay`](crate::replay) can run the node again.
 //!
 //! Nothing that goes wrong with a recording stops its node: a full disk ends the recording, with a
-//! line in the log.
+//! line in the log. A node that starts on a full disk, as one that has crashed may, runs without.
 
 use crate::agent::AgentArguments;
 use anyhow::{Context, Result};
@@ -108,15 +108,26 @@ struct Open {
 }
 
 impl Recording {
-    /// Creates the file, which only its owner may read, and writes its header.
+    /// Creates the file, which only its owner may read, and writes its header. Without room for
+    /// it there is no recording.
+    ///
+    /// # Errors
+    /// The file cannot be created, or may not be as large as its header.
     pub(crate) fn open(setup: Option<&RecordSetup>) -> Result<Recording> {
-        let Some(RecordSetup { file, bytes_max, header }) = setup else {
+        let Some(setup) = setup else {
             return Ok(Recording::default());
         };
-        let cannot = || format!("cannot record into {}", file.display());
-        let (out, file) = create(file).with_context(cannot)?;
-        let writer = Writer::new(BufWriter::new(out), header, *bytes_max).with_context(cannot)?;
-        Ok(Recording { open: Some(Open { node: header.name.clone(), file, writer }) })
+        match Open::new(setup) {
+            Ok(open) => Ok(Recording { open: Some(open) }),
+            Err(error) if is_for_want_of_room(&error) => {
+                let (node, file) = (&setup.header.name, setup.file.display());
+                tracing::error!(node, %file, %error, "ALARM: no recording");
+                Ok(Recording::default())
+            }
+            Err(error) => {
+                Err(error).with_context(|| format!("cannot record into {}", setup.file.display()))
+            }
+        }
     }
 
     /// Records what the node is about to handle.
@@ -179,6 +190,28 @@ impl Recording {
     }
 }
 
+impl Open {
+    /// A file that did not even take its header is removed again.
+    fn new(RecordSetup { file, bytes_max, header }: &RecordSetup) -> io::Result<Open> {
+        let (out, file) = create(file)?;
+        match Writer::new(BufWriter::new(out), header, *bytes_max) {
+            Ok(writer) => Ok(Open { node: header.name.clone(), file, writer }),
+            Err(error) => {
+                if std::fs::metadata(&file).is_ok_and(|found| found.is_file()) {
+                    let _ = std::fs::remove_file(&file);
+                }
+                Err(error)
+            }
+        }
+    }
+}
+
+/// Whether the disk is full, or holds all the recordings of this name that there may be.
+fn is_for_want_of_room(error: &io::Error) -> bool {
+    use ErrorKind::{AlreadyExists, QuotaExceeded, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded | AlreadyExists)
+}
+
 /// Creates the file, or the next of its name where that is taken by a file. A device is opened.
 fn create(path: &Path) -> io::Result<(File, PathBuf)> {
     for number in 1..=NUMBER_MAX {
@@ -210,6 +243,31 @@ fn numbered(path: &Path, number: u32) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_node_that_starts_on_a_full_disk_runs_without_a_recording() {
+        let of = AgentSource::Fabric(
+            FabricText::of(
+                "a.yaml".as_ref(),
+                "name: a\ntopology: {line: {switches: 2}}\n".into(),
+                None,
+            )
+            .unwrap(),
+        );
+        let setup = Setup::Agent { of, seed: 1, mac: MacAddr([2; 6]), mtu_bytes: 1500 };
+        let incarnation = Incarnation::default();
+        let identity = Identity { kind: NodeKind::Agent, incarnation, digest: 1, setup };
+        let recorded = |file: &str, bytes_max| {
+            let options = RecordOptions { file: file.into(), bytes_max, fabric: None };
+            let setup = RecordSetup::new(&options, &identity, "h1", Vec::new(), 0).unwrap();
+            Recording::open(Some(&setup)).map(|recording| recording.open.is_some())
+        };
+        assert!(recorded("/dev/null", RECORD_BYTES_MAX).unwrap());
+        assert!(!recorded("/dev/full", RECORD_BYTES_MAX).unwrap());
+        let error = recorded("/dev/null/h1.axrec", RECORD_BYTES_MAX).unwrap_err();
+        assert_eq!(error.to_string(), "cannot record into /dev/null/h1.axrec");
+        assert!(recorded("/dev/null", 10).is_err(), "not even the header");
+    }
 
     #[test]
     fn a_new_incarnation_leaves_the_recording_of_the_last_one_alone() {

@@ -47,8 +47,9 @@ pub struct QueueState {
 ///
 /// The tables belong to the data plane. A change of a route may take effect later than the call,
 /// and may fail: the answer carries the ticket of the request, one for each, in this call or in any
-/// later one. Until it has come, frames of that flow may be punted or take the route before it. A
-/// data plane that has lost its tables reports it once ([`Action::Lost`]); answers that are owed
+/// later one. Until it has come, frames of that flow may be punted or take the route before it.
+/// Changes for one port and destination are made in the order in which they were asked for. A data
+/// plane that has lost its tables reports it once ([`Action::Lost`]); answers that are owed
 /// then do not come any more, and the control plane re-synchronises it.
 ///
 /// Nothing here blocks or reads a clock.

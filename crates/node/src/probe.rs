@@ -15,6 +15,9 @@ pub const PROBES_PER_PLAN_MAX: u32 = 1000;
 /// Plans, finished ones included, that a node remembers; a new one takes the place of the
 /// oldest that is finished.
 pub const PLANS_MAX: usize = 16;
+/// The longest that a plan may take, from its first probe until its last one is back or lost: a
+/// node works on few plans at a time, and none can be cancelled.
+pub const PLAN_SPAN_MAX: Span = Span::from_secs(3600);
 
 /// Why a plan was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
@@ -44,6 +47,9 @@ pub enum ProbeRefusal {
     /// None, or more than [`PROBES_PER_PLAN_MAX`].
     #[error("{0} probes, where 1 to {PROBES_PER_PLAN_MAX} were expected")]
     Count(u32),
+    /// With its interval and its timeout it would take longer than [`PLAN_SPAN_MAX`].
+    #[error("the plan may take {0}; expected at most {PLAN_SPAN_MAX}")]
+    TooSlow(Span),
     /// An ether probe needs two different host ports that have carrier.
     #[error("{0} is not a host port with carrier, or is named twice")]
     Port(PortNo),
@@ -102,6 +108,12 @@ impl ProbePlan {
             timeout: Span::from_secs(1),
             options: ProbeOptions::ALL,
         }
+    }
+
+    /// The longest that it takes: all intervals, the timeout of the last probe, and that of the
+    /// frame that the network outside learns from; saturates.
+    pub fn span_max(&self) -> Span {
+        self.interval * u64::from(self.count) + self.timeout * 2
     }
 
     /// Probes that leave by `out`, one port for each switch of a path but the last, and come

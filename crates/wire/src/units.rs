@@ -32,7 +32,13 @@ pub struct Bytes(pub u64);
 
 /// Bits per second, never zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "u64", into = "u64")]
 pub struct Rate(u64);
+
+/// A number that is no rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("0 bits per second, where more was expected")]
+pub struct ZeroRate;
 
 impl Time {
     /// The start of the runtime.
@@ -158,6 +164,19 @@ impl Rate {
     pub const fn bytes_in(self, span: Span) -> Bytes {
         let bytes = span.0 as u128 * self.0 as u128 / (8 * TICKS_PER_SECOND as u128);
         Bytes(if bytes > u64::MAX as u128 { u64::MAX } else { bytes as u64 })
+    }
+}
+
+impl TryFrom<u64> for Rate {
+    type Error = ZeroRate;
+    fn try_from(bits: u64) -> Result<Rate, ZeroRate> {
+        Rate::from_bits_per_second(bits).ok_or(ZeroRate)
+    }
+}
+
+impl From<Rate> for u64 {
+    fn from(rate: Rate) -> u64 {
+        rate.0
     }
 }
 

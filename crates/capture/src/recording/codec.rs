@@ -186,6 +186,8 @@ impl<'a> Cursor<'a> {
             return Err(format!("a record of unknown kind {head:#04x}"));
         }
         let ticks = before.ticks().checked_add(self.number("a time")?);
+        // At the end of all time, timers that are set again would be due at once, without end.
+        let ticks = ticks.filter(|ticks| *ticks < Time::MAX.ticks());
         let at = Time::from_ticks(ticks.ok_or("a time beyond all clocks")?);
         let input = match head & KIND_MASK {
             FRAME => {

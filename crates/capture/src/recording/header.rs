@@ -57,6 +57,11 @@ impl std::fmt::Debug for Header {
 }
 
 impl Header {
+    /// All that is shown to whoever reads it: made by, name, ports.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        [&self.made_by, &self.name].into_iter().chain(&self.ports).map(String::as_str)
+    }
+
     /// The header of no recording, until one is read.
     pub(super) fn nobody() -> Header {
         Header {

@@ -100,6 +100,9 @@ impl<R: Read> Reader<R> {
         }
         reader.header = postcard::from_bytes(&reader.payload)
             .map_err(|error| reader.broken(0, format!("the header cannot be read: {error}")))?;
+        if reader.header.names().any(|name| name.contains(char::is_control)) {
+            return Err(reader.broken(0, "a name in the header has control characters".into()));
+        }
         reader.id = xxh3_64(&reader.payload);
         reader.at = reader.payload.len();
         Ok(reader)

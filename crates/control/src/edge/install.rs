@@ -132,7 +132,11 @@ impl Flows {
 mod tests {
     use super::super::testing::*;
     use super::*;
+    use crate::edge::placing::Placing;
+    use alloc::collections::{BTreeMap, VecDeque};
+    use axon_node::{PortSnapshot, RouteChange, RouteError, RouteTicket};
     use axon_wire::Route;
+    use proptest::prelude::*;
 
     #[test]
     fn a_route_that_the_device_refuses_goes_by_software_and_is_tried_again() {
@@ -174,5 +178,143 @@ mod tests {
         assert_eq!((bench.placed(0, 8), bench.placed(0, 9)), (Some(Route::from([3])), None));
         bench.pass(PAUSE);
         assert_eq!(bench.placed(0, 9), Some(Route::from([4])));
+    }
+
+    /// What happens between flows and a device that answers late, refuses and loses its tables.
+    #[derive(Clone, Debug)]
+    enum Event {
+        Set(u16, u8, u16),
+        Remove(u16, u8),
+        /// The oldest request is carried out, or refused.
+        Answer(bool),
+        /// The tables are lost; a re-synchronisation leaves out the routes to this host.
+        Lose(u8),
+        /// The pause of the port that waits longest is over.
+        Pause,
+    }
+
+    fn event() -> impl Strategy<Value = Event> {
+        let (port, host) = (0..2u16, 0..4u8);
+        prop_oneof![
+            4 => (port.clone(), host.clone(), 1..9u16)
+                .prop_map(|(port, host, hop)| Event::Set(port, host, hop)),
+            2 => (port, host.clone()).prop_map(|(port, host)| Event::Remove(port, host)),
+            5 => any::<bool>().prop_map(Event::Answer),
+            1 => host.prop_map(Event::Lose),
+            2 => Just(Event::Pause),
+        ]
+    }
+
+    struct Late {
+        flows: Flows,
+        device: Device,
+        asked: VecDeque<(RouteTicket, RouteChange)>,
+        routes: BTreeMap<Key, Route>,
+        pauses: VecDeque<PortNo>,
+        stamps: u64,
+    }
+
+    impl Late {
+        fn new(room: usize) -> Late {
+            let device = Device::new(room);
+            Late {
+                flows: Flows::new(Placing::new(&device.capabilities())),
+                device,
+                asked: VecDeque::new(),
+                routes: BTreeMap::new(),
+                pauses: VecDeque::new(),
+                stamps: 0,
+            }
+        }
+
+        fn with(&mut self, call: impl FnOnce(&mut Flows, &mut Cx) -> Vec<(PortNo, Time)>) {
+            let mut out = Vec::new();
+            let cx = &mut Cx { now: Time::ZERO, ports: &self.device, out: &mut out };
+            self.pauses.extend(call(&mut self.flows, cx).into_iter().map(|(port, _)| port));
+            self.asked.extend(out.into_iter().filter_map(|effect| match effect {
+                Effect::Route { ticket, change } => Some((ticket, change)),
+                _ => None,
+            }));
+        }
+
+        fn happen(&mut self, event: &Event) {
+            self.stamps += 1;
+            let (decided, room) =
+                (stamp(self.stamps), self.device.capabilities().routes_per_port_max);
+            match *event {
+                Event::Set(port, host, hop) => self.with(|flows, cx| {
+                    flows.set(cx, (PortNo(port), mac(host)), decided, &Route::from([hop]), None);
+                    Vec::new()
+                }),
+                Event::Remove(port, host) => self.with(|flows, cx| {
+                    flows.remove(cx, (PortNo(port), mac(host)), Some(decided));
+                    flows.promote(cx, PortNo(port));
+                    Vec::new()
+                }),
+                Event::Answer(carried_out) => {
+                    let Some((ticket, change)) = self.asked.pop_front() else { return };
+                    let result = match change {
+                        _ if !carried_out => Err(RouteError::Unavailable),
+                        RouteChange::Install { port, destination, route } => {
+                            let taken = self.routes.range(of_port(port)).count();
+                            let is_there = self.routes.contains_key(&(port, destination));
+                            match is_there || taken < room {
+                                true => Ok(drop(self.routes.insert((port, destination), route))),
+                                false => Err(RouteError::Full),
+                            }
+                        }
+                        RouteChange::Remove { port, destination } => {
+                            self.routes.remove(&(port, destination));
+                            Ok(())
+                        }
+                    };
+                    let answer = RouteAnswer { ticket, result };
+                    self.with(|flows, cx| flows.answered(cx, answer).into_iter().collect());
+                }
+                Event::Lose(left_out) => {
+                    self.asked.clear();
+                    let wanted = self.flows.wanted().filter(|(_, to, _)| *to != mac(left_out));
+                    self.routes = wanted.map(|(on, to, route)| ((on, to), route.clone())).collect();
+                    let mut has = Snapshot { ports: alloc::vec![PortSnapshot::default(); 4] };
+                    for ((port, to), route) in &self.routes {
+                        has.ports[port.index()].routes.push((*to, route.clone()));
+                    }
+                    self.with(|flows, cx| flows.resynchronised(cx, &has));
+                }
+                Event::Pause => {
+                    if let Some(port) = self.pauses.pop_front() {
+                        self.with(|flows, cx| {
+                            flows.try_again(cx, port);
+                            Vec::new()
+                        });
+                    }
+                }
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_device_that_answers_late_refuses_and_forgets_has_in_the_end_what_is_wanted(
+            room in 1..4usize,
+            events in prop::collection::vec(event(), 0..80),
+        ) {
+            let mut late = Late::new(room);
+            events.iter().for_each(|event| late.happen(event));
+            while !late.asked.is_empty() || !late.pauses.is_empty() {
+                while !late.asked.is_empty() {
+                    late.happen(&Event::Answer(true));
+                }
+                late.happen(&Event::Pause);
+            }
+            let Late { flows, routes, .. } = &late;
+            prop_assert!(flows.placing.requested.is_empty() && flows.placing.stale.is_empty());
+            let placed = flows.live.iter().filter(|(_, flow)| flow.is_placed());
+            let placed = placed.map(|(&key, flow)| (key, flow.route.clone()));
+            prop_assert_eq!(routes, &placed.collect::<BTreeMap<_, _>>());
+            for key in &flows.unplaced {
+                prop_assert_eq!(flows.placing.taken(key.0), room, "{:?} has no place", key);
+            }
+        }
     }
 }

@@ -46,7 +46,8 @@ impl LoadReports {
         let mut changed = Vec::new();
         for (port, (before, busy)) in (0..).map(PortNo).zip(&mut self.ports) {
             let sent = counters.port(port).tx_bytes;
-            let bytes = sent - core::mem::replace(before, sent);
+            // A device that has restarted counts from zero again.
+            let bytes = sent.checked_sub(core::mem::replace(before, sent)).unwrap_or(sent);
             let was_busy = core::mem::replace(busy, bytes > 0);
             if bytes > 0 || was_busy {
                 changed.push(PortBytes { port, bytes });
@@ -55,5 +56,29 @@ impl LoadReports {
         for ports in changed.chunks(ITEM_PORTS_MAX) {
             out.push(Effect::Report(Item::PortLoad { over_us, ports: ports.to_vec() }));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counted(bytes: usize) -> Counters {
+        let mut counters = Counters::new(1);
+        counters.sent(PortNo(0), bytes);
+        counters
+    }
+
+    #[test]
+    fn a_device_that_counts_from_zero_again_has_sent_what_it_counts() {
+        let (mut loads, mut out) = (LoadReports::default(), Vec::new());
+        loads.ask(Time::ZERO, 10, &counted(5_000));
+        loads.timeout(loads.deadline().unwrap(), &counted(5_100), &mut out);
+        loads.timeout(loads.deadline().unwrap(), &counted(300), &mut out);
+        let bytes = out.iter().map(|effect| match effect {
+            Effect::Report(Item::PortLoad { ports, .. }) => ports[0].bytes,
+            other => panic!("{other:?}"),
+        });
+        assert_eq!(bytes.collect::<Vec<_>>(), [100, 300]);
     }
 }

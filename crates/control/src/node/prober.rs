@@ -8,8 +8,8 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use axon_node::probe::{
-    PLANS_MAX, PROBES_PER_PLAN_MAX, PlanKind, ProbeId, ProbePlan, ProbeRefusal, ProbeReport,
-    ProbeReturn,
+    PLAN_SPAN_MAX, PLANS_MAX, PROBES_PER_PLAN_MAX, PlanKind, ProbeId, ProbePlan, ProbeRefusal,
+    ProbeReport, ProbeReturn,
 };
 use axon_node::{Capabilities, PortView};
 use axon_wire::link::{ETHERNET_BYTES, FRAME_BYTES_MIN};
@@ -77,6 +77,10 @@ impl Prober {
     ) -> Result<ProbeId, ProbeRefusal> {
         if plan.count == 0 || plan.count > PROBES_PER_PLAN_MAX {
             return Err(ProbeRefusal::Count(plan.count));
+        }
+        let span = plan.span_max();
+        if span > PLAN_SPAN_MAX {
+            return Err(ProbeRefusal::TooSlow(span));
         }
         let body_bytes = body_bytes(&plan, has, ports)?;
         if self.runs.len() >= PLANS_MAX {
@@ -252,4 +256,34 @@ fn body_bytes(
     }
     let body = u16::try_from(plan.bytes - header).ok().filter(|_| plan.bytes <= max);
     body.ok_or(ProbeRefusal::TooLong { bytes: plan.bytes, max })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axon_node::Dataplane;
+    use axon_plane::{Plane, PlaneConfig};
+    use axon_wire::{FrameBuf, Span};
+
+    #[test]
+    fn plans_that_would_never_end_are_refused_and_others_find_room() {
+        let mac = MacAddr([2; 6]);
+        let plane: Plane<FrameBuf> = Plane::new(PlaneConfig::with_ports(2, mac));
+        let has = plane.capabilities();
+        let mut prober = Prober::new(NodeId(1), mac);
+        let good = ProbePlan::out_and_back(&[PortNo(0)], &[PortNo(0)]);
+        let (never, slow) = (Span::from_ticks(u64::MAX), Span::from_secs(4));
+        for _ in 0..PLANS_MAX {
+            for plan in [
+                ProbePlan { timeout: never, ..good.clone() },
+                ProbePlan { interval: never, count: 2, ..good.clone() },
+                ProbePlan { interval: slow, count: 1_000, ..good.clone() },
+            ] {
+                let span = plan.span_max();
+                let refused = prober.begin(Time::ZERO, plan, (&has, &plane));
+                assert_eq!(refused, Err(ProbeRefusal::TooSlow(span)));
+            }
+        }
+        assert_eq!(prober.begin(Time::ZERO, good, (&has, &plane)), Ok(ProbeId(1)));
+    }
 }

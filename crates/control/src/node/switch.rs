@@ -284,6 +284,9 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
                 port.routes.push((destination, route.clone()));
             }
         }
+        // What was asked for and not passed on yet is part of what is wanted, and its answer would
+        // come to nobody.
+        effects.retain(|effect| !matches!(effect, Effect::Route { .. }));
         // What could not be set is in the snapshot that follows.
         let _ = plane.resynchronise(now, &wanted, actions);
         let has = plane.snapshot();
@@ -423,5 +426,36 @@ impl<B: Frame, D: Dataplane<B>> Node<B> for SwitchNode<B, D> {
     #[inline]
     fn awaited(&mut self) -> Awaited {
         self.chassis.plane.awaited()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{NodeConfig, ServerIdentity};
+    use axon_node::{RouteChange, RouteTicket};
+    use axon_plane::{Plane, PlaneConfig};
+    use axon_wire::{FrameBuf, MacAddr, NodeId};
+
+    #[test]
+    fn a_change_that_was_not_passed_on_when_the_tables_were_lost_is_not_made_after() {
+        let (mac, port) = (MacAddr([2; 6]), PortNo(0));
+        let node = NodeConfig {
+            incarnation: Incarnation { node: NodeId(1), number: 1 },
+            mac,
+            key: [0; 32],
+            seed: 1,
+            timers: Timers::default(),
+            dcbx: None,
+            server: ServerIdentity { mac, ip: core::net::Ipv4Addr::LOCALHOST },
+        };
+        let config = SwitchConfig { node, waiting_bytes_max: 1_000, hosts_per_port_max: 4 };
+        let mut switch: SwitchNode<FrameBuf, _> =
+            SwitchNode::new(config, Plane::new(PlaneConfig::with_ports(1, mac)));
+        let change = RouteChange::Remove { port, destination: mac };
+        switch.chassis.effects.push(Effect::Route { ticket: RouteTicket(7), change });
+        switch.resynchronise(Time::ZERO);
+        let is_route = |effect: &Effect| matches!(effect, Effect::Route { .. });
+        assert!(!switch.chassis.effects.iter().any(is_route), "its answer would come to nobody");
     }
 }

@@ -128,11 +128,21 @@ pub fn replay(file: &Path, options: &ReplayOptions) -> Result<Replayed> {
     let reader = Reader::new(File::open(file).with_context(named)?).with_context(named)?;
     let node = Rebuilt::of(reader.header(), options.fabric.as_ref()).with_context(named)?;
     let into = options.into.as_deref();
+    if into.is_some_and(|into| is_same_file(into, file)) {
+        bail!("{}: the capture would overwrite the recording; name another file", named());
+    }
     let into_named = || into.unwrap_or(Path::new("")).display().to_string();
     let capture = Capture::open(into, reader.header()).with_context(into_named)?;
     let header = reader.header().clone();
     let run = Run { header, node, capture, bytes: Vec::new(), actions: Vec::new() };
     run.all(reader, options.until).with_context(into_named)
+}
+
+/// Whether both paths lead to one file that is there.
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let identity = |path| std::fs::metadata(path).map(|file| (file.dev(), file.ino()));
+    matches!((identity(one), identity(other)), (Ok(one), Ok(other)) if one == other)
 }
 
 /// A replay on its way.

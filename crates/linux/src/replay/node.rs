@@ -3,7 +3,7 @@
 use crate::agent::{self, AgentOptions};
 use crate::daemon;
 use crate::record::{AgentSource, Setup, digest};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Error, Result, bail};
 use axon_capture::recording::Header;
 use axon_control::node::{ControllerNode, SwitchNode};
 use axon_dcbx::agent::AgentNode;
@@ -13,6 +13,9 @@ use axon_fabric::model::Fabric;
 use axon_node::{Action, Input, Node, PortKind};
 use axon_plane::Plane;
 use axon_wire::{FrameBuf, Incarnation, PortNo, Time};
+
+/// The largest MTU of a Linux device, in bytes.
+const MTU_BYTES_MAX: u64 = 1 << 16;
 
 /// A node that was recorded.
 pub(super) enum Rebuilt {
@@ -37,6 +40,10 @@ impl Rebuilt {
             }
             Setup::Agent { of, seed, mac, mtu_bytes } => {
                 let options = agent_options(header, &of, instead)?;
+                options.check().map_err(Error::msg)?;
+                if mtu_bytes > MTU_BYTES_MAX {
+                    bail!("an agent with an MTU of {mtu_bytes} bytes; at most {MTU_BYTES_MAX}");
+                }
                 let config = agent::config(&options, seed, mac, mtu_bytes as usize);
                 let config_digest = digest(&config);
                 let node = Rebuilt::Agent(Box::new(AgentNode::new(config)?));

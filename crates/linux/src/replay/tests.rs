@@ -319,3 +319,54 @@ fn what_ports_carried_becomes_a_capture() {
     assert!(frames > 50 && frames < replayed.inputs + replayed.actions);
     assert!(names.contains("s1-p0"), "{names:?}");
 }
+
+#[test]
+fn a_capture_does_not_overwrite_the_recording() {
+    let folder = lab("onto", false);
+    let (file, link) = (folder.file("s1.axrec"), folder.file("s1.pcapng"));
+    let before = std::fs::read(&file).unwrap();
+    std::os::unix::fs::symlink(&file, &link).unwrap();
+    for into in [&file, &link] {
+        let options = ReplayOptions { into: Some(into.clone()), ..Default::default() };
+        assert!(refused(&file, &options).contains("would overwrite the recording"));
+        assert_eq!(std::fs::read(&file).unwrap(), before);
+    }
+}
+
+#[test]
+fn an_input_at_the_end_of_all_time_is_not_given_to_the_node() {
+    let folder = lab("times", false);
+    let (file, late) = (folder.file("s1.axrec"), folder.file("late.axrec"));
+    let header = Reader::new(std::fs::File::open(&file).unwrap()).unwrap().header().clone();
+    let mut writer = Writer::new(std::fs::File::create(&late).unwrap(), &header, 1 << 30).unwrap();
+    // There every timer that is set again is due at once.
+    for at in [Time::from_ticks(u64::MAX - 1), Time::MAX] {
+        writer.input::<FrameBuf>(at, &Input::Timeout);
+        writer.answer::<FrameBuf>(&[]).unwrap();
+    }
+    writer.finish(EndReason::Stopped).unwrap();
+    let replayed = plain(&late);
+    let ReplayEnd::Unreadable(error) = replayed.end else { panic!("{replayed:?}") };
+    assert!(error.to_string().contains("a time beyond all clocks"), "{error}");
+    assert_eq!(replayed.inputs, 1);
+}
+
+#[test]
+fn an_agent_that_no_machine_could_have_run_is_refused() {
+    let folder = lab("agent", false);
+    let (file, changed) = (folder.file("s1.axrec"), folder.file("changed.axrec"));
+    let dcb = "links: {rate: 100Mbps}\ndcb:\n  applications: [udp:4791=3]\n  \
+               classes: [{priorities: [0, 1, 2, 3, 4, 5, 6, 7]}]\n";
+    let (text, mac) = (text(&format!("{TEXT}{dcb}")), axon_wire::MacAddr([2; 6]));
+    for (mtu_bytes, reason) in [(1_500, "configures h1 otherwise"), (u64::MAX - 7, "an MTU of")] {
+        let of = crate::record::AgentSource::Fabric(text.clone());
+        let setup = Setup::Agent { of, seed: 1, mac, mtu_bytes };
+        let agent = |header: &mut Header| {
+            (header.kind, header.name) = (NodeKind::Agent, "h1".into());
+            header.setup = postcard::to_allocvec(&setup).unwrap();
+        };
+        rewrite(&file, &changed, agent, 0);
+        let text = refused(&changed, &ReplayOptions::default());
+        assert!(text.contains(reason), "{text}");
+    }
+}

@@ -1,7 +1,7 @@
 //! The start of the largest network (001 §5.4): bytes and time until the controller knows it.
 
 use super::scale::shape::Shape;
-use super::scale::{Asked, Boot, Run, pattern};
+use super::scale::{AT_ONCE, Asked, Boot, Run, pattern};
 use crate::reproduce::{Context, Experiment, Figure, Outcome, Row, Table};
 use anyhow::Result;
 use axon_fabric::model::Network;
@@ -17,7 +17,9 @@ pub const EXPERIMENT: Experiment = Experiment {
             everything switched on at once; our switch and controller code, packet by packet. Bytes \
             per link, both directions together, until the controller knows every link and every Axon \
             a verified way to it; then until it knows every host; then every host asks for 5 others. \
-            The average link is over all links, hosts' included, as in all of figure 6. The smaller network of the comparison with PortLand has 10 rings of 100 and 10,000 hosts.",
+            The average link is the mean over the 10,000 links between switches, as in all of figure 6, with \
+            all that they carry. The smaller network of the comparison with PortLand has 10 rings of 100 and \
+            10,000 hosts.",
     run,
 };
 
@@ -52,7 +54,7 @@ fn run(context: &mut Context) -> Result<Outcome> {
     let boot = run.boot(context)?;
     judge(&mut outcome, &boot);
     context.step(format!("{HOSTS} hosts ask for {ASKS} others each"))?;
-    let asked = run.ask(context, &pattern::random(HOSTS, ASKS, context.seed), context.seed)?;
+    let asked = run.ask(context, &pattern::random(HOSTS, ASKS, context.seed), AT_ONCE)?;
     context.step("conservation of frames")?;
     if let Err(unaccounted) = run.world.engine().check_conservation() {
         anyhow::bail!("frames are not accounted for:\n{unaccounted}");
@@ -62,13 +64,12 @@ fn run(context: &mut Context) -> Result<Outcome> {
     let table = compared(context, &mut outcome)?;
     outcome.tables.push(table);
     outcome.note(
-        "The paper does not say what its convergence is, nor over which links its average goes. \
-         Of the two interpretations, until links are known and until hosts are known too, the \
-         second has the paper's 108 Mbit on the worst link, and the first has an eighth of it: \
-         so the second is judged, with the average over all links, the one definition of all of \
-         figure 6. The paper's simulator has no time, and its Axons send heartbeats only after \
-         the network has initialised (001 §4, on the simulator): so neither they nor what hosts \
-         say of themselves is in the average that is judged. It stands below with them. Our \
+        "The paper does not say what its convergence is. Of the two interpretations, until links are known and \
+         until hosts are known too, the second has the paper's 108 Mbit on the worst link, and the first has \
+         an eighth of it, so the second is judged. Its 40 kbit on the average link do not go with that: what \
+         passes the controller's link goes on over some 37 links of this torus, which is 108 Mbit * 37 / \
+         10,000 = 400 kbit on each. The figures by class of frame say of what ours consists: `routed` is \
+         what control planes send one another across the network, `link` is discovery and heartbeats. Our \
          messages are sealed, the paper's are not.",
     );
     outcome.note(
@@ -84,27 +85,26 @@ fn run(context: &mut Context) -> Result<Outcome> {
 
 fn judge(outcome: &mut Outcome, boot: &Boot) {
     let (links, hosts) = (boot.links_bytes, boot.hosts_bytes);
-    let routed = boot.routed_bytes;
-    let mean = routed.mean * 8e-3;
-    let name =
-        "bits on the average link until all hosts are known, without heartbeats and hosts' frames";
-    let bound = format!("within a factor of {MEAN_FACTOR} of {PAPER_MEAN_KBIT}");
-    let pass = (PAPER_MEAN_KBIT / MEAN_FACTOR..=PAPER_MEAN_KBIT * MEAN_FACTOR).contains(&mean);
-    outcome.rows.push(Row::holds(name, PAPER_MEAN_KBIT, mean, "kbit", bound, pass));
+    let mean = hosts.mean * 8e-3;
+    let name = "bits on the average link until all hosts are known";
+    let bound = (PAPER_MEAN_KBIT / MEAN_FACTOR, PAPER_MEAN_KBIT * MEAN_FACTOR);
+    outcome.rows.push(Row::between(name, PAPER_MEAN_KBIT, mean, "kbit", bound));
     let max = hosts.max * 8e-6;
     let name = "bits on the worst link, the controller's, until then";
     let bound = (PAPER_MAX_MBIT, MAX_PERCENT);
     outcome.rows.push(Row::within(name, PAPER_MAX_MBIT, max, "Mbit", bound));
     outcome.remark("time until all links are known", "", millis(boot.links_known), "ms");
     outcome.remark("time until all hosts are known too", "", millis(boot.hosts_known), "ms");
-    let name = "average link until all hosts are known, with all that it carries";
-    outcome.remark(name, PAPER_MEAN_KBIT, hosts.mean * 8e-3, "kbit");
-    let name = "average link between Axons until all hosts are known";
-    outcome.remark(name, "", hosts.between * 8e-3, "kbit");
+    for (class, bytes) in boot.hosts_by_class {
+        let name = format!("of the average link's bits until then: {}", class.name());
+        outcome.remark(name, "", bytes * 8e-3, "kbit");
+    }
+    let name = "the same over all links, the controller's and the hosts' included";
+    outcome.remark(name, PAPER_MEAN_KBIT, hosts.mean_of_all * 8e-3, "kbit");
     let name = "average link until all links are known";
     outcome.remark(name, PAPER_MEAN_KBIT, links.mean * 8e-3, "kbit");
-    let name = "average link between Axons until all links are known";
-    outcome.remark(name, PAPER_MEAN_KBIT, links.between * 8e-3, "kbit");
+    let name = "the same over all links";
+    outcome.remark(name, PAPER_MEAN_KBIT, links.mean_of_all * 8e-3, "kbit");
     let name = "worst link until all links are known";
     outcome.remark(name, PAPER_MAX_MBIT, links.max * 8e-6, "Mbit");
 }
@@ -160,10 +160,7 @@ fn compared(context: &mut Context, outcome: &mut Outcome) -> Result<Table> {
     if let [axon, portland] = means[..] {
         let ours = portland.1 / axon.1;
         let name = "PortLand over Axon, average link until hosts are known, 1,000 switches";
-        let (least, most) = PAPER_PORTLAND;
-        let bound = format!("{least} to {most}");
-        let pass = (least..=most).contains(&ours);
-        outcome.rows.push(Row::holds(name, bound.clone(), ours, "", bound, pass));
+        outcome.rows.push(Row::between(name, "1.5 to 2", ours, "", PAPER_PORTLAND));
         let name = "PortLand over Axon, average link until links are known, 1,000 switches";
         outcome.remark(name, "1.5 to 2", portland.0 / axon.0, "");
     }

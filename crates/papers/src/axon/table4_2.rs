@@ -74,6 +74,10 @@ fn run(context: &mut Context) -> Result<Outcome> {
             before = Some(inside);
         }
     }
+    outcome.by_construction(
+        "the profile's stages are the paper's. The rows check that frames in the simulator take \
+         them, each once and nothing beside them.",
+    );
     outcome.remark("our RTL's cycles, from Axon", 65u64, "no RTL yet", "cycles");
     outcome.remark("our RTL's cycles, from host", 96u64, "no RTL yet", "cycles");
     outcome.tables.push(table);

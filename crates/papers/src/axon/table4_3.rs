@@ -76,7 +76,8 @@ fn run(context: &mut Context) -> Result<Outcome> {
     outcome.note(
         "The paper's Axon is an Atom of 2008 behind a 32-bit PCI bus, and each Axon decides for itself \
          from a static file; here one controller decides for all, so the bound of 100 times the paper's \
-         rate is held by the decision. The figures are wall-clock times of this machine and change with \
+         rate is asked of the decision, and of one core. Whether it is held depends on the machine: the \
+         row says what this one did. The figures are wall-clock times of this machine and change with \
          it, and with what else runs on it; the best twentieth is the least disturbed.",
     );
     Ok(outcome)

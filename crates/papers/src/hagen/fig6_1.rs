@@ -45,6 +45,10 @@ fn run(context: &mut Context) -> Result<Outcome> {
     let (name, ours) =
         ("longer frames get more", if grows { "at each size" } else { "not at each" });
     outcome.rows.push(Row::holds(name, "yes", ours, "", "at each size", grows));
+    outcome.by_construction(
+        "what a frame is charged for is set, and the shares of a deficit round robin follow from it. The rows \
+         check the scheduler.",
+    );
     outcome.remark("68 bytes get less, cells charged too", "almost 25", cells, "%");
     outcome.tables.push(table);
     let names = ["frame bytes", "gap and preamble too", "in cells of 40 bytes too"];

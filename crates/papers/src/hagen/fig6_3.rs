@@ -91,6 +91,10 @@ fn weights(context: &mut Context, rival: u32) -> Result<Outcome> {
     }
     let name = "furthest from what the charges ask for";
     outcome.rows.push(Row::at_most(name, "", worst, "%", EXACT_PERCENT));
+    outcome.by_construction(
+        "the weight is the ratio of what the frames are charged, and the charge is set. The rows check that \
+         the scheduler keeps to it.",
+    );
     outcome.tables.push(table);
     let [gap, cells, formula] = lines;
     let mut series = vec![Series::ours("gap and preamble", gap), Series::ours("cells too", cells)];

@@ -57,6 +57,9 @@ fn pairs(context: &mut Context, pairs: &[(u32, u32)]) -> Result<Outcome> {
         let title = format!("Fair weights, charged: {name}");
         outcome.plots.push(Plot::bars(file, &title, &groups, "weight", series));
     }
+    outcome.by_construction(
+        "each class is charged by itself, so that its weight cannot depend on the others.",
+    );
     outcome.tables.push(table);
     outcome.note(
         "Which pairs stand in which of the two figures is not in the text; here 6-6 has those with 68 bytes and \

@@ -73,6 +73,9 @@ fn run(context: &mut Context) -> Result<Outcome> {
         let title = format!("Fair weight of a mixed queue, charged: {name}");
         outcome.plots.push(Plot::lines(file, &title, x, y, lines));
     }
+    outcome.by_construction(
+        "the charge of a mixture is the mean of the charges of its frames, and those are set.",
+    );
     outcome.tables.push(table);
     outcome.note(
         "The paper says that half of the frames are of either size. Then the longer ones are most of the bytes, and \

@@ -6,17 +6,22 @@
 pub mod context;
 mod experiment;
 mod figure;
+mod missing;
 pub mod outcome;
 pub mod page;
 pub mod plot;
+pub mod provenance;
 pub mod show;
 pub mod store;
+mod verdict;
 
 pub use context::Context;
 pub use experiment::Experiment;
 pub use figure::Figure;
+pub use missing::{MISSING, Missing};
 pub use outcome::{Outcome, Row, Table};
 pub use plot::{Axis, Plot, Series};
+pub use verdict::{Kind, Verdict};
 
 use crate::axon::{self, live::process::Stop};
 use crate::{hagen, serverswitch};
@@ -72,6 +77,8 @@ pub struct Options<'a> {
     pub seed: u64,
     /// Threads that a simulation may use.
     pub threads: usize,
+    /// The commit that the program was built from.
+    pub commit: &'a str,
 }
 
 /// The experiments that the patterns name, in the order of [`ALL`]: an id, or one with `*`
@@ -87,6 +94,9 @@ fn select_of<'a>(all: &[&'a Experiment], patterns: &[String]) -> Result<Vec<&'a 
     let parsed: Vec<WildMatch> = patterns.iter().map(|pattern| WildMatch::new(pattern)).collect();
     for (text, pattern) in patterns.iter().zip(&parsed) {
         if !all.iter().any(|experiment| pattern.matches(experiment.id)) {
+            if let Some(row) = MISSING.iter().find(|row| pattern.matches(row.id)) {
+                bail!("{} is missing: it has no experiment yet, and needs {}", row.id, row.needs);
+            }
             let ids: Vec<&str> = all.iter().map(|experiment| experiment.id).collect();
             bail!("no experiment is named {text}; there are: {}", ids.join(", "));
         }
@@ -102,15 +112,16 @@ fn select_of<'a>(all: &[&'a Experiment], patterns: &[String]) -> Result<Vec<&'a 
 pub fn run(experiment: &Experiment, options: &Options<'_>, stop: &Stop) -> Result<Kept> {
     store::reserve(options.out, experiment.id)?;
     let folder = store::folder(options.out, experiment.id);
-    let Options { seed, threads, .. } = *options;
+    let Options { seed, threads, commit, .. } = *options;
     let mut context = Context::new(experiment.id, folder, seed, threads, stop.clone());
     let outcome = (experiment.run)(&mut context).with_context(|| experiment.id)?;
     drop(context);
-    store::keep(options.out, experiment, &outcome, seed)
+    store::keep(options.out, experiment, &outcome, (seed, commit))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::provenance::Age;
     use super::*;
     use std::collections::BTreeSet;
 
@@ -142,8 +153,9 @@ mod tests {
 
     #[test]
     fn ids_are_one_of_a_kind_and_every_experiment_says_what_it_is() {
-        let ids: BTreeSet<&str> = ALL.iter().map(|experiment| experiment.id).collect();
-        assert_eq!(ids.len(), ALL.len());
+        let ids = ALL.iter().map(|experiment| experiment.id);
+        let ids: BTreeSet<&str> = ids.chain(MISSING.iter().map(|row| row.id)).collect();
+        assert_eq!(ids.len(), ALL.len() + MISSING.len());
         for experiment in ALL {
             let said = [experiment.title, experiment.source, experiment.setup];
             assert!(said.iter().all(|text| !text.is_empty()), "{}", experiment.id);
@@ -170,11 +182,12 @@ mod tests {
     #[test]
     fn a_run_leaves_everything_and_a_failed_run_leaves_the_old_outcome() {
         let out = std::env::temp_dir().join(format!("axon-reproduce-{}", std::process::id()));
-        let options = Options { out: &out, seed: 5, threads: 1 };
+        let options = Options { out: &out, seed: 5, threads: 1, commit: "unknown" };
         let stop = Stop::default();
         assert!(store::last(&out, GOOD.id).unwrap().is_none());
         let kept = run(&GOOD, &options, &stop).unwrap();
-        assert!(kept.pass && kept.seed == 5);
+        assert_eq!((kept.verdict, kept.seed), (Verdict::Held, 5));
+        assert_eq!(kept.provenance.commit, "unknown");
         assert_eq!(store::last(&out, GOOD.id).unwrap(), Some(kept.clone()));
         for file in ["outcome.json", "flows.csv", "plot.svg"] {
             assert!(out.join("axon/good").join(file).exists(), "{file}");
@@ -183,14 +196,23 @@ mod tests {
         assert_eq!(format!("{error:#}"), "axon/bad: no such fabric");
         let all = [&GOOD, &BAD];
         let list = show::list_of(&all, &out).unwrap();
-        assert!(list.contains("passed") && list.contains("not run"), "{list}");
+        assert!(list.contains("held") && list.contains("not run"), "{list}");
+        assert!(list.contains("missing         payload"), "{list}");
+        let total = "10 tables and figures: 1 held, 8 missing, 1 not run\n";
+        assert!(list.ends_with(total), "{list}");
         let side = show::side_by_side(&GOOD, &kept);
         for part in ["99.5", "96", ">= 96", "no RTL yet", "larger buffers"] {
             assert!(side.contains(part), "{part}: {side}");
         }
-        let page = page::text(&all, &out, "papers").unwrap();
-        assert!(page.contains("papers/axon-good-plot.svg") && page.contains("not run"), "{page}");
-        assert_eq!(page, page::text(&all, &out, "papers").unwrap());
+        let page = |age| page::text(&all, &out, "papers", &|_| age).unwrap();
+        let today = page(Age::Current);
+        assert!(
+            today.contains("papers/axon-good-plot.svg") && today.contains("not run"),
+            "{today}"
+        );
+        assert_eq!(today, page(Age::Current));
+        assert!(!today.contains("older than the code"), "{today}");
+        assert!(page(Age::Older(3)).contains("**older than the code: 3 commits since**"));
         std::fs::remove_dir_all(out).unwrap();
     }
 }

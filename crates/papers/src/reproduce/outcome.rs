@@ -2,6 +2,7 @@
 
 use super::figure::{Figure, number_text};
 use super::plot::Plot;
+use super::verdict::{Kind, Verdict};
 use serde::{Deserialize, Serialize};
 
 /// One thing that the paper says and we measure, with the bound we hold ourselves to.
@@ -19,6 +20,9 @@ pub struct Row {
     pub bound: String,
     /// Whether it is.
     pub pass: bool,
+    /// What the bound stands for.
+    #[serde(default)]
+    pub kind: Kind,
 }
 
 impl Row {
@@ -79,7 +83,36 @@ impl Row {
             unit: unit.to_owned(),
             bound: bound.into(),
             pass,
+            kind: Kind::Bound,
         }
+    }
+
+    /// Ours must be at least `least` and at most `most`.
+    pub fn between(
+        name: impl Into<String>,
+        paper: impl Into<Figure>,
+        ours: f64,
+        unit: &str,
+        (least, most): (f64, f64),
+    ) -> Row {
+        let bound = format!("{} to {}", number_text(least), number_text(most));
+        Row::holds(name, paper, ours, unit, bound, (least..=most).contains(&ours))
+    }
+
+    /// The same row as the effect that the paper reports: if it fails, the experiment has not
+    /// reproduced it.
+    pub fn effect(self) -> Row {
+        Row { kind: Kind::Effect, ..self }
+    }
+
+    /// The same row as one that follows from what was set; it is not counted as held.
+    pub fn by_construction(self) -> Row {
+        Row { kind: Kind::Construction, ..self }
+    }
+
+    /// What the row comes to.
+    pub fn verdict(&self) -> Verdict {
+        Verdict::of_row(self.kind, self.pass)
     }
 }
 
@@ -157,9 +190,16 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Whether every bound is held. Nothing measured is nothing held.
-    pub fn pass(&self) -> bool {
-        !self.rows.is_empty() && self.rows.iter().all(|row| row.pass)
+    /// What the rows come to together. Nothing measured is nothing held.
+    pub fn verdict(&self) -> Verdict {
+        Verdict::of_all(self.rows.iter().map(Row::verdict))
+    }
+
+    /// Says that all rows so far follow from what was set, and why.
+    pub fn by_construction(&mut self, why: &str) {
+        let rows = std::mem::take(&mut self.rows);
+        self.rows = rows.into_iter().map(Row::by_construction).collect();
+        self.note(format!("By construction: {why}"));
     }
 
     /// Adds a figure that no bound is held to.
@@ -210,6 +250,11 @@ mod tests {
         assert!(Row::within("x", 1.0, 1.05, "", (1.0, 5.0 + 1e-9)).pass);
         assert!(!Row::within("x", 1.0, 1.06, "", (1.0, 5.0)).pass);
         assert!(Row::within("x", 1.0, 520.0, "ns", (520.0, 0.0)).pass);
+        let between = |ours| Row::between("x", 1.0, ours, "", (1.0, 2.0)).pass;
+        assert_eq!(
+            [0.99, 1.0, 2.0, 2.01, f64::NAN].map(between),
+            [false, true, true, false, false]
+        );
         let nan = f64::NAN;
         assert!(!Row::at_least("x", 1.0, nan, "", 0.0).pass);
         assert!(!Row::at_most("x", 1.0, nan, "", 0.0).pass);
@@ -220,11 +265,20 @@ mod tests {
     fn an_experiment_without_rows_has_not_passed() {
         let mut outcome = Outcome::default();
         outcome.remark("seen", 1.0, 2.0, "");
-        assert!(!outcome.pass());
+        assert!(!outcome.verdict().is_good());
         outcome.rows.push(Row::at_least("x", 1.0, 2.0, "", 1.0));
-        assert!(outcome.pass());
+        assert_eq!(outcome.verdict(), Verdict::Held);
         outcome.rows.push(Row::at_least("y", 1.0, 0.0, "", 1.0));
-        assert!(!outcome.pass());
+        assert!(!outcome.verdict().is_good());
+    }
+
+    #[test]
+    fn what_follows_from_the_set_up_and_an_effect_that_fails_are_not_held() {
+        let row = |ours| Row::at_least("x", 1.0, ours, "", 1.0);
+        let verdict = |rows: Vec<Row>| Outcome { rows, ..Outcome::default() }.verdict();
+        assert_eq!(verdict(vec![row(1.0).by_construction()]), Verdict::ByConstruction);
+        assert_eq!(verdict(vec![row(1.0), row(0.0).effect()]), Verdict::NotReproduced);
+        assert_eq!(verdict(vec![row(1.0).effect(), row(0.0).by_construction()]), Verdict::Missed);
     }
 
     #[test]

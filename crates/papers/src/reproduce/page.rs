@@ -1,8 +1,9 @@
 //! `docs/papers.md`, made from the results folder alone: the same results give the same page.
 
-use super::show::wrapped;
+use super::provenance::{Age, Provenance};
+use super::show::{in_short, total_of, wrapped};
 use super::store::{self, Kept};
-use super::{ALL, Experiment};
+use super::{ALL, Experiment, MISSING, Verdict};
 use anyhow::{Context, Result};
 use std::fs;
 use std::path::Path;
@@ -13,9 +14,12 @@ const HEAD: &str = "# The papers, theirs and ours\n\n\
     Made by `axon reproduce --write-docs docs/papers.md` from the last results; do not edit.\n\n\
     Papers: 000 M. Foss, *The Axon Ethernet Device*, Rice 2010; 001 Shafer et al., *Axon: A Flexible\n\
     Substrate for Source-routed Ethernet*, ANCS 2010; 002 M. Hagen, *Fairness in a data center*, UNH 2012;\n\
-    004 Lu et al., *ServerSwitch*, NSDI 2011.\n\
+    003 Yocum and Chase, *Fast Forwarding on Myrinet*, Duke; 004 Lu et al., *ServerSwitch*, NSDI 2011.\n\
     `axon reproduce ID` runs a row, `axon reproduce '*'` all of them; simulated figures are the same on\n\
-    every machine, figures from a clock or from real hosts are not and say so.\n";
+    every machine, figures from a clock or from real hosts are not and say so.\n\n\
+    **held**: the effect shows and every bound holds. **missed**: measured, a bound does not hold. **not\n\
+    reproduced**: the paper's effect does not show. **by construction**: the figure follows from what was\n\
+    set from the paper, and is not counted as held. **missing**: no experiment yet.\n";
 
 /// Writes the page, and the plots that it shows into a folder of its name beside it.
 ///
@@ -23,7 +27,7 @@ const HEAD: &str = "# The papers, theirs and ours\n\n\
 /// A result cannot be read, or a file cannot be written.
 pub fn write(out: &Path, page: &Path) -> Result<()> {
     let stem = page.file_stem().and_then(|stem| stem.to_str()).unwrap_or("papers");
-    let text = text(ALL, out, stem)?;
+    let text = text(ALL, out, stem, &Provenance::age)?;
     let plots = page.with_file_name(stem);
     fs::create_dir_all(&plots).with_context(|| format!("cannot make {}", plots.display()))?;
     for experiment in ALL {
@@ -41,25 +45,44 @@ fn plot_file(id: &str, name: &str) -> String {
     format!("{}-{name}.svg", id.replace('/', "-"))
 }
 
+/// How old a result is beside the code that it measures.
+type AgeOf<'a> = &'a dyn Fn(&Provenance) -> Age;
+
 /// The page, whose plots lie in `plots`.
-pub(super) fn text(all: &[&Experiment], out: &Path, plots: &str) -> Result<String> {
-    let mut text = format!("{HEAD}\n| id | what | where | state |\n|---|---|---|---|\n");
+pub(super) fn text(all: &[&Experiment], out: &Path, plots: &str, age: AgeOf<'_>) -> Result<String> {
+    let total = total_of(all, out)?;
+    let head = "| id | what | where | verdict | commit, day |\n|---|---|---|---|---|";
+    let mut text = format!("{HEAD}\n{total}.\n\n{head}\n");
     let mut parts = String::new();
     for experiment in all {
         let kept = store::last(out, experiment.id)?;
-        let state = match &kept {
-            None => "not run".to_owned(),
-            Some(kept) if kept.pass => format!("all {} bounds held", kept.rows.len()),
-            Some(kept) => {
-                let missed = kept.rows.iter().filter(|row| !row.pass).count();
-                format!("**{missed} of {} bounds missed**", kept.rows.len())
-            }
+        let (state, run) = match &kept {
+            None => ("not run".to_owned(), String::new()),
+            Some(kept) if kept.verdict.is_good() => (in_short(kept), measured(kept, age)),
+            Some(kept) => (format!("**{}**", in_short(kept)), measured(kept, age)),
         };
         let Experiment { id, title, source, .. } = experiment;
-        text.push_str(&format!("| [{id}](#{}) | {title} | {source} | {state} |\n", anchor(id)));
+        let link = anchor(id);
+        text.push_str(&format!("| [{id}](#{link}) | {title} | {source} | {state} | {run} |\n"));
         parts.push_str(&part(experiment, kept.as_ref(), plots));
     }
+    for row in MISSING {
+        let (id, title, source, state) = (row.id, row.title, row.source, Verdict::Missing);
+        let needs = format!("needs {}", row.needs);
+        text.push_str(&format!("| {id} | {title} | {source} | **{state}** | {needs} |\n"));
+    }
     Ok(text + &parts)
+}
+
+/// The commit and the day of a result, and whether its code has changed since.
+fn measured(kept: &Kept, age: AgeOf<'_>) -> String {
+    let Provenance { commit, date } = &kept.provenance;
+    let age = match age(&kept.provenance) {
+        Age::Current => String::new(),
+        Age::Older(commits) => format!(", **older than the code: {commits} commits since**"),
+        Age::Unknown => ", not a commit of this repository".to_owned(),
+    };
+    format!("{commit}, {date}{age}")
 }
 
 /// The anchor that renderers give to a heading: no slashes and dots.
@@ -77,7 +100,9 @@ fn part(experiment: &Experiment, kept: Option<&Kept>, plots: &str) -> String {
     text.push_str("\n| | paper | ours | unit | bound | |\n|---|---:|---:|---|---|---|\n");
     let cell = |text: &str| text.replace('|', "\\|");
     for row in &kept.rows {
-        let verdict = if row.pass { "ok" } else { "**missed**" };
+        let verdict = row.verdict();
+        let verdict =
+            if verdict.is_good() { verdict.to_string() } else { format!("**{verdict}**") };
         let (name, unit, bound) = (cell(&row.name), cell(&row.unit), cell(&row.bound));
         let (paper, ours) = (cell(&row.paper.to_string()), cell(&row.ours.to_string()));
         text.push_str(&format!("| {name} | {paper} | {ours} | {unit} | {bound} | {verdict} |\n"));

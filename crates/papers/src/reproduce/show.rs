@@ -1,7 +1,7 @@
-//! Outcomes as text for a terminal: theirs and ours side by side, and the list of all.
+//! Outcomes as text for a terminal: theirs and ours side by side, the list of all, the count.
 
 use super::store::{self, Kept};
-use super::{ALL, Experiment};
+use super::{ALL, Experiment, MISSING, Verdict};
 use anyhow::Result;
 use std::path::Path;
 
@@ -10,9 +10,8 @@ pub fn side_by_side(experiment: &Experiment, kept: &Kept) -> String {
     let Experiment { id, title, source, .. } = experiment;
     let mut lines = vec![["", "", "paper", "ours", "", "bound"].map(str::to_owned)];
     for row in &kept.rows {
-        let verdict = if row.pass { "ok" } else { "MISSED" };
         lines.push([
-            verdict.to_owned(),
+            shown(row.verdict()),
             row.name.clone(),
             row.paper.to_string(),
             row.ours.to_string(),
@@ -34,9 +33,14 @@ pub fn side_by_side(experiment: &Experiment, kept: &Kept) -> String {
     for note in &kept.notes {
         text.push_str(&format!("\n{}", wrapped(note, 96)));
     }
-    let verdict = if kept.pass { "passed" } else { "MISSED" };
-    text.push_str(&format!("\n{id} {verdict}\n"));
+    text.push_str(&format!("\n{id}: {}\n", shown(kept.verdict)));
     text
+}
+
+/// A verdict for a terminal: in capitals if something is wrong.
+fn shown(verdict: Verdict) -> String {
+    let text = verdict.to_string();
+    if verdict.is_good() { text } else { text.to_uppercase() }
 }
 
 /// Columns as wide as they must be; the two figures stand at the right.
@@ -87,18 +91,51 @@ pub fn list(out: &Path) -> Result<String> {
 }
 
 pub(super) fn list_of(all: &[&Experiment], out: &Path) -> Result<String> {
-    let width = all.iter().map(|experiment| experiment.id.len()).max().unwrap_or(0);
+    let ids = all.iter().map(|experiment| experiment.id).chain(MISSING.iter().map(|row| row.id));
+    let width = ids.map(str::len).max().unwrap_or(0);
     let mut text = String::new();
     for experiment in all {
         let state = match store::last(out, experiment.id)? {
             None => "not run".to_owned(),
-            Some(kept) if kept.pass => "passed".to_owned(),
-            Some(kept) => {
-                let missed = kept.rows.iter().filter(|row| !row.pass).count();
-                format!("missed {missed} of {}", kept.rows.len())
-            }
+            Some(kept) => in_short(&kept),
         };
-        text.push_str(&format!("{:<width$}  {state:<14}  {}\n", experiment.id, experiment.title));
+        text.push_str(&format!("{:<width$}  {state:<22}  {}\n", experiment.id, experiment.title));
     }
-    Ok(text)
+    for row in MISSING {
+        let state = Verdict::Missing.to_string();
+        text.push_str(&format!("{:<width$}  {state:<22}  {}\n", row.id, row.title));
+    }
+    Ok(text + &total_of(all, out)? + "\n")
+}
+
+/// The verdict of an experiment, with the number of its rows that are not good.
+pub(super) fn in_short(kept: &Kept) -> String {
+    let bad = kept.rows.iter().filter(|row| !row.verdict().is_good()).count();
+    match kept.verdict.is_good() {
+        true => kept.verdict.to_string(),
+        false => format!("{}, {bad} of {}", kept.verdict, kept.rows.len()),
+    }
+}
+
+/// How many tables and figures there are of each verdict, by the last outcomes in `out`, in one
+/// line.
+///
+/// # Errors
+/// An outcome in the folder cannot be read.
+pub fn total(out: &Path) -> Result<String> {
+    total_of(ALL, out)
+}
+
+pub(super) fn total_of(all: &[&Experiment], out: &Path) -> Result<String> {
+    let mut verdicts = vec![Verdict::Missing; MISSING.len()];
+    for experiment in all {
+        verdicts.extend(store::last(out, experiment.id)?.map(|kept| kept.verdict));
+    }
+    let total = all.len() + MISSING.len();
+    let count = |verdict: Verdict| verdicts.iter().filter(|one| **one == verdict).count();
+    let counts = Verdict::ALL.map(|verdict| (count(verdict), verdict.to_string()));
+    let not_run = (total - verdicts.len(), "not run".to_owned());
+    let parts = counts.into_iter().chain([not_run]).filter(|(count, _)| *count > 0);
+    let parts: Vec<String> = parts.map(|(count, what)| format!("{count} {what}")).collect();
+    Ok(format!("{total} tables and figures: {}", parts.join(", ")))
 }

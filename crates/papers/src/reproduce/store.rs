@@ -5,6 +5,8 @@
 
 use super::Experiment;
 use super::outcome::{Outcome, Remark, Row};
+use super::provenance::Provenance;
+use super::verdict::Verdict;
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -18,8 +20,8 @@ const FILE: &str = "outcome.json";
 pub struct Kept {
     /// Of which experiment.
     pub id: String,
-    /// Whether every bound is held.
-    pub pass: bool,
+    /// What its rows come to.
+    pub verdict: Verdict,
     /// What is held to a bound.
     pub rows: Vec<Row>,
     /// What is not.
@@ -32,6 +34,9 @@ pub struct Kept {
     pub tables: Vec<String>,
     /// The seed of the run.
     pub seed: u64,
+    /// The commit and the day of the run.
+    #[serde(flatten)]
+    pub provenance: Provenance,
 }
 
 /// The folder of an experiment: `results/reproduce/axon/table1`.
@@ -56,7 +61,12 @@ pub fn reserve(out: &Path, id: &str) -> Result<()> {
 ///
 /// # Errors
 /// A file cannot be written.
-pub fn keep(out: &Path, experiment: &Experiment, outcome: &Outcome, seed: u64) -> Result<Kept> {
+pub fn keep(
+    out: &Path,
+    experiment: &Experiment,
+    outcome: &Outcome,
+    (seed, commit): (u64, &str),
+) -> Result<Kept> {
     let folder = folder(out, experiment.id);
     match fs::remove_file(folder.join(FILE)) {
         Err(error) if error.kind() != ErrorKind::NotFound => {
@@ -73,13 +83,14 @@ pub fn keep(out: &Path, experiment: &Experiment, outcome: &Outcome, seed: u64) -
     let plots = outcome.plots.iter().map(|plot| (plot.name.clone(), plot.title.clone()));
     let kept = Kept {
         id: experiment.id.to_owned(),
-        pass: outcome.pass(),
+        verdict: outcome.verdict(),
         rows: outcome.rows.clone(),
         remarks: outcome.remarks.clone(),
         notes: outcome.notes.clone(),
         plots: plots.collect(),
         tables: outcome.tables.iter().map(|table| table.name.clone()).collect(),
         seed,
+        provenance: Provenance::now(commit),
     };
     write(&folder.join(FILE), &(serde_json::to_string_pretty(&kept)? + "\n"))?;
     Ok(kept)

@@ -30,12 +30,18 @@ const KILOBYTES: [u64; 4] = [50, 25, 100, 200];
 const POOL: Bytes = Bytes(1 << 20);
 /// How far the queue's mean may be from Q_EQ, per cent.
 const QUEUE_PERCENT: f64 = 10.0;
+/// Between which the queue may fluctuate in a steady half, in per cent of Q_EQ: never empty, never
+/// twice as long. The paper draws a queue that "fluctuates around Q_EQ" and gives no figure.
+const FLUCTUATION: (f64, f64) = (1.0, 200.0);
 
 /// One run.
 struct Run {
     /// By step with a queue: its mean in the steady half, in per cent of Q_EQ, and how much of the
     /// link is used there, per cent.
     steady: Vec<(f64, f64)>,
+    /// The least and the greatest mean of the queue over a bin of a steady half, in per cent of
+    /// Q_EQ.
+    fluctuation: (f64, f64),
     lost: u64,
     longest: u64,
     /// CNMs in a second at most, and on average from the first step on.
@@ -49,6 +55,7 @@ fn follow(rp: RpConfig, set_point: Bytes, seed: u64) -> Result<Run> {
     let mut world = Bottleneck::new(rp, (set_point, POOL), seed)?;
     let mut run = Run {
         steady: Vec::new(),
+        fluctuation: (f64::INFINITY, 0.0),
         lost: 0,
         longest: 0,
         cnms: (0, 0.0),
@@ -78,6 +85,11 @@ fn follow(rp: RpConfig, set_point: Bytes, seed: u64) -> Result<Run> {
             }
         }
         if rate < LINK {
+            for mean in &means {
+                let percent = 100.0 * mean / set_point.0 as f64;
+                let (least, most) = run.fluctuation;
+                run.fluctuation = (least.min(percent), most.max(percent));
+            }
             let mean = means.iter().sum::<f64>() / means.len() as f64;
             let all = rate.bytes_in(BIN * STEADY.len() as u64).0;
             let used = 100.0 * bytes as f64 / all as f64;
@@ -106,6 +118,11 @@ fn run(context: &mut Context) -> Result<Outcome> {
         let paper = if kilobytes == 50 { "around Q_EQ" } else { "similar" };
         let bound = (100.0, QUEUE_PERCENT);
         outcome.rows.push(Row::within(name, paper, furthest, "% of Q_EQ", bound));
+        let (low, high) = run.fluctuation;
+        let name = format!("{kilobytes} KB: queue over {BIN}, least");
+        outcome.rows.push(Row::at_least(name, "around Q_EQ", low, "% of Q_EQ", FLUCTUATION.0));
+        let name = format!("{kilobytes} KB: queue over {BIN}, most");
+        outcome.rows.push(Row::at_most(name, "around Q_EQ", high, "% of Q_EQ", FLUCTUATION.1));
         let least = run.steady.iter().map(|step| step.1).fold(f64::INFINITY, f64::min);
         let name = format!("{kilobytes} KB: link used, at least");
         outcome.rows.push(Row::at_least(name, "adapts", least, "%", 99.0));

@@ -2,8 +2,8 @@
 
 use crate::host::apps::{
     AppId, ArpPlan, Asker, Collective, CollectivePlan, FileClient, FilePlan, FlowStats, OnOffPlan,
-    OnOffSource, Received, Replay, ReplayPlan, ReplaySink, RequestPlan, Requester, RespondPlan,
-    Responder, TcpOptions, TcpPlan, TcpSender, TcpSink, UdpPlan, UdpSink, UdpSource,
+    Received, Replay, ReplayPlan, ReplaySink, RequestPlan, Requester, RespondPlan, Responder,
+    Source, TcpOptions, TcpPlan, TcpSender, TcpSink, UdpPlan, UdpSink,
 };
 use crate::host::node::Host;
 use axon_wire::{Bytes, Span, Time};
@@ -13,7 +13,7 @@ use std::net::Ipv4Addr;
 impl Host {
     /// Starts a stream of datagrams.
     pub fn udp_send(&mut self, plan: UdpPlan, now: Time) -> AppId {
-        self.add(|stack| Box::new(UdpSource::new(plan, now, stack)))
+        self.add(|stack| Box::new(Source::steady(plan, now, stack)))
     }
 
     /// Datagrams that an application has sent.
@@ -59,7 +59,7 @@ impl Host {
 
     /// Sends bursts of datagrams.
     pub fn on_off(&mut self, plan: OnOffPlan, now: Time) -> AppId {
-        self.add(|stack| Box::new(OnOffSource::new(plan, now, stack)))
+        self.add(|stack| Box::new(Source::bursts(plan, now, stack)))
     }
 
     /// Takes part in a collective operation.

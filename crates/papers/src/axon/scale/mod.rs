@@ -6,13 +6,10 @@
 //! ([`Run::ask`]). As in the paper, what the questions have cost is then stated for a rate.
 //! Bytes are whole frames with headers and FCS, both directions of a link together.
 //!
-//! **The average link**, in all of figure 6 and of the start: the mean over all links, those
-//! between Axons, the controller's and the hosts'. The paper does not say which links it counts.
-//! Its 40 kbit on the average and 108 Mbit on the worst link at the start, and its 0.25 % of
-//! 1 Gb/s while hosts ask, can hold together only so: what passes the controller's link goes on
-//! over some 37 links of the largest torus, which over the links between Axons alone would be
-//! 400 kbit and more, and ten questions a second would be 0.8 %. The mean over links between
-//! Axons and the controller's stands beside it without a bound ([`Spread::between`]).
+//! **The average link**, in all of figure 6 and of the start: the mean over the links between
+//! switches. The paper counts those: "5,000 Axons and 10,000 links between Axons" (001 §5.4).
+//! The mean over all links, the controller's and the hosts' included, stands beside it without
+//! a bound ([`Spread::mean_of_all`]).
 //!
 //! **The worst link**: overheads are added link by link, then the greatest sum is taken.
 
@@ -41,16 +38,18 @@ const TREE: Span = Span::from_secs(8);
 const IDLE: Span = Span::from_secs(3);
 /// The time over which hosts begin to ask.
 pub const ASKING: Span = Span::from_secs(5);
+/// From one question of a host to its next, where nothing else is said: one right after another.
+pub const AT_ONCE: Span = Span::from_millis(10);
 /// An ARP request or reply on a plain Ethernet: padded, with FCS.
 const ARP_BYTES: f64 = 64.0;
 
 /// Something per link.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Spread {
-    /// Mean over all links: between switches, the controller's and the hosts'.
+    /// Mean over the links between switches.
     pub mean: f64,
-    /// Mean over links between switches and the controller's alone.
-    pub between: f64,
+    /// Mean over all links: between switches, the controller's and the hosts'.
+    pub mean_of_all: f64,
     /// The greatest.
     pub max: f64,
 }
@@ -58,8 +57,8 @@ pub struct Spread {
 impl Spread {
     /// The same in another unit.
     pub fn times(self, factor: f64) -> Spread {
-        let Spread { mean, between, max } = self;
-        Spread { mean: mean * factor, between: between * factor, max: max * factor }
+        let Spread { mean, mean_of_all, max } = self;
+        Spread { mean: mean * factor, mean_of_all: mean_of_all * factor, max: max * factor }
     }
 }
 
@@ -74,9 +73,8 @@ pub struct Boot {
     pub hosts_known: Span,
     /// Bytes that links had carried by then.
     pub hosts_bytes: Spread,
-    /// Of these, what control planes sent one another across the network: without heartbeats
-    /// and the hosts' own frames, which last as long as hosts take to announce themselves.
-    pub routed_bytes: Spread,
+    /// The mean over links between switches of the same bytes, by class of frame.
+    pub hosts_by_class: [(Class, f64); 4],
 }
 
 /// What questions have cost.
@@ -162,12 +160,12 @@ impl Run {
             Network::Axon | Network::PortLand => 1.0,
             Network::Ethernet | Network::Ecmp => 0.0,
         };
-        let own = per_link[..cables].iter().sum::<f64>() + managed * per_link[controller];
+        let between: f64 = per_link[..cables].iter().sum();
         let hosts: f64 = per_link[cables..controller].iter().sum();
-        let (own_count, hosts_count) = (cables as f64 + managed, (controller - cables) as f64);
+        let all = between + hosts + managed * per_link[controller];
         Spread {
-            mean: (own + hosts) / (own_count + hosts_count),
-            between: own / own_count,
+            mean: between / cables as f64,
+            mean_of_all: all / (controller as f64 + managed),
             max: per_link.iter().copied().fold(0.0, f64::max),
         }
     }
@@ -185,7 +183,7 @@ impl Run {
                 links_bytes: bytes,
                 hosts_known: TREE,
                 hosts_bytes: bytes,
-                routed_bytes: Spread::default(),
+                hosts_by_class: Class::ALL.map(|class| (class, 0.0)),
             });
         }
         let links_known = self.until(context, "links", Span::from_millis(1), links_known)?;
@@ -196,9 +194,10 @@ impl Run {
             self.until(context, "hosts", Span::from_millis(10), hosts_known)?;
         }
         let hosts_bytes = self.spread(&self.bytes());
-        let routed_bytes = self.spread(&self.bytes_of(Class::Routed));
+        let hosts_by_class =
+            Class::ALL.map(|class| (class, self.spread(&self.bytes_of(class)).mean));
         let hosts_known = self.clock();
-        Ok(Boot { links_known, links_bytes, hosts_known, hosts_bytes, routed_bytes })
+        Ok(Boot { links_known, links_bytes, hosts_known, hosts_bytes, hosts_by_class })
     }
 
     fn clock(&self) -> Span {
@@ -265,25 +264,31 @@ impl Run {
         self.idle = idle;
     }
 
-    /// Lets hosts ask: host `h` for the hosts in `whom[h]`, one right after another, from a
-    /// random moment of the next [`ASKING`] on. What the network says anyway is subtracted:
+    /// Lets hosts ask: host `h` for the hosts in `whom[h]`, one every `interval`, from a random
+    /// moment of the next [`ASKING`] on. What the network says anyway is subtracted:
     /// call [`Run::idle`] before.
     ///
     /// # Errors
     /// A question stays open for good, or the user wants it to stop.
-    pub fn ask(&mut self, context: &mut Context, whom: &[Vec<u32>], seed: u64) -> Result<Asked> {
+    pub fn ask(
+        &mut self,
+        context: &mut Context,
+        whom: &[Vec<u32>],
+        interval: Span,
+    ) -> Result<Asked> {
+        let seed = context.seed;
         let (before, ways, started) = (self.bytes(), self.ways(), self.world.now());
         let mut dice = oorandom::Rand64::new(u128::from(seed) << 64 | 0x6173_6b73);
         for (host, targets) in whom.iter().enumerate() {
             let targets = targets.iter().filter_map(|&host| self.world.address(host as usize));
             let first_at = started + Span::from_ticks(dice.rand_range(0..ASKING.ticks()));
-            let interval = Span::from_millis(10);
             let plan = AskPlan { targets: targets.collect(), first_at, interval };
             if !self.world.ask(host, plan) {
                 bail!("host {host} is no ARP host");
             }
         }
-        let limit = started + ASKING + Span::from_secs(10);
+        let questions_max = whom.iter().map(Vec::len).max().unwrap_or(0) as u64;
+        let limit = started + ASKING + interval * questions_max + Span::from_secs(10);
         while !self.world.all_answered() {
             if self.world.now() > limit {
                 bail!("questions stay open after {limit}");
@@ -368,7 +373,7 @@ mod tests {
         let mut run = Run::new(context, &fabric, 1, cold);
         let boot = run.boot(context).unwrap();
         let idle = run.idle(context).unwrap();
-        let asked = run.ask(context, &pattern::random(HOSTS, 5, 1), 1).unwrap();
+        let asked = run.ask(context, &pattern::random(HOSTS, 5, 1), AT_ONCE).unwrap();
         assert_eq!(run.world.engine().check_conservation(), Ok(()));
         (boot, idle, asked)
     }
@@ -380,11 +385,13 @@ mod tests {
         assert!(boot.links_bytes.mean < boot.hosts_bytes.mean);
         assert_eq!(asked.stats.answered, 5 * HOSTS as u64);
         // Ten heartbeats a second from each end, of 64 to 250 bytes.
-        assert!(idle.between * 1e6 > 20.0 * 64.0 * 8.0 && idle.between * 1e6 < 20.0 * 250.0 * 8.0);
+        assert!(idle.mean * 1e6 > 20.0 * 64.0 * 8.0 && idle.mean * 1e6 < 20.0 * 250.0 * 8.0);
+        // Hosts' links carry no heartbeats.
+        assert!(idle.mean_of_all < idle.mean / 2.0, "{idle:?}");
         // Two messages for each question pass the controller's link.
         let least = 2.0 * HOSTS as f64 * ASKS_PER_SECOND * 64.0 * 8.0 * 1e-6;
         assert!(asked.load.max > least, "{} {least}", asked.load.max);
-        assert!(asked.load.between < asked.load.max / 2.0);
+        assert!(asked.load.mean < asked.load.max / 2.0);
         // The sum is taken link by link: its mean is that of both, its greatest at most theirs.
         let both = idle.mean + asked.load.mean;
         assert!((asked.sum.mean - both).abs() < 1e-9, "{} {both}", asked.sum.mean);
