@@ -10,9 +10,11 @@ use std::time::Duration;
 
 /// Measure six flows over a line and a ring of real hosts, and cut a link under traffic
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Exit status: 0 all bounds held; 1 a bound missed, or an error; 2 wrong \
+    usage")]
 pub struct Arguments {
-    /// Where the summary, the capture, the plot and the logs go
-    #[arg(long, default_value = "results/demo")]
+    /// Folder for the summary, the capture, the plot and the logs
+    #[arg(long, value_name = "DIR", default_value = "results/demo")]
     out: PathBuf,
     #[command(subcommand)]
     part: Option<Part>,
@@ -37,7 +39,7 @@ enum Part {
     },
 }
 
-/// Runs the demo; fails if a bar is missed.
+/// Runs the demo; fails if a bound is missed.
 ///
 /// # Errors
 /// A step of the demo fails; everything that was started is stopped again.

@@ -32,7 +32,14 @@ use std::process::ExitCode;
 
 /// Build, prove, simulate and run lossless, source-routed Ethernet fabrics
 #[derive(Parser)]
-#[command(name = "axon", version, propagate_version = true)]
+#[command(
+    name = "axon",
+    version,
+    propagate_version = true,
+    after_help = "\
+    Exit status: 0 success; 1 an error, or a run that failed; 2 wrong usage. `axon COMMAND --help` \
+    has what differs."
+)]
 struct Cli {
     #[command(subcommand)]
     verb: Verb,
@@ -60,9 +67,8 @@ enum Verb {
     Agent(agent::Arguments),
 }
 
-/// Exit status: 0 success; 1 an error, or a run that failed; 2 wrong usage (`prove`: also a file that
-/// cannot be read; `status`: also no lab, or switches that did not answer; `replay`: also a recording
-/// that cannot be replayed, or is altered). `exec` returns the status of its command.
+/// The exit status of each verb is in its help. In general 0 is success, 1 an
+/// error or a run that failed, 2 wrong usage.
 fn main() -> ExitCode {
     // Before any thread starts: this may be a process of a lab.
     if let Some(code) = axon_linux::lab::part() {

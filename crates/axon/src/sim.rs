@@ -30,8 +30,8 @@ use watch::{INTERRUPTED, Watcher};
 /// How often samples are taken at first; whenever there are too many, half of them go.
 const SAMPLE: Span = Span::from_micros(1);
 
-/// Fails if a connected pair of hosts has no answer, a route is stale, buffers wait for
-/// each other for ever, a frame is lost from the accounts or the run was stopped.
+/// Fails if a connected pair of hosts has no answer, a route is stale, buffers are deadlocked,
+/// frames are not accounted for or the run was stopped.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let mut fabric = crate::file::load(&arguments.file)?;
     fabric.set_router(arguments.router.unwrap_or(fabric.controller.router))?;

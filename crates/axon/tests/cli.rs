@@ -43,6 +43,7 @@ fn every_verb_explains_itself() {
         assert!(good(&all).contains(&format!("\n  {verb} ")), "{verb} is not listed");
         let own = axon(&[verb, "--help"]);
         assert!(good(&own).contains(&format!("Usage: axon {verb}")));
+        assert!(good(&own).contains("\nExit status: "), "{verb} does not name its exit status");
     }
 }
 

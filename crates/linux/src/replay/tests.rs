@@ -334,19 +334,6 @@ fn what_ports_carried_becomes_a_capture() {
 }
 
 #[test]
-fn a_capture_does_not_overwrite_the_recording() {
-    let folder = lab("onto", false);
-    let (file, link) = (folder.file("s1.axrec"), folder.file("s1.pcapng"));
-    let before = std::fs::read(&file).unwrap();
-    std::os::unix::fs::symlink(&file, &link).unwrap();
-    for into in [&file, &link] {
-        let options = ReplayOptions { into: Some(into.clone()), ..Default::default() };
-        assert!(refused(&file, &options).contains("would overwrite the recording"));
-        assert_eq!(std::fs::read(&file).unwrap(), before);
-    }
-}
-
-#[test]
 fn an_input_at_the_end_of_all_time_is_not_given_to_the_node() {
     let folder = lab("times", false);
     let (file, late) = (folder.file("s1.axrec"), folder.file("late.axrec"));
