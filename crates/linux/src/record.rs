@@ -1,5 +1,5 @@
-//! Recording of a node while it runs: every input goes to a file, with a hash of the answer, so that
-//! [`replay`](crate::replay) can run the node again.
+//! Recording of a node while it runs: every input goes to a file, with a hash of the answer, so
+//! that [`replay`](crate::replay) can run the node again.
 //!
 //! Nothing that goes wrong with a recording stops its node: a full disk ends the recording, with a
 //! line in the log. A node that starts on a full disk, as one that has crashed may, runs without.
@@ -148,7 +148,8 @@ impl Recording {
             Ok(None) => {}
             Ok(Some(_)) => {
                 let (file, bytes) = (open.file.display(), open.writer.bytes());
-                tracing::warn!(node = open.node, %file, bytes, "size bound reached: the recording ends");
+                let node = &open.node;
+                tracing::warn!(node, %file, bytes, "size bound reached: the recording ends");
                 self.open = None;
             }
             Err(error) => self.fail(&error),

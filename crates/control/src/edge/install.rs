@@ -276,7 +276,10 @@ mod tests {
                             let taken = self.routes.range(of_port(port)).count();
                             let is_there = self.routes.contains_key(&(port, destination));
                             match is_there || taken < room {
-                                true => Ok(drop(self.routes.insert((port, destination), route))),
+                                true => {
+                                    self.routes.insert((port, destination), route);
+                                    Ok(())
+                                }
                                 false => Err(RouteError::Full),
                             }
                         }

@@ -447,7 +447,9 @@ proptest! {
     /// `World` checks conservation, the bound of the buffers and the discipline of the wire
     /// after every event.
     #[test]
-    fn whatever_happens_no_frame_is_lost_and_no_buffer_overflows((width, on_full, events) in any_story()) {
+    fn whatever_happens_no_frame_is_lost_and_no_buffer_overflows(
+        (width, on_full, events) in any_story(),
+    ) {
         let mut world = World::new(width, on_full, None);
         for event in events {
             world.apply(event);

@@ -86,7 +86,8 @@ impl SwitchPlane {
     /// A data plane of this kind.
     ///
     /// # Panics
-    /// As [`Plane::new`] and [`Reference::new`] do, if the configuration asks for what there is not.
+    /// As [`Plane::new`] and [`Reference::new`] do, if the configuration asks for what there is
+    /// not.
     pub fn new(kind: DataplaneKind, config: PlaneConfig) -> SwitchPlane {
         match kind {
             DataplaneKind::Software => SwitchPlane::Software(Plane::new(config)),

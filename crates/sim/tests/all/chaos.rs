@@ -4,8 +4,8 @@
 //!
 //! The seeds are shared out between the data planes. `AXON_SEEDS=500` runs that many over the
 //! software plane and over the reference, and a tenth of it over the one that refuses;
-//! `AXON_SEED=17` runs exactly that one, over `AXON_DATAPLANE=reference` if that is said, and writes
-//! its trace to a file. Threads share out whole seeds; within a seed there is one.
+//! `AXON_SEED=17` runs exactly that one, over `AXON_DATAPLANE=reference` if that is said, and
+//! writes its trace to a file. Threads share out whole seeds; within a seed there is one.
 
 use crate::common::{Builder, assert_on, describe, pairs, unreached};
 use axon_fabric::model::{End, FaultKind};

@@ -189,7 +189,8 @@ fn a_port_changes_kind_at_run_time(plane: DataplaneKind) {
     assert!(world.now() > Time::ZERO);
 }
 
-/// Installs that the switches of a ring of three have refused, and how often their tables were lost.
+/// Installs that the switches of a ring of three have refused, and how often their tables were
+/// lost.
 fn went_wrong(world: &axon_sim::World) -> (u64, u64) {
     let planes = (0..3).map(|switch| match world.switch(switch).expect("on").plane() {
         SwitchPlane::Refusing(plane) => (plane.refused(), plane.losses()),

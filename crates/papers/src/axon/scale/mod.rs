@@ -98,10 +98,10 @@ pub fn beyond_the_link(fabric: &Fabric, hosts: usize, asked: &Asked) -> Option<S
     let mbps = asked.controller_mbps;
     (mbps > rate).then(|| {
         format!(
-            "At {hosts} hosts the stated rate of {ASKS_PER_SECOND} questions a second is more than the \
-             controller's link can carry: {mbps:.0} Mb/s in its busier direction, where the link has \
-             {rate:.0}. The figures are scaled from a slower run, as the paper scales its own, and are \
-             what a faster link would carry there."
+            "At {hosts} hosts the stated rate of {ASKS_PER_SECOND} questions a second is more than \
+             the controller's link can carry: {mbps:.0} Mb/s in its busier direction, where the \
+             link has {rate:.0}. The figures are scaled from a slower run, as the paper scales its \
+             own, and are what a faster link would carry there."
         )
     })
 }
