@@ -67,8 +67,8 @@ enum Verb {
     Agent(agent::Arguments),
 }
 
-/// The exit status of each verb is in its help. In general 0 is success, 1 an
-/// error or a run that failed, 2 wrong usage.
+/// The exit status of each verb is in its help. In general 0 is success, 1 an error or a run that
+/// failed, 2 wrong usage.
 fn main() -> ExitCode {
     // Before any thread starts: this may be a process of a lab.
     if let Some(code) = axon_linux::lab::part() {

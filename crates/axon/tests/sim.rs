@@ -384,7 +384,7 @@ fn a_data_plane_that_lacks_what_the_fabric_needs_is_refused_before_anything_star
     assert!(bad(&refused, 1).contains(&format!("{file}: {says}")), "{refused:?}");
     assert!(!folder.0.join("t.txt").exists(), "nothing was begun");
     let unknown = axon(&["sim", &file, "--dataplane", "quantum"]);
-    assert!(bad(&unknown, 2).contains("expected software or reference"), "{unknown:?}");
+    assert!(bad(&unknown, 2).contains("values: software, reference"), "{unknown:?}");
     let text = "name: a\nnetwork: ethernet\ntopology: {ring: {switches: 3}}\n";
     let bridges = folder.file("a.yaml", text);
     let refused = axon(&["sim", &bridges, "--dataplane", "reference"]);
