@@ -85,7 +85,8 @@ fn ring_file() -> String {
     let host = |n: u32| format!("      h{n}: {{ at: s{}, ip: 10.0.77.{n} }}\n", n.div_ceil(2));
     let hosts: String = (1..=8).map(host).collect();
     format!(
-        "name: test-ring\ntopology:\n  listed:\n    switches: [s1, s2, s3, s4]\n    hosts:\n{hosts}    \
+        "name: test-ring\n\
+         topology:\n  listed:\n    switches: [s1, s2, s3, s4]\n    hosts:\n{hosts}    \
          links: [[s1, s2], [s2, s3], [s3, s4], [s4, s1]]\nlinks: {{ rate: 100Mbps }}\n"
     )
 }

@@ -18,9 +18,10 @@ const HEAD: &str = "# The papers, theirs and ours\n\n\
     *ServerSwitch*, NSDI 2011. `axon reproduce ID` runs a row, `axon reproduce '*'` all of them;\n\
     simulated figures are the same on every machine, figures from a clock or from real hosts are\n\
     not and say so.\n\n\
-    **held**: the effect shows and every bound holds. **missed**: measured, a bound does not hold.\n\
-    **not reproduced**: the paper's effect does not show. **by construction**: the figure follows\n\
-    from what was set from the paper, and is not counted as held. **missing**: no experiment yet.\n";
+    **held**: the effect shows and every bound holds. **missed**: measured, a bound does not\n\
+    hold. **not reproduced**: the paper's effect does not show. **by construction**: the figure\n\
+    follows from what was set from the paper, and is not counted as held. **missing**: no\n\
+    experiment yet.\n";
 
 /// Writes the page, and the plots that it shows into a folder of its name beside it.
 ///
