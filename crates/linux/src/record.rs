@@ -304,7 +304,7 @@ mod tests {
         assert!(format!("{error:#}").contains("the header alone takes"), "{error:#}");
         assert!(!next.exists());
         assert_eq!(std::fs::read(&file).unwrap(), b"of an earlier incarnation");
-        setup.file = "/dev/full".into();
+        (setup.file, setup.bytes_max) = ("/dev/full".into(), RECORD_BYTES_MAX);
         assert!(Recording::open(Some(&setup)).unwrap().open.is_none());
         assert!(Path::new("/dev/full").exists(), "a device is not ours to remove");
         std::fs::remove_dir_all(&folder).unwrap();
