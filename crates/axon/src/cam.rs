@@ -7,8 +7,12 @@ use axon_papers::axon::cam;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Say how many CAM entries a capture's destinations need, and draw hit rate against entries
+/// Compute how many CAM entries the destinations in a capture need: hit rate against entries
 #[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Exit status: 0 done; 2 no capture, or a result could not be written, or wrong \
+    usage"
+)]
 pub struct Arguments {
     /// A pcap or pcapng file
     file: PathBuf,
@@ -19,7 +23,7 @@ pub struct Arguments {
     /// Write the curves as CSV
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
-    /// Draw the curves as SVG
+    /// Plot the curves as SVG
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
 }

@@ -3,10 +3,14 @@
 use anyhow::Result;
 use std::process::ExitCode;
 
-/// End a lab and remove exactly what was made for it, also after a crash
+/// Stop a lab and remove exactly what was made for it, also after a crash
 #[derive(clap::Args)]
+#[command(
+    after_help = "Exit status: 0 the lab is down; 2 there is no such lab, or it cannot be removed, \
+    or wrong usage"
+)]
 pub struct Arguments {
-    /// The lab, if there is more than one
+    /// Name of the lab; needed if there is more than one
     lab: Option<String>,
 }
 

@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 #[group(id = "recording", multiple = true)]
 pub struct Arguments {
     /// Record every input of this node to FILE, for `axon replay`; if it exists, to FILE with a
-    /// number. It holds the frames of hosts and the fabric's key, and only its owner may read it
+    /// number. It contains the frames of hosts and the fabric's key, and only its owner may read it
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
-    /// End the recording before the file is larger than this, such as 512MiB; 1 GiB if not said
+    /// End the recording before the file is larger than this, such as 512MiB; 1GiB by default
     #[arg(long, value_name = "SIZE", requires = "record", value_parser = size)]
     record_bytes_max: Option<u64>,
 }

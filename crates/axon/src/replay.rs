@@ -10,9 +10,10 @@ use axon_wire::Span;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Run a recorded switch, controller or agent again, and compare what it answers, bit for bit.
-/// Exit status: 1 a difference; 2 a recording that cannot be replayed, or is altered
+/// Run a recorded switch, controller or agent again, and compare its outputs bit for bit
 #[derive(clap::Args)]
+#[command(after_help = "Exit status: 0 no difference; 1 a difference; 2 a recording that cannot \
+    be replayed or is altered, or wrong usage")]
 pub struct Arguments {
     /// A file that `--record` wrote, or a directory of them
     file: PathBuf,
@@ -20,7 +21,7 @@ pub struct Arguments {
     /// FILE/NAME.pcapng
     #[arg(long, value_name = "FILE")]
     into: Option<PathBuf>,
-    /// Go no further than this, counted from the node's start, such as 90s
+    /// Replay no further than this, counted from the start of the node, such as 90s
     #[arg(long, value_name = "TIME", value_parser = units::span)]
     until: Option<Span>,
     /// Refuse recordings that are not of this fabric file

@@ -11,29 +11,33 @@ use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Run experiments of the papers and hold ours against theirs
+/// Run experiments of the papers and compare their results with ours
 #[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Exit status: 0 all bounds held; 1 a bound missed; 2 an experiment could not be \
+    run, or wrong usage; 130 interrupted"
+)]
 pub struct Arguments {
-    /// Which: `axon/table1`, or patterns such as `axon/*`
+    /// Experiments to run, such as axon/table1, or patterns, such as 'axon/*'
     #[arg(value_name = "ID", required_unless_present_any = ["list", "write_docs"])]
     ids: Vec<String>,
-    /// List all experiments and the state of their last run
+    /// List all experiments, and how their last run ended
     #[arg(long, conflicts_with = "ids")]
     list: bool,
-    /// The results folder
+    /// Folder for the results
     #[arg(long, value_name = "DIR", default_value = "results/reproduce")]
     out: PathBuf,
-    /// Write rows and verdicts as JSON, a list if there are several ids; `-` is standard
-    /// output, and nothing else goes there
+    /// Write rows and verdicts as JSON, a list if there are several ids; `-` writes it to standard
+    /// output, and nothing else
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Seed of everything random
+    /// Seed of all random choices
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Threads that a simulation may use; results are the same with any number
+    /// Threads of a simulation, 1 or more; results are the same with any number
     #[arg(long, value_name = "K", default_value_t = 1)]
     threads: usize,
-    /// Make the page of all results from the results folder
+    /// Write a page of all results in the results folder, as docs/papers.md
     #[arg(long, value_name = "FILE")]
     write_docs: Option<PathBuf>,
 }

@@ -8,13 +8,14 @@ use axon_linux::{dcbx, flow_control};
 use serde::Serialize;
 use std::process::ExitCode;
 
-/// Show the nodes of a running lab. Exit status: 1 deadlock; 2 no lab, or some switches did not
-/// answer
+/// Show the nodes of a running lab: ports, routes, drops, DCBX, paused queues and deadlocks
 #[derive(clap::Args)]
+#[command(after_help = "Exit status: 0 no deadlock; 1 a deadlock; 2 there is no lab, or a switch \
+    does not answer and no deadlock is found, or wrong usage")]
 pub struct Arguments {
-    /// The lab, if more than one is up
+    /// Name of the lab; needed if more than one is up
     lab: Option<String>,
-    /// Print all of it as JSON
+    /// Print the status as JSON, with all counters
     #[arg(long)]
     json: bool,
 }

@@ -43,6 +43,7 @@ fn every_verb_explains_itself() {
         assert!(good(&all).contains(&format!("\n  {verb} ")), "{verb} is not listed");
         let own = axon(&[verb, "--help"]);
         assert!(good(&own).contains(&format!("Usage: axon {verb}")));
+        assert!(good(&own).contains("\nExit status: "), "{verb} does not name its exit status");
     }
 }
 
@@ -81,6 +82,8 @@ fn what_cannot_be_replayed_ends_with_two_and_says_why() {
     assert_eq!(bad(&axon(&["replay", &folder.path("")]), 2), text, "one by one");
     let missing = folder.path("s2.axrec");
     assert!(bad(&axon(&["replay", &missing]), 2).starts_with(&missing));
+    let no_folder = axon(&["replay", &folder.path(""), "--into", &garbage]);
+    assert!(bad(&no_folder, 2).starts_with(&garbage), "1 would be a difference");
     std::fs::remove_file(&garbage).unwrap();
     assert!(bad(&axon(&["replay", &folder.path("")]), 2).contains("no file ends in .axrec"));
     bad(&axon(&["up", "x.yaml", "--record-bytes-max", "1MiB"]), 2);

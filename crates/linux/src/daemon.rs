@@ -23,8 +23,9 @@ use std::collections::BTreeMap;
 /// namespace, until SIGTERM or SIGINT. Ports whose device is not there are down.
 ///
 /// # Errors
-/// No such switch, its data plane lacks what the fabric needs, none of its ports has the name of a TAP port, no right to open packet
-/// sockets, no capture file, or a state file that cannot be read or written.
+/// No such switch, its data plane lacks what the fabric needs, none of its ports has the name of a
+/// TAP port, no right to open packet sockets, no capture file, or a state file that cannot be read
+/// or written.
 pub fn switch(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Result<()> {
     let index = switch_index(fabric, name)
         .with_context(|| format!("fabric {} has no switch {name}", fabric.name))?;
@@ -71,9 +72,8 @@ pub fn host_agent(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Resul
     agent::run(&agent_options(fabric, name)?, options)
 }
 
-/// How the agent of host `name` is configured. With DCBX it begins with the PFC of its switch, for that
-/// may be willing and follow it; which frames have which priority the switch
-/// advertises.
+/// How the agent of host `name` is configured. With DCBX it begins with the PFC of its switch, for
+/// that may be willing and follow it; which frames have which priority the switch advertises.
 pub(crate) fn agent_options(fabric: &Fabric, name: &str) -> Result<AgentOptions> {
     let host = fabric.hosts.iter().find(|host| host.name == name);
     let host = host.with_context(|| format!("fabric {} has no host {name}", fabric.name))?;

@@ -28,21 +28,25 @@ const PAIRS_MAX: usize = 1_000_000;
 
 /// Prove a fabric's routes free of deadlock, or print a cycle of buffers that wait for each other
 #[derive(clap::Args)]
+#[command(
+    after_help = "Exit status: 0 proved; 1 not proved; 2 it could not be tried, a result could not \
+    be written, or wrong usage"
+)]
 pub struct Arguments {
     /// The fabric file
     file: PathBuf,
     /// Write the result as JSON; `-` writes it to standard output, and nothing else
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Check the routes of N random pairs of hosts, and those of the traffic section, instead of
-    /// all pairs; the proof holds for these only
+    /// Check the routes of N random pairs of hosts, 1 to 100000000, and those of the traffic
+    /// section, instead of all pairs; the proof holds for these only
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
     pairs: Option<u32>,
-    /// Seed of all random choices; that of the file by default
+    /// Seed of all random choices; the file's by default
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// How the controller chooses paths, whatever the file's controller.router says
-    #[arg(long, value_name = "NAME", value_parser = crate::router::named)]
+    /// Router of the controller, instead of the file's controller.router
+    #[arg(long, value_name = "NAME", value_parser = crate::router::parser())]
     router: Option<RouterKind>,
     /// Fail this link between switches after the routes are installed: one of its ports (s1-p2) or
     /// its two switches (s1,s2); may be given more than once, all links fail together

@@ -4,6 +4,8 @@ use axon_control::config::{DhcpConfig, ServerIdentity};
 use axon_control::controller::dhcp::{DhcpServer, LeaseState};
 use axon_control::controller::hosts::{HostTable, Learned, Place};
 use axon_control::controller::topology::SwitchIndex;
+use axon_wire::priority::Priority;
+use axon_wire::vlan::VlanTag;
 use axon_wire::{MacAddr, PortNo, Span, Time};
 use proptest::prelude::*;
 use smoltcp::phy::ChecksumCapabilities;
@@ -49,8 +51,12 @@ impl World {
     }
 
     fn say(&mut self, client: &Client) -> Option<Reply> {
-        let place = Place { switch: SwitchIndex(0), port: PortNo(u16::from(client.mac.0[5])) };
-        let served = self.server.serve(self.now, place, &client.frame(), &self.hosts)?;
+        self.hear(client.mac, &client.frame())
+    }
+
+    fn hear(&mut self, mac: MacAddr, frame: &[u8]) -> Option<Reply> {
+        let place = Place { switch: SwitchIndex(0), port: PortNo(u16::from(mac.0[5])) };
+        let served = self.server.serve(self.now, place, frame, &self.hosts)?;
         served.reply.map(|frame| Reply::parse(&frame))
     }
 }
@@ -207,6 +213,18 @@ fn a_host_gets_an_address_and_all_that_comes_with_it() {
     assert_eq!((ack.kind, ack.yiaddr), (Ack, ip(10)));
     let (_, lease) = world.server.leases().next().unwrap();
     assert_eq!((lease.mac, lease.state), (mac(1), LeaseState::Bound));
+}
+
+#[test]
+fn a_request_with_a_priority_tag_is_answered_and_one_of_a_vlan_is_not() {
+    for (vid, kind) in [(0, Some(Offer)), (1, None)] {
+        let mut world = World::new();
+        let plain = client(1, Discover).frame();
+        let tag = VlanTag { vid, ..VlanTag::of_priority(Priority::MAX) };
+        let frame = [&plain[..12], &tag.emit(), &plain[12..]].concat();
+        assert_eq!(world.hear(mac(1), &frame).map(|reply| reply.kind), kind);
+        assert_eq!(world.server.counters().malformed, u64::from(kind.is_none()));
+    }
 }
 
 #[test]

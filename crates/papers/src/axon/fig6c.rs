@@ -12,12 +12,13 @@ pub const EXPERIMENT: Experiment = Experiment {
     id: "axon/fig6c",
     title: "Control overhead of Axon and of PortLand",
     source: "001 §5.4, figure 6(c)",
-    setup: "Our PortLand (switches, fabric manager, ARP proxy; `docs/baselines.md`) in the same simulator \
-            on the same tori and random graphs (random-low), with the same hosts asking the same questions: \
-            5 random others each, one right after another (10 ms) and one a second. Warm: every host has announced itself before. \
-            Cold: no host has said anything, so the manager broadcasts what it cannot resolve. Mb/s per \
-            link, the mean over the links between switches as in all of figure 6, both directions together, \
-            stated for 10 questions a second from each host, and 10 heartbeats a second.",
+    setup: "Our PortLand (switches, fabric manager, ARP proxy; `docs/baselines.md`) in the same \
+            simulator on the same tori and random graphs (random-low), with the same hosts asking \
+            the same questions: 5 random others each, one right after another (10 ms) and one a \
+            second. Warm: every host has announced itself before. Cold: no host has said anything, \
+            so the manager broadcasts what it cannot resolve. Mb/s per link, the mean over the \
+            links between switches as in all of figure 6, both directions together, stated for 10 \
+            questions a second from each host, and 10 heartbeats a second.",
     run,
 };
 
@@ -76,14 +77,15 @@ fn run(context: &mut Context) -> Result<Outcome> {
     }
     outcome.tables.push(table);
     outcome.note(
-        "A broadcast costs every link once, so what the cold start costs grows with the network, while \
-         a resolved question costs its way only: the factor grows with the hosts; the paper shows networks \
-         of up to 50,000. It depends on how fast hosts ask: with the questions of a host one second apart, \
-         hosts are nearly all known before they are asked for. A host is looked for by broadcast once at most.",
+        "A broadcast costs every link once, so what the cold start costs grows with the network, \
+         while a resolved question costs its way only: the factor grows with the hosts; the paper \
+         shows networks of up to 50,000. It depends on how fast hosts ask: with the questions of a \
+         host one second apart, hosts are nearly all known before they are asked for. A host is \
+         looked for by broadcast once at most.",
     );
     outcome.note(
-        "Warm, our PortLand is below Axon by more than slightly: its messages are not sealed (43 bytes each), \
-         carry no route, and are two for each question where Axon has three.",
+        "Warm, our PortLand is below Axon by more than slightly: its messages are not sealed (43 \
+         bytes each), carry no route, and are two for each question where Axon has three.",
     );
     Ok(outcome)
 }

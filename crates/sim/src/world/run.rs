@@ -3,11 +3,11 @@
 //! runs or, without any, every pair pings, the fabric's faults happen, and every connected
 //! pair pings again.
 //!
-//! In plain English: run for a millisecond of simulated time at most; report the progress to
-//! the observer, which may end the run; take a sample if one is due; go on until the stage is over.
+//! In plain English: run for a millisecond of simulated time at most; report the progress to the
+//! observer, which may end the run; take a sample if one is due; go on until the stage is over.
 //! Where links are lossless, each time see whether buffers wait for each other for ever: the first
-//! such cycle is kept for the report, and the run goes on. These checks change nothing in the world, so they
-//! leave its trace as it is.
+//! such cycle is kept for the report, and the run goes on. These checks change nothing in the
+//! world, so they leave its trace as it is.
 
 use crate::engine::dataplane::DataplaneKind;
 use crate::link::links::WireEnd;

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 /// ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Times {
-    /// How many.
+    /// The spans that were measured.
     pub count: u64,
     /// The shortest.
     pub min_ns: u64,
