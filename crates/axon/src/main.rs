@@ -68,7 +68,7 @@ enum Verb {
 }
 
 impl Verb {
-    /// Whether SIGINT may end it at once: it has no signals of its own to take, and nothing to undo.
+    /// Whether SIGINT may end it at once: it takes no signals itself, and has nothing to undo.
     fn ends_at_once(&self) -> bool {
         use Verb::{Cam, Check, Conformance, Down, Probe, Prove, Replay, Schema, Status, Trace};
         matches!(

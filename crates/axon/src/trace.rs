@@ -24,8 +24,8 @@ const LINE_EXPECTED: &str = "a line such as `0.000000005s s1-p2 sent 70 B ...`";
 /// Print the lines of a trace that match all options
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit status: 0 the trace was read to its end; 2 it cannot be read, is no trace or \
-    is cut off, or wrong usage"
+    after_help = "Exit status: 0 the trace was read to its end; 2 it cannot be read, is no trace \
+    or is cut off, or wrong usage"
 )]
 pub struct Arguments {
     /// A file that `axon sim --trace` wrote; `-` is standard input

@@ -21,7 +21,8 @@ fn command(arguments: &[&str]) -> Command {
 
 /// A fabric in which a stream is cut off: a run of it fails.
 fn cut(folder: &Folder) -> String {
-    let text = "name: cut\ntopology: {line: {switches: 2}}\ntraffic: [{tcp: {}, from: h1, to: h2}]\n\
+    let text = "name: cut\ntopology: {line: {switches: 2}}\n\
+                traffic: [{tcp: {}, from: h1, to: h2}]\n\
                 faults: [{after_start: 1ms, down: [s1, s2]}]\n";
     folder.file("cut.yaml", text)
 }
