@@ -21,6 +21,8 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
     #[command(flatten)]
+    dangers: real::Dangers,
+    #[command(flatten)]
     capture: capture::Arguments,
     #[command(flatten)]
     record: record::Arguments,
@@ -28,6 +30,7 @@ pub struct Arguments {
 
 /// Runs until SIGTERM or SIGINT.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let fabric = real::load_for_daemon(&arguments.file, &arguments.dangers)?;
     let options = DaemonOptions {
         status_socket: arguments.status_socket.clone(),
         capture: arguments.capture.options(),
@@ -35,6 +38,6 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         state: arguments.state.clone(),
         taps: Vec::new(),
     };
-    daemon::controller(&real::load(&arguments.file)?, &options)?;
+    daemon::controller(&fabric, &options)?;
     Ok(ExitCode::SUCCESS)
 }
