@@ -1,5 +1,7 @@
 //! The options of a recording, the same for every daemon.
 
+use crate::output::is_standard;
+use anyhow::ensure;
 use axon_fabric::FabricText;
 use axon_linux::record::{RECORD_BYTES_MAX, RecordOptions};
 use std::path::{Path, PathBuf};
@@ -29,6 +31,7 @@ impl Arguments {
         let Some(file) = &self.record else {
             return Ok(None);
         };
+        ensure!(!is_standard(file), "--record -: it may grow to several files; expected a name");
         let fabric = fabric.map(|file| FabricText::read(file, None)).transpose()?;
         let bytes_max = self.record_bytes_max.unwrap_or(RECORD_BYTES_MAX);
         Ok(Some(RecordOptions { file: file.clone(), bytes_max, fabric }))

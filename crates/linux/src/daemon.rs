@@ -50,6 +50,19 @@ pub fn switch(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Result<()
     run(node, clock, (name, identity), ports, options)
 }
 
+/// The ports of switch `name`, and of the controller if that is its name, that a link of the fabric
+/// ends at and whose device is not there yet. TAP ports are made, so they are not among them.
+pub fn missing_ports(fabric: &Fabric, name: &str, taps: &[String]) -> Vec<String> {
+    let ports = match switch_index(fabric, name) {
+        Some(index) => switch_ports(fabric, index),
+        None if name == fabric.controller.name => controller_ports(fabric),
+        None => Vec::new(),
+    };
+    let linked = ports.into_iter().filter(|port| port.rate.is_some());
+    let devices = linked.map(|port| port.device).filter(|device| !taps.contains(device));
+    devices.filter(|device| crate::sys::device_flags(device).is_err()).collect()
+}
+
 /// Runs the agent at the edge of host `name`, whose interface is `h1-p0` and whose port to the
 /// fabric is `h1-e0`, in this network namespace; see [`switch`].
 ///
