@@ -86,13 +86,13 @@ fn a_daemon_refuses_the_published_lab_key_unless_the_danger_is_named() {
     for file in [&default, &spelled] {
         for node in [&["switch", file, "s1"][..], &["controller", file]] {
             let refused = axon(&[node, &["--state", &state]].concat());
-            let text = bad(&refused, 1);
+            let text = bad(&refused, 2);
             let wanted = format!("{file}: the fabric's key is the published lab key");
             assert!(text.starts_with(&wanted), "{text}");
             assert!(text.contains("axon key") && text.contains("--insecure-lab-key"), "{text}");
         }
         let allowed = axon(&["switch", file, "s9", "--insecure-lab-key"]);
-        let text = bad(&allowed, 1);
+        let text = bad(&allowed, 2);
         assert!(text.starts_with("warning: ") && text.contains("no switch s9"), "{text}");
     }
     assert!(!Path::new(&state).exists(), "nothing was begun");
