@@ -23,6 +23,8 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
     #[command(flatten)]
+    dangers: real::Dangers,
+    #[command(flatten)]
     capture: capture::Arguments,
     #[command(flatten)]
     record: record::Arguments,
@@ -30,6 +32,7 @@ pub struct Arguments {
 
 /// Runs until SIGTERM or SIGINT.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let fabric = real::load_for_daemon(&arguments.file, &arguments.dangers)?;
     let options = DaemonOptions {
         status_socket: arguments.status_socket.clone(),
         capture: arguments.capture.options(),
@@ -37,7 +40,6 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         state: arguments.state.clone(),
         taps: Vec::new(),
     };
-    let fabric = real::load(&arguments.file)?;
     real::wait_for_ports(&fabric, &fabric.controller.name, &[]);
     daemon::controller(&fabric, &options)?;
     Ok(ExitCode::SUCCESS)

@@ -13,6 +13,7 @@ mod demo;
 mod down;
 mod exec;
 mod file;
+mod key;
 mod output;
 mod probe;
 mod prove;
@@ -62,6 +63,7 @@ enum Verb {
     Cam(cam::Arguments),
     Check(check::Arguments),
     Schema(schema::Arguments),
+    Key(key::Arguments),
     Switch(switch::Arguments),
     Controller(controller::Arguments),
     Agent(agent::Arguments),
@@ -124,6 +126,7 @@ fn main() -> ExitCode {
         Verb::Cam(arguments) => cam::run(&arguments),
         Verb::Check(arguments) => check::run(&arguments),
         Verb::Schema(arguments) => schema::run(&arguments),
+        Verb::Key(arguments) => key::run(&arguments),
         Verb::Switch(arguments) => switch::run(&arguments),
         Verb::Controller(arguments) => controller::run(&arguments),
         Verb::Agent(arguments) => agent::run(&arguments),

@@ -29,6 +29,8 @@ pub struct Arguments {
     #[arg(long, value_name = "PORT")]
     tap: Vec<String>,
     #[command(flatten)]
+    dangers: real::Dangers,
+    #[command(flatten)]
     capture: capture::Arguments,
     #[command(flatten)]
     record: record::Arguments,
@@ -36,6 +38,7 @@ pub struct Arguments {
 
 /// Runs until SIGTERM or SIGINT.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let fabric = real::load_for_daemon(&arguments.file, &arguments.dangers)?;
     let options = DaemonOptions {
         status_socket: arguments.status_socket.clone(),
         capture: arguments.capture.options(),
@@ -43,7 +46,6 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         state: arguments.state.clone(),
         taps: arguments.tap.clone(),
     };
-    let fabric = real::load(&arguments.file)?;
     real::wait_for_ports(&fabric, &arguments.name, &arguments.tap);
     daemon::switch(&fabric, &arguments.name, &options)?;
     Ok(ExitCode::SUCCESS)

@@ -29,6 +29,7 @@ const VERBS: &[&str] = &[
     "cam",
     "check",
     "schema",
+    "key",
     "switch",
     "controller",
     "agent",
@@ -64,12 +65,57 @@ fn a_fabric_that_needs_more_than_the_ports_of_a_machine_is_refused_before_anythi
     let says = "the data plane `software` lacks links of 400 Gb/s (asked for by `links.rate`; it \
                 has 100 Gb/s)";
     let state = folder.path("s1.state");
-    for arguments in [&["up", &file][..], &["switch", &file, "s1", "--state", &state]] {
+    for arguments in
+        [&["up", &file][..], &["switch", &file, "s1", "--insecure-lab-key", "--state", &state]]
+    {
         let refused = axon(arguments);
         assert!(bad(&refused, 2).contains(says), "{arguments:?}: {refused:?}");
     }
     assert!(!folder.0.join("s1.state").exists(), "nothing was begun");
     good(&axon(&["check", &file]));
+}
+
+#[test]
+fn a_daemon_refuses_the_published_lab_key_unless_the_danger_is_named() {
+    let folder = Folder::new("lab-key");
+    let topology = "name: a\ntopology: {ring: {switches: 3}}\n";
+    let default = folder.file("default.yaml", topology);
+    let lab_key: String = axon_fabric::LAB_KEY.iter().map(|byte| format!("{byte:02x}")).collect();
+    let spelled = folder.file("spelled.yaml", format!("{topology}key: {lab_key}\n"));
+    let state = folder.path("state");
+    for file in [&default, &spelled] {
+        for node in [&["switch", file, "s1"][..], &["controller", file]] {
+            let refused = axon(&[node, &["--state", &state]].concat());
+            let text = bad(&refused, 2);
+            let wanted = format!("{file}: the fabric's key is the published lab key");
+            assert!(text.starts_with(&wanted), "{text}");
+            assert!(text.contains("axon key") && text.contains("--insecure-lab-key"), "{text}");
+        }
+        let allowed = axon(&["switch", file, "s9", "--insecure-lab-key"]);
+        let text = bad(&allowed, 2);
+        assert!(text.starts_with("warning: ") && text.contains("no switch s9"), "{text}");
+    }
+    assert!(!Path::new(&state).exists(), "nothing was begun");
+}
+
+#[test]
+fn a_key_that_was_made_is_secret_is_used_and_is_never_overwritten() {
+    let folder = Folder::new("key");
+    let key = folder.path("fabric.key");
+    assert_eq!(good(&axon(&["key", &key])), "");
+    let text = folder.read("fabric.key");
+    assert!(text.len() == 65 && text.ends_with('\n'), "{text}");
+    let mode = std::fs::metadata(&key).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    assert!(bad(&axon(&["key", &key]), 1).contains(&key));
+    assert_eq!(folder.read("fabric.key"), text);
+    let fabric = "name: a\ntopology: {ring: {switches: 3}}\nkey_file: fabric.key\n";
+    let fabric = folder.file("a.yaml", fabric);
+    assert!(bad(&axon(&["switch", &fabric, "s9"]), 1).contains("no switch s9"), "it is accepted");
+    let (one, other) = (axon(&["key", "-"]), axon(&["key", "-"]));
+    assert_eq!(good(&one).len(), 65);
+    assert_ne!(good(&one), good(&other));
+    assert!(!Path::new("-").exists());
 }
 
 #[test]
@@ -146,8 +192,8 @@ fn an_error_in_a_file_is_named_by_file_line_column_and_key() {
         assert!(message.contains("hop_width: ") && message.contains("16"), "{message}");
     }
     let ring = scenario("ring3");
-    assert!(bad(&axon(&["switch", &ring, "s9"]), 2).contains("no switch s9"));
-    let no_port = axon(&["switch", &ring, "s1", "--tap", "s2-p0"]);
+    assert!(bad(&axon(&["switch", &ring, "s9", "--insecure-lab-key"]), 2).contains("no switch s9"));
+    let no_port = axon(&["switch", &ring, "s1", "--insecure-lab-key", "--tap", "s2-p0"]);
     assert!(bad(&no_port, 2).contains("no port s2-p0"));
     assert!(bad(&axon(&["up", &ring, "--capture", "s9"]), 2).contains("no switch s9"));
 }

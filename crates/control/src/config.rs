@@ -103,6 +103,9 @@ pub struct DhcpConfig {
     pub pool_last: Ipv4Addr,
     /// The duration of a lease.
     pub lease: Span,
+    /// The most addresses of the pool that hosts behind one port hold, leased or in use without a
+    /// lease: at least 1. As many again, up to 16, may be offered or declined.
+    pub leases_per_port_max: usize,
     /// Hosts that always get the same address; it may lie outside the pool.
     pub reservations: BTreeMap<MacAddr, Ipv4Addr>,
     /// Default router to announce, if any.

@@ -217,7 +217,7 @@ impl Controller {
                 let item = Item::AskHost { port: place.port, mac, ip };
                 out.push(Effect::Command { to, item });
             }
-            self.withdraw(place, mac, out);
+            self.withdraw(now, place, mac, out);
         }
         self.changed(now, change, out);
     }

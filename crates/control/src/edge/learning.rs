@@ -21,23 +21,25 @@ impl Edge {
     /// dropped.
     ///
     /// A known host on its port is refreshed. On another port it has moved: it is removed from the
-    /// old port with its flows and learned on the new one. A new host is learned while its port
+    /// old port with its flows and learned on the new one. It is queried at the old port, and
+    /// learned there again if it answers: another station may have used its MAC. A new host is learned while its port
     /// has room. A full port removes a host without address that was silent for as long as a host
     /// with an address would need to be declared dead. Hosts without address are not removed
     /// otherwise, because they cannot be probed.
     pub(super) fn learn(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr) -> bool {
-        let recalled = self.recalled(port, mac);
+        let mut left = None;
         if let Some(host) = self.hosts.by_mac.get_mut(&mac) {
             if host.port == port {
                 host.heard = cx.now;
                 host.unanswered = 0;
-                if recalled {
+                if self.recalled(port, mac).is_some() {
                     // The controller wants to verify the host: report it again.
                     self.hosts.reported.remove(&mac);
                     self.report(cx.out, mac);
                 }
                 return true;
             }
+            left = Some(host.port);
             if cx.now.since(host.changed) < CHANGE_HOLD {
                 self.counters.hosts_refused += 1;
                 return false;
@@ -47,12 +49,19 @@ impl Edge {
             self.counters.hosts_refused += 1;
             return false;
         }
+        let answered = self.recalled(port, mac).is_some_and(|recall| recall.moved);
         let moved = self.forget_host(cx, mac);
         let host = Host { port, ip: None, heard: cx.now, unanswered: 0, changed: cx.now };
         self.hosts.insert(mac, host);
         self.counters.hosts_moved += u64::from(moved);
         cx.out.push(Effect::Note(Note::HostUp { port, mac }));
         self.report(cx.out, mac);
+        match left {
+            // It has answered: whoever used its MAC is not queried.
+            Some(left) if answered => drop(self.recalled(left, mac)),
+            Some(left) => self.recall_moved(cx, left, mac),
+            None => {}
+        }
         true
     }
 

@@ -2,10 +2,10 @@
 //!
 //! A host that only listens would stay unknown once it has been removed, and no other host could
 //! reach it. So every removed host with an address is kept in a list and queried by ARP: when its
-//! port has carrier again, when it no longer answered, when the switch has restarted (then the
-//! controller has the list), and when the controller has to verify a move. A host that answers is
-//! learned and reported like any other. The queries become rarer, down to the pace of probes, and
-//! end after about an hour.
+//! port has carrier again, when it no longer answered, when another port has received its MAC, when
+//! the switch has restarted (then the controller has the list), and when the controller has to
+//! verify a move. A host that answers is learned and reported like any other. The queries become
+//! rarer, down to the pace of probes, and end after about an hour.
 
 use super::context::{Cx, Timer};
 use super::queries::Recall;
@@ -17,17 +17,22 @@ use core::net::Ipv4Addr;
 
 /// The number of queries before a host is given up: an hour at the pace of probes.
 const TRIES: u64 = 720;
+/// The number of queries before a host that is known at another port is given up: some four
+/// seconds of them.
+const TRIES_ELSEWHERE: u64 = 12;
 /// Hosts of one switch that are remembered.
 const RECALLS_MAX: usize = 4096;
 
 impl Edge {
-    /// The controller asks for a query of a host on `port`.
+    /// The controller asks for a query of a host on `port`. The address that the host has here
+    /// counts more than `ip`, which another station may have claimed in its name.
     pub(super) fn recall(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr, ip: Ipv4Addr) {
         let sane = cx.ports.kind(port).is_some()
             && self.is_host_mac(mac)
             && host_frame::is_host_ip(ip)
             && ip != self.server.ip;
-        if sane && self.remember(port, mac, ip) {
+        let own = self.hosts.get(mac).filter(|host| host.port == port).and_then(|host| host.ip);
+        if sane && self.remember(port, mac, own.unwrap_or(ip)) {
             self.recall_due(cx, port, mac);
         } else {
             self.counters.messages_ignored += 1;
@@ -40,7 +45,7 @@ impl Edge {
         if !known && self.recalls.len() >= RECALLS_MAX {
             return false;
         }
-        self.recalls.insert((port, mac), Recall { ip, tries: 0 });
+        self.recalls.insert((port, mac), Recall { ip, tries: 0, moved: false });
         true
     }
 
@@ -64,10 +69,18 @@ impl Edge {
         }
     }
 
-    /// Ends the queries for a host that was received on `port`; returns whether there were any.
-    pub(super) fn recalled(&mut self, port: PortNo, mac: MacAddr) -> bool {
+    /// Ends the queries for a host that was received on `port`; returns what they were.
+    pub(super) fn recalled(&mut self, port: PortNo, mac: MacAddr) -> Option<Recall> {
         self.agenda.cancel(Timer::Recall(port, mac));
-        self.recalls.remove(&(port, mac)).is_some()
+        self.recalls.remove(&(port, mac))
+    }
+
+    /// Queries a host at the port that it has left, since another port has received its MAC.
+    pub(super) fn recall_moved(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr) {
+        if let Some(recall) = self.recalls.get_mut(&(port, mac)) {
+            recall.moved = true;
+            self.recall_due(cx, port, mac);
+        }
     }
 
     /// Sends the next query, or gives up.
@@ -75,7 +88,7 @@ impl Edge {
         let key = (port, mac);
         let Some(recall) = self.recalls.get_mut(&key) else { return };
         let elsewhere = self.hosts.get(mac).is_some_and(|host| host.port != port);
-        if recall.tries >= TRIES || elsewhere {
+        if recall.tries >= if elsewhere { TRIES_ELSEWHERE } else { TRIES } {
             self.recalled(port, mac);
             return;
         }
@@ -140,6 +153,42 @@ mod tests {
         assert_eq!(seen(&bench.frame(0, &answer(7))), 0, "nothing new");
         assert_eq!(arps(&asked_for(&mut bench, 0, 7)).len(), 1);
         assert_eq!(seen(&bench.frame(0, &answer(7))), 1);
+    }
+
+    #[test]
+    fn a_host_whose_mac_another_port_has_used_is_queried_at_its_own_and_comes_back() {
+        let mut bench = Bench::new();
+        bench.host(0, 7);
+        bench.pass(Span::from_secs(1));
+        let effects = bench.frame(1, &udp_frame(mac(9), mac(7), 0));
+        let [(PortNo(0), arp)] = arps(&effects)[..] else { panic!("{effects:?}") };
+        assert_eq!((arp.target_mac, arp.target_ip), (mac(7), ip(7)));
+        assert_eq!(seen(&bench.frame(0, &answer(7))), 0, "too soon");
+        assert!(!arps(&bench.pass(Span::from_millis(210))).is_empty(), "so it is queried again");
+        let effects = bench.frame(0, &answer(7));
+        assert!(seen(&effects) > 0);
+        assert_eq!(arps(&effects).len(), 0, "nobody else is queried");
+        assert_eq!(bench.edge.hosts().next().unwrap().1.port, PortNo(0));
+    }
+
+    #[test]
+    fn a_host_that_has_moved_is_queried_at_its_old_port_for_a_few_seconds() {
+        let mut bench = Bench::new();
+        bench.host(0, 7);
+        bench.pass(Span::from_secs(1));
+        let first = arps(&bench.frame(1, &udp_frame(mac(9), mac(7), 0))).len();
+        let later = bench.pass(Span::from_secs(60));
+        assert_eq!((first + arps(&later).len()) as u64, TRIES_ELSEWHERE);
+        assert!(bench.edge.recalls.is_empty());
+    }
+
+    #[test]
+    fn a_host_is_queried_for_the_address_that_it_has_here() {
+        let mut bench = Bench::new();
+        bench.host(0, 7);
+        let ask = Item::AskHost { port: PortNo(0), mac: mac(7), ip: IpAddr::V4(ip(66)) };
+        let effects = bench.item(ask);
+        assert_eq!(arps(&effects)[0].1.target_ip, ip(7));
     }
 
     #[test]

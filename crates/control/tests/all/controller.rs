@@ -35,6 +35,7 @@ fn config() -> ControllerConfig {
             pool_first: Ipv4Addr::new(10, 0, 0, 100),
             pool_last: Ipv4Addr::new(10, 0, 0, 120),
             lease: Span::from_secs(3600),
+            leases_per_port_max: 16,
             reservations: BTreeMap::new(),
             router: None,
             dns: Vec::new(),

@@ -123,6 +123,13 @@ pub struct DhcpCounters {
     pub naks: u64,
     /// DHCPDISCOVERs without an answer: no address is left.
     pub exhausted: u64,
+    /// Requests without an answer: the client's port holds as many addresses as it may.
+    pub port_full: u64,
+    /// Requests at another port than the client's, and releases and declines of addresses that
+    /// were not the client's to give back.
+    pub misplaced: u64,
+    /// Leases given up because their hosts were gone and others needed the addresses.
+    pub reclaimed: u64,
     /// DHCPDECLINEs of addresses that were the client's.
     pub declined: u64,
     /// DHCPRELEASEs of addresses that were the client's.
