@@ -224,7 +224,7 @@ fn type_name(name: &str) -> &str {
         "mapping start" => "a mapping: keys with values",
         "sequence start" => "a list",
         "string scalar" | "a string" => "a word or a number",
-        "an array of length 2" => "a list of two",
+        "an array of length 2" | "a tuple of size 2" => "a list of two",
         other => other,
     }
 }
