@@ -61,7 +61,7 @@ fn the_ends_of_a_range_in_an_error_work() {
         "flattened_butterfly: {k: 10, n: @}",
         "bcube: {n: 2, k: @}",
         "bcube: {n: 8, k: @}",
-        "torus: {rows: 50, cols: @}",
+        "torus: {rows: 100, cols: @}",
         "dragonfly: {a: 4, p: 2, h: 2, groups: @}",
     ] {
         let file = |number: &str| format!("topology: {{{}}}", topology.replace('@', number));
