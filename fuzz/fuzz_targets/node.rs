@@ -16,7 +16,9 @@ use axon_plane::Plane;
 use axon_wire::header::{self, HeaderView, PacketType};
 use axon_wire::message::{Hello, HelloConfirm, Message, Role};
 use axon_wire::probe::ProbeOptions;
-use axon_wire::{Frame, FrameBuf, HopWidth, Hops, Incarnation, MacAddr, NodeId, PortNo, Span, Time, link};
+use axon_wire::{
+    Frame, FrameBuf, HopWidth, Hops, Incarnation, MacAddr, NodeId, PortNo, Span, Time, link,
+};
 use libfuzzer_sys::fuzz_target;
 use std::sync::LazyLock;
 

@@ -1,6 +1,5 @@
 //! `axon agent`: flow control and congestion notification for a host that knows neither.
 
-use crate::say::Usage;
 use crate::{capture, record};
 use anyhow::Result;
 use axon_dcbx::TieRule;
@@ -19,15 +18,17 @@ use std::process::ExitCode;
 
 /// Honour PFC, PAUSE and congestion notifications for the unmodified programs of this host
 #[derive(clap::Args)]
+#[command(
+    after_help = "Exit status: 0 ended by SIGTERM or SIGINT; 2 it could not run, or wrong usage"
+)]
 pub struct Arguments {
-    /// The interface for the programs: a TAP device, made if it is not there. Addresses belong
-    /// here
+    /// The interface for the programs, which has the IP addresses: a TAP device, made if missing
     #[arg(long, value_name = "IF")]
     host: String,
     /// The interface to the fabric, which needs no address
     #[arg(long, value_name = "IF")]
     port: String,
-    /// The rate of the link to the fabric: 100Mbps
+    /// Rate of the link to the fabric, 1kbps to 800Gbps, such as 100Mbps
     #[arg(long, value_name = "RATE", value_parser = rate)]
     rate: Rate,
     /// Take frames from the fabric for the programs no faster than this; no limit by default
@@ -37,22 +38,24 @@ pub struct Arguments {
     /// that no rule fits. --pfc and --map hold until it advertises them
     #[arg(long)]
     dcbx: bool,
-    /// Priorities with PFC: 3,4. Without any, PAUSE is honoured
+    /// Priorities with PFC, 0 to 7, such as 3,4. Without any, PAUSE is honoured
     #[arg(long, value_name = "LIST", value_parser = priority, value_delimiter = ',')]
     pfc: Vec<Priority>,
-    /// Time of a PFC or PAUSE frame to the fabric, in quanta of 512 bit times; it is refreshed at
-    /// half time
+    /// Pause time in a PFC or PAUSE frame to the fabric, 2 to 65535 quanta of 512 bit times; a
+    /// frame is sent again after half of it
     #[arg(long, value_name = "QUANTA", default_value_t = u16::MAX,
           value_parser = clap::value_parser!(u16).range(2..))]
     quanta: u16,
-    /// Which frames have which priority: udp:4791=3, tcp:3260=4, port:2049=4, dscp:46=5,
-    /// ethertype:0x8915=3 or default=1; may be given more than once. Frames with a tag keep theirs
+    /// Priority of matching frames, such as udp:4791=3, tcp:3260=4, port:2049=4, dscp:46=5,
+    /// ethertype:0x8915=3 or default=1; may be given more than once. Frames with a tag keep
+    /// theirs
     #[arg(long, value_name = "RULE", value_parser = rules::parse)]
     map: Vec<Application>,
-    /// Priorities with congestion notification: 3
+    /// Priorities with congestion notification, 0 to 7, such as 3
     #[arg(long, value_name = "LIST", value_parser = priority, value_delimiter = ',')]
     cn: Vec<Priority>,
-    /// Answer status requests on this socket
+    /// Serve the status on this Unix socket, and take commands on one beside it whose name ends in
+    /// .ask
     #[arg(long, value_name = "PATH")]
     status_socket: Option<PathBuf>,
     #[command(flatten)]
@@ -88,7 +91,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         dcbx: arguments.dcbx.then(LldpConfig::default),
         tie: TieRule::default(),
     };
-    agent.check().map_err(Usage)?;
+    agent.check().map_err(anyhow::Error::msg)?;
     let options = DaemonOptions {
         status_socket: arguments.status_socket.clone(),
         capture: arguments.capture.options(),

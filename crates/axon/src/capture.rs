@@ -7,13 +7,13 @@ use std::path::PathBuf;
 #[derive(clap::Args)]
 #[group(id = "capture", multiple = true)]
 pub struct Arguments {
-    /// Write what the ports carry to this pcapng file; one that exists is overwritten
+    /// Capture all frames at the ports into this pcapng file; one that exists is overwritten
     #[arg(long, value_name = "FILE")]
     pcap: Option<PathBuf>,
-    /// Bytes kept of each frame
+    /// Keep at most this many bytes of each frame; 65535 by default
     #[arg(long, value_name = "BYTES", requires = "pcap")]
     pcap_snap_bytes: Option<u32>,
-    /// Stop before the file is larger than this; 256 MiB by default
+    /// Stop before the file is larger than this many bytes; 256 MiB by default
     #[arg(long, value_name = "BYTES", requires = "pcap")]
     pcap_bytes_max: Option<u64>,
 }

@@ -8,25 +8,38 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Read a fabric file and say what it would build
+/// Check a fabric file, and list the nodes and links that it describes
 #[derive(clap::Args)]
+#[command(
+    after_help = "Exit status: 0 the file is correct; 1 it has an error; 2 it cannot be read, or \
+    wrong usage"
+)]
 pub struct Arguments {
     /// The fabric file
     file: PathBuf,
 }
 
-/// Prints every node and link.
+/// Prints every node and link. Answers whether the file is right.
+///
+/// # Errors
+/// It cannot be read.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let fabric = crate::file::load(&arguments.file)?;
+    let fabric = match crate::file::load(&arguments.file) {
+        Err(error) if error.position.is_some() => {
+            crate::say::note!("{error}");
+            return Ok(crate::say::answer(false));
+        }
+        fabric => fabric?,
+    };
     let mut out = String::new();
     writeln!(
         out,
-        "{}: {} switches, {} hosts, {} links between switches, {} faults",
+        "{}: {}, {}, {} between switches, {}",
         fabric.name,
-        fabric.switches.len(),
-        fabric.hosts.len(),
-        fabric.links.len(),
-        fabric.faults.len() + fabric.faults_after_start.len()
+        counted(fabric.switches.len(), "switch", "switches"),
+        counted(fabric.hosts.len(), "host", "hosts"),
+        counted(fabric.links.len(), "link", "links"),
+        counted(fabric.faults.len() + fabric.faults_after_start.len(), "fault", "faults")
     )?;
     let Fabric { controller, .. } = &fabric;
     link(
@@ -44,9 +57,13 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     crate::say::print(&out)?;
     if fabric.key == axon_fabric::LAB_KEY {
-        eprintln!("the key is the published lab key, which protects nothing");
+        crate::say::note!("warning: the key is the published lab key, which protects nothing");
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn counted(count: usize, one: &str, several: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { several })
 }
 
 fn end(fabric: &Fabric, end: End) -> String {

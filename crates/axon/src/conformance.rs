@@ -1,8 +1,9 @@
 //! `axon conformance FAMILY...`: what the standards of Data Center Bridging ask of a device, case
 //! by case.
 
-use crate::say::{self, Usage};
-use anyhow::{Context, Result, anyhow};
+use crate::output;
+use crate::say::{self, Unwritten};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use axon_conformance::case::Case;
 use axon_conformance::cases;
 use axon_conformance::interpretations::{Ambiguity, Interpretations};
@@ -15,24 +16,25 @@ use axon_conformance::simulated::plant::Plant;
 use axon_linux::sys;
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
 use axon_wire::{MacAddr, Rate, Span};
-use std::fs::File;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Test a device for Data Center Bridging, or our own switch if none is named
+/// Test a device, or Axon's own switch, for conformance to Data Center Bridging
 #[derive(clap::Args)]
+#[command(after_help = "Exit status: 0 some cases passed, and none failed or stayed undecided; 1 \
+    otherwise; 2 it could not be tried, or wrong usage")]
 pub struct Arguments {
-    /// Which cases; all if none is named
+    /// Families of cases; all by default
     #[arg(value_name = "FAMILY", value_parser = cases::FAMILIES)]
     families: Vec<String>,
-    /// Only cases with this in their name; may be given more than once
+    /// Run only cases whose name contains this word; may be given more than once
     #[arg(long, value_name = "WORD")]
     case: Vec<String>,
-    /// List the cases and what they ask for, and run none
+    /// List the cases and what they require, and run none
     #[arg(long)]
     list: bool,
-    /// The device: our own switch, in simulated time
+    /// The device under test: axon is Axon's own switch, in simulated time
     #[arg(long, value_parser = ["axon"], default_value = "axon", conflicts_with = "iface")]
     dut: String,
     #[command(flatten)]
@@ -43,7 +45,7 @@ pub struct Arguments {
     /// Write the report as JUnit XML
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
-    /// Print the notes of cases that pass, too
+    /// Print the notes of cases that pass as well
     #[arg(long)]
     verbose: bool,
     /// Interpret an ambiguity of the standards this way, such as tie=higher; may be given more than
@@ -51,7 +53,7 @@ pub struct Arguments {
     #[arg(long, value_name = "NAME=VALUE", alias = "reading",
         value_parser = interpretation)]
     interpretation: Vec<String>,
-    /// Seed of everything random in our own switch
+    /// Seed of all random choices of Axon's own switch
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Plant a fault in our own switch
@@ -62,47 +64,51 @@ pub struct Arguments {
 /// A device at the other end of an interface, and what it is configured for.
 #[derive(clap::Args)]
 struct Device {
-    /// Test the device at the other end of this interface instead, in real time
+    /// Test the device at the other end of this interface, in real time
     #[arg(long, value_name = "IF")]
     iface: Option<String>,
-    /// An interface at another of its ports, for cases that need traffic through it; again for more
+    /// An interface at another port of the device, for cases that need traffic through it; may be
+    /// given more than once
     #[arg(long, value_name = "IF", requires = "iface")]
     through: Vec<String>,
-    /// The rate of the links in Mb/s; that of the interface by default
+    /// Rate of the links in Mb/s, 1 to 800000; that of the interface by default
     #[arg(long, value_name = "MBPS", requires = "iface",
         value_parser = clap::value_parser!(u64).range(1..=800_000))]
     rate: Option<u64>,
-    /// Tolerance for this machine's own delays, in microseconds; 20000 by default
+    /// Tolerance for this machine's own delays, 0 to 10000000 microseconds; 20000 by default
     #[arg(long, value_name = "US", requires = "iface",
         value_parser = clap::value_parser!(u64).range(..=10_000_000))]
     slack: Option<u64>,
-    /// The address of the device's port
+    /// MAC address of the device's port; without it, cases that need it are not applicable
     #[arg(long, value_name = "MAC", requires = "iface", value_parser = mac)]
     device_mac: Option<MacAddr>,
-    /// Priorities for which the device has PFC, such as 3,4
+    /// Priorities for which the device has PFC, 0 to 7, such as 3,4; none by default
     #[arg(long, value_name = "PRIORITIES", requires = "iface", value_parser = priorities)]
     pfc: Option<PrioritySet>,
-    /// The device pauses its senders by PAUSE
+    /// The device pauses its senders by PAUSE, all priorities at once
     #[arg(long, requires = "iface", conflicts_with = "pfc")]
     pause: bool,
-    /// The traffic class of each of its eight priorities, such as 0,0,0,1,2,0,0,0; one for each
-    /// if not said
+    /// The traffic class of each of its eight priorities, such as 0,0,0,1,2,0,0,0; by default
+    /// each priority has the class of its own number
     #[arg(long, value_name = "CLASSES", requires = "iface", value_parser = classes)]
     classes: Option<[TrafficClass; PRIORITIES]>,
-    /// The percentage of each class with ETS, such as 0:50,1:50; others are strict
+    /// CLASS:PERCENT of each class with ETS, such as 0:50,1:50, 100 in all; other classes are
+    /// strict
     #[arg(long, value_name = "SHARES", requires = "iface", value_parser = shares)]
     shares: Option<[Option<u8>; PRIORITIES]>,
-    /// Priorities for which it has congestion notification
+    /// Priorities for which the device has congestion notification, 0 to 7; none by default
     #[arg(long, value_name = "PRIORITIES", requires = "iface", value_parser = priorities)]
     cn: Option<PrioritySet>,
-    /// How the device sees the tester's IF for those priorities; interior-ready by default
+    /// Mode of the device's congestion notification defence at its port to IF; interior-ready by
+    /// default
     #[arg(long, value_name = "MODE", requires = "cn",
         value_parser = DEFENCES.map(|(name, _)| name))]
     defence: Option<String>,
-    /// Where frames of an edge go that leave the domain
+    /// Priority, 0 to 7, that the device gives frames that enter the domain at an edge port; by
+    /// default the next lower one outside the domain, else the next higher
     #[arg(long, value_name = "PRIORITY", requires = "defence", value_parser = priority)]
     alternate: Option<Priority>,
-    /// The version of DCBX of the device
+    /// Version of DCBX that the device uses; none by default
     #[arg(long, requires = "iface", value_parser = ["ieee", "cee"])]
     dcbx: Option<String>,
     /// The device is willing: it adopts its peer's ETS and PFC
@@ -123,11 +129,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let families = if arguments.families.is_empty() { &all } else { &arguments.families };
     let chosen = cases::select(families, &arguments.case);
     if chosen.is_empty() {
-        return Err(Usage(format!(
-            "no case has {} in its name; see --list",
-            arguments.case.join(" or ")
-        ))
-        .into());
+        bail!("no case has {} in its name; see --list", arguments.case.join(" or "));
     }
     if arguments.list {
         let width = text::NAME_WIDTH;
@@ -139,34 +141,40 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let mut rig = arguments.rig()?;
     // A report that cannot be written is known of before the cases have run.
     let create = |path: &PathBuf| {
-        File::create(path).with_context(|| format!("cannot write {}", path.display()))
+        output::create(path).with_context(|| format!("cannot write {}", output::name(path)))
     };
+    let is_quiet = arguments.junit.as_deref().is_some_and(output::is_standard);
+    ensure!(
+        !(is_quiet && arguments.json),
+        "--json and --junit: standard output takes one of them; expected a file for --junit"
+    );
     let junit = arguments.junit.as_ref().map(create).transpose()?;
+    let mut unwritten = Unwritten::default();
     let mut report = Report { device, cases: Vec::new() };
     for case in chosen {
         let outcome = case.run(&mut *rig);
-        if !arguments.json {
-            say::print(&text::case(&outcome, arguments.verbose))?;
+        if !arguments.json && !is_quiet {
+            unwritten.take(say::print(&text::case(&outcome, arguments.verbose)));
         }
         report.cases.push(outcome);
     }
     if arguments.json {
-        say::print(&format!("{}\n", serde_json::to_string_pretty(&report)?))?;
-    } else {
-        say::print(&format!("{}\n", text::summary(&report)))?;
+        unwritten.take(say::print(&format!("{}\n", serde_json::to_string_pretty(&report)?)));
+    } else if !is_quiet {
+        unwritten.take(say::print(&format!("{}\n", text::summary(&report))));
     }
-    if let Some(mut file) = junit {
+    if let (Some(mut file), Some(path)) = (junit, &arguments.junit) {
         let written = file.write_all(report::junit::document(&report).as_bytes());
-        written.context("the JUnit report cannot be written")?;
+        unwritten.take(written.with_context(|| format!("cannot write {}", output::name(path))));
     }
-    Ok(if report.is_good() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(unwritten.answer(report.is_good()))
 }
 
 impl Arguments {
     fn rig(&self) -> Result<Box<dyn Rig>> {
         let mut interpretations = Interpretations::default();
         for text in &self.interpretation {
-            interpretations.say(text).map_err(Usage)?;
+            interpretations.say(text).map_err(anyhow::Error::msg)?;
         }
         let Some(interface) = &self.device.iface else {
             let both = [interpretations.clone(), interpretations];
@@ -183,7 +191,7 @@ impl Device {
         let interfaces: Vec<String> = interfaces.collect();
         let twice = |(at, name): (usize, &String)| interfaces[..at].contains(name);
         if interfaces.iter().enumerate().any(twice) {
-            return Err(Usage("each interface once: --iface and --through".into()).into());
+            bail!("each interface once: --iface and --through");
         }
         if let Some(name) = interfaces.iter().find(|name| !is_there(name)) {
             return Err(unknown(name));
@@ -192,7 +200,7 @@ impl Device {
             Some(megabits) => Rate::from_bits_per_second(megabits.saturating_mul(1_000_000)),
             None => linux::rate_of(interface),
         };
-        let no_rate = || Usage(format!("{interface} has no rate: say it with --rate"));
+        let no_rate = || anyhow!("{interface} has no rate; expected --rate");
         let form = self.dcbx.as_deref().map(|form| match form {
             "cee" => Form::Cee,
             _ => Form::Ieee,
@@ -232,7 +240,7 @@ fn is_there(name: &str) -> bool {
 }
 
 fn unknown(name: &str) -> anyhow::Error {
-    Usage(format!("there is no interface {name}")).into()
+    anyhow!("there is no interface {name}")
 }
 
 /// Why an interface cannot be opened, and what helps.

@@ -8,16 +8,22 @@ use std::process::ExitCode;
 
 /// Run a fabric's controller on this machine's port c1-p0
 #[derive(clap::Args)]
+#[command(
+    after_help = "Exit status: 0 ended by SIGTERM or SIGINT; 2 it could not run, or wrong usage"
+)]
 pub struct Arguments {
     /// The fabric file
     file: PathBuf,
-    /// Answer status requests on this socket
+    /// Serve the status on this Unix socket, and take commands on one beside it whose name ends in
+    /// .ask
     #[arg(long, value_name = "PATH")]
     status_socket: Option<PathBuf>,
-    /// Keep the controller's last incarnation in this file, which is made: with it, a clock
-    /// that is set back does no harm
+    /// Keep the controller's incarnation number in this file, made if missing, so that a clock that
+    /// is set back does no harm
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
+    #[command(flatten)]
+    dangers: real::Dangers,
     #[command(flatten)]
     capture: capture::Arguments,
     #[command(flatten)]
@@ -26,6 +32,7 @@ pub struct Arguments {
 
 /// Runs until SIGTERM or SIGINT.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let fabric = real::load_for_daemon(&arguments.file, &arguments.dangers)?;
     let options = DaemonOptions {
         status_socket: arguments.status_socket.clone(),
         capture: arguments.capture.options(),
@@ -33,6 +40,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         state: arguments.state.clone(),
         taps: Vec::new(),
     };
-    daemon::controller(&real::load(&arguments.file)?, &options)?;
+    real::wait_for_ports(&fabric, &fabric.controller.name, &[]);
+    daemon::controller(&fabric, &options)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -3,16 +3,20 @@
 use anyhow::Result;
 use std::process::ExitCode;
 
-/// End a lab and remove exactly what was made for it, also after a crash
+/// Stop a lab and remove exactly what was made for it, also after a crash
 #[derive(clap::Args)]
+#[command(
+    after_help = "Exit status: 0 the lab is down; 2 there is no such lab, or it cannot be removed, \
+    or wrong usage"
+)]
 pub struct Arguments {
-    /// The lab, if there is more than one
+    /// Name of the lab; needed if there is more than one
     lab: Option<String>,
 }
 
 /// Ends the lab.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let name = axon_linux::lab::down(arguments.lab.as_deref())?;
-    println!("{name} is down");
+    crate::say::print(&format!("{name} is down\n"))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -6,13 +6,16 @@ use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::process::ExitCode;
 
-/// Run a command on a node of a running lab, and end as it does
+/// Run a command on a node of a running lab, and exit with its status
 #[derive(clap::Args)]
+#[command(
+    after_help = "Exit status: that of the command; 2 there is no such lab or node, or wrong usage"
+)]
 pub struct Arguments {
-    /// The lab, if more than one is up
+    /// Name of the lab; needed if more than one is up
     #[arg(long, value_name = "NAME")]
     lab: Option<String>,
-    /// The node: h1
+    /// The node: a host, a switch or the controller, such as h1
     node: String,
     /// The command and its arguments
     #[arg(last = true, required = true)]

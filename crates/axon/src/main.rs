@@ -1,5 +1,7 @@
 //! Axon's one binary: each verb has a file of its own.
 #![forbid(unsafe_code)]
+// Both panic where the reader has left or the disk is full; see `say`.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod agent;
 mod cam;
@@ -11,6 +13,8 @@ mod demo;
 mod down;
 mod exec;
 mod file;
+mod key;
+mod output;
 mod probe;
 mod prove;
 mod real;
@@ -28,11 +32,15 @@ mod trace;
 mod up;
 
 use clap::{Parser, Subcommand};
+use signal_hook::consts::SIGINT;
+use signal_hook::flag::register_conditional_shutdown;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// Build, prove, simulate and run lossless, source-routed Ethernet fabrics
 #[derive(Parser)]
-#[command(name = "axon", version, propagate_version = true)]
+#[command(name = "axon", version, propagate_version = true, after_help = say::STATUSES)]
 struct Cli {
     #[command(subcommand)]
     verb: Verb,
@@ -55,14 +63,34 @@ enum Verb {
     Cam(cam::Arguments),
     Check(check::Arguments),
     Schema(schema::Arguments),
+    Key(key::Arguments),
     Switch(switch::Arguments),
     Controller(controller::Arguments),
     Agent(agent::Arguments),
 }
 
-/// Exit status: 0 success; 1 an error, or a run that failed; 2 wrong usage (`prove`: also a file that
-/// cannot be read; `status`: also no lab, or switches that did not answer). `exec` returns the
-/// status of its command.
+impl Verb {
+    /// Whether SIGINT may end it at once: it has no signals of its own to take, and nothing to undo.
+    fn ends_at_once(&self) -> bool {
+        use Verb::{Cam, Check, Conformance, Down, Probe, Prove, Replay, Schema, Status, Trace};
+        matches!(
+            self,
+            Status(_)
+                | Down(_)
+                | Prove(_)
+                | Conformance(_)
+                | Trace(_)
+                | Replay(_)
+                | Probe(_)
+                | Cam(_)
+                | Check(_)
+                | Schema(_)
+        )
+    }
+}
+
+/// The exit status is that of [`say::STATUSES`]: an answer comes back as such, and every error is
+/// something that could not be tried.
 fn main() -> ExitCode {
     // Before any thread starts: this may be a process of a lab.
     if let Some(code) = axon_linux::lab::part() {
@@ -71,7 +99,17 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let filter = tracing_subscriber::EnvFilter::try_from_default_env()
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .log_internal_errors(false)
+        .init();
+    if cli.verb.ends_at_once() {
+        let always = Arc::new(AtomicBool::new(true));
+        let taken = register_conditional_shutdown(SIGINT, say::INTERRUPTED.into(), always);
+        // Without the signal the process ends by it, which a shell reports as the same status.
+        taken.ok();
+    }
     let outcome = match cli.verb {
         Verb::Up(arguments) => up::run(&arguments),
         Verb::Exec(arguments) => exec::run(&arguments),
@@ -88,12 +126,14 @@ fn main() -> ExitCode {
         Verb::Cam(arguments) => cam::run(&arguments),
         Verb::Check(arguments) => check::run(&arguments),
         Verb::Schema(arguments) => schema::run(&arguments),
+        Verb::Key(arguments) => key::run(&arguments),
         Verb::Switch(arguments) => switch::run(&arguments),
         Verb::Controller(arguments) => controller::run(&arguments),
         Verb::Agent(arguments) => agent::run(&arguments),
     };
     outcome.unwrap_or_else(|error| {
-        eprintln!("{error:#}");
-        if error.is::<say::Usage>() { say::USAGE.into() } else { ExitCode::FAILURE }
+        say::note!("{error:#}");
+        let is_interrupted = error.is::<axon_linux::lab::Interrupted>();
+        if is_interrupted { say::INTERRUPTED.into() } else { say::UNTRIED.into() }
     })
 }

@@ -21,31 +21,34 @@ const READY: Span = Span::from_secs(60);
 
 /// Send probes along a path and back; print the delay of each switch and link
 #[derive(clap::Args)]
+#[command(after_help = "Exit status: 0 all probes came back with all records; 1 a probe is lost \
+    or a record is missing; 2 it could not be tried, or wrong usage")]
 pub struct Arguments {
-    /// The fabric file; with --live by default that of the lab
+    /// The fabric file; with --live that of the lab by default
     #[arg(required_unless_present = "live")]
     file: Option<PathBuf>,
     #[command(flatten)]
     way: Way,
-    /// How many probes
+    /// Number of probes, 1 to 1000
     #[arg(long, value_name = "N", default_value_t = 10)]
     count: u32,
-    /// Bytes of a probe when it leaves, header included, without FCS; it grows on the way
+    /// Bytes of a probe when it leaves, 60 or more, header included, without FCS; every switch adds
+    /// to it
     #[arg(long, value_name = "N", default_value_t = 60)]
     bytes: usize,
-    /// Microseconds from one probe to the next
+    /// Microseconds from the start of one probe to that of the next
     #[arg(long, value_name = "US", default_value_t = 1000)]
     interval: u64,
     /// In the simulator: begin no earlier than this, in simulated milliseconds
     #[arg(long, value_name = "MS", default_value_t = 0)]
     at: u64,
-    /// In the simulator: the seed; that of the file by default
+    /// In the simulator: the seed; the file's by default
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// In the running lab, and not in the simulator
+    /// Probe the running lab instead of a simulation
     #[arg(long)]
     live: bool,
-    /// Print JSON
+    /// Print the report as JSON, times in picoseconds
     #[arg(long)]
     json: bool,
 }
@@ -53,21 +56,22 @@ pub struct Arguments {
 #[derive(clap::Args)]
 #[group(required = true, multiple = true)]
 struct Way {
-    /// Switches in order, the first one sends: s1,s2,s3
+    /// The switches of the path, of which the first sends, such as s1,s2,s3
     #[arg(long, value_delimiter = ',', value_name = "SWITCHES", conflicts_with_all = ["from", "to", "ether"])]
     path: Vec<String>,
-    /// The path that frames take from this host ...
+    /// Probe the path that frames take from this host to that of --to, such as h1
     #[arg(long, value_name = "HOST", requires = "to", conflicts_with = "ether")]
     from: Option<String>,
-    /// ... to this one
+    /// The other end of the path of --from
     #[arg(long, value_name = "HOST", requires = "from")]
     to: Option<String>,
-    /// Two host ports of one switch that an Ethernet outside joins, with --live: s1-p0,s1-p3
+    /// With --live: two host ports of one switch that an Ethernet outside joins, such as
+    /// s1-p0,s1-p3
     #[arg(long, value_delimiter = ',', value_name = "PORTS", requires = "live")]
     ether: Vec<String>,
 }
 
-/// Fails if a probe is lost, or a unit on the way has left no record.
+/// Answers whether every probe came back, with the record of each unit on the way.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let summary = if arguments.live { live(arguments)? } else { simulated(arguments)? };
     if arguments.json {
@@ -75,7 +79,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     } else {
         crate::say::print(&summary.to_string())?;
     }
-    Ok(if summary.is_complete() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(crate::say::answer(summary.is_complete()))
 }
 
 impl Arguments {
@@ -220,7 +224,11 @@ fn live_route(lab: &Lab, fabric: &Fabric, from: usize, to: usize) -> Result<Vec<
     let route =
         node.routes.iter().find(|one| one.port == source.port && one.destination == target.mac);
     let Some(route) = route else {
-        eprintln!("{} has no route to {} now: this is a shortest path", source.name, target.name);
+        crate::say::note!(
+            "{} has no route to {} now: this is a shortest path",
+            source.name,
+            target.name
+        );
         return Ok(shortest_path(fabric, source.switch, target.switch)?);
     };
     followed(fabric, source.switch, &route.hops)

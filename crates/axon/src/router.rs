@@ -1,11 +1,11 @@
 //! `--router NAME`: another router than the file's.
 
 use axon_fabric::model::RouterKind;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-/// The router of this name, or a text with those that there are.
-pub fn named(name: &str) -> Result<RouterKind, String> {
-    RouterKind::named(name).ok_or_else(|| {
-        let names = RouterKind::ALL.map(RouterKind::name).join(", ");
-        format!("there is no such router; expected one of {names}")
-    })
+/// Takes the name of a router, and lists all of them in the help.
+pub fn parser() -> impl TypedValueParser<Value = RouterKind> {
+    let names = RouterKind::ALL.map(RouterKind::name);
+    PossibleValuesParser::new(names)
+        .try_map(|name| RouterKind::named(&name).ok_or("no such router"))
 }

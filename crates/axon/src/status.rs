@@ -8,27 +8,23 @@ use axon_linux::{dcbx, flow_control};
 use serde::Serialize;
 use std::process::ExitCode;
 
-/// Show the nodes of a running lab. Exit status: 1 deadlock; 2 no lab, or some switches did not
-/// answer
+/// Show the nodes of a running lab: ports, routes, drops, DCBX, paused queues and deadlocks
 #[derive(clap::Args)]
+#[command(after_help = "Exit status: 0 no deadlock; 1 a deadlock; 2 there is no lab, or a switch \
+    does not answer and no deadlock is found, or wrong usage")]
 pub struct Arguments {
-    /// The lab, if more than one is up
+    /// Name of the lab; needed if more than one is up
     lab: Option<String>,
-    /// Print all of it as JSON
+    /// Print the status as JSON, with all counters
     #[arg(long)]
     json: bool,
 }
 
-/// Prints the status. The exit status is 1 if lossless buffers are deadlocked, and 2 if the switches
-/// could not be asked.
+/// Prints the status. Answers whether no lossless buffers are deadlocked.
+///
+/// # Errors
+/// There is no lab, or switches could not be asked.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    shown(arguments).or_else(|error| {
-        eprintln!("{error:#}");
-        Ok(say::USAGE.into())
-    })
-}
-
-fn shown(arguments: &Arguments) -> Result<ExitCode> {
     let lab = Lab::open(arguments.lab.as_deref())?;
     let status = lab.status()?;
     let found = lab.deadlock(&status);
@@ -41,7 +37,7 @@ fn shown(arguments: &Arguments) -> Result<ExitCode> {
     } else {
         say::print(&text(&status, deadlock))?;
     }
-    Ok(if found?.is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    Ok(say::answer(found?.is_none()))
 }
 
 /// The JSON of a lab's status.

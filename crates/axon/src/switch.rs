@@ -8,22 +8,28 @@ use std::process::ExitCode;
 
 /// Run one switch of a fabric on this machine's ports NAME-p0, NAME-p1, ...
 #[derive(clap::Args)]
+#[command(
+    after_help = "Exit status: 0 ended by SIGTERM or SIGINT; 2 it could not run, or wrong usage"
+)]
 pub struct Arguments {
     /// The fabric file
     file: PathBuf,
-    /// The switch: s1
+    /// Name of the switch in the fabric file, such as s1
     name: String,
-    /// Answer status requests on this socket
+    /// Serve the status on this Unix socket, and take commands on one beside it whose name ends in
+    /// .ask
     #[arg(long, value_name = "PATH")]
     status_socket: Option<PathBuf>,
-    /// Keep the switch's last incarnation in this file, which is made: with it, a clock that
-    /// is set back does no harm
+    /// Keep the switch's incarnation number in this file, made if missing, so that a clock that is
+    /// set back does no harm
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
-    /// Make this port a TAP device (s1-p4), for a virtual machine or this machine itself; may
-    /// be given more than once
+    /// Make this port, such as s1-p4, a TAP device for a virtual machine or this machine itself;
+    /// may be given more than once
     #[arg(long, value_name = "PORT")]
     tap: Vec<String>,
+    #[command(flatten)]
+    dangers: real::Dangers,
     #[command(flatten)]
     capture: capture::Arguments,
     #[command(flatten)]
@@ -32,6 +38,7 @@ pub struct Arguments {
 
 /// Runs until SIGTERM or SIGINT.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let fabric = real::load_for_daemon(&arguments.file, &arguments.dangers)?;
     let options = DaemonOptions {
         status_socket: arguments.status_socket.clone(),
         capture: arguments.capture.options(),
@@ -39,6 +46,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         state: arguments.state.clone(),
         taps: arguments.tap.clone(),
     };
-    daemon::switch(&real::load(&arguments.file)?, &arguments.name, &options)?;
+    real::wait_for_ports(&fabric, &arguments.name, &arguments.tap);
+    daemon::switch(&fabric, &arguments.name, &options)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -5,7 +5,6 @@
 //! them, and the first 64. Only `sent` shows bytes, so only they show which flow a frame is of; a
 //! frame that was received, lost or dropped is the one with the same hash that was sent.
 
-use crate::say::Usage;
 use anyhow::{Context, Result, bail, ensure};
 use axon_fabric::units;
 use axon_node::Drop;
@@ -22,28 +21,32 @@ const KINDS: [&str; 9] =
     ["sent", "received", "lost", "dropped", "flipped", "carrier", "power", "note", "fault"];
 const LINE_EXPECTED: &str = "a line such as `0.000000005s s1-p2 sent 70 B ...`";
 
-/// Print the lines of a trace that match everything asked for
+/// Print the lines of a trace that match all options
 #[derive(clap::Args)]
+#[command(
+    after_help = "Exit status: 0 the trace was read to its end; 2 it cannot be read, is no trace or \
+    is cut off, or wrong usage"
+)]
 pub struct Arguments {
     /// A file that `axon sim --trace` wrote; `-` is standard input
     file: PathBuf,
-    /// Frames between two hosts, both ways: h1,h2. A frame is known by its addresses as far as
-    /// they are in its first 64 bytes: up to 46 hops of 8 bits
+    /// Frames between two hosts, both ways, such as h1,h2. A trace holds the first 64 bytes of a
+    /// frame: behind more than 46 hops of 8 bits its addresses are not found
     #[arg(long, value_name = "HOST,HOST")]
     flow: Option<String>,
-    /// What happened at this port or node: s1-p0, s1
+    /// Events at this port or node, such as s1-p0 or s1
     #[arg(long, value_name = "PORT")]
     port: Option<String>,
-    /// Frames that ended for this reason, in a node or on a link
+    /// Frames that a node dropped or a link lost for this reason, such as queue_full
     #[arg(long, value_name = "REASON")]
     drop: Option<String>,
-    /// Not before this time, such as 1.5ms
+    /// Not before this simulated time, such as 1.5ms
     #[arg(long, value_name = "TIME", value_parser = units::span)]
     from: Option<Span>,
-    /// Not after this time
+    /// Not after this simulated time
     #[arg(long, value_name = "TIME", value_parser = units::span)]
     to: Option<Span>,
-    /// Lines of this kind; again for more kinds
+    /// Lines of this kind; may be given more than once
     #[arg(long, value_name = "KIND", value_parser = KINDS)]
     kind: Vec<String>,
 }
@@ -59,14 +62,13 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     if let (Some(from), Some(to)) = (arguments.from, arguments.to)
         && from > to
     {
-        let text = format!("--from {from} --to {to}: nothing is between; expected --from first");
-        return Err(Usage(text).into());
+        bail!("--from {from} --to {to}: nothing is between; expected --from first");
     }
     let name = arguments.file.display().to_string();
     let mut input: Box<dyn BufRead> = if name == "-" {
         Box::new(std::io::stdin().lock())
     } else {
-        let file = File::open(&arguments.file).with_context(|| name.clone())?;
+        let file = File::open(&arguments.file).with_context(|| format!("cannot read {name}"))?;
         Box::new(BufReader::with_capacity(1 << 20, file))
     };
     let mut out = BufWriter::new(std::io::stdout().lock());
@@ -90,7 +92,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
                 Err(error) if error.kind() == ErrorKind::BrokenPipe => {
                     return Ok(ExitCode::SUCCESS);
                 }
-                written => written?,
+                written => written.context("cannot write standard output")?,
             }
         }
     }
@@ -99,8 +101,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         bail!("--port {port}: no line of {name} names it; expected one such as s1-p0, or a node");
     }
     match out.flush() {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => return Err(error.into()),
-        _ => {}
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
+        written => written.context("cannot write standard output")?,
     }
     ensure!(!cut, "{name}:{number}: the line is cut off, so the trace is not whole");
     Ok(ExitCode::SUCCESS)
@@ -154,7 +156,7 @@ impl<'a> Filter<'a> {
             bail!("`{time}` is no time; expected {LINE_EXPECTED}");
         };
         let kind = kind.trim_end_matches(',');
-        ensure!(KINDS.contains(&kind), "nothing is `{kind}`; expected {LINE_EXPECTED}");
+        ensure!(KINDS.contains(&kind), "`{kind}` is no kind of event; expected {LINE_EXPECTED}");
         // A flow's frames must be known from all of its lines, whichever are asked for.
         let flow = self.asked.flow.is_none() || self.is_of_flow(kind, words.clone());
         let asked = self.asked;

@@ -1,6 +1,7 @@
 //! `axon up FILE`: the fabric with real Linux hosts, each node in a namespace.
 
 use crate::real;
+use crate::say::{self, note};
 use anyhow::Result;
 use axon_fabric::model::RouterKind;
 use axon_linux::lab::{self, RecordInto, UpOptions};
@@ -11,30 +12,38 @@ use std::process::ExitCode;
 
 /// Start a fabric on this machine: switches, controller and hosts in network namespaces
 #[derive(clap::Args)]
+#[command(
+    after_help = "Exit status: 0 every switch has a path to the controller; 1 a switch has none in \
+    time: the lab is ended again; 2 it could not be started, or wrong usage; 130 \
+    interrupted"
+)]
 pub struct Arguments {
     /// The fabric file
     file: PathBuf,
-    /// Capture the ports of this switch, whole frames up to 256 MiB, to SWITCH.pcapng in the
-    /// lab's directory, which goes with `axon down`; may be given more than once
+    /// Capture whole frames at all ports of this switch into SWITCH.pcapng in the lab's directory,
+    /// up to 256 MiB; `axon down` removes it; may be given more than once
     #[arg(long, value_name = "SWITCH")]
     capture: Vec<String>,
-    /// How the controller chooses paths, whatever the file's controller.router says
-    #[arg(long, value_name = "NAME", value_parser = crate::router::named)]
+    /// Router of the controller, instead of the file's controller.router
+    #[arg(long, value_name = "NAME", value_parser = crate::router::parser())]
     router: Option<RouterKind>,
     /// Record every input of every switch, controller and agent to DIR/NAME.axrec, for `axon
-    /// replay`; DIR is made, or must not hold recordings. They hold the frames of hosts and the
-    /// fabric's key, and only their owner may read them
+    /// replay`; DIR is made if missing, and must not hold recordings. They contain the frames of
+    /// hosts and the fabric's key, and only their owner may read them
     #[arg(long, value_name = "DIR")]
     record: Option<PathBuf>,
-    /// End each recording before it is larger than this, such as 512MiB; 1 GiB if not said
+    /// End each recording before it is larger than this, such as 512MiB; 1GiB by default
     #[arg(long, value_name = "SIZE", requires = "record", value_parser = crate::record::size)]
     record_bytes_max: Option<u64>,
-    /// Seconds that switches may take to find the controller
+    /// Seconds to wait until every switch has a path to the controller
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     timeout: u64,
 }
 
-/// Fails, with the lab left running, if a switch has not found the controller in time.
+/// Answers whether every switch has found the controller in time; if not, the lab is ended again.
+///
+/// # Errors
+/// The lab could not be started, and nothing is left of it.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let mut fabric = real::load(&arguments.file)?;
     if let Some(router) = arguments.router {
@@ -58,17 +67,21 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     });
     bar.finish_and_clear();
     let (lab, report) = outcome?;
-    println!("{}: {} switches and {} hosts are up", lab.name(), report.switches, report.hosts);
-    for note in &report.notes {
-        eprintln!("note: {note}");
+    report.notes.iter().for_each(|note| note!("note: {note}"));
+    let name = lab.name();
+    if !report.missing.is_empty() {
+        let (missing, seconds) = (report.missing.join(", "), arguments.timeout);
+        note!("without a path to the controller after {seconds} s: {missing}");
+        lab::down(Some(name))?;
+        note!("{name} was ended again; expected a longer --timeout, or links that carry frames");
+        return Ok(say::answer(false));
     }
-    println!("logs and captures: {}", lab.state().path().display());
+    let (switches, hosts) = (report.switches, report.hosts);
+    let mut text = format!("{name}: {switches} switches and {hosts} hosts are up\n");
+    text += &format!("logs and captures: {}\n", lab.state().path().display());
     if let Some(directory) = &arguments.record {
-        println!("recordings: {}; see `axon replay`", directory.display());
+        text += &format!("recordings: {}; see `axon replay`\n", directory.display());
     }
-    if report.missing.is_empty() {
-        return Ok(ExitCode::SUCCESS);
-    }
-    eprintln!("without a path to the controller: {}", report.missing.join(", "));
-    Ok(ExitCode::FAILURE)
+    say::print(&text)?;
+    Ok(ExitCode::SUCCESS)
 }

@@ -29,6 +29,7 @@ const VERBS: &[&str] = &[
     "cam",
     "check",
     "schema",
+    "key",
     "switch",
     "controller",
     "agent",
@@ -43,6 +44,7 @@ fn every_verb_explains_itself() {
         assert!(good(&all).contains(&format!("\n  {verb} ")), "{verb} is not listed");
         let own = axon(&[verb, "--help"]);
         assert!(good(&own).contains(&format!("Usage: axon {verb}")));
+        assert!(good(&own).contains("\nExit status: "), "{verb} does not name its exit status");
     }
 }
 
@@ -63,12 +65,57 @@ fn a_fabric_that_needs_more_than_the_ports_of_a_machine_is_refused_before_anythi
     let says = "the data plane `software` lacks links of 400 Gb/s (asked for by `links.rate`; it \
                 has 100 Gb/s)";
     let state = folder.path("s1.state");
-    for arguments in [&["up", &file][..], &["switch", &file, "s1", "--state", &state]] {
+    for arguments in
+        [&["up", &file][..], &["switch", &file, "s1", "--insecure-lab-key", "--state", &state]]
+    {
         let refused = axon(arguments);
-        assert!(bad(&refused, 1).contains(says), "{arguments:?}: {refused:?}");
+        assert!(bad(&refused, 2).contains(says), "{arguments:?}: {refused:?}");
     }
     assert!(!folder.0.join("s1.state").exists(), "nothing was begun");
     good(&axon(&["check", &file]));
+}
+
+#[test]
+fn a_daemon_refuses_the_published_lab_key_unless_the_danger_is_named() {
+    let folder = Folder::new("lab-key");
+    let topology = "name: a\ntopology: {ring: {switches: 3}}\n";
+    let default = folder.file("default.yaml", topology);
+    let lab_key: String = axon_fabric::LAB_KEY.iter().map(|byte| format!("{byte:02x}")).collect();
+    let spelled = folder.file("spelled.yaml", format!("{topology}key: {lab_key}\n"));
+    let state = folder.path("state");
+    for file in [&default, &spelled] {
+        for node in [&["switch", file, "s1"][..], &["controller", file]] {
+            let refused = axon(&[node, &["--state", &state]].concat());
+            let text = bad(&refused, 2);
+            let wanted = format!("{file}: the fabric's key is the published lab key");
+            assert!(text.starts_with(&wanted), "{text}");
+            assert!(text.contains("axon key") && text.contains("--insecure-lab-key"), "{text}");
+        }
+        let allowed = axon(&["switch", file, "s9", "--insecure-lab-key"]);
+        let text = bad(&allowed, 2);
+        assert!(text.starts_with("warning: ") && text.contains("no switch s9"), "{text}");
+    }
+    assert!(!Path::new(&state).exists(), "nothing was begun");
+}
+
+#[test]
+fn a_key_that_was_made_is_secret_is_used_and_is_never_overwritten() {
+    let folder = Folder::new("key");
+    let key = folder.path("fabric.key");
+    assert_eq!(good(&axon(&["key", &key])), "");
+    let text = folder.read("fabric.key");
+    assert!(text.len() == 65 && text.ends_with('\n'), "{text}");
+    let mode = std::fs::metadata(&key).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    assert!(bad(&axon(&["key", &key]), 1).contains(&key));
+    assert_eq!(folder.read("fabric.key"), text);
+    let fabric = "name: a\ntopology: {ring: {switches: 3}}\nkey_file: fabric.key\n";
+    let fabric = folder.file("a.yaml", fabric);
+    assert!(bad(&axon(&["switch", &fabric, "s9"]), 1).contains("no switch s9"), "it is accepted");
+    let (one, other) = (axon(&["key", "-"]), axon(&["key", "-"]));
+    assert_eq!(good(&one).len(), 65);
+    assert_ne!(good(&one), good(&other));
+    assert!(!Path::new("-").exists());
 }
 
 #[test]
@@ -81,6 +128,8 @@ fn what_cannot_be_replayed_ends_with_two_and_says_why() {
     assert_eq!(bad(&axon(&["replay", &folder.path("")]), 2), text, "one by one");
     let missing = folder.path("s2.axrec");
     assert!(bad(&axon(&["replay", &missing]), 2).starts_with(&missing));
+    let no_folder = axon(&["replay", &folder.path(""), "--into", &garbage]);
+    assert!(bad(&no_folder, 2).starts_with(&garbage), "1 would be a difference");
     std::fs::remove_file(&garbage).unwrap();
     assert!(bad(&axon(&["replay", &folder.path("")]), 2).contains("no file ends in .axrec"));
     bad(&axon(&["up", "x.yaml", "--record-bytes-max", "1MiB"]), 2);
@@ -107,9 +156,8 @@ fn an_agent_that_cannot_be_ends_at_once_and_says_why() {
         let words = [env!("CARGO_BIN_EXE_axon"), "agent", "--host", host, "--port", port];
         // One that goes on has to be ended.
         let output = Command::new("timeout").arg("20").args(words).args(["--rate", rate]).output();
-        let code = if port == "nosuch0" { 1 } else { 2 };
         let output = output.unwrap();
-        assert!(bad(&output, code).contains(why), "{output:?}");
+        assert!(bad(&output, 2).contains(why), "{output:?}");
     }
 }
 
@@ -133,21 +181,21 @@ fn an_error_in_a_file_is_named_by_file_line_column_and_key() {
     let head = "name: x\ntopology:\n  ring: { switches: 3, hosts_per_switch: 1 }\n";
     let unknown = folder.file("unknown.yaml", format!("{head}colour: red\n"));
     let impossible = folder.file("impossible.yaml", format!("{head}hop_width: 5\n"));
-    for verb in ["check", "sim", "up"] {
+    for (verb, code) in [("check", 1), ("sim", 2), ("up", 2)] {
         let missing = axon(&[verb, "no-such-file.yaml"]);
-        assert!(bad(&missing, 1).starts_with("no-such-file.yaml: cannot be read"));
+        assert!(bad(&missing, 2).starts_with("no-such-file.yaml: cannot be read"));
         let output = axon(&[verb, &unknown]);
-        assert!(bad(&output, 1).starts_with(&format!("{unknown}:4:1: colour: ")), "{output:?}");
+        assert!(bad(&output, code).starts_with(&format!("{unknown}:4:1: colour: ")), "{output:?}");
         let output = axon(&[verb, &impossible]);
-        let message = bad(&output, 1);
+        let message = bad(&output, code);
         assert!(message.starts_with(&format!("{impossible}:4:")), "{message}");
         assert!(message.contains("hop_width: ") && message.contains("16"), "{message}");
     }
     let ring = scenario("ring3");
-    assert!(bad(&axon(&["switch", &ring, "s9"]), 1).contains("no switch s9"));
-    let no_port = axon(&["switch", &ring, "s1", "--tap", "s2-p0"]);
-    assert!(bad(&no_port, 1).contains("no port s2-p0"));
-    assert!(bad(&axon(&["up", &ring, "--capture", "s9"]), 1).contains("no switch s9"));
+    assert!(bad(&axon(&["switch", &ring, "s9", "--insecure-lab-key"]), 2).contains("no switch s9"));
+    let no_port = axon(&["switch", &ring, "s1", "--insecure-lab-key", "--tap", "s2-p0"]);
+    assert!(bad(&no_port, 2).contains("no port s2-p0"));
+    assert!(bad(&axon(&["up", &ring, "--capture", "s9"]), 2).contains("no switch s9"));
 }
 
 #[test]
@@ -159,12 +207,11 @@ fn schema_prints_the_published_one() {
 #[test]
 fn without_a_lab_the_error_names_the_way_out() {
     let folder = Folder::new("cli-none");
-    // 1 would be a deadlock.
-    for (line, code) in [(&["status"][..], 2), (&["down"], 1), (&["exec", "h1", "--", "true"], 1)] {
+    for line in [&["status"][..], &["down"], &["exec", "h1", "--", "true"]] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_axon"));
         let output =
             command.env("AXON_STATE_DIR", folder.0.join("state")).args(line).output().unwrap();
-        assert!(bad(&output, code).contains("start one with `axon up FILE`"), "{output:?}");
+        assert!(bad(&output, 2).contains("start one with `axon up FILE`"), "{output:?}");
     }
 }
 
@@ -219,8 +266,13 @@ fn address(user: &User, host: &str) -> String {
 
 fn round_trip(user: &User) {
     let _ends = Ends(user);
+    let late = user.axon("up ring3.yaml --timeout 0");
+    let said = bad(&late, 1);
+    assert!(said.contains("without a path to the controller after 0 s: s1, s2, s3"), "{said}");
+    assert!(said.contains("ring3 was ended again; expected a longer --timeout"), "{said}");
+    bad(&user.axon("status"), 2);
     assert!(good(&user.axon("up ring3.yaml")).contains("3 switches and 6 hosts are up"));
-    assert!(bad(&user.axon("up ring3.yaml"), 1).contains("axon down ring3"));
+    assert!(bad(&user.axon("up ring3.yaml"), 2).contains("axon down ring3"));
     let (own, other) = (address(user, "h1"), address(user, "h4"));
     good(&user.axon(&format!("exec h1 -- ping -c 2 -W 5 {other}")));
     assert_eq!(user.axon("exec h2 -- grep nothing /dev/null").status.code(), Some(1));

@@ -177,7 +177,9 @@ fn our_switch_keeps_mac_control() -> Result<(), String> {
     std::fs::write(&file, fabric).expect("a file");
     let path = file.to_str().expect("a plain path");
     let start = |arguments: &[&str]| axon(arguments).spawn().expect("axon runs");
-    let daemons = Daemons(vec![start(&["switch", path, "s1"]), start(&["controller", path])]);
+    let lab_key = "--insecure-lab-key";
+    let switch = start(&["switch", path, "s1", lab_key]);
+    let daemons = Daemons(vec![switch, start(&["controller", path, lab_key])]);
     let ended = real("pause", "not-forwarded");
     drop(daemons);
     std::fs::remove_file(&file).expect("the file goes");

@@ -17,7 +17,7 @@ fn the_router_can_be_another_than_the_files_and_an_unknown_one_is_answered_with_
     good(&axon(&["prove", &file, "--router", "up_down"]));
     let output = axon(&["prove", &file, "--router", "updown"]);
     let said = bad(&output, 2);
-    assert!(said.contains("expected one of shortest_path, ecmp, spain"), "{said}");
+    assert!(said.contains("possible values: shortest_path, ecmp, spain"), "{said}");
 }
 
 #[test]

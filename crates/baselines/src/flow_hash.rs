@@ -66,7 +66,7 @@ mod tests {
     fn datagram(a: u8, b: u8, from: u16) -> Vec<u8> {
         let mut frame = alloc::vec![0; 60];
         (frame[5], frame[11]) = (b, a);
-        frame[12..14].copy_from_slice(&IPV4);
+        frame[12..14].copy_from_slice(&ethertype::IPV4.to_be_bytes());
         (frame[14], frame[23], frame[29], frame[33]) = (0x45, 17, a, b);
         frame[34..36].copy_from_slice(&from.to_be_bytes());
         frame

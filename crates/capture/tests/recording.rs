@@ -164,7 +164,9 @@ proptest! {
     /// The byte that is named is the one that was changed, with what it was; the record is the one
     /// that holds it, and all before are read.
     #[test]
-    fn a_byte_that_is_changed_is_found_with_its_place(at in any::<prop::sample::Index>(), by in 1u8..) {
+    fn a_byte_that_is_changed_is_found_with_its_place(
+        at in any::<prop::sample::Index>(), by in 1u8..,
+    ) {
         let (mut file, _) = recording(57, u64::MAX);
         let whole = read(&file).0;
         let at = at.index(file.len());
@@ -180,7 +182,8 @@ proptest! {
                 // Between two blocks the next record is named, with the time of the last.
                 let named = [record.number, record.number + 1];
                 prop_assert!(named.contains(&place.record), "{} at {}", place, record.number);
-                prop_assert!(place.time >= whole[records.len().saturating_sub(1)].at || records.is_empty());
+                let last = whole[records.len().saturating_sub(1)].at;
+                prop_assert!(place.time >= last || records.is_empty());
             }
             other => prop_assert!(false, "byte {}: {:?}", at, other),
         }

@@ -1,5 +1,5 @@
-//! What sources on the standards differ on, where a case's expectation depends on it: each is
-//! read by a default, or the other way if the tester is configured so. `docs/ambiguities.md` says why.
+//! What sources on the standards differ on, where a case's expectation depends on it: each is read
+//! by a default, or the other way if the tester is configured so. `docs/ambiguities.md` says why.
 
 use axon_wire::cn::CnmFormat;
 use axon_wire::mac_control::Reserved;

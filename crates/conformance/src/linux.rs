@@ -1,10 +1,10 @@
 //! The rig on real interfaces: whatever stands at their other ends, in real time.
 //!
-//! The kernel hands over every frame that the interface does. Most NICs keep PAUSE and PFC
-//! for themselves, in both directions; veth and TAP do not, nor do NICs that are configured to pass them
-//! on. The tester's clock is only as good as the machine's scheduling: [`Rig::slack`] says
-//! how good, and what is shorter than that is not applicable here. Whether the machine was as
-//! good as that is measured: the rig knows when it wanted to look at its ports, and when it did.
+//! The kernel hands over every frame that the interface does. Most NICs keep PAUSE and PFC for
+//! themselves, in both directions; veth and TAP do not, nor do NICs that are configured to pass
+//! them on. The tester's clock is only as good as the machine's scheduling: [`Rig::slack`] says how
+//! good, and what is shorter than that is not applicable here. Whether the machine was as good as
+//! that is measured: the rig knows when it wanted to look at its ports, and when it did.
 
 use crate::frames;
 use crate::interpretations::Interpretations;

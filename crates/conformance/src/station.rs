@@ -1,9 +1,9 @@
 //! One port of the tester: what it is to send, and when.
 //!
 //! In plain English: frames that were ordered for a time go first, in that order, flow control or
-//! not: the tester sends the frames of the case. Then streams share the link. A stream that honours PFC does
-//! not begin a frame of a priority that the device has stopped by PFC or PAUSE, from the time on
-//! that the standard leaves a station to react.
+//! not: the tester sends the frames of the case. Then streams share the link. A stream that honours
+//! PFC does not begin a frame of a priority that the device has stopped by PFC or PAUSE, from the
+//! time on that the standard leaves a station to react.
 
 use crate::frames;
 use crate::rig::Stream;

@@ -54,8 +54,8 @@ impl ControllerSetup {
 
 /// The configuration of a switch by index.
 ///
-/// `incarnation` counts its incarnations and is above zero; `seed` feeds its random numbers and must
-/// be unpredictable outside a simulation.
+/// `incarnation` counts its incarnations and is above zero; `seed` feeds its random numbers and
+/// must be unpredictable outside a simulation.
 ///
 /// # Panics
 /// If there is no such switch.
@@ -154,7 +154,8 @@ mod tests {
     #[test]
     fn what_the_file_says_reaches_the_nodes() {
         let text = "name: a\ntopology: {ring: {switches: 3}}\nmtu: 9000\nhop_width: 16\n\
-                    links: {queue: 64KiB, on_full: nack, nack_queue: 8KiB}\ntimers: {heartbeat: 20ms}\ndhcp: {subnet: 10.1.0.0/24}";
+                    links: {queue: 64KiB, on_full: nack, nack_queue: 8KiB}\n\
+                    timers: {heartbeat: 20ms}\ndhcp: {subnet: 10.1.0.0/24}";
         let fabric = crate::parse("a.yaml".as_ref(), text).unwrap();
         let switch = switch_config(&fabric, 1, 5, 7);
         assert_eq!((switch.plane.frame_bytes_max, switch.plane.ports), (9014, 3));

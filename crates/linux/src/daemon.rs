@@ -23,8 +23,9 @@ use std::collections::BTreeMap;
 /// namespace, until SIGTERM or SIGINT. Ports whose device is not there are down.
 ///
 /// # Errors
-/// No such switch, its data plane lacks what the fabric needs, none of its ports has the name of a TAP port, no right to open packet
-/// sockets, no capture file, or a state file that cannot be read or written.
+/// No such switch, its data plane lacks what the fabric needs, none of its ports has the name of a
+/// TAP port, no right to open packet sockets, no capture file, or a state file that cannot be read
+/// or written.
 pub fn switch(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Result<()> {
     let index = switch_index(fabric, name)
         .with_context(|| format!("fabric {} has no switch {name}", fabric.name))?;
@@ -49,6 +50,19 @@ pub fn switch(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Result<()
     run(node, clock, (name, identity), ports, options)
 }
 
+/// The ports of switch `name`, and of the controller if that is its name, that a link of the fabric
+/// ends at and whose device is not there yet. TAP ports are made, so they are not among them.
+pub fn missing_ports(fabric: &Fabric, name: &str, taps: &[String]) -> Vec<String> {
+    let ports = match switch_index(fabric, name) {
+        Some(index) => switch_ports(fabric, index),
+        None if name == fabric.controller.name => controller_ports(fabric),
+        None => Vec::new(),
+    };
+    let linked = ports.into_iter().filter(|port| port.rate.is_some());
+    let devices = linked.map(|port| port.device).filter(|device| !taps.contains(device));
+    devices.filter(|device| crate::sys::device_flags(device).is_err()).collect()
+}
+
 /// Runs the agent at the edge of host `name`, whose interface is `h1-p0` and whose port to the
 /// fabric is `h1-e0`, in this network namespace; see [`switch`].
 ///
@@ -58,9 +72,8 @@ pub fn host_agent(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Resul
     agent::run(&agent_options(fabric, name)?, options)
 }
 
-/// How the agent of host `name` is configured. With DCBX it begins with the PFC of its switch, for that
-/// may be willing and follow it; which frames have which priority the switch
-/// advertises.
+/// How the agent of host `name` is configured. With DCBX it begins with the PFC of its switch, for
+/// that may be willing and follow it; which frames have which priority the switch advertises.
 pub(crate) fn agent_options(fabric: &Fabric, name: &str) -> Result<AgentOptions> {
     let host = fabric.hosts.iter().find(|host| host.name == name);
     let host = host.with_context(|| format!("fabric {} has no host {name}", fabric.name))?;

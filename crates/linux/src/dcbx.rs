@@ -18,7 +18,7 @@ pub fn classes(ets: &Ets) -> String {
             Tsa::ETS => format!("{}%", ets.percent[class.index()]),
             Tsa::STRICT => "strict".to_owned(),
             Tsa::CREDIT_BASED => "shaper".to_owned(),
-            _ => "own".to_owned(),
+            _ => "vendor".to_owned(),
         };
         (!priorities.is_empty()).then(|| format!("{class}:{} {schedule}", priorities.join(",")))
     };
@@ -75,7 +75,7 @@ mod tests {
         (ets.tsa[0], ets.percent[0]) = (Tsa::ETS, 100);
         (ets.class_of[7], ets.tsa[3]) = (TrafficClass::ALL[3], Tsa::VENDOR);
         ets.class_of[5] = TrafficClass::ALL[2];
-        assert_eq!(classes(&ets), "0:0,1,2,3,4,6 100% 2:5 strict 3:7 own");
+        assert_eq!(classes(&ets), "0:0,1,2,3,4,6 100% 2:5 strict 3:7 vendor");
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! Recording of a node while it runs: every input goes to a file, with a hash of the answer, so that
-//! [`replay`](crate::replay) can run the node again.
+//! Recording of a node while it runs: every input goes to a file, with a hash of the answer, so
+//! that [`replay`](crate::replay) can run the node again.
 //!
 //! Nothing that goes wrong with a recording stops its node: a full disk ends the recording, with a
 //! line in the log. A node that starts on a full disk, as one that has crashed may, runs without.
@@ -148,7 +148,8 @@ impl Recording {
             Ok(None) => {}
             Ok(Some(_)) => {
                 let (file, bytes) = (open.file.display(), open.writer.bytes());
-                tracing::warn!(node = open.node, %file, bytes, "size bound reached: the recording ends");
+                let node = &open.node;
+                tracing::warn!(node, %file, bytes, "size bound reached: the recording ends");
                 self.open = None;
             }
             Err(error) => self.fail(&error),
@@ -243,6 +244,7 @@ fn numbered(path: &Path, number: u32) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use axon_wire::NodeId;
 
     #[test]
     fn a_node_that_starts_on_a_full_disk_runs_without_a_recording() {
@@ -279,5 +281,32 @@ mod tests {
         assert_eq!(made, names.map(|name| folder.join(name)));
         std::fs::remove_dir_all(&folder).unwrap();
         assert_eq!(create(Path::new("/dev/null")).unwrap().1, Path::new("/dev/null"));
+    }
+
+    #[test]
+    fn a_recording_that_cannot_begin_leaves_no_file() {
+        let folder = std::env::temp_dir().join(format!("axon-no-record-{}", std::process::id()));
+        std::fs::create_dir(&folder).unwrap();
+        let (next, file) = (folder.join("s1.2.axrec"), folder.join("s1.axrec"));
+        std::fs::write(&file, "of an earlier incarnation").unwrap();
+        let header = Header {
+            made_by: "a test".into(),
+            kind: NodeKind::Switch,
+            name: "s1".into(),
+            incarnation: Incarnation { node: NodeId(1), number: 1 },
+            ports: Vec::new(),
+            unix_nanos: 0,
+            config_digest: 0,
+            setup: Vec::new(),
+        };
+        let mut setup = RecordSetup { file: file.clone(), bytes_max: 10, header };
+        let error = Recording::open(Some(&setup)).err().expect("no room for a header");
+        assert!(format!("{error:#}").contains("the header alone takes"), "{error:#}");
+        assert!(!next.exists());
+        assert_eq!(std::fs::read(&file).unwrap(), b"of an earlier incarnation");
+        (setup.file, setup.bytes_max) = ("/dev/full".into(), RECORD_BYTES_MAX);
+        assert!(Recording::open(Some(&setup)).unwrap().open.is_none());
+        assert!(Path::new("/dev/full").exists(), "a device is not ours to remove");
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -17,6 +17,7 @@ use crate::record::{RecordSetup, Recording};
 use crate::request::RequestServer;
 use crate::slot::{PortSetup, Slot};
 use crate::status::{LoopCounters, PortStatus, Status, StatusServer};
+use anyhow::Context;
 use axon_capture::pcap::{CaptureOptions, Direction, LinkType, Writer};
 use axon_node::{Action, Awaited, Input, PortKind, Reply};
 use axon_wire::{Frame, FrameBuf, PortNo, Span, Time};
@@ -26,7 +27,7 @@ use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::time::TimeSpec;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Wires that become free are looked at on this grid: at full load one wake-up serves
@@ -109,9 +110,15 @@ impl<N: Inspect> Runtime<N> {
         let signals = SignalFd::with_flags(&mask, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
         // The default slack of 50 us on every timer would be half a frame at 100 Mb/s.
         nix::sys::prctl::set_timerslack(1)?;
-        let capture = options.capture.as_ref().map(Writer::create).transpose()?;
-        let status = options.status_socket.as_deref().map(StatusServer::open).transpose()?;
-        let requests = options.status_socket.as_deref().map(RequestServer::open).transpose()?;
+        let capture = options.capture.as_ref().map(|capture| {
+            let created = Writer::create(capture);
+            created.with_context(|| format!("cannot write {}", capture.path.display()))
+        });
+        let capture = capture.transpose()?;
+        let socket = options.status_socket.as_deref();
+        let cannot = || format!("cannot listen on {}", socket.unwrap_or(Path::new("")).display());
+        let status = socket.map(StatusServer::open).transpose().with_context(cannot)?;
+        let requests = socket.map(RequestServer::open).transpose().with_context(cannot)?;
         let mut runtime = Runtime {
             node,
             name: options.name,

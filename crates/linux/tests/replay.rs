@@ -28,6 +28,7 @@ fn main() -> ExitCode {
         ("a_switch_that_is_killed_leaves_two_recordings", killed),
         ("agents_of_hosts_are_recorded_too", agents),
         ("a_directory_with_recordings_is_left_alone", left_alone),
+        ("a_lab_whose_recordings_cannot_begin_says_why", cannot_begin),
     ])
 }
 
@@ -84,7 +85,8 @@ fn ring_file() -> String {
     let host = |n: u32| format!("      h{n}: {{ at: s{}, ip: 10.0.77.{n} }}\n", n.div_ceil(2));
     let hosts: String = (1..=8).map(host).collect();
     format!(
-        "name: test-ring\ntopology:\n  listed:\n    switches: [s1, s2, s3, s4]\n    hosts:\n{hosts}    \
+        "name: test-ring\n\
+         topology:\n  listed:\n    switches: [s1, s2, s3, s4]\n    hosts:\n{hosts}    \
          links: [[s1, s2], [s2, s3], [s3, s4], [s4, s1]]\nlinks: {{ rate: 100Mbps }}\n"
     )
 }
@@ -247,4 +249,15 @@ fn left_alone() {
     let error = lab::up(&path, &options, started).expect_err("there is one").to_string();
     assert!(error.contains("name an empty directory"), "{error}");
     assert_eq!(std::fs::read(&file).expect("it is there"), b"precious");
+}
+
+fn cannot_begin() {
+    let root = PathBuf::from(std::env::var_os(lab::STATE_VARIABLE).expect("it is set"));
+    let (path, recordings) = (root.with_extension("yaml"), Recordings::new());
+    std::fs::write(&path, ring_file()).expect("a file");
+    let record = RecordInto { directory: recordings.0.clone(), bytes_max: 100 };
+    let options = UpOptions { record: Some(record), ..UpOptions::default() };
+    let error = lab::up(&path, &options, |_| ()).expect_err("no header fits");
+    let text = format!("{error:#}");
+    assert!(text.contains("the header alone takes"), "the log is gone with the lab: {text}");
 }

@@ -17,7 +17,9 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 /// Links that are cut.
 const CUTS: usize = 10;
 /// What the DHCP client does with a lease: it sets the address and nothing else.
-const SCRIPT: &str = "#!/bin/sh\n[ \"$1\" = bound ] && exec ip addr replace \"$ip/$mask\" dev \"$interface\"\nexit 0\n";
+const SCRIPT: &str = "#!/bin/sh\n\
+    [ \"$1\" = bound ] && exec ip addr replace \"$ip/$mask\" dev \"$interface\"\n\
+    exit 0\n";
 
 fn main() -> ExitCode {
     support::run(&[("all_pairs_ping_on_a_torus_that_loses_ten_links", torus)])

@@ -91,14 +91,15 @@ pub trait Dataplane<B>: Node<B> + PortView {
     );
 
     /// Sends an Ethernet frame of the control plane out of `port`: a link-local frame on any port,
-    /// or another to the hosts of a host port.
+    /// or another to the hosts of a host port. Whatever its addresses, it has the priority of
+    /// control messages.
     fn send(&mut self, now: Time, port: PortNo, frame: B, out: &mut Vec<Action<B>>);
 
     /// Sends a frame on that had come in by the host port `ingress` and was punted
     /// ([`Punt::Miss`](crate::Punt::Miss)), along this route and with the priority that its port
     /// gives it. It is queued as the control plane's own, and the reverse list begins with
-    /// [`PortNo::CONTROL`]. That it came was counted before the punt; it is counted again only where
-    /// it ends.
+    /// [`PortNo::CONTROL`]. That it came was counted before the punt; it is counted again only
+    /// where it ends.
     fn forward(
         &mut self,
         now: Time,

@@ -13,13 +13,13 @@
 //! best of many passes counts, since other work on the machine only ever adds time. Cycles
 //! come from a chain of dependent additions, so they are core cycles at the clock of now.
 //!
-//! What bounds it (EPYC with AVX-512 at 4.2 GHz): in cache, instructions. The step takes
-//! about 33 cycles; the plane around it 55 to 70 more, for moving the frame's handle, the
-//! state and counters of two ports, and the action. At the edge the table of 4096 routes
-//! (320 KiB) adds about 50: one random access to the second cache, and a header copied in
-//! pieces whose hops are read back as one word. With 128 MiB of packets in random order one miss to memory
-//! and in the address translation per packet is nearly all of the time (160 ns); a NIC puts
-//! packets into the last cache, so that is not how they arrive.
+//! What bounds it (EPYC with AVX-512 at 4.2 GHz): in cache, instructions. The step takes about 33
+//! cycles; the plane around it 55 to 70 more, for moving the frame's handle, the state and counters
+//! of two ports, and the action. At the edge the table of 4096 routes (320 KiB) adds about 50: one
+//! random access to the second cache, and a header copied in pieces whose hops are read back as one
+//! word. With 128 MiB of packets in random order one miss to memory and in the address translation
+//! per packet is nearly all of the time (160 ns); a NIC puts packets into the last cache, so that
+//! is not how they arrive.
 
 use axon_node::Action;
 use axon_node::PortKind;

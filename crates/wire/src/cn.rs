@@ -558,7 +558,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_parsed_is_emitted_to_the_same(mut pdu in prop::collection::vec(any::<u8>(), 24..100)) {
+        fn what_is_parsed_is_emitted_to_the_same(
+            mut pdu in prop::collection::vec(any::<u8>(), 24..100),
+        ) {
             (pdu[22], pdu[23]) = (0, pdu[23] % 65);
             if let Ok(cnm) = Cnm::parse(&pdu, &FORMAT) {
                 let mut out = vec![];

@@ -1,8 +1,14 @@
 //! Frames of hosts that the edge reads, and its frames to hosts: ARP (RFC 826) and the
 //! outside of DHCP (RFC 2131). The formats are smoltcp's.
+//!
+//! A host may tag any frame with a priority and no VLAN (IEEE 802.1Q clause 6.9): such a frame is
+//! read like one without a tag. A frame of a VLAN is none that the edge serves.
 
 use crate::MacAddr;
+use crate::constants::ethertype;
+use crate::constants::length::ETHERNET_ADDRESSES;
 use crate::link::{ETHERNET_BYTES, FRAME_BYTES_MIN};
+use crate::vlan::{TAG_BYTES, VlanTag};
 use alloc::vec::Vec;
 use core::net::Ipv4Addr;
 pub use smoltcp::wire::ArpOperation;
@@ -42,16 +48,24 @@ pub enum Kind {
 
 /// The kind of `frame`, which holds at least an Ethernet header, or is `Other`.
 pub fn classify(frame: &[u8]) -> Kind {
-    let Ok(ethernet) = EthernetFrame::new_checked(frame) else {
-        return Kind::Other;
-    };
-    match ethernet.ethertype() {
-        EthernetProtocol::Arp => parse_arp(ethernet.payload()).map_or(Kind::BadArp, Kind::Arp),
-        EthernetProtocol::Ipv4 if udp_to(ethernet.payload(), DHCP_SERVER_PORT).is_some() => {
+    match contents(frame) {
+        Some((ethertype::ARP, packet)) => parse_arp(packet).map_or(Kind::BadArp, Kind::Arp),
+        Some((ethertype::IPV4, packet)) if udp_to(packet, DHCP_SERVER_PORT).is_some() => {
             Kind::DhcpClient
         }
         _ => Kind::Other,
     }
+}
+
+/// The EtherType of an Ethernet frame and what follows it, behind a priority tag if it has one.
+/// `None` if the frame is too short.
+pub fn contents(frame: &[u8]) -> Option<(u16, &[u8])> {
+    let tag_bytes = match VlanTag::of_frame(frame) {
+        Some(tag) if tag.vid == 0 => TAG_BYTES,
+        _ => 0,
+    };
+    let (ethertype, packet) = frame.get(ETHERNET_ADDRESSES + tag_bytes..)?.split_first_chunk()?;
+    Some((u16::from_be_bytes(*ethertype), packet))
 }
 
 fn parse_arp(payload: &[u8]) -> Option<Arp> {
@@ -144,6 +158,7 @@ pub fn is_host_ip(ip: Ipv4Addr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::priority::Priority;
 
     const A: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
     const B: MacAddr = MacAddr([2, 0, 0, 0, 0, 2]);
@@ -174,6 +189,23 @@ mod tests {
             assert_eq!(classify(&frame[..length]), Kind::BadArp);
         }
         assert_eq!(classify(&frame[..13]), Kind::Other);
+    }
+
+    #[test]
+    fn arp_behind_a_priority_tag_is_arp_and_of_a_vlan_is_not() {
+        let plain = request(A, IP_A, MacAddr::BROADCAST, IP_B);
+        let tagged = |vid| {
+            let tag = VlanTag { vid, ..VlanTag::of_priority(Priority::MAX) };
+            [&plain[..12], &tag.emit(), &plain[12..]].concat()
+        };
+        assert_eq!(classify(&tagged(0)), classify(&plain));
+        assert_eq!(classify(&tagged(1)), Kind::Other);
+        for length in 18..46 {
+            assert_eq!(classify(&tagged(0)[..length]), Kind::BadArp);
+        }
+        for length in 0..18 {
+            assert_eq!(classify(&tagged(0)[..length]), Kind::Other);
+        }
     }
 
     #[test]

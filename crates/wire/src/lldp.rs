@@ -460,7 +460,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_parsed_is_emitted_to_the_same(tail in prop::collection::vec(any::<u8>(), 0..300)) {
+        fn what_is_parsed_is_emitted_to_the_same(
+            tail in prop::collection::vec(any::<u8>(), 0..300),
+        ) {
             if let Ok(lldpdu) = with(&tail) {
                 let mut out = vec![];
                 lldpdu.emit(&mut out).unwrap();

@@ -35,7 +35,9 @@ pub(super) fn text(fabric: &Fabric, link: usize, mismatch: &Mismatch) -> String 
         Mismatch::Note(end, note) => {
             format!("{} towards {}: {note}", ends[*end], ends[1 - *end])
         }
-        Mismatch::Unsettled => format!("{a} and {b} follow each other for ever"),
+        Mismatch::Unsettled => {
+            format!("the DCBX exchange of {a} and {b} does not settle: each follows the other")
+        }
     }
 }
 

@@ -94,16 +94,17 @@ pub(super) fn text(proof: &Proof<'_>) -> String {
 
 fn write(proof: &Proof<'_>, out: &mut String) -> std::fmt::Result {
     let Proof { fabric, asked, dependencies, .. } = proof;
-    let partly = if asked.is_all() { "" } else { ", for the routes that were looked at" };
+    let partly = if asked.is_all() { "" } else { ", for the routes that were checked" };
     writeln!(out, "{}: {}{partly}\n", fabric.name, headline(proof))?;
     writeln!(out, "router         {}", fabric.controller.router.name())?;
     writeln!(out, "routes         {}", scope(proof))?;
     let links = fabric.links.len() - asked.failed.len();
     writeln!(out, "links          {} of {} directions in use", dependencies.links(), links * 2)?;
-    let on = layers(proof).map(|(of, routes)| format!("{routes} on priority {}", numbers(&of)));
+    let on =
+        layers(proof).map(|(of, routes)| format!("{routes} routes on priority {}", numbers(&of)));
     let on: Vec<String> = on.collect();
     if !on.is_empty() {
-        writeln!(out, "layers         routes: {}", on.join(", "))?;
+        writeln!(out, "layers         {}", on.join(", "))?;
     }
     writeln!(out, "dependencies   {}", dependencies.count())?;
     if !asked.failed.is_empty() {

@@ -63,8 +63,11 @@ impl Watched {
             part => format!("{part}% of {} of pause are a storm", span_text(detection)),
         };
         let Some(worst) = self.worst.filter(|_| self.bounded) else {
-            let why =
-                if self.bounded { "no switch pauses another" } else { "a cycle has no bound" };
+            let why = if self.bounded {
+                "no switch pauses another"
+            } else {
+                "nothing bounds the pauses of a cycle"
+            };
             return format!("{storm}; {why}");
         };
         let at = ends(fabric, worst.buffer).1;

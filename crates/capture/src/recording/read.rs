@@ -258,8 +258,8 @@ impl<R: Read> Reader<R> {
         RecordingError::AlteredByte { place, written, found }
     }
 
-    /// Number and time of the record that holds byte `at` of the block's payload; past the last one,
-    /// the next number and the last one's time.
+    /// Number and time of the record that holds byte `at` of the block's payload; past the last
+    /// one, the next number and the last one's time.
     fn record_at(&self, at: usize) -> (u64, Time) {
         let Ok((first, mut last, begin)) = begin(&self.payload) else {
             return (self.records + 1, self.last);

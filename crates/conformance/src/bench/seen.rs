@@ -47,7 +47,10 @@ impl Bench<'_> {
                 self.starts(priority).into_iter().filter(|&at| at > from && at < to).collect();
             self.expect(late.is_empty(), || {
                 let (count, after) = (late.len(), late[0].since(sent));
-                format!("{count} frames of priority {priority} in a pause, the first {after} after it was sent")
+                format!(
+                    "{count} frames of priority {priority} in a pause, the first {after} after \
+                         it was sent"
+                )
             })?;
         }
         Ok(())
@@ -78,8 +81,8 @@ impl Bench<'_> {
         self.expect(goes, || format!("nothing for {} after a stop was over", to.since(from)))
     }
 
-    /// How long a priority was paused after the frame that was sent at `sent`; `None` if it never went
-    /// on.
+    /// How long a priority was paused after the frame that was sent at `sent`; `None` if it never
+    /// went on.
     pub fn paused_for(&self, priority: Priority, sent: Time) -> Option<Span> {
         let from = sent + REACTION + self.slack();
         let next = self.starts(priority).into_iter().find(|&at| at > from);

@@ -47,7 +47,8 @@ pub const CASES: &[Case] = &[
     Case {
         name: "dcbx/congestion-notification-format",
         clause: "802.1Q D.2.7",
-        says: "The congestion notification TLV is 6 octets, advertises which priorities have it, and marks no other as ready.",
+        says: "The congestion notification TLV is 6 octets, advertises which priorities have it, \
+                and marks no other as ready.",
         run: cn_format,
     },
     Case {

@@ -19,7 +19,8 @@ pub const CASES: &[Case] = &[
     Case {
         name: "dcbx/taken-pfc-is-honoured",
         clause: "802.1Q D.4.4, 36.1.2",
-        says: "A device that follows its peer's PFC honours it for those priorities, and no longer for its own.",
+        says: "A device that follows its peer's PFC honours it for those priorities, and no longer \
+                for its own.",
         run: pfc_is_honoured,
     },
     Case {

@@ -2,8 +2,8 @@
 //!
 //! How far a share may be from what is configured: the standard says 10 %, and it is not settled
 //! whether of the link or of the share; the second is the stricter, and what is within it is within
-//! both ([`Ambiguity::EtsBound`]). Shares are reckoned as bytes of frames of one size over a span at
-//! full load.
+//! both ([`Ambiguity::EtsBound`]). Shares are reckoned as bytes of frames of one size over a span
+//! at full load.
 
 use crate::bench::{Bench, FRAME_BYTES};
 use crate::case::Case;
@@ -63,7 +63,8 @@ pub const CASES: &[Case] = &[
     Case {
         name: "ets/lossy-beside-lossless",
         clause: "802.1Q 37.3; UNH 37.1.6",
-        says: "A lossless class and a lossy one get their shares, and the lossless one loses nothing.",
+        says: "A lossless class and a lossy one get their shares, and the lossless one loses \
+                nothing.",
         run: lossy_beside_lossless,
     },
     Case {

@@ -182,8 +182,8 @@ fn not_honoured(bench: &mut Bench<'_>, frames: &[Vec<u8>]) -> Result<(), Halt> {
     ignored(bench, WATCHED, frames)
 }
 
-/// Sends frames that are not to be honoured, and checks that these priorities keep sending, nothing come out, and
-/// each frame counted.
+/// Sends frames that are not to be honoured, and checks that these priorities keep sending, nothing
+/// come out, and each frame counted.
 pub(super) fn ignored(
     bench: &mut Bench<'_>,
     watched: PrioritySet,

@@ -16,7 +16,8 @@ pub const CASES: &[Case] = &[
     Case {
         name: "pause/frame-format",
         clause: "802.3 31B.2, 31B.3.1",
-        says: "A PAUSE frame is 60 octets and its FCS, untagged, to the group address, zero behind its time.",
+        says: "A PAUSE frame is 60 octets and its FCS, untagged, to the group address, zero behind \
+                its time.",
         run: |bench| {
             congest(bench)?;
             well_formed(bench, |frame| fault_of(frame, frames::PAUSE, 18))
@@ -25,7 +26,8 @@ pub const CASES: &[Case] = &[
     Case {
         name: "pause/sent-before-loss",
         clause: "802.3 31B.1, 31B.3.1",
-        says: "A device with PAUSE whose buffer fills sends it, with a time above zero, before it loses a frame.",
+        says: "A device with PAUSE whose buffer fills sends it, with a time above zero, before it \
+                loses a frame.",
         run: before_loss,
     },
     Case {

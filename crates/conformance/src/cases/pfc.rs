@@ -70,13 +70,15 @@ pub const CASES: &[Case] = &[
     Case {
         name: "pfc/high-octet-ignored",
         clause: "802.3 31D.3, as recalled",
-        says: "The high octet of the enable vector is reserved and ignored (or the frame is, `pfc-reserved`).",
+        says: "The high octet of the enable vector is reserved and ignored (or the frame is, \
+                `pfc-reserved`).",
         run: high_octet,
     },
     Case {
         name: "pfc/shared-class-stops-together",
         clause: "802.1Q 36.1.2, 8.6.6",
-        says: "Priorities that share a traffic class are paused together, and other classes keep sending.",
+        says: "Priorities that share a traffic class are paused together, and other classes keep \
+                sending.",
         run: shared_class,
     },
     Case {

@@ -18,13 +18,15 @@ pub const CASES: &[Case] = &[
     Case {
         name: "pfc/frame-format",
         clause: "802.3 31D.2; 802.1Q 36.2",
-        says: "A PFC frame is 60 octets and its FCS, untagged, to the group address, zero in unused fields.",
+        says: "A PFC frame is 60 octets and its FCS, untagged, to the group address, zero in \
+                unused fields.",
         run: frame_format,
     },
     Case {
         name: "pfc/xoff-before-loss",
         clause: "802.1Q 36.1.2",
-        says: "A device whose buffer fills sends XOFF, with a time above zero, before it loses a frame.",
+        says: "A device whose buffer fills sends XOFF, with a time above zero, before it loses a \
+                frame.",
         run: xoff_before_loss,
     },
     Case {
@@ -60,7 +62,8 @@ pub const CASES: &[Case] = &[
     Case {
         name: "pfc/no-loss-of-many-into-one",
         clause: "802.1Q 36.1.2; 002 3.2.2, figure 3-2",
-        says: "Several ports that send more than one port takes lose nothing of a lossless priority.",
+        says: "Several ports that send more than one port takes lose nothing of a lossless \
+                priority.",
         run: many_into_one,
     },
 ];
@@ -88,7 +91,8 @@ pub(super) fn block_with(bench: &mut Bench<'_>, span: Span, frame: impl Fn(u16) 
     bench.send_at(0, begun + span, frame(0));
 }
 
-/// The PFC that the device sent to a port of the tester, of one priority: when, and for how many quanta.
+/// The PFC that the device sent to a port of the tester, of one priority: when, and for how many
+/// quanta.
 fn said(bench: &Bench<'_>, port: usize, priority: Priority) -> Vec<(Time, u16)> {
     let own = |seen: &Seen| {
         let (vector, times) = frames::pfc_of(&seen.frame)?;
@@ -212,7 +216,10 @@ pub(super) fn all_came(bench: &mut Bench<'_>, ids: &[u16]) -> Result<(), Halt> {
     bench.expect(sent > 0, || "nothing could be sent".into())?;
     bench.expect(came == sent && dropped == 0, || {
         let (lost, slack) = (sent - came.min(sent), bench.slack());
-        format!("{lost} of {sent} frames of a lossless priority were lost; this tester stops within {slack}")
+        format!(
+            "{lost} of {sent} frames of a lossless priority were lost; this tester stops \
+                 within {slack}"
+        )
     })
 }
 

@@ -19,25 +19,29 @@ pub const CASES: &[Case] = &[
     Case {
         name: "qcn/cp-sends-cnm",
         clause: "802.1Q 32.8; UNH 5.3.2",
-        says: "A queue above its set point makes the device send CNMs to the sources of its frames.",
+        says: "A queue above its set point makes the device send CNMs to the sources of its \
+                frames.",
         run: |bench| congest(bench, None).map(drop),
     },
     Case {
         name: "qcn/cnm-format",
         clause: "802.1Q 33.3, 33.4; UNH 33.1.1 to 33.1.10",
-        says: "A CNM goes to the source of the sampled frame, and quotes its priority, destination and beginning.",
+        says: "A CNM goes to the source of the sampled frame, and quotes its priority, destination \
+                and beginning.",
         run: cnm_format,
     },
     Case {
         name: "qcn/cn-tag-comes-back",
         clause: "802.1Q 33.2; UNH 33.2.2, 33.2.4",
-        says: "The CN-TAG of a sampled frame stands in its CNM, behind the VLAN tag, and is not changed.",
+        says: "The CN-TAG of a sampled frame stands in its CNM, behind the VLAN tag, and is not \
+                changed.",
         run: cn_tag,
     },
     Case {
         name: "qcn/frames-without-cn-tag",
         clause: "802.1Q 32.8; UNH 33.1.12",
-        says: "Frames without a CN-TAG are sampled, too, and their CNMs name flow 0 (or none, `cnm-tag`).",
+        says: "Frames without a CN-TAG are sampled, too, and their CNMs name flow 0 (or none, \
+                `cnm-tag`).",
         run: without_tag,
     },
     Case {
@@ -61,7 +65,8 @@ pub const CASES: &[Case] = &[
     Case {
         name: "qcn/sampling-interval",
         clause: "802.1Q 32.8.6, table 32-2",
-        says: "Frames are sampled every 150 KB, more often with greater feedback, and not more often than every 18.5 KB, all within 15 %.",
+        says: "Frames are sampled every 150 KB, more often with greater feedback, and not more \
+                often than every 18.5 KB, all within 15 %.",
         run: sampling,
     },
     Case {

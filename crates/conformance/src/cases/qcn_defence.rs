@@ -19,13 +19,15 @@ pub const CASES: &[Case] = &[
     Case {
         name: "qcn/defence-disabled",
         clause: "802.1Q 33.4, as recalled; UNH 32.3.4",
-        says: "Where congestion notification is disabled at a port, frames keep their priority and their CN-TAG.",
+        says: "Where congestion notification is disabled at a port, frames keep their priority and \
+                their CN-TAG.",
         run: |bench| defended(bench, DefenceMode::Disabled, None),
     },
     Case {
         name: "qcn/defence-edge",
         clause: "802.1Q 33.4, as recalled; UNH 32.3.4, 31.2.3",
-        says: "At an edge port frames that come in leave the domain's priorities, and those that go out lose their CN-TAG.",
+        says: "At an edge port frames that come in leave the domain's priorities, and those that \
+                go out lose their CN-TAG.",
         run: |bench| defended(bench, DefenceMode::Edge, None),
     },
     Case {
@@ -37,13 +39,15 @@ pub const CASES: &[Case] = &[
     Case {
         name: "qcn/defence-interior",
         clause: "802.1Q 33.4, as recalled; UNH 32.3.4, 31.2.3",
-        says: "At an interior port frames keep their priority, and those that go out lose their CN-TAG.",
+        says: "At an interior port frames keep their priority, and those that go out lose their \
+                CN-TAG.",
         run: |bench| defended(bench, DefenceMode::Interior, None),
     },
     Case {
         name: "qcn/defence-interior-ready",
         clause: "802.1Q 33.4, as recalled; UNH 32.3.4, 32.2.5, 33.2.4",
-        says: "At a port that is interior and ready, frames of every priority of the domain keep it and their CN-TAG.",
+        says: "At a port that is interior and ready, frames of every priority of the domain keep \
+                it and their CN-TAG.",
         run: |bench| defended(bench, DefenceMode::InteriorReady, None),
     },
 ];

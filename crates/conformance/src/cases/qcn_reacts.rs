@@ -47,7 +47,8 @@ pub const CASES: &[Case] = &[
     Case {
         name: "qcn/rp-reserved-bits",
         clause: "802.1Q 33.4.2, as recalled; UNH 33.1.2",
-        says: "The reserved bits of a CNM are not looked at (or it is refused for them, `cnm-reserved`).",
+        says: "The reserved bits of a CNM are not looked at (or it is refused for them, \
+                `cnm-reserved`).",
         run: |bench| reserved(bench, [0x0f, 0xc0]),
     },
     Case {

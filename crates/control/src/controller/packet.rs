@@ -7,6 +7,8 @@
 use alloc::vec;
 use alloc::vec::Vec;
 use axon_wire::MacAddr;
+use axon_wire::constants::ethertype;
+use axon_wire::host_frame;
 use core::net::Ipv4Addr;
 use smoltcp::phy::ChecksumCapabilities;
 use smoltcp::wire::{
@@ -55,18 +57,18 @@ pub struct Request {
 }
 
 impl Request {
-    /// Reads a client's request from an Ethernet frame.
+    /// Reads a client's request from an Ethernet frame, which may have a priority tag.
     ///
     /// # Errors
     /// `None` for anything else: other protocols, fragments, wrong checksums or lengths,
     /// BOOTP without a message type, relayed requests (no relay can be on a host port), and
     /// requests on behalf of another hardware address.
     pub fn parse(frame: &[u8]) -> Option<Request> {
-        let frame = EthernetFrame::new_checked(frame).ok()?;
-        if frame.ethertype() != EthernetProtocol::Ipv4 {
+        let mac = MacAddr::source_of(frame)?;
+        let Some((ethertype::IPV4, packet)) = host_frame::contents(frame) else {
             return None;
-        }
-        let ip = Ipv4Packet::new_checked(frame.payload()).ok()?;
+        };
+        let ip = Ipv4Packet::new_checked(packet).ok()?;
         let whole = !ip.more_frags() && ip.frag_offset() == 0;
         let plain = ip.version() == 4 && ip.header_len() >= 20 && ip.verify_checksum();
         if !whole || !plain || ip.next_header() != IpProtocol::Udp {
@@ -79,10 +81,9 @@ impl Request {
             return None;
         }
         let dhcp = DhcpPacket::new_checked(udp.payload()).ok()?;
-        let mac = MacAddr(frame.src_addr().0);
         let ethernet = dhcp.hardware_type() == ArpHardware::Ethernet && dhcp.hardware_len() == 6;
         let direct = dhcp.relay_agent_ip().is_unspecified();
-        let own = dhcp.client_hardware_address() == frame.src_addr() && mac.is_unicast();
+        let own = dhcp.client_hardware_address().0 == mac.0 && mac.is_unicast();
         if !ethernet || !direct || !own || dhcp.magic_number() != COOKIE {
             return None;
         }

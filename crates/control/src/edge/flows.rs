@@ -317,7 +317,8 @@ mod tests {
             }
             carry_out(&mut flows, &mut device, &mut out);
             let expected = (!removals[5]).then(|| Route::from([6]));
-            prop_assert_eq!(flows.get(KEY.0, KEY.1).map(|flow| flow.route.clone()), expected.clone());
+            let route = flows.get(KEY.0, KEY.1).map(|flow| flow.route.clone());
+            prop_assert_eq!(route, expected.clone());
             prop_assert_eq!(device.route(KEY.0, KEY.1).cloned(), expected);
         }
     }

@@ -168,6 +168,23 @@ mod tests {
     }
 
     #[test]
+    fn a_late_answer_for_a_route_that_was_replaced_changes_nothing() {
+        let mut bench = Bench::new();
+        bench.host(0, 1);
+        bench.tables.late = Some(Vec::new());
+        bench.set_route(0, 9, 1, 3);
+        bench.set_route(0, 9, 2, 4);
+        // That of the first route.
+        bench.tables.refuses = 1;
+        bench.answer_late();
+        assert_eq!(bench.placed(0, 9), Some(Route::from([4])));
+        assert_eq!(bench.tables.late, Some(Vec::new()), "nothing is taken out");
+        bench.tables.late = None;
+        bench.pass(PAUSE * 2);
+        assert_eq!((bench.placed(0, 9), bench.places(0)), (Some(Route::from([4])), 1));
+    }
+
+    #[test]
     fn after_a_loss_what_stands_again_is_placed_and_what_does_not_is_software() {
         let mut bench = Bench::new();
         bench.host(0, 1);
@@ -259,7 +276,10 @@ mod tests {
                             let taken = self.routes.range(of_port(port)).count();
                             let is_there = self.routes.contains_key(&(port, destination));
                             match is_there || taken < room {
-                                true => Ok(drop(self.routes.insert((port, destination), route))),
+                                true => {
+                                    self.routes.insert((port, destination), route);
+                                    Ok(())
+                                }
                                 false => Err(RouteError::Full),
                             }
                         }

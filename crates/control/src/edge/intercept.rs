@@ -103,6 +103,8 @@ impl Edge {
 mod tests {
     use super::super::testing::*;
     use super::*;
+    use axon_wire::priority::Priority;
+    use axon_wire::vlan::VlanTag;
 
     #[test]
     fn dhcp_goes_to_the_controller_by_broadcast_and_by_unicast_to_the_server() {
@@ -116,6 +118,29 @@ mod tests {
         let from_server = dhcp_frame(MacAddr::BROADCAST, mac(1), (67, 68), b"offer");
         assert_eq!(bench.frame(0, &from_server), []);
         assert_eq!(bench.last_drop(), Some(Drop::Broadcast));
+    }
+
+    #[test]
+    fn a_priority_tag_hides_neither_arp_nor_dhcp_and_a_vlan_is_not_served() {
+        let tagged = |plain: &[u8], vid| {
+            let tag = VlanTag { vid, ..VlanTag::of_priority(Priority::MAX) };
+            [&plain[..12], &tag.emit(), &plain[12..]].concat()
+        };
+        let mut bench = Bench::new();
+        let request = asked(&bench.frame(0, &tagged(&arp_request(1, 9), 0)));
+        assert_eq!(
+            (request.source_ip, request.target),
+            (Some(ip(1).into()), Target::Ip(ip(9).into()))
+        );
+        let discover = dhcp_frame(MacAddr::BROADCAST, mac(2), (68, 67), b"discover");
+        let frame = tagged(&discover, 0);
+        let effects = bench.frame(1, &frame);
+        let relay = Message::DhcpRelay(HostFrame { port: PortNo(1), frame });
+        assert_eq!(effects.last(), Some(&Effect::ToController(relay)));
+        for (port, plain) in [(0, arp_request(1, 8)), (1, discover)] {
+            bench.frame(port, &tagged(&plain, 1));
+            assert_eq!(bench.last_drop(), Some(Drop::Broadcast));
+        }
     }
 
     #[test]

@@ -5,6 +5,8 @@ use axon_control::config::{DhcpConfig, ServerIdentity};
 use axon_control::controller::dhcp::{DhcpServer, Due, LeaseState};
 use axon_control::controller::hosts::Place;
 use axon_control::controller::topology::SwitchIndex;
+use axon_wire::priority::Priority;
+use axon_wire::vlan::VlanTag;
 use axon_wire::{MacAddr, PortNo, Span, Time};
 use proptest::prelude::*;
 use smoltcp::wire::*;
@@ -41,7 +43,11 @@ impl World {
     }
 
     fn say_at(&mut self, place: Place, client: &Client) -> Option<Reply> {
-        let request = self.server.read(&client.frame())?;
+        self.hear_at(place, &client.frame())
+    }
+
+    fn hear_at(&mut self, place: Place, frame: &[u8]) -> Option<Reply> {
+        let request = self.server.read(frame)?;
         let served = self.server.serve(self.now, place, true, &request);
         served.reply.map(|frame| Reply::parse(&frame))
     }
@@ -91,6 +97,18 @@ fn a_host_gets_an_address_and_all_that_comes_with_it() {
     assert_eq!((ack.kind, ack.yiaddr), (Ack, ip(10)));
     let (_, lease) = world.server.leases().next().unwrap();
     assert_eq!((lease.holder.mac, lease.state), (mac(1), LeaseState::Bound));
+}
+
+#[test]
+fn a_request_with_a_priority_tag_is_answered_and_one_of_a_vlan_is_not() {
+    for (vid, kind) in [(0, Some(Offer)), (1, None)] {
+        let mut world = World::new();
+        let plain = client(1, Discover).frame();
+        let tag = VlanTag { vid, ..VlanTag::of_priority(Priority::MAX) };
+        let frame = [&plain[..12], &tag.emit(), &plain[12..]].concat();
+        assert_eq!(world.hear_at(port(1), &frame).map(|reply| reply.kind), kind);
+        assert_eq!(world.server.counters().malformed, u64::from(kind.is_none()));
+    }
 }
 
 #[test]

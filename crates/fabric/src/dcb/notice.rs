@@ -307,7 +307,8 @@ mod tests {
         };
         assert_eq!(said("cnm_priority: 6"), (CnmFormat::default(), RpInterpretations::default()));
         let (format, reaction) = said(
-            "cnm: {source_is_point: false, copies_tag: true, strict: true, always_tagged: false}\n    \
+            "cnm: {source_is_point: false, copies_tag: true, strict: true, \
+             always_tagged: false}\n    \
              reaction: {increase: passes, half_period: only_hyper, target_falls_to: half}",
         );
         let wanted = CnmFormat {

@@ -1,8 +1,8 @@
 //! The port at which a host's programs are: a TAP device that acts on flow control for them.
 //!
 //! To the node it is a port whose peer knows PAUSE and PFC. Such frames are not written to the
-//! device, where nothing acts on them: its queues pause here. The time that such a frame says is of no
-//! importance: its sender is in the same process, and always sends XON.
+//! device, where nothing acts on them: its queues pause here. The time that such a frame says is of
+//! no importance: its sender is in the same process, and always sends XON.
 
 use super::queues::HostQueues;
 use super::shaper::{NUDGE, Shapers};
@@ -85,7 +85,8 @@ fn remove_queues(device: &str) {
 fn refused(device: &str, error: io::Error) -> anyhow::Error {
     let help = match error.raw_os_error() {
         Some(libc::EINVAL) => {
-            "an interface of that name is there and is no TAP device; name one that is, or a new one"
+            "an interface of that name is there and is no TAP device; name one that is, or a new \
+             one"
         }
         Some(libc::EBUSY) => "another process has it; end that one, or name another interface",
         Some(libc::EPERM | libc::EACCES) => "it takes CAP_NET_ADMIN; run this as root",

@@ -57,6 +57,17 @@ impl Daemons {
         self.running.len()
     }
 
+    /// The last line in the log of each daemon that has crashed and does not run again: a lab that
+    /// does not come up takes the logs with it.
+    pub(super) fn last_words(&self) -> String {
+        let crashed = self.incarnations.iter().filter(|(_, incarnation)| incarnation.due.is_some());
+        let words = crashed.map(|(node, _)| {
+            let log = std::fs::read_to_string(self.lab.log(node)).unwrap_or_default();
+            format!("{node}: {}", log.trim_end().lines().last().unwrap_or("its log is empty"))
+        });
+        words.collect::<Vec<String>>().join("; ")
+    }
+
     /// Starts a node's daemon in the network namespace of the calling process.
     pub(super) fn start(&mut self, node: &str) -> Result<()> {
         let started = Instant::now();

@@ -30,6 +30,6 @@ pub use options::{RecordInto, Report, UpOptions};
 pub use part::part;
 pub use root::STATE_VARIABLE;
 pub use running::Lab;
-pub use start::{down, up};
+pub use start::{Interrupted, down, up};
 pub use state::StateDir;
 pub use supervisor::Progress;

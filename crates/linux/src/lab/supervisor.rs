@@ -198,7 +198,7 @@ impl Supervisor {
                 });
             }
             if self.daemons.running() < switches + agents.len() + 1 {
-                bail!("a daemon ended; see its log in the lab's directory");
+                bail!("a daemon ended: {}", self.daemons.last_words());
             }
             std::thread::sleep(LOOK);
         }

@@ -20,7 +20,8 @@ use axon_node::{Action, NodeKind};
 use axon_wire::{FrameBuf, Span, Time};
 use node::Rebuilt;
 use ports::Capture;
-use std::fs::File;
+use std::fs::{File, Metadata};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -122,27 +123,30 @@ pub fn check_name(file: &Path, name: &str) -> Result<()> {
 ///
 /// # Errors
 /// Nothing was replayed: the file cannot be opened, is no recording that this axon can read, or its
-/// node cannot be built; or the capture cannot be written.
+/// node cannot be built; or the capture cannot be written, or would overwrite the recording.
 pub fn replay(file: &Path, options: &ReplayOptions) -> Result<Replayed> {
     let named = || file.display().to_string();
-    let reader = Reader::new(File::open(file).with_context(named)?).with_context(named)?;
-    let node = Rebuilt::of(reader.header(), options.fabric.as_ref()).with_context(named)?;
+    let source = File::open(file).with_context(named)?;
     let into = options.into.as_deref();
-    if into.is_some_and(|into| is_same_file(into, file)) {
-        bail!("{}: the capture would overwrite the recording; name another file", named());
-    }
     let into_named = || into.unwrap_or(Path::new("")).display().to_string();
+    if into.is_some_and(|into| is_same(&source, into)) {
+        bail!("{}: {} is this recording, and would be overwritten", named(), into_named());
+    }
+    let reader = Reader::new(source).with_context(named)?;
+    let node = Rebuilt::of(reader.header(), options.fabric.as_ref()).with_context(named)?;
     let capture = Capture::open(into, reader.header()).with_context(into_named)?;
     let header = reader.header().clone();
     let run = Run { header, node, capture, bytes: Vec::new(), actions: Vec::new() };
     run.all(reader, options.until).with_context(into_named)
 }
 
-/// Whether both paths lead to one file that is there.
-fn is_same_file(one: &Path, other: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    let identity = |path| std::fs::metadata(path).map(|file| (file.dev(), file.ino()));
-    matches!((identity(one), identity(other)), (Ok(one), Ok(other)) if one == other)
+/// Whether `path` leads to this file, by whatever name.
+fn is_same(file: &File, path: &Path) -> bool {
+    let inode = |found: Metadata| (found.dev(), found.ino());
+    match (file.metadata(), std::fs::metadata(path)) {
+        (Ok(of_file), Ok(of_path)) => inode(of_file) == inode(of_path),
+        _ => false,
+    }
 }
 
 /// A replay on its way.

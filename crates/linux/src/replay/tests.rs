@@ -303,6 +303,19 @@ fn a_recording_of_another_node_or_fabric_is_refused() {
 }
 
 #[test]
+fn a_capture_never_overwrites_the_recording_by_whatever_name() {
+    let folder = lab("itself", false);
+    let (file, link) = (folder.file("s1.axrec"), folder.file("s1.pcapng"));
+    std::os::unix::fs::symlink(&file, &link).unwrap();
+    let before = std::fs::read(&file).unwrap();
+    for into in [&file, &link] {
+        let options = ReplayOptions { into: Some(into.clone()), ..Default::default() };
+        assert!(refused(&file, &options).contains("is this recording"));
+        assert_eq!(std::fs::read(&file).unwrap(), before);
+    }
+}
+
+#[test]
 fn what_ports_carried_becomes_a_capture() {
     let folder = lab("into", false);
     let into = folder.file("s1.pcapng");
@@ -318,19 +331,6 @@ fn what_ports_carried_becomes_a_capture() {
     }
     assert!(frames > 50 && frames < replayed.inputs + replayed.actions);
     assert!(names.contains("s1-p0"), "{names:?}");
-}
-
-#[test]
-fn a_capture_does_not_overwrite_the_recording() {
-    let folder = lab("onto", false);
-    let (file, link) = (folder.file("s1.axrec"), folder.file("s1.pcapng"));
-    let before = std::fs::read(&file).unwrap();
-    std::os::unix::fs::symlink(&file, &link).unwrap();
-    for into in [&file, &link] {
-        let options = ReplayOptions { into: Some(into.clone()), ..Default::default() };
-        assert!(refused(&file, &options).contains("would overwrite the recording"));
-        assert_eq!(std::fs::read(&file).unwrap(), before);
-    }
 }
 
 #[test]

@@ -1,9 +1,11 @@
 //! DCBX: hosts whose agents start without lossless priorities. Their switch advertises them; then
-//! nothing is lost there.
+//! nothing is lost there. And hosts whose agents tag every
+//! frame.
 
 use super::udp::{LOSSLESS, send_into_h3};
 use super::{Topology, agent, lost, requests, switch, up, wait_until};
 use axon_linux::lab;
+use axon_node::Drop;
 use axon_node::telemetry::Source;
 
 const DCB: &str = "  applications: [udp:4791=3]
@@ -29,4 +31,16 @@ pub fn priorities_of_the_switch_are_taken() {
     let s1 = switch(&status, "s1");
     assert!(requests(s1, 0) > 0, "{s1:#?}");
     lab::down(Some(lab.name())).expect("it ends");
+}
+
+pub fn hosts_whose_every_frame_is_tagged_find_each_other() {
+    for dcbx in ["", "  dcbx: { willing: pfc }\n"] {
+        let dcb = format!("  applications: [default=3]\n  buffers: {{ reaction: 50ms }}\n{dcbx}");
+        let lab = up(&Topology::Dumbbell.with(&dcb));
+        let status = lab.status().expect("daemons answer");
+        assert_eq!(agent(&status, "h1").rules, "default=3");
+        let s1 = switch(&status, "s1");
+        assert_eq!(s1.plane.total.dropped(Drop::Broadcast), 0, "{s1:#?}");
+        lab::down(Some(lab.name())).expect("it ends");
+    }
 }

@@ -32,6 +32,10 @@ fn main() -> ExitCode {
             ("tcp_of_two_hosts_into_one_sends_nothing_twice", tcp::two_hosts_into_one),
             ("agents_take_priorities_from_their_switch", dcbx::priorities_of_the_switch_are_taken),
             (
+                "hosts_whose_every_frame_is_tagged_find_each_other",
+                dcbx::hosts_whose_every_frame_is_tagged_find_each_other,
+            ),
+            (
                 "a_congestion_point_slows_agents_down",
                 notified::sources_slow_down_to_what_a_link_takes,
             ),

@@ -16,10 +16,11 @@ pub const EXPERIMENT: Experiment = Experiment {
     id: "axon/fig4.1",
     title: "Maximum TCP goodput against frame size",
     source: "000 §4.3.1, figure 4.1",
-    setup: "The formula: payload over bytes on the wire of 1 Gb/s, with the header of the real codec (hops of \
-            4 bits, as in the thesis). The measurement: a line of 2, 10 and 100 Axons, MTU 576, 1000 and \
-            1500, one TCP stream (Reno, a window of 180 segments) from the first to the last host, cut-through \
-            prototype switches, buffers larger than the window; bytes delivered in 200 ms after 100 ms.",
+    setup: "The formula: payload over bytes on the wire of 1 Gb/s, with the header of the real \
+            codec (hops of 4 bits, as in the thesis). The measurement: a line of 2, 10 and 100 \
+            Axons, MTU 576, 1000 and 1500, one TCP stream (Reno, a window of 180 segments) from \
+            the first to the last host, cut-through prototype switches, buffers larger than the \
+            window; bytes delivered in 200 ms after 100 ms.",
     run,
 };
 
@@ -78,9 +79,9 @@ fn run(context: &mut Context) -> Result<Outcome> {
     outcome.tables.push(table);
     outcome.plots.push(plot());
     outcome.note(
-        "A route of one hop never stands on a wire between switches (its only switch takes the header \
-         off), so the shortest measured route has two. The paper column of the measured rows is the \
-         formula.",
+        "A route of one hop never stands on a wire between switches (its only switch takes the \
+         header off), so the shortest measured route has two. The paper column of the measured \
+         rows is the formula.",
     );
     Ok(outcome)
 }

@@ -11,11 +11,12 @@ pub const EXPERIMENT: Experiment = Experiment {
     id: "axon/fig4.10",
     title: "PostMark over a file service through 1 to 5 devices",
     source: "000 §4.6, figure 4.10; 001 §5.2, figure 4",
-    setup: "A client and a file server with a RAM disk at the ends of a line of Axon prototypes or of commodity \
-            store-and-forward Ethernet switches. The client runs PostMark's transactions with its default \
-            settings (500 files of 500 to 9,770 bytes, create or delete and read or append with equal \
-            chances), one remote call after the other over UDP, 1 KiB a block. A host takes 25 us to process \
-            a frame, the server 25 us for a call, the client 25 us before the next. 2,000 transactions.",
+    setup: "A client and a file server with a RAM disk at the ends of a line of Axon prototypes or \
+            of commodity store-and-forward Ethernet switches. The client runs PostMark's \
+            transactions with its default settings (500 files of 500 to 9,770 bytes, create or \
+            delete and read or append with equal chances), one remote call after the other over \
+            UDP, 1 KiB a block. A host takes 25 us to process a frame, the server 25 us for a \
+            call, the client 25 us before the next. 2,000 transactions.",
     run,
 };
 
@@ -67,11 +68,11 @@ fn run(context: &mut Context) -> Result<Outcome> {
     let title = "PostMark through a line of devices";
     outcome.plots.push(Plot::lines("postmark", title, axes.0, axes.1, series));
     outcome.note(
-        "20 and 77 % are the ends of the range that the figure shows; which settings, hosts and NFS \
-         version it had is not given. The gain is that of the network's share in a call, so it depends on \
-         the times of hosts, server and client, which are ours: the bound is a quarter of the paper's gain \
-         either way. Through five switches ours gains more than the paper, because its hosts do next to nothing \
-         but wait for the network.",
+        "20 and 77 % are the ends of the range that the figure shows; which settings, hosts and \
+         NFS version it had is not given. The gain is that of the network's share in a call, so it \
+         depends on the times of hosts, server and client, which are ours: the bound is a quarter \
+         of the paper's gain either way. Through five switches ours gains more than the paper, \
+         because its hosts do next to nothing but wait for the network.",
     );
     Ok(outcome)
 }

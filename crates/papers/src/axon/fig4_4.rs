@@ -17,11 +17,11 @@ pub const EXPERIMENT: Experiment = Experiment {
     id: "axon/fig4.4",
     title: "Latency of probes through 1 to 5 devices",
     source: "000 §4.4.3, figure 4.4",
-    setup: "Axons: a ring of prototypes; one sends a probe out by one port and has it back by the other, and \
-            compares the time stamps of its own two probe units, less its own pipeline between them and the \
-            wires. Switches: a line of commodity \
-            store-and-forward Ethernet switches (the profile `store-and-forward`); frames between two hosts, \
-            from the first bit out to the first bit in. Each wire takes 317 ns, which is what is left of the \
+    setup: "Axons: a ring of prototypes; one sends a probe out by one port and has it back by the \
+            other, and compares the time stamps of its own two probe units, less its own pipeline \
+            between them and the wires. Switches: a line of commodity store-and-forward Ethernet \
+            switches (the profile `store-and-forward`); frames between two hosts, from the first \
+            bit out to the first bit in. Each wire takes 317 ns, which is what is left of the \
             paper's 4.5 us for five Axons of 520 ns and six wires with their transceivers.",
     run,
 };
@@ -65,8 +65,8 @@ fn run(context: &mut Context) -> Result<Outcome> {
     let apart = (axons[0][4] - axons[1][4]).abs();
     outcome.rows.push(Row::at_most("5 Axons: large less small", "none", apart, "us", 0.01));
     outcome.by_construction(
-        "the wires are set so that five Axons of table 4.2 take the paper's 4.5 us, and the profile cuts \
-         through, so that size cannot matter.",
+        "the wires are set so that five Axons of table 4.2 take the paper's 4.5 us, and the \
+         profile cuts through, so that size cannot matter.",
     );
     let (small, large) = PAPER_SWITCH_US;
     let five = PAPER_FIVE_SWITCHES_US;
@@ -84,10 +84,11 @@ fn run(context: &mut Context) -> Result<Outcome> {
     outcome.tables.push(table);
     outcome.plots.push(plot);
     outcome.note(
-        "The paper gives these figures in its text and draws the others. Its Axons' 4.5 us are more than \
-         five times the 520 ns of table 4.2, which was simulated from MAC to MAC; the rest is put on the \
-         wires, and is the same for switches. The switch profile is a line through the paper's own 7, 28 \
-         and 137 us. What either was set from has no bound, since it could not miss one.",
+        "The paper gives these figures in its text and draws the others. Its Axons' 4.5 us are \
+         more than five times the 520 ns of table 4.2, which was simulated from MAC to MAC; the \
+         rest is put on the wires, and is the same for switches. The switch profile is a line \
+         through the paper's own 7, 28 and 137 us. What either was set from has no bound, since it \
+         could not miss one.",
     );
     Ok(outcome)
 }
@@ -129,7 +130,8 @@ fn ring(switches: usize) -> String {
     let link = |at: usize| format!("[{}, {}]", names[at], names[(at + 1) % switches]);
     let links: Vec<String> = (0..switches).map(link).collect();
     format!(
-        "name: ring\ntopology: {{ listed: {{ switches: [{}], hosts: {{ h1: s1 }}, links: [{}] }} }}\n\
+        "name: ring\n\
+         topology: {{ listed: {{ switches: [{}], hosts: {{ h1: s1 }}, links: [{}] }} }}\n\
          links: {{ rate: 1Gbps }}\ndevice: axon-netfpga\n",
         names.join(", "),
         links.join(", ")

@@ -14,11 +14,12 @@ pub const EXPERIMENT: Experiment = Experiment {
     id: "axon/fig4.5",
     title: "Host to host ping through 1 to 5 devices",
     source: "000 §4.4.3, figure 4.5",
-    setup: "Pings of 64 B and 1514 B frames between the ends of a line of Axon prototypes or of commodity \
-            store-and-forward Ethernet switches, in the simulator. A host takes 25 us to process a frame \
-            that has come, at both ends: 50 us of the round trip, which stand for the interrupt, driver \
-            and stack of the paper's hosts (its interrupt coalescing was off). Where the lab may run, the \
-            same pings among real Linux hosts through 1 to 5 software switches, the shortest of 200.",
+    setup: "Pings of 64 B and 1514 B frames between the ends of a line of Axon prototypes or of \
+            commodity store-and-forward Ethernet switches, in the simulator. A host takes 25 us to \
+            process a frame that has come, at both ends: 50 us of the round trip, which stand for \
+            the interrupt, driver and stack of the paper's hosts (its interrupt coalescing was \
+            off). Where the lab may run, the same pings among real Linux hosts through 1 to 5 \
+            software switches, the shortest of 200.",
     run,
 };
 
@@ -80,11 +81,12 @@ fn run(context: &mut Context) -> Result<Outcome> {
         Err(reason) => outcome.remark("lab: software switches", "", reason, ""),
     }
     outcome.note(
-        "The thesis draws the figure without numbers; its text says that five Axons are barely noticed \
-         and that five switches double the time of one. How much a given network adds depends on the \
-         hosts: with 25 us a frame, large pings through five switches take more than twice, small ones \
-         less, so the bound is 2 and 40 % either way. A software switch stores each frame and takes the \
-         time of a process that wakes up, so the lab's pings grow with each, and with the machine's load.",
+        "The thesis draws the figure without numbers; its text says that five Axons are barely \
+         noticed and that five switches double the time of one. How much a given network adds \
+         depends on the hosts: with 25 us a frame, large pings through five switches take more \
+         than twice, small ones less, so the bound is 2 and 40 % either way. A software switch \
+         stores each frame and takes the time of a process that wakes up, so the lab's pings grow \
+         with each, and with the machine's load.",
     );
     Ok(outcome)
 }

@@ -14,11 +14,12 @@ pub const EXPERIMENT: Experiment = Experiment {
     id: "axon/fig4.7-8",
     title: "TCP round trips under cross load, cut-through against store-and-forward",
     source: "000 §4.4.3, figures 4.6 to 4.8",
-    setup: "A line of 2 Axon prototypes (and of 3 and 5), in cut-through mode and in store-and-forward mode (the same stages, \
-            begun when the whole frame is in). Two hosts at each end: the first pair exchanges requests \
-            and answers over one TCP connection, as netperf's TCP_RR does, in frames of 64 B or 1514 B both \
-            ways; the second pair sends UDP datagrams of full frames to each other, both ways, at random with \
-            a mean of 0 to 100 % of 1 Gb/s. A host takes 25 us to process a frame. Mean round trip over 500 ms.",
+    setup: "A line of 2 Axon prototypes (and of 3 and 5), in cut-through mode and in \
+            store-and-forward mode (the same stages, begun when the whole frame is in). Two hosts \
+            at each end: the first pair exchanges requests and answers over one TCP connection, as \
+            netperf's TCP_RR does, in frames of 64 B or 1514 B both ways; the second pair sends \
+            UDP datagrams of full frames to each other, both ways, at random with a mean of 0 to \
+            100 % of 1 Gb/s. A host takes 25 us to process a frame. Mean round trip over 500 ms.",
     run,
 };
 
@@ -124,15 +125,16 @@ fn run(context: &mut Context) -> Result<Outcome> {
         outcome.plots.push(plot(line, switches));
     }
     outcome.note(
-        "The thesis draws both figures without numbers and does not say how many Axons are in its line; \
-         its text says that the difference at 64 B is inconsequential and significant at 1514 B, with \
-         and without load. At 1514 B that holds in every line. At 64 B it holds in a line of two and contradicts \
-         what we measure in longer ones: there a small frame that follows a \
-         large one out of the first switch waits for it again wherever frames are stored, so that cut-through gains with the load at both \
-         sizes. The requests are load themselves: 15 % \
-         of the link with large frames, more where answers come sooner, so that from 90 % on the first \
-         link is full in both modes and its queue is most of the round trip. At 100 % the first queue is full, and the \
-         request's own buffer, one of two that take turns, keeps its wait short.",
+        "The thesis draws both figures without numbers and does not say how many Axons are in its \
+         line; its text says that the difference at 64 B is inconsequential and significant at \
+         1514 B, with and without load. At 1514 B that holds in every line. At 64 B it holds in a \
+         line of two and contradicts what we measure in longer ones: there a small frame that \
+         follows a large one out of the first switch waits for it again wherever frames are \
+         stored, so that cut-through gains with the load at both sizes. The requests are load \
+         themselves: 15 % of the link with large frames, more where answers come sooner, so that \
+         from 90 % on the first link is full in both modes and its queue is most of the round \
+         trip. At 100 % the first queue is full, and the request's own buffer, one of two that \
+         take turns, keeps its wait short.",
     );
     Ok(outcome)
 }

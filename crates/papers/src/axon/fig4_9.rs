@@ -11,14 +11,14 @@ pub const EXPERIMENT: Experiment = Experiment {
     id: "axon/fig4.9",
     title: "CAM entries against hit rate",
     source: "000 §4.5, figure 4.9; 001 §5.3, figure 5",
-    setup: "Re-use distances of destination addresses in two generated traces of 4,000,000 packets. Flows \
-            go to destinations by Zipf's law (exponent 1), have a Pareto number of packets (exponent 1, \
-            cut), and a fixed number of them runs at any moment. `edge`: 200,000 destinations, 2,000 \
-            flows at a time of 1 to 10,000 packets each; two named for their shortest flow of 6 packets: \
-            the same edge, and a data center of 8,000 destinations with 300 flows of up to 100,000 \
-            packets. LRU is a CAM that evicts the least recently used entry; `packets` counts \
-            all packets in between, as the thesis does, and needs more. `axon cam FILE` does the same \
-            with any pcap or pcapng file.",
+    setup: "Re-use distances of destination addresses in two generated traces of 4,000,000 \
+            packets. Flows go to destinations by Zipf's law (exponent 1), have a Pareto number of \
+            packets (exponent 1, cut), and a fixed number of them runs at any moment. `edge`: \
+            200,000 destinations, 2,000 flows at a time of 1 to 10,000 packets each; two named for \
+            their shortest flow of 6 packets: the same edge, and a data center of 8,000 \
+            destinations with 300 flows of up to 100,000 packets. LRU is a CAM that evicts the \
+            least recently used entry; `packets` counts all packets in between, as the thesis \
+            does, and needs more. `axon cam FILE` does the same with any pcap or pcapng file.",
     run,
 };
 
@@ -59,10 +59,11 @@ fn run(context: &mut Context) -> Result<Outcome> {
     outcome.tables.push(table);
     outcome.plots.push(plot);
     outcome.note(
-        "The traces of the paper (CESCA-I, NCAR-I, LBNL) are no longer to be had, and the paper says \
-         \"about 4000\" from a figure without numbers. What the run shows is what statistics suffice for \
-         it and, with flows from 1 packet on, what do not quite; how a network of one's own compares is what the tool is for. The curve by packets in \
-         between reaches the same share later, because a frequent address counts each time.",
+        "The traces of the paper (CESCA-I, NCAR-I, LBNL) are no longer to be had, and the paper \
+         says \"about 4000\" from a figure without numbers. What the run shows is what statistics \
+         suffice for it and, with flows from 1 packet on, what do not quite; how a network of \
+         one's own compares is what the tool is for. The curve by packets in between reaches the \
+         same share later, because a frequent address counts each time.",
     );
     Ok(outcome)
 }

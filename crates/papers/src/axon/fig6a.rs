@@ -11,13 +11,14 @@ pub const EXPERIMENT: Experiment = Experiment {
     id: "axon/fig6a",
     title: "Control overhead per link on a torus",
     source: "001 §5.4, figure 6(a)",
-    setup: "Tori of 100 to 5,000 Axons with 10 hosts each: 10 rings of 10, 22 of 23, then 10, 20 and 50 of \
-            100; heartbeats 10 a second; every host asks for \
-            5 random others within 5 s, stated for 10 a second as in the paper. Mb/s per link, both \
-            directions together: heartbeats are what links carry while nobody asks, refreshes of the \
-            controller's knowledge included; ARP is what the questions add. The average link is the mean over the \
-            links between switches, as in all of figure 6 and of the start. Ethernet is the paper's lower bound, all requests of all \
-            hosts on every link, and is measured with learning bridges on the smallest torus.",
+    setup: "Tori of 100 to 5,000 Axons with 10 hosts each: 10 rings of 10, 22 of 23, then 10, 20 \
+            and 50 of 100; heartbeats 10 a second; every host asks for 5 random others within 5 s, \
+            stated for 10 a second as in the paper. Mb/s per link, both directions together: \
+            heartbeats are what links carry while nobody asks, refreshes of the controller's \
+            knowledge included; ARP is what the questions add. The average link is the mean over \
+            the links between switches, as in all of figure 6 and of the start. Ethernet is the \
+            paper's lower bound, all requests of all hosts on every link, and is measured with \
+            learning bridges on the smallest torus.",
     run,
 };
 
@@ -78,14 +79,14 @@ fn run(context: &mut Context) -> Result<Outcome> {
     outcome.tables.push(table(&points));
     outcome.plots.push(plot(&points));
     outcome.note(
-        "The paper's figures do not agree with one another over the 10,000 links between Axons that it \
-         speaks of: on a torus of 5,000 Axons a question takes about 110 hops in three messages, so ten \
-         questions a second from each of 50,000 hosts, at 64 bytes a message, come to 2.8 Mb/s on the \
-         average link, where the figure ends at 2.5 with heartbeats. For the same reason ARP is dearer \
-         than heartbeats on the torus too: a heartbeat crosses one link, a question the way to the \
-         controller three times, and there are ten hosts to an Axon. The mean over all links, hosts' \
-         included, stands beside it without a bound. The worst link is the controller's, both directions \
-         together.",
+        "The paper's figures do not agree with one another over the 10,000 links between Axons \
+         that it speaks of: on a torus of 5,000 Axons a question takes about 110 hops in three \
+         messages, so ten questions a second from each of 50,000 hosts, at 64 bytes a message, \
+         come to 2.8 Mb/s on the average link, where the figure ends at 2.5 with heartbeats. For \
+         the same reason ARP is dearer than heartbeats on the torus too: a heartbeat crosses one \
+         link, a question the way to the controller three times, and there are ten hosts to an \
+         Axon. The mean over all links, hosts' included, stands beside it without a bound. The \
+         worst link is the controller's, both directions together.",
     );
     Ok(outcome)
 }

@@ -10,12 +10,13 @@ pub const EXPERIMENT: Experiment = Experiment {
     id: "axon/fig6b",
     title: "Control overhead on five topologies",
     source: "001 §5.4, figure 6(b)",
-    setup: "Torus, fat tree, flattened butterfly, random-low (average degree 4) and random-high (the \
-            butterfly's degree), each with as few Axons as hold the hosts; who asks for whom is \
-            LBNL-like (`axon_fabric::traffic`'s pattern, as in `axon sim`), the mean of 5 random placements \
-            of hosts, and random, 5 questions each. Mb/s per link, both directions together, the mean over \
-            the links between switches as in all of figure 6, at 10 questions a second from each host and \
-            10 heartbeats a second. The largest fat tree has 1,280 switches and 49,152 cables.",
+    setup: "Torus, fat tree, flattened butterfly, random-low (average degree 4) and random-high \
+            (the butterfly's degree), each with as few Axons as hold the hosts; who asks for whom \
+            is LBNL-like (`axon_fabric::traffic`'s pattern, as in `axon sim`), the mean of 5 \
+            random placements of hosts, and random, 5 questions each. Mb/s per link, both \
+            directions together, the mean over the links between switches as in all of figure 6, \
+            at 10 questions a second from each host and 10 heartbeats a second. The largest fat \
+            tree has 1,280 switches and 49,152 cables.",
     run,
 };
 
@@ -56,10 +57,10 @@ fn run(context: &mut Context) -> Result<Outcome> {
     outcome.tables.push(table(&points));
     outcome.plots.push(plot(&points));
     outcome.note(
-        "The LBNL traces can no longer be had as the paper used them: the pattern is drawn from the \
-         statistics that `axon_fabric::traffic::arp_questions` states, the same as a fabric file's `arp` \
-         traffic. It asks for servers more than for others, and where those stand moves with the \
-         placement.",
+        "The LBNL traces can no longer be had as the paper used them: the pattern is drawn from \
+         the statistics that `axon_fabric::traffic::arp_questions` states, the same as a fabric \
+         file's `arp` traffic. It asks for servers more than for others, and where those stand \
+         moves with the placement.",
     );
     Ok(outcome)
 }

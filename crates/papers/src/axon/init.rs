@@ -14,12 +14,12 @@ pub const EXPERIMENT: Experiment = Experiment {
     title: "The start of 5,000 Axons",
     source: "001 §5.4, text under figure 6",
     setup: "50 rings of 100 Axons, 10,000 links of 1 Gb/s and 1 us between them, 50,000 hosts, \
-            everything switched on at once; our switch and controller code, packet by packet. Bytes \
-            per link, both directions together, until the controller knows every link and every Axon \
-            a verified way to it; then until it knows every host; then every host asks for 5 others. \
-            The average link is the mean over the 10,000 links between switches, as in all of figure 6, with \
-            all that they carry. The smaller network of the comparison with PortLand has 10 rings of 100 and \
-            10,000 hosts.",
+            everything switched on at once; our switch and controller code, packet by packet. \
+            Bytes per link, both directions together, until the controller knows every link and \
+            every Axon a verified way to it; then until it knows every host; then every host asks \
+            for 5 others. The average link is the mean over the 10,000 links between switches, as \
+            in all of figure 6, with all that they carry. The smaller network of the comparison \
+            with PortLand has 10 rings of 100 and 10,000 hosts.",
     run,
 };
 
@@ -64,13 +64,14 @@ fn run(context: &mut Context) -> Result<Outcome> {
     let table = compared(context, &mut outcome)?;
     outcome.tables.push(table);
     outcome.note(
-        "The paper does not say what its convergence is. Of the two interpretations, until links are known and \
-         until hosts are known too, the second has the paper's 108 Mbit on the worst link, and the first has \
-         an eighth of it, so the second is judged. Its 40 kbit on the average link do not go with that: what \
-         passes the controller's link goes on over some 37 links of this torus, which is 108 Mbit * 37 / \
-         10,000 = 400 kbit on each. The figures by class of frame say of what ours consists: `routed` is \
-         what control planes send one another across the network, `link` is discovery and heartbeats. Our \
-         messages are sealed, the paper's are not.",
+        "The paper does not say what its convergence is. Of the two interpretations, until links \
+         are known and until hosts are known too, the second has the paper's 108 Mbit on the worst \
+         link, and the first has an eighth of it, so the second is judged. Its 40 kbit on the \
+         average link do not go with that: what passes the controller's link goes on over some 37 \
+         links of this torus, which is 108 Mbit * 37 / 10,000 = 400 kbit on each. The figures by \
+         class of frame say of what ours consists: `routed` is what control planes send one \
+         another across the network, `link` is discovery and heartbeats. Our messages are sealed, \
+         the paper's are not.",
     );
     outcome.note(
         "PortLand: the paper's starts with 50 to 100 % more bytes than Axon, ours with fewer, \

@@ -15,12 +15,13 @@ pub const EXPERIMENT: Experiment = Experiment {
     id: "axon/table2",
     title: "Flows on links by router, and the cost of a link failure",
     source: "001 §5.5, table 2",
-    setup: "1,000 Axons with 10 hosts each, as a torus of 10 rings of 100 and as a random graph in which each \
-            Axon makes two links (random-low, average degree 4); 2,000 links. Each host asks for 5 others, \
-            drawn at random, no pair twice: 100,000 routes, two for each pair. The requests go to the very \
-            controller, and its registry is read. A link's flows are those of both directions; the length of \
-            a route counts its hops, that to the host included. Routers that improve what they have placed \
-            do so until a round moves one route in 64 or fewer. Then the fullest link fails and what the controller sends is \
+    setup: "1,000 Axons with 10 hosts each, as a torus of 10 rings of 100 and as a random graph in \
+            which each Axon makes two links (random-low, average degree 4); 2,000 links. Each host \
+            asks for 5 others, drawn at random, no pair twice: 100,000 routes, two for each pair. \
+            The requests go to the very controller, and its registry is read. A link's flows are \
+            those of both directions; the length of a route counts its hops, that to the host \
+            included. Routers that improve what they have placed do so until a round moves one \
+            route in 64 or fewer. Then the fullest link fails and what the controller sends is \
             counted.",
     run,
 };
@@ -280,25 +281,26 @@ fn tell(outcome: &mut Outcome, fabric: &str, at: usize, measured: &[Measured]) {
 }
 
 const NOTES: [&str; 4] = [
-    "The failure lines of the paper are in Mb. One packet for each flow over the failed link, as its text \
-     says, makes all eight figures come out to the last digit in kilobits of 1,024, with packets of 51 bytes \
-     and one byte more for each hop of the mean route: (51 + 28.469) x 8 x 1,511 / 1,024 = 938. So the unit is \
-     taken to be kb, and ours are the same sum with our flows and our lengths. What our controller really \
-     sends is beside it: routes are sealed (41 bytes a packet), but up to 16 that go to one switch share a packet, \
-     hence its bound of half the paper's figure either way. The mean over all links that could fail is not \
-     measured.",
-    "The paper's means are 10 % (torus) and 21 % (random) above what 100,000 routes of its own mean length, \
-     less the hop to the host, put on 2,000 links: 1511 x 2000 / 27.469 = 110,010. So its torus carries some \
-     110,000 routes, and why is not said; ours carries the 100,000 that its setup says, and all our figures \
-     of flows are lower by about that part.",
-    "The paper's shortest paths put 4,300 flows on one link where the mean of a long ring's links is 2,750: \
-     ties between equal paths fall the same way everywhere. Which way is not said. Of the usual ones, a \
-     breadth-first tree from each source in which the last of equal predecessors stays comes near, and that \
-     is what the row with ties fixed has: a router made for this row, which a fabric file cannot choose. Our own shortest-path router draws ties by the flow's hash, which \
-     spreads flows as well as SPAIN on the torus without knowing of any flow.",
-    "On the torus the standard deviation cannot fall much further: the links of the 10 long rings carry ten \
-     times what those of the 100 short ones carry, whatever the router, and that alone gives 1,120 or so. \
-     The router that balances spreads evenly within each kind.",
+    "The failure lines of the paper are in Mb. One packet for each flow over the failed link, as \
+     its text says, makes all eight figures come out to the last digit in kilobits of 1,024, with \
+     packets of 51 bytes and one byte more for each hop of the mean route: (51 + 28.469) x 8 x \
+     1,511 / 1,024 = 938. So the unit is taken to be kb, and ours are the same sum with our flows \
+     and our lengths. What our controller really sends is beside it: routes are sealed (41 bytes a \
+     packet), but up to 16 that go to one switch share a packet, hence its bound of half the \
+     paper's figure either way. The mean over all links that could fail is not measured.",
+    "The paper's means are 10 % (torus) and 21 % (random) above what 100,000 routes of its own \
+     mean length, less the hop to the host, put on 2,000 links: 1511 x 2000 / 27.469 = 110,010. So \
+     its torus carries some 110,000 routes, and why is not said; ours carries the 100,000 that its \
+     setup says, and all our figures of flows are lower by about that part.",
+    "The paper's shortest paths put 4,300 flows on one link where the mean of a long ring's links \
+     is 2,750: ties between equal paths fall the same way everywhere. Which way is not said. Of \
+     the usual ones, a breadth-first tree from each source in which the last of equal predecessors \
+     stays comes near, and that is what the row with ties fixed has: a router made for this row, \
+     which a fabric file cannot choose. Our own shortest-path router draws ties by the flow's \
+     hash, which spreads flows as well as SPAIN on the torus without knowing of any flow.",
+    "On the torus the standard deviation cannot fall much further: the links of the 10 long rings \
+     carry ten times what those of the 100 short ones carry, whatever the router, and that alone \
+     gives 1,120 or so. The router that balances spreads evenly within each kind.",
 ];
 
 #[cfg(test)]

@@ -12,10 +12,11 @@ pub const EXPERIMENT: Experiment = Experiment {
     id: "axon/table4.2",
     title: "Latency of a hop, stage by stage",
     source: "000 §4.4.1, table 4.2; 001 §5.2",
-    setup: "The switch profile `axon-netfpga` in a line of 1 to 5 switches: datagrams of 60, 512 and 1514 bytes \
-            from the first host to the last over idle wires, first bit out to last bit in. Wires and the bits' own \
-            time, route header included, are taken off; what is left of the first switch, and what each \
-            further one adds, is its time from the first bit in to the first bit out.",
+    setup: "The switch profile `axon-netfpga` in a line of 1 to 5 switches: datagrams of 60, 512 \
+            and 1514 bytes from the first host to the last over idle wires, first bit out to last \
+            bit in. Wires and the bits' own time, route header included, are taken off; what is \
+            left of the first switch, and what each further one adds, is its time from the first \
+            bit in to the first bit out.",
     run,
 };
 
@@ -84,9 +85,9 @@ fn run(context: &mut Context) -> Result<Outcome> {
     outcome.tables.push(measured);
     outcome.plots.push(plot(&device));
     outcome.note(
-        "The paper (001 §5.2) says 720 ns from a host where the thesis's table adds up to 768; the table \
-         is taken. The thesis adds 8 ns for each 32-bit word of a longer route header at the first \
-         switch; the profile has the shortest.",
+        "The paper (001 §5.2) says 720 ns from a host where the thesis's table adds up to 768; the \
+         table is taken. The thesis adds 8 ns for each 32-bit word of a longer route header at the \
+         first switch; the profile has the shortest.",
     );
     Ok(outcome)
 }

@@ -14,14 +14,15 @@ pub const EXPERIMENT: Experiment = Experiment {
     id: "axon/table4.3",
     title: "Time of the control planes for one Axon-ARP",
     source: "000 §4.4.2, table 4.3",
-    setup: "A line of 2 to 6 switches, 20 hosts at each end, all 400 pairs: the first host's ARP request goes \
-            in, the last ARP reply comes out. Each call into a node is timed by the machine's clock on one \
-            core; the nodes are those of `axon switch` and `axon controller`, with sealed messages and the \
-            data plane's work in them. Figures are medians over the pairs. I: the source switch asks, the \
-            controller decides and asks the target switch. II: the target switch asks its host. III: it has \
-            the answer, stores its route and answers. IV: the source switch stores its route and answers \
-            its host. Then the controller's decision alone: 200,000 different pairs among 10,000 hosts on a \
-            torus of 1,000 switches.",
+    setup: "A line of 2 to 6 switches, 20 hosts at each end, all 400 pairs: the first host's ARP \
+            request goes in, the last ARP reply comes out. Each call into a node is timed by the \
+            machine's clock on one core; the nodes are those of `axon switch` and `axon \
+            controller`, with sealed messages and the data plane's work in them. Figures are \
+            medians over the pairs. I: the source switch asks, the controller decides and asks the \
+            target switch. II: the target switch asks its host. III: it has the answer, stores its \
+            route and answers. IV: the source switch stores its route and answers its host. Then \
+            the controller's decision alone: 200,000 different pairs among 10,000 hosts on a torus \
+            of 1,000 switches.",
     run,
 };
 
@@ -74,11 +75,12 @@ fn run(context: &mut Context) -> Result<Outcome> {
     outcome.tables.push(table(&all));
     outcome.plots.push(plot(&all));
     outcome.note(
-        "The paper's Axon is an Atom of 2008 behind a 32-bit PCI bus, and each Axon decides for itself \
-         from a static file; here one controller decides for all, so the bound of 100 times the paper's \
-         rate is asked of the decision, and of one core. Whether it is held depends on the machine: the \
-         row says what this one did. The figures are wall-clock times of this machine and change with \
-         it, and with what else runs on it; the best twentieth is the least disturbed.",
+        "The paper's Axon is an Atom of 2008 behind a 32-bit PCI bus, and each Axon decides for \
+         itself from a static file; here one controller decides for all, so the bound of 100 times \
+         the paper's rate is asked of the decision, and of one core. Whether it is held depends on \
+         the machine: the row says what this one did. The figures are wall-clock times of this \
+         machine and change with it, and with what else runs on it; the best twentieth is the \
+         least disturbed.",
     );
     Ok(outcome)
 }

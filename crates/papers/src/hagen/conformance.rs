@@ -13,11 +13,12 @@ pub const EXPERIMENT: Experiment = Experiment {
     id: "hagen/conformance",
     title: "Conformance of DCB devices, and the failures seen in the field",
     source: "002 §3.2",
-    setup: "Our own switch and controller stand between nine simulated testers on links of 10 Gb/s. First all \
-            cases of PAUSE, PFC, ETS, congestion notification and DCBX are run; those that are not \
-            applicable are listed with their reason and are not counted as passed. Then each fault of a list is put into \
-            the switch, by its configuration or by what goes in and out of it, and the case that is \
-            there to find it is run. The paper names which failures were seen at test events, without figures.",
+    setup: "Our own switch and controller stand between nine simulated testers on links of 10 \
+            Gb/s. First all cases of PAUSE, PFC, ETS, congestion notification and DCBX are run; \
+            those that are not applicable are listed with their reason and are not counted as \
+            passed. Then each fault of a list is put into the switch, by its configuration or by \
+            what goes in and out of it, and the case that is there to find it is run. The paper \
+            names which failures were seen at test events, without figures.",
     run,
 };
 

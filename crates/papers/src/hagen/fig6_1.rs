@@ -9,10 +9,11 @@ pub const EXPERIMENT: Experiment = Experiment {
     id: "hagen/fig6-1",
     title: "Throughput by frame size beside frames of 1522 bytes, equal weights",
     source: "002 §6.1 and §6.2, figures 6-1 and 6-2",
-    setup: "Two ports of a simulated switch send as much as they can to a third, 10 Gb/s each: frames of one size \
-            and frames of 1522 bytes, tag and FCS included, in two classes that take turns by deficit round robin \
-            with equal quanta of 1522 bytes. The scheduler charges frames for their bytes; for 20 bytes of gap and \
-            preamble as well; or for both in whole cells of 40 bytes. 10 ms each.",
+    setup: "Two ports of a simulated switch send as much as they can to a third, 10 Gb/s each: \
+            frames of one size and frames of 1522 bytes, tag and FCS included, in two classes that \
+            take turns by deficit round robin with equal quanta of 1522 bytes. The scheduler \
+            charges frames for their bytes; for 20 bytes of gap and preamble as well; or for both \
+            in whole cells of 40 bytes. 10 ms each.",
     run,
 };
 
@@ -46,8 +47,8 @@ fn run(context: &mut Context) -> Result<Outcome> {
         ("longer frames get more", if grows { "at each size" } else { "not at each" });
     outcome.rows.push(Row::holds(name, "yes", ours, "", "at each size", grows));
     outcome.by_construction(
-        "what a frame is charged for is set, and the shares of a deficit round robin follow from it. The rows \
-         check the scheduler.",
+        "what a frame is charged for is set, and the shares of a deficit round robin follow from \
+         it. The rows check the scheduler.",
     );
     outcome.remark("68 bytes get less, cells charged too", "almost 25", cells, "%");
     outcome.tables.push(table);
@@ -58,10 +59,11 @@ fn run(context: &mut Context) -> Result<Outcome> {
     let title = "Throughput beside frames of 1522 bytes";
     outcome.plots.push(Plot::lines("throughput", title, x, y, series));
     outcome.note(
-        "Charging 20 bytes of gap and preamble takes 22 % from frames of 68 bytes, charging the FCS once more \
-         25 %. The paper's text says \"almost 25 %\" here, but the weights that it finds later for the same \
-         frames (1.72, figure 6-3) mean 42 % less: what a switch takes that also counts in cells of 40 bytes. \
-         Both cannot come of one charge per frame; figures 6-3 to 6-10 are shown for either.",
+        "Charging 20 bytes of gap and preamble takes 22 % from frames of 68 bytes, charging the \
+         FCS once more 25 %. The paper's text says \"almost 25 %\" here, but the weights that it \
+         finds later for the same frames (1.72, figure 6-3) mean 42 % less: what a switch takes \
+         that also counts in cells of 40 bytes. Both cannot come of one charge per frame; figures \
+         6-3 to 6-10 are shown for either.",
     );
     Ok(outcome)
 }

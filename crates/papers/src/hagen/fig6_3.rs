@@ -10,8 +10,9 @@ pub const FIG6_3: Experiment = Experiment {
     id: "hagen/fig6-3",
     title: "The fair weight of small frames beside 1522 bytes",
     source: "002 §6.2.1, figure 6-3",
-    setup: "As in figure 6-1; the quantum of the small frames is measured, corrected and measured again until both \
-            classes have the same throughput within 0.2 %. The ratio of quanta is the weight.",
+    setup: "As in figure 6-1; the quantum of the small frames is measured, corrected and measured \
+            again until both classes have the same throughput within 0.2 %. The ratio of quanta is \
+            the weight.",
     run: |context| weights(context, LONGEST),
 };
 
@@ -92,8 +93,8 @@ fn weights(context: &mut Context, rival: u32) -> Result<Outcome> {
     let name = "furthest from what the charges ask for";
     outcome.rows.push(Row::at_most(name, "", worst, "%", EXACT_PERCENT));
     outcome.by_construction(
-        "the weight is the ratio of what the frames are charged, and the charge is set. The rows check that \
-         the scheduler keeps to it.",
+        "the weight is the ratio of what the frames are charged, and the charge is set. The rows \
+         check that the scheduler keeps to it.",
     );
     outcome.tables.push(table);
     let [gap, cells, formula] = lines;
@@ -105,10 +106,10 @@ fn weights(context: &mut Context, rival: u32) -> Result<Outcome> {
     let title = format!("Fair weight beside frames of {rival} bytes");
     outcome.plots.push(Plot::lines("weights", &title, x, y, series));
     outcome.note(
-        "The text gives two points of figure 6-3 and none of 6-4 and 6-5; the formulas are a fit to 6-3. No \
-         constant charge per frame gives both points: 1.72 would take 53 bytes, 1.08 takes 24. Gap and preamble \
-         of 20 bytes in whole cells of 40 bytes, as switch memories keep frames, give both; that the paper's \
-         switch counted so is our guess.",
+        "The text gives two points of figure 6-3 and none of 6-4 and 6-5; the formulas are a fit \
+         to 6-3. No constant charge per frame gives both points: 1.72 would take 53 bytes, 1.08 \
+         takes 24. Gap and preamble of 20 bytes in whole cells of 40 bytes, as switch memories \
+         keep frames, give both; that the paper's switch counted so is our guess.",
     );
     Ok(outcome)
 }

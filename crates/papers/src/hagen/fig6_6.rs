@@ -9,8 +9,9 @@ pub const FIG6_6: Experiment = Experiment {
     id: "hagen/fig6-6",
     title: "Fair weights of two queues of small frames: 68 bytes and others",
     source: "002 §6.2.2, figure 6-6",
-    setup: "Three classes to one port: frames of 68 bytes, of 128 to 1024, and of 1522. The quanta of both small \
-            ones are searched as in figure 6-3 until all three have the same throughput within 0.2 %.",
+    setup: "Three classes to one port: frames of 68 bytes, of 128 to 1024, and of 1522. The quanta \
+            of both small ones are searched as in figure 6-3 until all three have the same \
+            throughput within 0.2 %.",
     run: |context| pairs(context, &[(68, 128), (68, 256), (68, 512), (68, 1_024)]),
 };
 
@@ -19,8 +20,9 @@ pub const FIG6_7: Experiment = Experiment {
     id: "hagen/fig6-7",
     title: "Fair weights of two queues of small frames: 128 bytes and others",
     source: "002 §6.2.2, figure 6-7",
-    setup: "Three classes to one port: frames of 128 bytes, of 256 to 1024, and of 1522. The quanta of both small \
-            ones are searched as in figure 6-3 until all three have the same throughput within 0.2 %.",
+    setup: "Three classes to one port: frames of 128 bytes, of 256 to 1024, and of 1522. The \
+            quanta of both small ones are searched as in figure 6-3 until all three have the same \
+            throughput within 0.2 %.",
     run: |context| pairs(context, &[(128, 256), (128, 512), (128, 1_024)]),
 };
 
@@ -62,8 +64,8 @@ fn pairs(context: &mut Context, pairs: &[(u32, u32)]) -> Result<Outcome> {
     );
     outcome.tables.push(table);
     outcome.note(
-        "Which pairs stand in which of the two figures is not in the text; here 6-6 has those with 68 bytes and \
-         6-7 the others.",
+        "Which pairs stand in which of the two figures is not in the text; here 6-6 has those with \
+         68 bytes and 6-7 the others.",
     );
     Ok(outcome)
 }

@@ -9,8 +9,9 @@ pub const EXPERIMENT: Experiment = Experiment {
     id: "hagen/fig6-8",
     title: "The fair weight of a queue of two frame sizes",
     source: "002 §6.2.3, figure 6-8",
-    setup: "As in figure 6-3, but the small queue has frames of two sizes in random order: 68 bytes and 256 to 1024, \
-            or 128 bytes and 512 to 1024. Half of its bytes are in frames of either size, or half of its frames are.",
+    setup: "As in figure 6-3, but the small queue has frames of two sizes in random order: 68 \
+            bytes and 256 to 1024, or 128 bytes and 512 to 1024. Half of its bytes are in frames \
+            of either size, or half of its frames are.",
     run,
 };
 
@@ -78,11 +79,12 @@ fn run(context: &mut Context) -> Result<Outcome> {
     );
     outcome.tables.push(table);
     outcome.note(
-        "The paper says that half of the frames are of either size. Then the longer ones are most of the bytes, and \
-         the weight is nearer to theirs whatever a frame is charged: (68 * 1.72 + 256 * 1.08) / 324 = 1.21. Its \
-         1.39, about the average, is what half of the bytes gives, which traffic generators offer as well. A full \
-         queue may still have room for a short frame when it has none for a long one; we take that for the reason \
-         why 1024 bytes ask for a little more than the average.",
+        "The paper says that half of the frames are of either size. Then the longer ones are most \
+         of the bytes, and the weight is nearer to theirs whatever a frame is charged: (68 * 1.72 \
+         + 256 * 1.08) / 324 = 1.21. Its 1.39, about the average, is what half of the bytes gives, \
+         which traffic generators offer as well. A full queue may still have room for a short \
+         frame when it has none for a long one; we take that for the reason why 1024 bytes ask for \
+         a little more than the average.",
     );
     Ok(outcome)
 }

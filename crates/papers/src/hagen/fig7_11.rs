@@ -15,11 +15,12 @@ pub const EXPERIMENT: Experiment = Experiment {
     id: "hagen/fig7-11",
     title: "Targeted flow control over two hops, and together with QCN",
     source: "002 §7.5 and §7.6, figure 7-11",
-    setup: "Switch A has one port out, and before it switch B and two victims of 2.5 Gb/s; before switch B are the \
-            aggressor, device A, at line rate and a victim of 1.25 Gb/s, device B. All links 10 Gb/s, queues and marks \
-            as in hagen/fig7-7. Who is paused, and how the victims' throughput varies from 2 to 22 ms. Then the world of \
-            hagen/table7.1 for 204 ms, without and with a congestion point at the port (the MIB's defaults, a set \
-            point of 26,000 bytes) and reaction points in the sources.",
+    setup: "Switch A has one port out, and before it switch B and two victims of 2.5 Gb/s; before \
+            switch B are the aggressor, device A, at line rate and a victim of 1.25 Gb/s, device \
+            B. All links 10 Gb/s, queues and marks as in hagen/fig7-7. Who is paused, and how the \
+            victims' throughput varies from 2 to 22 ms. Then the world of hagen/table7.1 for 204 \
+            ms, without and with a congestion point at the port (the MIB's defaults, a set point \
+            of 26,000 bytes) and reaction points in the sources.",
     run,
 };
 
@@ -82,8 +83,9 @@ fn run(context: &mut Context) -> Result<Outcome> {
     outcome.tables.push(table);
     with_qcn::measure(context, &mut outcome)?;
     outcome.note(
-        "The paper describes this and measures nothing. What it states: switch A pauses switch B only, switch B stops \
-         device A only. A stop of switch B holds the frames of device B in it too; its sender is not stopped.",
+        "The paper describes this and measures nothing. What it states: switch A pauses switch B \
+         only, switch B stops device A only. A stop of switch B holds the frames of device B in it \
+         too; its sender is not stopped.",
     );
     Ok(outcome)
 }

@@ -12,10 +12,11 @@ pub const EXPERIMENT: Experiment = Experiment {
     id: "hagen/fig7-7",
     title: "The outbound link: lossy FIFO, high watermark, high and low watermark",
     source: "002 §7.3 and §7.4, figure 7-7",
-    setup: "Three sources at line rate from 1 ms on into one port, 10 Gb/s links, a FIFO of 100 full frames. \
-            Without flow control; with a stop of 65,535 quanta for all at the high watermark (67 frames, so that \
-            11 frames in flight from each source find room) that ends with its time; and with the word to go on at \
-            the low watermark (11 frames). Throughput in bins of 49.2 us.",
+    setup: "Three sources at line rate from 1 ms on into one port, 10 Gb/s links, a FIFO of 100 \
+            full frames. Without flow control; with a stop of 65,535 quanta for all at the high \
+            watermark (67 frames, so that 11 frames in flight from each source find room) that \
+            ends with its time; and with the word to go on at the low watermark (11 frames). \
+            Throughput in bins of 49.2 us.",
     run,
 };
 
@@ -69,9 +70,9 @@ fn run(context: &mut Context) -> Result<Outcome> {
     let (x, y) = (Axis::linear("ms"), Axis::linear("Gb/s"));
     outcome.plots.push(Plot::lines("outbound", "Throughput of the outbound link", x, y, series));
     outcome.note(
-        "The paper gives the size of the queue, the pause time and the rates, but neither the marks nor the width \
-         of its bins; they are ours. Without a low watermark nobody says that the queue is empty, so the link \
-         is idle for most of the 3.4 ms of each pause.",
+        "The paper gives the size of the queue, the pause time and the rates, but neither the \
+         marks nor the width of its bins; they are ours. Without a low watermark nobody says that \
+         the queue is empty, so the link is idle for most of the 3.4 ms of each pause.",
     );
     Ok(outcome)
 }

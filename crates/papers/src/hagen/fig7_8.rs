@@ -13,10 +13,11 @@ pub const EXPERIMENT: Experiment = Experiment {
     id: "hagen/fig7-8",
     title: "The inbound links with each way to choose who is to stop (figures 7-8 to 7-10)",
     source: "002 §7.4, figures 7-8, 7-9 and 7-10",
-    setup: "As hagen/fig7-7 with both watermarks. Two victims send 2.5 Gb/s from 1 ms on; the aggressor the same from 1 \
-            to 3 ms, and line rate from 4 ms on. Whom the target watermark (33 frames) stops: nobody (7-8), a source \
-            drawn at random (7-9), those with more than an even part of the queue (7-10), and those above \
-            their max-min share (ours). Throughput in bins of 49.2 us.",
+    setup: "As hagen/fig7-7 with both watermarks. Two victims send 2.5 Gb/s from 1 ms on; the \
+            aggressor the same from 1 to 3 ms, and line rate from 4 ms on. Whom the target \
+            watermark (33 frames) stops: nobody (7-8), a source drawn at random (7-9), those with \
+            more than an even part of the queue (7-10), and those above their max-min share \
+            (ours). Throughput in bins of 49.2 us.",
     run,
 };
 
@@ -61,13 +62,15 @@ fn run(context: &mut Context) -> Result<Outcome> {
         outcome.plots.push(Plot::lines(plot, &title, x, y, series.collect()));
     }
     outcome.note(
-        "A source that was stopped sends what it has saved up at line rate, so that a victim that is stopped \
-         swings between nothing and 10 Gb/s. Appendix A draws a frame with every frame that comes above the target \
-         watermark: while the aggressor's frames that are in flight still come in, it draws the victims too. The text \
-         of §7.4.1 describes few draws, and of a queue that grows to the high watermark when one was wrong; so the \
-         second kind draws again only after 33 frames more, when the draw before has shown. With one draw each time \
-         the queue comes to the mark it is worse than no targeting: once both victims are stopped, the aggressor \
-         alone just fills the link, and the queue never sinks to the low watermark that would let them go on.",
+        "A source that was stopped sends what it has saved up at line rate, so that a victim that \
+         is stopped swings between nothing and 10 Gb/s. Appendix A draws a frame with every frame \
+         that comes above the target watermark: while the aggressor's frames that are in flight \
+         still come in, it draws the victims too. The text of §7.4.1 describes few draws, and of a \
+         queue that grows to the high watermark when one was wrong; so the second kind draws again \
+         only after 33 frames more, when the draw before has shown. With one draw each time the \
+         queue comes to the mark it is worse than no targeting: once both victims are stopped, the \
+         aggressor alone just fills the link, and the queue never sinks to the low watermark that \
+         would let them go on.",
     );
     Ok(outcome)
 }

@@ -13,10 +13,10 @@ pub const EXPERIMENT: Experiment = Experiment {
     id: "hagen/table7.1",
     title: "Standard deviation of the victims' throughput",
     source: "002 §7.4.3, table 7.1",
-    setup: "The worlds of hagen/fig7-8 from 4 to 24 ms: the victims offer 2.5 Gb/s each, the aggressor line rate. \
-            The standard deviation of what came by the links of the victims, the worse of both, in bins of 49.2 us \
-            and of 12.3 us; random sampling as the mean of ten seeds. Then the same with victims that \
-            send frames of 252 bytes.",
+    setup: "The worlds of hagen/fig7-8 from 4 to 24 ms: the victims offer 2.5 Gb/s each, the \
+            aggressor line rate. The standard deviation of what came by the links of the victims, \
+            the worse of both, in bins of 49.2 us and of 12.3 us; random sampling as the mean of \
+            ten seeds. Then the same with victims that send frames of 252 bytes.",
     run,
 };
 
@@ -111,12 +111,13 @@ fn run(context: &mut Context) -> Result<Outcome> {
     outcome.tables.push(table);
     outcome.plots.push(plot(&full));
     outcome.note(
-        "The paper does not say how wide its bins are. A steady stream of 2.5 Gb/s has no deviation in bins of 49.2 us, \
-         which hold ten of its frames, but 0.27 Gb/s in bins of 12.3 us, which hold two and a half (and 0.5 if each \
-         frame counted for one bin only). So the paper's 0.5 for fair bandwidth need not mean that a victim was ever \
-         stopped; ours never is. Fair bandwidth counts frames, so victims with short frames look like aggressors to \
-         it; max-min counts bytes. How often random sampling draws again is ours (hagen/fig7-8); the paper's 0.9 is \
-         below both of ours.",
+        "The paper does not say how wide its bins are. A steady stream of 2.5 Gb/s has no \
+         deviation in bins of 49.2 us, which hold ten of its frames, but 0.27 Gb/s in bins of 12.3 \
+         us, which hold two and a half (and 0.5 if each frame counted for one bin only). So the \
+         paper's 0.5 for fair bandwidth need not mean that a victim was ever stopped; ours never \
+         is. Fair bandwidth counts frames, so victims with short frames look like aggressors to \
+         it; max-min counts bytes. How often random sampling draws again is ours (hagen/fig7-8); \
+         the paper's 0.9 is below both of ours.",
     );
     Ok(outcome)
 }

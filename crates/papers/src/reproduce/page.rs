@@ -12,14 +12,16 @@ use std::path::Path;
 const WIDTH: usize = 110;
 const HEAD: &str = "# The papers, theirs and ours\n\n\
     Made by `axon reproduce --write-docs docs/papers.md` from the last results; do not edit.\n\n\
-    Papers: 000 M. Foss, *The Axon Ethernet Device*, Rice 2010; 001 Shafer et al., *Axon: A Flexible\n\
-    Substrate for Source-routed Ethernet*, ANCS 2010; 002 M. Hagen, *Fairness in a data center*, UNH 2012;\n\
-    003 Yocum and Chase, *Fast Forwarding on Myrinet*, Duke; 004 Lu et al., *ServerSwitch*, NSDI 2011.\n\
-    `axon reproduce ID` runs a row, `axon reproduce '*'` all of them; simulated figures are the same on\n\
-    every machine, figures from a clock or from real hosts are not and say so.\n\n\
-    **held**: the effect shows and every bound holds. **missed**: measured, a bound does not hold. **not\n\
-    reproduced**: the paper's effect does not show. **by construction**: the figure follows from what was\n\
-    set from the paper, and is not counted as held. **missing**: no experiment yet.\n";
+    Papers: 000 M. Foss, *The Axon Ethernet Device*, Rice 2010; 001 Shafer et al., *Axon: A\n\
+    Flexible Substrate for Source-routed Ethernet*, ANCS 2010; 002 M. Hagen, *Fairness in a data\n\
+    center*, UNH 2012; 003 Yocum and Chase, *Fast Forwarding on Myrinet*, Duke; 004 Lu et al.,\n\
+    *ServerSwitch*, NSDI 2011. `axon reproduce ID` runs a row, `axon reproduce '*'` all of them;\n\
+    simulated figures are the same on every machine, figures from a clock or from real hosts are\n\
+    not and say so.\n\n\
+    **held**: the effect shows and every bound holds. **missed**: measured, a bound does not\n\
+    hold. **not reproduced**: the paper's effect does not show. **by construction**: the figure\n\
+    follows from what was set from the paper, and is not counted as held. **missing**: no\n\
+    experiment yet.\n";
 
 /// Writes the page, and the plots that it shows into a folder of its name beside it.
 ///

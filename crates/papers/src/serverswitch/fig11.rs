@@ -11,10 +11,11 @@ pub const EXPERIMENT: Experiment = Experiment {
     id: "serverswitch/fig11",
     title: "QCN: throughput and queue while the link behind the queue changes",
     source: "004 §5.2 and §6.3, figure 11",
-    setup: "A host sends 1500-byte frames through a switch with a congestion point, links of 1 Gb/s. After 20 s the \
-            link behind the queue has 200 Mb/s, and 200 Mb/s more every 20 s. Q_EQ is 50 KB, then 25, 100 and 200; \
-            the queue may hold 1 MiB. The reaction point has the MIB's variables brought from 10 Gb/s to 1 Gb/s \
-            (timer 150 ms, increases of 0.5 and 5 Mb/s); once more as they are, for 50 KB.",
+    setup: "A host sends 1500-byte frames through a switch with a congestion point, links of 1 \
+            Gb/s. After 20 s the link behind the queue has 200 Mb/s, and 200 Mb/s more every 20 s. \
+            Q_EQ is 50 KB, then 25, 100 and 200; the queue may hold 1 MiB. The reaction point has \
+            the MIB's variables brought from 10 Gb/s to 1 Gb/s (timer 150 ms, increases of 0.5 and \
+            5 Mb/s); once more as they are, for 50 KB.",
     run,
 };
 
@@ -150,10 +151,10 @@ fn run(context: &mut Context) -> Result<Outcome> {
     outcome.remark(name, "around Q_EQ", queues.join(", "), "% of Q_EQ");
     outcome.tables.push(table);
     outcome.note(
-        "The mean is over the second half of each step. The paper counts queries, one for each frame that its \
-         source marks; ours samples in the switch and counts only the messages that say \"slower\". With the \
-         standard's variables, which are made for 10 Gb/s, increases are a larger part of the rate and the queue \
-         stays above its set point.",
+        "The mean is over the second half of each step. The paper counts queries, one for each \
+         frame that its source marks; ours samples in the switch and counts only the messages that \
+         say \"slower\". With the standard's variables, which are made for 10 Gb/s, increases are \
+         a larger part of the rate and the queue stays above its set point.",
     );
     Ok(outcome)
 }

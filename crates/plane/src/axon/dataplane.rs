@@ -3,6 +3,7 @@
 use super::plane::Plane;
 use super::settings::Settings;
 use crate::config::PlaneConfig;
+use crate::congestion::notification::UNDEFENDED;
 use crate::qos::schedule::ScheduleConfig;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -10,7 +11,7 @@ use axon_node::telemetry::PlaneTelemetry;
 use axon_node::{
     Action, Capabilities, Counters, Dataplane, Drop, Feature, FeatureSet, PortKind, PortSetting,
     PortSnapshot, PortView, QueueState, RouteAnswer, RouteChange, RouteTicket, SettingError,
-    Snapshot,
+    Snapshot, Treatment,
 };
 use axon_wire::dcbx::ieee::Ets;
 use axon_wire::header::{self, PacketType};
@@ -88,10 +89,7 @@ impl<B: Frame> Dataplane<B> for Plane<B> {
             PortSetting::Kind(kind) => self.set_kind(port, kind),
             PortSetting::Classes(ets) => self.set_classes(now, port, ets.as_deref(), out)?,
             PortSetting::Pfc(pfc) => self.set_pfc(now, port, Some(pfc), out)?,
-            PortSetting::Defence(treatments) => {
-                self.ports.set_treatments(port, *treatments);
-                self.settings[port.index()].defence = Some(treatments);
-            }
+            PortSetting::Defence(treatments) => self.set_defence(port, Some(treatments))?,
         }
         Ok(())
     }
@@ -242,6 +240,20 @@ impl<B: Frame> Plane<B> {
         Ok(())
     }
 
+    /// The congestion notification domain is defended so; `None`: as configured at the start.
+    fn set_defence(
+        &mut self,
+        port: PortNo,
+        treatments: Option<Box<[Treatment; PRIORITIES]>>,
+    ) -> Result<(), SettingError> {
+        let own = self.config.dcb.as_ref().ok_or(SettingError::Unsupported)?;
+        let own = own.cn.as_ref().and_then(|cn| cn.treatments.get(port.index()));
+        let at_start = own.copied().unwrap_or([UNDEFENDED; PRIORITIES]);
+        self.ports.set_treatments(port, treatments.as_deref().copied().unwrap_or(at_start));
+        self.settings[port.index()].defence = treatments;
+        Ok(())
+    }
+
     fn resynchronise_port(
         &mut self,
         now: Time,
@@ -262,10 +274,7 @@ impl<B: Frame> Plane<B> {
         }
         let classes = self.set_classes(now, port, wanted.classes.as_ref(), out);
         let pfc = self.set_pfc(now, port, wanted.pfc, out);
-        if let Some(treatments) = wanted.defence {
-            self.ports.set_treatments(port, treatments);
-        }
-        self.settings[port.index()].defence = wanted.defence.map(Box::new);
-        classes.and(pfc)
+        let defence = self.set_defence(port, wanted.defence.map(Box::new));
+        classes.and(pfc).and(defence)
     }
 }

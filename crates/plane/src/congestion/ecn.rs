@@ -572,9 +572,11 @@ mod tests {
     proptest! {
         #[test]
         fn any_bytes_are_taken_and_only_a_mark_changes_them(
-            mut frame in prop::collection::vec(any::<u8>(), 0..80), tags in 0usize..4, ip in 0usize..3,
+            mut frame in prop::collection::vec(any::<u8>(), 0..80),
+            tags in 0usize..4, ip in 0usize..3,
         ) {
-            let start: Vec<u8> = [TAGGED[tags], &[IPV4, IPV6, 0x0806][ip].to_be_bytes()[..]].concat();
+            let kind = [IPV4, IPV6, 0x0806][ip].to_be_bytes();
+            let start: Vec<u8> = [TAGGED[tags], &kind[..]].concat();
             for (at, byte) in start.iter().enumerate() {
                 if let Some(place) = frame.get_mut(12 + at) {
                     *place = *byte;
@@ -589,7 +591,9 @@ mod tests {
         }
 
         #[test]
-        fn the_checksum_by_difference_is_the_checksum(words in 5u8..=15, fill: [u8; 60], ecn in 1u8..=2) {
+        fn the_checksum_by_difference_is_the_checksum(
+            words in 5u8..=15, fill: [u8; 60], ecn in 1u8..=2,
+        ) {
             let mut frame = ipv4(&[], words, ecn);
             let bytes = usize::from(words) * 4;
             for at in (2..10).chain(12..bytes) {

@@ -1,7 +1,8 @@
 //! The frame descriptor: a frame between its ingress and its egress, and what was parsed of it.
 //!
-//! It is made once, where the frame comes in, and every later stage reads it: no stage parses a
-//! header again, and the priority stands nowhere else.
+//! It is made once, where the frame comes in, and every later stage reads it: none parses a header
+//! again to forward the frame, and the priority stands nowhere else. A message back to a frame's
+//! sender (a congestion message, a CNM) reads the reverse list, which is not in it.
 
 use axon_wire::header::{HeaderFields, PacketType};
 use axon_wire::link::ETHERNET_BYTES;

@@ -432,7 +432,9 @@ mod tests {
         /// followed by a go once all is gone.
         #[test]
         fn accounts_balance(
-            frames in prop::collection::vec((0..4u16, prop::bool::ANY, 0..4u16, 60..1_600u64, 0..3u8), 1..400),
+            frames in prop::collection::vec(
+                (0..4u16, prop::bool::ANY, 0..4u16, 60..1_600u64, 0..3u8), 1..400,
+            ),
             shift in -7..4i8,
         ) {
             let mut memory = Memory::new(config(Share::Dynamic { shift }));
@@ -440,7 +442,9 @@ mod tests {
             let mut xoff = [false; 4];
             let mut signalled = |owner: Owner, signal| match signal {
                 Signal::None => {}
-                Signal::Xoff => assert!(!core::mem::replace(&mut xoff[owner.ingress.index()], true)),
+                Signal::Xoff => {
+                    assert!(!core::mem::replace(&mut xoff[owner.ingress.index()], true));
+                }
                 Signal::Xon => assert!(core::mem::replace(&mut xoff[owner.ingress.index()], false)),
             };
             for (ingress, lossless, egress, bytes, leave) in frames {
@@ -453,7 +457,8 @@ mod tests {
                     let (owner, bytes) = inside.remove(0);
                     signalled(owner, memory.release(owner, bytes));
                 }
-                prop_assert_eq!(memory.used().0, inside.iter().map(|&(_, bytes)| bytes).sum::<u64>());
+                let bytes: u64 = inside.iter().map(|&(_, bytes)| bytes).sum();
+                prop_assert_eq!(memory.used().0, bytes);
                 prop_assert!(memory.pool(true).0.0 <= 20_000 && memory.pool(false).0.0 <= 10_000);
                 prop_assert!(memory.used().0 <= memory.config().bytes().0);
             }

@@ -38,8 +38,8 @@ impl<B: Frame> Ports<B> {
         Some(notice)
     }
 
-    /// Changes how the domain is defended against the hosts of `port`, by priority: the
-    /// treatments of [`Defences`](crate::congestion::qcn::Defences) when LLDP has changed them. Nothing
+    /// Changes how the domain is defended against the hosts of `port`, by priority: the treatments
+    /// of [`Defences`](crate::congestion::qcn::Defences) when LLDP has changed them. Nothing
     /// happens without DCB or without such a port.
     pub fn set_treatments(&mut self, port: PortNo, treatments: [Treatment; PRIORITIES]) {
         let state = self.dcb.as_mut().and_then(|dcb| dcb.ports.get_mut(port.index()));

@@ -8,6 +8,7 @@
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
+use axon_node::telemetry::PlaneTelemetry;
 use axon_node::{
     Action, Awaited, Capabilities, Counters, Dataplane, Drop, Input, Node, PortKind, PortSetting,
     PortView, QueueState, RouteAnswer, RouteChange, RouteError, RouteTicket, SettingError,
@@ -213,6 +214,10 @@ impl<B: Frame, D: Dataplane<B>> Dataplane<B> for Refusing<B, D> {
 
     fn routes(&self, port: PortNo) -> usize {
         self.inner.routes(port)
+    }
+
+    fn telemetry(&self, now: Time) -> PlaneTelemetry {
+        self.inner.telemetry(now)
     }
 
     fn snapshot(&self) -> Snapshot {

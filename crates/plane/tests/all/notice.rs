@@ -1,8 +1,7 @@
 //! Congestion signalling from queues to the sources of the frames that fill them, and the host port
 //! as the edge of the congestion notification domain.
 
-use axon_node::PortKind;
-use axon_node::{Action, Drop};
+use axon_node::{Action, Dataplane, Drop, PortKind, PortSetting, SettingError};
 use axon_plane::dcb::DcbConfig;
 use axon_plane::ecn::{self, Codepoint, NotCapable, Profile};
 use axon_plane::notification::{CnConfig, EcnConfig};
@@ -239,6 +238,32 @@ fn hosts_outside_the_domain_leave_its_priorities_and_see_no_cn_tag() {
     assert_eq!(flow_at(&mut plane, 1), (Some(CnTag { flow: 9 }), 1_400));
     plane.set_treatments(HOST, [Treatment { input: InputPriority::Kept, strip_tag: false }; 8]);
     assert_eq!(flow_at(&mut plane, 0), (Some(CnTag { flow: 9 }), 1_400));
+}
+
+#[test]
+fn a_plane_resynchronised_without_a_defence_has_that_of_its_start() {
+    let mut plane = plane(|dcb| {
+        let mut cn = domain();
+        cn.treatments[0][3].input = InputPriority::Moved(priority(2));
+        dcb.cn = Some(cn);
+    });
+    let at_start = plane.snapshot();
+    let foreign = frame(Some(priority(3)), None, 0);
+    let priority_of = |plane: &mut Plane<FrameBuf>| {
+        let (sent, _) = give(plane, HOST, (&foreign, 1));
+        plane.tx_done(T0, AXON, &mut Vec::new());
+        HeaderView::parse(sent[0].1.bytes(), WIDTH).unwrap().priority()
+    };
+    assert_eq!(priority_of(&mut plane), priority(2));
+    let kept = Box::new([Treatment { input: InputPriority::Kept, strip_tag: false }; 8]);
+    let setting = PortSetting::Defence(kept);
+    assert_eq!(plane.set_port(T0, HOST, setting.clone(), &mut Vec::new()), Ok(()));
+    assert_eq!(priority_of(&mut plane), priority(3));
+    assert_eq!(plane.resynchronise(T0, &at_start, &mut Vec::new()), Ok(()));
+    assert_eq!((priority_of(&mut plane), plane.snapshot()), (priority(2), at_start));
+    let mut plain = Plane::<FrameBuf>::new(PlaneConfig::with_ports(3, SWITCH));
+    let refused = plain.set_port(T0, HOST, setting, &mut Vec::new());
+    assert_eq!(refused, Err(SettingError::Unsupported), "without DCB there is no domain");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use axon_plane::memory::Share;
 use axon_plane::{OnFull, Plane, PlaneConfig, PuntLimit};
 use axon_wire::header::{self, HeaderView, PacketType};
 use axon_wire::mac_control::{self, MacControl, Quanta};
-use axon_wire::priority::PrioritySet;
+use axon_wire::priority::{Priority, PrioritySet};
 use axon_wire::{
     Bytes, Frame, FrameBuf, HopWidth, Hops, MacAddr, PortNo, Rate, Route, Span, Time, link,
 };
@@ -262,6 +262,40 @@ fn a_queued_axon_packet_never_reaches_a_port_that_has_hosts_by_then() {
 }
 
 #[test]
+fn what_the_control_plane_sends_has_its_priority_whatever_its_destination() {
+    let control = Priority::new(6).unwrap();
+    let mut plane = plane(|config| {
+        config.control_priority = control;
+        config.dcb = Some(Box::new(DcbConfig::lossy(vec![Rate::gbps(10); 6], config.mac)));
+    });
+    let transit = |priority: u8| {
+        let to_host = (PacketType::Ethernet, &Hops::from([HOST.0]), &Hops::default());
+        let mut sent = packet(to_host.0, to_host.1, to_host.2, &ethernet(host(priority), 60));
+        header::set_priority(&mut sent, HopWidth::Eight, Priority::new(priority).unwrap());
+        sent
+    };
+    // An Axon header would begin with its type; these are addresses.
+    let first_octets = (0..16).map(|nibble| nibble << 4 | 2);
+    let hosts = first_octets.map(|octet| MacAddr([octet, 0, 0, 0, 0, 9]));
+    for to in hosts.chain([MacAddr::BROADCAST, link::DESTINATION]) {
+        let mut out = Vec::new();
+        // The first takes the wire, and the others wait, each in the strict class of its priority.
+        for priority in [0, 5, 7] {
+            let sent = FrameBuf::new(&transit(priority));
+            plane.receive(T0, AXON, sent, T0, true, &mut out);
+        }
+        plane.send_raw(T0, HOST, FrameBuf::new(&ethernet(to, 60)), &mut out);
+        (0..4).for_each(|_| plane.tx_done(T0, HOST, &mut out));
+        let sent = out.iter().map(|action| match action {
+            Action::Transmit { port: HOST, frame, .. } => MacAddr::destination_of(frame.bytes()),
+            other => panic!("{to}: {other:?}"),
+        });
+        let expected = [host(0), host(7), to, host(5)].map(Some);
+        assert_eq!(sent.collect::<Vec<_>>(), expected, "{to}");
+    }
+}
+
+#[test]
 fn the_control_plane_can_reach_every_port_and_itself() {
     let mut plane = plane(|_| ());
     let mut out = Vec::new();
@@ -413,7 +447,9 @@ proptest! {
     /// `World` checks conservation, the bound of the buffers and the discipline of the wire
     /// after every event.
     #[test]
-    fn whatever_happens_no_frame_is_lost_and_no_buffer_overflows((width, on_full, events) in any_story()) {
+    fn whatever_happens_no_frame_is_lost_and_no_buffer_overflows(
+        (width, on_full, events) in any_story(),
+    ) {
         let mut world = World::new(width, on_full, None);
         for event in events {
             world.apply(event);

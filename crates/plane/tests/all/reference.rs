@@ -22,15 +22,26 @@ const PORTS: u16 = 5;
 /// What is done to a data plane.
 #[derive(Clone, Debug)]
 enum Operation {
-    Frame { port: PortNo, bytes: Vec<u8>, headroom: usize, intact: bool },
+    Frame {
+        port: PortNo,
+        bytes: Vec<u8>,
+        headroom: usize,
+        intact: bool,
+    },
     Kind(PortNo, PortKind),
     Link(PortNo, bool),
     Change(RouteChange),
     Inject(PacketType, Hops, Vec<u8>),
     Send(PortNo, Vec<u8>),
-    Forward { ingress: PortNo, route: Route, bytes: Vec<u8>, headroom: usize },
+    Forward {
+        ingress: PortNo,
+        route: Route,
+        bytes: Vec<u8>,
+        headroom: usize,
+    },
     Pause(PortNo),
-    Resynchronise,
+    /// From its own snapshot with so many ports; the others are wiped.
+    Resynchronise(usize),
 }
 
 /// What can be seen of an action. When the last byte of a frame may leave is no part of it: the
@@ -64,8 +75,9 @@ fn apply<D: Dataplane<FrameBuf>>(plane: &mut D, now: Time, operation: &Operation
             plane.forward(now, ingress, &route, framed(headroom, &bytes), &mut out);
         }
         Operation::Pause(port) => plane.pause_hosts(now, port, &mut out),
-        Operation::Resynchronise => {
-            let wanted = plane.snapshot();
+        Operation::Resynchronise(ports) => {
+            let mut wanted = plane.snapshot();
+            wanted.ports.truncate(ports);
             assert_eq!(plane.resynchronise(now, &wanted, &mut out), Ok(()));
         }
     }
@@ -236,7 +248,7 @@ fn operation(width: HopWidth) -> impl Strategy<Value = Operation> {
         2 => (port(), ethernet()).prop_map(|(port, bytes)| Operation::Send(port, bytes)),
         2 => forward,
         1 => port().prop_map(Operation::Pause),
-        1 => Just(Operation::Resynchronise),
+        1 => (0..=PORTS as usize).prop_map(Operation::Resynchronise),
     ]
 }
 

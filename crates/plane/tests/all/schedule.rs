@@ -207,7 +207,8 @@ proptest! {
         steps in prop::collection::vec((any::<u8>(), any::<u8>(), 1..9018u32), 1..200),
     ) {
         let mut schedule = axon_plane::schedule::Schedule::new(&config(&classes)).unwrap();
-        let strict: ClassSet = TrafficClass::ALL.into_iter().filter(|class| classes[class.index()] == Algorithm::Strict).collect();
+        let is_strict = |class: &TrafficClass| classes[class.index()] == Algorithm::Strict;
+        let strict: ClassSet = TrafficClass::ALL.into_iter().filter(is_strict).collect();
         for (waiting, paused, bytes) in steps {
             let (waiting, paused) = (ClassSet::from_bits(waiting), ClassSet::from_bits(paused));
             let ready = waiting.difference(paused);

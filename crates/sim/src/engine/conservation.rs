@@ -227,8 +227,8 @@ fn check_plane(
     let come = total.rx_frames + total.copies;
     if come != total.tx_frames + queued + held + waiting + dropped {
         return Err(format!(
-            "{come} in and copied; {} out, {queued} queued, {held} held, {waiting} wait for routes, \
-             {dropped} dropped",
+            "{come} in and copied; {} out, {queued} queued, {held} held, {waiting} wait for \
+             routes, {dropped} dropped",
             total.tx_frames
         ));
     }

@@ -1,5 +1,6 @@
 //! The data planes that switches and the controller of a world can have.
 
+use axon_node::telemetry::PlaneTelemetry;
 use axon_node::{
     Action, Awaited, Capabilities, Counters, Dataplane, Drop, Input, Node, PortKind, PortSetting,
     PortView, QueueState, RouteChange, RouteTicket, SettingError, Snapshot,
@@ -85,7 +86,8 @@ impl SwitchPlane {
     /// A data plane of this kind.
     ///
     /// # Panics
-    /// As [`Plane::new`] and [`Reference::new`] do, if the configuration asks for what there is not.
+    /// As [`Plane::new`] and [`Reference::new`] do, if the configuration asks for what there is
+    /// not.
     pub fn new(kind: DataplaneKind, config: PlaneConfig) -> SwitchPlane {
         match kind {
             DataplaneKind::Software => SwitchPlane::Software(Plane::new(config)),
@@ -224,6 +226,10 @@ impl Dataplane<FrameBuf> for SwitchPlane {
         with_plane!(self, as_ref, |plane| Dataplane::routes(plane, port))
     }
 
+    fn telemetry(&self, now: Time) -> PlaneTelemetry {
+        with_plane!(self, as_ref, |plane| Dataplane::telemetry(plane, now))
+    }
+
     fn snapshot(&self) -> Snapshot {
         with_plane!(self, as_ref, |plane| Dataplane::snapshot(plane))
     }
@@ -245,5 +251,25 @@ impl Dataplane<FrameBuf> for SwitchPlane {
     #[inline]
     fn next_hop(&self, packet: &[u8]) -> Option<PortNo> {
         with_plane!(self, as_ref, |plane| Dataplane::next_hop(plane, packet))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axon_fabric::assemble::switch_config;
+
+    #[test]
+    fn a_data_plane_reports_of_its_flow_control_whatever_is_around_it() {
+        let text = "name: a\ntopology: {ring: {switches: 3}}\nlinks: {rate: 10Gbps}\n\
+                    dcb: {classes: [{priorities: [0, 1, 2, 4, 5, 6, 7], ets: 50}, \
+                    {priorities: [3], ets: 50, lossless: true}]}\n";
+        let fabric = axon_fabric::parse("a.yaml".as_ref(), text).unwrap();
+        let config = || switch_config(&fabric, 0, 1, 1).plane;
+        let alone = Plane::<FrameBuf>::new(config()).telemetry(Time::ZERO);
+        assert!(alone.ports[0].flow_control.is_some());
+        for kind in [DataplaneKind::Software, DataplaneKind::Refusing] {
+            assert_eq!(SwitchPlane::new(kind, config()).telemetry(Time::ZERO), alone, "{kind}");
+        }
     }
 }

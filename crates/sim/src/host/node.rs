@@ -8,12 +8,12 @@
 //! smoltcp counts microseconds. `now` is rounded down, and a deadline lies on a whole
 //! microsecond, so the stack is never called before the moment it asked for.
 //!
-//! Three habits of smoltcp would show something that no ordinary host shows, and are evened
-//! out here. It asks for at most one address a second whatever the number of neighbours, so
-//! applications ask for their target's address themselves (`resolve.rs`). It does not
-//! act on gratuitous ARP, so a changed address empties its cache. And it believes an address
-//! for a minute even if nobody answers from there; a kernel verifies a neighbour that gives
-//! no sign of incarnation after 5 s with 3 requests a second apart (Linux: `delay_first_probe_time`,
+//! Three habits of smoltcp would show something that no ordinary host shows, and are evened out
+//! here. It asks for at most one address a second whatever the number of neighbours, so
+//! applications ask for their target's address themselves (`resolve.rs`). It does not act on
+//! gratuitous ARP, so a changed address empties its cache. And it believes an address for a minute
+//! even if nobody answers from there; a kernel verifies a neighbour that gives no sign of
+//! incarnation after 5 s with 3 requests a second apart (Linux: `delay_first_probe_time`,
 //! `mcast_solicit`), so an address that stays silent that long is forgotten and asked for.
 
 use crate::host::apps::{App, AppId, Apps, Histogram, TcpWatch};
@@ -64,7 +64,7 @@ pub struct Host {
     pub(crate) stack: Stack,
     dhcp: Option<SocketHandle>,
     busy: bool,
-    rx: RxRing,
+    pub(crate) rx: RxRing,
     pings: Vec<Ping>,
     apps: Apps,
     tcp: TcpWatch,

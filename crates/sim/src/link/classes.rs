@@ -110,7 +110,7 @@ mod tests {
         let hops = Hops::from([1, 2, 3, 4, 5, 6, 8, 6]);
         let mut bytes = vec![0; HopWidth::Eight.header_bytes(hops.len()) + 50];
         header::emit(&mut bytes, HopWidth::Eight, kind, &hops, &[]).unwrap();
-        assert_eq!(bytes[12..14], ARP);
+        assert_eq!(bytes[12..14], ARP.to_be_bytes());
         bytes
     }
 
@@ -122,7 +122,7 @@ mod tests {
         assert_eq!(Class::of(&heartbeat, true), Class::Link);
         assert_eq!(Class::of(&heartbeat, false), Class::Link);
         let mut arp = [0xff; 60];
-        arp[12..14].copy_from_slice(&ARP);
+        arp[12..14].copy_from_slice(&ARP.to_be_bytes());
         assert_eq!(Class::of(&arp, false), Class::Arp);
         arp[13] = 0;
         assert_eq!(Class::of(&arp, false), Class::Data);
@@ -135,7 +135,7 @@ mod tests {
     fn bytes_count_padding_and_fcs() {
         let mut counted = ClassBytes::new(false);
         let mut arp = [0xff; 42];
-        arp[12..14].copy_from_slice(&ARP);
+        arp[12..14].copy_from_slice(&ARP.to_be_bytes());
         counted.count(&arp);
         assert_eq!((counted.of(Class::Arp), counted.total()), (64, 64));
         counted.count(&[0; 1514]);

@@ -4,10 +4,10 @@
 //!
 //! The seeds are shared out between the data planes. `AXON_SEEDS=500` runs that many over the
 //! software plane and over the reference, and a tenth of it over the one that refuses;
-//! `AXON_SEED=17` runs exactly that one, over `AXON_DATAPLANE=reference` if that is said, and writes
-//! its trace to a file. Threads share out whole seeds; within a seed there is one.
+//! `AXON_SEED=17` runs exactly that one, over `AXON_DATAPLANE=reference` if that is said, and
+//! writes its trace to a file. Threads share out whole seeds; within a seed there is one.
 
-use crate::common::{Builder, describe, pairs, unreached};
+use crate::common::{Builder, assert_on, describe, pairs, unreached};
 use axon_fabric::model::{End, FaultKind};
 use axon_sim::{DataplaneKind, PingPlan, Setup, World};
 use axon_wire::{Span, Time};
@@ -161,6 +161,7 @@ fn run((dataplane, seed): Job, trace: Option<Box<dyn Write>>) -> Result<u64, Str
         }
     }
     world.run_until(Time::from_nanos(FAILURES.1 * 1_000_000) + QUIET);
+    assert_on(&world, dataplane);
     let verdict = check(&mut world);
     world.engine_mut().trace_mut().flush();
     verdict.map(|()| world.trace_hash())

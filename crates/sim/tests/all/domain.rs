@@ -62,7 +62,8 @@ fn a_host_with_reaction_points_is_let_in_and_kept_out_again_when_it_is_gone() {
 fn frames_that_waited_for_a_route_are_outside_too() {
     let (before, _) = FABRIC.split_once("traffic:").unwrap();
     let text = format!(
-        "{before}traffic:\n- {{ udp: {{ rate: 10Mbps, count: 1000 }}, from: h2, to: h3, priority: 3 }}\n\
+        "{before}traffic:\n\
+             - {{ udp: {{ rate: 10Mbps, count: 1000 }}, from: h2, to: h3, priority: 3 }}\n\
          faults: [{{ after_start: 5ms, down: [s1, s2] }}, {{ after_start: 500ms, up: [s1, s2] }}]\n"
     );
     let fabric = common::fabric(&text);

@@ -5,7 +5,7 @@ use crate::common::{
 };
 use axon_fabric::model::FaultKind;
 use axon_node::{PortKind, PortView};
-use axon_sim::{DataplaneKind, SwitchPlane};
+use axon_sim::{DataplaneKind, PingPlan, SwitchPlane};
 use axon_wire::{Span, Time};
 
 /// Each scenario of this file as a test on each data plane.
@@ -16,6 +16,9 @@ macro_rules! on_each_dataplane {
         }
         mod reference {
             $(#[test] fn $scenario() { super::$scenario(super::DataplaneKind::Reference); })*
+        }
+        mod refusing {
+            $(#[test] fn $scenario() { super::$scenario(super::DataplaneKind::Refusing); })*
         }
     };
 }
@@ -186,16 +189,37 @@ fn a_port_changes_kind_at_run_time(plane: DataplaneKind) {
     assert!(world.now() > Time::ZERO);
 }
 
+/// Installs that the switches of a ring of three have refused, and how often their tables were
+/// lost.
+fn went_wrong(world: &axon_sim::World) -> (u64, u64) {
+    let planes = (0..3).map(|switch| match world.switch(switch).expect("on").plane() {
+        SwitchPlane::Refusing(plane) => (plane.refused(), plane.losses()),
+        _ => panic!("another data plane"),
+    });
+    planes.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
+}
+
+/// Every pair pings for less time than passes before a refused route is tried again.
+#[test]
+fn no_request_is_lost_while_routes_are_refused_or_late() {
+    let mut world = boot_on(&ring(3, 2, true), DataplaneKind::Refusing);
+    let pings = common::pairs(&[0, 1, 2, 3, 4, 5]).into_iter().map(|(from, to)| {
+        let target = world.address(to).expect("an address");
+        world.ping(from, PingPlan::steady(target, Span::from_millis(10), 40)).expect("it runs")
+    });
+    let pings: Vec<_> = pings.collect();
+    world.run_for(Span::from_millis(800));
+    for ping in pings {
+        let stats = world.ping_stats(ping).expect("it runs");
+        assert_eq!((stats.sent, stats.received), (40, 40), "{ping:?}: {stats:?}");
+    }
+    let (refused, losses) = went_wrong(&world);
+    assert!(refused >= 3 && losses == 0, "{refused} refused, {losses} losses");
+}
+
 #[test]
 fn a_data_plane_that_refuses_and_forgets_ends_with_every_pair_served() {
     let mut world = boot_on(&ring(3, 2, true), DataplaneKind::Refusing);
-    let went_wrong = |world: &axon_sim::World| {
-        let planes = (0..3).map(|switch| match world.switch(switch).expect("on").plane() {
-            SwitchPlane::Refusing(plane) => (plane.refused(), plane.losses()),
-            _ => panic!("another data plane"),
-        });
-        planes.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
-    };
     // Each turn takes all routes of a host away, and they are set anew.
     for _ in 0..12 {
         assert_whole(&mut world);

@@ -149,7 +149,7 @@ fn an_ether_probe_measures_the_ethernet_outside() {
     assert_eq!(
         refused,
         Err(CommandError::Probe(ProbeRefusal::Port(ports[2].port))),
-        "nothing is connected in there"
+        "nothing is connected there"
     );
     // Without the bridge nothing comes back, and the plan says that nothing was learned.
     let mut alone = World::new(&builder.fabric, 1);

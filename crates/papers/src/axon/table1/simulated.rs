@@ -16,11 +16,12 @@ pub const EXPERIMENT: Experiment = Experiment {
     id: "axon/table1",
     title: "Six flows over a line and over a ring",
     source: "000 §4.3.2, table 4.1; 001 §5.1, table 1",
-    setup: "Three Axon prototypes with two hosts each, links of 1 Gb/s, in the simulator. Six one-way flows at \
-            once, h1 to h2, h2 to h3, h3 to h1, h4 to h6, h6 to h5 and h5 to h4: UDP of full frames as fast \
-            as the host's link, then TCP (Reno, windows of up to 256 KiB, buffers of 512 KiB for each ingress \
-            at each egress). Bytes that the applications have read in one second, after half a second of \
-            start. `axon demo` measures the same among real Linux hosts.",
+    setup: "Three Axon prototypes with two hosts each, links of 1 Gb/s, in the simulator. Six \
+            one-way flows at once, h1 to h2, h2 to h3, h3 to h1, h4 to h6, h6 to h5 and h5 to h4: \
+            UDP of full frames as fast as the host's link, then TCP (Reno, windows of up to 256 \
+            KiB, buffers of 512 KiB for each ingress at each egress). Bytes that the applications \
+            have read in one second, after half a second of start. `axon demo` measures the same \
+            among real Linux hosts.",
     run,
 };
 
@@ -66,10 +67,10 @@ fn run(context: &mut Context) -> Result<Outcome> {
     outcome.tables.push(table);
     outcome.plots.push(plot(&bars));
     outcome.note(
-        "UDP carries what the paper's did: in the ring 952 Mb/s of payload is all that 1 Gb/s has left \
-         after headers. TCP gains more than in the paper because no segment is lost: our buffers hold \
-         the windows of all flows, where the prototype lost acknowledgements (000 §4.3.2) in buffers \
-         that the paper does not tell the size of.",
+        "UDP carries what the paper's did: in the ring 952 Mb/s of payload is all that 1 Gb/s has \
+         left after headers. TCP gains more than in the paper because no segment is lost: our \
+         buffers hold the windows of all flows, where the prototype lost acknowledgements (000 \
+         §4.3.2) in buffers that the paper does not tell the size of.",
     );
     Ok(outcome)
 }

@@ -434,7 +434,8 @@ mod tests {
         #[test]
         fn whatever_is_heard_foreign_frames_leave_the_domain_and_only_the_ready_keep_tags(
             cnpvs in 0u8..255,
-            heard in prop::collection::vec((any::<u8>(), any::<u8>(), 0usize..3, any::<bool>()), 1..9),
+            heard in
+                prop::collection::vec((any::<u8>(), any::<u8>(), 0usize..3, any::<bool>()), 1..9),
         ) {
             let mut port = Defences::new(config(cnpvs)).unwrap();
             for (theirs, ready, count, in_force) in heard {

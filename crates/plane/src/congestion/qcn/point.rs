@@ -367,7 +367,9 @@ mod tests {
         }
 
         #[test]
-        fn any_frames_and_lengths_are_taken(frames in prop::collection::vec(any::<(u64, u64)>(), 1..50)) {
+        fn any_frames_and_lengths_are_taken(
+            frames in prop::collection::vec(any::<(u64, u64)>(), 1..50),
+        ) {
             let mut point = CongestionPoint::new(cp(), 3).unwrap();
             let mut cnms = 0;
             for (frame, queue) in frames {

@@ -117,7 +117,8 @@ mod tests {
                 let class = class.index();
                 count[class] += 1;
                 served[class] += u64::from(cost);
-                let scaled = |of: usize, by: usize| i128::from(served[of]) * i128::from(weights[by]);
+                let scaled =
+                    |of: usize, by: usize| i128::from(served[of]) * i128::from(weights[by]);
                 least = least.min(scaled(0, 1) - scaled(1, 0));
                 most = most.max(scaled(0, 1) - scaled(1, 0));
             }

@@ -11,16 +11,16 @@ use std::net::Ipv4Addr;
 /// A stream of datagrams to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UdpPlan {
-    /// To whom.
+    /// IPv4 address of the receiver.
     pub target: Ipv4Addr,
-    /// To which port there.
+    /// UDP port of the receiver.
     pub port: u16,
     /// Bytes of UDP payload in each: what fits the MTU, less is sent otherwise. With 16 or
     /// more each carries its number and the time it was sent.
     pub payload: usize,
-    /// From one datagram to the next.
+    /// Time from one datagram to the next.
     pub interval: Span,
-    /// How many.
+    /// Datagrams to send in all.
     pub count: u64,
 }
 

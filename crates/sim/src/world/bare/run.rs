@@ -16,7 +16,8 @@ impl Plan {
     /// Runs the world from its beginning until `end`.
     ///
     /// # Panics
-    /// If the reaction point has a [fault](axon_plane::qcn::RpConfig::check), or a switch's configuration has one.
+    /// If the reaction point has a [fault](axon_plane::qcn::RpConfig::check), or a switch's
+    /// configuration has one.
     pub fn run(&self, end: Time, seed: u64) -> Seen {
         let (log, events) = mpsc::channel();
         let mut engine = Engine::new(seed, None);

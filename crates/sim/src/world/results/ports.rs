@@ -35,7 +35,7 @@ pub struct DropCount {
     pub place: String,
     /// Why.
     pub reason: &'static str,
-    /// How many.
+    /// Frames that ended there for this reason.
     pub frames: u64,
 }
 

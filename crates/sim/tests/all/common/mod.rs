@@ -4,7 +4,7 @@ use axon_fabric::model::{
     Controller, Device, Dhcp, End, Fabric, Host, Link, Network, OnFull, RouterKind, Switch, Timers,
     Wire,
 };
-use axon_node::PortView;
+use axon_node::{Dataplane, PortView};
 use axon_sim::{DataplaneKind, PingId, PingPlan, Setup, World};
 use axon_wire::{Bytes, HopWidth, MacAddr, PortNo, Rate, Span, Time};
 use oorandom::Rand64;
@@ -53,7 +53,7 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// `switches` switches of 16 ports, nothing connected in, the controller at port 15 of the
+    /// `switches` switches of 16 ports, nothing connected, the controller at port 15 of the
     /// first.
     pub fn new(switches: usize) -> Builder {
         let switches = (1..=switches).map(|number| Switch { name: format!("s{number}"), ports: 0 });
@@ -188,7 +188,18 @@ pub fn boot_with(builder: &Builder, seed: u64) -> World {
 
 /// The same on another data plane.
 pub fn boot_on(builder: &Builder, dataplane: DataplaneKind) -> World {
-    begin(builder, Setup { seed: 1, dataplane, ..Setup::default() })
+    let world = begin(builder, Setup { seed: 1, dataplane, ..Setup::default() });
+    assert_on(&world, dataplane);
+    world
+}
+
+/// Every node that runs must have this data plane.
+pub fn assert_on(world: &World, dataplane: DataplaneKind) {
+    let switches = (0..world.fabric().switches.len()).filter_map(|switch| world.switch(switch));
+    let planes = switches.map(|node| node.plane());
+    for plane in planes.chain(world.controller().map(|node| node.plane())) {
+        assert_eq!(plane.capabilities().name, dataplane.name());
+    }
 }
 
 fn begin(builder: &Builder, setup: Setup) -> World {
@@ -267,7 +278,7 @@ pub fn describe(world: &World, from: usize, to: usize) -> String {
         };
         let name = &world.fabric().hosts[host].name;
         let Some((link, side)) = world.engine().link_at(near) else {
-            lines.push(format!("{name} is not connected in"));
+            lines.push(format!("{name} is not connected"));
             continue;
         };
         let far = world.engine().links()[link.0].ends[1 - side];

@@ -377,7 +377,7 @@ mod tests {
         }
 
         #[test]
-        fn while_the_order_stands_old_and_new_paths_together_have_no_cycle_and_after_a_new_one_the_new_have_none(
+        fn old_and_new_paths_in_one_order_have_no_cycle_and_in_a_new_order_the_new_have_none(
             (count, pairs) in connected(),
             toggles in prop::collection::vec(any::<prop::sample::Index>(), 1..12),
         ) {
