@@ -77,7 +77,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let filter = tracing_subscriber::EnvFilter::try_from_default_env()
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(axon_linux::log::writer).init();
     let outcome = match cli.verb {
         Verb::Up(arguments) => up::run(&arguments),
         Verb::Exec(arguments) => exec::run(&arguments),
@@ -99,7 +99,7 @@ fn main() -> ExitCode {
         Verb::Agent(arguments) => agent::run(&arguments),
     };
     outcome.unwrap_or_else(|error| {
-        eprintln!("{error:#}");
+        axon_linux::log::line(format_args!("{error:#}"));
         if error.is::<say::Usage>() { say::USAGE.into() } else { ExitCode::FAILURE }
     })
 }

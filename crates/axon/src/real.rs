@@ -11,6 +11,6 @@ use std::path::Path;
 /// The file is wrong, or its network runs in the simulator only.
 pub fn load(file: &Path) -> Result<Fabric> {
     let (fabric, warnings) = axon_fabric::load_real(file)?;
-    warnings.iter().for_each(|line| eprintln!("warning: {line}"));
+    warnings.iter().for_each(|line| axon_linux::log::line(format_args!("warning: {line}")));
     Ok(fabric)
 }
