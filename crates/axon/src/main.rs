@@ -101,7 +101,7 @@ fn main() -> ExitCode {
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
     tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr)
+        .with_writer(axon_linux::log::writer)
         .log_internal_errors(false)
         .init();
     if cli.verb.ends_at_once() {

@@ -14,7 +14,8 @@ pub struct Arguments {
     /// number. It contains the frames of hosts and the fabric's key, and only its owner may read it
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
-    /// End the recording before the file is larger than this, such as 512MiB; 1GiB by default
+    /// End the recording before the file, with those of earlier runs that have its name and a
+    /// number, is larger than this, such as 512MiB; 1GiB by default
     #[arg(long, value_name = "SIZE", requires = "record", value_parser = size)]
     record_bytes_max: Option<u64>,
 }

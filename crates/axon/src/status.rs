@@ -2,7 +2,7 @@
 
 use crate::say;
 use anyhow::Result;
-use axon_linux::lab::{Deadlock, Lab, table};
+use axon_linux::lab::{Deadlock, Lab, alarms, table};
 use axon_linux::status::NodeStatus;
 use axon_linux::{dcbx, flow_control};
 use serde::Serialize;
@@ -49,7 +49,12 @@ struct Output<'a> {
 }
 
 fn text(status: &[NodeStatus], deadlock: Option<&Deadlock>) -> String {
-    let mut parts = vec![table::table(status), dcbx::table(status), flow_control::table(status)];
+    let mut parts = vec![
+        table::table(status),
+        dcbx::table(status),
+        flow_control::table(status),
+        alarms::alarms(status),
+    ];
     parts.extend(deadlock.map(|deadlock| {
         let seconds = deadlock.still_ms as f64 / 1e3;
         format!("deadlock for {seconds:.1} s: {}\n", deadlock.round.join(" -> "))

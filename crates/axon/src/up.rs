@@ -32,7 +32,8 @@ pub struct Arguments {
     /// hosts and the fabric's key, and only their owner may read them
     #[arg(long, value_name = "DIR")]
     record: Option<PathBuf>,
-    /// End each recording before it is larger than this, such as 512MiB; 1GiB by default
+    /// End the recordings of each node before they are larger than this, such as 512MiB; 1GiB by
+    /// default
     #[arg(long, value_name = "SIZE", requires = "record", value_parser = crate::record::size)]
     record_bytes_max: Option<u64>,
     /// Seconds to wait until every switch has a path to the controller

@@ -163,9 +163,8 @@ impl<N: Inspect> Runtime<N> {
         let ready = self.wait(until)?;
         if ready.stop {
             self.recording.finish();
-            if let Some(capture) = &mut self.capture {
-                capture.flush()?;
-            }
+            let flushed = self.capture.as_mut().map_or(Ok(()), Writer::flush);
+            self.keep_capture(flushed);
             return Ok(false);
         }
         if ready.links {
@@ -333,8 +332,10 @@ impl<N: Inspect> Runtime<N> {
         let slot = &mut self.slots[index];
         if slot.set_up(up) {
             let up = slot.up;
-            tracing::info!(node = self.name, port = slot.setup.device, up, "carrier");
-            self.feed(Input::Link { port: PortNo(index as u16), up });
+            let port = PortNo(index as u16);
+            let named = (port, slot.setup.device.as_str());
+            self.notes.carrier(self.clock.now(), &self.name, named, up);
+            self.feed(Input::Link { port, up });
         }
     }
 
@@ -450,8 +451,14 @@ impl<N: Inspect> Runtime<N> {
         };
         let nanos = self.clock.unix_nanos(self.clock.now());
         let port = (index, slot.setup.device.as_str());
-        if let Err(error) = capture.record(port, link_type, direction, nanos, frame.bytes()) {
-            tracing::error!(node = self.name, %error, "the capture ends here");
+        let recorded = capture.record(port, link_type, direction, nanos, frame.bytes());
+        self.keep_capture(recorded);
+    }
+
+    /// A capture that cannot be written ends; its node goes on.
+    fn keep_capture(&mut self, written: io::Result<()>) {
+        if let Err(error) = written {
+            tracing::error!(node = self.name, %error, "ALARM: the capture ends here");
             self.capture = None;
         }
     }
@@ -462,9 +469,8 @@ impl<N: Inspect> Runtime<N> {
             && now.since(self.capture_flushed) >= CAPTURE_FLUSH
         {
             self.capture_flushed = now;
-            if capture.flush().is_err() {
-                self.capture = None;
-            }
+            let flushed = capture.flush();
+            self.keep_capture(flushed);
         }
     }
 
@@ -476,6 +482,8 @@ impl<N: Inspect> Runtime<N> {
             up: slot.up,
             kind: node.port_kind(PortNo(index as u16)),
             rate_bps: slot.setup.rate.map(|rate| rate.bits_per_second()),
+            mtu_bytes: slot.mtu().map(|bytes| bytes as u64),
+            mtu_needed_bytes: slot.mtu_needed().map(|bytes| bytes as u64),
             counters: slot.counters(),
         });
         Status {

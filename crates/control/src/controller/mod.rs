@@ -4,6 +4,7 @@
 //! switch's incarnation. Answers to requests are datagrams, because a requester repeats its
 //! request. Routes carry stamps, so that neither way can undo a later decision of the other.
 
+mod ageing;
 pub mod dhcp;
 pub mod flows;
 pub mod hosts;
@@ -17,6 +18,7 @@ pub mod topology;
 
 use crate::config::ControllerConfig;
 use crate::effect::Effect;
+use ageing::Ageing;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -50,6 +52,7 @@ pub struct Controller {
     /// The round of looking for better paths that is in progress.
     improving: Option<Round>,
     settle: Span,
+    ageing: Ageing,
     /// The interval of load reports in milliseconds, if the router needs them.
     measure_every_ms: Option<u32>,
     /// The most hops that a header holds. A longer path counts as none.
@@ -96,6 +99,7 @@ impl Controller {
             improving: None,
             hops_max,
             settle: heartbeat * 10,
+            ageing: Ageing::new(config.node.timers.silence_max()),
             measure_every_ms,
             counters: ControllerCounters::default(),
             round_wanted: false,
@@ -316,10 +320,12 @@ impl Controller {
                 self.round_wanted = true;
                 self.plan_round(now);
             }
-            Item::SetRoute { .. }
-            | Item::RemoveRoute { .. }
-            | Item::AskHost { .. }
-            | Item::AskLoad { .. } => self.counters.item_misplaced += 1,
+            Item::RemoveRoute { port, destination, stamp } => {
+                self.route_aged(Place { switch, port }, destination, stamp);
+            }
+            Item::SetRoute { .. } | Item::AskHost { .. } | Item::AskLoad { .. } => {
+                self.counters.item_misplaced += 1
+            }
         }
     }
 
@@ -367,13 +373,15 @@ impl Controller {
             self.verify(now, host, out);
         }
         self.settle(now, out);
+        self.age(now, out);
         self.improve(now, out);
     }
 
     /// When to call [`Controller::timeout`] next.
     pub fn deadline(&self) -> Option<Time> {
         let improving = self.improving.as_ref().map(|improving| improving.next);
-        [self.hosts.deadline(), self.dhcp.deadline(), improving].into_iter().flatten().min()
+        let (hosts, dhcp) = (self.hosts.deadline(), self.dhcp.deadline());
+        [hosts, dhcp, self.ageing.deadline(), improving].into_iter().flatten().min()
     }
 
     /// Looks up the switch that sent a message; `None` if its incarnation has ended. A new
@@ -384,17 +392,19 @@ impl Controller {
         from: Incarnation,
         out: &mut Vec<Effect>,
     ) -> Option<SwitchIndex> {
-        match self.graph.admit(from) {
-            Admission::Known(index) => Some(index),
+        let index = match self.graph.admit(from) {
+            Admission::Known(index) => index,
             Admission::Stale => {
                 self.counters.stale_incarnation += 1;
-                None
+                return None;
             }
             Admission::Reborn(index, change) => {
                 self.reborn(now, index, &change, out);
-                Some(index)
+                index
             }
-        }
+        };
+        self.ageing.heard(now, index);
+        Some(index)
     }
 
     /// Gives an address to a host. Edges answer ARP from their flows, so the flows towards the

@@ -1,7 +1,7 @@
 //! Learning, probing and forgetting local hosts, and reporting them to the controller.
 
 use super::context::{Cx, Timer};
-use super::hosts::Host;
+use super::hosts::{Host, Hosts};
 use super::state::Edge;
 use crate::effect::Effect;
 use alloc::collections::BTreeSet;
@@ -176,6 +176,14 @@ impl Edge {
         }
     }
 
+    /// Forgets that hosts were reported which are as they were reported. Those that have left or
+    /// moved meanwhile are still to be withdrawn.
+    pub(super) fn forget_reports(&mut self) {
+        let Hosts { by_mac, reported, .. } = &mut self.hosts;
+        let as_is = |mac: &MacAddr| by_mac.get(mac).map(|host: &Host| (host.port, host.ip));
+        reported.retain(|mac, report| as_is(mac) != Some(*report));
+    }
+
     /// Reports everything that the controller does not have yet; to a new incarnation, everything.
     pub(super) fn report_all(&mut self, out: &mut Vec<Effect>, new_incarnation: bool) {
         if new_incarnation {
@@ -219,6 +227,28 @@ mod tests {
 
     fn gone(port: u16, n: u8) -> Item {
         Item::HostGone { port: PortNo(port), mac: mac(n) }
+    }
+
+    #[test]
+    fn after_a_long_time_without_the_controller_all_hosts_are_reported_again() {
+        let mut bench = Bench::new();
+        bench.host(0, 1);
+        bench.host(1, 2);
+        bench.controller(None);
+        // Probes are answered meanwhile, as hosts do.
+        let pass = |bench: &mut Bench, seconds: u64| {
+            for _ in 0..seconds {
+                bench.pass(Span::from_secs(1));
+                bench.host(0, 1);
+            }
+        };
+        pass(&mut bench, 10);
+        assert_eq!(reports(&bench.controller(Some(CONTROLLER))), [], "nothing has changed");
+        bench.controller(None);
+        pass(&mut bench, 40);
+        let expected = [seen(0, 1, true), gone(1, 2)];
+        assert_eq!(reports(&bench.controller(Some(CONTROLLER))), expected);
+        assert_eq!(reports(&bench.controller(Some(CONTROLLER))), []);
     }
 
     #[test]

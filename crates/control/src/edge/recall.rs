@@ -8,6 +8,7 @@
 //! rarer, down to the pace of probes, and end after about an hour.
 
 use super::context::{Cx, Timer};
+use super::places::of_port;
 use super::queries::Recall;
 use super::state::Edge;
 use crate::effect::Effect;
@@ -20,8 +21,9 @@ const TRIES: u64 = 720;
 /// The number of queries before a host that is known at another port is given up: some four
 /// seconds of them.
 const TRIES_ELSEWHERE: u64 = 12;
-/// Hosts of one switch that are remembered.
-const RECALLS_MAX: usize = 4096;
+/// Hosts of one port that are remembered. A port with more gives up the one that has been queried
+/// most often, so that no port takes the places of others.
+const RECALLS_PER_PORT_MAX: usize = 256;
 
 impl Edge {
     /// The controller asks for a query of a host on `port`. The address that the host has here
@@ -32,26 +34,32 @@ impl Edge {
             && host_frame::is_host_ip(ip)
             && ip != self.server.ip;
         let own = self.hosts.get(mac).filter(|host| host.port == port).and_then(|host| host.ip);
-        if sane && self.remember(port, mac, own.unwrap_or(ip)) {
+        if sane {
+            self.remember(port, mac, own.unwrap_or(ip));
             self.recall_due(cx, port, mac);
         } else {
             self.counters.messages_ignored += 1;
         }
     }
 
-    /// Remembers a host that was on `port`; `false` if there are too many already.
-    fn remember(&mut self, port: PortNo, mac: MacAddr, ip: Ipv4Addr) -> bool {
-        let known = self.recalls.contains_key(&(port, mac));
-        if !known && self.recalls.len() >= RECALLS_MAX {
-            return false;
+    /// Remembers a host that was on `port`.
+    fn remember(&mut self, port: PortNo, mac: MacAddr, ip: Ipv4Addr) {
+        if !self.recalls.contains_key(&(port, mac)) {
+            let on_port = self.recalls.range(of_port(port));
+            let most_queried = on_port.clone().max_by_key(|(_, recall)| recall.tries);
+            if let Some((&(_, oldest), _)) = most_queried
+                && on_port.count() >= RECALLS_PER_PORT_MAX
+            {
+                self.recalled(port, oldest);
+            }
         }
         self.recalls.insert((port, mac), Recall { ip, tries: 0, moved: false });
-        true
     }
 
     /// Enters a host that was removed; it is queried later.
     pub(super) fn recall_later(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr, ip: Ipv4Addr) {
-        if self.remember(port, mac, ip) && cx.ports.is_host(port) {
+        self.remember(port, mac, ip);
+        if cx.ports.is_host(port) {
             self.agenda.set(Timer::Recall(port, mac), cx.now + self.host_probe);
         }
     }
@@ -59,8 +67,8 @@ impl Edge {
     /// Queries the listed hosts of a port that has become a host port. At any other port the
     /// queries end.
     pub(super) fn recall_port(&mut self, cx: &mut Cx, port: PortNo) {
-        let all = (port, MacAddr([0; 6]))..=(port, MacAddr::BROADCAST);
-        let macs: alloc::vec::Vec<_> = self.recalls.range(all).map(|(key, _)| key.1).collect();
+        let macs: alloc::vec::Vec<_> =
+            self.recalls.range(of_port(port)).map(|(key, _)| key.1).collect();
         for mac in macs {
             if let Some(recall) = self.recalls.get_mut(&(port, mac)) {
                 recall.tries = 0;
@@ -199,6 +207,24 @@ mod tests {
         let later = bench.pass(Span::from_secs(7200));
         assert_eq!((first + arps(&later).len()) as u64, TRIES);
         assert_eq!(bench.edge.recalls.len(), 1, "the one whose port is no host port");
+    }
+
+    #[test]
+    fn one_port_cannot_take_the_places_of_others_in_the_list() {
+        let mut bench = Bench::new();
+        let mac = |n: u32| {
+            let [_, a, b, c] = n.to_be_bytes();
+            MacAddr([2, 0, 7, a, b, c])
+        };
+        for n in 0..5_000u32 {
+            let ip = IpAddr::V4(Ipv4Addr::from(0x0a00_0100 + n));
+            bench.item(Item::AskHost { port: PortNo(0), mac: mac(n), ip });
+        }
+        let on_first = bench.edge.recalls.keys().filter(|(port, _)| *port == PortNo(0)).count();
+        assert_eq!(on_first, RECALLS_PER_PORT_MAX);
+        assert_eq!(arps(&asked_for(&mut bench, 1, 8)).len(), 1, "another port has room");
+        let newest = (PortNo(0), mac(4_999));
+        assert!(bench.edge.recalls.contains_key(&newest), "it replaced another");
     }
 
     #[test]

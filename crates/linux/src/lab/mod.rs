@@ -8,6 +8,7 @@
 //! business and not emulated here; rates are. Hosts have IPv4 only: IPv6 is switched off in
 //! them, because the fabric does not answer neighbour discovery.
 
+pub mod alarms;
 pub mod build;
 mod daemons;
 pub mod deadlock;
