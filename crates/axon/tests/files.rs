@@ -129,17 +129,25 @@ fn a_daemon_without_its_ports_says_what_it_waits_for() {
     let ring = scenario("ring3");
     for (arguments, said) in [
         (
-            &["switch", &ring, "s1"][..],
+            &["switch", &ring, "s1", "--insecure-lab-key"][..],
             "s1 waits for network interfaces that are not there: s1-p0, s1-p1, s1-p2, s1-p3, \
              s1-p4; give each its name, as with `ip link set eth1 name s1-p0`",
         ),
-        (&["switch", &ring, "s2", "--tap", "s2-p0"], ": s2-p1, s2-p2, s2-p3; give each its name"),
-        (&["controller", &ring], "c1 waits for network interfaces that are not there: c1-p0; "),
+        (
+            &["switch", &ring, "s2", "--insecure-lab-key", "--tap", "s2-p0"],
+            ": s2-p1, s2-p2, s2-p3; give each its name",
+        ),
+        (
+            &["controller", &ring, "--insecure-lab-key"],
+            "c1 waits for network interfaces that are not there: c1-p0; ",
+        ),
     ] {
         let Some(mut command) = alone(arguments) else { return };
         let mut daemon = command.spawn().unwrap();
         let mut line = String::new();
-        BufReader::new(daemon.stderr.take().unwrap()).read_line(&mut line).unwrap();
+        let mut lines = BufReader::new(daemon.stderr.take().unwrap());
+        // The first says that the key is no secret.
+        (0..2).for_each(|_| drop(lines.read_line(&mut line).unwrap()));
         daemon.kill().unwrap();
         daemon.wait().unwrap();
         assert!(line.contains(said), "{arguments:?}: {line}");
@@ -150,7 +158,9 @@ fn a_daemon_without_its_ports_says_what_it_waits_for() {
 fn a_file_that_a_daemon_cannot_have_is_named() {
     let ring = scenario("ring3");
     for option in ["--pcap", "--status-socket", "--state", "--record"] {
-        let Some(mut command) = alone(&["switch", &ring, "s1", option, "/nonexistent/x"]) else {
+        let Some(mut command) =
+            alone(&["switch", &ring, "s1", "--insecure-lab-key", option, "/nonexistent/x"])
+        else {
             return;
         };
         let output = command.output().unwrap();

@@ -80,7 +80,7 @@ impl Controller {
         for switch in self.ageing.silent(now) {
             for (place, mac) in self.hosts.claimed_by(switch) {
                 self.counters.hosts_aged += 1;
-                self.withdraw(place, mac, out);
+                self.withdraw(now, place, mac, out);
             }
         }
     }
