@@ -194,6 +194,10 @@ fn explain(path: &Path, keys: &Keys, error: &YamlError) -> LoadError {
         YamlError::ExpectedMappingEndAfterEnumVariantValue { .. } => {
             Problem::new(key, "there is one already", "one topology")
         }
+        YamlError::ExternallyTaggedEnumExpectedScalarOrMapping { .. }
+        | YamlError::ExpectedStringKeyForExternallyTaggedEnum { .. } => {
+            Problem::new(key, "nothing is chosen", "one of the keys that `axon schema` lists here")
+        }
         YamlError::Eof { .. } => Problem::new(key, "the text ends here", WHOLE),
         YamlError::Message { msg, .. } => match msg.split_once("; expected ") {
             Some((what, expected)) => Problem::new(key, what, expected),

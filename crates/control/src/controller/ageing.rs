@@ -4,9 +4,7 @@
 //! hosts stay, until it has been silent for [`silence_max`](crate::config::Timers::silence_max).
 //! A controller that heard nobody at all was itself cut off, and that time does not count.
 
-use super::Controller;
 use super::topology::SwitchIndex;
-use crate::effect::Effect;
 use alloc::vec::Vec;
 use axon_wire::{Span, Time};
 
@@ -49,7 +47,7 @@ impl Ageing {
     }
 
     /// The switches that have been silent for too long, each once.
-    fn silent(&mut self, now: Time) -> Vec<SwitchIndex> {
+    pub(super) fn silent(&mut self, now: Time) -> Vec<SwitchIndex> {
         let Some((_, since)) = self.look.filter(|(at, _)| *at <= now) else {
             return Vec::new();
         };
@@ -71,17 +69,5 @@ impl Ageing {
     /// When to look next.
     pub(super) fn deadline(&self) -> Option<Time> {
         self.look.map(|(at, _)| at)
-    }
-}
-
-impl Controller {
-    /// Forgets the hosts of switches that have been silent for too long.
-    pub(super) fn age(&mut self, now: Time, out: &mut Vec<Effect>) {
-        for switch in self.ageing.silent(now) {
-            for (place, mac) in self.hosts.claimed_by(switch) {
-                self.counters.hosts_aged += 1;
-                self.withdraw(now, place, mac, out);
-            }
-        }
     }
 }

@@ -9,6 +9,7 @@ pub mod dhcp;
 pub mod flows;
 pub mod hosts;
 mod lease;
+mod leaving;
 mod lending;
 pub mod packet;
 mod reroute;
@@ -31,7 +32,7 @@ use axon_wire::{Hops, Incarnation, Layer, MacAddr, NodeId, PortNo, Span, Time};
 use core::net::IpAddr;
 use dhcp::DhcpServer;
 use flows::Flows;
-use hosts::{HostIndex, HostTable, Learned, Place, Withdrawn};
+use hosts::{HostIndex, HostTable, Learned, Place};
 use round::Round;
 use router::{Router, Step};
 use topology::{Admission, Graph, SwitchIndex};
@@ -455,40 +456,6 @@ impl Controller {
     fn show(&mut self, now: Time, host: HostIndex) {
         if let Some(host) = self.hosts.get(host) {
             self.dhcp.shown(now, host.mac, Some(host.place()), &host.ips);
-        }
-    }
-
-    /// Asks the old switch of a host that seems to have moved to query it. If the host is still
-    /// there, it answers and is reported again: a forged frame takes a host offline only for a
-    /// moment.
-    fn verify(&mut self, now: Time, host: HostIndex, out: &mut Vec<Effect>) {
-        if let Some((mac, place, ip)) = self.hosts.verify(now, host) {
-            self.query(place, mac, ip, out);
-        }
-    }
-
-    fn cut_off(&mut self, host: HostIndex, out: &mut Vec<Effect>) {
-        for route in self.flows.towards(host) {
-            self.remove(route, out);
-        }
-    }
-
-    /// Withdraws a claim, and moves or removes the flows of the host.
-    fn withdraw(&mut self, now: Time, place: Place, mac: MacAddr, out: &mut Vec<Effect>) {
-        match self.hosts.withdraw(place, mac) {
-            Withdrawn::Nothing => {}
-            Withdrawn::Moved(host) => {
-                self.show(now, host);
-                self.migrate(host, out);
-            }
-            Withdrawn::Gone(host) => {
-                if let Some(host) = self.hosts.get(host) {
-                    self.dhcp.shown(now, mac, None, &host.ips);
-                }
-                self.leave(host, out);
-                self.cut_off(host, out);
-                self.hosts.forget(host);
-            }
         }
     }
 

@@ -1,0 +1,60 @@
+//! Hosts that leave: their port says so, nobody answers for them, or their switch is dead.
+
+use super::Controller;
+use super::hosts::{HostIndex, Place, Withdrawn};
+use crate::effect::Effect;
+use alloc::vec::Vec;
+use axon_wire::{MacAddr, Time};
+
+impl Controller {
+    /// Forgets the hosts of switches that have been silent for too long.
+    pub(super) fn age(&mut self, now: Time, out: &mut Vec<Effect>) {
+        for switch in self.ageing.silent(now) {
+            for (place, mac) in self.hosts.claimed_by(switch) {
+                self.counters.hosts_aged += 1;
+                self.withdraw(now, place, mac, out);
+            }
+        }
+    }
+
+    /// Withdraws a claim, and moves or removes the flows of the host.
+    pub(super) fn withdraw(
+        &mut self,
+        now: Time,
+        place: Place,
+        mac: MacAddr,
+        out: &mut Vec<Effect>,
+    ) {
+        match self.hosts.withdraw(place, mac) {
+            Withdrawn::Nothing => {}
+            Withdrawn::Moved(host) => {
+                self.show(now, host);
+                self.migrate(host, out);
+            }
+            Withdrawn::Gone(host) => {
+                if let Some(host) = self.hosts.get(host) {
+                    self.dhcp.shown(now, mac, None, &host.ips);
+                }
+                self.leave(host, out);
+                self.cut_off(host, out);
+                self.hosts.forget(host);
+            }
+        }
+    }
+
+    /// Asks the old switch of a host that seems to have moved to query it. If the host is still
+    /// there, it answers and is reported again: a forged frame takes a host offline only for a
+    /// moment.
+    pub(super) fn verify(&mut self, now: Time, host: HostIndex, out: &mut Vec<Effect>) {
+        if let Some((mac, place, ip)) = self.hosts.verify(now, host) {
+            self.query(place, mac, ip, out);
+        }
+    }
+
+    /// Removes the routes to a host everywhere.
+    pub(super) fn cut_off(&mut self, host: HostIndex, out: &mut Vec<Effect>) {
+        for route in self.flows.towards(host) {
+            self.remove(route, out);
+        }
+    }
+}
