@@ -22,10 +22,10 @@ impl Edge {
     ///
     /// A known host on its port is refreshed. On another port it has moved: it is removed from the
     /// old port with its flows and learned on the new one. It is queried at the old port, and
-    /// learned there again if it answers: another station may have used its MAC. A new host is learned while its port
-    /// has room. A full port removes a host without address that was silent for as long as a host
-    /// with an address would need to be declared dead. Hosts without address are not removed
-    /// otherwise, because they cannot be probed.
+    /// learned there again if it answers: another station may have used its MAC. A new host is
+    /// learned while its port has room. A full port removes a host without address that was silent
+    /// for as long as a host with an address would need to be declared dead. Hosts without address
+    /// are not removed otherwise, because they cannot be probed.
     pub(super) fn learn(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr) -> bool {
         let mut left = None;
         if let Some(host) = self.hosts.by_mac.get_mut(&mac) {
