@@ -1,9 +1,10 @@
 //! Work for hosts: every application by its plan, and what has come of it.
 
 use crate::host::apps::{
-    AppId, ArpPlan, Asker, Collective, CollectivePlan, FileClient, FilePlan, FlowStats, OnOffPlan,
-    Received, Replay, ReplayPlan, ReplaySink, RequestPlan, Requester, RespondPlan, Responder,
-    Source, TcpOptions, TcpPlan, TcpSender, TcpSink, UdpPlan, UdpSink,
+    AppId, ArpPlan, Asker, Collective, CollectivePlan, FileClient, FilePlan, FlowStats, Initiator,
+    InitiatorPlan, OnOffPlan, Received, Replay, ReplayPlan, ReplaySink, RequestPlan, Requester,
+    RespondPlan, Responder, Source, Target, TargetPlan, TcpOptions, TcpPlan, TcpSender, TcpSink,
+    UdpPlan, UdpSink,
 };
 use crate::host::node::Host;
 use axon_wire::{Bytes, Span, Time};
@@ -70,6 +71,16 @@ impl Host {
     /// Works with files on a server, which [`Host::respond`]s to framed requests.
     pub fn file_client(&mut self, plan: FilePlan, now: Time) -> AppId {
         self.add(|stack| Box::new(FileClient::new(plan, now, stack)))
+    }
+
+    /// Sends iSCSI commands to a target.
+    pub fn iscsi_initiator(&mut self, plan: InitiatorPlan, now: Time) -> AppId {
+        self.add(|_| Box::new(Initiator::new(plan, now)))
+    }
+
+    /// Serves iSCSI commands from memory.
+    pub fn iscsi_target(&mut self, plan: TargetPlan) -> AppId {
+        self.add(|stack| Box::new(Target::new(plan, stack)))
     }
 
     /// Sends the frames of a capture.
