@@ -57,7 +57,8 @@ pub struct Arguments {
 #[group(required = true, multiple = true)]
 struct Way {
     /// The switches of the path, of which the first sends, such as s1,s2,s3
-    #[arg(long, value_delimiter = ',', value_name = "SWITCHES", conflicts_with_all = ["from", "to", "ether"])]
+    #[arg(long, value_delimiter = ',', value_name = "SWITCHES")]
+    #[arg(conflicts_with_all = ["from", "to", "ether"])]
     path: Vec<String>,
     /// Probe the path that frames take from this host to that of --to, such as h1
     #[arg(long, value_name = "HOST", requires = "to", conflicts_with = "ether")]

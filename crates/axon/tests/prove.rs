@@ -258,7 +258,8 @@ fn a_watchdog_as_short_as_a_pause_by_congestion_is_no_proof() {
     assert!(["s1-p2", "s2-p2"].contains(&watchdog["at"].as_str().unwrap()), "{watchdog}");
     let enough = format!("detection: {}ns", longest + 2);
     good(&with(&enough));
-    // By the share of time: a peer without a storm lets 30 % through, of which a third may be missing.
+    // By the share of time: a peer without a storm lets 30 % through, of which a third may be
+    // missing.
     let said = json(&with(&format!("detection: {}ns, paused: 90%", 2 * longest + 2)));
     assert_eq!(
         (&said["proved"], &said["watchdog"]["detection_needed_ns"]),
@@ -290,7 +291,8 @@ fn a_watchdog_as_short_as_a_pause_by_congestion_is_no_proof() {
 #[test]
 fn a_watchdog_in_a_cycle_has_no_bound() {
     let folder = Folder::new("prove-watchdog-cycle");
-    let dcb = "dcb:\n  watchdog: {}\n  classes:\n  - { priorities: [0, 1, 2, 3, 4, 5, 6], lossless: true }\n  \
+    let dcb = "dcb:\n  watchdog: {}\n  classes:\n  \
+               - { priorities: [0, 1, 2, 3, 4, 5, 6], lossless: true }\n  \
                - { priorities: [7] }\n";
     let ring = folder.file("ring.yaml", format!("{RING}{dcb}"));
     let output = axon(&["prove", &ring]);

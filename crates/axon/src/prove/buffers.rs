@@ -163,8 +163,8 @@ pub(super) fn write(kinds: &[Kind], out: &mut String) -> std::fmt::Result {
             let (least, has) = kind.quanta;
             writeln!(
                 out,
-                "    a pause of {has} quanta ends before it can be refreshed: TOO SHORT, {least} or \
-                 more, twice the longest frame, would do"
+                "    a pause of {has} quanta ends before it can be refreshed: TOO SHORT, {least} \
+                 or more, twice the longest frame, would do"
             )?;
         }
     }

@@ -32,13 +32,13 @@ const WITH_DCB: [&str; 1] =
 /// Assumptions of the watchdog.
 const WATCHDOG: [&str; 3] = [
     "no host pauses its switch for as long as the watchdog's detection",
-    "strict classes and the gaps between frames leave the others next to all of a link, and ingress \
-     ports have equal shares, as do layers in a queue to a host",
+    "strict classes and the gaps between frames leave the others next to all of a link, and \
+     ingress ports have equal shares, as do layers in a queue to a host",
     "frames do not move to another path again and again just as that one is paused",
 ];
 /// The assumption of PAUSE.
-const PAUSE: &str = "no pause lasts as long as a link's heartbeats may fail, which PAUSE delays too: after that the \
-     link is taken down with all frames queued for it";
+const PAUSE: &str = "no pause lasts as long as a link's heartbeats may fail, which PAUSE delays \
+     too: after that the link is taken down with all frames queued for it";
 
 /// The assumptions of a proof.
 pub(super) fn assumptions(proof: &Proof<'_>) -> impl Iterator<Item = &'static str> {
@@ -181,7 +181,8 @@ fn headline(proof: &Proof<'_>) -> &'static str {
         (Verdict::Free(_), None | Some(Verdict::Free(_)))
             if proof.watchdog.as_ref().is_some_and(|watchdog| !watchdog.suffices()) =>
         {
-            "NOT PROVED lossless: free of deadlock, but the watchdog may take congestion for a storm"
+            "NOT PROVED lossless: free of deadlock, but the watchdog may take congestion for a \
+             storm"
         }
         (Verdict::Cycle(_), _) => "NOT PROVED free of deadlock",
         (_, Some(Verdict::Cycle(_))) => "NOT PROVED free of deadlock while routes change",

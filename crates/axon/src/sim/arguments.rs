@@ -29,7 +29,8 @@ pub struct Arguments {
     #[arg(long, value_name = "NAME", default_value = "software", value_parser = dataplane())]
     pub dataplane: DataplaneKind,
     /// Threads to run on, 1 to 64; results are the same with any number
-    #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
+    #[arg(long, value_name = "K", default_value_t = 1)]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=64))]
     pub threads: u16,
     /// How long to run after the network is ready, such as 10ms; by default until all traffic is
     /// done, or for 1s if some has no end. Flows that have an end and have not come to it when the

@@ -1,5 +1,6 @@
 //! The rules of the house, as tests.
 
+mod columns;
 mod cycles;
 mod modules;
 mod words;

@@ -233,9 +233,9 @@ impl Edge {
     ///
     /// While it cannot be reached, flows and routes stay. When the same incarnation is back, the
     /// edge reports what has changed; after half of [`Timers::silence_max`](crate::config::Timers)
-    /// without it, all hosts, for it may have forgotten them. A new incarnation has none of the old decisions: all flows
-    /// and routes are removed, and all hosts are reported. In both cases open requests are
-    /// repeated at once.
+    /// without it, all hosts, for it may have forgotten them. A new incarnation has none of the old
+    /// decisions: all flows and routes are removed, and all hosts are reported. In both cases open
+    /// requests are repeated at once.
     pub fn controller_changed(
         &mut self,
         now: Time,

@@ -84,7 +84,8 @@ pub(super) fn in_range(key: &str, number: usize, least: usize, most: usize) -> R
     Err(Problem::new(key, format!("{number} is out of range"), expected))
 }
 
-/// The largest number from `least` to `most` with which there are no more switches than there may be.
+/// The largest number from `least` to `most` with which there are no more switches than there may
+/// be.
 pub(super) fn largest(
     least: usize,
     most: usize,

@@ -77,13 +77,13 @@ fn run(context: &mut Context) -> Result<Outcome> {
     }
     outcome.tables.push(table);
     outcome.note(
-        "The order of magnitude does not show over the links between switches, to which the paper's \
-         average belongs. A broadcast crosses each of them once, but reaches every host by a link of \
-         its own: most of what the cold start costs is there, as the mean over all links says. The \
-         factor grows with the network, since a resolved question costs its way only, and falls with \
-         the time between the questions of a host: one second apart, hosts are nearly all known before \
-         they are asked for. A host is looked for by broadcast once at most. The paper shows networks \
-         of up to 50,000 hosts.",
+        "The order of magnitude does not show over the links between switches, to which the \
+         paper's average belongs. A broadcast crosses each of them once, but reaches every host by \
+         a link of its own: most of what the cold start costs is there, as the mean over all links \
+         says. The factor grows with the network, since a resolved question costs its way only, \
+         and falls with the time between the questions of a host: one second apart, hosts are \
+         nearly all known before they are asked for. A host is looked for by broadcast once at \
+         most. The paper shows networks of up to 50,000 hosts.",
     );
     outcome.note(
         "Warm, our PortLand is below Axon by more than slightly: its messages are not sealed (43 \

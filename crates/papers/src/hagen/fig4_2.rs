@@ -17,11 +17,12 @@ pub const EXPERIMENT: Experiment = Experiment {
     id: "hagen/fig4-2..7",
     title: "TCP, UDP, iSCSI reads and writes on one link, without and with ETS",
     source: "002 §4.3 to §4.5, figures 4-2 to 4-7",
-    setup: "One host sends a TCP stream and a UDP stream of full frames to two sinks, and reads from an iSCSI \
-            target or writes to it, all at one switch and at 10 Gb/s: each by itself, in pairs, and three together. \
-            Commands are of 1 MiB; four reads are in flight, as read-ahead has it, and one write. Windows of up to 1 \
-            MiB. One queue for all; then three classes (TCP 25 %, UDP 25 %, SAN 50 %) at the host and at the switch. \
-            Goodput over 100 ms.",
+    setup: "One host sends a TCP stream and a UDP stream of full frames to two sinks, and reads \
+            from an iSCSI target or writes to it, all at one switch and at 10 Gb/s: each by \
+            itself, in pairs, and three together. Commands are of 1 MiB; four reads are in flight, \
+            as read-ahead has it, and one write. Windows of up to 1 MiB. One queue for all; then \
+            three classes (TCP 25 %, UDP 25 %, SAN 50 %) at the host and at the switch. Goodput \
+            over 100 ms.",
     run,
 };
 
@@ -289,16 +290,17 @@ fn names(mix: &[Kind]) -> String {
 
 /// Why ours differs.
 const NOTES: [&str; 3] = [
-    "No processor is simulated, so each kind alone fills the link, and two that go the same way must share \
-     it: what a kind keeps follows from how much of it stands in the sender's one queue, which is a window of TCP \
-     (1 MiB) and a socket buffer of UDP (128 frames). The paper's hosts did not fill the link with one stream, or its \
-     TCP could not have kept its rate beside writes; its figures are drawn without numbers in the text.",
-    "UDP loses nothing beside reads in ours, since those put only requests and acknowledgements in its way; in the \
-     paper it decreased significantly, which must have been the host's work for the reads. Of three kinds, reads keep \
-     less than TCP here: their requests and acknowledgements wait in the queue that the other two fill, and one \
-     window of 1 MiB does not cover that wait.",
-    "With ETS at the host and at the switch each class has its share to a percent of it, and what a read leaves of its \
-     class is shared by the others.",
+    "No processor is simulated, so each kind alone fills the link, and two that go the same way \
+     must share it: what a kind keeps follows from how much of it stands in the sender's one \
+     queue, which is a window of TCP (1 MiB) and a socket buffer of UDP (128 frames). The paper's \
+     hosts did not fill the link with one stream, or its TCP could not have kept its rate beside \
+     writes; its figures are drawn without numbers in the text.",
+    "UDP loses nothing beside reads in ours, since those put only requests and acknowledgements in \
+     its way; in the paper it decreased significantly, which must have been the host's work for \
+     the reads. Of three kinds, reads keep less than TCP here: their requests and acknowledgements \
+     wait in the queue that the other two fill, and one window of 1 MiB does not cover that wait.",
+    "With ETS at the host and at the switch each class has its share to a percent of it, and what \
+     a read leaves of its class is shared by the others.",
 ];
 
 fn plots(of: Of<'_>) -> Vec<Plot> {

@@ -10,9 +10,10 @@ pub const EXPERIMENT: Experiment = Experiment {
     id: "hagen/fig5-2..3",
     title: "A sender that is faster than its receiver, with PFC off and on",
     source: "002 §5.2 and §5.3, figures 5-2 and 5-3",
-    setup: "Blaster sends frames of 1,000 bytes from CNA 1 through two switches to CNA 3, which reads 538 MB/s; \
-            everything is linked at 10 Gb/s. One to six threads with PFC off, then four with PFC off and on: what \
-            is sent, what is received, and what is lost of the frames of 200 ms.",
+    setup: "Blaster sends frames of 1,000 bytes from CNA 1 through two switches to CNA 3, which \
+            reads 538 MB/s; everything is linked at 10 Gb/s. One to six threads with PFC off, then \
+            four with PFC off and on: what is sent, what is received, and what is lost of the \
+            frames of 200 ms.",
     run,
 };
 
@@ -102,14 +103,16 @@ fn run(context: &mut Context) -> Result<Outcome> {
     let title = "A receiver that takes 538 MB/s";
     outcome.plots.push(Plot::bars("pfc", title, &["PFC off", "PFC on"], "MB/s", series));
     outcome.note(
-        "What blaster's threads offer is taken from figure 5-2: no processor is simulated. Neither the paper's 835 \
-         MB/s nor its 538 MB/s is a limit of the network, which would carry 1,225 MB/s of such frames. So what is \
-         sent and lost with PFC off, and what is received with it on, follow from what was set; that PFC \
-         holds the sender to what the receiver takes, and loses nothing, does not.",
+        "What blaster's threads offer is taken from figure 5-2: no processor is simulated. Neither \
+         the paper's 835 MB/s nor its 538 MB/s is a limit of the network, which would carry 1,225 \
+         MB/s of such frames. So what is sent and lost with PFC off, and what is received with it \
+         on, follow from what was set; that PFC holds the sender to what the receiver takes, and \
+         loses nothing, does not.",
     );
     outcome.note(
-        "With PFC off our receiver still takes its 538 MB/s, so that 35 % are lost; the paper's took 61 % of 835, \
-         about 510 MB/s, less than with PFC on: a host spends time on frames that it then drops, ours does not.",
+        "With PFC off our receiver still takes its 538 MB/s, so that 35 % are lost; the paper's \
+         took 61 % of 835, about 510 MB/s, less than with PFC on: a host spends time on frames \
+         that it then drops, ours does not.",
     );
     Ok(outcome)
 }

@@ -12,11 +12,12 @@ pub const EXPERIMENT: Experiment = Experiment {
     id: "hagen/fig5-4",
     title: "A stream beside another whose receiver becomes slow",
     source: "002 §5.4, figure 5-4; §7.3 and §7.6 for what may help",
-    setup: "Blaster at full rate from CNA 1 to CNA 3, alone; beside it the same from CNA 2 to CNA 4 over the one \
-            link between the switches; then CNA 4 reads no more than 350 MB/s. All in one priority with PFC, \
-            each receiver takes 538 MB/s. The same with targeted PFC (watermarks of chapter 7: 11, 33 and 67 full \
-            frames) in its three kinds, with QCN (a set point of 26 kB), with both, and with the second stream in \
-            another priority. 100 ms of each step, after 20 ms; with QCN after 200 ms.",
+    setup: "Blaster at full rate from CNA 1 to CNA 3, alone; beside it the same from CNA 2 to CNA \
+            4 over the one link between the switches; then CNA 4 reads no more than 350 MB/s. All \
+            in one priority with PFC, each receiver takes 538 MB/s. The same with targeted PFC \
+            (watermarks of chapter 7: 11, 33 and 67 full frames) in its three kinds, with QCN (a \
+            set point of 26 kB), with both, and with the second stream in another priority. 100 ms \
+            of each step, after 20 ms; with QCN after 200 ms.",
     run,
 };
 
@@ -196,15 +197,16 @@ fn judge(outcome: &mut Outcome, all: &[Steps]) {
 
 /// Why ours differs, and what was read into the paper.
 const NOTES: [&str; 3] = [
-    "A pause of the link between the switches holds both streams, and what then leaves it alternates between \
-     them, so the innocent one gets what the slow receiver takes: the fate that a priority shares. The paper does \
-     not say how far CNA 4 was slowed down; 350 MB/s is what it says the network converged to.",
-    "Fair for TS 1 is what its receiver takes, 538 MB/s: the link carries both. Targeted PFC does not give it that, \
-     and cannot: switch 2 has one link partner that sends to CNA 4, switch 1, and a PFC frame to it names the \
-     priority of both streams. Targeting chooses among the ports of a switch, so it protects a stream that comes in \
-     by another port than the aggressor (hagen/fig7-11), not one behind the same link. The paper measures \
-     neither here.",
-    "QCN reaches the source: the queue to CNA 4 notifies CNA 2, which sends what CNA 4 reads, and the link \
-     between the switches is not paused any more. What TS 1 gets in the 200 ms before that, while the reaction points settle, \
-     stands beside it.",
+    "A pause of the link between the switches holds both streams, and what then leaves it \
+     alternates between them, so the innocent one gets what the slow receiver takes: the fate that \
+     a priority shares. The paper does not say how far CNA 4 was slowed down; 350 MB/s is what it \
+     says the network converged to.",
+    "Fair for TS 1 is what its receiver takes, 538 MB/s: the link carries both. Targeted PFC does \
+     not give it that, and cannot: switch 2 has one link partner that sends to CNA 4, switch 1, \
+     and a PFC frame to it names the priority of both streams. Targeting chooses among the ports \
+     of a switch, so it protects a stream that comes in by another port than the aggressor \
+     (hagen/fig7-11), not one behind the same link. The paper measures neither here.",
+    "QCN reaches the source: the queue to CNA 4 notifies CNA 2, which sends what CNA 4 reads, and \
+     the link between the switches is not paused any more. What TS 1 gets in the 200 ms before \
+     that, while the reaction points settle, stands beside it.",
 ];

@@ -10,12 +10,13 @@ pub const EXPERIMENT: Experiment = Experiment {
     id: "hagen/fig5-5",
     title: "A stream of low rate beside one of full rate",
     source: "002 §5.5, figure 5-5",
-    setup: "Blaster with 16 threads that together send 250 MB/s from CNA 1 to CNA 3, alone; beside it four threads \
-            without a delay from CNA 2 to CNA 4; then CNA 4 reads more slowly, down to 100 MB/s. All in one \
-            priority with PFC, 30 ms of each. A thread waits until its frame has left, then for its interval. A \
-            switch pauses all senders of a queue at the high watermark of chapter 7 (67 full frames) and resumes \
-            them at the low one (11). The same with other watermarks, with thresholds by ingress port instead, and \
-            with threads that run ahead of the wire.",
+    setup: "Blaster with 16 threads that together send 250 MB/s from CNA 1 to CNA 3, alone; beside \
+            it four threads without a delay from CNA 2 to CNA 4; then CNA 4 reads more slowly, \
+            down to 100 MB/s. All in one priority with PFC, 30 ms of each. A thread waits until \
+            its frame has left, then for its interval. A switch pauses all senders of a queue at \
+            the high watermark of chapter 7 (67 full frames) and resumes them at the low one (11). \
+            The same with other watermarks, with thresholds by ingress port instead, and with \
+            threads that run ahead of the wire.",
     run,
 };
 
@@ -195,16 +196,18 @@ fn others(context: &mut Context, outcome: &mut Outcome) -> Result<()> {
 
 /// Why ours differs.
 const NOTES: [&str; 3] = [
-    "The fall when TS 2 joins needs two things, as the table `pausing` shows. The switch pauses all senders of a long \
-     queue, not only the one that has filled it: where it counts memory by ingress port, CNA 1 gets no PFC frame. And \
-     a thread that is blocked cannot make up for it: where it may have frames ahead of the wire for as long as a \
-     pause lasts, it sends its 250 MB/s although its NIC is paused for half of the time. The watermarks are those of \
-     chapter 7, and that a thread has no frames ahead is our reading of blaster (raw sockets, a delay after each \
-     frame); neither is given for figure 5-5, and the size of the fall follows from them.",
-    "The recovery is not there with any of these settings. When CNA 4 reads less, the queue between the switches \
-     drains more slowly, so each pause is longer and CNA 1 is paused for more of the time: 37 % with TS 2, 59 % as \
-     victim. The paper was surprised as well. It puts the recovery down to PFC frames of time 0 that its switch sent to \
-     CNA 1 early; ours resumes all senders of a queue at once, at the low watermark.",
-    "When CNA 4 reads less than TS 1 sends, both get the same where memory is counted by ingress port, as in \
-     figure 5-4.",
+    "The fall when TS 2 joins needs two things, as the table `pausing` shows. The switch pauses \
+     all senders of a long queue, not only the one that has filled it: where it counts memory by \
+     ingress port, CNA 1 gets no PFC frame. And a thread that is blocked cannot make up for it: \
+     where it may have frames ahead of the wire for as long as a pause lasts, it sends its 250 \
+     MB/s although its NIC is paused for half of the time. The watermarks are those of chapter 7, \
+     and that a thread has no frames ahead is our reading of blaster (raw sockets, a delay after \
+     each frame); neither is given for figure 5-5, and the size of the fall follows from them.",
+    "The recovery is not there with any of these settings. When CNA 4 reads less, the queue \
+     between the switches drains more slowly, so each pause is longer and CNA 1 is paused for more \
+     of the time: 37 % with TS 2, 59 % as victim. The paper was surprised as well. It puts the \
+     recovery down to PFC frames of time 0 that its switch sent to CNA 1 early; ours resumes all \
+     senders of a queue at once, at the low watermark.",
+    "When CNA 4 reads less than TS 1 sends, both get the same where memory is counted by ingress \
+     port, as in figure 5-4.",
 ];

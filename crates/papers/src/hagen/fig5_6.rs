@@ -14,11 +14,13 @@ pub const EXPERIMENT: Experiment = Experiment {
     id: "hagen/fig5-6..7",
     title: "Latency of MPI's exchange over TCP, with PFC off and on",
     source: "002 §5.6, figures 5-6 and 5-7",
-    setup: "Eight processes in one ring over four hosts, process n on host n modulo 4; in a round each sends \
-            a message to both of its neighbours and waits for theirs, over TCP with windows of up to 1 MiB. A \
-            host takes 10 us to process a frame and reads 538 MB/s out of a ring of 512 frames. Messages of 0 to 4 MiB \
-            (64 bytes more each, for MPI's own header); mean time of 10 to 100 rounds. Then, with PFC off, rings of \
-            128 to 2048 frames and windows of 64 KiB to 1 MiB: the first size that takes twice as long as with PFC on.",
+    setup: "Eight processes in one ring over four hosts, process n on host n modulo 4; in a round \
+            each sends a message to both of its neighbours and waits for theirs, over TCP with \
+            windows of up to 1 MiB. A host takes 10 us to process a frame and reads 538 MB/s out \
+            of a ring of 512 frames. Messages of 0 to 4 MiB (64 bytes more each, for MPI's own \
+            header); mean time of 10 to 100 rounds. Then, with PFC off, rings of 128 to 2048 \
+            frames and windows of 64 KiB to 1 MiB: the first size that takes twice as long as with \
+            PFC on.",
     run,
 };
 
@@ -206,19 +208,22 @@ fn run(context: &mut Context) -> Result<Outcome> {
         .plots
         .push(plot("short", "MPI's exchange, short messages", |bytes| bytes > 0 && bytes <= 4096));
     outcome.note(
-        "How the paper's processes lie on its hosts is not given; ours go round the hosts twice, so that every \
-         message crosses the network. That there is a jump follows from frames that are lost; at which size it is depends \
-         on how much the receiving ring holds of the windows that meet there, and neither is given. The bound for the \
-         size is therefore no more than a choice of the ring wherever the jump moves with it, and is not counted \
-         as held then; the first sizes with other rings and windows stand beside it. Figure 5-7 has fluctuations below 4 KiB with PFC off, of which it does not tell the \
-         cause: ours has none there, since nothing is lost as long as all messages of a round fit the receiver's ring, and \
-         then PFC changes nothing. The longest round of short messages is the first, which opens the connections.",
+        "How the paper's processes lie on its hosts is not given; ours go round the hosts twice, \
+         so that every message crosses the network. That there is a jump follows from frames that \
+         are lost; at which size it is depends on how much the receiving ring holds of the windows \
+         that meet there, and neither is given. The bound for the size is therefore no more than a \
+         choice of the ring wherever the jump moves with it, and is not counted as held then; the \
+         first sizes with other rings and windows stand beside it. Figure 5-7 has fluctuations \
+         below 4 KiB with PFC off, of which it does not tell the cause: ours has none there, since \
+         nothing is lost as long as all messages of a round fit the receiver's ring, and then PFC \
+         changes nothing. The longest round of short messages is the first, which opens the \
+         connections.",
     );
     outcome.note(
-        "TCP's retransmission timeout is at least 1 s in our hosts and 200 ms in Linux, and ours has no SACK: a \
-         loss of several segments costs more here than in the paper, so the jump is higher. Where 120 s are not \
-         enough for all rounds of a size with PFC off, what its processes have waited by then over the rounds that \
-         ended is taken for the mean.",
+        "TCP's retransmission timeout is at least 1 s in our hosts and 200 ms in Linux, and ours \
+         has no SACK: a loss of several segments costs more here than in the paper, so the jump is \
+         higher. Where 120 s are not enough for all rounds of a size with PFC off, what its \
+         processes have waited by then over the rounds that ended is taken for the mean.",
     );
     Ok(outcome)
 }

@@ -12,9 +12,10 @@ pub const EXPERIMENT: Experiment = Experiment {
     id: "hagen/fig5-8",
     title: "Throughput of iSCSI, with PFC off and on",
     source: "002 §5.7, figure 5-8",
-    setup: "An initiator at CNA 1 and a target with its disk in memory at CNA 3, alone in the network. The initiator \
-            has four commands of 1 MiB in flight on one TCP connection with windows of up to 4 MiB (and of 1/2, 1 and 2 \
-            MiB): 100 of them, reads or writes. A host reads 538 MB/s into a ring of 512 frames. Data over time.",
+    setup: "An initiator at CNA 1 and a target with its disk in memory at CNA 3, alone in the \
+            network. The initiator has four commands of 1 MiB in flight on one TCP connection with \
+            windows of up to 4 MiB (and of 1/2, 1 and 2 MiB): 100 of them, reads or writes. A host \
+            reads 538 MB/s into a ring of 512 frames. Data over time.",
     run,
 };
 
@@ -107,11 +108,12 @@ fn run(context: &mut Context) -> Result<Outcome> {
     let title = "iSCSI, 1 MiB a command";
     outcome.plots.push(Plot::bars("iscsi", title, &["read", "write"], "MB/s", series));
     outcome.note(
-        "The gain is far above the paper's, and for a reason that is our hosts': a window that does not fit the \
-         receiver's ring loses many segments at once, which TCP without SACK does not mend before its retransmission \
-         timeout, 1 s here and 200 ms in Linux. A round of four commands then takes more than that second, and 8 ms \
-         without a loss. Where the window fits the ring nothing is lost and PFC changes nothing. Which windows, depth and \
-         cost of a command the paper had is not given.",
+        "The gain is far above the paper's, and for a reason that is our hosts': a window that \
+         does not fit the receiver's ring loses many segments at once, which TCP without SACK does \
+         not mend before its retransmission timeout, 1 s here and 200 ms in Linux. A round of four \
+         commands then takes more than that second, and 8 ms without a loss. Where the window fits \
+         the ring nothing is lost and PFC changes nothing. Which windows, depth and cost of a \
+         command the paper had is not given.",
     );
     Ok(outcome)
 }

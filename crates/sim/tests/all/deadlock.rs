@@ -180,7 +180,8 @@ fn random_text(seed: u64) -> String {
 fn on_two_layers(text: &str) -> String {
     text.replace("[0, 1, 2, 4, 5, 6], ets: 50", "[0, 1, 2, 5, 6], ets: 40").replace(
         "- { priorities: [7] }",
-        "- { priorities: [4], ets: 10, lossless: true }\n  - { priorities: [7] }\n  layers: [[3, 4]]",
+        "- { priorities: [4], ets: 10, lossless: true }\n  - { priorities: [7] }\n  \
+         layers: [[3, 4]]",
     )
 }
 
