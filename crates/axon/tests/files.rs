@@ -147,7 +147,9 @@ fn a_daemon_without_its_ports_says_what_it_waits_for() {
         let mut line = String::new();
         let mut lines = BufReader::new(daemon.stderr.take().unwrap());
         // The first says that the key is no secret.
-        (0..2).for_each(|_| drop(lines.read_line(&mut line).unwrap()));
+        for _ in 0..2 {
+            lines.read_line(&mut line).unwrap();
+        }
         daemon.kill().unwrap();
         daemon.wait().unwrap();
         assert!(line.contains(said), "{arguments:?}: {line}");
