@@ -107,11 +107,11 @@ fn a_key_that_was_made_is_secret_is_used_and_is_never_overwritten() {
     assert!(text.len() == 65 && text.ends_with('\n'), "{text}");
     let mode = std::fs::metadata(&key).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
-    assert!(bad(&axon(&["key", &key]), 1).contains(&key));
+    assert!(bad(&axon(&["key", &key]), 2).contains(&key));
     assert_eq!(folder.read("fabric.key"), text);
     let fabric = "name: a\ntopology: {ring: {switches: 3}}\nkey_file: fabric.key\n";
     let fabric = folder.file("a.yaml", fabric);
-    assert!(bad(&axon(&["switch", &fabric, "s9"]), 1).contains("no switch s9"), "it is accepted");
+    assert!(bad(&axon(&["switch", &fabric, "s9"]), 2).contains("no switch s9"), "it is accepted");
     let (one, other) = (axon(&["key", "-"]), axon(&["key", "-"]));
     assert_eq!(good(&one).len(), 65);
     assert_ne!(good(&one), good(&other));
