@@ -1,6 +1,5 @@
 //! `axon agent`: flow control and congestion notification for a host that knows neither.
 
-use crate::say::Usage;
 use crate::{capture, record};
 use anyhow::Result;
 use axon_dcbx::TieRule;
@@ -19,7 +18,9 @@ use std::process::ExitCode;
 
 /// Honour PFC, PAUSE and congestion notifications for the unmodified programs of this host
 #[derive(clap::Args)]
-#[command(after_help = "Exit status: 0 ended by SIGTERM or SIGINT; 1 an error; 2 wrong usage")]
+#[command(
+    after_help = "Exit status: 0 ended by SIGTERM or SIGINT; 2 it could not run, or wrong usage"
+)]
 pub struct Arguments {
     /// The interface for the programs, which has the IP addresses: a TAP device, made if missing
     #[arg(long, value_name = "IF")]
@@ -90,7 +91,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         dcbx: arguments.dcbx.then(LldpConfig::default),
         tie: TieRule::default(),
     };
-    agent.check().map_err(Usage)?;
+    agent.check().map_err(anyhow::Error::msg)?;
     let options = DaemonOptions {
         status_socket: arguments.status_socket.clone(),
         capture: arguments.capture.options(),

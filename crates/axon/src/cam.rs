@@ -1,17 +1,23 @@
 //! `axon cam FILE`: how large a port's CAM must be for the traffic in a capture.
 
-use anyhow::{Context, Result};
+use crate::output;
+use crate::say::Unwritten;
+use anyhow::Result;
 use axon_papers::axon::cam;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Compute how many CAM entries the destinations in a capture need: hit rate against entries
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Exit status: 0 success; 1 an error; 2 wrong usage")]
+#[command(
+    after_help = "Exit status: 0 done; 2 no capture, or a result could not be written, or wrong \
+    usage"
+)]
 pub struct Arguments {
     /// A pcap or pcapng file
     file: PathBuf,
-    /// Write the curves as JSON; `-` writes them to standard output, and nothing else
+    /// Write the curves as JSON. For this and every other FILE, `-` is standard output, which takes
+    /// nothing else then
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     /// Write the curves as CSV
@@ -29,27 +35,23 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let Arguments { file, json, csv, plot } = arguments;
     let report = cam::analyse(file)?;
-    let write = |path: &Path, text: String| {
-        std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
-    };
+    let named = [("--json", json), ("--csv", csv), ("--plot", plot)];
+    let named = named.iter().filter_map(|(option, path)| Some((*option, path.as_deref()?)));
+    let is_quiet = output::standard(named)?;
+    let mut unwritten = Unwritten::default();
+    if !is_quiet {
+        unwritten.take(crate::say::print(&report.text()));
+    }
     let (table, drawn) = report.drawn(&format!("CAM entries against hits, {}", file.display()));
     if let Some(path) = csv {
-        write(path, table.to_csv())?;
+        unwritten.take(output::write(path, &table.to_csv()));
     }
     if let Some(path) = plot {
-        drawn.draw(path)?;
+        unwritten.take(drawn.svg().and_then(|svg| output::write(path, &svg)));
     }
-    let quiet = json.as_deref() == Some(Path::new("-"));
     if let Some(path) = json {
-        let text = serde_json::to_string_pretty(&report.json())?;
-        if quiet {
-            println!("{text}");
-        } else {
-            write(path, text + "\n")?;
-        }
+        let text = serde_json::to_string_pretty(&report.json())? + "\n";
+        unwritten.take(output::write(path, &text));
     }
-    if !quiet {
-        print!("{}", report.text());
-    }
-    Ok(ExitCode::SUCCESS)
+    Ok(unwritten.answer(true))
 }

@@ -10,16 +10,27 @@ use std::process::ExitCode;
 
 /// Check a fabric file, and list the nodes and links that it describes
 #[derive(clap::Args)]
-#[command(after_help = "Exit status: 0 the file is correct; 1 it cannot be read, or has an \
-    error; 2 wrong usage")]
+#[command(
+    after_help = "Exit status: 0 the file is correct; 1 it has an error; 2 it cannot be read, or \
+    wrong usage"
+)]
 pub struct Arguments {
     /// The fabric file
     file: PathBuf,
 }
 
-/// Prints every node and link.
+/// Prints every node and link. Answers whether the file is right.
+///
+/// # Errors
+/// It cannot be read.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let fabric = crate::file::load(&arguments.file)?;
+    let fabric = match crate::file::load(&arguments.file) {
+        Err(error) if error.position.is_some() => {
+            crate::say::note!("{error}");
+            return Ok(crate::say::answer(false));
+        }
+        fabric => fabric?,
+    };
     let mut out = String::new();
     writeln!(
         out,
@@ -46,7 +57,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     crate::say::print(&out)?;
     if fabric.key == axon_fabric::LAB_KEY {
-        eprintln!("warning: the fabric's key is the published lab key, which protects nothing");
+        crate::say::note!("warning: the key is the published lab key, which protects nothing");
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,8 +1,9 @@
 //! `axon conformance FAMILY...`: what the standards of Data Center Bridging ask of a device, case
 //! by case.
 
-use crate::say::{self, Usage};
-use anyhow::{Context, Result, anyhow};
+use crate::output;
+use crate::say::{self, Unwritten};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use axon_conformance::case::Case;
 use axon_conformance::cases;
 use axon_conformance::interpretations::{Ambiguity, Interpretations};
@@ -15,15 +16,14 @@ use axon_conformance::simulated::plant::Plant;
 use axon_linux::sys;
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
 use axon_wire::{MacAddr, Rate, Span};
-use std::fs::File;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Test a device, or Axon's own switch, for conformance to Data Center Bridging
 #[derive(clap::Args)]
-#[command(after_help = "Exit status: 0 some cases passed, and none failed or stayed undecided; \
-    1 otherwise; 2 wrong usage")]
+#[command(after_help = "Exit status: 0 some cases passed, and none failed or stayed undecided; 1 \
+    otherwise; 2 it could not be tried, or wrong usage")]
 pub struct Arguments {
     /// Families of cases; all by default
     #[arg(value_name = "FAMILY", value_parser = cases::FAMILIES)]
@@ -129,11 +129,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let families = if arguments.families.is_empty() { &all } else { &arguments.families };
     let chosen = cases::select(families, &arguments.case);
     if chosen.is_empty() {
-        return Err(Usage(format!(
-            "no case has {} in its name; see --list",
-            arguments.case.join(" or ")
-        ))
-        .into());
+        bail!("no case has {} in its name; see --list", arguments.case.join(" or "));
     }
     if arguments.list {
         let width = text::NAME_WIDTH;
@@ -145,34 +141,40 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let mut rig = arguments.rig()?;
     // A report that cannot be written is known of before the cases have run.
     let create = |path: &PathBuf| {
-        File::create(path).with_context(|| format!("cannot write {}", path.display()))
+        output::create(path).with_context(|| format!("cannot write {}", output::name(path)))
     };
+    let is_quiet = arguments.junit.as_deref().is_some_and(output::is_standard);
+    ensure!(
+        !(is_quiet && arguments.json),
+        "--json and --junit: standard output takes one of them; expected a file for --junit"
+    );
     let junit = arguments.junit.as_ref().map(create).transpose()?;
+    let mut unwritten = Unwritten::default();
     let mut report = Report { device, cases: Vec::new() };
     for case in chosen {
         let outcome = case.run(&mut *rig);
-        if !arguments.json {
-            say::print(&text::case(&outcome, arguments.verbose))?;
+        if !arguments.json && !is_quiet {
+            unwritten.take(say::print(&text::case(&outcome, arguments.verbose)));
         }
         report.cases.push(outcome);
     }
     if arguments.json {
-        say::print(&format!("{}\n", serde_json::to_string_pretty(&report)?))?;
-    } else {
-        say::print(&format!("{}\n", text::summary(&report)))?;
+        unwritten.take(say::print(&format!("{}\n", serde_json::to_string_pretty(&report)?)));
+    } else if !is_quiet {
+        unwritten.take(say::print(&format!("{}\n", text::summary(&report))));
     }
-    if let Some(mut file) = junit {
+    if let (Some(mut file), Some(path)) = (junit, &arguments.junit) {
         let written = file.write_all(report::junit::document(&report).as_bytes());
-        written.context("the JUnit report cannot be written")?;
+        unwritten.take(written.with_context(|| format!("cannot write {}", output::name(path))));
     }
-    Ok(if report.is_good() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(unwritten.answer(report.is_good()))
 }
 
 impl Arguments {
     fn rig(&self) -> Result<Box<dyn Rig>> {
         let mut interpretations = Interpretations::default();
         for text in &self.interpretation {
-            interpretations.say(text).map_err(Usage)?;
+            interpretations.say(text).map_err(anyhow::Error::msg)?;
         }
         let Some(interface) = &self.device.iface else {
             let both = [interpretations.clone(), interpretations];
@@ -189,7 +191,7 @@ impl Device {
         let interfaces: Vec<String> = interfaces.collect();
         let twice = |(at, name): (usize, &String)| interfaces[..at].contains(name);
         if interfaces.iter().enumerate().any(twice) {
-            return Err(Usage("each interface once: --iface and --through".into()).into());
+            bail!("each interface once: --iface and --through");
         }
         if let Some(name) = interfaces.iter().find(|name| !is_there(name)) {
             return Err(unknown(name));
@@ -198,7 +200,7 @@ impl Device {
             Some(megabits) => Rate::from_bits_per_second(megabits.saturating_mul(1_000_000)),
             None => linux::rate_of(interface),
         };
-        let no_rate = || Usage(format!("{interface} has no rate: say it with --rate"));
+        let no_rate = || anyhow!("{interface} has no rate; expected --rate");
         let form = self.dcbx.as_deref().map(|form| match form {
             "cee" => Form::Cee,
             _ => Form::Ieee,
@@ -238,7 +240,7 @@ fn is_there(name: &str) -> bool {
 }
 
 fn unknown(name: &str) -> anyhow::Error {
-    Usage(format!("there is no interface {name}")).into()
+    anyhow!("there is no interface {name}")
 }
 
 /// Why an interface cannot be opened, and what helps.

@@ -8,7 +8,9 @@ use std::process::ExitCode;
 
 /// Run a fabric's controller on this machine's port c1-p0
 #[derive(clap::Args)]
-#[command(after_help = "Exit status: 0 ended by SIGTERM or SIGINT; 1 an error; 2 wrong usage")]
+#[command(
+    after_help = "Exit status: 0 ended by SIGTERM or SIGINT; 2 it could not run, or wrong usage"
+)]
 pub struct Arguments {
     /// The fabric file
     file: PathBuf,
@@ -38,6 +40,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         state: arguments.state.clone(),
         taps: Vec::new(),
     };
+    real::wait_for_ports(&fabric, &fabric.controller.name, &[]);
     daemon::controller(&fabric, &options)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -5,8 +5,10 @@ use std::process::ExitCode;
 
 /// Stop a lab and remove exactly what was made for it, also after a crash
 #[derive(clap::Args)]
-#[command(after_help = "Exit status: 0 the lab is down; 1 there is no such lab, or it cannot \
-    be removed; 2 wrong usage")]
+#[command(
+    after_help = "Exit status: 0 the lab is down; 2 there is no such lab, or it cannot be removed, \
+    or wrong usage"
+)]
 pub struct Arguments {
     /// Name of the lab; needed if there is more than one
     lab: Option<String>,
@@ -15,6 +17,6 @@ pub struct Arguments {
 /// Ends the lab.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let name = axon_linux::lab::down(arguments.lab.as_deref())?;
-    println!("{name} is down");
+    crate::say::print(&format!("{name} is down\n"))?;
     Ok(ExitCode::SUCCESS)
 }

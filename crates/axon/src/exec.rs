@@ -8,8 +8,9 @@ use std::process::ExitCode;
 
 /// Run a command on a node of a running lab, and exit with its status
 #[derive(clap::Args)]
-#[command(after_help = "Exit status: that of the command; 1 there is no such lab or node; 2 \
-    wrong usage")]
+#[command(
+    after_help = "Exit status: that of the command; 2 there is no such lab or node, or wrong usage"
+)]
 pub struct Arguments {
     /// Name of the lab; needed if more than one is up
     #[arg(long, value_name = "NAME")]

@@ -1,5 +1,7 @@
 //! Axon's one binary: each verb has a file of its own.
 #![forbid(unsafe_code)]
+// Both panic where the reader has left or the disk is full; see `say`.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod agent;
 mod cam;
@@ -12,6 +14,7 @@ mod down;
 mod exec;
 mod file;
 mod key;
+mod output;
 mod probe;
 mod prove;
 mod real;
@@ -29,18 +32,15 @@ mod trace;
 mod up;
 
 use clap::{Parser, Subcommand};
+use signal_hook::consts::SIGINT;
+use signal_hook::flag::register_conditional_shutdown;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// Build, prove, simulate and run lossless, source-routed Ethernet fabrics
 #[derive(Parser)]
-#[command(
-    name = "axon",
-    version,
-    propagate_version = true,
-    after_help = "\
-    Exit status: 0 success; 1 an error, or a run that failed; 2 wrong usage. `axon COMMAND --help` \
-    has what differs."
-)]
+#[command(name = "axon", version, propagate_version = true, after_help = say::STATUSES)]
 struct Cli {
     #[command(subcommand)]
     verb: Verb,
@@ -69,8 +69,28 @@ enum Verb {
     Agent(agent::Arguments),
 }
 
-/// The exit status of each verb is in its help. In general 0 is success, 1 an error or a run that
-/// failed, 2 wrong usage.
+impl Verb {
+    /// Whether SIGINT may end it at once: it takes no signals itself, and has nothing to undo.
+    fn ends_at_once(&self) -> bool {
+        use Verb::{Cam, Check, Conformance, Down, Probe, Prove, Replay, Schema, Status, Trace};
+        matches!(
+            self,
+            Status(_)
+                | Down(_)
+                | Prove(_)
+                | Conformance(_)
+                | Trace(_)
+                | Replay(_)
+                | Probe(_)
+                | Cam(_)
+                | Check(_)
+                | Schema(_)
+        )
+    }
+}
+
+/// The exit status is that of [`say::STATUSES`]: an answer comes back as such, and every error is
+/// something that could not be tried.
 fn main() -> ExitCode {
     // Before any thread starts: this may be a process of a lab.
     if let Some(code) = axon_linux::lab::part() {
@@ -79,7 +99,17 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let filter = tracing_subscriber::EnvFilter::try_from_default_env()
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(axon_linux::log::writer)
+        .log_internal_errors(false)
+        .init();
+    if cli.verb.ends_at_once() {
+        let always = Arc::new(AtomicBool::new(true));
+        let taken = register_conditional_shutdown(SIGINT, say::INTERRUPTED.into(), always);
+        // Without the signal the process ends by it, which a shell reports as the same status.
+        taken.ok();
+    }
     let outcome = match cli.verb {
         Verb::Up(arguments) => up::run(&arguments),
         Verb::Exec(arguments) => exec::run(&arguments),
@@ -102,7 +132,8 @@ fn main() -> ExitCode {
         Verb::Agent(arguments) => agent::run(&arguments),
     };
     outcome.unwrap_or_else(|error| {
-        eprintln!("{error:#}");
-        if error.is::<say::Usage>() { say::USAGE.into() } else { ExitCode::FAILURE }
+        say::note!("{error:#}");
+        let is_interrupted = error.is::<axon_linux::lab::Interrupted>();
+        if is_interrupted { say::INTERRUPTED.into() } else { say::UNTRIED.into() }
     })
 }

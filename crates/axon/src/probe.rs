@@ -21,8 +21,8 @@ const READY: Span = Span::from_secs(60);
 
 /// Send probes along a path and back; print the delay of each switch and link
 #[derive(clap::Args)]
-#[command(after_help = "Exit status: 0 all probes came back with all records; 1 a probe is \
-    lost or a record is missing, or an error; 2 wrong usage")]
+#[command(after_help = "Exit status: 0 all probes came back with all records; 1 a probe is lost \
+    or a record is missing; 2 it could not be tried, or wrong usage")]
 pub struct Arguments {
     /// The fabric file; with --live that of the lab by default
     #[arg(required_unless_present = "live")]
@@ -71,7 +71,7 @@ struct Way {
     ether: Vec<String>,
 }
 
-/// Fails if a probe is lost, or a unit on the way has left no record.
+/// Answers whether every probe came back, with the record of each unit on the way.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let summary = if arguments.live { live(arguments)? } else { simulated(arguments)? };
     if arguments.json {
@@ -79,7 +79,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     } else {
         crate::say::print(&summary.to_string())?;
     }
-    Ok(if summary.is_complete() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(crate::say::answer(summary.is_complete()))
 }
 
 impl Arguments {
@@ -224,7 +224,11 @@ fn live_route(lab: &Lab, fabric: &Fabric, from: usize, to: usize) -> Result<Vec<
     let route =
         node.routes.iter().find(|one| one.port == source.port && one.destination == target.mac);
     let Some(route) = route else {
-        eprintln!("{} has no route to {} now: this is a shortest path", source.name, target.name);
+        crate::say::note!(
+            "{} has no route to {} now: this is a shortest path",
+            source.name,
+            target.name
+        );
         return Ok(shortest_path(fabric, source.switch, target.switch)?);
     };
     followed(fabric, source.switch, &route.hops)

@@ -20,7 +20,7 @@ pub struct Dangers {
 /// The file is wrong, or its network runs in the simulator only.
 pub fn load(file: &Path) -> Result<Fabric> {
     let (fabric, warnings) = axon_fabric::load_real(file)?;
-    warnings.iter().for_each(|line| eprintln!("warning: {line}"));
+    warnings.iter().for_each(|line| crate::say::note!("warning: {line}"));
     Ok(fabric)
 }
 
@@ -39,7 +39,20 @@ pub fn load_for_daemon(file: &Path, dangers: &Dangers) -> Result<Fabric> {
                 file.display()
             );
         }
-        eprintln!("warning: {what}");
+        crate::say::note!("warning: {what}");
     }
     Ok(fabric)
+}
+
+/// Says which ports of a switch or the controller are not there yet: it runs all the same, and
+/// takes them when they come.
+pub fn wait_for_ports(fabric: &Fabric, name: &str, taps: &[String]) {
+    let missing = axon_linux::daemon::missing_ports(fabric, name, taps);
+    if let Some(first) = missing.first() {
+        crate::say::note!(
+            "{name} waits for network interfaces that are not there: {}; give each its name, as \
+             with `ip link set eth1 name {first}`",
+            missing.join(", ")
+        );
+    }
 }

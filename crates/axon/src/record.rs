@@ -1,5 +1,7 @@
 //! The options of a recording, the same for every daemon.
 
+use crate::output::is_standard;
+use anyhow::ensure;
 use axon_fabric::FabricText;
 use axon_linux::record::{RECORD_BYTES_MAX, RecordOptions};
 use std::path::{Path, PathBuf};
@@ -12,7 +14,8 @@ pub struct Arguments {
     /// number. It contains the frames of hosts and the fabric's key, and only its owner may read it
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
-    /// End the recording before the file is larger than this, such as 512MiB; 1GiB by default
+    /// End the recording before the file, with those of earlier runs that have its name and a
+    /// number, is larger than this, such as 512MiB; 1GiB by default
     #[arg(long, value_name = "SIZE", requires = "record", value_parser = size)]
     record_bytes_max: Option<u64>,
 }
@@ -29,6 +32,7 @@ impl Arguments {
         let Some(file) = &self.record else {
             return Ok(None);
         };
+        ensure!(!is_standard(file), "--record -: it may grow to several files; expected a name");
         let fabric = fabric.map(|file| FabricText::read(file, None)).transpose()?;
         let bytes_max = self.record_bytes_max.unwrap_or(RECORD_BYTES_MAX);
         Ok(Some(RecordOptions { file: file.clone(), bytes_max, fabric }))

@@ -1,6 +1,8 @@
 //! `axon replay FILE`: a recorded node run again, its answers compared bit for bit.
 
-use anyhow::{Context, Result};
+use crate::output::is_standard;
+use crate::say::{self, NO, UNTRIED, note};
+use anyhow::{Context, Result, ensure};
 use axon_capture::recording::{EndReason, Ending};
 use axon_fabric::{FabricText, units};
 use axon_linux::replay::{self, Difference, ReplayEnd, ReplayOptions, Replayed};
@@ -8,15 +10,10 @@ use axon_wire::Span;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// The exit code if a node answered otherwise.
-const DIFFERENCE: u8 = 1;
-/// The exit code if a recording could not be replayed, or not to its end.
-const UNTRIED: u8 = 2;
-
 /// Run a recorded switch, controller or agent again, and compare its outputs bit for bit
 #[derive(clap::Args)]
-#[command(after_help = "Exit status: 0 no difference; 1 a difference; 2 a recording that \
-    cannot be replayed or is altered, or wrong usage")]
+#[command(after_help = "Exit status: 0 no difference; 1 a difference; 2 a recording that cannot \
+    be replayed or is altered, or wrong usage")]
 pub struct Arguments {
     /// A file that `--record` wrote, or a directory of them
     file: PathBuf,
@@ -36,18 +33,14 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let found = replay::recordings(&arguments.file);
     let fabric = arguments.fabric.as_deref().map(|file| FabricText::read(file, None)).transpose();
-    let (files, fabric) = match (found, fabric) {
-        (Ok(files), Ok(fabric)) => (files, fabric),
-        (Err(error), _) => return untried(&error),
-        (_, Err(error)) => return untried(&error.into()),
-    };
+    let (files, fabric) = (found?, fabric?);
     let several = arguments.file.is_dir();
     if let (true, Some(folder)) = (several, &arguments.into) {
+        ensure!(!is_standard(folder), "--into -: there are several captures; expected a folder");
         let made = std::fs::create_dir_all(folder);
-        if let Err(error) = made.with_context(|| folder.display().to_string()) {
-            return untried(&error);
-        }
+        made.with_context(|| format!("cannot make {}", folder.display()))?;
     }
+    let is_quiet = arguments.into.as_deref().is_some_and(is_standard);
     let mut worst = 0;
     for file in &files {
         let into = arguments.into.as_ref().map(|into| capture(into, file, several));
@@ -60,20 +53,23 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
             Ok(replayed)
         });
         let code = match replayed {
-            Ok(replayed) => show(file, &replayed),
+            Ok(replayed) => {
+                let (text, code) = show(file, &replayed);
+                if is_quiet {
+                    note!("{}", text.trim_end());
+                } else {
+                    say::print(&text)?;
+                }
+                code
+            }
             Err(error) => {
-                eprintln!("{error:#}");
+                note!("{error:#}");
                 UNTRIED
             }
         };
         worst = worst.max(code);
     }
     Ok(worst.into())
-}
-
-fn untried(error: &anyhow::Error) -> Result<ExitCode> {
-    eprintln!("{error:#}");
-    Ok(UNTRIED.into())
 }
 
 /// Where the ports of one recording go.
@@ -85,8 +81,8 @@ fn capture(into: &Path, file: &Path, several: bool) -> PathBuf {
     into.into()
 }
 
-/// Prints what came of a replay; answers with the exit code.
-fn show(file: &Path, replayed: &Replayed) -> u8 {
+/// What came of a replay, and the exit status.
+fn show(file: &Path, replayed: &Replayed) -> (String, u8) {
     let Replayed { name, kind, inputs, actions, reached, took, end } = replayed;
     let seconds = took.as_secs_f64().max(1e-9);
     let faster = reached.as_nanos() as f64 / 1e9 / seconds;
@@ -96,39 +92,38 @@ fn show(file: &Path, replayed: &Replayed) -> u8 {
          ({rate:.0} inputs a second, {faster:.0} times as fast)"
     );
     let file = file.display();
-    match end {
-        ReplayEnd::Ending(Ending::Whole(EndReason::Stopped)) => println!("{done}: 0 differences"),
+    let (rest, code) = match end {
+        ReplayEnd::Ending(Ending::Whole(EndReason::Stopped)) => ("0 differences".into(), 0),
         ReplayEnd::Ending(Ending::Whole(EndReason::SizeBound)) => {
-            println!("{done}: 0 differences; the recording ends there, at its bound on size");
+            ("0 differences; the recording ends there, at its bound on size".into(), 0)
         }
-        ReplayEnd::Ending(Ending::Cut { offset }) => {
-            println!("{done}: 0 differences");
-            println!(
-                "{file}: byte {offset}: the file is cut short here, and was replayed up to there"
-            );
-        }
-        ReplayEnd::Until => println!("{done}: 0 differences up to there"),
-        ReplayEnd::Difference(difference) => {
-            println!("{done}: a DIFFERENCE");
-            show_difference(&file.to_string(), difference);
-            return DIFFERENCE;
+        ReplayEnd::Ending(Ending::Cut { offset }) => (
+            format!(
+                "0 differences\n{file}: byte {offset}: the file is cut short here, and was \
+                 replayed up to there"
+            ),
+            0,
+        ),
+        ReplayEnd::Until => ("0 differences up to there".into(), 0),
+        ReplayEnd::Difference(found) => {
+            (format!("a DIFFERENCE\n{}", difference(&file.to_string(), found)), NO)
         }
         ReplayEnd::Unreadable(error) => {
-            println!("{done}: 0 differences up to there");
-            eprintln!("{file}: {error}");
-            return UNTRIED;
+            note!("{file}: {error}");
+            ("0 differences up to there".into(), UNTRIED)
         }
-    }
-    0
+    };
+    (format!("{done}: {rest}\n"), code)
 }
 
-fn show_difference(file: &str, difference: &Difference) {
+fn difference(file: &str, difference: &Difference) -> String {
     let Difference { record, offset, at, input, expected, hash, actions } = difference;
-    println!("{file}: byte {offset}, record {record}, {at}");
-    println!("  input:    {input}");
-    println!("  recorded: {} actions ({:016x})", expected.0, expected.1);
-    println!("  now:      {} actions ({hash:016x})", actions.len());
-    for action in actions {
-        println!("    {action}");
-    }
+    let mut lines = vec![
+        format!("{file}: byte {offset}, record {record}, {at}"),
+        format!("  input:    {input}"),
+        format!("  recorded: {} actions ({:016x})", expected.0, expected.1),
+        format!("  now:      {} actions ({hash:016x})", actions.len()),
+    ];
+    lines.extend(actions.iter().map(|action| format!("    {action}")));
+    lines.join("\n")
 }

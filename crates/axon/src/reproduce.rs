@@ -1,18 +1,22 @@
 //! `axon reproduce ID...`: tables and figures of the papers, theirs beside ours.
 
+use crate::output;
 use crate::reserve::{Reserved, apart};
-use anyhow::{Context, Result, ensure};
+use crate::say::{self, Unwritten};
+use anyhow::{Result, ensure};
 use axon_papers::axon::live::process::Stop;
 use axon_papers::reproduce::store::{self, Kept};
 use axon_papers::reproduce::{Experiment, Options, page, run as run_one, select, show};
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Run experiments of the papers and compare their results with ours
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Exit status: 0 all bounds held; 1 a bound missed, or an experiment \
-    that cannot be run; 2 wrong usage")]
+#[command(
+    after_help = "Exit status: 0 all bounds held; 1 a bound missed; 2 an experiment could not be \
+    run, or wrong usage; 130 interrupted"
+)]
 pub struct Arguments {
     /// Experiments to run, such as axon/table1, or patterns, such as 'axon/*'
     #[arg(value_name = "ID", required_unless_present_any = ["list", "write_docs"])]
@@ -38,43 +42,43 @@ pub struct Arguments {
     write_docs: Option<PathBuf>,
 }
 
-/// Runs what is asked for; fails if a bound is missed or an experiment cannot be run. All
+/// Runs what is asked for. Answers whether every bound is held. If an experiment cannot be run, all
 /// others are run all the same.
 ///
 /// # Errors
 /// No such experiment, or a file cannot be written.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     if arguments.list {
-        print!("{}", show::list(&arguments.out)?);
+        say::print(&show::list(&arguments.out)?)?;
     }
     ensure!(arguments.threads > 0, "--threads: expected at least 1, got 0");
     let chosen = select(&arguments.ids)?;
     reserve(arguments, &chosen)?;
     let stop = Stop::on_signals()?;
-    let quiet = arguments.json.as_deref() == Some(Path::new("-"));
+    let is_quiet = arguments.json.as_deref().is_some_and(output::is_standard);
     let threads = crate::say::threads(arguments.threads);
     let (out, seed) = (arguments.out.as_path(), arguments.seed);
     let options = Options { out, seed, threads, commit: env!("AXON_COMMIT") };
     let mut results = Vec::new();
-    let mut failed = 0;
+    let (mut is_good, mut unwritten) = (true, Unwritten::default());
     for experiment in chosen {
         match run_one(experiment, &options, &stop) {
             Ok(kept) => {
-                if !quiet {
-                    println!("{}", show::side_by_side(experiment, &kept));
+                if !is_quiet {
+                    let text = show::side_by_side(experiment, &kept);
+                    unwritten.take(say::print(&format!("{text}\n")));
                 }
-                failed += usize::from(!kept.verdict.is_good());
+                is_good &= kept.verdict.is_good();
                 results.push(json(&kept));
             }
             Err(error) => {
-                eprintln!("{error:#}");
-                failed += 1;
                 let reason = format!("{error:#}");
                 let none: [Value; 0] = [];
                 let result = json!({
                     "id": experiment.id, "pass": false, "rows": none, "error": reason,
                 });
                 results.push(result);
+                unwritten.take(Err(error));
             }
         }
         if stop.check().is_err() {
@@ -83,17 +87,19 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         }
     }
     if let Some(path) = &arguments.json {
-        write_json(path, results)?;
+        unwritten.take(json_text(results).and_then(|text| output::write(path, &text)));
     }
     if let Some(path) = &arguments.write_docs {
-        page::write(out, path)?;
+        unwritten.take(page::write(out, path));
     }
-    if !arguments.ids.is_empty() && !quiet {
-        println!("{}", show::total(out)?);
-        println!("Results are in {}", out.display());
+    if !arguments.ids.is_empty() && !is_quiet {
+        let total = show::total(out)?;
+        unwritten.take(say::print(&format!("{total}\nResults are in {}\n", out.display())));
     }
-    let done = failed == 0 && stop.check().is_ok();
-    Ok(if done { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    if stop.check().is_err() {
+        return Ok(say::INTERRUPTED.into());
+    }
+    Ok(unwritten.answer(is_good))
 }
 
 /// Sees that every file can be written before anything runs, so that nobody learns after
@@ -101,7 +107,12 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 fn reserve(arguments: &Arguments, chosen: &[&Experiment]) -> Result<()> {
     let named = [("--json", &arguments.json), ("--write-docs", &arguments.write_docs)];
     let files = named.into_iter().filter_map(|(what, path)| Some((what, path.as_ref()?)));
-    let files = files.filter(|(_, path)| *path != Path::new("-"));
+    let files = files.filter(|(_, path)| !output::is_standard(path));
+    let page = arguments.write_docs.as_deref();
+    ensure!(
+        !page.is_some_and(output::is_standard),
+        "--write-docs -: plots go beside the page; expected a file"
+    );
     let files: Vec<_> = files.map(|(what, path)| (what.to_owned(), path.clone())).collect();
     apart(&[], &files)?;
     let mut reserved = Reserved::default();
@@ -123,12 +134,7 @@ fn json(kept: &store::Kept) -> Value {
 }
 
 /// One result as an object, several as a list.
-fn write_json(path: &Path, mut results: Vec<Value>) -> Result<()> {
+fn json_text(mut results: Vec<Value>) -> Result<String> {
     let value = if results.len() == 1 { results.remove(0) } else { Value::Array(results) };
-    let text = serde_json::to_string_pretty(&value)?;
-    if path == Path::new("-") {
-        println!("{text}");
-        return Ok(());
-    }
-    std::fs::write(path, text + "\n").with_context(|| format!("cannot write {}", path.display()))
+    Ok(serde_json::to_string_pretty(&value)? + "\n")
 }

@@ -1,8 +1,7 @@
 //! Sees that results have somewhere to go before anything runs, so that nobody learns it after
 //! hours. What is there already stays as it is, and a refusal leaves nothing behind.
 
-use crate::say::Usage;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use std::fs::{self, OpenOptions};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -68,7 +67,7 @@ impl Drop for Reserved {
 /// is, such as `--json`. Devices and pipes may be written twice.
 ///
 /// # Errors
-/// A usage error that names both.
+/// An error that names both.
 pub fn apart(inputs: &[(String, PathBuf)], outputs: &[(String, PathBuf)]) -> Result<()> {
     let mut known: Vec<(PathBuf, &str)> = Vec::new();
     let inputs = inputs.iter().map(|input| (input, false));
@@ -79,11 +78,7 @@ pub fn apart(inputs: &[(String, PathBuf)], outputs: &[(String, PathBuf)]) -> Res
         let place = place(path);
         let same = known.iter().find(|(other, _)| *other == place);
         if let (Some((_, other)), true) = (same, written) {
-            let text = format!(
-                "{what} {}: that is also {other}; expected a file of its own",
-                path.display()
-            );
-            return Err(Usage(text).into());
+            bail!("{what} {}: that is also {other}; expected a file of its own", path.display());
         }
         known.push((place, what));
     }

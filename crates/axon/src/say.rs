@@ -1,22 +1,47 @@
-//! Words for who sits at the terminal.
+//! Standard output, standard error and exit statuses.
+//!
+//! A reader of either that has seen enough and closed its end, as `head` does, is no error. What
+//! standard error does not take is lost; what standard output does not take, such as on a full
+//! disk, is an error. Nothing here panics, as `println!` and `eprintln!` do.
 
 use anyhow::{Context, Result};
+use std::fmt::Arguments;
 use std::io::{ErrorKind, Write};
+use std::process::ExitCode;
 
-/// The exit code of wrong usage.
-pub const USAGE: u8 = 2;
+/// The exit status where the answer is no.
+pub const NO: u8 = 1;
+/// The exit status where the answer is not known: it could not be tried or not be written, or the
+/// usage was wrong.
+pub const UNTRIED: u8 = 2;
+/// The exit status of what was interrupted: that of a shell for SIGINT.
+pub const INTERRUPTED: u8 = 130;
 
-/// Options that contradict each other or the world: the run ends with [`USAGE`].
-#[derive(Debug)]
-pub struct Usage(pub String);
+/// The rule of exit statuses, as `axon --help` prints it.
+pub const STATUSES: &str = "\
+Exit status, of every command:
+    0  done, and the answer is yes
+    1  the answer is no: the run failed, the fabric is not proved, a case or bound is missed, ...
+    2  it could not be tried, or a result could not be written; wrong usage
+  130  interrupted
+`axon exec` ends as its command does. `switch`, `controller` and `agent` run until SIGTERM or
+SIGINT, and end with 0 then.";
 
-impl std::fmt::Display for Usage {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
+/// The exit status of an answer.
+pub fn answer(yes: bool) -> ExitCode {
+    if yes { ExitCode::SUCCESS } else { NO.into() }
 }
 
-impl std::error::Error for Usage {}
+/// Writes a line to standard error.
+macro_rules! note {
+    ($($text:tt)*) => { $crate::say::line(format_args!($($text)*)) };
+}
+pub(crate) use note;
+
+/// Writes a line to standard error; if that takes none, it is lost.
+pub fn line(text: Arguments<'_>) {
+    let _ = writeln!(std::io::stderr().lock(), "{text}");
+}
 
 /// How many of the threads that are asked for run: as many as there are cores, and it is said
 /// if that is fewer. Threads wait for one another at every step, so more of them than cores
@@ -26,22 +51,41 @@ pub fn threads(asked: usize) -> usize {
     if asked > cores {
         let noun = if cores == 1 { "core" } else { "cores" };
         let verb = if cores == 1 { "is" } else { "are" };
-        eprintln!(
-            "{asked} threads on {cores} {noun} would wait for one another: {cores} {verb} used"
-        );
+        note!("{asked} threads on {cores} {noun} would wait for one another: {cores} {verb} used");
     }
     asked.min(cores)
 }
 
-/// Writes a text. A reader that has seen enough and closed its end, as `head` does, is no
-/// error.
+/// Writes a text to standard output.
 ///
 /// # Errors
-/// The output cannot be written for another reason, such as a full disk.
+/// It cannot be written, for another reason than that its reader has left.
 pub fn print(text: &str) -> Result<()> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        outcome => outcome.context("standard output"),
+        outcome => outcome.context("cannot write standard output"),
+    }
+}
+
+/// What could not be written. Each failure goes to standard error, and the other results are
+/// written all the same.
+#[derive(Debug, Default)]
+pub struct Unwritten {
+    failures: usize,
+}
+
+impl Unwritten {
+    /// Takes the outcome of writing one result.
+    pub fn take(&mut self, outcome: Result<()>) {
+        if let Err(error) = outcome {
+            note!("{error:#}");
+            self.failures += 1;
+        }
+    }
+
+    /// The exit status: [`UNTRIED`] if anything could not be written, else that of the answer.
+    pub fn answer(&self, yes: bool) -> ExitCode {
+        if self.failures > 0 { UNTRIED.into() } else { answer(yes) }
     }
 }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 /// Print the JSON Schema of fabric files
 #[derive(clap::Args)]
-#[command(after_help = "Exit status: 0 success; 1 an error; 2 wrong usage")]
+#[command(after_help = "Exit status: 0 done; 2 it could not be written, or wrong usage")]
 pub struct Arguments {}
 
 /// Prints the schema.

@@ -12,6 +12,8 @@ mod watch;
 
 pub use arguments::Arguments;
 
+use crate::output;
+use crate::say::{INTERRUPTED, UNTRIED, Unwritten, note};
 use anyhow::{Context, Result, anyhow};
 use axon_fabric::model::{Fabric, Network};
 use axon_fabric::needs::{self, Runtime};
@@ -20,18 +22,18 @@ use axon_sim::run::{Options, Report, run_watched};
 use axon_wire::Span;
 use pcap::Pcaps;
 use serde_json::{Value, json};
-use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::path::Path;
 use std::process::ExitCode;
 use wall::Wall;
-use watch::{INTERRUPTED, Watcher};
+use watch::Watcher;
 
 /// How often samples are taken at first; whenever there are too many, half of them go.
 const SAMPLE: Span = Span::from_micros(1);
 
-/// Fails if a connected pair of hosts has no answer, a route is stale, buffers are deadlocked,
-/// frames are not accounted for or the run was stopped.
+/// The answer is that of [`Report::passed`].
+///
+/// # Errors
+/// The run could not begin.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let mut fabric = crate::file::load(&arguments.file)?;
     fabric.set_router(arguments.router.unwrap_or(fabric.controller.router))?;
@@ -40,7 +42,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         memory::check(&fabric, most)?;
     }
     let asked = pcap::asked(&fabric, &arguments.pcap)?;
-    outputs::reserve(arguments, &fabric, &asked)?;
+    let is_quiet = outputs::reserve(arguments, &fabric, &asked)?;
     let threads = crate::say::threads(arguments.threads.into());
     let mut pcaps = Pcaps::create(&fabric, asked)?;
     let seed = arguments.seed.unwrap_or(fabric.seed);
@@ -48,18 +50,16 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let mut watcher = Watcher::new(&fabric.name, arguments.memory_max, &mut pcaps)?;
     let report = run_watched(&fabric, options, &mut watcher);
     let wall = watcher.finish();
-    pcaps.finish()?;
-    if let Some(folder) = &arguments.csv {
-        csv::write(folder, &report)?;
-    }
-    if let Some(path) = &arguments.plot {
-        plot::draw(path, &report)?;
-    }
     if report.threads < threads {
-        eprintln!("on one thread: some links take no time, so their ends cannot run apart");
+        note!("on one thread: some links take no time, so their ends cannot run apart");
     }
-    write_json(arguments, &report, &wall)?;
-    finish(arguments, &report, &wall)
+    let mut unwritten = Unwritten::default();
+    if !is_quiet {
+        unwritten.take(crate::say::print(&show::text(&report, &wall)));
+    }
+    pcaps.finish(&mut unwritten);
+    write(arguments, &report, &wall, &mut unwritten);
+    Ok(finish(&report, &wall, &unwritten))
 }
 
 /// Refuses a fabric that needs what its data plane cannot do, before anything starts.
@@ -89,9 +89,9 @@ fn options(arguments: &Arguments, fabric: &Fabric, seed: u64, pcaps: &Pcaps) -> 
         ..Options::default()
     };
     if let Some(path) = &arguments.trace {
-        let file = File::create(path).with_context(|| path.display().to_string())?;
-        let mut out = BufWriter::with_capacity(1 << 20, file);
-        head(fabric, seed, &mut out).with_context(|| path.display().to_string())?;
+        let cannot = || format!("cannot write {}", output::name(path));
+        let mut out = BufWriter::with_capacity(1 << 20, output::create(path).with_context(cannot)?);
+        head(fabric, seed, &mut out).with_context(cannot)?;
         options.trace = Some(Box::new(out));
     }
     Ok(options)
@@ -104,12 +104,23 @@ fn head(fabric: &Fabric, seed: u64, out: &mut dyn Write) -> std::io::Result<()> 
     fabric.hosts.iter().try_for_each(|host| writeln!(out, "# host {} {}", host.name, host.mac))
 }
 
-fn write_json(arguments: &Arguments, report: &Report, wall: &Wall) -> Result<()> {
-    let quiet = arguments.json.as_deref() == Some(Path::new("-"));
-    if !quiet {
-        crate::say::print(&show::text(report, wall))?;
+/// Writes every result that is asked for, whatever becomes of the others.
+fn write(arguments: &Arguments, report: &Report, wall: &Wall, unwritten: &mut Unwritten) {
+    if let Some(folder) = &arguments.csv {
+        csv::write(folder, report, unwritten);
     }
-    let Some(path) = &arguments.json else { return Ok(()) };
+    if let Some(path) = &arguments.plot {
+        plot::draw(path, report, unwritten);
+    }
+    if let Some(path) = &arguments.json {
+        unwritten.take(json(report, wall).and_then(|text| output::write(path, &text)));
+    }
+    if let (Some(error), Some(path)) = (&report.trace_error, &arguments.trace) {
+        unwritten.take(Err(anyhow!("{}: the trace is not whole: {error}", output::name(path))));
+    }
+}
+
+fn json(report: &Report, wall: &Wall) -> Result<String> {
     let mut value = serde_json::to_value(report)?;
     if let Value::Object(map) = &mut value {
         let rate = report.packet_hops as f64 / wall.seconds.max(1e-9);
@@ -118,26 +129,27 @@ fn write_json(arguments: &Arguments, report: &Report, wall: &Wall) -> Result<()>
         map.insert("packet_hops_per_wall_second".into(), json!(rate));
         map.insert("peak_memory_bytes".into(), json!(wall.memory_bytes));
     }
-    let text = serde_json::to_string_pretty(&value)?;
-    if quiet {
-        return crate::say::print(&(text + "\n"));
-    }
-    std::fs::write(path, text + "\n").with_context(|| path.display().to_string())
+    Ok(serde_json::to_string_pretty(&value)? + "\n")
 }
 
-fn finish(arguments: &Arguments, report: &Report, wall: &Wall) -> Result<ExitCode> {
+/// Says on standard error what is wrong with the run. Answers with the exit status.
+fn finish(report: &Report, wall: &Wall, unwritten: &Unwritten) -> ExitCode {
+    report.warnings.iter().for_each(|warning| note!("warning: {warning}"));
+    report.silent.iter().for_each(|entry| note!("{entry}"));
     if let Some(reason) = &report.stopped {
-        eprintln!("{} stopped: {reason}; what there is was written", report.fabric);
-        return Ok(if wall.interrupted { INTERRUPTED.into() } else { ExitCode::FAILURE });
+        note!("{} stopped: {reason}; what there is was written", report.fabric);
+        return if wall.interrupted { INTERRUPTED.into() } else { UNTRIED.into() };
     }
-    if let (Some(error), Some(path)) = (&report.trace_error, &arguments.trace) {
-        eprintln!("{}: the trace is not whole: {error}", path.display());
+    let (unfinished, all) = (report.unfinished.len(), report.flows.len());
+    if unfinished > 0 {
+        note!("{unfinished} of {all} flows did not come to their end");
     }
-    report.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
-    report.silent.iter().for_each(|entry| eprintln!("{entry}"));
-    if report.passed() {
-        return Ok(ExitCode::SUCCESS);
+    let (lacking, hosts) = (report.without_address.len(), report.hosts);
+    if lacking > 0 {
+        note!("{lacking} of {hosts} hosts are connected and have no address");
     }
-    eprintln!("{} failed; replay it with --seed {}", report.fabric, report.seed);
-    Ok(ExitCode::FAILURE)
+    if !report.passed() && report.trace_error.is_none() {
+        note!("{} failed; replay it with --seed {}", report.fabric, report.seed);
+    }
+    unwritten.answer(report.passed())
 }

@@ -2,7 +2,7 @@
 
 use crate::say;
 use anyhow::Result;
-use axon_linux::lab::{Deadlock, Lab, table};
+use axon_linux::lab::{Deadlock, Lab, alarms, table};
 use axon_linux::status::NodeStatus;
 use axon_linux::{dcbx, flow_control};
 use serde::Serialize;
@@ -10,8 +10,8 @@ use std::process::ExitCode;
 
 /// Show the nodes of a running lab: ports, routes, drops, DCBX, paused queues and deadlocks
 #[derive(clap::Args)]
-#[command(after_help = "Exit status: 0 no deadlock; 1 a deadlock; 2 there is no lab, or a \
-    switch does not answer and no deadlock is found, or wrong usage")]
+#[command(after_help = "Exit status: 0 no deadlock; 1 a deadlock; 2 there is no lab, or a switch \
+    does not answer and no deadlock is found, or wrong usage")]
 pub struct Arguments {
     /// Name of the lab; needed if more than one is up
     lab: Option<String>,
@@ -20,16 +20,11 @@ pub struct Arguments {
     json: bool,
 }
 
-/// Prints the status. The exit status is 1 if lossless buffers are deadlocked, and 2 if the
-/// switches could not be asked.
+/// Prints the status. Answers whether no lossless buffers are deadlocked.
+///
+/// # Errors
+/// There is no lab, or switches could not be asked.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    shown(arguments).or_else(|error| {
-        eprintln!("{error:#}");
-        Ok(say::USAGE.into())
-    })
-}
-
-fn shown(arguments: &Arguments) -> Result<ExitCode> {
     let lab = Lab::open(arguments.lab.as_deref())?;
     let status = lab.status()?;
     let found = lab.deadlock(&status);
@@ -42,7 +37,7 @@ fn shown(arguments: &Arguments) -> Result<ExitCode> {
     } else {
         say::print(&text(&status, deadlock))?;
     }
-    Ok(if found?.is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    Ok(say::answer(found?.is_none()))
 }
 
 /// The JSON of a lab's status.
@@ -54,7 +49,12 @@ struct Output<'a> {
 }
 
 fn text(status: &[NodeStatus], deadlock: Option<&Deadlock>) -> String {
-    let mut parts = vec![table::table(status), dcbx::table(status), flow_control::table(status)];
+    let mut parts = vec![
+        table::table(status),
+        dcbx::table(status),
+        flow_control::table(status),
+        alarms::alarms(status),
+    ];
     parts.extend(deadlock.map(|deadlock| {
         let seconds = deadlock.still_ms as f64 / 1e3;
         format!("deadlock for {seconds:.1} s: {}\n", deadlock.round.join(" -> "))

@@ -8,7 +8,9 @@ use std::process::ExitCode;
 
 /// Run one switch of a fabric on this machine's ports NAME-p0, NAME-p1, ...
 #[derive(clap::Args)]
-#[command(after_help = "Exit status: 0 ended by SIGTERM or SIGINT; 1 an error; 2 wrong usage")]
+#[command(
+    after_help = "Exit status: 0 ended by SIGTERM or SIGINT; 2 it could not run, or wrong usage"
+)]
 pub struct Arguments {
     /// The fabric file
     file: PathBuf,
@@ -44,6 +46,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         state: arguments.state.clone(),
         taps: arguments.tap.clone(),
     };
+    real::wait_for_ports(&fabric, &arguments.name, &arguments.tap);
     daemon::switch(&fabric, &arguments.name, &options)?;
     Ok(ExitCode::SUCCESS)
 }

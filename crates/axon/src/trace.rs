@@ -5,7 +5,6 @@
 //! them, and the first 64. Only `sent` shows bytes, so only they show which flow a frame is of; a
 //! frame that was received, lost or dropped is the one with the same hash that was sent.
 
-use crate::say::Usage;
 use anyhow::{Context, Result, bail, ensure};
 use axon_fabric::units;
 use axon_node::Drop;
@@ -24,8 +23,10 @@ const LINE_EXPECTED: &str = "a line such as `0.000000005s s1-p2 sent 70 B ...`";
 
 /// Print the lines of a trace that match all options
 #[derive(clap::Args)]
-#[command(after_help = "Exit status: 0 the trace was read to its end; 1 it cannot be read, is \
-    no trace or is cut off; 2 wrong usage")]
+#[command(
+    after_help = "Exit status: 0 the trace was read to its end; 2 it cannot be read, is no trace \
+    or is cut off, or wrong usage"
+)]
 pub struct Arguments {
     /// A file that `axon sim --trace` wrote; `-` is standard input
     file: PathBuf,
@@ -61,14 +62,13 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     if let (Some(from), Some(to)) = (arguments.from, arguments.to)
         && from > to
     {
-        let text = format!("--from {from} --to {to}: nothing is between; expected --from first");
-        return Err(Usage(text).into());
+        bail!("--from {from} --to {to}: nothing is between; expected --from first");
     }
     let name = arguments.file.display().to_string();
     let mut input: Box<dyn BufRead> = if name == "-" {
         Box::new(std::io::stdin().lock())
     } else {
-        let file = File::open(&arguments.file).with_context(|| name.clone())?;
+        let file = File::open(&arguments.file).with_context(|| format!("cannot read {name}"))?;
         Box::new(BufReader::with_capacity(1 << 20, file))
     };
     let mut out = BufWriter::new(std::io::stdout().lock());
@@ -92,7 +92,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
                 Err(error) if error.kind() == ErrorKind::BrokenPipe => {
                     return Ok(ExitCode::SUCCESS);
                 }
-                written => written?,
+                written => written.context("cannot write standard output")?,
             }
         }
     }
@@ -101,8 +101,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         bail!("--port {port}: no line of {name} names it; expected one such as s1-p0, or a node");
     }
     match out.flush() {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => return Err(error.into()),
-        _ => {}
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
+        written => written.context("cannot write standard output")?,
     }
     ensure!(!cut, "{name}:{number}: the line is cut off, so the trace is not whole");
     Ok(ExitCode::SUCCESS)

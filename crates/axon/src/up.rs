@@ -1,6 +1,7 @@
 //! `axon up FILE`: the fabric with real Linux hosts, each node in a namespace.
 
 use crate::real;
+use crate::say::{self, note};
 use anyhow::Result;
 use axon_fabric::model::RouterKind;
 use axon_linux::lab::{self, RecordInto, UpOptions};
@@ -11,8 +12,11 @@ use std::process::ExitCode;
 
 /// Start a fabric on this machine: switches, controller and hosts in network namespaces
 #[derive(clap::Args)]
-#[command(after_help = "Exit status: 0 every switch has a path to the controller; 1 an error, \
-    or a switch has none in time: the lab stays up; 2 wrong usage")]
+#[command(
+    after_help = "Exit status: 0 every switch has a path to the controller; 1 a switch has none in \
+    time: the lab is ended again; 2 it could not be started, or wrong usage; 130 \
+    interrupted"
+)]
 pub struct Arguments {
     /// The fabric file
     file: PathBuf,
@@ -28,7 +32,8 @@ pub struct Arguments {
     /// hosts and the fabric's key, and only their owner may read them
     #[arg(long, value_name = "DIR")]
     record: Option<PathBuf>,
-    /// End each recording before it is larger than this, such as 512MiB; 1GiB by default
+    /// End the recordings of each node before they are larger than this, such as 512MiB; 1GiB by
+    /// default
     #[arg(long, value_name = "SIZE", requires = "record", value_parser = crate::record::size)]
     record_bytes_max: Option<u64>,
     /// Seconds to wait until every switch has a path to the controller
@@ -36,7 +41,10 @@ pub struct Arguments {
     timeout: u64,
 }
 
-/// Fails, with the lab left running, if a switch has not found the controller in time.
+/// Answers whether every switch has found the controller in time; if not, the lab is ended again.
+///
+/// # Errors
+/// The lab could not be started, and nothing is left of it.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let mut fabric = real::load(&arguments.file)?;
     if let Some(router) = arguments.router {
@@ -60,17 +68,21 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     });
     bar.finish_and_clear();
     let (lab, report) = outcome?;
-    println!("{}: {} switches and {} hosts are up", lab.name(), report.switches, report.hosts);
-    for note in &report.notes {
-        eprintln!("note: {note}");
+    report.notes.iter().for_each(|note| note!("note: {note}"));
+    let name = lab.name();
+    if !report.missing.is_empty() {
+        let (missing, seconds) = (report.missing.join(", "), arguments.timeout);
+        note!("without a path to the controller after {seconds} s: {missing}");
+        lab::down(Some(name))?;
+        note!("{name} was ended again; expected a longer --timeout, or links that carry frames");
+        return Ok(say::answer(false));
     }
-    println!("logs and captures: {}", lab.state().path().display());
+    let (switches, hosts) = (report.switches, report.hosts);
+    let mut text = format!("{name}: {switches} switches and {hosts} hosts are up\n");
+    text += &format!("logs and captures: {}\n", lab.state().path().display());
     if let Some(directory) = &arguments.record {
-        println!("recordings: {}; see `axon replay`", directory.display());
+        text += &format!("recordings: {}; see `axon replay`\n", directory.display());
     }
-    if report.missing.is_empty() {
-        return Ok(ExitCode::SUCCESS);
-    }
-    eprintln!("without a path to the controller: {}", report.missing.join(", "));
-    Ok(ExitCode::FAILURE)
+    say::print(&text)?;
+    Ok(ExitCode::SUCCESS)
 }

@@ -45,7 +45,7 @@ fn errors_say_what_there_is() {
     ];
     for (arguments, wanted) in cases {
         let output = axon(&[&["probe", line.as_str()], *arguments].concat());
-        assert!(bad(&output, 1).starts_with(wanted), "{}", bad(&output, 1));
+        assert!(bad(&output, 2).starts_with(wanted), "{}", bad(&output, 2));
     }
 }
 
@@ -58,7 +58,7 @@ fn real_ports_refuse_the_simulators_networks_and_name_the_keys_that_they_ignore(
     let wanted =
         format!("{file}:3:10: network: this network runs in the simulator only; expected axon\n");
     for arguments in [&["up", file][..], &["switch", file, "s1"], &["controller", file]] {
-        assert_eq!(bad(&axon(arguments), 1), wanted);
+        assert_eq!(bad(&axon(arguments), 2), wanted);
     }
     folder.file("real.yaml", format!("{ring}device: ideal\nlinks: {{ latency: 5us }}\n"));
     // There is no switch of that name, so nothing starts.
@@ -67,5 +67,5 @@ fn real_ports_refuse_the_simulators_networks_and_name_the_keys_that_they_ignore(
         "warning: {file}:3:9: device: ignored in the lab (simulator only)\n\
          warning: {file}:4:19: links.latency: ignored in the lab (simulator only)\n"
     );
-    assert!(bad(&output, 1).starts_with(&warnings), "{}", bad(&output, 1));
+    assert!(bad(&output, 2).starts_with(&warnings), "{}", bad(&output, 2));
 }

@@ -74,11 +74,11 @@ fn an_experiment_shows_theirs_and_ours_and_leaves_json_csv_plot_and_page() {
 #[test]
 fn wrong_ids_and_missing_ones_differ() {
     let output = axon(&["reproduce", "axon/table42"]);
-    let text = bad(&output, 1);
+    let text = bad(&output, 2);
     assert!(text.contains("axon/table42") && text.contains(ID), "{text}");
     let output = axon(&["reproduce", "payload/fig4"]);
     let said = "payload/fig4 is missing: it has no experiment yet, and needs payload caching";
-    assert!(bad(&output, 1).contains(said));
+    assert!(bad(&output, 2).contains(said));
     bad(&axon(&["reproduce"]), 2);
 }
 
@@ -96,12 +96,12 @@ fn results_that_have_nowhere_to_go_are_refused_before_the_run() {
             arguments.extend(["--out", &out]);
         }
         let output = axon(&arguments);
-        let refusal = bad(&output, 1);
+        let refusal = bad(&output, 2);
         assert!(refusal.starts_with(said) && refusal.lines().count() == 1, "{refusal}");
     }
     // An earlier result stays if the run does not come to its end.
     let json = folder.file("result.json", "earlier");
-    bad(&axon(&["reproduce", ID, "--out", "/dev/null/here", "--json", &json]), 1);
+    bad(&axon(&["reproduce", ID, "--out", "/dev/null/here", "--json", &json]), 2);
     assert_eq!(folder.read("result.json"), "earlier");
     assert!(!folder.0.join("results").exists(), "nothing is left behind");
 }
@@ -128,6 +128,6 @@ fn cam_reads_a_capture_and_refuses_what_is_none() {
     assert!(folder.read("cam.svg").contains("entries"));
     folder.file("a.pcap", "nothing of the kind");
     let output = axon(&["cam", &file]);
-    let text = bad(&output, 1);
+    let text = bad(&output, 2);
     assert!(text.contains("a.pcap") && text.contains("expected a pcap or pcapng"), "{text}");
 }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Folder, axon, bad, failed, good, pcap, scenario, text};
+use common::{Folder, axon, bad, failed, good, incomplete, pcap, scenario, text};
 use serde_json::Value;
 use std::process::Command;
 
@@ -142,14 +142,15 @@ fn a_captured_port_is_a_pcapng_of_both_directions() {
         ("s1-p0=/no/such/folder/x", "/no/such/folder/x"),
     ] {
         let output = axon(&["sim", &scenario("ring3"), "--pcap", wrong]);
-        assert!(failed(&output).contains(said), "{output:?}");
+        assert!(bad(&output, 2).contains(said), "{output:?}");
     }
 }
 
 #[test]
 fn a_run_that_needs_too_much_memory_stops_and_says_what_it_took() {
     let output = axon(&["sim", &scenario("ring3"), "--memory-max", "1MiB", "--json", "-"]);
-    let said = failed(&output);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    let said = text(&output.stderr);
     assert!(said.contains("it needs more memory than --memory-max 1.00 MiB"), "{said}");
     let report = parse(text(&output.stdout));
     assert!(report["stopped"].as_str().unwrap().contains("MiB in use after "), "{report}");
@@ -195,7 +196,7 @@ fn what_cannot_be_filtered_is_refused() {
         "# host h1 02:68:00:00:00:01\n0.000000001s s1 power on, incarnation 1\nx y z\n",
     )
     .unwrap();
-    let said = |more: &[&str]| failed(&axon(&[&["trace", &trace], more].concat())).to_owned();
+    let said = |more: &[&str]| incomplete(&axon(&[&["trace", &trace], more].concat())).to_owned();
     assert!(
         said(&[]).contains("t.txt:3: `x` is no time; expected a line such as"),
         "{}",
@@ -239,7 +240,7 @@ fn an_interrupted_run_writes_what_there_is() {
 #[test]
 fn a_fabric_too_large_for_the_memory_is_refused_before_anything_runs() {
     let output = axon(&["sim", &scenario("torus5x5"), "--memory-max", "10KiB"]);
-    let said = failed(&output);
+    let said = bad(&output, 2);
     assert!(said.contains("25 switches and 50 links need at least"), "{said}");
     assert!(said.ends_with("before anything is sent; --memory-max is 10.00 KiB\n"), "{said}");
     assert!(output.stdout.is_empty());
@@ -249,7 +250,7 @@ fn a_fabric_too_large_for_the_memory_is_refused_before_anything_runs() {
 fn results_that_have_nowhere_to_go_are_refused_before_the_run() {
     for (option, what) in [("--json", "write"), ("--csv", "make"), ("--plot", "write")] {
         let output = axon(&["sim", &scenario("ring3"), option, "/dev/null/here.svg"]);
-        let said = failed(&output);
+        let said = bad(&output, 2);
         let wanted = format!("cannot {what} /dev/null/here.svg: Not a directory");
         assert!(said.starts_with(&wanted), "{said}");
         assert!(output.stdout.is_empty(), "nothing has run");
@@ -275,7 +276,7 @@ fn a_refused_run_leaves_earlier_results_and_nothing_new() {
         &["--json", &old, "--plot", "x.png"],
     ] {
         let output = axon(&[&["sim", &ring], more].concat());
-        bad(&output, 1);
+        bad(&output, 2);
         assert_eq!(
             (folder.read("old"), folder.read("csv/flows.csv")),
             ("earlier".into(), "earlier".into()),
@@ -301,7 +302,7 @@ fn a_file_is_written_for_one_option_and_never_over_what_is_read() {
         (&["--json", &same, "--trace", &same], "that is also --json"),
         (&["--json", &file], "that is also the fabric file"),
         (&["--trace", &capture], "that is also what replay1 replays"),
-        (&["--trace", "-"], "--trace -: standard output is for the report"),
+        (&["--trace", "-", "--json", "-"], "--json and --trace: standard output takes one"),
     ] {
         let output = axon(&[&["sim", &file], more].concat());
         assert!(bad(&output, 2).contains(said), "{output:?}");
@@ -342,10 +343,10 @@ fn a_trace_that_is_empty_or_cut_is_reported() {
     let folder = Folder::new("sim-cut");
     let line = "0.000000001s s1 power on, incarnation 1\n";
     let trace = folder.file("t.txt", "");
-    assert!(bad(&axon(&["trace", &trace]), 1).contains("t.txt: it is empty"));
+    assert!(bad(&axon(&["trace", &trace]), 2).contains("t.txt: it is empty"));
     folder.file("t.txt", format!("{line}0.0000"));
     let output = axon(&["trace", &trace]);
-    assert!(failed(&output).contains("t.txt:2: the line is cut off"), "{output:?}");
+    assert!(incomplete(&output).contains("t.txt:2: the line is cut off"), "{output:?}");
     assert_eq!(text(&output.stdout), line);
     let output = axon(&["trace", &trace, "--from", "5s", "--to", "1s"]);
     assert!(bad(&output, 2).contains("nothing is between"), "{output:?}");
@@ -354,7 +355,7 @@ fn a_trace_that_is_empty_or_cut_is_reported() {
 #[test]
 fn a_trace_that_is_not_whole_fails_the_run_by_name() {
     let output = axon(&["sim", &scenario("ring3"), "--trace", "/dev/full"]);
-    let said = failed(&output);
+    let said = incomplete(&output);
     assert!(said.contains("/dev/full: the trace is not whole: No space left"), "{said}");
 }
 
@@ -381,14 +382,14 @@ fn a_data_plane_that_lacks_what_the_fabric_needs_is_refused_before_anything_star
     let says = "the data plane `reference` lacks 4 queues per port (asked for by `dcb.classes`; \
                 it has 1), 2 lossless classes (asked for by `dcb.classes[1].lossless`; it has 0) \
                 and traffic classes (asked for by `dcb.classes`); use --dataplane software";
-    assert!(bad(&refused, 1).contains(&format!("{file}: {says}")), "{refused:?}");
+    assert!(bad(&refused, 2).contains(&format!("{file}: {says}")), "{refused:?}");
     assert!(!folder.0.join("t.txt").exists(), "nothing was begun");
     let unknown = axon(&["sim", &file, "--dataplane", "quantum"]);
     assert!(bad(&unknown, 2).contains("values: software, reference"), "{unknown:?}");
     let text = "name: a\nnetwork: ethernet\ntopology: {ring: {switches: 3}}\n";
     let bridges = folder.file("a.yaml", text);
     let refused = axon(&["sim", &bridges, "--dataplane", "reference"]);
-    assert!(bad(&refused, 1).contains("data planes of their own"), "{refused:?}");
+    assert!(bad(&refused, 2).contains("data planes of their own"), "{refused:?}");
 }
 
 #[test]

@@ -106,6 +106,7 @@ fn config(router: RouterKind) -> ControllerConfig {
             pool_first: Ipv4Addr::new(10, 254, 0, 0),
             pool_last: Ipv4Addr::new(10, 254, 255, 255),
             lease: Span::from_secs(3600),
+            leases_per_port_max: 64,
             reservations: BTreeMap::new(),
             router: None,
             dns: Vec::new(),

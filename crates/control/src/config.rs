@@ -68,6 +68,16 @@ impl Default for Timers {
     }
 }
 
+impl Timers {
+    /// For how long a switch may be silent before the controller forgets its hosts: 600 heartbeats
+    /// and 100 retries. A switch that was without a path to the controller for half as long reports
+    /// all its hosts again. A path that does not work is given up after 30 heartbeats and 10
+    /// retries, so whose hosts were forgotten reports them.
+    pub fn silence_max(&self) -> Span {
+        self.heartbeat * 600 + self.retry * 100
+    }
+}
+
 /// The configuration of a switch.
 #[derive(Clone, Debug)]
 pub struct SwitchConfig {
@@ -103,6 +113,9 @@ pub struct DhcpConfig {
     pub pool_last: Ipv4Addr,
     /// The duration of a lease.
     pub lease: Span,
+    /// The most addresses of the pool that hosts behind one port hold, leased or in use without a
+    /// lease: at least 1. As many again, up to 16, may be offered or declined.
+    pub leases_per_port_max: usize,
     /// Hosts that always get the same address; it may lie outside the pool.
     pub reservations: BTreeMap<MacAddr, Ipv4Addr>,
     /// Default router to announce, if any.

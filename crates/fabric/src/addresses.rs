@@ -29,6 +29,10 @@ fn check(subnet: Ipv4Net, key: &str, address: Ipv4Addr) -> Result<(), Problem> {
 /// some room is left for hosts that come later.
 const SMALL_HOSTS_MAX: usize = 60_000;
 
+/// Addresses that hosts behind one port may hold at most: 64 hosts with eight addresses each, as
+/// many as switches and controllers keep.
+const LEASES_PER_PORT_MAX: u32 = 512;
+
 /// The subnet asked for, or one in which that many hosts have room.
 fn subnet(asked: &file::Dhcp, hosts: usize) -> Ipv4Net {
     let prefix_len = if hosts <= SMALL_HOSTS_MAX { 16 } else { 8 };
@@ -54,12 +58,19 @@ pub(crate) fn without_hosts(asked: &file::Dhcp, hosts: usize) -> Result<Dhcp, Pr
         let what = format!("{} is out of range", span_text(lease));
         return Err(Problem::new("dhcp.lease", what, "10s to 1000000s"));
     }
+    let pool_size = u64::from(pool_last.to_bits() - pool_first.to_bits()) + 1;
+    let per_port = asked.leases_per_port.unwrap_or((pool_size / 4).clamp(1, 64) as u32);
+    if !(1..=LEASES_PER_PORT_MAX).contains(&per_port) {
+        let what = format!("{per_port} is out of range");
+        return Err(Problem::new("dhcp.leases_per_port", what, "1 to 512"));
+    }
     Ok(Dhcp {
         server,
         prefix_len: subnet.prefix_len(),
         pool_first,
         pool_last,
         lease,
+        leases_per_port: per_port,
         reservations: BTreeMap::new(),
     })
 }

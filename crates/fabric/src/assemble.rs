@@ -84,6 +84,7 @@ pub fn controller_config(fabric: &Fabric, incarnation: u64, seed: u64) -> Contro
             pool_first: fabric.dhcp.pool_first,
             pool_last: fabric.dhcp.pool_last,
             lease: fabric.dhcp.lease,
+            leases_per_port_max: fabric.dhcp.leases_per_port as usize,
             reservations: fabric.dhcp.reservations.clone(),
             router: None,
             dns: Vec::new(),

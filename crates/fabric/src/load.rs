@@ -69,7 +69,8 @@ fn read(path: &Path) -> Result<String, Problem> {
     if bytes > FILE_BYTES_MAX {
         return Err(Problem::new("", format!("it has {bytes} bytes"), "at most 16 MiB"));
     }
-    std::fs::read_to_string(path).map_err(cannot)
+    let text = String::from_utf8(std::fs::read(path).map_err(cannot)?);
+    text.map_err(|_| Problem::new("", "it is no text in UTF-8", expected))
 }
 
 fn unplaced(path: &Path, problem: Problem) -> LoadError {
@@ -179,10 +180,10 @@ fn explain(path: &Path, keys: &Keys, error: &YamlError) -> LoadError {
         }
         YamlError::SerdeInvalidType { unexpected, expected, .. }
         | YamlError::SerdeInvalidValue { unexpected, expected, .. } => {
-            Problem::new(key, format!("{unexpected} does not fit"), expected.as_str())
+            Problem::new(key, format!("{unexpected} does not fit"), type_name(expected))
         }
         YamlError::SerdeInvalidLength { len, expected, .. } => {
-            Problem::new(key, format!("{len} values do not fit"), expected.as_str())
+            Problem::new(key, format!("{len} values do not fit"), type_name(expected))
         }
         YamlError::InvalidScalar { ty, .. } => {
             Problem::new(key, "the value does not fit", type_name(ty))
@@ -199,12 +200,17 @@ fn explain(path: &Path, keys: &Keys, error: &YamlError) -> LoadError {
             None if msg.contains("IPv4") => {
                 Problem::new(key, msg.as_str(), "an address such as 10.0.0.1")
             }
-            None => Problem::new(key, msg.as_str(), WHOLE),
+            None if msg.contains("externally tagged enum") => Problem::new(
+                key,
+                "nothing is chosen",
+                "one of the keys that `axon schema` lists here",
+            ),
+            None => Problem::new(key, "the value does not fit", "what `axon schema` lists here"),
         },
-        other => {
-            let text = other.to_string();
-            Problem::new(key, text.lines().next().unwrap_or("not YAML"), WHOLE)
+        other if other.to_string().contains("found a tab") => {
+            Problem::new(key, "there is a tab", "spaces, in any number")
         }
+        _ => Problem::new(key, "this is no YAML", "matching quotes, brackets and indentation"),
     };
     LoadError { file: path.into(), position: Some(position), problem }
 }
@@ -217,6 +223,8 @@ fn type_name(name: &str) -> &str {
         "u32" | "u64" | "usize" => "a whole number, 0 or more",
         "mapping start" => "a mapping: keys with values",
         "sequence start" => "a list",
+        "string scalar" | "a string" => "a word or a number",
+        "an array of length 2" | "a tuple of size 2" => "a list of two",
         other => other,
     }
 }

@@ -202,6 +202,8 @@ pub struct Dhcp {
     pub pool_last: Ipv4Addr,
     /// How long a lease lasts.
     pub lease: Span,
+    /// The most addresses of the pool that hosts behind one port may hold.
+    pub leases_per_port: u32,
     /// Hosts that always get the same address.
     pub reservations: BTreeMap<MacAddr, Ipv4Addr>,
 }

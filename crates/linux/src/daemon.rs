@@ -24,8 +24,8 @@ use std::collections::BTreeMap;
 ///
 /// # Errors
 /// No such switch, its data plane lacks what the fabric needs, none of its ports has the name of a
-/// TAP port, no right to open packet sockets, no capture file, or a state file that cannot be read
-/// or written.
+/// TAP port, no right to open packet sockets, no capture file, or a state file that another process
+/// uses or that cannot be read or written.
 pub fn switch(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Result<()> {
     let index = switch_index(fabric, name)
         .with_context(|| format!("fabric {} has no switch {name}", fabric.name))?;
@@ -37,8 +37,9 @@ pub fn switch(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Result<()
         port.medium = Medium::Tap;
     }
     let clock = Clock::start();
-    let (number, seed) = (incarnation::next(&clock, options.state.as_deref())?, seed()?);
-    let config = switch_config(fabric, index, number, seed);
+    // Its lock is held until the daemon ends.
+    let (started, seed) = (incarnation::next(&clock, options.state.as_deref())?, seed()?);
+    let config = switch_config(fabric, index, started.number, seed);
     let fabric = options.record.as_ref().and_then(|record| record.fabric.clone());
     let identity = fabric.map(|fabric| Identity {
         kind: NodeKind::Switch,
@@ -48,6 +49,19 @@ pub fn switch(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Result<()
     });
     let node = config.on_software();
     run(node, clock, (name, identity), ports, options)
+}
+
+/// The ports of switch `name`, and of the controller if that is its name, that a link of the fabric
+/// ends at and whose device is not there yet. TAP ports are made, so they are not among them.
+pub fn missing_ports(fabric: &Fabric, name: &str, taps: &[String]) -> Vec<String> {
+    let ports = match switch_index(fabric, name) {
+        Some(index) => switch_ports(fabric, index),
+        None if name == fabric.controller.name => controller_ports(fabric),
+        None => Vec::new(),
+    };
+    let linked = ports.into_iter().filter(|port| port.rate.is_some());
+    let devices = linked.map(|port| port.device).filter(|device| !taps.contains(device));
+    devices.filter(|device| crate::sys::device_flags(device).is_err()).collect()
 }
 
 /// Runs the agent at the edge of host `name`, whose interface is `h1-p0` and whose port to the
@@ -101,8 +115,9 @@ pub fn edge_name(host: &str) -> String {
 /// As [`switch`], but for the data plane.
 pub fn controller(fabric: &Fabric, options: &DaemonOptions) -> Result<()> {
     let clock = Clock::start();
-    let (number, seed) = (incarnation::next(&clock, options.state.as_deref())?, seed()?);
-    let config = controller_config(fabric, number, seed);
+    // Its lock is held until the daemon ends.
+    let (started, seed) = (incarnation::next(&clock, options.state.as_deref())?, seed()?);
+    let config = controller_config(fabric, started.number, seed);
     let (started_at, name) = (clock.now(), fabric.controller.name.as_str());
     let ports = controller_ports(fabric);
     let fabric = options.record.as_ref().and_then(|record| record.fabric.clone());
@@ -136,6 +151,7 @@ fn switch_ports(fabric: &Fabric, switch: usize) -> Vec<PortSetup> {
         medium: Medium::Packet,
         rate: rates.get(&End { switch, port: PortNo(port) }).copied(),
         lossless: fabric.dcb.as_ref().is_some_and(|dcb| !dcb.lossless.is_empty()),
+        host_mtu: Some(usize::from(fabric.mtu)),
     };
     (0..owner.ports).map(setup).collect()
 }
@@ -147,6 +163,7 @@ fn controller_ports(fabric: &Fabric) -> Vec<PortSetup> {
         medium: Medium::Packet,
         rate: Some(fabric.controller.wire.rate),
         lossless: false,
+        host_mtu: Some(usize::from(fabric.mtu)),
     }]
 }
 

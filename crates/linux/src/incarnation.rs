@@ -1,58 +1,215 @@
 //! The number of a node's incarnation. Each must have a higher one than the last, or neighbours
 //! take its messages for replayed ones of the incarnation before.
+//!
+//! The state file keeps the last number. Only one process at a time may count with it: it holds a
+//! lock on `FILE.lock` until it ends, which the kernel releases however it ends.
 
 use crate::clock::Clock;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use axon_wire::Time;
-use std::fs::{self, File};
-use std::io::{ErrorKind, Write};
-use std::path::Path;
+use std::fs::{self, File, TryLockError};
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
 
-/// The incarnation of a incarnation that starts with `clock`: nanoseconds since 1970, and above the
-/// last one, which is kept in `file`. Without a file it falls back if the wall clock does.
-///
-/// # Errors
-/// The file holds something else, or cannot be read or written.
-pub fn next(clock: &Clock, file: Option<&Path>) -> Result<u64> {
-    let now = clock.unix_nanos(Time::ZERO).max(1);
-    file.map_or(Ok(now), |file| after_last(file, now))
+/// The highest number that is believed to be one: in the year 2262 the clock has reached it.
+const NUMBER_MAX: u64 = i64::MAX as u64;
+
+/// The number of an incarnation that starts, and the lock on its state file.
+#[derive(Debug)]
+pub struct Incarnation {
+    /// The number.
+    pub number: u64,
+    /// Held until the process ends, or this is dropped.
+    _lock: Option<File>,
 }
 
-/// The greater of `now` and one more than the last; notes it as the last. The file is replaced
-/// as a whole and is on the disk before anybody hears of the new number.
-fn after_last(file: &Path, now: u64) -> Result<u64> {
-    let last: u64 = match fs::read_to_string(file) {
-        Ok(text) => text
-            .trim()
-            .parse()
-            .with_context(|| format!("{} does not hold an incarnation", file.display()))?,
-        Err(error) if error.kind() == ErrorKind::NotFound => 0,
+/// The incarnation that starts with `clock`: nanoseconds since 1970, and above the last one, which
+/// is kept in `file`. Without a file it falls back if the wall clock does.
+///
+/// A file that a crash has left empty or full of zero bytes is begun anew, with an alarm in the
+/// log. On a full disk the node starts with an alarm too, and its number is not kept.
+///
+/// # Errors
+/// Another process uses the file, it holds something else, or it cannot be read or written. The
+/// error says the way out.
+pub fn next(clock: &Clock, file: Option<&Path>) -> Result<Incarnation> {
+    let now = clock.unix_nanos(Time::ZERO).max(1);
+    let Some(file) = file else {
+        return Ok(Incarnation { number: now, _lock: None });
+    };
+    let lock = lock(file)?;
+    let last = last(file)?;
+    let number = now.max(last + 1);
+    match keep(file, number) {
+        Err(error) if is_full(&error) => {
+            let file = file.display();
+            tracing::error!(%file, %error, "ALARM: the incarnation is not kept");
+        }
+        kept => kept.with_context(|| format!("cannot write {}", file.display()))?,
+    }
+    Ok(Incarnation { number, _lock: lock })
+}
+
+/// Whether there is no room on the disk, or none left for this user.
+pub(crate) fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
+}
+
+/// Takes the state file for this process; without a lock where the disk has no room for one.
+fn lock(file: &Path) -> Result<Option<File>> {
+    let path = beside(file, ".lock");
+    let cannot = || format!("cannot lock {}", path.display());
+    let lock = match File::options().create(true).append(true).open(&path) {
+        Err(error) if is_full(&error) => {
+            tracing::error!(file = %path.display(), %error, "ALARM: no lock on the state file");
+            return Ok(None);
+        }
+        opened => opened.with_context(cannot)?,
+    };
+    match lock.try_lock() {
+        Ok(()) => Ok(Some(lock)),
+        Err(TryLockError::WouldBlock) => bail!(
+            "another process uses the state file {}: end it, or name another file with --state; \
+             two nodes with one state file would take each other's numbers",
+            file.display()
+        ),
+        Err(TryLockError::Error(error)) => Err(error).with_context(cannot),
+    }
+}
+
+/// The last number that the file holds; 0 if there is no file, or a crash has left it empty.
+fn last(file: &Path) -> Result<u64> {
+    let bytes = match fs::read(file) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(0),
         Err(error) => {
             return Err(error).with_context(|| format!("cannot read {}", file.display()));
         }
     };
-    let next = now.max(last.saturating_add(1));
-    let mut new = file.as_os_str().to_owned();
-    new.push(".new");
+    if bytes.iter().all(|byte| *byte == 0) {
+        let file = file.display();
+        tracing::error!(%file, "ALARM: the state file was empty; it is begun anew");
+        return Ok(0);
+    }
+    let number = std::str::from_utf8(&bytes).ok().and_then(|text| text.trim().parse().ok());
+    number.filter(|number| *number < NUMBER_MAX).with_context(|| {
+        format!(
+            "{} does not hold an incarnation: if it is the node's state file, it is damaged; \
+             remove it, and the node counts from the clock; otherwise name another with --state",
+            file.display()
+        )
+    })
+}
+
+/// Replaces the file as a whole; it is on the disk before anybody hears of the new number.
+fn keep(file: &Path, number: u64) -> io::Result<()> {
+    let new = beside(file, ".new");
     let written = File::create(&new)
-        .and_then(|mut out| writeln!(out, "{next}").and_then(|()| out.sync_all()))
-        .and_then(|()| fs::rename(&new, file));
-    written.with_context(|| format!("cannot write {}", file.display()))?;
-    Ok(next)
+        .and_then(|mut out| writeln!(out, "{number}").and_then(|()| out.sync_all()))
+        .and_then(|()| fs::rename(&new, file))
+        .and_then(|()| sync_parent(file));
+    if written.is_err() && fs::metadata(&new).is_ok_and(|found| found.is_file()) {
+        let _ = fs::remove_file(&new);
+    }
+    written
+}
+
+/// Brings the new name of a file to the disk.
+fn sync_parent(file: &Path) -> io::Result<()> {
+    match file.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => File::open(parent)?.sync_all(),
+        _ => File::open(".")?.sync_all(),
+    }
+}
+
+fn beside(file: &Path, ending: &str) -> PathBuf {
+    let mut name = file.as_os_str().to_owned();
+    name.push(ending);
+    name.into()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Folder {
+            let name = format!("axon-incarnation-{name}-{}", std::process::id());
+            let path = std::env::temp_dir().join(name);
+            fs::create_dir(&path).unwrap();
+            Folder(path)
+        }
+
+        fn state(&self) -> PathBuf {
+            self.0.join("s1.state")
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn started(file: &Path) -> Result<Incarnation> {
+        next(&Clock::start(), Some(file))
+    }
+
     #[test]
     fn a_clock_that_was_set_back_does_not_lower_the_incarnation() {
-        let file = std::env::temp_dir().join(format!("axon-incarnation-{}", std::process::id()));
-        assert_eq!(after_last(&file, 1_000).unwrap(), 1_000);
-        assert_eq!(after_last(&file, 10).unwrap(), 1_001);
-        assert_eq!(after_last(&file, 2_000).unwrap(), 2_000);
-        fs::write(&file, "soon").unwrap();
-        assert!(after_last(&file, 3_000).is_err());
-        fs::remove_file(&file).unwrap();
+        let folder = Folder::new("clock");
+        let file = folder.state();
+        let ahead = NUMBER_MAX - 10;
+        fs::write(&file, ahead.to_string()).unwrap();
+        assert_eq!(started(&file).unwrap().number, ahead + 1);
+        assert_eq!(started(&file).unwrap().number, ahead + 2);
+        fs::write(&file, "1000\n").unwrap();
+        assert!(started(&file).unwrap().number > 1_001, "the clock's");
+    }
+
+    #[test]
+    fn of_two_daemons_with_one_state_file_the_second_is_refused_until_the_first_has_ended() {
+        let folder = Folder::new("lock");
+        let file = folder.state();
+        let first = started(&file).unwrap();
+        let error = started(&file).unwrap_err().to_string();
+        assert!(error.contains("another process uses the state file"), "{error}");
+        assert!(error.contains("s1.state") && error.contains("--state"), "{error}");
+        drop(first);
+        assert!(folder.0.join("s1.state.lock").exists(), "what is left of a lock");
+        started(&file).expect("a stale lock holds nobody up");
+    }
+
+    #[test]
+    fn a_file_that_a_crash_has_left_empty_is_begun_anew_and_any_other_is_refused_and_kept() {
+        let folder = Folder::new("damaged");
+        let file = folder.state();
+        for crashed in [&b""[..], &[0; 20]] {
+            fs::write(&file, crashed).unwrap();
+            let number = started(&file).unwrap().number;
+            assert_eq!(fs::read_to_string(&file).unwrap(), format!("{number}\n"));
+        }
+        for foreign in [&b"soon"[..], b"12\0\0", b"\xff", b"18446744073709551615", b"-1"] {
+            fs::write(&file, foreign).unwrap();
+            let error = started(&file).unwrap_err().to_string();
+            assert!(error.contains("remove it"), "{error}");
+            assert_eq!(fs::read(&file).unwrap(), foreign);
+        }
+    }
+
+    #[test]
+    fn a_full_disk_keeps_no_node_from_starting() {
+        let full = Path::new("/dev/full");
+        let error = File::options().write(true).open(full).and_then(|mut out| out.write_all(b"1"));
+        assert!(is_full(&error.unwrap_err()));
+        let folder = Folder::new("full");
+        // What is written beside the file goes to a device that is full.
+        std::os::unix::fs::symlink(full, folder.0.join("s1.state.new")).unwrap();
+        fs::write(folder.state(), "7\n").unwrap();
+        assert!(started(&folder.state()).unwrap().number > 7);
+        assert_eq!(fs::read_to_string(folder.state()).unwrap(), "7\n");
+        assert!(full.exists(), "a device is not ours to remove");
     }
 }

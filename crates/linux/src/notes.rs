@@ -1,119 +1,180 @@
-//! What nodes note, as lines of the log.
+//! What nodes note, as lines of the log: the one place through which such lines go.
 //!
-//! What a port's peer brings about by LLDP it can bring about with every LLDPDU: of each kind of
-//! such notes a port has one line a second, and one that counts the rest, so that many of one kind
-//! hide none of another.
+//! A host or a peer brings notes about as fast as it sends. So each kind of note has, for each
+//! port, [`LINES_MAX`] lines a second, and the whole node has [`ALL_LINES_MAX`]; a line of each
+//! kind counts the rest. Many of one kind hide none of another, and the log of a node grows by a
+//! few kilobytes a second at most.
 
 use axon_node::Note;
 use axon_wire::{PortNo, Span, Time};
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 
-const SECOND: Span = Span::from_secs(1);
+/// For how long lines are counted.
+const WINDOW: Span = Span::from_secs(1);
+/// Lines of one kind and port in a window.
+const LINES_MAX: u32 = 4;
+/// Lines of all kinds and ports in a window, without those that count.
+const ALL_LINES_MAX: u32 = 64;
 
-/// What a port's peer can bring about by LLDP.
+/// Kinds of lines, so that each has its own share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
-    Classes,
-    Pfc,
-    Defence,
-    Trouble,
+    NeighbourUp,
+    NeighbourDown,
+    ControllerPath,
+    HostUp,
+    HostDown,
+    RouteSet,
+    RouteRemoved,
+    Congested,
+    PauseStorm,
+    PauseStormOver,
+    ClassesInForce,
+    PfcInForce,
+    DefenceInForce,
+    DcbxTrouble,
+    Refused,
+    Carrier,
 }
 
-/// The second that began with a note that was logged.
-struct Window {
-    until: Time,
-    left_out: u64,
-}
+/// Kind and port of a line; notes of the whole node have [`PortNo::CONTROL`].
+type About = (Kind, PortNo);
 
 /// Logs notes, and counts those that are too many.
 #[derive(Default)]
 pub(crate) struct NoteLog {
-    windows: BTreeMap<(PortNo, Kind), Window>,
+    /// When the window ends; `None` if nothing was noted since the last one.
+    until: Option<Time>,
+    /// Lines in this window.
+    lines: u32,
+    /// What was noted in this window.
+    counts: BTreeMap<About, u64>,
+    /// Notes that were left out since the last lines that count them.
+    left_out: BTreeMap<Kind, u64>,
 }
 
 impl NoteLog {
+    /// A note of the node.
     pub(crate) fn note(&mut self, now: Time, node: &str, note: Note) {
-        if self.admit(now, &note) {
+        if self.admit(now, about(&note)) {
             tracing::info!(node, ?note);
         }
     }
 
-    /// To be called every round: says how many notes were left out in seconds that are over.
+    /// The carrier of a port has changed.
+    pub(crate) fn carrier(&mut self, now: Time, node: &str, port: (PortNo, &str), up: bool) {
+        let (number, port) = port;
+        if self.admit(now, (Kind::Carrier, number)) {
+            tracing::info!(node, port, up, "carrier");
+        }
+    }
+
+    /// To be called every round: says how many notes were left out in a window that is over.
     pub(crate) fn round(&mut self, now: Time, node: &str) {
-        for ((port, kind), count) in self.left_out(now) {
-            tracing::info!(node, %port, ?kind, count, "more notes by LLDP and DCBX are left out");
+        for (kind, count) in self.left_out(now) {
+            tracing::info!(node, ?kind, count, "more notes of this kind are left out");
         }
     }
 
-    fn admit(&mut self, now: Time, note: &Note) -> bool {
-        let Some(about) = brought_about_by_peer(note) else {
-            return true;
-        };
-        match self.windows.entry(about) {
-            Entry::Occupied(mut window) if now < window.get().until => {
-                window.get_mut().left_out += 1;
-                false
-            }
-            // Its round has not been yet; what it left out is logged with the next one's.
-            Entry::Occupied(mut window) => {
-                window.get_mut().until = now + SECOND;
-                true
-            }
-            Entry::Vacant(place) => {
-                place.insert(Window { until: now + SECOND, left_out: 0 });
-                true
-            }
+    fn admit(&mut self, now: Time, about: About) -> bool {
+        if self.until.is_none_or(|until| until <= now) {
+            self.begin(Some(now + WINDOW));
         }
+        let count = self.counts.entry(about).or_default();
+        *count += 1;
+        let admitted = *count <= u64::from(LINES_MAX) && self.lines < ALL_LINES_MAX;
+        if admitted {
+            self.lines += 1;
+        } else {
+            *self.left_out.entry(about.0).or_default() += 1;
+        }
+        admitted
     }
 
-    fn left_out(&mut self, now: Time) -> Vec<((PortNo, Kind), u64)> {
-        let mut left_out = Vec::new();
-        self.windows.retain(|about, window| {
-            let goes_on = now < window.until;
-            if !goes_on && window.left_out > 0 {
-                left_out.push((*about, window.left_out));
-            }
-            goes_on
-        });
-        left_out
+    fn begin(&mut self, until: Option<Time>) {
+        (self.until, self.lines) = (until, 0);
+        self.counts.clear();
+    }
+
+    fn left_out(&mut self, now: Time) -> BTreeMap<Kind, u64> {
+        if self.until.is_none_or(|until| now < until) {
+            return BTreeMap::new();
+        }
+        self.begin(None);
+        std::mem::take(&mut self.left_out)
     }
 }
 
-/// Port and kind of a note that the peer's LLDPDUs bring about.
-fn brought_about_by_peer(note: &Note) -> Option<(PortNo, Kind)> {
+fn about(note: &Note) -> About {
     match *note {
-        Note::ClassesInForce { port, .. } => Some((port, Kind::Classes)),
-        Note::PfcInForce { port, .. } => Some((port, Kind::Pfc)),
-        Note::DefenceInForce { port } => Some((port, Kind::Defence)),
-        Note::DcbxTrouble { port } => Some((port, Kind::Trouble)),
-        _ => None,
+        Note::NeighbourUp { port, .. } => (Kind::NeighbourUp, port),
+        Note::NeighbourDown { port, .. } => (Kind::NeighbourDown, port),
+        Note::ControllerPath { .. } => (Kind::ControllerPath, PortNo::CONTROL),
+        Note::HostUp { port, .. } => (Kind::HostUp, port),
+        Note::HostDown { port, .. } => (Kind::HostDown, port),
+        Note::RouteSet { port, .. } => (Kind::RouteSet, port),
+        Note::RouteRemoved { port, .. } => (Kind::RouteRemoved, port),
+        Note::Congested { port, .. } => (Kind::Congested, port),
+        Note::PauseStorm { port, .. } => (Kind::PauseStorm, port),
+        Note::PauseStormOver { port, .. } => (Kind::PauseStormOver, port),
+        Note::ClassesInForce { port, .. } => (Kind::ClassesInForce, port),
+        Note::PfcInForce { port, .. } => (Kind::PfcInForce, port),
+        Note::DefenceInForce { port } => (Kind::DefenceInForce, port),
+        Note::DcbxTrouble { port } => (Kind::DcbxTrouble, port),
+        Note::Refused { port, .. } => (Kind::Refused, port),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use axon_wire::priority::PrioritySet;
+    use axon_wire::MacAddr;
+
+    fn at(millis: u64) -> Time {
+        Time::ZERO + Span::from_millis(millis)
+    }
+
+    fn host(port: u16, number: u32) -> Note {
+        let [_, a, b, c] = number.to_be_bytes();
+        Note::HostUp { port: PortNo(port), mac: MacAddr([2, 0, 0, a, b, c]) }
+    }
+
+    fn admitted(log: &mut NoteLog, now: Time, note: impl Fn(u32) -> Note) -> usize {
+        (0..1000).filter(|&number| log.admit(now, about(&note(number)))).count()
+    }
 
     #[test]
-    fn a_port_has_a_line_of_each_kind_a_second_and_the_rest_is_counted() {
+    fn a_babbling_host_has_a_few_lines_a_second_and_the_rest_is_counted_by_kind() {
         let mut log = NoteLog::default();
-        let at = |millis| Time::ZERO + Span::from_millis(millis);
-        let pfc = |port| Note::PfcInForce { port: PortNo(port), pfc: PrioritySet::EMPTY };
-        let admitted = |log: &mut NoteLog, now, note: Note| {
-            (0..1000).filter(|_| log.admit(now, &note)).count()
-        };
-        assert_eq!(admitted(&mut log, at(0), pfc(1)), 1);
-        let trouble = Note::DcbxTrouble { port: PortNo(1) };
-        assert_eq!(admitted(&mut log, at(1), trouble), 1, "another kind");
-        assert_eq!(admitted(&mut log, at(2), pfc(2)), 1, "another port");
-        assert_eq!(log.left_out(at(999)), []);
-        assert_eq!(log.left_out(at(1000)), [((PortNo(1), Kind::Pfc), 999)]);
-        assert_eq!(admitted(&mut log, at(1001), pfc(1)), 1, "another second");
-        let left_out = [((PortNo(1), Kind::Trouble), 999), ((PortNo(2), Kind::Pfc), 999)];
-        assert_eq!(log.left_out(at(1002)), left_out);
-        let other = Note::ControllerPath { reachable: true };
-        assert_eq!(admitted(&mut log, at(1003), other), 1000, "no LLDPDU brings it about");
+        let few = LINES_MAX as usize;
+        assert_eq!(admitted(&mut log, at(0), |number| host(1, number)), few);
+        let refused =
+            |_| Note::Congested { port: PortNo(1), switch: MacAddr::default(), egress: PortNo(2) };
+        assert_eq!(admitted(&mut log, at(1), refused), few, "another kind");
+        assert_eq!(admitted(&mut log, at(2), |number| host(2, number)), few, "another port");
+        assert!(log.left_out(at(999)).is_empty());
+        let left_out: Vec<(Kind, u64)> = log.left_out(at(1000)).into_iter().collect();
+        assert_eq!(left_out, [(Kind::HostUp, 1992), (Kind::Congested, 996)]);
+        assert!(log.left_out(at(5000)).is_empty(), "counted once");
+        assert_eq!(admitted(&mut log, at(5001), |number| host(1, number)), few);
+    }
+
+    #[test]
+    fn what_was_left_out_is_counted_although_its_round_comes_late() {
+        let mut log = NoteLog::default();
+        admitted(&mut log, at(0), |number| host(1, number));
+        assert!(log.admit(at(3000), about(&host(1, 1))), "another second");
+        assert!(log.left_out(at(3001)).is_empty());
+        assert_eq!(log.left_out(at(4000))[&Kind::HostUp], 996);
+    }
+
+    #[test]
+    fn a_node_with_many_ports_has_so_many_lines_and_no_more() {
+        let mut log = NoteLog::default();
+        let lines: usize =
+            (0..256).map(|port| admitted(&mut log, at(0), |number| host(port, number))).sum();
+        assert_eq!(lines, ALL_LINES_MAX as usize);
+        assert_eq!(log.left_out(at(1000))[&Kind::HostUp], 256_000 - u64::from(ALL_LINES_MAX));
+        assert!(log.counts.is_empty(), "and remembers nothing of it");
     }
 }

@@ -15,7 +15,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind};
 use std::path::{Path, PathBuf};
 
-/// The largest recording of one node in bytes, unless another bound is asked for: 1 GiB.
+/// The most bytes of all recordings of one node, unless another bound is asked for: 1 GiB.
 pub const RECORD_BYTES_MAX: u64 = 1 << 30;
 /// How the names of recordings end.
 pub const EXTENSION: &str = "axrec";
@@ -27,7 +27,8 @@ const NUMBER_MAX: u32 = 10_000;
 pub struct RecordOptions {
     /// The file. One that exists is left alone: `s1.axrec` then becomes `s1.2.axrec`, and so on.
     pub file: PathBuf,
-    /// The recording ends before the file is larger than this, in bytes.
+    /// The recording ends before the file, with those of earlier incarnations that have its name
+    /// and a number, is larger than this, in bytes.
     pub bytes_max: u64,
     /// The fabric file of the node; none for an agent without one.
     pub fabric: Option<FabricText>,
@@ -194,34 +195,45 @@ impl Recording {
 impl Open {
     /// A file that did not even take its header is removed again.
     fn new(RecordSetup { file, bytes_max, header }: &RecordSetup) -> io::Result<Open> {
-        let (out, file) = create(file)?;
-        match Writer::new(BufWriter::new(out), header, *bytes_max) {
+        let (out, file, before) = create(file)?;
+        let room = bytes_max.saturating_sub(before);
+        match Writer::new(BufWriter::new(out), header, room) {
             Ok(writer) => Ok(Open { node: header.name.clone(), file, writer }),
             Err(error) => {
                 if std::fs::metadata(&file).is_ok_and(|found| found.is_file()) {
                     let _ = std::fs::remove_file(&file);
                 }
-                Err(error)
+                // A bound that is too low for any recording is an error of whoever set it.
+                if before == 0 || Writer::new(io::sink(), header, *bytes_max).is_err() {
+                    return Err(error);
+                }
+                let why = format!("recordings of earlier incarnations have {before} bytes");
+                Err(io::Error::new(ErrorKind::StorageFull, why))
             }
         }
     }
 }
 
-/// Whether the disk is full, or holds all the recordings of this name that there may be.
+/// Whether the disk is full, or holds all the recordings of this name that there may be, in number
+/// or in bytes.
 fn is_for_want_of_room(error: &io::Error) -> bool {
     use ErrorKind::{AlreadyExists, QuotaExceeded, StorageFull};
     matches!(error.kind(), StorageFull | QuotaExceeded | AlreadyExists)
 }
 
 /// Creates the file, or the next of its name where that is taken by a file. A device is opened.
-fn create(path: &Path) -> io::Result<(File, PathBuf)> {
+/// Answers also with the bytes of the files that were there.
+fn create(path: &Path) -> io::Result<(File, PathBuf, u64)> {
+    let mut before = 0;
     for number in 1..=NUMBER_MAX {
         let path = numbered(path, number);
         match recording::create_private(&path) {
-            Ok(file) => return Ok((file, path)),
+            Ok(file) => return Ok((file, path, before)),
             Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
-            Err(_) if std::fs::metadata(&path)?.is_file() => {}
-            Err(_) => return Ok((File::options().write(true).open(&path)?, path)),
+            Err(_) => match std::fs::metadata(&path)? {
+                found if found.is_file() => before += found.len(),
+                _ => return Ok((File::options().write(true).open(&path)?, path, before)),
+            },
         }
     }
     Err(io::Error::new(ErrorKind::AlreadyExists, format!("{NUMBER_MAX} recordings are there")))
@@ -284,6 +296,33 @@ mod tests {
     }
 
     #[test]
+    fn a_node_that_crashes_again_and_again_records_no_more_than_its_bound() {
+        let folder = std::env::temp_dir().join(format!("axon-records-{}", std::process::id()));
+        std::fs::create_dir(&folder).unwrap();
+        let header = Header {
+            made_by: "a test".into(),
+            kind: NodeKind::Switch,
+            name: "s1".into(),
+            incarnation: Incarnation { node: NodeId(1), number: 1 },
+            ports: Vec::new(),
+            unix_nanos: 0,
+            config_digest: 0,
+            setup: vec![0; 1_000],
+        };
+        let setup = RecordSetup { file: folder.join("s1.axrec"), bytes_max: 5_000, header };
+        let incarnation = || {
+            let mut recording = Recording::open(Some(&setup)).unwrap();
+            recording.finish();
+        };
+        (0..100).for_each(|_| incarnation());
+        let files = std::fs::read_dir(&folder).unwrap().flatten();
+        let bytes: Vec<u64> = files.map(|file| file.metadata().unwrap().len()).collect();
+        let sum: u64 = bytes.iter().sum();
+        assert!(sum <= setup.bytes_max && sum > 4_000, "{sum} bytes in {} files", bytes.len());
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
     fn a_recording_that_cannot_begin_leaves_no_file() {
         let folder = std::env::temp_dir().join(format!("axon-no-record-{}", std::process::id()));
         std::fs::create_dir(&folder).unwrap();
@@ -304,7 +343,7 @@ mod tests {
         assert!(format!("{error:#}").contains("the header alone takes"), "{error:#}");
         assert!(!next.exists());
         assert_eq!(std::fs::read(&file).unwrap(), b"of an earlier incarnation");
-        setup.file = "/dev/full".into();
+        (setup.file, setup.bytes_max) = ("/dev/full".into(), RECORD_BYTES_MAX);
         assert!(Recording::open(Some(&setup)).unwrap().open.is_none());
         assert!(Path::new("/dev/full").exists(), "a device is not ours to remove");
         std::fs::remove_dir_all(&folder).unwrap();

@@ -5,6 +5,7 @@
 //! of [`REQUEST_BYTES_MAX`] bytes at most. Of [`ASKERS_MAX`] connections without a whole command
 //! the oldest ends when another comes.
 
+use crate::socket;
 use anyhow::{Context, Result, bail};
 use axon_node::{Command, CommandError, Done, Reply, Request, RequestId};
 use serde::Deserialize;
@@ -53,25 +54,21 @@ enum Progress {
     Gone,
 }
 
-/// Where the daemon takes commands whose status socket is `status`.
+/// Where the daemon takes commands whose status socket is `status`: its name with `.ask` at the
+/// end. `leaf.1` and `leaf.2` must not share one.
 fn beside(status: &Path) -> PathBuf {
-    status.with_extension("ask")
+    let mut name = status.as_os_str().to_owned();
+    name.push(".ask");
+    name.into()
 }
 
 impl RequestServer {
     /// Listens beside the status socket `status`; a socket left by a dead process is replaced.
     ///
     /// # Errors
-    /// No such directory, or no right to write there.
+    /// As [`StatusServer::open`](crate::status::StatusServer::open).
     pub fn open(status: &Path) -> io::Result<RequestServer> {
-        let path = beside(status);
-        match std::fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        let listener = UnixListener::bind(path)?;
-        listener.set_nonblocking(true)?;
-        Ok(RequestServer { listener, askers: VecDeque::new() })
+        Ok(RequestServer { listener: socket::listen(&beside(status))?, askers: VecDeque::new() })
     }
 
     /// What to poll for readability; another list after each [`RequestServer::take`].
@@ -261,6 +258,22 @@ mod tests {
             let outcome = asker.join().unwrap().map_err(|error| error.downcast().unwrap());
             assert_eq!(outcome, result);
         }
+    }
+
+    #[test]
+    fn two_daemons_whose_socket_names_differ_after_the_last_dot_each_have_their_commands() {
+        let (one, other) = (Place::new("leaf.1"), Place::new("leaf.2"));
+        let name =
+            |n: u8| std::env::temp_dir().join(format!("axon-{}-leaf.{n}", std::process::id()));
+        assert_ne!(beside(&name(1)), beside(&name(2)));
+        let mut first = RequestServer::open(&one.0).unwrap();
+        let _second = RequestServer::open(&other.0).unwrap();
+        let path = one.0.clone();
+        let asker = std::thread::spawn(move || ask(&path, Request::Probe(plan())));
+        serve(&mut first, &Ok(Done::Probe(ProbeId(1))));
+        assert_eq!(asker.join().unwrap().unwrap(), Done::Probe(ProbeId(1)));
+        let error = RequestServer::open(&one.0).err().expect("the first one listens");
+        assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
     }
 
     #[test]

@@ -17,6 +17,7 @@ use crate::record::{RecordSetup, Recording};
 use crate::request::RequestServer;
 use crate::slot::{PortSetup, Slot};
 use crate::status::{LoopCounters, PortStatus, Status, StatusServer};
+use anyhow::Context;
 use axon_capture::pcap::{CaptureOptions, Direction, LinkType, Writer};
 use axon_node::{Action, Awaited, Input, PortKind, Reply};
 use axon_wire::{Frame, FrameBuf, PortNo, Span, Time};
@@ -26,7 +27,7 @@ use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::time::TimeSpec;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Wires that become free are looked at on this grid: at full load one wake-up serves
@@ -109,9 +110,15 @@ impl<N: Inspect> Runtime<N> {
         let signals = SignalFd::with_flags(&mask, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
         // The default slack of 50 us on every timer would be half a frame at 100 Mb/s.
         nix::sys::prctl::set_timerslack(1)?;
-        let capture = options.capture.as_ref().map(Writer::create).transpose()?;
-        let status = options.status_socket.as_deref().map(StatusServer::open).transpose()?;
-        let requests = options.status_socket.as_deref().map(RequestServer::open).transpose()?;
+        let capture = options.capture.as_ref().map(|capture| {
+            let created = Writer::create(capture);
+            created.with_context(|| format!("cannot write {}", capture.path.display()))
+        });
+        let capture = capture.transpose()?;
+        let socket = options.status_socket.as_deref();
+        let cannot = || format!("cannot listen on {}", socket.unwrap_or(Path::new("")).display());
+        let status = socket.map(StatusServer::open).transpose().with_context(cannot)?;
+        let requests = socket.map(RequestServer::open).transpose().with_context(cannot)?;
         let mut runtime = Runtime {
             node,
             name: options.name,
@@ -156,9 +163,8 @@ impl<N: Inspect> Runtime<N> {
         let ready = self.wait(until)?;
         if ready.stop {
             self.recording.finish();
-            if let Some(capture) = &mut self.capture {
-                capture.flush()?;
-            }
+            let flushed = self.capture.as_mut().map_or(Ok(()), Writer::flush);
+            self.keep_capture(flushed);
             return Ok(false);
         }
         if ready.links {
@@ -326,8 +332,10 @@ impl<N: Inspect> Runtime<N> {
         let slot = &mut self.slots[index];
         if slot.set_up(up) {
             let up = slot.up;
-            tracing::info!(node = self.name, port = slot.setup.device, up, "carrier");
-            self.feed(Input::Link { port: PortNo(index as u16), up });
+            let port = PortNo(index as u16);
+            let named = (port, slot.setup.device.as_str());
+            self.notes.carrier(self.clock.now(), &self.name, named, up);
+            self.feed(Input::Link { port, up });
         }
     }
 
@@ -443,8 +451,14 @@ impl<N: Inspect> Runtime<N> {
         };
         let nanos = self.clock.unix_nanos(self.clock.now());
         let port = (index, slot.setup.device.as_str());
-        if let Err(error) = capture.record(port, link_type, direction, nanos, frame.bytes()) {
-            tracing::error!(node = self.name, %error, "the capture ends here");
+        let recorded = capture.record(port, link_type, direction, nanos, frame.bytes());
+        self.keep_capture(recorded);
+    }
+
+    /// A capture that cannot be written ends; its node goes on.
+    fn keep_capture(&mut self, written: io::Result<()>) {
+        if let Err(error) = written {
+            tracing::error!(node = self.name, %error, "ALARM: the capture ends here");
             self.capture = None;
         }
     }
@@ -455,9 +469,8 @@ impl<N: Inspect> Runtime<N> {
             && now.since(self.capture_flushed) >= CAPTURE_FLUSH
         {
             self.capture_flushed = now;
-            if capture.flush().is_err() {
-                self.capture = None;
-            }
+            let flushed = capture.flush();
+            self.keep_capture(flushed);
         }
     }
 
@@ -469,6 +482,8 @@ impl<N: Inspect> Runtime<N> {
             up: slot.up,
             kind: node.port_kind(PortNo(index as u16)),
             rate_bps: slot.setup.rate.map(|rate| rate.bits_per_second()),
+            mtu_bytes: slot.mtu().map(|bytes| bytes as u64),
+            mtu_needed_bytes: slot.mtu_needed().map(|bytes| bytes as u64),
             counters: slot.counters(),
         });
         Status {

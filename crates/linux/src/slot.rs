@@ -4,7 +4,8 @@
 use crate::agent::{HostPort, HostQueues};
 use crate::pacer::Pacer;
 use crate::packet::PacketPort;
-use crate::port::{Pool, Port, PortCounters};
+use crate::port::{Pool, Port, PortCounters, fabric_mtu};
+use crate::sys;
 use crate::tap::TapPort;
 use axon_dcbx::agent::Rules;
 use axon_node::PortKind;
@@ -53,6 +54,9 @@ pub struct PortSetup {
     pub rate: Option<Rate>,
     /// Whether some frames are not to be lost, however busy the machine is.
     pub lossless: bool,
+    /// The MTU of the fabric's hosts in bytes. A host port needs this one, an Axon port
+    /// [`fabric_mtu`]; any will do if `None`.
+    pub host_mtu: Option<usize>,
 }
 
 /// A port that may have lost its device.
@@ -74,6 +78,10 @@ pub(crate) struct Slot {
     /// The last change failed: which rules are in force is not known.
     rules_unknown: bool,
     kind: PortKind,
+    /// Of the device, in bytes, when it was last looked at; `None` before there was one.
+    mtu: Option<usize>,
+    /// The MTU that was too small and the one that was needed, of the last alarm.
+    alarmed: Option<(usize, usize)>,
     pacer: Pacer,
     batch: Vec<FrameBuf>,
     /// What closed ports of this slot had carried.
@@ -94,6 +102,8 @@ impl Slot {
             rules_settled_at: Time::ZERO,
             rules_unknown: false,
             kind: PortKind::default(),
+            mtu: None,
+            alarmed: None,
             pacer,
             batch: Vec::new(),
             before: PortCounters::default(),
@@ -142,7 +152,7 @@ impl Slot {
         let is_tap = self.is_tap();
         let has_failed = !is_tap && std::mem::take(&mut self.failed);
         if up == self.up {
-            return false;
+            return up && self.follow_mtu();
         }
         if !is_tap {
             self.close();
@@ -161,12 +171,67 @@ impl Slot {
             }
         }
         self.up = up;
+        if up {
+            self.mtu = sys::device_mtu(&self.setup.device).ok();
+            self.check_mtu();
+        }
         // Losing carrier frees the wire, and what it still carried is gone.
         self.free_wire();
         if let Some(port) = &mut self.port {
             port.set_kind(self.kind);
         }
         true
+    }
+
+    /// Follows another MTU of an open device; returns whether the port is lost, to be tried again.
+    /// A packet port is opened anew, for the slots of its ring have the size of the old one.
+    fn follow_mtu(&mut self) -> bool {
+        let mtu = sys::device_mtu(&self.setup.device).ok();
+        if mtu.is_none() || mtu == self.mtu {
+            return false;
+        }
+        self.mtu = mtu;
+        self.check_mtu();
+        if self.is_tap() {
+            return false;
+        }
+        self.close();
+        match PacketPort::open(&self.setup.device, self.setup.lossless) {
+            Ok(mut port) => {
+                port.set_kind(self.kind);
+                self.port = Some(Box::new(port));
+                false
+            }
+            Err(error) => {
+                tracing::warn!(port = self.setup.device, %error, "cannot be opened");
+                (self.up, self.failed) = (false, true);
+                self.free_wire();
+                true
+            }
+        }
+    }
+
+    /// The MTU of the device in bytes; `None` before there was one.
+    pub(crate) fn mtu(&self) -> Option<usize> {
+        self.mtu
+    }
+
+    /// The MTU in bytes that the longest frame needs with what is plugged in now.
+    pub(crate) fn mtu_needed(&self) -> Option<usize> {
+        let host_mtu = self.setup.host_mtu?;
+        Some(if self.kind == PortKind::Axon { fabric_mtu(host_mtu) } else { host_mtu })
+    }
+
+    /// Raises an alarm, once, for a device that does not take the longest frame.
+    fn check_mtu(&mut self) {
+        let pair = self.mtu.zip(self.mtu_needed());
+        if let Some((mtu, needed)) = pair.filter(|(mtu, needed)| mtu < needed)
+            && self.alarmed != pair
+        {
+            self.alarmed = pair;
+            let port = &self.setup.device;
+            tracing::error!(port, mtu, needed, "ALARM: MTU too small: longer frames are lost");
+        }
     }
 
     /// The wire is free: nothing is on it, and nobody waits for it.
@@ -190,6 +255,7 @@ impl Slot {
             if let Some(port) = &mut self.port {
                 port.set_kind(kind);
             }
+            self.check_mtu();
         }
     }
 
@@ -266,6 +332,7 @@ mod tests {
             medium: Medium::Host(queues),
             rate: None,
             lossless: true,
+            host_mtu: None,
         })
     }
 
@@ -341,6 +408,7 @@ mod tests {
             medium: Medium::Packet,
             rate: None,
             lossless: false,
+            host_mtu: None,
         });
         assert!(!slot.set_up(true));
         assert!(slot.failed, "to be tried again");

@@ -1,6 +1,7 @@
 //! The status of a daemon, and the socket that it is read from.
 
 use crate::port::PortCounters;
+use crate::socket;
 use axon_node::PortKind;
 use axon_node::telemetry::NodeTelemetry;
 use serde::{Deserialize, Serialize};
@@ -43,6 +44,11 @@ pub struct PortStatus {
     pub kind: PortKind,
     /// How fast frames may leave, in bits per second; as fast as they go if `None`.
     pub rate_bps: Option<u64>,
+    /// The MTU of the device in bytes; `None` before there was one.
+    pub mtu_bytes: Option<u64>,
+    /// The MTU that the longest frame needs with what is plugged in now, in bytes; `None` if any
+    /// will do. Where the device has less, longer frames are lost.
+    pub mtu_needed_bytes: Option<u64>,
     /// What it has carried.
     pub counters: PortCounters,
 }
@@ -124,15 +130,10 @@ impl StatusServer {
     /// Listens at `path`; a socket left there by a dead process is replaced.
     ///
     /// # Errors
-    /// No such directory, or no right to write there.
+    /// Another process listens there, what is there is no socket, there is no such directory, or no
+    /// right to write there.
     pub fn open(path: &Path) -> io::Result<StatusServer> {
-        match std::fs::remove_file(path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        let listener = UnixListener::bind(path)?;
-        listener.set_nonblocking(true)?;
-        Ok(StatusServer { listener })
+        Ok(StatusServer { listener: socket::listen(path)? })
     }
 
     /// What to poll for readability.
@@ -237,6 +238,23 @@ mod tests {
             let text = text.replace(right, wrong);
             assert!(serde_json::from_str::<NodeStatus>(&text).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn the_socket_of_a_live_daemon_is_left_to_it_and_that_of_a_dead_one_is_taken() {
+        let path = std::env::temp_dir().join(format!("axon-taken-{}.sock", std::process::id()));
+        let first = StatusServer::open(&path).unwrap();
+        let error = StatusServer::open(&path).err().expect("somebody listens there");
+        assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
+        assert!(UnixStream::connect(&path).is_ok(), "the first one is still reached");
+        drop(first);
+        drop(StatusServer::open(&path).unwrap());
+        std::fs::remove_file(&path).unwrap();
+        std::fs::write(&path, "a letter").unwrap();
+        let error = StatusServer::open(&path).err().expect("that is no socket");
+        assert!(error.to_string().contains("no socket"), "{error}");
+        assert_eq!(std::fs::read(&path).unwrap(), b"a letter");
+        std::fs::remove_file(&path).unwrap();
     }
 
     #[test]

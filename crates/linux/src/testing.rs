@@ -2,7 +2,9 @@
 
 use crate::status::{Answer, LoopCounters, NodeStatus, PortStatus, Status};
 use axon_node::PortKind;
-use axon_node::telemetry::{NodeTelemetry, PlaneTelemetry, PortTelemetry, SwitchTelemetry};
+use axon_node::telemetry::{
+    ControllerTelemetry, NodeTelemetry, PlaneTelemetry, PortTelemetry, SwitchTelemetry,
+};
 use axon_wire::NodeId;
 
 /// A switch that knows nobody and has done nothing.
@@ -27,6 +29,23 @@ pub(crate) fn switch(ports: usize) -> SwitchTelemetry {
     }
 }
 
+/// A controller that knows nobody and has done nothing.
+pub(crate) fn controller() -> ControllerTelemetry {
+    ControllerTelemetry {
+        id: NodeId(0),
+        neighbours: Vec::new(),
+        switches: 0,
+        hosts: Vec::new(),
+        routes: 0,
+        unacknowledged: 0,
+        plane: PlaneTelemetry::default(),
+        probes: Vec::new(),
+        refusals: Default::default(),
+        counters: Default::default(),
+        dhcp: Default::default(),
+    }
+}
+
 /// The status of a switch `name` with this telemetry; its ports are up.
 pub(crate) fn status(name: &str, switch: SwitchTelemetry) -> NodeStatus {
     let port = |number| PortStatus {
@@ -34,6 +53,8 @@ pub(crate) fn status(name: &str, switch: SwitchTelemetry) -> NodeStatus {
         up: true,
         kind: PortKind::Axon,
         rate_bps: None,
+        mtu_bytes: None,
+        mtu_needed_bytes: None,
         counters: Default::default(),
     };
     let status = Status {

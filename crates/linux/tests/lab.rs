@@ -8,8 +8,11 @@ mod support;
 use axon_linux::lab::{self, Lab, StateDir, UpOptions, state::ProcessId};
 use axon_node::probe::{PlanKind, ProbePlan};
 use axon_wire::PortNo;
+use nix::mount::{MsFlags, mount, umount};
+use nix::sched::{CloneFlags, unshare};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -26,6 +29,7 @@ fn main() -> ExitCode {
         ("a_switch_that_is_killed_comes_back", a_switch_that_is_killed_comes_back),
         ("of_two_ups_at_once_one_starts_the_lab", of_two_ups_at_once_one_starts_the_lab),
         ("what_up_has_not_made_down_leaves_alone", what_up_has_not_made_down_leaves_alone),
+        ("a_full_disk_ends_neither_daemons_nor_the_supervisor", a_full_disk_ends_nobody),
     ])
 }
 
@@ -215,10 +219,8 @@ fn a_second_up_says_the_way_out() {
     lab::down(None).expect("it is the only one");
 }
 
-fn a_switch_that_is_killed_comes_back() {
-    let file = &fabric_file();
-    let lab = up(file);
-    assert!(run(&lab, "h1", "ping -c 1 -W 5 10.0.77.3").status.success());
+/// Kills the daemon of s1; returns when its hosts reach others again by a new one.
+fn kill_s1(lab: &Lab) {
     let is_s1 = |pid: &i32| {
         let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         line.ends_with(b"\0/run/lab\0s1\0")
@@ -228,10 +230,47 @@ fn a_switch_that_is_killed_comes_back() {
     kill(Pid::from_raw(before), Signal::SIGKILL).expect("it is ours");
     // With -w, one answer ends it: it asks once a second until then.
     for (from, to) in [(1, 3), (3, 2), (2, 1)] {
-        let output = run(&lab, &format!("h{from}"), &format!("ping -c 1 -w 30 10.0.77.{to}"));
+        let output = run(lab, &format!("h{from}"), &format!("ping -c 1 -w 30 10.0.77.{to}"));
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
     }
     assert_ne!(s1().expect("s1 runs again"), before);
+}
+
+/// The state directory is a file system of 1 MiB that something else fills.
+fn a_full_disk_ends_nobody() {
+    if !support::root() {
+        println!("SKIP a full disk: not root, so that no small file system can be mounted");
+        return;
+    }
+    let root = PathBuf::from(std::env::var_os(lab::STATE_VARIABLE).expect("it is set"));
+    unshare(CloneFlags::CLONE_NEWNS).expect("root may");
+    let (none, private) = (None::<&str>, MsFlags::MS_REC | MsFlags::MS_PRIVATE);
+    mount(none, "/", none, private, none).expect("root may");
+    let small = Some("size=1m,mode=700");
+    mount(Some("tmpfs"), &root, Some("tmpfs"), MsFlags::empty(), small).expect("root may");
+    let lab = up(&fabric_file());
+    let supervisor = lab.state().supervisor().expect("it runs");
+    let fill = root.join("fill");
+    let mut file = std::fs::File::create(&fill).expect("a file");
+    while file.write_all(&[0; 512]).is_ok() {}
+    kill_s1(&lab);
+    assert!(supervisor.is_alive(), "it had lines to write");
+    std::fs::remove_file(&fill).expect("it is ours");
+    drop(file);
+    kill_s1(&lab);
+    assert_eq!(lab.state().supervisor(), Some(supervisor));
+    let log = std::fs::read_to_string(lab.state().log("supervisor")).expect("its log");
+    assert!(log.contains("lines before this one could not be written"), "{log}");
+    assert!(log.contains("s1 starts again, restart 2"), "{log}");
+    lab::down(Some(lab.name())).expect("it ends");
+    umount(&root).expect("nobody uses it");
+}
+
+fn a_switch_that_is_killed_comes_back() {
+    let file = &fabric_file();
+    let lab = up(file);
+    assert!(run(&lab, "h1", "ping -c 1 -W 5 10.0.77.3").status.success());
+    kill_s1(&lab);
     let status = lab.status().expect("daemons answer");
     let restarts: Vec<_> = status.iter().map(|of| of.restarts).collect();
     assert_eq!(restarts, [0, 1, 0, 0]);

@@ -130,6 +130,7 @@ impl Scene {
             medium: Medium::Packet,
             rate: Some(Rate::gbps(1)),
             lossless: true,
+            host_mtu: None,
         });
         let options =
             RunOptions { name: "s1".into(), ports: ports.collect(), ..RunOptions::default() };

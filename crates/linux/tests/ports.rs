@@ -14,15 +14,15 @@ use axon_linux::daemon::DaemonOptions;
 use axon_linux::inspect::Inspect;
 use axon_linux::link_watch::{LinkEvent, LinkWatch, is_up};
 use axon_linux::packet::PacketPort;
-use axon_linux::port::{Pool, Port};
+use axon_linux::port::{Pool, Port, fabric_mtu};
 use axon_linux::run::{RunOptions, Runtime};
 use axon_linux::slot::{Medium, PortSetup};
 use axon_linux::status::Status;
 use axon_linux::sys::{self, Offload};
 use axon_linux::tap::TapPort;
-use axon_linux::{request, status};
+use axon_linux::{log, request, status};
 use axon_node::probe::{PlanKind, ProbePlan, ProbeRefusal};
-use axon_node::telemetry::NodeTelemetry;
+use axon_node::telemetry::{AgentTelemetry, FlowControl, NodeTelemetry};
 use axon_node::{Action, Awaited, CommandError, Input, Node, NodeKind, PortKind, Request};
 use axon_plane::dcb::DcbConfig;
 use axon_plane::qcn::RpInterpretations;
@@ -36,7 +36,7 @@ use std::net::UdpSocket;
 use std::process::{Command, ExitCode};
 
 fn main() -> ExitCode {
-    let tests: [(&str, fn()); 12] = [
+    let tests: [(&str, fn()); 14] = [
         ("a_tag_that_the_kernel_took_out_comes_back", a_tag_that_the_kernel_took_out_comes_back),
         ("a_partial_checksum_is_completed", a_partial_checksum_is_completed),
         ("a_super_frame_is_refused_and_counted", a_super_frame_is_refused_and_counted),
@@ -48,6 +48,8 @@ fn main() -> ExitCode {
         ("an_xon_behind_a_busy_wire_with_no_data_queued_is_sent", an_xon_behind_a_busy_wire),
         ("an_agent_refuses_probes_to_whoever_asked", an_agent_refuses_probes),
         ("a_controller_refuses_probes_that_lead_nowhere", a_controller_refuses_probes),
+        ("an_mtu_that_is_too_small_shows_and_a_new_one_is_followed", an_mtu_that_is_too_small),
+        ("a_log_on_a_full_disk_ends_no_node", a_log_on_a_full_disk_ends_no_node),
         ("an_agent_without_its_hosts_interface_ends_and_leaves_nothing", an_agent_ends),
     ];
     alone::run(&tests, CloneFlags::empty())
@@ -243,6 +245,7 @@ fn a_device_that_is_replaced() {
         medium: Medium::Packet,
         rate: Some(Rate::mbps(100)),
         lossless: false,
+        host_mtu: None,
     };
     let options = RunOptions { name: "s1".into(), ports: vec![setup], ..RunOptions::default() };
     let mut runtime = Runtime::open(Echo::default(), clock, options).unwrap();
@@ -268,6 +271,113 @@ fn a_device_that_is_replaced() {
     assert_eq!(next(&mut b, |_| true), [9; 60]);
 }
 
+/// A node at a port to another switch.
+#[derive(Default)]
+struct Transit(Echo);
+
+impl Node<FrameBuf> for Transit {
+    fn handle(&mut self, now: Time, input: Input<FrameBuf>, out: &mut Vec<Action<FrameBuf>>) {
+        self.0.handle(now, input, out);
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        None
+    }
+}
+
+impl Inspect for Transit {
+    fn port_kind(&self, _: PortNo) -> PortKind {
+        PortKind::Axon
+    }
+
+    fn telemetry(&self, _: Time) -> NodeTelemetry {
+        NodeTelemetry::Agent(Box::new(AgentTelemetry {
+            pfc: PrioritySet::EMPTY,
+            pause: false,
+            rules: String::new(),
+            reaction_points: Vec::new(),
+            dcbx: None,
+            host: FlowControl::default(),
+            fabric: FlowControl::default(),
+            total: Default::default(),
+        }))
+    }
+}
+
+fn an_mtu_that_is_too_small() {
+    veth();
+    let clock = Clock::start();
+    let setup = PortSetup {
+        device: "va".into(),
+        medium: Medium::Packet,
+        rate: None,
+        lossless: false,
+        host_mtu: Some(1500),
+    };
+    let socket = std::env::temp_dir().join(format!("axon-mtu-{}.sock", std::process::id()));
+    let options = RunOptions {
+        name: "s1".into(),
+        ports: vec![setup],
+        status_socket: Some(socket.clone()),
+        ..RunOptions::default()
+    };
+    let mut runtime = Runtime::open(Transit::default(), clock, options).unwrap();
+    let mut shown = || {
+        let asker = std::thread::spawn({
+            let socket = socket.clone();
+            move || status::ask(&socket).unwrap()
+        });
+        while !asker.is_finished() {
+            runtime.round(clock.now() + Span::from_millis(10)).unwrap();
+        }
+        let port = &asker.join().unwrap().ports[0];
+        (port.up, port.mtu_bytes, port.mtu_needed_bytes, port.counters)
+    };
+    let needed = Some(fabric_mtu(1500) as u64);
+    let (up, mtu, mtu_needed, _) = shown();
+    assert_eq!((up, mtu, mtu_needed), (true, Some(1500), needed));
+    for device in ["va", "vb"] {
+        ip(&format!("link set {device} mtu {}", fabric_mtu(1500)));
+    }
+    let mut b = PacketPort::open("vb", false).unwrap();
+    b.transmit(&[frame(&[9; 2000])]).unwrap();
+    // The news of the MTU may come after the frame.
+    let (_, mtu, _, first) = shown();
+    b.transmit(&[frame(&[9; 2000])]).unwrap();
+    let (up, _, _, then) = shown();
+    assert_eq!((up, mtu), (true, needed));
+    assert_eq!(then.rx_frames, first.rx_frames + 1, "{first:?} {then:?}");
+    for end in ["sock", "sock.ask"] {
+        std::fs::remove_file(socket.with_extension(end)).unwrap();
+    }
+}
+
+fn a_log_on_a_full_disk_ends_no_node() {
+    veth();
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    nix::unistd::dup2_stderr(&full).unwrap();
+    tracing_subscriber::fmt().with_writer(log::writer).init();
+    log::line(format_args!("this line is lost"));
+    let clock = Clock::start();
+    let setup = PortSetup {
+        device: "va".into(),
+        medium: Medium::Packet,
+        rate: None,
+        lossless: false,
+        host_mtu: None,
+    };
+    let options = RunOptions { name: "s1".into(), ports: vec![setup], ..RunOptions::default() };
+    let mut runtime = Runtime::open(Echo::default(), clock, options).unwrap();
+    let limit = clock.now() + Span::from_secs(10);
+    for (up, seen) in [(false, 2), (true, 3), (false, 4)] {
+        sys::set_device_up("vb", up).unwrap();
+        while runtime.node().links.len() < seen && clock.now() < limit {
+            runtime.round(limit).unwrap();
+        }
+    }
+    assert_eq!(runtime.node().links, [true, false, true, false]);
+}
+
 /// Runs a node without any device and asks it for probes that lead nowhere. Returns the reason why
 /// not, and its status.
 fn refused<N: Inspect>(node: N, name: &str) -> (CommandError, Status) {
@@ -290,7 +400,7 @@ fn refused<N: Inspect>(node: N, name: &str) -> (CommandError, Status) {
     while !asker.is_finished() {
         runtime.round(clock.now() + Span::from_millis(10)).unwrap();
     }
-    for end in ["sock", "ask"] {
+    for end in ["sock", "sock.ask"] {
         std::fs::remove_file(socket.with_extension(end)).unwrap();
     }
     asker.join().unwrap()
@@ -388,6 +498,7 @@ fn an_xon_behind_a_busy_wire() {
         medium: Medium::Packet,
         rate: Some(Rate::mbps(1)),
         lossless: true,
+        host_mtu: None,
     };
     let options = RunOptions { name: "s1".into(), ports: vec![setup], ..RunOptions::default() };
     let mut runtime = Runtime::open(Mirror::new(), clock, options).unwrap();
@@ -441,7 +552,13 @@ fn a_tap_device_that_is_deleted() {
         return;
     }
     let clock = Clock::start();
-    let setup = PortSetup { device: "t1".into(), medium: Medium::Tap, rate: None, lossless: false };
+    let setup = PortSetup {
+        device: "t1".into(),
+        medium: Medium::Tap,
+        rate: None,
+        lossless: false,
+        host_mtu: None,
+    };
     let options = RunOptions { name: "s1".into(), ports: vec![setup], ..RunOptions::default() };
     let mut runtime = Runtime::open(Echo::default(), clock, options).unwrap();
     let limit = clock.now() + Span::from_secs(10);

@@ -10,7 +10,7 @@ use crate::snapshot::Snapshot;
 use crate::telemetry::{PlaneTelemetry, PortTelemetry};
 use alloc::vec::Vec;
 use axon_wire::header::PacketType;
-use axon_wire::{Bytes, Hops, PortNo, Route, Time};
+use axon_wire::{Bytes, Hops, MacAddr, PortNo, Route, Time};
 
 /// What a data plane knows of its ports.
 pub trait PortView {
@@ -128,6 +128,14 @@ pub trait Dataplane<B>: Node<B> + PortView {
 
     /// Routes in the table of `port`.
     fn routes(&self, port: PortNo) -> usize;
+
+    /// Whether a frame of a host has taken the route from `port` to `destination` since it was
+    /// installed and since the last call for it. A data plane that does not know answers `true`:
+    /// its routes do not age.
+    fn take_used(&mut self, port: PortNo, destination: MacAddr) -> bool {
+        let _ = (port, destination);
+        true
+    }
 
     /// All that it reports of itself at `now`. What follows from the other methods is in it anyway;
     /// a data plane with more to report adds it.

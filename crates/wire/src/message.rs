@@ -297,7 +297,8 @@ pub enum Item {
         /// The route.
         route: Route,
     },
-    /// Controller: there is no route any more.
+    /// Controller: there is no route any more. Switch: no frame has taken this route for long, and
+    /// it was removed; the stamp is that of the route.
     RemoveRoute {
         /// The host port.
         port: PortNo,

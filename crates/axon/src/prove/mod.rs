@@ -11,24 +11,27 @@ mod search;
 mod show;
 mod watchdog;
 
+use crate::output;
+use crate::reserve::{Reserved, apart};
+use crate::say::{Unwritten, note};
 use anyhow::{Context, Result, bail, ensure};
 use axon_fabric::assemble::{split_port, switch_index};
 use axon_fabric::model::{End, Fabric, Network, RouterKind};
 use proof::Asked;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
-/// The exit code of wrong usage and of files that cannot be read.
-const USAGE: u8 = 2;
 /// Pairs of hosts that are looked at without `--pairs`: there are two routes for each, and a
 /// route takes up to a kilobyte.
 const PAIRS_MAX: usize = 1_000_000;
 
 /// Prove a fabric's routes free of deadlock, or print a cycle of buffers that wait for each other
 #[derive(clap::Args)]
-#[command(after_help = "Exit status: 0 proved; 1 not proved; 2 not tried: wrong usage, or a \
-    file that cannot be read")]
+#[command(
+    after_help = "Exit status: 0 proved; 1 not proved; 2 it could not be tried, a result could not \
+    be written, or wrong usage"
+)]
 pub struct Arguments {
     /// The fabric file
     file: PathBuf,
@@ -51,40 +54,34 @@ pub struct Arguments {
     fail: Vec<String>,
 }
 
-/// Ends with 0 if the fabric is proved, with 1 if not, with 2 if that could not be tried.
+/// Answers whether the fabric is proved.
 ///
 /// # Errors
-/// The output cannot be written.
+/// That could not be tried.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let fabric = crate::file::load(&arguments.file).map_err(anyhow::Error::from);
-    let tried = fabric.and_then(|mut fabric| {
-        fabric.set_router(arguments.router.unwrap_or(fabric.controller.router))?;
-        Ok((asked(&fabric, arguments)?, fabric))
-    });
-    let (asked, fabric) = match tried {
-        Ok(tried) => tried,
-        Err(error) => {
-            eprintln!("{error:#}");
-            return Ok(USAGE.into());
-        }
-    };
+    let mut fabric = crate::file::load(&arguments.file)?;
+    fabric.set_router(arguments.router.unwrap_or(fabric.controller.router))?;
+    let asked = asked(&fabric, arguments)?;
+    let mut reserved = Reserved::default();
+    let written = arguments.json.iter().filter(|path| !output::is_standard(path));
+    written.clone().try_for_each(|path| reserved.file(path))?;
+    let inputs = [("the fabric file".to_owned(), arguments.file.clone())];
+    let outputs: Vec<_> = written.map(|path| ("--json".to_owned(), path.clone())).collect();
+    apart(&inputs, &outputs)?;
+    reserved.keep();
     let began = Instant::now();
     let proof = routes::prove(&fabric, asked);
     let seconds = began.elapsed().as_secs_f64();
-    eprintln!("{}: {} routes in {seconds:.2} s", fabric.name, proof.dependencies.routes());
-    let quiet = arguments.json.as_deref() == Some(Path::new("-"));
-    if !quiet {
-        crate::say::print(&show::text(&proof))?;
+    note!("{}: {} routes in {seconds:.2} s", fabric.name, proof.dependencies.routes());
+    let mut unwritten = Unwritten::default();
+    if !arguments.json.as_deref().is_some_and(output::is_standard) {
+        unwritten.take(crate::say::print(&show::text(&proof)));
     }
     if let Some(path) = &arguments.json {
         let text = serde_json::to_string_pretty(&json::value(&proof))? + "\n";
-        if quiet {
-            crate::say::print(&text)?;
-        } else {
-            std::fs::write(path, text).with_context(|| path.display().to_string())?;
-        }
+        unwritten.take(output::write(path, &text));
     }
-    Ok(if proof.is_proved() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(unwritten.answer(proof.is_proved()))
 }
 
 /// Which routes are asked for.

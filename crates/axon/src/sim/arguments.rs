@@ -9,9 +9,12 @@ use std::path::PathBuf;
 
 /// Simulate a fabric, its traffic and its faults: the same seed gives the same trace
 #[derive(clap::Args)]
-#[command(after_help = "Exit status: 0 passed; 1 failed: a pair of hosts without an answer, a \
-    stale route, a deadlock, frames that are not accounted for, or an error; 2 wrong usage; \
-    130 interrupted")]
+#[command(
+    after_help = "Exit status: 0 passed; 1 failed: a flow that did not come to its end, a pair of \
+    hosts without an answer, a host without an address, a stale route, a deadlock, or \
+    frames that are not accounted for; 2 it could not be tried, a result could not be \
+    written, or wrong usage; 130 interrupted"
+)]
 pub struct Arguments {
     /// The fabric file
     pub file: PathBuf,
@@ -29,10 +32,12 @@ pub struct Arguments {
     #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
     pub threads: u16,
     /// How long to run after the network is ready, such as 10ms; by default until all traffic is
-    /// done, or for 1s if some has no end
+    /// done, or for 1s if some has no end. Flows that have an end and have not come to it when the
+    /// run ends make it fail
     #[arg(long, value_name = "TIME", value_parser = units::span)]
     pub duration: Option<Span>,
-    /// Write the report as JSON; `-` writes it to standard output, and nothing else
+    /// Write the report as JSON. For this and every other FILE, `-` is standard output, which takes
+    /// nothing else then
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
     /// Write flows, ports, drops and samples over time as CSV files into this folder

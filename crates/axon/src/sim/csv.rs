@@ -4,6 +4,7 @@
 //! RFC 4180, but with a newline only at the end of a line. Fields that need quotes have them:
 //! a name may hold what the fabric file gives it.
 
+use crate::say::Unwritten;
 use anyhow::{Context, Result};
 use axon_sim::results::{FlowReport, Times};
 use axon_sim::run::Report;
@@ -12,7 +13,7 @@ use std::fs::File;
 use std::path::Path;
 
 /// Columns of `flows.csv`. Times are in nanoseconds of simulated time.
-const FLOWS: [&str; 30] = [
+const FLOWS: [&str; 31] = [
     "name",
     "app",
     "from",
@@ -43,6 +44,7 @@ const FLOWS: [&str; 30] = [
     "latency_p99_ns",
     "latency_max_ns",
     "done_ns",
+    "unfinished",
 ];
 const PORTS: [&str; 7] =
     ["port", "peer", "rx_frames", "rx_bytes", "tx_frames", "tx_bytes", "dropped_frames"];
@@ -51,12 +53,15 @@ const PORTS: [&str; 7] =
 pub const FILES: [&str; 4] = ["flows.csv", "ports.csv", "drops.csv", "samples.csv"];
 
 /// Writes all files into `folder`, which is made if it is not there.
-pub fn write(folder: &Path, report: &Report) -> Result<()> {
-    std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
-    file(folder, FILES[0], |out| flows(out, report))?;
-    file(folder, FILES[1], |out| ports(out, report))?;
-    file(folder, FILES[2], |out| drops(out, report))?;
-    file(folder, FILES[3], |out| samples(out, report))
+pub fn write(folder: &Path, report: &Report, unwritten: &mut Unwritten) {
+    let made = std::fs::create_dir_all(folder);
+    if let Err(error) = made.with_context(|| format!("cannot make {}", folder.display())) {
+        return unwritten.take(Err(error));
+    }
+    unwritten.take(file(folder, FILES[0], |out| flows(out, report)));
+    unwritten.take(file(folder, FILES[1], |out| ports(out, report)));
+    unwritten.take(file(folder, FILES[2], |out| drops(out, report)));
+    unwritten.take(file(folder, FILES[3], |out| samples(out, report)));
 }
 
 fn file(
@@ -70,7 +75,15 @@ fn file(
         write(&mut out)?;
         Ok(out.flush()?)
     };
-    write().with_context(|| path.display().to_string())
+    write().map_err(plain).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// What the file system says, where it is that.
+fn plain(error: csv::Error) -> anyhow::Error {
+    match error.into_kind() {
+        csv::ErrorKind::Io(error) => error.into(),
+        other => anyhow::anyhow!("{other:?}"),
+    }
 }
 
 fn flows(out: &mut Writer<File>, report: &Report) -> csv::Result<()> {
@@ -85,7 +98,7 @@ fn flows(out: &mut Writer<File>, report: &Report) -> csv::Result<()> {
             (flow.completed, flow.failed),
             times(flow.times),
             times(flow.latency),
-            flow.done_ns,
+            (flow.done_ns, flow.unfinished),
         ))?;
     }
     Ok(())

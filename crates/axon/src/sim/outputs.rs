@@ -3,20 +3,24 @@
 use super::arguments::Arguments;
 use super::pcap::Asked;
 use super::{csv, plot};
+use crate::output::{self, is_standard};
 use crate::reserve::{Reserved, apart};
-use crate::say::Usage;
 use anyhow::{Result, ensure};
 use axon_fabric::model::Fabric;
 use axon_fabric::traffic::App;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Sees that every file can be written, that none is there for two options, and that none is
-/// what the run reads. Those that exist keep what is in them until there is something new.
+/// what the run reads. Those that exist keep what is in them until there is something new. Answers
+/// whether one of them is standard output, which takes no report then.
 ///
 /// # Errors
 /// Which cannot be, and why; then nothing has been made.
-pub fn reserve(arguments: &Arguments, fabric: &Fabric, pcaps: &[Asked]) -> Result<()> {
-    let outputs = outputs(arguments, pcaps)?;
+pub fn reserve(arguments: &Arguments, fabric: &Fabric, pcaps: &[Asked]) -> Result<bool> {
+    let mut outputs = outputs(arguments, pcaps)?;
+    let named = outputs.iter().map(|(option, path)| (option.as_str(), path.as_path()));
+    let is_quiet = output::standard(named)?;
+    outputs.retain(|(_, path)| !is_standard(path));
     apart(&inputs(arguments, fabric), &outputs)?;
     let mut reserved = Reserved::default();
     if let Some(folder) = &arguments.csv {
@@ -24,7 +28,7 @@ pub fn reserve(arguments: &Arguments, fabric: &Fabric, pcaps: &[Asked]) -> Resul
     }
     outputs.iter().try_for_each(|(_, path)| reserved.file(path))?;
     reserved.keep();
-    Ok(())
+    Ok(is_quiet)
 }
 
 fn inputs(arguments: &Arguments, fabric: &Fabric) -> Vec<(String, PathBuf)> {
@@ -38,34 +42,30 @@ fn inputs(arguments: &Arguments, fabric: &Fabric) -> Vec<(String, PathBuf)> {
 }
 
 fn outputs(arguments: &Arguments, pcaps: &[Asked]) -> Result<Vec<(String, PathBuf)>> {
-    let standard = Path::new("-");
     let mut outputs = Vec::new();
     let mut add = |what: &str, path: PathBuf| outputs.push((what.to_owned(), path));
-    if let Some(path) = arguments.json.as_ref().filter(|path| *path != standard) {
+    if let Some(path) = &arguments.json {
         add("--json", path.clone());
     }
     if let Some(folder) = &arguments.csv {
+        ensure!(!is_standard(folder), "--csv -: there are several tables; expected a folder");
         csv::FILES.into_iter().for_each(|name| add("--csv", folder.join(name)));
     }
     if let Some(path) = &arguments.plot {
-        let svg = path.extension().is_some_and(|extension| extension == "svg");
+        let is_svg = path.extension().is_some_and(|extension| extension == "svg");
         ensure!(
-            svg,
+            is_svg || is_standard(path),
             "{}: plots are drawn as SVG; expected a name such as plot.svg",
             path.display()
         );
         add("--plot", path.clone());
-        add("the queues of --plot,", plot::beside(path));
+        if !is_standard(path) {
+            add("the queues of --plot,", plot::beside(path));
+        }
     }
     if let Some(path) = &arguments.trace {
         add("--trace", path.clone());
     }
     pcaps.iter().for_each(|asked| add("--pcap", asked.path.clone()));
-    if let Some((what, _)) = outputs.iter().find(|(_, path)| path == standard) {
-        let text = format!(
-            "{what} -: standard output is for the report; expected a file, such as /dev/stderr"
-        );
-        return Err(Usage(text).into());
-    }
     Ok(outputs)
 }

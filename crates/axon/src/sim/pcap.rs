@@ -1,11 +1,12 @@
 //! What single ports carry, as pcapng files.
 
+use crate::output::{self, Output};
+use crate::say::Unwritten;
 use anyhow::{Context, Result, anyhow, bail};
 use axon_capture::pcap::{CaptureOptions, Direction, LinkType, Writer};
 use axon_fabric::model::{Fabric, Network};
 use axon_sim::capture::{Captured, port_by_name};
 use axon_sim::links::WireEnd;
-use std::fs::File;
 use std::io::BufWriter;
 use std::path::PathBuf;
 
@@ -15,7 +16,6 @@ const FILE_BYTES_MAX: u64 = 1 << 40;
 /// All files of a run.
 pub struct Pcaps {
     all: Vec<Pcap>,
-    failure: Option<anyhow::Error>,
 }
 
 struct Pcap {
@@ -24,7 +24,9 @@ struct Pcap {
     path: PathBuf,
     /// The link carries Axon packets, not hosts' frames.
     axon: bool,
-    writer: Writer,
+    writer: Writer<BufWriter<Output>>,
+    /// Why it could not be written on; it takes no more frames then.
+    failure: Option<anyhow::Error>,
 }
 
 /// A port to capture, and where to.
@@ -63,15 +65,15 @@ impl Pcaps {
     pub fn create(fabric: &Fabric, asked: Vec<Asked>) -> Result<Pcaps> {
         let create = |Asked { port, name, path }| {
             // Frames of simulated hosts are nobody's secret: a file like all others of the run.
-            let file = File::create(&path).map(BufWriter::new);
+            let file = output::create(&path).map(BufWriter::new);
             let snap_bytes = CaptureOptions::to(&path).snap_bytes;
             let writer = file.and_then(|file| Writer::new(file, snap_bytes, FILE_BYTES_MAX));
-            let writer = writer.with_context(|| path.display().to_string())?;
+            let writer = writer.with_context(|| format!("cannot write {}", output::name(&path)))?;
             let axon = between_switches(fabric, port);
-            Ok(Pcap { port, name, path, axon, writer })
+            Ok(Pcap { port, name, path, axon, writer, failure: None })
         };
         let all = asked.into_iter().map(create).collect::<Result<_>>()?;
-        Ok(Pcaps { all, failure: None })
+        Ok(Pcaps { all })
     }
 
     /// The ports.
@@ -79,17 +81,15 @@ impl Pcaps {
         self.all.iter().map(|pcap| pcap.port).collect()
     }
 
-    /// Why a file could not be written, if so.
-    pub fn failure(&self) -> Option<String> {
-        self.failure.as_ref().map(|error| format!("{error:#}"))
-    }
-
-    /// Writes frames, in the order of their times.
+    /// Writes frames, in the order of their times. A file that takes no more is left at that.
     pub fn write(&mut self, frames: &[Captured]) {
         for frame in frames {
             let end = WireEnd { station: frame.station, port: frame.port };
             let Some(index) = self.all.iter().position(|pcap| pcap.port == end) else { continue };
             let pcap = &mut self.all[index];
+            if pcap.failure.is_some() {
+                continue;
+            }
             let link_type = match pcap.axon {
                 true => LinkType::between_switches(&frame.frame),
                 false => LinkType::ETHERNET,
@@ -98,22 +98,23 @@ impl Pcaps {
             let port = (index, pcap.name.as_str());
             let nanos = frame.at.as_nanos();
             let written = pcap.writer.record(port, link_type, direction, nanos, &frame.frame);
-            if let Err(error) = written.with_context(|| pcap.path.display().to_string()) {
-                self.failure.get_or_insert(error);
-            }
+            pcap.failure = written.err().map(|error| pcap.not_whole(error));
         }
     }
 
     /// Brings everything to the files.
-    ///
-    /// # Errors
-    /// What could not be written.
-    pub fn finish(mut self) -> Result<()> {
-        for pcap in &mut self.all {
-            let flushed = pcap.writer.flush();
-            flushed.with_context(|| pcap.path.display().to_string())?;
+    pub fn finish(self, unwritten: &mut Unwritten) {
+        for mut pcap in self.all {
+            let failure = pcap.failure.take();
+            let flushed = || pcap.writer.flush().err().map(|error| pcap.not_whole(error));
+            unwritten.take(failure.or_else(flushed).map_or(Ok(()), Err));
         }
-        self.failure.map_or(Ok(()), Err)
+    }
+}
+
+impl Pcap {
+    fn not_whole(&self, error: std::io::Error) -> anyhow::Error {
+        anyhow!("{}: the capture is not whole: {error}", output::name(&self.path))
     }
 }
 

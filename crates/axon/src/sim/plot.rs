@@ -1,6 +1,8 @@
 //! Throughput and queues over time, as SVG.
 
-use anyhow::{Context, Result};
+use crate::output::{self, is_standard};
+use crate::say::Unwritten;
+use anyhow::anyhow;
 use axon_papers::reproduce::{Axis, Plot, Series};
 use axon_sim::results::Samples;
 use axon_sim::run::Report;
@@ -11,33 +13,44 @@ const LINES_MAX: usize = 8;
 /// Points of a line, about.
 const STEPS: usize = 100;
 
-/// Draws `path` and, beside it, the queues.
-///
-/// # Errors
-/// Nothing was sampled, or a file cannot be written.
-pub fn draw(path: &Path, report: &Report) -> Result<()> {
+/// Draws `path` and, beside it, the queues; to standard output, throughput alone.
+pub fn draw(path: &Path, report: &Report, unwritten: &mut Unwritten) {
     let samples = report.samples.as_ref().filter(|samples| samples.times.len() > 1);
-    let samples = samples.context("the run was too short to draw anything")?;
+    let Some(samples) = samples else {
+        let name = output::name(path);
+        return unwritten.take(Err(anyhow!("{name}: the run was too short to draw anything")));
+    };
+    let mut write = |path: &Path, plot: Plot| {
+        unwritten.take(plot.svg().and_then(|svg| output::write(path, &svg)));
+    };
+    write(path, throughput(samples, report));
+    if !is_standard(path) {
+        write(&beside(path), queues(samples, report));
+    }
+}
+
+fn throughput(samples: &Samples, report: &Report) -> Plot {
     let (whose, lines) = match samples.flows.is_empty() {
         true => ("what the busiest ports sent", port_rates(samples)),
         false => ("what the largest flows received", flow_rates(samples, report)),
     };
-    let throughput = Plot::lines(
+    Plot::lines(
         "throughput",
         &format!("{}, seed {}: {whose}", report.fabric, report.seed),
         Axis::linear("time since traffic began, ms"),
         Axis::linear("Mb/s"),
         lines,
-    );
-    throughput.draw(path)?;
-    let queues = Plot::lines(
+    )
+}
+
+fn queues(samples: &Samples, report: &Report) -> Plot {
+    Plot::lines(
         "queues",
         &format!("{}, seed {}: the fullest queues", report.fabric, report.seed),
         Axis::linear("time since traffic began, ms"),
         Axis::linear("bytes that wait"),
         queue_lines(samples),
-    );
-    queues.draw(&beside(path))
+    )
 }
 
 /// Where the queues are drawn.

@@ -23,6 +23,9 @@ pub fn text(report: &Report, wall: &Wall) -> String {
     let out = &mut text;
     let Report { fabric, seed, hosts, addressed, .. } = report;
     line!(out, "{fabric}, seed {seed}: {addressed} of {hosts} hosts have an address");
+    if !report.without_address.is_empty() {
+        line!(out, "no address: {}", first(&report.without_address, ", "));
+    }
     if !report.rounds.is_empty() {
         rounds(out, &report.rounds);
     }
@@ -142,6 +145,11 @@ fn flows(out: &mut String, report: &Report) {
         );
     }
     reasons(out, flows);
+    if !report.unfinished.is_empty() {
+        line!(out, "unfinished: {} of {} flows", report.unfinished.len(), flows.len());
+        line!(out, "{}", first(&report.unfinished, "\n"));
+    }
+    given_up(out, flows);
     for flow in flows.iter().filter(|flow| never_started(flow) || flow.wrong_bytes > 0) {
         let what = if never_started(flow) { "was not started" } else { "received wrong bytes" };
         line!(out, "{} from {} to {} {what}", flow.name, flow.from, flow.to);
@@ -157,6 +165,27 @@ fn flows(out: &mut String, report: &Report) {
             size(files.read_bytes_per_second),
             size(files.written_bytes_per_second)
         );
+    }
+}
+
+/// The first of a list, and how many more there are.
+fn first(all: &[String], between: &str) -> String {
+    let mut text = all[..all.len().min(ROWS_MAX)].join(between);
+    if all.len() > ROWS_MAX {
+        text += &format!("{between}and {} more; --json has all", all.len() - ROWS_MAX);
+    }
+    text
+}
+
+/// What each entry's flows gave up.
+fn given_up(out: &mut String, flows: &[FlowReport]) {
+    for entry in flows.chunk_by(|flow, next| flow.name == next.name) {
+        let started = entry.iter().filter(|flow| !never_started(flow));
+        let (failed, completed) =
+            started.fold((0, 0), |sum, flow| (sum.0 + flow.failed, sum.1 + flow.completed));
+        if failed > 0 {
+            line!(out, "{}: {failed} given up, {completed} completed", entry[0].name);
+        }
     }
 }
 

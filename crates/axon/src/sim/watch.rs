@@ -2,6 +2,7 @@
 
 use super::pcap::Pcaps;
 use super::wall::Wall;
+use crate::say::INTERRUPTED;
 use anyhow::{Context, Result};
 use axon_sim::capture::Captured;
 use axon_sim::run::{Progress, Stage, Watch};
@@ -14,8 +15,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// The exit code of a run that was interrupted: that of a shell for SIGINT.
-pub const INTERRUPTED: u8 = 130;
 /// Between two looks at the clock's hands: the bar and the memory.
 const LOOK: Duration = Duration::from_millis(100);
 /// Steps of the bar.
@@ -138,9 +137,6 @@ impl Watch for Watcher<'_> {
     fn progress(&mut self, progress: &Progress) -> ControlFlow<String> {
         if self.stop.load(Ordering::Relaxed) {
             return ControlFlow::Break(format!("interrupted at {}", progress.now));
-        }
-        if let Some(error) = self.pcaps.failure() {
-            return ControlFlow::Break(error);
         }
         let at = Instant::now();
         if self.seen.is_some_and(|seen| at.duration_since(seen.at) < LOOK) {

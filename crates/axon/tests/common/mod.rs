@@ -72,6 +72,12 @@ pub fn failed(output: &Output) -> &str {
     text(&output.stderr)
 }
 
+/// Standard error of a run that could not do all that it was to do, whatever it has printed before.
+pub fn incomplete(output: &Output) -> &str {
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    text(&output.stderr)
+}
+
 /// Ethernet frames as a pcap file, all seen at once.
 pub fn pcap(frames: &[Vec<u8>]) -> Vec<u8> {
     let mut bytes = vec![0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0];

@@ -59,8 +59,13 @@ impl Writer {
     }
 }
 
+/// `-` is standard output.
 fn create_private(path: &Path) -> io::Result<File> {
+    use std::os::fd::AsFd;
     use std::os::unix::fs::OpenOptionsExt;
+    if path == Path::new("-") {
+        return Ok(File::from(io::stdout().as_fd().try_clone_to_owned()?));
+    }
     File::options().write(true).create(true).truncate(true).mode(0o600).open(path)
 }
 

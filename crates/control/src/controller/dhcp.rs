@@ -3,15 +3,18 @@
 //! Clients are known by their hardware address. The server is the only one of its subnet, so it is
 //! authoritative: it refuses addresses that are wrong or in use by another client, and confirms an
 //! address that is free. So a controller that starts with nothing in memory confirms the leases it
-//! once gave, and the host table, which switches fill anew, keeps it from giving away an address
-//! that another host uses.
+//! once gave, and hosts' claims of addresses, which switches report anew, keep it from giving away
+//! an address that another host uses.
+//!
+//! A request changes something only if the host table shows its client at the port where it came
+//! in; a release or decline only if that client and port hold the address.
 
-use super::hosts::{HostTable, Place};
+use super::hosts::Place;
 use super::lease::Leases;
-pub use super::lease::{Lease, LeaseState};
+pub use super::lease::{Due, Holder, Lease, LeaseState};
 use super::packet::{Grant, Request, reply};
 use crate::config::{DhcpConfig, ServerIdentity};
-use alloc::collections::BTreeSet;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use axon_node::telemetry::DhcpCounters;
 use axon_wire::{MacAddr, Span, Time};
@@ -22,9 +25,7 @@ use smoltcp::wire::DhcpMessageType;
 /// What serving a request came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Served {
-    /// The client.
-    pub mac: MacAddr,
-    /// The frame to send to it.
+    /// The frame to send to the client.
     pub reply: Option<Vec<u8>>,
     /// The address that is its own now.
     pub leased: Option<Ipv4Addr>,
@@ -48,6 +49,8 @@ pub struct DhcpServer {
     config: DhcpConfig,
     subnet: Ipv4Net,
     leases: Leases,
+    /// The owners of reserved addresses.
+    reserved: BTreeMap<Ipv4Addr, MacAddr>,
     counters: DhcpCounters,
 }
 
@@ -68,14 +71,15 @@ impl DhcpServer {
             identity,
             config: config.clone(),
             subnet,
-            leases: Leases::new(pool_first, pool_last, excluded),
+            leases: Leases::new((pool_first, pool_last), excluded, config.leases_per_port_max),
+            reserved: config.reservations.iter().map(|(&mac, &ip)| (ip, mac)).collect(),
             counters: DhcpCounters::default(),
         }
     }
 
     /// The counters.
-    pub fn counters(&self) -> &DhcpCounters {
-        &self.counters
+    pub fn counters(&self) -> DhcpCounters {
+        DhcpCounters { reclaimed: self.leases.reclaimed(), ..self.counters }
     }
 
     /// All addresses that were ever offered, and what they are now.
@@ -83,70 +87,110 @@ impl DhcpServer {
         self.leases.iter()
     }
 
-    /// Whether an address is reserved for, or leased to, another client than `mac`.
-    pub fn belongs_to_another(&self, mac: MacAddr, ip: Ipv4Addr) -> bool {
-        let reserved = self.config.reservations.iter().find(|(_, reserved)| **reserved == ip);
-        reserved.map_or_else(|| self.leases.bound_to_another(mac, ip), |(owner, _)| *owner != mac)
+    /// Whether a host may use an address that it sends from: one that is outside of the pool and
+    /// not reserved for another host, or its own. A free address of the pool becomes its own, as
+    /// long as it is there and its port holds no more than it may. If the address belongs to
+    /// another host, this one gets it when that host gives it up; see [`DhcpServer::take_due`].
+    pub fn claim(&mut self, now: Time, mac: MacAddr, at: Place, ip: Ipv4Addr) -> bool {
+        match self.reserved.get(&ip) {
+            Some(&owner) => owner == mac,
+            None => self.leases.claim(now, mac, at, ip),
+        }
     }
 
-    /// Handles a frame that a host sent at `place`; `None` if it is no request.
-    pub fn serve(
-        &mut self,
-        now: Time,
-        place: Place,
-        frame: &[u8],
-        hosts: &HostTable,
-    ) -> Option<Served> {
-        let Some(request) = Request::parse(frame) else {
-            self.counters.malformed += 1;
-            return None;
-        };
+    /// The address that a client has by lease or reservation.
+    pub fn address_of(&self, mac: MacAddr) -> Option<Ipv4Addr> {
+        let leased = || self.leases.of(mac).map(|(ip, _)| ip);
+        self.config.reservations.get(&mac).copied().or_else(leased)
+    }
+
+    /// Enters that a host without a lease no longer uses an address.
+    pub fn abandon(&mut self, now: Time, mac: MacAddr, ip: Ipv4Addr) {
+        self.leases.abandon(now, mac, ip);
+    }
+
+    /// Enters that the host table shows a host at a port, or nowhere. `ips` are its addresses.
+    pub fn shown(&mut self, now: Time, mac: MacAddr, at: Option<Place>, ips: &[IpAddr]) {
+        self.leases.shown(now, mac, at, ips);
+    }
+
+    /// What has become due by `now`.
+    pub fn take_due(&mut self, now: Time) -> Due {
         self.leases.expire(now);
-        let mut served = Served { mac: request.mac, reply: None, leased: None, released: None };
+        self.leases.take_due()
+    }
+
+    /// When to call [`DhcpServer::take_due`] next, if nothing else happens.
+    pub fn deadline(&self) -> Option<Time> {
+        self.leases.deadline()
+    }
+
+    /// Reads a frame of a host; `None`, which is counted, if it is no request of its sender.
+    pub fn read(&mut self, frame: &[u8]) -> Option<Request> {
+        let request = Request::parse(frame);
+        self.counters.malformed += u64::from(request.is_none());
+        request
+    }
+
+    /// Handles a request that came in at `place`. `here` says whether the host table shows the
+    /// client there; if not, nothing changes but the end of a lease.
+    pub fn serve(&mut self, now: Time, place: Place, here: bool, request: &Request) -> Served {
+        self.leases.expire(now);
+        let client = Holder { mac: request.mac, client_id: request.client_id.clone(), place };
+        let mut served = Served { reply: None, leased: None, released: None };
         match request.kind {
             DhcpMessageType::Discover => {
-                served.reply = self.discover(now, place, &request, hosts);
+                served.reply = self.discover(now, client, here, request);
             }
-            DhcpMessageType::Request => self.request(now, &request, hosts, &mut served),
-            DhcpMessageType::Decline => {
-                if self.is_for_us(&request)
-                    && let Some(ip) = request.requested
-                    && self.leases.decline(now, place, request.mac, ip)
-                {
-                    self.counters.declined += 1;
-                    served.released = Some(ip);
-                }
+            DhcpMessageType::Request => self.request(now, client, here, request, &mut served),
+            DhcpMessageType::Decline if self.is_for_us(request) => {
+                let ip = request.requested;
+                served.released = ip.filter(|&ip| here && self.leases.decline(now, &client, ip));
+                self.count(served.released.is_some(), |counters| &mut counters.declined);
             }
-            DhcpMessageType::Release => {
-                if self.is_for_us(&request) && self.leases.release(now, request.mac, request.ciaddr)
-                {
-                    self.counters.released += 1;
-                    served.released = Some(request.ciaddr);
-                }
+            DhcpMessageType::Release if self.is_for_us(request) => {
+                let ip = Some(request.ciaddr);
+                served.released = ip.filter(|&ip| here && self.leases.release(now, &client, ip));
+                self.count(served.released.is_some(), |counters| &mut counters.released);
             }
             DhcpMessageType::Inform if self.subnet.contains(&request.ciaddr) => {
                 let grant = self.grant(Ipv4Addr::UNSPECIFIED, false);
-                served.reply = Some(self.say(&request, DhcpMessageType::Ack, Some(&grant)));
+                served.reply = Some(self.say(request, DhcpMessageType::Ack, Some(&grant)));
                 self.counters.acks += 1;
             }
             _ => self.counters.silent += 1,
         }
-        Some(served)
+        served
+    }
+
+    /// Counts what was done, or that the request was not its sender's to make.
+    fn count(&mut self, done: bool, of: impl Fn(&mut DhcpCounters) -> &mut u64) {
+        let counter = if done { of(&mut self.counters) } else { &mut self.counters.misplaced };
+        *counter += 1;
     }
 
     /// RFC 2131 §4.3.1.
     fn discover(
         &mut self,
         now: Time,
-        place: Place,
+        client: Holder,
+        here: bool,
         request: &Request,
-        hosts: &HostTable,
     ) -> Option<Vec<u8>> {
-        let mac = request.mac;
-        let unused = |ip| !used_by_another(hosts, mac, ip);
-        let ip = match self.config.reservations.get(&mac) {
-            Some(&ip) => Some(ip).filter(|&ip| unused(ip)),
-            None => self.leases.offer(now, place, mac, request.requested, unused),
+        let mac = client.mac;
+        let own = self.leases.of(mac).map(|(ip, _)| ip);
+        let own = own.filter(|&ip| self.leases.lasts_with(mac, ip));
+        let ip = match self.config.reservations.get(&mac).copied().or(own) {
+            Some(ip) => Some(ip),
+            None if !here => {
+                self.counters.misplaced += 1;
+                return None;
+            }
+            None if !self.leases.has_room(now, client.place) => {
+                self.counters.port_full += 1;
+                return None;
+            }
+            None => self.leases.offer(now, client, request.requested),
         };
         let Some(ip) = ip else {
             self.counters.exhausted += 1;
@@ -160,10 +204,16 @@ impl DhcpServer {
     /// RFC 2131 §4.3.2. With a server identifier the client has chosen among offers;
     /// without one it names an address that it had (INIT-REBOOT), or has (renewing and
     /// rebinding, in `ciaddr`).
-    fn request(&mut self, now: Time, request: &Request, hosts: &HostTable, served: &mut Served) {
-        let mac = request.mac;
+    fn request(
+        &mut self,
+        now: Time,
+        client: Holder,
+        here: bool,
+        request: &Request,
+        served: &mut Served,
+    ) {
         if !self.is_for_us(request) {
-            self.leases.refuse(now, mac);
+            self.leases.refuse(now, &client);
             self.counters.silent += 1;
             return;
         }
@@ -172,14 +222,17 @@ impl DhcpServer {
             self.counters.silent += 1;
             return;
         };
-        match self.judge(mac, ip, hosts) {
-            Judgement::Yes => {
-                self.leases.bind(now, mac, ip, self.config.lease);
+        match self.judge(&client, ip) {
+            Judgement::Yes if !here && !self.leases.lasts_with(client.mac, ip) => {
+                self.counters.misplaced += 1;
+            }
+            Judgement::Yes if self.leases.bind(now, client, ip, self.config.lease) => {
                 self.counters.acks += 1;
                 let grant = self.grant(ip, true);
                 served.reply = Some(self.say(request, DhcpMessageType::Ack, Some(&grant)));
                 served.leased = Some(ip);
             }
+            Judgement::Yes => self.counters.port_full += 1,
             Judgement::NotOurs if request.server.is_none() => self.counters.silent += 1,
             Judgement::No | Judgement::NotOurs => {
                 self.counters.naks += 1;
@@ -188,21 +241,27 @@ impl DhcpServer {
         }
     }
 
-    fn judge(&self, mac: MacAddr, ip: Ipv4Addr, hosts: &HostTable) -> Judgement {
-        let mismatch = match (self.config.reservations.get(&mac), self.leases.of(mac)) {
-            (Some(&reserved), _) => reserved != ip,
-            (None, Some((bound, LeaseState::Bound))) => bound != ip,
-            (None, _) => false,
+    fn judge(&self, client: &Holder, ip: Ipv4Addr) -> Judgement {
+        let mac = client.mac;
+        let reserved = self.config.reservations.get(&mac).copied();
+        let mismatch = match (reserved, self.leases.of(mac)) {
+            (Some(reserved), _) => reserved != ip,
+            (None, Some((held, lease))) => match lease.state {
+                LeaseState::Bound => held != ip,
+                // Behind its own port a host may change from a fixed address to a lease.
+                LeaseState::InUse => held != ip && lease.holder.place != client.place,
+                _ => false,
+            },
+            (None, None) => false,
         };
-        let reserved = self.config.reservations.get(&mac) == Some(&ip);
-        if mismatch || !self.subnet.contains(&ip) || used_by_another(hosts, mac, ip) {
+        if mismatch || !self.subnet.contains(&ip) {
             return Judgement::No;
         }
-        if reserved {
+        if reserved.is_some() {
             return Judgement::Yes;
         }
-        let others = self.config.reservations.values().any(|&other| other == ip);
-        if others || ip == self.identity.ip || self.leases.taken_from(mac, ip) {
+        let others = self.reserved.contains_key(&ip) || ip == self.identity.ip;
+        if others || self.leases.taken_from(mac, ip) {
             return Judgement::No;
         }
         if self.leases.in_pool(ip) { Judgement::Yes } else { Judgement::NotOurs }
@@ -232,10 +291,4 @@ impl DhcpServer {
 /// A lease in seconds, at least one; what does not fit is for ever (RFC 2132 §9.2).
 fn whole_seconds(lease: Span) -> u32 {
     u32::try_from(lease.as_millis() / 1_000).unwrap_or(u32::MAX).max(1)
-}
-
-/// Whether the host table shows an address with a host other than `mac`.
-fn used_by_another(hosts: &HostTable, mac: MacAddr, ip: Ipv4Addr) -> bool {
-    let owner = hosts.by_ip(IpAddr::V4(ip)).and_then(|owner| hosts.get(owner));
-    owner.is_some_and(|owner| owner.mac != mac)
 }

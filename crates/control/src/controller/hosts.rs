@@ -55,6 +55,10 @@ pub struct Host {
     claims: Vec<Claim>,
     /// When a move of the host was last verified.
     verified_at: Option<Time>,
+    /// The place that was queried then, until the host is reported from there.
+    queried: Option<Place>,
+    /// When the next query is due.
+    verify_due: Option<Time>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,6 +106,17 @@ pub struct HostTable {
     slots: Vec<Option<Host>>,
     free: Vec<HostIndex>,
     unconfirmed: BTreeSet<(Time, MacAddr, Place)>,
+    /// Hosts whose last move is to be verified, and when.
+    unverified: BTreeSet<(Time, MacAddr)>,
+}
+
+/// The result of giving an address to a host.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Owned {
+    /// The host that had the address before. Edges must not go on answering ARP for it.
+    pub before: Option<HostIndex>,
+    /// The address that the host lost because it has too many.
+    pub surplus: Option<IpAddr>,
 }
 
 impl HostTable {
@@ -114,6 +129,7 @@ impl HostTable {
             slots: Vec::new(),
             free: Vec::new(),
             unconfirmed: BTreeSet::new(),
+            unverified: BTreeSet::new(),
         }
     }
 
@@ -189,6 +205,8 @@ impl HostTable {
             ips: Vec::new(),
             claims: [Claim { place, until }].into(),
             verified_at: None,
+            queried: None,
+            verify_due: None,
         };
         let index = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
@@ -202,45 +220,74 @@ impl HostTable {
         Learned::Here(index)
     }
 
-    /// The place of a host before its last move, with the address to query. `None` if it was
-    /// queried less than a second ago, or if there is nothing to query.
+    /// The place of a host before its last move, with the address to query. `None` if there is
+    /// nothing to query, if the move is the answer to the last query, or if that was less than a
+    /// second ago; then the query is due later, see [`HostTable::verify_due`].
     pub fn verify(&mut self, now: Time, index: HostIndex) -> Option<(MacAddr, Place, IpAddr)> {
         let host = self.slots.get_mut(index.index())?.as_mut()?;
-        let before = host.claims.iter().rev().nth(1)?.place;
-        let ip = *host.ips.last()?;
-        let recently = host.verified_at.is_some_and(|at| now.since(at) < VERIFY_PAUSE);
-        if recently {
+        if let Some(due) = host.verify_due.take() {
+            self.unverified.remove(&(due, host.mac));
+        }
+        if host
+            .queried
+            .take_if(|queried| *queried == host.claims[host.claims.len() - 1].place)
+            .is_some()
+        {
             return None;
         }
-        host.verified_at = Some(now);
+        let before = host.claims.iter().rev().nth(1)?.place;
+        let ip = *host.ips.last()?;
+        if let Some(at) = host.verified_at.filter(|&at| now.since(at) < VERIFY_PAUSE) {
+            host.verify_due = Some(at + VERIFY_PAUSE);
+            self.unverified.insert((at + VERIFY_PAUSE, host.mac));
+            return None;
+        }
+        (host.verified_at, host.queried) = (Some(now), Some(before));
         Some((host.mac, before, ip))
     }
 
-    /// Makes `index` the owner of `ip`. Returns the previous owner, so that edges do not go on
-    /// answering ARP for it.
-    pub fn own(&mut self, index: HostIndex, ip: IpAddr) -> Option<HostIndex> {
+    /// Enters that a host is queried at a place. If it is reported from there next, that is the
+    /// answer and is not verified.
+    pub fn queried(&mut self, now: Time, mac: MacAddr, at: Place) {
+        let slot = self.by_mac(mac).and_then(|index| self.slots.get_mut(index.index()));
+        if let Some(host) = slot.and_then(Option::as_mut) {
+            (host.verified_at, host.queried) = (Some(now), Some(at));
+        }
+    }
+
+    /// A host whose last move is to be verified now.
+    pub fn verify_due(&self, now: Time) -> Option<HostIndex> {
+        let &(due, mac) = self.unverified.first()?;
+        self.by_mac(mac).filter(|_| due <= now)
+    }
+
+    /// Makes `index` the owner of `ip`. A host with too many addresses loses its oldest, but never
+    /// `keep`.
+    pub fn own(&mut self, index: HostIndex, ip: IpAddr, keep: Option<IpAddr>) -> Owned {
         let plain = match ip {
             IpAddr::V4(ip) => !ip.is_broadcast(),
             IpAddr::V6(_) => true,
         };
         let usable = plain && !ip.is_unspecified() && !ip.is_multicast() && !ip.is_loopback();
         if !usable || ip == self.server.1 || self.by_ip(ip) == Some(index) {
-            return None;
+            return Owned::default();
         }
         let before = self.by_ip(ip);
         if let Some(before) = before {
             self.disown(before, ip);
         }
         let Some(host) = self.slots.get_mut(index.index()).and_then(Option::as_mut) else {
-            return before;
+            return Owned { before, surplus: None };
         };
         host.ips.push(ip);
-        let surplus = (host.ips.len() > IPS_MAX).then(|| host.ips.remove(0));
+        let full = host.ips.len() > IPS_MAX;
+        let oldest = host.ips.iter().position(|&other| Some(other) != keep).filter(|_| full);
+        let surplus = oldest.map(|at| host.ips.remove(at));
         self.by_ip.insert(ip, index);
         if let Some(oldest) = surplus {
             self.by_ip.remove(&oldest);
         }
-        before
+        Owned { before, surplus }
     }
 
     /// Removes the address `ip` from `index`.
@@ -281,6 +328,9 @@ impl HostTable {
             return;
         };
         self.by_mac.remove(&host.mac);
+        if let Some(due) = host.verify_due {
+            self.unverified.remove(&(due, host.mac));
+        }
         for ip in &host.ips {
             self.by_ip.remove(ip);
         }
@@ -301,9 +351,11 @@ impl HostTable {
             .collect()
     }
 
-    /// When the next unconfirmed claim runs out.
+    /// When the next unconfirmed claim runs out, or the next move is to be verified.
     pub fn deadline(&self) -> Option<Time> {
-        self.unconfirmed.first().map(|&(until, _, _)| until)
+        let runs_out = self.unconfirmed.first().map(|&(until, _, _)| until);
+        let due = self.unverified.first().map(|&(due, _)| due);
+        [runs_out, due].into_iter().flatten().min()
     }
 
     /// A claim that has run out by `now`, to be withdrawn.
@@ -374,14 +426,14 @@ mod tests {
         let Learned::Here(first) = table.report(at(1, 1), MAC) else { panic!() };
         let other = MacAddr([2, 0, 0, 0, 0, 2]);
         let Learned::Here(second) = table.report(at(1, 2), other) else { panic!() };
-        table.own(first, ip(1));
-        table.own(second, ip(1));
+        table.own(first, ip(1), None);
+        table.own(second, ip(1), None);
         assert_eq!(table.by_ip(ip(1)), Some(second));
         assert!(table.get(first).unwrap().ips.is_empty());
-        table.own(second, ip(254));
+        table.own(second, ip(254), None);
         assert_eq!(table.by_ip(ip(254)), None, "nobody takes the server's address");
         for last in 10..30 {
-            table.own(second, ip(last));
+            table.own(second, ip(last), None);
         }
         assert_eq!(table.get(second).unwrap().ips.len(), IPS_MAX);
         assert_eq!(table.by_ip(ip(10)), None);

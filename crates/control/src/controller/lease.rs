@@ -1,30 +1,33 @@
-//! The leases of the DHCP server: the state of each address and its owner.
+//! The leases of the DHCP server: the state of each address, its holder, and the holder's port.
 //!
-//! An address of the pool is *offered* for seconds, *bound* for a lease, or *declined*
-//! (another host answers on it) for minutes. Then it is *free* again, and its last owner gets it
-//! back unless another client needed it. Addresses never given yet go
-//! first, then the one that has been free longest. Of the former a client gets the one that
-//! its MAC points to, if it can: a controller that has forgotten all leases then gives each
-//! client what it had before, and not what another still holds.
+//! An address of the pool is *offered* for seconds, *bound* for a lease, *in use* by a host that
+//! has no lease (it sends ARP from it), or *declined* (another host answers on it) for minutes.
+//! Then it is *free* again, and its last owner gets it back unless another client needed it.
+//! Addresses never given yet go first, then the one that has been free longest. Of the former a
+//! client gets the one that its MAC points to, if it can: a controller that has forgotten all
+//! leases then gives each client what it had before, and not what another still holds.
 //!
-//! Everything is bounded by the pool and the reservations: the only thing that an unknown
-//! client adds is an entry for an address. One host port can hold a few offers and declined
-//! addresses at a time, and beyond that gives up its oldest; so a host that invents clients
-//! empties no pool.
+//! This table alone says whose an address of the pool is: the host table enters an address with a
+//! host only after `Leases::claim`. The holder of an address is a MAC with a client identifier
+//! at a port. Only it releases or declines the address, and only while the host table has shown
+//! its MAC nowhere else for [`SETTLE`]. A holder that is at another port for so long is queried at
+//! its own, and has moved if it does not answer.
+//!
+//! Everything is bounded by the pool and the reservations: the only thing that an unknown client
+//! adds is an entry for an address. One port holds a bounded number of addresses of the pool.
+//! Where it needs more, and where the pool is empty, leases of hosts that are gone are reclaimed.
 
 use super::hosts::Place;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::vec::Vec;
 use axon_wire::{MacAddr, Span, Time};
 use core::net::Ipv4Addr;
 
-/// How long an offer is held: clients request it within a second or two.
-const OFFER: Span = Span::from_secs(10);
-/// How long a declined address is not offered.
-const QUARANTINE: Span = Span::from_secs(600);
+/// How long a host must be gone from its port, or at another one, before that counts. A host whose
+/// MAC another port has used is asked and back within two seconds.
+pub(super) const SETTLE: Span = Span::from_secs(10);
 /// Offers and declined addresses that one host port may hold.
 const HELD_MAX: usize = 16;
-/// Free addresses looked at for one offer; the rest wait for the next.
-const TRIES_MAX: usize = 256;
 
 /// The state of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,49 +36,111 @@ pub enum LeaseState {
     Offered,
     /// Leased to a client.
     Bound,
-    /// In use by a host without a lease.
+    /// Used by a host without a lease, or longer than its lease.
+    InUse,
+    /// Not to be given out: its client found that another host uses it.
     Declined,
     /// Leased to no client; the last owner is kept.
     Free,
 }
 
-/// The state of an address, and its owner.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lease {
-    /// The MAC of the owner, or of the last one.
+/// The client that an address belongs to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    /// Its MAC address.
     pub mac: MacAddr,
+    /// Its client identifier (RFC 2132 §9.14); empty without one.
+    pub client_id: Vec<u8>,
+    /// Its port.
+    pub place: Place,
+}
+
+/// The state of an address, and its owner.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lease {
+    /// The owner, or the last one.
+    pub holder: Holder,
     /// The state of the address.
     pub state: LeaseState,
-    /// The end of the state; for a free address, when it became free.
+    /// The end of the state; where it has none, its beginning.
     pub until: Time,
-    held_at: Option<Place>,
+    /// Where the host table shows the holder's MAC.
+    pub(super) shown_at: Option<Place>,
+    /// Since when; `None` for ever.
+    pub(super) shown_since: Option<Time>,
+    /// Whether the holder has been queried at its port since then.
+    pub(super) queried: bool,
+    /// Another host that uses the address as soon as it is free.
+    pub(super) rival: Option<MacAddr>,
+}
+
+/// Which ordered set an entry with a deadline or an age stands in, besides `expiry` and `free`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Absence {
+    /// To be looked at when it has lasted for [`SETTLE`].
+    Settling,
+    /// A lease whose host is gone.
+    Gone,
+}
+
+/// The addresses that belong to one port.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PortLeases {
+    /// Offered and declined, oldest first.
+    pub(super) passing: VecDeque<Ipv4Addr>,
+    /// Addresses of the pool that are bound or in use.
+    pub(super) lasting: BTreeSet<Ipv4Addr>,
+}
+
+/// What the controller has to do about addresses.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Due {
+    /// Addresses that have become free, with the host that was refused each of them last.
+    pub free: Vec<(Ipv4Addr, MacAddr)>,
+    /// Holders that the host table shows at another port, to be queried at their own.
+    pub queries: Vec<(Place, MacAddr, Ipv4Addr)>,
 }
 
 /// The addresses of a server.
 #[derive(Clone, Debug)]
 pub(super) struct Leases {
-    by_ip: BTreeMap<Ipv4Addr, Lease>,
-    by_mac: BTreeMap<MacAddr, Ipv4Addr>,
-    expiry: BTreeSet<(Time, Ipv4Addr)>,
-    free: BTreeSet<(Time, Ipv4Addr)>,
-    held: BTreeMap<Place, VecDeque<Ipv4Addr>>,
+    pub(super) by_ip: BTreeMap<Ipv4Addr, Lease>,
+    pub(super) by_mac: BTreeMap<MacAddr, Ipv4Addr>,
+    pub(super) by_port: BTreeMap<Place, PortLeases>,
+    pub(super) expiry: BTreeSet<(Time, Ipv4Addr)>,
+    pub(super) free: BTreeSet<(Time, Ipv4Addr)>,
+    pub(super) settling: BTreeSet<(Time, Ipv4Addr)>,
+    pub(super) gone: BTreeSet<(Time, Ipv4Addr)>,
+    pub(super) due: Due,
+    pub(super) per_port_max: usize,
+    pub(super) reclaimed: u64,
     /// The first address that was never given, as a number; past `last` there is none.
-    fresh: u64,
-    first: u64,
-    last: u64,
-    excluded: BTreeSet<Ipv4Addr>,
+    pub(super) fresh: u64,
+    pub(super) first: u64,
+    pub(super) last: u64,
+    pub(super) excluded: BTreeSet<Ipv4Addr>,
 }
 
 impl Leases {
-    /// A pool from `first` to `last`, without the `excluded` addresses.
-    pub fn new(first: Ipv4Addr, last: Ipv4Addr, excluded: BTreeSet<Ipv4Addr>) -> Leases {
+    /// A pool from `first` to `last`, without the `excluded` addresses. One port holds at most
+    /// `per_port_max` of them.
+    pub fn new(
+        (first, last): (Ipv4Addr, Ipv4Addr),
+        excluded: BTreeSet<Ipv4Addr>,
+        per_port_max: usize,
+    ) -> Leases {
         let first = u64::from(u32::from(first));
         Leases {
             by_ip: BTreeMap::new(),
             by_mac: BTreeMap::new(),
+            by_port: BTreeMap::new(),
             expiry: BTreeSet::new(),
             free: BTreeSet::new(),
-            held: BTreeMap::new(),
+            settling: BTreeSet::new(),
+            gone: BTreeSet::new(),
+            due: Due::default(),
+            per_port_max,
+            reclaimed: 0,
             fresh: first,
             first,
             last: u64::from(u32::from(last)),
@@ -91,273 +156,161 @@ impl Leases {
         (self.first..=self.last).contains(&u64::from(u32::from(ip))) && !self.excluded.contains(&ip)
     }
 
-    /// The address that is offered or bound to a client.
-    pub fn of(&self, mac: MacAddr) -> Option<(Ipv4Addr, LeaseState)> {
-        let ip = *self.by_mac.get(&mac)?;
-        let state = self.by_ip.get(&ip)?.state;
-        (state != LeaseState::Free).then_some((ip, state))
+    /// Leases of hosts that were gone, given up for other clients.
+    pub const fn reclaimed(&self) -> u64 {
+        self.reclaimed
     }
 
-    /// Whether an address is offered or leased to another client, or declined.
+    /// The address that is offered to a client, bound to it, or in use by it.
+    pub fn of(&self, mac: MacAddr) -> Option<(Ipv4Addr, &Lease)> {
+        let ip = *self.by_mac.get(&mac)?;
+        let lease = self.by_ip.get(&ip)?;
+        (lease.state != LeaseState::Free).then_some((ip, lease))
+    }
+
+    /// Whether an address is bound to this client or in use by it.
+    pub fn lasts_with(&self, mac: MacAddr, ip: Ipv4Addr) -> bool {
+        self.by_ip.get(&ip).is_some_and(|lease| lease.is_lasting() && lease.holder.mac == mac)
+    }
+
+    /// Whether an address belongs to another client, or is declined.
     pub fn taken_from(&self, mac: MacAddr, ip: Ipv4Addr) -> bool {
         self.by_ip.get(&ip).is_some_and(|lease| match lease.state {
             LeaseState::Free => false,
             LeaseState::Declined => true,
-            LeaseState::Offered | LeaseState::Bound => lease.mac != mac,
+            LeaseState::Offered | LeaseState::Bound | LeaseState::InUse => lease.holder.mac != mac,
         })
     }
 
-    /// Whether an address is leased to another client now.
-    pub fn bound_to_another(&self, mac: MacAddr, ip: Ipv4Addr) -> bool {
-        let lease = self.by_ip.get(&ip);
-        lease.is_some_and(|lease| lease.state == LeaseState::Bound && lease.mac != mac)
-    }
-
-    /// Frees what has run out by `now`.
-    pub fn expire(&mut self, now: Time) {
-        while let Some(&(until, ip)) = self.expiry.first() {
-            if until > now {
-                break;
-            }
-            self.set_free(until, ip);
+    pub(super) fn set_free(&mut self, now: Time, ip: Ipv4Addr) {
+        let Some(lease) = self.take(ip) else { return };
+        if let Some(rival) = lease.rival {
+            self.due.free.push((ip, rival));
         }
-    }
-
-    /// Offers an address of the pool: the client's own, its last one, the one it asks for, the one
-    /// its MAC points to, or the next free one for which `usable` holds. `None` if there is none.
-    pub fn offer(
-        &mut self,
-        now: Time,
-        at: Place,
-        mac: MacAddr,
-        requested: Option<Ipv4Addr>,
-        usable: impl Fn(Ipv4Addr) -> bool,
-    ) -> Option<Ipv4Addr> {
-        let own = self.by_mac.get(&mac).copied();
-        let pointed_to = Some(self.pointed_to(mac)).filter(|ip| !self.by_ip.contains_key(ip));
-        let mut wanted = [own, requested, pointed_to].into_iter().flatten();
-        let fits = |ip: &Ipv4Addr| self.in_pool(*ip) && !self.taken_from(mac, *ip) && usable(*ip);
-        let ip = match wanted.find(fits) {
-            Some(ip) => ip,
-            None => self.next_free(now, usable)?,
-        };
-        // An offer of the address that a client has bound takes nothing from its lease.
-        if self.of(mac) != Some((ip, LeaseState::Bound)) {
-            self.set(now, ip, Lease::new(mac, LeaseState::Offered, now + OFFER, Some(at)));
-        }
-        Some(ip)
-    }
-
-    /// The address that a MAC points to, by the part that its maker counts up from one: MACs
-    /// in a row point to addresses in a row.
-    fn pointed_to(&self, mac: MacAddr) -> Ipv4Addr {
-        let [_, _, _, d, e, f] = mac.0;
-        let number = u64::from(u32::from_be_bytes([0, d, e, f]));
-        let size = (self.last + 1).saturating_sub(self.first).max(1);
-        Ipv4Addr::from((self.first + (number + size - 1) % size) as u32)
-    }
-
-    fn next_free(&mut self, now: Time, usable: impl Fn(Ipv4Addr) -> bool) -> Option<Ipv4Addr> {
-        for _ in 0..TRIES_MAX {
-            let ip = if self.fresh <= self.last {
-                let ip = Ipv4Addr::from(self.fresh as u32);
-                self.fresh += 1;
-                ip
-            } else {
-                self.free.pop_first()?.1
-            };
-            if !self.in_pool(ip) || self.by_ip.get(&ip).is_some_and(Lease::is_held) {
-                continue;
-            }
-            if usable(ip) {
-                return Some(ip);
-            }
-            // Somebody without a lease uses it: look again when its turn comes.
-            self.free.insert((now, ip));
-            let last = self.by_ip.get_mut(&ip);
-            last.into_iter().for_each(|lease| lease.until = now);
-        }
-        None
-    }
-
-    /// Gives a client an address for that long.
-    pub fn bind(&mut self, now: Time, mac: MacAddr, ip: Ipv4Addr, lease: Span) {
-        self.set(now, ip, Lease::new(mac, LeaseState::Bound, now + lease, None));
-    }
-
-    /// Does not offer an address for a while, if it was this client's. Returns whether it was.
-    pub fn decline(&mut self, now: Time, at: Place, mac: MacAddr, ip: Ipv4Addr) -> bool {
-        let own = self.of(mac).is_some_and(|(held, _)| held == ip);
-        if own {
-            self.set(now, ip, Lease::new(mac, LeaseState::Declined, now + QUARANTINE, Some(at)));
-            self.by_mac.remove(&mac);
-        }
-        own
-    }
-
-    /// Frees a client's address, if it is bound to it.
-    pub fn release(&mut self, now: Time, mac: MacAddr, ip: Ipv4Addr) -> bool {
-        let own = self.of(mac) == Some((ip, LeaseState::Bound));
-        if own {
-            self.set_free(now, ip);
-        }
-        own
-    }
-
-    /// Frees what is only offered to a client: it has chosen another server.
-    pub fn refuse(&mut self, now: Time, mac: MacAddr) {
-        if let Some((ip, LeaseState::Offered)) = self.of(mac) {
-            self.set_free(now, ip);
-        }
-    }
-
-    fn set_free(&mut self, now: Time, ip: Ipv4Addr) {
-        let Some(lease) = self.by_ip.get(&ip).copied() else {
-            return;
-        };
-        let declined = lease.state == LeaseState::Declined;
-        self.unset(ip);
         if self.in_pool(ip) {
-            self.free.insert((now, ip));
-            let free = Lease { state: LeaseState::Free, until: now, held_at: None, ..lease };
-            self.by_ip.insert(ip, free);
-            if !declined {
-                self.by_mac.insert(lease.mac, ip);
+            let was_declined = lease.state == LeaseState::Declined;
+            let mac = lease.holder.mac;
+            self.put(ip, Lease::new(lease.holder, LeaseState::Free, now));
+            if was_declined && self.by_mac.get(&mac) == Some(&ip) {
+                self.by_mac.remove(&mac);
             }
         }
     }
 
-    fn set(&mut self, now: Time, ip: Ipv4Addr, lease: Lease) {
-        self.unset(ip);
-        if let Some(&other) = self.by_mac.get(&lease.mac) {
-            // A client has one address: the one before becomes free, and nobody's.
-            self.set_free(now, other);
+    /// Gives an address to a client. It has one by lease: the one before becomes free, and
+    /// nobody's.
+    pub(super) fn set(&mut self, now: Time, ip: Ipv4Addr, lease: Lease) {
+        self.take(ip);
+        if let Some(other) = self.by_mac.get(&lease.holder.mac).copied() {
+            let held = self.by_ip.get(&other).is_some_and(|other| other.state != LeaseState::InUse);
+            if held {
+                self.set_free(now, other);
+            }
+            self.by_mac.remove(&lease.holder.mac);
         }
-        self.by_ip.insert(ip, lease);
-        self.by_mac.insert(lease.mac, ip);
-        self.expiry.insert((lease.until, ip));
-        let Some(at) = lease.held_at else { return };
-        let held = self.held.entry(at).or_default();
-        held.push_back(ip);
-        if held.len() > HELD_MAX
-            && let Some(oldest) = held.front().copied()
+        let at = lease.holder.place;
+        self.put(ip, lease);
+        let passing = self.by_port.get(&at).map(|port| &port.passing);
+        if let Some(passing) = passing
+            && passing.len() > HELD_MAX.min(self.per_port_max)
+            && let Some(&oldest) = passing.front()
         {
             self.set_free(Time::ZERO, oldest);
         }
     }
 
-    /// Forgets what an address is, everywhere.
-    fn unset(&mut self, ip: Ipv4Addr) {
-        let Some(lease) = self.by_ip.remove(&ip) else {
-            return;
+    /// Enters an address, which was not there, everywhere.
+    pub(super) fn put(&mut self, ip: Ipv4Addr, lease: Lease) {
+        let state = lease.state;
+        match state {
+            LeaseState::Free => self.free.insert((lease.until, ip)),
+            LeaseState::InUse => false,
+            _ => self.expiry.insert((lease.until, ip)),
         };
+        if let Some((absence, since)) = self.absence(ip, &lease) {
+            self.absent(absence).insert((since, ip));
+        }
+        let lasting = lease.is_lasting() && self.in_pool(ip);
+        if lasting || lease.is_passing() {
+            let port = self.by_port.entry(lease.holder.place).or_default();
+            match lasting {
+                true => drop(port.lasting.insert(ip)),
+                false => port.passing.push_back(ip),
+            }
+        }
+        if state != LeaseState::Declined {
+            self.by_mac.entry(lease.holder.mac).or_insert(ip);
+        }
+        self.by_ip.insert(ip, lease);
+    }
+
+    /// Removes an address everywhere.
+    pub(super) fn take(&mut self, ip: Ipv4Addr) -> Option<Lease> {
+        let lease = self.by_ip.remove(&ip)?;
         self.expiry.remove(&(lease.until, ip));
         self.free.remove(&(lease.until, ip));
-        if self.by_mac.get(&lease.mac) == Some(&ip) {
-            self.by_mac.remove(&lease.mac);
+        if let Some((absence, since)) = self.absence(ip, &lease) {
+            self.absent(absence).remove(&(since, ip));
         }
-        let Some(at) = lease.held_at else { return };
-        if let Some(held) = self.held.get_mut(&at) {
-            held.retain(|&other| other != ip);
-            if held.is_empty() {
-                self.held.remove(&at);
+        if self.by_mac.get(&lease.holder.mac) == Some(&ip) {
+            self.by_mac.remove(&lease.holder.mac);
+        }
+        if let Some(port) = self.by_port.get_mut(&lease.holder.place) {
+            port.lasting.remove(&ip);
+            port.passing.retain(|&other| other != ip);
+            if port.lasting.is_empty() && port.passing.is_empty() {
+                self.by_port.remove(&lease.holder.place);
             }
+        }
+        Some(lease)
+    }
+
+    /// Which set an address stands in because its host is not at its port, and since when.
+    fn absence(&self, ip: Ipv4Addr, lease: &Lease) -> Option<(Absence, Time)> {
+        let since = lease.shown_since.filter(|_| lease.is_lasting())?;
+        match lease.shown_at {
+            Some(at) if at == lease.holder.place => None,
+            None if lease.state == LeaseState::Bound => {
+                self.in_pool(ip).then_some((Absence::Gone, since))
+            }
+            _ => Some((Absence::Settling, since)),
+        }
+    }
+
+    fn absent(&mut self, absence: Absence) -> &mut BTreeSet<(Time, Ipv4Addr)> {
+        match absence {
+            Absence::Settling => &mut self.settling,
+            Absence::Gone => &mut self.gone,
         }
     }
 }
 
 impl Lease {
-    const fn new(mac: MacAddr, state: LeaseState, until: Time, held_at: Option<Place>) -> Lease {
-        Lease { mac, state, until, held_at }
+    pub(super) const fn new(holder: Holder, state: LeaseState, until: Time) -> Lease {
+        let shown_at = Some(holder.place);
+        Lease { holder, state, until, shown_at, shown_since: None, queried: false, rival: None }
     }
 
-    fn is_held(&self) -> bool {
+    pub(super) fn is_held(&self) -> bool {
         self.state != LeaseState::Free
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use super::super::topology::SwitchIndex;
-    use super::*;
-    use axon_wire::PortNo;
-
-    fn ip(last: u8) -> Ipv4Addr {
-        Ipv4Addr::new(10, 0, 0, last)
+    pub(super) fn is_lasting(&self) -> bool {
+        matches!(self.state, LeaseState::Bound | LeaseState::InUse)
     }
 
-    fn mac(number: u32) -> MacAddr {
-        let [a, b, c, d] = number.to_be_bytes();
-        MacAddr([2, 0, a, b, c, d])
+    fn is_passing(&self) -> bool {
+        matches!(self.state, LeaseState::Offered | LeaseState::Declined)
     }
 
-    fn at(port: u16) -> Place {
-        Place { switch: SwitchIndex(0), port: PortNo(port) }
-    }
-
-    fn pool(first: u8, last: u8) -> Leases {
-        Leases::new(ip(first), ip(last), BTreeSet::new())
-    }
-
-    #[test]
-    fn a_client_gets_its_old_address_back_until_another_needs_it() {
-        let mut leases = pool(1, 2);
-        let now = Time::ZERO;
-        assert_eq!(leases.offer(now, at(0), mac(1), None, |_| true), Some(ip(1)));
-        leases.bind(now, mac(1), ip(1), Span::from_secs(60));
-        let later = now + Span::from_secs(61);
-        leases.expire(later);
-        assert_eq!(leases.offer(later, at(0), mac(2), None, |_| true), Some(ip(2)));
-        assert_eq!(leases.offer(later, at(0), mac(1), None, |_| true), Some(ip(1)));
-        assert_eq!(leases.offer(later, at(0), mac(3), None, |_| true), None);
-        leases.expire(later + OFFER);
-        assert_eq!(leases.offer(later + OFFER, at(0), mac(3), None, |_| true), Some(ip(1)));
-    }
-
-    #[test]
-    fn a_pool_that_forgot_everything_gives_clients_what_they_had() {
-        let give = |order: &mut dyn Iterator<Item = u32>| {
-            let mut leases = pool(1, 200);
-            order
-                .map(|number| {
-                    let offer = leases.offer(Time::ZERO, at(0), mac(number), None, |_| true);
-                    (number, offer)
-                })
-                .collect::<BTreeMap<_, _>>()
-        };
-        assert_eq!(give(&mut (0..150)), give(&mut (0..150).rev()));
-    }
-
-    #[test]
-    fn a_port_that_invents_clients_holds_few_offers_and_little_memory() {
-        let mut leases = pool(1, 40);
-        for number in 0..10_000 {
-            assert!(leases.offer(Time::ZERO, at(0), mac(number), None, |_| true).is_some());
-        }
-        assert_eq!(leases.held[&at(0)].len(), HELD_MAX);
-        assert!(leases.by_ip.len() <= 40 && leases.by_mac.len() <= 40);
-        assert_eq!(leases.expiry.len() + leases.free.len(), leases.by_ip.len());
-        assert!(leases.offer(Time::ZERO, at(1), mac(77_777), None, |_| true).is_some());
-    }
-
-    #[test]
-    fn a_declined_address_is_left_alone_for_a_while() {
-        let mut leases = pool(1, 2);
-        let now = Time::ZERO;
-        leases.offer(now, at(0), mac(1), None, |_| true);
-        assert!(!leases.decline(now, at(0), mac(2), ip(1)), "not its address");
-        assert!(leases.decline(now, at(0), mac(1), ip(1)));
-        assert_eq!(leases.offer(now, at(0), mac(1), Some(ip(1)), |_| true), Some(ip(2)));
-        leases.expire(now + QUARANTINE);
-        assert!(!leases.taken_from(mac(2), ip(1)));
-    }
-
-    #[test]
-    fn an_address_in_use_is_passed_over_and_looked_at_again() {
-        let mut leases = pool(1, 2);
-        let taken = |address| address != ip(1);
-        assert_eq!(leases.offer(Time::ZERO, at(0), mac(1), None, taken), Some(ip(2)));
-        assert_eq!(leases.offer(Time::ZERO, at(0), mac(2), Some(ip(1)), taken), None);
-        assert_eq!(leases.offer(Time::ZERO, at(0), mac(2), None, |_| true), Some(ip(1)));
+    /// Whether an address is this client's to give back: it holds it, and the host table has shown
+    /// its MAC at no other port of late.
+    pub(super) fn is_held_by(&self, now: Time, by: &Holder) -> bool {
+        let settled = self.shown_since.is_none_or(|since| since + SETTLE <= now);
+        self.is_held()
+            && self.state != LeaseState::Declined
+            && self.holder == *by
+            && self.shown_at == Some(by.place)
+            && settled
     }
 }

@@ -4,10 +4,12 @@
 //! switch's incarnation. Answers to requests are datagrams, because a requester repeats its
 //! request. Routes carry stamps, so that neither way can undo a later decision of the other.
 
+mod ageing;
 pub mod dhcp;
 pub mod flows;
 pub mod hosts;
 mod lease;
+mod lending;
 pub mod packet;
 mod reroute;
 mod round;
@@ -16,6 +18,7 @@ pub mod topology;
 
 use crate::config::ControllerConfig;
 use crate::effect::Effect;
+use ageing::Ageing;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -24,7 +27,7 @@ use axon_wire::message::{
     ArpRequest, ArpTarget, ControllerHello, ControllerHelloAck, HostFrame, Item, Message, Stamp,
     Target,
 };
-use axon_wire::{Hops, Incarnation, Layer, NodeId, PortNo, Span, Time};
+use axon_wire::{Hops, Incarnation, Layer, MacAddr, NodeId, PortNo, Span, Time};
 use core::net::IpAddr;
 use dhcp::DhcpServer;
 use flows::Flows;
@@ -49,6 +52,7 @@ pub struct Controller {
     /// The round of looking for better paths that is in progress.
     improving: Option<Round>,
     settle: Span,
+    ageing: Ageing,
     /// The interval of load reports in milliseconds, if the router needs them.
     measure_every_ms: Option<u32>,
     /// The most hops that a header holds. A longer path counts as none.
@@ -95,6 +99,7 @@ impl Controller {
             improving: None,
             hops_max,
             settle: heartbeat * 10,
+            ageing: Ageing::new(config.node.timers.silence_max()),
             measure_every_ms,
             counters: ControllerCounters::default(),
             round_wanted: false,
@@ -189,7 +194,7 @@ impl Controller {
             return;
         };
         if let Some(ip) = m.source_ip {
-            self.own(source, ip, out);
+            self.own(now, source, ip, out);
         }
         let target = match m.target {
             Target::Ip(ip) => self.hosts.by_ip(ip),
@@ -265,18 +270,20 @@ impl Controller {
             return;
         };
         let place = Place { switch, port: m.port };
-        let Some(done) = self.dhcp.serve(now, place, &m.frame, &self.hosts) else {
-            return;
-        };
-        if let Learned::Here(host) = self.hosts.request(now, place, done.mac) {
+        let Some(request) = self.dhcp.read(&m.frame) else { return };
+        let learned = self.hosts.request(now, place, request.mac);
+        let here = matches!(learned, Learned::Here(_));
+        let done = self.dhcp.serve(now, place, here, &request);
+        if let Learned::Here(host) = learned {
             if let Some(ip) = done.released {
                 self.hosts.disown(host, IpAddr::V4(ip));
                 self.cut_off(host, out);
             }
             if let Some(ip) = done.leased {
-                self.own(host, IpAddr::V4(ip), out);
+                self.own(now, host, IpAddr::V4(ip), out);
             }
         }
+        self.settle(now, out);
         let Some(frame) = done.reply else { return };
         let Some(hops) = self.path_to(from.node) else {
             self.counters.dhcp_unreachable += 1;
@@ -297,25 +304,28 @@ impl Controller {
                 let (Learned::Here(host) | Learned::Moved(host)) = learned else {
                     return;
                 };
+                self.show(now, host);
                 if let Some(ip) = ip {
-                    self.own(host, ip, out);
+                    self.own(now, host, ip, out);
                 }
                 if learned == Learned::Moved(host) {
                     self.migrate(host, out);
                     self.verify(now, host, out);
                 }
             }
-            Item::HostGone { port, mac } => self.withdraw(Place { switch, port }, mac, out),
+            Item::HostGone { port, mac } => self.withdraw(now, Place { switch, port }, mac, out),
             Item::PortLoad { over_us, ports } => {
                 let over = Span::from_micros(over_us);
                 self.router.measured(&self.graph, switch, over, &ports);
                 self.round_wanted = true;
                 self.plan_round(now);
             }
-            Item::SetRoute { .. }
-            | Item::RemoveRoute { .. }
-            | Item::AskHost { .. }
-            | Item::AskLoad { .. } => self.counters.item_misplaced += 1,
+            Item::RemoveRoute { port, destination, stamp } => {
+                self.route_aged(Place { switch, port }, destination, stamp);
+            }
+            Item::SetRoute { .. } | Item::AskHost { .. } | Item::AskLoad { .. } => {
+                self.counters.item_misplaced += 1
+            }
         }
     }
 
@@ -357,15 +367,21 @@ impl Controller {
     /// To be called at [`Controller::deadline`]; early or repeated calls are harmless.
     pub fn timeout(&mut self, now: Time, out: &mut Vec<Effect>) {
         while let Some((place, mac)) = self.hosts.run_out(now) {
-            self.withdraw(place, mac, out);
+            self.withdraw(now, place, mac, out);
         }
+        while let Some(host) = self.hosts.verify_due(now) {
+            self.verify(now, host, out);
+        }
+        self.settle(now, out);
+        self.age(now, out);
         self.improve(now, out);
     }
 
     /// When to call [`Controller::timeout`] next.
     pub fn deadline(&self) -> Option<Time> {
         let improving = self.improving.as_ref().map(|improving| improving.next);
-        [self.hosts.deadline(), improving].into_iter().flatten().min()
+        let (hosts, dhcp) = (self.hosts.deadline(), self.dhcp.deadline());
+        [hosts, dhcp, self.ageing.deadline(), improving].into_iter().flatten().min()
     }
 
     /// Looks up the switch that sent a message; `None` if its incarnation has ended. A new
@@ -376,33 +392,69 @@ impl Controller {
         from: Incarnation,
         out: &mut Vec<Effect>,
     ) -> Option<SwitchIndex> {
-        match self.graph.admit(from) {
-            Admission::Known(index) => Some(index),
+        let index = match self.graph.admit(from) {
+            Admission::Known(index) => index,
             Admission::Stale => {
                 self.counters.stale_incarnation += 1;
-                None
+                return None;
             }
             Admission::Reborn(index, change) => {
                 self.reborn(now, index, &change, out);
-                Some(index)
+                index
             }
-        }
+        };
+        self.ageing.heard(now, index);
+        Some(index)
     }
 
     /// Gives an address to a host. Edges answer ARP from their flows, so the flows towards the
     /// previous owner are removed; frames request them again by MAC.
     ///
-    /// An address that is reserved for another host, or leased to it, stays with that host.
-    fn own(&mut self, host: HostIndex, ip: IpAddr, out: &mut Vec<Effect>) {
-        let Some(mac) = self.hosts.get(host).map(|host| host.mac) else { return };
+    /// An address that is reserved for another host, leased to it, or of the pool and in use by it
+    /// stays with that host.
+    fn own(&mut self, now: Time, host: HostIndex, ip: IpAddr, out: &mut Vec<Effect>) {
+        let Some((mac, place)) = self.hosts.get(host).map(|host| (host.mac, host.place())) else {
+            return;
+        };
         if let IpAddr::V4(ip) = ip
-            && self.dhcp.belongs_to_another(mac, ip)
+            && !self.dhcp.claim(now, mac, place, ip)
         {
             self.counters.ip_refused += 1;
             return;
         }
-        if let Some(before) = self.hosts.own(host, ip) {
+        let owned = self.hosts.own(host, ip, self.dhcp.address_of(mac).map(IpAddr::V4));
+        if let Some(before) = owned.before {
             self.cut_off(before, out);
+        }
+        if let Some(IpAddr::V4(surplus)) = owned.surplus {
+            self.dhcp.abandon(now, mac, surplus);
+        }
+    }
+
+    /// Gives addresses that have become free to the hosts that wait for them, and queries hosts
+    /// whose MAC is at another port than their address.
+    fn settle(&mut self, now: Time, out: &mut Vec<Effect>) {
+        let due = self.dhcp.take_due(now);
+        for (ip, mac) in due.free {
+            if let Some(host) = self.hosts.by_mac(mac) {
+                self.own(now, host, IpAddr::V4(ip), out);
+            }
+        }
+        for (place, mac, ip) in due.queries {
+            self.hosts.queried(now, mac, place);
+            self.query(place, mac, IpAddr::V4(ip), out);
+        }
+    }
+
+    fn query(&self, place: Place, mac: MacAddr, ip: IpAddr, out: &mut Vec<Effect>) {
+        let to = self.graph.switch(place.switch).incarnation.node;
+        out.push(Effect::Command { to, item: Item::AskHost { port: place.port, mac, ip } });
+    }
+
+    /// Passes the place of a host on to the address service.
+    fn show(&mut self, now: Time, host: HostIndex) {
+        if let Some(host) = self.hosts.get(host) {
+            self.dhcp.shown(now, host.mac, Some(host.place()), &host.ips);
         }
     }
 
@@ -411,9 +463,7 @@ impl Controller {
     /// moment.
     fn verify(&mut self, now: Time, host: HostIndex, out: &mut Vec<Effect>) {
         if let Some((mac, place, ip)) = self.hosts.verify(now, host) {
-            let to = self.graph.switch(place.switch).incarnation.node;
-            let item = Item::AskHost { port: place.port, mac, ip };
-            out.push(Effect::Command { to, item });
+            self.query(place, mac, ip, out);
         }
     }
 
@@ -424,11 +474,17 @@ impl Controller {
     }
 
     /// Withdraws a claim, and moves or removes the flows of the host.
-    fn withdraw(&mut self, place: Place, mac: axon_wire::MacAddr, out: &mut Vec<Effect>) {
+    fn withdraw(&mut self, now: Time, place: Place, mac: MacAddr, out: &mut Vec<Effect>) {
         match self.hosts.withdraw(place, mac) {
             Withdrawn::Nothing => {}
-            Withdrawn::Moved(host) => self.migrate(host, out),
+            Withdrawn::Moved(host) => {
+                self.show(now, host);
+                self.migrate(host, out);
+            }
             Withdrawn::Gone(host) => {
+                if let Some(host) = self.hosts.get(host) {
+                    self.dhcp.shown(now, mac, None, &host.ips);
+                }
                 self.leave(host, out);
                 self.cut_off(host, out);
                 self.hosts.forget(host);

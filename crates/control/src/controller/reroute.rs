@@ -27,7 +27,8 @@ use super::router::{Flow, flow_hash};
 use super::topology::{Change, SwitchIndex};
 use crate::effect::Effect;
 use alloc::vec::Vec;
-use axon_wire::message::Item;
+use axon_wire::MacAddr;
+use axon_wire::message::{Item, Stamp};
 use axon_wire::{Span, Time};
 
 /// The number of routes looked at in one batch of a round.
@@ -130,6 +131,21 @@ impl Controller {
         out.push(Effect::Command { to: self.graph.switch(at.switch).incarnation.node, item });
     }
 
+    /// A switch has removed a route that no frame took. One that has another stamp by now is on
+    /// its way there.
+    pub(super) fn route_aged(&mut self, at: Place, destination: MacAddr, stamp: Stamp) {
+        let host = self.hosts.by_mac(destination);
+        let Some(index) = host.and_then(|host| self.flows.find(at, host)) else {
+            return;
+        };
+        let number = self.flows.get(index).map(|route| route.number);
+        if number.is_some_and(|number| self.stamp(number) == stamp) {
+            self.unplace(index);
+            self.flows.remove(index);
+            self.counters.routes_aged += 1;
+        }
+    }
+
     /// Removes a route here and at its switch.
     pub(super) fn remove(&mut self, index: RouteIndex, out: &mut Vec<Effect>) {
         self.unplace(index);
@@ -217,7 +233,7 @@ impl Controller {
                 let item = Item::AskHost { port: place.port, mac, ip };
                 out.push(Effect::Command { to, item });
             }
-            self.withdraw(place, mac, out);
+            self.withdraw(now, place, mac, out);
         }
         self.changed(now, change, out);
     }

@@ -29,6 +29,10 @@ pub struct Flow {
     pub placement: Placement,
     /// The destination's IPv4 address, if an ARP exchange has shown it.
     pub ip: Option<Ipv4Addr>,
+    /// When this route was entered.
+    pub(super) set_at: Time,
+    /// Whether the control plane has forwarded a frame by it since that was last asked.
+    pub(super) used: bool,
 }
 
 /// Where a route is kept.
@@ -144,7 +148,8 @@ impl Flows {
             true => Placement::Requested(self.placing.install(cx, key, route.clone())),
             false => Placement::Software,
         };
-        self.live.insert(key, Flow { stamp, route: route.clone(), placement, ip: ip_before });
+        let (route, set_at) = (route.clone(), cx.now);
+        self.live.insert(key, Flow { stamp, route, placement, ip: ip_before, set_at, used: false });
         self.learn_ip(key, ip);
         match placed {
             true => self.unplaced.remove(&key),

@@ -84,7 +84,8 @@ impl Edge {
         source: MacAddr,
         destination: MacAddr,
     ) -> Result<Fate, Drop> {
-        if let Some(flow) = self.flows.get(port, destination) {
+        if let Some(flow) = self.flows.live.get_mut(&(port, destination)) {
+            flow.used = true;
             self.counters.slow_path += 1;
             return Ok(Fate::Forward(flow.route.clone()));
         }

@@ -1,7 +1,7 @@
 //! Learning, probing and forgetting local hosts, and reporting them to the controller.
 
 use super::context::{Cx, Timer};
-use super::hosts::Host;
+use super::hosts::{Host, Hosts};
 use super::state::Edge;
 use crate::effect::Effect;
 use alloc::collections::BTreeSet;
@@ -21,23 +21,25 @@ impl Edge {
     /// dropped.
     ///
     /// A known host on its port is refreshed. On another port it has moved: it is removed from the
-    /// old port with its flows and learned on the new one. A new host is learned while its port
+    /// old port with its flows and learned on the new one. It is queried at the old port, and
+    /// learned there again if it answers: another station may have used its MAC. A new host is learned while its port
     /// has room. A full port removes a host without address that was silent for as long as a host
     /// with an address would need to be declared dead. Hosts without address are not removed
     /// otherwise, because they cannot be probed.
     pub(super) fn learn(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr) -> bool {
-        let recalled = self.recalled(port, mac);
+        let mut left = None;
         if let Some(host) = self.hosts.by_mac.get_mut(&mac) {
             if host.port == port {
                 host.heard = cx.now;
                 host.unanswered = 0;
-                if recalled {
+                if self.recalled(port, mac).is_some() {
                     // The controller wants to verify the host: report it again.
                     self.hosts.reported.remove(&mac);
                     self.report(cx.out, mac);
                 }
                 return true;
             }
+            left = Some(host.port);
             if cx.now.since(host.changed) < CHANGE_HOLD {
                 self.counters.hosts_refused += 1;
                 return false;
@@ -47,12 +49,19 @@ impl Edge {
             self.counters.hosts_refused += 1;
             return false;
         }
+        let answered = self.recalled(port, mac).is_some_and(|recall| recall.moved);
         let moved = self.forget_host(cx, mac);
         let host = Host { port, ip: None, heard: cx.now, unanswered: 0, changed: cx.now };
         self.hosts.insert(mac, host);
         self.counters.hosts_moved += u64::from(moved);
         cx.out.push(Effect::Note(Note::HostUp { port, mac }));
         self.report(cx.out, mac);
+        match left {
+            // It has answered: whoever used its MAC is not queried.
+            Some(left) if answered => drop(self.recalled(left, mac)),
+            Some(left) => self.recall_moved(cx, left, mac),
+            None => {}
+        }
         true
     }
 
@@ -167,6 +176,14 @@ impl Edge {
         }
     }
 
+    /// Forgets that hosts were reported which are as they were reported. Those that have left or
+    /// moved meanwhile are still to be withdrawn.
+    pub(super) fn forget_reports(&mut self) {
+        let Hosts { by_mac, reported, .. } = &mut self.hosts;
+        let as_is = |mac: &MacAddr| by_mac.get(mac).map(|host: &Host| (host.port, host.ip));
+        reported.retain(|mac, report| as_is(mac) != Some(*report));
+    }
+
     /// Reports everything that the controller does not have yet; to a new incarnation, everything.
     pub(super) fn report_all(&mut self, out: &mut Vec<Effect>, new_incarnation: bool) {
         if new_incarnation {
@@ -210,6 +227,28 @@ mod tests {
 
     fn gone(port: u16, n: u8) -> Item {
         Item::HostGone { port: PortNo(port), mac: mac(n) }
+    }
+
+    #[test]
+    fn after_a_long_time_without_the_controller_all_hosts_are_reported_again() {
+        let mut bench = Bench::new();
+        bench.host(0, 1);
+        bench.host(1, 2);
+        bench.controller(None);
+        // Probes are answered meanwhile, as hosts do.
+        let pass = |bench: &mut Bench, seconds: u64| {
+            for _ in 0..seconds {
+                bench.pass(Span::from_secs(1));
+                bench.host(0, 1);
+            }
+        };
+        pass(&mut bench, 10);
+        assert_eq!(reports(&bench.controller(Some(CONTROLLER))), [], "nothing has changed");
+        bench.controller(None);
+        pass(&mut bench, 40);
+        let expected = [seen(0, 1, true), gone(1, 2)];
+        assert_eq!(reports(&bench.controller(Some(CONTROLLER))), expected);
+        assert_eq!(reports(&bench.controller(Some(CONTROLLER))), []);
     }
 
     #[test]

@@ -16,6 +16,7 @@
 //! its flows. Everything that a host can make grow is bounded. Nothing here depends on the order
 //! of messages: see `flows`.
 
+mod ageing;
 mod arrival;
 mod context;
 mod flows;
@@ -37,6 +38,7 @@ mod testing;
 #[cfg(test)]
 mod tests;
 
+pub use ageing::ROUTE_LOOK;
 pub use flows::{Flow, Placement};
 pub use hosts::Host;
 pub use state::{Edge, Fate};

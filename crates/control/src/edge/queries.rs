@@ -21,4 +21,6 @@ pub(super) struct Query {
 pub(super) struct Recall {
     pub(super) ip: Ipv4Addr,
     pub(super) tries: u64,
+    /// Whether it is queried because another port has received its MAC.
+    pub(super) moved: bool,
 }

@@ -2,12 +2,13 @@
 //!
 //! A host that only listens would stay unknown once it has been removed, and no other host could
 //! reach it. So every removed host with an address is kept in a list and queried by ARP: when its
-//! port has carrier again, when it no longer answered, when the switch has restarted (then the
-//! controller has the list), and when the controller has to verify a move. A host that answers is
-//! learned and reported like any other. The queries become rarer, down to the pace of probes, and
-//! end after about an hour.
+//! port has carrier again, when it no longer answered, when another port has received its MAC, when
+//! the switch has restarted (then the controller has the list), and when the controller has to
+//! verify a move. A host that answers is learned and reported like any other. The queries become
+//! rarer, down to the pace of probes, and end after about an hour.
 
 use super::context::{Cx, Timer};
+use super::places::of_port;
 use super::queries::Recall;
 use super::state::Edge;
 use crate::effect::Effect;
@@ -17,36 +18,48 @@ use core::net::Ipv4Addr;
 
 /// The number of queries before a host is given up: an hour at the pace of probes.
 const TRIES: u64 = 720;
-/// Hosts of one switch that are remembered.
-const RECALLS_MAX: usize = 4096;
+/// The number of queries before a host that is known at another port is given up: some four
+/// seconds of them.
+const TRIES_ELSEWHERE: u64 = 12;
+/// Hosts of one port that are remembered. A port with more gives up the one that has been queried
+/// most often, so that no port takes the places of others.
+const RECALLS_PER_PORT_MAX: usize = 256;
 
 impl Edge {
-    /// The controller asks for a query of a host on `port`.
+    /// The controller asks for a query of a host on `port`. The address that the host has here
+    /// counts more than `ip`, which another station may have claimed in its name.
     pub(super) fn recall(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr, ip: Ipv4Addr) {
         let sane = cx.ports.kind(port).is_some()
             && self.is_host_mac(mac)
             && host_frame::is_host_ip(ip)
             && ip != self.server.ip;
-        if sane && self.remember(port, mac, ip) {
+        let own = self.hosts.get(mac).filter(|host| host.port == port).and_then(|host| host.ip);
+        if sane {
+            self.remember(port, mac, own.unwrap_or(ip));
             self.recall_due(cx, port, mac);
         } else {
             self.counters.messages_ignored += 1;
         }
     }
 
-    /// Remembers a host that was on `port`; `false` if there are too many already.
-    fn remember(&mut self, port: PortNo, mac: MacAddr, ip: Ipv4Addr) -> bool {
-        let known = self.recalls.contains_key(&(port, mac));
-        if !known && self.recalls.len() >= RECALLS_MAX {
-            return false;
+    /// Remembers a host that was on `port`.
+    fn remember(&mut self, port: PortNo, mac: MacAddr, ip: Ipv4Addr) {
+        if !self.recalls.contains_key(&(port, mac)) {
+            let on_port = self.recalls.range(of_port(port));
+            let most_queried = on_port.clone().max_by_key(|(_, recall)| recall.tries);
+            if let Some((&(_, oldest), _)) = most_queried
+                && on_port.count() >= RECALLS_PER_PORT_MAX
+            {
+                self.recalled(port, oldest);
+            }
         }
-        self.recalls.insert((port, mac), Recall { ip, tries: 0 });
-        true
+        self.recalls.insert((port, mac), Recall { ip, tries: 0, moved: false });
     }
 
     /// Enters a host that was removed; it is queried later.
     pub(super) fn recall_later(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr, ip: Ipv4Addr) {
-        if self.remember(port, mac, ip) && cx.ports.is_host(port) {
+        self.remember(port, mac, ip);
+        if cx.ports.is_host(port) {
             self.agenda.set(Timer::Recall(port, mac), cx.now + self.host_probe);
         }
     }
@@ -54,8 +67,8 @@ impl Edge {
     /// Queries the listed hosts of a port that has become a host port. At any other port the
     /// queries end.
     pub(super) fn recall_port(&mut self, cx: &mut Cx, port: PortNo) {
-        let all = (port, MacAddr([0; 6]))..=(port, MacAddr::BROADCAST);
-        let macs: alloc::vec::Vec<_> = self.recalls.range(all).map(|(key, _)| key.1).collect();
+        let macs: alloc::vec::Vec<_> =
+            self.recalls.range(of_port(port)).map(|(key, _)| key.1).collect();
         for mac in macs {
             if let Some(recall) = self.recalls.get_mut(&(port, mac)) {
                 recall.tries = 0;
@@ -64,10 +77,18 @@ impl Edge {
         }
     }
 
-    /// Ends the queries for a host that was received on `port`; returns whether there were any.
-    pub(super) fn recalled(&mut self, port: PortNo, mac: MacAddr) -> bool {
+    /// Ends the queries for a host that was received on `port`; returns what they were.
+    pub(super) fn recalled(&mut self, port: PortNo, mac: MacAddr) -> Option<Recall> {
         self.agenda.cancel(Timer::Recall(port, mac));
-        self.recalls.remove(&(port, mac)).is_some()
+        self.recalls.remove(&(port, mac))
+    }
+
+    /// Queries a host at the port that it has left, since another port has received its MAC.
+    pub(super) fn recall_moved(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr) {
+        if let Some(recall) = self.recalls.get_mut(&(port, mac)) {
+            recall.moved = true;
+            self.recall_due(cx, port, mac);
+        }
     }
 
     /// Sends the next query, or gives up.
@@ -75,7 +96,7 @@ impl Edge {
         let key = (port, mac);
         let Some(recall) = self.recalls.get_mut(&key) else { return };
         let elsewhere = self.hosts.get(mac).is_some_and(|host| host.port != port);
-        if recall.tries >= TRIES || elsewhere {
+        if recall.tries >= if elsewhere { TRIES_ELSEWHERE } else { TRIES } {
             self.recalled(port, mac);
             return;
         }
@@ -143,6 +164,42 @@ mod tests {
     }
 
     #[test]
+    fn a_host_whose_mac_another_port_has_used_is_queried_at_its_own_and_comes_back() {
+        let mut bench = Bench::new();
+        bench.host(0, 7);
+        bench.pass(Span::from_secs(1));
+        let effects = bench.frame(1, &udp_frame(mac(9), mac(7), 0));
+        let [(PortNo(0), arp)] = arps(&effects)[..] else { panic!("{effects:?}") };
+        assert_eq!(arp.target_ip, ip(7));
+        assert_eq!(seen(&bench.frame(0, &answer(7))), 0, "too soon");
+        assert!(!arps(&bench.pass(Span::from_millis(210))).is_empty(), "so it is queried again");
+        let effects = bench.frame(0, &answer(7));
+        assert!(seen(&effects) > 0);
+        assert_eq!(arps(&effects).len(), 0, "nobody else is queried");
+        assert_eq!(bench.edge.hosts().next().unwrap().1.port, PortNo(0));
+    }
+
+    #[test]
+    fn a_host_that_has_moved_is_queried_at_its_old_port_for_a_few_seconds() {
+        let mut bench = Bench::new();
+        bench.host(0, 7);
+        bench.pass(Span::from_secs(1));
+        let first = arps(&bench.frame(1, &udp_frame(mac(9), mac(7), 0))).len();
+        let later = bench.pass(Span::from_secs(60));
+        assert_eq!((first + arps(&later).len()) as u64, TRIES_ELSEWHERE);
+        assert!(bench.edge.recalls.is_empty());
+    }
+
+    #[test]
+    fn a_host_is_queried_for_the_address_that_it_has_here() {
+        let mut bench = Bench::new();
+        bench.host(0, 7);
+        let ask = Item::AskHost { port: PortNo(0), mac: mac(7), ip: IpAddr::V4(ip(66)) };
+        let effects = bench.item(ask);
+        assert_eq!(arps(&effects)[0].1.target_ip, ip(7));
+    }
+
+    #[test]
     fn a_host_that_is_gone_is_given_up_and_one_on_an_axon_port_is_not_asked() {
         let mut bench = Bench::new();
         let first = arps(&asked_for(&mut bench, 0, 7)).len();
@@ -150,6 +207,24 @@ mod tests {
         let later = bench.pass(Span::from_secs(7200));
         assert_eq!((first + arps(&later).len()) as u64, TRIES);
         assert_eq!(bench.edge.recalls.len(), 1, "the one whose port is no host port");
+    }
+
+    #[test]
+    fn one_port_cannot_take_the_places_of_others_in_the_list() {
+        let mut bench = Bench::new();
+        let mac = |n: u32| {
+            let [_, a, b, c] = n.to_be_bytes();
+            MacAddr([2, 0, 7, a, b, c])
+        };
+        for n in 0..5_000u32 {
+            let ip = IpAddr::V4(Ipv4Addr::from(0x0a00_0100 + n));
+            bench.item(Item::AskHost { port: PortNo(0), mac: mac(n), ip });
+        }
+        let on_first = bench.edge.recalls.keys().filter(|(port, _)| *port == PortNo(0)).count();
+        assert_eq!(on_first, RECALLS_PER_PORT_MAX);
+        assert_eq!(arps(&asked_for(&mut bench, 1, 8)).len(), 1, "another port has room");
+        let newest = (PortNo(0), mac(4_999));
+        assert!(bench.edge.recalls.contains_key(&newest), "it replaced another");
     }
 
     #[test]

@@ -36,6 +36,10 @@ pub struct Edge {
     /// The controller whose decisions are in force, even while it cannot be reached.
     pub(super) controller: Option<Incarnation>,
     pub(super) reachable: bool,
+    /// Since when it cannot be reached, if it could before.
+    unreachable_since: Option<Time>,
+    /// After so long without it all hosts are reported to it again.
+    report_again_after: Span,
     pub(super) hosts: Hosts,
     pub(super) flows: Flows,
     pub(super) setups: Setups,
@@ -74,6 +78,8 @@ impl Edge {
             frame_bytes_max: has.frame_bytes_max,
             controller: None,
             reachable: false,
+            unreachable_since: None,
+            report_again_after: Span::from_ticks(node.timers.silence_max().ticks() / 2),
             hosts: Hosts::new(config.hosts_per_port_max),
             flows: Flows::new(Placing::new(has)),
             setups: Setups::new(),
@@ -226,7 +232,8 @@ impl Edge {
     /// Handles a change of the controller; `None` if it cannot be reached.
     ///
     /// While it cannot be reached, flows and routes stay. When the same incarnation is back, the
-    /// edge reports what has changed. A new incarnation has none of the old decisions: all flows
+    /// edge reports what has changed; after half of [`Timers::silence_max`](crate::config::Timers)
+    /// without it, all hosts, for it may have forgotten them. A new incarnation has none of the old decisions: all flows
     /// and routes are removed, and all hosts are reported. In both cases open requests are
     /// repeated at once.
     pub fn controller_changed(
@@ -238,7 +245,11 @@ impl Edge {
     ) {
         let cx = &mut Cx { now, ports, out };
         let was_reachable = core::mem::replace(&mut self.reachable, controller.is_some());
-        let Some(incarnation) = controller else { return };
+        let Some(incarnation) = controller else {
+            self.unreachable_since.get_or_insert(now);
+            return;
+        };
+        let lost = self.unreachable_since.take();
         let new_incarnation = self.controller.replace(incarnation) != Some(incarnation);
         if !new_incarnation && was_reachable {
             return;
@@ -249,6 +260,9 @@ impl Edge {
             for port in (0..ports.count()).map(PortNo) {
                 self.flows.placing.clear(port);
             }
+        }
+        if lost.is_some_and(|since| cx.now.since(since) >= self.report_again_after) {
+            self.forget_reports();
         }
         self.report_all(cx.out, new_incarnation);
         self.ask_again(cx, new_incarnation);

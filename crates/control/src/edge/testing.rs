@@ -350,6 +350,10 @@ impl Bench {
         self.call(|edge, now, tables, out| edge.arp_reply(now, m, tables, out))
     }
 
+    pub(super) fn remove_idle(&mut self, idle: &[(PortNo, MacAddr)]) -> Vec<Effect> {
+        self.call(|edge, now, tables, out| edge.remove_idle(now, idle, tables, out))
+    }
+
     pub(super) fn item(&mut self, item: Item) -> Vec<Effect> {
         self.call(|edge, now, tables, out| edge.item(now, item, tables, out))
     }

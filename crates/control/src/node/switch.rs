@@ -5,7 +5,7 @@ use super::load::LoadReports;
 use super::waiting::Waiting;
 use crate::config::{SwitchConfig, Timers};
 use crate::discovery::Discovery;
-use crate::edge::{Edge, Fate};
+use crate::edge::{Edge, Fate, ROUTE_LOOK};
 use crate::effect::Effect;
 use crate::seal::Opened;
 use crate::stream::Stream;
@@ -34,6 +34,8 @@ pub struct SwitchNode<B, D> {
     /// The controller that was last passed to the edge.
     controller: Option<Incarnation>,
     timers: Timers,
+    /// When to look for routes that no frame takes; `None` while there are no routes.
+    look_at: Option<Time>,
     /// When uplink, edge or stream have something to do next. Found anew after each input
     /// that may have moved it, which a frame in transit does not.
     due: Option<Time>,
@@ -53,6 +55,7 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
             loads: LoadReports::default(),
             controller: None,
             timers: config.node.timers,
+            look_at: None,
             due: None,
             chassis,
         }
@@ -134,6 +137,12 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
         }
         if due(self.loads.deadline()) {
             self.loads.timeout(now, plane.counters(), effects);
+        }
+        if due(self.look_at) {
+            self.look_at = None;
+            let used = |port, destination| plane.take_used(port, destination);
+            let idle = self.edge.idle_flows(now, used);
+            self.edge.remove_idle(now, &idle, plane, effects);
         }
         true
     }
@@ -404,7 +413,11 @@ impl<B: Frame, D: Dataplane<B>> Node<B> for SwitchNode<B, D> {
         }
         let was_due = self.timeouts(now);
         if self.settle(now, out) || was_due || link {
+            if self.look_at.is_none() && self.edge.has_flows() {
+                self.look_at = Some(now + ROUTE_LOOK);
+            }
             let parts = [
+                self.look_at,
                 self.uplink.deadline(),
                 self.edge.deadline(),
                 self.stream_deadline(),

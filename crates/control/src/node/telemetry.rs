@@ -63,7 +63,7 @@ impl<B: Frame, D: Dataplane<B>> ControllerNode<B, D> {
             probes: self.probes().cloned().collect(),
             refusals: refusals(self.refusals()),
             counters: *controller.counters(),
-            dhcp: *controller.dhcp().counters(),
+            dhcp: controller.dhcp().counters(),
         }
     }
 }

@@ -5,7 +5,8 @@ use axon_control::controller::Controller;
 use axon_control::controller::router::RouterKind;
 use axon_control::effect::Effect;
 use axon_wire::message::{
-    ArpRequest, ArpTarget, ControllerHello, Item, Message, Peer, PortBytes, PortState, Role, Target,
+    ArpRequest, ArpTarget, ControllerHello, Item, Message, Peer, PortBytes, PortState, Role, Stamp,
+    Target,
 };
 use axon_wire::{Hops, Incarnation, MacAddr, NodeId, PortNo, Route, Span, Time};
 use proptest::prelude::*;
@@ -35,6 +36,7 @@ fn config() -> ControllerConfig {
             pool_first: Ipv4Addr::new(10, 0, 0, 100),
             pool_last: Ipv4Addr::new(10, 0, 0, 120),
             lease: Span::from_secs(3600),
+            leases_per_port_max: 16,
             reservations: BTreeMap::new(),
             router: None,
             dns: Vec::new(),
@@ -267,6 +269,83 @@ fn a_request_gets_routes_both_ways_and_asking_again_changes_nothing() {
     assert_eq!(world.ask(1, 9, 1, Target::Ip(ip(2))), Some(first.clone()));
     let by_mac = world.ask(1, 9, 1, Target::Mac(mac(2))).unwrap();
     assert_eq!(by_mac, first);
+    world.check();
+}
+
+/// Lets time pass in which these switches go on sending their state every three seconds.
+fn pass(world: &mut World, seconds: u64, heard: &[u64]) {
+    let end = world.now + Span::from_secs(seconds);
+    while world.now < end {
+        world.now += Span::from_secs(3);
+        let due = world.controller.deadline().is_some_and(|at| at <= world.now);
+        if due {
+            world.controller.timeout(world.now, &mut world.out);
+            world.carry_out();
+        }
+        heard.iter().for_each(|&node| world.hello(node));
+    }
+}
+
+#[test]
+fn the_hosts_of_a_dead_switch_are_forgotten_and_their_addresses_are_free() {
+    let mut world = ring();
+    world.ask(1, 9, 1, Target::Ip(ip(3))).unwrap();
+    pass(&mut world, 60, &[1, 2, 4]);
+    assert!(world.controller.hosts().by_ip(ip(3)).is_some(), "it may be back soon");
+    pass(&mut world, 30, &[1, 2, 4]);
+    assert!(world.controller.hosts().by_mac(mac(3)).is_none());
+    assert!(world.controller.hosts().by_ip(ip(3)).is_none());
+    assert_eq!(world.controller.hosts().len(), 3, "of live switches, however silent they are");
+    assert!(world.controller.flows().is_empty());
+    assert_eq!(world.controller.counters().hosts_aged, 1);
+    world.check();
+    world.seen(3, 9, 3);
+    assert!(world.ask(1, 9, 1, Target::Ip(ip(3))).is_some(), "it was not dead");
+    world.check();
+}
+
+#[test]
+fn a_route_that_its_switch_has_removed_is_set_up_anew_when_it_is_asked_for() {
+    let mut world = ring();
+    let first = world.ask(1, 9, 1, Target::Ip(ip(2))).unwrap();
+    let from = world.incarnation(1);
+    let removed = |world: &mut World, stamp| {
+        let (port, destination) = (PortNo(9), mac(2));
+        let item = Item::RemoveRoute { port, destination, stamp };
+        world.controller.item(world.now, from, item, &mut world.out);
+        assert!(world.out.is_empty(), "the switch knows");
+    };
+    let late = Stamp { number: first.stamp.number + 9, ..first.stamp };
+    removed(&mut world, late);
+    assert_eq!(world.controller.flows().iter().count(), 2, "another route than that one");
+    let number = |world: &World| {
+        let routes = world.controller.flows().iter().map(|(_, route)| route);
+        let number = routes.filter(|route| route.at.port == PortNo(9)).map(|route| route.number);
+        number.min().unwrap()
+    };
+    let stamp = Stamp { number: number(&world), ..first.stamp };
+    removed(&mut world, stamp);
+    assert_eq!(world.controller.flows().iter().count(), 1);
+    assert_eq!(world.controller.counters().routes_aged, 1);
+    world.tables.remove(&(1, 9, mac(2)));
+    world.check();
+    let again = world.ask(1, 9, 1, Target::Ip(ip(2))).unwrap();
+    assert!(again.stamp > first.stamp, "so that its switch takes it");
+    world.check();
+}
+
+#[test]
+fn a_controller_that_was_cut_off_itself_forgets_nobody() {
+    let mut world = ring();
+    world.ask(1, 9, 1, Target::Ip(ip(3))).unwrap();
+    pass(&mut world, 600, &[]);
+    for node in [1, 2, 4] {
+        pass(&mut world, 3, &[node]);
+    }
+    pass(&mut world, 40, &[1, 2, 4]);
+    assert_eq!(world.controller.hosts().len(), 4);
+    pass(&mut world, 60, &[1, 2, 4]);
+    assert_eq!(world.controller.hosts().len(), 3, "from then on its silence counts");
     world.check();
 }
 

@@ -1,33 +1,20 @@
 //! Conversations with the address service, its replies read as a client reads them.
 
+use crate::client::*;
 use axon_control::config::{DhcpConfig, ServerIdentity};
-use axon_control::controller::dhcp::{DhcpServer, LeaseState};
-use axon_control::controller::hosts::{HostTable, Learned, Place};
+use axon_control::controller::dhcp::{DhcpServer, Due, LeaseState};
+use axon_control::controller::hosts::Place;
 use axon_control::controller::topology::SwitchIndex;
 use axon_wire::priority::Priority;
 use axon_wire::vlan::VlanTag;
 use axon_wire::{MacAddr, PortNo, Span, Time};
 use proptest::prelude::*;
-use smoltcp::phy::ChecksumCapabilities;
 use smoltcp::wire::*;
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr};
-
-const SERVER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 254);
-const SERVER_MAC: MacAddr = MacAddr([2, 255, 0, 0, 0, 1]);
-const NONE: Ipv4Addr = Ipv4Addr::UNSPECIFIED;
-
-fn ip(last: u8) -> Ipv4Addr {
-    Ipv4Addr::new(10, 0, 0, last)
-}
-
-fn mac(last: u8) -> MacAddr {
-    MacAddr([2, 0, 0, 0, 0, last])
-}
+use std::net::Ipv4Addr;
 
 struct World {
     server: DhcpServer,
-    hosts: HostTable,
     now: Time,
 }
 
@@ -39,165 +26,62 @@ impl World {
             pool_first: ip(10),
             pool_last: ip(12),
             lease: Span::from_secs(800),
+            leases_per_port_max: 2,
             reservations: BTreeMap::from([(mac(9), ip(200))]),
             router: Some(ip(253)),
             dns: vec![ip(53), ip(54), ip(55), ip(56)],
         };
         World {
             server: DhcpServer::new(ServerIdentity { mac: SERVER_MAC, ip: SERVER }, &config),
-            hosts: HostTable::new(SERVER_MAC, IpAddr::V4(SERVER)),
             now: Time::ZERO,
         }
     }
 
+    /// Each host has a port of its own.
     fn say(&mut self, client: &Client) -> Option<Reply> {
-        self.hear(client.mac, &client.frame())
+        self.say_at(port(client.mac.0[5].into()), client)
     }
 
-    fn hear(&mut self, mac: MacAddr, frame: &[u8]) -> Option<Reply> {
-        let place = Place { switch: SwitchIndex(0), port: PortNo(u16::from(mac.0[5])) };
-        let served = self.server.serve(self.now, place, frame, &self.hosts)?;
+    fn say_at(&mut self, place: Place, client: &Client) -> Option<Reply> {
+        self.hear_at(place, &client.frame())
+    }
+
+    fn hear_at(&mut self, place: Place, frame: &[u8]) -> Option<Reply> {
+        let request = self.server.read(frame)?;
+        let served = self.server.serve(self.now, place, true, &request);
         served.reply.map(|frame| Reply::parse(&frame))
     }
-}
 
-#[derive(Clone)]
-struct Client {
-    mac: MacAddr,
-    kind: DhcpMessageType,
-    ciaddr: Ipv4Addr,
-    requested: Option<Ipv4Addr>,
-    server: Option<Ipv4Addr>,
-    broadcast: bool,
-    client_id: &'static [u8],
-}
+    /// A client asks for an address and takes what it is offered.
+    fn lease(&mut self, host: u8) -> Option<Ipv4Addr> {
+        let address = self.say(&client(host, Discover))?.yiaddr;
+        assert_eq!(self.say(&selecting(host, address)).unwrap().kind, Ack);
+        Some(address)
+    }
 
-fn client(host: u8, kind: DhcpMessageType) -> Client {
-    Client {
-        mac: mac(host),
-        kind,
-        ciaddr: NONE,
-        requested: None,
-        server: None,
-        broadcast: false,
-        client_id: &[],
+    /// The host table shows a host at this port, or nowhere.
+    fn shown(&mut self, host: u8, at: Option<Place>) {
+        self.server.shown(self.now, mac(host), at, &[]);
+    }
+
+    fn state(&self, address: Ipv4Addr) -> LeaseState {
+        self.server.leases().find(|(ip, _)| *ip == address).unwrap().1.state
     }
 }
 
-impl Client {
-    fn frame(&self) -> Vec<u8> {
-        let options = [DhcpOption { kind: 61, data: self.client_id }];
-        let repr = DhcpRepr {
-            message_type: self.kind,
-            transaction_id: 0x1234_5678,
-            secs: 3,
-            client_hardware_address: EthernetAddress(self.mac.0),
-            client_ip: self.ciaddr,
-            your_ip: NONE,
-            server_ip: NONE,
-            router: None,
-            subnet_mask: None,
-            relay_agent_ip: NONE,
-            broadcast: self.broadcast,
-            requested_ip: self.requested,
-            client_identifier: None,
-            server_identifier: self.server,
-            parameter_request_list: Some(&[1, 3, 6]),
-            dns_servers: None,
-            max_size: None,
-            lease_duration: None,
-            renew_duration: None,
-            rebind_duration: None,
-            additional_options: if self.client_id.is_empty() { &[] } else { &options },
-        };
-        let ip = Ipv4Repr {
-            src_addr: self.ciaddr,
-            dst_addr: Ipv4Addr::BROADCAST,
-            next_header: IpProtocol::Udp,
-            payload_len: 8 + repr.buffer_len(),
-            hop_limit: 64,
-        };
-        let mut frame = vec![0; 34 + ip.payload_len];
-        let ethernet = EthernetRepr {
-            src_addr: EthernetAddress(self.mac.0),
-            dst_addr: EthernetAddress::BROADCAST,
-            ethertype: EthernetProtocol::Ipv4,
-        };
-        let checksums = ChecksumCapabilities::default();
-        ethernet.emit(&mut EthernetFrame::new_unchecked(&mut frame[..]));
-        ip.emit(&mut Ipv4Packet::new_unchecked(&mut frame[14..]), &checksums);
-        UdpRepr { src_port: 68, dst_port: 67 }.emit(
-            &mut UdpPacket::new_unchecked(&mut frame[34..]),
-            &ip.src_addr.into(),
-            &ip.dst_addr.into(),
-            repr.buffer_len(),
-            |payload| repr.emit(&mut DhcpPacket::new_unchecked(payload)).unwrap(),
-            &checksums,
-        );
-        frame
-    }
+fn port(number: u16) -> Place {
+    Place { switch: SwitchIndex(0), port: PortNo(number) }
 }
 
-#[derive(Clone, Debug, PartialEq)]
-struct Reply {
-    kind: DhcpMessageType,
-    to: (MacAddr, Ipv4Addr),
-    yiaddr: Ipv4Addr,
-    seconds: (Option<u32>, Option<u32>, Option<u32>),
-    mask: Option<Ipv4Addr>,
-    router: Option<Ipv4Addr>,
-    client_id: Option<Vec<u8>>,
-    dns: Vec<u8>,
+fn release(host: u8, address: Ipv4Addr) -> Client {
+    Client { ciaddr: address, server: Some(SERVER), ..client(host, Release) }
 }
 
-impl Reply {
-    /// Every length and checksum is verified on the way.
-    fn parse(frame: &[u8]) -> Reply {
-        assert!(frame.len() >= 60);
-        let ethernet = EthernetFrame::new_checked(frame).unwrap();
-        assert_eq!(ethernet.src_addr().0, SERVER_MAC.0);
-        let ip = Ipv4Packet::new_checked(ethernet.payload()).unwrap();
-        let checksums = ChecksumCapabilities::default();
-        let ip_repr = Ipv4Repr::parse(&ip, &checksums).unwrap();
-        assert_eq!(ip_repr.src_addr, SERVER);
-        assert_eq!(usize::from(ip.total_len()) + 14, frame.len());
-        let udp = UdpPacket::new_checked(ip.payload()).unwrap();
-        let ends = (ip.src_addr().into(), ip.dst_addr().into());
-        let udp_repr = UdpRepr::parse(&udp, &ends.0, &ends.1, &checksums).unwrap();
-        assert_ne!(udp.checksum(), 0);
-        assert_eq!((udp_repr.src_port, udp_repr.dst_port), (67, 68));
-        let payload = udp.payload();
-        assert!((300..=548).contains(&payload.len()));
-        let packet = DhcpPacket::new_checked(payload).unwrap();
-        let repr = DhcpRepr::parse(&packet).unwrap();
-        assert_eq!((repr.transaction_id, repr.server_identifier), (0x1234_5678, Some(SERVER)));
-        let option = |kind| packet.options().find(|option| option.kind == kind);
-        Reply {
-            kind: repr.message_type,
-            to: (MacAddr(ethernet.dst_addr().0), ip.dst_addr()),
-            yiaddr: repr.your_ip,
-            seconds: (repr.lease_duration, repr.renew_duration, repr.rebind_duration),
-            mask: repr.subnet_mask,
-            router: repr.router,
-            client_id: option(61).map(|option| option.data.to_vec()),
-            dns: option(6).map_or(Vec::new(), |option| option.data.to_vec()),
-        }
-    }
+fn decline(host: u8, address: Ipv4Addr) -> Client {
+    Client { kind: Decline, ..selecting(host, address) }
 }
 
-use DhcpMessageType::{Ack, Decline, Discover, Inform, Nak, Offer, Release, Request};
-
-fn selecting(host: u8, address: Ipv4Addr) -> Client {
-    Client { requested: Some(address), server: Some(SERVER), ..client(host, Request) }
-}
-
-fn reboot(host: u8, address: Ipv4Addr) -> Client {
-    Client { requested: Some(address), ..client(host, Request) }
-}
-
-fn renewing(host: u8, address: Ipv4Addr) -> Client {
-    Client { ciaddr: address, ..client(host, Request) }
-}
+use DhcpMessageType::{Ack, Decline, Discover, Inform, Nak, Offer, Release};
 
 #[test]
 fn a_host_gets_an_address_and_all_that_comes_with_it() {
@@ -212,7 +96,7 @@ fn a_host_gets_an_address_and_all_that_comes_with_it() {
     let ack = world.say(&selecting(1, ip(10))).unwrap();
     assert_eq!((ack.kind, ack.yiaddr), (Ack, ip(10)));
     let (_, lease) = world.server.leases().next().unwrap();
-    assert_eq!((lease.mac, lease.state), (mac(1), LeaseState::Bound));
+    assert_eq!((lease.holder.mac, lease.state), (mac(1), LeaseState::Bound));
 }
 
 #[test]
@@ -222,7 +106,7 @@ fn a_request_with_a_priority_tag_is_answered_and_one_of_a_vlan_is_not() {
         let plain = client(1, Discover).frame();
         let tag = VlanTag { vid, ..VlanTag::of_priority(Priority::MAX) };
         let frame = [&plain[..12], &tag.emit(), &plain[12..]].concat();
-        assert_eq!(world.hear(mac(1), &frame).map(|reply| reply.kind), kind);
+        assert_eq!(world.hear_at(port(1), &frame).map(|reply| reply.kind), kind);
         assert_eq!(world.server.counters().malformed, u64::from(kind.is_none()));
     }
 }
@@ -266,33 +150,155 @@ fn reserved_addresses_are_their_hosts_and_nobody_elses() {
 }
 
 #[test]
-fn an_address_that_the_host_table_shows_in_use_is_not_offered() {
+fn an_address_that_a_host_uses_without_a_lease_is_not_offered() {
     let mut world = World::new();
-    let place = Place { switch: SwitchIndex(3), port: PortNo(3) };
-    let Learned::Here(host) = world.hosts.report(place, mac(50)) else { panic!() };
-    world.hosts.own(host, IpAddr::V4(ip(10)));
+    assert!(world.server.claim(world.now, mac(50), port(50), ip(10)));
+    assert!(!world.server.claim(world.now, mac(51), port(51), ip(10)), "from another port");
     assert_eq!(world.say(&client(1, Discover)).unwrap().yiaddr, ip(11));
     assert_eq!(world.say(&reboot(1, ip(10))).unwrap().kind, Nak);
     assert_eq!(world.say(&renewing(50, ip(10))).unwrap().kind, Ack, "it is its own");
+    assert_eq!(world.state(ip(10)), LeaseState::Bound);
+}
+
+#[test]
+fn an_address_without_a_lease_passes_on_when_its_host_has_been_gone_for_ten_seconds() {
+    let mut world = World::new();
+    assert!(world.server.claim(world.now, mac(50), port(50), ip(10)));
+    assert!(!world.server.claim(world.now, mac(51), port(51), ip(10)));
+    world.server.shown(world.now, mac(50), None, &[ip(10).into()]);
+    let due = world.server.deadline().unwrap();
+    assert_eq!(due, world.now + Span::from_secs(10));
+    assert_eq!(world.server.take_due(due - Span::from_nanos(1)), Due::default());
+    assert_eq!(world.server.take_due(due).free, [(ip(10), mac(51))]);
+    assert!(world.server.claim(due, mac(51), port(51), ip(10)));
+    assert_eq!(world.server.deadline(), None);
+}
+
+#[test]
+fn a_lease_that_runs_out_stays_with_a_host_that_is_there_and_not_with_one_that_is_gone() {
+    let mut world = World::new();
+    assert_eq!((world.lease(1), world.lease(2)), (Some(ip(10)), Some(ip(11))));
+    world.now += Span::from_secs(790);
+    world.shown(2, None);
+    world.now += Span::from_secs(10);
+    assert_eq!(world.say(&client(3, Discover)).unwrap().yiaddr, ip(12));
+    assert_eq!((world.state(ip(10)), world.state(ip(11))), (LeaseState::InUse, LeaseState::Free));
+    assert_eq!(world.say(&reboot(3, ip(10))).unwrap().kind, Nak);
+    assert_eq!(world.say(&renewing(1, ip(10))).unwrap().kind, Ack);
+    assert_eq!(world.state(ip(10)), LeaseState::Bound);
 }
 
 #[test]
 fn an_empty_pool_is_silent_and_released_or_declined_addresses_are_what_they_are() {
     let mut world = World::new();
     for host in 1..=3 {
-        let address = world.say(&client(host, Discover)).unwrap().yiaddr;
-        world.say(&selecting(host, address)).unwrap();
+        world.lease(host).unwrap();
     }
     assert_eq!(world.say(&client(4, Discover)), None);
     assert_eq!(world.server.counters().exhausted, 1);
-    let release = Client { ciaddr: ip(11), server: Some(SERVER), ..client(2, Release) };
-    assert_eq!(world.say(&release), None);
+    assert_eq!(world.say(&release(2, ip(11))), None);
     assert_eq!(world.say(&client(4, Discover)).unwrap().yiaddr, ip(11));
-    let decline = Client { kind: Decline, ..selecting(4, ip(11)) };
-    assert_eq!(world.say(&decline), None);
+    assert_eq!(world.say(&decline(4, ip(11))), None);
     assert_eq!(world.say(&client(4, Discover)), None, "quarantined");
     world.now += Span::from_secs(600);
     assert_eq!(world.say(&client(4, Discover)).unwrap().yiaddr, ip(11));
+}
+
+#[test]
+fn only_the_port_and_the_client_that_hold_an_address_give_it_back() {
+    let mut world = World::new();
+    let id: &[u8] = &[1, 2, 0, 0, 0, 0, 1];
+    let own = |client: Client| Client { client_id: id, ..client };
+    world.say(&own(client(1, Discover))).unwrap();
+    world.say(&own(selecting(1, ip(10)))).unwrap();
+    let mut refused = 0;
+    for give_back in [release(1, ip(10)), decline(1, ip(10))] {
+        world.say_at(port(7), &own(give_back.clone()));
+        world.say(&give_back);
+        world.say(&Client { client_id: &[9], ..give_back.clone() });
+        world.say(&Client { mac: mac(2), ..own(give_back) });
+        refused += 4;
+        assert_eq!(world.state(ip(10)), LeaseState::Bound);
+        assert_eq!(world.server.counters().misplaced, refused);
+    }
+    world.say(&own(release(1, ip(10))));
+    assert_eq!(world.state(ip(10)), LeaseState::Free);
+}
+
+#[test]
+fn a_renewal_at_another_port_moves_no_lease_and_a_host_that_stays_there_does() {
+    let mut world = World::new();
+    world.lease(1);
+    world.shown(1, Some(port(7)));
+    assert_eq!(world.say_at(port(7), &renewing(1, ip(10))).unwrap().kind, Ack);
+    world.say_at(port(7), &release(1, ip(10)));
+    assert_eq!(world.state(ip(10)), LeaseState::Bound, "it was at its own port just now");
+    world.now += Span::from_secs(9);
+    world.shown(1, Some(port(1)));
+    world.now += Span::from_secs(1);
+    world.say(&release(1, ip(10)));
+    assert_eq!(world.state(ip(10)), LeaseState::Bound, "so soon after its MAC was elsewhere");
+    world.shown(1, Some(port(7)));
+    world.now += Span::from_secs(10);
+    assert_eq!(world.server.take_due(world.now).queries, [(port(1), mac(1), ip(10))]);
+    world.now += Span::from_secs(10);
+    world.say(&release(1, ip(10)));
+    assert_eq!(world.state(ip(10)), LeaseState::Bound, "the lease has moved along");
+    world.say_at(port(7), &release(1, ip(10)));
+    assert_eq!(world.state(ip(10)), LeaseState::Free);
+}
+
+#[test]
+fn a_client_that_the_host_table_shows_elsewhere_gets_nothing_new() {
+    let mut world = World::new();
+    let mut elsewhere = |client: &Client| {
+        let request = world.server.read(&client.frame()).unwrap();
+        world.server.serve(world.now, port(7), false, &request).reply
+    };
+    assert_eq!(elsewhere(&client(1, Discover)), None);
+    assert_eq!(elsewhere(&reboot(1, ip(11))), None);
+    assert_eq!(elsewhere(&reboot(9, ip(200))), None);
+    assert_eq!((world.server.counters().misplaced, world.server.leases().count()), (3, 0));
+}
+
+#[test]
+fn a_port_holds_a_bounded_number_of_leases_and_those_of_hosts_that_are_gone_go_first() {
+    let mut world = World::new();
+    let at_one = |world: &mut World, host| {
+        let offer = world.say_at(port(1), &client(host, Discover))?;
+        Some(world.say_at(port(1), &selecting(host, offer.yiaddr)).unwrap().yiaddr)
+    };
+    assert_eq!((at_one(&mut world, 1), at_one(&mut world, 2)), (Some(ip(10)), Some(ip(11))));
+    assert_eq!(at_one(&mut world, 3), None);
+    assert_eq!(world.say_at(port(1), &reboot(3, ip(12))), None, "nor without an offer");
+    assert!(!world.server.claim(world.now, mac(3), port(1), ip(12)), "nor without a lease");
+    assert_eq!(world.server.counters().port_full, 2);
+    world.shown(2, None);
+    assert_eq!(at_one(&mut world, 3), None, "its host may be back in a moment");
+    world.now += Span::from_secs(10);
+    assert_eq!(at_one(&mut world, 3), Some(ip(12)));
+    assert_eq!(world.state(ip(11)), LeaseState::Free);
+    assert_eq!(world.server.counters().reclaimed, 1);
+}
+
+#[test]
+fn an_empty_pool_reclaims_the_lease_whose_host_has_been_gone_longest() {
+    let mut world = World::new();
+    for host in 1..=3 {
+        world.lease(host).unwrap();
+    }
+    world.shown(2, None);
+    world.now += Span::from_secs(30);
+    world.shown(1, None);
+    world.now += Span::from_secs(29);
+    assert_eq!(world.lease(4), None, "a host that restarts finds its lease");
+    world.now += Span::from_secs(1);
+    assert_eq!(world.lease(4), Some(ip(11)));
+    assert_eq!(world.lease(5), None);
+    world.shown(1, Some(port(1)));
+    world.now += Span::from_secs(100);
+    assert_eq!(world.lease(5), None, "all hosts are there");
+    assert_eq!(world.say(&renewing(1, ip(10))).unwrap().kind, Ack);
 }
 
 #[test]
@@ -313,8 +319,7 @@ fn nobody_asks_in_anothers_name() {
     let mut world = World::new();
     let mut frame = client(1, Discover).frame();
     frame[11] = 7;
-    let place = Place { switch: SwitchIndex(0), port: PortNo(0) };
-    assert_eq!(world.server.serve(Time::ZERO, place, &frame, &world.hosts), None);
+    assert_eq!(world.server.read(&frame), None);
     assert_eq!(world.server.counters().malformed, 1);
 }
 
@@ -327,8 +332,11 @@ proptest! {
         length in 0..420_usize,
     ) {
         let mut world = World::new();
-        let place = Place { switch: SwitchIndex(0), port: PortNo(0) };
-        world.server.serve(Time::ZERO, place, &bytes, &world.hosts);
+        let mut serve = |frame: &[u8]| {
+            let request = world.server.read(frame)?;
+            world.server.serve(Time::ZERO, port(0), true, &request).reply
+        };
+        serve(&bytes);
         // A lawful frame with a few bytes changed, its UDP checksum off so that the
         // changes are seen.
         let mut frame = selecting(1, ip(10)).frame();
@@ -342,8 +350,7 @@ proptest! {
             frame[at + 2] = kind;
         }
         frame.truncate(length);
-        let served = world.server.serve(Time::ZERO, place, &frame, &world.hosts);
-        if let Some(reply) = served.and_then(|served| served.reply) {
+        if let Some(reply) = serve(&frame) {
             let ethernet = EthernetFrame::new_checked(&reply[..]).unwrap();
             let ip = Ipv4Packet::new_checked(ethernet.payload()).unwrap();
             let udp = UdpPacket::new_checked(ip.payload()).unwrap();

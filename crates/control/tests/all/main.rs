@@ -1,8 +1,11 @@
 //! How the controller and its nodes behave, seen from outside.
 
+mod client;
 mod controller;
 mod dcbx;
 mod dhcp;
 mod hostile;
+mod stations;
+mod strangers;
 #[path = "../../../wire/tests/tshark/mod.rs"]
 mod tshark;

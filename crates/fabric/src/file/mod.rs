@@ -304,6 +304,10 @@ pub struct Dhcp {
     pub pool: Option<[Ipv4Addr; 2]>,
     /// How long a lease lasts; 1h by default.
     pub lease: SpanText,
+    /// The most addresses of the pool that hosts behind one port may hold, leased or claimed by
+    /// ARP: 1 to 512. A quarter of the pool by default, 64 at most. Reserved and fixed addresses
+    /// do not count.
+    pub leases_per_port: Option<u32>,
     /// Hosts, by name, that always get the same address.
     pub reservations: BTreeMap<String, Ipv4Addr>,
 }
@@ -315,6 +319,7 @@ impl Default for Dhcp {
             server: None,
             pool: None,
             lease: SpanText(axon_wire::Span::from_secs(3600)),
+            leases_per_port: None,
             reservations: BTreeMap::new(),
         }
     }

@@ -1,7 +1,7 @@
 //! BCube (C. Guo et al., SIGCOMM 2009, section 3.1).
 
 use super::placing::Asked;
-use super::plan::{Plan, in_range, not_too_many};
+use super::plan::{Plan, in_range, largest};
 use crate::error::Problem;
 use crate::file::BCube;
 
@@ -12,11 +12,13 @@ pub(super) fn plan(bcube: &BCube, seed: u64) -> Result<Plan, Problem> {
     const KEY: &str = "topology.bcube";
     let &BCube { n, k, .. } = bcube;
     in_range(&format!("{KEY}.n"), n, 2, 1000)?;
-    in_range(&format!("{KEY}.k"), k, 0, 12)?;
+    let switches = |k: usize| {
+        let servers = n.checked_pow(k as u32 + 1)?;
+        servers.checked_add((k + 1).checked_mul(servers / n)?)
+    };
+    in_range(&format!("{KEY}.k"), k, 0, largest(0, 12, switches))?;
     let servers = n.checked_pow(k as u32 + 1).unwrap_or(usize::MAX);
-    not_too_many(KEY, servers)?;
     let per_level = servers / n;
-    not_too_many(KEY, servers + (k + 1) * per_level)?;
     let mut plan = Plan::with_switches(KEY, servers + (k + 1) * per_level, 3)?;
     let asked = Asked {
         topology: KEY,

@@ -1,18 +1,27 @@
 //! A fat tree of k-port switches (M. Al-Fares et al., SIGCOMM 2008, section 3).
 
 use super::placing::Asked;
-use super::plan::{Plan, in_range};
+use super::plan::Plan;
 use crate::error::Problem;
 use crate::file::FatTree;
+
+/// The most ports of a switch: 9,680 switches. With 90 there would be more than there may be.
+const K_MAX_BY_SWITCHES: usize = 88;
+/// The same where each edge switch has k/2 hosts: 93,312 of them. With 74 there would be more than
+/// there may be.
+const K_MAX_BY_HOSTS: usize = 72;
 
 /// Numbering: first all edge switches, pod by pod, then all aggregation switches, pod by
 /// pod, then the core. In a pod every edge switch is linked to every aggregation switch;
 /// aggregation switch `i` of each pod is linked to the `i`-th k/2 core switches.
 pub(super) fn plan(tree: &FatTree, seed: u64) -> Result<Plan, Problem> {
     let key = "topology.fat_tree.k";
-    in_range(key, tree.k, 2, 88)?;
-    if !tree.k.is_multiple_of(2) {
-        return Err(Problem::new(key, format!("{} is odd", tree.k), "an even number"));
+    let is_default = tree.hosts_per_edge.is_none() && tree.hosts.is_none();
+    let most = if is_default { K_MAX_BY_HOSTS } else { K_MAX_BY_SWITCHES };
+    if !(2..=most).contains(&tree.k) || !tree.k.is_multiple_of(2) {
+        let what = format!("{} is out of range", tree.k);
+        let expected = format!("an even number, 2 to {most}");
+        return Err(Problem::new(key, what, expected));
     }
     let (pods, half) = (tree.k, tree.k / 2);
     let edges = pods * half;

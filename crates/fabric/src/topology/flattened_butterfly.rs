@@ -1,7 +1,7 @@
 //! A flattened butterfly (J. Kim, W. J. Dally, D. Abts, ISCA 2007, section 2).
 
 use super::placing::Asked;
-use super::plan::{Plan, in_range, not_too_many};
+use super::plan::{Plan, in_range, largest};
 use crate::error::Problem;
 use crate::file::FlattenedButterfly;
 
@@ -12,9 +12,9 @@ use crate::file::FlattenedButterfly;
 pub(super) fn plan(flat: &FlattenedButterfly, seed: u64) -> Result<Plan, Problem> {
     const KEY: &str = "topology.flattened_butterfly";
     in_range(&format!("{KEY}.k"), flat.k, 2, 1000)?;
-    in_range(&format!("{KEY}.n"), flat.n, 2, 15)?;
-    let switches = flat.k.checked_pow(flat.n as u32 - 1).unwrap_or(usize::MAX);
-    not_too_many(KEY, switches)?;
+    let switches = |n: usize| flat.k.checked_pow(n as u32 - 1);
+    in_range(&format!("{KEY}.n"), flat.n, 2, largest(2, 15, switches))?;
+    let switches = switches(flat.n).unwrap_or(usize::MAX);
     let mut plan = Plan::with_switches(KEY, switches, 2)?;
     let asked = Asked {
         topology: KEY,

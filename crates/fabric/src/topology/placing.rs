@@ -33,8 +33,15 @@ impl Plan {
     ) -> Result<(), Problem> {
         let key = format!("{}.{}", asked.topology, asked.key);
         let Some(placed) = asked.placed else {
+            let most = HOSTS_MAX / switches.len().max(1);
             let count = asked.per_switch.unwrap_or(asked.default);
-            in_range(&key, count, 0, HOSTS_MAX / switches.len().max(1))?;
+            if asked.per_switch.is_none() && count > most {
+                // The key is not in the file, so it cannot be out of range there.
+                let what = format!("{count} hosts at each switch, the default, are too many");
+                let expected = format!("{}: 0 to {most}", asked.key);
+                return Err(Problem::new(asked.topology, what, expected));
+            }
+            in_range(&key, count, 0, most)?;
             self.attach_hosts(&key, switches, |_| count);
             return Ok(());
         };

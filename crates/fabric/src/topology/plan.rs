@@ -84,6 +84,16 @@ pub(super) fn in_range(key: &str, number: usize, least: usize, most: usize) -> R
     Err(Problem::new(key, format!("{number} is out of range"), expected))
 }
 
+/// The largest number from `least` to `most` with which there are no more switches than there may be.
+pub(super) fn largest(
+    least: usize,
+    most: usize,
+    switches: impl Fn(usize) -> Option<usize>,
+) -> usize {
+    let fits = |&number: &usize| switches(number).is_some_and(|count| count <= SWITCHES_MAX);
+    (least..=most).take_while(fits).last().unwrap_or(least)
+}
+
 /// Refuses a fabric of more switches than there may be.
 pub(super) fn not_too_many(key: &str, switches: usize) -> Result<(), Problem> {
     if switches <= SWITCHES_MAX {

@@ -99,12 +99,14 @@ pub fn run(agent: &AgentOptions, options: &DaemonOptions) -> Result<()> {
             medium: Medium::Host(queues),
             rate: agent.host_rate,
             lossless: true,
+            host_mtu: None,
         },
         PortSetup {
             device: port.into(),
             medium: Medium::Packet,
             rate: Some(agent.rate),
             lossless: true,
+            host_mtu: None,
         },
     ];
     process::run(node, Clock::start(), (&agent.name, identity), ports, options)

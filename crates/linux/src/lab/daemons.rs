@@ -8,12 +8,13 @@
 use super::build;
 use super::options::{PART, UpOptions};
 use super::state::StateDir;
+use crate::log;
 use anyhow::{Context, Result};
 use nix::sched::{CloneFlags, setns};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -74,7 +75,8 @@ impl Daemons {
         let first = Incarnation { started, pause: None, restarts: 0, due: None };
         let incarnation = self.incarnations.entry(node.to_owned()).or_insert(first);
         incarnation.started = started;
-        let log = OpenOptions::new().create(true).append(true).open(self.lab.log(node))?;
+        // Without room for a log, or for its name, the daemon runs without.
+        let log = log::open(&self.lab.log(node)).map_or_else(|_| Stdio::null(), Stdio::from);
         let mut command = Command::new(std::env::current_exe()?);
         command.args([PART, "node", build::LAB, node]);
         if self.options.capture.iter().any(|name| name == node) {
@@ -87,7 +89,7 @@ impl Daemons {
         }
         let child = command
             .stdin(Stdio::null())
-            .stdout(log.try_clone()?)
+            .stdout(Stdio::null())
             .stderr(log)
             .spawn()
             .with_context(|| format!("cannot start the daemon of {node}"))?;
@@ -104,7 +106,7 @@ impl Daemons {
             if matches!(status, WaitStatus::Exited(_, 0)) {
                 continue;
             }
-            eprintln!("the daemon of {node} ended: {status:?}");
+            log::line(format_args!("the daemon of {node} ended: {status:?}"));
             self.crashed(&node);
         }
     }
@@ -138,10 +140,11 @@ impl Daemons {
             if let Some(incarnation) = self.incarnations.get_mut(node) {
                 incarnation.due = None;
                 incarnation.restarts += 1;
-                eprintln!("the daemon of {node} starts again, restart {}", incarnation.restarts);
+                let restarts = incarnation.restarts;
+                log::line(format_args!("the daemon of {node} starts again, restart {restarts}"));
             }
             if let Err(error) = build::enter_net(node).and_then(|()| self.start(node)) {
-                eprintln!("{error:#}");
+                log::line(format_args!("{error:#}"));
                 self.crashed(node);
             }
         }

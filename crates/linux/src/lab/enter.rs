@@ -4,6 +4,7 @@
 use super::build::{NODES, enter_net};
 use super::options::PART;
 use super::state::StateDir;
+use crate::log;
 use anyhow::{Context, Result, bail};
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, setns, unshare};
@@ -79,7 +80,7 @@ pub(super) fn inside(node: &str, argv: &[OsString]) -> Result<ExitCode> {
     let _ = mount(Some("sysfs"), "/sys", Some("sysfs"), MsFlags::MS_RDONLY, none);
     let Some((program, arguments)) = argv.split_first() else { bail!("no command given") };
     let error = Command::new(program).args(arguments).exec();
-    eprintln!("axon exec: {}: {error}", program.display());
+    log::line(format_args!("axon exec: {}: {error}", program.display()));
     let code = if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 };
     Ok(ExitCode::from(code))
 }

@@ -8,6 +8,7 @@
 //! business and not emulated here; rates are. Hosts have IPv4 only: IPv6 is switched off in
 //! them, because the fabric does not answer neighbour discovery.
 
+pub mod alarms;
 pub mod build;
 mod daemons;
 pub mod deadlock;
@@ -30,6 +31,6 @@ pub use options::{RecordInto, Report, UpOptions};
 pub use part::part;
 pub use root::STATE_VARIABLE;
 pub use running::Lab;
-pub use start::{down, up};
+pub use start::{Interrupted, down, up};
 pub use state::StateDir;
 pub use supervisor::Progress;

@@ -3,6 +3,7 @@
 use super::build;
 use super::state::StateDir;
 use crate::daemon::{DaemonOptions, controller, host_agent, switch};
+use crate::log;
 use crate::record::{EXTENSION, RecordOptions};
 use anyhow::{Context, Result};
 use axon_capture::pcap::CaptureOptions;
@@ -13,7 +14,8 @@ use std::path::Path;
 /// Runs a node of a lab, from the inside.
 pub(super) fn run(state: &StateDir, name: &str, capture: Option<&OsString>) -> Result<()> {
     // Its standard error is its log.
-    tracing_subscriber::fmt().with_ansi(false).with_writer(std::io::stderr).init();
+    log::rotate(state.log(name));
+    tracing_subscriber::fmt().with_ansi(false).with_writer(log::writer).init();
     // A session of its own, which it may ask the scheduler to prefer; its host's programs, and
     // those who started the lab, are none of its.
     setsid().context("a daemon has just been started and can lead a session")?;

@@ -24,7 +24,7 @@ pub struct UpOptions {
 pub struct RecordInto {
     /// Made if it is not there, for this user only; it must not hold recordings yet.
     pub directory: PathBuf,
-    /// Each recording ends before it is larger than this, in bytes.
+    /// The recordings of each node end before they are larger than this, in bytes.
     pub bytes_max: u64,
 }
 

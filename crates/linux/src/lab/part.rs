@@ -3,6 +3,7 @@
 use super::options::PART;
 use super::state::StateDir;
 use super::{enter, node, supervisor};
+use crate::log;
 use anyhow::{Context, Result, bail};
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -17,7 +18,7 @@ pub fn part() -> Option<ExitCode> {
     }
     let rest: Vec<OsString> = arguments.collect();
     Some(run_part(&rest).unwrap_or_else(|error| {
-        eprintln!("axon: {error:#}");
+        log::line(format_args!("axon: {error:#}"));
         ExitCode::FAILURE
     }))
 }

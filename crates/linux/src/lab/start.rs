@@ -27,6 +27,18 @@ use std::time::{Duration, Instant};
 /// How long a lab may take to end before it is killed.
 const END_LIMIT: Duration = Duration::from_secs(3);
 
+/// SIGINT, SIGTERM or SIGHUP came before a lab was up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interrupted;
+
+impl std::fmt::Display for Interrupted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("interrupted")
+    }
+}
+
+impl std::error::Error for Interrupted {}
+
 /// Starts the lab that `fabric` (a fabric file) describes. Returns when all switches have a
 /// verified path to the controller, or when the time is up.
 ///
@@ -156,7 +168,7 @@ fn listen(
         }
         let has_words = fds[0].any().unwrap_or(false);
         if interrupts.has_come() {
-            bail!("interrupted");
+            bail!(Interrupted);
         }
         if !has_words {
             continue;

@@ -3,6 +3,7 @@
 
 use super::options::{PART, UpOptions};
 use super::root::{self, RootLock};
+use crate::log;
 use anyhow::{Context, Result, bail};
 use axon_fabric::FabricText;
 use axon_fabric::model::{Fabric, RouterKind};
@@ -26,7 +27,7 @@ const FILES: [&str; 6] = [
     "supervisor.json.new",
     "restarts.json",
 ];
-const ENDINGS: [&str; 6] = ["log", "ask", "sock", "pcapng", "incarnation", "new"];
+const ENDINGS: [&str; 8] = ["log", log::OLD, "ask", "sock", "pcapng", "incarnation", "new", "lock"];
 /// Where the supervisor mounts its /run; empty when seen from outside.
 const MOUNT_POINT: &str = "run";
 

@@ -10,6 +10,7 @@ use super::daemons::Daemons;
 use super::options::{PART, Report};
 use super::plan::Plan;
 use super::state::{ProcessId, StateDir};
+use crate::log;
 use crate::status::ask;
 use anyhow::{Context, Result, bail};
 use axon_node::PortKind;
@@ -89,7 +90,7 @@ fn try_launch(state: &StateDir) -> Result<()> {
             .context("cannot map this user to root of the user namespace")?;
         fs::write("/proc/self/gid_map", format!("0 {group} 1"))?;
     }
-    let log = File::create(state.log("supervisor"))?;
+    let log = log::open(&state.log("supervisor"))?;
     let child = Command::new(program)
         .args([PART, "supervisor"])
         .arg(state.path())
@@ -134,6 +135,8 @@ impl Supervisor {
         let plan = Plan::of(&fabric);
         let recordings = options.record.as_ref().map(|record| record.directory.as_path());
         build::private_mounts(state.path(), recordings)?;
+        let lab = StateDir::at(build::LAB);
+        log::rotate(lab.log("supervisor"));
         let nodes: Vec<&str> = plan.nodes().collect();
         // The cables are made from the supervisor's own namespace, which is this user's.
         let home = File::open("/proc/self/ns/net")?;
@@ -144,7 +147,6 @@ impl Supervisor {
         nix::sched::setns(&home, CloneFlags::CLONE_NEWNET)?;
         progress("cables", 0, plan.cables.len())?;
         build::make_cables(&plan)?;
-        let lab = StateDir::at(build::LAB);
         let mut supervisor = Supervisor {
             plan,
             timeout: Duration::from_millis(options.timeout_ms),
@@ -216,7 +218,7 @@ impl Supervisor {
             }
             self.daemons.reap();
             if let Err(error) = self.daemons.restart_due() {
-                eprintln!("{error:#}");
+                log::line(format_args!("{error:#}"));
             }
         }
         // To all processes of this PID namespace but this one.

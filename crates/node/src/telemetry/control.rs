@@ -77,6 +77,8 @@ pub struct EdgeCounters {
     pub setups_failed: u64,
     /// Routes that were not asked for: too many in flight, or too soon after a failure.
     pub setups_refused: u64,
+    /// Routes that were removed because no frame took them for long.
+    pub routes_aged: u64,
     /// Frames that the control plane forwarded by a route of its own.
     pub slow_path: u64,
     /// Control messages that came too late or name a host or port that is not here.
@@ -102,8 +104,12 @@ pub struct ControllerCounters {
     pub routes_moved: u64,
     /// Routes taken away.
     pub routes_removed: u64,
+    /// Routes that their switch has removed because no frame took them for long.
+    pub routes_aged: u64,
     /// Addresses that a host claimed and that belong to another by reservation or lease.
     pub ip_refused: u64,
+    /// Hosts that were forgotten because their switch was silent for too long.
+    pub hosts_aged: u64,
     /// Items on a stream that only a controller sends.
     pub item_misplaced: u64,
     /// DHCP replies with no path to their switch.
@@ -123,6 +129,13 @@ pub struct DhcpCounters {
     pub naks: u64,
     /// DHCPDISCOVERs without an answer: no address is left.
     pub exhausted: u64,
+    /// Requests without an answer: the client's port holds as many addresses as it may.
+    pub port_full: u64,
+    /// Requests at another port than the client's, and releases and declines of addresses that
+    /// were not the client's to give back.
+    pub misplaced: u64,
+    /// Leases given up because their hosts were gone and others needed the addresses.
+    pub reclaimed: u64,
     /// DHCPDECLINEs of addresses that were the client's.
     pub declined: u64,
     /// DHCPRELEASEs of addresses that were the client's.

@@ -20,6 +20,8 @@ const FILE: &str = include_str!("cna.yaml");
 const BOOT_MAX: Span = Span::from_secs(60);
 /// How long what waits anywhere needs to arrive after the last is sent.
 const DRAIN: Span = Span::from_millis(20);
+/// From one look at a host to the next.
+const LOOK: Span = Span::from_micros(2);
 /// Bytes of blaster's frames, FCS included (§5.1).
 pub const FRAME_BYTES: u64 = 1_000;
 /// Bytes of UDP payload in them: without FCS, Ethernet, IPv4 and UDP headers.
@@ -98,6 +100,16 @@ pub fn fabric(pfc: bool) -> Result<Fabric> {
     Ok(axon_fabric::parse(Path::new("cna.yaml"), &text)?)
 }
 
+/// The fabric with PFC and further lines in its section `dcb`, such as `watermarks: {...}`.
+///
+/// # Errors
+/// A line is no setting of `dcb`.
+pub fn fabric_with(lines: &[&str]) -> Result<Fabric> {
+    let more = lines.iter().map(|line| format!("  {line}\n"));
+    let text = more.fold(FILE.to_owned(), |text, line| text + &line);
+    Ok(axon_fabric::parse(Path::new("cna.yaml"), &text)?)
+}
+
 /// Frames per second at `mbps` MB/s, as a rate of bytes without FCS: what a ring counts.
 fn reads(megabytes: f64) -> Option<Rate> {
     let bytes = FRAME_BYTES as f64 - 4.0;
@@ -110,7 +122,15 @@ impl Ground {
     /// # Errors
     /// One gets no address.
     pub fn new(pfc: bool, seed: u64) -> Result<Ground> {
-        let mut world = World::new(&fabric(pfc)?, seed);
+        Ground::of(&fabric(pfc)?, seed)
+    }
+
+    /// The same with another fabric of these hosts.
+    ///
+    /// # Errors
+    /// One gets no address.
+    pub fn of(fabric: &Fabric, seed: u64) -> Result<Ground> {
+        let mut world = World::new(fabric, seed);
         let all = world.run_until_true(Time::ZERO + BOOT_MAX, World::all_have_addresses);
         ensure!(all, "not every host got an address");
         let mut ground = Ground { world, streams: 0 };
@@ -125,6 +145,29 @@ impl Ground {
     pub fn read_at(&mut self, host: usize, megabytes: f64) -> Result<()> {
         let rate = reads(megabytes);
         self.world.with_host(host, |host, _| host.set_receive_rate(rate)).context("power")
+    }
+
+    /// Each datagram socket of a host may have so many frames in the NIC from now on; with more,
+    /// its thread is blocked.
+    ///
+    /// # Errors
+    /// It has no power.
+    pub fn socket_frames(&mut self, host: usize, frames: u32) -> Result<()> {
+        self.world.with_host(host, |host, _| host.set_socket_frames(frames)).context("power")
+    }
+
+    /// Runs for a while; for how much of it a priority of a host is paused, in percent, looked at
+    /// every 2 us.
+    pub fn paused_percent(&mut self, host: usize, priority: Priority, span: Span) -> f64 {
+        let looks = span.ticks() / LOOK.ticks();
+        let mut paused = 0u64;
+        for _ in 0..looks {
+            self.world.run_for(LOOK);
+            let now = self.world.now();
+            let of = self.world.host(host).is_some_and(|of| of.paused(now).contains(priority));
+            paused += u64::from(of);
+        }
+        100.0 * paused as f64 / looks as f64
     }
 
     /// A port that no other stream has, whose frames have this priority.

@@ -86,7 +86,8 @@ fn start(ground: &mut Ground, bytes: u64) -> Result<Vec<(usize, AppId)>> {
         let options =
             TcpOptions { buffer_bytes: BUFFER_BYTES, ack_delay: None, ..TcpOptions::default() };
         let (steps, rounds) = (vec![send, receive], rounds(bytes));
-        let plan = CollectivePlan { port, options, steps, rounds };
+        let peer_ports = std::collections::BTreeMap::new();
+        let plan = CollectivePlan { port, peer_ports, options, steps, rounds };
         let app = world.with_host(host, |host, now| host.collective(plan, now)).context("power")?;
         apps.push((host, app));
     }

@@ -59,8 +59,8 @@ const ADAPTING: [(&str, Weights, Span, f64); 2] = [
 ];
 /// The longest that it may take: under a second.
 const ADAPTED_MS: f64 = 1_000.0;
-/// Windows that are watched, more than a second of them.
-const WATCHED: usize = 512;
+/// Windows that are watched: 100 ms of the slower.
+const WATCHED: usize = 20;
 
 /// How long the slowest of the plain cases takes from its first frame on until the index of a
 /// window is over `least`, ms; infinite if it never is.

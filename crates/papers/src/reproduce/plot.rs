@@ -1,6 +1,6 @@
 //! Plots: lines over a number, or bars over names; theirs dashed or pale, ours full.
 
-use anyhow::{Result, anyhow};
+use anyhow::{Context, Result, anyhow};
 use plotters::coord::ranged1d::{Ranged, ValueFormatter};
 use plotters::prelude::*;
 use std::path::Path;
@@ -122,13 +122,25 @@ impl Plot {
     /// # Errors
     /// The file cannot be written.
     pub fn draw(&self, path: &Path) -> Result<()> {
-        // Errors of the backend borrow it, so they leave as text.
-        self.try_draw(path).map_err(|error| anyhow!("cannot draw {}: {error}", path.display()))
+        std::fs::write(path, self.svg()?)
+            .with_context(|| format!("cannot write {}", path.display()))
     }
 
-    fn try_draw(&self, path: &Path) -> Result<(), Box<dyn std::error::Error>> {
+    /// The plot as SVG.
+    ///
+    /// # Errors
+    /// Its values leave no room to draw it.
+    pub fn svg(&self) -> Result<String> {
+        let mut svg = String::new();
+        // Errors of the backend borrow it, so they leave as text.
+        self.try_draw(&mut svg)
+            .map_err(|error| anyhow!("{} cannot be drawn: {error}", self.title))?;
+        Ok(svg)
+    }
+
+    fn try_draw(&self, svg: &mut String) -> Result<(), Box<dyn std::error::Error>> {
         let size = (SIZE.0 + self.legend_width(), SIZE.1);
-        let whole = SVGBackend::new(path, size).into_drawing_area();
+        let whole = SVGBackend::with_string(svg, size).into_drawing_area();
         whole.fill(&WHITE)?;
         let (area, legend) = whole.split_horizontally(SIZE.0);
         self.draw_on(&area)?;

@@ -165,6 +165,10 @@ impl<B: Frame> Dataplane<B> for Plane<B> {
         self.read_telemetry(now)
     }
 
+    fn take_used(&mut self, port: PortNo, destination: MacAddr) -> bool {
+        self.tables.take_used(port, destination)
+    }
+
     fn snapshot(&self) -> Snapshot {
         let port = |(number, settings): (u16, &Settings)| PortSnapshot {
             kind: self.ports.kind(PortNo(number)).unwrap_or_default(),

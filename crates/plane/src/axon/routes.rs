@@ -29,18 +29,21 @@ type PortTable = MacMap<Slot>;
 /// The longest header kept in the slot itself: 16 hops of 8 bits, 8 of 16, 33 of 4.
 const SHORT_BYTES: usize = 22;
 
-/// A header to prepend.
+/// In the length of a short header: a frame has had it since that was last asked.
+const USED: u8 = 0x80;
+
+/// A header to prepend, and whether a frame has had it since that was last asked.
 #[derive(Clone, Debug)]
 enum Slot {
     Short { length: u8, bytes: [u8; SHORT_BYTES] },
-    Long(Box<[u8]>),
+    Long { used: bool, header: Box<[u8]> },
 }
 
 impl Slot {
     fn new(header: &[u8]) -> Slot {
         let mut bytes = [0; SHORT_BYTES];
         match bytes.get_mut(..header.len()) {
-            None => Slot::Long(header.into()),
+            None => Slot::Long { used: false, header: header.into() },
             Some(place) => {
                 place.copy_from_slice(header);
                 Slot::Short { length: header.len() as u8, bytes }
@@ -48,11 +51,36 @@ impl Slot {
         }
     }
 
+    /// The header, which is in use from now on. What is in use already is only read: a line of
+    /// the cache that is not written to need not be written back.
+    #[inline]
+    fn use_header(&mut self) -> &[u8] {
+        match self {
+            Slot::Short { length, .. } if *length & USED == 0 => *length |= USED,
+            Slot::Long { used, .. } if !*used => *used = true,
+            _ => {}
+        }
+        self.header()
+    }
+
     #[inline]
     fn header(&self) -> &[u8] {
         match self {
-            Slot::Short { length, bytes } => &bytes[..usize::from(*length).min(SHORT_BYTES)],
-            Slot::Long(header) => header,
+            Slot::Short { length, bytes } => {
+                &bytes[..usize::from(*length & !USED).min(SHORT_BYTES)]
+            }
+            Slot::Long { header, .. } => header,
+        }
+    }
+
+    fn take_used(&mut self) -> bool {
+        match self {
+            Slot::Short { length, .. } => {
+                let used = *length & USED != 0;
+                *length &= !USED;
+                used
+            }
+            Slot::Long { used, .. } => core::mem::take(used),
         }
     }
 }
@@ -98,10 +126,18 @@ impl RouteTables {
         }
     }
 
-    /// The header to prepend to a frame from `port` to `destination`, if there is a route.
+    /// The header to prepend to a frame from `port` to `destination`, if there is a route, which
+    /// is in use from now on.
     #[inline]
-    pub fn lookup(&self, port: PortNo, destination: MacAddr) -> Option<&[u8]> {
-        Some(self.ports.get(port.index())?.get(&destination)?.header())
+    pub fn lookup(&mut self, port: PortNo, destination: MacAddr) -> Option<&[u8]> {
+        let slot = self.ports.get_mut(port.index())?.get_mut(&destination)?;
+        Some(slot.use_header())
+    }
+
+    /// Whether the route was looked up since the last call of this.
+    pub fn take_used(&mut self, port: PortNo, destination: MacAddr) -> bool {
+        let slot = self.ports.get_mut(port.index()).and_then(|table| table.get_mut(&destination));
+        slot.is_some_and(Slot::take_used)
     }
 
     /// The routes of one port, by destination.
@@ -188,6 +224,22 @@ mod tests {
 
     fn mac(last: u8) -> MacAddr {
         MacAddr([2, 0, 0, 0, 0, last])
+    }
+
+    #[test]
+    fn a_route_is_in_use_if_it_was_looked_up_since_that_was_last_asked() {
+        let mut tables = RouteTables::new(HopWidth::Eight, 2, 4);
+        let (short, long) = (Route::from([3]), Route::from([3; 40]));
+        for (destination, route) in [(mac(1), short), (mac(2), long)] {
+            tables.install(PORT, destination, &route).unwrap();
+            assert!(!tables.take_used(PORT, destination), "it is new");
+            let header = tables.lookup(PORT, destination).unwrap().to_vec();
+            assert_eq!(tables.lookup(PORT, destination).unwrap(), header);
+            assert!(tables.take_used(PORT, destination));
+            assert!(!tables.take_used(PORT, destination), "not since then");
+        }
+        tables.lookup(PORT, mac(1));
+        assert!(!tables.take_used(PORT, mac(2)) && !tables.take_used(PortNo(0), mac(1)));
     }
 
     #[test]

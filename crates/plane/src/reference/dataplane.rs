@@ -59,6 +59,7 @@ impl<B: Frame> Reference<B> {
             return Err(RouteError::Full);
         }
         port.routes.insert(destination, route);
+        port.used.remove(&destination);
         Ok(())
     }
 }
@@ -83,6 +84,7 @@ impl<B: Frame> Dataplane<B> for Reference<B> {
             RouteChange::Remove { port, destination } => {
                 if let Some(port) = self.ports.get_mut(port.index()) {
                     port.routes.remove(&destination);
+                    port.used.remove(&destination);
                 }
                 Ok(())
             }
@@ -172,6 +174,11 @@ impl<B: Frame> Dataplane<B> for Reference<B> {
 
     fn routes(&self, port: PortNo) -> usize {
         self.port(port).map_or(0, |port| port.routes.len())
+    }
+
+    fn take_used(&mut self, port: PortNo, destination: MacAddr) -> bool {
+        let port = self.ports.get_mut(port.index());
+        port.is_some_and(|port| port.used.remove(&destination))
     }
 
     fn snapshot(&self) -> Snapshot {

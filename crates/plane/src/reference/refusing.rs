@@ -15,7 +15,7 @@ use axon_node::{
     Snapshot,
 };
 use axon_wire::header::PacketType;
-use axon_wire::{Frame, Hops, PortNo, Route, Span, Time};
+use axon_wire::{Frame, Hops, MacAddr, PortNo, Route, Span, Time};
 use core::marker::PhantomData;
 
 /// Of so many installs one is refused.
@@ -218,6 +218,10 @@ impl<B: Frame, D: Dataplane<B>> Dataplane<B> for Refusing<B, D> {
 
     fn telemetry(&self, now: Time) -> PlaneTelemetry {
         self.inner.telemetry(now)
+    }
+
+    fn take_used(&mut self, port: PortNo, destination: MacAddr) -> bool {
+        self.inner.take_used(port, destination)
     }
 
     fn snapshot(&self) -> Snapshot {

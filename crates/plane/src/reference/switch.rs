@@ -11,7 +11,7 @@ use super::probes;
 use super::rules;
 use super::step::{self, Verdict};
 use crate::config::{OnFull, PlaneConfig};
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use axon_node::{Action, Counters, Drop, Input, Node, NodeKind, PortKind, Punt};
 use axon_wire::header::{self, PacketType};
@@ -44,6 +44,8 @@ pub(super) struct Port<B> {
     busy: bool,
     queue: VecDeque<Queued<B>>,
     pub(super) routes: BTreeMap<MacAddr, Route>,
+    /// Destinations of routes that were taken since that was last asked.
+    pub(super) used: BTreeSet<MacAddr>,
     misses: Limit,
     link_frames: Limit,
     /// Bytes of headers between switches that its hosts have caused since they were last paused.
@@ -58,6 +60,7 @@ impl<B: Frame> Port<B> {
             busy: false,
             queue: VecDeque::new(),
             routes: BTreeMap::new(),
+            used: BTreeSet::new(),
             misses: Limit::new(config.punt),
             link_frames: Limit::new(config.punt),
             header_bytes: 0,
@@ -181,9 +184,13 @@ impl<B: Frame> Reference<B> {
             return self.link_frame(now, ingress, frame, out);
         }
         let destination = MacAddr::destination_of(frame.bytes()).unwrap_or_default();
-        let route = self.ports[ingress.index()].routes.get(&destination).cloned();
+        let port = &mut self.ports[ingress.index()];
+        let route = port.routes.get(&destination).cloned();
         match route.filter(|_| !destination.is_multicast()) {
-            Some(route) => self.attach(now, ingress, &route, frame, out),
+            Some(route) => {
+                port.used.insert(destination);
+                self.attach(now, ingress, &route, frame, out);
+            }
             None => self.miss((came, now), ingress, frame, out),
         }
     }

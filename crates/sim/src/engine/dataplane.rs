@@ -230,6 +230,10 @@ impl Dataplane<FrameBuf> for SwitchPlane {
         with_plane!(self, as_ref, |plane| Dataplane::telemetry(plane, now))
     }
 
+    fn take_used(&mut self, port: PortNo, destination: MacAddr) -> bool {
+        with_plane!(self, as_mut, |plane| Dataplane::take_used(plane, port, destination))
+    }
+
     fn snapshot(&self) -> Snapshot {
         with_plane!(self, as_ref, |plane| Dataplane::snapshot(plane))
     }

@@ -22,6 +22,22 @@ impl Host {
         }
     }
 
+    /// So many frames of one datagram socket may wait in the NIC from now on, at least 1 and 128 by
+    /// default (Linux: `SO_SNDBUF`): with more a source is blocked, and its interval to the next
+    /// datagram begins when it may send again. Nothing happens in a host without Data Center
+    /// Bridging.
+    pub fn set_socket_frames(&mut self, frames: u32) {
+        if let Some(nic) = self.dcb_nic_mut() {
+            nic.set_socket_frames(frames);
+        }
+    }
+
+    /// The ring of received frames holds so many frames without flow control from now on; 512 by
+    /// default. It matters to a host that reads slowly only ([`Host::set_receive_rate`]).
+    pub fn set_ring_frames(&mut self, frames: usize) {
+        self.rx.set_frames(frames);
+    }
+
     /// The priorities that its peer has paused now.
     pub fn paused(&self, now: Time) -> PrioritySet {
         self.dcb_nic().map_or(PrioritySet::EMPTY, |nic| nic.paused(now))

@@ -64,7 +64,7 @@ pub struct Host {
     pub(crate) stack: Stack,
     dhcp: Option<SocketHandle>,
     busy: bool,
-    rx: RxRing,
+    pub(crate) rx: RxRing,
     pings: Vec<Ping>,
     apps: Apps,
     tcp: TcpWatch,

@@ -34,6 +34,8 @@ pub(crate) struct RxRing {
     /// In the order in which they came.
     waiting: VecDeque<Waiting>,
     rate: Option<Rate>,
+    /// Frames without flow control that it holds.
+    frames_max: usize,
     processing: Span,
     /// When the slow reader has read all that is in the ring.
     read_until: Time,
@@ -50,6 +52,7 @@ impl RxRing {
         RxRing {
             waiting: VecDeque::new(),
             rate: None,
+            frames_max: FRAMES_MAX,
             processing: Span::ZERO,
             read_until: Time::ZERO,
             limits: None,
@@ -77,6 +80,11 @@ impl RxRing {
     pub(crate) fn set_rate(&mut self, rate: Option<Rate>) {
         self.rate = rate;
         self.read_until = Time::ZERO;
+    }
+
+    /// So many frames without flow control fit from now on; those in the ring stay.
+    pub(crate) fn set_frames(&mut self, frames: usize) {
+        self.frames_max = frames;
     }
 
     /// Every frame that comes from now on takes this long beside.
@@ -127,7 +135,7 @@ impl RxRing {
                 let full = self.bytes[group.index()] + bytes > xoff.0 + headroom.0;
                 full.then_some(Drop::HeadroomFull)
             }
-            _ => (self.lossy >= FRAMES_MAX).then_some(Drop::QueueFull),
+            _ => (self.lossy >= self.frames_max).then_some(Drop::QueueFull),
         }
     }
 
@@ -198,6 +206,15 @@ mod tests {
             assert_eq!(ring.signal(group), expected);
         }
         assert!(ring.take(now).is_none(), "the fifth is not read yet");
+    }
+
+    #[test]
+    fn a_ring_of_another_size_holds_so_many_frames() {
+        let mut ring = RxRing::new();
+        ring.set_rate(Some(Rate::mbps(8)));
+        ring.set_frames(3);
+        let mut put = || ring.put(Time::ZERO, Time::ZERO, frame(), None).is_ok();
+        assert_eq!([put(), put(), put(), put()], [true, true, true, false]);
     }
 
     #[test]

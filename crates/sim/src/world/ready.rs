@@ -39,6 +39,22 @@ impl World {
         }
     }
 
+    /// The names of connected hosts that have no address, and a sentence about those that have
+    /// none because they are cut off, if there are any.
+    pub(crate) fn without_address(&self) -> (Vec<String>, Option<String>) {
+        let connected = self.connected_hosts();
+        let hosts = (0..self.fabric.hosts.len()).filter(|&host| self.address(host).is_none());
+        let (lacking, cut_off): (Vec<usize>, Vec<usize>) =
+            hosts.partition(|host| connected.binary_search(host).is_ok());
+        let names = |hosts: Vec<usize>| -> Vec<String> {
+            hosts.into_iter().map(|host| self.fabric.hosts[host].name.clone()).collect()
+        };
+        let cut_off = names(cut_off);
+        let (count, all) = (cut_off.len(), self.fabric.hosts.len());
+        let text = format!("{count} of {all} hosts are cut off and have no address: ");
+        (names(lacking), (count > 0).then(|| text + &cut_off.join(", ")))
+    }
+
     /// Links between switches that carry frames.
     fn live_links(&self) -> impl Iterator<Item = (End, End)> {
         let links = self.fabric.links.iter().map(|link| (link.a, link.b));

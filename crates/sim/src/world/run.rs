@@ -24,6 +24,13 @@ pub use crate::world::results::{Report, Round};
 
 /// How long frames may still be in flight after all have stopped sending.
 const DRAIN: Span = Span::from_millis(20);
+/// How long unfinished flows and datagrams in flight are waited for while none of them moves: the
+/// edge gives up a route after less, and a stream sends again before.
+const QUIET: Span = Span::from_secs(10);
+/// The same while other flows run that have no end.
+const QUIET_ENDLESS: Span = Span::from_secs(1);
+/// How often it is looked whether they move.
+const LOOK: Span = Span::from_millis(100);
 
 /// How a scenario is run.
 pub struct Options {
@@ -177,6 +184,7 @@ pub fn run_watched(fabric: &Fabric, mut options: Options, watch: &mut dyn Watch)
             run.world.now()
         ));
     }
+    warnings.append(&mut report.warnings);
     report.warnings = warnings;
     report.silent = silent_entries(fabric, &run.world, boot);
     report.threads = threads;
@@ -280,6 +288,29 @@ impl Run<'_> {
             self.go(Stage::Traffic, limit.max(settled), World::traffic_is_done);
             self.go(Stage::Traffic, self.world.now() + DRAIN, |_| false);
             self.go(Stage::Faults, settled.max(self.world.now()), |_| false);
+            self.resolve(began);
+        }
+    }
+
+    /// Goes on as long as flows that have an end are on their way to it, and datagrams of those
+    /// that have ended are neither received nor lost; not in a deadlock, which has no end.
+    fn resolve(&mut self, began: Time) {
+        let quiet = if self.world.has_endless_traffic() { QUIET_ENDLESS } else { QUIET };
+        let mut left = self.world.unresolved(began);
+        while left.is_some() && self.stopped.is_none() && self.deadlock.is_none() {
+            let mut look = self.world.now() + LOOK;
+            self.go(Stage::Traffic, self.world.now() + quiet, |world| {
+                let due = world.now() >= look;
+                if due {
+                    look = world.now() + LOOK;
+                }
+                due && world.unresolved(began) != left
+            });
+            let after = self.world.unresolved(began);
+            if after == left {
+                return;
+            }
+            left = after;
         }
     }
 

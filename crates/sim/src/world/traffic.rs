@@ -261,7 +261,13 @@ impl World {
                     Reduction::Ring => CollectivePlan::ring_steps(addresses, own, bytes.0),
                     Reduction::Tree => CollectivePlan::tree_steps(addresses, own, bytes.0),
                 };
-                let plan = CollectivePlan { port, options: options(tcp), steps, rounds: *rounds };
+                let plan = CollectivePlan {
+                    port,
+                    peer_ports: BTreeMap::new(),
+                    options: options(tcp),
+                    steps,
+                    rounds: *rounds,
+                };
                 self.with_host(host, |host, _| host.collective(plan, start))
             });
             self.run(starting, (Name::Host(host), Name::Several), (host, app), Vec::new());

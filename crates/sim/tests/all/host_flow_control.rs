@@ -125,6 +125,21 @@ fn a_slow_reader_stops_its_sender_and_nothing_is_lost() {
 }
 
 #[test]
+fn a_socket_of_one_frame_does_not_run_ahead_of_the_wire() {
+    let reads = Rate::mbps(8 * 538);
+    let mut engine = cable(HostFlowControl::Pfc(PrioritySet::only(three())), reads);
+    host(&mut engine, 0).set_socket_frames(1);
+    let (source, sink) = blast(&mut engine, LOSSLESS);
+    let span = Span::from_millis(20);
+    run(&mut engine, span);
+    let part = part(&mut engine, sink, reads, span);
+    assert!((995..=1000).contains(&part), "{part} of 1000: the ring is never empty");
+    let sent = host(&mut engine, 0).udp_sent(source);
+    let waits = sent - host(&mut engine, 1).udp_received(sink).0;
+    assert!(waits <= 1 + 75, "{waits} wait: one at the socket, the others in the ring");
+}
+
+#[test]
 fn without_flow_control_what_the_reader_cannot_take_is_lost() {
     let reads = Rate::mbps(8 * 538);
     let mut engine = cable(HostFlowControl::None, reads);

@@ -33,8 +33,10 @@ pub struct Step {
 /// What one host does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CollectivePlan {
-    /// The port of all hosts that take part.
+    /// The port that it listens on, and peers that are not in `peer_ports` too.
     pub port: u16,
+    /// Ports of peers that listen on another one: hosts may run several processes.
+    pub peer_ports: BTreeMap<Ipv4Addr, u16>,
     /// How connections behave.
     pub options: TcpOptions,
     /// The steps of a round.
@@ -125,9 +127,8 @@ impl Collective {
     fn open(&mut self, stack: &mut Stack) -> bool {
         let mut opened = false;
         for (&to, peer) in self.peers.iter_mut().filter(|(_, peer)| peer.socket.is_none()) {
-            if let Some((socket, port)) =
-                tcp::connect(to, self.plan.port, &self.plan.options, stack)
-            {
+            let at = self.plan.peer_ports.get(&to).copied().unwrap_or(self.plan.port);
+            if let Some((socket, port)) = tcp::connect(to, at, &self.plan.options, stack) {
                 (peer.socket, peer.local_port) = (Some(socket), port);
                 opened = true;
             }

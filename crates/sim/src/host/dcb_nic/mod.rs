@@ -68,6 +68,8 @@ pub(crate) struct DcbNic {
     cnms: u64,
     /// Datagrams that wait, by the port that they are sent from.
     sockets: BTreeMap<u16, u32>,
+    /// Frames of one of them that may wait, at most.
+    socket_frames_max: u32,
     /// A socket was refused, and none has been called since.
     refused: bool,
     pauses: PauseState,
@@ -105,6 +107,7 @@ impl DcbNic {
             last_flow: 0,
             cnms: 0,
             sockets: BTreeMap::new(),
+            socket_frames_max: SOCKET_FRAMES_MAX,
             refused: false,
             pauses: PauseState::default(),
             requests: PauseRequests::default(),
@@ -123,6 +126,11 @@ impl DcbNic {
     /// Echo requests and replies to this host have this priority from now on.
     pub(crate) fn set_echo_priority(&mut self, target: Ipv4Addr, priority: Priority) {
         self.echoes.insert(target, priority);
+    }
+
+    /// So many frames of one datagram socket may wait from now on, at least 1.
+    pub(crate) fn set_socket_frames(&mut self, frames: u32) {
+        self.socket_frames_max = frames.max(1);
     }
 
     /// Frames that wait for the wire.
@@ -149,7 +157,8 @@ impl DcbNic {
     /// Whether the datagram socket of this port may send. One that may not tries again after
     /// [`DcbNic::has_news`].
     pub(crate) fn has_room(&mut self, socket: u16) -> bool {
-        let room = self.sockets.get(&socket).is_none_or(|&frames| frames < SOCKET_FRAMES_MAX);
+        let waiting = self.sockets.get(&socket).copied().unwrap_or(0);
+        let room = waiting < self.socket_frames_max;
         self.refused |= !room;
         room
     }
@@ -297,7 +306,9 @@ impl DcbNic {
     /// Finds out what it waits for, after all that was to be done at `now`.
     pub(crate) fn plan(&mut self, now: Time, busy: bool) {
         let says = self.lldp.as_ref().is_some_and(LldpState::has_frames);
-        self.waits = self.waiting > 0 || self.requests.is_due(now) || says;
+        // A socket that was refused tries again when the last frame has left, too.
+        let refused = self.refused;
+        self.waits = self.waiting > 0 || refused || self.requests.is_due(now) || says;
         let lldp = self.lldp.as_ref().and_then(LldpState::deadline);
         let again = self.requests.next().into_iter().chain(lldp).filter(|&at| at > now).min();
         self.due = again;

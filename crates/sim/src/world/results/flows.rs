@@ -114,6 +114,9 @@ pub struct FlowReport {
     pub completed: u64,
     /// What was given up or broke.
     pub failed: u64,
+    /// Whether it should have come to its end and has not, or its connection broke: the run has
+    /// failed.
+    pub unfinished: bool,
     /// How long each completed one took.
     pub times: Option<Times>,
     /// From sending to arrival, of datagrams.
@@ -128,6 +131,12 @@ impl World {
     /// What has come of the fabric's traffic so far, in the order of its entries and flows.
     /// A flow whose host has restarted has lost its counts.
     pub fn traffic_report(&self) -> Vec<FlowReport> {
+        let lost = self.lost_datagrams();
+        self.traffic.iter().map(|running| self.flow_report(running, &lost)).collect()
+    }
+
+    /// The datagrams that were lost so far, in all stations.
+    pub(super) fn lost_datagrams(&self) -> LostDatagrams {
         let mut lost = LostDatagrams::default();
         self.engine().stations().for_each(|station| {
             lost.merge(&station.adapter.lost);
@@ -135,7 +144,7 @@ impl World {
                 lost.merge(&host.stack.nic.lost);
             }
         });
-        self.traffic.iter().map(|running| self.flow_report(running, &lost)).collect()
+        lost
     }
 
     /// Whether all that was started has done all that it had to do; what runs until the end
@@ -210,7 +219,8 @@ impl World {
         })
     }
 
-    fn flow_report(&self, running: &Running, lost: &LostDatagrams) -> FlowReport {
+    /// What has come of one flow; whether it is unfinished is left open.
+    pub(super) fn flow_report(&self, running: &Running, lost: &LostDatagrams) -> FlowReport {
         let hosts = &self.fabric().hosts;
         let name = |name: &Name| match name {
             Name::Host(host) => hosts[*host].name.clone(),
@@ -314,6 +324,7 @@ fn empty() -> FlowReport {
         goodput_bps: None,
         completed: 0,
         failed: 0,
+        unfinished: false,
         times: None,
         latency: None,
         done_ns: None,

@@ -4,6 +4,7 @@ mod flows;
 mod pings;
 mod ports;
 mod samples;
+mod unfinished;
 
 pub use flows::{EntryTimes, FlowReport, Times};
 pub use ports::{DropCount, PortCount, drop_counts, port_counts};
@@ -56,6 +57,10 @@ pub struct Report {
     pub warnings: Vec<String>,
     /// Traffic that should have begun and sent nothing, and why: the run has failed.
     pub silent: Vec<String>,
+    /// Flows that did not come to their end, and how far they came: the run has failed.
+    pub unfinished: Vec<String>,
+    /// Hosts that were connected when the run ended and had no address: the run has failed.
+    pub without_address: Vec<String>,
     /// Why the run ended before its end, if it did.
     pub stopped: Option<String>,
     /// Simulated time.
@@ -108,14 +113,17 @@ pub struct Round {
 
 impl Report {
     /// Whether the run came to its end, every connected pair was answered in every round,
-    /// every flow was started and received nothing but what was sent, no entry was
-    /// silent, no route is stale, no buffers wait for each other for ever and every frame is
+    /// every flow was started, came to its end if it has one, and received nothing but what was
+    /// sent, no entry was silent, every connected host has an address, no route is stale, no
+    /// buffers wait for each other for ever and every frame is
     /// accounted for; and the trace, if one was wanted, is whole.
     pub fn passed(&self) -> bool {
         self.stopped.is_none()
             && self.rounds.iter().all(|round| round.answered == round.pairs)
             && !self.flows.iter().any(|flow| flow.wrong_bytes > 0 || never_started(flow))
             && self.silent.is_empty()
+            && self.unfinished.is_empty()
+            && self.without_address.is_empty()
             && self.stale_routes.is_empty()
             && self.deadlock.is_none()
             && self.unaccounted.is_none()
@@ -145,6 +153,11 @@ impl Report {
                 *losses.entry(loss.name()).or_insert(0) += count;
             }
         }
+        let mut flows = world.traffic_report();
+        let unfinished = world.mark_unfinished(boot, &mut flows);
+        let (without_address, cut_off) = world.without_address();
+        let mut warnings = world.in_flight_warnings(&flows);
+        warnings.extend(cut_off);
         Report {
             fabric: world.fabric().name.clone(),
             seed,
@@ -152,7 +165,7 @@ impl Report {
             addressed,
             boot_ns: boot.as_nanos(),
             rounds: Vec::new(),
-            flows: world.traffic_report(),
+            flows,
             entries: world.traffic_times(),
             drops: drops.map(|(reason, count)| (reason.name(), count)).collect(),
             losses,
@@ -160,8 +173,10 @@ impl Report {
             stale_routes: world.stale_routes().iter().map(ToString::to_string).collect(),
             deadlock: None,
             unaccounted: engine.check_conservation().err(),
-            warnings: Vec::new(),
+            warnings,
             silent: Vec::new(),
+            unfinished,
+            without_address,
             stopped: None,
             simulated_ns: world.now().as_nanos(),
             events: engine.events(),

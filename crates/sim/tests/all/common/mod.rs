@@ -89,6 +89,7 @@ impl Builder {
                     pool_first: Ipv4Addr::new(10, 0, 1, 0),
                     pool_last: Ipv4Addr::new(10, 0, 1, 255),
                     lease: Span::from_secs(3600),
+                    leases_per_port: 64,
                     reservations: BTreeMap::new(),
                 },
                 self_congestion_pause: false,

@@ -1,0 +1,70 @@
+//! What in the status of a lab an operator should look at.
+
+use crate::status::{NodeStatus, PortStatus};
+use axon_node::telemetry::NodeTelemetry;
+use std::fmt::Write;
+
+/// One line for each thing that is wrong; empty if nothing is.
+pub fn alarms(status: &[NodeStatus]) -> String {
+    let mut text = String::new();
+    for status in status.iter().filter_map(NodeStatus::status) {
+        for port in &status.ports {
+            if let Some((mtu, needed)) = too_small(port) {
+                let port = &port.name;
+                // Writing to a String cannot fail.
+                let _ = writeln!(
+                    text,
+                    "alarm: {port}: its MTU of {mtu} is less than {needed}, longer frames are \
+                     lost; `ip link set {port} mtu {needed}`"
+                );
+            }
+        }
+        if let NodeTelemetry::Controller(controller) = &status.node
+            && controller.counters.ip_refused > 0
+        {
+            let (name, count) = (&status.name, controller.counters.ip_refused);
+            let _ = writeln!(
+                text,
+                "alarm: {name}: {count} claims of addresses that belong to other hosts were \
+                 refused (ip_refused)"
+            );
+        }
+    }
+    text
+}
+
+/// The MTU of a port and the one that it needs, if that is more.
+fn too_small(port: &PortStatus) -> Option<(u64, u64)> {
+    let pair = port.mtu_bytes.zip(port.mtu_needed_bytes);
+    pair.filter(|(mtu, needed)| port.up && mtu < needed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::status::Answer;
+    use crate::testing;
+
+    #[test]
+    fn an_operator_sees_an_mtu_that_is_too_small_and_addresses_that_were_refused() {
+        let mut switch = testing::status("s1", testing::switch(3));
+        let Answer::Status(status) = &mut switch.answer else { unreachable!() };
+        for (port, (mtu, up)) in
+            status.ports.iter_mut().zip([(1500, true), (2144, true), (1500, false)])
+        {
+            (port.mtu_bytes, port.mtu_needed_bytes, port.up) = (Some(mtu), Some(2144), up);
+        }
+        let mut controller = testing::status("c1", testing::switch(0));
+        let Answer::Status(status) = &mut controller.answer else { unreachable!() };
+        status.node = NodeTelemetry::Controller(Box::new(testing::controller()));
+        assert_eq!(alarms(std::slice::from_ref(&controller)), "");
+        let Answer::Status(status) = &mut controller.answer else { unreachable!() };
+        let NodeTelemetry::Controller(node) = &mut status.node else { unreachable!() };
+        node.counters.ip_refused = 7;
+        let text = alarms(&[switch, controller]);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 2, "{text}");
+        assert!(lines[0].contains("s1-p0") && lines[0].contains("mtu 2144"), "{text}");
+        assert!(lines[1].contains("c1: 7 claims"), "{text}");
+    }
+}

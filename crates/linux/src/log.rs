@@ -1,0 +1,197 @@
+//! The log of a process that runs for long: it stays small, and no fault of it ends the process.
+//!
+//! Lines go to standard error. `eprintln!` panics when they cannot be written, on a full disk for
+//! instance; here such a line is lost, and the next one that is written says how many were. Where
+//! standard error is a file of a lab, the file is replaced before it is larger than
+//! [`LOG_BYTES_MAX`]: `s1.log` becomes `s1.log.old`, in the place of the one before.
+
+use nix::unistd::dup2_stderr;
+use std::ffi::OsString;
+use std::fmt;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The largest log file in bytes, 1 MiB; beside it there may be one more, older one.
+pub const LOG_BYTES_MAX: u64 = 1 << 20;
+/// How the name of an older log ends.
+pub(crate) const OLD: &str = "old";
+
+static LOG: Mutex<Log> = Mutex::new(Log { file: None, lost: 0 });
+
+/// Lines to standard error, or to the file that it is.
+struct Log {
+    file: Option<Rotated>,
+    /// Lines that could not be written since the last one that was.
+    lost: u64,
+}
+
+/// A file that does not outgrow its bound.
+struct Rotated {
+    path: PathBuf,
+    out: File,
+    bytes: u64,
+    bytes_max: u64,
+    /// Whether standard error, to which a panic is written, is to be the new file as well.
+    is_standard_error: bool,
+}
+
+/// A writer for one line or more; it reports no error.
+pub struct Writer(());
+
+/// Where `tracing` may write: `tracing_subscriber::fmt().with_writer(log::writer)`. Each call of
+/// its `write` must bring whole lines.
+pub fn writer() -> Writer {
+    Writer(())
+}
+
+/// Writes a line: `log::line(format_args!("{error:#}"))`.
+pub fn line(text: fmt::Arguments<'_>) {
+    lock().write(format!("{text}\n").as_bytes());
+}
+
+/// Keeps standard error, which appends to `file`, within [`LOG_BYTES_MAX`] from now on.
+pub(crate) fn rotate(file: PathBuf) {
+    lock().file = Rotated::open(file, LOG_BYTES_MAX, true).ok();
+}
+
+/// Opens a log to append to, as standard error of a process that calls [`rotate`].
+pub(crate) fn open(file: &Path) -> io::Result<File> {
+    OpenOptions::new().create(true).append(true).open(file)
+}
+
+/// A line that was cut off by a panic is whole enough.
+fn lock() -> MutexGuard<'static, Log> {
+    LOG.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Write for Writer {
+    fn write(&mut self, lines: &[u8]) -> io::Result<usize> {
+        lock().write(lines);
+        Ok(lines.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Log {
+    fn write(&mut self, lines: &[u8]) {
+        let lost = match self.lost {
+            0 => String::new(),
+            count => format!("{count} lines before this one could not be written\n"),
+        };
+        let bytes = [lost.as_bytes(), lines].concat();
+        let written = match &mut self.file {
+            Some(file) => file.write(&bytes),
+            None => io::stderr().lock().write_all(&bytes),
+        };
+        self.lost = if written.is_ok() { 0 } else { self.lost + 1 };
+    }
+}
+
+impl Rotated {
+    fn open(path: PathBuf, bytes_max: u64, is_standard_error: bool) -> io::Result<Rotated> {
+        let out = open(&path)?;
+        let bytes = out.metadata()?.len();
+        Ok(Rotated { path, out, bytes, bytes_max, is_standard_error })
+    }
+
+    fn write(&mut self, lines: &[u8]) -> io::Result<()> {
+        if self.bytes.saturating_add(lines.len() as u64) > self.bytes_max {
+            self.begin_anew();
+        }
+        self.bytes += lines.len() as u64;
+        self.out.write_all(lines)
+    }
+
+    /// Begins a new file. If the old one cannot be set aside, it is emptied: lines are lost, and
+    /// the bound holds.
+    fn begin_anew(&mut self) {
+        let mut old = OsString::from(&self.path);
+        old.push(".");
+        old.push(OLD);
+        match fs::rename(&self.path, old).and_then(|()| open(&self.path)) {
+            Ok(new) => {
+                // What could not be redirected still goes to the old file: the words of a panic.
+                if self.is_standard_error {
+                    let _ = dup2_stderr(&new);
+                }
+                self.out = new;
+            }
+            Err(_) => {
+                let _ = self.out.set_len(0);
+            }
+        }
+        self.bytes = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Folder {
+            let path = std::env::temp_dir().join(format!("axon-log-{name}-{}", std::process::id()));
+            fs::create_dir(&path).unwrap();
+            Folder(path)
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn log(file: &Path, bytes_max: u64) -> Log {
+        let file = Rotated::open(file.into(), bytes_max, false).unwrap();
+        Log { file: Some(file), lost: 0 }
+    }
+
+    #[test]
+    fn a_log_that_is_written_for_ever_takes_twice_its_bound_and_keeps_the_newest_lines() {
+        let folder = Folder::new("bound");
+        let file = folder.0.join("s1.log");
+        let mut log = log(&file, 1_000);
+        for number in 0..10_000 {
+            log.write(format!("line {number}\n").as_bytes());
+        }
+        let old = fs::read_to_string(folder.0.join("s1.log.old")).unwrap();
+        let new = fs::read_to_string(&file).unwrap();
+        assert!(old.len() <= 1_000 && new.len() <= 1_000, "{} {}", old.len(), new.len());
+        let both = old + &new;
+        assert!(both.ends_with("line 9998\nline 9999\n"), "{both}");
+        assert!(both.lines().count() > 90, "{both}");
+        assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn a_full_disk_loses_lines_and_the_next_line_says_how_many() {
+        let folder = Folder::new("full");
+        let file = folder.0.join("s1.log");
+        let mut log = log(Path::new("/dev/full"), 1_000);
+        log.write(b"one\n");
+        log.write(b"two\n");
+        log.file = Some(Rotated::open(file.clone(), 1_000, false).unwrap());
+        log.write(b"three\n");
+        log.write(b"four\n");
+        let text = fs::read_to_string(file).unwrap();
+        assert_eq!(text, "2 lines before this one could not be written\nthree\nfour\n");
+    }
+
+    #[test]
+    fn a_log_that_cannot_be_set_aside_is_emptied() {
+        let folder = Folder::new("stuck");
+        let file = folder.0.join("s1.log");
+        fs::create_dir_all(folder.0.join("s1.log.old/full")).unwrap();
+        let mut log = log(&file, 100);
+        (0..1_000).for_each(|_| log.write(b"a line\n"));
+        assert!(fs::metadata(&file).unwrap().len() <= 100);
+    }
+}

@@ -1,0 +1,61 @@
+//! Listening at a path: the place of a dead process is taken, that of a live one never.
+
+use nix::errno::Errno;
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, connect, socket};
+use std::io::{self, ErrorKind};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileTypeExt;
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+
+/// A stream socket that listens at `path` and does not block. A socket left there by a process
+/// that has ended is replaced.
+///
+/// # Errors
+/// `AddrInUse` if a process listens there, `AlreadyExists` if what is there is no socket; it is
+/// left alone. Otherwise what the file system says. Each names the path.
+pub(crate) fn listen(path: &Path) -> io::Result<UnixListener> {
+    let listener = match UnixListener::bind(path) {
+        Err(error) if error.kind() == ErrorKind::AddrInUse => {
+            make_room(path)?;
+            UnixListener::bind(path)
+        }
+        bound => bound,
+    };
+    let named = |error: io::Error| named(path, error.kind(), &error.to_string());
+    let listener = listener.map_err(named)?;
+    listener.set_nonblocking(true).map_err(named)?;
+    Ok(listener)
+}
+
+/// Removes a socket at which nobody listens.
+fn make_room(path: &Path) -> io::Result<()> {
+    let in_use = "a live process listens there: end it, or name another path";
+    let no_socket = "what is there is no socket: move it away, or name another path";
+    if !std::fs::symlink_metadata(path)?.file_type().is_socket() {
+        return Err(named(path, ErrorKind::AlreadyExists, no_socket));
+    }
+    match try_connect(path) {
+        // ENOENT: it has gone meanwhile.
+        Err(Errno::ECONNREFUSED | Errno::ENOENT) => {}
+        // Also if its queue of connections is full, or another user's.
+        _ => return Err(named(path, ErrorKind::AddrInUse, in_use)),
+    }
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(named(path, error.kind(), &error.to_string()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Connects without waiting for a process that does not take connections.
+fn try_connect(path: &Path) -> nix::Result<()> {
+    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+    let stream = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
+    connect(stream.as_raw_fd(), &UnixAddr::new(path)?)
+}
+
+fn named(path: &Path, kind: ErrorKind, why: &str) -> io::Error {
+    io::Error::new(kind, format!("cannot listen at {}: {why}", path.display()))
+}

@@ -1,0 +1,157 @@
+//! Flows that have not come to their end.
+//!
+//! A flow has an end if the fabric file says how much it has to do (`bytes`, `count`, `rounds`,
+//! `transactions`, the frames of a capture) or when it stops. It is unfinished if that end was due
+//! and was not reached, or if its connection broke. A stream without an end is unfinished if it has
+//! sent what was not received, and nothing has been received for [`STALL`].
+
+use super::{FlowReport, never_started};
+use crate::world::World;
+use crate::world::running::{Running, Work};
+use axon_fabric::model::Traffic;
+use axon_fabric::traffic::App;
+use axon_wire::{Span, Time};
+
+/// How long a stream that has no end may receive nothing before it counts as cut off.
+const STALL: Span = Span::from_secs(1);
+/// How long after its last datagram a flow may have some in flight without a warning.
+const IN_FLIGHT: Span = Span::from_millis(20);
+
+/// What flows that have an end still have to do. While it changes, they move.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Unresolved {
+    /// Flows that have not come to their end.
+    flows: usize,
+    /// Packets that these have sent, bytes that they have received, and what they have completed
+    /// or given up.
+    moved: u64,
+    /// Datagrams of flows that send no more, which are neither received nor lost.
+    in_flight: u64,
+}
+
+impl World {
+    /// What flows that have an end still have to do, if traffic began at `began`; `None` if all is
+    /// done, and every datagram is received or lost.
+    pub(crate) fn unresolved(&self, began: Time) -> Option<Unresolved> {
+        let lost = self.lost_datagrams();
+        let mut all = Unresolved::default();
+        for running in &self.traffic {
+            let flow = self.flow_report(running, &lost);
+            if self.is_due(running, &flow, began) {
+                all.flows += 1;
+                all.moved += flow.sent_packets + flow.received_bytes + flow.completed + flow.failed;
+            } else if flow.done_ns.is_some() {
+                all.in_flight += flow.in_flight_packets.unwrap_or(0);
+            }
+        }
+        (all.flows > 0 || all.in_flight > 0).then_some(all)
+    }
+
+    /// Whether a flow runs that has no end.
+    pub(crate) fn has_endless_traffic(&self) -> bool {
+        self.traffic.iter().any(|running| {
+            let entry = &self.fabric.traffic[running.entry];
+            entry.stop.is_none() && work(&entry.app).is_none()
+        })
+    }
+
+    /// Marks the flows that are unfinished, if traffic began at `began`. Answers what each of them
+    /// lacks, in their order.
+    pub(crate) fn mark_unfinished(&self, began: Time, flows: &mut [FlowReport]) -> Vec<String> {
+        let mut lacks = Vec::new();
+        for (running, flow) in self.traffic.iter().zip(flows) {
+            let entry = &self.fabric.traffic[running.entry];
+            let broke = flow.app == "tcp" && flow.failed > 0 && !never_started(flow);
+            let due = self.is_due(running, flow, began);
+            let stalled = !due && self.is_stalled(entry, flow);
+            flow.unfinished = broke || due || stalled;
+            if flow.unfinished {
+                lacks.push(self.lack(entry, flow, broke));
+            }
+        }
+        lacks
+    }
+
+    /// A warning for each flow that ended a while ago and has datagrams that are neither received
+    /// nor lost.
+    pub(crate) fn in_flight_warnings(&self, flows: &[FlowReport]) -> Vec<String> {
+        let latest = self.now().as_nanos().saturating_sub(IN_FLIGHT.as_nanos());
+        let old = |flow: &&FlowReport| flow.done_ns.is_some_and(|done| done < latest);
+        let in_flight = |flow: &FlowReport| {
+            let packets = flow.in_flight_packets.filter(|&packets| packets > 0)?;
+            let FlowReport { name, from, to, .. } = flow;
+            Some(format!(
+                "{name} from {from} to {to}: {packets} datagrams were neither received nor lost \
+                 when the run ended"
+            ))
+        };
+        flows.iter().filter(old).filter_map(in_flight).collect()
+    }
+
+    /// Whether a flow should have come to its end, or still should, and has not.
+    fn is_due(&self, running: &Running, flow: &FlowReport, began: Time) -> bool {
+        let entry = &self.fabric.traffic[running.entry];
+        let ran = self.now().since(began);
+        let done = match running.work {
+            // A ping that is not answered is counted as missing; a flow that could not be started
+            // is reported as such.
+            Work::None | Work::Ping(_) => true,
+            Work::App(..) => flow.done_ns.is_some(),
+            Work::ArpHost(host) => self.arp_host(host).is_none_or(|host| host.is_done()),
+        };
+        let stopped = entry.stop.is_some_and(|stop| stop <= ran);
+        !done && entry.start <= ran && (stopped || work(&entry.app).is_some())
+    }
+
+    /// Whether a stream without an end has been cut off.
+    fn is_stalled(&self, entry: &Traffic, flow: &FlowReport) -> bool {
+        let last = flow.last_ns.or(flow.first_ns);
+        let waits = flow.done_ns.is_none() && flow.sent_bytes > flow.received_bytes;
+        matches!(entry.app, App::Tcp { .. })
+            && waits
+            && last.is_some_and(|last| self.now().as_nanos() - last >= STALL.as_nanos())
+    }
+
+    /// What an unfinished flow lacks: `tcp1 from h1 to h3: 1151448 of 100000000 bytes received,
+    /// the last after 1.023s`.
+    fn lack(&self, entry: &Traffic, flow: &FlowReport, broke: bool) -> String {
+        let FlowReport { name, from, to, .. } = flow;
+        let (done, unit) = match entry.app {
+            App::Tcp { .. } => (flow.received_bytes, "bytes received"),
+            App::Udp { .. } | App::OnOff { .. } => (flow.sent_packets, "datagrams sent"),
+            App::Replay { .. } => (flow.sent_packets, "frames sent"),
+            App::Arp { .. } => (flow.completed, "addresses found"),
+            App::AllReduce { .. } | App::Incast { .. } => (flow.completed, "rounds completed"),
+            App::FileService(_) => (flow.completed, "transactions completed"),
+            _ => (flow.completed, "requests answered"),
+        };
+        let of = match work(&entry.app) {
+            // Each host asks for the addresses of its own.
+            Some(_) if matches!(entry.app, App::Arp { .. }) => format!(" of {}", flow.sent_packets),
+            Some(all) => format!(" of {all}"),
+            None => String::new(),
+        };
+        let since = match flow.last_ns {
+            Some(last) => format!(", the last at {}", Time::from_nanos(last)),
+            None => String::new(),
+        };
+        let end = if broke { "; its connection broke" } else { "" };
+        format!("{name} from {from} to {to}: {done}{of} {unit}{since}{end}")
+    }
+}
+
+/// How much a flow of an application has to do, if that has an end: in bytes, packets, rounds,
+/// requests or transactions.
+fn work(app: &App) -> Option<u64> {
+    match app {
+        App::Udp { count, .. } | App::RequestResponse { count, .. } => *count,
+        App::Tcp { bytes, .. } => bytes.map(|bytes| bytes.0),
+        App::Incast { rounds, .. } => *rounds,
+        App::AllReduce { rounds, .. } => Some(*rounds),
+        App::FileService(files) => files.transactions,
+        App::Replay { frames, .. } => Some(frames.len() as u64),
+        App::Arp { .. } => Some(1),
+        App::Ping { count, .. } => Some(u64::from(*count)),
+        App::OnOff { .. } => None,
+    }
+}
