@@ -13,8 +13,8 @@ const KEY_BYTES: usize = 32;
 
 /// Make a new key file, which only its owner may read, for `key_file` of a fabric file
 #[derive(clap::Args)]
-#[command(after_help = "Exit status: 0 the key is written; 1 it cannot be written, or the file \
-    exists; 2 wrong usage")]
+#[command(after_help = "Exit status: 0 the key is written; 2 it cannot be written, or the file \
+    exists; wrong usage")]
 pub struct Arguments {
     /// The file to make, with mode 0600; one that exists is never overwritten. `-` is standard
     /// output
