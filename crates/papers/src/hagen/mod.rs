@@ -18,6 +18,7 @@ pub mod fig6_8;
 pub mod fig7_11;
 pub mod fig7_7;
 pub mod fig7_8;
+pub mod iscsi;
 pub mod table7_1;
 pub mod watermarks;
 pub mod with_qcn;

@@ -1,0 +1,59 @@
+//! The iSCSI of paper 002, chapters 4 and 5: the open initiator and target of its laboratory, with
+//! the disk in memory.
+//!
+//! The paper gives neither the parameters that they agree on nor what they cost a processor. The
+//! first are RFC 7143's defaults. The second is taken from what its hosts did: one sends 835 MB/s at
+//! most (figure 5-2), which are 9.8 us for a PDU of 8 KiB.
+
+use anyhow::{Context as _, Result};
+use axon_sim::World;
+use axon_sim::apps::{AppId, InitiatorPlan, IscsiLimits, Processor, TargetPlan, TcpOptions};
+use axon_wire::{Rate, Span};
+
+/// Bytes of a command: `dd` with `bs=1048576` (§4.2).
+pub const LENGTH: u32 = 1 << 20;
+/// What a PDU costs either end: with 8 KiB of data, 819 MB/s.
+const PER_PDU: Span = Span::from_micros(10);
+
+/// Commands from one host to another.
+#[derive(Clone, Copy, Debug)]
+pub struct Load {
+    /// The port of the target.
+    pub port: u16,
+    /// Reads, or writes.
+    pub is_read: bool,
+    /// The window of TCP, in bytes.
+    pub window: usize,
+    /// Commands outstanding.
+    pub depth: u32,
+    /// How many; until the end without.
+    pub count: Option<u64>,
+    /// The rate at which both ends copy the data beside that; without, it takes no time.
+    pub copy: Option<Rate>,
+}
+
+/// Starts an initiator at the first host and a target at the second.
+///
+/// # Errors
+/// One has no power or no address.
+pub fn start(world: &mut World, (from, to): (usize, usize), load: Load) -> Result<(AppId, AppId)> {
+    let Load { port, is_read, window, depth, count, copy } = load;
+    let options = TcpOptions { buffer_bytes: window, ack_delay: None, ..TcpOptions::default() };
+    let (limits, processor) = (IscsiLimits::default(), Processor { per_pdu: PER_PDU, copy });
+    let serve = TargetPlan { port, options, limits, processor };
+    let address = world.address(to).context("an address")?;
+    let target = world.with_host(to, |host, _| host.iscsi_target(serve)).context("power")?;
+    let plan = InitiatorPlan {
+        target: address,
+        port,
+        options,
+        limits,
+        processor,
+        is_read,
+        length: LENGTH,
+        depth,
+        count,
+    };
+    let initiator = world.with_host(from, |host, now| host.iscsi_initiator(plan, now));
+    Ok((initiator.context("power")?, target))
+}
