@@ -12,11 +12,12 @@ pub const EXPERIMENT: Experiment = Experiment {
     id: "hagen/fig5-8",
     title: "Throughput of iSCSI, with PFC off and on",
     source: "002 §5.7, figure 5-8",
-    setup: "An initiator at CNA 1 and a target with its disk in memory at CNA 3, alone in the network, with RFC 7143's \
-            defaults: PDUs of 8 KiB, R2Ts for 256 KiB. Four commands of 1 MiB outstanding on one TCP connection with \
-            windows of up to 4 MiB; 2,000 of them as in §4.2, reads or writes. A PDU costs either end 10 us, and \
-            a host reads 538 MB/s out of a ring of 512 frames. Then 500 commands with other windows and depths, and with \
-            a copy at 1,000 MB/s beside. Data over time.",
+    setup: "An initiator at CNA 1 and a target with its disk in memory at CNA 3, alone in the \
+            network, with RFC 7143's defaults: PDUs of 8 KiB, R2Ts for 256 KiB. Four commands of 1 \
+            MiB outstanding on one TCP connection with windows of up to 4 MiB; 2,000 of them as in \
+            §4.2, reads or writes. A PDU costs either end 10 us, and a host reads 538 MB/s out of \
+            a ring of 512 frames. Then 500 commands with other windows and depths, and with a copy \
+            at 1,000 MB/s beside. Data over time.",
     run,
 };
 
@@ -174,12 +175,13 @@ fn judge(
 
 /// Why ours differs.
 const NOTES: [&str; 3] = [
-    "Whether PFC changes anything is decided by who is slower. With a copy at 1,000 MB/s both ends carry 448 MB/s, less \
-     than the 538 that a host reads out of its ring: nothing is ever lost, and PFC has no part in it. Without it the \
-     sender is faster than the ring, as the paper's was with blaster. The paper gives neither figure for iSCSI.",
-    "What a loss costs is our TCP's: without SACK, a ring that overflows while the window opens is mended by a \
-     retransmission timeout, 1 s here and 200 ms in Linux. A transfer that is longer bears it more lightly, so \
-     500 commands stand beside 2,000.",
-    "One request of 4 MiB in lock-step, as this experiment was before, made that timeout fall into every \
-     request. Which windows, depth and cost of a command the paper had is not given.",
+    "Whether PFC changes anything is decided by who is slower. With a copy at 1,000 MB/s both ends \
+     carry 448 MB/s, less than the 538 that a host reads out of its ring: nothing is ever lost, \
+     and PFC has no part in it. Without it the sender is faster than the ring, as the paper's was \
+     with blaster. The paper gives neither figure for iSCSI.",
+    "What a loss costs is our TCP's: without SACK, a ring that overflows while the window opens is \
+     mended by a retransmission timeout, 1 s here and 200 ms in Linux. A transfer that is longer \
+     bears it more lightly, so 500 commands stand beside 2,000.",
+    "One request of 4 MiB in lock-step, as this experiment was before, made that timeout fall into \
+     every request. Which windows, depth and cost of a command the paper had is not given.",
 ];

@@ -2,8 +2,8 @@
 //! the disk in memory.
 //!
 //! The paper gives neither the parameters that they agree on nor what they cost a processor. The
-//! first are RFC 7143's defaults. The second is taken from what its hosts did: one sends 835 MB/s at
-//! most (figure 5-2), which are 9.8 us for a PDU of 8 KiB.
+//! first are RFC 7143's defaults. The second is taken from what its hosts did: one sends 835 MB/s
+//! at most (figure 5-2), which are 9.8 us for a PDU of 8 KiB.
 
 use anyhow::{Context as _, Result};
 use axon_sim::World;
