@@ -208,6 +208,12 @@ impl Leases {
             }
             self.by_mac.remove(&lease.holder.mac);
         }
+        self.pass(ip, lease);
+    }
+
+    /// Enters an address, which was not there. A port that has too many that are offered or
+    /// declined gives up its oldest.
+    pub(super) fn pass(&mut self, ip: Ipv4Addr, lease: Lease) {
         let at = lease.holder.place;
         self.put(ip, lease);
         let passing = self.by_port.get(&at).map(|port| &port.passing);

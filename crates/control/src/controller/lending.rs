@@ -122,11 +122,14 @@ impl Leases {
         true
     }
 
-    /// Does not offer an address for a while, if this client holds it. Returns whether it did.
+    /// Does not offer an address for a while, if this client holds it by an offer or a lease.
+    /// Returns whether it did.
     pub fn decline(&mut self, now: Time, by: &Holder, ip: Ipv4Addr) -> bool {
-        let own = self.by_ip.get(&ip).is_some_and(|lease| lease.is_held_by(now, by));
+        let given = |lease: &&Lease| lease.state != LeaseState::InUse && lease.is_held_by(now, by);
+        let own = self.by_ip.get(&ip).filter(given).is_some();
         if own {
-            self.set(now, ip, Lease::new(by.clone(), LeaseState::Declined, now + QUARANTINE));
+            self.take(ip);
+            self.pass(ip, Lease::new(by.clone(), LeaseState::Declined, now + QUARANTINE));
         }
         own
     }

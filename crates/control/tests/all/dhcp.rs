@@ -226,6 +226,15 @@ fn only_the_port_and_the_client_that_hold_an_address_give_it_back() {
 }
 
 #[test]
+fn a_client_that_declines_what_it_uses_without_a_lease_keeps_its_lease() {
+    let mut world = World::new();
+    world.lease(1);
+    assert!(world.server.claim(world.now, mac(1), port(1), ip(11)));
+    world.say(&decline(1, ip(11)));
+    assert_eq!((world.state(ip(10)), world.state(ip(11))), (LeaseState::Bound, LeaseState::InUse));
+}
+
+#[test]
 fn a_renewal_at_another_port_moves_no_lease_and_a_host_that_stays_there_does() {
     let mut world = World::new();
     world.lease(1);
