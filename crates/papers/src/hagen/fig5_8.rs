@@ -178,10 +178,11 @@ const NOTES: [&str; 3] = [
     "Whether PFC changes anything is decided by who is slower. With a copy at 1,000 MB/s both ends \
      carry 448 MB/s, less than the 538 that a host reads out of its ring: nothing is ever lost, \
      and PFC has no part in it. Without it the sender is faster than the ring, as the paper's was \
-     with blaster. The paper gives neither figure for iSCSI.",
-    "What a loss costs is our TCP's: without SACK, a ring that overflows while the window opens is \
-     mended by a retransmission timeout, 1 s here and 200 ms in Linux. A transfer that is longer \
-     bears it more lightly, so 500 commands stand beside 2,000.",
-    "One request of 4 MiB in lock-step, as this experiment was before, made that timeout fall into \
-     every request. Which windows, depth and cost of a command the paper had is not given.",
+     with blaster. The paper gives neither figure for iSCSI, and its gain lies between the two.",
+    "What a loss costs is our TCP's. Each time that the window has grown past the ring, many \
+     segments are lost at once. A TCP without SACK does not mend that before its retransmission \
+     timeout, 1 s here and 200 ms in Linux: the longest command takes 1 s, and that comes again \
+     every few megabytes. So the gain is far above the paper's, and says more of this TCP than of \
+     iSCSI.",
+    "Which windows, depth and cost of a command the paper had is not given.",
 ];
