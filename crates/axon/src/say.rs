@@ -5,7 +5,6 @@
 //! disk, is an error. Nothing here panics, as `println!` and `eprintln!` do.
 
 use anyhow::{Context, Result};
-use std::fmt::Arguments;
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
@@ -32,16 +31,11 @@ pub fn answer(yes: bool) -> ExitCode {
     if yes { ExitCode::SUCCESS } else { NO.into() }
 }
 
-/// Writes a line to standard error.
+/// Writes a line to standard error, or to the log that it is; if that takes none, it is lost.
 macro_rules! note {
-    ($($text:tt)*) => { $crate::say::line(format_args!($($text)*)) };
+    ($($text:tt)*) => { axon_linux::log::line(format_args!($($text)*)) };
 }
 pub(crate) use note;
-
-/// Writes a line to standard error; if that takes none, it is lost.
-pub fn line(text: Arguments<'_>) {
-    let _ = writeln!(std::io::stderr().lock(), "{text}");
-}
 
 /// How many of the threads that are asked for run: as many as there are cores, and it is said
 /// if that is fewer. Threads wait for one another at every step, so more of them than cores

@@ -258,6 +258,20 @@ mod tests {
     use super::*;
     use axon_wire::NodeId;
 
+    /// Of a switch whose set-up takes these bytes.
+    fn header(setup: Vec<u8>) -> Header {
+        Header {
+            made_by: "a test".into(),
+            kind: NodeKind::Switch,
+            name: "s1".into(),
+            incarnation: Incarnation { node: NodeId(1), number: 1 },
+            ports: Vec::new(),
+            unix_nanos: 0,
+            config_digest: 0,
+            setup,
+        }
+    }
+
     #[test]
     fn a_node_that_starts_on_a_full_disk_runs_without_a_recording() {
         let of = AgentSource::Fabric(
@@ -299,16 +313,7 @@ mod tests {
     fn a_node_that_crashes_again_and_again_records_no_more_than_its_bound() {
         let folder = std::env::temp_dir().join(format!("axon-records-{}", std::process::id()));
         std::fs::create_dir(&folder).unwrap();
-        let header = Header {
-            made_by: "a test".into(),
-            kind: NodeKind::Switch,
-            name: "s1".into(),
-            incarnation: Incarnation { node: NodeId(1), number: 1 },
-            ports: Vec::new(),
-            unix_nanos: 0,
-            config_digest: 0,
-            setup: vec![0; 1_000],
-        };
+        let header = header(vec![0; 1_000]);
         let setup = RecordSetup { file: folder.join("s1.axrec"), bytes_max: 5_000, header };
         let incarnation = || {
             let mut recording = Recording::open(Some(&setup)).unwrap();
@@ -328,16 +333,7 @@ mod tests {
         std::fs::create_dir(&folder).unwrap();
         let (next, file) = (folder.join("s1.2.axrec"), folder.join("s1.axrec"));
         std::fs::write(&file, "of an earlier incarnation").unwrap();
-        let header = Header {
-            made_by: "a test".into(),
-            kind: NodeKind::Switch,
-            name: "s1".into(),
-            incarnation: Incarnation { node: NodeId(1), number: 1 },
-            ports: Vec::new(),
-            unix_nanos: 0,
-            config_digest: 0,
-            setup: Vec::new(),
-        };
+        let header = header(Vec::new());
         let mut setup = RecordSetup { file: file.clone(), bytes_max: 10, header };
         let error = Recording::open(Some(&setup)).err().expect("no room for a header");
         assert!(format!("{error:#}").contains("the header alone takes"), "{error:#}");

@@ -211,9 +211,9 @@ fn run(context: &mut Context) -> Result<Outcome> {
         "How the paper's processes lie on its hosts is not given; ours go round the hosts twice, \
          so that every message crosses the network. That there is a jump follows from frames that \
          are lost; at which size it is depends on how much the receiving ring holds of the windows \
-         that meet there, and neither is given. The bound for the size is therefore no more than a \
-         choice of the ring wherever the jump moves with it, and is not counted as held then; the \
-         first sizes with other rings and windows stand beside it. Figure 5-7 has fluctuations \
+         that meet there, and neither is given. It doubles with the ring, from 64 KiB with 128 \
+         frames to 1 MiB with 2048, so the bound for the size is a choice of the ring and is not \
+         counted as held; windows that all fit the ring have no jump. Figure 5-7 has fluctuations \
          below 4 KiB with PFC off, of which it does not tell the cause: ours has none there, since \
          nothing is lost as long as all messages of a round fit the receiver's ring, and then PFC \
          changes nothing. The longest round of short messages is the first, which opens the \
