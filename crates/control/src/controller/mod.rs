@@ -5,13 +5,13 @@
 //! request. Routes carry stamps, so that neither way can undo a later decision of the other.
 
 mod ageing;
+mod allocation;
 pub mod dhcp;
 pub mod flows;
 pub mod hosts;
 mod lease;
-mod leaving;
-mod lending;
 pub mod packet;
+mod removal;
 mod reroute;
 mod round;
 pub mod router;

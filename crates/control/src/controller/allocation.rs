@@ -1,4 +1,4 @@
-//! What the DHCP server and the host table do with leases.
+//! Allocation of addresses: what the DHCP server and the host table do with leases.
 
 use super::hosts::Place;
 use super::lease::{Due, Holder, Lease, LeaseState, Leases, SETTLE};
