@@ -1,17 +1,19 @@
-//! `axon key FILE`: a new key for a fabric.
+//! `axon key FILE`: a new master key for a fabric, or the keys of one of its switches.
 
-use anyhow::{Context, Result};
-use std::fmt::Write as _;
+use anyhow::{Context, Result, bail};
+use axon_control::keys;
+use axon_fabric::assemble::{switch_id, switch_index};
+use axon_fabric::{has_lab_key, key_text};
+use axon_node::keys::{KEY_BYTES, Key};
+use axon_node::{Keys, Secret};
+use axon_wire::NodeId;
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// The bytes of a key.
-const KEY_BYTES: usize = 32;
-
-/// Make a new key file, which only its owner may read, for `key_file` of a fabric file
+/// Make a key file that only its owner may read: a new master key, or the keys of one switch
 #[derive(clap::Args)]
 #[command(after_help = "Exit status: 0 the key is written; 2 it cannot be written, or the file \
     exists; wrong usage")]
@@ -19,11 +21,22 @@ pub struct Arguments {
     /// The file to make, with mode 0600; one that exists is never overwritten. `-` is standard
     /// output
     file: PathBuf,
+    /// Write the keys of this switch, such as s1, that follow from the master key of --fabric. With
+    /// them nobody can pose as the controller
+    #[arg(long, value_name = "NAME", requires = "fabric")]
+    switch: Option<String>,
+    /// The fabric file that the switch is of
+    #[arg(long, value_name = "FABRIC", requires = "switch")]
+    fabric: Option<PathBuf>,
 }
 
-/// Writes 64 hex digits and a line end.
+/// Writes a line for each key: one, or two while the fabric's keys are changed.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let text = hex(&random()?);
+    let keys = match (&arguments.fabric, &arguments.switch) {
+        (Some(fabric), Some(switch)) => of_switch(fabric, switch)?,
+        _ => Keys::from(random()?),
+    };
+    let text = key_text(&keys);
     if arguments.file.as_os_str() == "-" {
         crate::say::print(&text)?;
     } else {
@@ -33,7 +46,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 }
 
 /// Unpredictable bytes. The device blocks at boot until the kernel has some.
-fn random() -> Result<[u8; KEY_BYTES]> {
+fn random() -> Result<Key> {
     let mut key = [0; KEY_BYTES];
     File::open("/dev/random")
         .and_then(|mut file| file.read_exact(&mut key))
@@ -41,13 +54,24 @@ fn random() -> Result<[u8; KEY_BYTES]> {
     Ok(key)
 }
 
-fn hex(key: &[u8]) -> String {
-    let mut text = String::new();
-    for byte in key {
-        let _ = write!(text, "{byte:02x}");
+/// The keys of a switch, from the master keys of its fabric.
+fn of_switch(file: &Path, name: &str) -> Result<Keys> {
+    let fabric = axon_fabric::load(file)?;
+    let switch = switch_index(&fabric, name)
+        .with_context(|| format!("fabric {} has no switch {name}", fabric.name))?;
+    if has_lab_key(&fabric.keys) {
+        bail!("{}: its key is the published lab key; expected a key of its own", file.display());
     }
-    text.push('\n');
-    text
+    let own = |secret: &Secret| derived(secret, switch_id(switch), file);
+    let other = fabric.keys.other.as_ref().map(own).transpose()?;
+    Ok(Keys { current: own(&fabric.keys.current)?, other })
+}
+
+fn derived(secret: &Secret, node: NodeId, file: &Path) -> Result<Secret> {
+    match secret {
+        Secret::Master(master) => Ok(Secret::Switch(keys::of_switch(master, node))),
+        Secret::Switch(_) => bail!("{}: it has the keys of a switch alone", file.display()),
+    }
 }
 
 /// Makes a file that only this user may read. One that could not be written whole goes again.

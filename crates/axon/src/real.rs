@@ -30,7 +30,7 @@ pub fn load(file: &Path) -> Result<Fabric> {
 /// As [`load`], and if the key is the published lab key and nobody has allowed that.
 pub fn load_for_daemon(file: &Path, dangers: &Dangers) -> Result<Fabric> {
     let fabric = load(file)?;
-    if fabric.key == axon_fabric::LAB_KEY {
+    if axon_fabric::has_lab_key(&fabric.keys) {
         let what = "the fabric's key is the published lab key, which protects nothing";
         if !dangers.insecure_lab_key {
             bail!(

@@ -30,6 +30,7 @@ const VERBS: &[&str] = &[
     "check",
     "schema",
     "key",
+    "rekey",
     "switch",
     "controller",
     "agent",
@@ -116,6 +117,35 @@ fn a_key_that_was_made_is_secret_is_used_and_is_never_overwritten() {
     assert_eq!(good(&one).len(), 65);
     assert_ne!(good(&one), good(&other));
     assert!(!Path::new("-").exists());
+}
+
+#[test]
+fn the_keys_of_a_switch_fit_that_switch_alone() {
+    let folder = Folder::new("switch-key");
+    let topology = "name: a\ntopology: {ring: {switches: 3}}\n";
+    let lab = folder.file("lab.yaml", topology);
+    let whole = folder.file("whole.yaml", format!("{topology}key_file: fabric.key\n"));
+    let part = folder.file("part.yaml", format!("{topology}key_file: s2.key\n"));
+    good(&axon(&["key", &folder.path("fabric.key")]));
+    let own = folder.path("s2.key");
+    let refused = axon(&["key", &own, "--switch", "s2", "--fabric", &lab]);
+    assert!(bad(&refused, 2).contains("published lab key"));
+    bad(&axon(&["key", &own, "--switch", "s2"]), 2);
+    good(&axon(&["key", &own, "--switch", "s2", "--fabric", &whole]));
+    let text = folder.read("s2.key");
+    assert!(!text.contains(folder.read("fabric.key").trim()), "the master key stays away");
+    let again = axon(&["key", "-", "--switch", "s2", "--fabric", &whole]);
+    assert_eq!(good(&again), text, "they follow from the master key");
+    assert!(bad(&axon(&["key", "-", "--switch", "s3", "--fabric", &part]), 2).contains("alone"));
+    let other = axon(&["switch", &part, "s1"]);
+    assert!(bad(&other, 2).contains("the keys are those of node"), "{other:?}");
+    let controller = axon(&["controller", &part]);
+    assert!(bad(&controller, 2).contains("needs the master key"), "{controller:?}");
+    // A port that is not there is found later than a key that does not fit.
+    let fits = axon(&["switch", &part, "s2", "--tap", "s3-p0"]);
+    assert!(bad(&fits, 2).contains("no port s3-p0"), "{fits:?}");
+    let nobody = axon(&["rekey", &part, &folder.path("s2.sock")]);
+    assert!(bad(&nobody, 2).contains("no node takes commands"), "{nobody:?}");
 }
 
 #[test]

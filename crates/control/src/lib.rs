@@ -12,6 +12,7 @@ pub mod controller;
 pub mod discovery;
 pub mod edge;
 pub mod effect;
+pub mod keys;
 pub mod node;
 pub mod seal;
 pub mod stream;

@@ -131,7 +131,7 @@ fn read_key_file(path: &Path, file: &mut File) -> Result<(), Problem> {
         Problem::new("key_file", what, "a file with 64 hex digits")
     })?;
     let text = text.trim();
-    crate::build::parse_key(Some(text))
+    crate::secret::parse(Some(text))
         .map_err(|problem| Problem { key: "key_file".into(), ..problem })?;
     file.key = Some(text.into());
     Ok(())

@@ -7,6 +7,7 @@ pub use crate::device::{Device, Side, Stage};
 pub use crate::traffic::{App, Traffic};
 pub use axon_control::config::Timers;
 pub use axon_control::controller::router::RouterKind;
+use axon_node::Keys;
 pub use axon_plane::OnFull;
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::vlan::TAG_BYTES;
@@ -23,8 +24,8 @@ pub struct Fabric {
     pub seed: u64,
     /// Bits of a hop.
     pub hop_width: HopWidth,
-    /// The pre-shared key of the control plane.
-    pub key: [u8; 32],
+    /// What the control plane seals its messages with.
+    pub keys: Keys,
     /// What the switches are.
     pub network: Network,
     /// What a frame goes through inside each switch, in the simulator.

@@ -220,6 +220,8 @@ reasons! {
         Unexpected = "control_unexpected",
         /// The other end's hop width differs.
         HopWidth = "control_hop_width",
+        /// Sealed by a switch, and only the controller may say it, or the other way round.
+        Unauthorised = "control_unauthorised",
     }
 }
 

@@ -62,7 +62,7 @@ impl Builder {
                 name: "test".to_owned(),
                 seed: 1,
                 hop_width: HopWidth::Eight,
-                key: [7; 32],
+                keys: [7; 32].into(),
                 switches: switches.collect(),
                 hosts: Vec::new(),
                 links: Vec::new(),
