@@ -82,7 +82,7 @@ impl<N: Node<FrameBuf>> World<N> {
             self.probes.push((port, probe));
         }
         let Some(payload) = link::parse(frame) else { return };
-        let Ok(opened) = self.friend.open_link(payload) else { return };
+        let Ok(opened) = self.friend.open_link(port, payload) else { return };
         match opened.message {
             Message::Hello(hello) => self.challenge = hello.challenge,
             Message::HelloReply(reply) => self.challenge = reply.challenge,

@@ -59,6 +59,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     if axon_fabric::has_lab_key(&fabric.keys) {
         crate::say::note!("warning: the key is the published lab key, which protects nothing");
     }
+    if let Some(what) = crate::real::exposed_key_file(&fabric) {
+        crate::say::note!("warning: {what}");
+    }
     Ok(ExitCode::SUCCESS)
 }
 

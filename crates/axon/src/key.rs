@@ -1,48 +1,82 @@
-//! `axon key FILE`: a new master key for a fabric, or the keys of one of its switches.
+//! `axon key FILE`: a new master key for a fabric, or the keys of its switches.
 
 use anyhow::{Context, Result, bail};
 use axon_control::keys;
 use axon_fabric::assemble::{switch_id, switch_index};
+use axon_fabric::model::Fabric;
 use axon_fabric::{has_lab_key, key_text};
 use axon_node::keys::{KEY_BYTES, Key};
 use axon_node::{Keys, Secret};
 use axon_wire::NodeId;
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Make a key file that only its owner may read: a new master key, or the keys of one switch
+/// Make key files that only their owner may read: a new master key, or the keys of switches
 #[derive(clap::Args)]
 #[command(after_help = "Exit status: 0 the key is written; 2 it cannot be written, or the file \
     exists; wrong usage")]
 pub struct Arguments {
     /// The file to make, with mode 0600; one that exists is never overwritten. `-` is standard
-    /// output
+    /// output. With --each-switch the directory for SWITCH.key, made if missing
     file: PathBuf,
     /// Write the keys of this switch, such as s1, that follow from the master key of --fabric. With
     /// them nobody can pose as the controller
     #[arg(long, value_name = "NAME", requires = "fabric")]
     switch: Option<String>,
-    /// The fabric file that the switch is of
-    #[arg(long, value_name = "FABRIC", requires = "switch")]
+    /// The same for every switch of the fabric, each in a file of its own
+    #[arg(long, requires = "fabric", conflicts_with = "switch")]
+    each_switch: bool,
+    /// The fabric file with the master key, for --switch and --each-switch
+    #[arg(long, value_name = "FABRIC")]
     fabric: Option<PathBuf>,
 }
 
 /// Writes a line for each key: one, or two while the fabric's keys are changed.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let keys = match (&arguments.fabric, &arguments.switch) {
-        (Some(fabric), Some(switch)) => of_switch(fabric, switch)?,
-        _ => Keys::from(random()?),
-    };
-    let text = key_text(&keys);
-    if arguments.file.as_os_str() == "-" {
-        crate::say::print(&text)?;
-    } else {
-        write(&arguments.file, &text)?;
+    let Arguments { file, switch, fabric, each_switch } = arguments;
+    match (fabric, switch) {
+        (Some(fabric), _) if *each_switch => write_each(file, fabric)?,
+        (Some(path), Some(name)) => {
+            let fabric = load(path)?;
+            let index = switch_index(&fabric, name)
+                .with_context(|| format!("fabric {} has no switch {name}", fabric.name))?;
+            put(file, &of_switch(&fabric, index, path)?)?;
+        }
+        (Some(_), None) => bail!("--fabric is for --switch NAME and --each-switch"),
+        _ => put(file, &Keys::from(random()?))?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Writes the keys of every switch into a directory. All are worked out before the first is
+/// written.
+fn write_each(directory: &Path, path: &Path) -> Result<()> {
+    let fabric = load(path)?;
+    let keys = (0..fabric.switches.len()).map(|index| of_switch(&fabric, index, path));
+    let keys: Vec<Keys> = keys.collect::<Result<_>>()?;
+    let cannot = || format!("cannot make the directory {}", directory.display());
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(directory).with_context(cannot)?;
+    for (switch, keys) in fabric.switches.iter().zip(&keys) {
+        write(&directory.join(format!("{}.key", switch.name)), &key_text(keys))?;
+    }
+    Ok(())
+}
+
+/// The fabric whose switches want keys.
+fn load(path: &Path) -> Result<Fabric> {
+    let fabric = axon_fabric::load(path)?;
+    if has_lab_key(&fabric.keys) {
+        bail!("{}: its key is the published lab key; expected a key of its own", path.display());
+    }
+    Ok(fabric)
+}
+
+fn put(file: &Path, keys: &Keys) -> Result<()> {
+    let text = key_text(keys);
+    if file.as_os_str() == "-" { crate::say::print(&text) } else { write(file, &text) }
 }
 
 /// Unpredictable bytes. The device blocks at boot until the kernel has some.
@@ -55,13 +89,7 @@ fn random() -> Result<Key> {
 }
 
 /// The keys of a switch, from the master keys of its fabric.
-fn of_switch(file: &Path, name: &str) -> Result<Keys> {
-    let fabric = axon_fabric::load(file)?;
-    let switch = switch_index(&fabric, name)
-        .with_context(|| format!("fabric {} has no switch {name}", fabric.name))?;
-    if has_lab_key(&fabric.keys) {
-        bail!("{}: its key is the published lab key; expected a key of its own", file.display());
-    }
+fn of_switch(fabric: &Fabric, switch: usize, file: &Path) -> Result<Keys> {
     let own = |secret: &Secret| derived(secret, switch_id(switch), file);
     let other = fabric.keys.other.as_ref().map(own).transpose()?;
     Ok(Keys { current: own(&fabric.keys.current)?, other })

@@ -7,6 +7,7 @@ mod common;
 
 use common::{Folder, axon, bad, good, root, scenario};
 use serde_json::Value;
+use std::fs::Permissions;
 use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
@@ -144,8 +145,44 @@ fn the_keys_of_a_switch_fit_that_switch_alone() {
     // A port that is not there is found later than a key that does not fit.
     let fits = axon(&["switch", &part, "s2", "--tap", "s3-p0"]);
     assert!(bad(&fits, 2).contains("no port s3-p0"), "{fits:?}");
+    let every = folder.path("keys");
+    good(&axon(&["key", &every, "--each-switch", "--fabric", &whole]));
+    assert_eq!(folder.read("keys/s2.key"), text);
+    let mode = |path: &str| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&every), mode(&format!("{every}/s3.key"))), (0o700, 0o600));
+    assert!(
+        bad(&axon(&["key", &every, "--each-switch", "--fabric", &whole]), 2).contains("s1.key")
+    );
+    bad(&axon(&["key", &folder.path("more.key"), "--fabric", &whole]), 2);
     let nobody = axon(&["rekey", &part, &folder.path("s2.sock")]);
     assert!(bad(&nobody, 2).contains("no node takes commands"), "{nobody:?}");
+}
+
+#[test]
+fn a_daemon_refuses_a_key_file_that_others_can_read_and_a_switch_warns_of_the_master_key() {
+    let folder = Folder::new("exposed-key");
+    let text = "name: a\ntopology: {ring: {switches: 3}}\nkey_file: fabric.key\n";
+    let fabric = folder.file("a.yaml", text);
+    let key = folder.path("fabric.key");
+    good(&axon(&["key", &key]));
+    let started = || axon(&["switch", &fabric, "s1", "--tap", "s3-p0"]);
+    let warned = bad(&started(), 2);
+    assert!(
+        warned.contains("s1 has the master key") && warned.contains("no port s3-p0"),
+        "{warned}"
+    );
+    assert!(!warned.contains("0600"), "{warned}");
+    for mode in [0o640, 0o604, 0o620] {
+        std::fs::set_permissions(&key, Permissions::from_mode(mode)).unwrap();
+        for refused in [started(), axon(&["controller", &fabric]), axon(&["rekey", &fabric])] {
+            let text = bad(&refused, 2);
+            let wanted = format!("{key}: its mode is {mode:04o}");
+            assert!(text.contains(&wanted) && text.contains("chmod 600"), "{text}");
+            assert!(!text.contains("s3-p0"), "it has gone no further: {text}");
+        }
+        let checked = axon(&["check", &fabric]);
+        assert!(String::from_utf8_lossy(&checked.stderr).contains("chmod 600"), "{checked:?}");
+    }
 }
 
 #[test]

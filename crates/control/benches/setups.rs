@@ -269,7 +269,8 @@ impl Whole {
         while let Some(action) = self.out.pop() {
             let Action::Transmit { port, frame, .. } = action else { continue };
             let payload = link::parse(frame.bytes());
-            let opened = payload.and_then(|bytes| self.switches[0].open_link(bytes).ok());
+            let opened =
+                payload.and_then(|bytes| self.switches[0].open_link(PortNo(0), bytes).ok());
             if let Some(Message::HelloReply(reply)) = opened.map(|opened| opened.message) {
                 challenge = Some(reply.challenge);
             }

@@ -14,6 +14,7 @@ pub mod edge;
 pub mod effect;
 pub mod keys;
 pub mod node;
+mod replay;
 pub mod seal;
 pub mod stream;
 pub mod uplink;

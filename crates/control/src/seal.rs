@@ -2,10 +2,8 @@
 //!
 //! Each message is sealed with XChaCha20-Poly1305, under the key of the [`Channel`] that it belongs
 //! to. The nonce is (node, incarnation, sequence) of the sender, see [`axon_wire::envelope`]; the
-//! incarnation that the message is for is authenticated with it. A receiver keeps, for each sender
-//! and channel, the newest incarnation and a sliding window over its sequence numbers (as IPsec
-//! does, RFC 4303 §3.4.3): a number that is in the window already, or older than the window, is a
-//! replay. All of that is looked at only after the seal has proved genuine.
+//! incarnation that the message is for is authenticated with it. What has been received is kept in
+//! `replay.rs`, and looked at only after the seal has proved genuine.
 //!
 //! A switch has two keys. One is shared by all switches, for discovery on links and for answers
 //! between switches. The other is known to the controller and this switch alone, so that no switch
@@ -15,17 +13,14 @@
 //! While keys are changed, a node opens under two sets and seals under one.
 
 use crate::keys::{self, Channel, Ring};
-use alloc::collections::BTreeMap;
+use crate::replay::Received;
 use alloc::vec::Vec;
 use axon_node::{Keys, Refusal};
 use axon_wire::envelope::{self, Envelope};
 use axon_wire::message::{ArpReply, ArpTarget, Grant, Message, Role};
-use axon_wire::{Incarnation, NodeId};
+use axon_wire::{Incarnation, NodeId, PortNo};
 use chacha20poly1305::aead::{Aead, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
-
-/// The size of the replay window: late messages up to this far behind the newest are accepted.
-const WINDOW: u64 = u128::BITS as u64;
 
 /// Seals and opens the messages of one incarnation of a node.
 pub struct Sealer {
@@ -35,18 +30,7 @@ pub struct Sealer {
     other: Option<Ring>,
     incarnation: Incarnation,
     sequence: u64,
-    /// A sender proves only what its key says: what comes under one key must not move the window
-    /// of another.
-    replay_windows: BTreeMap<(Channel, NodeId), ReplayWindow>,
-}
-
-/// The sequence numbers received from one sender.
-#[derive(Clone, Copy, Debug)]
-struct ReplayWindow {
-    incarnation: u64,
-    newest: u64,
-    /// Bit `n` stands for sequence `newest - n`.
-    window: u128,
+    received: Received,
 }
 
 /// A message whose seal was valid.
@@ -64,8 +48,7 @@ impl Sealer {
     /// A sealer for this incarnation of a node.
     pub fn new(keys: &Keys, incarnation: Incarnation, role: Role) -> Sealer {
         let (current, other) = rings(keys, incarnation.node, role);
-        let replay_windows = BTreeMap::new();
-        Sealer { role, current, other, incarnation, sequence: 0, replay_windows }
+        Sealer { role, current, other, incarnation, sequence: 0, received: Received::default() }
     }
 
     /// Uses other keys from now on. What was received stays received.
@@ -101,16 +84,19 @@ impl Sealer {
         Envelope { from: self.incarnation, sequence: self.sequence, sealed: &sealed }.emit()
     }
 
-    /// Opens an envelope from the other end of a link, for this incarnation or for any receiver.
+    /// Opens an envelope from the other end of the link at `port`, for this incarnation or for any
+    /// receiver.
     ///
     /// # Errors
-    /// The reason for the refusal. The replay window is unchanged then.
-    pub fn open_link(&mut self, bytes: &[u8]) -> Result<Opened, Refusal> {
+    /// The reason for the refusal; it is not entered as received then.
+    pub fn open_link(&mut self, port: PortNo, bytes: &[u8]) -> Result<Opened, Refusal> {
         let envelope = Envelope::parse(bytes).map_err(|_| Refusal::Malformed)?;
         for to in [Some(self.incarnation), None] {
             let opened = self.rings().find_map(|ring| decrypt(ring.link(), &envelope, to));
             if let Some(plain) = opened {
-                return self.accept(&envelope, Channel::Link, &plain, to.is_some());
+                self.refuse_echo(envelope.from)?;
+                self.received.link(port, envelope.from, envelope.sequence)?;
+                return open(&envelope, &plain, to.is_some());
             }
         }
         Err(Refusal::BadSeal)
@@ -119,8 +105,7 @@ impl Sealer {
     /// Opens an envelope that came by a source route, for this incarnation.
     ///
     /// # Errors
-    /// The reason for the refusal. The replay window is unchanged, but for a message that its
-    /// sender may not send.
+    /// The reason for the refusal.
     pub fn open_routed(&mut self, bytes: &[u8]) -> Result<Opened, Refusal> {
         let envelope = Envelope::parse(bytes).map_err(|_| Refusal::Malformed)?;
         let (node, to) = (envelope.from.node, Some(self.incarnation));
@@ -128,14 +113,28 @@ impl Sealer {
             let opened =
                 self.rings().find_map(|ring| decrypt(&ring.cipher(channel, node), &envelope, to));
             let Some(plain) = opened else { continue };
+            self.refuse_echo(envelope.from)?;
             if channel == Channel::Control {
-                self.current.remember(node);
+                self.received.control(envelope.from, envelope.sequence)?;
+                self.remember(node);
             }
-            let opened = self.accept(&envelope, channel, &plain, true)?;
+            let opened = open(&envelope, &plain, true)?;
             let due = Channel::routed(&opened.message);
             return if due == channel { Ok(opened) } else { Err(Refusal::Unauthorised) };
         }
         Err(Refusal::BadSeal)
+    }
+
+    /// Keeps the ciphers of a switch whose seal was valid.
+    fn remember(&mut self, node: NodeId) {
+        for ring in [Some(&mut self.current), self.other.as_mut()].into_iter().flatten() {
+            ring.remember(node);
+        }
+    }
+
+    /// A node that hears itself is at both ends of a link, or somebody plays its messages back.
+    fn refuse_echo(&self, from: Incarnation) -> Result<(), Refusal> {
+        if from.node == self.incarnation.node { Err(Refusal::Replayed) } else { Ok(()) }
     }
 
     /// Makes the proof, for the source switch, that the answer of a target switch is the
@@ -152,59 +151,30 @@ impl Sealer {
         target.grant.tag.copy_from_slice(&sealed);
     }
 
-    /// Whether an answer is the word of this incarnation of the controller, for this switch.
-    pub fn has_granted(&self, controller: Incarnation, reply: &ArpReply) -> bool {
+    /// Accepts an answer, once, if it is the word of this incarnation of the controller, for this
+    /// switch.
+    ///
+    /// # Errors
+    /// It is not, or it has been accepted before.
+    pub fn accept_grant(
+        &mut self,
+        controller: Incarnation,
+        reply: &ArpReply,
+    ) -> Result<(), Refusal> {
         let nonce = XNonce::from(envelope::nonce(controller, reply.grant.sequence));
         let aad = provable(reply);
-        self.rings().any(|ring| {
+        let genuine = self.rings().any(|ring| {
             let cipher = ring.cipher(Channel::Control, controller.node);
             cipher.decrypt(&nonce, Payload { msg: &reply.grant.tag, aad: &aad }).is_ok()
-        })
+        });
+        if !genuine {
+            return Err(Refusal::Unauthorised);
+        }
+        self.received.grant(controller, reply.grant.sequence)
     }
 
     fn rings(&self) -> impl Iterator<Item = &Ring> {
         core::iter::once(&self.current).chain(&self.other)
-    }
-
-    fn accept(
-        &mut self,
-        envelope: &Envelope,
-        channel: Channel,
-        plain: &[u8],
-        addressed: bool,
-    ) -> Result<Opened, Refusal> {
-        self.admit(channel, envelope.from, envelope.sequence)?;
-        let message = Message::decode(plain).ok_or(Refusal::Malformed)?;
-        Ok(Opened { from: envelope.from, message, addressed })
-    }
-
-    /// Enters a genuine message into the replay window, or refuses it as a replay.
-    fn admit(&mut self, channel: Channel, from: Incarnation, sequence: u64) -> Result<(), Refusal> {
-        if from.node == self.incarnation.node {
-            return Err(Refusal::Replayed);
-        }
-        let fresh = ReplayWindow { incarnation: from.number, newest: sequence, window: 1 };
-        let Some(heard) = self.replay_windows.get_mut(&(channel, from.node)) else {
-            self.replay_windows.insert((channel, from.node), fresh);
-            return Ok(());
-        };
-        if from.number < heard.incarnation {
-            return Err(Refusal::StaleIncarnation);
-        }
-        if from.number > heard.incarnation {
-            *heard = fresh;
-        } else if sequence > heard.newest {
-            let step = sequence - heard.newest;
-            heard.window = if step < WINDOW { heard.window << step | 1 } else { 1 };
-            heard.newest = sequence;
-        } else {
-            let age = heard.newest - sequence;
-            if age >= WINDOW || heard.window >> age & 1 == 1 {
-                return Err(Refusal::Replayed);
-            }
-            heard.window |= 1 << age;
-        }
-        Ok(())
     }
 }
 
@@ -229,6 +199,12 @@ fn rings(keys: &Keys, node: NodeId, role: Role) -> (Ring, Option<Ring>) {
     (ring(&keys.current), keys.other.as_ref().map(ring))
 }
 
+/// The message of an envelope whose seal was valid.
+fn open(envelope: &Envelope, plain: &[u8], addressed: bool) -> Result<Opened, Refusal> {
+    let message = Message::decode(plain).ok_or(Refusal::Malformed)?;
+    Ok(Opened { from: envelope.from, message, addressed })
+}
+
 fn decrypt(
     cipher: &XChaCha20Poly1305,
     envelope: &Envelope,
@@ -246,8 +222,9 @@ mod tests {
     use axon_node::Secret;
     use axon_wire::message::{HelloConfirm, Segment, Stamp};
     use axon_wire::route::Route;
-    use axon_wire::{Hops, MacAddr, PortNo};
+    use axon_wire::{Hops, MacAddr};
 
+    const PORT: PortNo = PortNo(0);
     const CONTROLLER: Incarnation = incarnation(99, 1);
 
     const fn incarnation(node: u64, number: u64) -> Incarnation {
@@ -302,13 +279,13 @@ mod tests {
     fn a_message_is_opened_once_by_the_incarnation_it_is_for() {
         let (mut alice, mut bob) = pair();
         let bytes = alice.seal_link(Some(incarnation(2, 1)), &message(5));
-        let opened = bob.open_link(&bytes).unwrap();
+        let opened = bob.open_link(PORT, &bytes).unwrap();
         assert_eq!(
             (opened.from, opened.message, opened.addressed),
             (incarnation(1, 1), message(5), true)
         );
-        assert_eq!(bob.open_link(&bytes), Err(Refusal::Replayed));
-        assert_eq!(switch(2, 2).open_link(&bytes), Err(Refusal::BadSeal));
+        assert_eq!(bob.open_link(PORT, &bytes), Err(Refusal::Replayed));
+        assert_eq!(switch(2, 2).open_link(PORT, &bytes), Err(Refusal::BadSeal));
     }
 
     #[test]
@@ -316,14 +293,14 @@ mod tests {
         let (mut alice, mut bob) = pair();
         let bytes = alice.seal_link(Some(incarnation(2, 1)), &message(5));
         let mut stranger = Sealer::new(&[8; 32].into(), incarnation(2, 1), Role::Switch);
-        assert_eq!(stranger.open_link(&bytes), Err(Refusal::BadSeal));
-        assert_eq!(switch(3, 1).open_link(&bytes), Err(Refusal::BadSeal));
+        assert_eq!(stranger.open_link(PORT, &bytes), Err(Refusal::BadSeal));
+        assert_eq!(switch(3, 1).open_link(PORT, &bytes), Err(Refusal::BadSeal));
         for bit in 24..bytes.len() * 8 {
             let mut bent = bytes.clone();
             bent[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(bob.open_link(&bent), Err(Refusal::BadSeal), "bit {bit}");
+            assert_eq!(bob.open_link(PORT, &bent), Err(Refusal::BadSeal), "bit {bit}");
         }
-        assert!(bob.open_link(&bytes).is_ok(), "refused messages leave no trace");
+        assert!(bob.open_link(PORT, &bytes).is_ok(), "refused messages leave no trace");
     }
 
     #[test]
@@ -331,20 +308,7 @@ mod tests {
         let (mut alice, mut bob) = pair();
         let bytes = alice.seal_link(None, &message(5));
         assert_eq!(bob.open_routed(&bytes), Err(Refusal::BadSeal));
-        assert!(!bob.open_link(&bytes).unwrap().addressed);
-    }
-
-    #[test]
-    fn late_messages_pass_and_replays_do_not_whatever_the_order() {
-        let (mut alice, mut bob) = pair();
-        let sealed: Vec<_> =
-            (0..200).map(|echo| alice.seal_link(Some(incarnation(2, 1)), &message(echo))).collect();
-        assert!(bob.open_link(&sealed[150]).is_ok());
-        for (index, bytes) in sealed.iter().enumerate().take(150) {
-            let fits = index > 150 - WINDOW as usize;
-            assert_eq!(bob.open_link(bytes).is_ok(), fits, "message {index}");
-            assert_eq!(bob.open_link(bytes), Err(Refusal::Replayed));
-        }
+        assert!(!bob.open_link(PORT, &bytes).unwrap().addressed);
     }
 
     #[test]
@@ -352,15 +316,15 @@ mod tests {
         let (mut alice, mut bob) = pair();
         let old = alice.seal_link(Some(incarnation(2, 1)), &message(5));
         let new = switch(1, 2).seal_link(Some(incarnation(2, 1)), &message(6));
-        assert!(bob.open_link(&new).is_ok());
-        assert_eq!(bob.open_link(&old), Err(Refusal::StaleIncarnation));
+        assert!(bob.open_link(PORT, &new).is_ok());
+        assert_eq!(bob.open_link(PORT, &old), Err(Refusal::StaleIncarnation));
     }
 
     #[test]
     fn a_node_does_not_listen_to_its_own_echo() {
         let (mut alice, _) = pair();
         let bytes = alice.seal_link(None, &message(5));
-        assert_eq!(alice.open_link(&bytes), Err(Refusal::Replayed));
+        assert_eq!(alice.open_link(PORT, &bytes), Err(Refusal::Replayed));
     }
 
     #[test]
@@ -400,13 +364,12 @@ mod tests {
 
     #[test]
     fn only_the_controller_grants_a_route_and_nothing_of_it_can_be_changed() {
-        let (mut controller, bob) = (controller(), switch(2, 1));
+        let (mut controller, mut bob) = (controller(), switch(2, 1));
         let mut target = target();
         controller.grant(&mut target);
         let genuine = target.reply();
-        assert!(bob.has_granted(CONTROLLER, &genuine));
-        assert!(!switch(3, 1).has_granted(CONTROLLER, &genuine), "it is for one switch");
-        assert!(!bob.has_granted(incarnation(99, 2), &genuine), "it is of one incarnation");
+        assert_eq!(switch(3, 1).accept_grant(CONTROLLER, &genuine), FORGED, "for one switch");
+        assert_eq!(bob.accept_grant(incarnation(99, 2), &genuine), FORGED, "of one incarnation");
         let mut forged = vec![genuine.clone(); 6];
         forged[0].to_target = Route::from([3, 0]);
         forged[1].target_mac = MacAddr([6; 6]);
@@ -415,15 +378,36 @@ mod tests {
         forged[4].grant.sequence += 1;
         forged[5].grant.tag[15] ^= 1;
         for reply in forged {
-            assert!(!bob.has_granted(CONTROLLER, &reply), "{reply:?}");
+            assert_eq!(bob.accept_grant(CONTROLLER, &reply), FORGED, "{reply:?}");
         }
         // Mallory owns the target switch, and makes one of its own.
         let mallory = keys::of_switch(&[7; 32], NodeId(1));
         let keys = Keys { current: Secret::Switch(mallory), other: None };
         Sealer::new(&keys, CONTROLLER, Role::Controller).grant(&mut target);
-        assert!(!bob.has_granted(CONTROLLER, &target.reply()));
+        assert_eq!(bob.accept_grant(CONTROLLER, &target.reply()), FORGED);
+        // The genuine one is as good as before, once.
+        assert_eq!(bob.accept_grant(CONTROLLER, &genuine), Ok(()));
+        assert_eq!(bob.accept_grant(CONTROLLER, &genuine), Err(Refusal::Replayed));
     }
 
+    /// Mallory owns switch 1, and speaks under the key of links as switch 2 of a later incarnation.
+    #[test]
+    fn whoever_poses_as_a_switch_keeps_the_true_one_off_at_no_other_port() {
+        let (mut alice, mut bob) = (switch(3, 1), switch(2, 1));
+        let later = incarnation(2, u64::MAX);
+        let own = Secret::Switch(keys::of_switch(&[7; 32], NodeId(1)));
+        let keys = Keys { current: own, other: None };
+        let mut posing = Sealer::new(&keys, later, Role::Switch);
+        let to = incarnation(3, 1);
+        assert!(alice.open_link(PORT, &posing.seal_link(Some(to), &message(1))).is_ok());
+        assert!(alice.open_routed(&posing.seal_routed(to, &reply())).is_ok());
+        let genuine = bob.seal_link(Some(to), &message(1));
+        assert_eq!(alice.open_link(PORT, &genuine), Err(Refusal::StaleIncarnation));
+        assert!(alice.open_link(PortNo(1), &genuine).is_ok());
+        assert!(alice.open_routed(&bob.seal_routed(to, &reply())).is_ok());
+    }
+
+    const FORGED: Result<(), Refusal> = Err(Refusal::Unauthorised);
     const BAD: Result<Opened, Refusal> = Err(Refusal::BadSeal);
 
     #[test]
@@ -438,7 +422,7 @@ mod tests {
         let mut controller = controller();
         let exchange = |alice: &mut Sealer, bob: &mut Sealer, controller: &mut Sealer| {
             let bytes = alice.seal_link(None, &message(1));
-            bob.open_link(&bytes).unwrap();
+            bob.open_link(PORT, &bytes).unwrap();
             let bytes = bob.seal_routed(incarnation(1, 1), &reply());
             alice.open_routed(&bytes).unwrap();
             let bytes = alice.seal_routed(CONTROLLER, &control(1));

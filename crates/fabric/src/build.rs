@@ -55,6 +55,7 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
         seed: file.seed,
         hop_width,
         keys: crate::secret::parse(file.key.as_deref())?,
+        key_file: file.key_file.clone(),
         network: network(file.network),
         device: crate::device::resolve(&file.device)?,
         switches: ports.switches(&plan),

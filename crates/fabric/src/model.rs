@@ -14,6 +14,7 @@ use axon_wire::vlan::TAG_BYTES;
 use axon_wire::{Bytes, HopWidth, Layer, MacAddr, PortNo, Priority, Rate, Span};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
+use std::path::PathBuf;
 
 /// A whole fabric, checked: every index is in range and every port is used once.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +27,8 @@ pub struct Fabric {
     pub hop_width: HopWidth,
     /// What the control plane seals its messages with.
     pub keys: Keys,
+    /// The file that the keys were read from, where they are not in the fabric file itself.
+    pub key_file: Option<PathBuf>,
     /// What the switches are.
     pub network: Network,
     /// What a frame goes through inside each switch, in the simulator.

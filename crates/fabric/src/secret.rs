@@ -2,6 +2,7 @@
 //! in 16 hex digits and both keys in 64 each. A second line is the key that is accepted too.
 
 use crate::error::Problem;
+use axon_control::keys::of_switch;
 use axon_node::keys::{KEY_BYTES, Key};
 use axon_node::{Keys, Secret, SwitchKeys};
 use axon_wire::NodeId;
@@ -83,9 +84,12 @@ fn digits(text: &mut String, bytes: &[u8]) {
     }
 }
 
-/// Whether one of the keys is the published lab key.
+/// Whether one of the keys is the published lab key, or follows from it.
 pub fn has_lab_key(keys: &Keys) -> bool {
-    keys.secrets().any(|secret| *secret == Secret::Master(LAB_KEY))
+    keys.secrets().any(|secret| match secret {
+        Secret::Master(key) => *key == LAB_KEY,
+        Secret::Switch(keys) => *keys == of_switch(&LAB_KEY, keys.node),
+    })
 }
 
 #[cfg(test)]
@@ -105,6 +109,9 @@ mod tests {
         assert!(has_lab_key(&parse(None).unwrap()));
         let second = Keys { other: Some(Secret::Master(LAB_KEY)), ..Keys::from([7; 32]) };
         assert!(has_lab_key(&second) && !has_lab_key(&Keys::from([7; 32])));
+        let derived =
+            |master| Keys { current: Secret::Switch(of_switch(&master, node)), other: None };
+        assert!(has_lab_key(&derived(LAB_KEY)) && !has_lab_key(&derived([7; 32])));
     }
 
     #[test]

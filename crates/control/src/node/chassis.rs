@@ -221,7 +221,7 @@ impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
         let Some(payload) = link::parse(frame) else {
             return false;
         };
-        match self.sealer.open_link(payload) {
+        match self.sealer.open_link(port, payload) {
             Ok(opened) => {
                 self.discovery.message(now, port, &opened, &mut self.effects);
                 true
@@ -341,23 +341,17 @@ impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
         self.sealer.grant(target);
     }
 
-    /// Checks that the answer of a switch is the word of this controller. One about another
-    /// incarnation of it is out of date and changes nothing.
+    /// Accepts the answer of a switch as the word of this controller.
     ///
     /// # Errors
-    /// The controller has not said that.
-    pub fn check_grant(
-        &self,
+    /// It is about another incarnation of the controller, or the controller has not said that.
+    pub fn accept_grant(
+        &mut self,
         controller: Option<Incarnation>,
         reply: &ArpReply,
     ) -> Result<(), Refusal> {
-        let due = controller.filter(|controller| controller.number == reply.stamp.epoch);
-        match due {
-            Some(controller) if !self.sealer.has_granted(controller, reply) => {
-                Err(Refusal::Unauthorised)
-            }
-            _ => Ok(()),
-        }
+        let current = controller.filter(|controller| controller.number == reply.stamp.epoch);
+        self.sealer.accept_grant(current.ok_or(Refusal::Unexpected)?, reply)
     }
 
     /// Sends a packet of this control plane's own.

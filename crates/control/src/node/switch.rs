@@ -310,7 +310,7 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
                 self.uplink.acknowledged(now, opened.from, ack, effects);
             }
             Message::ArpReply(reply) => {
-                self.chassis.check_grant(self.uplink.controller(), &reply)?;
+                self.chassis.accept_grant(self.uplink.controller(), &reply)?;
                 let Chassis { plane, effects, .. } = &mut self.chassis;
                 self.edge.arp_reply(now, reply, plane, effects);
             }

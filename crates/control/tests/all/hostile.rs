@@ -196,7 +196,7 @@ impl Imposter {
             Action::Transmit { frame, .. } => link::parse(frame.bytes()),
             _ => None,
         });
-        frames.filter_map(|bytes| Some(self.link.open_link(bytes).ok()?.message)).collect()
+        frames.filter_map(|bytes| Some(self.link.open_link(PORT, bytes).ok()?.message)).collect()
     }
 
     /// Answers the Controller Hello: guesses what it cannot read. The switch counts its nonces

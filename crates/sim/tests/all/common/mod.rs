@@ -63,6 +63,7 @@ impl Builder {
                 seed: 1,
                 hop_width: HopWidth::Eight,
                 keys: [7; 32].into(),
+                key_file: None,
                 switches: switches.collect(),
                 hosts: Vec::new(),
                 links: Vec::new(),
