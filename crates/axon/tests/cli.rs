@@ -166,7 +166,8 @@ fn a_daemon_refuses_a_key_file_that_others_can_read_and_a_switch_warns_of_the_ma
     let key = folder.path("fabric.key");
     good(&axon(&["key", &key]));
     let started = || axon(&["switch", &fabric, "s1", "--tap", "s3-p0"]);
-    let warned = bad(&started(), 2);
+    let output = started();
+    let warned = bad(&output, 2);
     assert!(
         warned.contains("s1 has the master key") && warned.contains("no port s3-p0"),
         "{warned}"
