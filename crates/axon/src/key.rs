@@ -16,7 +16,7 @@ use std::process::ExitCode;
 
 /// Make key files that only their owner may read: a new master key, or the keys of switches
 #[derive(clap::Args)]
-#[command(after_help = "Exit status: 0 the key is written; 2 it cannot be written, or the file \
+#[command(after_help = "Exit status: 0 the keys are written; 2 they cannot be written, or a file \
     exists; wrong usage")]
 pub struct Arguments {
     /// The file to make, with mode 0600; one that exists is never overwritten. `-` is standard

@@ -64,8 +64,12 @@ impl Scene {
     }
 
     fn frame(&mut self, bytes: &[u8]) -> Vec<Action<FrameBuf>> {
+        self.frame_at(PORT, bytes)
+    }
+
+    fn frame_at(&mut self, port: PortNo, bytes: &[u8]) -> Vec<Action<FrameBuf>> {
         let (frame, complete_at) = (FrameBuf::new(bytes), self.now);
-        self.input(Input::Frame { port: PORT, frame, complete_at, intact: true })
+        self.input(Input::Frame { port, frame, complete_at, intact: true })
     }
 
     fn link(&mut self, sealed: &[u8]) -> Vec<Action<FrameBuf>> {
@@ -269,10 +273,30 @@ fn whoever_owns_one_switch_gives_no_route_to_another() {
         (refusals.of(Refusal::Unauthorised), refusals.total() - before)
     };
     assert_eq!(answer(target.reply()), (0, 0), "as the controller has granted it");
+    assert_eq!(answer(target.reply()), (0, 1), "once");
     let elsewhere = ArpReply { to_target: Route::from([3, 0]), ..target.reply() };
-    assert_eq!(answer(elsewhere), (1, 1));
+    assert_eq!(answer(elsewhere), (1, 2));
+    let stamp = Stamp { epoch: CONTROLLER.number - 1, number: 1 };
+    assert_eq!(answer(ArpReply { stamp, ..target.reply() }), (1, 3), "of another incarnation");
     Sealer::new(&keys, CONTROLLER, Role::Controller).grant(&mut target);
-    assert_eq!(answer(target.reply()), (2, 2), "a grant of its own");
+    assert_eq!(answer(target.reply()), (2, 4), "a grant of its own");
+}
+
+#[test]
+fn whoever_poses_as_a_neighbour_harms_the_link_at_its_own_port_alone() {
+    let mut scene = Scene::new();
+    let third = Secret::Switch(keys::of_switch(&KEY, NodeId(3)));
+    let later = Incarnation { number: u64::MAX, ..STRANGER };
+    let keys = Keys { current: third, other: None };
+    scene.link(&Sealer::new(&keys, later, Role::Switch).seal_link(None, &hello()));
+    scene.refused(Refusal::StaleIncarnation, 0);
+    // The true one, at its own port.
+    let genuine = neighbour(KEY).seal_link(None, &hello());
+    scene.input(Input::Link { port: PortNo(1), up: true });
+    scene.frame_at(PortNo(1), &link::emit(MacAddr([2, 0, 0, 0, 0, 2]), &genuine));
+    scene.refused(Refusal::StaleIncarnation, 0);
+    scene.link(&genuine);
+    scene.refused(Refusal::StaleIncarnation, 1);
 }
 
 #[test]
