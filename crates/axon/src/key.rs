@@ -54,6 +54,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 /// Writes the keys of every switch into a directory. All are worked out before the first is
 /// written.
 fn write_each(directory: &Path, path: &Path) -> Result<()> {
+    if directory.as_os_str() == "-" {
+        bail!("--each-switch writes several files; expected a directory and not standard output");
+    }
     let fabric = load(path)?;
     let keys = (0..fabric.switches.len()).map(|index| of_switch(&fabric, index, path));
     let keys: Vec<Keys> = keys.collect::<Result<_>>()?;

@@ -29,8 +29,13 @@ use std::collections::BTreeMap;
 pub fn switch(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Result<()> {
     let index = switch_index(fabric, name)
         .with_context(|| format!("fabric {} has no switch {name}", fabric.name))?;
-    (fabric.keys.check_switch(switch_id(index)))
-        .with_context(|| format!("the keys of fabric {} cannot be used by {name}", fabric.name))?;
+    (fabric.keys.check_switch(switch_id(index))).with_context(|| {
+        format!(
+            "fabric {}: expected the keys of {name}, as `axon key --switch {name}` writes \
+                     them",
+            fabric.name
+        )
+    })?;
     dataplane::check(fabric).with_context(|| format!("fabric {}", fabric.name))?;
     let mut ports = switch_ports(fabric, index);
     for tap in &options.taps {
@@ -117,7 +122,7 @@ pub fn edge_name(host: &str) -> String {
 /// As [`switch`], but for the data plane; and if there is no master key.
 pub fn controller(fabric: &Fabric, options: &DaemonOptions) -> Result<()> {
     (fabric.keys.check_controller())
-        .with_context(|| format!("the keys of fabric {} cannot be used by c1", fabric.name))?;
+        .with_context(|| format!("fabric {}: expected the master key", fabric.name))?;
     let clock = Clock::start();
     // Its lock is held until the daemon ends.
     let (started, seed) = (incarnation::next(&clock, options.state.as_deref())?, seed()?);
