@@ -143,7 +143,7 @@ impl Sealer {
         self.sequence += 1;
         let nonce = XNonce::from(envelope::nonce(self.incarnation, self.sequence));
         let cipher = self.current.cipher(Channel::Control, target.source_switch.node);
-        let aad = provable(&target.reply());
+        let aad = provable(target.reply());
         let sealed = cipher
             .encrypt(&nonce, Payload { msg: &[], aad: &aad })
             .expect("an answer is far shorter than the cipher's limit");
@@ -162,7 +162,7 @@ impl Sealer {
         reply: &ArpReply,
     ) -> Result<(), Refusal> {
         let nonce = XNonce::from(envelope::nonce(controller, reply.grant.sequence));
-        let aad = provable(reply);
+        let aad = provable(reply.clone());
         let genuine = self.rings().any(|ring| {
             let cipher = ring.cipher(Channel::Control, controller.node);
             cipher.decrypt(&nonce, Payload { msg: &reply.grant.tag, aad: &aad }).is_ok()
@@ -189,8 +189,8 @@ fn associated(to: Option<Incarnation>) -> [u8; 16] {
 }
 
 /// What a grant proves: the answer without its grant. No other associated data are so long.
-fn provable(reply: &ArpReply) -> Vec<u8> {
-    Message::ArpReply(ArpReply { grant: Grant::default(), ..reply.clone() }).encode()
+fn provable(reply: ArpReply) -> Vec<u8> {
+    Message::ArpReply(ArpReply { grant: Grant::default(), ..reply }).encode()
 }
 
 /// The rings of a node with these keys.

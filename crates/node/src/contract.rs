@@ -220,7 +220,8 @@ reasons! {
         Unexpected = "control_unexpected",
         /// The other end's hop width differs.
         HopWidth = "control_hop_width",
-        /// Sealed by a switch, and only the controller may say it, or the other way round.
+        /// Under a key that is not for such a message, or an answer that no grant of the controller
+        /// covers.
         Unauthorised = "control_unauthorised",
     }
 }
