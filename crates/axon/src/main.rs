@@ -19,6 +19,7 @@ mod probe;
 mod prove;
 mod real;
 mod record;
+mod rekey;
 mod replay;
 mod reproduce;
 mod reserve;
@@ -64,6 +65,7 @@ enum Verb {
     Check(check::Arguments),
     Schema(schema::Arguments),
     Key(key::Arguments),
+    Rekey(rekey::Arguments),
     Switch(switch::Arguments),
     Controller(controller::Arguments),
     Agent(agent::Arguments),
@@ -127,6 +129,7 @@ fn main() -> ExitCode {
         Verb::Check(arguments) => check::run(&arguments),
         Verb::Schema(arguments) => schema::run(&arguments),
         Verb::Key(arguments) => key::run(&arguments),
+        Verb::Rekey(arguments) => rekey::run(&arguments),
         Verb::Switch(arguments) => switch::run(&arguments),
         Verb::Controller(arguments) => controller::run(&arguments),
         Verb::Agent(arguments) => agent::run(&arguments),

@@ -4,6 +4,7 @@ use crate::controller::router::RouterKind;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use axon_dcbx::DcbxNodeConfig;
+use axon_node::Keys;
 use axon_wire::{Incarnation, MacAddr, Span};
 use core::net::Ipv4Addr;
 
@@ -14,8 +15,8 @@ pub struct NodeConfig {
     pub incarnation: Incarnation,
     /// Source address of its own Ethernet frames; locally administered in a lab.
     pub mac: MacAddr,
-    /// The fabric's pre-shared key.
-    pub key: [u8; 32],
+    /// What its control messages are sealed with.
+    pub keys: Keys,
     /// The seed of the node's random numbers (challenges). Unpredictable outside a simulation.
     pub seed: u64,
     /// The intervals of the control plane.

@@ -99,7 +99,7 @@ fn node_config(fabric: &Fabric, incarnation: Incarnation, mac: MacAddr, seed: u6
     NodeConfig {
         incarnation,
         mac,
-        key: fabric.key,
+        keys: fabric.keys.clone(),
         seed,
         timers: fabric.timers,
         dcbx: None,

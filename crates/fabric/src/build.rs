@@ -20,9 +20,6 @@ use axon_wire::vlan::TAG_BYTES;
 use axon_wire::{HopWidth, PortNo, Span};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The key of a fabric that names none: known to everyone, for labs.
-pub const LAB_KEY: [u8; 32] = *b"axon lab key: anyone can read it";
-
 /// The controller's name.
 const CONTROLLER: &str = "c1";
 
@@ -57,7 +54,8 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
         name: file.name.clone(),
         seed: file.seed,
         hop_width,
-        key: parse_key(file.key.as_deref())?,
+        keys: crate::secret::parse(file.key.as_deref())?,
+        key_file: file.key_file.clone(),
         network: network(file.network),
         device: crate::device::resolve(&file.device)?,
         switches: ports.switches(&plan),
@@ -127,26 +125,6 @@ fn hop_width(bits: u8) -> Result<HopWidth, Problem> {
         16 => Ok(HopWidth::Sixteen),
         _ => Err(Problem::new("hop_width", format!("{bits} is out of range"), "4, 8 or 16")),
     }
-}
-
-/// Reads the 64 hex digits of a key; no text is the lab's key.
-pub(crate) fn parse_key(text: Option<&str>) -> Result<[u8; 32], Problem> {
-    let Some(text) = text else { return Ok(LAB_KEY) };
-    let expected = "64 hex digits (32 bytes)";
-    if text.len() != 64 {
-        let what = format!("it has {} characters", text.chars().count());
-        return Err(Problem::new("key", what, expected));
-    }
-    let mut key = [0; 32];
-    for (byte, digits) in key.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
-        let high = char::from(digits[0]).to_digit(16);
-        let low = char::from(digits[1]).to_digit(16);
-        let (Some(high), Some(low)) = (high, low) else {
-            return Err(Problem::new("key", "not all of it is hex", expected));
-        };
-        *byte = (high << 4 | low) as u8;
-    }
-    Ok(key)
 }
 
 fn network(asked: file::Network) -> Network {

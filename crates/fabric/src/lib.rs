@@ -29,15 +29,17 @@ mod reach;
 mod real;
 mod renamed;
 mod schema;
+mod secret;
 pub mod topology;
 pub mod traffic;
 pub mod units;
 mod whole;
 mod wire;
 
-pub use build::{LAB_KEY, build};
+pub use build::build;
 pub use error::{LoadError, Problem};
 pub use load::{load, load_with_warnings, parse};
 pub use real::load_real;
 pub use schema::json_schema;
+pub use secret::{LAB_KEY, has_lab_key, key_text};
 pub use whole::FabricText;

@@ -7,12 +7,14 @@ pub use crate::device::{Device, Side, Stage};
 pub use crate::traffic::{App, Traffic};
 pub use axon_control::config::Timers;
 pub use axon_control::controller::router::RouterKind;
+use axon_node::Keys;
 pub use axon_plane::OnFull;
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::vlan::TAG_BYTES;
 use axon_wire::{Bytes, HopWidth, Layer, MacAddr, PortNo, Priority, Rate, Span};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
+use std::path::PathBuf;
 
 /// A whole fabric, checked: every index is in range and every port is used once.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,8 +25,10 @@ pub struct Fabric {
     pub seed: u64,
     /// Bits of a hop.
     pub hop_width: HopWidth,
-    /// The pre-shared key of the control plane.
-    pub key: [u8; 32],
+    /// What the control plane seals its messages with.
+    pub keys: Keys,
+    /// The file that the keys were read from, where they are not in the fabric file itself.
+    pub key_file: Option<PathBuf>,
     /// What the switches are.
     pub network: Network,
     /// What a frame goes through inside each switch, in the simulator.

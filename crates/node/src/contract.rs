@@ -220,6 +220,9 @@ reasons! {
         Unexpected = "control_unexpected",
         /// The other end's hop width differs.
         HopWidth = "control_hop_width",
+        /// Under a key that is not for such a message, or an answer that no grant of the controller
+        /// covers.
+        Unauthorised = "control_unauthorised",
     }
 }
 

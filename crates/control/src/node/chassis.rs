@@ -8,12 +8,12 @@ use crate::seal::{Opened, Sealer};
 use alloc::vec::Vec;
 use axon_dcbx::DcbPorts;
 use axon_node::{
-    Action, Capabilities, Command, CommandError, Dataplane, Done, Drop, Input, Note, PortKind,
-    PortSetting, Punt, Refusal, Reply, Request,
+    Action, Capabilities, Command, CommandError, Dataplane, Done, Drop, Input, KeyMismatch, Keys,
+    Note, PortKind, PortSetting, Punt, Refusal, Reply, Request,
 };
 use axon_wire::congestion::Congestion;
 use axon_wire::header::{HeaderView, PacketType};
-use axon_wire::message::{Message, Role};
+use axon_wire::message::{ArpReply, ArpTarget, Message, Role};
 use axon_wire::{Frame, Hops, Incarnation, MacAddr, PortNo, Time, link, lldp};
 
 /// The number of refused control messages, by reason.
@@ -38,6 +38,7 @@ pub(super) struct Chassis<B, D> {
     pub has: Capabilities,
     pub incarnation: Incarnation,
     mac: MacAddr,
+    role: Role,
     sealer: Sealer,
     pub discovery: Discovery,
     /// LLDP and DCBX at all ports; `None` if the node does not run them.
@@ -67,7 +68,8 @@ impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
         Chassis {
             incarnation: config.incarnation,
             mac: config.mac,
-            sealer: Sealer::new(&config.key, config.incarnation),
+            role,
+            sealer: Sealer::new(&config.keys, config.incarnation, role),
             discovery: Discovery::new(config, (has.ports, has.hop_width), role),
             dcbx: (config.dcbx.as_ref()).map(|said| DcbPorts::new(said, config.mac, has.ports)),
             prober: Prober::new(config.incarnation.node, config.mac),
@@ -139,8 +141,19 @@ impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
             Request::Probe(plan) => (self.prober.begin(now, plan, (&self.has, &self.plane)))
                 .map(Done::Probe)
                 .map_err(CommandError::Probe),
+            Request::Rekey(keys) => self.rekey(&keys).map_err(CommandError::Keys),
         };
         self.actions.push(Action::Reply(Reply { id, result }));
+    }
+
+    /// Changes the keys of the node, which have to be its own.
+    fn rekey(&mut self, keys: &Keys) -> Result<Done, KeyMismatch> {
+        match self.role {
+            Role::Switch => keys.check_switch(self.incarnation.node)?,
+            Role::Controller => keys.check_controller()?,
+        }
+        self.sealer.rekey(keys);
+        Ok(Done::Rekeyed)
     }
 
     /// Sends the probes that are due.
@@ -208,7 +221,7 @@ impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
         let Some(payload) = link::parse(frame) else {
             return false;
         };
-        match self.sealer.open(payload, true) {
+        match self.sealer.open_link(port, payload) {
             Ok(opened) => {
                 self.discovery.message(now, port, &opened, &mut self.effects);
                 true
@@ -268,7 +281,7 @@ impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
             }
             PacketType::Ethernet | PacketType::Error => return None,
         }
-        match self.sealer.open(view.payload(), false) {
+        match self.sealer.open_routed(view.payload()) {
             Ok(opened) => Some(Arrival::Message { ingress, reverse: view.reverse(), opened }),
             Err(refusal) => {
                 self.refuse(ingress, refusal, out);
@@ -312,15 +325,33 @@ impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
         to: Option<Incarnation>,
         message: &Message,
     ) {
-        let sealed = self.sealer.seal(to, message);
+        let sealed = self.sealer.seal_link(to, message);
         let frame = link::emit(self.mac, &sealed);
         self.plane.send(now, port, B::with_headroom(0, &frame), &mut self.actions);
     }
 
     /// Seals a message and sends it by a source route.
     pub fn send_routed(&mut self, now: Time, hops: &Hops, to: Incarnation, message: &Message) {
-        let sealed = self.sealer.seal(Some(to), message);
+        let sealed = self.sealer.seal_routed(to, message);
         self.inject(now, PacketType::Control, hops, &sealed);
+    }
+
+    /// Proves to the source switch that the answer to a message of this controller is its own.
+    pub fn grant(&mut self, target: &mut ArpTarget) {
+        self.sealer.grant(target);
+    }
+
+    /// Accepts the answer of a switch as the word of this controller.
+    ///
+    /// # Errors
+    /// It is about another incarnation of the controller, or the controller has not said that.
+    pub fn accept_grant(
+        &mut self,
+        controller: Option<Incarnation>,
+        reply: &ArpReply,
+    ) -> Result<(), Refusal> {
+        let current = controller.filter(|controller| controller.number == reply.stamp.epoch);
+        self.sealer.accept_grant(current.ok_or(Refusal::Unexpected)?, reply)
     }
 
     /// Sends a packet of this control plane's own.

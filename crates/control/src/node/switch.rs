@@ -310,6 +310,8 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
                 self.uplink.acknowledged(now, opened.from, ack, effects);
             }
             Message::ArpReply(reply) => {
+                self.chassis.accept_grant(self.uplink.controller(), &reply)?;
+                let Chassis { plane, effects, .. } = &mut self.chassis;
                 self.edge.arp_reply(now, reply, plane, effects);
             }
             Message::ArpTarget(target) if ours => {
@@ -456,7 +458,7 @@ mod tests {
         let node = NodeConfig {
             incarnation: Incarnation { node: NodeId(1), number: 1 },
             mac,
-            key: [0; 32],
+            keys: [0; 32].into(),
             seed: 1,
             timers: Timers::default(),
             dcbx: None,

@@ -51,7 +51,7 @@ fn switch(number: u8, dcb: Option<DcbConfig>, asked: Option<DcbxSettings>) -> Sw
     let node = NodeConfig {
         incarnation: Incarnation { node: NodeId(number.into()), number: 1 },
         mac,
-        key: [7; 32],
+        keys: [7; 32].into(),
         seed: number.into(),
         timers: Timers::default(),
         dcbx: asked.map(|asked| {

@@ -42,7 +42,7 @@ fn node(incarnation: Incarnation) -> NodeConfig {
     NodeConfig {
         incarnation,
         mac: MacAddr([2, 0xee, 0, 0, 0, incarnation.node.0 as u8]),
-        key: [0; 32],
+        keys: [0; 32].into(),
         seed: 1,
         timers: Timers::default(),
         dcbx: None,

@@ -83,10 +83,11 @@ pub struct File {
     /// §3.3.3). Simulated hosts, and those on veth or TAP, do not honour it.
     #[serde(default)]
     pub self_congestion_pause: bool,
-    /// The key of the control plane, 64 hex digits. Without `key` and `key_file` it is the
-    /// published lab key, which protects nothing.
+    /// The master key of the control plane, 64 hex digits, or the keys of one switch as `axon key
+    /// --switch` writes them. While keys are changed, a second line is accepted too. Without `key`
+    /// and `key_file` it is the published lab key, which protects nothing.
     pub key: Option<String>,
-    /// A file with the key, 64 hex digits; its path is relative to this file.
+    /// A file with what could stand in `key`; its path is relative to this file.
     pub key_file: Option<PathBuf>,
     /// Traffic classes, lossless priorities, flow control; Axon only.
     pub dcb: Option<Dcb>,

@@ -4,9 +4,11 @@ use super::deadlock::{self, Deadlock};
 use super::options::PART;
 use super::plan::Plan;
 use super::state::StateDir;
+use crate::rekey::rekey;
 use crate::status::NodeStatus;
 use anyhow::{Context, Result, bail};
 use axon_fabric::model::Fabric;
+use axon_node::Keys;
 use axon_node::probe::{ProbePlan, ProbeReport};
 use std::ffi::OsStr;
 use std::process::Command;
@@ -104,6 +106,22 @@ impl Lab {
     pub fn probe(&self, switch: &str, plan: &ProbePlan) -> Result<ProbeReport> {
         self.check_node(switch)?;
         crate::probe::probe(&self.state.socket(switch), plan)
+    }
+
+    /// Gives these keys to the controller and every switch. Each answers for itself: one that is
+    /// not running leaves the others with the keys.
+    ///
+    /// # Errors
+    /// The lab's fabric file is gone.
+    pub fn rekey(&self, keys: &Keys) -> Result<Vec<(String, Result<()>)>> {
+        let fabric = self.state.load_fabric()?;
+        let switches = fabric.switches.into_iter().map(|switch| switch.name);
+        let nodes = [fabric.controller.name].into_iter().chain(switches);
+        let one = |node: String| {
+            let outcome = rekey(&self.state.socket(&node), keys);
+            (node, outcome)
+        };
+        Ok(nodes.map(one).collect())
     }
 
     /// The fabric that runs here.

@@ -17,6 +17,7 @@ mod full;
 mod host_flow_control;
 mod host_reaction;
 mod iscsi;
+mod keys;
 mod lossless;
 mod lossless_fabrics;
 mod priorities;
