@@ -56,11 +56,13 @@ pub enum Feature {
     RefusedFrames,
     /// Hosts whose frames have grown by their routes are paused (thesis 000 §3.3.3).
     SelfCongestionPause,
+    /// A host port has a priority regeneration table (IEEE 802.1Q clause 6.9.4).
+    PriorityRegeneration,
 }
 
 impl Feature {
     /// All of them, in order.
-    pub const ALL: [Feature; 8] = [
+    pub const ALL: [Feature; 9] = [
         Feature::TrafficClasses,
         Feature::Shaping,
         Feature::CutThrough,
@@ -69,6 +71,7 @@ impl Feature {
         Feature::CongestionNotification,
         Feature::RefusedFrames,
         Feature::SelfCongestionPause,
+        Feature::PriorityRegeneration,
     ];
 }
 
@@ -83,6 +86,7 @@ impl fmt::Display for Feature {
             Feature::CongestionNotification => "congestion notification",
             Feature::RefusedFrames => "NACK or congestion messages on a full output",
             Feature::SelfCongestionPause => "PAUSE against self-congestion",
+            Feature::PriorityRegeneration => "priority regeneration at host ports",
         })
     }
 }

@@ -1,6 +1,6 @@
 //! What a whole switch does with control messages that it must not believe.
 
-use axon_control::config::{NodeConfig, ServerIdentity, SwitchConfig, Timers};
+use axon_control::config::{ByteLimit, NodeConfig, ServerIdentity, SwitchConfig, Timers};
 use axon_control::node::SwitchNode;
 use axon_control::seal::Sealer;
 use axon_node::{Action, Input, Node, Refusal};
@@ -35,7 +35,13 @@ impl Scene {
                 ip: [10, 0, 0, 1].into(),
             },
         };
-        let config = SwitchConfig { node, waiting_bytes_max: 65536, hosts_per_port_max: 16 };
+        let config = SwitchConfig {
+            node,
+            waiting_bytes_max: 65536,
+            hosts_per_port_max: 16,
+            host_control: ByteLimit::default(),
+            ports: Vec::new(),
+        };
         let switch = SwitchNode::new(config, Plane::new(PlaneConfig::with_ports(2, mac)));
         let mut scene = Scene { now: Time::ZERO, switch };
         scene.input(Input::Link { port: PORT, up: true });
