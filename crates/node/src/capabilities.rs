@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use axon_wire::probe::RECORDS_BYTES_MAX;
-use axon_wire::{HopWidth, Rate};
+use axon_wire::{FrameBuf, HopWidth, Rate};
 use core::fmt;
 use serde::{Deserialize, Serialize};
 
@@ -165,7 +165,7 @@ impl Capabilities {
 
     /// The longest probe on a link between switches, records included, in bytes without FCS.
     pub const fn probe_bytes_max(&self) -> usize {
-        self.frame_bytes_max + self.route_bytes_max + RECORDS_BYTES_MAX
+        self.frame_bytes_max + FrameBuf::HEADROOM + RECORDS_BYTES_MAX
     }
 
     /// What `needs` asks for and this data plane lacks, each with the key that asks for it; none

@@ -23,9 +23,9 @@ pub struct PlaneConfig {
     pub frame_bytes_max: usize,
     /// Source address of PAUSE frames.
     pub mac: MacAddr,
-    /// The longest header of a route, in bytes. Every frame has so much room before it, and links
-    /// between switches take frames longer by so much, and by [`RECORDS_BYTES_MAX`]. A packet with
-    /// a longer header ends at the Axon port that it comes in by
+    /// The longest header of a route, in bytes: at most [`FrameBuf::HEADROOM`], which is the room
+    /// before every frame, and by which, and by [`RECORDS_BYTES_MAX`], links between switches take
+    /// longer frames. A packet with a longer header ends at the Axon port that it comes in by
     /// ([`Drop::RouteTooLong`](axon_node::Drop)).
     pub route_bytes_max: usize,
     /// Each output port has one buffer for each ingress port, of this many bytes.
@@ -96,7 +96,7 @@ impl PlaneConfig {
 
     /// The longest probe on a link between switches, records included.
     pub const fn probe_bytes_max(&self) -> usize {
-        self.frame_bytes_max + self.route_bytes_max + RECORDS_BYTES_MAX
+        self.frame_bytes_max + FrameBuf::HEADROOM + RECORDS_BYTES_MAX
     }
 
     /// The largest switch that hops of this width allow, with the longest frames that a data plane
