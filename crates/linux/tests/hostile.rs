@@ -104,8 +104,8 @@ fn fabric_file() -> PathBuf {
     path
 }
 
-/// How long the slower of two pings between hosts takes that have no route to each other yet, and
-/// the mean over these pairs, in milliseconds.
+/// How long the first ping takes between hosts that have no route to each other yet: the mean over
+/// these pairs, in milliseconds.
 fn set_ups(lab: &Lab, pairs: &[(usize, usize)]) -> f64 {
     let mut sum = 0.0;
     for &(from, to) in pairs {
@@ -121,7 +121,7 @@ fn set_ups(lab: &Lab, pairs: &[(usize, usize)]) -> f64 {
     sum / pairs.len() as f64
 }
 
-/// By switch, its incarnation's uptime stands for itself: a restart would hide a loss.
+/// Each node's neighbours, and how often its daemon was started again, which would hide a loss.
 fn neighbours(lab: &Lab) -> Vec<(String, usize, u32)> {
     let status = lab.status().expect("daemons answer");
     let of = |node: &axon_linux::status::NodeStatus| {
