@@ -4,6 +4,7 @@
 
 pub use crate::dcb::{Buffers, Dcb, FlowControl};
 pub use crate::device::{Device, Side, Stage};
+pub use crate::ports::{AxonPorts, HostPriorities, PortPolicies, PortTrust};
 pub use crate::traffic::{App, Traffic};
 pub use axon_control::config::Timers;
 pub use axon_control::controller::router::RouterKind;
@@ -53,6 +54,8 @@ pub struct Fabric {
     pub on_full: OnFull,
     /// With [`OnFull::Nack`], what each input port keeps of refused packets.
     pub nack_queue: Bytes,
+    /// What the ports of switches are trusted with.
+    pub port_policies: PortPolicies,
     /// Traffic classes, lossless priorities, flow control, where there are any.
     pub dcb: Option<Box<Dcb>>,
     /// What breaks when, in order of time.

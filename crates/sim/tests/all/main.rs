@@ -16,6 +16,7 @@ mod failures;
 mod full;
 mod host_flow_control;
 mod host_reaction;
+mod hostile;
 mod iscsi;
 mod keys;
 mod lossless;
