@@ -90,10 +90,15 @@ fn mix(planned: &Planned<'_>, asked: &Asked, dead: &BTreeSet<End>, mixed: &mut D
 
 /// Shows every route that was asked for, both directions of each pair.
 fn each(planned: &Planned<'_>, asked: &Asked, mut look: impl FnMut(u32, Option<&Route>)) {
+    let bar = bar(asked.pairs.len(), "dependencies");
     for flow in 0..asked.pairs.len() as u32 * 2 {
         let (from, to) = asked.hosts(flow);
         look(flow, planned.route(from, to));
+        if flow as usize % LOOK == 0 {
+            bar.set_position(u64::from(flow) / 2);
+        }
     }
+    bar.finish_and_clear();
 }
 
 fn bar(length: usize, what: &'static str) -> ProgressBar {
