@@ -56,7 +56,13 @@ fn write(folder: &Path, command: Command) -> Result<()> {
             Some((_, status)) => ("EXIT STATUS", status.trim_start_matches([':', ' ', ','])),
             None => ("EXAMPLES", part),
         };
-        more.control("SH", [heading]).text([roman(text)]);
+        more.control("SH", [heading]);
+        if text.contains('\n') {
+            // A list, with lines of its own.
+            more.control("nf", []).text([roman(text)]).control("fi", []);
+        } else {
+            more.text([roman(text)]);
+        }
     }
     more.to_writer(&mut page)?;
     fs::write(&path, page).with_context(|| format!("cannot write {}", path.display()))

@@ -44,6 +44,20 @@ fn every_template_is_proved_and_passes_its_simulation() {
     assert!(TEMPLATES.iter().all(all), "{help:?}");
 }
 
+#[test]
+fn the_lossless_template_is_also_proved_with_the_values_that_it_has_for_a_lab() {
+    let folder = Folder::new("init-lab");
+    let output = axon(&["init", "lossless", "-"]);
+    let in_lab = |line: &str| match line.split_once("# lab: ") {
+        Some((keys, value)) => format!("{}: {value}\n", keys.split(':').next().unwrap()),
+        None => format!("{line}\n"),
+    };
+    let text: String = good(&output).lines().map(in_lab).collect();
+    assert!(text.contains("\nlinks: { rate: 20Mbps }\n"), "{text}");
+    let proved = axon(&["prove", &folder.file("a.yaml", text)]);
+    assert!(good(&proved).contains("lossless: proved lossless and free of deadlock"), "{proved:?}");
+}
+
 /// What a comment of a template shows is right too, once it is no comment any more.
 #[test]
 fn what_a_template_has_as_a_comment_works() {
@@ -51,7 +65,7 @@ fn what_a_template_has_as_a_comment_works() {
     for template in TEMPLATES {
         let output = axon(&["init", template, "-"]);
         let uncommented = |line: &str| {
-            let keys = ["# traffic:", "# faults:", "# buffers:", "#   - "];
+            let keys = ["# traffic:", "# faults:", "#   - "];
             let is_key = keys.iter().any(|key| line.trim_start().starts_with(key));
             (if is_key { line.replacen("# ", "", 1) } else { line.to_owned() }) + "\n"
         };
