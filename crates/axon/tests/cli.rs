@@ -277,10 +277,20 @@ fn round_trip(user: &User) {
     assert!(said.contains("without a path to the controller after 0 s: s1, s2, s3"), "{said}");
     assert!(said.contains("ring3 was ended again; expected a longer --timeout"), "{said}");
     bad(&user.axon("status"), 2);
-    assert!(good(&user.axon("up ring3.yaml --bare")).contains("3 switches and 6 hosts are up"));
+    assert!(
+        good(&user.axon("up ring3.yaml --timeout 120")).contains("3 switches and 6 hosts are up")
+    );
     assert!(bad(&user.axon("up ring3.yaml"), 2).contains("axon down --lab ring3"));
+    good(&user.axon("exec h1 -- ping -c 1 -W 5 h4"));
+    assert!(good(&user.axon("ping")).contains("30 of 30 pairs answered"));
+    good(&user.axon("link h5,s3 down"));
+    assert_eq!(user.axon("ping h5 h6 --timeout 1").status.code(), Some(1));
+    good(&user.axon("link s3,h5 up"));
+    good(&user.axon("ping h6 h5"));
+    // The server has 10.0.0.1. A client is leased what its host has.
     let (own, other) = (address(user, "h1"), address(user, "h4"));
-    good(&user.axon(&format!("exec h1 -- ping -c 2 -W 5 {other}")));
+    assert_eq!((own.as_str(), other.as_str()), ("10.0.0.7", "10.0.0.4"));
+    good(&user.axon("exec h1 -- ping -c 2 -W 5 h4"));
     assert_eq!(user.axon("exec h2 -- grep nothing /dev/null").status.code(), Some(1));
     assert!(!user.axon("exec h2 -- no-such-command").status.success());
     let output = user.axon("status");

@@ -40,7 +40,17 @@ impl Plan {
         let found: Vec<&Cable> = self.cables.iter().filter(joins).collect();
         match found[..] {
             [link] => Ok(link),
-            [] => bail!("{text}: no link joins them; {expected}"),
+            [] => {
+                let ends = self.cables.iter().map(|cable| &cable.ends);
+                let peers: Vec<&str> = ends
+                    .filter_map(|[x, y]| match a {
+                        _ if x.node == a => Some(y.node.as_str()),
+                        _ if y.node == a => Some(x.node.as_str()),
+                        _ => None,
+                    })
+                    .collect();
+                bail!("{text}: no link joins them; {a} has links to {}", peers.join(" "))
+            }
             _ => {
                 let port = |cable: &&Cable| {
                     let end = cable.ends.iter().find(|end| end.node == a);
@@ -126,7 +136,7 @@ topology:
         for (name, why) in [
             ("s1,s2", "2 links join them; expected a port of one: s1-p"),
             ("s2,s1", "2 links join them; expected a port of one: s2-p"),
-            ("s1,s3", "no link joins them"),
+            ("h1,s3", "no link joins them; h1 has links to s1"),
             ("s1,s9", "there is no node s9"),
             ("s1-p99", "there is no link at s1-p99"),
             ("s1", "there is no link at s1; expected two nodes such as s1,s2"),
