@@ -3,7 +3,7 @@
 use crate::real;
 use crate::say::{self, note};
 use anyhow::Result;
-use axon_fabric::model::RouterKind;
+use axon_fabric::model::{Fabric, RouterKind};
 use axon_linux::lab::{self, RecordInto, UpOptions};
 use axon_linux::record::RECORD_BYTES_MAX;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -92,10 +92,28 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     let (switches, hosts) = (report.switches, report.hosts);
     let mut text = format!("{name}: {switches} switches and {hosts} hosts are up\n");
+    if !arguments.bare && hosts > 0 {
+        text += &format!("addresses: {}\n", addresses(&fabric));
+    }
     text += &format!("logs and captures: {}\n", lab.state().path().display());
     if let Some(directory) = &arguments.record {
         text += &format!("recordings: {}; see `axon replay`\n", directory.display());
     }
     say::print(&text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The first hosts with their addresses, and how many more there are.
+fn addresses(fabric: &Fabric) -> String {
+    const LISTED_MAX: usize = 4;
+    let mut hosts = fabric.hosts.iter().zip(fabric.addresses());
+    let listed = hosts
+        .by_ref()
+        .take(LISTED_MAX)
+        .filter_map(|(host, address)| Some(format!("{} {}", host.name, address?)));
+    let text = listed.collect::<Vec<String>>().join(", ");
+    match hosts.count() {
+        0 => text,
+        more => format!("{text} and {more} more"),
+    }
 }

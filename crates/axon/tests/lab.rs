@@ -50,6 +50,8 @@ impl Bench {
         good(&self.axon(&format!("init {template} {template}.yaml")));
         let output = self.axon(&format!("up {template}.yaml --timeout 120{options}"));
         assert!(good(&output).starts_with(&format!("{template}: ")), "{output:?}");
+        let listed = good(&output).contains("\naddresses: h1 10.0.0.1, h2 10.0.0.2, ");
+        assert_eq!(listed, !options.contains("--bare"), "{output:?}");
     }
 }
 
