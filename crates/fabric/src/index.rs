@@ -114,6 +114,16 @@ impl<'a> Index<'a> {
         }
     }
 
+    /// The end of a link between switches that `name`, one of its two ends, stands for.
+    pub(crate) fn end_of(&self, link: usize, name: &str) -> Option<End> {
+        let (node, port) = self.node_or_port(name)?;
+        let (a, b) = (self.fabric.links[link].a, self.fabric.links[link].b);
+        let named = |end: &End| {
+            node == Node::Switch(end.switch) && port.is_none_or(|port| port == end.port)
+        };
+        [a, b].into_iter().find(named)
+    }
+
     /// A host by name.
     pub(crate) fn host(&self, key: &str, name: &str) -> Result<usize, Problem> {
         match self.node(name) {

@@ -226,6 +226,17 @@ pub enum FaultKind {
     LinkUp(usize),
     /// Frames vanish on a link, by index, but its ends keep carrier.
     LinkSilent(usize),
+    /// Frames vanish on a link, by index, in the direction from this end; both ends keep carrier.
+    LinkSilentFrom(usize, End),
+    /// A switch, by index, is suspended, as by SIGSTOP: its ports keep carrier, what
+    /// comes in waits, no timer runs.
+    SwitchStopped(usize),
+    /// It goes on, with all that has come in.
+    SwitchGoesOn(usize),
+    /// The controller is suspended.
+    ControllerStopped,
+    /// It goes on.
+    ControllerGoesOn,
     /// A switch loses power, by index.
     SwitchDown(usize),
     /// It starts again with empty tables.

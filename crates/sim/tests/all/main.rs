@@ -4,7 +4,7 @@
 mod addresses;
 mod baselines;
 mod cable;
-mod chaos;
+mod campaign;
 mod common;
 mod congestion;
 mod congestion_pauses;

@@ -1,10 +1,9 @@
 //! What single ports and links have counted.
 
-use crate::engine::station::{Station, StationNode};
 use crate::link::links::{LinkId, Loss, WireEnd};
 use crate::world::World;
 use axon_fabric::assemble::port_name;
-use axon_node::{Counters, Dataplane, Drop};
+use axon_node::Drop;
 use axon_wire::PortNo;
 
 /// What a port of a switch or of the controller has counted in this incarnation of its node.
@@ -38,19 +37,6 @@ pub struct DropCount {
     pub frames: u64,
 }
 
-/// What the plane of a station has counted, if it has one.
-fn counters(station: &Station) -> Option<&Counters> {
-    match &station.node {
-        StationNode::Switch(node) => Some(node.plane().counters()),
-        StationNode::Controller(node) => Some(node.plane().counters()),
-        StationNode::Baseline(node) => Some(node.ports().counters()),
-        StationNode::Off
-        | StationNode::Host(_)
-        | StationNode::ArpHost(_)
-        | StationNode::Other(_) => None,
-    }
-}
-
 /// The name of a port of a station.
 pub(super) fn name_of(world: &World, end: WireEnd) -> String {
     let station = world.engine().station(end.station);
@@ -62,7 +48,7 @@ pub fn port_counts(world: &World) -> Vec<PortCount> {
     let engine = world.engine();
     let mut all = Vec::new();
     for (number, station) in engine.stations().enumerate() {
-        let Some(counters) = counters(station) else { continue };
+        let Some(counters) = station.node.counters() else { continue };
         for index in 0..station.adapter.ports.len() {
             let end = WireEnd { station: number, port: PortNo(index as u16) };
             let count = counters.port(end.port);
@@ -97,7 +83,7 @@ pub fn drop_counts(world: &World) -> Vec<DropCount> {
     };
     for (number, station) in engine.stations().enumerate() {
         let mut left = station.accounts().dropped;
-        if let Some(counters) = counters(station) {
+        if let Some(counters) = station.node.counters() {
             for index in 0..station.adapter.ports.len() {
                 let end = WireEnd { station: number, port: PortNo(index as u16) };
                 for (reason, left) in Drop::ALL.iter().zip(&mut left) {
