@@ -15,8 +15,11 @@ use std::process::{Command, Output};
 
 const SCENARIOS: &[&str] = &["fat-tree4", "hand", "line3", "ring3", "torus5x5"];
 const VERBS: &[&str] = &[
+    "init",
     "up",
     "exec",
+    "ping",
+    "link",
     "status",
     "down",
     "prove",
@@ -35,6 +38,8 @@ const VERBS: &[&str] = &[
     "switch",
     "controller",
     "agent",
+    "completions",
+    "man",
 ];
 /// What Debian calls the user without rights: its number.
 const NOBODY: u32 = 65_534;
@@ -55,7 +60,7 @@ fn wrong_usage_ends_with_two() {
     bad(&axon(&["fly"]), 2);
     bad(&axon(&["sim"]), 2);
     bad(&axon(&["sim", "x.yaml", "--seed", "many"]), 2);
-    assert!(bad(&axon(&["exec", "h1"]), 2).contains("COMMAND"));
+    assert!(bad(&axon(&["exec"]), 2).contains("NODE"));
     bad(&axon(&["switch", "x.yaml", "s1", "--pcap-snap-bytes", "64"]), 2);
 }
 
@@ -340,10 +345,20 @@ fn round_trip(user: &User) {
     assert!(said.contains("without a path to the controller after 0 s: s1, s2, s3"), "{said}");
     assert!(said.contains("ring3 was ended again; expected a longer --timeout"), "{said}");
     bad(&user.axon("status"), 2);
-    assert!(good(&user.axon("up ring3.yaml")).contains("3 switches and 6 hosts are up"));
-    assert!(bad(&user.axon("up ring3.yaml"), 2).contains("axon down ring3"));
+    assert!(
+        good(&user.axon("up ring3.yaml --timeout 120")).contains("3 switches and 6 hosts are up")
+    );
+    assert!(bad(&user.axon("up ring3.yaml"), 2).contains("axon down --lab ring3"));
+    good(&user.axon("exec h1 -- ping -c 1 -W 5 h4"));
+    assert!(good(&user.axon("ping")).contains("30 of 30 pairs answered"));
+    good(&user.axon("link h5,s3 down"));
+    assert_eq!(user.axon("ping h5 h6 --timeout 1").status.code(), Some(1));
+    good(&user.axon("link s3,h5 up"));
+    good(&user.axon("ping h6 h5"));
+    // The server has 10.0.0.1. A client is leased what its host has.
     let (own, other) = (address(user, "h1"), address(user, "h4"));
-    good(&user.axon(&format!("exec h1 -- ping -c 2 -W 5 {other}")));
+    assert_eq!((own.as_str(), other.as_str()), ("10.0.0.7", "10.0.0.4"));
+    good(&user.axon("exec h1 -- ping -c 2 -W 5 h4"));
     assert_eq!(user.axon("exec h2 -- grep nothing /dev/null").status.code(), Some(1));
     assert!(!user.axon("exec h2 -- no-such-command").status.success());
     let output = user.axon("status");

@@ -224,7 +224,7 @@ fn a_second_up_says_the_way_out() {
     let file = &fabric_file();
     let lab = up(file);
     let error = lab::up(file, &UpOptions::default(), |_| ()).expect_err("it runs already");
-    assert!(error.to_string().contains(&format!("axon down {}", lab.name())), "{error}");
+    assert!(error.to_string().contains(&format!("axon down --lab {}", lab.name())), "{error}");
     lab::down(None).expect("it is the only one");
 }
 

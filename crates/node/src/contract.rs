@@ -206,6 +206,15 @@ reasons! {
     }
 }
 
+impl Drop {
+    /// Whether frames end so in normal operation, which no operator need look at: control packets
+    /// that were taken, PAUSE frames, and what comes to a port before it is known what is at its
+    /// other end, as at every start of a node or link.
+    pub const fn is_ordinary(self) -> bool {
+        matches!(self, Drop::Consumed | Drop::MacControl | Drop::PortUnknown)
+    }
+}
+
 reasons! {
     /// Why a control message was refused.
     Refusal {
