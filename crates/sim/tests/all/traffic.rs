@@ -319,6 +319,7 @@ fn a_file_service_runs_its_transactions_over_both_transports() {
         let report = run(&mut line(2, 1, true), app, &[(0, 1)], Span::from_secs(1));
         let flow = &report[0];
         assert_eq!((flow.completed, flow.failed, flow.retransmits), (100, 0, 0), "{flow:?}");
+        assert_eq!(flow.wrong_bytes, 0, "what was read is what was written");
         let files = flow.files.unwrap();
         let [created, deleted, reads, appends] = files.operations;
         assert_eq!((created - 20 + deleted, reads + appends), (100, 100));

@@ -9,6 +9,7 @@ mod arp;
 mod beginning;
 mod caller;
 mod collective;
+mod file_store;
 mod files;
 mod iscsi;
 mod on_off;
