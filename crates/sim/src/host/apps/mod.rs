@@ -20,6 +20,8 @@ mod respond;
 mod stats;
 mod stream;
 mod tcp;
+mod tcp_recovery;
+mod tcp_segment;
 mod tcp_watch;
 mod udp;
 
