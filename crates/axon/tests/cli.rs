@@ -1,9 +1,10 @@
 //! The binary as a user types it: output, errors and exit codes.
 //!
-//! `BLESS=1` rewrites the expected output in `tests/check/`. What lacks a privilege says SKIP
-//! and why.
+//! `BLESS=1` rewrites the expected output in `tests/check/`.
 
 mod common;
+#[path = "../../wire/tests/needs/mod.rs"]
+mod needs;
 
 use common::{Folder, axon, bad, good, root, scenario};
 use serde_json::Value;
@@ -316,17 +317,8 @@ impl Drop for Ends<'_> {
     }
 }
 
-fn is_root() -> bool {
-    std::os::unix::fs::MetadataExt::uid(&std::fs::metadata("/proc/self").unwrap()) == 0
-}
-
 fn can_run(line: &[&str]) -> bool {
     Command::new(line[0]).args(&line[1..]).output().is_ok_and(|output| output.status.success())
-}
-
-/// Says so past the runner of tests, which keeps what a passing test prints to itself.
-fn skip(why: &str) {
-    let _ = writeln!(std::io::stdout(), "SKIP {why}");
 }
 
 fn address(user: &User, host: &str) -> String {
@@ -391,20 +383,16 @@ fn prepared(name: &str) -> (Folder, String) {
     (folder, program.to_str().unwrap().to_owned())
 }
 
-fn tools_missing() -> Option<&'static str> {
-    let probes = [("udhcpc", "--help"), ("ip", "-V"), ("tc", "-V"), ("ping", "-V")];
-    let missing = |(name, flag): &(&str, &str)| Command::new(name).arg(flag).output().is_err();
-    probes.iter().find(|probe| missing(probe)).map(|(name, _)| *name)
-}
+/// What a lab's parts and its hosts run.
+const TOOLS: [&str; 4] = ["udhcpc", "ip", "tc", "ping"];
 
 #[test]
 fn a_lab_from_up_to_down() {
-    if let Some(name) = tools_missing() {
-        skip(&format!("lab: {name} is not installed"));
+    if !needs::programs(&TOOLS) {
         return;
     }
-    if !is_root() && !can_run(&["unshare", "-Urnpf", "--mount-proc", "true"]) {
-        skip("lab: not root, and the kernel allows no user namespaces here");
+    if !needs::is_root() && !can_run(&["unshare", "-Urnpf", "--mount-proc", "true"]) {
+        needs::skip("lab: not root, and the kernel allows no user namespaces here");
         return;
     }
     let (folder, program) = prepared("own");
@@ -414,18 +402,17 @@ fn a_lab_from_up_to_down() {
 #[test]
 fn a_lab_without_root_from_up_to_down() {
     let as_nobody = ["runuser", "-u", "nobody", "--"];
-    if !is_root() {
-        skip("lab without root: not root, so a_lab_from_up_to_down is this very test");
+    if !needs::is_root() {
+        // Then a_lab_from_up_to_down is this very test.
         return;
     }
     let probe: Vec<&str> =
         as_nobody.into_iter().chain(["unshare", "-Urnpf", "--mount-proc", "true"]).collect();
-    if let Some(name) = tools_missing() {
-        skip(&format!("lab without root: {name} is not installed"));
+    if !needs::programs(&TOOLS) || !needs::programs(&["runuser"]) {
         return;
     }
     if !can_run(&probe) {
-        skip("lab without root: the kernel allows no user namespaces here");
+        needs::skip("lab without root: the kernel allows no user namespaces here");
         return;
     }
     let (folder, program) = prepared("nobody");

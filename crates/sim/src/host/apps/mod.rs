@@ -9,6 +9,7 @@ mod arp;
 mod beginning;
 mod caller;
 mod collective;
+mod file_store;
 mod files;
 mod iscsi;
 mod on_off;
@@ -20,6 +21,8 @@ mod respond;
 mod stats;
 mod stream;
 mod tcp;
+mod tcp_recovery;
+mod tcp_segment;
 mod tcp_watch;
 mod udp;
 
