@@ -9,7 +9,6 @@ mod needs;
 use common::{Folder, axon, bad, good, root, scenario};
 use serde_json::Value;
 use std::fs::Permissions;
-use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
 use std::process::{Command, Output};

@@ -94,7 +94,7 @@ fn each(planned: &Planned<'_>, asked: &Asked, mut look: impl FnMut(u32, Option<&
     for flow in 0..asked.pairs.len() as u32 * 2 {
         let (from, to) = asked.hosts(flow);
         look(flow, planned.route(from, to));
-        if flow as usize % LOOK == 0 {
+        if (flow as usize).is_multiple_of(LOOK) {
             bar.set_position(u64::from(flow) / 2);
         }
     }

@@ -9,7 +9,6 @@
 
 use crate::config::{ByteLimit, PortPolicy, SwitchConfig};
 use crate::effect::Effect;
-use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use axon_wire::message::Message;
@@ -49,8 +48,8 @@ impl HostLimits {
     }
 
     /// The priority regeneration table of a port, if hosts there may not use all priorities.
-    pub fn regeneration(&self, port: PortNo) -> Option<&Box<[Priority; PRIORITIES]>> {
-        self.policies.get(port.index())?.regeneration.as_ref()
+    pub fn regeneration(&self, port: PortNo) -> Option<&[Priority; PRIORITIES]> {
+        self.policies.get(port.index())?.regeneration.as_deref()
     }
 
     /// Whether a frame of this port may cause control traffic now.

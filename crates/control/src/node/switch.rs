@@ -297,7 +297,7 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
                 (wanted.classes, wanted.pfc, wanted.defence) = in_force;
             }
             let table = limits.regeneration(port).filter(|_| wanted.kind == PortKind::Host);
-            wanted.regeneration = table.map(|table| **table);
+            wanted.regeneration = table.copied();
             wanted
         };
         let mut wanted = Snapshot { ports: (0..plane.count()).map(PortNo).map(port).collect() };
@@ -413,8 +413,8 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
         self.chassis.set_kind(now, port, kind);
         let Chassis { plane, actions, effects, .. } = &mut self.chassis;
         let table = self.limits.regeneration(port).filter(|_| kind == PortKind::Host);
-        if let Some(table) = table {
-            let setting = PortSetting::Regeneration(table.clone());
+        if let Some(&table) = table {
+            let setting = PortSetting::Regeneration(table.into());
             let set = plane.set_port(now, port, setting, actions);
             debug_assert_eq!(set, Ok(()), "{port}: the fabric needs it");
         }

@@ -321,7 +321,7 @@ fn keys_are_changed_by_a_command_and_those_of_another_switch_are_refused() {
     let mut scene = Scene::new();
     let new = [9; 32];
     let rekey = |scene: &mut Scene, keys: Keys| {
-        let request = Request::Rekey(keys);
+        let request = Request::Rekey(Box::new(keys));
         let actions = scene.input(Input::Command(Command { id: RequestId(1), request }));
         let reply = actions.into_iter().find_map(|action| match action {
             Action::Reply(reply) => Some(reply.result),
