@@ -226,7 +226,8 @@ fn check_switch(switch: &SwitchNode<FrameBuf, Plane<FrameBuf>>, setup: &SwitchSe
         let hosts = switch.edge().hosts().filter(|(_, host)| host.port == port).count();
         assert!(hosts <= config.hosts_per_port_max);
         let ports = switch.plane().ports();
-        let most = plane.queue_bytes_max.0 * u64::from(plane.ports + 1);
+        // A buffer for each ingress, for the control plane, for link frames and for messages.
+        let most = plane.queue_bytes_max.0 * u64::from(plane.ports + 3);
         let memory = ports.memory().map_or(0, |memory| memory.config().bytes().0);
         // A class has a buffer of its own for what the control plane sends.
         let classes = if memory > 0 { 8 } else { 1 };
@@ -257,6 +258,8 @@ fuzz_target!(|bytes: &[u8]| {
         config.plane.routes_per_port_max = 8;
         config.control.waiting_bytes_max = 4096;
         config.control.hosts_per_port_max = 3;
+        // The friend is at a port that the fabric has a host at.
+        config.control.ports.iter_mut().for_each(|port| port.hosts_only = false);
         let (incarnation, ports) = (config.control.node.incarnation, config.plane.ports);
         let node = config.clone().on_software();
         // What comes by a source route is from the controller then.

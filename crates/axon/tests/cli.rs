@@ -1,22 +1,25 @@
 //! The binary as a user types it: output, errors and exit codes.
 //!
-//! `BLESS=1` rewrites the expected output in `tests/check/`. What lacks a privilege says SKIP
-//! and why.
+//! `BLESS=1` rewrites the expected output in `tests/check/`.
 
 mod common;
+#[path = "../../wire/tests/needs/mod.rs"]
+mod needs;
 
 use common::{Folder, axon, bad, good, root, scenario};
 use serde_json::Value;
 use std::fs::Permissions;
-use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
 use std::process::{Command, Output};
 
 const SCENARIOS: &[&str] = &["fat-tree4", "hand", "line3", "ring3", "torus5x5"];
 const VERBS: &[&str] = &[
+    "init",
     "up",
     "exec",
+    "ping",
+    "link",
     "status",
     "down",
     "prove",
@@ -35,6 +38,8 @@ const VERBS: &[&str] = &[
     "switch",
     "controller",
     "agent",
+    "completions",
+    "man",
 ];
 /// What Debian calls the user without rights: its number.
 const NOBODY: u32 = 65_534;
@@ -55,7 +60,7 @@ fn wrong_usage_ends_with_two() {
     bad(&axon(&["fly"]), 2);
     bad(&axon(&["sim"]), 2);
     bad(&axon(&["sim", "x.yaml", "--seed", "many"]), 2);
-    assert!(bad(&axon(&["exec", "h1"]), 2).contains("COMMAND"));
+    assert!(bad(&axon(&["exec"]), 2).contains("NODE"));
     bad(&axon(&["switch", "x.yaml", "s1", "--pcap-snap-bytes", "64"]), 2);
 }
 
@@ -311,17 +316,8 @@ impl Drop for Ends<'_> {
     }
 }
 
-fn is_root() -> bool {
-    std::os::unix::fs::MetadataExt::uid(&std::fs::metadata("/proc/self").unwrap()) == 0
-}
-
 fn can_run(line: &[&str]) -> bool {
     Command::new(line[0]).args(&line[1..]).output().is_ok_and(|output| output.status.success())
-}
-
-/// Says so past the runner of tests, which keeps what a passing test prints to itself.
-fn skip(why: &str) {
-    let _ = writeln!(std::io::stdout(), "SKIP {why}");
 }
 
 fn address(user: &User, host: &str) -> String {
@@ -340,10 +336,20 @@ fn round_trip(user: &User) {
     assert!(said.contains("without a path to the controller after 0 s: s1, s2, s3"), "{said}");
     assert!(said.contains("ring3 was ended again; expected a longer --timeout"), "{said}");
     bad(&user.axon("status"), 2);
-    assert!(good(&user.axon("up ring3.yaml")).contains("3 switches and 6 hosts are up"));
-    assert!(bad(&user.axon("up ring3.yaml"), 2).contains("axon down ring3"));
+    assert!(
+        good(&user.axon("up ring3.yaml --timeout 120")).contains("3 switches and 6 hosts are up")
+    );
+    assert!(bad(&user.axon("up ring3.yaml"), 2).contains("axon down --lab ring3"));
+    good(&user.axon("exec h1 -- ping -c 1 -W 5 h4"));
+    assert!(good(&user.axon("ping")).contains("30 of 30 pairs answered"));
+    good(&user.axon("link h5,s3 down"));
+    assert_eq!(user.axon("ping h5 h6 --timeout 1").status.code(), Some(1));
+    good(&user.axon("link s3,h5 up"));
+    good(&user.axon("ping h6 h5"));
+    // The server has 10.0.0.1. A client is leased what its host has.
     let (own, other) = (address(user, "h1"), address(user, "h4"));
-    good(&user.axon(&format!("exec h1 -- ping -c 2 -W 5 {other}")));
+    assert_eq!((own.as_str(), other.as_str()), ("10.0.0.7", "10.0.0.4"));
+    good(&user.axon("exec h1 -- ping -c 2 -W 5 h4"));
     assert_eq!(user.axon("exec h2 -- grep nothing /dev/null").status.code(), Some(1));
     assert!(!user.axon("exec h2 -- no-such-command").status.success());
     let output = user.axon("status");
@@ -376,20 +382,16 @@ fn prepared(name: &str) -> (Folder, String) {
     (folder, program.to_str().unwrap().to_owned())
 }
 
-fn tools_missing() -> Option<&'static str> {
-    let probes = [("udhcpc", "--help"), ("ip", "-V"), ("tc", "-V"), ("ping", "-V")];
-    let missing = |(name, flag): &(&str, &str)| Command::new(name).arg(flag).output().is_err();
-    probes.iter().find(|probe| missing(probe)).map(|(name, _)| *name)
-}
+/// What a lab's parts and its hosts run.
+const TOOLS: [&str; 4] = ["udhcpc", "ip", "tc", "ping"];
 
 #[test]
 fn a_lab_from_up_to_down() {
-    if let Some(name) = tools_missing() {
-        skip(&format!("lab: {name} is not installed"));
+    if !needs::programs(&TOOLS) {
         return;
     }
-    if !is_root() && !can_run(&["unshare", "-Urnpf", "--mount-proc", "true"]) {
-        skip("lab: not root, and the kernel allows no user namespaces here");
+    if !needs::is_root() && !can_run(&["unshare", "-Urnpf", "--mount-proc", "true"]) {
+        needs::skip("lab: not root, and the kernel allows no user namespaces here");
         return;
     }
     let (folder, program) = prepared("own");
@@ -399,18 +401,17 @@ fn a_lab_from_up_to_down() {
 #[test]
 fn a_lab_without_root_from_up_to_down() {
     let as_nobody = ["runuser", "-u", "nobody", "--"];
-    if !is_root() {
-        skip("lab without root: not root, so a_lab_from_up_to_down is this very test");
+    if !needs::is_root() {
+        // Then a_lab_from_up_to_down is this very test.
         return;
     }
     let probe: Vec<&str> =
         as_nobody.into_iter().chain(["unshare", "-Urnpf", "--mount-proc", "true"]).collect();
-    if let Some(name) = tools_missing() {
-        skip(&format!("lab without root: {name} is not installed"));
+    if !needs::programs(&TOOLS) || !needs::programs(&["runuser"]) {
         return;
     }
     if !can_run(&probe) {
-        skip("lab without root: the kernel allows no user namespaces here");
+        needs::skip("lab without root: the kernel allows no user namespaces here");
         return;
     }
     let (folder, program) = prepared("nobody");

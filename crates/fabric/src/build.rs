@@ -8,9 +8,11 @@ use crate::faults;
 use crate::file::{self, File};
 use crate::identity;
 use crate::model::{
-    Controller, End, Fabric, Host, Link, Network, NoLayers, RouterKind, Switch, Timers, Wire,
+    Controller, End, Fabric, Host, Link, Network, NoLayers, PortPolicies, RouterKind, Switch,
+    Timers, Wire,
 };
 use crate::names::{PORT_NAME_MAX, port_name};
+use crate::ports;
 use crate::reach;
 use crate::topology::{self, Plan, PlanEnd};
 use crate::units::{SpanText, span_text};
@@ -44,7 +46,7 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
     check_wire("links", &default_wire)?;
     let (on_full, nack_queue) = crate::full::resolve(file)?;
     let (controller_end, controller_key) = controller_end(file, &plan)?;
-    let ports = number_ports(&mut plan, controller_end, controller_key)?;
+    let numbered = number_ports(&mut plan, controller_end, controller_key)?;
     let beside = dcb::Beside {
         network: network(file.network),
         on_full,
@@ -58,12 +60,12 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
         key_file: file.key_file.clone(),
         network: network(file.network),
         device: crate::device::resolve(&file.device)?,
-        switches: ports.switches(&plan),
+        switches: numbered.switches(&plan),
         hosts: Vec::new(),
         links: Vec::new(),
         controller: Controller {
             name: CONTROLLER.into(),
-            at: ports.controller,
+            at: numbered.controller,
             wire: default_wire,
             router: RouterKind::default(),
         },
@@ -73,6 +75,7 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
         self_congestion_pause: file.self_congestion_pause,
         on_full,
         nack_queue,
+        port_policies: PortPolicies::default(),
         dcb: dcb::resolve(file, &beside)?,
         faults: Vec::new(),
         faults_after_start: Vec::new(),
@@ -83,9 +86,9 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
         dcb::resolve_dcbx(dcb, &mut fabric)?;
     }
     check_ports(&fabric, file.topology_key())?;
-    add_hosts(&mut fabric, &plan, &ports, default_wire)?;
+    add_hosts(&mut fabric, &plan, &numbered, default_wire)?;
     dcb::check_hosts(&fabric)?;
-    for (link, &[a, b]) in plan.links.iter().zip(&ports.links) {
+    for (link, &[a, b]) in plan.links.iter().zip(&numbered.links) {
         let wire = changed(default_wire, link.wire);
         check_wire(&link.key, &wire)?;
         fabric.links.push(Link { a, b, wire });
@@ -95,7 +98,9 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
     faults::apply_overrides(&mut fabric, &file.overrides)?;
     dcb::check_detection(&fabric)?;
     (fabric.faults, fabric.faults_after_start) = faults::resolve(&fabric, &file.faults)?;
+    fabric.port_policies = ports::resolve(&fabric, &file.ports)?;
     fabric.traffic = crate::traffic::resolve(&fabric, &file.traffic)?;
+    ports::check_traffic(&fabric)?;
     Ok(fabric)
 }
 

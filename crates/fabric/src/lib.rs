@@ -25,6 +25,7 @@ pub mod model;
 mod names;
 pub mod needs;
 pub mod planned;
+pub mod ports;
 mod reach;
 mod real;
 mod renamed;

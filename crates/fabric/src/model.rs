@@ -4,6 +4,7 @@
 
 pub use crate::dcb::{Buffers, Dcb, FlowControl};
 pub use crate::device::{Device, Side, Stage};
+pub use crate::ports::{AxonPorts, HostPriorities, PortPolicies, PortTrust};
 pub use crate::traffic::{App, Traffic};
 pub use axon_control::config::Timers;
 pub use axon_control::controller::router::RouterKind;
@@ -53,6 +54,8 @@ pub struct Fabric {
     pub on_full: OnFull,
     /// With [`OnFull::Nack`], what each input port keeps of refused packets.
     pub nack_queue: Bytes,
+    /// What the ports of switches are trusted with.
+    pub port_policies: PortPolicies,
     /// Traffic classes, lossless priorities, flow control, where there are any.
     pub dcb: Option<Box<Dcb>>,
     /// What breaks when, in order of time.
@@ -230,6 +233,17 @@ pub enum FaultKind {
     LinkUp(usize),
     /// Frames vanish on a link, by index, but its ends keep carrier.
     LinkSilent(usize),
+    /// Frames vanish on a link, by index, in the direction from this end; both ends keep carrier.
+    LinkSilentFrom(usize, End),
+    /// A switch, by index, is suspended, as by SIGSTOP: its ports keep carrier, what
+    /// comes in waits, no timer runs.
+    SwitchStopped(usize),
+    /// It goes on, with all that has come in.
+    SwitchGoesOn(usize),
+    /// The controller is suspended.
+    ControllerStopped,
+    /// It goes on.
+    ControllerGoesOn,
     /// A switch loses power, by index.
     SwitchDown(usize),
     /// It starts again with empty tables.

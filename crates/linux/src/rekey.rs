@@ -11,7 +11,7 @@ use std::path::Path;
 /// # Errors
 /// Nobody takes commands there, or the keys are not those of that node.
 pub fn rekey(socket: &Path, keys: &Keys) -> Result<()> {
-    match request::ask(socket, Request::Rekey(keys.clone()))? {
+    match request::ask(socket, Request::Rekey(Box::new(keys.clone())))? {
         Done::Rekeyed => Ok(()),
         done @ Done::Probe(_) => bail!("{done:?} is no answer to this"),
     }

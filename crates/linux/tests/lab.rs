@@ -1,7 +1,7 @@
 //! The lab, from the outside: it comes up, carries pings, and leaves nothing behind.
 //!
 //! The lab starts its parts from the program that calls it, so this test is a program of its
-//! own and not run by libtest. What lacks a privilege says SKIP and why.
+//! own and not run by libtest.
 
 mod support;
 
@@ -24,6 +24,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, Stdio};
 use std::time::{Duration, Instant};
+use support::needs;
 
 fn main() -> ExitCode {
     support::run(&[
@@ -224,7 +225,7 @@ fn a_second_up_says_the_way_out() {
     let file = &fabric_file();
     let lab = up(file);
     let error = lab::up(file, &UpOptions::default(), |_| ()).expect_err("it runs already");
-    assert!(error.to_string().contains(&format!("axon down {}", lab.name())), "{error}");
+    assert!(error.to_string().contains(&format!("axon down --lab {}", lab.name())), "{error}");
     lab::down(None).expect("it is the only one");
 }
 
@@ -247,8 +248,7 @@ fn kill_s1(lab: &Lab) {
 
 /// The state directory is a file system of 1 MiB that something else fills.
 fn a_full_disk_ends_nobody() {
-    if !support::root() {
-        println!("SKIP a full disk: not root, so that no small file system can be mounted");
+    if !needs::root("mount a small file system") {
         return;
     }
     let root = PathBuf::from(std::env::var_os(lab::STATE_VARIABLE).expect("it is set"));

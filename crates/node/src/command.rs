@@ -5,6 +5,7 @@
 
 use crate::keys::{KeyMismatch, Keys};
 use crate::probe::{ProbeId, ProbePlan, ProbeRefusal};
+use alloc::boxed::Box;
 use alloc::string::String;
 use serde::{Deserialize, Serialize};
 
@@ -37,7 +38,7 @@ pub enum Request {
     Probe(ProbePlan),
     /// Seal and open control messages with these keys from now on; no link and no route is lost. A
     /// switch or a controller does.
-    Rekey(Keys),
+    Rekey(Box<Keys>),
 }
 
 /// The answer to one command.

@@ -3,7 +3,7 @@
 use super::setup::{FAILURES_MAX, SETUPS_PER_PORT_MAX};
 use super::target::QUERIES_PER_PORT_MAX;
 use super::*;
-use crate::config::{NodeConfig, ServerIdentity, SwitchConfig, Timers};
+use crate::config::{ByteLimit, NodeConfig, ServerIdentity, SwitchConfig, Timers};
 use crate::effect::Effect;
 use crate::node::waiting::Waiting;
 use alloc::collections::{BTreeMap, VecDeque};
@@ -204,6 +204,8 @@ impl Bench {
             },
             waiting_bytes_max: waiting,
             hosts_per_port_max: hosts,
+            host_control: ByteLimit::default(),
+            ports: Vec::new(),
         };
         let tables = Device::new(routes);
         let mut bench = Bench {

@@ -157,7 +157,7 @@ proptest! {
     }
 
     #[test]
-    fn arbitrary_frames_of_every_shape_are_survived(
+    fn arbitrary_frames_of_every_shape_keep_every_bound_and_leave_nothing_behind(
         ethertype in prop::sample::select(alloc::vec![0x0800u16, 0x0806, 0x86dd, 0x8100]),
         port in 0..6u16,
         body in prop::collection::vec(any::<u8>(), 0..400),
@@ -171,5 +171,10 @@ proptest! {
             bench.frame(port, &frame);
             bench.send_to_host(0, frame);
         }
+        for port in 0..PORTS {
+            bench.port(port, None);
+        }
+        prop_assert!(bench.is_empty());
+        prop_assert_eq!((bench.edge.setups(), bench.waiting_bytes()), (0, 0));
     }
 }

@@ -1,5 +1,6 @@
 //! The common part of switches and controllers: a data plane, message seals and discovery.
 
+use super::congested::PauseMeter;
 use super::prober::{Due, Prober};
 use crate::config::NodeConfig;
 use crate::discovery::Discovery;
@@ -11,7 +12,6 @@ use axon_node::{
     Action, Capabilities, Command, CommandError, Dataplane, Done, Drop, Input, KeyMismatch, Keys,
     Note, PortKind, PortSetting, Punt, Refusal, Reply, Request,
 };
-use axon_wire::congestion::Congestion;
 use axon_wire::header::{HeaderView, PacketType};
 use axon_wire::message::{ArpReply, ArpTarget, Message, Role};
 use axon_wire::{Frame, Hops, Incarnation, MacAddr, PortNo, Time, link, lldp};
@@ -30,6 +30,10 @@ impl Refusals {
     pub fn total(&self) -> u64 {
         self.0.iter().sum()
     }
+
+    pub(super) fn count(&mut self, refusal: Refusal) {
+        self.0[refusal as usize] += 1;
+    }
 }
 
 pub(super) struct Chassis<B, D> {
@@ -45,6 +49,7 @@ pub(super) struct Chassis<B, D> {
     pub dcbx: Option<DcbPorts>,
     pub prober: Prober,
     pub refusals: Refusals,
+    pub(super) pauses: PauseMeter,
     pub actions: Vec<Action<B>>,
     /// The emptied vector of the round before, so that a frame costs no allocation.
     spare: Vec<Action<B>>,
@@ -74,6 +79,7 @@ impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
             dcbx: (config.dcbx.as_ref()).map(|said| DcbPorts::new(said, config.mac, has.ports)),
             prober: Prober::new(config.incarnation.node, config.mac),
             refusals: Refusals::default(),
+            pauses: PauseMeter::default(),
             plane,
             has,
             actions: Vec::new(),
@@ -290,21 +296,6 @@ impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
         }
     }
 
-    /// A full output somewhere has refused a frame of one of our hosts: those at its port
-    /// pause for a maximum frame, and an operator may hear of it.
-    fn congested(&mut self, now: Time, payload: &[u8], out: &mut Vec<Action<B>>) -> bool {
-        let Ok(Congestion { host_port: port, switch, egress, .. }) = Congestion::parse(payload)
-        else {
-            return false;
-        };
-        if self.plane.kind(port) != Some(PortKind::Host) {
-            return false;
-        }
-        self.plane.pause_hosts(now, port, &mut self.actions);
-        out.push(Action::Note(Note::Congested { port, switch, egress }));
-        true
-    }
-
     /// Counts a frame that ends in the control plane and hands it back to the runtime.
     pub fn ended(&mut self, ingress: PortNo, reason: Drop, frame: B) -> Action<B> {
         self.plane.count_drop(ingress, reason);
@@ -313,7 +304,7 @@ impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
 
     /// Counts a refused message and reports it.
     pub fn refuse(&mut self, port: PortNo, refusal: Refusal, out: &mut Vec<Action<B>>) {
-        self.refusals.0[refusal as usize] += 1;
+        self.refusals.count(refusal);
         out.push(Action::Note(Note::Refused { port, refusal }));
     }
 

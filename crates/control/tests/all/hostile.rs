@@ -1,22 +1,28 @@
 //! What a whole switch does with control messages that it must not believe.
 
-use axon_control::config::{NodeConfig, ServerIdentity, SwitchConfig, Timers};
+use crate::client;
+use axon_control::config::{
+    ByteLimit, NodeConfig, PortPolicy, ServerIdentity, SwitchConfig, Timers,
+};
 use axon_control::keys;
 use axon_control::node::SwitchNode;
 use axon_control::seal::Sealer;
 use axon_node::{
-    Action, Command, CommandError, Done, Input, KeyMismatch, Keys, Node, Refusal, Request,
-    RequestId, Secret,
+    Action, Command, CommandError, Done, Drop, Input, KeyMismatch, Keys, Node, PortKind, Refusal,
+    Request, RequestId, Secret,
 };
 use axon_plane::{Plane, PlaneConfig};
+use axon_wire::congestion::Congestion;
 use axon_wire::header::{self, PacketType};
 use axon_wire::message::{
     ArpReply, ArpTarget, ControllerHelloAck, ControllerPath, Grant, Heartbeat, Hello, HelloConfirm,
     Message, Role, Segment, Stamp,
 };
 use axon_wire::{
-    Frame, FrameBuf, HopWidth, Hops, Incarnation, MacAddr, NodeId, PortNo, Route, Time, link,
+    Bytes, Frame, FrameBuf, HopWidth, Hops, Incarnation, MacAddr, NodeId, PortNo, Route, Span,
+    Time, link, mac_control,
 };
+use smoltcp::wire::DhcpMessageType;
 
 const KEY: [u8; 32] = [7; 32];
 const PORT: PortNo = PortNo(0);
@@ -31,6 +37,11 @@ struct Scene {
 impl Scene {
     /// A switch with one port that has become a host port.
     fn new() -> Scene {
+        Scene::with(Vec::new())
+    }
+
+    /// The same, with these policies for its ports.
+    fn with(ports: Vec<PortPolicy>) -> Scene {
         let mac = MacAddr([2, 0, 0, 0, 0, 1]);
         let node = NodeConfig {
             incarnation: SWITCH,
@@ -44,7 +55,13 @@ impl Scene {
                 ip: [10, 0, 0, 1].into(),
             },
         };
-        let config = SwitchConfig { node, waiting_bytes_max: 65536, hosts_per_port_max: 16 };
+        let config = SwitchConfig {
+            node,
+            waiting_bytes_max: 65536,
+            hosts_per_port_max: 16,
+            host_control: ByteLimit::default(),
+            ports,
+        };
         let switch = SwitchNode::new(config, Plane::new(PlaneConfig::with_ports(2, mac)));
         let mut scene = Scene { now: Time::ZERO, switch };
         scene.input(Input::Link { port: PORT, up: true });
@@ -304,7 +321,7 @@ fn keys_are_changed_by_a_command_and_those_of_another_switch_are_refused() {
     let mut scene = Scene::new();
     let new = [9; 32];
     let rekey = |scene: &mut Scene, keys: Keys| {
-        let request = Request::Rekey(keys);
+        let request = Request::Rekey(Box::new(keys));
         let actions = scene.input(Input::Command(Command { id: RequestId(1), request }));
         let reply = actions.into_iter().find_map(|action| match action {
             Action::Reply(reply) => Some(reply.result),
@@ -332,4 +349,116 @@ fn keys_are_changed_by_a_command_and_those_of_another_switch_are_refused() {
     scene.refused(Refusal::BadSeal, 0);
     assert!(!greeted(&mut scene, KEY, 4));
     scene.refused(Refusal::BadSeal, 1);
+}
+
+#[test]
+fn a_switch_with_the_key_is_refused_at_a_port_that_is_pinned_to_hosts() {
+    let pinned = PortPolicy { hosts_only: true, regeneration: None };
+    let mut scene = Scene::with(vec![pinned]);
+    let mut stranger = Sealer::new(&KEY.into(), STRANGER, Role::Switch);
+    let actions = scene.link(&stranger.seal_link(None, &hello()));
+    let answered = actions.iter().any(|action| matches!(action, Action::Transmit { .. }));
+    assert!(!answered, "{actions:?}");
+    scene.refused(Refusal::PinnedPort, 1);
+    let confirm = Message::HelloConfirm(HelloConfirm { echo: 1 });
+    scene.link(&stranger.seal_link(Some(SWITCH), &confirm));
+    scene.refused(Refusal::PinnedPort, 2);
+    let discovery = scene.switch.discovery();
+    assert_eq!((discovery.kind(PORT), discovery.neighbour(PORT)), (PortKind::Host, None));
+}
+
+/// What a stranger that has become a neighbour sends on port 1.
+fn from_neighbour(scene: &mut Scene, bytes: &[u8]) -> Vec<Action<FrameBuf>> {
+    let (frame, complete_at) = (FrameBuf::new(bytes), scene.now);
+    scene.input(Input::Frame { port: PortNo(1), frame, complete_at, intact: true })
+}
+
+/// Lets a stranger with the key become the neighbour at port 1.
+fn meet(scene: &mut Scene) {
+    let mut stranger = Sealer::new(&KEY.into(), STRANGER, Role::Switch);
+    scene.input(Input::Link { port: PortNo(1), up: true });
+    scene.input(Input::TxDone { port: PortNo(1) });
+    let hello = stranger.seal_link(None, &hello());
+    let answer = from_neighbour(scene, &link::emit(MacAddr([2; 6]), &hello));
+    let reply = answer.iter().find_map(|action| match action {
+        Action::Transmit { frame, .. } => {
+            let opened = stranger.open_link(PORT, link::parse(frame.bytes())?).ok()?;
+            let Message::HelloReply(reply) = opened.message else { return None };
+            Some(reply.challenge)
+        }
+        _ => None,
+    });
+    let confirm = Message::HelloConfirm(HelloConfirm { echo: reply.expect("a reply") });
+    let confirm = stranger.seal_link(Some(SWITCH), &confirm);
+    from_neighbour(scene, &link::emit(MacAddr([2; 6]), &confirm));
+    assert_eq!(scene.switch.discovery().kind(PortNo(1)), PortKind::Axon);
+}
+
+#[test]
+fn forged_congestion_messages_pause_hosts_for_no_longer_than_they_send() {
+    let mut scene = Scene::new();
+    meet(&mut scene);
+    let mac = MacAddr([2; 6]);
+    let message = Congestion {
+        egress: PortNo(7),
+        host_port: PORT,
+        queued: Bytes(1),
+        switch: mac,
+        destination: mac,
+        source: mac,
+    };
+    let mut packet = vec![0; 64];
+    let route = [PortNo::CONTROL];
+    let length =
+        header::emit(&mut packet, HopWidth::Eight, PacketType::Congestion, &route, &[]).unwrap();
+    packet.truncate(length);
+    packet.extend_from_slice(&message.emit());
+    let pauses = |scene: &mut Scene| {
+        let mut count = 0;
+        for _ in 0..100 {
+            let actions = from_neighbour(scene, &packet);
+            let is_pause = |action: &&Action<FrameBuf>| match action {
+                Action::Transmit { port: PORT, frame, .. } => {
+                    mac_control::is_mac_control(frame.bytes())
+                }
+                _ => false,
+            };
+            count += actions.iter().filter(is_pause).count();
+            scene.input(Input::TxDone { port: PORT });
+        }
+        count
+    };
+    assert_eq!(pauses(&mut scene), 1);
+    assert_eq!(scene.switch.refusals().of(Refusal::CongestionLimit), 99);
+    // Each frame of maximum length that the hosts send may cause another.
+    scene.frame(&[0x33; 1514]);
+    assert_eq!(pauses(&mut scene), 1);
+}
+
+#[test]
+fn what_the_hosts_of_a_port_cause_is_metered_in_bytes() {
+    let mut scene = Scene::new();
+    let mut discover = client::client(9, DhcpMessageType::Discover).frame();
+    discover.resize(1400, 0);
+    let flood = |scene: &mut Scene, millis: u64| {
+        let (start, mut served) = (scene.now, 0);
+        for millis in 0..millis {
+            scene.now = start + Span::from_millis(millis);
+            let actions = scene.frame(&discover);
+            let consumed = |action: &Action<FrameBuf>| {
+                matches!(action, Action::Dropped { reason: Drop::Consumed, .. })
+            };
+            served += u64::from(actions.iter().any(consumed));
+            scene.input(Input::TxDone { port: PORT });
+        }
+        served
+    };
+    let first = flood(&mut scene, 1000);
+    let bytes = first * (1400 + 128);
+    let most = (256 << 10) + 250_000 + 2 * 1528;
+    assert!(bytes <= most && bytes > most / 2, "{first} messages of 1400 bytes in a second");
+    let dropped = scene.switch.plane().counters().port(PORT).dropped(Drop::PuntLimit);
+    assert_eq!(dropped, 1000 - first, "each is counted");
+    let later = flood(&mut scene, 1000);
+    assert!((150..=170).contains(&later), "250 kB/s: {later}");
 }

@@ -92,7 +92,13 @@ impl Net {
         };
         let edge = |number| {
             let node = node(incarnation(number));
-            let config = SwitchConfig { node, waiting_bytes_max: 65536, hosts_per_port_max: 64 };
+            let config = SwitchConfig {
+                node,
+                waiting_bytes_max: 65536,
+                hosts_per_port_max: 64,
+                host_control: ByteLimit::default(),
+                ports: Vec::new(),
+            };
             (Edge::new(&config, &has), Ports([PortKind::Host; PORTS as usize]))
         };
         let mut net = Net {

@@ -1,8 +1,11 @@
 //! A lab test is a program of its own, without libtest: the lab starts its parts from the program
-//! that calls it. What lacks a privilege says SKIP and why.
+//! that calls it.
+
+#[path = "../../../wire/tests/needs/mod.rs"]
+pub mod needs;
 
 use axon_linux::lab;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode};
 
 /// A test and its name.
 pub type Test = (&'static str, fn());
@@ -24,8 +27,7 @@ pub fn run(tests: &[Test]) -> ExitCode {
         let passed = status.is_ok_and(|status| status.success());
         return if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     }
-    if let Some(why) = missing() {
-        println!("SKIP lab: {why}");
+    if !can_run_a_lab() {
         return ExitCode::SUCCESS;
     }
     for (name, test) in tests {
@@ -40,22 +42,15 @@ pub fn run(tests: &[Test]) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// What this machine lacks, if anything.
-fn missing() -> Option<String> {
-    for program in ["ip", "tc", "ping", "unshare"] {
-        let found = Command::new(program).arg("-V").stdout(Stdio::null()).status();
-        if found.is_err() {
-            return Some(format!("{program} is not installed"));
-        }
+/// Whether this machine has what a lab needs.
+fn can_run_a_lab() -> bool {
+    if !needs::programs(&["ip", "tc", "ping", "unshare"]) {
+        return false;
     }
-    let namespaces = Command::new("unshare").args(["-Urnpf", "--mount-proc", "true"]).status();
-    if !root() && !namespaces.is_ok_and(|status| status.success()) {
-        return Some("not root, and the kernel allows no user namespaces here".into());
+    let namespaces = || Command::new("unshare").args(["-Urnpf", "--mount-proc", "true"]).status();
+    let may = needs::is_root() || namespaces().is_ok_and(|status| status.success());
+    if !may {
+        needs::skip("lab: not root, and the kernel allows no user namespaces here");
     }
-    None
-}
-
-/// Whether this runs as root.
-pub fn root() -> bool {
-    nix::unistd::geteuid().is_root()
+    may
 }

@@ -23,7 +23,7 @@ fn keys(world: &World, station: usize, current: Key, other: Option<Key>) -> Keys
 }
 
 fn rekey(world: &mut World, station: usize, current: Key, other: Option<Key>) {
-    let request = Request::Rekey(keys(world, station, current, other));
+    let request = Request::Rekey(Box::new(keys(world, station, current, other)));
     assert_eq!(world.engine_mut().command(station, request), Some(Ok(Done::Rekeyed)));
 }
 
