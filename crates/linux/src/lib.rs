@@ -24,6 +24,7 @@ pub mod port;
 pub mod probe;
 pub mod process;
 pub mod record;
+pub mod rekey;
 pub mod replay;
 pub mod request;
 pub mod ring;

@@ -136,7 +136,7 @@ mod tests {
             events
         };
         let whole = LinkEvent { device: "s1-p0".into(), up: false };
-        assert_eq!(events(&datagram), [whole.clone()]);
+        assert_eq!(events(&datagram), std::slice::from_ref(&whole));
         // Lengths and kinds of the message and of its attribute, the flags, and the name.
         let read = [0..6, 24..28, 32..41];
         for at in 0..datagram.len() {

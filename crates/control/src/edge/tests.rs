@@ -6,7 +6,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use axon_node::PortKind;
 use axon_wire::host_frame::{self, Arp};
-use axon_wire::message::{ArpReply, ArpRequest, ArpTarget, Message};
+use axon_wire::message::{ArpReply, ArpRequest, ArpTarget, Grant, Message};
 use axon_wire::{MacAddr, PortNo, Route, Span};
 use core::net::Ipv4Addr;
 use proptest::prelude::*;
@@ -114,6 +114,7 @@ fn happen(bench: &mut Bench, event: Event) {
             target_ip: address.map(|n| ip(n).into()),
             stamp: stamp(number),
             to_target: Route::from([number as u16]),
+            grant: Grant::default(),
         }),
         Event::Set(port, to, number, hop) => bench.set_route(port, to, number, hop),
         Event::Remove(port, to, number) => bench.remove_route(port, to, number),

@@ -21,7 +21,7 @@ pub fn run(tests: &[Test]) -> ExitCode {
         let program = std::env::current_exe().expect("a running program has a path");
         let status = Command::new(program).env(lab::STATE_VARIABLE, &root).status();
         let _ = std::fs::remove_dir_all(&root);
-        for ending in ["yaml", "sh"] {
+        for ending in ["yaml", "sh", "key"] {
             let _ = std::fs::remove_file(root.with_extension(ending));
         }
         let passed = status.is_ok_and(|status| status.success());

@@ -17,8 +17,9 @@
 //! `mcast_solicit`), so an address that stays silent that long is forgotten and asked for.
 
 use crate::host::apps::{App, AppId, Apps, Histogram, TcpWatch};
+use crate::host::config::HostConfig;
 use crate::host::datagram;
-use crate::host::dcb_nic::{DcbNic, HostDcb};
+use crate::host::dcb_nic::DcbNic;
 use crate::host::nic::Nic;
 use crate::host::ping::{Ping, PingPlan, PingStats};
 use crate::host::resolve::{self, Neighbours};
@@ -41,23 +42,6 @@ const ANNOUNCEMENTS: u32 = 2;
 /// Retry intervals after which a silent neighbour's address is no longer believed.
 const PATIENCE: u64 = 8;
 
-/// The configuration of a host.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HostConfig {
-    /// Its address at layer 2.
-    pub mac: MacAddr,
-    /// A fixed address and prefix length; DHCP without.
-    pub fixed: Option<(Ipv4Addr, u8)>,
-    /// The longest IP packet it sends, in bytes.
-    pub mtu: u16,
-    /// Feeds the stack's random numbers.
-    pub seed: u64,
-    /// Between two tries: DHCP DISCOVER, ARP request, announcement.
-    pub retry: Span,
-    /// Its NIC has priorities and flow control; without, it has one queue and ignores flow control.
-    pub dcb: Option<HostDcb>,
-}
-
 /// A host.
 pub struct Host {
     config: HostConfig,
@@ -75,6 +59,8 @@ pub struct Host {
     nic_was_full: bool,
     /// Frames that came in.
     received: u64,
+    /// Of those, frames for other hosts.
+    misdelivered: u64,
     /// DHCP acknowledgements that came in.
     dhcp_acks: u64,
 }
@@ -127,6 +113,7 @@ impl Host {
             due: None,
             nic_was_full: false,
             received: 0,
+            misdelivered: 0,
             dhcp_acks: 0,
         }
     }
@@ -237,6 +224,11 @@ impl Host {
     /// Frames that came in.
     pub(crate) fn received(&self) -> u64 {
         self.received
+    }
+
+    /// Of the frames that came in, those for the MAC of another host: none, if the fabric is right.
+    pub fn misdelivered(&self) -> u64 {
+        self.misdelivered
     }
 
     /// Reads a little of what every event needs; see `prefetch.rs`.
@@ -393,6 +385,12 @@ impl Host {
 }
 
 impl Host {
+    /// Whether a frame is for the MAC of another host.
+    fn is_anothers(&self, frame: &[u8]) -> bool {
+        let to = MacAddr::destination_of(frame);
+        to.is_some_and(|to| to != self.config.mac && !to.is_multicast())
+    }
+
     /// A whole frame comes in. Says whether the stack has to be called.
     fn receive(
         &mut self,
@@ -449,6 +447,7 @@ impl Node<FrameBuf> for Host {
             Input::Frame { port, frame, complete_at, intact } => {
                 self.received += 1;
                 if intact {
+                    self.misdelivered += u64::from(self.is_anothers(frame.bytes()));
                     run = self.receive(now, frame, complete_at, out);
                 } else {
                     out.push(Action::Dropped { ingress: port, reason: Drop::BadFcs, frame });

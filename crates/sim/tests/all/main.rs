@@ -4,7 +4,7 @@
 mod addresses;
 mod baselines;
 mod cable;
-mod chaos;
+mod campaign;
 mod common;
 mod congestion;
 mod congestion_pauses;
@@ -16,7 +16,9 @@ mod failures;
 mod full;
 mod host_flow_control;
 mod host_reaction;
+mod hostile;
 mod iscsi;
+mod keys;
 mod lossless;
 mod lossless_fabrics;
 mod priorities;
