@@ -2,6 +2,8 @@
 //! them.
 
 mod common;
+#[path = "../../wire/tests/needs/mod.rs"]
+mod needs;
 
 use common::{Folder, bad, failed, good, text};
 use serde_json::Value;
@@ -14,24 +16,9 @@ struct Bench {
 }
 
 impl Bench {
-    /// None where labs are not possible; it says so past the runner of tests.
+    /// None where labs are not possible, if that is no failure.
     fn new(name: &str) -> Option<Bench> {
-        let can = |line: &[&str]| {
-            Command::new(line[0]).args(&line[1..]).output().is_ok_and(|out| out.status.success())
-        };
-        let root = std::os::unix::fs::MetadataExt::uid(&std::fs::metadata("/proc/self").unwrap());
-        let missing = match ["ip", "tc", "ping"].into_iter().find(|tool| !can(&[tool, "-V"])) {
-            Some(tool) => Some(format!("{tool} is not installed")),
-            None if root != 0 && !can(&["unshare", "-Urnpf", "--mount-proc", "true"]) => {
-                Some("not root, and the kernel allows no user namespaces here".to_owned())
-            }
-            None => None,
-        };
-        if let Some(why) = missing {
-            let _ = writeln!(std::io::stdout(), "SKIP lab: {why}");
-            return None;
-        }
-        Some(Bench { folder: Folder::new(&format!("lab-{name}")) })
+        needs::lab().then(|| Bench { folder: Folder::new(&format!("lab-{name}")) })
     }
 
     fn command(&self, line: &str) -> Command {
@@ -114,14 +101,14 @@ fn a_shell_on_a_host_has_its_name_in_the_prompt() {
     let output = shell.wait_with_output().unwrap();
     assert_eq!((text(&output.stdout), output.status.code()), ("h2\n", Some(7)), "{output:?}");
     // On a terminal, as script(1) makes one.
+    if !needs::programs(&["script"]) {
+        return;
+    }
     let line = format!("{} exec h2", env!("CARGO_BIN_EXE_axon"));
     let mut terminal = Command::new("script");
     terminal.args(["-qec", &line, "/dev/null"]).current_dir(&bench.folder.0);
     terminal.env("AXON_STATE_DIR", bench.folder.0.join("state")).stdin(Stdio::piped());
-    let Ok(mut terminal) = terminal.stdout(Stdio::piped()).stderr(Stdio::null()).spawn() else {
-        let _ = writeln!(std::io::stdout(), "SKIP the prompt of a shell: no script(1)");
-        return;
-    };
+    let mut terminal = terminal.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut keys = terminal.stdin.take().unwrap();
     let mut screen = Vec::new();
     let mut out = BufReader::new(terminal.stdout.take().unwrap());

@@ -27,7 +27,7 @@ pub fn run(tests: &[Test]) -> ExitCode {
         let passed = status.is_ok_and(|status| status.success());
         return if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     }
-    if !can_run_a_lab() {
+    if !needs::lab() {
         return ExitCode::SUCCESS;
     }
     for (name, test) in tests {
@@ -40,17 +40,4 @@ pub fn run(tests: &[Test]) -> ExitCode {
         println!("test {name} ... ok");
     }
     ExitCode::SUCCESS
-}
-
-/// Whether this machine has what a lab needs.
-fn can_run_a_lab() -> bool {
-    if !needs::programs(&["ip", "tc", "ping", "unshare"]) {
-        return false;
-    }
-    let namespaces = || Command::new("unshare").args(["-Urnpf", "--mount-proc", "true"]).status();
-    let may = needs::is_root() || namespaces().is_ok_and(|status| status.success());
-    if !may {
-        needs::skip("lab: not root, and the kernel allows no user namespaces here");
-    }
-    may
 }

@@ -188,10 +188,10 @@ const NOTES: [&str; 3] = [
      carry 448 MB/s, less than the 538 that a host reads out of its ring: nothing is ever lost, \
      and PFC has no part in it. Without it the sender is faster than the ring, as the paper's was \
      with blaster. The paper gives neither figure for iSCSI, and its gain lies between the two.",
-    "What a loss costs is our TCP's. Each time that the window has grown past the ring, many \
-     segments are lost at once. A TCP without SACK does not mend that before its retransmission \
-     timeout, 1 s here and 200 ms in Linux: the longest command takes 1 s, and that comes again \
-     every few megabytes. So the gain is far above the paper's, and says more of this TCP than of \
-     iSCSI.",
+    "What a loss costs is TCP's. Each time that the window has grown past the ring, many segments \
+     are lost at once. With selective acknowledgments they are mended in some round trips, and \
+     the ring is read meanwhile. Without, TCP waits for its retransmission timeout, 1 s here and \
+     200 ms in Linux, every few megabytes: that gain, too, is above, and says more of TCP than of \
+     PFC. The paper gives neither its kernel nor its recovery, and its gain lies between the two.",
     "Which windows, depth and cost of a command the paper had is not given.",
 ];

@@ -153,7 +153,7 @@ mod tests {
 
     /// What a real experiment measures, judged by bounds that are a little too narrow for it.
     #[test]
-    fn a_bound_that_is_moved_past_the_figure_is_a_miss_that_every_form_tells() {
+    fn a_bound_that_is_moved_past_the_figure_is_a_miss_in_every_form() {
         let out = std::env::temp_dir().join(format!("axon-moved-{}", std::process::id()));
         for experiment in [&hagen::fig7_7::EXPERIMENT, &hagen::fig7_8::EXPERIMENT] {
             let folder = store::folder(&out, experiment.id);

@@ -68,7 +68,8 @@ impl Host {
         self.add(|stack| Box::new(Collective::new(plan, now, stack)))
     }
 
-    /// Works with files on a server, which [`Host::respond`]s with [`Protocol::Files`](super::apps::Protocol::Files).
+    /// Works with files on a server, which [`Host::respond`]s with
+    /// [`Protocol::Files`](super::apps::Protocol::Files).
     pub fn file_client(&mut self, plan: FilePlan, now: Time) -> AppId {
         self.add(|stack| Box::new(FileClient::new(plan, now, stack)))
     }

@@ -6,6 +6,7 @@
 
 use std::io::Write;
 use std::path::Path;
+use std::process::Command;
 
 /// Where programs of root are, which others need not have in their path.
 const PLACES_OF_ROOT: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
@@ -53,6 +54,22 @@ pub fn root(what_for: &str) -> bool {
 pub fn is_root() -> bool {
     let own = std::fs::metadata("/proc/self").expect("Linux has /proc");
     std::os::unix::fs::MetadataExt::uid(&own) == 0
+}
+
+/// Whether this machine can run a lab of network namespaces; says what is missing if not.
+///
+/// # Panics
+/// As [`skip`].
+pub fn lab() -> bool {
+    if !programs(&["ip", "tc", "ping", "unshare"]) {
+        return false;
+    }
+    let namespaces = || Command::new("unshare").args(["-Urnpf", "--mount-proc", "true"]).status();
+    let may = is_root() || namespaces().is_ok_and(|status| status.success());
+    if !may {
+        skip("not root, and the kernel allows no user namespaces here");
+    }
+    may
 }
 
 /// Whether the kernel has this device; says so if not.

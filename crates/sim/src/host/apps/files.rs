@@ -138,7 +138,7 @@ pub(crate) struct FileClient {
 
 impl FileClient {
     pub(crate) fn new(plan: FilePlan, now: Time, stack: &mut Stack) -> FileClient {
-        // It also tells its files from those of other clients on this host.
+        // Its files have numbers apart from those of other clients on this host.
         let own = stack.ephemeral_port();
         let udp_port = (plan.transport == Transport::Udp).then_some(own);
         let server = (plan.target, plan.port);

@@ -59,8 +59,16 @@ struct Sender {
     heard: (u32, u16),
     /// Duplicate acknowledgments since.
     duplicates: u64,
+    /// What the peer has beyond what it acknowledges: blocks that do not touch, in order.
+    blocks: Vec<(u32, u32)>,
     /// In recovery: the end of what was sent before it began.
     recover: Option<u32>,
+    /// The order of the last segment that left before recovery began.
+    begun: u64,
+    /// In recovery: lost segments before this number have been found.
+    searched: u32,
+    /// What has left again in recovery, by order: its sequence number.
+    resent: VecDeque<(u64, u32)>,
     /// It has sent its last byte.
     is_closing: bool,
 }
@@ -104,11 +112,14 @@ impl TcpRecovery {
             && !sender.sent[0].queued
         {
             // The stack's timeout: neither its fast retransmit nor this recovery.
-            sender.recover = None;
+            sender.end();
         }
         if let Some(known) = sender.at(segment.sequence) {
             let known = &mut sender.sent[known];
             (known.order, known.queued) = (sender.order, false);
+            if sender.recover.is_some() {
+                sender.resent.push_back((sender.order, segment.sequence));
+            }
             if is_before(known.end, segment.end()) {
                 // The byte that asked for a window goes again with what follows it.
                 known.end = segment.end();
@@ -153,13 +164,11 @@ impl TcpRecovery {
         sender.heard = heard;
         sender.duplicates = if duplicate { sender.duplicates + 1 } else { 0 };
         if sender.recover.is_some_and(|end| !is_before(acknowledgment, end)) {
-            sender.recover = None;
+            sender.end();
         }
         if sender.recover.is_none() {
             if sender.duplicates == REORDERING {
-                sender.recover = sender.sent.back().map(|last| last.end);
-                // That one is the stack's to send.
-                sender.sent[0].queued = true;
+                sender.begin();
             }
             return Verdict::default();
         }
@@ -175,6 +184,21 @@ impl Sender {
         self.sent.binary_search_by_key(&from_first(sequence), |of| from_first(of.sequence)).ok()
     }
 
+    /// Recovery begins. The first segment is the stack's to send again.
+    fn begin(&mut self) {
+        (self.recover, self.begun) = (self.sent.back().map(|last| last.end), self.order);
+        if let Some(first) = self.sent.front_mut() {
+            first.queued = true;
+            self.searched = first.sequence;
+        }
+    }
+
+    /// Recovery is over.
+    fn end(&mut self) {
+        self.recover = None;
+        self.resent.clear();
+    }
+
     /// All before `acknowledgment` has arrived: how many segments that were not known to have.
     fn acknowledge(&mut self, acknowledgment: u32, spare: &mut Vec<Vec<u8>>) -> usize {
         let mut arrived = 0;
@@ -186,11 +210,45 @@ impl Sender {
                 spare.push(first.frame);
             }
         }
+        self.blocks.retain(|block| is_before(acknowledgment, block.1));
+        if is_before(self.searched, acknowledgment) {
+            self.searched = acknowledgment;
+        }
         arrived
     }
 
     /// This block has arrived: how many segments that were not known to have.
-    fn sack(&mut self, (from, to): (u32, u32)) -> usize {
+    fn sack(&mut self, block: (u32, u32)) -> usize {
+        let (mut at, mut arrived) = (block.0, 0);
+        let known = std::mem::take(&mut self.blocks);
+        for &(from, to) in known.iter().filter(|known| is_before(block.0, known.1)) {
+            if is_before(at, from) && is_before(at, block.1) {
+                arrived += self.mark(at, if is_before(from, block.1) { from } else { block.1 });
+            }
+            at = if is_before(at, to) { to } else { at };
+        }
+        if is_before(at, block.1) {
+            arrived += self.mark(at, block.1);
+        }
+        // It takes in those that it touches.
+        let (mut whole, mut place) = (block, 0);
+        for (from, to) in known {
+            if is_before(to, block.0) {
+                self.blocks.push((from, to));
+                place += 1;
+            } else if is_before(block.1, from) {
+                self.blocks.push((from, to));
+            } else {
+                whole.0 = if is_before(from, whole.0) { from } else { whole.0 };
+                whole.1 = if is_before(whole.1, to) { to } else { whole.1 };
+            }
+        }
+        self.blocks.insert(place, whole);
+        arrived
+    }
+
+    /// What lies between these numbers has arrived: how many segments.
+    fn mark(&mut self, from: u32, to: u32) -> usize {
         let Some(first) = self.sent.front().map(|first| first.sequence) else { return 0 };
         let from_first = |number: u32| number.wrapping_sub(first) as i32;
         let start = self.sent.partition_point(|of| from_first(of.sequence) < from_first(from));
@@ -204,17 +262,50 @@ impl Sender {
         arrived
     }
 
-    /// The first lost segments, at most so many, as they leave again.
+    /// The first lost segments, at most so many, as they leave again: those that were lost again,
+    /// then those that are found further on.
     fn lost(&mut self, most: usize) -> Vec<FrameBuf> {
-        let (says, arrived) = (self.says, self.arrived);
-        let is_lost = |of: &&mut Sent| !of.sacked && !of.queued && of.order + REORDERING <= arrived;
-        let again = |of: &mut Sent| {
-            of.queued = true;
-            let mut frame = FrameBuf::new(&of.frame);
-            refresh(frame.bytes_mut(), says.0, says.1);
-            frame
-        };
-        self.sent.iter_mut().filter(is_lost).take(most).map(again).collect()
+        let mut again = Vec::new();
+        while again.len() < most {
+            let overtaken = |order: u64| order + REORDERING <= self.arrived;
+            if let Some(&(order, sequence)) = self.resent.front()
+                && overtaken(order)
+            {
+                self.resent.pop_front();
+                let place = self.at(sequence);
+                again.extend(
+                    place.filter(|&at| self.sent[at].order == order).and_then(|at| self.take(at)),
+                );
+                continue;
+            }
+            let Some(first) = self.sent.front().map(|first| first.sequence) else { break };
+            let from_first = |number: u32| number.wrapping_sub(first) as i32;
+            let next = from_first(self.searched);
+            let at = self.sent.partition_point(|of| from_first(of.sequence) < next);
+            let before = |of: &&Sent| self.recover.is_some_and(|end| is_before(of.sequence, end));
+            match self.sent.get(at).filter(before) {
+                // Of those that have left again, `resent` knows.
+                Some(of) if of.sacked || of.order > self.begun || overtaken(of.order) => {
+                    let resent = of.order > self.begun;
+                    self.searched = of.end;
+                    again.extend(if resent { None } else { self.take(at) });
+                }
+                _ => break,
+            }
+        }
+        again
+    }
+
+    /// The segment at this place as it leaves again, if it has to.
+    fn take(&mut self, at: usize) -> Option<FrameBuf> {
+        let of = &mut self.sent[at];
+        if of.sacked || of.queued {
+            return None;
+        }
+        of.queued = true;
+        let mut frame = FrameBuf::new(&of.frame);
+        refresh(frame.bytes_mut(), self.says.0, self.says.1);
+        Some(frame)
     }
 }
 
@@ -320,6 +411,20 @@ mod tests {
         assert_eq!(scene.ack(0, &[(3, 10)]), (false, vec![]));
         assert_eq!(scene.ack(0, &[(3, 10)]), (false, vec![]));
         assert!(scene.0.senders.values().all(|of| of.recover.is_none()));
+    }
+
+    #[test]
+    fn blocks_that_touch_become_one_and_a_segment_arrives_once() {
+        let mut scene = Scene::new(12);
+        let sender = scene.0.senders.values_mut().next().unwrap();
+        let mut sack = |from, to| sender.sack((number(from), number(to)));
+        assert_eq!([sack(2, 3), sack(5, 7), sack(9, 10)], [1, 2, 1]);
+        assert_eq!([sack(5, 7), sack(6, 8), sack(1, 2)], [0, 1, 1]);
+        assert_eq!(sack(0, 11), 5, "0, 3, 4, 8 and 10");
+        assert_eq!(sender.blocks, [(number(0), number(11))]);
+        sender.sack((number(11), number(12)));
+        sender.acknowledge(number(12), &mut Vec::new());
+        assert!(sender.blocks.is_empty() && sender.sent.is_empty());
     }
 
     #[test]
