@@ -1,6 +1,7 @@
 //! How the controller and its nodes behave, seen from outside.
 
 mod client;
+mod comeback;
 mod controller;
 mod dcbx;
 mod dhcp;

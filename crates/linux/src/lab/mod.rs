@@ -19,6 +19,7 @@ mod node;
 mod options;
 mod part;
 pub mod plan;
+pub mod restored;
 mod root;
 mod running;
 mod start;
