@@ -127,6 +127,8 @@ pub struct HostTable {
     unverified: BTreeSet<(Time, MacAddr)>,
     /// Hosts whose entry in the store may have changed.
     changed: BTreeSet<MacAddr>,
+    /// Whether any host came from the store.
+    remembers: bool,
 }
 
 /// The result of giving an address to a host.
@@ -150,6 +152,7 @@ impl HostTable {
             unconfirmed: BTreeSet::new(),
             unverified: BTreeSet::new(),
             changed: BTreeSet::new(),
+            remembers: false,
         }
     }
 
@@ -161,12 +164,16 @@ impl HostTable {
         let Learned::Here(index) = self.add(place, mac, None) else { return None };
         let host = self.slots[index.index()].as_mut()?;
         host.claims[0].remembered = true;
+        self.remembers = true;
         Some(index)
     }
 
     /// A switch was heard for the first time: the claims of its ports that are remembered run out
     /// unless it reports them.
     pub(super) fn heard(&mut self, now: Time, switch: SwitchIndex) {
+        if !self.remembers {
+            return;
+        }
         let until = now + UNCONFIRMED;
         for host in self.slots.iter_mut().flatten() {
             let claims = host.claims.iter_mut();

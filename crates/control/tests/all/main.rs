@@ -8,5 +8,6 @@ mod dhcp;
 mod hostile;
 mod stations;
 mod strangers;
+mod takeover;
 #[path = "../../../wire/tests/tshark/mod.rs"]
 mod tshark;

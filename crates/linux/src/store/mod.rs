@@ -272,10 +272,15 @@ impl Store {
         (self.failing, self.next) = (true, None);
     }
 
-    /// Renames a damaged store, so that it can be looked at.
+    /// Gives a damaged store a second name, so that it can be looked at when a new one has taken
+    /// its place.
     fn set_aside(&self, at: usize) -> Result<()> {
         let (path, aside) = (self.path.display(), beside(&self.path, ".damaged"));
-        fs::rename(&self.path, &aside).with_context(|| format!("cannot rename {path}"))?;
+        let linked = match fs::remove_file(&aside) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+            _ => fs::hard_link(&self.path, &aside),
+        };
+        linked.with_context(|| format!("{path} is damaged, and cannot be set aside"))?;
         tracing::error!(file = %path, at, kept = self.entries.len(), aside = %aside.display(),
             "ALARM: the store was damaged; what was whole is used, the rest is learned again");
         Ok(())

@@ -1,5 +1,6 @@
 //! A thread that brings what was written to the disk.
 
+use nix::sys::signal::{SigSet, SigmaskHow};
 use std::fs::File;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,7 +34,11 @@ impl Syncer {
                 }
             }
         };
-        std::thread::Builder::new().name("store".into()).spawn(work)?;
+        // The thread takes no signal: those that end the process are for its run loop.
+        let mask = SigSet::all().thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
+        let spawned = std::thread::Builder::new().name("store".into()).spawn(work);
+        mask.thread_set_mask()?;
+        spawned?;
         Ok(Syncer { files, failed, done })
     }
 
