@@ -271,7 +271,7 @@ fuzz_target!(|bytes: &[u8]| {
     } else {
         let config = assemble::controller_config(fabric, 1, 1);
         let (incarnation, ports) = (config.control.node.incarnation, config.plane.ports);
-        let node = config.on_software(Time::ZERO);
+        let node = config.on_software(Time::ZERO, &[]);
         let friend = (&fabric.keys, Role::Switch);
         let mut world = World::new(node, incarnation, friend, ports);
         while world.event(&mut reader).is_some() {}

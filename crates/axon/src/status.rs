@@ -3,7 +3,7 @@
 use crate::lab::Choice;
 use crate::say;
 use anyhow::Result;
-use axon_linux::lab::{Deadlock, Lab, alarms, table};
+use axon_linux::lab::{Deadlock, Lab, alarms, restored, table};
 use axon_linux::status::NodeStatus;
 use axon_linux::{dcbx, flow_control};
 use serde::Serialize;
@@ -82,6 +82,7 @@ fn text(status: &[NodeStatus], deadlock: Option<&Deadlock>) -> String {
         table::table(status),
         dcbx::table(status),
         flow_control::table(status),
+        restored::text(status),
         alarms::alarms(status),
     ];
     parts.extend(deadlock.map(|deadlock| {

@@ -79,6 +79,18 @@ impl Timers {
     pub fn silence_max(&self) -> Span {
         self.heartbeat * 600 + self.retry * 100
     }
+
+    /// The longest time that a controller takes to decide about a route of its incarnation before:
+    /// 100 heartbeats and 50 retries.
+    pub(crate) const fn decision_max(&self) -> Span {
+        Span::from_ticks(self.heartbeat.ticks() * 100 + self.retry.ticks() * 50)
+    }
+
+    /// For how long a switch keeps a route of an earlier incarnation of the controller while the
+    /// new one can be reached and does not decide about it: 200 heartbeats and 100 retries.
+    pub fn inherited_max(&self) -> Span {
+        self.decision_max() * 2
+    }
 }
 
 /// The configuration of a switch.

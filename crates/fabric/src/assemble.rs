@@ -5,6 +5,7 @@ use axon_control::config::{
     ByteLimit, ControllerConfig, DhcpConfig, NodeConfig, ServerIdentity, SwitchConfig,
 };
 use axon_control::node::{ControllerNode, SwitchNode};
+use axon_node::Stored;
 use axon_plane::dcb::DcbConfig;
 use axon_plane::{Plane, PlaneConfig, PuntLimit};
 use axon_wire::priority::Priority;
@@ -46,9 +47,13 @@ impl SwitchSetup {
 }
 
 impl ControllerSetup {
-    /// The controller on the software plane, switched on at `now`.
-    pub fn on_software<B: Frame>(self, now: Time) -> ControllerNode<B, Plane<B>> {
-        ControllerNode::new(self.control, Plane::new(self.plane), now)
+    /// The controller on the software plane, switched on at `now` with what its store holds.
+    pub fn on_software<B: Frame>(
+        self,
+        now: Time,
+        stored: &[Stored],
+    ) -> ControllerNode<B, Plane<B>> {
+        ControllerNode::restored(self.control, Plane::new(self.plane), now, stored)
     }
 }
 

@@ -21,6 +21,7 @@ pub mod offload;
 pub mod pacer;
 pub mod packet;
 pub mod port;
+mod port_capture;
 pub mod probe;
 pub mod process;
 pub mod record;
@@ -32,6 +33,7 @@ pub mod run;
 pub mod slot;
 mod socket;
 pub mod status;
+pub mod store;
 pub mod sys;
 pub mod tap;
 #[cfg(test)]

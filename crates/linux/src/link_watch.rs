@@ -138,7 +138,7 @@ mod tests {
         let whole = LinkEvent { device: "s1-p0".into(), up: false };
         assert_eq!(events(&datagram), std::slice::from_ref(&whole));
         // Lengths and kinds of the message and of its attribute, the flags, and the name.
-        let read = [0..6, 24..28, 32..41];
+        let read = [0..6, 24..28, 32..42];
         for at in 0..datagram.len() {
             assert_eq!(events(&datagram[..at]), [], "{at} bytes");
             let mut altered = datagram.clone();

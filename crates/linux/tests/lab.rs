@@ -11,7 +11,7 @@ use axon_linux::lab::{self, Lab, StateDir, UpOptions, state::ProcessId};
 use axon_linux::rekey::rekey;
 use axon_linux::status::NodeStatus;
 use axon_node::probe::{PlanKind, ProbePlan};
-use axon_node::telemetry::NodeTelemetry;
+use axon_node::telemetry::{NodeTelemetry, Restored};
 use axon_node::{Keys, Refusal, Secret};
 use axon_wire::PortNo;
 use nix::mount::{MsFlags, mount, umount};
@@ -37,6 +37,7 @@ fn main() -> ExitCode {
         ("a_second_up_says_the_way_out", a_second_up_says_the_way_out),
         ("a_switch_that_is_killed_comes_back", a_switch_that_is_killed_comes_back),
         ("keys_change_while_hosts_ping", keys_change_while_hosts_ping),
+        ("a_controller_that_is_killed_costs_no_flow_a_packet", a_killed_controller_costs_nothing),
         ("of_two_ups_at_once_one_starts_the_lab", of_two_ups_at_once_one_starts_the_lab),
         ("what_up_has_not_made_down_leaves_alone", what_up_has_not_made_down_leaves_alone),
         ("a_full_disk_ends_neither_daemons_nor_the_supervisor", a_full_disk_ends_nobody),
@@ -229,13 +230,19 @@ fn a_second_up_says_the_way_out() {
     lab::down(None).expect("it is the only one");
 }
 
+/// The process of a node's daemon.
+fn daemon(lab: &Lab, node: &str) -> Option<i32> {
+    let end = format!("\0/run/lab\0{node}\0");
+    let is_it = |pid: &i32| {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        line.ends_with(end.as_bytes())
+    };
+    processes(lab.state()).into_iter().find(is_it)
+}
+
 /// Kills the daemon of s1; returns when its hosts reach others again by a new one.
 fn kill_s1(lab: &Lab) {
-    let is_s1 = |pid: &i32| {
-        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        line.ends_with(b"\0/run/lab\0s1\0")
-    };
-    let s1 = || processes(lab.state()).into_iter().find(is_s1);
+    let s1 = || daemon(lab, "s1");
     let before = s1().expect("s1 runs");
     kill(Pid::from_raw(before), Signal::SIGKILL).expect("it is ours");
     // With -w, one answer ends it: it asks once a second until then.
@@ -357,6 +364,69 @@ fn keys_change_while_hosts_ping() {
     assert_eq!(refused_by_key(&lab), 0);
     lab::down(Some(lab.name())).expect("it ends");
     std::fs::remove_file(&key).expect("it is ours");
+}
+
+/// The reply times of a ping with `-D`, in seconds, by sequence number, in the order in which they
+/// came.
+fn replies(output: &str) -> Vec<(u32, f64)> {
+    let reply = |line: &str| {
+        let at = line.strip_prefix('[')?.split(']').next()?.parse().ok()?;
+        let number = line.split("icmp_seq=").nth(1)?.split(' ').next()?.parse().ok()?;
+        Some((number, at))
+    };
+    output.lines().filter_map(reply).collect()
+}
+
+/// What the controller has of its incarnation before, if it answers.
+fn restored(status: &[NodeStatus]) -> Option<Restored> {
+    match status.first()?.node()? {
+        NodeTelemetry::Controller(controller) => Some(controller.restored),
+        _ => None,
+    }
+}
+
+/// Four hosts exchange a hundred requests a second with others while the controller is killed and
+/// started again.
+fn a_killed_controller_costs_nothing() {
+    const PAIRS: [(u32, u32); 4] = [(1, 3), (3, 5), (5, 1), (2, 6)];
+    let file = &fabric_file();
+    let lab = up(file);
+    for (from, to) in PAIRS {
+        let line = format!("ping -c 1 -w 30 10.0.77.{to}");
+        assert!(run(&lab, &format!("h{from}"), &line).status.success());
+    }
+    let pings = PAIRS.map(|(from, to)| {
+        let line = format!("exec ping -D -i 0.01 -c 1000 -w 60 10.0.77.{to}");
+        let mut command = lab.command(&format!("h{from}"), &["sh", "-c", &line]).expect("a ping");
+        command.stdout(Stdio::piped()).spawn().expect("it starts")
+    });
+    assert!(run(&lab, "h4", "ping -i 0.05 -c 20 10.0.77.6").status.success());
+    let before = daemon(&lab, "c1").expect("c1 runs");
+    kill(Pid::from_raw(before), Signal::SIGKILL).expect("it is ours");
+    for (ping, (from, to)) in pings.into_iter().zip(PAIRS) {
+        let output = ping.wait_with_output().expect("it ends");
+        let text = String::from_utf8_lossy(&output.stdout);
+        let replies = replies(&text);
+        let gap = replies.windows(2).map(|pair| pair[1].1 - pair[0].1).fold(0.0, f64::max);
+        println!("h{from} to h{to}: {} replies, {:.1} ms between two", replies.len(), gap * 1e3);
+        let numbers: Vec<u32> = replies.iter().map(|(number, _)| *number).collect();
+        assert_eq!(numbers, (1..=1000).collect::<Vec<_>>(), "lost, doubled or out of order");
+    }
+    // Routes in both directions; that is a matter of moments, however slow the machine is.
+    let started = Instant::now();
+    let mut status = lab.status().expect("daemons answer");
+    while restored(&status).is_none_or(|restored| restored.routes_kept < 8) {
+        assert!(started.elapsed() < Duration::from_secs(60), "{:?}", restored(&status));
+        std::thread::yield_now();
+        status = lab.status().expect("daemons answer");
+    }
+    assert_ne!(daemon(&lab, "c1"), Some(before));
+    let restored = restored(&status).expect("it answers");
+    assert_eq!((restored.routes_moved, restored.routes_removed), (0, 0));
+    assert!(restored.hosts >= 5, "all that have sent: {restored:?}");
+    let text = lab::restored::text(&status);
+    assert!(text.starts_with("c1: from its store ") && text.contains("0 moved"), "{text}");
+    lab::down(Some(lab.name())).expect("it ends");
 }
 
 fn of_two_ups_at_once_one_starts_the_lab() {

@@ -426,7 +426,7 @@ fn an_agent_refuses_probes() {
 fn a_controller_refuses_probes() {
     let text = "name: a\ntopology: { line: { switches: 2 } }\n";
     let fabric = axon_fabric::parse("a.yaml".as_ref(), text).unwrap();
-    let node = controller_config(&fabric, 1, 7).on_software(Time::ZERO);
+    let node = controller_config(&fabric, 1, 7).on_software(Time::ZERO, &[]);
     let (error, status) = refused(node, "c1");
     assert_eq!(error, CommandError::Probe(ProbeRefusal::NoCircuit));
     assert!(matches!(status.node, NodeTelemetry::Controller(_)), "{status:?}");

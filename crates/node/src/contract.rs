@@ -6,6 +6,8 @@
 
 use crate::command::{Command, Reply};
 use crate::routes::RouteAnswer;
+use crate::store::StoreChange;
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use axon_wire::{MacAddr, NodeId, PortNo, PrioritySet, Time, TrafficClass};
 use serde::{Deserialize, Serialize};
@@ -89,6 +91,9 @@ pub enum Action<B> {
     Lost,
     /// The answer to a command.
     Reply(Reply),
+    /// From a controller: keep this for its next incarnation. It must be out of reach of a crash of
+    /// the process before any frame leaves that this call has sent.
+    Store(Box<StoreChange>),
     /// Something an operator may want to know.
     Note(Note),
 }

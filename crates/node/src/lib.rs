@@ -22,6 +22,7 @@ pub mod random;
 pub mod routes;
 pub mod settings;
 pub mod snapshot;
+pub mod store;
 pub mod telemetry;
 
 pub use capabilities::{Capabilities, Feature, FeatureSet, Need, Needs};
@@ -35,3 +36,4 @@ pub use port::PortKind;
 pub use routes::{RouteAnswer, RouteChange, RouteError, RouteTicket};
 pub use settings::{PortSetting, SettingError, Treatment};
 pub use snapshot::{PortSnapshot, Snapshot};
+pub use store::{StoreChange, StoreKey, Stored, StoredHost, StoredLease, StoredState};

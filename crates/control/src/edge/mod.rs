@@ -21,6 +21,7 @@ mod arrival;
 mod context;
 mod flows;
 mod hosts;
+mod inherited;
 mod install;
 mod intercept;
 mod learning;

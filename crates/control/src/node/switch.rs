@@ -405,7 +405,7 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
             Effect::PortKind { port, kind } => self.port_kind(now, port, kind),
             Effect::Refuse { port, refusal } => chassis.refuse(port, refusal, out),
             Effect::Note(note) => out.push(Action::Note(note)),
-            Effect::Command { .. } => {}
+            Effect::Command { .. } | Effect::Store(_) => {}
         }
     }
 

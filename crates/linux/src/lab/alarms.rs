@@ -31,6 +31,14 @@ pub fn alarms(status: &[NodeStatus]) -> String {
                  file says where they may be"
             );
         }
+        if status.store.is_some_and(|store| store.failing) {
+            let name = &status.name;
+            let _ = writeln!(
+                text,
+                "alarm: {name}: its store cannot be written; leases given from now on are \
+                 forgotten if it ends"
+            );
+        }
         if let NodeTelemetry::Controller(controller) = &status.node
             && controller.counters.ip_refused > 0
         {
@@ -73,10 +81,13 @@ mod tests {
         let Answer::Status(status) = &mut controller.answer else { unreachable!() };
         let NodeTelemetry::Controller(node) = &mut status.node else { unreachable!() };
         node.counters.ip_refused = 7;
+        let full = crate::store::StoreStatus { failing: true, ..Default::default() };
+        status.store = Some(full);
         let text = alarms(&[switch, controller]);
         let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(lines.len(), 2, "{text}");
+        assert_eq!(lines.len(), 3, "{text}");
         assert!(lines[0].contains("s1-p0") && lines[0].contains("mtu 2144"), "{text}");
-        assert!(lines[1].contains("c1: 7 claims"), "{text}");
+        assert!(lines[1].contains("c1: its store cannot be written"), "{text}");
+        assert!(lines[2].contains("c1: 7 claims"), "{text}");
     }
 }

@@ -23,6 +23,7 @@ mod part;
 mod ping;
 mod pings;
 pub mod plan;
+pub mod restored;
 mod root;
 mod running;
 mod start;

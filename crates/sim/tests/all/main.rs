@@ -5,6 +5,7 @@ mod addresses;
 mod baselines;
 mod cable;
 mod campaign;
+mod comeback;
 mod common;
 mod congestion;
 mod congestion_pauses;
