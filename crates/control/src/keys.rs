@@ -2,8 +2,8 @@
 //!
 //! A key is 32 bytes of XChaCha20's key stream under the master key, from block 1 on as for a
 //! message, with its name and the switch as the nonce. The key stream is a pseudorandom function of
-//! the nonce: keys say nothing about each other, nor about the master key, under which no message is
-//! ever sealed.
+//! the nonce: keys say nothing about each other, nor about the master key, under which no message
+//! is ever sealed.
 
 use alloc::collections::BTreeMap;
 use axon_node::keys::{KEY_BYTES, Key};

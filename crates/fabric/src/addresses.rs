@@ -122,7 +122,8 @@ pub(crate) fn finish(fabric: &mut Fabric, asked: &file::Dhcp, plan: &Plan) -> Re
 }
 
 impl Fabric {
-    /// An address for each host, in the order of [`Fabric::hosts`], for hosts without a DHCP client.
+    /// An address for each host, in the order of [`Fabric::hosts`], for hosts without a DHCP
+    /// client.
     ///
     /// A fixed or reserved address comes first. Then a host whose name ends in a number N gets host
     /// number N of the subnet, so h3 is 10.0.0.3, unless that is the server's or taken. Each of the
@@ -176,7 +177,7 @@ mod tests {
     #[test]
     fn a_host_has_the_address_that_its_name_ends_in_if_that_is_free() {
         let hosts = "{ h1: s1, h2: s1, h3: s1, db: s1, web3: s1, h300: s1 }";
-        let expected = "db 10.0.0.4, h1 10.0.0.5, h2 10.0.0.2, h3 10.0.0.3, h300 10.0.1.44, \
+        let expected = "db 10.0.0.5, h1 10.0.0.4, h2 10.0.0.2, h3 10.0.0.3, h300 10.0.1.44, \
                         web3 10.0.0.6";
         assert_eq!(addresses("{}", hosts), expected, "10.0.0.1 is the server's");
         let server = "{ server: 10.0.0.9, pool: [10.0.0.100, 10.0.0.110] }";

@@ -36,13 +36,7 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
         return Err(Problem::new("mtu", format!("{} is out of range", file.mtu), "576 to 9000"));
     }
     let mut plan = topology::expand(&file.topology, file.seed)?;
-    let default_wire = Wire {
-        rate: file.links.rate.0,
-        latency: file.links.latency.0,
-        loss_ppm: file.links.loss_ppm,
-        bit_errors_per_1e15: file.links.bit_error_rate.0,
-        queue: file.links.queue.0,
-    };
+    let default_wire = default_wire(file);
     check_wire("links", &default_wire)?;
     let (on_full, nack_queue) = crate::full::resolve(file)?;
     let (controller_end, controller_key) = controller_end(file, &plan)?;
@@ -102,6 +96,17 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
     fabric.traffic = crate::traffic::resolve(&fabric, &file.traffic)?;
     ports::check_traffic(&fabric)?;
     Ok(fabric)
+}
+
+/// What links are like where the file says nothing else.
+fn default_wire(file: &File) -> Wire {
+    Wire {
+        rate: file.links.rate.0,
+        latency: file.links.latency.0,
+        loss_ppm: file.links.loss_ppm,
+        bit_errors_per_1e15: file.links.bit_error_rate.0,
+        queue: file.links.queue.0,
+    }
 }
 
 fn set_router(fabric: &mut Fabric, file: &File) -> Result<(), Problem> {

@@ -4,13 +4,14 @@
 
 pub use crate::dcb::{Buffers, Dcb, FlowControl};
 pub use crate::device::{Device, Side, Stage};
-pub use crate::ports::{AxonPorts, HostPriorities, PortPolicies, PortTrust};
+pub use crate::file::AxonPorts;
 pub use crate::traffic::{App, Traffic};
 pub use axon_control::config::Timers;
 pub use axon_control::controller::router::RouterKind;
 use axon_node::Keys;
 pub use axon_plane::OnFull;
 use axon_wire::link::ETHERNET_BYTES;
+use axon_wire::priority::{PRIORITIES, PrioritySet};
 use axon_wire::vlan::TAG_BYTES;
 use axon_wire::{Bytes, HopWidth, Layer, MacAddr, PortNo, Priority, Rate, Span};
 use std::collections::BTreeMap;
@@ -166,6 +167,43 @@ pub struct End {
     pub switch: usize,
     /// Its port.
     pub port: PortNo,
+}
+
+/// What the file says of ports.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PortPolicies {
+    /// At which ports other switches and the controller may be.
+    pub axon: AxonPorts,
+    /// The priorities of hosts; those that are no better than best effort without.
+    pub priorities: Option<HostPriorities>,
+    /// Ports that differ.
+    pub overrides: BTreeMap<End, PortTrust>,
+}
+
+/// A port that differs. What is `None` is as for the others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PortTrust {
+    /// Whether another switch or the controller may be there.
+    pub axon: Option<bool>,
+    /// The priorities of hosts there.
+    pub priorities: Option<HostPriorities>,
+}
+
+/// The priorities that hosts may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostPriorities {
+    /// These.
+    pub allowed: PrioritySet,
+    /// What others become; one of them.
+    pub otherwise: Priority,
+}
+
+impl HostPriorities {
+    /// The priority that a frame has from its port on, by that of its tag.
+    pub fn table(&self) -> [Priority; PRIORITIES] {
+        let of = |priority| if self.allowed.contains(priority) { priority } else { self.otherwise };
+        Priority::ALL.map(of)
+    }
 }
 
 /// What a link is like, the same in both directions.

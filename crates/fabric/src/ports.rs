@@ -1,60 +1,21 @@
 //! What the ports of switches are trusted with: at which of them another switch may be, and which
 //! priorities hosts have.
 //!
-//! In plain English: whoever knows the fabric's key and finds a port that may become an Axon port is
-//! a switch. So ports where hosts are expected are pinned to hosts, unless the file says otherwise.
-//! And a host that chooses its own priority would be served before others. So hosts have those that
-//! are no better than best effort (they share its class), and those that the file names for some
-//! purpose: lossless ones, those of applications, which DCBX advertises, and those under congestion
-//! notification. What they send with any other becomes best effort.
+//! In plain English: whoever knows the fabric's key and finds a port that may become an Axon port
+//! is a switch. So ports where hosts are expected are pinned to hosts, unless the file says
+//! otherwise. And a host that chooses its own priority would be served before others. So hosts have
+//! those that are no better than best effort (they share its class), and those that the file names
+//! for some purpose: lossless ones, those of applications, which DCBX advertises, and those under
+//! congestion notification. What they send with any other becomes best effort.
 
 use crate::error::Problem;
 use crate::file;
 use crate::index::Index;
-use crate::model::{Dcb, End, Fabric};
+use crate::model::{AxonPorts, Dcb, End, Fabric, HostPriorities, PortPolicies, PortTrust};
 use axon_control::config::PortPolicy;
 use axon_wire::PortNo;
-use axon_wire::priority::{PRIORITIES, Priority, PrioritySet};
+use axon_wire::priority::{Priority, PrioritySet};
 use std::collections::{BTreeMap, BTreeSet};
-
-pub use crate::file::AxonPorts;
-
-/// What the file says of ports.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PortPolicies {
-    /// At which ports other switches and the controller may be.
-    pub axon: AxonPorts,
-    /// The priorities of hosts; those of [`default_priorities`] without.
-    pub priorities: Option<HostPriorities>,
-    /// Ports that differ.
-    pub overrides: BTreeMap<End, PortTrust>,
-}
-
-/// A port that differs. What is `None` is as for the others.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PortTrust {
-    /// Whether another switch or the controller may be there.
-    pub axon: Option<bool>,
-    /// The priorities of hosts there.
-    pub priorities: Option<HostPriorities>,
-}
-
-/// The priorities that hosts may use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HostPriorities {
-    /// These.
-    pub allowed: PrioritySet,
-    /// What others become; one of them.
-    pub otherwise: Priority,
-}
-
-impl HostPriorities {
-    /// The priority that a frame has from its port on, by that of its tag.
-    pub fn table(&self) -> [Priority; PRIORITIES] {
-        let of = |priority| if self.allowed.contains(priority) { priority } else { self.otherwise };
-        Priority::ALL.map(of)
-    }
-}
 
 /// The priorities of hosts where the file says nothing of them.
 pub fn default_priorities(dcb: &Dcb) -> HostPriorities {
@@ -135,7 +96,8 @@ pub(crate) fn resolve(fabric: &Fabric, asked: &file::Ports) -> Result<PortPolici
     Ok(PortPolicies { axon: asked.axon, priorities: common, overrides })
 }
 
-/// The priorities of hosts at `key`, which are as `common` says or by default where it says nothing.
+/// The priorities of hosts at `key`, which are as `common` says or by default where it says
+/// nothing.
 fn priorities(
     key: &str,
     dcb: Option<&Dcb>,

@@ -94,8 +94,9 @@ fn fabric_file() -> PathBuf {
     let host = |n: usize| format!("      h{n}: {{ at: s{}, ip: 10.0.77.{n} }}\n", (n - 1) / 3 + 1);
     let hosts: String = (1..=9).map(host).collect();
     let text = format!(
-        "name: hostile-lab\ntopology:\n  listed:\n    switches: [s1, s2, s3]\n    hosts:\n{hosts}    \
-         links: [[s1, s2], [s2, s3], [s3, s1]]\nlinks: {{ rate: {RATE}bps }}\n"
+        "name: hostile-lab\ntopology:\n  listed:\n    switches: [s1, s2, s3]\n    hosts:\n{hosts}\
+         {:4}links: [[s1, s2], [s2, s3], [s3, s1]]\nlinks: {{ rate: {RATE}bps }}\n",
+        ""
     );
     let root = PathBuf::from(std::env::var_os(lab::STATE_VARIABLE).expect("it is set"));
     let path = root.with_extension("yaml");

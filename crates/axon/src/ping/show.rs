@@ -162,10 +162,10 @@ mod tests {
         let text = text(&fabric(3), &[ping(0, 1, Some(1_234_567)), lost, nowhere, back]);
         let expected = "\
 round trips from the host of the row to that of the column
-ms    h1     h2    h3
-h1     -  1.235     -
-h2  none      -  none
-h3 0.900      -     -
+ms     h1     h2    h3
+h1      -  1.235     -
+h2   none      -  none
+h3  0.900      -     -
 no address: h3; run a DHCP client there, such as `axon exec h3 -- udhcpc -i h3-p0`, or start the \
 lab without --bare
 no answer: h2 to h1

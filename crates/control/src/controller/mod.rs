@@ -11,6 +11,7 @@ pub mod flows;
 pub mod hosts;
 mod lease;
 pub mod packet;
+mod pending;
 mod removal;
 mod reroute;
 mod round;
@@ -35,9 +36,9 @@ use core::net::IpAddr;
 use dhcp::DhcpServer;
 use flows::Flows;
 use hosts::{HostIndex, HostTable, Learned, Place};
+use pending::TakeOver;
 use round::Round;
 use router::{Router, Step};
-use takeover::TakeOver;
 use topology::{Admission, Graph, SwitchIndex};
 
 /// The controller's state.

@@ -17,39 +17,17 @@
 
 use super::Controller;
 use super::hosts::{HostIndex, Place};
+use super::pending::Pending;
 use super::router::Step;
-use super::topology::SwitchIndex;
-use crate::config::Timers;
 use crate::effect::Effect;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use axon_wire::message::{Item, Stamp};
-use axon_wire::{Hops, MacAddr, Route, Span, Time};
+use axon_wire::{Hops, MacAddr, Route, Time};
 
 /// Routes that may wait for a decision; further ones are removed at once. As many as 16,000 hosts
 /// have that each exchange frames with 64 others.
 const PENDING_MAX: usize = 1 << 20;
-
-/// The routes that wait for a decision.
-#[derive(Debug)]
-pub(super) struct TakeOver {
-    pending: BTreeMap<(Place, MacAddr), Pending>,
-    heartbeat: Span,
-    /// How long a route waits at most.
-    patience: Span,
-    /// When the first of those that wait came.
-    began: Time,
-    looked: Time,
-    /// The graph may be in part before.
-    quiet: Time,
-    next: Option<Time>,
-}
-
-#[derive(Debug)]
-struct Pending {
-    route: Route,
-    until: Time,
-}
 
 /// What the graph says about the path of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,64 +38,6 @@ enum Trace {
     Undecided,
     /// A link of it is gone, or it does not lead to the host.
     Broken,
-}
-
-impl TakeOver {
-    /// Nothing waits.
-    pub(super) const fn new(timers: &Timers) -> TakeOver {
-        TakeOver {
-            pending: BTreeMap::new(),
-            heartbeat: timers.heartbeat,
-            patience: timers.decision_max(),
-            began: Time::ZERO,
-            looked: Time::ZERO,
-            quiet: Time::ZERO,
-            next: None,
-        }
-    }
-
-    /// How many routes wait.
-    pub(super) fn len(&self) -> usize {
-        self.pending.len()
-    }
-
-    /// When to look at them.
-    pub(super) const fn deadline(&self) -> Option<Time> {
-        self.next
-    }
-
-    /// The graph or the routes have changed: a look when that has been so for a while.
-    pub(super) fn graph_changed(&mut self, now: Time) {
-        if !self.pending.is_empty() {
-            self.quiet = (now + self.heartbeat * 3).min(self.began + self.heartbeat * 30);
-            self.next = Some(self.quiet.max(self.looked + self.heartbeat));
-        }
-    }
-
-    /// A link or a host is gone: a look at once.
-    pub(super) fn lost(&mut self, now: Time) {
-        if !self.pending.is_empty() {
-            self.next = Some(now);
-        }
-    }
-
-    /// A host was reported, or is elsewhere: a look soon.
-    pub(super) fn host_seen(&mut self, now: Time) {
-        if !self.pending.is_empty() {
-            let soon = self.quiet.max(now + self.heartbeat);
-            self.next = Some(self.next.map_or(soon, |next| next.min(soon)));
-        }
-    }
-
-    /// A switch no longer has this route.
-    pub(super) fn forget(&mut self, at: Place, destination: MacAddr) {
-        self.pending.remove(&(at, destination));
-    }
-
-    /// A switch has started anew, without routes.
-    pub(super) fn forget_switch(&mut self, switch: SwitchIndex) {
-        self.pending.retain(|(at, _), _| at.switch != switch);
-    }
 }
 
 impl Controller {

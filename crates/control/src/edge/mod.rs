@@ -35,6 +35,8 @@ mod state;
 mod target;
 
 #[cfg(test)]
+mod device;
+#[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod tests;

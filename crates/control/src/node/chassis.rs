@@ -1,6 +1,6 @@
 //! The common part of switches and controllers: a data plane, message seals and discovery.
 
-use super::congested::PauseMeter;
+use super::pause_meter::PauseMeter;
 use super::prober::{Due, Prober};
 use crate::config::NodeConfig;
 use crate::discovery::Discovery;

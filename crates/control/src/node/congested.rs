@@ -7,28 +7,10 @@
 //! hosts have half of their link.
 
 use super::chassis::Chassis;
-use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use axon_node::{Action, Dataplane, Note, PortKind, Refusal};
 use axon_wire::congestion::Congestion;
-use axon_wire::{Frame, PortNo, Time};
-
-/// By host port, how many bytes its hosts had sent when they were last paused.
-#[derive(Debug, Default)]
-pub(super) struct PauseMeter(BTreeMap<PortNo, u64>);
-
-impl PauseMeter {
-    /// Whether hosts that have sent `sent` bytes so far may be paused for a frame of `bytes_max`
-    /// bytes now; it counts only if they may.
-    fn admit(&mut self, port: PortNo, sent: u64, bytes_max: u64) -> bool {
-        let paused_at = self.0.get(&port);
-        let admitted = paused_at.is_none_or(|&at| sent >= at.saturating_add(bytes_max));
-        if admitted {
-            self.0.insert(port, sent);
-        }
-        admitted
-    }
-}
+use axon_wire::{Frame, Time};
 
 impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
     /// A full output somewhere has refused a frame of one of our hosts: those at its port
@@ -54,21 +36,5 @@ impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
         self.plane.pause_hosts(now, port, &mut self.actions);
         out.push(Action::Note(Note::Congested { port, switch, egress }));
         true
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn hosts_are_paused_for_no_longer_than_they_send() {
-        let mut meter = PauseMeter::default();
-        let port = PortNo(1);
-        assert!(meter.admit(port, 60, 1514), "the first is granted");
-        assert!(!meter.admit(port, 60, 1514) && !meter.admit(port, 1573, 1514));
-        assert!(meter.admit(PortNo(2), 60, 1514), "another port");
-        assert!(meter.admit(port, 1574, 1514));
-        assert!(!meter.admit(port, 3087, 1514));
     }
 }

@@ -12,6 +12,7 @@ mod controller;
 mod dcbx;
 mod host_limits;
 mod load;
+mod pause_meter;
 mod prober;
 mod switch;
 mod telemetry;

@@ -2,10 +2,10 @@
 //!
 //! In plain English: a congestion point samples one frame in so many bytes (`cpMinSampleBase`), a
 //! tenth of that where its queue is far too long, and a frame may pass two such points on its way.
-//! So hosts that have sent a twentieth of the base since the last CNM may get another one, and after
-//! a rest a burst of them. What goes beyond was not caused by their frames: whoever forged it could
-//! slow them down to nothing, and by this rule the fewer bytes they still send, the fewer CNMs they
-//! get, while their rate rises again by its own timer (IEEE 802.1Q clause 30.4).
+//! So hosts that have sent a twentieth of the base since the last CNM may get another one, and
+//! after a rest a burst of them. What goes beyond was not caused by their frames: whoever forged it
+//! could slow them down to nothing, and by this rule the fewer bytes they still send, the fewer
+//! CNMs they get, while their rate rises again by its own timer (IEEE 802.1Q clause 30.4).
 
 /// The parts of the sample base that a CNM costs.
 const PART: u64 = 20;

@@ -1,10 +1,10 @@
 //! What keeps a fabric together waits for a wire in queues of its own, before the frames of hosts.
 //!
-//! In plain English: link frames (heartbeats, Hellos, LLDP, PAUSE) go first, whatever waits; control
-//! messages, own ones and those in transit, go next. Both have their own bound, so no flood of
-//! hosts' frames fills their room. Control messages are as many as somebody with the fabric's key
-//! makes of them, so they do not have all of a wire either: after [`RUN_BYTES`] of them in a row one
-//! other frame goes, if one waits.
+//! In plain English: link frames (heartbeats, Hellos, LLDP, PAUSE) go first, whatever waits;
+//! control messages, own ones and those in transit, go next. Both have their own bound, so no flood
+//! of hosts' frames fills their room. Control messages are as many as somebody with the fabric's
+//! key makes of them, so they do not have all of a wire either: after [`RUN_BYTES`] of them in a
+//! row one other frame goes, if one waits.
 
 use super::buffers::Queued;
 use crate::ports::HeaderKind;
