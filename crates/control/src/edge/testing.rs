@@ -9,16 +9,12 @@ use crate::effect::Effect;
 use crate::node::waiting::Waiting;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use axon_node::{
-    Drop, PortKind, PortView, Snapshot,
-};
+use axon_node::{Drop, PortKind, PortView, Snapshot};
 use axon_wire::host_frame;
 use axon_wire::host_frame::{Arp, Kind};
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::message::{ArpReply, ArpTarget, Grant, HostFrame, Item, Message, Stamp, Target};
-use axon_wire::{
-    Frame, FrameBuf, Hops, Incarnation, MacAddr, NodeId, PortNo, Route, Span, Time,
-};
+use axon_wire::{Frame, FrameBuf, Hops, Incarnation, MacAddr, NodeId, PortNo, Route, Span, Time};
 use core::net::Ipv4Addr;
 
 pub(super) const INCARNATION: Incarnation = Incarnation { node: NodeId(1), number: 7 };
