@@ -10,8 +10,9 @@ use crate::wire::{changed, check_rate, check_wire};
 use axon_wire::Span;
 
 /// The keys of a fault that say what happens.
-const WHAT_EXPECTED: &str = "exactly one of down, up, silent, crash, start, unplug, plug, flap, \
-                             loss_ppm, bit_error_rate, rate, slow, fast";
+const WHAT_EXPECTED: &str = "exactly one of down, up, silent, silent_from, crash, start, stop, \
+                             continue, unplug, plug, flap, loss_ppm, bit_error_rate, rate, slow, \
+                             fast";
 /// What a link's two ends belong to.
 const BETWEEN_EXPECTED: &str = "it with loss_ppm, bit_error_rate or a link's rate only";
 /// Times that one `flap` goes down, at most.
@@ -81,13 +82,27 @@ fn what_happens(index: &Index<'_>, key: &str, fault: &file::Fault) -> Result<Hap
             now(kind(link(index, &format!("{key}.{name}"), between)?));
         }
     }
-    if let Some(name) = &fault.crash {
-        let node = node(index, &format!("{key}.crash"), name)?;
-        now(node.map_or(FaultKind::ControllerDown, FaultKind::SwitchDown));
+    if let Some(between) = &fault.silent_from {
+        let key = format!("{key}.silent_from");
+        let link = link(index, &key, between)?;
+        let from = index.end_of(link, &between[0]);
+        now(FaultKind::LinkSilentFrom(link, from.expect("its name was found as an end")));
     }
-    if let Some(name) = &fault.start {
-        let node = node(index, &format!("{key}.start"), name)?;
-        now(node.map_or(FaultKind::ControllerUp, FaultKind::SwitchUp));
+    let nodes = [
+        (
+            "crash",
+            &fault.crash,
+            FaultKind::ControllerDown,
+            FaultKind::SwitchDown as fn(usize) -> FaultKind,
+        ),
+        ("start", &fault.start, FaultKind::ControllerUp, FaultKind::SwitchUp),
+        ("stop", &fault.stop, FaultKind::ControllerStopped, FaultKind::SwitchStopped),
+        ("continue", &fault.go_on, FaultKind::ControllerGoesOn, FaultKind::SwitchGoesOn),
+    ];
+    for (name, of, controller, switch) in nodes {
+        if let Some(of) = of {
+            now(node(index, &format!("{key}.{name}"), of)?.map_or(controller, switch));
+        }
     }
     if let Some(name) = &fault.unplug {
         now(FaultKind::HostDown(index.host(&format!("{key}.unplug"), name)?));
@@ -130,8 +145,11 @@ fn check_one(key: &str, fault: &file::Fault) -> Result<(), Problem> {
         fault.down.is_some(),
         fault.up.is_some(),
         fault.silent.is_some(),
+        fault.silent_from.is_some(),
         fault.crash.is_some(),
         fault.start.is_some(),
+        fault.stop.is_some(),
+        fault.go_on.is_some(),
         fault.unplug.is_some(),
         fault.plug.is_some(),
         fault.flap.is_some(),
@@ -250,6 +268,25 @@ mod tests {
         assert_eq!(link, [(1000, down), (1100, up), (1300, down), (1400, up)]);
         let host = faults("{at: 0s, flap: [s2, h2], down_for: 1ms}");
         assert_eq!(host, [(0, FaultKind::HostDown(1)), (1, FaultKind::HostUp(1))]);
+    }
+
+    #[test]
+    fn a_silent_direction_is_named_from_its_sender_and_a_stopped_node_by_its_name() {
+        let list = faults(
+            "{at: 1ms, silent_from: [s2, s1]}, {at: 2ms, stop: s3}, {at: 3ms, continue: s3}, \
+             {at: 4ms, stop: c1}, {at: 5ms, continue: c1}",
+        );
+        let text = "name: a\ntopology: {ring: {switches: 3}}";
+        let link = crate::parse("a.yaml".as_ref(), text).unwrap().links[0].clone();
+        assert_eq!((link.a.switch, link.b.switch), (0, 1));
+        let wanted = [
+            (1, FaultKind::LinkSilentFrom(0, link.b)),
+            (2, FaultKind::SwitchStopped(2)),
+            (3, FaultKind::SwitchGoesOn(2)),
+            (4, FaultKind::ControllerStopped),
+            (5, FaultKind::ControllerGoesOn),
+        ];
+        assert_eq!(list, wanted);
     }
 
     #[test]

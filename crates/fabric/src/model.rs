@@ -4,15 +4,18 @@
 
 pub use crate::dcb::{Buffers, Dcb, FlowControl};
 pub use crate::device::{Device, Side, Stage};
+pub use crate::ports::{AxonPorts, HostPriorities, PortPolicies, PortTrust};
 pub use crate::traffic::{App, Traffic};
 pub use axon_control::config::Timers;
 pub use axon_control::controller::router::RouterKind;
+use axon_node::Keys;
 pub use axon_plane::OnFull;
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::vlan::TAG_BYTES;
 use axon_wire::{Bytes, HopWidth, Layer, MacAddr, PortNo, Priority, Rate, Span};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
+use std::path::PathBuf;
 
 /// A whole fabric, checked: every index is in range and every port is used once.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,8 +26,10 @@ pub struct Fabric {
     pub seed: u64,
     /// Bits of a hop.
     pub hop_width: HopWidth,
-    /// The pre-shared key of the control plane.
-    pub key: [u8; 32],
+    /// What the control plane seals its messages with.
+    pub keys: Keys,
+    /// The file that the keys were read from, where they are not in the fabric file itself.
+    pub key_file: Option<PathBuf>,
     /// What the switches are.
     pub network: Network,
     /// What a frame goes through inside each switch, in the simulator.
@@ -49,6 +54,8 @@ pub struct Fabric {
     pub on_full: OnFull,
     /// With [`OnFull::Nack`], what each input port keeps of refused packets.
     pub nack_queue: Bytes,
+    /// What the ports of switches are trusted with.
+    pub port_policies: PortPolicies,
     /// Traffic classes, lossless priorities, flow control, where there are any.
     pub dcb: Option<Box<Dcb>>,
     /// What breaks when, in order of time.
@@ -226,6 +233,17 @@ pub enum FaultKind {
     LinkUp(usize),
     /// Frames vanish on a link, by index, but its ends keep carrier.
     LinkSilent(usize),
+    /// Frames vanish on a link, by index, in the direction from this end; both ends keep carrier.
+    LinkSilentFrom(usize, End),
+    /// A switch, by index, is suspended, as by SIGSTOP: its ports keep carrier, what
+    /// comes in waits, no timer runs.
+    SwitchStopped(usize),
+    /// It goes on, with all that has come in.
+    SwitchGoesOn(usize),
+    /// The controller is suspended.
+    ControllerStopped,
+    /// It goes on.
+    ControllerGoesOn,
     /// A switch loses power, by index.
     SwitchDown(usize),
     /// It starts again with empty tables.

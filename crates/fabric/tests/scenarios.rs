@@ -33,7 +33,7 @@ fn the_hand_written_scenario_means_what_its_comments_say() {
     assert_eq!(fabric.controller.wire.latency, axon_wire::Span::from_micros(10));
     let reserved: Vec<_> = fabric.dhcp.reservations.values().map(|ip| ip.octets()).collect();
     assert_eq!(reserved, [[10, 0, 0, 20], [10, 0, 0, 11]], "h3's fixed address too");
-    assert_eq!(fabric.faults.len(), 19, "the flap is four of them");
+    assert_eq!(fabric.faults.len(), 23, "the flap is four of them");
     assert_eq!(fabric.controller.wire.bit_errors_per_1e15, 1000);
 }
 

@@ -12,7 +12,7 @@ use crate::slot::{Medium, PortSetup};
 use crate::store::Store;
 use anyhow::{Context, Result};
 use axon_dcbx::agent::Rules;
-use axon_fabric::assemble::{controller_config, port_name, switch_config, switch_index};
+use axon_fabric::assemble::{controller_config, port_name, switch_config, switch_id, switch_index};
 use axon_fabric::dcb::FlowControl;
 use axon_fabric::model::{End, Fabric};
 use axon_node::NodeKind;
@@ -24,12 +24,19 @@ use std::collections::BTreeMap;
 /// namespace, until SIGTERM or SIGINT. Ports whose device is not there are down.
 ///
 /// # Errors
-/// No such switch, its data plane lacks what the fabric needs, none of its ports has the name of a
-/// TAP port, no right to open packet sockets, no capture file, or a state file that another process
-/// uses or that cannot be read or written.
+/// No such switch, the keys are another's, its data plane lacks what the fabric needs, none of its
+/// ports has the name of a TAP port, no right to open packet sockets, no capture file, or a state
+/// file that another process uses or that cannot be read or written.
 pub fn switch(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Result<()> {
     let index = switch_index(fabric, name)
         .with_context(|| format!("fabric {} has no switch {name}", fabric.name))?;
+    (fabric.keys.check_switch(switch_id(index))).with_context(|| {
+        format!(
+            "fabric {}: expected the keys of {name}, as `axon key --switch {name}` writes \
+                     them",
+            fabric.name
+        )
+    })?;
     dataplane::check(fabric).with_context(|| format!("fabric {}", fabric.name))?;
     let mut ports = switch_ports(fabric, index);
     for tap in &options.taps {
@@ -114,8 +121,11 @@ pub fn edge_name(host: &str) -> String {
 /// do more than the one beside it.
 ///
 /// # Errors
-/// As [`switch`], but for the data plane; and a store that cannot be used ([`Store::open`]).
+/// As [`switch`], but for the data plane; no master key; and a store that cannot be used
+/// ([`Store::open`]).
 pub fn controller(fabric: &Fabric, options: &DaemonOptions) -> Result<()> {
+    (fabric.keys.check_controller())
+        .with_context(|| format!("fabric {}: expected the master key", fabric.name))?;
     let clock = Clock::start();
     // Its lock is held until the daemon ends.
     let (started, seed) = (incarnation::next(&clock, options.state.as_deref())?, seed()?);

@@ -25,6 +25,7 @@ mod port_capture;
 pub mod probe;
 pub mod process;
 pub mod record;
+pub mod rekey;
 pub mod replay;
 pub mod request;
 pub mod ring;

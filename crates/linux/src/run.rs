@@ -3,7 +3,8 @@
 //! Every round, in this order: wait; carrier changes; wires that have become free; all frames
 //! that have arrived; commands; the node's own timers; send what has been decided. Frames come
 //! before timers, so that a process that did not run for a while first receives the heartbeats
-//! that its neighbours sent meanwhile.
+//! that its neighbours sent meanwhile. Those of neighbours come before those of hosts, of which a
+//! round takes a few from each port only: however many hosts send, heartbeats wait for one round.
 //!
 //! All inputs enter the node, and all its actions leave it, in `Runtime::feed`.
 
@@ -173,7 +174,7 @@ impl<N: Inspect> Runtime<N> {
         }
         self.retry_ports();
         self.free_wires();
-        self.receive(&ready.ports);
+        self.receive(ready.ports);
         self.free_wires();
         if ready.requests {
             self.serve_requests();
@@ -342,10 +343,11 @@ impl<N: Inspect> Runtime<N> {
         }
     }
 
-    fn receive(&mut self, ports: &[usize]) {
+    fn receive(&mut self, mut ports: Vec<usize>) {
         self.more = false;
         let mut count = 0;
-        for &index in ports {
+        ports.sort_by_key(|&index| self.node.port_kind(PortNo(index as u16)) == PortKind::Host);
+        for index in ports {
             let mut frames = std::mem::take(&mut self.received);
             let Some(port) = &mut self.slots[index].port else {
                 continue;

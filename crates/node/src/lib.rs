@@ -14,6 +14,7 @@ pub mod command;
 pub mod contract;
 pub mod counters;
 pub mod dataplane;
+pub mod keys;
 pub mod path;
 pub mod port;
 pub mod probe;
@@ -29,6 +30,7 @@ pub use command::{Command, CommandError, Done, NodeKind, Reply, Request, Request
 pub use contract::{Action, Awaited, Drop, Input, Node, Note, Punt, Refusal};
 pub use counters::{Counters, PortCounters};
 pub use dataplane::{Dataplane, PortView, QueueState};
+pub use keys::{KeyMismatch, Keys, Secret, SwitchKeys};
 pub use path::{Step, SwitchIndex};
 pub use port::PortKind;
 pub use routes::{RouteAnswer, RouteChange, RouteError, RouteTicket};

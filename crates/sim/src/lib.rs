@@ -15,6 +15,6 @@ pub use engine::dataplane::{DataplaneKind, SwitchPlane};
 pub use engine::{Engine, station};
 pub use host::ping::{PingPlan, PingStats};
 pub use host::{apps, arp_host, dcb_nic};
-pub use link::{classes, links};
+pub use link::{classes, disorder, links};
 pub use world::run::{Options, Report, run};
 pub use world::{PingId, Setup, World, bare, baselines, capture, probe, results, run};

@@ -48,6 +48,7 @@ pub(super) fn value(proof: &Proof<'_>) -> Value {
         "unreachable": unreachable.collect::<Vec<_>>(),
         "headroom": proof.buffers.as_ref().map(headroom),
         "watchdog": proof.watchdog.as_ref().map(|watchdog| watchdog.json(fabric)),
+        "warnings": super::watchdog::warning(fabric).into_iter().collect::<Vec<_>>(),
         "disagreements": proof.disagreements.iter()
             .map(|(link, mismatch)| super::neighbours::text(fabric, *link, mismatch))
             .collect::<Vec<_>>(),

@@ -123,6 +123,9 @@ fn write(proof: &Proof<'_>, out: &mut String) -> std::fmt::Result {
     if let Some(watchdog) = &proof.watchdog {
         writeln!(out, "watchdog       {}", watchdog.headline(fabric))?;
     }
+    if let Some(warning) = watchdog::warning(fabric) {
+        writeln!(out, "warning        {warning}")?;
+    }
     writeln!(out, "without route  {lost} of {} ordered pairs of hosts", asked.pairs.len() * 2)?;
     if let Verdict::Cycle(cycle) = &proof.verdict {
         write_cycle(proof, cycle, "the routes", out)?;

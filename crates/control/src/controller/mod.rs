@@ -27,8 +27,8 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use axon_node::telemetry::{ControllerCounters, Restored};
 use axon_wire::message::{
-    ArpRequest, ArpTarget, ControllerHello, ControllerHelloAck, HostFrame, Item, Message, Stamp,
-    Target,
+    ArpRequest, ArpTarget, ControllerHello, ControllerHelloAck, Grant, HostFrame, Item, Message,
+    Stamp, Target,
 };
 use axon_wire::{Hops, Incarnation, Layer, MacAddr, NodeId, PortNo, Span, Time};
 use core::net::IpAddr;
@@ -265,6 +265,8 @@ impl Controller {
             to_source: backward.to_install(),
             to_target: forward.to_install(),
             answer_by: backward.hops_to(PortNo::CONTROL),
+            // The node makes it when it seals the message.
+            grant: Grant::default(),
         });
         out.push(Effect::Routed { hops, to, message });
         Some(())

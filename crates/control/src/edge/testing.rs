@@ -3,7 +3,7 @@
 use super::setup::{FAILURES_MAX, SETUPS_PER_PORT_MAX};
 use super::target::QUERIES_PER_PORT_MAX;
 use super::*;
-use crate::config::{NodeConfig, ServerIdentity, SwitchConfig, Timers};
+use crate::config::{ByteLimit, NodeConfig, ServerIdentity, SwitchConfig, Timers};
 use crate::effect::Effect;
 use crate::node::waiting::Waiting;
 use alloc::collections::{BTreeMap, VecDeque};
@@ -15,7 +15,7 @@ use axon_node::{
 use axon_wire::host_frame;
 use axon_wire::host_frame::{Arp, Kind};
 use axon_wire::link::ETHERNET_BYTES;
-use axon_wire::message::{ArpReply, ArpTarget, HostFrame, Item, Message, Stamp, Target};
+use axon_wire::message::{ArpReply, ArpTarget, Grant, HostFrame, Item, Message, Stamp, Target};
 use axon_wire::{
     Frame, FrameBuf, HopWidth, Hops, Incarnation, MacAddr, NodeId, PortNo, Rate, Route, Span, Time,
 };
@@ -196,7 +196,7 @@ impl Bench {
             node: NodeConfig {
                 incarnation: INCARNATION,
                 mac: MacAddr([2, 0xee, 0, 0, 0, 1]),
-                key: [0; 32],
+                keys: [0; 32].into(),
                 seed: 1,
                 timers: Timers::default(),
                 dcbx: None,
@@ -204,6 +204,8 @@ impl Bench {
             },
             waiting_bytes_max: waiting,
             hosts_per_port_max: hosts,
+            host_control: ByteLimit::default(),
+            ports: Vec::new(),
         };
         let tables = Device::new(routes);
         let mut bench = Bench {
@@ -476,6 +478,7 @@ pub(super) fn answer_to(request: axon_wire::message::ArpRequest, number: u64) ->
         target_ip: Some(ip(9).into()),
         stamp: stamp(number),
         to_target: Route::from([3, 4]),
+        grant: Grant::default(),
     }
 }
 
@@ -494,5 +497,6 @@ pub(super) fn looked_for(number: u64) -> ArpTarget {
         to_source: Route::from([3, 6]),
         to_target: Route::from([2, 0]),
         answer_by: Hops::from([3, PortNo::CONTROL.0]),
+        grant: Grant::default(),
     }
 }

@@ -227,7 +227,10 @@ impl<B: Frame, D: Dataplane<B>> ControllerNode<B, D> {
         let chassis = &mut self.chassis;
         match effect {
             Effect::Link { port, to, message } => chassis.send_link(now, port, to, &message),
-            Effect::Routed { hops, to, message } => {
+            Effect::Routed { hops, to, mut message } => {
+                if let Message::ArpTarget(target) = &mut message {
+                    chassis.grant(target);
+                }
                 chassis.send_routed(now, &hops, to, &message);
             }
             Effect::Command { to, item } => {

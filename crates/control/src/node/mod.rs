@@ -7,8 +7,10 @@
 //! through the plane and out.
 
 mod chassis;
+mod congested;
 mod controller;
 mod dcbx;
+mod host_limits;
 mod load;
 mod prober;
 mod switch;

@@ -44,7 +44,7 @@ fn node(incarnation: Incarnation) -> NodeConfig {
     NodeConfig {
         incarnation,
         mac: MacAddr([2, 0xee, 0, 0, 0, incarnation.node.0 as u8]),
-        key: [0; 32],
+        keys: [0; 32].into(),
         seed: 1,
         timers: Timers::default(),
         dcbx: None,
@@ -99,7 +99,13 @@ impl Net {
         };
         let edge = |number| {
             let node = node(incarnation(number));
-            let config = SwitchConfig { node, waiting_bytes_max: 65536, hosts_per_port_max: 64 };
+            let config = SwitchConfig {
+                node,
+                waiting_bytes_max: 65536,
+                hosts_per_port_max: 64,
+                host_control: ByteLimit::default(),
+                ports: Vec::new(),
+            };
             (Edge::new(&config, &has), Ports([PortKind::Host; PORTS as usize]))
         };
         let mut net = Net {

@@ -40,7 +40,7 @@ impl Ring {
             node: NodeConfig {
                 incarnation: Incarnation { node: NodeId(1000), number: EPOCH },
                 mac,
-                key: [0; 32],
+                keys: [0; 32].into(),
                 seed: 1,
                 timers: Timers::default(),
                 dcbx: None,

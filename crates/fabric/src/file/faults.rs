@@ -6,8 +6,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// Something that breaks or comes back. Beside `at` or `after_start`, exactly one key says what:
-/// `down`, `up`, `silent`, `crash`, `start`, `unplug`, `plug`, `flap`, `loss_ppm`,
-/// `bit_error_rate`, `rate`, `slow` or `fast`; the others belong to one of those.
+/// `down`, `up`, `silent`, `silent_from`, `crash`, `start`, `stop`, `continue`, `unplug`, `plug`,
+/// `flap`, `loss_ppm`, `bit_error_rate`, `rate`, `slow` or `fast`; the others belong to one of
+/// those.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Fault {
@@ -18,14 +19,23 @@ pub struct Fault {
     pub after_start: Option<SpanText>,
     /// A link between two switches: both ends lose carrier.
     pub down: Option<[String; 2]>,
-    /// A link recovers from `down` or from `silent`.
+    /// A link recovers from `down`, `silent` or `silent_from`.
     pub up: Option<[String; 2]>,
     /// A link drops all frames, but its ends keep carrier.
     pub silent: Option<[String; 2]>,
+    /// A link drops all frames that its first end sends; those of the other end pass, and both
+    /// ends keep carrier.
+    pub silent_from: Option<[String; 2]>,
     /// A switch or the controller loses power.
     pub crash: Option<String>,
     /// A crashed switch or controller starts again with empty memory.
     pub start: Option<String>,
+    /// A switch or the controller is suspended, as by SIGSTOP: its ports keep carrier,
+    /// what comes in waits, no timer runs.
+    pub stop: Option<String>,
+    /// A stopped switch or controller goes on, with all that has come in.
+    #[serde(rename = "continue")]
+    pub go_on: Option<String>,
     /// A host's cable is unplugged at its switch.
     pub unplug: Option<String>,
     /// The cable of an unplugged host is plugged in again.

@@ -1,6 +1,7 @@
 //! What in the status of a lab an operator should look at.
 
 use crate::status::{NodeStatus, PortStatus};
+use axon_node::Refusal;
 use axon_node::telemetry::NodeTelemetry;
 use std::fmt::Write;
 
@@ -18,6 +19,17 @@ pub fn alarms(status: &[NodeStatus]) -> String {
                      lost; `ip link set {port} mtu {needed}`"
                 );
             }
+        }
+        if let NodeTelemetry::Switch(switch) = &status.node
+            && switch.refusals.get(Refusal::PinnedPort) > 0
+        {
+            let (name, count) = (&status.name, switch.refusals.get(Refusal::PinnedPort));
+            let _ = writeln!(
+                text,
+                "alarm: {name}: {count} messages of a switch or controller at a port that is \
+                 pinned to hosts were refused (control_pinned_port); `ports.axon` of the fabric \
+                 file says where they may be"
+            );
         }
         if status.store.is_some_and(|store| store.failing) {
             let name = &status.name;

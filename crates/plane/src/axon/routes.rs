@@ -56,11 +56,20 @@ impl Slot {
     #[inline]
     fn use_header(&mut self) -> &[u8] {
         match self {
-            Slot::Short { length, .. } if *length & USED == 0 => *length |= USED,
-            Slot::Long { used, .. } if !*used => *used = true,
-            _ => {}
+            Slot::Short { length, bytes } => {
+                let bare = *length & !USED;
+                if bare == *length {
+                    *length |= USED;
+                }
+                &bytes[..usize::from(bare).min(SHORT_BYTES)]
+            }
+            Slot::Long { used, header } => {
+                if !*used {
+                    *used = true;
+                }
+                header
+            }
         }
-        self.header()
     }
 
     #[inline]

@@ -22,6 +22,7 @@ use crate::engine::store::Store;
 use crate::engine::taps::Taps;
 use crate::engine::trace::{Line, StationTrace, What};
 use crate::host::lost::LostDatagrams;
+use crate::link::disorder::Odd;
 use crate::link::links::Loss;
 use crate::link::port::{PortState, Verdict};
 use crate::link::timing::Timing;
@@ -301,22 +302,36 @@ impl Adapter {
         (port_state.wire_free, port_state.handed_last) = (passage.gap_end, passage.handed);
         let (peer, port_there, carrier) = (cable.peer, cable.peer_port, cable.carrier);
         self.owe(port, passage.free);
+        let mut handed = passage.handed;
         match verdict {
             Verdict::Passes => {}
             Verdict::Flips(bit) => {
-                if let Some(byte) = frame.bytes_mut().get_mut((bit / 8) as usize) {
-                    *byte ^= 1 << (bit % 8);
-                }
+                self.flip(port, &mut frame, bit, common);
                 intact = false;
-                self.record(port, What::Flipped(bit), common);
+            }
+            Verdict::Odd(Odd::Forged(bit)) => self.flip(port, &mut frame, bit, common),
+            Verdict::Odd(Odd::Late(late)) => handed += late,
+            Verdict::Odd(Odd::Twice) => {
+                let (complete_at, frame) = (passage.complete, frame.clone());
+                let copy = Kind::Arrive { port: port_there, intact, carrier, complete_at, frame };
+                self.push(handed, peer, copy, common);
             }
             Verdict::Lost(loss) => {
                 return self.lose(port, loss, &frame, common);
             }
         }
-        let complete_at = passage.complete;
+        let complete_at = passage.complete.max(handed);
         let arrive = Kind::Arrive { port: port_there, intact, carrier, complete_at, frame };
-        self.push(passage.handed, peer, arrive, common);
+        self.push(handed, peer, arrive, common);
+    }
+
+    /// Flips a bit of a frame; one behind its last byte is in its padding or FCS.
+    #[cold]
+    fn flip(&mut self, port: PortNo, frame: &mut FrameBuf, bit: u64, common: &mut Common) {
+        if let Some(byte) = frame.bytes_mut().get_mut((bit / 8) as usize) {
+            *byte ^= 1 << (bit % 8);
+        }
+        self.record(port, What::Flipped(bit), common);
     }
 
     /// Counts and records a frame that a link has lost.

@@ -16,7 +16,7 @@ use crate::engine::Engine;
 use crate::engine::station::{Station, StationNode};
 use crate::link::links::{LinkId, WireEnd};
 use crate::world::baselines::Baseline;
-use axon_node::counters::{Counters, PortCounters};
+use axon_node::counters::PortCounters;
 use axon_node::{Action, Dataplane, Drop, Input};
 use axon_wire::{Frame, FrameBuf, PortNo, Time};
 
@@ -83,8 +83,8 @@ impl Engine {
         if let Some(come) = come.filter(|come| come.rx_frames != fates.delivered) {
             return Err(format!("came {} by the count of the port, {fates:?}", come.rx_frames));
         }
-        let lost: u64 = fates.lost.iter().sum();
-        if let (Some(out), Some(come), 0) = (out, come, lost)
+        let differ: u64 = fates.lost.iter().sum::<u64>() + fates.duplicated;
+        if let (Some(out), Some(come), 0) = (out, come, differ)
             && out.tx_bytes != come.rx_bytes + coming
         {
             let (tx, rx) = (out.tx_bytes, come.rx_bytes);
@@ -96,10 +96,14 @@ impl Engine {
     /// What a plane counts at a port, if there is one that has known no other incarnation and no
     /// other link at that port.
     fn port_counters(&self, end: WireEnd) -> Option<PortCounters> {
-        let station =
-            self.station(end.station).filter(|station| station.adapter.incarnations == 1)?;
+        // A node that is suspended has not counted what waits for it.
+        let whole = |station: &&Station| {
+            let stopped = matches!(station.node, StationNode::Stopped(_));
+            station.adapter.incarnations == 1 && !stopped
+        };
+        let station = self.station(end.station).filter(whole)?;
         let port_state = station.adapter.ports.get(end.port.index())?;
-        let counters = (!port_state.reconnected).then(|| counters(&station.node))??;
+        let counters = (!port_state.reconnected).then(|| station.node.counters())??;
         (end.port.index() < usize::from(counters.ports())).then(|| counters.port(end.port))
     }
 }
@@ -147,22 +151,11 @@ impl Station {
     }
 }
 
-fn counters(node: &StationNode) -> Option<&Counters> {
-    match node {
-        StationNode::Switch(node) => Some(node.plane().counters()),
-        StationNode::Controller(node) => Some(node.plane().counters()),
-        StationNode::Baseline(node) => Some(node.ports().counters()),
-        StationNode::Off
-        | StationNode::Host(_)
-        | StationNode::ArpHost(_)
-        | StationNode::Other(_) => None,
-    }
-}
-
 /// Frames that an incarnation holds: in queues, for their tails, or in the control plane.
 fn held(node: &StationNode) -> u64 {
     match node {
         StationNode::Off | StationNode::Other(_) => 0,
+        StationNode::Stopped(stopped) => held(&stopped.node) + stopped.frames(),
         StationNode::Host(host) => host.accounts().2,
         StationNode::ArpHost(host) => host.accounts().2,
         StationNode::Switch(node) => {
@@ -184,7 +177,8 @@ fn check_station(station: &Station) -> Result<(), String> {
         StationNode::Switch(node) => check_plane(station, node.plane(), node.waiting_frames()),
         StationNode::Controller(node) => check_plane(station, node.plane(), 0),
         StationNode::Baseline(node) => node.check(&station.adapter.accounts),
-        StationNode::Off | StationNode::Other(_) => Ok(()),
+        // What it has not been given yet, it has not counted: it balances once it goes on.
+        StationNode::Off | StationNode::Stopped(_) | StationNode::Other(_) => Ok(()),
     }
 }
 

@@ -14,6 +14,7 @@ pub mod queue;
 pub(crate) mod shard;
 mod simulator;
 pub mod station;
+pub mod stopped;
 mod store;
 pub(crate) mod taps;
 mod threads;

@@ -4,11 +4,12 @@ use crate::engine::accounts::Accounts;
 use crate::engine::adapter::Adapter;
 use crate::engine::dataplane::SwitchPlane;
 use crate::engine::event::{Common, Kind};
+use crate::engine::stopped::Stopped;
 use crate::host::Host;
 use crate::host::arp_host::ArpHost;
 use crate::world::baselines::Baseline;
 use axon_control::node::{ControllerNode, SwitchNode};
-use axon_node::{Action, Input, Node};
+use axon_node::{Action, Counters, Dataplane, Input, Node};
 use axon_wire::{FrameBuf, Time};
 
 /// The node of a station in its present incarnation, or none without power.
@@ -25,6 +26,8 @@ pub enum StationNode {
     ArpHost(Box<ArpHost>),
     /// A switch of another network, or PortLand's fabric manager.
     Baseline(Box<Baseline>),
+    /// A node that is suspended, whatever it is.
+    Stopped(Box<Stopped>),
     /// Any other node: tests bring their own.
     Other(Box<dyn Node<FrameBuf> + Send>),
 }
@@ -45,16 +48,32 @@ impl StationNode {
             StationNode::Host(node) => &mut **node,
             StationNode::ArpHost(node) => &mut **node,
             StationNode::Baseline(node) => &mut **node,
+            StationNode::Stopped(node) => &mut **node,
             StationNode::Other(node) => &mut **node,
+        }
+    }
+
+    /// What its plane has counted, if it has one.
+    pub(crate) fn counters(&self) -> Option<&Counters> {
+        match self {
+            StationNode::Switch(node) => Some(node.plane().counters()),
+            StationNode::Controller(node) => Some(node.plane().counters()),
+            StationNode::Baseline(node) => Some(node.ports().counters()),
+            StationNode::Stopped(stopped) => stopped.node.counters(),
+            StationNode::Off
+            | StationNode::Host(_)
+            | StationNode::ArpHost(_)
+            | StationNode::Other(_) => None,
         }
     }
 
     /// Whether frames pass through it: a switch or a controller.
     pub(crate) fn is_transit(&self) -> bool {
-        matches!(
-            self,
-            StationNode::Switch(_) | StationNode::Controller(_) | StationNode::Baseline(_)
-        )
+        match self {
+            StationNode::Switch(_) | StationNode::Controller(_) | StationNode::Baseline(_) => true,
+            StationNode::Stopped(stopped) => stopped.node.is_transit(),
+            _ => false,
+        }
     }
 
     /// Whether it is a host, whose NIC drops a frame with a bad FCS.

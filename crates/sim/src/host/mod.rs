@@ -3,6 +3,7 @@
 mod applications;
 pub mod apps;
 pub mod arp_host;
+mod config;
 pub(crate) mod datagram;
 pub mod dcb_nic;
 mod flow_control;
@@ -14,4 +15,5 @@ mod resolve;
 mod rx_ring;
 mod stack;
 
-pub use node::{Host, HostConfig, PORT};
+pub use config::HostConfig;
+pub use node::{Host, PORT};

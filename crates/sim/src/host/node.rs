@@ -17,20 +17,21 @@
 //! `mcast_solicit`), so an address that stays silent that long is forgotten and asked for.
 
 use crate::host::apps::{App, AppId, Apps, Histogram, TcpWatch};
+use crate::host::config::HostConfig;
 use crate::host::datagram;
-use crate::host::dcb_nic::{DcbNic, HostDcb};
+use crate::host::dcb_nic::DcbNic;
 use crate::host::nic::Nic;
 use crate::host::ping::{Ping, PingPlan, PingStats};
 use crate::host::resolve::{self, Neighbours};
 use crate::host::rx_ring::RxRing;
-use crate::host::stack::{Stack, instant};
+use crate::host::stack::{Stack, instant, set_address};
 use axon_node::{Action, Awaited, Drop, Input, Node, NodeKind};
 use axon_wire::priority::Priority;
 use axon_wire::{Frame, FrameBuf, MacAddr, PortNo, Rate, Span, Time};
 use smoltcp::iface::{Config, Interface, SocketHandle, SocketSet};
 use smoltcp::socket::dhcpv4;
 use smoltcp::time::Duration;
-use smoltcp::wire::{EthernetAddress, HardwareAddress, IpCidr, Ipv4Cidr};
+use smoltcp::wire::{EthernetAddress, HardwareAddress, Ipv4Cidr};
 use std::net::Ipv4Addr;
 
 /// The one port of a host.
@@ -40,23 +41,6 @@ const ANNOUNCEMENTS: u32 = 2;
 
 /// Retry intervals after which a silent neighbour's address is no longer believed.
 const PATIENCE: u64 = 8;
-
-/// The configuration of a host.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HostConfig {
-    /// Its address at layer 2.
-    pub mac: MacAddr,
-    /// A fixed address and prefix length; DHCP without.
-    pub fixed: Option<(Ipv4Addr, u8)>,
-    /// The longest IP packet it sends, in bytes.
-    pub mtu: u16,
-    /// Feeds the stack's random numbers.
-    pub seed: u64,
-    /// Between two tries: DHCP DISCOVER, ARP request, announcement.
-    pub retry: Span,
-    /// Its NIC has priorities and flow control; without, it has one queue and ignores flow control.
-    pub dcb: Option<HostDcb>,
-}
 
 /// A host.
 pub struct Host {
@@ -75,6 +59,8 @@ pub struct Host {
     nic_was_full: bool,
     /// Frames that came in.
     received: u64,
+    /// Of those, frames for other hosts.
+    misdelivered: u64,
     /// DHCP acknowledgements that came in.
     dhcp_acks: u64,
 }
@@ -127,6 +113,7 @@ impl Host {
             due: None,
             nic_was_full: false,
             received: 0,
+            misdelivered: 0,
             dhcp_acks: 0,
         }
     }
@@ -207,6 +194,11 @@ impl Host {
         self.rx.set_rate(rate);
     }
 
+    /// Leaves the mending of TCP's losses to the stack: without selective acknowledgments.
+    pub fn without_sack(&mut self) {
+        self.tcp.without_recovery();
+    }
+
     /// How long each frame that comes from now on is processed before the stack and the
     /// applications see it: a latency, others come in meanwhile.
     pub fn set_processing(&mut self, processing: Span) {
@@ -232,6 +224,11 @@ impl Host {
     /// Frames that came in.
     pub(crate) fn received(&self) -> u64 {
         self.received
+    }
+
+    /// Of the frames that came in, those for the MAC of another host: none, if the fabric is right.
+    pub fn misdelivered(&self) -> u64 {
+        self.misdelivered
     }
 
     /// Reads a little of what every event needs; see `prefetch.rs`.
@@ -283,6 +280,10 @@ impl Host {
         }
         if self.stack.neighbours.receive(frame.bytes(), self.stack.address) {
             self.stack.iface.update_ip_addrs(|_| ());
+        }
+        if self.tcp.received(frame.bytes(), &mut self.stack.nic) {
+            self.stack.nic.recycle(frame);
+            return false;
         }
         self.stack.nic.rx.push_back(frame);
         true
@@ -384,6 +385,12 @@ impl Host {
 }
 
 impl Host {
+    /// Whether a frame is for the MAC of another host.
+    fn is_anothers(&self, frame: &[u8]) -> bool {
+        let to = MacAddr::destination_of(frame);
+        to.is_some_and(|to| to != self.config.mac && !to.is_multicast())
+    }
+
     /// A whole frame comes in. Says whether the stack has to be called.
     fn receive(
         &mut self,
@@ -440,6 +447,7 @@ impl Node<FrameBuf> for Host {
             Input::Frame { port, frame, complete_at, intact } => {
                 self.received += 1;
                 if intact {
+                    self.misdelivered += u64::from(self.is_anothers(frame.bytes()));
                     run = self.receive(now, frame, complete_at, out);
                 } else {
                     out.push(Action::Dropped { ingress: port, reason: Drop::BadFcs, frame });
@@ -488,13 +496,4 @@ impl Node<FrameBuf> for Host {
         let waits = self.nic_was_full || nic.has_frames() || nic_waits();
         if waits { Awaited::Every } else { Awaited::None }
     }
-}
-
-fn set_address(iface: &mut Interface, cidr: Option<Ipv4Cidr>) {
-    iface.update_ip_addrs(|addresses| {
-        addresses.clear();
-        if let Some(cidr) = cidr {
-            addresses.push(IpCidr::Ipv4(cidr)).expect("one address fits");
-        }
-    });
 }

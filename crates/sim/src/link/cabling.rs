@@ -43,6 +43,7 @@ impl Engine {
             let past = &mut self.links[link.0].past;
             past[side].sent += cable.sent;
             past[side].corrupted += cable.rare.corrupted;
+            past[side].duplicated += cable.rare.duplicated;
             past[side].lost.iter_mut().zip(cable.rare.lost).for_each(|(sum, count)| *sum += count);
             past[1 - side].delivered += cable.delivered;
             noise[side] = Some(cable.rare.noise);
@@ -76,7 +77,7 @@ impl Engine {
                 peer: self.places[peer.station],
                 peer_port: peer.port,
                 carrier: 0,
-                silent: self.links[link.0].silent,
+                silent: self.links[link.0].silent[side],
                 noisy: noise.is_on(),
                 sent: 0,
                 delivered: 0,
@@ -86,6 +87,7 @@ impl Engine {
                     side,
                     lost: [0; Loss::ALL.len()],
                     corrupted: 0,
+                    duplicated: 0,
                     noise,
                 }),
             };

@@ -1,6 +1,7 @@
-//! Faults of links: cut, silent, slow, noisy, and mended again.
+//! Faults of links: cut, silent, slow, noisy, disorderly, and mended again.
 
 use crate::engine::Engine;
+use crate::link::disorder::Disorder;
 use crate::link::links::LinkId;
 use axon_wire::Rate;
 
@@ -13,8 +14,24 @@ impl Engine {
 
     /// Makes a link swallow every frame while its ends keep carrier, or mends it.
     pub fn set_silent(&mut self, link: LinkId, silent: bool) {
-        self.links[link.0].silent = silent;
-        (0..2).for_each(|side| self.with_cable_end(link, side, |cable| cable.silent = silent));
+        (0..2).for_each(|side| self.set_silent_from(link, side, silent));
+    }
+
+    /// The same for the frames that end `side` sends only; those of the other end pass.
+    pub fn set_silent_from(&mut self, link: LinkId, side: usize, silent: bool) {
+        self.links[link.0].silent[side] = silent;
+        self.with_cable_end(link, side, |cable| cable.silent = silent);
+    }
+
+    /// Lets a link disturb the frames of both directions in ways that no FCS shows, or, with rates
+    /// of 0, no longer. A link that is connected anew does not.
+    pub fn set_disorder(&mut self, link: LinkId, disorder: Disorder) {
+        for side in 0..2 {
+            self.with_cable_end(link, side, |cable| {
+                cable.rare.noise.set_disorder(disorder);
+                cable.noisy = cable.rare.noise.is_on();
+            });
+        }
     }
 
     /// Changes the rate of a link, in both directions, for all that is sent from now on. What is

@@ -65,6 +65,8 @@ pub struct Fates {
     pub in_flight: u64,
     /// Of those sent, frames in which this link flipped a bit.
     pub corrupted: u64,
+    /// Second copies that this link made of frames that were sent.
+    pub duplicated: u64,
 }
 
 impl Fates {
@@ -72,18 +74,19 @@ impl Fates {
     /// counted that are still to come: what was sent is counted at one end, what came out at
     /// the other, and what is in flight in the queue of events.
     pub fn balance(&self, arrivals: u64) -> bool {
-        self.sent == self.delivered + self.lost.iter().sum::<u64>() + arrivals
+        self.sent + self.duplicated == self.delivered + self.lost.iter().sum::<u64>() + arrivals
     }
 
     pub(crate) fn add(&mut self, other: &Fates) {
         self.sent += other.sent;
         self.delivered += other.delivered;
         self.corrupted += other.corrupted;
+        self.duplicated += other.duplicated;
         self.lost.iter_mut().zip(other.lost).for_each(|(sum, count)| *sum += count);
         // Sums of the two ends may be looked at in any order; nothing is in flight if more
         // came out than went in, and then the balance says so.
         let ended = self.delivered + self.lost.iter().sum::<u64>();
-        self.in_flight = self.sent.saturating_sub(ended);
+        self.in_flight = (self.sent + self.duplicated).saturating_sub(ended);
     }
 }
 
@@ -98,8 +101,8 @@ pub struct Link {
     pub connected: bool,
     /// Whether it is cut: no carrier.
     pub cut: bool,
-    /// Whether it takes every frame without a sign.
-    pub silent: bool,
+    /// Whether it takes every frame without a sign, by the side that sends.
+    pub silent: [bool; 2],
     /// Whether its ends see carrier.
     pub carrier: bool,
     /// Counts from before it was last reconnected, by the side that sent.
@@ -109,7 +112,7 @@ pub struct Link {
 impl Link {
     pub(crate) fn new(ends: [WireEnd; 2], wire: Wire) -> Link {
         let past = [Fates::default(); 2];
-        Link { ends, wire, connected: true, cut: false, silent: false, carrier: false, past }
+        Link { ends, wire, connected: true, cut: false, silent: [false; 2], carrier: false, past }
     }
 }
 

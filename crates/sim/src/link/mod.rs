@@ -2,6 +2,7 @@
 
 mod cabling;
 pub mod classes;
+pub mod disorder;
 mod faults;
 pub mod links;
 mod noise;

@@ -1,14 +1,16 @@
 //! What a wire does to frames at random: some it takes, in some it flips a bit.
 //!
-//! Each direction of each link has two random streams of its own, one for losses and one for
-//! bit errors, so that what happens elsewhere, or another kind of noise, never shifts it. The
-//! streams move on for every frame while their rate is not zero, whatever else befalls it.
+//! Each direction of each link has random streams of its own, one for losses, one for bit errors
+//! and one for what `disorder.rs` does, so that what happens elsewhere, or another kind of noise,
+//! never shifts it. The streams move on for every frame while their rate is not zero, whatever else
+//! befalls it.
 //!
 //! Whether any of a frame's bits flips is drawn once for the frame. Bits are independent, so
 //! all of `n` survive with probability (1 - p)^n, which is worked out by repeated squaring in
 //! fixed point: integers only, the same on every machine. One bit then flips, every one as
 //! likely; at the rates of real cables a second one in the same frame would be a wonder.
 
+use crate::link::disorder::{Disorder, Odd};
 use crate::link::timing::padded_bytes;
 use axon_fabric::model::Wire;
 use oorandom::Rand64;
@@ -19,6 +21,8 @@ const ONE: u64 = 1 << 63;
 const PER_BIT_MAX: u64 = 1_000_000_000_000_000;
 /// The bit that separates the random streams of bit errors from those of losses.
 const BIT_STREAMS: u128 = 1 << 100;
+/// The same for those of disorder.
+const DISORDER_STREAMS: u128 = 1 << 101;
 
 /// The noise of one direction of a link.
 #[derive(Clone, Debug)]
@@ -27,6 +31,8 @@ pub(crate) struct Noise {
     errors: Rand64,
     loss_ppm: u32,
     bit_errors_per_1e15: u64,
+    disorder: Disorder,
+    oddities: Rand64,
 }
 
 impl Noise {
@@ -38,7 +44,19 @@ impl Noise {
             errors: Rand64::new_inc(u128::from(seed), BIT_STREAMS | stream),
             loss_ppm: wire.loss_ppm,
             bit_errors_per_1e15: wire.bit_errors_per_1e15,
+            disorder: Disorder::default(),
+            oddities: Rand64::new_inc(u128::from(seed), DISORDER_STREAMS | stream),
         }
+    }
+
+    /// Takes over other rates of disorder.
+    pub(crate) fn set_disorder(&mut self, disorder: Disorder) {
+        self.disorder = disorder;
+    }
+
+    /// In which odd way the next frame comes out, if in one.
+    pub(crate) fn disturbs(&mut self, frame: &[u8]) -> Option<Odd> {
+        self.disorder.draw(&mut self.oddities, frame)
     }
 
     /// Takes over changed rates.
@@ -49,7 +67,7 @@ impl Noise {
 
     /// Whether there is any.
     pub(crate) fn is_on(&self) -> bool {
-        self.loss_ppm > 0 || self.bit_errors_per_1e15 > 0
+        self.loss_ppm > 0 || self.bit_errors_per_1e15 > 0 || self.disorder.is_on()
     }
 
     /// Whether the next frame is lost.

@@ -2,6 +2,7 @@
 
 use crate::engine::place::Place;
 use crate::link::classes::ClassBytes;
+use crate::link::disorder::Odd;
 use crate::link::links::{Fates, LinkId, Loss};
 use crate::link::noise::Noise;
 use crate::link::timing::Way;
@@ -52,6 +53,8 @@ pub(crate) struct Rare {
     pub(crate) lost: [u64; Loss::ALL.len()],
     /// Frames sent from here in which the link flipped a bit.
     pub(crate) corrupted: u64,
+    /// Second copies that the link made of frames sent from here.
+    pub(crate) duplicated: u64,
     pub(crate) noise: Box<Noise>,
 }
 
@@ -62,6 +65,8 @@ pub(crate) enum Verdict {
     Passes,
     /// It will come out with this bit flipped.
     Flips(u64),
+    /// It will come out in a way that no FCS shows.
+    Odd(Odd),
     /// It will not.
     Lost(Loss),
 }
@@ -71,7 +76,7 @@ impl CableEnd {
     #[inline]
     pub(crate) fn send(&mut self, frame: &[u8]) -> Verdict {
         self.sent += 1;
-        let noise = if self.noisy { self.draw(frame.len()) } else { Verdict::Passes };
+        let noise = if self.noisy { self.draw(frame) } else { Verdict::Passes };
         let verdict = if self.carrier == 0 {
             Verdict::Lost(Loss::NoCarrier)
         } else if self.silent {
@@ -85,8 +90,9 @@ impl CableEnd {
             classes.count(frame);
         }
         match verdict {
-            Verdict::Passes => {}
-            Verdict::Flips(_) => self.rare.corrupted += 1,
+            Verdict::Passes | Verdict::Odd(Odd::Late(_)) => {}
+            Verdict::Flips(_) | Verdict::Odd(Odd::Forged(_)) => self.rare.corrupted += 1,
+            Verdict::Odd(Odd::Twice) => self.rare.duplicated += 1,
             Verdict::Lost(loss) => self.rare.lost[loss as usize] += 1,
         }
         verdict
@@ -94,19 +100,22 @@ impl CableEnd {
 
     /// Drawn whatever the state of the link, so that a fault does not shift the stream.
     #[cold]
-    fn draw(&mut self, bytes: usize) -> Verdict {
-        let (taken, flipped) = (self.rare.noise.takes(), self.rare.noise.flips(bytes));
-        match flipped {
+    fn draw(&mut self, frame: &[u8]) -> Verdict {
+        let noise = &mut self.rare.noise;
+        let (taken, flipped) = (noise.takes(), noise.flips(frame.len()));
+        let odd = noise.disturbs(frame);
+        match (flipped, odd) {
             _ if taken => Verdict::Lost(Loss::Noise),
-            Some(bit) => Verdict::Flips(bit),
-            None => Verdict::Passes,
+            (Some(bit), _) => Verdict::Flips(bit),
+            (None, Some(odd)) => Verdict::Odd(odd),
+            (None, None) => Verdict::Passes,
         }
     }
 
     /// What this end knows of the direction from here.
     pub(crate) fn fates_from_here(&self) -> Fates {
-        let Rare { lost, corrupted, .. } = *self.rare;
-        Fates { sent: self.sent, lost, corrupted, ..Fates::default() }
+        let Rare { lost, corrupted, duplicated, .. } = *self.rare;
+        Fates { sent: self.sent, lost, corrupted, duplicated, ..Fates::default() }
     }
 
     /// What this end knows of the direction to here.

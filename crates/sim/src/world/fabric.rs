@@ -33,6 +33,8 @@ pub struct Setup {
     pub seed: u64,
     /// The data plane of switches and of the controller.
     pub dataplane: DataplaneKind,
+    /// Routes that the table of a port holds, if fewer than the data plane's own number.
+    pub routes_per_port: Option<usize>,
     /// Takes the trace as lines of text, if given.
     pub trace: Option<Box<dyn Write>>,
     /// Ports of whose frames copies are kept, from the first.
@@ -45,6 +47,7 @@ pub struct World {
     pub(crate) fabric: Fabric,
     seed: u64,
     dataplane: DataplaneKind,
+    routes_per_port: Option<usize>,
     host_retry: Span,
     /// How hosts behave if they are ARP hosts only.
     pub(crate) arp_hosts: Option<ArpHosts>,
@@ -84,7 +87,7 @@ impl World {
 
     /// A world with all stations and links in place, without power.
     fn wired(fabric: &Fabric, setup: Setup, arp_hosts: Option<ArpHosts>) -> World {
-        let Setup { seed, dataplane, trace, .. } = setup;
+        let Setup { seed, dataplane, routes_per_port, trace, .. } = setup;
         let mut own = fabric.clone();
         baselines::fix_addresses(&mut own);
         let mut world = World {
@@ -93,6 +96,7 @@ impl World {
             fabric: own,
             seed,
             dataplane,
+            routes_per_port,
             host_retry: Span::from_secs(1),
             arp_hosts,
             traffic: Vec::new(),
@@ -141,6 +145,8 @@ impl World {
         }
         let mut config = assemble::switch_config(&self.fabric, switch, incarnation, seed);
         config.plane.probe_units = timing::probe_units(&self.fabric.device);
+        let routes = &mut config.plane.routes_per_port_max;
+        *routes = self.routes_per_port.map_or(*routes, |few| few.min(*routes));
         let plane = SwitchPlane::new(self.dataplane, config.plane);
         let node = SwitchNode::new(config.control, plane);
         self.engine.power_on(switch, StationNode::Switch(Box::new(node)));

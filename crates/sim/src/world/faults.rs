@@ -1,14 +1,15 @@
 //! What breaks and what comes back.
 
-use crate::link::links::LinkId;
+use crate::link::links::{LinkId, WireEnd};
 use crate::world::World;
-use axon_fabric::model::{Cable, FaultKind};
+use axon_fabric::model::{Cable, End, FaultKind};
 use axon_wire::Time;
 
 impl World {
     /// Breaks or mends something now.
     ///
-    /// A link that is cut shows both its ends that carrier is gone; a silent one does not.
+    /// A link that is cut shows both its ends that carrier is gone; a silent one does not, nor
+    /// does a node that is suspended.
     /// Either way, "up" makes it whole. A switch or a controller that comes back is a new
     /// node in a new incarnation, with nothing in memory; one that is up already stays as it is.
     pub fn inject(&mut self, fault: FaultKind) {
@@ -16,12 +17,23 @@ impl World {
             FaultKind::LinkDown(link) => self.engine.set_cut(LinkId(link), true),
             FaultKind::LinkUp(link) => self.mend(LinkId(link)),
             FaultKind::LinkSilent(link) => self.engine.set_silent(LinkId(link), true),
+            FaultKind::LinkSilentFrom(link, End { switch, port }) => {
+                let from = WireEnd { station: switch, port };
+                let ends = &self.engine.links()[link].ends;
+                if let Some(side) = ends.iter().position(|&end| end == from) {
+                    self.engine.set_silent_from(LinkId(link), side, true);
+                }
+            }
             FaultKind::SwitchDown(switch) => self.engine.power_off(switch),
             FaultKind::SwitchUp(switch) => {
                 if !self.has_power(switch) {
                     self.start_switch(switch);
                 }
             }
+            FaultKind::SwitchStopped(switch) => self.engine.stop(switch),
+            FaultKind::SwitchGoesOn(switch) => self.engine.go_on(switch),
+            FaultKind::ControllerStopped => self.engine.stop(self.controller_station()),
+            FaultKind::ControllerGoesOn => self.engine.go_on(self.controller_station()),
             FaultKind::ControllerDown => self.engine.power_off(self.controller_station()),
             FaultKind::ControllerUp => {
                 if !self.has_power(self.controller_station()) {

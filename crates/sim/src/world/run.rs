@@ -142,7 +142,7 @@ pub fn run_watched(fabric: &Fabric, mut options: Options, watch: &mut dyn Watch)
     let seed = options.seed.unwrap_or(fabric.seed);
     let trace = options.trace.take();
     let capture = options.capture.clone();
-    let setup = Setup { seed, dataplane: options.dataplane, trace, capture };
+    let setup = Setup { seed, dataplane: options.dataplane, trace, capture, ..Setup::default() };
     let mut world = World::begin(fabric, setup);
     let threads = world.set_threads(options.threads);
     // The ports may be in other hands now.

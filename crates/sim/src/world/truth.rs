@@ -34,11 +34,12 @@ impl fmt::Display for StaleRoute {
 }
 
 impl World {
-    /// Where a frame that leaves by this port comes in, if the link carries frames.
+    /// Where a frame that leaves by this port comes in, if the link carries frames, both ways: by
+    /// one that is silent in one direction there are no routes.
     pub(crate) fn far_end(&self, from: WireEnd) -> Option<WireEnd> {
         let (id, side) = self.engine.link_at(from)?;
         let link = &self.engine.links()[id.0];
-        (link.carrier && !link.silent).then(|| link.ends[1 - side])
+        (link.carrier && link.silent == [false; 2]).then(|| link.ends[1 - side])
     }
 
     /// The switches that a frame from the controller can reach, itself excluded: a switch

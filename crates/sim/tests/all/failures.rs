@@ -3,7 +3,7 @@
 use crate::common::{
     self, HEARTBEAT, assert_sound, assert_whole, boot_on, end, line, ring, start_steady, unreached,
 };
-use axon_fabric::model::FaultKind;
+use axon_fabric::model::{End, FaultKind};
 use axon_node::{PortKind, PortView};
 use axon_sim::{DataplaneKind, PingPlan, SwitchPlane};
 use axon_wire::{Span, Time};
@@ -32,6 +32,8 @@ on_each_dataplane! {
     a_host_that_moves_is_found_at_its_new_port,
     a_dead_hosts_flows_are_destroyed_everywhere,
     a_host_that_falls_silent_is_found_by_probes,
+    a_link_that_is_silent_in_one_direction_is_given_up_by_both_ends,
+    a_suspended_node_is_waited_for_or_given_up_and_comes_back,
     a_port_changes_kind_at_run_time,
 }
 
@@ -154,6 +156,51 @@ fn a_host_that_falls_silent_is_found_by_probes(plane: DataplaneKind) {
     world.engine_mut().set_silent(link, false);
     world.run_for(Span::from_secs(1));
     assert_whole(&mut world);
+}
+
+fn a_link_that_is_silent_in_one_direction_is_given_up_by_both_ends(plane: DataplaneKind) {
+    let mut world = boot_on(&ring(3, 1, true), plane);
+    assert_whole(&mut world);
+    let link = world.fabric().links[0].clone();
+    for from in [link.a, link.b] {
+        world.inject(FaultKind::LinkSilentFrom(0, from));
+        world.run_for(HEARTBEAT * 5);
+        assert_whole(&mut world);
+        let up = |end: End| {
+            world.switch(end.switch).expect("on").discovery().neighbour(end.port).is_some()
+        };
+        assert!(!up(link.a) && !up(link.b), "silent from {from:?}");
+        world.inject(FaultKind::LinkUp(0));
+        world.run_for(Span::from_millis(500));
+        assert_whole(&mut world);
+    }
+}
+
+fn a_suspended_node_is_waited_for_or_given_up_and_comes_back(plane: DataplaneKind) {
+    let mut world = boot_on(&ring(3, 1, true), plane);
+    assert_whole(&mut world);
+    let ways = [
+        (FaultKind::SwitchStopped(1), FaultKind::SwitchGoesOn(1)),
+        (FaultKind::ControllerStopped, FaultKind::ControllerGoesOn),
+    ];
+    for (stop, go_on) in ways {
+        // Shorter than its neighbours' patience: what came in meanwhile is answered late.
+        let ping = start_steady(&mut world, 0, 1, Span::from_millis(100));
+        world.run_for(Span::from_millis(20));
+        world.inject(stop);
+        world.run_for(HEARTBEAT);
+        world.inject(go_on);
+        world.run_for(Span::from_millis(200));
+        let stats = world.ping_stats(ping).expect("it runs");
+        assert_eq!((stats.sent, stats.received), (100, 100), "{stop:?}: {stats:?}");
+        // Longer: its neighbours give it up, and find it again.
+        world.inject(stop);
+        world.run_for(HEARTBEAT * 10);
+        world.engine().check_conservation().unwrap();
+        world.inject(go_on);
+        world.run_for(Span::from_millis(500));
+        assert_whole(&mut world);
+    }
 }
 
 fn a_port_changes_kind_at_run_time(plane: DataplaneKind) {

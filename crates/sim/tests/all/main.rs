@@ -4,7 +4,7 @@
 mod addresses;
 mod baselines;
 mod cable;
-mod chaos;
+mod campaign;
 mod comeback;
 mod common;
 mod congestion;
@@ -17,7 +17,9 @@ mod failures;
 mod full;
 mod host_flow_control;
 mod host_reaction;
+mod hostile;
 mod iscsi;
+mod keys;
 mod lossless;
 mod lossless_fabrics;
 mod priorities;

@@ -1,10 +1,9 @@
 //! What single ports and links have counted.
 
-use crate::engine::station::{Station, StationNode};
 use crate::link::links::{LinkId, Loss, WireEnd};
 use crate::world::World;
 use axon_fabric::assemble::port_name;
-use axon_node::{Counters, Dataplane, Drop};
+use axon_node::Drop;
 use axon_wire::PortNo;
 
 /// What a port of a switch or of the controller has counted in this incarnation of its node.
@@ -22,8 +21,7 @@ pub struct PortCount {
     pub tx_frames: u64,
     /// Their bytes, without FCS.
     pub tx_bytes: u64,
-    /// Frames that came in here and ended in the node, but for control packets and MAC control
-    /// frames that were taken in.
+    /// Frames that came in here and ended in the node, but for [`Drop::is_ordinary`] ones.
     pub dropped: u64,
 }
 
@@ -39,19 +37,6 @@ pub struct DropCount {
     pub frames: u64,
 }
 
-/// What the plane of a station has counted, if it has one.
-fn counters(station: &Station) -> Option<&Counters> {
-    match &station.node {
-        StationNode::Switch(node) => Some(node.plane().counters()),
-        StationNode::Controller(node) => Some(node.plane().counters()),
-        StationNode::Baseline(node) => Some(node.ports().counters()),
-        StationNode::Off
-        | StationNode::Host(_)
-        | StationNode::ArpHost(_)
-        | StationNode::Other(_) => None,
-    }
-}
-
 /// The name of a port of a station.
 pub(super) fn name_of(world: &World, end: WireEnd) -> String {
     let station = world.engine().station(end.station);
@@ -63,15 +48,14 @@ pub fn port_counts(world: &World) -> Vec<PortCount> {
     let engine = world.engine();
     let mut all = Vec::new();
     for (number, station) in engine.stations().enumerate() {
-        let Some(counters) = counters(station) else { continue };
+        let Some(counters) = station.node.counters() else { continue };
         for index in 0..station.adapter.ports.len() {
             let end = WireEnd { station: number, port: PortNo(index as u16) };
             let count = counters.port(end.port);
             let peer = engine
                 .link_at(end)
                 .map(|(LinkId(link), side)| name_of(world, engine.links()[link].ends[1 - side]));
-            let ordinary = count.dropped(Drop::Consumed) + count.dropped(Drop::MacControl);
-            let ended: u64 = Drop::ALL.iter().map(|&reason| count.dropped(reason)).sum();
+            let lost = Drop::ALL.iter().filter(|reason| !reason.is_ordinary());
             all.push(PortCount {
                 name: name_of(world, end),
                 peer: peer.unwrap_or_default(),
@@ -79,7 +63,7 @@ pub fn port_counts(world: &World) -> Vec<PortCount> {
                 rx_bytes: count.rx_bytes,
                 tx_frames: count.tx_frames,
                 tx_bytes: count.tx_bytes,
-                dropped: ended - ordinary,
+                dropped: lost.map(|&reason| count.dropped(reason)).sum(),
             });
         }
     }
@@ -99,7 +83,7 @@ pub fn drop_counts(world: &World) -> Vec<DropCount> {
     };
     for (number, station) in engine.stations().enumerate() {
         let mut left = station.accounts().dropped;
-        if let Some(counters) = counters(station) {
+        if let Some(counters) = station.node.counters() {
             for index in 0..station.adapter.ports.len() {
                 let end = WireEnd { station: number, port: PortNo(index as u16) };
                 for (reason, left) in Drop::ALL.iter().zip(&mut left) {

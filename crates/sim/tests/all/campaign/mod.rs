@@ -1,17 +1,27 @@
-//! Random fabrics with lossy links, random failures and recoveries, then quiet: every two
-//! hosts that are connected to each other and to the controller must ping, and no switch
-//! that the controller can reach may hold a route that leads nowhere.
+//! The campaign: random fabrics with lossy links, random failures and recoveries, then quiet. Some
+//! have links that duplicate, delay and alter messages, tables that are soon full, short leases,
+//! traffic classes, narrow or wide hops, suspended nodes, hostile hosts.
 //!
-//! The seeds are shared out between the data planes. `AXON_SEEDS=500` runs that many over the
+//! After every step: no frame was delivered to another host than the one it is for, no two hosts
+//! have one address, what nodes keep is bounded. In the end every two hosts that are connected to
+//! each other and to the controller must ping, and no switch that the controller can reach may hold
+//! a route that leads nowhere.
+//!
+//! The seeds are shared out between the data planes. `AXON_SEEDS=2000` runs that many over the
 //! software plane and over the reference, and a tenth of it over the one that refuses;
 //! `AXON_SEED=17` runs exactly that one, over `AXON_DATAPLANE=reference` if that is said, and
 //! writes its trace to a file. Threads share out whole seeds; within a seed there is one.
 
-use crate::common::{Builder, assert_on, describe, pairs, unreached};
-use axon_fabric::model::{End, FaultKind};
+mod hostile;
+mod invariants;
+mod plan;
+
+use crate::common::{assert_on, describe, pairs, unreached};
+use axon_fabric::model::End;
+use axon_sim::links::LinkId;
 use axon_sim::{DataplaneKind, PingPlan, Setup, World};
 use axon_wire::{Span, Time};
-use oorandom::Rand64;
+use plan::{Act, Dice, FAILURES, Plan, plan};
 use std::io::{BufWriter, Write};
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -24,8 +34,8 @@ const SEEDS: [(DataplaneKind, Range<u64>); 3] = [
     (DataplaneKind::Reference, 240..460),
     (DataplaneKind::Refusing, 460..500),
 ];
-/// When failures begin and end.
-const FAILURES: (u64, u64) = (2_000, 8_000);
+/// From one look at the invariants to the next, unless something happens before.
+const STEP: Span = Span::from_millis(50);
 /// Nothing breaks any more for this long before anything is held to be wrong.
 const QUIET: Span = Span::from_secs(3);
 /// How long addresses and removals may take after that, on links that lose frames.
@@ -33,143 +43,57 @@ const PATIENCE: Span = Span::from_secs(30);
 /// Requests of one ping: on thirteen links at 5 % loss each, three in four go unanswered.
 const TRIES: u16 = 80;
 
-/// What happens to a fabric, beside what the fabric file can say.
-#[derive(Clone, Copy, Debug)]
-enum Act {
-    Fault(FaultKind),
-    /// A host is connected to another port.
-    Move(usize, End),
-}
-
 /// A run: a seed over a data plane.
 type Job = (DataplaneKind, u64);
 
-struct Plan {
-    builder: Builder,
-    acts: Vec<(Time, Act)>,
-}
-
-struct Dice(Rand64);
-
-impl Dice {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0.rand_range(0..limit as u64) as usize
-    }
-
-    fn between(&mut self, first: usize, last: usize) -> usize {
-        first + self.below(last - first + 1)
-    }
-
-    fn chance(&mut self, percent: usize) -> bool {
-        self.below(100) < percent
-    }
-}
-
-/// A connected graph of 4 to 12 switches, 1 to 3 hosts each, up to as many links again.
-fn topology(dice: &mut Dice) -> Builder {
-    let switches = dice.between(4, 12);
-    let mut builder = Builder::new(switches);
-    for switch in 1..switches {
-        let other = dice.below(switch);
-        builder.link(switch, other);
-    }
-    for _ in 0..dice.below(switches + 1) {
-        let a = dice.below(switches);
-        let b = (a + 1 + dice.below(switches - 1)) % switches;
-        builder.link(a, b);
-    }
-    for switch in 0..switches {
-        for _ in 0..dice.between(1, 3) {
-            let fixed = dice.chance(30);
-            builder.host(switch, fixed);
-        }
-    }
-    let controller_at = dice.below(switches);
-    builder.fabric.controller.at = builder.free_port(controller_at);
-    builder.loss(dice.below(50_001) as u32);
-    builder.fabric.timers.hello = Span::from_millis(50);
-    builder.fabric.timers.heartbeat = Span::from_millis(50);
-    builder.fabric.timers.retry = Span::from_millis(20);
-    builder
-}
-
-/// Failures at random times; most are mended, some stay. What the controller hangs on is
-/// mended in all but a few.
-fn plan(seed: u64) -> Plan {
-    let mut dice = Dice(Rand64::new(u128::from(seed) + 1));
-    let mut builder = topology(&mut dice);
-    let mut spare = builder.spare_ports();
-    let fabric = &builder.fabric;
-    let moment = |dice: &mut Dice, from: u64| {
-        let span = FAILURES.1 - from;
-        from + dice.below(span as usize + 1) as u64
-    };
-    let controller_restarts = dice.chance(40);
-    let mut acts: Vec<(u64, Act)> = Vec::new();
-    for _ in 0..dice.between(3, 16) {
-        let at = moment(&mut dice, FAILURES.0);
-        let (down, up, stays) = match dice.below(10) {
-            0..5 => {
-                let link = dice.below(fabric.links.len());
-                let silent = dice.chance(40);
-                let down =
-                    if silent { FaultKind::LinkSilent(link) } else { FaultKind::LinkDown(link) };
-                (down, FaultKind::LinkUp(link), dice.chance(25))
-            }
-            5..7 => {
-                let switch = dice.below(fabric.switches.len());
-                let vital = switch == fabric.controller.at.switch;
-                let stays = dice.chance(if vital { 3 } else { 20 });
-                (FaultKind::SwitchDown(switch), FaultKind::SwitchUp(switch), stays)
-            }
-            7 if controller_restarts => {
-                (FaultKind::ControllerDown, FaultKind::ControllerUp, dice.chance(3))
-            }
-            8 if !spare.is_empty() => {
-                let to = spare.swap_remove(dice.below(spare.len()));
-                acts.push((at, Act::Move(dice.below(fabric.hosts.len()), to)));
-                continue;
-            }
-            _ => {
-                let host = dice.below(fabric.hosts.len());
-                (FaultKind::HostDown(host), FaultKind::HostUp(host), dice.chance(20))
-            }
-        };
-        acts.push((at, Act::Fault(down)));
-        if !stays {
-            acts.push((moment(&mut dice, at), Act::Fault(up)));
-        }
-    }
-    acts.sort_by_key(|&(at, _)| at);
-    let acts = acts.into_iter().map(|(at, act)| (Time::from_nanos(at * 1_000_000), act)).collect();
-    Plan { builder, acts }
-}
-
 /// Runs one seed. Answers with the hash of its trace, or says what is wrong.
 fn run((dataplane, seed): Job, trace: Option<Box<dyn Write>>) -> Result<u64, String> {
-    let Plan { builder, acts } = plan(seed);
-    let setup = Setup { seed, dataplane, trace, ..Setup::default() };
+    let Plan { builder, disorder, routes_per_port, attacks, acts } = plan(dataplane, seed);
+    let setup = Setup { seed, dataplane, routes_per_port, trace, ..Setup::default() };
     let mut world = World::begin(&builder.fabric, setup);
     world.set_host_retry(Span::from_millis(200));
     world.run_until(Time::from_nanos((FAILURES.0 - 200) * 1_000_000));
+    if let Some(disorder) = disorder {
+        let links = world.engine().links().len();
+        (0..links).for_each(|link| world.engine_mut().set_disorder(LinkId(link), disorder));
+    }
     background(&mut world, seed);
+    let end = Time::from_nanos(FAILURES.1 * 1_000_000);
+    let attacks = (0..).zip(&attacks);
+    let attacks: Vec<LinkId> = attacks
+        .map(|(number, attack)| {
+            hostile::connect(&mut world, attack.at, seed << 8 | number, attack.pause, end)
+        })
+        .collect();
     for (at, act) in acts {
-        world.run_until(at);
+        watch(&mut world, at)?;
         match act {
             Act::Fault(fault) => world.inject(fault),
             Act::Move(host, to) => world.move_host(host, to),
         }
+        invariants::check(&world)?;
     }
-    world.run_until(Time::from_nanos(FAILURES.1 * 1_000_000) + QUIET);
+    watch(&mut world, end)?;
+    attacks.into_iter().for_each(|link| world.engine_mut().disconnect(link));
+    watch(&mut world, end + QUIET)?;
     assert_on(&world, dataplane);
     let verdict = check(&mut world);
     world.engine_mut().trace_mut().flush();
-    verdict.map(|()| world.trace_hash())
+    verdict.and_then(|()| invariants::check(&world)).map(|()| world.trace_hash())
+}
+
+/// Lets the world run, and looks at the invariants all along.
+fn watch(world: &mut World, end: Time) -> Result<(), String> {
+    while world.now() < end {
+        world.run_until((world.now() + STEP).min(end));
+        invariants::check(world).map_err(|wrong| format!("at {}: {wrong}", world.now()))?;
+    }
+    Ok(())
 }
 
 /// Some hosts ping some others all along.
 fn background(world: &mut World, seed: u64) {
-    let mut dice = Dice(Rand64::new(u128::from(seed) << 64));
+    let mut dice = Dice::new(u128::from(seed) << 64);
     let hosts = world.fabric().hosts.len();
     for _ in 0..hosts {
         let (from, to) = (dice.below(hosts), dice.below(hosts));
@@ -238,11 +162,18 @@ fn jobs() -> Vec<Job> {
 
 fn replay(seed: u64) {
     let dataplane = chosen();
-    let path =
-        PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("chaos-{dataplane}-{seed}.trace"));
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
+        .join(format!("campaign-{dataplane}-{seed}.trace"));
     let file = std::fs::File::create(&path).expect("the target directory takes files");
     println!("seed {seed}: trace in {}", path.display());
-    let plan = plan(seed);
+    let plan = plan(dataplane, seed);
+    let Plan { builder, disorder, routes_per_port, attacks, .. } = &plan;
+    let (dhcp, dcb) = (&builder.fabric.dhcp, builder.fabric.dcb.is_some());
+    println!(
+        "  hops {:?}, dcb {dcb}, leases {:?}, {disorder:?}, routes per port {routes_per_port:?}, \
+         {attacks:?}",
+        builder.fabric.hop_width, dhcp.lease
+    );
     for (at, act) in &plan.acts {
         println!("  {at} {act:?}");
     }
@@ -276,7 +207,7 @@ fn whatever_fails_every_connected_pair_pings_again_and_no_route_is_stale() {
         println!("seed {seed} over {dataplane} failed:\n{wrong}");
         println!(
             "replay: AXON_DATAPLANE={dataplane} AXON_SEED={seed} cargo test -p axon-sim --test all \
-             chaos -- --nocapture\n"
+             campaign -- --nocapture\n"
         );
     }
     let failed: Vec<Job> = failures.iter().map(|&(job, _)| job).collect();
@@ -290,4 +221,26 @@ fn a_seed_replays_exactly() {
         assert!(first.is_ok(), "{dataplane}: {first:?}");
         assert_eq!(first, run((dataplane, 5), Some(Box::new(std::io::sink()))));
     }
+}
+
+#[test]
+fn the_invariants_see_two_holders_of_an_address_and_a_wrong_delivery() {
+    let mut builder = crate::common::line(2, 1, true);
+    builder.fabric.hosts[1].ip = builder.fabric.hosts[0].ip;
+    let mut world = World::begin(&builder.fabric, Setup::default());
+    world.run_for(Span::from_secs(1));
+    let wrong = invariants::check(&world).unwrap_err();
+    assert!(wrong.ends_with("both have 10.0.0.10"), "{wrong}");
+
+    let mut world = crate::common::boot(&crate::common::line(2, 1, true));
+    invariants::check(&world).unwrap();
+    // The hostile host is the only one at the other end of h1's cable now.
+    let cable = world.access_link(0);
+    world.engine_mut().disconnect(cable);
+    let at = End { switch: world.host_station(0), port: axon_sim::host::PORT };
+    let until = world.now() + Span::from_secs(1);
+    hostile::connect(&mut world, at, 1, Span::from_millis(1), until);
+    world.run_for(Span::from_secs(1));
+    let wrong = invariants::check(&world).unwrap_err();
+    assert!(wrong.contains("h1 was given") && wrong.ends_with("for other hosts"), "{wrong}");
 }

@@ -1,0 +1,78 @@
+//! What must hold at every moment, whatever is broken and whoever attacks.
+
+use axon_sim::World;
+use std::collections::BTreeMap;
+
+/// Bytes of hosts' frames that wait in a switch for routes.
+const WAITING_BYTES_MAX: usize = 1 << 20;
+/// Hosts that a switch keeps for each port.
+const HOSTS_PER_PORT_MAX: usize = 64;
+/// Set-ups in flight for each port.
+const SETUPS_PER_PORT_MAX: usize = 128;
+/// Control messages without acknowledgement, for each port of the fabric: what a port can have
+/// caused by all its hosts and flows.
+const UNACKNOWLEDGED_PER_PORT_MAX: usize = 4 * HOSTS_PER_PORT_MAX;
+
+/// Holds the world against the invariants.
+///
+/// # Errors
+/// Which does not hold, and where.
+pub fn check(world: &World) -> Result<(), String> {
+    one_holder_each(world)?;
+    no_wrong_delivery(world)?;
+    bounded(world)
+}
+
+/// No two hosts that are connected to the controller's part have one address.
+fn one_holder_each(world: &World) -> Result<(), String> {
+    let mut holders = BTreeMap::new();
+    for host in world.connected_hosts() {
+        let Some(address) = world.address(host) else { continue };
+        if let Some(other) = holders.insert(address, host) {
+            return Err(format!("hosts {other} and {host} (by index) both have {address}"));
+        }
+    }
+    Ok(())
+}
+
+/// No host has been given a frame for another one.
+fn no_wrong_delivery(world: &World) -> Result<(), String> {
+    for (host, of) in world.fabric().hosts.iter().enumerate() {
+        let frames = world.host(host).map_or(0, |node| node.misdelivered());
+        if frames > 0 {
+            return Err(format!("{} was given {frames} frames for other hosts", of.name));
+        }
+    }
+    Ok(())
+}
+
+/// What nodes keep has bounds that do not depend on what comes in.
+fn bounded(world: &World) -> Result<(), String> {
+    let mut ports_of_all = 0;
+    for (index, of) in world.fabric().switches.iter().enumerate() {
+        let ports = usize::from(of.ports);
+        ports_of_all += ports;
+        let Some(switch) = world.switch(index) else { continue };
+        let edge = switch.edge();
+        let kept = [
+            ("bytes that wait for routes", switch.waiting_bytes(), WAITING_BYTES_MAX),
+            ("hosts", edge.hosts().count(), ports * HOSTS_PER_PORT_MAX),
+            ("set-ups", edge.setups(), ports * SETUPS_PER_PORT_MAX),
+            ("unacknowledged", switch.unacknowledged(), ports * UNACKNOWLEDGED_PER_PORT_MAX),
+        ];
+        within(&of.name, &kept)?;
+    }
+    let Some(node) = world.controller() else { return Ok(()) };
+    let kept = [
+        ("hosts", node.controller().hosts().len(), ports_of_all * HOSTS_PER_PORT_MAX),
+        ("unacknowledged", node.unacknowledged(), ports_of_all * UNACKNOWLEDGED_PER_PORT_MAX),
+    ];
+    within(&world.fabric().controller.name, &kept)
+}
+
+fn within(name: &str, kept: &[(&str, usize, usize)]) -> Result<(), String> {
+    match kept.iter().find(|(_, count, most)| count > most) {
+        Some((what, count, most)) => Err(format!("{name} keeps {count} {what}, at most {most}")),
+        None => Ok(()),
+    }
+}
