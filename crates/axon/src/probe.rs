@@ -76,7 +76,7 @@ struct Way {
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let summary = if arguments.live { live(arguments)? } else { simulated(arguments)? };
     if arguments.json {
-        crate::say::print(&format!("{}\n", serde_json::to_string_pretty(&summary)?))?;
+        crate::say::print(&crate::output::json(&summary)?)?;
     } else {
         crate::say::print(&summary.to_string())?;
     }

@@ -33,7 +33,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         // A deadlock that could not be looked for is left out.
         let deadlock = found.is_ok().then_some(deadlock);
         let output = Output { nodes: &status, deadlock };
-        say::print(&format!("{}\n", serde_json::to_string_pretty(&output)?))?;
+        say::print(&crate::output::json(&output)?)?;
     } else {
         say::print(&text(&status, deadlock))?;
     }
