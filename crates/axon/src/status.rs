@@ -43,7 +43,10 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 /// The JSON of a lab's status.
 #[derive(Serialize)]
 struct Output<'a> {
+    /// The switches, the controller and the agents.
     nodes: &'a [NodeStatus],
+    /// Lossless buffers that wait for each other; null if there are none, left out if a switch does
+    /// not answer and none was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     deadlock: Option<Option<&'a Deadlock>>,
 }

@@ -1,7 +1,7 @@
 //! Lines of a plot over time, from samples.
 //!
-//! In plain English: put samples together in bins, each long enough for several frames; take the
-//! bytes of each bin, never more than its link carries in that time ([`spread`]); the rate stands
+//! In plain English: put samples together in bins, long enough for several frames where there is
+//! time; take the bytes of each bin, never more than its link carries in that time ([`spread`]); the rate stands
 //! in the middle of the bin. A bin without any sample is a gap.
 
 use axon_papers::reproduce::rates::{Counted, spread};
@@ -10,9 +10,11 @@ use std::ops::Range;
 
 /// Points of a line, about.
 const STEPS: usize = 100;
+/// Points of a line where the run is short, about.
+const STEPS_MIN: usize = 20;
 /// Bytes that the slowest link that is drawn carries in each bin, at least: several frames, so that
 /// a single one is no spike.
-const BIN_BYTES_MIN: u64 = 8 * 1538;
+const BIN_BYTES_MIN: u64 = 16 * 1538;
 
 /// One line: a counter, or a level, at every sample.
 pub struct Line {
@@ -79,15 +81,15 @@ impl Line {
 }
 
 /// From which sample to which each bin goes, up to `active`, the last sample of interest,
-/// or a little after. A bin is long enough for several frames on the slowest of the lines' links; what is
-/// left behind the last bin belongs to it.
+/// or a little after. A bin is long enough for several frames on the slowest of the lines' links, if
+/// the run is; what is left behind the last bin belongs to it.
 pub fn bins(times: &[Time], active: usize, lines: &[Line]) -> Vec<Range<usize>> {
     let last = times.len() - 1;
     let slowest = lines.iter().map(|line| line.rate_bps).filter(|&rate| rate > 0).min();
     let interval = times[1].since(times[0]).as_nanos().max(1);
     let nanos = slowest.map_or(0, |rate| BIN_BYTES_MIN * 8_000_000_000 / rate);
     let frames = nanos.div_ceil(interval) as usize;
-    let step = (active / STEPS).max(frames).clamp(1, last);
+    let step = (active / STEPS).max(frames.min(active / STEPS_MIN)).clamp(1, last);
     let count = active.div_ceil(step).clamp(1, last / step);
     let end =
         |bin: usize| if bin + 1 == count { active.max(count * step) } else { (bin + 1) * step };
@@ -179,8 +181,8 @@ mod tests {
                 assert!(bins.windows(2).all(|pair| pair[0].end == pair[1].start), "{bins:?}");
                 let end = bins[bins.len() - 1].end;
                 assert!((active..=last).contains(&end), "{active}: {bins:?} of {last}");
-                let long = |bin: &Range<usize>| (bin.end - bin.start) as u64 * micros >= 98;
-                assert!(bins.iter().all(long) || bins.len() == 1, "{bins:?}");
+                let long = |bin: &Range<usize>| (bin.end - bin.start) as u64 * micros >= 196;
+                assert!(bins.iter().all(long) || bins.len() <= 2 * STEPS_MIN, "{bins:?}");
             }
         }
     }

@@ -65,14 +65,16 @@ fn queues(samples: &Samples, report: &Report) -> Plot {
     for (line, port) in lines.iter_mut().zip(linked(samples)) {
         line.bytes.clone_from(&samples.ports[port].queued_bytes);
     }
+    let all = lines.len();
+    lines.retain(|line| line.most() > 0);
     lines.sort_by_key(|line| Reverse(line.most()));
-    let mut note = left_out(lines.len(), "ports");
-    if lines.iter().all(|line| line.most() == 0) {
-        note = "no port had queued anything when a sample was taken".to_owned();
-        lines.clear();
-    }
+    let empty = all - lines.len();
+    let note = match left_out(lines.len(), "ports") {
+        none if none.is_empty() => format!("{empty} of {all} ports: nothing queued when sampled"),
+        more => format!("{more}; {empty} of {all} ports: nothing queued when sampled"),
+    };
     lines.truncate(LINES_MAX);
-    let bins = bins(&samples.times, active(samples), &lines);
+    let bins = bins(&samples.times, active(samples), &[]);
     let series =
         lines.iter().map(|line| Series::ours(&line.name, line.levels(&samples.times, &bins)));
     let y = Axis::linear("queued, most in each bin", "bytes");
