@@ -38,10 +38,11 @@ fn an_experiment_shows_theirs_and_ours_and_leaves_json_csv_plot_and_page() {
     for part in ["paper", "ours", "bound", "520", "768", "axon/table4.2: by construction"] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    let value: Value = serde_json::from_str(&folder.read("result.json")).unwrap();
+    let all: Value = serde_json::from_str(&folder.read("result.json")).unwrap();
+    let value = &all["results"][0];
     assert_eq!((&value["id"], &value["pass"]), (&ID.into(), &true.into()));
     assert_eq!(value["verdict"], "by_construction");
-    assert_eq!(value["date"].as_str().map(str::len), Some(10), "{value}");
+    assert_eq!(all["machine"]["date"].as_str().map(str::len), Some(10), "{all}");
     assert!(!value["commit"].as_str().unwrap().is_empty(), "{value}");
     let rows = value["rows"].as_array().unwrap();
     assert!(!rows.is_empty());
@@ -125,6 +126,8 @@ fn cam_reads_a_capture_and_refuses_what_is_none() {
         assert_eq!(value[kind]["curve"][0]["hit_rate_lru"], 0.25, "{value}");
     }
     assert!(folder.read("cam.csv").starts_with("addresses,entries,"));
+    let format: Value = serde_json::from_str(&folder.read("cam-format.json")).unwrap();
+    assert_eq!(format["tables"]["cam.csv"][1], "entries", "{format}");
     assert!(folder.read("cam.svg").contains("entries"));
     folder.file("a.pcap", "nothing of the kind");
     let output = axon(&["cam", &file]);
