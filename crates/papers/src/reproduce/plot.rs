@@ -31,7 +31,7 @@ const BELOW_ZERO: f64 = 0.015;
 const COLOURS: [RGBColor; 8] = [
     RGBColor(29, 112, 184),
     RGBColor(213, 94, 0),
-    RGBColor(0, 133, 102),
+    RGBColor(0, 158, 115),
     RGBColor(170, 68, 153),
     RGBColor(120, 94, 40),
     RGBColor(60, 60, 60),
