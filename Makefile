@@ -33,8 +33,10 @@ demo: build ## table 1 of the Axon paper with real Linux hosts; results in resul
 demo-lossless: build ## a deadlock of lossless links: foretold, brought about, and avoided; on Linux too
 	tools/demo-lossless
 
-reproduce: build ## every table and figure of the papers, theirs beside ours; results in results/reproduce
-	target/release/axon reproduce '*' --threads $$(nproc)
+# ROWS are ids of experiments, AXON a program that is built already, OUT the folder of the results.
+reproduce: $(if $(AXON),,build) ## every table and figure of the papers, or ROWS; in results/reproduce
+	$(or $(AXON),target/release/axon) reproduce $(or $(ROWS),'*') \
+	    --threads $$(nproc) --out $(or $(OUT),results/reproduce)
 
 bench: setup ## benchmarks, on one core
 	cargo bench --locked --workspace

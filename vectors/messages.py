@@ -47,6 +47,8 @@ TARGET_MAC_ADDRESS = bytes([2, 0, 0, 0, 0, 2])
 SOURCE_IP = number(0) + bytes([10, 0, 0, 1])
 TARGET_IP_ADDRESS = number(0) + bytes([10, 0, 0, 2])
 LOCALHOST = number(1) + bytes(15) + b"\x01"
+# A sequence number and a tag of fixed length.
+GRANT = number(500) + b"sixteen bytes.16"
 STAMP = number(2) + number(1000)
 CHALLENGE, ECHO = number(0x1122334455667788), number(0x99AA)
 U64_MAX = number(2**64 - 1)
@@ -92,9 +94,10 @@ MESSAGES = {
     "arp-target": message(
         7, number(7), INCARNATION, number(1), SOURCE_MAC, some(SOURCE_IP), number(5),
         TARGET_MAC_ADDRESS, some(TARGET_IP_ADDRESS), STAMP, route(3, 1), route(2, 5),
-        hops(3, CONTROL)),
+        hops(3, CONTROL), GRANT),
     "arp-reply": message(
-        8, number(7), number(1), SOURCE_MAC, TARGET_MAC_ADDRESS, NONE, STAMP, route(2, 5)),
+        8, number(7), number(1), SOURCE_MAC, TARGET_MAC_ADDRESS, NONE, STAMP, route(2, 5),
+        GRANT),
     "dhcp-relay": message(9, HOST_FRAME),
     "host-frame": message(10, HOST_FRAME),
     "segment": message(11, number(128), number(5), ITEMS),

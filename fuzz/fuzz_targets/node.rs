@@ -11,7 +11,7 @@ use axon_fabric::assemble::{self, SwitchSetup};
 use axon_fabric::topology;
 use axon_fuzz::Reader;
 use axon_node::probe::{PLANS_MAX, PlanKind, ProbePlan};
-use axon_node::{Action, Command, Input, Node, Request, RequestId};
+use axon_node::{Action, Command, Input, Keys, Node, Request, RequestId};
 use axon_plane::Plane;
 use axon_wire::header::{self, HeaderView, PacketType};
 use axon_wire::message::{Hello, HelloConfirm, Message, Role};
@@ -40,8 +40,8 @@ struct World<N> {
 }
 
 impl<N: Node<FrameBuf>> World<N> {
-    fn new(node: N, incarnation: Incarnation, key: &[u8; 32], ports: u16) -> World<N> {
-        let friend = Sealer::new(key, FRIEND);
+    fn new(node: N, incarnation: Incarnation, (keys, role): (&Keys, Role), ports: u16) -> World<N> {
+        let friend = Sealer::new(keys, FRIEND, role);
         let (now, out) = (Time::ZERO, Vec::new());
         let probes = Vec::new();
         let mut world = World { node, ports, now, out, friend, incarnation, challenge: 0, probes };
@@ -82,7 +82,7 @@ impl<N: Node<FrameBuf>> World<N> {
             self.probes.push((port, probe));
         }
         let Some(payload) = link::parse(frame) else { return };
-        let Ok(opened) = self.friend.open(payload, true) else { return };
+        let Ok(opened) = self.friend.open_link(port, payload) else { return };
         match opened.message {
             Message::Hello(hello) => self.challenge = hello.challenge,
             Message::HelloReply(reply) => self.challenge = reply.challenge,
@@ -124,14 +124,14 @@ impl<N: Node<FrameBuf>> World<N> {
     }
 
     fn link_message(&mut self, port: PortNo, to: Option<Incarnation>, message: &Message) {
-        let sealed = self.friend.seal(to, message);
+        let sealed = self.friend.seal_link(to, message);
         self.frame(port, &link::emit(MacAddr([2, 9, 9, 9, 9, 9]), &sealed));
     }
 
     /// A message by a source route that ends at this node, from `behind` hops away.
     fn routed_message(&mut self, port: PortNo, behind: u8, message: &Message) {
         let reverse: Hops = (0..u16::from(behind % 9)).map(PortNo).collect();
-        let sealed = self.friend.seal(Some(self.incarnation), message);
+        let sealed = self.friend.seal_routed(self.incarnation, message);
         let mut packet = vec![0; 64];
         let route = [PortNo::CONTROL];
         let Ok(length) = header::emit(&mut packet, WIDTH, PacketType::Control, &route, &reverse)
@@ -226,7 +226,8 @@ fn check_switch(switch: &SwitchNode<FrameBuf, Plane<FrameBuf>>, setup: &SwitchSe
         let hosts = switch.edge().hosts().filter(|(_, host)| host.port == port).count();
         assert!(hosts <= config.hosts_per_port_max);
         let ports = switch.plane().ports();
-        let most = plane.queue_bytes_max.0 * u64::from(plane.ports + 1);
+        // A buffer for each ingress, for the control plane, for link frames and for messages.
+        let most = plane.queue_bytes_max.0 * u64::from(plane.ports + 3);
         let memory = ports.memory().map_or(0, |memory| memory.config().bytes().0);
         // A class has a buffer of its own for what the control plane sends.
         let classes = if memory > 0 { 8 } else { 1 };
@@ -257,17 +258,22 @@ fuzz_target!(|bytes: &[u8]| {
         config.plane.routes_per_port_max = 8;
         config.control.waiting_bytes_max = 4096;
         config.control.hosts_per_port_max = 3;
+        // The friend is at a port that the fabric has a host at.
+        config.control.ports.iter_mut().for_each(|port| port.hosts_only = false);
         let (incarnation, ports) = (config.control.node.incarnation, config.plane.ports);
         let node = config.clone().on_software();
-        let mut world = World::new(node, incarnation, &fabric.key, ports);
+        // What comes by a source route is from the controller then.
+        let friend = (&fabric.keys, Role::Controller);
+        let mut world = World::new(node, incarnation, friend, ports);
         while world.event(&mut reader).is_some() {
             check_switch(&world.node, &config);
         }
     } else {
         let config = assemble::controller_config(fabric, 1, 1);
         let (incarnation, ports) = (config.control.node.incarnation, config.plane.ports);
-        let node = config.on_software(Time::ZERO);
-        let mut world = World::new(node, incarnation, &fabric.key, ports);
+        let node = config.on_software(Time::ZERO, &[]);
+        let friend = (&fabric.keys, Role::Switch);
+        let mut world = World::new(node, incarnation, friend, ports);
         while world.event(&mut reader).is_some() {}
     }
 });

@@ -56,8 +56,11 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         link(&mut out, &end(&fabric, one.a), &end(&fabric, one.b), one.wire)?;
     }
     crate::say::print(&out)?;
-    if fabric.key == axon_fabric::LAB_KEY {
+    if axon_fabric::has_lab_key(&fabric.keys) {
         crate::say::note!("warning: the key is the published lab key, which protects nothing");
+    }
+    if let Some(what) = crate::real::exposed_key_file(&fabric) {
+        crate::say::note!("warning: {what}");
     }
     Ok(ExitCode::SUCCESS)
 }

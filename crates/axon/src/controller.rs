@@ -19,7 +19,8 @@ pub struct Arguments {
     #[arg(long, value_name = "PATH")]
     status_socket: Option<PathBuf>,
     /// Keep the controller's incarnation number in this file, made if missing, so that a clock that
-    /// is set back does no harm
+    /// is set back does no harm; and its hosts and leases in FILE.store, so that it has them when
+    /// it starts again
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
     #[command(flatten)]

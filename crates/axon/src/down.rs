@@ -1,5 +1,6 @@
 //! `axon down`: ends a lab and removes what was made for it.
 
+use crate::lab::Choice;
 use anyhow::Result;
 use std::process::ExitCode;
 
@@ -10,13 +11,13 @@ use std::process::ExitCode;
     or wrong usage"
 )]
 pub struct Arguments {
-    /// Name of the lab; needed if there is more than one
-    lab: Option<String>,
+    #[command(flatten)]
+    lab: Choice,
 }
 
 /// Ends the lab.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let name = axon_linux::lab::down(arguments.lab.as_deref())?;
+    let name = axon_linux::lab::down(arguments.lab.name())?;
     crate::say::print(&format!("{name} is down\n"))?;
     Ok(ExitCode::SUCCESS)
 }

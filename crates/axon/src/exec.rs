@@ -1,31 +1,50 @@
-//! `axon exec HOST -- CMD`: a command on a host.
+//! `axon exec HOST -- CMD`: a command on a host, or a shell.
 
+use crate::lab::Choice;
 use anyhow::{Context, Result};
-use axon_linux::lab::Lab;
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::ExitCode;
 
-/// Run a command on a node of a running lab, and exit with its status
+/// Shells by preference, each with its options and its prompt after the name of the node. None
+/// reads the files of the user's own shell, which would set another prompt.
+const SHELLS: [(&str, &[&str], &str); 2] = [
+    ("/bin/bash", &["--noprofile", "--norc"], r":\w\$ "),
+    // Of POSIX, which has no name of the directory in a prompt.
+    ("/bin/sh", &[], "$ "),
+];
+
+/// Run a command on a node of a running lab, or a shell; exit with its status
 #[derive(clap::Args)]
 #[command(
     after_help = "Exit status: that of the command; 2 there is no such lab or node, or wrong usage"
 )]
 pub struct Arguments {
-    /// Name of the lab; needed if more than one is up
-    #[arg(long, value_name = "NAME")]
-    lab: Option<String>,
+    #[command(flatten)]
+    lab: Choice,
     /// The node: a host, a switch or the controller, such as h1
     node: String,
-    /// The command and its arguments
-    #[arg(last = true, required = true)]
+    /// The command and its arguments; a shell by default, with the node's name in its prompt
+    #[arg(last = true)]
     command: Vec<OsString>,
 }
 
 /// Becomes the command; comes back only if that cannot be.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let lab = Lab::open(arguments.lab.as_deref())?;
-    let mut command = lab.command(&arguments.node, &arguments.command)?;
+    let lab = arguments.lab.open()?;
+    let node = &arguments.node;
+    let mut command = match &arguments.command[..] {
+        [] => {
+            let [first, .., last] = SHELLS;
+            let (shell, options, prompt) = if Path::new(first.0).exists() { first } else { last };
+            let argv: Vec<&str> = [shell].into_iter().chain(options.iter().copied()).collect();
+            let mut command = lab.command(node, &argv)?;
+            command.env("PS1", format!("{node}{prompt}"));
+            command
+        }
+        argv => lab.command(node, argv)?,
+    };
     let error = command.exec();
-    Err(error).with_context(|| format!("cannot enter {}", arguments.node))
+    Err(error).with_context(|| format!("cannot enter {node}"))
 }

@@ -1,39 +1,89 @@
-//! `axon key FILE`: a new key for a fabric.
+//! `axon key FILE`: a new master key for a fabric, or the keys of its switches.
 
-use anyhow::{Context, Result};
-use std::fmt::Write as _;
+use anyhow::{Context, Result, bail};
+use axon_control::keys;
+use axon_fabric::assemble::{switch_id, switch_index};
+use axon_fabric::model::Fabric;
+use axon_fabric::{has_lab_key, key_text};
+use axon_node::keys::{KEY_BYTES, Key};
+use axon_node::{Keys, Secret};
+use axon_wire::NodeId;
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// The bytes of a key.
-const KEY_BYTES: usize = 32;
-
-/// Make a new key file, which only its owner may read, for `key_file` of a fabric file
+/// Make key files that only their owner may read: a new master key, or the keys of switches
 #[derive(clap::Args)]
-#[command(after_help = "Exit status: 0 the key is written; 2 it cannot be written, or the file \
+#[command(after_help = "Exit status: 0 the keys are written; 2 they cannot be written, or a file \
     exists; wrong usage")]
 pub struct Arguments {
     /// The file to make, with mode 0600; one that exists is never overwritten. `-` is standard
-    /// output
+    /// output. With --each-switch the directory for SWITCH.key, made if missing
     file: PathBuf,
+    /// Write the keys of this switch, such as s1, that follow from the master key of --fabric. With
+    /// them nobody can pose as the controller
+    #[arg(long, value_name = "NAME", requires = "fabric")]
+    switch: Option<String>,
+    /// The same for every switch of the fabric, each in a file of its own
+    #[arg(long, requires = "fabric", conflicts_with = "switch")]
+    each_switch: bool,
+    /// The fabric file with the master key, for --switch and --each-switch
+    #[arg(long, value_name = "FABRIC")]
+    fabric: Option<PathBuf>,
 }
 
-/// Writes 64 hex digits and a line end.
+/// Writes a line for each key: one, or two while the fabric's keys are changed.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let text = hex(&random()?);
-    if arguments.file.as_os_str() == "-" {
-        crate::say::print(&text)?;
-    } else {
-        write(&arguments.file, &text)?;
+    let Arguments { file, switch, fabric, each_switch } = arguments;
+    match (fabric, switch) {
+        (Some(fabric), _) if *each_switch => write_each(file, fabric)?,
+        (Some(path), Some(name)) => {
+            let fabric = load(path)?;
+            let index = switch_index(&fabric, name)
+                .with_context(|| format!("fabric {} has no switch {name}", fabric.name))?;
+            put(file, &of_switch(&fabric, index, path)?)?;
+        }
+        (Some(_), None) => bail!("--fabric is for --switch NAME and --each-switch"),
+        _ => put(file, &Keys::from(random()?))?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
+/// Writes the keys of every switch into a directory. All are worked out before the first is
+/// written.
+fn write_each(directory: &Path, path: &Path) -> Result<()> {
+    if directory.as_os_str() == "-" {
+        bail!("--each-switch writes several files; expected a directory and not standard output");
+    }
+    let fabric = load(path)?;
+    let keys = (0..fabric.switches.len()).map(|index| of_switch(&fabric, index, path));
+    let keys: Vec<Keys> = keys.collect::<Result<_>>()?;
+    let cannot = || format!("cannot make the directory {}", directory.display());
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(directory).with_context(cannot)?;
+    for (switch, keys) in fabric.switches.iter().zip(&keys) {
+        write(&directory.join(format!("{}.key", switch.name)), &key_text(keys))?;
+    }
+    Ok(())
+}
+
+/// The fabric whose switches want keys.
+fn load(path: &Path) -> Result<Fabric> {
+    let fabric = axon_fabric::load(path)?;
+    if has_lab_key(&fabric.keys) {
+        bail!("{}: its key is the published lab key; expected a key of its own", path.display());
+    }
+    Ok(fabric)
+}
+
+fn put(file: &Path, keys: &Keys) -> Result<()> {
+    let text = key_text(keys);
+    if file.as_os_str() == "-" { crate::say::print(&text) } else { write(file, &text) }
+}
+
 /// Unpredictable bytes. The device blocks at boot until the kernel has some.
-fn random() -> Result<[u8; KEY_BYTES]> {
+fn random() -> Result<Key> {
     let mut key = [0; KEY_BYTES];
     File::open("/dev/random")
         .and_then(|mut file| file.read_exact(&mut key))
@@ -41,13 +91,18 @@ fn random() -> Result<[u8; KEY_BYTES]> {
     Ok(key)
 }
 
-fn hex(key: &[u8]) -> String {
-    let mut text = String::new();
-    for byte in key {
-        let _ = write!(text, "{byte:02x}");
+/// The keys of a switch, from the master keys of its fabric.
+fn of_switch(fabric: &Fabric, switch: usize, file: &Path) -> Result<Keys> {
+    let own = |secret: &Secret| derived(secret, switch_id(switch), file);
+    let other = fabric.keys.other.as_ref().map(own).transpose()?;
+    Ok(Keys { current: own(&fabric.keys.current)?, other })
+}
+
+fn derived(secret: &Secret, node: NodeId, file: &Path) -> Result<Secret> {
+    match secret {
+        Secret::Master(master) => Ok(Secret::Switch(keys::of_switch(master, node))),
+        Secret::Switch(_) => bail!("{}: it has the keys of a switch alone", file.display()),
     }
-    text.push('\n');
-    text
 }
 
 /// Makes a file that only this user may read. One that could not be written whole goes again.

@@ -7,18 +7,25 @@ mod agent;
 mod cam;
 mod capture;
 mod check;
+mod completions;
 mod conformance;
 mod controller;
 mod demo;
 mod down;
 mod exec;
 mod file;
+mod init;
 mod key;
+mod lab;
+mod link;
+mod man;
 mod output;
+mod ping;
 mod probe;
 mod prove;
 mod real;
 mod record;
+mod rekey;
 mod replay;
 mod reproduce;
 mod reserve;
@@ -31,7 +38,7 @@ mod switch;
 mod trace;
 mod up;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use signal_hook::consts::SIGINT;
 use signal_hook::flag::register_conditional_shutdown;
 use std::process::ExitCode;
@@ -48,8 +55,11 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Verb {
+    Init(init::Arguments),
     Up(up::Arguments),
     Exec(exec::Arguments),
+    Ping(ping::Arguments),
+    Link(link::Arguments),
     Status(status::Arguments),
     Down(down::Arguments),
     Prove(prove::Arguments),
@@ -64,18 +74,25 @@ enum Verb {
     Check(check::Arguments),
     Schema(schema::Arguments),
     Key(key::Arguments),
+    Rekey(rekey::Arguments),
     Switch(switch::Arguments),
     Controller(controller::Arguments),
     Agent(agent::Arguments),
+    Completions(completions::Arguments),
+    Man(man::Arguments),
 }
 
 impl Verb {
     /// Whether SIGINT may end it at once: it takes no signals itself, and has nothing to undo.
     fn ends_at_once(&self) -> bool {
-        use Verb::{Cam, Check, Conformance, Down, Probe, Prove, Replay, Schema, Status, Trace};
+        use Verb::{
+            Cam, Check, Conformance, Down, Link, Ping, Probe, Prove, Replay, Schema, Status, Trace,
+        };
         matches!(
             self,
             Status(_)
+                | Ping(_)
+                | Link(_)
                 | Down(_)
                 | Prove(_)
                 | Conformance(_)
@@ -111,8 +128,11 @@ fn main() -> ExitCode {
         taken.ok();
     }
     let outcome = match cli.verb {
+        Verb::Init(arguments) => init::run(&arguments),
         Verb::Up(arguments) => up::run(&arguments),
         Verb::Exec(arguments) => exec::run(&arguments),
+        Verb::Ping(arguments) => ping::run(&arguments),
+        Verb::Link(arguments) => link::run(&arguments),
         Verb::Status(arguments) => status::run(&arguments),
         Verb::Down(arguments) => down::run(&arguments),
         Verb::Prove(arguments) => prove::run(&arguments),
@@ -127,9 +147,12 @@ fn main() -> ExitCode {
         Verb::Check(arguments) => check::run(&arguments),
         Verb::Schema(arguments) => schema::run(&arguments),
         Verb::Key(arguments) => key::run(&arguments),
+        Verb::Rekey(arguments) => rekey::run(&arguments),
         Verb::Switch(arguments) => switch::run(&arguments),
         Verb::Controller(arguments) => controller::run(&arguments),
         Verb::Agent(arguments) => agent::run(&arguments),
+        Verb::Completions(arguments) => completions::run(&arguments, Cli::command()),
+        Verb::Man(arguments) => man::run(&arguments, Cli::command()),
     };
     outcome.unwrap_or_else(|error| {
         say::note!("{error:#}");

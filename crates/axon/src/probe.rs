@@ -2,7 +2,8 @@
 
 mod summary;
 
-use anyhow::{Context, Result, bail};
+use crate::lab::Choice;
+use anyhow::{Context, Result, bail, ensure};
 use axon_fabric::assemble::{host_index, split_port, switch_index};
 use axon_fabric::model::Fabric;
 use axon_linux::lab::Lab;
@@ -24,8 +25,8 @@ const READY: Span = Span::from_secs(60);
 #[command(after_help = "Exit status: 0 all probes came back with all records; 1 a probe is lost \
     or a record is missing; 2 it could not be tried, or wrong usage")]
 pub struct Arguments {
-    /// The fabric file; with --live that of the lab by default
-    #[arg(required_unless_present = "live")]
+    /// The fabric file to simulate
+    #[arg(required_unless_present = "live", conflicts_with = "live")]
     file: Option<PathBuf>,
     #[command(flatten)]
     way: Way,
@@ -45,9 +46,11 @@ pub struct Arguments {
     /// In the simulator: the seed; the file's by default
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Probe the running lab instead of a simulation
+    /// Probe a running lab instead of a simulation
     #[arg(long)]
     live: bool,
+    #[command(flatten)]
+    lab: Choice,
     /// Print the report as JSON, times in picoseconds
     #[arg(long)]
     json: bool,
@@ -74,6 +77,7 @@ struct Way {
 
 /// Answers whether every probe came back, with the record of each unit on the way.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    ensure!(arguments.live || arguments.lab.name().is_none(), "--lab NAME goes with --live");
     let summary = if arguments.live { live(arguments)? } else { simulated(arguments)? };
     if arguments.json {
         crate::say::print(&crate::output::json(&summary)?)?;
@@ -193,11 +197,7 @@ fn followed(fabric: &Fabric, switch: usize, hops: &Hops) -> Result<Vec<usize>> {
 }
 
 fn live(arguments: &Arguments) -> Result<Summary> {
-    let named = match &arguments.file {
-        Some(file) => Some(crate::file::load(file)?.name),
-        None => None,
-    };
-    let lab = Lab::open(named.as_deref())?;
+    let lab = arguments.lab.open()?;
     let fabric = lab.fabric()?;
     match &arguments.way.ether[..] {
         [] => {}

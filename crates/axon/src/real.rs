@@ -2,6 +2,8 @@
 
 use anyhow::{Result, bail};
 use axon_fabric::model::Fabric;
+use axon_node::Secret;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 /// What a daemon on a real machine may be started with although it is dangerous.
@@ -13,24 +15,50 @@ pub struct Dangers {
     insecure_lab_key: bool,
 }
 
-/// Reads a fabric file, and warns of keys that only the simulator acts on and of keys with an old
-/// name.
+/// Reads a fabric file, and warns of keys that only the simulator acts on, of keys with an old
+/// name, and of a key file that others can read.
 ///
 /// # Errors
 /// The file is wrong, or its network runs in the simulator only.
 pub fn load(file: &Path) -> Result<Fabric> {
+    let fabric = read(file)?;
+    if let Some(what) = exposed_key_file(&fabric) {
+        crate::say::note!("warning: {what}");
+    }
+    Ok(fabric)
+}
+
+fn read(file: &Path) -> Result<Fabric> {
     let (fabric, warnings) = axon_fabric::load_real(file)?;
     warnings.iter().for_each(|line| crate::say::note!("warning: {line}"));
     Ok(fabric)
 }
 
-/// The same for a daemon on a real machine, where the key has to be a secret.
+/// What is wrong with the mode of the key file, if anything.
+pub fn exposed_key_file(fabric: &Fabric) -> Option<String> {
+    let path = fabric.key_file.as_ref()?;
+    // It has just been read: one that is gone since is nobody's to read.
+    let mode = std::fs::metadata(path).ok()?.permissions().mode() & 0o777;
+    let path = path.display();
+    (mode & 0o077 != 0).then(|| {
+        format!(
+            "{path}: its mode is {mode:04o}, so others have access to the keys in it; expected \
+             0600: `chmod 600 {path}`"
+        )
+    })
+}
+
+/// The same for a daemon on a real machine, where keys have to be secret.
 ///
 /// # Errors
-/// As [`load`], and if the key is the published lab key and nobody has allowed that.
+/// As [`load`], if others have access to the key file, and if the key is the published lab key and
+/// nobody has allowed that.
 pub fn load_for_daemon(file: &Path, dangers: &Dangers) -> Result<Fabric> {
-    let fabric = load(file)?;
-    if fabric.key == axon_fabric::LAB_KEY {
+    let fabric = read(file)?;
+    if let Some(what) = exposed_key_file(&fabric) {
+        bail!(what);
+    }
+    if axon_fabric::has_lab_key(&fabric.keys) {
         let what = "the fabric's key is the published lab key, which protects nothing";
         if !dangers.insecure_lab_key {
             bail!(
@@ -42,6 +70,17 @@ pub fn load_for_daemon(file: &Path, dangers: &Dangers) -> Result<Fabric> {
         crate::say::note!("warning: {what}");
     }
     Ok(fabric)
+}
+
+/// Warns if a switch has the master key.
+pub fn warn_of_master_key(fabric: &Fabric, name: &str) {
+    let has_master = fabric.keys.secrets().any(|secret| matches!(secret, Secret::Master(_)));
+    if has_master && !axon_fabric::has_lab_key(&fabric.keys) {
+        crate::say::note!(
+            "warning: {name} has the master key, and whoever takes it from here can pose as the \
+             controller; `axon key --switch {name}` writes the keys that {name} needs"
+        );
+    }
 }
 
 /// Says which ports of a switch or the controller are not there yet: it runs all the same, and

@@ -1,23 +1,34 @@
 //! `axon status`: the state of the switches and the controller of a lab.
 
+use crate::lab::Choice;
 use crate::say;
 use anyhow::Result;
-use axon_linux::lab::{Deadlock, Lab, alarms, table};
+use axon_linux::lab::{Deadlock, Lab, alarms, restored, table};
 use axon_linux::status::NodeStatus;
 use axon_linux::{dcbx, flow_control};
 use serde::Serialize;
+use std::io::IsTerminal;
 use std::process::ExitCode;
+use std::time::Duration;
+
+/// Home, then what is on the screen from there goes (ECMA-48, CUP and ED).
+const CLEAR: &str = "\x1b[H\x1b[J";
 
 /// Show the nodes of a running lab: ports, routes, drops, DCBX, paused queues and deadlocks
 #[derive(clap::Args)]
 #[command(after_help = "Exit status: 0 no deadlock; 1 a deadlock; 2 there is no lab, or a switch \
-    does not answer and no deadlock is found, or wrong usage")]
+    does not answer and no deadlock is found, or wrong usage; 130 ended by Ctrl-C, as --watch is")]
 pub struct Arguments {
-    /// Name of the lab; needed if more than one is up
-    lab: Option<String>,
+    #[command(flatten)]
+    lab: Choice,
     /// Print the status as JSON, with all counters
-    #[arg(long)]
+    #[arg(long, conflicts_with = "watch")]
     json: bool,
+    /// Show the status again every so many seconds, 1 to 3600, until Ctrl-C; in place on a
+    /// terminal, else one after the other
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true,
+          default_missing_value = "1", value_parser = clap::value_parser!(u64).range(1..=3600))]
+    watch: Option<u64>,
 }
 
 /// Prints the status. Answers whether no lossless buffers are deadlocked.
@@ -25,7 +36,10 @@ pub struct Arguments {
 /// # Errors
 /// There is no lab, or switches could not be asked.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let lab = Lab::open(arguments.lab.as_deref())?;
+    let lab = arguments.lab.open()?;
+    if let Some(seconds) = arguments.watch {
+        return watch(&lab, Duration::from_secs(seconds));
+    }
     let status = lab.status()?;
     let found = lab.deadlock(&status);
     let deadlock = found.as_ref().ok().and_then(Option::as_ref);
@@ -38,6 +52,21 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         say::print(&text(&status, deadlock))?;
     }
     Ok(say::answer(found?.is_none()))
+}
+
+/// Prints the status again and again, until Ctrl-C, or until the lab is down.
+fn watch(lab: &Lab, pause: Duration) -> Result<ExitCode> {
+    let (before, after) = match std::io::stdout().is_terminal() {
+        true => (CLEAR, ""),
+        false => ("", "\n"),
+    };
+    loop {
+        let status = lab.status()?;
+        let deadlock = lab.deadlock(&status).ok().flatten();
+        say::print(&format!("{before}{}{after}", text(&status, deadlock.as_ref())))?;
+        std::thread::sleep(pause);
+        Lab::open(Some(lab.name()))?;
+    }
 }
 
 /// The JSON of a lab's status.
@@ -56,6 +85,7 @@ fn text(status: &[NodeStatus], deadlock: Option<&Deadlock>) -> String {
         table::table(status),
         dcbx::table(status),
         flow_control::table(status),
+        restored::text(status),
         alarms::alarms(status),
     ];
     parts.extend(deadlock.map(|deadlock| {

@@ -46,6 +46,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         state: arguments.state.clone(),
         taps: arguments.tap.clone(),
     };
+    real::warn_of_master_key(&fabric, &arguments.name);
     real::wait_for_ports(&fabric, &arguments.name, &arguments.tap);
     daemon::switch(&fabric, &arguments.name, &options)?;
     Ok(ExitCode::SUCCESS)

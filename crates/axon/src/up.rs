@@ -3,7 +3,7 @@
 use crate::real;
 use crate::say::{self, note};
 use anyhow::Result;
-use axon_fabric::model::RouterKind;
+use axon_fabric::model::{Fabric, RouterKind};
 use axon_linux::lab::{self, RecordInto, UpOptions};
 use axon_linux::record::RECORD_BYTES_MAX;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -13,9 +13,9 @@ use std::process::ExitCode;
 /// Start a fabric on this machine: switches, controller and hosts in network namespaces
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit status: 0 every switch has a path to the controller; 1 a switch has none in \
-    time: the lab is ended again; 2 it could not be started, or wrong usage; 130 \
-    interrupted"
+    after_help = "Exit status: 0 every switch has a path to the controller, and the addresses of \
+    hosts are known; 1 not so in time: the lab is ended again; 2 it could not be started, or \
+    wrong usage; 130 interrupted"
 )]
 pub struct Arguments {
     /// The fabric file
@@ -36,12 +36,17 @@ pub struct Arguments {
     /// default
     #[arg(long, value_name = "SIZE", requires = "record", value_parser = crate::record::size)]
     record_bytes_max: Option<u64>,
-    /// Seconds to wait until every switch has a path to the controller
+    /// Give hosts no address but a fixed one of the file, such as to run DHCP clients in them
+    #[arg(long)]
+    bare: bool,
+    /// Seconds to wait until every switch has a path to the controller, and the controller knows
+    /// the addresses of all hosts
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     timeout: u64,
 }
 
-/// Answers whether every switch has found the controller in time; if not, the lab is ended again.
+/// Answers whether all switches and hosts have found the fabric in time; if not, the lab is ended
+/// again.
 ///
 /// # Errors
 /// The lab could not be started, and nothing is left of it.
@@ -54,6 +59,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         timeout_ms: arguments.timeout.saturating_mul(1000),
         capture: arguments.capture.clone(),
         router: arguments.router.map(|router| router.name().to_owned()),
+        bare: arguments.bare,
         record: arguments.record.clone().map(|directory| RecordInto {
             directory,
             bytes_max: arguments.record_bytes_max.unwrap_or(RECORD_BYTES_MAX),
@@ -70,19 +76,44 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let (lab, report) = outcome?;
     report.notes.iter().for_each(|note| note!("note: {note}"));
     let name = lab.name();
-    if !report.missing.is_empty() {
-        let (missing, seconds) = (report.missing.join(", "), arguments.timeout);
-        note!("without a path to the controller after {seconds} s: {missing}");
+    if !report.missing.is_empty() || !report.unknown.is_empty() {
+        let seconds = arguments.timeout;
+        for (what, nodes) in [
+            ("without a path to the controller", &report.missing),
+            ("with an address that the controller does not know", &report.unknown),
+        ] {
+            if !nodes.is_empty() {
+                note!("{what} after {seconds} s: {}", nodes.join(", "));
+            }
+        }
         lab::down(Some(name))?;
         note!("{name} was ended again; expected a longer --timeout, or links that carry frames");
         return Ok(say::answer(false));
     }
     let (switches, hosts) = (report.switches, report.hosts);
     let mut text = format!("{name}: {switches} switches and {hosts} hosts are up\n");
+    if !arguments.bare && hosts > 0 {
+        text += &format!("addresses: {}\n", addresses(&fabric));
+    }
     text += &format!("logs and captures: {}\n", lab.state().path().display());
     if let Some(directory) = &arguments.record {
         text += &format!("recordings: {}; see `axon replay`\n", directory.display());
     }
     say::print(&text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The first hosts with their addresses, and how many more there are.
+fn addresses(fabric: &Fabric) -> String {
+    const LISTED_MAX: usize = 4;
+    let mut hosts = fabric.hosts.iter().zip(fabric.addresses());
+    let listed = hosts
+        .by_ref()
+        .take(LISTED_MAX)
+        .filter_map(|(host, address)| Some(format!("{} {}", host.name, address?)));
+    let text = listed.collect::<Vec<String>>().join(", ");
+    match hosts.count() {
+        0 => text,
+        more => format!("{text} and {more} more"),
+    }
 }

@@ -1,21 +1,25 @@
 //! The binary as a user types it: output, errors and exit codes.
 //!
-//! `BLESS=1` rewrites the expected output in `tests/check/`. What lacks a privilege says SKIP
-//! and why.
+//! `BLESS=1` rewrites the expected output in `tests/check/`.
 
 mod common;
+#[path = "../../wire/tests/needs/mod.rs"]
+mod needs;
 
 use common::{Folder, axon, bad, good, root, scenario};
 use serde_json::Value;
-use std::io::Write;
+use std::fs::Permissions;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
 use std::process::{Command, Output};
 
 const SCENARIOS: &[&str] = &["fat-tree4", "hand", "line3", "ring3", "torus5x5"];
 const VERBS: &[&str] = &[
+    "init",
     "up",
     "exec",
+    "ping",
+    "link",
     "status",
     "down",
     "prove",
@@ -30,9 +34,12 @@ const VERBS: &[&str] = &[
     "check",
     "schema",
     "key",
+    "rekey",
     "switch",
     "controller",
     "agent",
+    "completions",
+    "man",
 ];
 /// What Debian calls the user without rights: its number.
 const NOBODY: u32 = 65_534;
@@ -53,7 +60,7 @@ fn wrong_usage_ends_with_two() {
     bad(&axon(&["fly"]), 2);
     bad(&axon(&["sim"]), 2);
     bad(&axon(&["sim", "x.yaml", "--seed", "many"]), 2);
-    assert!(bad(&axon(&["exec", "h1"]), 2).contains("COMMAND"));
+    assert!(bad(&axon(&["exec"]), 2).contains("NODE"));
     bad(&axon(&["switch", "x.yaml", "s1", "--pcap-snap-bytes", "64"]), 2);
 }
 
@@ -116,6 +123,72 @@ fn a_key_that_was_made_is_secret_is_used_and_is_never_overwritten() {
     assert_eq!(good(&one).len(), 65);
     assert_ne!(good(&one), good(&other));
     assert!(!Path::new("-").exists());
+}
+
+#[test]
+fn the_keys_of_a_switch_fit_that_switch_alone() {
+    let folder = Folder::new("switch-key");
+    let topology = "name: a\ntopology: {ring: {switches: 3}}\n";
+    let lab = folder.file("lab.yaml", topology);
+    let whole = folder.file("whole.yaml", format!("{topology}key_file: fabric.key\n"));
+    let part = folder.file("part.yaml", format!("{topology}key_file: s2.key\n"));
+    good(&axon(&["key", &folder.path("fabric.key")]));
+    let own = folder.path("s2.key");
+    let refused = axon(&["key", &own, "--switch", "s2", "--fabric", &lab]);
+    assert!(bad(&refused, 2).contains("published lab key"));
+    bad(&axon(&["key", &own, "--switch", "s2"]), 2);
+    good(&axon(&["key", &own, "--switch", "s2", "--fabric", &whole]));
+    let text = folder.read("s2.key");
+    assert!(!text.contains(folder.read("fabric.key").trim()), "the master key stays away");
+    let again = axon(&["key", "-", "--switch", "s2", "--fabric", &whole]);
+    assert_eq!(good(&again), text, "they follow from the master key");
+    assert!(bad(&axon(&["key", "-", "--switch", "s3", "--fabric", &part]), 2).contains("alone"));
+    let other = axon(&["switch", &part, "s1"]);
+    assert!(bad(&other, 2).contains("the keys are those of node"), "{other:?}");
+    let controller = axon(&["controller", &part]);
+    assert!(bad(&controller, 2).contains("needs the master key"), "{controller:?}");
+    // A port that is not there is found later than a key that does not fit.
+    let fits = axon(&["switch", &part, "s2", "--tap", "s3-p0"]);
+    assert!(bad(&fits, 2).contains("no port s3-p0"), "{fits:?}");
+    let every = folder.path("keys");
+    good(&axon(&["key", &every, "--each-switch", "--fabric", &whole]));
+    assert_eq!(folder.read("keys/s2.key"), text);
+    let mode = |path: &str| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&every), mode(&format!("{every}/s3.key"))), (0o700, 0o600));
+    assert!(
+        bad(&axon(&["key", &every, "--each-switch", "--fabric", &whole]), 2).contains("s1.key")
+    );
+    bad(&axon(&["key", &folder.path("more.key"), "--fabric", &whole]), 2);
+    let nobody = axon(&["rekey", &part, &folder.path("s2.sock")]);
+    assert!(bad(&nobody, 2).contains("no node takes commands"), "{nobody:?}");
+}
+
+#[test]
+fn a_daemon_refuses_a_key_file_that_others_can_read_and_a_switch_warns_of_the_master_key() {
+    let folder = Folder::new("exposed-key");
+    let text = "name: a\ntopology: {ring: {switches: 3}}\nkey_file: fabric.key\n";
+    let fabric = folder.file("a.yaml", text);
+    let key = folder.path("fabric.key");
+    good(&axon(&["key", &key]));
+    let started = || axon(&["switch", &fabric, "s1", "--tap", "s3-p0"]);
+    let output = started();
+    let warned = bad(&output, 2);
+    assert!(
+        warned.contains("s1 has the master key") && warned.contains("no port s3-p0"),
+        "{warned}"
+    );
+    assert!(!warned.contains("0600"), "{warned}");
+    for mode in [0o640, 0o604, 0o620] {
+        std::fs::set_permissions(&key, Permissions::from_mode(mode)).unwrap();
+        for refused in [started(), axon(&["controller", &fabric]), axon(&["rekey", &fabric])] {
+            let text = bad(&refused, 2);
+            let wanted = format!("{key}: its mode is {mode:04o}");
+            assert!(text.contains(&wanted) && text.contains("chmod 600"), "{text}");
+            assert!(!text.contains("s3-p0"), "it has gone no further: {text}");
+        }
+        let checked = axon(&["check", &fabric]);
+        assert!(String::from_utf8_lossy(&checked.stderr).contains("chmod 600"), "{checked:?}");
+    }
 }
 
 #[test]
@@ -243,17 +316,8 @@ impl Drop for Ends<'_> {
     }
 }
 
-fn is_root() -> bool {
-    std::os::unix::fs::MetadataExt::uid(&std::fs::metadata("/proc/self").unwrap()) == 0
-}
-
 fn can_run(line: &[&str]) -> bool {
     Command::new(line[0]).args(&line[1..]).output().is_ok_and(|output| output.status.success())
-}
-
-/// Says so past the runner of tests, which keeps what a passing test prints to itself.
-fn skip(why: &str) {
-    let _ = writeln!(std::io::stdout(), "SKIP {why}");
 }
 
 fn address(user: &User, host: &str) -> String {
@@ -272,10 +336,20 @@ fn round_trip(user: &User) {
     assert!(said.contains("without a path to the controller after 0 s: s1, s2, s3"), "{said}");
     assert!(said.contains("ring3 was ended again; expected a longer --timeout"), "{said}");
     bad(&user.axon("status"), 2);
-    assert!(good(&user.axon("up ring3.yaml")).contains("3 switches and 6 hosts are up"));
-    assert!(bad(&user.axon("up ring3.yaml"), 2).contains("axon down ring3"));
+    assert!(
+        good(&user.axon("up ring3.yaml --timeout 120")).contains("3 switches and 6 hosts are up")
+    );
+    assert!(bad(&user.axon("up ring3.yaml"), 2).contains("axon down --lab ring3"));
+    good(&user.axon("exec h1 -- ping -c 1 -W 5 h4"));
+    assert!(good(&user.axon("ping")).contains("30 of 30 pairs answered"));
+    good(&user.axon("link h5,s3 down"));
+    assert_eq!(user.axon("ping h5 h6 --timeout 1").status.code(), Some(1));
+    good(&user.axon("link s3,h5 up"));
+    good(&user.axon("ping h6 h5"));
+    // The server has 10.0.0.1. A client is leased what its host has.
     let (own, other) = (address(user, "h1"), address(user, "h4"));
-    good(&user.axon(&format!("exec h1 -- ping -c 2 -W 5 {other}")));
+    assert_eq!((own.as_str(), other.as_str()), ("10.0.0.7", "10.0.0.4"));
+    good(&user.axon("exec h1 -- ping -c 2 -W 5 h4"));
     assert_eq!(user.axon("exec h2 -- grep nothing /dev/null").status.code(), Some(1));
     assert!(!user.axon("exec h2 -- no-such-command").status.success());
     let output = user.axon("status");
@@ -308,20 +382,9 @@ fn prepared(name: &str) -> (Folder, String) {
     (folder, program.to_str().unwrap().to_owned())
 }
 
-fn tools_missing() -> Option<&'static str> {
-    let probes = [("udhcpc", "--help"), ("ip", "-V"), ("tc", "-V"), ("ping", "-V")];
-    let missing = |(name, flag): &(&str, &str)| Command::new(name).arg(flag).output().is_err();
-    probes.iter().find(|probe| missing(probe)).map(|(name, _)| *name)
-}
-
 #[test]
 fn a_lab_from_up_to_down() {
-    if let Some(name) = tools_missing() {
-        skip(&format!("lab: {name} is not installed"));
-        return;
-    }
-    if !is_root() && !can_run(&["unshare", "-Urnpf", "--mount-proc", "true"]) {
-        skip("lab: not root, and the kernel allows no user namespaces here");
+    if !needs::lab() || !needs::programs(&["udhcpc"]) {
         return;
     }
     let (folder, program) = prepared("own");
@@ -331,18 +394,17 @@ fn a_lab_from_up_to_down() {
 #[test]
 fn a_lab_without_root_from_up_to_down() {
     let as_nobody = ["runuser", "-u", "nobody", "--"];
-    if !is_root() {
-        skip("lab without root: not root, so a_lab_from_up_to_down is this very test");
+    if !needs::is_root() {
+        // Then a_lab_from_up_to_down is this very test.
         return;
     }
     let probe: Vec<&str> =
         as_nobody.into_iter().chain(["unshare", "-Urnpf", "--mount-proc", "true"]).collect();
-    if let Some(name) = tools_missing() {
-        skip(&format!("lab without root: {name} is not installed"));
+    if !needs::programs(&["ip", "tc", "ping", "udhcpc", "runuser"]) {
         return;
     }
     if !can_run(&probe) {
-        skip("lab without root: the kernel allows no user namespaces here");
+        needs::skip("lab without root: the kernel allows no user namespaces here");
         return;
     }
     let (folder, program) = prepared("nobody");

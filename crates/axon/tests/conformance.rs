@@ -2,7 +2,10 @@
 //! against real interfaces: a Linux bridge, and our own switch as a process.
 //!
 //! The real ones stand in a network namespace of the test's own, so this is a program of one
-//! thread and not under the runner of tests. What lacks a privilege says SKIP and why.
+//! thread and not under the runner of tests.
+
+#[path = "../../wire/tests/needs/mod.rs"]
+mod needs;
 
 use nix::sched::{CloneFlags, unshare};
 use serde_json::Value;
@@ -28,7 +31,7 @@ fn main() -> ExitCode {
             if wanted.strip_prefix("only=") == Some(name) {
                 match test() {
                     Ok(()) => println!("test {name} ... ok"),
-                    Err(why) => println!("SKIP {name}: {why}"),
+                    Err(why) => needs::skip(&format!("{name}: {why}")),
                 }
             }
             continue;

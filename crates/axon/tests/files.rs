@@ -1,6 +1,8 @@
 //! Fabric files and errors about them as a user sees them; ports and files of daemons.
 
 mod common;
+#[path = "../../wire/tests/needs/mod.rs"]
+mod needs;
 
 use common::{Folder, axon, bad, good, root, scenario, text};
 use serde_json::Value;
@@ -116,7 +118,7 @@ fn what_is_no_yaml_is_refused_in_our_words() {
 fn alone(arguments: &[&str]) -> Option<Command> {
     let can = Command::new("unshare").args(["-rn", "true"]).output();
     if !can.is_ok_and(|output| output.status.success()) {
-        println!("SKIP the kernel allows no user namespaces here");
+        needs::skip("the kernel allows no user namespaces here");
         return None;
     }
     let mut command = Command::new("unshare");

@@ -308,6 +308,25 @@ fn a_watchdog_in_a_cycle_has_no_bound() {
 }
 
 #[test]
+fn a_lossless_fabric_without_a_watchdog_is_warned_of_and_proved_all_the_same() {
+    let folder = Folder::new("prove-no-watchdog");
+    let proved = |dcb: &str| {
+        let text = format!(
+            "name: two\ntopology: {{ line: {{ switches: 2 }} }}\nlinks: {{ rate: 10Gbps }}\n\
+             dcb:\n  classes:\n  - {{ priorities: [0, 1, 2, 3, 4, 5, 6], lossless: true }}\n  \
+             - {{ priorities: [7] }}\n{dcb}"
+        );
+        let file = folder.file("two.yaml", text);
+        let warned = text_of(&axon(&["prove", &file])).contains("\nwarning        there is no wa");
+        let value = json(&axon(&["prove", &file, "--json", "-"]));
+        assert_eq!(value["proved"], true, "{value}");
+        (warned, value["warnings"].as_array().unwrap().len())
+    };
+    assert_eq!(proved(""), (true, 1));
+    assert_eq!(proved("  watchdog: {}\n"), (false, 0));
+}
+
+#[test]
 fn a_link_whose_rate_changes_needs_the_headroom_of_all_its_rates() {
     let folder = Folder::new("prove-rates");
     let with = |rate: &str| {

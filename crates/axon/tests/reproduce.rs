@@ -2,9 +2,10 @@
 
 mod common;
 
-use common::{Folder, axon, bad, good, pcap};
+use common::{Folder, axon, bad, good, pcap, root, text};
 use serde_json::Value;
 use std::path::Path;
+use std::process::Command;
 
 /// Quick, and needs no privilege.
 const ID: &str = "axon/table4.2";
@@ -70,6 +71,48 @@ fn an_experiment_shows_theirs_and_ours_and_leaves_json_csv_plot_and_page() {
     for plot in plots {
         assert!(Path::new(&folder.path(plot)).exists(), "{plot}");
     }
+}
+
+/// Rows whose bounds can miss; the second has missed one since it has bounds on both sides.
+const CAN_MISS: [&str; 2] = ["hagen/fig7-7", "axon/fig4.10"];
+
+/// With the program under test, `make` builds nothing.
+#[test]
+fn make_reproduce_writes_verdict_commit_and_day_of_each_row_and_fails_if_one_misses() {
+    let folder = Folder::new("reproduce-make");
+    let mut make = Command::new("make");
+    // It may itself run in `make test`.
+    make.env_remove("MAKEFLAGS").env_remove("MAKELEVEL").env_remove("MFLAGS");
+    make.arg("-C").arg(root()).args(["--no-print-directory", "reproduce"]);
+    make.arg(format!("AXON={}", env!("CARGO_BIN_EXE_axon")));
+    make.args([format!("ROWS={}", CAN_MISS.join(" ")), format!("OUT={}", folder.path("results"))]);
+    let output = make.output().unwrap();
+    let text = text(&output.stdout);
+    let (mut all_good, mut judged) = (true, 0);
+    for id in CAN_MISS {
+        let outcome = folder.read(&format!("results/{id}/outcome.json"));
+        let outcome: Value = serde_json::from_str(&outcome).unwrap();
+        let commit = outcome["commit"].as_str().unwrap();
+        let plain = commit.trim_end_matches("-dirty");
+        let is_commit = plain.len() == 12 && plain.bytes().all(|byte| byte.is_ascii_hexdigit());
+        assert!(is_commit || commit == "unknown", "{commit}");
+        let date = outcome["machine"]["date"].as_str().unwrap();
+        let date: Vec<usize> = date.split('-').map(str::len).collect();
+        assert_eq!(date, [4, 2, 2]);
+        let rows = outcome["rows"].as_array().unwrap();
+        let missed = rows.iter().filter(|row| row["pass"] == false).count();
+        judged += rows.iter().filter(|row| row["kind"] != "construction").count();
+        let (verdict, said) = match (missed, outcome["verdict"].as_str().unwrap()) {
+            (0, verdict @ "held") => (verdict, "held"),
+            (1.., verdict @ "missed") => (verdict, "MISSED"),
+            (1.., verdict @ "not_reproduced") => (verdict, "NOT REPRODUCED"),
+            (missed, verdict) => panic!("{id}: {missed} rows missed, and it is {verdict}"),
+        };
+        assert!(text.contains(&format!("{id}: {said}\n")), "{id} is {verdict}: {text}");
+        all_good &= verdict == "held";
+    }
+    assert!(judged >= 6, "{judged} rows that can miss");
+    assert_eq!(output.status.success(), all_good, "{text}");
 }
 
 #[test]

@@ -391,8 +391,9 @@ fn a_data_plane_that_lacks_what_the_fabric_needs_is_refused_before_anything_star
     let (file, trace) = (scenario("deadlock5"), folder.path("t.txt"));
     let refused = axon(&["sim", &file, "--dataplane", "reference", "--trace", &trace]);
     let says = "the data plane `reference` lacks 4 queues per port (asked for by `dcb.classes`; \
-                it has 1), 2 lossless classes (asked for by `dcb.classes[1].lossless`; it has 0) \
-                and traffic classes (asked for by `dcb.classes`); use --dataplane software";
+                it has 1), 2 lossless classes (asked for by `dcb.classes[1].lossless`; it has 0), \
+                traffic classes (asked for by `dcb.classes`) and priority regeneration at host \
+                ports (asked for by `dcb.classes`); use --dataplane software";
     assert!(bad(&refused, 2).contains(&format!("{file}: {says}")), "{refused:?}");
     assert!(!folder.0.join("t.txt").exists(), "nothing was begun");
     let unknown = axon(&["sim", &file, "--dataplane", "quantum"]);

@@ -1,6 +1,8 @@
 //! Captures as others write them, as ours are read, and as nobody should write them.
 
 mod model;
+#[path = "../../wire/tests/needs/mod.rs"]
+mod needs;
 
 use axon_capture::pcap::{Direction, FRAME_BYTES_MAX, LinkType, ReadError, Writer};
 use model::{Owned, check, read, write};
@@ -350,10 +352,9 @@ impl Drop for TemporaryFile {
     }
 }
 
-/// What a program prints about a file; `None`, aloud, where the program is missing.
+/// What a program prints about a file; `None` where the program is missing, if that is no failure.
 fn printed(program: &str, file: &TemporaryFile, arguments: &[&str]) -> Option<String> {
-    if Command::new(program).arg("--version").output().is_err() {
-        println!("skipped: no {program} here");
+    if !needs::programs(&[program]) {
         return None;
     }
     let mut command = Command::new(program);

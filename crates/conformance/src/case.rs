@@ -102,7 +102,7 @@ impl Case {
 mod tests {
     use super::*;
     use crate::interpretations::Interpretations;
-    use crate::rig::{Counters, Seen, Stream};
+    use crate::rig::{Seen, Stream};
     use crate::setup::Setup;
     use axon_wire::{MacAddr, Priority, Rate, Span, Time};
 
@@ -159,9 +159,6 @@ mod tests {
             self.away.push((begun, begun + Span::from_millis(self.away_millis)));
             self.lost += self.loses;
             Ok(Vec::new())
-        }
-        fn counters(&mut self) -> Option<Counters> {
-            None
         }
     }
 

@@ -17,6 +17,8 @@ pub const CNM_TYPE: u16 = 0x22e7;
 pub const CN_TAG_TYPE: u16 = 0x22e9;
 /// Of a customer tag.
 pub const TAG_TYPE: u16 = 0x8100;
+/// Of a service tag.
+pub const SERVICE_TAG_TYPE: u16 = 0x88a8;
 /// Of the tester's own traffic: IEEE 802's local experimental EtherType 1.
 pub const TRAFFIC_TYPE: u16 = 0x88b5;
 /// Where MAC control goes.
@@ -108,17 +110,78 @@ pub fn pause_of(frame: &[u8]) -> Option<u16> {
     word(frame, 16).filter(|_| is)
 }
 
-/// The EtherType of a frame behind its tag, if it has one, and where what it says begins.
-pub fn ethertype(frame: &[u8]) -> Option<(u16, usize)> {
-    match word(frame, 12)? {
-        TAG_TYPE => Some((word(frame, 16)?, 18)),
-        other => Some((other, 14)),
+/// Why a frame is no flow control that a station acts on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoFlowControl {
+    /// It is shorter than the shortest frame.
+    Short,
+    /// It is no MAC control.
+    Ethertype,
+    /// It comes from a group.
+    Source,
+    /// Its opcode is another.
+    Opcode,
+    /// It goes to another address: PAUSE may go to the station itself, PFC to the group only.
+    Destination,
+}
+
+/// For whom flow control stops a station, and for how many quanta each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlowControl {
+    /// All alike (802.3 annex 31B).
+    Pause(u16),
+    /// The priorities of the vector, each for its own time (annex 31D).
+    Pfc(u8, [u16; PRIORITIES]),
+}
+
+/// Reads flow control as a station of the address `own` does that acts on it.
+///
+/// # Errors
+/// It is none, or none to act on.
+pub fn flow_control_of(own: MacAddr, frame: &[u8]) -> Result<FlowControl, NoFlowControl> {
+    if frame.len() < SHORTEST {
+        return Err(NoFlowControl::Short);
     }
+    if !is_mac_control(frame) {
+        return Err(NoFlowControl::Ethertype);
+    }
+    if frame[6] & 1 != 0 {
+        return Err(NoFlowControl::Source);
+    }
+    let to_group = frame[..6] == MAC_CONTROL_GROUP;
+    if let Some(time) = pause_of(frame) {
+        let ours = to_group || frame[..6] == own.0;
+        return if ours { Ok(FlowControl::Pause(time)) } else { Err(NoFlowControl::Destination) };
+    }
+    let (vector, times) = pfc_of(frame).ok_or(NoFlowControl::Opcode)?;
+    if to_group { Ok(FlowControl::Pfc(vector, times)) } else { Err(NoFlowControl::Destination) }
+}
+
+/// The priority in the outermost tag of a frame, 0 without, then the EtherType behind at most a
+/// service and a customer tag, and where that stands.
+pub fn tags_of(frame: &[u8]) -> Option<(u8, u16, usize)> {
+    let mut at = 12;
+    for tag in [SERVICE_TAG_TYPE, TAG_TYPE] {
+        at += if word(frame, at)? == tag { 4 } else { 0 };
+    }
+    let priority = if at > 12 { *frame.get(14)? >> 5 } else { 0 };
+    Some((priority, word(frame, at)?, at))
+}
+
+/// The EtherType of a frame behind its tags, and where what it says begins.
+pub fn ethertype(frame: &[u8]) -> Option<(u16, usize)> {
+    tags_of(frame).map(|(_, kind, at)| (kind, at + 2))
 }
 
 /// Whether it is a MAC control frame.
 pub fn is_mac_control(frame: &[u8]) -> bool {
     word(frame, 12) == Some(MAC_CONTROL_TYPE)
+}
+
+/// Whether it is a CNM, behind any tags.
+pub fn is_cnm(frame: &[u8]) -> bool {
+    let Some((kind, at)) = ethertype(frame) else { return false };
+    kind == CNM_TYPE || kind == CN_TAG_TYPE && word(frame, at + 2) == Some(CNM_TYPE)
 }
 
 /// What all frames of streams begin with behind their tags.

@@ -1,9 +1,6 @@
 //! What sources on the standards differ on, where a case's expectation depends on it: each is read
 //! by a default, or the other way if the tester is configured so. `docs/ambiguities.md` says why.
 
-use axon_wire::cn::CnmFormat;
-use axon_wire::mac_control::Reserved;
-
 macro_rules! ambiguities {
     ($($(#[$doc:meta])* $ambiguity:ident = $name:literal, $default:literal, $other:literal;)*) => {
         /// An ambiguity of the standards: two interpretations, of which one is the default.
@@ -50,6 +47,25 @@ ambiguities! {
     CnmReserved = "cnm-reserved", "ignored", "refused";
 }
 
+/// How a CNM is read, where sources differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CnmReading {
+    /// The quoted priority stands in the three highest bits of its word, or in the lowest.
+    pub priority_in_high_bits: bool,
+    /// The offset falls while the queue grows, or rises.
+    pub offset_falls_with_queue: bool,
+    /// The CNM for a frame without a CN-TAG has one of flow 0, or none.
+    pub always_tagged: bool,
+    /// The quote begins with the EtherType behind all tags, or behind that.
+    pub msdu_has_ethertype: bool,
+    /// It comes from the congestion point, or from where the sampled frame was going.
+    pub source_is_point: bool,
+    /// It has the tag of the sampled frame as it is.
+    pub copies_tag: bool,
+    /// Version and reserved bits other than zero are a reason to refuse it.
+    pub strict: bool,
+}
+
 /// The ambiguities that have their other interpretation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Interpretations(Vec<Ambiguity>);
@@ -87,9 +103,9 @@ impl Interpretations {
         self.0.contains(&ambiguity)
     }
 
-    /// How a CNM is written and parsed.
-    pub fn cnm(&self) -> CnmFormat {
-        CnmFormat {
+    /// How a CNM is read and written.
+    pub fn cnm(&self) -> CnmReading {
+        CnmReading {
             priority_in_high_bits: !self.is_other(Ambiguity::CnmPriority),
             offset_falls_with_queue: !self.is_other(Ambiguity::CnmOffset),
             always_tagged: !self.is_other(Ambiguity::CnmTag),
@@ -97,13 +113,7 @@ impl Interpretations {
             source_is_point: !self.is_other(Ambiguity::CnmSource),
             copies_tag: self.is_other(Ambiguity::CnmVlan),
             strict: self.is_other(Ambiguity::CnmReserved),
-            ..CnmFormat::default()
         }
-    }
-
-    /// What becomes of PFC with reserved bits.
-    pub fn pfc_reserved(&self) -> Reserved {
-        if self.is_other(Ambiguity::PfcReserved) { Reserved::Refused } else { Reserved::Ignored }
     }
 }
 
@@ -114,7 +124,7 @@ mod tests {
     #[test]
     fn a_ambiguity_is_read_as_it_is_said_last() {
         let mut interpretations = Interpretations::default();
-        assert_eq!(interpretations.cnm(), CnmFormat::default());
+        assert!(interpretations.cnm().always_tagged && !interpretations.cnm().strict);
         for text in ["cnm-tag=as-sampled", "tie=higher", "tie=lower", "cnm-reserved=refused"] {
             interpretations.say(text).unwrap();
         }

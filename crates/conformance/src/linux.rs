@@ -8,7 +8,7 @@
 
 use crate::frames;
 use crate::interpretations::Interpretations;
-use crate::rig::{Counters, Halt, Rig, Seen, Stream, Way};
+use crate::rig::{Halt, Rig, Seen, Stream, Way};
 use crate::setup::Setup;
 use crate::station::{AROUND_FRAME_BYTES, Station};
 use axon_linux::clock::Clock;
@@ -103,7 +103,8 @@ impl Linux {
         let mut wires = Vec::new();
         for name in &options.interfaces {
             let port = PacketPort::open(name, true).map_err(|error| (name.clone(), error))?;
-            wires.push(Wire { port, station: Station::new(options.rate), free_at: Time::ZERO });
+            let station = Station::new(wires.len(), options.rate);
+            wires.push(Wire { port, station, free_at: Time::ZERO });
         }
         Ok(Linux {
             options,
@@ -194,7 +195,7 @@ impl Rig for Linux {
     fn set_up(&mut self, _: &Setup) -> Result<(), Halt> {
         let now = self.now();
         for (port, wire) in self.wires.iter_mut().enumerate() {
-            wire.station = Station::new(self.options.rate);
+            wire.station = Station::new(port, self.options.rate);
             // Whatever the last case has stopped goes on.
             let from = frames::mac(port);
             wire.station.order(now, frames::pause(from, 0));
@@ -235,10 +236,6 @@ impl Rig for Linux {
             }
             self.wait(until);
         }
-    }
-
-    fn counters(&mut self) -> Option<Counters> {
-        None
     }
 }
 

@@ -64,24 +64,7 @@ pub struct Stream {
     pub flow: Option<u16>,
 }
 
-/// What can be read of the device's own counters.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// Frames that it dropped as malformed.
-    pub malformed: u64,
-    /// MAC control frames that ended in it in good order.
-    pub mac_control: u64,
-    /// Frames that nobody in it would read, among them LLDP that is malformed.
-    pub refused: u64,
-    /// CNMs from hosts that it dropped.
-    pub forged: u64,
-    /// Times that PFC named a priority without PFC.
-    pub pfc_ignored: u64,
-    /// Frames of lossless priorities that it had to drop.
-    pub lossless_dropped: u64,
-}
-
-/// A tester at a device.
+/// A tester at a device, which it judges by what its ports send and by nothing else.
 pub trait Rig {
     /// How many ports the tester has. Port 0 is where the device is tested; the others bring
     /// traffic through it.
@@ -133,7 +116,4 @@ pub trait Rig {
     /// # Errors
     /// The rig has failed.
     fn pass(&mut self, until: Time) -> Result<Vec<Seen>, Halt>;
-
-    /// The device's counters, where they can be read.
-    fn counters(&mut self) -> Option<Counters>;
 }

@@ -1,6 +1,5 @@
 //! What a device is configured for.
 
-use axon_plane::qcn::DefenceMode;
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
 use core::fmt;
 
@@ -29,7 +28,21 @@ pub struct Setup {
     pub station: bool,
 }
 
-/// What the modes of defence are called (IEEE 802.1Q clause 33.4).
+/// What a port is to the domain of a priority with congestion notification (IEEE 802.1Q clause
+/// 33.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DefenceMode {
+    /// The priority has no congestion notification here.
+    Disabled,
+    /// The neighbour is outside.
+    Edge,
+    /// The neighbour is inside and takes no CN-TAGs.
+    Interior,
+    /// The neighbour is inside and takes CN-TAGs.
+    InteriorReady,
+}
+
+/// What the modes of defence are called.
 pub const DEFENCES: [(&str, DefenceMode); 4] = [
     ("disabled", DefenceMode::Disabled),
     ("edge", DefenceMode::Edge),

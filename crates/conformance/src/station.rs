@@ -5,8 +5,9 @@
 //! PFC does not begin a frame of a priority that the device has stopped by PFC or PAUSE, from the
 //! time on that the standard leaves a station to react.
 
-use crate::frames;
+use crate::frames::{self, FlowControl};
 use crate::rig::Stream;
+use axon_wire::MacAddr;
 use axon_wire::priority::PRIORITIES;
 use axon_wire::{Bytes, Rate, Span, Time};
 use std::collections::BTreeMap;
@@ -21,6 +22,7 @@ pub const AROUND_FRAME_BYTES: u64 = 24;
 /// A port.
 #[derive(Debug)]
 pub struct Station {
+    mac: MacAddr,
     rate: Rate,
     orders: BTreeMap<(Time, u64), Vec<u8>>,
     ordered: u64,
@@ -39,9 +41,10 @@ struct Flow {
 }
 
 impl Station {
-    /// A port on a link of `rate` with nothing to send.
-    pub fn new(rate: Rate) -> Station {
+    /// The tester's port `port` on a link of `rate`, with nothing to send.
+    pub fn new(port: usize, rate: Rate) -> Station {
         Station {
+            mac: frames::mac(port),
             rate,
             orders: BTreeMap::new(),
             ordered: 0,
@@ -64,11 +67,11 @@ impl Station {
 
     /// A frame has come.
     pub fn hear(&mut self, at: Time, frame: &[u8]) {
-        let times = frames::pfc_of(frame).or_else(|| {
-            let quanta = frames::pause_of(frame)?;
-            Some((u8::MAX, [quanta; PRIORITIES]))
-        });
-        let Some((vector, times)) = times else { return };
+        let (vector, times) = match frames::flow_control_of(self.mac, frame) {
+            Ok(FlowControl::Pause(quanta)) => (u8::MAX, [quanta; PRIORITIES]),
+            Ok(FlowControl::Pfc(vector, times)) => (vector, times),
+            Err(_) => return,
+        };
         for priority in (0..PRIORITIES).filter(|priority| vector & 1 << priority != 0) {
             let (from, until) = self.stops[priority];
             let stop = quanta(times[priority], self.rate);
@@ -152,7 +155,7 @@ mod tests {
 
     #[test]
     fn orders_go_first_and_streams_take_turns_at_their_pace() {
-        let mut station = Station::new(RATE);
+        let mut station = Station::new(1, RATE);
         station.add(1, stream(1, 1_000, true));
         station.add(2, stream(2, 1_000, true));
         station.order(at(150), vec![9; 60]);
@@ -166,7 +169,7 @@ mod tests {
 
     #[test]
     fn a_stream_that_honours_pfc_stops_after_the_time_to_react_and_another_does_not() {
-        let mut station = Station::new(RATE);
+        let mut station = Station::new(1, RATE);
         station.add(1, stream(3, 0, true));
         station.add(2, stream(3, 0, false));
         // 100 quanta are 5,120 ns; 614.4 ns later the station is to have stopped.
@@ -181,6 +184,12 @@ mod tests {
         assert_eq!(taken(&mut station, at(2_100)), Some(2));
         station.hear(at(2_200), &frames::pfc_for(frames::mac(0), 8, 0));
         let both = [taken(&mut station, at(2_200)), taken(&mut station, at(2_200))];
+        assert!(both.contains(&Some(1)), "{both:?}");
+        // What is not for this station stops nothing.
+        let mut other = frames::pause(frames::mac(0), 100);
+        other[..6].copy_from_slice(&frames::mac(7).0);
+        station.hear(at(3_000), &other);
+        let both = [taken(&mut station, at(4_000)), taken(&mut station, at(4_000))];
         assert!(both.contains(&Some(1)), "{both:?}");
     }
 }

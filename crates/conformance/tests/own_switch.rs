@@ -5,7 +5,7 @@ use axon_conformance::case::{Outcome, Verdict};
 use axon_conformance::cases;
 use axon_conformance::interpretations::{Ambiguity, Interpretations};
 use axon_conformance::report::text;
-use axon_conformance::rig::{Counters, Halt, Rig, Seen, Stream};
+use axon_conformance::rig::{Halt, Rig, Seen, Stream};
 use axon_conformance::setup::{Dcbx, Form, Setup};
 use axon_conformance::simulated::Simulated;
 use axon_conformance::simulated::plant::Plant;
@@ -100,9 +100,6 @@ impl Rig for Given {
     }
     fn pass(&mut self, until: Time) -> Result<Vec<Seen>, Halt> {
         self.0.pass(until)
-    }
-    fn counters(&mut self) -> Option<Counters> {
-        self.0.counters()
     }
 }
 

@@ -95,7 +95,7 @@ fn config(router: RouterKind) -> ControllerConfig {
         node: NodeConfig {
             incarnation: Incarnation { node: NodeId(u64::MAX), number: 1 },
             mac: server.mac,
-            key: [0; 32],
+            keys: [0; 32].into(),
             seed: 1,
             timers: Timers::default(),
             dcbx: None,
@@ -218,16 +218,17 @@ impl Whole {
         let config = config(RouterKind::default());
         let plane = Plane::new(PlaneConfig::with_ports(1, config.node.mac));
         let node = ControllerNode::new(config, plane, Time::ZERO);
-        let switches =
-            (0..SWITCHES).map(|switch| Sealer::new(&[0; 32], incarnation(switch))).collect();
+        let switches = (0..SWITCHES)
+            .map(|switch| Sealer::new(&[0; 32].into(), incarnation(switch), Role::Switch))
+            .collect();
         let mut whole = Whole { node, switches, out: Vec::new() };
         whole.input(Input::Link { port: PortNo(0), up: true });
         let (role, hop_width) = (Role::Switch, HopWidth::Eight);
         let hello = Hello { port: PortNo(4), role, hop_width, challenge: 1 };
-        let sealed = whole.switches[0].seal(None, &Message::Hello(hello));
+        let sealed = whole.switches[0].seal_link(None, &Message::Hello(hello));
         let echo = whole.frame(&link::emit(mac(0), &sealed)).expect("the Hello is answered");
         let confirm = Message::HelloConfirm(HelloConfirm { echo });
-        let sealed = whole.switches[0].seal(Some(incarnation_of_controller()), &confirm);
+        let sealed = whole.switches[0].seal_link(Some(incarnation_of_controller()), &confirm);
         whole.frame(&link::emit(mac(0), &sealed));
         for switch in 0..SWITCHES {
             let hello = Message::ControllerHello(ports_of(switch, 1, None));
@@ -246,7 +247,7 @@ impl Whole {
     /// A sealed message as it arrives after a few hops.
     fn packet(&mut self, switch: u64, message: &Message) -> Vec<u8> {
         let sealed =
-            self.switches[switch as usize].seal(Some(incarnation_of_controller()), message);
+            self.switches[switch as usize].seal_routed(incarnation_of_controller(), message);
         let mut packet = vec![0; 64];
         let (forward, reverse) = (Hops::to_control(), Hops::from([0, 1, 2, PortNo::CONTROL.0]));
         let kind = PacketType::Control;
@@ -268,7 +269,8 @@ impl Whole {
         while let Some(action) = self.out.pop() {
             let Action::Transmit { port, frame, .. } = action else { continue };
             let payload = link::parse(frame.bytes());
-            let opened = payload.and_then(|bytes| self.switches[0].open(bytes, true).ok());
+            let opened =
+                payload.and_then(|bytes| self.switches[0].open_link(PortNo(0), bytes).ok());
             if let Some(Message::HelloReply(reply)) = opened.map(|opened| opened.message) {
                 challenge = Some(reply.challenge);
             }

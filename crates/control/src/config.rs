@@ -3,7 +3,10 @@
 use crate::controller::router::RouterKind;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 use axon_dcbx::DcbxNodeConfig;
+use axon_node::Keys;
+use axon_wire::priority::{PRIORITIES, Priority};
 use axon_wire::{Incarnation, MacAddr, Span};
 use core::net::Ipv4Addr;
 
@@ -14,8 +17,8 @@ pub struct NodeConfig {
     pub incarnation: Incarnation,
     /// Source address of its own Ethernet frames; locally administered in a lab.
     pub mac: MacAddr,
-    /// The fabric's pre-shared key.
-    pub key: [u8; 32],
+    /// What its control messages are sealed with.
+    pub keys: Keys,
     /// The seed of the node's random numbers (challenges). Unpredictable outside a simulation.
     pub seed: u64,
     /// The intervals of the control plane.
@@ -76,6 +79,18 @@ impl Timers {
     pub fn silence_max(&self) -> Span {
         self.heartbeat * 600 + self.retry * 100
     }
+
+    /// The longest time that a controller takes to decide about a route of its incarnation before:
+    /// 100 heartbeats and 50 retries.
+    pub(crate) const fn decision_max(&self) -> Span {
+        Span::from_ticks(self.heartbeat.ticks() * 100 + self.retry.ticks() * 50)
+    }
+
+    /// For how long a switch keeps a route of an earlier incarnation of the controller while the
+    /// new one can be reached and does not decide about it: 200 heartbeats and 100 retries.
+    pub fn inherited_max(&self) -> Span {
+        self.decision_max() * 2
+    }
 }
 
 /// The configuration of a switch.
@@ -87,6 +102,36 @@ pub struct SwitchConfig {
     pub waiting_bytes_max: usize,
     /// The most hosts at one port. Further hosts are not learned.
     pub hosts_per_port_max: usize,
+    /// The control traffic that the hosts of one port may cause.
+    pub host_control: ByteLimit,
+    /// By port, what it is trusted with; a port that is missing is any kind of port.
+    pub ports: Vec<PortPolicy>,
+}
+
+/// A token bucket over bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ByteLimit {
+    /// Bytes per second in the long run, at least 1.
+    pub bytes_per_second: u64,
+    /// Bytes at once after a rest.
+    pub burst: u64,
+}
+
+impl Default for ByteLimit {
+    /// 2 Mb/s after a burst of 256 KiB: a host port's thousand frames a second, if they are short.
+    fn default() -> ByteLimit {
+        ByteLimit { bytes_per_second: 250_000, burst: 256 << 10 }
+    }
+}
+
+/// What a port of a switch is trusted with.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PortPolicy {
+    /// The port is pinned to hosts: another switch or controller there is refused.
+    pub hosts_only: bool,
+    /// The priority regeneration table for hosts there (IEEE 802.1Q clause 6.9.4); `None` if the
+    /// data plane has no priorities or hosts may use all.
+    pub regeneration: Option<Box<[Priority; PRIORITIES]>>,
 }
 
 /// The configuration of a controller.
@@ -121,5 +166,5 @@ pub struct DhcpConfig {
     /// Default router to announce, if any.
     pub router: Option<Ipv4Addr>,
     /// Name servers to announce.
-    pub dns: alloc::vec::Vec<Ipv4Addr>,
+    pub dns: Vec<Ipv4Addr>,
 }

@@ -1,7 +1,7 @@
 //! Requests of the parts of a control plane to their node.
 
 use alloc::vec::Vec;
-use axon_node::{Note, Refusal, RouteChange, RouteTicket};
+use axon_node::{Note, Refusal, RouteChange, RouteTicket, StoreChange};
 use axon_wire::message::{Item, Message};
 use axon_wire::{Hops, Incarnation, MacAddr, NodeId, PortNo, Route};
 
@@ -83,6 +83,8 @@ pub enum Effect {
         /// The reason for the refusal.
         refusal: Refusal,
     },
+    /// Controller: keep this for the next incarnation.
+    Store(StoreChange),
     /// Report this note to the operator.
     Note(Note),
 }

@@ -1,39 +1,36 @@
-//! Sealing and opening control messages: authentication with the fabric's key, and protection
-//! against replay.
+//! Sealing and opening control messages: authentication, and protection against replay.
 //!
-//! Each message is sealed with XChaCha20-Poly1305 under the pre-shared key. The nonce is
-//! (node, incarnation, sequence) of the sender, see [`axon_wire::envelope`]; the incarnation that
-//! the message is for is authenticated with it. A receiver keeps, for each sender, the
-//! newest incarnation and a sliding window over its sequence numbers (as IPsec does, RFC
-//! 4303 §3.4.3): a number that is in the window already, or older than the window, is a
-//! replay. All of that is looked at only after the seal has proved genuine.
+//! Each message is sealed with XChaCha20-Poly1305, under the key of the [`Channel`] that it belongs
+//! to. The nonce is (node, incarnation, sequence) of the sender, see [`axon_wire::envelope`]; the
+//! incarnation that the message is for is authenticated with it. What has been received is kept in
+//! `replay.rs`, and looked at only after the seal has proved genuine.
+//!
+//! A switch has two keys. One is shared by all switches, for discovery on links and for answers
+//! between switches. The other is known to the controller and this switch alone, so that no switch
+//! can pose as the controller, or to the controller as another switch. Both follow from the
+//! controller's master key ([`crate::keys`]).
+//!
+//! While keys are changed, a node opens under two sets and seals under one.
 
-use alloc::collections::BTreeMap;
-use axon_node::Refusal;
+use crate::keys::{self, Channel, Ring};
+use crate::replay::Received;
+use alloc::vec::Vec;
+use axon_node::{Keys, Refusal};
 use axon_wire::envelope::{self, Envelope};
-use axon_wire::message::Message;
-use axon_wire::{Incarnation, NodeId};
-use chacha20poly1305::aead::{Aead, KeyInit, Payload};
+use axon_wire::message::{ArpReply, ArpTarget, Grant, Message, Role};
+use axon_wire::{Incarnation, NodeId, PortNo};
+use chacha20poly1305::aead::{Aead, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
-
-/// The size of the replay window: late messages up to this far behind the newest are accepted.
-const WINDOW: u64 = u128::BITS as u64;
 
 /// Seals and opens the messages of one incarnation of a node.
 pub struct Sealer {
-    cipher: XChaCha20Poly1305,
+    role: Role,
+    /// The one to seal with.
+    current: Ring,
+    other: Option<Ring>,
     incarnation: Incarnation,
     sequence: u64,
-    replay_windows: BTreeMap<NodeId, ReplayWindow>,
-}
-
-/// The sequence numbers received from one sender.
-#[derive(Clone, Copy, Debug)]
-struct ReplayWindow {
-    incarnation: u64,
-    newest: u64,
-    /// Bit `n` stands for sequence `newest - n`.
-    window: u128,
+    received: Received,
 }
 
 /// A message whose seal was valid.
@@ -48,74 +45,136 @@ pub struct Opened {
 }
 
 impl Sealer {
-    /// A sealer for this incarnation of a node, in the fabric with this key.
-    pub fn new(key: &[u8; 32], incarnation: Incarnation) -> Sealer {
-        let cipher = XChaCha20Poly1305::new(key.into());
-        Sealer { cipher, incarnation, sequence: 0, replay_windows: BTreeMap::new() }
+    /// A sealer for this incarnation of a node.
+    pub fn new(keys: &Keys, incarnation: Incarnation, role: Role) -> Sealer {
+        let (current, other) = rings(keys, incarnation.node, role);
+        Sealer { role, current, other, incarnation, sequence: 0, received: Received::default() }
     }
 
-    /// Seals `message` for `to`, or for any receiver, and returns the envelope.
-    pub fn seal(&mut self, to: Option<Incarnation>, message: &Message) -> alloc::vec::Vec<u8> {
+    /// Uses other keys from now on. What was received stays received.
+    pub fn rekey(&mut self, keys: &Keys) {
+        (self.current, self.other) = rings(keys, self.incarnation.node, self.role);
+    }
+
+    /// Seals a message for the other end of a link, or for whoever is there, and returns the
+    /// envelope.
+    pub fn seal_link(&mut self, to: Option<Incarnation>, message: &Message) -> Vec<u8> {
+        let cipher = self.current.link().clone();
+        self.seal(&cipher, to, message)
+    }
+
+    /// Seals a message that goes by a source route, and returns the envelope.
+    pub fn seal_routed(&mut self, to: Incarnation, message: &Message) -> Vec<u8> {
+        let cipher = self.current.cipher(Channel::routed(message), to.node);
+        self.seal(&cipher, Some(to), message)
+    }
+
+    fn seal(
+        &mut self,
+        cipher: &XChaCha20Poly1305,
+        to: Option<Incarnation>,
+        message: &Message,
+    ) -> Vec<u8> {
         self.sequence += 1;
         let nonce = XNonce::from(envelope::nonce(self.incarnation, self.sequence));
         let (aad, plain) = (associated(to), message.encode());
-        let sealed = self
-            .cipher
+        let sealed = cipher
             .encrypt(&nonce, Payload { msg: &plain, aad: &aad })
             .expect("a control message is far shorter than the cipher's limit");
         Envelope { from: self.incarnation, sequence: self.sequence, sealed: &sealed }.emit()
     }
 
-    /// Opens an envelope that was sealed for this incarnation or, if `broadcast` is allowed, for
-    /// any receiver.
+    /// Opens an envelope from the other end of the link at `port`, for this incarnation or for any
+    /// receiver.
     ///
     /// # Errors
-    /// The reason for the refusal. The replay window is unchanged then.
-    pub fn open(&mut self, bytes: &[u8], broadcast: bool) -> Result<Opened, Refusal> {
+    /// The reason for the refusal; it is not entered as received then.
+    pub fn open_link(&mut self, port: PortNo, bytes: &[u8]) -> Result<Opened, Refusal> {
         let envelope = Envelope::parse(bytes).map_err(|_| Refusal::Malformed)?;
-        let (plain, addressed) = match self.decrypt(&envelope, Some(self.incarnation)) {
-            Some(plain) => (plain, true),
-            None if broadcast => (self.decrypt(&envelope, None).ok_or(Refusal::BadSeal)?, false),
-            None => return Err(Refusal::BadSeal),
-        };
-        self.admit(envelope.from, envelope.sequence)?;
-        let message = Message::decode(&plain).ok_or(Refusal::Malformed)?;
-        Ok(Opened { from: envelope.from, message, addressed })
-    }
-
-    fn decrypt(&self, envelope: &Envelope, to: Option<Incarnation>) -> Option<alloc::vec::Vec<u8>> {
-        let nonce = XNonce::from(envelope::nonce(envelope.from, envelope.sequence));
-        let payload = Payload { msg: envelope.sealed, aad: &associated(to) };
-        self.cipher.decrypt(&nonce, payload).ok()
-    }
-
-    /// Enters a genuine message into the replay window, or refuses it as a replay.
-    fn admit(&mut self, from: Incarnation, sequence: u64) -> Result<(), Refusal> {
-        if from.node == self.incarnation.node {
-            return Err(Refusal::Replayed);
-        }
-        let fresh = ReplayWindow { incarnation: from.number, newest: sequence, window: 1 };
-        let Some(heard) = self.replay_windows.get_mut(&from.node) else {
-            self.replay_windows.insert(from.node, fresh);
-            return Ok(());
-        };
-        if from.number < heard.incarnation {
-            return Err(Refusal::StaleIncarnation);
-        }
-        if from.number > heard.incarnation {
-            *heard = fresh;
-        } else if sequence > heard.newest {
-            let step = sequence - heard.newest;
-            heard.window = if step < WINDOW { heard.window << step | 1 } else { 1 };
-            heard.newest = sequence;
-        } else {
-            let age = heard.newest - sequence;
-            if age >= WINDOW || heard.window >> age & 1 == 1 {
-                return Err(Refusal::Replayed);
+        for to in [Some(self.incarnation), None] {
+            let opened = self.rings().find_map(|ring| decrypt(ring.link(), &envelope, to));
+            if let Some(plain) = opened {
+                self.refuse_echo(envelope.from)?;
+                self.received.link(port, envelope.from, envelope.sequence)?;
+                return open(&envelope, &plain, to.is_some());
             }
-            heard.window |= 1 << age;
         }
-        Ok(())
+        Err(Refusal::BadSeal)
+    }
+
+    /// Opens an envelope that came by a source route, for this incarnation.
+    ///
+    /// # Errors
+    /// The reason for the refusal.
+    pub fn open_routed(&mut self, bytes: &[u8]) -> Result<Opened, Refusal> {
+        let envelope = Envelope::parse(bytes).map_err(|_| Refusal::Malformed)?;
+        let (node, to) = (envelope.from.node, Some(self.incarnation));
+        for channel in [Channel::Control, Channel::Peer] {
+            let opened =
+                self.rings().find_map(|ring| decrypt(&ring.cipher(channel, node), &envelope, to));
+            let Some(plain) = opened else { continue };
+            self.refuse_echo(envelope.from)?;
+            if channel == Channel::Control {
+                self.received.control(envelope.from, envelope.sequence)?;
+                self.remember(node);
+            }
+            let opened = open(&envelope, &plain, true)?;
+            let due = Channel::routed(&opened.message);
+            return if due == channel { Ok(opened) } else { Err(Refusal::Unauthorised) };
+        }
+        Err(Refusal::BadSeal)
+    }
+
+    /// Keeps the ciphers of a switch whose seal was valid.
+    fn remember(&mut self, node: NodeId) {
+        for ring in [Some(&mut self.current), self.other.as_mut()].into_iter().flatten() {
+            ring.remember(node);
+        }
+    }
+
+    /// A node that hears itself is at both ends of a link, or somebody plays its messages back.
+    fn refuse_echo(&self, from: Incarnation) -> Result<(), Refusal> {
+        if from.node == self.incarnation.node { Err(Refusal::Replayed) } else { Ok(()) }
+    }
+
+    /// Makes the proof, for the source switch, that the answer of a target switch is the
+    /// controller's word.
+    pub fn grant(&mut self, target: &mut ArpTarget) {
+        self.sequence += 1;
+        let nonce = XNonce::from(envelope::nonce(self.incarnation, self.sequence));
+        let cipher = self.current.cipher(Channel::Control, target.source_switch.node);
+        let aad = provable(target.reply());
+        let sealed = cipher
+            .encrypt(&nonce, Payload { msg: &[], aad: &aad })
+            .expect("an answer is far shorter than the cipher's limit");
+        target.grant.sequence = self.sequence;
+        target.grant.tag.copy_from_slice(&sealed);
+    }
+
+    /// Accepts an answer, once, if it is the word of this incarnation of the controller, for this
+    /// switch.
+    ///
+    /// # Errors
+    /// It is not, or it has been accepted before.
+    pub fn accept_grant(
+        &mut self,
+        controller: Incarnation,
+        reply: &ArpReply,
+    ) -> Result<(), Refusal> {
+        let nonce = XNonce::from(envelope::nonce(controller, reply.grant.sequence));
+        let aad = provable(reply.clone());
+        let genuine = self.rings().any(|ring| {
+            let cipher = ring.cipher(Channel::Control, controller.node);
+            cipher.decrypt(&nonce, Payload { msg: &reply.grant.tag, aad: &aad }).is_ok()
+        });
+        if !genuine {
+            return Err(Refusal::Unauthorised);
+        }
+        self.received.grant(controller, reply.grant.sequence)
+    }
+
+    fn rings(&self) -> impl Iterator<Item = &Ring> {
+        core::iter::once(&self.current).chain(&self.other)
     }
 }
 
@@ -129,92 +188,259 @@ fn associated(to: Option<Incarnation>) -> [u8; 16] {
     bytes
 }
 
+/// What a grant proves: the answer without its grant. No other associated data are so long.
+fn provable(reply: ArpReply) -> Vec<u8> {
+    Message::ArpReply(ArpReply { grant: Grant::default(), ..reply }).encode()
+}
+
+/// The rings of a node with these keys.
+fn rings(keys: &Keys, node: NodeId, role: Role) -> (Ring, Option<Ring>) {
+    let ring = |secret| keys::ring(secret, node, role);
+    (ring(&keys.current), keys.other.as_ref().map(ring))
+}
+
+/// The message of an envelope whose seal was valid.
+fn open(envelope: &Envelope, plain: &[u8], addressed: bool) -> Result<Opened, Refusal> {
+    let message = Message::decode(plain).ok_or(Refusal::Malformed)?;
+    Ok(Opened { from: envelope.from, message, addressed })
+}
+
+fn decrypt(
+    cipher: &XChaCha20Poly1305,
+    envelope: &Envelope,
+    to: Option<Incarnation>,
+) -> Option<Vec<u8>> {
+    let nonce = XNonce::from(envelope::nonce(envelope.from, envelope.sequence));
+    let payload = Payload { msg: envelope.sealed, aad: &associated(to) };
+    cipher.decrypt(&nonce, payload).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alloc::vec::Vec;
-    use axon_wire::message::HelloConfirm;
+    use alloc::vec;
+    use axon_node::Secret;
+    use axon_wire::message::{HelloConfirm, Segment, Stamp};
+    use axon_wire::route::Route;
+    use axon_wire::{Hops, MacAddr};
 
-    fn incarnation(node: u64, incarnation: u64) -> Incarnation {
-        Incarnation { node: NodeId(node), number: incarnation }
+    const PORT: PortNo = PortNo(0);
+    const CONTROLLER: Incarnation = incarnation(99, 1);
+
+    const fn incarnation(node: u64, number: u64) -> Incarnation {
+        Incarnation { node: NodeId(node), number }
     }
 
     fn message(echo: u64) -> Message {
         Message::HelloConfirm(HelloConfirm { echo })
     }
 
+    /// What only a controller and a switch say to each other.
+    fn control(ack: u64) -> Message {
+        Message::Segment(Segment { first: 0, ack, items: Vec::new() })
+    }
+
+    /// For switch 2, whose host 2 looks for host 4.
+    fn target() -> ArpTarget {
+        ArpTarget {
+            id: 1,
+            source_switch: incarnation(2, 1),
+            source_port: PortNo(0),
+            source_mac: MacAddr([2; 6]),
+            source_ip: None,
+            target_port: PortNo(0),
+            target_mac: MacAddr([4; 6]),
+            target_ip: None,
+            stamp: Stamp::default(),
+            to_source: Route::from([1, 0]),
+            to_target: Route::from([2, 0]),
+            answer_by: Hops::to_control(),
+            grant: Grant::default(),
+        }
+    }
+
+    fn reply() -> Message {
+        Message::ArpReply(target().reply())
+    }
+
+    fn switch(node: u64, number: u64) -> Sealer {
+        Sealer::new(&[7; 32].into(), incarnation(node, number), Role::Switch)
+    }
+
+    fn controller() -> Sealer {
+        Sealer::new(&[7; 32].into(), CONTROLLER, Role::Controller)
+    }
+
     fn pair() -> (Sealer, Sealer) {
-        (Sealer::new(&[7; 32], incarnation(1, 1)), Sealer::new(&[7; 32], incarnation(2, 1)))
+        (switch(1, 1), switch(2, 1))
     }
 
     #[test]
-    fn a_message_is_opened_once_by_the_life_it_is_for() {
+    fn a_message_is_opened_once_by_the_incarnation_it_is_for() {
         let (mut alice, mut bob) = pair();
-        let bytes = alice.seal(Some(incarnation(2, 1)), &message(5));
-        let opened = bob.open(&bytes, false).unwrap();
+        let bytes = alice.seal_link(Some(incarnation(2, 1)), &message(5));
+        let opened = bob.open_link(PORT, &bytes).unwrap();
         assert_eq!(
             (opened.from, opened.message, opened.addressed),
             (incarnation(1, 1), message(5), true)
         );
-        assert_eq!(bob.open(&bytes, false), Err(Refusal::Replayed));
-        let mut later_bob = Sealer::new(&[7; 32], incarnation(2, 2));
-        assert_eq!(later_bob.open(&bytes, true), Err(Refusal::BadSeal));
+        assert_eq!(bob.open_link(PORT, &bytes), Err(Refusal::Replayed));
+        assert_eq!(switch(2, 2).open_link(PORT, &bytes), Err(Refusal::BadSeal));
     }
 
     #[test]
     fn another_key_another_receiver_and_any_flipped_bit_are_refused() {
         let (mut alice, mut bob) = pair();
-        let bytes = alice.seal(Some(incarnation(2, 1)), &message(5));
-        assert_eq!(
-            Sealer::new(&[8; 32], incarnation(2, 1)).open(&bytes, true),
-            Err(Refusal::BadSeal)
-        );
-        assert_eq!(
-            Sealer::new(&[7; 32], incarnation(3, 1)).open(&bytes, true),
-            Err(Refusal::BadSeal)
-        );
+        let bytes = alice.seal_link(Some(incarnation(2, 1)), &message(5));
+        let mut stranger = Sealer::new(&[8; 32].into(), incarnation(2, 1), Role::Switch);
+        assert_eq!(stranger.open_link(PORT, &bytes), Err(Refusal::BadSeal));
+        assert_eq!(switch(3, 1).open_link(PORT, &bytes), Err(Refusal::BadSeal));
         for bit in 24..bytes.len() * 8 {
             let mut bent = bytes.clone();
             bent[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(bob.open(&bent, true), Err(Refusal::BadSeal), "bit {bit}");
+            assert_eq!(bob.open_link(PORT, &bent), Err(Refusal::BadSeal), "bit {bit}");
         }
-        assert!(bob.open(&bytes, false).is_ok(), "refused messages leave no trace");
+        assert!(bob.open_link(PORT, &bytes).is_ok(), "refused messages leave no trace");
     }
 
     #[test]
-    fn a_broadcast_is_heard_only_where_broadcasts_may_be() {
+    fn a_broadcast_is_opened_on_links_only() {
         let (mut alice, mut bob) = pair();
-        let bytes = alice.seal(None, &message(5));
-        assert_eq!(bob.open(&bytes, false), Err(Refusal::BadSeal));
-        assert!(!bob.open(&bytes, true).unwrap().addressed);
+        let bytes = alice.seal_link(None, &message(5));
+        assert_eq!(bob.open_routed(&bytes), Err(Refusal::BadSeal));
+        assert!(!bob.open_link(PORT, &bytes).unwrap().addressed);
     }
 
     #[test]
-    fn late_messages_pass_and_replays_do_not_whatever_the_order() {
+    fn an_earlier_incarnation_is_refused_once_a_later_one_has_sent_something() {
         let (mut alice, mut bob) = pair();
-        let sealed: Vec<_> =
-            (0..200).map(|echo| alice.seal(Some(incarnation(2, 1)), &message(echo))).collect();
-        assert!(bob.open(&sealed[150], false).is_ok());
-        for (index, bytes) in sealed.iter().enumerate().take(150) {
-            let fits = index > 150 - WINDOW as usize;
-            assert_eq!(bob.open(bytes, false).is_ok(), fits, "message {index}");
-            assert_eq!(bob.open(bytes, false), Err(Refusal::Replayed));
-        }
-    }
-
-    #[test]
-    fn an_earlier_life_is_refused_once_a_later_one_has_spoken() {
-        let (mut alice, mut bob) = pair();
-        let old = alice.seal(Some(incarnation(2, 1)), &message(5));
-        let mut reborn = Sealer::new(&[7; 32], incarnation(1, 2));
-        assert!(bob.open(&reborn.seal(Some(incarnation(2, 1)), &message(6)), false).is_ok());
-        assert_eq!(bob.open(&old, false), Err(Refusal::StaleIncarnation));
+        let old = alice.seal_link(Some(incarnation(2, 1)), &message(5));
+        let new = switch(1, 2).seal_link(Some(incarnation(2, 1)), &message(6));
+        assert!(bob.open_link(PORT, &new).is_ok());
+        assert_eq!(bob.open_link(PORT, &old), Err(Refusal::StaleIncarnation));
     }
 
     #[test]
     fn a_node_does_not_listen_to_its_own_echo() {
         let (mut alice, _) = pair();
-        let bytes = alice.seal(None, &message(5));
-        assert_eq!(alice.open(&bytes, true), Err(Refusal::Replayed));
+        let bytes = alice.seal_link(None, &message(5));
+        assert_eq!(alice.open_link(PORT, &bytes), Err(Refusal::Replayed));
+    }
+
+    #[test]
+    fn controller_and_switch_understand_each_other_and_so_do_two_switches() {
+        let (mut alice, mut bob) = pair();
+        let mut controller = controller();
+        let bytes = controller.seal_routed(incarnation(1, 1), &control(3));
+        assert_eq!(alice.open_routed(&bytes).unwrap().message, control(3));
+        let bytes = alice.seal_routed(CONTROLLER, &control(4));
+        assert_eq!(controller.open_routed(&bytes).unwrap().message, control(4));
+        let bytes = alice.seal_routed(incarnation(2, 1), &reply());
+        assert_eq!(bob.open_routed(&bytes).unwrap().message, reply());
+    }
+
+    /// Mallory owns switch 1, and has all its keys.
+    #[test]
+    fn a_switch_cannot_pose_as_the_controller_nor_to_it_as_another_switch() {
+        let (mallory, victim) = (keys::of_switch(&[7; 32], NodeId(1)), incarnation(2, 1));
+        let (mut bob, mut controller) = (switch(2, 1), controller());
+        for (role, number) in [(Role::Switch, u64::MAX - 1), (Role::Controller, u64::MAX)] {
+            let from = incarnation(CONTROLLER.node.0, number);
+            let keys = Keys { current: Secret::Switch(mallory.clone()), other: None };
+            let mut posing = Sealer::new(&keys, from, role);
+            assert_eq!(bob.open_routed(&posing.seal_routed(victim, &control(1))), BAD);
+            // Nor under the key that they share.
+            let cipher = posing.current.link().clone();
+            let bytes = posing.seal(&cipher, Some(victim), &control(1));
+            assert_eq!(bob.open_routed(&bytes), Err(Refusal::Unauthorised));
+            let keys = Keys { current: Secret::Switch(mallory.clone()), other: None };
+            let mut posing = Sealer::new(&keys, incarnation(2, u64::MAX), role);
+            assert_eq!(controller.open_routed(&posing.seal_routed(CONTROLLER, &control(1))), BAD);
+        }
+        // The true ones are believed as before, although their incarnations are lower.
+        assert!(bob.open_routed(&controller.seal_routed(victim, &control(1))).is_ok());
+        assert!(controller.open_routed(&bob.seal_routed(CONTROLLER, &control(1))).is_ok());
+    }
+
+    #[test]
+    fn only_the_controller_grants_a_route_and_nothing_of_it_can_be_changed() {
+        let (mut controller, mut bob) = (controller(), switch(2, 1));
+        let mut target = target();
+        controller.grant(&mut target);
+        let genuine = target.reply();
+        assert_eq!(switch(3, 1).accept_grant(CONTROLLER, &genuine), FORGED, "for one switch");
+        assert_eq!(bob.accept_grant(incarnation(99, 2), &genuine), FORGED, "of one incarnation");
+        let mut forged = vec![genuine.clone(); 6];
+        forged[0].to_target = Route::from([3, 0]);
+        forged[1].target_mac = MacAddr([6; 6]);
+        forged[2].stamp.number += 1;
+        forged[3].source_port = PortNo(1);
+        forged[4].grant.sequence += 1;
+        forged[5].grant.tag[15] ^= 1;
+        for reply in forged {
+            assert_eq!(bob.accept_grant(CONTROLLER, &reply), FORGED, "{reply:?}");
+        }
+        // Mallory owns the target switch, and makes one of its own.
+        let mallory = keys::of_switch(&[7; 32], NodeId(1));
+        let keys = Keys { current: Secret::Switch(mallory), other: None };
+        Sealer::new(&keys, CONTROLLER, Role::Controller).grant(&mut target);
+        assert_eq!(bob.accept_grant(CONTROLLER, &target.reply()), FORGED);
+        // The genuine one is as good as before, once.
+        assert_eq!(bob.accept_grant(CONTROLLER, &genuine), Ok(()));
+        assert_eq!(bob.accept_grant(CONTROLLER, &genuine), Err(Refusal::Replayed));
+    }
+
+    /// Mallory owns switch 1, and speaks under the key of links as switch 2 of a later incarnation.
+    #[test]
+    fn whoever_poses_as_a_switch_keeps_the_true_one_off_at_no_other_port() {
+        let (mut alice, mut bob) = (switch(3, 1), switch(2, 1));
+        let later = incarnation(2, u64::MAX);
+        let own = Secret::Switch(keys::of_switch(&[7; 32], NodeId(1)));
+        let keys = Keys { current: own, other: None };
+        let mut posing = Sealer::new(&keys, later, Role::Switch);
+        let to = incarnation(3, 1);
+        assert!(alice.open_link(PORT, &posing.seal_link(Some(to), &message(1))).is_ok());
+        assert!(alice.open_routed(&posing.seal_routed(to, &reply())).is_ok());
+        let genuine = bob.seal_link(Some(to), &message(1));
+        assert_eq!(alice.open_link(PORT, &genuine), Err(Refusal::StaleIncarnation));
+        assert!(alice.open_link(PortNo(1), &genuine).is_ok());
+        assert!(alice.open_routed(&bob.seal_routed(to, &reply())).is_ok());
+    }
+
+    const FORGED: Result<(), Refusal> = Err(Refusal::Unauthorised);
+    const BAD: Result<Opened, Refusal> = Err(Refusal::BadSeal);
+
+    #[test]
+    fn keys_are_changed_in_three_steps_and_no_message_is_refused_between_them() {
+        let (old, new) = (Secret::Master([7; 32]), Secret::Master([8; 32]));
+        let keys = |current: &Secret, other: Option<&Secret>| Keys {
+            current: current.clone(),
+            other: other.cloned(),
+        };
+        let steps = [keys(&old, Some(&new)), keys(&new, Some(&old)), keys(&new, None)];
+        let (mut alice, mut bob) = pair();
+        let mut controller = controller();
+        let exchange = |alice: &mut Sealer, bob: &mut Sealer, controller: &mut Sealer| {
+            let bytes = alice.seal_link(None, &message(1));
+            bob.open_link(PORT, &bytes).unwrap();
+            let bytes = bob.seal_routed(incarnation(1, 1), &reply());
+            alice.open_routed(&bytes).unwrap();
+            let bytes = alice.seal_routed(CONTROLLER, &control(1));
+            controller.open_routed(&bytes).unwrap();
+            let bytes = controller.seal_routed(incarnation(2, 1), &control(1));
+            bob.open_routed(&bytes).unwrap();
+            bytes
+        };
+        let before = exchange(&mut alice, &mut bob, &mut controller);
+        for step in &steps {
+            alice.rekey(step);
+            exchange(&mut alice, &mut bob, &mut controller);
+            controller.rekey(step);
+            exchange(&mut alice, &mut bob, &mut controller);
+            assert_eq!(bob.open_routed(&before), Err(Refusal::Replayed), "what came has come");
+            bob.rekey(step);
+            exchange(&mut alice, &mut bob, &mut controller);
+        }
+        assert_eq!(bob.open_routed(&before), BAD, "the old key is worth nothing now");
     }
 }

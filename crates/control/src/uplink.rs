@@ -258,7 +258,7 @@ mod tests {
             let config = NodeConfig {
                 incarnation: incarnation(1, 1),
                 mac,
-                key: [0; 32],
+                keys: [0; 32].into(),
                 seed: 1,
                 timers: Timers::default(),
                 dcbx: None,

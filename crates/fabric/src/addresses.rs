@@ -3,6 +3,7 @@
 use crate::error::Problem;
 use crate::file::{self, SubnetText};
 use crate::model::{Dhcp, Fabric, Host};
+use crate::names::number;
 use crate::topology::Plan;
 use crate::units::span_text;
 use ipnet::{IpAdd, IpSub, Ipv4Net};
@@ -118,4 +119,78 @@ pub(crate) fn finish(fabric: &mut Fabric, asked: &file::Dhcp, plan: &Plan) -> Re
         return Err(Problem::new(key, what, "an address for every host"));
     }
     Ok(())
+}
+
+impl Fabric {
+    /// An address for each host, in the order of [`Fabric::hosts`], for hosts without a DHCP
+    /// client.
+    ///
+    /// A fixed or reserved address comes first. Then a host whose name ends in a number N gets host
+    /// number N of the subnet, so h3 is 10.0.0.3, unless that is the server's or taken. Each of the
+    /// others gets the first free address of the pool; none if the pool is used up, which a fabric
+    /// that was loaded from a file rules out.
+    pub fn addresses(&self) -> Vec<Option<Ipv4Addr>> {
+        let Dhcp { server, prefix_len, pool_first, pool_last, ref reservations, .. } = self.dhcp;
+        // Lengths over 32 are 32.
+        let subnet = Ipv4Net::new(server, prefix_len).unwrap_or(server.into());
+        let (first, last) = host_range(subnet);
+        let mut used: BTreeSet<Ipv4Addr> = reservations.values().copied().collect();
+        used.extend(self.hosts.iter().filter_map(|host| host.ip));
+        used.insert(server);
+        let given = |host: &Host| host.ip.or_else(|| reservations.get(&host.mac).copied());
+        let mut addresses: Vec<Option<Ipv4Addr>> = self.hosts.iter().map(given).collect();
+        for (host, address) in self.hosts.iter().zip(&mut addresses) {
+            let numbered = || subnet.network().to_bits().checked_add(number(&host.name)?);
+            if address.is_none()
+                && let Some(ip) = numbered().map(Ipv4Addr::from_bits)
+                && (first..=last).contains(&ip)
+                && used.insert(ip)
+            {
+                *address = Some(ip);
+            }
+        }
+        let pool = (pool_first.to_bits()..=pool_last.to_bits()).map(Ipv4Addr::from_bits);
+        let mut free = pool.filter(|ip| !used.contains(ip));
+        for address in addresses.iter_mut().filter(|address| address.is_none()) {
+            *address = free.next();
+        }
+        addresses
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn addresses(dhcp: &str, hosts: &str) -> String {
+        let text = format!(
+            "name: a\ndhcp: {dhcp}\ntopology:\n  listed:\n    switches: [s1]\n    hosts: {hosts}\n"
+        );
+        let fabric = crate::parse("a.yaml".as_ref(), &text).unwrap();
+        let mut addresses: Vec<(&str, Option<Ipv4Addr>)> =
+            fabric.hosts.iter().map(|host| host.name.as_str()).zip(fabric.addresses()).collect();
+        addresses.sort();
+        let text = |(name, ip): &(&str, Option<Ipv4Addr>)| format!("{name} {}", ip.unwrap());
+        addresses.iter().map(text).collect::<Vec<String>>().join(", ")
+    }
+
+    #[test]
+    fn a_host_has_the_address_that_its_name_ends_in_if_that_is_free() {
+        let hosts = "{ h1: s1, h2: s1, h3: s1, db: s1, web3: s1, h300: s1 }";
+        let expected = "db 10.0.0.5, h1 10.0.0.4, h2 10.0.0.2, h3 10.0.0.3, h300 10.0.1.44, \
+                        web3 10.0.0.6";
+        assert_eq!(addresses("{}", hosts), expected, "10.0.0.1 is the server's");
+        let server = "{ server: 10.0.0.9, pool: [10.0.0.100, 10.0.0.110] }";
+        let hosts = "{ h0: s1, h1: s1, h9: s1, h99999999999: s1 }";
+        let expected = "h0 10.0.0.100, h1 10.0.0.1, h9 10.0.0.101, h99999999999 10.0.0.102";
+        assert_eq!(addresses(server, hosts), expected);
+    }
+
+    #[test]
+    fn fixed_and_reserved_addresses_come_before_numbers() {
+        let hosts = "{ h2: { at: s1, ip: 10.0.0.3 }, h3: s1, h4: s1, h5: s1 }";
+        let dhcp = "{ reservations: { h4: 10.0.0.5 } }";
+        let expected = "h2 10.0.0.3, h3 10.0.0.2, h4 10.0.0.5, h5 10.0.0.4";
+        assert_eq!(addresses(dhcp, hosts), expected);
+    }
 }

@@ -2,13 +2,14 @@
 
 use crate::model::Fabric;
 use axon_control::config::{
-    ControllerConfig, DhcpConfig, NodeConfig, ServerIdentity, SwitchConfig,
+    ByteLimit, ControllerConfig, DhcpConfig, NodeConfig, ServerIdentity, SwitchConfig,
 };
 use axon_control::node::{ControllerNode, SwitchNode};
+use axon_node::Stored;
 use axon_plane::dcb::DcbConfig;
-use axon_plane::{Plane, PlaneConfig};
+use axon_plane::{Plane, PlaneConfig, PuntLimit};
 use axon_wire::priority::Priority;
-use axon_wire::{Bytes, Frame, Incarnation, MacAddr, Time};
+use axon_wire::{Bytes, Frame, FrameBuf, Incarnation, MacAddr, Time};
 
 pub use crate::identity::{
     CONTROLLER_ID, CONTROLLER_MAC, SERVER_MAC, host_mac, switch_id, switch_mac,
@@ -46,9 +47,13 @@ impl SwitchSetup {
 }
 
 impl ControllerSetup {
-    /// The controller on the software plane, switched on at `now`.
-    pub fn on_software<B: Frame>(self, now: Time) -> ControllerNode<B, Plane<B>> {
-        ControllerNode::new(self.control, Plane::new(self.plane), now)
+    /// The controller on the software plane, switched on at `now` with what its store holds.
+    pub fn on_software<B: Frame>(
+        self,
+        now: Time,
+        stored: &[Stored],
+    ) -> ControllerNode<B, Plane<B>> {
+        ControllerNode::restored(self.control, Plane::new(self.plane), now, stored)
     }
 }
 
@@ -70,6 +75,8 @@ pub fn switch_config(fabric: &Fabric, index: usize, incarnation: u64, seed: u64)
         node: NodeConfig { dcbx, ..node_config(fabric, incarnation, mac, seed) },
         waiting_bytes_max: WAITING_BYTES_MAX,
         hosts_per_port_max: HOSTS_PER_PORT_MAX,
+        host_control: ByteLimit::default(),
+        ports: crate::ports::policies(fabric, index),
     };
     SwitchSetup { control, plane: plane_config(fabric, (mac, dcb), ports) }
 }
@@ -92,14 +99,18 @@ pub fn controller_config(fabric: &Fabric, incarnation: u64, seed: u64) -> Contro
         router: fabric.controller.router,
         layers: fabric.layers(),
     };
-    ControllerSetup { control, plane: plane_config(fabric, (CONTROLLER_MAC, None), 1) }
+    // All that hosts cause anywhere comes in by its one port.
+    let causes = fabric.switches.len() + fabric.hosts.len();
+    let addressed = PuntLimit::for_causes(u32::try_from(causes).unwrap_or(u32::MAX));
+    let plane = plane_config(fabric, (CONTROLLER_MAC, None), 1);
+    ControllerSetup { control, plane: PlaneConfig { addressed, ..plane } }
 }
 
 fn node_config(fabric: &Fabric, incarnation: Incarnation, mac: MacAddr, seed: u64) -> NodeConfig {
     NodeConfig {
         incarnation,
         mac,
-        key: fabric.key,
+        keys: fabric.keys.clone(),
         seed,
         timers: fabric.timers,
         dcbx: None,
@@ -116,6 +127,7 @@ fn plane_config(
     PlaneConfig {
         hop_width: fabric.hop_width,
         frame_bytes_max: fabric.frame_bytes_max(),
+        route_bytes_max: route_bytes_max(fabric),
         queue_bytes_max: queue(fabric),
         self_congestion_pause: fabric.self_congestion_pause,
         on_full: fabric.on_full,
@@ -124,6 +136,13 @@ fn plane_config(
         dcb,
         ..PlaneConfig::with_ports(ports, mac)
     }
+}
+
+/// The longest header that a packet of this fabric needs: no path visits a switch twice, and a
+/// probe that goes out and back takes two of them, and a hop to a control plane.
+fn route_bytes_max(fabric: &Fabric) -> usize {
+    let hops = 2 * fabric.switches.len() + 2;
+    fabric.hop_width.header_bytes(hops).min(FrameBuf::HEADROOM)
 }
 
 /// The buffers are one size in the whole fabric: that of `links.queue`, which every wire has.

@@ -8,9 +8,11 @@ use crate::faults;
 use crate::file::{self, File};
 use crate::identity;
 use crate::model::{
-    Controller, End, Fabric, Host, Link, Network, NoLayers, RouterKind, Switch, Timers, Wire,
+    Controller, End, Fabric, Host, Link, Network, NoLayers, PortPolicies, RouterKind, Switch,
+    Timers, Wire,
 };
 use crate::names::{PORT_NAME_MAX, port_name};
+use crate::ports;
 use crate::reach;
 use crate::topology::{self, Plan, PlanEnd};
 use crate::units::{SpanText, span_text};
@@ -19,9 +21,6 @@ use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::vlan::TAG_BYTES;
 use axon_wire::{HopWidth, PortNo, Span};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// The key of a fabric that names none: known to everyone, for labs.
-pub const LAB_KEY: [u8; 32] = *b"axon lab key: anyone can read it";
 
 /// The controller's name.
 const CONTROLLER: &str = "c1";
@@ -37,17 +36,11 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
         return Err(Problem::new("mtu", format!("{} is out of range", file.mtu), "576 to 9000"));
     }
     let mut plan = topology::expand(&file.topology, file.seed)?;
-    let default_wire = Wire {
-        rate: file.links.rate.0,
-        latency: file.links.latency.0,
-        loss_ppm: file.links.loss_ppm,
-        bit_errors_per_1e15: file.links.bit_error_rate.0,
-        queue: file.links.queue.0,
-    };
+    let default_wire = default_wire(file);
     check_wire("links", &default_wire)?;
     let (on_full, nack_queue) = crate::full::resolve(file)?;
     let (controller_end, controller_key) = controller_end(file, &plan)?;
-    let ports = number_ports(&mut plan, controller_end, controller_key)?;
+    let numbered = number_ports(&mut plan, controller_end, controller_key)?;
     let beside = dcb::Beside {
         network: network(file.network),
         on_full,
@@ -57,15 +50,16 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
         name: file.name.clone(),
         seed: file.seed,
         hop_width,
-        key: parse_key(file.key.as_deref())?,
+        keys: crate::secret::parse(file.key.as_deref())?,
+        key_file: file.key_file.clone(),
         network: network(file.network),
         device: crate::device::resolve(&file.device)?,
-        switches: ports.switches(&plan),
+        switches: numbered.switches(&plan),
         hosts: Vec::new(),
         links: Vec::new(),
         controller: Controller {
             name: CONTROLLER.into(),
-            at: ports.controller,
+            at: numbered.controller,
             wire: default_wire,
             router: RouterKind::default(),
         },
@@ -75,6 +69,7 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
         self_congestion_pause: file.self_congestion_pause,
         on_full,
         nack_queue,
+        port_policies: PortPolicies::default(),
         dcb: dcb::resolve(file, &beside)?,
         faults: Vec::new(),
         faults_after_start: Vec::new(),
@@ -85,9 +80,9 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
         dcb::resolve_dcbx(dcb, &mut fabric)?;
     }
     check_ports(&fabric, file.topology_key())?;
-    add_hosts(&mut fabric, &plan, &ports, default_wire)?;
+    add_hosts(&mut fabric, &plan, &numbered, default_wire)?;
     dcb::check_hosts(&fabric)?;
-    for (link, &[a, b]) in plan.links.iter().zip(&ports.links) {
+    for (link, &[a, b]) in plan.links.iter().zip(&numbered.links) {
         let wire = changed(default_wire, link.wire);
         check_wire(&link.key, &wire)?;
         fabric.links.push(Link { a, b, wire });
@@ -97,8 +92,21 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
     faults::apply_overrides(&mut fabric, &file.overrides)?;
     dcb::check_detection(&fabric)?;
     (fabric.faults, fabric.faults_after_start) = faults::resolve(&fabric, &file.faults)?;
+    fabric.port_policies = ports::resolve(&fabric, &file.ports)?;
     fabric.traffic = crate::traffic::resolve(&fabric, &file.traffic)?;
+    ports::check_traffic(&fabric)?;
     Ok(fabric)
+}
+
+/// What links are like where the file says nothing else.
+fn default_wire(file: &File) -> Wire {
+    Wire {
+        rate: file.links.rate.0,
+        latency: file.links.latency.0,
+        loss_ppm: file.links.loss_ppm,
+        bit_errors_per_1e15: file.links.bit_error_rate.0,
+        queue: file.links.queue.0,
+    }
 }
 
 fn set_router(fabric: &mut Fabric, file: &File) -> Result<(), Problem> {
@@ -127,26 +135,6 @@ fn hop_width(bits: u8) -> Result<HopWidth, Problem> {
         16 => Ok(HopWidth::Sixteen),
         _ => Err(Problem::new("hop_width", format!("{bits} is out of range"), "4, 8 or 16")),
     }
-}
-
-/// Reads the 64 hex digits of a key; no text is the lab's key.
-pub(crate) fn parse_key(text: Option<&str>) -> Result<[u8; 32], Problem> {
-    let Some(text) = text else { return Ok(LAB_KEY) };
-    let expected = "64 hex digits (32 bytes)";
-    if text.len() != 64 {
-        let what = format!("it has {} characters", text.chars().count());
-        return Err(Problem::new("key", what, expected));
-    }
-    let mut key = [0; 32];
-    for (byte, digits) in key.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
-        let high = char::from(digits[0]).to_digit(16);
-        let low = char::from(digits[1]).to_digit(16);
-        let (Some(high), Some(low)) = (high, low) else {
-            return Err(Problem::new("key", "not all of it is hex", expected));
-        };
-        *byte = (high << 4 | low) as u8;
-    }
-    Ok(key)
 }
 
 fn network(asked: file::Network) -> Network {

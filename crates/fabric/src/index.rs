@@ -62,6 +62,21 @@ impl<'a> Index<'a> {
         there.then_some((node, Some(port)))
     }
 
+    /// The port of a switch that a name means: its own, or that of the switch that a host is at.
+    pub(crate) fn port(&self, key: &str, name: &str) -> Result<End, Problem> {
+        match self.node_or_port(name) {
+            Some((Node::Switch(switch), Some(port))) => Ok(End { switch, port }),
+            Some((Node::Host(host), _)) => {
+                let host = &self.fabric.hosts[host];
+                Ok(End { switch: host.switch, port: host.port })
+            }
+            _ => {
+                let what = format!("there is no port `{name}`");
+                Err(Problem::new(key, what, "a port of a switch such as s1-p4, or a host"))
+            }
+        }
+    }
+
     /// The ends of a cable: nodes and ports.
     fn ends(&self, cable: Cable) -> [(Node, PortNo); 2] {
         let switch = |end: End| (Node::Switch(end.switch), end.port);

@@ -128,12 +128,13 @@ fn read_key_file(path: &Path, file: &mut File) -> Result<(), Problem> {
     let key_path = path.parent().unwrap_or(Path::new("")).join(key_file);
     let text = std::fs::read_to_string(&key_path).map_err(|error| {
         let what = format!("{} cannot be read: {error}", key_file.display());
-        Problem::new("key_file", what, "a file with 64 hex digits")
+        Problem::new("key_file", what, "a file that `axon key` has made")
     })?;
     let text = text.trim();
-    crate::build::parse_key(Some(text))
+    crate::secret::parse(Some(text))
         .map_err(|problem| Problem { key: "key_file".into(), ..problem })?;
     file.key = Some(text.into());
+    file.key_file = Some(key_path);
     Ok(())
 }
 

@@ -4,15 +4,19 @@
 
 pub use crate::dcb::{Buffers, Dcb, FlowControl};
 pub use crate::device::{Device, Side, Stage};
+pub use crate::file::AxonPorts;
 pub use crate::traffic::{App, Traffic};
 pub use axon_control::config::Timers;
 pub use axon_control::controller::router::RouterKind;
+use axon_node::Keys;
 pub use axon_plane::OnFull;
 use axon_wire::link::ETHERNET_BYTES;
+use axon_wire::priority::{PRIORITIES, PrioritySet};
 use axon_wire::vlan::TAG_BYTES;
 use axon_wire::{Bytes, HopWidth, Layer, MacAddr, PortNo, Priority, Rate, Span};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
+use std::path::PathBuf;
 
 /// A whole fabric, checked: every index is in range and every port is used once.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,8 +27,10 @@ pub struct Fabric {
     pub seed: u64,
     /// Bits of a hop.
     pub hop_width: HopWidth,
-    /// The pre-shared key of the control plane.
-    pub key: [u8; 32],
+    /// What the control plane seals its messages with.
+    pub keys: Keys,
+    /// The file that the keys were read from, where they are not in the fabric file itself.
+    pub key_file: Option<PathBuf>,
     /// What the switches are.
     pub network: Network,
     /// What a frame goes through inside each switch, in the simulator.
@@ -49,6 +55,8 @@ pub struct Fabric {
     pub on_full: OnFull,
     /// With [`OnFull::Nack`], what each input port keeps of refused packets.
     pub nack_queue: Bytes,
+    /// What the ports of switches are trusted with.
+    pub port_policies: PortPolicies,
     /// Traffic classes, lossless priorities, flow control, where there are any.
     pub dcb: Option<Box<Dcb>>,
     /// What breaks when, in order of time.
@@ -159,6 +167,43 @@ pub struct End {
     pub switch: usize,
     /// Its port.
     pub port: PortNo,
+}
+
+/// What the file says of ports.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PortPolicies {
+    /// At which ports other switches and the controller may be.
+    pub axon: AxonPorts,
+    /// The priorities of hosts; those that are no better than best effort without.
+    pub priorities: Option<HostPriorities>,
+    /// Ports that differ.
+    pub overrides: BTreeMap<End, PortTrust>,
+}
+
+/// A port that differs. What is `None` is as for the others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PortTrust {
+    /// Whether another switch or the controller may be there.
+    pub axon: Option<bool>,
+    /// The priorities of hosts there.
+    pub priorities: Option<HostPriorities>,
+}
+
+/// The priorities that hosts may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostPriorities {
+    /// These.
+    pub allowed: PrioritySet,
+    /// What others become; one of them.
+    pub otherwise: Priority,
+}
+
+impl HostPriorities {
+    /// The priority that a frame has from its port on, by that of its tag.
+    pub fn table(&self) -> [Priority; PRIORITIES] {
+        let of = |priority| if self.allowed.contains(priority) { priority } else { self.otherwise };
+        Priority::ALL.map(of)
+    }
 }
 
 /// What a link is like, the same in both directions.

@@ -32,6 +32,11 @@ pub fn host_index(fabric: &Fabric, name: &str) -> Option<usize> {
     fabric.hosts.iter().position(|host| host.name == name)
 }
 
+/// The number that a name ends in: 3 of `h3`; `None` without one, or if it is over 32 bits.
+pub(crate) fn number(name: &str) -> Option<u32> {
+    name[name.trim_end_matches(|c: char| c.is_ascii_digit()).len()..].parse().ok()
+}
+
 /// Refuses what cannot name a node: it starts with a lower-case letter, goes on with those,
 /// digits and `-`, leaves room for `-p0`, and does not look like a port.
 pub(crate) fn check(key: &str, name: &str) -> Result<(), Problem> {
@@ -60,6 +65,12 @@ mod tests {
         for name in ["s1", "s1-p", "-p1", "s1-p01", "s1-p65535", "s1-p-1", "s1-p+1"] {
             assert_eq!(split_port(name), None, "{name}");
         }
+    }
+
+    #[test]
+    fn a_name_may_end_in_a_number() {
+        assert_eq!([number("h3"), number("rack2-web10"), number("h007")], [3, 10, 7].map(Some));
+        assert_eq!([number("web"), number("h3a"), number("h9999999999")], [None; 3]);
     }
 
     #[test]

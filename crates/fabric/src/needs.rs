@@ -1,10 +1,10 @@
 //! What a fabric needs of the data plane of its switches, and whether one will do.
 
 use crate::dcb::Dcb;
-use crate::model::{Fabric, FaultKind, Network, OnFull};
+use crate::model::{End, Fabric, FaultKind, Network, OnFull};
 use crate::names::port_name;
 use axon_node::{Capabilities, Feature, Need, Needs};
-use axon_wire::{PortNo, Rate};
+use axon_wire::{PortNo, Priority, Rate};
 use std::collections::BTreeSet;
 
 /// Where switches run: not every runtime acts on every key of a fabric file.
@@ -104,6 +104,15 @@ fn features(fabric: &Fabric, runtime: Runtime) -> Vec<(Feature, String)> {
         if let Some(class) = dcb.ecn.iter().position(Option::is_some) {
             ask(Feature::CongestionNotification, format!("dcb.classes[{class}].ecn"));
         }
+    }
+    let hosts = fabric.hosts.iter().map(|host| End { switch: host.switch, port: host.port });
+    let tables = hosts.filter_map(|at| fabric.host_priorities(at));
+    if tables.into_iter().any(|priorities| priorities.table() != Priority::ALL) {
+        let policies = &fabric.port_policies;
+        let says = policies.priorities.is_some()
+            || policies.overrides.values().any(|trust| trust.priorities.is_some());
+        let key = if says { "ports.priorities" } else { "dcb.classes" };
+        ask(Feature::PriorityRegeneration, key.into());
     }
     if fabric.on_full != OnFull::Drop {
         ask(Feature::RefusedFrames, "links.on_full".into());

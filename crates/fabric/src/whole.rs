@@ -107,7 +107,7 @@ mod tests {
         let loaded = crate::load(&file).unwrap();
         std::fs::remove_dir_all(&folder).unwrap();
         let built = whole.fabric().unwrap();
-        assert_eq!(built.key, [0xab; 32]);
+        assert_eq!(built.keys, [0xab; 32].into());
         assert_eq!((&built.links, &built.switches), (&loaded.links, &loaded.switches));
         assert_eq!((built.faults.len(), loaded.faults.len()), (0, 1));
         assert_eq!(built.controller.router, RouterKind::UpDown);

@@ -5,13 +5,14 @@ pub use crate::process::DaemonOptions;
 use crate::agent::{self, AgentOptions};
 use crate::clock::Clock;
 use crate::dataplane;
-use crate::incarnation;
+use crate::incarnation::{self, beside};
 use crate::process::{run, seed};
 use crate::record::{Identity, Setup, digest};
 use crate::slot::{Medium, PortSetup};
+use crate::store::Store;
 use anyhow::{Context, Result};
 use axon_dcbx::agent::Rules;
-use axon_fabric::assemble::{controller_config, port_name, switch_config, switch_index};
+use axon_fabric::assemble::{controller_config, port_name, switch_config, switch_id, switch_index};
 use axon_fabric::dcb::FlowControl;
 use axon_fabric::model::{End, Fabric};
 use axon_node::NodeKind;
@@ -23,12 +24,19 @@ use std::collections::BTreeMap;
 /// namespace, until SIGTERM or SIGINT. Ports whose device is not there are down.
 ///
 /// # Errors
-/// No such switch, its data plane lacks what the fabric needs, none of its ports has the name of a
-/// TAP port, no right to open packet sockets, no capture file, or a state file that another process
-/// uses or that cannot be read or written.
+/// No such switch, the keys are another's, its data plane lacks what the fabric needs, none of its
+/// ports has the name of a TAP port, no right to open packet sockets, no capture file, or a state
+/// file that another process uses or that cannot be read or written.
 pub fn switch(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Result<()> {
     let index = switch_index(fabric, name)
         .with_context(|| format!("fabric {} has no switch {name}", fabric.name))?;
+    (fabric.keys.check_switch(switch_id(index))).with_context(|| {
+        format!(
+            "fabric {}: expected the keys of {name}, as `axon key --switch {name}` writes \
+                     them",
+            fabric.name
+        )
+    })?;
     dataplane::check(fabric).with_context(|| format!("fabric {}", fabric.name))?;
     let mut ports = switch_ports(fabric, index);
     for tap in &options.taps {
@@ -48,7 +56,7 @@ pub fn switch(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Result<()
         setup: Setup::Switch { fabric, seed },
     });
     let node = config.on_software();
-    run(node, clock, (name, identity), ports, options)
+    run(node, clock, (name, identity), (ports, None), options)
 }
 
 /// The ports of switch `name`, and of the controller if that is its name, that a link of the fabric
@@ -105,18 +113,25 @@ pub fn edge_name(host: &str) -> String {
     format!("{host}-e0")
 }
 
-/// Runs the fabric's controller on its one port `c1-p0`; see [`switch`].
+/// Runs the fabric's controller on its one port `c1-p0`; see [`switch`]. Beside its state file it
+/// has its [store](crate::store).
 ///
 /// What the fabric needs of a data plane is not checked here. No frame of a host crosses the
 /// controller, and the switches, which are checked where they start, may have data planes that can
 /// do more than the one beside it.
 ///
 /// # Errors
-/// As [`switch`], but for the data plane.
+/// As [`switch`], but for the data plane; no master key; and a store that cannot be used
+/// ([`Store::open`]).
 pub fn controller(fabric: &Fabric, options: &DaemonOptions) -> Result<()> {
+    (fabric.keys.check_controller())
+        .with_context(|| format!("fabric {}: expected the master key", fabric.name))?;
     let clock = Clock::start();
     // Its lock is held until the daemon ends.
     let (started, seed) = (incarnation::next(&clock, options.state.as_deref())?, seed()?);
+    let store = options.state.as_ref().map(|state| beside(state, ".store"));
+    let store = store.map(|path| Store::open(&path, &fabric.name, &clock)).transpose()?;
+    let (store, stored) = store.map_or((None, Vec::new()), |(store, stored)| (Some(store), stored));
     let config = controller_config(fabric, started.number, seed);
     let (started_at, name) = (clock.now(), fabric.controller.name.as_str());
     let ports = controller_ports(fabric);
@@ -125,10 +140,10 @@ pub fn controller(fabric: &Fabric, options: &DaemonOptions) -> Result<()> {
         kind: NodeKind::Controller,
         incarnation: config.control.node.incarnation,
         digest: digest(&config),
-        setup: Setup::Controller { fabric, seed, started_at },
+        setup: Setup::Controller { fabric, seed, started_at, stored: stored.clone() },
     });
-    let node = config.on_software(started_at);
-    run(node, clock, (name, identity), ports, options)
+    let node = config.on_software(started_at, &stored);
+    run(node, clock, (name, identity), (ports, store), options)
 }
 
 /// The ports of switch number `switch`, each paced to the rate of its link. A port that

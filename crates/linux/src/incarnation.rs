@@ -115,14 +115,15 @@ fn keep(file: &Path, number: u64) -> io::Result<()> {
 }
 
 /// Brings the new name of a file to the disk.
-fn sync_parent(file: &Path) -> io::Result<()> {
+pub(crate) fn sync_parent(file: &Path) -> io::Result<()> {
     match file.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => File::open(parent)?.sync_all(),
         _ => File::open(".")?.sync_all(),
     }
 }
 
-fn beside(file: &Path, ending: &str) -> PathBuf {
+/// The file of the same name with an ending added.
+pub(crate) fn beside(file: &Path, ending: &str) -> PathBuf {
     let mut name = file.as_os_str().to_owned();
     name.push(ending);
     name.into()

@@ -128,13 +128,25 @@ mod tests {
     }
 
     #[test]
-    fn cut_and_altered_messages_are_no_panic() {
+    fn a_cut_message_is_no_event_and_an_altered_one_is_one_at_most() {
         let datagram = message(libc::RTM_NEWLINK, 0, "s1-p0");
-        for length in 0..datagram.len() {
-            parse(&datagram[..length], &mut Vec::new());
+        let events = |bytes: &[u8]| {
+            let mut events = Vec::new();
+            parse(bytes, &mut events);
+            events
+        };
+        let whole = LinkEvent { device: "s1-p0".into(), up: false };
+        assert_eq!(events(&datagram), std::slice::from_ref(&whole));
+        // Lengths and kinds of the message and of its attribute, the flags, and the name.
+        let read = [0..6, 24..28, 32..42];
+        for at in 0..datagram.len() {
+            assert_eq!(events(&datagram[..at]), [], "{at} bytes");
             let mut altered = datagram.clone();
-            altered[length] ^= 0xff;
-            parse(&altered, &mut Vec::new());
+            altered[at] ^= 0xff;
+            let events = events(&altered);
+            assert!(events.len() <= 1, "byte {at}: {events:?}");
+            let matters = read.iter().any(|read| read.contains(&at));
+            assert!(matters || events == [whole.clone()], "byte {at}: {events:?}");
         }
     }
 }

@@ -5,7 +5,7 @@
 //! kind counts the rest. Many of one kind hide none of another, and the log of a node grows by a
 //! few kilobytes a second at most.
 
-use axon_node::Note;
+use axon_node::{Note, Refusal};
 use axon_wire::{PortNo, Span, Time};
 use std::collections::BTreeMap;
 
@@ -34,6 +34,7 @@ enum Kind {
     DefenceInForce,
     DcbxTrouble,
     Refused,
+    Pinned,
     Carrier,
 }
 
@@ -56,8 +57,14 @@ pub(crate) struct NoteLog {
 impl NoteLog {
     /// A note of the node.
     pub(crate) fn note(&mut self, now: Time, node: &str, note: Note) {
-        if self.admit(now, about(&note)) {
-            tracing::info!(node, ?note);
+        if !self.admit(now, about(&note)) {
+            return;
+        }
+        match note {
+            Note::Refused { port, refusal: Refusal::PinnedPort } => {
+                tracing::error!(node, %port, "ALARM: a switch at a port that is pinned to hosts");
+            }
+            note => tracing::info!(node, ?note),
         }
     }
 
@@ -121,6 +128,7 @@ fn about(note: &Note) -> About {
         Note::PfcInForce { port, .. } => (Kind::PfcInForce, port),
         Note::DefenceInForce { port } => (Kind::DefenceInForce, port),
         Note::DcbxTrouble { port } => (Kind::DcbxTrouble, port),
+        Note::Refused { port, refusal: Refusal::PinnedPort } => (Kind::Pinned, port),
         Note::Refused { port, .. } => (Kind::Refused, port),
     }
 }

@@ -18,6 +18,7 @@ use crate::offload::complete_checksum;
 use crate::port::{Pool, Port, PortCounters, is_device_loss};
 use crate::ring::RxRing;
 use crate::sys;
+use axon_node::PortKind;
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::vlan::TAG_BYTES;
 use axon_wire::{Frame, FrameBuf};
@@ -29,6 +30,9 @@ const RING_SLOTS: usize = 256;
 /// The same where nothing may be lost, however busy the machine is.
 const RING_SLOTS_LOSSLESS: usize = 2048;
 
+/// Frames that hosts bring in one round, at most: a fraction of a millisecond of work.
+const HOST_BURST: usize = 64;
+
 /// A device of this network namespace as a port.
 pub struct PacketPort {
     // The ring is unmapped before its socket is closed: fields drop in this order.
@@ -36,6 +40,8 @@ pub struct PacketPort {
     rx: OwnedFd,
     tx: OwnedFd,
     frame_bytes_max: usize,
+    /// Frames taken in one round, at most.
+    burst: usize,
     counters: PortCounters,
 }
 
@@ -57,7 +63,8 @@ impl PacketPort {
         sys::set_packet_option(tx.as_fd(), libc::PACKET_QDISC_BYPASS, &1i32)?;
         sys::bind_packet(tx.as_fd(), index, 0)?;
         sys::bind_packet(rx.as_fd(), index, libc::ETH_P_ALL as u16)?;
-        Ok(PacketPort { ring, rx, tx, frame_bytes_max, counters: PortCounters::default() })
+        let (burst, counters) = (ring.slots(), PortCounters::default());
+        Ok(PacketPort { ring, rx, tx, frame_bytes_max, burst, counters })
     }
 
     /// Takes the error that a socket holds, which is how a device that went down shows.
@@ -76,7 +83,7 @@ impl Port for PacketPort {
 
     fn receive(&mut self, pool: &mut Pool, out: &mut Vec<FrameBuf>) -> io::Result<bool> {
         let frame_bytes_max = self.frame_bytes_max;
-        for taken in 0..self.ring.slots() {
+        for taken in 0..self.burst {
             let counters = &mut self.counters;
             let frame = self.ring.take(|received| {
                 let tag_bytes = received.vlan.map_or(0, |_| TAG_BYTES);
@@ -133,6 +140,11 @@ impl Port for PacketPort {
             }
         }
         Ok(())
+    }
+
+    fn set_kind(&mut self, kind: PortKind) {
+        let slots = self.ring.slots();
+        self.burst = if kind == PortKind::Host { slots.min(HOST_BURST) } else { slots };
     }
 
     fn counters(&mut self) -> PortCounters {

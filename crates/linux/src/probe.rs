@@ -17,8 +17,9 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// # Errors
 /// Nobody takes commands there, the plan is refused, or the switch restarts meanwhile.
 pub fn probe(socket: &Path, plan: &ProbePlan) -> Result<ProbeReport> {
-    let Done::Probe(id) = request::ask(socket, Request::Probe(plan.clone()))
+    let done = request::ask(socket, Request::Probe(plan.clone()))
         .map_err(|error| anyhow!("no probes: {error:#}"))?;
+    let Done::Probe(id) = done else { bail!("no probes: {done:?} is no answer to this") };
     let limit = Instant::now() + Duration::from_nanos(plan.span_max().as_nanos()) + PATIENCE;
     loop {
         let status = status::ask(socket)?;

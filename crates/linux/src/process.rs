@@ -5,6 +5,7 @@ use crate::inspect::Inspect;
 use crate::record::{Identity, RecordOptions, RecordSetup};
 use crate::run::{RunOptions, Runtime};
 use crate::slot::PortSetup;
+use crate::store::Store;
 use anyhow::{Context, Result, bail};
 use axon_capture::pcap::CaptureOptions;
 use axon_wire::Time;
@@ -20,7 +21,8 @@ pub struct DaemonOptions {
     /// Where to write what the ports carry.
     pub capture: Option<CaptureOptions>,
     /// Where the node keeps its last incarnation, so that a clock that was set back does not
-    /// make its neighbours refuse it; nowhere if `None`.
+    /// make its neighbours refuse it; nowhere if `None`. A controller has its store beside it, in a
+    /// file whose name ends in `.store`.
     pub state: Option<PathBuf>,
     /// Where to record every input of the node.
     pub record: Option<RecordOptions>,
@@ -28,7 +30,8 @@ pub struct DaemonOptions {
     pub taps: Vec<String>,
 }
 
-/// Runs `node` on these ports until SIGTERM or SIGINT. Without an identity it is not recorded.
+/// Runs `node` on these ports until SIGTERM or SIGINT. Without an identity it is not recorded. What
+/// it keeps for its next incarnation goes into `store`.
 ///
 /// # Errors
 /// No right to packet sockets, or what [`Runtime::open`] finds.
@@ -36,7 +39,7 @@ pub(crate) fn run<N: Inspect>(
     node: N,
     clock: Clock,
     (name, identity): (&str, Option<Identity>),
-    ports: Vec<PortSetup>,
+    (ports, store): (Vec<PortSetup>, Option<Store>),
     options: &DaemonOptions,
 ) -> Result<()> {
     // Without the right to packet sockets every port would be silently down.
@@ -62,6 +65,7 @@ pub(crate) fn run<N: Inspect>(
     };
     let mut runtime =
         Runtime::open(node, clock, options).with_context(|| format!("cannot start {name}"))?;
+    store.into_iter().for_each(|store| runtime.keep_in(store));
     tracing::info!(node = name, "running");
     runtime.run().with_context(|| format!("{name} ended"))
 }

@@ -8,7 +8,7 @@ use crate::agent::AgentArguments;
 use anyhow::{Context, Result};
 use axon_capture::recording::{self, EndReason, Header, Writer};
 use axon_fabric::FabricText;
-use axon_node::{Action, Input, NodeKind};
+use axon_node::{Action, Input, NodeKind, Stored};
 use axon_wire::{FrameBuf, Incarnation, MacAddr, Time};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -37,9 +37,23 @@ pub struct RecordOptions {
 /// What it takes to build a node again, beside its name and its incarnation.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) enum Setup {
-    Switch { fabric: FabricText, seed: u64 },
-    Controller { fabric: FabricText, seed: u64, started_at: Time },
-    Agent { of: AgentSource, seed: u64, mac: MacAddr, mtu_bytes: u64 },
+    Switch {
+        fabric: FabricText,
+        seed: u64,
+    },
+    /// A controller; `stored` is what it was given from its store.
+    Controller {
+        fabric: FabricText,
+        seed: u64,
+        started_at: Time,
+        stored: Vec<Stored>,
+    },
+    Agent {
+        of: AgentSource,
+        seed: u64,
+        mac: MacAddr,
+        mtu_bytes: u64,
+    },
 }
 
 /// Where the options of an agent are from.

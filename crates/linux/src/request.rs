@@ -10,8 +10,10 @@ use anyhow::{Context, Result, bail};
 use axon_node::{Command, CommandError, Done, Reply, Request, RequestId};
 use serde::Deserialize;
 use std::collections::VecDeque;
+use std::fs::Permissions;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -64,11 +66,15 @@ fn beside(status: &Path) -> PathBuf {
 
 impl RequestServer {
     /// Listens beside the status socket `status`; a socket left by a dead process is replaced.
+    /// Only the daemon's own user may command it, whatever the umask.
     ///
     /// # Errors
     /// As [`StatusServer::open`](crate::status::StatusServer::open).
     pub fn open(status: &Path) -> io::Result<RequestServer> {
-        Ok(RequestServer { listener: socket::listen(&beside(status))?, askers: VecDeque::new() })
+        let path = beside(status);
+        let listener = socket::listen(&path)?;
+        std::fs::set_permissions(&path, Permissions::from_mode(0o600))?;
+        Ok(RequestServer { listener, askers: VecDeque::new() })
     }
 
     /// What to poll for readability; another list after each [`RequestServer::take`].
@@ -272,6 +278,8 @@ mod tests {
         let asker = std::thread::spawn(move || ask(&path, Request::Probe(plan())));
         serve(&mut first, &Ok(Done::Probe(ProbeId(1))));
         assert_eq!(asker.join().unwrap().unwrap(), Done::Probe(ProbeId(1)));
+        let mode = std::fs::metadata(beside(&one.0)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "others may not command it");
         let error = RequestServer::open(&one.0).err().expect("the first one listens");
         assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
     }

@@ -3,7 +3,8 @@
 //! Every round, in this order: wait; carrier changes; wires that have become free; all frames
 //! that have arrived; commands; the node's own timers; send what has been decided. Frames come
 //! before timers, so that a process that did not run for a while first receives the heartbeats
-//! that its neighbours sent meanwhile.
+//! that its neighbours sent meanwhile. Those of neighbours come before those of hosts, of which a
+//! round takes a few from each port only: however many hosts send, heartbeats wait for one round.
 //!
 //! All inputs enter the node, and all its actions leave it, in `Runtime::feed`.
 
@@ -13,12 +14,14 @@ use crate::link_watch::{LinkEvent, LinkWatch, is_up};
 use crate::moderation::Moderation;
 use crate::notes::NoteLog;
 use crate::port::Pool;
+use crate::port_capture::PortCapture;
 use crate::record::{RecordSetup, Recording};
 use crate::request::RequestServer;
 use crate::slot::{PortSetup, Slot};
 use crate::status::{LoopCounters, PortStatus, Status, StatusServer};
+use crate::store::Store;
 use anyhow::Context;
-use axon_capture::pcap::{CaptureOptions, Direction, LinkType, Writer};
+use axon_capture::pcap::{CaptureOptions, Direction, LinkType};
 use axon_node::{Action, Awaited, Input, PortKind, Reply};
 use axon_wire::{Frame, FrameBuf, PortNo, Span, Time};
 use nix::errno::Errno;
@@ -38,8 +41,6 @@ const LATE: Span = Span::from_millis(1);
 /// How often a port that has carrier and could not be opened is tried again. The kernel may
 /// have been short of memory, and says nothing when it no longer is.
 const RETRY: Span = Span::from_secs(1);
-/// A capture reaches its file at least this often while frames come.
-const CAPTURE_FLUSH: Span = Span::from_secs(1);
 
 /// Options of a runtime.
 #[derive(Clone, Debug, Default)]
@@ -67,9 +68,10 @@ pub struct Runtime<N> {
     signals: SignalFd,
     status: Option<StatusServer>,
     requests: Option<RequestServer>,
-    capture: Option<Writer>,
-    capture_flushed: Time,
+    capture: PortCapture,
     recording: Recording,
+    /// What a controller keeps for its next incarnation.
+    store: Option<Store>,
     retried: Time,
     counters: LoopCounters,
     notes: NoteLog,
@@ -110,11 +112,7 @@ impl<N: Inspect> Runtime<N> {
         let signals = SignalFd::with_flags(&mask, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
         // The default slack of 50 us on every timer would be half a frame at 100 Mb/s.
         nix::sys::prctl::set_timerslack(1)?;
-        let capture = options.capture.as_ref().map(|capture| {
-            let created = Writer::create(capture);
-            created.with_context(|| format!("cannot write {}", capture.path.display()))
-        });
-        let capture = capture.transpose()?;
+        let capture = PortCapture::open(options.capture.as_ref())?;
         let socket = options.status_socket.as_deref();
         let cannot = || format!("cannot listen on {}", socket.unwrap_or(Path::new("")).display());
         let status = socket.map(StatusServer::open).transpose().with_context(cannot)?;
@@ -130,8 +128,8 @@ impl<N: Inspect> Runtime<N> {
             status,
             requests,
             capture,
-            capture_flushed: Time::ZERO,
             recording: Recording::open(options.record.as_ref())?,
+            store: None,
             retried: Time::ZERO,
             counters: LoopCounters::default(),
             notes: NoteLog::default(),
@@ -144,6 +142,11 @@ impl<N: Inspect> Runtime<N> {
         runtime.look_at_all_links();
         runtime.flush();
         Ok(runtime)
+    }
+
+    /// Keeps what the node says in this store from now on.
+    pub fn keep_in(&mut self, store: Store) {
+        self.store = Some(store);
     }
 
     /// Runs until SIGTERM or SIGINT.
@@ -163,8 +166,7 @@ impl<N: Inspect> Runtime<N> {
         let ready = self.wait(until)?;
         if ready.stop {
             self.recording.finish();
-            let flushed = self.capture.as_mut().map_or(Ok(()), Writer::flush);
-            self.keep_capture(flushed);
+            self.capture.finish(&self.name);
             return Ok(false);
         }
         if ready.links {
@@ -172,7 +174,7 @@ impl<N: Inspect> Runtime<N> {
         }
         self.retry_ports();
         self.free_wires();
-        self.receive(&ready.ports);
+        self.receive(ready.ports);
         self.free_wires();
         if ready.requests {
             self.serve_requests();
@@ -186,8 +188,10 @@ impl<N: Inspect> Runtime<N> {
             let status = self.read_status();
             self.status.as_ref().inspect(|server| server.answer(&status));
         }
-        self.flush_capture();
+        self.capture.round(&self.name, self.clock.now());
         self.recording.round(self.clock.now());
+        let now = self.clock.now();
+        self.store.iter_mut().for_each(|store| store.round(now));
         self.notes.round(self.clock.now(), &self.name);
         Ok(true)
     }
@@ -339,10 +343,11 @@ impl<N: Inspect> Runtime<N> {
         }
     }
 
-    fn receive(&mut self, ports: &[usize]) {
+    fn receive(&mut self, mut ports: Vec<usize>) {
         self.more = false;
         let mut count = 0;
-        for &index in ports {
+        ports.sort_by_key(|&index| self.node.port_kind(PortNo(index as u16)) == PortKind::Host);
+        for index in ports {
             let mut frames = std::mem::take(&mut self.received);
             let Some(port) = &mut self.slots[index].port else {
                 continue;
@@ -387,6 +392,8 @@ impl<N: Inspect> Runtime<N> {
         self.recording.input(now, &input);
         self.node.handle(now, input, &mut actions);
         self.recording.answer(&actions);
+        // Before any frame of these leaves.
+        self.store.iter_mut().for_each(|store| store.keep(&actions));
         for action in actions.drain(..) {
             match action {
                 Action::Transmit { port, frame, .. } => self.transmit(now, port, frame),
@@ -395,8 +402,8 @@ impl<N: Inspect> Runtime<N> {
                 }
                 Action::Note(note) => self.notes.note(now, &self.name, note),
                 Action::Reply(reply) => self.replies.push(reply),
-                // Whole nodes keep these to themselves.
-                Action::RouteChanged(_) | Action::Lost => {}
+                // The first two whole nodes keep to themselves; the last is in the store.
+                Action::RouteChanged(_) | Action::Lost | Action::Store(_) => {}
             }
         }
         self.actions = actions;
@@ -439,9 +446,9 @@ impl<N: Inspect> Runtime<N> {
     }
 
     fn record(&mut self, index: usize, direction: Direction, frame: &FrameBuf) {
-        let Some(capture) = &mut self.capture else {
+        if !self.capture.is_on() {
             return;
-        };
+        }
         let Some(slot) = self.slots.get(index) else {
             return;
         };
@@ -451,27 +458,7 @@ impl<N: Inspect> Runtime<N> {
         };
         let nanos = self.clock.unix_nanos(self.clock.now());
         let port = (index, slot.setup.device.as_str());
-        let recorded = capture.record(port, link_type, direction, nanos, frame.bytes());
-        self.keep_capture(recorded);
-    }
-
-    /// A capture that cannot be written ends; its node goes on.
-    fn keep_capture(&mut self, written: io::Result<()>) {
-        if let Err(error) = written {
-            tracing::error!(node = self.name, %error, "ALARM: the capture ends here");
-            self.capture = None;
-        }
-    }
-
-    fn flush_capture(&mut self) {
-        let now = self.clock.now();
-        if let Some(capture) = &mut self.capture
-            && now.since(self.capture_flushed) >= CAPTURE_FLUSH
-        {
-            self.capture_flushed = now;
-            let flushed = capture.flush();
-            self.keep_capture(flushed);
-        }
+        self.capture.record(&self.name, port, (link_type, direction), nanos, frame.bytes());
     }
 
     fn read_status(&mut self) -> Status {
@@ -491,6 +478,7 @@ impl<N: Inspect> Runtime<N> {
             uptime_us: now.as_micros(),
             run_loop: self.counters,
             ports: ports.collect(),
+            store: self.store.as_ref().map(Store::status),
             node: self.node.telemetry(now),
         }
     }

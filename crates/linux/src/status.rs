@@ -2,6 +2,7 @@
 
 use crate::port::PortCounters;
 use crate::socket;
+use crate::store::StoreStatus;
 use axon_node::PortKind;
 use axon_node::telemetry::NodeTelemetry;
 use serde::{Deserialize, Serialize};
@@ -29,6 +30,8 @@ pub struct Status {
     pub run_loop: LoopCounters,
     /// Its ports, by port number.
     pub ports: Vec<PortStatus>,
+    /// The store of a controller that has one.
+    pub store: Option<StoreStatus>,
     /// Its node.
     pub node: NodeTelemetry,
 }

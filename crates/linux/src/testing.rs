@@ -37,6 +37,7 @@ pub(crate) fn controller() -> ControllerTelemetry {
         switches: 0,
         hosts: Vec::new(),
         routes: 0,
+        restored: Default::default(),
         unacknowledged: 0,
         plane: PlaneTelemetry::default(),
         probes: Vec::new(),
@@ -62,6 +63,7 @@ pub(crate) fn status(name: &str, switch: SwitchTelemetry) -> NodeStatus {
         uptime_us: 0,
         run_loop: LoopCounters::default(),
         ports: (0..switch.plane.ports.len()).map(port).collect(),
+        store: None,
         node: NodeTelemetry::Switch(Box::new(switch)),
     };
     NodeStatus { restarts: 0, answer: Answer::Status(Box::new(status)) }

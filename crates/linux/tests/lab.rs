@@ -1,21 +1,30 @@
 //! The lab, from the outside: it comes up, carries pings, and leaves nothing behind.
 //!
 //! The lab starts its parts from the program that calls it, so this test is a program of its
-//! own and not run by libtest. What lacks a privilege says SKIP and why.
+//! own and not run by libtest.
 
 mod support;
 
+use axon_control::keys::of_switch;
+use axon_fabric::assemble::switch_id;
 use axon_linux::lab::{self, Lab, StateDir, UpOptions, state::ProcessId};
+use axon_linux::rekey::rekey;
+use axon_linux::status::NodeStatus;
 use axon_node::probe::{PlanKind, ProbePlan};
+use axon_node::telemetry::{NodeTelemetry, Restored};
+use axon_node::{Keys, Refusal, Secret};
 use axon_wire::PortNo;
 use nix::mount::{MsFlags, mount, umount};
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use std::fs::Permissions;
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{ExitCode, Stdio};
 use std::time::{Duration, Instant};
+use support::needs;
 
 fn main() -> ExitCode {
     support::run(&[
@@ -27,6 +36,8 @@ fn main() -> ExitCode {
         ("a_command_keeps_its_status_and_the_machine_its_files", a_command_keeps_its_status),
         ("a_second_up_says_the_way_out", a_second_up_says_the_way_out),
         ("a_switch_that_is_killed_comes_back", a_switch_that_is_killed_comes_back),
+        ("keys_change_while_hosts_ping", keys_change_while_hosts_ping),
+        ("a_controller_that_is_killed_costs_no_flow_a_packet", a_killed_controller_costs_nothing),
         ("of_two_ups_at_once_one_starts_the_lab", of_two_ups_at_once_one_starts_the_lab),
         ("what_up_has_not_made_down_leaves_alone", what_up_has_not_made_down_leaves_alone),
         ("a_full_disk_ends_neither_daemons_nor_the_supervisor", a_full_disk_ends_nobody),
@@ -215,17 +226,23 @@ fn a_second_up_says_the_way_out() {
     let file = &fabric_file();
     let lab = up(file);
     let error = lab::up(file, &UpOptions::default(), |_| ()).expect_err("it runs already");
-    assert!(error.to_string().contains(&format!("axon down {}", lab.name())), "{error}");
+    assert!(error.to_string().contains(&format!("axon down --lab {}", lab.name())), "{error}");
     lab::down(None).expect("it is the only one");
+}
+
+/// The process of a node's daemon.
+fn daemon(lab: &Lab, node: &str) -> Option<i32> {
+    let end = format!("\0/run/lab\0{node}\0");
+    let is_it = |pid: &i32| {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        line.ends_with(end.as_bytes())
+    };
+    processes(lab.state()).into_iter().find(is_it)
 }
 
 /// Kills the daemon of s1; returns when its hosts reach others again by a new one.
 fn kill_s1(lab: &Lab) {
-    let is_s1 = |pid: &i32| {
-        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        line.ends_with(b"\0/run/lab\0s1\0")
-    };
-    let s1 = || processes(lab.state()).into_iter().find(is_s1);
+    let s1 = || daemon(lab, "s1");
     let before = s1().expect("s1 runs");
     kill(Pid::from_raw(before), Signal::SIGKILL).expect("it is ours");
     // With -w, one answer ends it: it asks once a second until then.
@@ -238,8 +255,7 @@ fn kill_s1(lab: &Lab) {
 
 /// The state directory is a file system of 1 MiB that something else fills.
 fn a_full_disk_ends_nobody() {
-    if !support::root() {
-        println!("SKIP a full disk: not root, so that no small file system can be mounted");
+    if !needs::root("mount a small file system") {
         return;
     }
     let root = PathBuf::from(std::env::var_os(lab::STATE_VARIABLE).expect("it is set"));
@@ -274,6 +290,142 @@ fn a_switch_that_is_killed_comes_back() {
     let status = lab.status().expect("daemons answer");
     let restarts: Vec<_> = status.iter().map(|of| of.restarts).collect();
     assert_eq!(restarts, [0, 1, 0, 0]);
+    lab::down(Some(lab.name())).expect("it ends");
+}
+
+/// The ring with a key file of its own; the paths of both.
+fn fabric_with_key_file() -> (PathBuf, PathBuf) {
+    let file = fabric_file();
+    let key = file.with_extension("key");
+    let name = key.file_name().expect("it has one").to_str().expect("plain text");
+    let text = std::fs::read_to_string(&file).expect("it was just made");
+    std::fs::write(&file, format!("{text}key_file: {name}\n")).expect("a file");
+    (file, key)
+}
+
+/// Keys in the order of their lines: to seal with, to accept too.
+fn write_keys(path: &Path, keys: &[&str]) {
+    let mut file = std::fs::File::create(path).expect("a file");
+    file.set_permissions(Permissions::from_mode(0o600)).expect("it is ours");
+    file.write_all(keys.join("\n").as_bytes()).expect("there is room");
+}
+
+/// Control messages refused because of their keys, by all nodes.
+fn refused_by_key(lab: &Lab) -> u64 {
+    let refused = |status: &NodeStatus| {
+        let counts = match status.node().expect("it answers") {
+            NodeTelemetry::Switch(node) => &node.refusals,
+            NodeTelemetry::Controller(node) => &node.refusals,
+            NodeTelemetry::Agent(_) => return 0,
+        };
+        counts.get(Refusal::BadSeal) + counts.get(Refusal::Unauthorised)
+    };
+    lab.status().expect("daemons answer").iter().map(refused).sum()
+}
+
+fn keys_change_while_hosts_ping() {
+    let (file, key) = fabric_with_key_file();
+    let (old, new) = ("11".repeat(32), "22".repeat(32));
+    write_keys(&key, &[&old]);
+    let lab = up(&file);
+    let steady = ["ping", "-q", "-i", "0.02", "-c", "300", "10.0.77.3"];
+    let mut steady = lab.command("h1", &steady).expect("a command");
+    let steady = steady.stdout(Stdio::piped()).spawn().expect("it starts");
+    let steps = [vec![&*old, &new], vec![&*new, &old], vec![&*new]];
+    // Pairs whose route nobody has asked for yet.
+    let fresh = [[(1, 5), (3, 6)], [(2, 4), (5, 3)], [(6, 2), (4, 1)]];
+    for (step, fresh) in steps.iter().zip(fresh) {
+        write_keys(&key, step);
+        let keys = axon_fabric::load(&file).expect("its keys are good").keys;
+        for (node, outcome) in lab.rekey(&keys).expect("its fabric is there") {
+            outcome.unwrap_or_else(|error| panic!("{node}: {error:#}"));
+        }
+        for (from, to) in fresh {
+            // Longer than a neighbour may be silent.
+            let output = run(&lab, &format!("h{from}"), &format!("ping -c 8 -i 0.1 10.0.77.{to}"));
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+        }
+    }
+    let output = steady.wait_with_output().expect("it ends");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("300 received"), "{text}");
+    assert_eq!(refused_by_key(&lab), 0);
+    // With the keys that follow from the new one, s2 alone can use them.
+    let switch = of_switch(&[0x22; 32], switch_id(1));
+    let own = Keys { current: Secret::Switch(switch), other: None };
+    rekey(&lab.state().socket("s2"), &own).expect("they are its own");
+    for other in ["s3", "c1"] {
+        let error = rekey(&lab.state().socket(other), &own).expect_err("they are not its own");
+        assert!(error.to_string().contains("the keys are those of"), "{error}");
+    }
+    assert!(run(&lab, "h3", "ping -c 3 -W 5 10.0.77.5").status.success());
+    // A switch that starts again reads the file.
+    kill_s1(&lab);
+    assert_eq!(refused_by_key(&lab), 0);
+    lab::down(Some(lab.name())).expect("it ends");
+    std::fs::remove_file(&key).expect("it is ours");
+}
+
+/// The reply times of a ping with `-D`, in seconds, by sequence number, in the order in which they
+/// came.
+fn replies(output: &str) -> Vec<(u32, f64)> {
+    let reply = |line: &str| {
+        let at = line.strip_prefix('[')?.split(']').next()?.parse().ok()?;
+        let number = line.split("icmp_seq=").nth(1)?.split(' ').next()?.parse().ok()?;
+        Some((number, at))
+    };
+    output.lines().filter_map(reply).collect()
+}
+
+/// What the controller has of its incarnation before, if it answers.
+fn restored(status: &[NodeStatus]) -> Option<Restored> {
+    match status.first()?.node()? {
+        NodeTelemetry::Controller(controller) => Some(controller.restored),
+        _ => None,
+    }
+}
+
+/// Four hosts exchange a hundred requests a second with others while the controller is killed and
+/// started again.
+fn a_killed_controller_costs_nothing() {
+    const PAIRS: [(u32, u32); 4] = [(1, 3), (3, 5), (5, 1), (2, 6)];
+    let file = &fabric_file();
+    let lab = up(file);
+    for (from, to) in PAIRS {
+        let line = format!("ping -c 1 -w 30 10.0.77.{to}");
+        assert!(run(&lab, &format!("h{from}"), &line).status.success());
+    }
+    let pings = PAIRS.map(|(from, to)| {
+        let line = format!("exec ping -D -i 0.01 -c 1000 -w 60 10.0.77.{to}");
+        let mut command = lab.command(&format!("h{from}"), &["sh", "-c", &line]).expect("a ping");
+        command.stdout(Stdio::piped()).spawn().expect("it starts")
+    });
+    assert!(run(&lab, "h4", "ping -i 0.05 -c 20 10.0.77.6").status.success());
+    let before = daemon(&lab, "c1").expect("c1 runs");
+    kill(Pid::from_raw(before), Signal::SIGKILL).expect("it is ours");
+    for (ping, (from, to)) in pings.into_iter().zip(PAIRS) {
+        let output = ping.wait_with_output().expect("it ends");
+        let text = String::from_utf8_lossy(&output.stdout);
+        let replies = replies(&text);
+        let gap = replies.windows(2).map(|pair| pair[1].1 - pair[0].1).fold(0.0, f64::max);
+        println!("h{from} to h{to}: {} replies, {:.1} ms between two", replies.len(), gap * 1e3);
+        let numbers: Vec<u32> = replies.iter().map(|(number, _)| *number).collect();
+        assert_eq!(numbers, (1..=1000).collect::<Vec<_>>(), "lost, doubled or out of order");
+    }
+    // Routes in both directions; that is a matter of moments, however slow the machine is.
+    let started = Instant::now();
+    let mut status = lab.status().expect("daemons answer");
+    while restored(&status).is_none_or(|restored| restored.routes_kept < 8) {
+        assert!(started.elapsed() < Duration::from_secs(60), "{:?}", restored(&status));
+        std::thread::yield_now();
+        status = lab.status().expect("daemons answer");
+    }
+    assert_ne!(daemon(&lab, "c1"), Some(before));
+    let restored = restored(&status).expect("it answers");
+    assert_eq!((restored.routes_moved, restored.routes_removed), (0, 0));
+    assert!(restored.hosts >= 5, "all that have sent: {restored:?}");
+    let text = lab::restored::text(&status);
+    assert!(text.starts_with("c1: from its store ") && text.contains("0 moved"), "{text}");
     lab::down(Some(lab.name())).expect("it ends");
 }
 

@@ -1,5 +1,5 @@
 //! A switch and two peers that others have made, lldpd and lldpad, over a veth pair in namespaces
-//! of the test's own. What is missing says SKIP and why.
+//! of the test's own.
 //!
 //! lldpad's DCBX (its module for 802.1Qaz) stays off on a device whose driver does not answer
 //! `DCB_CMD_GDCBX`, and the kernel's veth does not: `lldptool` says "Device not capable". So for
@@ -9,7 +9,7 @@
 
 mod alone;
 
-use alone::veth;
+use alone::{needs, veth};
 use axon_control::node::SwitchNode;
 use axon_fabric::assemble::switch_config;
 use axon_linux::clock::Clock;
@@ -24,7 +24,6 @@ use nix::sched::CloneFlags;
 use nix::sys::signal::{SigSet, Signal, kill};
 use nix::unistd::Pid;
 use std::ffi::OsStr;
-use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 
 fn main() -> ExitCode {
@@ -64,18 +63,15 @@ impl std::ops::Drop for Daemon {
     }
 }
 
-/// Whether these programs are here and may change their user, as daemons do; says SKIP if not.
+/// Whether these programs are here and may change their user, as daemons do.
 fn here(programs: &[&str]) -> bool {
-    let dirs = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"];
-    let missing = |name: &&&str| !dirs.iter().any(|dir| Path::new(dir).join(name).exists());
-    if let Some(name) = programs.iter().find(missing) {
-        println!("SKIP: no {name} here");
+    if !needs::programs(programs) {
         return false;
     }
     let users = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
     let all = users.split_whitespace().nth(2) == Some("4294967295");
     if !all {
-        println!("SKIP: only root may start {}", programs[0]);
+        needs::skip(&format!("not root, who alone may start {}", programs[0]));
     }
     all
 }

@@ -1,9 +1,8 @@
 //! Real ports over a veth pair, in a user and network namespace of the test's own thread.
-//! What lacks a privilege says SKIP and why.
 
 mod alone;
 
-use alone::{ip, veth, wait};
+use alone::{ip, needs, veth, wait};
 use axon_capture::pcap::CaptureOptions;
 use axon_dcbx::TieRule;
 use axon_dcbx::agent::{AgentConfig, AgentNode, Rules};
@@ -427,7 +426,7 @@ fn an_agent_refuses_probes() {
 fn a_controller_refuses_probes() {
     let text = "name: a\ntopology: { line: { switches: 2 } }\n";
     let fabric = axon_fabric::parse("a.yaml".as_ref(), text).unwrap();
-    let node = controller_config(&fabric, 1, 7).on_software(Time::ZERO);
+    let node = controller_config(&fabric, 1, 7).on_software(Time::ZERO, &[]);
     let (error, status) = refused(node, "c1");
     assert_eq!(error, CommandError::Probe(ProbeRefusal::NoCircuit));
     assert!(matches!(status.node, NodeTelemetry::Controller(_)), "{status:?}");
@@ -530,7 +529,7 @@ fn a_tap_port_carries_whole_frames() {
     let mut tap = match TapPort::open("t0") {
         Ok(tap) => tap,
         Err(error) => {
-            println!("SKIP a_tap_port_carries_whole_frames: /dev/net/tun: {error}");
+            needs::skip(&format!("a_tap_port_carries_whole_frames: /dev/net/tun: {error}"));
             return;
         }
     };
@@ -548,7 +547,7 @@ fn a_tap_port_carries_whole_frames() {
 
 fn a_tap_device_that_is_deleted() {
     if let Err(error) = TapPort::open("t1") {
-        println!("SKIP a_tap_device_that_is_deleted_is_made_again: /dev/net/tun: {error}");
+        needs::skip(&format!("a_tap_device_that_is_deleted: /dev/net/tun: {error}"));
         return;
     }
     let clock = Clock::start();

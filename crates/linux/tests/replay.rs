@@ -13,8 +13,9 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitCode, Output, Stdio};
+use std::process::{Child, ExitCode, Output, Stdio};
 use std::time::{Duration, Instant};
+use support::needs;
 
 /// Links that fail, one after another, and come back.
 const FAILURES: u32 = 10;
@@ -103,8 +104,7 @@ fn ends_well(child: Child) {
 }
 
 fn ring() {
-    if Command::new("iperf3").arg("-v").stdout(Stdio::null()).status().is_err() {
-        println!("SKIP: no iperf3 here");
+    if !needs::programs(&["iperf3"]) {
         return;
     }
     let given = std::env::var(VARIABLE).ok().and_then(|text| text.parse().ok());
@@ -201,8 +201,7 @@ fn killed() {
 }
 
 fn agents() {
-    if !Path::new("/dev/net/tun").exists() {
-        println!("SKIP: no /dev/net/tun here");
+    if !needs::device("/dev/net/tun") {
         return;
     }
     let fabric = "name: test-agent

@@ -13,6 +13,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitCode, Output, Stdio};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use support::needs;
 
 /// Links that are cut.
 const CUTS: usize = 10;
@@ -26,12 +27,8 @@ fn main() -> ExitCode {
 }
 
 fn torus() {
-    if !support::root() {
-        println!("SKIP torus: 50 hosts overflow the machine's ARP table, which only root may grow");
-        return;
-    }
-    if std::process::Command::new("udhcpc").arg("--help").output().is_err() {
-        println!("SKIP torus: udhcpc is not installed");
+    let may = needs::root("grow the machine's ARP table, which 50 hosts overflow");
+    if !may || !needs::programs(&["udhcpc"]) {
         return;
     }
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/torus5x5.yaml");

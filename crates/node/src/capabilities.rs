@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use axon_wire::probe::RECORDS_BYTES_MAX;
-use axon_wire::{HopWidth, Rate};
+use axon_wire::{FrameBuf, HopWidth, Rate};
 use core::fmt;
 use serde::{Deserialize, Serialize};
 
@@ -56,11 +56,13 @@ pub enum Feature {
     RefusedFrames,
     /// Hosts whose frames have grown by their routes are paused (thesis 000 §3.3.3).
     SelfCongestionPause,
+    /// A host port has a priority regeneration table (IEEE 802.1Q clause 6.9.4).
+    PriorityRegeneration,
 }
 
 impl Feature {
     /// All of them, in order.
-    pub const ALL: [Feature; 8] = [
+    pub const ALL: [Feature; 9] = [
         Feature::TrafficClasses,
         Feature::Shaping,
         Feature::CutThrough,
@@ -69,6 +71,7 @@ impl Feature {
         Feature::CongestionNotification,
         Feature::RefusedFrames,
         Feature::SelfCongestionPause,
+        Feature::PriorityRegeneration,
     ];
 }
 
@@ -83,6 +86,7 @@ impl fmt::Display for Feature {
             Feature::CongestionNotification => "congestion notification",
             Feature::RefusedFrames => "NACK or congestion messages on a full output",
             Feature::SelfCongestionPause => "PAUSE against self-congestion",
+            Feature::PriorityRegeneration => "priority regeneration at host ports",
         })
     }
 }
@@ -161,7 +165,7 @@ impl Capabilities {
 
     /// The longest probe on a link between switches, records included, in bytes without FCS.
     pub const fn probe_bytes_max(&self) -> usize {
-        self.frame_bytes_max + self.route_bytes_max + RECORDS_BYTES_MAX
+        self.frame_bytes_max + FrameBuf::HEADROOM + RECORDS_BYTES_MAX
     }
 
     /// What `needs` asks for and this data plane lacks, each with the key that asks for it; none

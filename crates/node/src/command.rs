@@ -3,7 +3,9 @@
 //! There is no other way in beside frames, carrier and time: so what a node was fed can be recorded
 //! and replayed.
 
+use crate::keys::{KeyMismatch, Keys};
 use crate::probe::{ProbeId, ProbePlan, ProbeRefusal};
+use alloc::boxed::Box;
 use alloc::string::String;
 use serde::{Deserialize, Serialize};
 
@@ -34,6 +36,9 @@ impl Command {
 pub enum Request {
     /// Send probes by this plan, the first at once. A switch or a controller does.
     Probe(ProbePlan),
+    /// Seal and open control messages with these keys from now on; no link and no route is lost. A
+    /// switch or a controller does.
+    Rekey(Box<Keys>),
 }
 
 /// The answer to one command.
@@ -50,9 +55,11 @@ pub struct Reply {
 pub enum Done {
     /// Probes are sent; their reports are in the telemetry under this number.
     Probe(ProbeId),
+    /// The keys are in use.
+    Rekeyed,
 }
 
-/// Why a command was not carried out; nothing has changed. The first two come from a node, the
+/// Why a command was not carried out; nothing has changed. The first three come from a node, the
 /// others from the runtime that takes commands for it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum CommandError {
@@ -62,6 +69,9 @@ pub enum CommandError {
     /// The probe plan is not one that can be carried out.
     #[error(transparent)]
     Probe(#[from] ProbeRefusal),
+    /// The keys are not those of this node.
+    #[error(transparent)]
+    Keys(#[from] KeyMismatch),
     /// What has come is no command; why.
     #[error("not a command: {0}")]
     Unreadable(String),

@@ -6,6 +6,8 @@
 
 use crate::command::{Command, Reply};
 use crate::routes::RouteAnswer;
+use crate::store::StoreChange;
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use axon_wire::{MacAddr, NodeId, PortNo, PrioritySet, Time, TrafficClass};
 use serde::{Deserialize, Serialize};
@@ -89,6 +91,9 @@ pub enum Action<B> {
     Lost,
     /// The answer to a command.
     Reply(Reply),
+    /// From a controller: keep this for its next incarnation. It must be out of reach of a crash of
+    /// the process before any frame leaves that this call has sent.
+    Store(Box<StoreChange>),
     /// Something an operator may want to know.
     Note(Note),
 }
@@ -175,7 +180,7 @@ reasons! {
         NoSuchPort = "no_such_port",
         /// The frame has no room in front for its route.
         NoHeadroom = "no_headroom",
-        /// The host sends to the control plane faster than its port may.
+        /// More for the control plane than its port may send there.
         PuntLimit = "punt_limit",
         /// A MAC control frame (PAUSE) that this node does not act on.
         MacControl = "mac_control",
@@ -198,6 +203,20 @@ reasons! {
         /// A congestion notification from a host, which has no congestion points: it would slow
         /// another host down.
         ForgedCnm = "forged_cnm",
+        /// The Axon header of a packet from another node is longer than any route of the fabric
+        /// needs.
+        RouteTooLong = "route_too_long",
+        /// A congestion notification for a host that has not sent enough to be sampled so often.
+        CnmLimit = "cnm_limit",
+    }
+}
+
+impl Drop {
+    /// Whether frames end so in normal operation, which no operator need look at: control packets
+    /// that were taken, PAUSE frames, and what comes to a port before it is known what is at its
+    /// other end, as at every start of a node or link.
+    pub const fn is_ordinary(self) -> bool {
+        matches!(self, Drop::Consumed | Drop::MacControl | Drop::PortUnknown)
     }
 }
 
@@ -220,6 +239,13 @@ reasons! {
         Unexpected = "control_unexpected",
         /// The other end's hop width differs.
         HopWidth = "control_hop_width",
+        /// Under a key that is not for such a message, or an answer that no grant of the controller
+        /// covers.
+        Unauthorised = "control_unauthorised",
+        /// A switch or controller at a port that is pinned to hosts.
+        PinnedPort = "control_pinned_port",
+        /// A congestion message for hosts that have not sent enough since the last one.
+        CongestionLimit = "control_congestion_limit",
     }
 }
 

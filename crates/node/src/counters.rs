@@ -42,6 +42,8 @@ pub struct PortCounters {
     /// Frames of the hosts of this port that were moved out of a priority under congestion
     /// notification.
     pub cn_moved: u64,
+    /// Frames of the hosts of this port with a priority that they may not use, which got another.
+    pub regenerated: u64,
     /// Storms of pauses that the watchdog has seen at queues of this port.
     pub storms: u64,
     /// Frames that came in by this port and ended, by reason.
@@ -83,6 +85,7 @@ impl PortCounters {
         self.cnms += other.cnms;
         self.ecn_marked += other.ecn_marked;
         self.cn_moved += other.cn_moved;
+        self.regenerated += other.regenerated;
         self.storms += other.storms;
         self.drops.iter_mut().zip(other.drops).for_each(|(sum, count)| *sum += count);
         self.punts.iter_mut().zip(other.punts).for_each(|(sum, count)| *sum += count);

@@ -14,6 +14,7 @@ pub mod command;
 pub mod contract;
 pub mod counters;
 pub mod dataplane;
+pub mod keys;
 pub mod path;
 pub mod port;
 pub mod probe;
@@ -21,6 +22,7 @@ pub mod random;
 pub mod routes;
 pub mod settings;
 pub mod snapshot;
+pub mod store;
 pub mod telemetry;
 
 pub use capabilities::{Capabilities, Feature, FeatureSet, Need, Needs};
@@ -28,8 +30,10 @@ pub use command::{Command, CommandError, Done, NodeKind, Reply, Request, Request
 pub use contract::{Action, Awaited, Drop, Input, Node, Note, Punt, Refusal};
 pub use counters::{Counters, PortCounters};
 pub use dataplane::{Dataplane, PortView, QueueState};
+pub use keys::{KeyMismatch, Keys, Secret, SwitchKeys};
 pub use path::{Step, SwitchIndex};
 pub use port::PortKind;
 pub use routes::{RouteAnswer, RouteChange, RouteError, RouteTicket};
 pub use settings::{PortSetting, SettingError, Treatment};
 pub use snapshot::{PortSnapshot, Snapshot};
+pub use store::{StoreChange, StoreKey, Stored, StoredHost, StoredLease, StoredState};

@@ -20,6 +20,9 @@ pub enum PortSetting {
     Pfc(PrioritySet),
     /// How the congestion notification domain is defended (IEEE 802.1Q clause 33.4), by priority.
     Defence(Box<[Treatment; PRIORITIES]>),
+    /// Which priority a frame of a host has from its port on, by the priority of its tag; 0 without
+    /// a tag. The priority regeneration table (IEEE 802.1Q clause 6.9.4): hosts use no others.
+    Regeneration(Box<[Priority; PRIORITIES]>),
 }
 
 /// Why a setting was not made; the port is as it was before.

@@ -4,7 +4,7 @@ use crate::port::PortKind;
 use crate::settings::Treatment;
 use alloc::vec::Vec;
 use axon_wire::dcbx::ieee::Ets;
-use axon_wire::priority::{PRIORITIES, PrioritySet};
+use axon_wire::priority::{PRIORITIES, Priority, PrioritySet};
 use axon_wire::{MacAddr, Route};
 
 /// The configuration of a data plane: what is in it, as far as a control plane has put it there.
@@ -31,4 +31,6 @@ pub struct PortSnapshot {
     pub pfc: Option<PrioritySet>,
     /// How the congestion notification domain is defended, where a control plane has set it.
     pub defence: Option<[Treatment; PRIORITIES]>,
+    /// The priority regeneration table, where a control plane has set it.
+    pub regeneration: Option<[Priority; PRIORITIES]>,
 }

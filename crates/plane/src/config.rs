@@ -23,16 +23,20 @@ pub struct PlaneConfig {
     pub frame_bytes_max: usize,
     /// Source address of PAUSE frames.
     pub mac: MacAddr,
-    /// The longest header of a route. Every frame has so much room before it, and links
-    /// between switches take frames longer by so much, and by
-    /// [`RECORDS_BYTES_MAX`].
+    /// The longest header of a route, in bytes: at most [`FrameBuf::HEADROOM`], which is the room
+    /// before every frame, and by which, and by [`RECORDS_BYTES_MAX`], links between switches take
+    /// longer frames. A packet with a longer header ends at the Axon port that it comes in by
+    /// ([`Drop::RouteTooLong`](axon_node::Drop)).
     pub route_bytes_max: usize,
     /// Each output port has one buffer for each ingress port, of this many bytes.
     pub queue_bytes_max: Bytes,
     /// Routes that one port's memory holds.
     pub routes_per_port_max: usize,
-    /// What one host port may send to the control plane.
+    /// What one host port may send to the control plane, and any port of link frames and of
+    /// packets that could not be forwarded: each by itself.
     pub punt: PuntLimit,
+    /// The packets that one Axon port may send to the control plane by their routes.
+    pub addressed: PuntLimit,
     /// With [`OnFull::Nack`]: each input port keeps refused packets of so many bytes.
     pub nack_bytes_max: Bytes,
     /// With [`OnFull::CongestionMessage`]: how many messages the packets of one ingress port
@@ -73,6 +77,17 @@ pub struct PuntLimit {
     pub burst: u32,
 }
 
+impl PuntLimit {
+    /// For packets of control planes where so many ports of hosts may cause some, each within the
+    /// default limit of a host port.
+    pub const fn for_causes(host_ports: u32) -> PuntLimit {
+        PuntLimit {
+            frames_per_second: 20_000u32.saturating_add(host_ports.saturating_mul(1000)),
+            burst: 4096u32.saturating_add(host_ports.saturating_mul(256)),
+        }
+    }
+}
+
 impl PlaneConfig {
     /// The most hops that a route may have.
     pub const fn hops_max(&self) -> usize {
@@ -81,7 +96,7 @@ impl PlaneConfig {
 
     /// The longest probe on a link between switches, records included.
     pub const fn probe_bytes_max(&self) -> usize {
-        self.frame_bytes_max + self.route_bytes_max + RECORDS_BYTES_MAX
+        self.frame_bytes_max + FrameBuf::HEADROOM + RECORDS_BYTES_MAX
     }
 
     /// The largest switch that hops of this width allow, with the longest frames that a data plane
@@ -95,7 +110,8 @@ impl PlaneConfig {
 
     /// The defaults for a switch with this many ports: 8-bit hops, 1514-byte host frames,
     /// 128 KiB per buffer, 4096 routes per port (thesis §4.5 finds that about 4000 suffice),
-    /// 1000 punted frames a second per port after a burst of 256.
+    /// 1000 punted frames a second per port after a burst of 256; of packets for the control plane
+    /// 20,000, and for each port as many as its hosts may cause.
     pub fn with_ports(ports: u16, mac: MacAddr) -> PlaneConfig {
         PlaneConfig {
             hop_width: HopWidth::Eight,
@@ -106,6 +122,7 @@ impl PlaneConfig {
             queue_bytes_max: Bytes(128 * 1024),
             routes_per_port_max: 4096,
             punt: PuntLimit { frames_per_second: 1000, burst: 256 },
+            addressed: PuntLimit::for_causes(u32::from(ports)),
             self_congestion_pause: false,
             on_full: OnFull::Drop,
             nack_bytes_max: Bytes(128 * 1024),

@@ -5,6 +5,7 @@
 //! here is a new version.
 
 use crate::addr::{Incarnation, MacAddr, NodeId, PortNo};
+use crate::constants::length::SEAL as SEAL_BYTES;
 use crate::header::HopWidth;
 use crate::hops::Hops;
 use crate::route::Route;
@@ -215,6 +216,34 @@ pub struct ArpTarget {
     pub to_target: Route,
     /// From the target switch to the control plane of the source switch.
     pub answer_by: Hops,
+    /// Of the answer, for the source switch.
+    pub grant: Grant,
+}
+
+impl ArpTarget {
+    /// What the target switch answers.
+    pub fn reply(&self) -> ArpReply {
+        ArpReply {
+            id: self.id,
+            source_port: self.source_port,
+            source_mac: self.source_mac,
+            target_mac: self.target_mac,
+            target_ip: self.target_ip,
+            stamp: self.stamp,
+            to_target: self.to_target.clone(),
+            grant: self.grant,
+        }
+    }
+}
+
+/// The controller's proof that an [`ArpReply`] is its own word, for the source switch alone. The
+/// target switch passes it on and cannot make one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grant {
+    /// The sequence number in the nonce of the tag: one of the controller's, used for nothing else.
+    pub sequence: u64,
+    /// The tag over the answer.
+    pub tag: [u8; SEAL_BYTES],
 }
 
 /// Phase III: the target switch answers the source switch.
@@ -234,6 +263,8 @@ pub struct ArpReply {
     pub stamp: Stamp,
     /// From the source switch to the target host.
     pub to_target: Route,
+    /// The controller's proof of all that.
+    pub grant: Grant,
 }
 
 /// Orders a controller's decisions on one route, in whatever order they arrive.

@@ -1,7 +1,8 @@
 //! Whether the headroom of every lossless port holds what may arrive after XOFF was sent.
 
+use super::bar::bar;
 use super::names::name;
-use super::search::{Searched, search};
+use super::search::{self, Searched, search};
 use axon_fabric::dcb::{
     CableEnd, cable_ends, configured, frame_bytes, headroom, needed, quanta_needed,
 };
@@ -77,9 +78,12 @@ pub(super) fn of(fabric: &Fabric, seed: u64) -> Option<Buffers> {
             }
         }
     }
+    let runs = kinds.iter().map(|kind| search::runs(&kind.formula)).sum();
+    let bar = bar(runs, "headroom", "worst cases simulated");
     for kind in &mut kinds {
-        kind.searched = search(&kind.formula, seed);
+        kind.searched = search(&kind.formula, seed, || bar.inc(1));
     }
+    bar.finish_and_clear();
     Some(Buffers::Lossless(kinds))
 }
 

@@ -37,6 +37,8 @@ pub(super) struct ProofJson<'a> {
     headroom: Option<HeadroomJson<'a>>,
     /// The PFC watchdog; null without one.
     watchdog: Option<WatchdogJson>,
+    /// What is allowed and may cost losses or a deadlock all the same.
+    warnings: Vec<&'static str>,
     /// Links whose two ends differ in what is configured.
     disagreements: Vec<String>,
     /// Ports at which lossless priorities have no PFC in force.
@@ -221,6 +223,7 @@ pub(super) fn of<'a>(proof: &'a Proof<'_>) -> ProofJson<'a> {
         unreachable: unreachable.collect(),
         headroom: proof.buffers.as_ref().map(headroom),
         watchdog: proof.watchdog.as_ref().map(|watchdog| watchdog.json(fabric)),
+        warnings: super::watchdog::warning(fabric).into_iter().collect(),
         disagreements: disagreements
             .map(|(link, mismatch)| super::neighbours::text(fabric, *link, mismatch))
             .collect(),

@@ -1,6 +1,7 @@
 //! `axon prove FILE`: that a lossless fabric loses nothing and cannot pause itself to death,
 //! before any traffic.
 
+mod bar;
 mod buffers;
 mod json;
 mod names;

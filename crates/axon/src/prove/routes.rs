@@ -1,12 +1,12 @@
 //! The routes of a fabric by its own controller, and the dependencies of buffers that they cause.
 
+use super::bar::bar;
 use super::proof::{Asked, Proof};
 use axon_control::controller::flows::Route;
 use axon_control::controller::router::Step;
 use axon_fabric::model::{End, Fabric};
 use axon_fabric::planned::Planned;
 use axon_prove::Dependencies;
-use indicatif::{ProgressBar, ProgressStyle};
 use std::collections::BTreeSet;
 
 /// Pairs of hosts between two looks at the bar.
@@ -22,7 +22,7 @@ const LOOK: usize = 1_024;
 pub(super) fn prove(fabric: &Fabric, asked: Asked) -> Proof<'_> {
     let router = fabric.controller.router.build(asked.seed, fabric.layers());
     let mut planned = Planned::new(fabric, router, asked.seed);
-    let bar = bar(asked.pairs.len(), "routes");
+    let bar = bar(asked.pairs.len() as u64, "routes", "pairs");
     for (at, &(a, b)) in asked.pairs.iter().enumerate() {
         planned.ask(a, b);
         if at % LOOK == 0 {
@@ -90,16 +90,13 @@ fn mix(planned: &Planned<'_>, asked: &Asked, dead: &BTreeSet<End>, mixed: &mut D
 
 /// Shows every route that was asked for, both directions of each pair.
 fn each(planned: &Planned<'_>, asked: &Asked, mut look: impl FnMut(u32, Option<&Route>)) {
+    let bar = bar(asked.pairs.len() as u64, "dependencies", "pairs");
     for flow in 0..asked.pairs.len() as u32 * 2 {
         let (from, to) = asked.hosts(flow);
         look(flow, planned.route(from, to));
+        if (flow as usize).is_multiple_of(LOOK) {
+            bar.set_position(u64::from(flow) / 2);
+        }
     }
-}
-
-fn bar(length: usize, what: &'static str) -> ProgressBar {
-    let bar = ProgressBar::new(length as u64);
-    if let Ok(style) = ProgressStyle::with_template("{prefix} [{bar:24}] {pos} of {len} pairs") {
-        bar.set_style(style.progress_chars("=> "));
-    }
-    bar.with_prefix(what)
+    bar.finish_and_clear();
 }

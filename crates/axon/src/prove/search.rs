@@ -32,19 +32,26 @@ pub struct Searched {
     pub most: Bytes,
 }
 
-/// Searches the worst case of a port like this.
-pub(super) fn search(formula: &Headroom, seed: u64) -> Searched {
+/// Worlds that are simulated for a port like this.
+pub(super) fn runs(formula: &Headroom) -> u64 {
+    let in_flight = formula.bytes().0 / frame_bytes(formula).0 + LATE;
+    (FRAMES / in_flight).min(RUNS)
+}
+
+/// Searches the worst case of a port like this; `on_run` is called after each world.
+pub(super) fn search(formula: &Headroom, seed: u64, mut on_run: impl FnMut()) -> Searched {
     let mut random = oorandom::Rand64::new(u128::from(seed));
     let frame = formula.rate.time_for(Bytes(frame_bytes(formula).0 + 24));
     let mut drawn = || Span::from_ticks(random.rand_range(0..frame.ticks().max(1)));
-    let in_flight = formula.bytes().0 / frame_bytes(formula).0 + LATE;
-    let runs = (FRAMES / in_flight).min(RUNS);
+    let runs = runs(formula);
     let most = (0..runs).map(|run| {
         let late = frame * LATE;
         let plan = plan(formula, (Time::ZERO + late + drawn(), Time::ZERO + drawn()));
         // The first frame comes, XOFF goes back, and what is in flight then comes.
         let end = Time::ZERO + late + plan.latency * 3 + frame * 8;
-        plan.run(end, run).queued_bytes_max[0]
+        let queued = plan.run(end, run).queued_bytes_max[0];
+        on_run();
+        queued
     });
     Searched { most: Bytes(most.max().unwrap_or(0)), runs }
 }
@@ -100,7 +107,7 @@ mod tests {
                 interface_bits: 2_000,
                 reaction: Span::from_nanos(600),
             };
-            let (most, bound) = (search(&formula, 1).most.0, needed(&formula).0);
+            let (most, bound) = (search(&formula, 1, || ()).most.0, needed(&formula).0);
             assert!(most <= bound, "{most} of {bound}: {formula:?}");
             assert!(most + frame > bound, "{most} of {bound}: {formula:?}");
         }
@@ -117,6 +124,6 @@ mod tests {
             interface_bits: 0,
             reaction: Span::ZERO,
         };
-        assert_eq!(search(&formula, 1).runs, 0);
+        assert_eq!(search(&formula, 1, || ()).runs, 0);
     }
 }

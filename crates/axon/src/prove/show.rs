@@ -123,6 +123,9 @@ fn write(proof: &Proof<'_>, out: &mut String) -> std::fmt::Result {
     if let Some(watchdog) = &proof.watchdog {
         writeln!(out, "watchdog       {}", watchdog.headline(fabric))?;
     }
+    if let Some(warning) = watchdog::warning(fabric) {
+        writeln!(out, "warning        {warning}")?;
+    }
     writeln!(out, "without route  {lost} of {} ordered pairs of hosts", asked.pairs.len() * 2)?;
     if let Verdict::Cycle(cycle) = &proof.verdict {
         write_cycle(proof, cycle, "the routes", out)?;
@@ -137,6 +140,14 @@ fn write(proof: &Proof<'_>, out: &mut String) -> std::fmt::Result {
     }
     neighbours::write(fabric, &proof.disagreements, out)?;
     neighbours::write_without_pfc(fabric, &proof.without_pfc, out)?;
+    ways_out(proof, out)?;
+    writeln!(out, "\nassuming that")?;
+    assumptions(proof).try_for_each(|line| writeln!(out, "- {line}"))
+}
+
+/// What to change in the fabric file, for each thing that is wrong.
+fn ways_out(proof: &Proof<'_>, out: &mut String) -> std::fmt::Result {
+    let fabric = proof.fabric;
     if let Verdict::Cycle(_) = proof.verdict
         && !matches!(fabric.controller.router, RouterKind::UpDown | RouterKind::Layered)
     {
@@ -158,8 +169,7 @@ fn write(proof: &Proof<'_>, out: &mut String) -> std::fmt::Result {
     if let Some(way) = proof.watchdog.as_ref().and_then(watchdog::Watched::way_out) {
         writeln!(out, "\nway out: {way}")?;
     }
-    writeln!(out, "\nassuming that")?;
-    assumptions(proof).try_for_each(|line| writeln!(out, "- {line}"))
+    Ok(())
 }
 
 fn headline(proof: &Proof<'_>) -> &'static str {

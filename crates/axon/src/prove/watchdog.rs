@@ -2,7 +2,7 @@
 
 use axon_fabric::cycle::ends;
 use axon_fabric::dcb::draining;
-use axon_fabric::model::Fabric;
+use axon_fabric::model::{Fabric, FlowControl};
 use axon_fabric::units::span_text;
 use axon_plane::watchdog::WatchdogConfig;
 use axon_prove::{CongestionPause, Dependencies, congestion_pauses};
@@ -41,6 +41,18 @@ pub(super) fn of(fabric: &Fabric, dependencies: &Dependencies) -> Option<Watched
         .flatten()
         .reduce(|worst, stop| if key(&stop) > key(&worst) { stop } else { worst });
     Some(Watched { config, worst, longest, bounded })
+}
+
+/// What may happen without a watchdog where hosts can pause their switch; `None` with one, or
+/// where they cannot.
+pub(super) fn warning(fabric: &Fabric) -> Option<&'static str> {
+    let dcb = fabric.dcb.as_deref()?;
+    let can_pause = dcb.flow_control != FlowControl::None && !dcb.lossless.is_empty();
+    let unwatched = can_pause && dcb.watchdog.is_none() && !fabric.hosts.is_empty();
+    unwatched.then_some(
+        "there is no watchdog, so a host that sends XOFF without end stops the lossless frames to \
+         it, and whatever waits behind them; expected dcb.watchdog",
+    )
 }
 
 impl Watched {

@@ -28,8 +28,8 @@ key is missing here, or is here and no longer written.
   last one.
 - **Machine.** What depends on the wall clock, the memory or the threads of the machine stands in
   one object, `machine`. Two runs of one version with the same seed differ in this object only.
-  Exceptions are what is measured in real time: `axon status`, `axon probe --live`,
-  `axon conformance --iface`, experiments of `axon reproduce` that run on Linux, and a run that was
+  Exceptions are what is measured in real time: `axon status`, `axon ping`,
+  `axon probe --live`, `axon conformance --iface`, experiments of `axon reproduce` that run on Linux, and a run that was
   interrupted or went past its `--memory-max`.
 - **Units.** A key that ends in a unit is in that unit: `_ns` nanoseconds, `_us` microseconds, `_ms`
   milliseconds, `_ps` picoseconds, `_ticks` units of 10 ps, `_bps` bits per second, `_bytes` bytes,
@@ -61,7 +61,7 @@ const fn section(
 const SIM: &str = "axon/src/sim.rs";
 const CSV: &str = "axon/src/sim/csv.rs";
 const FORMAT: &str = "`format` is at the top of the object too.";
-const SECTIONS: [Section; 13] = [
+const SECTIONS: [Section; 14] = [
     section("`axon sim --json`", FORMAT, ("Output", SIM)),
     section("`axon sim --csv`: `flows.csv`", "", ("FlowRow", CSV)),
     section("`axon sim --csv`: `ports.csv`", "", ("PortRow", CSV)),
@@ -84,6 +84,7 @@ const SECTIONS: [Section; 13] = [
          the entries, and the two hit rates, 0 to 1.",
         ("ReportJson", "axon/cam/mod.rs"),
     ),
+    section("`axon ping --json`", FORMAT, ("Output", "axon/src/ping.rs")),
     section(
         "`axon status --json`",
         "`format` is at the top of the object too. The socket of a daemon has one `Status`, without \

@@ -266,11 +266,22 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_panic(mut frame in prop::collection::vec(any::<u8>(), 0..100)) {
-            if frame.len() >= 14 {
-                frame[12..14].copy_from_slice(&PORTLAND.to_be_bytes());
+        fn what_is_parsed_of_any_bytes_is_emitted_to_the_same(
+            kind in 0..12_u8,
+            body in prop::collection::vec(prop_oneof![0..4_u8, any::<u8>()], 0..100),
+        ) {
+            let (to, from) = (MacAddr([4; 6]), MacAddr([2; 6]));
+            let mut frame = [to.0, from.0].concat();
+            frame.extend(PORTLAND.to_be_bytes());
+            frame.push(kind);
+            frame.extend(&body);
+            if let Some((sender, message)) = Message::parse(&frame) {
+                prop_assert_eq!(sender, from);
+                prop_assert_eq!(Message::parse(&message.emit(to, from)), Some((from, message)));
             }
-            let _ = Message::parse(&frame);
+            frame[12] ^= 1;
+            prop_assert_eq!(Message::parse(&frame), None, "another EtherType");
+            prop_assert_eq!(Message::parse(&frame[..14]), None, "nothing behind it");
         }
     }
 }

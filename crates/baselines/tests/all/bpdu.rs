@@ -1,4 +1,4 @@
-//! Our BPDUs as Wireshark's dissector reads them. Skipped, aloud, where `tshark` is missing.
+//! Our BPDUs as Wireshark's dissector reads them.
 
 use crate::tshark::dissect;
 use axon_baselines::rstp::bpdu::SentRole;

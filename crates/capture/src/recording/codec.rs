@@ -114,6 +114,7 @@ pub fn encode_action<B: Frame>(action: &Action<B>, out: &mut Vec<u8>) {
         Action::Lost => out.push(4),
         Action::Reply(reply) => put_value(out, 5, reply),
         Action::Note(note) => put_value(out, 6, note),
+        Action::Store(change) => put_value(out, 7, change),
     }
 }
 

@@ -5,7 +5,7 @@ mod seen;
 
 use crate::frames;
 use crate::interpretations::Interpretations;
-use crate::rig::{Counters, Halt, Rig, Seen, Stream, Way};
+use crate::rig::{Halt, Rig, Seen, Stream, Way};
 use crate::setup::Setup;
 use crate::station::{self, AROUND_FRAME_BYTES};
 use axon_wire::priority::{Priority, PrioritySet};
@@ -116,11 +116,6 @@ impl<'a> Bench<'a> {
     /// See [`Rig::given`].
     pub fn given(&self) -> Option<&Setup> {
         self.rig.given()
-    }
-
-    /// See [`Rig::counters`].
-    pub fn counters(&mut self) -> Option<Counters> {
-        self.rig.counters()
     }
 
     /// The address of the device's port.

@@ -8,9 +8,9 @@ use super::qcn_reacts::{cnm, pdu};
 use crate::bench::{Bench, FRAME_BYTES};
 use crate::case::Case;
 use crate::frames;
+use crate::interpretations::CnmReading;
 use crate::rig::{Halt, Stream};
 use crate::setup::Setup;
-use axon_wire::cn::{self, CnmFormat};
 use axon_wire::priority::{Priority, PrioritySet};
 use axon_wire::{Span, Time};
 
@@ -72,7 +72,7 @@ pub const CASES: &[Case] = &[
     Case {
         name: "qcn/cnm-of-a-host-dropped",
         clause: "our own; a bridge may forward it",
-        says: "A CNM that one host sends to another, whole or malformed, is dropped and counted.",
+        says: "A CNM that one host sends to another, whole or malformed, is dropped.",
         run: of_a_host,
     },
 ];
@@ -179,7 +179,7 @@ fn cnm_format(bench: &mut Bench<'_>) -> Result<(), Halt> {
 }
 
 /// What is wrong with a CNM that is to be written so, if anything.
-fn fault(cnm: &Cnm<'_>, priority: Priority, format: &CnmFormat) -> Option<&'static str> {
+fn fault(cnm: &Cnm<'_>, priority: Priority, format: &CnmReading) -> Option<&'static str> {
     if cnm.pdu.len() < 24 {
         return Some("it is shorter than 24 octets");
     }
@@ -297,7 +297,6 @@ fn of_a_host(bench: &mut Bench<'_>) -> Result<(), Halt> {
     let whole = pdu(&sampled, 63, &bench.interpretations().cnm());
     let mut overlong = whole.clone();
     overlong[22..24].copy_from_slice(&[0x7f, 0xff]);
-    let before = bench.counters().map_or(0, |counters| counters.forged);
     let said = [&whole[..], &overlong, &[]];
     for one in said {
         let mut frame = cnm(&sampled, one);
@@ -306,11 +305,8 @@ fn of_a_host(bench: &mut Bench<'_>) -> Result<(), Halt> {
     }
     bench.did("a whole CNM from port 1 to port 0, one that quotes too much, and an empty one");
     bench.pass(Span::from_millis(1))?;
-    let came = bench.heard(0, Time::ZERO).filter(|seen| cn::is_cnm(&seen.frame)).count();
-    bench.expect(came == 0, || format!("{came} of them came out at port 0"))?;
-    let counted = bench.counters().map_or(0, |counters| counters.forged) - before;
-    bench.saw(format!("{counted} counted"));
-    bench.expect(counted == said.len() as u64, || format!("{counted} of {} counted", said.len()))
+    let came = bench.heard(0, Time::ZERO).filter(|seen| frames::is_cnm(&seen.frame)).count();
+    bench.expect(came == 0, || format!("{came} of them came out at port 0"))
 }
 
 fn sampling(bench: &mut Bench<'_>) -> Result<(), Halt> {

@@ -9,8 +9,7 @@ use crate::bench::Bench;
 use crate::case::Case;
 use crate::frames;
 use crate::rig::{Halt, Stream};
-use crate::setup::{Setup, list};
-use axon_plane::qcn::DefenceMode;
+use crate::setup::{DefenceMode, Setup, list};
 use axon_wire::Time;
 use axon_wire::priority::{Priority, PrioritySet};
 

@@ -1,18 +1,19 @@
 //! The configuration of our own switch for a setup.
 
+use crate::interpretations::{Ambiguity, CnmReading, Interpretations};
 use crate::rig::Halt;
-use crate::setup::{Dcbx, Form, Setup};
+use crate::setup::{self, Dcbx, Form, Setup};
 use axon_dcbx::lldp::LldpConfig;
 use axon_dcbx::{DcbxConfig, DcbxNodeConfig, DcbxSettings, Mode, TieRule};
 use axon_plane::dcb::DcbConfig;
 use axon_plane::memory::{MemoryConfig, PriorityGroupLimits, QueueLimits, Share};
 use axon_plane::notification::CnConfig;
-use axon_plane::qcn::{Choice, DefenceConfig, Defences};
+use axon_plane::qcn::{Choice, DefenceConfig, DefenceMode, Defences};
 use axon_plane::schedule::{Algorithm, ScheduleConfig};
 use axon_prove::headroom::Headroom;
 use axon_wire::cn::CnmFormat;
 use axon_wire::dcbx::ieee::{Application, Selector};
-use axon_wire::mac_control::Quanta;
+use axon_wire::mac_control::{Quanta, Reserved};
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
 use axon_wire::{Bytes, MacAddr, PortNo, Rate, Span};
 
@@ -60,6 +61,26 @@ pub(super) fn dcb(setup: &Setup, rates: &[Rate], (mac, cable): (MacAddr, Span)) 
     }
 }
 
+/// The device's words for how it reads and writes a CNM.
+pub(super) fn cnm_format(reading: &CnmReading) -> CnmFormat {
+    CnmFormat {
+        priority_in_high_bits: reading.priority_in_high_bits,
+        offset_falls_with_queue: reading.offset_falls_with_queue,
+        always_tagged: reading.always_tagged,
+        msdu_has_ethertype: reading.msdu_has_ethertype,
+        source_is_point: reading.source_is_point,
+        copies_tag: reading.copies_tag,
+        strict: reading.strict,
+        ..CnmFormat::default()
+    }
+}
+
+/// What becomes of PFC with reserved bits.
+pub(super) fn pfc_reserved(interpretations: &Interpretations) -> Reserved {
+    let refused = interpretations.is_other(Ambiguity::PfcReserved);
+    if refused { Reserved::Refused } else { Reserved::Ignored }
+}
+
 /// Congestion notification in a switch with so many ports that writes CNMs so, whose port
 /// `tested` defends the domain as the setup says.
 pub(super) fn congestion(
@@ -76,7 +97,13 @@ pub(super) fn congestion(
     }
     let auto = DefenceConfig { cnpvs: setup.congestion, ..DefenceConfig::default() };
     let alternate = |priority| setup.alternate.unwrap_or(auto.alternate(priority));
-    let component = Priority::ALL.map(|priority| Choice::Admin(setup.defence, alternate(priority)));
+    let mode = match setup.defence {
+        setup::DefenceMode::Disabled => DefenceMode::Disabled,
+        setup::DefenceMode::Edge => DefenceMode::Edge,
+        setup::DefenceMode::Interior => DefenceMode::Interior,
+        setup::DefenceMode::InteriorReady => DefenceMode::InteriorReady,
+    };
+    let component = Priority::ALL.map(|priority| Choice::Admin(mode, alternate(priority)));
     let defence = DefenceConfig { component, ..auto };
     let refused = |fault| Halt::Failed(format!("the device refuses this: {fault}"));
     let defences = Defences::new(defence).map_err(refused)?;

@@ -8,7 +8,7 @@ pub mod plant;
 mod tester;
 
 use crate::interpretations::Interpretations;
-use crate::rig::{Counters, Halt, Rig, Seen, Stream};
+use crate::rig::{Halt, Rig, Seen, Stream};
 use crate::setup::{Dcbx, Setup};
 use axon_control::node::ControllerNode;
 use axon_fabric::assemble::{controller_config, host_mac, switch_config, switch_mac};
@@ -18,7 +18,7 @@ use axon_sim::links::WireEnd;
 use axon_sim::station::StationNode;
 use axon_sim::{DataplaneKind, Engine, SwitchPlane};
 use axon_wire::{Bytes, MacAddr, PortNo, Rate, Span, Time};
-use device::{Device, DeviceReport};
+use device::Device;
 use end_station::EndStation;
 use plant::Plant;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -49,7 +49,6 @@ pub struct Simulated {
     seed: u64,
     engine: Engine,
     testers: Vec<Arc<Mutex<tester::State>>>,
-    report: Arc<Mutex<DeviceReport>>,
     streams: u16,
 }
 
@@ -72,7 +71,6 @@ impl Simulated {
             seed,
             engine: Engine::new(seed, None),
             testers: Vec::new(),
-            report: Arc::default(),
             streams: 0,
         }
     }
@@ -95,7 +93,8 @@ impl Simulated {
         self.engine.connect(at(DEVICE, PortNo(0)), at(TESTERS, PortNo(0)), WIRE);
         let priority = setup.congestion.iter().next().unwrap_or_default();
         let sender = (host_mac(0), priority);
-        let station = EndStation::new(sender, RATE, self.interpretations[0].cnm(), self.seed);
+        let format = dut::cnm_format(&self.interpretations[0].cnm());
+        let station = EndStation::new(sender, RATE, format, self.seed);
         self.engine.power_on(DEVICE, StationNode::Other(Box::new(station)));
     }
 
@@ -105,9 +104,13 @@ impl Simulated {
         let ports = usize::from(fabric.switches[0].ports);
         let mut dcb = dut::dcb(setup, &vec![RATE; ports], (switch_mac(0), LATENCY));
         let interpretations = &self.interpretations[0];
-        dcb.pfc_reserved = interpretations.pfc_reserved();
+        dcb.pfc_reserved = dut::pfc_reserved(interpretations);
         let tested = fabric.hosts[0].port;
-        dcb.cn = dut::congestion(setup, tested, (ports as u16, interpretations.cnm()))?;
+        dcb.cn = dut::congestion(
+            setup,
+            tested,
+            (ports as u16, dut::cnm_format(&interpretations.cnm())),
+        )?;
         if let Some(plant) = self.plant {
             plant.configure(&mut dcb);
         }
@@ -123,7 +126,7 @@ impl Simulated {
         config.plane.dcb = Some(Box::new(dcb));
         let switch = config.on_software();
         let plant = self.plant.map(|plant| (plant, RATE));
-        let device = Device::new(switch, plant, self.report.clone());
+        let device = Device::new(switch, plant);
         self.engine.power_on(DEVICE, StationNode::Other(Box::new(device)));
         let setup = controller_config(&fabric, 1, self.seed);
         let plane = SwitchPlane::new(DataplaneKind::Software, setup.plane);
@@ -164,7 +167,6 @@ impl Rig for Simulated {
 
     fn set_up(&mut self, setup: &Setup) -> Result<(), Halt> {
         self.engine = Engine::new(self.seed, None);
-        self.report = Arc::default();
         self.testers = (0..PORTS).map(|port| tester::State::new(port, RATE)).collect();
         let names = ["s1".to_owned(), "c1".to_owned()].into_iter();
         for name in names.chain((0..PORTS).map(|port| format!("h{}", port + 1))) {
@@ -213,9 +215,5 @@ impl Rig for Simulated {
         }
         seen.sort_by_key(|one| (one.at, one.port));
         Ok(seen)
-    }
-
-    fn counters(&mut self) -> Option<Counters> {
-        Some(self.report.lock().unwrap_or_else(PoisonError::into_inner).counters)
     }
 }

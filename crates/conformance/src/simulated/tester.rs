@@ -21,7 +21,7 @@ pub(super) struct State {
 impl State {
     pub(super) fn new(port: usize, rate: Rate) -> Arc<Mutex<State>> {
         Arc::new(Mutex::new(State {
-            station: Station::new(rate),
+            station: Station::new(port, rate),
             seen: Vec::new(),
             port,
             rate,

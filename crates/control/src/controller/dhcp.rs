@@ -98,6 +98,36 @@ impl DhcpServer {
         }
     }
 
+    /// Enters an address as the store held it; `shown_at` is where the host table has its owner.
+    /// Returns whether it is one that this server may give to that owner.
+    pub fn restore(
+        &mut self,
+        now: Time,
+        ip: Ipv4Addr,
+        lease: Lease,
+        shown_at: Option<Place>,
+    ) -> bool {
+        let fits = match self.reserved.get(&ip) {
+            Some(owner) => *owner == lease.holder.mac,
+            None => self.leases.in_pool(ip),
+        };
+        let fits = fits && self.leases.get(ip).is_none();
+        if fits {
+            self.leases.restore(now, ip, lease, shown_at);
+        }
+        fits
+    }
+
+    /// The state of an address and its owner; `None` if it was never offered.
+    pub fn lease(&self, ip: Ipv4Addr) -> Option<&Lease> {
+        self.leases.get(ip)
+    }
+
+    /// The addresses whose entry in the store may have changed since the last call.
+    pub fn take_changed(&mut self) -> BTreeSet<Ipv4Addr> {
+        self.leases.take_changed()
+    }
+
     /// The address that a client has by lease or reservation.
     pub fn address_of(&self, mac: MacAddr) -> Option<Ipv4Addr> {
         let leased = || self.leases.of(mac).map(|(ip, _)| ip);

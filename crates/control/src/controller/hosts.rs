@@ -6,6 +6,9 @@
 //! or after the newer one is made. All claims are kept. The newest is the host's place; when it is
 //! withdrawn, the next one is. A late message of the old switch cannot remove the host.
 //!
+//! A claim that the controller has from its store is *remembered*: provisional until the switch is
+//! heard and reports the host, and withdrawn if it does not in time.
+//!
 //! Requests (datagrams) only add hosts that no switch has claimed yet. Such a claim runs out
 //! unless a report confirms it, so a late request leaves nothing behind.
 
@@ -64,14 +67,28 @@ pub struct Host {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Claim {
     place: Place,
-    /// When it runs out; `None` for a report.
+    /// When it runs out; `None` for a report, and while the switch of a remembered claim was not
+    /// heard.
     until: Option<Time>,
+    /// Whether it is from the store, and was not reported since.
+    remembered: bool,
 }
 
 impl Host {
     /// The place of the host: the newest claim.
     pub fn place(&self) -> Place {
         self.claims[self.claims.len() - 1].place
+    }
+
+    /// Whether its place is from the store, and no switch has reported it since.
+    pub fn is_provisional(&self) -> bool {
+        self.claims[self.claims.len() - 1].remembered
+    }
+
+    /// Whether its place is one to keep in the store: a request alone is not.
+    pub(super) fn is_kept(&self) -> bool {
+        let claim = &self.claims[self.claims.len() - 1];
+        claim.remembered || claim.until.is_none()
     }
 }
 
@@ -108,6 +125,10 @@ pub struct HostTable {
     unconfirmed: BTreeSet<(Time, MacAddr, Place)>,
     /// Hosts whose last move is to be verified, and when.
     unverified: BTreeSet<(Time, MacAddr)>,
+    /// Hosts whose entry in the store may have changed.
+    changed: BTreeSet<MacAddr>,
+    /// Whether any host came from the store.
+    remembers: bool,
 }
 
 /// The result of giving an address to a host.
@@ -130,7 +151,52 @@ impl HostTable {
             free: Vec::new(),
             unconfirmed: BTreeSet::new(),
             unverified: BTreeSet::new(),
+            changed: BTreeSet::new(),
+            remembers: false,
         }
+    }
+
+    /// Enters a host that the store held; `None` if it cannot be one, or is there already.
+    pub(super) fn restore(&mut self, place: Place, mac: MacAddr) -> Option<HostIndex> {
+        if self.by_mac(mac).is_some() {
+            return None;
+        }
+        let Learned::Here(index) = self.add(place, mac, None) else { return None };
+        let host = self.slots[index.index()].as_mut()?;
+        host.claims[0].remembered = true;
+        self.remembers = true;
+        Some(index)
+    }
+
+    /// A switch was heard for the first time: the claims of its ports that are remembered run out
+    /// unless it reports them.
+    pub(super) fn heard(&mut self, now: Time, switch: SwitchIndex) {
+        if !self.remembers {
+            return;
+        }
+        let until = now + UNCONFIRMED;
+        for host in self.slots.iter_mut().flatten() {
+            let claims = host.claims.iter_mut();
+            for claim in claims.filter(|claim| claim.remembered && claim.place.switch == switch) {
+                if claim.until.is_none() {
+                    claim.until = Some(until);
+                    self.unconfirmed.insert((until, host.mac, claim.place));
+                }
+            }
+        }
+    }
+
+    /// Whether the claim of a host at a place is from the store, with the address to query it by.
+    pub(super) fn remembered(&self, place: Place, mac: MacAddr) -> Option<IpAddr> {
+        let host = self.get(self.by_mac(mac)?)?;
+        let mut claims = host.claims.iter();
+        claims.any(|claim| claim.place == place && claim.remembered).then_some(())?;
+        host.ips.last().copied()
+    }
+
+    /// The hosts whose entry in the store may have changed since the last call.
+    pub(super) fn take_changed(&mut self) -> BTreeSet<MacAddr> {
+        core::mem::take(&mut self.changed)
     }
 
     /// The number of hosts.
@@ -176,9 +242,13 @@ impl HostTable {
             let claim = host.claims.remove(at);
             if let Some(until) = claim.until {
                 self.unconfirmed.remove(&(until, mac, place));
+                self.changed.insert(mac);
             }
         }
-        host.claims.push(Claim { place, until: None });
+        if before != place {
+            self.changed.insert(mac);
+        }
+        host.claims.push(Claim { place, until: None, remembered: false });
         if host.claims.len() > CLAIMS_MAX {
             host.claims.remove(0);
         }
@@ -203,7 +273,7 @@ impl HostTable {
         let host = Host {
             mac,
             ips: Vec::new(),
-            claims: [Claim { place, until }].into(),
+            claims: [Claim { place, until, remembered: false }].into(),
             verified_at: None,
             queried: None,
             verify_due: None,
@@ -214,6 +284,7 @@ impl HostTable {
         });
         self.slots[index.index()] = Some(host);
         self.by_mac.insert(mac, index);
+        self.changed.insert(mac);
         if let Some(until) = until {
             self.unconfirmed.insert((until, mac, place));
         }
@@ -284,6 +355,7 @@ impl HostTable {
         let oldest = host.ips.iter().position(|&other| Some(other) != keep).filter(|_| full);
         let surplus = oldest.map(|at| host.ips.remove(at));
         self.by_ip.insert(ip, index);
+        self.changed.insert(host.mac);
         if let Some(oldest) = surplus {
             self.by_ip.remove(&oldest);
         }
@@ -297,6 +369,7 @@ impl HostTable {
         }
         if let Some(host) = self.slots.get_mut(index.index()).and_then(Option::as_mut) {
             host.ips.retain(|&other| other != ip);
+            self.changed.insert(host.mac);
         }
     }
 
@@ -319,6 +392,7 @@ impl HostTable {
             return Withdrawn::Gone(index);
         }
         host.claims.remove(at);
+        self.changed.insert(mac);
         if current { Withdrawn::Moved(index) } else { Withdrawn::Nothing }
     }
 
@@ -328,6 +402,7 @@ impl HostTable {
             return;
         };
         self.by_mac.remove(&host.mac);
+        self.changed.insert(host.mac);
         if let Some(due) = host.verify_due {
             self.unverified.remove(&(due, host.mac));
         }

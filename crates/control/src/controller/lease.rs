@@ -112,6 +112,8 @@ pub(super) struct Leases {
     pub(super) settling: BTreeSet<(Time, Ipv4Addr)>,
     pub(super) gone: BTreeSet<(Time, Ipv4Addr)>,
     pub(super) due: Due,
+    /// Addresses whose entry in the store may have changed.
+    changed: BTreeSet<Ipv4Addr>,
     pub(super) per_port_max: usize,
     pub(super) reclaimed: u64,
     /// The first address that was never given, as a number; past `last` there is none.
@@ -139,6 +141,7 @@ impl Leases {
             settling: BTreeSet::new(),
             gone: BTreeSet::new(),
             due: Due::default(),
+            changed: BTreeSet::new(),
             per_port_max,
             reclaimed: 0,
             fresh: first,
@@ -154,6 +157,26 @@ impl Leases {
 
     pub fn in_pool(&self, ip: Ipv4Addr) -> bool {
         (self.first..=self.last).contains(&u64::from(u32::from(ip))) && !self.excluded.contains(&ip)
+    }
+
+    /// An address and its owner.
+    pub fn get(&self, ip: Ipv4Addr) -> Option<&Lease> {
+        self.by_ip.get(&ip)
+    }
+
+    /// The addresses whose entry in the store may have changed since the last call.
+    pub fn take_changed(&mut self) -> BTreeSet<Ipv4Addr> {
+        core::mem::take(&mut self.changed)
+    }
+
+    /// Enters an address as the store held it. `shown_at` is where the host table has the owner.
+    pub fn restore(&mut self, now: Time, ip: Ipv4Addr, mut lease: Lease, shown_at: Option<Place>) {
+        lease.shown_at = shown_at;
+        lease.shown_since = (shown_at != Some(lease.holder.place)).then_some(now);
+        self.put(ip, lease);
+        while u32::try_from(self.fresh).is_ok_and(|ip| self.by_ip.contains_key(&ip.into())) {
+            self.fresh += 1;
+        }
     }
 
     /// Leases of hosts that were gone, given up for other clients.
@@ -247,12 +270,14 @@ impl Leases {
         if state != LeaseState::Declined {
             self.by_mac.entry(lease.holder.mac).or_insert(ip);
         }
+        self.changed.insert(ip);
         self.by_ip.insert(ip, lease);
     }
 
     /// Removes an address everywhere.
     pub(super) fn take(&mut self, ip: Ipv4Addr) -> Option<Lease> {
         let lease = self.by_ip.remove(&ip)?;
+        self.changed.insert(ip);
         self.expiry.remove(&(lease.until, ip));
         self.free.remove(&(lease.until, ip));
         if let Some((absence, since)) = self.absence(ip, &lease) {

@@ -11,10 +11,13 @@ pub mod flows;
 pub mod hosts;
 mod lease;
 pub mod packet;
+mod pending;
 mod removal;
 mod reroute;
 mod round;
 pub mod router;
+mod store;
+mod takeover;
 pub mod topology;
 
 use crate::config::ControllerConfig;
@@ -23,16 +26,17 @@ use ageing::Ageing;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use axon_node::telemetry::ControllerCounters;
+use axon_node::telemetry::{ControllerCounters, Restored};
 use axon_wire::message::{
-    ArpRequest, ArpTarget, ControllerHello, ControllerHelloAck, HostFrame, Item, Message, Stamp,
-    Target,
+    ArpRequest, ArpTarget, ControllerHello, ControllerHelloAck, Grant, HostFrame, Item, Message,
+    Stamp, Target,
 };
 use axon_wire::{Hops, Incarnation, Layer, MacAddr, NodeId, PortNo, Span, Time};
 use core::net::IpAddr;
 use dhcp::DhcpServer;
 use flows::Flows;
 use hosts::{HostIndex, HostTable, Learned, Place};
+use pending::TakeOver;
 use round::Round;
 use router::{Router, Step};
 use topology::{Admission, Graph, SwitchIndex};
@@ -59,6 +63,9 @@ pub struct Controller {
     /// The most hops that a header holds. A longer path counts as none.
     hops_max: usize,
     counters: ControllerCounters,
+    /// Routes of an earlier incarnation that edges have.
+    take_over: TakeOver,
+    restored: Restored,
     /// Whether routes were added or moved since the last round began.
     round_wanted: bool,
     /// Scratch memory: the path that is being chosen.
@@ -103,6 +110,8 @@ impl Controller {
             ageing: Ageing::new(config.node.timers.silence_max()),
             measure_every_ms,
             counters: ControllerCounters::default(),
+            take_over: TakeOver::new(&config.node.timers),
+            restored: Restored::default(),
             round_wanted: false,
             path: Vec::new(),
             layer: Layer::ZERO,
@@ -168,6 +177,9 @@ impl Controller {
         let message = Message::ControllerHelloAck(ack);
         out.push(Effect::Routed { hops: reverse.clone(), to: from, message });
         let first = self.graph.switch(index).version.is_none();
+        if first {
+            self.hosts.heard(now, index);
+        }
         let change = self.graph.update(index, m.version, &m.ports, reverse);
         if let Some(every_ms) = self.measure_every_ms.filter(|_| first) {
             out.push(Effect::Command { to: from.node, item: Item::AskLoad { every_ms } });
@@ -254,6 +266,8 @@ impl Controller {
             to_source: backward.to_install(),
             to_target: forward.to_install(),
             answer_by: backward.hops_to(PortNo::CONTROL),
+            // The node makes it when it seals the message.
+            grant: Grant::default(),
         });
         out.push(Effect::Routed { hops, to, message });
         Some(())
@@ -306,6 +320,7 @@ impl Controller {
                     return;
                 };
                 self.show(now, host);
+                self.take_over.host_seen(now);
                 if let Some(ip) = ip {
                     self.own(now, host, ip, out);
                 }
@@ -324,9 +339,11 @@ impl Controller {
             Item::RemoveRoute { port, destination, stamp } => {
                 self.route_aged(Place { switch, port }, destination, stamp);
             }
-            Item::SetRoute { .. } | Item::AskHost { .. } | Item::AskLoad { .. } => {
-                self.counters.item_misplaced += 1
+            Item::SetRoute { port, destination, stamp, route } => {
+                let at = Place { switch, port };
+                self.inherited(now, at, destination, (route, stamp), out);
             }
+            Item::AskHost { .. } | Item::AskLoad { .. } => self.counters.item_misplaced += 1,
         }
     }
 
@@ -368,6 +385,9 @@ impl Controller {
     /// To be called at [`Controller::deadline`]; early or repeated calls are harmless.
     pub fn timeout(&mut self, now: Time, out: &mut Vec<Effect>) {
         while let Some((place, mac)) = self.hosts.run_out(now) {
+            if let Some(ip) = self.hosts.remembered(place, mac) {
+                self.query(place, mac, ip, out);
+            }
             self.withdraw(now, place, mac, out);
         }
         while let Some(host) = self.hosts.verify_due(now) {
@@ -375,6 +395,7 @@ impl Controller {
         }
         self.settle(now, out);
         self.age(now, out);
+        self.take_over(now, out);
         self.improve(now, out);
     }
 
@@ -382,7 +403,8 @@ impl Controller {
     pub fn deadline(&self) -> Option<Time> {
         let improving = self.improving.as_ref().map(|improving| improving.next);
         let (hosts, dhcp) = (self.hosts.deadline(), self.dhcp.deadline());
-        [hosts, dhcp, self.ageing.deadline(), improving].into_iter().flatten().min()
+        let (ageing, take_over) = (self.ageing.deadline(), self.take_over.deadline());
+        [hosts, dhcp, ageing, take_over, improving].into_iter().flatten().min()
     }
 
     /// Looks up the switch that sent a message; `None` if its incarnation has ended. A new

@@ -29,6 +29,7 @@ impl Controller {
             Withdrawn::Nothing => {}
             Withdrawn::Moved(host) => {
                 self.show(now, host);
+                self.take_over.host_seen(now);
                 self.migrate(host, out);
             }
             Withdrawn::Gone(host) => {
@@ -55,6 +56,9 @@ impl Controller {
     pub(super) fn cut_off(&mut self, host: HostIndex, out: &mut Vec<Effect>) {
         for route in self.flows.towards(host) {
             self.remove(route, out);
+        }
+        if let Some(mac) = self.hosts.get(host).map(|host| host.mac) {
+            self.refuse_routes_to(mac, out);
         }
     }
 }

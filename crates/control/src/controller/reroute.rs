@@ -134,6 +134,7 @@ impl Controller {
     /// A switch has removed a route that no frame took. One that has another stamp by now is on
     /// its way there.
     pub(super) fn route_aged(&mut self, at: Place, destination: MacAddr, stamp: Stamp) {
+        self.take_over.forget(at, destination);
         let host = self.hosts.by_mac(destination);
         let Some(index) = host.and_then(|host| self.flows.find(at, host)) else {
             return;
@@ -185,6 +186,10 @@ impl Controller {
 
     /// Handles a change of the graph's edges.
     pub(super) fn changed(&mut self, now: Time, change: &Change, out: &mut Vec<Effect>) {
+        match change.lost.is_empty() {
+            true => self.take_over.graph_changed(now),
+            false => self.take_over.lost(now),
+        }
         let mut hit: Vec<RouteIndex> = Vec::new();
         for &(switch, port) in &change.lost {
             hit.extend(self.flows.over(switch, port));
@@ -218,6 +223,7 @@ impl Controller {
         change: &Change,
         out: &mut Vec<Effect>,
     ) {
+        self.take_over.forget_switch(switch);
         let here = |at: &Place| at.switch == switch;
         let routes = self.flows.iter().filter(|(_, route)| here(&route.at));
         let routes: Vec<RouteIndex> = routes.map(|(index, _)| index).collect();

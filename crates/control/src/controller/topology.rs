@@ -42,7 +42,7 @@ pub struct Change {
 pub enum Admission {
     /// An earlier incarnation than the known one: its message is ignored.
     Stale,
-    /// The known incarnation, or a switch that is new.
+    /// The known incarnation, or a switch that is new or was not heard yet.
     Known(SwitchIndex),
     /// A later incarnation: the state of the switch and its edges are cleared.
     Reborn(SwitchIndex, Change),
@@ -51,7 +51,7 @@ pub enum Admission {
 /// The state of one switch.
 #[derive(Clone, Debug)]
 pub struct Switch {
-    /// Its latest incarnation.
+    /// Its latest incarnation. Number 0, which no incarnation has, if nothing was heard of it yet.
     pub incarnation: Incarnation,
     /// The version of `ports`; `None` until the first Controller Hello of this incarnation.
     pub version: Option<u64>,
@@ -136,6 +136,10 @@ impl Graph {
             if incarnation.number == switch.incarnation.number {
                 return Admission::Known(index);
             }
+            if !switch.was_heard() {
+                switch.incarnation = incarnation;
+                return Admission::Known(index);
+            }
             if incarnation.number < switch.incarnation.number {
                 return Admission::Stale;
             }
@@ -143,12 +147,40 @@ impl Graph {
             let change = self.connect(index);
             return Admission::Reborn(index, change);
         }
+        Admission::Known(self.add(incarnation))
+    }
+
+    /// The index of a switch that the controller has from its store, added if it is new. No message
+    /// of it was heard yet, so it has no incarnation and no edges.
+    pub fn remember(&mut self, node: NodeId) -> SwitchIndex {
+        let known = self.index_of(node);
+        known.unwrap_or_else(|| self.add(Incarnation { node, number: 0 }))
+    }
+
+    fn add(&mut self, incarnation: Incarnation) -> SwitchIndex {
         let index = SwitchIndex(self.switches.len() as u32);
         self.by_id.insert(incarnation.node, index);
         self.switches.push(Switch::new(incarnation));
         self.adjacency.push(Vec::new());
         self.flatten();
-        Admission::Known(index)
+        index
+    }
+
+    /// The edge that a port leads over, if both ends agree on it.
+    pub fn edge(&self, from: SwitchIndex, egress: PortNo) -> Option<&Edge> {
+        self.edges(from).iter().find(|edge| edge.egress == egress)
+    }
+
+    /// Whether a port without an edge may get one as soon as more switches have sent their state.
+    pub fn is_undecided(&self, from: SwitchIndex, egress: PortNo) -> bool {
+        let silent = |index: SwitchIndex| self.switch(index).version.is_none();
+        match self.switch(from).ports.get(&egress) {
+            _ if silent(from) => true,
+            Some(Peer::Axon { node, role: Role::Switch, .. }) => {
+                self.index_of(*node).is_none_or(silent)
+            }
+            _ => false,
+        }
     }
 
     /// Enters a switch's port state, unless one as new is known already.
@@ -237,6 +269,11 @@ impl Graph {
 }
 
 impl Switch {
+    /// Whether a message of it has come. Otherwise the controller has it from its store.
+    pub const fn was_heard(&self) -> bool {
+        self.incarnation.number > 0
+    }
+
     fn new(incarnation: Incarnation) -> Switch {
         Switch { incarnation, version: None, ports: BTreeMap::new(), reverse: None }
     }

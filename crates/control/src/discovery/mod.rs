@@ -20,7 +20,7 @@
 //! either, if they share one machine. It then waits longer for each neighbour: by the delay of its
 //! timers, and at most by the normal waiting time once more. A port without an answer becomes a
 //! host port. Hello continues there at a tenth of the pace, so a port may change its kind at any
-//! time.
+//! time, unless it is pinned to hosts: then every message that comes in there is refused.
 
 mod handshake;
 #[cfg(test)]
@@ -61,6 +61,8 @@ pub struct Discovery {
 #[derive(Clone, Debug, Default)]
 struct Port {
     up: bool,
+    /// No node may become its neighbour.
+    pinned: bool,
     kind: PortKind,
     /// What the other end has to echo.
     challenge: u64,
@@ -103,6 +105,14 @@ impl Discovery {
             path: None,
             version: 0,
             deadline: None,
+        }
+    }
+
+    /// Pins a port to hosts: from now on a handshake is refused there. To be called before the
+    /// port has carrier.
+    pub fn pin(&mut self, port: PortNo) {
+        if let Some(state) = self.ports.get_mut(port.index()) {
+            state.pinned = true;
         }
     }
 
@@ -176,6 +186,10 @@ impl Discovery {
         let index = port.index();
         if !self.ports.get(index).is_some_and(|state| state.up) {
             out.push(Effect::Refuse { port, refusal: Refusal::Unexpected });
+            return;
+        }
+        if self.ports[index].pinned {
+            out.push(Effect::Refuse { port, refusal: Refusal::PinnedPort });
             return;
         }
         let from = opened.from;

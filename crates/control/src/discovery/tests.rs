@@ -20,8 +20,15 @@ fn end(node: u64, hop_width: HopWidth) -> (Discovery, Incarnation) {
     let mac = MacAddr([2, 0, 0, 0, 0, node as u8]);
     let server = crate::config::ServerIdentity { mac, ip: [10, 0, 0, 1].into() };
     let timers = Timers::default();
-    let config =
-        NodeConfig { incarnation, mac, key: [0; 32], seed: node, timers, dcbx: None, server };
+    let config = NodeConfig {
+        incarnation,
+        mac,
+        keys: [0; 32].into(),
+        seed: node,
+        timers,
+        dcbx: None,
+        server,
+    };
     (Discovery::new(&config, (1, hop_width), Role::Switch), incarnation)
 }
 

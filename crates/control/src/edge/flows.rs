@@ -1,7 +1,8 @@
 //! The flows of local hosts: the controller's decisions, where each route is installed, and
 //! removals.
 //!
-//! `install.rs` has the requests to the data plane and its answers.
+//! `install.rs` has the requests to the data plane and its answers, `inherited.rs` what becomes of
+//! routes when the controller starts anew.
 
 use super::context::Cx;
 use super::places::{Key, of_port};
@@ -29,6 +30,9 @@ pub struct Flow {
     pub placement: Placement,
     /// The destination's IPv4 address, if an ARP exchange has shown it.
     pub ip: Option<Ipv4Addr>,
+    /// Whether it stands from an earlier incarnation of the controller, and the present one has not
+    /// decided about it yet.
+    pub inherited: bool,
     /// When this route was entered.
     pub(super) set_at: Time,
     /// Whether the control plane has forwarded a frame by it since that was last asked.
@@ -125,7 +129,10 @@ impl Flows {
         route: &Route,
         ip: Option<Ipv4Addr>,
     ) -> Verdict {
-        if self.live.get(&key).is_some_and(|flow| flow.stamp >= stamp) {
+        if self.confirm(cx, key, stamp, route, ip) {
+            return Verdict::Set;
+        }
+        if self.decided(key).is_some_and(|known| known >= stamp) {
             self.learn_ip(key, ip);
             self.place(cx, key);
             return Verdict::Known;
@@ -143,13 +150,16 @@ impl Flows {
             return Verdict::NotKept;
         }
         self.forget_removed(key);
-        let ip_before = self.live.get(&key).and_then(|flow| flow.ip);
+        let ip = ip.or(self.live.get(&key).filter(|flow| !flow.inherited).and_then(|flow| flow.ip));
+        self.forget_ip(key);
         let placement = match placed {
             true => Placement::Requested(self.placing.install(cx, key, route.clone())),
             false => Placement::Software,
         };
         let (route, set_at) = (route.clone(), cx.now);
-        self.live.insert(key, Flow { stamp, route, placement, ip: ip_before, set_at, used: false });
+        let flow =
+            Flow { stamp, route, placement, ip: None, inherited: false, set_at, used: false };
+        self.live.insert(key, flow);
         self.learn_ip(key, ip);
         match placed {
             true => self.unplaced.remove(&key),
@@ -165,19 +175,18 @@ impl Flows {
     /// Removes a route. A stamp that is not newer than the flow's changes nothing. Without a stamp
     /// the flow ends at once, and only newer decisions can bring it back.
     pub(super) fn remove(&mut self, cx: &mut Cx, key: Key, stamp: Option<Stamp>) {
-        let live = self.live.get(&key).map(|flow| flow.stamp);
-        let known = live.max(self.removed.get(&key).map(|&(stamp, _)| stamp));
+        let removed = self.removed.get(&key).map(|&(stamp, _)| stamp);
+        let known = self.decided(key).max(removed);
         if stamp.is_some() && stamp <= known {
             return;
         }
-        let Some(newest) = stamp.or(known) else {
+        let live = self.live.get(&key).map(|flow| flow.stamp);
+        let Some(newest) = stamp.or(known).or(live) else {
             return;
         };
+        self.forget_ip(key);
         if let Some(flow) = self.live.remove(&key) {
             self.unplaced.remove(&key);
-            if let Some(ip) = flow.ip {
-                self.by_ip.remove(&(key.0, ip));
-            }
             if flow.is_placed() {
                 self.placing.remove(cx, key);
             }
@@ -202,12 +211,14 @@ impl Flows {
         }
     }
 
-    /// Removes everything, stamps included: a new controller counts anew.
-    pub(super) fn clear(&mut self, cx: &mut Cx) {
-        let keys: Vec<_> = self.live.keys().copied().collect();
-        for key in keys {
-            self.remove(cx, key, None);
-        }
+    /// The stamp of the present controller's decision, if the flow has one.
+    pub(super) fn decided(&self, key: Key) -> Option<Stamp> {
+        self.live.get(&key).filter(|flow| !flow.inherited).map(|flow| flow.stamp)
+    }
+
+    /// Forgets the stamps of routes that were removed: a new incarnation of the controller counts
+    /// anew.
+    pub(super) fn forget_all_removed(&mut self) {
         self.removed.clear();
         self.removed_order.clear();
     }
@@ -229,11 +240,15 @@ impl Flows {
 
     /// Removes a flow that neither table nor software keeps, without a tombstone.
     pub(super) fn let_go(&mut self, key: Key) {
-        if let Some(flow) = self.live.remove(&key) {
-            self.unplaced.remove(&key);
-            if let Some(ip) = flow.ip {
-                self.by_ip.remove(&(key.0, ip));
-            }
+        self.forget_ip(key);
+        self.live.remove(&key);
+        self.unplaced.remove(&key);
+    }
+
+    /// Forgets the address of a flow's destination: the next ARP request for it is a set-up.
+    pub(super) fn forget_ip(&mut self, key: Key) {
+        if let Some(ip) = self.live.get_mut(&key).and_then(|flow| flow.ip.take()) {
+            self.by_ip.remove(&(key.0, ip));
         }
     }
 
@@ -244,7 +259,7 @@ impl Flows {
     }
 
     /// One address belongs to one flow of a port, and one flow has one address.
-    fn learn_ip(&mut self, key: Key, ip: Option<Ipv4Addr>) {
+    pub(super) fn learn_ip(&mut self, key: Key, ip: Option<Ipv4Addr>) {
         let Some(ip) = ip else { return };
         let (port, mac) = key;
         if let Some(other) = self.by_ip.insert((port, ip), mac)

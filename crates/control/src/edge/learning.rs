@@ -394,23 +394,15 @@ mod tests {
     }
 
     #[test]
-    fn a_new_controller_incarnation_gets_all_hosts_and_old_routes_are_forgotten() {
+    fn a_new_controller_incarnation_gets_all_hosts_and_open_requests() {
         let mut bench = Bench::new();
         bench.host(0, 1);
         bench.host(1, 2);
-        bench.set_route(0, 9, 8, 3);
         let open = asked(&bench.frame(0, &arp_request(1, 7)));
         let incarnation = Incarnation { number: 6, ..CONTROLLER };
         let effects = bench.controller(Some(incarnation));
         assert_eq!(reports(&effects), [seen(0, 1, true), seen(1, 2, true)]);
         assert_eq!(asked(&effects), open, "it is asked what the old one did not answer");
-        assert_eq!((bench.placed(0, 9), bench.places(0)), (None, 1));
-        bench.set_route(0, 9, 9, 3);
-        assert_eq!(bench.placed(0, 9), None, "the old controller's word does not count");
-        let stamp = axon_wire::message::Stamp { epoch: 6, number: 1 };
-        let route = Route::from([2]);
-        bench.item(Item::SetRoute { port: PortNo(0), destination: mac(9), stamp, route });
-        assert_eq!(bench.placed(0, 9), Some(Route::from([2])));
     }
 
     #[test]

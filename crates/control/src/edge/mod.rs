@@ -21,6 +21,7 @@ mod arrival;
 mod context;
 mod flows;
 mod hosts;
+mod inherited;
 mod install;
 mod intercept;
 mod learning;
@@ -33,6 +34,8 @@ mod setups;
 mod state;
 mod target;
 
+#[cfg(test)]
+mod device;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]

@@ -144,8 +144,8 @@ impl Edge {
     }
 
     /// Clears all failures and repeats all requests now, because the controller can be reached
-    /// (again). `reserve` is true if all entries were freed meanwhile.
-    pub(super) fn ask_again(&mut self, cx: &mut Cx, reserve: bool) {
+    /// (again).
+    pub(super) fn ask_again(&mut self, cx: &mut Cx) {
         while let Some((key, _)) = self.setups.failed.pop_first() {
             self.agenda.cancel(Timer::Failed(key.0, key.1));
         }
@@ -154,9 +154,6 @@ impl Edge {
             if let Some(setup) = self.setups.open.get_mut(&key) {
                 setup.tries = 0;
                 setup.until = cx.now + self.arp_wait;
-                if reserve {
-                    setup.held = self.flows.hold(key);
-                }
             }
             self.send_request(cx, key);
         }

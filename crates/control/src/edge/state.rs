@@ -40,6 +40,10 @@ pub struct Edge {
     unreachable_since: Option<Time>,
     /// After so long without it all hosts are reported to it again.
     report_again_after: Span,
+    /// For so long routes stand that a controller has not decided about.
+    pub(super) inherited_max: Span,
+    /// When such routes are removed.
+    pub(super) inherited_until: Option<Time>,
     pub(super) hosts: Hosts,
     pub(super) flows: Flows,
     pub(super) setups: Setups,
@@ -80,6 +84,8 @@ impl Edge {
             reachable: false,
             unreachable_since: None,
             report_again_after: Span::from_ticks(node.timers.silence_max().ticks() / 2),
+            inherited_max: node.timers.inherited_max(),
+            inherited_until: None,
             hosts: Hosts::new(config.hosts_per_port_max),
             flows: Flows::new(Placing::new(has)),
             setups: Setups::new(),
@@ -234,8 +240,8 @@ impl Edge {
     /// While it cannot be reached, flows and routes stay. When the same incarnation is back, the
     /// edge reports what has changed; after half of [`Timers::silence_max`](crate::config::Timers)
     /// without it, all hosts, for it may have forgotten them. A new incarnation has none of the old
-    /// decisions: all flows and routes are removed, and all hosts are reported. In both cases open
-    /// requests are repeated at once.
+    /// decisions: all hosts and routes are reported, and the routes stay until it has decided; see
+    /// `inherited.rs`. In both cases open requests are repeated at once.
     pub fn controller_changed(
         &mut self,
         now: Time,
@@ -255,23 +261,25 @@ impl Edge {
             return;
         }
         if new_incarnation {
-            self.flows.clear(cx);
             self.end_all_queries(cx);
-            for port in (0..ports.count()).map(PortNo) {
-                self.flows.placing.clear(port);
-            }
         }
         if lost.is_some_and(|since| cx.now.since(since) >= self.report_again_after) {
             self.forget_reports();
         }
         self.report_all(cx.out, new_incarnation);
-        self.ask_again(cx, new_incarnation);
+        if new_incarnation {
+            self.inherit(cx);
+        }
+        self.ask_again(cx);
     }
 
     /// Handles expired timers. Early or repeated calls are harmless.
     pub fn timeout(&mut self, now: Time, ports: &dyn PortView, out: &mut Vec<Effect>) {
         let cx = &mut Cx { now, ports, out };
         self.flows.expire(now);
+        if self.inherited_until.is_some_and(|until| until <= now) {
+            self.inherited_due(cx);
+        }
         let due: Vec<_> = core::iter::from_fn(|| self.agenda.pop_due(now)).collect();
         for timer in due {
             match timer {
@@ -289,7 +297,8 @@ impl Edge {
 
     /// When to call [`Edge::timeout`] next.
     pub fn deadline(&self) -> Option<Time> {
-        [self.agenda.next(), self.flows.next_expiry()].into_iter().flatten().min()
+        let expiry = self.flows.next_expiry();
+        [self.agenda.next(), expiry, self.inherited_until].into_iter().flatten().min()
     }
 
     /// All local hosts, in the order of their MACs.

@@ -7,7 +7,7 @@ use super::state::Edge;
 use crate::effect::Effect;
 use alloc::vec::Vec;
 use axon_wire::host_frame;
-use axon_wire::message::{ArpReply, ArpTarget, Message};
+use axon_wire::message::{ArpTarget, Message};
 use axon_wire::{MacAddr, PortNo};
 use core::net::Ipv4Addr;
 
@@ -147,15 +147,7 @@ impl Edge {
         cx.out.push(Effect::Routed {
             hops: m.answer_by.clone(),
             to: m.source_switch,
-            message: Message::ArpReply(ArpReply {
-                id: m.id,
-                source_port: m.source_port,
-                source_mac: m.source_mac,
-                target_mac: m.target_mac,
-                target_ip: m.target_ip,
-                stamp: m.stamp,
-                to_target: m.to_target.clone(),
-            }),
+            message: Message::ArpReply(m.reply()),
         });
         self.route_ready(cx, m.target_port, m.source_mac, &m.to_source);
     }
@@ -178,7 +170,7 @@ mod tests {
         host_frame::reply(mac(n), ip(n), to, to_ip)
     }
 
-    fn answers(effects: &[Effect]) -> Vec<ArpReply> {
+    fn answers(effects: &[Effect]) -> Vec<axon_wire::message::ArpReply> {
         let reply = |effect: &Effect| match effect {
             Effect::Routed { hops, to, message: Message::ArpReply(reply) } => {
                 assert_eq!((hops, *to), (&looked_for(0).answer_by, OTHER));

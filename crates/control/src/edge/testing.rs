@@ -1,28 +1,22 @@
 //! A switch's edge with hosts around it, for the tests of this folder.
 
+pub(super) use super::device::{Device, PORTS};
 use super::setup::{FAILURES_MAX, SETUPS_PER_PORT_MAX};
 use super::target::QUERIES_PER_PORT_MAX;
 use super::*;
-use crate::config::{NodeConfig, ServerIdentity, SwitchConfig, Timers};
+use crate::config::{ByteLimit, NodeConfig, ServerIdentity, SwitchConfig, Timers};
 use crate::effect::Effect;
 use crate::node::waiting::Waiting;
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use axon_node::{
-    Capabilities, Drop, FeatureSet, PortKind, PortView, RouteAnswer, RouteChange, RouteError,
-    RouteTicket, Snapshot,
-};
+use axon_node::{Drop, PortKind, PortView, Snapshot};
 use axon_wire::host_frame;
 use axon_wire::host_frame::{Arp, Kind};
 use axon_wire::link::ETHERNET_BYTES;
-use axon_wire::message::{ArpReply, ArpTarget, HostFrame, Item, Message, Stamp, Target};
-use axon_wire::{
-    Frame, FrameBuf, HopWidth, Hops, Incarnation, MacAddr, NodeId, PortNo, Rate, Route, Span, Time,
-};
+use axon_wire::message::{ArpReply, ArpTarget, Grant, HostFrame, Item, Message, Stamp, Target};
+use axon_wire::{Frame, FrameBuf, Hops, Incarnation, MacAddr, NodeId, PortNo, Route, Span, Time};
 use core::net::Ipv4Addr;
 
-/// Ports of the switch under test: 0 to 2 for hosts, 3 an Axon port.
-pub(super) const PORTS: u16 = 4;
 pub(super) const INCARNATION: Incarnation = Incarnation { node: NodeId(1), number: 7 };
 pub(super) const CONTROLLER: Incarnation = Incarnation { node: NodeId(99), number: 5 };
 pub(super) const OTHER: Incarnation = Incarnation { node: NodeId(2), number: 3 };
@@ -88,90 +82,6 @@ pub(super) fn dhcp_frame(
     frame
 }
 
-/// A data plane that is nothing but its tables and what its ports are.
-#[derive(Debug)]
-pub(super) struct Device {
-    kinds: [PortKind; PORTS as usize],
-    routes: BTreeMap<(PortNo, MacAddr), Route>,
-    routes_per_port_max: usize,
-    /// Installs to be refused, whatever room there is.
-    pub(super) refuses: usize,
-    /// Changes that it has not made yet, if it is one that answers late.
-    pub(super) late: Option<Vec<(RouteTicket, RouteChange)>>,
-}
-
-impl Device {
-    pub(super) fn new(routes_per_port_max: usize) -> Device {
-        let kinds = [PortKind::Host; PORTS as usize];
-        Device { kinds, routes: BTreeMap::new(), routes_per_port_max, refuses: 0, late: None }
-    }
-
-    /// Does what is asked for and answers.
-    pub(super) fn change(&mut self, ticket: RouteTicket, change: &RouteChange) -> RouteAnswer {
-        let result = match change {
-            RouteChange::Install { port, destination, route } => {
-                let key = (*port, *destination);
-                let room = self.count(*port) < self.routes_per_port_max;
-                if self.refuses > 0 {
-                    self.refuses -= 1;
-                    Err(RouteError::Unavailable)
-                } else if room || self.routes.contains_key(&key) {
-                    self.routes.insert(key, route.clone());
-                    Ok(())
-                } else {
-                    Err(RouteError::Full)
-                }
-            }
-            RouteChange::Remove { port, destination } => {
-                self.routes.remove(&(*port, *destination));
-                Ok(())
-            }
-        };
-        RouteAnswer { ticket, result }
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.routes.is_empty()
-    }
-
-    pub(super) fn count(&self, port: PortNo) -> usize {
-        self.routes.keys().filter(|key| key.0 == port).count()
-    }
-
-    pub(super) fn route(&self, port: PortNo, destination: MacAddr) -> Option<&Route> {
-        self.routes.get(&(port, destination))
-    }
-
-    pub(super) fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            name: "test",
-            ports: PORTS,
-            hop_width: HopWidth::Eight,
-            frame_bytes_max: 1514,
-            route_bytes_max: 128,
-            routes_per_port_max: self.routes_per_port_max,
-            port_rate_max: Rate::FASTEST,
-            queues_per_port: 1,
-            lossless_classes: 0,
-            features: FeatureSet::EMPTY,
-        }
-    }
-}
-
-impl PortView for Device {
-    fn count(&self) -> u16 {
-        PORTS
-    }
-
-    fn kind(&self, port: PortNo) -> Option<PortKind> {
-        self.kinds.get(port.index()).copied()
-    }
-
-    fn is_up(&self, port: PortNo) -> bool {
-        self.kind(port).is_some_and(|kind| kind != PortKind::Unknown)
-    }
-}
-
 /// The switch under test. Hosts are numbers: host `n` has MAC ..:n and address 10.0.0.n.
 pub(super) struct Bench {
     pub(super) edge: Edge,
@@ -196,7 +106,7 @@ impl Bench {
             node: NodeConfig {
                 incarnation: INCARNATION,
                 mac: MacAddr([2, 0xee, 0, 0, 0, 1]),
-                key: [0; 32],
+                keys: [0; 32].into(),
                 seed: 1,
                 timers: Timers::default(),
                 dcbx: None,
@@ -204,6 +114,8 @@ impl Bench {
             },
             waiting_bytes_max: waiting,
             hosts_per_port_max: hosts,
+            host_control: ByteLimit::default(),
+            ports: Vec::new(),
         };
         let tables = Device::new(routes);
         let mut bench = Bench {
@@ -476,6 +388,7 @@ pub(super) fn answer_to(request: axon_wire::message::ArpRequest, number: u64) ->
         target_ip: Some(ip(9).into()),
         stamp: stamp(number),
         to_target: Route::from([3, 4]),
+        grant: Grant::default(),
     }
 }
 
@@ -494,5 +407,6 @@ pub(super) fn looked_for(number: u64) -> ArpTarget {
         to_source: Route::from([3, 6]),
         to_target: Route::from([2, 0]),
         answer_by: Hops::from([3, PortNo::CONTROL.0]),
+        grant: Grant::default(),
     }
 }

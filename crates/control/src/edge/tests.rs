@@ -6,7 +6,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use axon_node::PortKind;
 use axon_wire::host_frame::{self, Arp};
-use axon_wire::message::{ArpReply, ArpRequest, ArpTarget, Message};
+use axon_wire::message::{ArpReply, ArpRequest, ArpTarget, Grant, Message};
 use axon_wire::{MacAddr, PortNo, Route, Span};
 use core::net::Ipv4Addr;
 use proptest::prelude::*;
@@ -114,6 +114,7 @@ fn happen(bench: &mut Bench, event: Event) {
             target_ip: address.map(|n| ip(n).into()),
             stamp: stamp(number),
             to_target: Route::from([number as u16]),
+            grant: Grant::default(),
         }),
         Event::Set(port, to, number, hop) => bench.set_route(port, to, number, hop),
         Event::Remove(port, to, number) => bench.remove_route(port, to, number),
@@ -156,7 +157,7 @@ proptest! {
     }
 
     #[test]
-    fn arbitrary_frames_of_every_shape_are_survived(
+    fn arbitrary_frames_of_every_shape_keep_every_bound_and_leave_nothing_behind(
         ethertype in prop::sample::select(alloc::vec![0x0800u16, 0x0806, 0x86dd, 0x8100]),
         port in 0..6u16,
         body in prop::collection::vec(any::<u8>(), 0..400),
@@ -170,5 +171,10 @@ proptest! {
             bench.frame(port, &frame);
             bench.send_to_host(0, frame);
         }
+        for port in 0..PORTS {
+            bench.port(port, None);
+        }
+        prop_assert!(bench.is_empty());
+        prop_assert_eq!((bench.edge.setups(), bench.waiting_bytes()), (0, 0));
     }
 }

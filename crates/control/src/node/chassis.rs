@@ -1,5 +1,6 @@
 //! The common part of switches and controllers: a data plane, message seals and discovery.
 
+use super::pause_meter::PauseMeter;
 use super::prober::{Due, Prober};
 use crate::config::NodeConfig;
 use crate::discovery::Discovery;
@@ -8,12 +9,11 @@ use crate::seal::{Opened, Sealer};
 use alloc::vec::Vec;
 use axon_dcbx::DcbPorts;
 use axon_node::{
-    Action, Capabilities, Command, CommandError, Dataplane, Done, Drop, Input, Note, PortKind,
-    PortSetting, Punt, Refusal, Reply, Request,
+    Action, Capabilities, Command, CommandError, Dataplane, Done, Drop, Input, KeyMismatch, Keys,
+    Note, PortKind, PortSetting, Punt, Refusal, Reply, Request,
 };
-use axon_wire::congestion::Congestion;
 use axon_wire::header::{HeaderView, PacketType};
-use axon_wire::message::{Message, Role};
+use axon_wire::message::{ArpReply, ArpTarget, Message, Role};
 use axon_wire::{Frame, Hops, Incarnation, MacAddr, PortNo, Time, link, lldp};
 
 /// The number of refused control messages, by reason.
@@ -30,6 +30,10 @@ impl Refusals {
     pub fn total(&self) -> u64 {
         self.0.iter().sum()
     }
+
+    pub(super) fn count(&mut self, refusal: Refusal) {
+        self.0[refusal as usize] += 1;
+    }
 }
 
 pub(super) struct Chassis<B, D> {
@@ -38,12 +42,14 @@ pub(super) struct Chassis<B, D> {
     pub has: Capabilities,
     pub incarnation: Incarnation,
     mac: MacAddr,
+    role: Role,
     sealer: Sealer,
     pub discovery: Discovery,
     /// LLDP and DCBX at all ports; `None` if the node does not run them.
     pub dcbx: Option<DcbPorts>,
     pub prober: Prober,
     pub refusals: Refusals,
+    pub(super) pauses: PauseMeter,
     pub actions: Vec<Action<B>>,
     /// The emptied vector of the round before, so that a frame costs no allocation.
     spare: Vec<Action<B>>,
@@ -67,11 +73,13 @@ impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
         Chassis {
             incarnation: config.incarnation,
             mac: config.mac,
-            sealer: Sealer::new(&config.key, config.incarnation),
+            role,
+            sealer: Sealer::new(&config.keys, config.incarnation, role),
             discovery: Discovery::new(config, (has.ports, has.hop_width), role),
             dcbx: (config.dcbx.as_ref()).map(|said| DcbPorts::new(said, config.mac, has.ports)),
             prober: Prober::new(config.incarnation.node, config.mac),
             refusals: Refusals::default(),
+            pauses: PauseMeter::default(),
             plane,
             has,
             actions: Vec::new(),
@@ -139,8 +147,19 @@ impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
             Request::Probe(plan) => (self.prober.begin(now, plan, (&self.has, &self.plane)))
                 .map(Done::Probe)
                 .map_err(CommandError::Probe),
+            Request::Rekey(keys) => self.rekey(&keys).map_err(CommandError::Keys),
         };
         self.actions.push(Action::Reply(Reply { id, result }));
+    }
+
+    /// Changes the keys of the node, which have to be its own.
+    fn rekey(&mut self, keys: &Keys) -> Result<Done, KeyMismatch> {
+        match self.role {
+            Role::Switch => keys.check_switch(self.incarnation.node)?,
+            Role::Controller => keys.check_controller()?,
+        }
+        self.sealer.rekey(keys);
+        Ok(Done::Rekeyed)
     }
 
     /// Sends the probes that are due.
@@ -208,7 +227,7 @@ impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
         let Some(payload) = link::parse(frame) else {
             return false;
         };
-        match self.sealer.open(payload, true) {
+        match self.sealer.open_link(port, payload) {
             Ok(opened) => {
                 self.discovery.message(now, port, &opened, &mut self.effects);
                 true
@@ -268,28 +287,13 @@ impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
             }
             PacketType::Ethernet | PacketType::Error => return None,
         }
-        match self.sealer.open(view.payload(), false) {
+        match self.sealer.open_routed(view.payload()) {
             Ok(opened) => Some(Arrival::Message { ingress, reverse: view.reverse(), opened }),
             Err(refusal) => {
                 self.refuse(ingress, refusal, out);
                 None
             }
         }
-    }
-
-    /// A full output somewhere has refused a frame of one of our hosts: those at its port
-    /// pause for a maximum frame, and an operator may hear of it.
-    fn congested(&mut self, now: Time, payload: &[u8], out: &mut Vec<Action<B>>) -> bool {
-        let Ok(Congestion { host_port: port, switch, egress, .. }) = Congestion::parse(payload)
-        else {
-            return false;
-        };
-        if self.plane.kind(port) != Some(PortKind::Host) {
-            return false;
-        }
-        self.plane.pause_hosts(now, port, &mut self.actions);
-        out.push(Action::Note(Note::Congested { port, switch, egress }));
-        true
     }
 
     /// Counts a frame that ends in the control plane and hands it back to the runtime.
@@ -300,7 +304,7 @@ impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
 
     /// Counts a refused message and reports it.
     pub fn refuse(&mut self, port: PortNo, refusal: Refusal, out: &mut Vec<Action<B>>) {
-        self.refusals.0[refusal as usize] += 1;
+        self.refusals.count(refusal);
         out.push(Action::Note(Note::Refused { port, refusal }));
     }
 
@@ -312,15 +316,33 @@ impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
         to: Option<Incarnation>,
         message: &Message,
     ) {
-        let sealed = self.sealer.seal(to, message);
+        let sealed = self.sealer.seal_link(to, message);
         let frame = link::emit(self.mac, &sealed);
         self.plane.send(now, port, B::with_headroom(0, &frame), &mut self.actions);
     }
 
     /// Seals a message and sends it by a source route.
     pub fn send_routed(&mut self, now: Time, hops: &Hops, to: Incarnation, message: &Message) {
-        let sealed = self.sealer.seal(Some(to), message);
+        let sealed = self.sealer.seal_routed(to, message);
         self.inject(now, PacketType::Control, hops, &sealed);
+    }
+
+    /// Proves to the source switch that the answer to a message of this controller is its own.
+    pub fn grant(&mut self, target: &mut ArpTarget) {
+        self.sealer.grant(target);
+    }
+
+    /// Accepts the answer of a switch as the word of this controller.
+    ///
+    /// # Errors
+    /// It is about another incarnation of the controller, or the controller has not said that.
+    pub fn accept_grant(
+        &mut self,
+        controller: Option<Incarnation>,
+        reply: &ArpReply,
+    ) -> Result<(), Refusal> {
+        let current = controller.filter(|controller| controller.number == reply.stamp.epoch);
+        self.sealer.accept_grant(current.ok_or(Refusal::Unexpected)?, reply)
     }
 
     /// Sends a packet of this control plane's own.

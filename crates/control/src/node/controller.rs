@@ -8,10 +8,11 @@ use crate::discovery::Discovery;
 use crate::effect::Effect;
 use crate::seal::Opened;
 use crate::stream::Stream;
+use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use axon_node::probe::ProbeReport;
-use axon_node::{Action, Awaited, Dataplane, Drop, Input, Node, Note, Refusal};
+use axon_node::{Action, Awaited, Dataplane, Drop, Input, Node, Note, Refusal, Stored};
 use axon_wire::message::{ControllerPath, Message, Role};
 use axon_wire::{Frame, Hops, Incarnation, NodeId, PortNo, Time};
 
@@ -30,11 +31,24 @@ pub struct ControllerNode<B, D> {
 impl<B: Frame, D: Dataplane<B>> ControllerNode<B, D> {
     /// A controller with an empty state: no switches, no hosts, no flows.
     pub fn new(config: ControllerConfig, plane: D, now: Time) -> ControllerNode<B, D> {
+        ControllerNode::restored(config, plane, now, &[])
+    }
+
+    /// A controller that has these hosts and leases from the store of an earlier incarnation; they
+    /// are provisional until their switches are heard.
+    pub fn restored(
+        config: ControllerConfig,
+        plane: D,
+        now: Time,
+        stored: &[Stored],
+    ) -> ControllerNode<B, D> {
         let mut chassis = Chassis::new(&config.node, plane, Role::Controller);
         let own = ControllerPath { controller: config.node.incarnation, hops: Hops::to_control() };
         chassis.discovery.advertise(now, Some(own), &mut chassis.effects);
+        let mut controller = Controller::new(&config, chassis.has.hops_max());
+        controller.restore(now, stored, &mut chassis.effects);
         ControllerNode {
-            controller: Controller::new(&config, chassis.has.hops_max()),
+            controller,
             chassis,
             streams: BTreeMap::new(),
             busy: BTreeSet::new(),
@@ -112,6 +126,7 @@ impl<B: Frame, D: Dataplane<B>> ControllerNode<B, D> {
                 }
             }
             self.chassis.keep_for_next_round(round);
+            self.controller.keep(&mut self.chassis.effects);
             for effect in core::mem::take(&mut self.chassis.effects) {
                 self.apply(now, effect, out);
             }
@@ -212,7 +227,10 @@ impl<B: Frame, D: Dataplane<B>> ControllerNode<B, D> {
         let chassis = &mut self.chassis;
         match effect {
             Effect::Link { port, to, message } => chassis.send_link(now, port, to, &message),
-            Effect::Routed { hops, to, message } => {
+            Effect::Routed { hops, to, mut message } => {
+                if let Message::ArpTarget(target) = &mut message {
+                    chassis.grant(target);
+                }
                 chassis.send_routed(now, &hops, to, &message);
             }
             Effect::Command { to, item } => {
@@ -222,6 +240,7 @@ impl<B: Frame, D: Dataplane<B>> ControllerNode<B, D> {
                 }
             }
             Effect::PortKind { port, kind } => chassis.set_kind(now, port, kind),
+            Effect::Store(change) => out.push(Action::Store(Box::new(change))),
             Effect::Refuse { port, refusal } => chassis.refuse(port, refusal, out),
             Effect::Note(note) => {
                 if let Note::NeighbourUp { port, .. } | Note::NeighbourDown { port, .. } = note {

@@ -7,9 +7,12 @@
 //! through the plane and out.
 
 mod chassis;
+mod congested;
 mod controller;
 mod dcbx;
+mod host_limits;
 mod load;
+mod pause_meter;
 mod prober;
 mod switch;
 mod telemetry;

@@ -1,6 +1,7 @@
 //! A switch: plane, discovery, uplink and edge agent in one node.
 
 use super::chassis::{Arrival, Chassis, Refusals};
+use super::host_limits::HostLimits;
 use super::load::LoadReports;
 use super::waiting::Waiting;
 use crate::config::{SwitchConfig, Timers};
@@ -14,8 +15,8 @@ use alloc::vec::Vec;
 use axon_dcbx::DcbPort;
 use axon_node::probe::ProbeReport;
 use axon_node::{
-    Action, Awaited, Dataplane, Drop, Input, Node, PortKind, PortSnapshot, Refusal, RouteAnswer,
-    Snapshot,
+    Action, Awaited, Dataplane, Drop, Input, Node, PortKind, PortSetting, PortSnapshot, Refusal,
+    RouteAnswer, Snapshot,
 };
 use axon_wire::message::{Item, Message, Role};
 use axon_wire::{Frame, Incarnation, PortNo, Time};
@@ -31,6 +32,7 @@ pub struct SwitchNode<B, D> {
     waiting: Waiting<B>,
     stream: Option<Stream>,
     loads: LoadReports,
+    limits: HostLimits,
     /// The controller that was last passed to the edge.
     controller: Option<Incarnation>,
     timers: Timers,
@@ -45,7 +47,9 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
     /// A switch that has just been switched on, on a data plane without routes whose ports have no
     /// carrier.
     pub fn new(config: SwitchConfig, plane: D) -> SwitchNode<B, D> {
-        let chassis = Chassis::new(&config.node, plane, Role::Switch);
+        let mut chassis = Chassis::new(&config.node, plane, Role::Switch);
+        let limits = HostLimits::new(&config);
+        limits.pinned().for_each(|port| chassis.discovery.pin(port));
         SwitchNode {
             wake: chassis.control_deadline(),
             uplink: Uplink::new(config.node.timers),
@@ -53,6 +57,7 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
             waiting: Waiting::new(config.waiting_bytes_max),
             stream: None,
             loads: LoadReports::default(),
+            limits,
             controller: None,
             timers: config.node.timers,
             look_at: None,
@@ -227,9 +232,14 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
 
     fn arrival(&mut self, now: Time, arrival: Arrival<B>, out: &mut Vec<Action<B>>) {
         match arrival {
+            Arrival::HostFrame { port, frame } if !self.limits.admits(now, port) => {
+                out.push(self.chassis.ended(port, Drop::PuntLimit, frame));
+            }
             Arrival::HostFrame { port, frame } => {
                 let Chassis { plane, effects, .. } = &mut self.chassis;
+                let before = effects.len();
                 let fate = self.edge.host_frame(now, port, frame.bytes(), plane, effects);
+                self.limits.charge(now, port, &effects[before..]);
                 self.fate(now, port, frame, fate, out);
             }
             Arrival::Message { ingress, opened, .. } => {
@@ -279,12 +289,15 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
     /// did not take is kept in software.
     fn resynchronise(&mut self, now: Time) {
         let Chassis { plane, discovery, dcbx, actions, effects, .. } = &mut self.chassis;
+        let limits = &self.limits;
         let port = |port: PortNo| {
             let mut wanted = PortSnapshot { kind: discovery.kind(port), ..PortSnapshot::default() };
             if let Some(dcbx) = dcbx {
                 let in_force = dcbx.in_force(port);
                 (wanted.classes, wanted.pfc, wanted.defence) = in_force;
             }
+            let table = limits.regeneration(port).filter(|_| wanted.kind == PortKind::Host);
+            wanted.regeneration = table.copied();
             wanted
         };
         let mut wanted = Snapshot { ports: (0..plane.count()).map(PortNo).map(port).collect() };
@@ -310,6 +323,8 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
                 self.uplink.acknowledged(now, opened.from, ack, effects);
             }
             Message::ArpReply(reply) => {
+                self.chassis.accept_grant(self.uplink.controller(), &reply)?;
+                let Chassis { plane, effects, .. } = &mut self.chassis;
                 self.edge.arp_reply(now, reply, plane, effects);
             }
             Message::ArpTarget(target) if ours => {
@@ -390,13 +405,19 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
             Effect::PortKind { port, kind } => self.port_kind(now, port, kind),
             Effect::Refuse { port, refusal } => chassis.refuse(port, refusal, out),
             Effect::Note(note) => out.push(Action::Note(note)),
-            Effect::Command { .. } => {}
+            Effect::Command { .. } | Effect::Store(_) => {}
         }
     }
 
     fn port_kind(&mut self, now: Time, port: PortNo, kind: PortKind) {
         self.chassis.set_kind(now, port, kind);
-        let Chassis { plane, effects, .. } = &mut self.chassis;
+        let Chassis { plane, actions, effects, .. } = &mut self.chassis;
+        let table = self.limits.regeneration(port).filter(|_| kind == PortKind::Host);
+        if let Some(&table) = table {
+            let setting = PortSetting::Regeneration(table.into());
+            let set = plane.set_port(now, port, setting, actions);
+            debug_assert_eq!(set, Ok(()), "{port}: the fabric needs it");
+        }
         self.edge.port_changed(now, port, plane, effects);
     }
 }
@@ -445,7 +466,7 @@ impl<B: Frame, D: Dataplane<B>> Node<B> for SwitchNode<B, D> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{NodeConfig, ServerIdentity};
+    use crate::config::{ByteLimit, NodeConfig, ServerIdentity};
     use axon_node::{RouteChange, RouteTicket};
     use axon_plane::{Plane, PlaneConfig};
     use axon_wire::{FrameBuf, MacAddr, NodeId};
@@ -456,13 +477,19 @@ mod tests {
         let node = NodeConfig {
             incarnation: Incarnation { node: NodeId(1), number: 1 },
             mac,
-            key: [0; 32],
+            keys: [0; 32].into(),
             seed: 1,
             timers: Timers::default(),
             dcbx: None,
             server: ServerIdentity { mac, ip: core::net::Ipv4Addr::LOCALHOST },
         };
-        let config = SwitchConfig { node, waiting_bytes_max: 1_000, hosts_per_port_max: 4 };
+        let config = SwitchConfig {
+            node,
+            waiting_bytes_max: 1_000,
+            hosts_per_port_max: 4,
+            host_control: ByteLimit::default(),
+            ports: Vec::new(),
+        };
         let mut switch: SwitchNode<FrameBuf, _> =
             SwitchNode::new(config, Plane::new(PlaneConfig::with_ports(1, mac)));
         let change = RouteChange::Remove { port, destination: mac };

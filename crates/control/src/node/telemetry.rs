@@ -55,9 +55,10 @@ impl<B: Frame, D: Dataplane<B>> ControllerNode<B, D> {
         ControllerTelemetry {
             id: self.incarnation().node,
             neighbours: neighbours(self.discovery()),
-            switches: graph.len() as u64,
+            switches: graph.switches().filter(|(_, switch)| switch.was_heard()).count() as u64,
             hosts: hosts.collect(),
             routes: controller.flows().len() as u64,
+            restored: controller.restored(),
             unacknowledged: self.unacknowledged() as u64,
             plane: self.plane().telemetry(now),
             probes: self.probes().cloned().collect(),

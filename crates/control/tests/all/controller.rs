@@ -25,7 +25,7 @@ fn config() -> ControllerConfig {
         node: NodeConfig {
             incarnation: Incarnation { node: NodeId(1000), number: 3 },
             mac,
-            key: [0; 32],
+            keys: [0; 32].into(),
             seed: 1,
             timers: Timers::default(),
             dcbx: None,

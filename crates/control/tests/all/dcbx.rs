@@ -1,7 +1,7 @@
 //! LLDP and DCBX in whole switches: what two of them agree on, and what becomes of it.
 
 use crate::tshark;
-use axon_control::config::{NodeConfig, ServerIdentity, SwitchConfig, Timers};
+use axon_control::config::{ByteLimit, NodeConfig, ServerIdentity, SwitchConfig, Timers};
 use axon_control::node::SwitchNode;
 use axon_dcbx::lldp::LldpConfig;
 use axon_dcbx::{DcbxConfig, DcbxNodeConfig, DcbxNote, DcbxSettings, Mode, Source};
@@ -51,7 +51,7 @@ fn switch(number: u8, dcb: Option<DcbConfig>, asked: Option<DcbxSettings>) -> Sw
     let node = NodeConfig {
         incarnation: Incarnation { node: NodeId(number.into()), number: 1 },
         mac,
-        key: [7; 32],
+        keys: [7; 32].into(),
         seed: number.into(),
         timers: Timers::default(),
         dcbx: asked.map(|asked| {
@@ -64,7 +64,13 @@ fn switch(number: u8, dcb: Option<DcbConfig>, asked: Option<DcbxSettings>) -> Sw
         }),
         server: ServerIdentity { mac: MacAddr([2, 0, 0, 0, 0, 0xfe]), ip: [10, 0, 0, 1].into() },
     };
-    let config = SwitchConfig { node, waiting_bytes_max: 65536, hosts_per_port_max: 16 };
+    let config = SwitchConfig {
+        node,
+        waiting_bytes_max: 65536,
+        hosts_per_port_max: 16,
+        host_control: ByteLimit::default(),
+        ports: Vec::new(),
+    };
     let plane = PlaneConfig { dcb: dcb.map(Box::new), ..PlaneConfig::with_ports(2, mac) };
     SwitchNode::new(config, Plane::new(plane))
 }

@@ -1,11 +1,13 @@
 //! How the controller and its nodes behave, seen from outside.
 
 mod client;
+mod comeback;
 mod controller;
 mod dcbx;
 mod dhcp;
 mod hostile;
 mod stations;
 mod strangers;
+mod takeover;
 #[path = "../../../wire/tests/tshark/mod.rs"]
 mod tshark;

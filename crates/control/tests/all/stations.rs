@@ -8,7 +8,9 @@ use axon_control::controller::router::RouterKind;
 use axon_control::controller::topology::SwitchIndex;
 use axon_control::edge::Edge;
 use axon_control::effect::Effect;
-use axon_node::{Capabilities, FeatureSet, PortKind, PortView, RouteAnswer};
+use axon_node::{
+    Capabilities, FeatureSet, PortKind, PortView, RouteAnswer, StoreChange, StoreKey, Stored,
+};
 use axon_wire::message::{ControllerHello, Message};
 use axon_wire::{HopWidth, Hops, Incarnation, MacAddr, NodeId, PortNo, Rate, Span, Time};
 use std::collections::{BTreeMap, VecDeque};
@@ -16,8 +18,8 @@ use std::net::Ipv4Addr;
 
 /// Ports of each edge.
 pub const PORTS: u16 = 4;
-/// The controller's incarnation.
-const CONTROLLER: Incarnation = Incarnation { node: NodeId(99), number: 1 };
+/// The controller.
+const CONTROLLER: NodeId = NodeId(99);
 
 /// A station's port: the edge, 0 or 1, and the port.
 pub type At = (usize, u16);
@@ -42,7 +44,7 @@ fn node(incarnation: Incarnation) -> NodeConfig {
     NodeConfig {
         incarnation,
         mac: MacAddr([2, 0xee, 0, 0, 0, incarnation.node.0 as u8]),
-        key: [0; 32],
+        keys: [0; 32].into(),
         seed: 1,
         timers: Timers::default(),
         dcbx: None,
@@ -63,7 +65,12 @@ pub fn place((edge, port): At) -> Place {
 pub struct Net {
     pub now: Time,
     pub controller: Controller,
+    config: ControllerConfig,
+    /// What the controller has kept for its next incarnation.
+    pub store: BTreeMap<StoreKey, Stored>,
     edges: Vec<(Edge, Ports)>,
+    /// Whether each edge has found this incarnation of the controller, which hears it only then.
+    found: [bool; 2],
     ahead: VecDeque<(Option<usize>, Effect)>,
     /// Frames that the edges have sent to their host ports, oldest first.
     pub received: VecDeque<(At, Vec<u8>)>,
@@ -73,7 +80,7 @@ impl Net {
     /// A fabric of 64 hosts per port, with this address service.
     pub fn new(dhcp: DhcpConfig) -> Net {
         let config = ControllerConfig {
-            node: node(CONTROLLER),
+            node: node(Incarnation { node: CONTROLLER, number: 0 }),
             dhcp,
             router: RouterKind::default(),
             layers: 1,
@@ -92,25 +99,66 @@ impl Net {
         };
         let edge = |number| {
             let node = node(incarnation(number));
-            let config = SwitchConfig { node, waiting_bytes_max: 65536, hosts_per_port_max: 64 };
+            let config = SwitchConfig {
+                node,
+                waiting_bytes_max: 65536,
+                hosts_per_port_max: 64,
+                host_control: ByteLimit::default(),
+                ports: Vec::new(),
+            };
             (Edge::new(&config, &has), Ports([PortKind::Host; PORTS as usize]))
         };
         let mut net = Net {
             now: Time::from_nanos(1_000_000_000),
             controller: Controller::new(&config, 100),
+            config,
+            store: BTreeMap::new(),
             edges: vec![edge(0), edge(1)],
+            found: [false; 2],
             ahead: VecDeque::new(),
             received: VecDeque::new(),
         };
-        for number in 0..2 {
-            let hello = ControllerHello { version: 1, nonce: 0, ports: Vec::new() };
-            let (reverse, mut out) = (Hops::from([0, PortNo::CONTROL.0]), Vec::new());
-            net.controller.controller_hello(net.now, incarnation(number), reverse, hello, &mut out);
-            net.edge(number, |edge, now, ports, out| {
-                edge.controller_changed(now, Some(CONTROLLER), ports, out);
-            });
-        }
+        net.restart();
+        (0..2).for_each(|number| net.find(number));
         net
+    }
+
+    /// The controller is killed, what it was about to send is lost, and its next incarnation starts
+    /// with what is in the store. Both edges find it.
+    pub fn restart(&mut self) {
+        self.ahead.retain(|(from, _)| from.is_some());
+        self.config.node.incarnation.number += 1;
+        self.found = [false; 2];
+        self.controller = Controller::new(&self.config, 100);
+        let stored: Vec<Stored> = self.store.values().cloned().collect();
+        self.control(|controller, now, out| controller.restore(now, &stored, out));
+    }
+
+    /// An edge finds the controller.
+    pub fn find(&mut self, number: usize) {
+        let hello = ControllerHello { version: 1, nonce: 0, ports: Vec::new() };
+        let reverse = Hops::from([0, PortNo::CONTROL.0]);
+        self.control(|controller, now, out| {
+            controller.controller_hello(now, incarnation(number), reverse, hello, out);
+        });
+        self.found[number] = true;
+        let found = Some(self.config.node.incarnation);
+        self.edge(number, |edge, now, ports, out| {
+            edge.controller_changed(now, found, ports, out);
+        });
+        self.carry_out();
+    }
+
+    /// As [`Net::send`], but the controller is killed after so many of the messages that follow.
+    pub fn send_and_kill(&mut self, (edge, port): At, frame: &[u8], messages: usize) {
+        self.edge(edge, |edge, now, ports, out| {
+            edge.host_frame(now, PortNo(port), frame, ports, out).ok();
+        });
+        for _ in 0..messages {
+            self.carry_out_one();
+        }
+        self.restart();
+        self.carry_out();
     }
 
     fn edge(
@@ -127,6 +175,16 @@ impl Net {
     fn control(&mut self, call: impl FnOnce(&mut Controller, Time, &mut Vec<Effect>)) {
         let mut out = Vec::new();
         call(&mut self.controller, self.now, &mut out);
+        self.controller.keep(&mut out);
+        for effect in out.extract_if(.., |effect| matches!(effect, Effect::Store(_))) {
+            match effect {
+                Effect::Store(StoreChange::Put(entry)) => {
+                    self.store.insert(entry.key(), entry);
+                }
+                Effect::Store(StoreChange::Delete(key)) => drop(self.store.remove(&key)),
+                _ => unreachable!(),
+            }
+        }
         self.ahead.extend(out.into_iter().map(|effect| (None, effect)));
     }
 
@@ -163,8 +221,17 @@ impl Net {
     }
 
     fn carry_out(&mut self) {
-        while let Some((from, effect)) = self.ahead.pop_front() {
+        while self.carry_out_one() {}
+    }
+
+    /// Carries out one effect; says whether there was one.
+    fn carry_out_one(&mut self) -> bool {
+        if let Some((from, effect)) = self.ahead.pop_front() {
             let sender = from.map(incarnation);
+            let to_controller = matches!(effect, Effect::ToController(_) | Effect::Report(_));
+            if to_controller && !from.is_some_and(|edge| self.found[edge]) {
+                return true;
+            }
             match (sender, effect) {
                 (Some(from), Effect::ToController(Message::DhcpRelay(relay))) => {
                     self.control(|controller, now, out| {
@@ -198,7 +265,9 @@ impl Net {
                 }
                 _ => {}
             }
+            return true;
         }
+        false
     }
 
     /// The host that the controller finds at an address, and where.

@@ -6,6 +6,7 @@ mod device;
 mod faults;
 mod notice;
 mod pauses;
+mod ports;
 mod text;
 mod topology;
 
@@ -23,6 +24,7 @@ pub use notice::{
     Rounding, TargetPart,
 };
 pub use pauses::{Choose, StormAction, Watchdog, Watermarks};
+pub use ports::{AxonPorts, PortOverride, Ports};
 pub use text::{BitErrorsText, MacText, ShareText, ShortOr, SubnetText};
 pub use topology::{
     BCube, DCell, Dragonfly, FatTree, FlattenedButterfly, GraphFile, Hosts, Listed, ListedHost,
@@ -83,11 +85,15 @@ pub struct File {
     /// §3.3.3). Simulated hosts, and those on veth or TAP, do not honour it.
     #[serde(default)]
     pub self_congestion_pause: bool,
-    /// The key of the control plane, 64 hex digits. Without `key` and `key_file` it is the
-    /// published lab key, which protects nothing.
+    /// The master key of the control plane, 64 hex digits, or the keys of one switch as `axon key
+    /// --switch` writes them. While keys are changed, a second line is accepted too. Without `key`
+    /// and `key_file` it is the published lab key, which protects nothing.
     pub key: Option<String>,
-    /// A file with the key, 64 hex digits; its path is relative to this file.
+    /// A file with what could stand in `key`; its path is relative to this file.
     pub key_file: Option<PathBuf>,
+    /// What the ports of switches are trusted with.
+    #[serde(default)]
+    pub ports: Ports,
     /// Traffic classes, lossless priorities, flow control; Axon only.
     pub dcb: Option<Dcb>,
     /// What breaks and comes back, and when.
@@ -133,6 +139,7 @@ impl File {
             self_congestion_pause: false,
             key: None,
             key_file: None,
+            ports: Ports::default(),
             dcb: None,
             faults: Vec::new(),
             traffic: Vec::new(),

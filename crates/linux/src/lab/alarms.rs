@@ -1,6 +1,7 @@
 //! What in the status of a lab an operator should look at.
 
 use crate::status::{NodeStatus, PortStatus};
+use axon_node::Refusal;
 use axon_node::telemetry::NodeTelemetry;
 use std::fmt::Write;
 
@@ -18,6 +19,25 @@ pub fn alarms(status: &[NodeStatus]) -> String {
                      lost; `ip link set {port} mtu {needed}`"
                 );
             }
+        }
+        if let NodeTelemetry::Switch(switch) = &status.node
+            && switch.refusals.get(Refusal::PinnedPort) > 0
+        {
+            let (name, count) = (&status.name, switch.refusals.get(Refusal::PinnedPort));
+            let _ = writeln!(
+                text,
+                "alarm: {name}: {count} messages of a switch or controller at a port that is \
+                 pinned to hosts were refused (control_pinned_port); `ports.axon` of the fabric \
+                 file says where they may be"
+            );
+        }
+        if status.store.is_some_and(|store| store.failing) {
+            let name = &status.name;
+            let _ = writeln!(
+                text,
+                "alarm: {name}: its store cannot be written; leases given from now on are \
+                 forgotten if it ends"
+            );
         }
         if let NodeTelemetry::Controller(controller) = &status.node
             && controller.counters.ip_refused > 0
@@ -61,10 +81,13 @@ mod tests {
         let Answer::Status(status) = &mut controller.answer else { unreachable!() };
         let NodeTelemetry::Controller(node) = &mut status.node else { unreachable!() };
         node.counters.ip_refused = 7;
+        let full = crate::store::StoreStatus { failing: true, ..Default::default() };
+        status.store = Some(full);
         let text = alarms(&[switch, controller]);
         let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(lines.len(), 2, "{text}");
+        assert_eq!(lines.len(), 3, "{text}");
         assert!(lines[0].contains("s1-p0") && lines[0].contains("mtu 2144"), "{text}");
-        assert!(lines[1].contains("c1: 7 claims"), "{text}");
+        assert!(lines[1].contains("c1: its store cannot be written"), "{text}");
+        assert!(lines[2].contains("c1: 7 claims"), "{text}");
     }
 }

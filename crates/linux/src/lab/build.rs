@@ -19,11 +19,10 @@ use crate::iproute::run;
 use crate::pacer::WIRE_OVERHEAD_BYTES;
 use crate::sys::{self, Offload};
 use anyhow::{Context, Result};
-use axon_wire::{MacAddr, Span, host_frame};
+use axon_wire::Span;
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, setns, unshare};
 use std::fs::{self, File};
-use std::os::fd::AsFd;
 use std::path::Path;
 
 /// The state directory as it is seen inside.
@@ -73,9 +72,9 @@ pub fn private_mounts(state: &Path, recordings: Option<&Path>) -> Result<()> {
     bind(&new, Path::new("/run"))
 }
 
-/// Makes the namespace of one node and the files that are its own. The calling process is
-/// in that namespace afterwards.
-pub fn make_node(node: &str) -> Result<()> {
+/// Makes the namespace of one node and the files that are its own, of which `hosts_file` is
+/// /etc/hosts. The calling process is in that namespace afterwards.
+pub fn make_node(node: &str, hosts_file: &str) -> Result<()> {
     unshare(CloneFlags::CLONE_NEWNET).context("cannot make a network namespace")?;
     let handle = Path::new(NETNS).join(node);
     File::create(&handle)?;
@@ -93,13 +92,13 @@ pub fn make_node(node: &str) -> Result<()> {
         fs::create_dir_all(own.join(name))?;
     }
     fs::create_dir_all(own.join("run/lock"))?;
-    private_etc(&own)
+    private_etc(&own, hosts_file)
 }
 
 /// Lays a node's own changes over the machine's /etc, so that a DHCP client can write
 /// /etc/resolv.conf and the machine's stays as it is. Where the kernel has no overlay file
 /// system, a copy of the files at the top of /etc takes its place.
-fn private_etc(own: &Path) -> Result<()> {
+fn private_etc(own: &Path, hosts_file: &str) -> Result<()> {
     let path = |name: &str| own.join(name).display().to_string();
     let layers =
         format!("lowerdir=/etc,upperdir={},workdir={}", path("etc-changes"), path("etc-work"));
@@ -123,7 +122,8 @@ fn private_etc(own: &Path) -> Result<()> {
     // Removed first: one may be a link to somewhere below /run, which the node does not have,
     // and without root neither may be written to, but both may be replaced.
     let name = own.file_name().unwrap_or_default().as_encoded_bytes();
-    for (file, content) in [("resolv.conf", &b""[..]), ("hostname", name)] {
+    let files = [("resolv.conf", &b""[..]), ("hostname", name), ("hosts", hosts_file.as_bytes())];
+    for (file, content) in files {
         let path = etc.join(file);
         let _ = fs::remove_file(&path);
         fs::write(&path, content)
@@ -180,20 +180,5 @@ fn set_address(host: &HostPlan) -> Result<()> {
         let address = format!("{address}/{prefix_len}");
         run("ip", &["address", "add", &address, "dev", &host.device], "")?;
     }
-    Ok(())
-}
-
-/// Says a host's fixed address to the fabric, as a host does that comes up (RFC 5227
-/// section 3, an ARP announcement). A DHCP client needs none.
-pub fn announce(host: &HostPlan) -> Result<()> {
-    let Some((address, _)) = host.address else {
-        return Ok(());
-    };
-    enter_net(&host.name)?;
-    let frame = host_frame::request(host.mac, address, MacAddr::BROADCAST, address);
-    let socket = sys::packet_socket()?;
-    let index = nix::net::if_::if_nametoindex(host.device.as_str())?;
-    sys::bind_packet(socket.as_fd(), index, 0)?;
-    sys::send_many(socket.as_fd(), &[&frame])?;
     Ok(())
 }

@@ -9,16 +9,21 @@
 //! them, because the fabric does not answer neighbour discovery.
 
 pub mod alarms;
+mod announce;
 pub mod build;
 mod daemons;
 pub mod deadlock;
 mod enter;
 mod interrupt;
+mod links;
 mod neighbours;
 mod node;
 mod options;
 mod part;
+mod ping;
+mod pings;
 pub mod plan;
+pub mod restored;
 mod root;
 mod running;
 mod start;
@@ -29,6 +34,7 @@ pub mod table;
 pub use deadlock::Deadlock;
 pub use options::{RecordInto, Report, UpOptions};
 pub use part::part;
+pub use pings::Ping;
 pub use root::STATE_VARIABLE;
 pub use running::Lab;
 pub use start::{Interrupted, down, up};

@@ -17,6 +17,8 @@ pub struct UpOptions {
     pub router: Option<String>,
     /// Where every switch, the controller and the agents of hosts are recorded, if anywhere.
     pub record: Option<RecordInto>,
+    /// Whether hosts get no address but a fixed one of the file, such as for DHCP clients.
+    pub bare: bool,
 }
 
 /// A directory for the recordings of a lab, `s1.axrec` and so on.
@@ -30,7 +32,13 @@ pub struct RecordInto {
 
 impl Default for UpOptions {
     fn default() -> UpOptions {
-        UpOptions { timeout_ms: 30_000, capture: Vec::new(), router: None, record: None }
+        UpOptions {
+            timeout_ms: 30_000,
+            capture: Vec::new(),
+            router: None,
+            record: None,
+            bare: false,
+        }
     }
 }
 
@@ -39,6 +47,8 @@ impl Default for UpOptions {
 pub struct Report {
     /// Switches that have not found the controller in time; the lab runs all the same.
     pub missing: Vec<String>,
+    /// Hosts whose address the controller has not learned in time; the lab runs all the same.
+    pub unknown: Vec<String>,
     /// How many switches there are.
     pub switches: usize,
     /// How many hosts there are.

@@ -2,11 +2,13 @@
 
 use super::options::PART;
 use super::state::StateDir;
-use super::{enter, node, supervisor};
+use super::{enter, links, node, ping, supervisor};
 use crate::log;
 use anyhow::{Context, Result, bail};
 use std::ffi::OsString;
+use std::net::Ipv4Addr;
 use std::process::ExitCode;
+use std::time::Duration;
 
 /// Does what the lab has started this process for, if it has. To be called first in `main`,
 /// before any thread is started: the lab starts its supervisor, daemons and commands from
@@ -32,6 +34,14 @@ fn run_part(arguments: &[OsString]) -> Result<ExitCode> {
         ["node", state, node] => node::run(&StateDir::at(state), node, arguments.get(3)).map(done),
         ["enter", state, node] => enter::enter(&StateDir::at(state), node, &arguments[3..]),
         ["inside", node, ..] => enter::inside(node, &arguments[2..]),
+        ["ping", state, node] => {
+            let words = arguments[3..].iter().filter_map(|word| word.to_str());
+            let [limit, to @ ..] = &words.collect::<Vec<&str>>()[..] else { bail!("no limit") };
+            let to: Result<Vec<Ipv4Addr>, _> = to.iter().map(|ip| ip.parse()).collect();
+            ping::ping(&StateDir::at(state), node, Duration::from_millis(limit.parse()?), &to?)
+                .map(done)
+        }
+        ["announce", state, host] => links::announce_host(&StateDir::at(state), host).map(done),
         ["device", state, node] => match arguments.get(3..).unwrap_or(&[]) {
             [device, direction] => {
                 let device = device.to_str().context("a device name is plain text")?;

@@ -34,7 +34,7 @@ pub struct HostPlan {
     pub device: String,
     /// The device's address.
     pub mac: MacAddr,
-    /// A fixed address and its prefix length.
+    /// Its address and prefix length, if it gets one.
     pub address: Option<(Ipv4Addr, u8)>,
     /// What its NIC sends at.
     pub rate: Rate,
@@ -63,8 +63,9 @@ pub struct CableEnd {
 }
 
 impl Plan {
-    /// The plan of a checked fabric.
-    pub fn of(fabric: &Fabric) -> Plan {
+    /// The plan of a checked fabric. With `bare`, only those hosts get an address that have a fixed
+    /// one in the file; otherwise all do, see [`Fabric::addresses`].
+    pub fn of(fabric: &Fabric, bare: bool) -> Plan {
         let switch_end = |end: End| {
             let node = fabric.switches[end.switch].name.clone();
             CableEnd { device: port_name(&node, end.port), node, mac: None }
@@ -82,7 +83,11 @@ impl Plan {
         cables.push(Cable { ends, mtu: fabric_mtu(host_mtu) });
         let mut hosts = Vec::new();
         let has_agent = fabric.dcb.as_ref().is_some_and(|dcb| !dcb.applications.is_empty());
-        for host in &fabric.hosts {
+        let addresses = match bare {
+            true => fabric.hosts.iter().map(|host| host.ip).collect(),
+            false => fabric.addresses(),
+        };
+        for (host, address) in fabric.hosts.iter().zip(addresses) {
             let device = port_name(&host.name, PortNo(0));
             let (end, mac) = match has_agent {
                 true => (edge_name(&host.name), None),
@@ -95,7 +100,7 @@ impl Plan {
                 name: host.name.clone(),
                 device,
                 mac: host.mac,
-                address: host.ip.map(|ip| (ip, fabric.dhcp.prefix_len)),
+                address: address.map(|ip| (ip, fabric.dhcp.prefix_len)),
                 rate: host.wire.rate,
                 has_agent,
             });
@@ -120,6 +125,18 @@ impl Plan {
     pub fn agents(&self) -> impl Iterator<Item = &str> {
         let agents = self.hosts.iter().filter(|host| host.has_agent);
         agents.map(|host| host.name.as_str())
+    }
+
+    /// What each node has as its /etc/hosts: all hosts that have an address.
+    pub fn hosts_file(&self) -> String {
+        let mut text = "127.0.0.1 localhost\n".to_owned();
+        for host in &self.hosts {
+            if let Some((address, _)) = host.address {
+                // Writing to a String cannot fail.
+                let _ = writeln!(text, "{address} {}", host.name);
+            }
+        }
+        text
     }
 
     /// The devices of each node.

@@ -4,9 +4,11 @@ use super::deadlock::{self, Deadlock};
 use super::options::PART;
 use super::plan::Plan;
 use super::state::StateDir;
+use crate::rekey::rekey;
 use crate::status::NodeStatus;
 use anyhow::{Context, Result, bail};
 use axon_fabric::model::Fabric;
+use axon_node::Keys;
 use axon_node::probe::{ProbePlan, ProbeReport};
 use std::ffi::OsStr;
 use std::process::Command;
@@ -69,7 +71,7 @@ impl Lab {
 
     /// A node's name becomes part of paths, so it must be one of the plan's.
     fn check_node(&self, node: &str) -> Result<()> {
-        let plan = Plan::of(&self.state.load_fabric()?);
+        let plan = Plan::of(&self.state.load_fabric()?, true);
         if plan.nodes().any(|name| name == node) {
             return Ok(());
         }
@@ -77,7 +79,7 @@ impl Lab {
         bail!("lab {} has no node {node}; it has {}", self.name, nodes.join(" "))
     }
 
-    /// Cuts or restores a link at one of its ends, by the name of the port: `s1-p0`. The
+    /// Cuts or restores a link at one of its ends alone, by the name of the port: `s1-p0`. The
     /// other end sees its carrier go and come.
     ///
     /// # Errors
@@ -86,15 +88,7 @@ impl Lab {
         let (node, _) = axon_fabric::assemble::split_port(port)
             .with_context(|| format!("{port} is not a port; s1-p0 is one"))?;
         self.check_node(node)?;
-        let output = Command::new(std::env::current_exe()?)
-            .args([PART, "device"])
-            .arg(self.state.path())
-            .args([node, port, if up { "up" } else { "down" }])
-            .output()?;
-        if !output.status.success() {
-            bail!("{}", String::from_utf8_lossy(&output.stderr).trim());
-        }
-        Ok(())
+        self.part("device", &[node, port, if up { "up" } else { "down" }])
     }
 
     /// Lets a switch send probes, and waits for them.
@@ -104,6 +98,22 @@ impl Lab {
     pub fn probe(&self, switch: &str, plan: &ProbePlan) -> Result<ProbeReport> {
         self.check_node(switch)?;
         crate::probe::probe(&self.state.socket(switch), plan)
+    }
+
+    /// Gives these keys to the controller and every switch. Each answers for itself: one that is
+    /// not running leaves the others with the keys.
+    ///
+    /// # Errors
+    /// The lab's fabric file is gone.
+    pub fn rekey(&self, keys: &Keys) -> Result<Vec<(String, Result<()>)>> {
+        let fabric = self.state.load_fabric()?;
+        let switches = fabric.switches.into_iter().map(|switch| switch.name);
+        let nodes = [fabric.controller.name].into_iter().chain(switches);
+        let one = |node: String| {
+            let outcome = rekey(&self.state.socket(&node), keys);
+            (node, outcome)
+        };
+        Ok(nodes.map(one).collect())
     }
 
     /// The fabric that runs here.
@@ -120,7 +130,7 @@ impl Lab {
     /// # Errors
     /// The lab's fabric file is gone.
     pub fn status(&self) -> Result<Vec<NodeStatus>> {
-        let plan = Plan::of(&self.state.load_fabric()?);
+        let plan = Plan::of(&self.state.load_fabric()?, true);
         let restarts = self.state.restarts();
         let one = |node: &str| {
             let restarts = restarts.get(node).copied().unwrap_or(0);
@@ -156,6 +166,6 @@ pub(super) fn only(names: &[String]) -> Result<String> {
     match names {
         [] => bail!("no lab is up; start one with `axon up FILE`"),
         [name] => Ok(name.clone()),
-        names => bail!("several labs are up, name one: {}", names.join(", ")),
+        names => bail!("several labs are up; name one with --lab: {}", names.join(", ")),
     }
 }

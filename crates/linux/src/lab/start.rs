@@ -55,7 +55,7 @@ pub fn up(
         let file = fabric;
         let fabric = axon_fabric::load(file)?;
         dataplane::check(&fabric).with_context(|| file.display().to_string())?;
-        (fabric.name.clone(), Plan::of(&fabric))
+        (fabric.name.clone(), Plan::of(&fabric, options.bare))
     };
     let state = StateDir::of(&name)?;
     if let Some(unknown) = options.capture.iter().find(|name| !plan.daemons().any(|n| n == *name)) {
@@ -101,7 +101,7 @@ fn recordings(asked: Option<&RecordInto>) -> Result<Option<RecordInto>> {
 fn take_new(name: &str, state: &StateDir, hosts: usize) -> Result<(File, Option<String>)> {
     let lock = root::lock()?;
     if state.supervisor().is_some() {
-        bail!("lab {name} is already up; end it with `axon down {name}`");
+        bail!("lab {name} is already up; end it with `axon down --lab {name}`");
     }
     if state.check().is_ok() {
         let _taken = take(name, state, &lock)?;

@@ -27,7 +27,8 @@ const FILES: [&str; 6] = [
     "supervisor.json.new",
     "restarts.json",
 ];
-const ENDINGS: [&str; 8] = ["log", log::OLD, "ask", "sock", "pcapng", "incarnation", "new", "lock"];
+const ENDINGS: [&str; 10] =
+    ["log", log::OLD, "ask", "sock", "pcapng", "incarnation", "new", "lock", "store", "damaged"];
 /// Where the supervisor mounts its /run; empty when seen from outside.
 const MOUNT_POINT: &str = "run";
 

@@ -5,10 +5,11 @@
 //! process ends, even by SIGKILL, the kernel kills all others of the namespace; with the
 //! last of them the mounts go, and with the mounts the network namespaces and veths.
 
+use super::announce;
 use super::build;
 use super::daemons::Daemons;
 use super::options::{PART, Report};
-use super::plan::Plan;
+use super::plan::{HostPlan, Plan};
 use super::state::{ProcessId, StateDir};
 use crate::log;
 use crate::status::ask;
@@ -110,8 +111,11 @@ pub(super) fn supervise(state: &StateDir) -> Result<()> {
     }
     mask.thread_block()?;
     let result = Supervisor::build(state).and_then(|mut supervisor| {
-        let report = supervisor.wait_until_connected()?;
-        supervisor.plan.hosts.iter().try_for_each(build::announce)?;
+        let started = Instant::now();
+        let mut report = supervisor.wait_until_connected(started)?;
+        if report.missing.is_empty() {
+            report.unknown = supervisor.wait_until_known(started)?;
+        }
         say(&Line::Ready(report))?;
         Ok(supervisor)
     });
@@ -132,7 +136,8 @@ impl Supervisor {
     fn build(state: &StateDir) -> Result<Supervisor> {
         let options = state.load_options()?;
         let fabric = state.load_fabric()?;
-        let plan = Plan::of(&fabric);
+        let plan = Plan::of(&fabric, options.bare);
+        let hosts_file = plan.hosts_file();
         let recordings = options.record.as_ref().map(|record| record.directory.as_path());
         build::private_mounts(state.path(), recordings)?;
         let lab = StateDir::at(build::LAB);
@@ -142,7 +147,8 @@ impl Supervisor {
         let home = File::open("/proc/self/ns/net")?;
         for (done, node) in nodes.iter().enumerate() {
             progress("namespaces", done, nodes.len())?;
-            build::make_node(node).with_context(|| format!("cannot make node {node}"))?;
+            build::make_node(node, &hosts_file)
+                .with_context(|| format!("cannot make node {node}"))?;
         }
         nix::sched::setns(&home, CloneFlags::CLONE_NEWNET)?;
         progress("cables", 0, plan.cables.len())?;
@@ -181,8 +187,7 @@ impl Supervisor {
     }
 
     /// Asks every switch until it is ready for hosts.
-    fn wait_until_connected(&mut self) -> Result<Report> {
-        let started = Instant::now();
+    fn wait_until_connected(&mut self, started: Instant) -> Result<Report> {
         let switches = self.plan.switches.len();
         let agents: Vec<&str> = self.plan.agents().collect();
         let mut missing = self.plan.switches.clone();
@@ -194,16 +199,31 @@ impl Supervisor {
             if missing.is_empty() && ready || started.elapsed() > self.timeout {
                 return Ok(Report {
                     missing,
+                    unknown: Vec::new(),
                     switches,
                     hosts: self.plan.hosts.len(),
                     notes: Vec::new(),
                 });
             }
-            if self.daemons.running() < switches + agents.len() + 1 {
-                bail!("a daemon ended: {}", self.daemons.last_words());
-            }
+            check_running(&self.plan, &self.daemons)?;
             std::thread::sleep(LOOK);
         }
+    }
+
+    /// Lets hosts announce their addresses until the controller knows them. Answers with the hosts
+    /// that it does not know in time.
+    fn wait_until_known(&mut self, started: Instant) -> Result<Vec<String>> {
+        let Supervisor { plan, timeout, lab, daemons } = self;
+        let hosts: Vec<&HostPlan> =
+            plan.hosts.iter().filter(|host| host.address.is_some()).collect();
+        let on_look = |known| {
+            daemons.reap();
+            check_running(plan, daemons)?;
+            progress("hosts known", known, hosts.len())
+        };
+        let end = started + *timeout;
+        let unknown = announce::until_known(lab, plan, hosts.iter().copied(), end, on_look)?;
+        Ok(unknown.into_iter().map(|host| host.name.clone()).collect())
     }
 
     /// Keeps the lab: buries the dead, starts crashed daemons again, and ends at SIGTERM.
@@ -231,6 +251,14 @@ impl Supervisor {
         }
         Ok(())
     }
+}
+
+/// Refuses a lab one of whose daemons has ended before it was up.
+fn check_running(plan: &Plan, daemons: &Daemons) -> Result<()> {
+    if daemons.running() < plan.daemons().count() {
+        bail!("a daemon ended: {}", daemons.last_words());
+    }
+    Ok(())
 }
 
 /// Waits for a signal, or until `limit` is over.

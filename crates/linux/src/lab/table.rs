@@ -49,9 +49,10 @@ fn row(of: &NodeStatus, names: &BTreeMap<NodeId, &str>) -> Vec<String> {
     });
     let [hosts, routes, controller] = knowledge(node);
     let total = node.total();
-    // The ordinary end of a control packet is no loss.
-    let lost =
-        Counts::of(|reason| if reason == Drop::Consumed { 0 } else { total.dropped(reason) });
+    let lost = Counts::of(|reason: Drop| match reason.is_ordinary() {
+        true => 0,
+        false => total.dropped(reason),
+    });
     let rx_frames = node.plane().map(|_| total.rx_frames.to_string());
     vec![
         name.clone(),
@@ -132,7 +133,9 @@ mod tests {
         s1.routes = vec![route.clone(), route];
         s1.refusals = [(Refusal::Replayed, 4)].into_iter().collect();
         s1.plane.total.rx_frames = 7;
-        (0..5).for_each(|_| s1.plane.total.drop_one(Drop::Consumed));
+        for ordinary in [Drop::Consumed, Drop::MacControl, Drop::PortUnknown] {
+            (0..5).for_each(|_| s1.plane.total.drop_one(ordinary));
+        }
         s1.plane.total.drop_one(Drop::NoRoute);
         let mut s2 = testing::switch(0);
         s2.id = NodeId(2);

@@ -10,7 +10,7 @@ use axon_dcbx::agent::AgentNode;
 use axon_fabric::FabricText;
 use axon_fabric::assemble::{controller_config, switch_config, switch_index};
 use axon_fabric::model::Fabric;
-use axon_node::{Action, Input, Node, PortKind};
+use axon_node::{Action, Input, Node, PortKind, Stored};
 use axon_plane::Plane;
 use axon_wire::{FrameBuf, Incarnation, PortNo, Time};
 
@@ -35,8 +35,9 @@ impl Rebuilt {
             .context("the header names no setup that this axon knows")?;
         let (node, id, config) = match setup {
             Setup::Switch { fabric, seed } => switch(header, &built(&fabric, instead)?, seed)?,
-            Setup::Controller { fabric, seed, started_at } => {
-                controller(header, &built(&fabric, instead)?, seed, started_at)?
+            Setup::Controller { fabric, seed, started_at, stored } => {
+                let fabric = built(&fabric, instead)?;
+                controller(header, &fabric, seed, (started_at, &stored))?
             }
             Setup::Agent { of, seed, mac, mtu_bytes } => {
                 let options = agent_options(header, &of, instead)?;
@@ -107,7 +108,7 @@ fn controller(
     header: &Header,
     fabric: &Fabric,
     seed: u64,
-    started_at: Time,
+    (started_at, stored): (Time, &[Stored]),
 ) -> Result<(Rebuilt, Incarnation, u64)> {
     let name = &fabric.controller.name;
     if *name != header.name {
@@ -115,7 +116,7 @@ fn controller(
     }
     let config = controller_config(fabric, header.incarnation.number, seed);
     let (id, digest) = (config.control.node.incarnation, digest(&config));
-    Ok((Rebuilt::Controller(Box::new(config.on_software(started_at))), id, digest))
+    Ok((Rebuilt::Controller(Box::new(config.on_software(started_at, stored))), id, digest))
 }
 
 fn agent_options(

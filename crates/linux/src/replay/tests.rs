@@ -5,10 +5,12 @@ use crate::record::{Identity, RecordOptions, RecordSetup, Recording, Setup, dige
 use axon_capture::recording::{EndReason, Ending, Header, Reader, Writer};
 use axon_control::node::{ControllerNode, SwitchNode};
 use axon_fabric::FabricText;
-use axon_fabric::assemble::{controller_config, host_mac, port_name, switch_config};
+use axon_fabric::assemble::{controller_config, host_mac, port_name, switch_config, switch_id};
 use axon_fabric::model::{End, Fabric};
 use axon_node::probe::ProbePlan;
-use axon_node::{Action, Awaited, Command, Input, Node, NodeKind, Request, RequestId};
+use axon_node::{
+    Action, Awaited, Command, Input, Node, NodeKind, Request, RequestId, Stored, StoredHost,
+};
 use axon_plane::Plane;
 use axon_wire::{Frame, FrameBuf, PortNo, Span, Time};
 use std::collections::BTreeMap;
@@ -91,9 +93,15 @@ impl Rig {
         let config = controller_config(&fabric, NUMBER, 99);
         let id = config.control.node.incarnation;
         let started_at = Time::from_nanos(77);
+        // One host is remembered where it is, another where it is not.
+        let remembered = |host: usize, port| {
+            let (mac, switch) = (fabric.hosts[host].mac, switch_id(0));
+            Stored::Host(StoredHost { mac, switch, port, ips: Vec::new() })
+        };
+        let stored = vec![remembered(0, fabric.hosts[0].port), remembered(1, fabric.hosts[0].port)];
         let node: ControllerNode<FrameBuf, Plane<FrameBuf>> =
-            config.clone().on_software(started_at);
-        let setup = Setup::Controller { fabric: fabric_text, seed: 99, started_at };
+            config.clone().on_software(started_at, &stored);
+        let setup = Setup::Controller { fabric: fabric_text, seed: 99, started_at, stored };
         let what = (NodeKind::Controller, "c1", 1);
         nodes.push(recorded(folder, what, (&config, id), Box::new(node), setup));
         let mut rig = Rig { nodes, cables: BTreeMap::new(), agenda: BTreeMap::new(), number: 0 };

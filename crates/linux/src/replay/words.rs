@@ -61,6 +61,7 @@ pub(super) fn action(ports: &[String], action: &Action<FrameBuf>) -> String {
         }
         Action::Note(note) => format!("note {note:?}"),
         Action::Reply(reply) => format!("reply {:?}", reply.result),
+        Action::Store(change) => format!("store {change:?}"),
         Action::Punt { .. } | Action::RouteChanged(_) | Action::Lost => {
             "an action of a bare data plane".into()
         }

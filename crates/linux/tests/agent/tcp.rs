@@ -1,10 +1,10 @@
 //! TCP: two hosts send to a third, each with `iperf3` as it is, first in a lossless class and then
 //! in a lossy one. What TCP has to send twice says what was lost on the way.
 
+use super::support::needs;
 use super::{Topology, finish, lost, requests, start, switch, up, wait_for_sockets};
 use axon_linux::lab::{self, Lab};
 use serde_json::Value;
-use std::process::{Command, Stdio};
 
 const DCB: &str = "  applications: [tcp:5201=3, tcp:5202=3]
   buffers: { reaction: 50ms, lossless_pool: 64KiB, lossy_pool: 64KiB }
@@ -16,9 +16,7 @@ const LOSSY: [&str; 2] = ["5301", "5302"];
 const BYTES: &str = "4M";
 
 pub fn two_hosts_into_one() {
-    let found = Command::new("iperf3").arg("-v").stdout(Stdio::null()).status();
-    if found.is_err() {
-        println!("SKIP: no iperf3 here");
+    if !needs::programs(&["iperf3"]) {
         return;
     }
     let lab = up(&Topology::Star.with(DCB));

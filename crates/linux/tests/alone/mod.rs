@@ -1,5 +1,8 @@
 //! Tests in namespaces of their own, each in a process of its own: only a process of one thread
-//! may change its user namespace. What lacks a privilege says SKIP and why.
+//! may change its user namespace.
+
+#[path = "../../../wire/tests/needs/mod.rs"]
+pub mod needs;
 
 use axon_linux::link_watch::{LinkWatch, is_up};
 use axon_linux::sys;
@@ -15,7 +18,7 @@ pub fn run(tests: &[(&str, fn())], also: CloneFlags) -> ExitCode {
         std::env::args().nth(1).and_then(|a| a.strip_prefix("only=").map(str::to_owned))
     {
         if let Err(why) = own_namespace(CloneFlags::CLONE_NEWNET | also) {
-            println!("SKIP {wanted}: {why}");
+            needs::skip(&format!("{wanted}: {why}"));
             return ExitCode::SUCCESS;
         }
         tests.iter().filter(|(name, _)| *name == wanted).for_each(|(_, test)| test());

@@ -1,8 +1,11 @@
 //! A lab test is a program of its own, without libtest: the lab starts its parts from the program
-//! that calls it. What lacks a privilege says SKIP and why.
+//! that calls it.
+
+#[path = "../../../wire/tests/needs/mod.rs"]
+pub mod needs;
 
 use axon_linux::lab;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode};
 
 /// A test and its name.
 pub type Test = (&'static str, fn());
@@ -18,14 +21,13 @@ pub fn run(tests: &[Test]) -> ExitCode {
         let program = std::env::current_exe().expect("a running program has a path");
         let status = Command::new(program).env(lab::STATE_VARIABLE, &root).status();
         let _ = std::fs::remove_dir_all(&root);
-        for ending in ["yaml", "sh"] {
+        for ending in ["yaml", "sh", "key"] {
             let _ = std::fs::remove_file(root.with_extension(ending));
         }
         let passed = status.is_ok_and(|status| status.success());
         return if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     }
-    if let Some(why) = missing() {
-        println!("SKIP lab: {why}");
+    if !needs::lab() {
         return ExitCode::SUCCESS;
     }
     for (name, test) in tests {
@@ -38,24 +40,4 @@ pub fn run(tests: &[Test]) -> ExitCode {
         println!("test {name} ... ok");
     }
     ExitCode::SUCCESS
-}
-
-/// What this machine lacks, if anything.
-fn missing() -> Option<String> {
-    for program in ["ip", "tc", "ping", "unshare"] {
-        let found = Command::new(program).arg("-V").stdout(Stdio::null()).status();
-        if found.is_err() {
-            return Some(format!("{program} is not installed"));
-        }
-    }
-    let namespaces = Command::new("unshare").args(["-Urnpf", "--mount-proc", "true"]).status();
-    if !root() && !namespaces.is_ok_and(|status| status.success()) {
-        return Some("not root, and the kernel allows no user namespaces here".into());
-    }
-    None
-}
-
-/// Whether this runs as root.
-pub fn root() -> bool {
-    nix::unistd::geteuid().is_root()
 }

@@ -79,6 +79,9 @@ pub struct EdgeCounters {
     pub setups_refused: u64,
     /// Routes that were removed because no frame took them for long.
     pub routes_aged: u64,
+    /// Routes that were removed because a new incarnation of the controller did not decide about
+    /// them in time.
+    pub routes_unconfirmed: u64,
     /// Frames that the control plane forwarded by a route of its own.
     pub slow_path: u64,
     /// Control messages that came too late or name a host or port that is not here.
@@ -114,6 +117,28 @@ pub struct ControllerCounters {
     pub item_misplaced: u64,
     /// DHCP replies with no path to their switch.
     pub dhcp_unreachable: u64,
+}
+
+/// What a controller has of its incarnation before: from its store, and from the routes of edges.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Restored {
+    /// Hosts that the store held.
+    pub hosts: u64,
+    /// Of these, how many no switch has reported again yet; they are provisional.
+    pub hosts_provisional: u64,
+    /// Leases and other states of addresses that the store held.
+    pub leases: u64,
+    /// Entries of the store that fit neither the address pool nor the reservations any more, or
+    /// contradict others: they were given up.
+    pub refused: u64,
+    /// Routes of edges that are still to be decided about.
+    pub routes_pending: u64,
+    /// Routes of edges that were taken over as they are.
+    pub routes_kept: u64,
+    /// Routes of edges that have another path now.
+    pub routes_moved: u64,
+    /// Routes of edges that were removed: no path, or no such host.
+    pub routes_removed: u64,
 }
 
 /// What a DHCP server counts.

@@ -16,6 +16,7 @@ pub mod text;
 
 pub use control::{
     ControllerCounters, ControllerHost, DhcpCounters, EdgeCounters, EdgeHost, EdgeRoute, Neighbour,
+    Restored,
 };
 pub use counts::{Counts, Reason};
 pub use dcbx::{DcbxTelemetry, Defence, LldpNeighbour, RemoteDcbx, RemoteEts, RemotePfc, Source};

@@ -2,6 +2,7 @@
 
 use super::control::{
     ControllerCounters, ControllerHost, DhcpCounters, EdgeCounters, EdgeHost, EdgeRoute, Neighbour,
+    Restored,
 };
 use super::counts::Counts;
 use super::dcbx::DcbxTelemetry;
@@ -74,6 +75,8 @@ pub struct ControllerTelemetry {
     pub hosts: Vec<ControllerHost>,
     /// How many routes it has set up that stand.
     pub routes: u64,
+    /// What it has of its incarnation before.
+    pub restored: Restored,
     /// Commands to switches that are not acknowledged yet.
     pub unacknowledged: u64,
     /// Its data plane.

@@ -8,7 +8,7 @@ use axon_control::seal::Sealer;
 use axon_control::stream::Stream;
 use axon_fabric::assemble;
 use axon_fabric::model::{End, Fabric, Link};
-use axon_wire::message::{Message, Segment};
+use axon_wire::message::{Message, Role, Segment};
 use axon_wire::{Incarnation, NodeId, Span};
 use std::collections::BTreeMap;
 
@@ -118,8 +118,8 @@ impl<'a> Planned<'a> {
             let fresh = || Stream::new(Incarnation { node: to, number: 1 }, Span::from_millis(50));
             streams.entry(to).or_insert_with(fresh).push(item);
         }
-        let mut sealer =
-            Sealer::new(&self.fabric.key, Incarnation { node: assemble::CONTROLLER_ID, number: 1 });
+        let own = Incarnation { node: assemble::CONTROLLER_ID, number: 1 };
+        let mut sealer = Sealer::new(&self.fabric.keys, own, Role::Controller);
         for (node, mut stream) in streams {
             let hops =
                 self.plan.controller_mut().path_to(node).context("a switch without a way to it")?;
@@ -127,7 +127,7 @@ impl<'a> Planned<'a> {
             while let Some(segment) = stream.poll(self.plan.now()) {
                 sent += segment.items.len() as u64;
                 let peer = stream.peer();
-                let sealed = sealer.seal(Some(peer), &Message::Segment(segment));
+                let sealed = sealer.seal_routed(peer, &Message::Segment(segment));
                 failure.packets += 1;
                 let header = self.fabric.hop_width.header_bytes(hops.0.len());
                 failure.bytes += header + sealed.len() + FCS_BYTES;

@@ -159,6 +159,52 @@ mod tests {
     };
     const BAD: Experiment = Experiment { id: "axon/bad", run: failed, ..GOOD };
 
+    /// What a real experiment measures, judged by bounds that are a little too narrow for it.
+    #[test]
+    fn a_bound_that_is_moved_past_the_figure_is_a_miss_in_every_form() {
+        let out = std::env::temp_dir().join(format!("axon-moved-{}", std::process::id()));
+        for experiment in [&hagen::fig7_7::EXPERIMENT, &hagen::fig7_8::EXPERIMENT] {
+            let folder = store::folder(&out, experiment.id);
+            store::reserve(&out, experiment.id).unwrap();
+            let mut context = Context::new(experiment.id, folder, 1, 1, Stop::default());
+            let mut outcome = (experiment.run)(&mut context).unwrap();
+            let keep = |outcome: &Outcome| {
+                let kept = store::keep(&out, experiment, outcome, (1, "0123456789ab")).unwrap();
+                let list = show::list_of(&[experiment], &out).unwrap();
+                let page = page::text(&[experiment], &out, "papers", &|_| Age::Current).unwrap();
+                (kept.verdict, show::side_by_side(experiment, &kept), list, page)
+            };
+            let (verdict, side, ..) = keep(&outcome);
+            assert!(verdict == Verdict::Held && !side.contains("MISSED"), "{side}");
+            let number = |row: &Row| match row.ours {
+                Figure::Number(number) if row.kind == Kind::Bound => Some(number),
+                _ => None,
+            };
+            let (at, ours) = outcome
+                .rows
+                .iter()
+                .enumerate()
+                .find_map(|(at, row)| number(row).map(|number| (at, number)))
+                .expect("a bound that can miss");
+            let Row { name, paper, unit, .. } = outcome.rows[at].clone();
+            outcome.rows[at] =
+                Row::at_least(name, paper, ours, &unit, ours + ours.abs() / 1e3 + 1e-6);
+            let (verdict, side, list, page) = keep(&outcome);
+            assert_eq!(verdict, Verdict::Missed);
+            let rows = outcome.rows.len();
+            for (text, said) in [
+                (&side, format!("{}: MISSED\n", experiment.id)),
+                (&list, format!("missed, 1 of {rows}")),
+                (&list, "1 missed".to_owned()),
+                (&page, format!("**missed, 1 of {rows}**")),
+                (&page, "0123456789ab, 20".to_owned()),
+            ] {
+                assert!(text.contains(&said), "{said}: {text}");
+            }
+        }
+        std::fs::remove_dir_all(out).unwrap();
+    }
+
     #[test]
     fn ids_are_one_of_a_kind_and_every_experiment_says_what_it_is() {
         let ids = ALL.iter().map(|experiment| experiment.id);

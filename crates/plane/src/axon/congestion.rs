@@ -116,6 +116,17 @@ impl<B: Frame> Plane<B> {
         self.inject_packet(now, cnm, out);
     }
 
+    /// Whether a frame for the hosts of `port` is a CNM that their own frames cannot have caused.
+    #[inline]
+    pub(super) fn exceeds_cnms(&mut self, meta: &FrameMeta<B>, port: PortNo) -> bool {
+        let cn = self.config.dcb.as_ref().and_then(|dcb| dcb.cn.as_ref());
+        let Some(cn) = cn.filter(|_| cn::is_cnm(meta.frame.bytes())) else { return false };
+        let sent = self.ports.counters().port(port).rx_bytes;
+        let base = cn.points.get(port.index()).map_or(0, |point| point.sample_base.0);
+        let guard = self.guards.get_mut(port.index());
+        guard.is_some_and(|guard| !guard.cnms.admit(sent, base))
+    }
+
     /// Takes the header off a packet for the hosts of `port`. Its priority outlives the header,
     /// for the tag of the frame need not say it; and hosts outside the domain get no CN-TAG.
     #[inline]

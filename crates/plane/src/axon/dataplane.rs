@@ -90,6 +90,7 @@ impl<B: Frame> Dataplane<B> for Plane<B> {
             PortSetting::Classes(ets) => self.set_classes(now, port, ets.as_deref(), out)?,
             PortSetting::Pfc(pfc) => self.set_pfc(now, port, Some(pfc), out)?,
             PortSetting::Defence(treatments) => self.set_defence(port, Some(treatments))?,
+            PortSetting::Regeneration(table) => self.set_regeneration(port, Some(table))?,
         }
         Ok(())
     }
@@ -176,6 +177,7 @@ impl<B: Frame> Dataplane<B> for Plane<B> {
             classes: settings.classes.as_deref().cloned(),
             pfc: settings.pfc,
             defence: settings.defence.as_deref().copied(),
+            regeneration: settings.regeneration.as_deref().copied(),
         };
         Snapshot { ports: (0..).zip(&self.settings).map(port).collect() }
     }
@@ -258,6 +260,18 @@ impl<B: Frame> Plane<B> {
         Ok(())
     }
 
+    /// Hosts use the priorities of this table; `None`: any.
+    fn set_regeneration(
+        &mut self,
+        port: PortNo,
+        table: Option<Box<[Priority; PRIORITIES]>>,
+    ) -> Result<(), SettingError> {
+        self.config.dcb.as_ref().ok_or(SettingError::Unsupported)?;
+        self.ports.set_regeneration(port, table.as_deref().copied().unwrap_or(Priority::ALL));
+        self.settings[port.index()].regeneration = table;
+        Ok(())
+    }
+
     fn resynchronise_port(
         &mut self,
         now: Time,
@@ -273,12 +287,14 @@ impl<B: Frame> Plane<B> {
             let _ = self.tables.install(port, destination, route);
         }
         if self.config.dcb.is_none() {
-            let any = wanted.classes.is_some() || wanted.pfc.is_some() || wanted.defence.is_some();
+            let any = wanted.classes.is_some() || wanted.pfc.is_some();
+            let any = any || wanted.defence.is_some() || wanted.regeneration.is_some();
             return if any { Err(SettingError::Unsupported) } else { Ok(()) };
         }
         let classes = self.set_classes(now, port, wanted.classes.as_ref(), out);
         let pfc = self.set_pfc(now, port, wanted.pfc, out);
         let defence = self.set_defence(port, wanted.defence.map(Box::new));
-        classes.and(pfc).and(defence)
+        let regeneration = self.set_regeneration(port, wanted.regeneration.map(Box::new));
+        classes.and(pfc).and(defence).and(regeneration)
     }
 }

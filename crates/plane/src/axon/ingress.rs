@@ -22,6 +22,9 @@ impl<B: Frame> Plane<B> {
         let Ok(header) = HeaderFields::parse(meta.frame.bytes(), self.config.hop_width) else {
             return self.packet_without_header(now, meta.elsewhere(), out);
         };
+        if header.header_bytes > self.config.route_bytes_max {
+            return self.ports.discard(meta.elsewhere(), Drop::RouteTooLong, out);
+        }
         meta.set_header(&header);
         if meta.kind.is_probe() {
             return self.probe_ingress(now, meta.elsewhere(), &header, out);

@@ -1,6 +1,7 @@
 //! The data plane of a switch of ours: attach a route at the edge, pop a hop and push another in
 //! transit, strip the header at the other edge (thesis 000 §3.2).
 
+mod cnm_meter;
 mod congestion;
 mod dataplane;
 pub mod ethernet;

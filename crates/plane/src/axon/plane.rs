@@ -1,6 +1,7 @@
 //! A switch's data plane: what happens to a frame from ingress to wire (thesis 000 §3.2).
 
 use super::settings::Settings;
+use crate::axon::cnm_meter::CnmMeter;
 use crate::axon::ethernet;
 use crate::axon::meter::Meter;
 use crate::axon::pause::{self, SelfCongestion};
@@ -31,14 +32,19 @@ pub struct Plane<B> {
     pub(super) settings: Vec<Settings>,
 }
 
-/// What keeps the hosts of one port within bounds.
+/// What keeps the hosts of one port, or its neighbour, within bounds.
 #[derive(Clone, Debug)]
 pub(super) struct Guard {
     /// Two meters, so that a host that floods cannot keep discovery out.
     pub(super) misses: Meter,
     pub(super) link_frames: Meter,
+    /// Packets of other control planes, and those that could not be forwarded.
+    pub(super) addressed: Meter,
+    pub(super) errors: Meter,
     /// Congestion messages that its frames cause.
     pub(super) congestion: Meter,
+    /// CNMs to its hosts.
+    pub(super) cnms: CnmMeter,
     pub(super) load: SelfCongestion,
 }
 
@@ -63,7 +69,10 @@ impl<B: Frame> Plane<B> {
         let guard = || Guard {
             misses: Meter::new(config.punt),
             link_frames: Meter::new(config.punt),
+            addressed: Meter::new(config.addressed),
+            errors: Meter::new(config.punt),
             congestion: Meter::new(config.congestion),
+            cnms: CnmMeter::default(),
             load: SelfCongestion::default(),
         };
         Plane {

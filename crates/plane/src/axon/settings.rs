@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 use axon_node::Treatment;
 use axon_wire::dcbx::ieee::Ets;
-use axon_wire::priority::{PRIORITIES, PrioritySet};
+use axon_wire::priority::{PRIORITIES, Priority, PrioritySet};
 
 /// What a control plane has set at one port; what it has not is as configured at the start.
 #[derive(Clone, Debug, Default)]
@@ -11,4 +11,5 @@ pub(super) struct Settings {
     pub(super) classes: Option<Box<Ets>>,
     pub(super) pfc: Option<PrioritySet>,
     pub(super) defence: Option<Box<[Treatment; PRIORITIES]>>,
+    pub(super) regeneration: Option<Box<[Priority; PRIORITIES]>>,
 }

@@ -5,7 +5,7 @@ use crate::axon::forward::{Step, forward_parsed};
 use crate::config::OnFull;
 use crate::ports::FrameMeta;
 use alloc::vec::Vec;
-use axon_node::{Action, PortKind};
+use axon_node::{Action, Drop, PortKind, Punt};
 use axon_wire::header::HeaderFields;
 use axon_wire::{Frame, PortNo, Time};
 
@@ -35,7 +35,7 @@ impl<B: Frame> Plane<B> {
                 return false;
             }
             Step::Punt(punt) => {
-                self.ports.punt(now, meta.elsewhere(), punt, out);
+                self.punt_metered(now, meta.elsewhere(), punt, out);
                 return false;
             }
             Step::Drop(reason) => {
@@ -44,6 +44,28 @@ impl<B: Frame> Plane<B> {
             }
         }
         true
+    }
+
+    /// A packet for the control plane, from another node as many as its port may send there.
+    #[inline(never)]
+    fn punt_metered(
+        &mut self,
+        now: Time,
+        meta: FrameMeta<B>,
+        punt: Punt,
+        out: &mut Vec<Action<B>>,
+    ) {
+        // The control plane itself has no guard.
+        if let Some(guard) = self.guards.get_mut(meta.ingress.index()) {
+            let meter = match punt {
+                Punt::Addressed => &mut guard.addressed,
+                _ => &mut guard.errors,
+            };
+            if !meter.admit(now) {
+                return self.ports.discard(meta, Drop::PuntLimit, out);
+            }
+        }
+        self.ports.punt(now, meta, punt, out);
     }
 
     /// Whether somebody may have to know of a packet for `port` before it goes there.
@@ -82,6 +104,9 @@ impl<B: Frame> Plane<B> {
             return self.ports.discard(meta, reason, out);
         }
         self.strip(&mut meta, port);
+        if self.exceeds_cnms(&meta, port) {
+            return self.ports.discard(meta, Drop::CnmLimit, out);
+        }
         match self.ethernet_fault(meta.frame.bytes()) {
             Some(reason) => self.ports.discard(meta, reason, out),
             None => self.ports.deliver(now, meta, port, Some(PortKind::Host), out),

@@ -12,6 +12,7 @@
 use super::core::Ports;
 use super::frame_meta::FrameMeta;
 use crate::ports::buffers::Queued;
+use crate::ports::control_queues::Ahead;
 use crate::ports::memory::{NoRoom, Owner, Signal};
 use crate::qos::dcb::Dcb;
 use crate::qos::schedule::ClassSet;
@@ -121,7 +122,8 @@ impl<B: Frame> Ports<B> {
             .ports
             .get(ingress.index())
             .map_or(0, |input| self.nack_bytes_max.saturating_sub(input.nacked_bytes));
-        if bytes > room || bytes > self.queue_bytes_max {
+        let ahead = Ahead::of(item.meta.kind, ingress).is_some();
+        if ahead || bytes > room || bytes > self.queue_bytes_max {
             return self.discard(item.meta, Drop::QueueFull, out);
         }
         self.counters.port_mut(ingress).nacks += 1;

@@ -1,6 +1,8 @@
 //! The buffers of one output port (thesis 000 §3.2.1): one FIFO per ingress port and one for
-//! the control plane, each with its own bound in bytes, scheduled fairly.
+//! the control plane, each with its own bound in bytes, scheduled fairly. Link frames and control
+//! messages go before all of them; see `control_queues.rs`.
 
+use super::control_queues::{Ahead, ControlQueues};
 use crate::ports::FrameMeta;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -55,6 +57,8 @@ pub struct Egress<B> {
     order: QueueOrder,
     /// FIFOs that hold something, by number, each once.
     ring: VecDeque<u32>,
+    /// Link frames and control messages.
+    control: ControlQueues<B>,
     bytes: u64,
     frames: u64,
     /// Frames that were refused and kept.
@@ -85,7 +89,15 @@ impl<B> Egress<B> {
 
     /// Empty buffers, one for each ingress port or one for all of them.
     pub const fn ordered(order: QueueOrder) -> Egress<B> {
-        Egress { fifos: Vec::new(), order, ring: VecDeque::new(), bytes: 0, frames: 0, kept: 0 }
+        Egress {
+            fifos: Vec::new(),
+            order,
+            ring: VecDeque::new(),
+            control: ControlQueues::EMPTY,
+            bytes: 0,
+            frames: 0,
+            kept: 0,
+        }
     }
 
     /// Which FIFO a frame of `ingress` waits in.
@@ -99,7 +111,7 @@ impl<B> Egress<B> {
     }
 
     /// Queues a frame behind those of the same ingress, if that leaves no more than
-    /// `bytes_max` bytes there.
+    /// `bytes_max` bytes there; a link frame or a control message behind those before it.
     ///
     /// # Errors
     /// Gives the frame back if there is no room for it.
@@ -108,8 +120,14 @@ impl<B> Egress<B> {
         if index >= self.fifos.len() {
             self.fifos.resize_with(index + 1, Fifo::new);
         }
-        let fifo = &mut self.fifos[index];
         let bytes = u64::from(item.bytes);
+        if let Some(ahead) = Ahead::of(item.meta.kind, item.meta.ingress) {
+            self.control.push(ahead, item, bytes_max)?;
+            self.bytes += bytes;
+            self.frames += 1;
+            return Ok(());
+        }
+        let fifo = &mut self.fifos[index];
         if fifo.bytes + bytes > bytes_max || !fifo.refused.is_empty() {
             return Err(item);
         }
@@ -145,7 +163,9 @@ impl<B> Egress<B> {
         let index = self.fifo_of(ingress);
         let mut taken = 0;
         loop {
-            let fifo = &mut self.fifos[index];
+            let Some(fifo) = self.fifos.get_mut(index) else {
+                return taken;
+            };
             let fits = |item: &&Queued<B>| fifo.bytes + u64::from(item.bytes) <= bytes_max;
             if fifo.refused.front().filter(fits).is_none() {
                 return taken;
@@ -168,12 +188,21 @@ impl<B> Egress<B> {
 
     /// The length of the frame that is scheduled next, in bytes.
     pub fn head_bytes(&self) -> Option<u32> {
+        if let Some(item) = self.control.head(!self.ring.is_empty()) {
+            return Some(item.bytes);
+        }
         let fifo = &self.fifos[*self.ring.front()? as usize];
         fifo.queue.front().map(|item| item.bytes)
     }
 
     /// Takes the frame that is scheduled next.
     pub fn pop(&mut self) -> Option<Queued<B>> {
+        if let Some(item) = self.control.pop(!self.ring.is_empty()) {
+            self.bytes -= u64::from(item.bytes);
+            self.frames -= 1;
+            return Some(item);
+        }
+        self.control.other_went();
         let index = *self.ring.front()?;
         let fifo = &mut self.fifos[index as usize];
         let item = fifo.queue.pop_front()?;
@@ -204,6 +233,8 @@ impl<B> Egress<B> {
     /// The carrier of the port `ingress` is gone: what had not come in by it entirely never
     /// will.
     pub(crate) fn break_off(&mut self, now: Time, ingress: PortNo) {
+        let of = |item: &&mut Queued<B>| item.meta.ingress == ingress;
+        self.control.items_mut().filter(of).for_each(|item| item.meta.break_off(now, ingress));
         let index = self.fifo_of(ingress);
         let fifo = self.fifos.get_mut(index);
         for item in fifo.into_iter().flat_map(|fifo| fifo.queue.iter_mut().chain(&mut fifo.refused))
@@ -219,16 +250,23 @@ impl<B> Egress<B> {
 
     /// Bytes that wait, by the ingress port that they came in by, where there are any.
     pub fn by_ingress(&self) -> impl Iterator<Item = (PortNo, Bytes)> + '_ {
-        let waiting = self.fifos.iter().enumerate().filter(|(_, fifo)| fifo.bytes > 0);
+        let bytes_in = |index: usize, fifo: &Fifo<B>| {
+            let control = self.control.items();
+            let control = control.filter(|item| self.fifo_of(item.meta.ingress) == index);
+            fifo.bytes + control.map(|item| u64::from(item.bytes)).sum::<u64>()
+        };
         // FIFO 0 is the control plane's, whose port is 65,535.
-        waiting.map(|(index, fifo)| (PortNo((index as u16).wrapping_sub(1)), Bytes(fifo.bytes)))
+        let all = self.fifos.iter().enumerate().map(move |(index, fifo)| {
+            (PortNo((index as u16).wrapping_sub(1)), Bytes(bytes_in(index, fifo)))
+        });
+        all.filter(|(_, bytes)| bytes.0 > 0)
     }
 
     /// Whether a frame waits that came in by `ingress` and uses the memory of this priority.
     pub fn holds(&self, ingress: PortNo, priority: Priority) -> bool {
         let fifo = self.fifos.get(self.fifo_of(ingress));
         let of = |item: &Queued<B>| (item.meta.ingress, item.group) == (ingress, priority);
-        fifo.is_some_and(|fifo| fifo.queue.iter().any(of))
+        self.control.items().any(of) || fifo.is_some_and(|fifo| fifo.queue.iter().any(of))
     }
 
     /// Frames that wait.
@@ -252,6 +290,7 @@ impl<B> Default for Egress<B> {
 mod tests {
     use super::*;
     use crate::ports::HeaderKind;
+    use axon_wire::header::PacketType;
 
     fn item(ingress: PortNo, name: u32, bytes: u32) -> Queued<u32> {
         let meta = FrameMeta {
@@ -326,6 +365,48 @@ mod tests {
         }
         egress.push(item(PortNo::CONTROL, 9, 1576), 10_000).unwrap();
         assert_eq!(drain(&mut egress), [1, 9, 2, 3, 4, 5]);
+    }
+
+    #[test]
+    fn link_frames_and_then_control_messages_go_before_whatever_waits() {
+        let mut egress = Egress::new();
+        let of = |kind, ingress, name| {
+            let mut item = item(ingress, name, 1000);
+            item.meta.kind = kind;
+            item
+        };
+        let message = HeaderKind::Axon(PacketType::Control);
+        for name in 0..3 {
+            egress.push(of(HeaderKind::Axon(PacketType::Ethernet), PortNo(1), name), 3000).unwrap();
+        }
+        for (name, ingress) in [(10, PortNo(1)), (11, PortNo(2)), (12, PortNo::CONTROL)] {
+            egress.push(of(message, ingress, name), 3000).unwrap();
+        }
+        egress.push(of(HeaderKind::LinkLocal, PortNo::CONTROL, 20), 3000).unwrap();
+        let full = egress.push(of(message, PortNo(3), 13), 3000).unwrap_err();
+        assert_eq!(full.meta.frame, 13, "control messages have a bound of their own");
+        assert_eq!((egress.frames(), egress.bytes()), (7, 7000));
+        let by_ingress: Vec<_> = egress.by_ingress().collect();
+        let control = (PortNo::CONTROL, Bytes(2000));
+        assert_eq!(by_ingress, [control, (PortNo(1), Bytes(4000)), (PortNo(2), Bytes(1000))]);
+        assert_eq!(drain(&mut egress), [20, 10, 11, 12, 0, 1, 2]);
+        assert_eq!((egress.frames(), egress.bytes()), (0, 0));
+    }
+
+    #[test]
+    fn a_flood_of_control_messages_leaves_a_part_of_the_wire_to_others() {
+        let mut egress = Egress::new();
+        for name in 0..40 {
+            let mut message = item(PortNo(1), name, 1000);
+            message.meta.kind = HeaderKind::Axon(PacketType::Control);
+            egress.push(message, 100_000).unwrap();
+        }
+        egress.push(item(PortNo(2), 100, 1500), 10_000).unwrap();
+        egress.push(item(PortNo(2), 101, 1500), 10_000).unwrap();
+        assert_eq!(egress.head_bytes(), Some(1000));
+        let names = drain(&mut egress);
+        let at = |name| names.iter().position(|&other| other == name).unwrap();
+        assert_eq!([at(100), at(101)], [5, 11], "{names:?}");
     }
 
     #[test]

@@ -299,6 +299,16 @@ mod tests {
     }
 
     #[test]
+    fn flow_control_for_a_priority_without_it_is_counted_once_for_each() {
+        let mut ports = ports(set(&[3]));
+        receive_pause(&mut ports, set(&[1, 3, 7]));
+        assert_eq!(ports.counters().port(OUT).pfc_ignored, 2);
+        assert_eq!(ports.paused(NOW, OUT), set(&[3]));
+        receive_pause(&mut ports, set(&[3]));
+        assert_eq!(ports.counters().port(OUT).pfc_ignored, 2);
+    }
+
+    #[test]
     fn a_priority_that_loses_flow_control_goes_on_here_and_at_the_peer() {
         let mut ports = ports(set(&[3]));
         receive_pause(&mut ports, set(&[3]));

@@ -5,6 +5,7 @@ mod admission;
 mod blocked;
 pub mod buffers;
 mod classes;
+mod control_queues;
 mod core;
 mod flow_control;
 mod frame_meta;

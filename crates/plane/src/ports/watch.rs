@@ -48,11 +48,32 @@ impl<B: Frame> Ports<B> {
         }
     }
 
+    /// Sets the priority regeneration table of `port` (IEEE 802.1Q clause 6.9.4), for frames of
+    /// its hosts. Nothing happens without DCB or without such a port.
+    pub fn set_regeneration(&mut self, port: PortNo, table: [Priority; PRIORITIES]) {
+        let state = self.dcb.as_mut().and_then(|dcb| dcb.ports.get_mut(port.index()));
+        if let Some(state) = state {
+            state.regeneration = table;
+        }
+    }
+
+    /// The priority that hosts at `port` may use for a frame of this one.
+    #[inline]
+    fn regenerated(&self, port: PortNo, priority: Priority) -> Priority {
+        let state = self.dcb.as_ref().and_then(|dcb| dcb.ports.get(port.index()));
+        state.map_or(priority, |state| state.regeneration[priority.index()])
+    }
+
     /// The priority that a frame of a host at `port` has from here on. If that is not what its
     /// tag says, the tag is rewritten.
     #[inline]
     pub(crate) fn defend(&mut self, port: PortNo, frame: &mut [u8]) -> Priority {
-        let priority = vlan::priority_of(frame);
+        let tagged = vlan::priority_of(frame);
+        let priority = self.regenerated(port, tagged);
+        if priority != tagged {
+            vlan::set_priority(frame, priority);
+            self.counters.port_mut(port).regenerated += 1;
+        }
         match self.treatment(port, priority).input {
             InputPriority::Moved(to) => {
                 vlan::set_priority(frame, to);

@@ -122,6 +122,8 @@ pub(crate) struct DcbPort {
     pub(crate) watch: Watch,
     /// How the domain is defended against its hosts.
     pub(crate) treatments: [Treatment; PRIORITIES],
+    /// The priority that a frame of its hosts has from here on, by that of its tag.
+    pub(crate) regeneration: [Priority; PRIORITIES],
     /// Of each queue, by traffic class.
     pub(crate) storms: [StormWatch; PRIORITIES],
     /// Of what came in here, by priority.
@@ -196,6 +198,7 @@ impl Dcb {
                 schedule: schedule.clone(),
                 watch: Watch::new(cn, ecn, place, &config.prio_tc)?,
                 treatments: cn.map_or([UNDEFENDED; PRIORITIES], |cn| cn.treatments[index]),
+                regeneration: Priority::ALL,
                 storms: Default::default(),
                 changes: Default::default(),
                 rate,

@@ -103,9 +103,10 @@ impl<B: Frame> Dataplane<B> for Reference<B> {
         let state = self.ports.get_mut(port.index()).ok_or(SettingError::NoSuchPort)?;
         match setting {
             PortSetting::Kind(kind) => state.kind = kind,
-            PortSetting::Classes(_) | PortSetting::Pfc(_) | PortSetting::Defence(_) => {
-                return Err(SettingError::Unsupported);
-            }
+            PortSetting::Classes(_)
+            | PortSetting::Pfc(_)
+            | PortSetting::Defence(_)
+            | PortSetting::Regeneration(_) => return Err(SettingError::Unsupported),
         }
         Ok(())
     }
@@ -207,7 +208,8 @@ impl<B: Frame> Dataplane<B> for Reference<B> {
                 // A route that finds no room is missing in the next snapshot.
                 let _ = self.install(PortNo(index), *destination, route.clone());
             }
-            if wanted.classes.is_some() || wanted.pfc.is_some() || wanted.defence.is_some() {
+            let priorities = wanted.defence.is_some() || wanted.regeneration.is_some();
+            if wanted.classes.is_some() || wanted.pfc.is_some() || priorities {
                 result = Err(SettingError::Unsupported);
             }
         }

@@ -1,9 +1,10 @@
-//! What Ethernet frames may come from hosts and go to them.
+//! What Ethernet frames may come from hosts and go to them, and what Axon packets may come.
 
 use axon_node::Drop;
 use axon_wire::MacAddr;
 use axon_wire::cn::CnTag;
 use axon_wire::constants::length::{ETHERNET_ADDRESSES, TAG};
+use axon_wire::header::{HeaderView, HopWidth, PacketType};
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::mac_control;
 use axon_wire::vlan::VlanTag;
@@ -29,4 +30,15 @@ pub(super) fn fault(frame: &[u8], bytes_max: usize) -> Option<Drop> {
 pub(super) fn is_link_local(frame: &[u8]) -> bool {
     let destination = MacAddr::destination_of(frame);
     destination.is_some_and(MacAddr::is_link_local) || mac_control::is_mac_control(frame)
+}
+
+/// The length of the Axon header of a packet, in bytes; 0 without a sound one.
+pub(super) fn header_bytes(packet: &[u8], width: HopWidth) -> usize {
+    HeaderView::parse(packet, width).map_or(0, |view| view.header_bytes())
+}
+
+/// Whether a packet is a control message.
+pub(super) fn is_control(packet: &[u8], width: HopWidth) -> bool {
+    let view = HeaderView::parse(packet, width);
+    view.is_ok_and(|view| view.packet_type() == PacketType::Control)
 }

@@ -14,7 +14,7 @@ use crate::config::{OnFull, PlaneConfig};
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use axon_node::{Action, Counters, Drop, Input, Node, NodeKind, PortKind, Punt};
-use axon_wire::header::{self, PacketType};
+use axon_wire::header::{self, HopWidth, PacketType};
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::mac_control::{self, MacControl, Quanta};
 use axon_wire::probe::ProbeUnit;
@@ -42,12 +42,15 @@ pub(super) struct Port<B> {
     pub(super) kind: PortKind,
     pub(super) up: bool,
     busy: bool,
-    queue: VecDeque<Queued<B>>,
+    /// Link frames of the control plane, control messages, and all else, in this order.
+    queues: [VecDeque<Queued<B>>; 3],
     pub(super) routes: BTreeMap<MacAddr, Route>,
     /// Destinations of routes that were taken since that was last asked.
     pub(super) used: BTreeSet<MacAddr>,
     misses: Limit,
     link_frames: Limit,
+    addressed: Limit,
+    errors: Limit,
     /// Bytes of headers between switches that its hosts have caused since they were last paused.
     header_bytes: usize,
 }
@@ -58,21 +61,36 @@ impl<B: Frame> Port<B> {
             kind: PortKind::Unknown,
             up: false,
             busy: false,
-            queue: VecDeque::new(),
+            queues: Default::default(),
             routes: BTreeMap::new(),
             used: BTreeSet::new(),
             misses: Limit::new(config.punt),
             link_frames: Limit::new(config.punt),
+            addressed: Limit::new(config.addressed),
+            errors: Limit::new(config.punt),
             header_bytes: 0,
         }
     }
 
     pub(super) fn queued_frames(&self) -> u64 {
-        self.queue.len() as u64
+        self.queues.iter().map(|queue| queue.len() as u64).sum()
     }
 
     pub(super) fn queued_bytes(&self) -> u64 {
-        self.queue.iter().map(|queued| queued.frame.bytes().len() as u64).sum()
+        self.queues.iter().map(bytes_of).sum()
+    }
+}
+
+fn bytes_of<B: Frame>(queue: &VecDeque<Queued<B>>) -> u64 {
+    queue.iter().map(|queued| queued.frame.bytes().len() as u64).sum()
+}
+
+/// Which of the queues of a port a frame waits in.
+fn queue_of<B: Frame>(queued: &Queued<B>, width: HopWidth) -> usize {
+    match queued.kind {
+        None => 0,
+        Some(PortKind::Axon) if rules::is_control(queued.frame.bytes(), width) => 1,
+        Some(_) => 2,
     }
 }
 
@@ -156,6 +174,11 @@ impl<B: Frame> Reference<B> {
             None => self.end(ingress, Drop::NoSuchPort, frame, out),
             Some(PortKind::Host) => self.host_frame((came, now), ingress, frame, out),
             Some(PortKind::Axon) if header::is_axon(frame.bytes()) => {
+                if rules::header_bytes(frame.bytes(), self.config.hop_width)
+                    > self.config.route_bytes_max
+                {
+                    return self.end(ingress, Drop::RouteTooLong, frame, out);
+                }
                 if let Some(head) = probes::head_of(frame.bytes(), self.config.hop_width) {
                     self.stamp(came, (&mut frame, head), (ProbeUnit::Ingress, ingress));
                 }
@@ -282,7 +305,7 @@ impl<B: Frame> Reference<B> {
                     }
                 }
             }
-            Verdict::Punt(punt) => self.punt(ingress, punt, frame, out),
+            Verdict::Punt(punt) => self.punt_metered(now, ingress, punt, frame, out),
             Verdict::Drop(reason) => self.end(ingress, reason, frame, out),
         }
         false
@@ -323,18 +346,20 @@ impl<B: Frame> Reference<B> {
         if !state.up {
             return self.end(queued.ingress, Drop::PortDown, queued.frame, out);
         }
-        let bytes = state.queued_bytes() + queued.frame.bytes().len() as u64;
+        let queue = &mut state.queues[queue_of(&queued, self.config.hop_width)];
+        let bytes = bytes_of(queue) + queued.frame.bytes().len() as u64;
         if state.busy && bytes > self.config.queue_bytes_max.0 {
             return self.end(queued.ingress, Drop::QueueFull, queued.frame, out);
         }
-        state.queue.push_back(queued);
+        queue.push_back(queued);
         self.send_next(now, port, out);
     }
 
     /// If the wire of `port` is free, the first frame that suits the port goes out.
     fn send_next(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) {
         while let Some(state) = self.ports.get_mut(port.index()).filter(|state| !state.busy)
-            && let Some(Queued { mut frame, ingress, kind, probe }) = state.queue.pop_front()
+            && let Some(Queued { mut frame, ingress, kind, probe }) =
+                state.queues.iter_mut().find_map(VecDeque::pop_front)
         {
             if kind.is_some_and(|kind| kind != state.kind) {
                 self.end(ingress, Drop::KindChanged, frame, out);
@@ -360,7 +385,8 @@ impl<B: Frame> Reference<B> {
             return;
         }
         (state.busy, state.header_bytes) = (false, 0);
-        for Queued { frame, ingress, .. } in core::mem::take(&mut state.queue) {
+        let queues = core::mem::take(&mut state.queues);
+        for Queued { frame, ingress, .. } in queues.into_iter().flatten() {
             self.end(ingress, Drop::PortDown, frame, out);
         }
         let broken = self.arriving.values_mut().filter(|arriving| arriving.ingress == port);
@@ -395,6 +421,26 @@ impl<B: Frame> Reference<B> {
         if state.header_bytes >= frame_bytes_max {
             state.header_bytes -= frame_bytes_max;
             self.pause(now, port, out);
+        }
+    }
+
+    /// A packet for the control plane, from another node as many as its port may send there.
+    fn punt_metered(
+        &mut self,
+        now: Time,
+        ingress: PortNo,
+        punt: Punt,
+        frame: B,
+        out: &mut Vec<Action<B>>,
+    ) {
+        let port = self.ports.get_mut(ingress.index());
+        let admitted = port.is_none_or(|port| match punt {
+            Punt::Addressed => port.addressed.admit(now),
+            _ => port.errors.admit(now),
+        });
+        match admitted {
+            true => self.punt(ingress, punt, frame, out),
+            false => self.end(ingress, Drop::PuntLimit, frame, out),
         }
     }
 

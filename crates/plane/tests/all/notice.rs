@@ -107,6 +107,61 @@ fn drain(plane: &mut Plane<FrameBuf>, port: PortNo) -> Vec<FrameBuf> {
     sent
 }
 
+#[test]
+fn a_host_has_the_priorities_of_the_regeneration_table_and_no_others() {
+    let mut plane = plane(|_| ());
+    let mut table = [Priority::ZERO; 8];
+    table[3] = priority(3);
+    let setting = PortSetting::Regeneration(Box::new(table));
+    plane.set_port(T0, HOST, setting, &mut Vec::new()).unwrap();
+    assert_eq!(plane.snapshot().ports[0].regeneration, Some(table));
+    let mut send = |number| {
+        let (mut sent, drops) =
+            give(&mut plane, HOST, (&frame(Some(priority(number)), None, 0), 1));
+        assert_eq!(drops, []);
+        plane.tx_done(T0, AXON, &mut Vec::new());
+        let (_, sent) = sent.pop().unwrap();
+        let view = HeaderView::parse(sent.bytes(), WIDTH).unwrap();
+        (view.priority().value(), vlan::priority_of(view.payload()).value())
+    };
+    assert_eq!([send(3), send(0), send(7), send(5)], [(3, 3), (0, 0), (0, 0), (0, 0)]);
+    assert_eq!(plane.counters().port(HOST).regenerated, 2);
+    // It outlives a re-synchronisation, and goes with one that says nothing of it.
+    let mut wanted = plane.snapshot();
+    plane.resynchronise(T0, &wanted, &mut Vec::new()).unwrap();
+    assert_eq!(plane.snapshot().ports[0].regeneration, Some(table));
+    wanted.ports[0].regeneration = None;
+    plane.resynchronise(T0, &wanted, &mut Vec::new()).unwrap();
+    assert_eq!(plane.snapshot().ports[0].regeneration, None);
+}
+
+#[test]
+fn a_forged_stream_of_cnms_does_not_reach_hosts_that_have_sent_little() {
+    let mut plane = plane(|dcb| dcb.cn = Some(domain()));
+    plane.link(T0, HOST, true, &mut Vec::new());
+    let sampled = frame(Some(priority(3)), Some(7), 0);
+    let answered = Tagged::parse(&sampled).unwrap();
+    let said = Cnm { feedback: 63, ..Cnm::default() };
+    let format = CnmFormat::default();
+    let forged = CnmFrame::answer(&answered, SWITCH, priority(6), said, 64, &format);
+    let forged = packet(&[HOST.0], &forged.emit(&format));
+    let came = |plane: &mut Plane<FrameBuf>| {
+        let mut count = 0;
+        for _ in 0..1000 {
+            let (sent, drops) = give(plane, AXON, (&forged, 1));
+            assert!(drops.iter().all(|&drop| drop == Drop::CnmLimit), "{drops:?}");
+            count += sent.len();
+            plane.tx_done(T0, HOST, &mut Vec::new());
+        }
+        count
+    };
+    assert_eq!(came(&mut plane), 64, "a burst");
+    assert_eq!(plane.counters().port(AXON).dropped(Drop::CnmLimit), 936);
+    // A twentieth of 150,000 bytes for each.
+    give(&mut plane, HOST, (&frame(None, None, 0), 11));
+    assert_eq!(came(&mut plane), 2);
+}
+
 fn cnm(frame: &[u8]) -> CnmFrame {
     CnmFrame::parse(frame, &CnmFormat { strict: true, ..CnmFormat::default() }).unwrap()
 }

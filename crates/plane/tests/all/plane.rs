@@ -8,7 +8,7 @@ use axon_plane::memory::Share;
 use axon_plane::{OnFull, Plane, PlaneConfig, PuntLimit};
 use axon_wire::header::{self, HeaderView, PacketType};
 use axon_wire::mac_control::{self, MacControl, Quanta};
-use axon_wire::priority::{Priority, PrioritySet};
+use axon_wire::priority::{Priority, PrioritySet, TrafficClass};
 use axon_wire::{
     Bytes, Frame, FrameBuf, HopWidth, Hops, MacAddr, PortNo, Rate, Route, Span, Time, link,
 };
@@ -210,6 +210,88 @@ fn a_frame_without_headroom_is_dropped_and_not_copied() {
 }
 
 #[test]
+fn a_header_longer_than_any_route_ends_at_the_axon_port_that_it_comes_in_by() {
+    for width in WIDTHS {
+        let most = width.header_bytes(9);
+        let mut plane = plane(|config| {
+            (config.hop_width, config.route_bytes_max) = (width, most);
+        });
+        let packet_of = |hops: u16| {
+            let forward: Hops = (0..hops).map(|hop| PortNo(1 + hop % 3)).collect();
+            let mut bytes = vec![0; width.header_bytes(forward.len())];
+            header::emit(&mut bytes, width, PacketType::Control, &forward, &[]).unwrap();
+            bytes.extend_from_slice(&[0x11; 60]);
+            bytes
+        };
+        // Hops of 4 bits are padded to whole bytes, so one more may take none.
+        let too_long = (9..).find(|&hops| width.header_bytes(hops.into()) > most).unwrap();
+        assert_eq!(reason(receive(&mut plane, AXON, &packet_of(9))), None, "{width:?}");
+        let ended = reason(receive(&mut plane, AXON, &packet_of(too_long)));
+        assert_eq!(ended, Some(Drop::RouteTooLong), "{width:?}");
+        assert_eq!(plane.counters().port(AXON).dropped(Drop::RouteTooLong), 1);
+    }
+}
+
+#[test]
+fn packets_for_the_control_plane_are_metered_by_the_axon_port_that_they_come_in_by() {
+    let limit = PuntLimit { frames_per_second: 10, burst: 5 };
+    let mut plane = plane(|config| (config.addressed, config.punt) = (limit, limit));
+    let control = Hops::from([PortNo::CONTROL.0]);
+    let addressed = packet(PacketType::Control, &control, &Hops::default(), &[0x11; 60]);
+    let error = packet(PacketType::Control, &Hops::default(), &Hops::default(), &[0x11; 60]);
+    let punted = |plane: &mut Plane<FrameBuf>, port: PortNo, bytes: &[u8]| {
+        let all = (0..50).map(|_| receive(plane, port, bytes));
+        all.filter(|action| matches!(action, Action::Punt { .. })).count()
+    };
+    for port in [AXON, PortNo(2)] {
+        assert_eq!(punted(&mut plane, port, &addressed), 5, "{port}");
+        assert_eq!(punted(&mut plane, port, &error), 5, "{port}");
+        assert_eq!(plane.counters().port(port).dropped(Drop::PuntLimit), 90);
+    }
+    // What its own control plane sends itself, probes of a port, is not.
+    for _ in 0..50 {
+        let mut out = Vec::new();
+        plane.inject_packet(T0, FrameBuf::new(&addressed), &mut out);
+        assert!(matches!(out[..], [Action::Punt { punt: Punt::Addressed, .. }]), "{out:?}");
+    }
+}
+
+/// Frames of hosts fill the buffer of an egress port; then a control message comes in, and the
+/// control plane sends a heartbeat.
+#[test]
+fn heartbeats_and_control_messages_go_before_the_frames_of_hosts_that_wait() {
+    for lossy in [None, Some(DcbConfig::lossy(vec![Rate::gbps(10); 6], MacAddr([2; 6])))] {
+        let mut plane = plane(|config| {
+            config.dcb = lossy.map(|dcb| {
+                let prio_tc = [TrafficClass::ZERO; 8];
+                Box::new(DcbConfig { prio_tc, ..dcb })
+            });
+            config.queue_bytes_max = Bytes(10_000);
+        });
+        plane.install(HOST, host(9), &Route::from([1, 7])).unwrap();
+        let (flood, mut out) = (ethernet(host(9), 1000), Vec::new());
+        for _ in 0..30 {
+            plane.receive(T0, HOST, FrameBuf::new(&flood), T0, true, &mut out);
+        }
+        let hops = Hops::from([1, PortNo::CONTROL.0]);
+        let message = packet(PacketType::Control, &hops, &Hops::default(), &[0x11; 60]);
+        plane.receive(T0, PortNo(2), FrameBuf::new(&message), T0, true, &mut out);
+        let beat = link::emit(host(1), b"beat");
+        plane.send_raw(T0, AXON, FrameBuf::new(&beat), &mut out);
+        out.clear();
+        let mut next = || {
+            plane.tx_done(T0, AXON, &mut out);
+            let Some(Action::Transmit { frame, .. }) = out.pop() else { panic!("{out:?}") };
+            frame.bytes().to_vec()
+        };
+        assert_eq!(next(), beat);
+        let after = HeaderView::parse(&next(), HopWidth::Eight).map(|view| view.packet_type());
+        assert_eq!(after, Ok(PacketType::Control));
+        assert!(next().len() > 1000, "the hosts' are still there");
+    }
+}
+
+#[test]
 fn a_flooding_host_is_limited_and_cannot_silence_discovery() {
     let mut plane = plane(|config| config.punt = PuntLimit { frames_per_second: 10, burst: 3 });
     let flood = ethernet(MacAddr::BROADCAST, 60);
@@ -256,9 +338,10 @@ fn a_queued_axon_packet_never_reaches_a_port_that_has_hosts_by_then() {
     plane.tx_done(T0, AXON, &mut out);
     let sent = out.pop().unwrap();
     assert_eq!(sent, Action::Transmit { port: AXON, frame: hello, complete_at: T0, intact: true });
-    assert_eq!(reason(out.pop().unwrap()), Some(Drop::KindChanged));
+    assert_eq!(out, [], "a link frame goes first");
     plane.tx_done(T0, AXON, &mut out);
-    assert_eq!(reason(out.pop().unwrap()), Some(Drop::KindChanged));
+    let reasons: Vec<_> = out.drain(..).map(reason).collect();
+    assert_eq!(reasons, [Some(Drop::KindChanged); 2]);
 }
 
 #[test]

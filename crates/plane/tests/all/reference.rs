@@ -262,6 +262,8 @@ fn config(hop_width: HopWidth) -> PlaneConfig {
         frame_bytes_max: FRAME_BYTES_MAX,
         routes_per_port_max: 3,
         punt: PuntLimit { frames_per_second: 1000, burst: 3 },
+        addressed: PuntLimit { frames_per_second: 2000, burst: 2 },
+        route_bytes_max: hop_width.header_bytes(14),
         self_congestion_pause: true,
         ..PlaneConfig::with_ports(PORTS, MAC)
     }
@@ -386,6 +388,46 @@ fn the_fifo_of_a_port_holds_so_many_bytes_and_no_more() {
     let ended =
         |action: &Action<_>| matches!(action, Action::Dropped { reason: Drop::KindChanged, .. });
     assert!(out.len() == 2 && out.iter().all(ended), "{out:?}");
+}
+
+/// What leaves a busy port: the bytes of frames, in order.
+fn leaves(plane: &mut impl Dataplane<FrameBuf>) -> Vec<Vec<u8>> {
+    let mut out = Vec::new();
+    for port in [PortNo(0), PortNo(1)] {
+        let kind = [PortKind::Host, PortKind::Axon][port.index()];
+        plane.set_port(at(0), port, PortSetting::Kind(kind), &mut out).unwrap();
+        plane.handle(at(0), Input::Link { port, up: true }, &mut out);
+    }
+    let destination = MacAddr([2, 0, 0, 0, 0, 1]);
+    let change = RouteChange::Install { port: PortNo(0), destination, route: [1, 3].into() };
+    plane.change_route(at(0), RouteTicket(1), change, &mut out);
+    for _ in 0..9 {
+        receive(plane, at(1), at(1));
+    }
+    let hops: Hops = [PortNo(1), PortNo::CONTROL].into_iter().collect();
+    plane.inject(at(2), PacketType::Control, &hops, b"first", &mut out);
+    plane.inject(at(2), PacketType::Control, &hops, b"second", &mut out);
+    let beat = axon_wire::link::emit(MAC, b"beat");
+    plane.send(at(2), PortNo(1), FrameBuf::new(&beat), &mut out);
+    out.clear();
+    let mut left = Vec::new();
+    loop {
+        plane.handle(at(3), Input::TxDone { port: PortNo(1) }, &mut out);
+        match out.pop() {
+            Some(Action::Transmit { frame, .. }) => left.push(frame.bytes().to_vec()),
+            _ => return left,
+        }
+    }
+}
+
+#[test]
+fn both_send_heartbeats_and_control_messages_before_the_frames_of_hosts_that_wait() {
+    let config = || PlaneConfig { queue_bytes_max: Bytes(200), ..config(HopWidth::Eight) };
+    let software = leaves(&mut Plane::new(config()));
+    assert_eq!(leaves(&mut Reference::new(config())), software);
+    assert_eq!(software[0], axon_wire::link::emit(MAC, b"beat"));
+    assert!(software[1].ends_with(b"first") && software[2].ends_with(b"second"), "{software:?}");
+    assert_eq!(software.len(), 3 + 3, "and as many of the host as find room");
 }
 
 #[test]

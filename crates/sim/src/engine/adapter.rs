@@ -18,6 +18,7 @@
 use crate::engine::accounts::Accounts;
 use crate::engine::event::{Common, Event, Kind};
 use crate::engine::place::Place;
+use crate::engine::store::Store;
 use crate::engine::taps::Taps;
 use crate::engine::trace::{Line, StationTrace, What};
 use crate::host::lost::LostDatagrams;
@@ -77,6 +78,8 @@ pub(crate) struct Adapter {
     pub(crate) lost: LostDatagrams,
     /// Bits of a hop in the headers of frames here.
     pub(crate) hop_width: HopWidth,
+    /// What the node keeps for its next incarnation.
+    pub(crate) store: Store,
 }
 
 impl Adapter {
@@ -101,6 +104,7 @@ impl Adapter {
             taps: None,
             lost: LostDatagrams::default(),
             hop_width: HopWidth::default(),
+            store: Store::default(),
         }
     }
 
@@ -252,6 +256,7 @@ impl Adapter {
                 common.notes.push((common.now, self.number, note));
             }
             Action::Reply(reply) => common.reply = Some(reply),
+            Action::Store(change) => self.store.keep(*change),
             Action::Punt { .. } | Action::RouteChanged(_) | Action::Lost => {
                 panic!("{} hands out what a whole node keeps to itself: {action:?}", self.name);
             }

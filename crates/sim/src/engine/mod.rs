@@ -15,6 +15,7 @@ pub(crate) mod shard;
 mod simulator;
 pub mod station;
 pub mod stopped;
+mod store;
 pub(crate) mod taps;
 mod threads;
 pub mod trace;

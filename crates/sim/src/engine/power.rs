@@ -2,9 +2,11 @@
 
 use crate::engine::Engine;
 use crate::engine::station::StationNode;
+use crate::engine::store::Store;
 use crate::engine::trace::What;
 use crate::link::timing::Timing;
 use axon_fabric::model::Device;
+use axon_node::Stored;
 use axon_wire::{HopWidth, PortNo};
 
 impl Engine {
@@ -28,6 +30,16 @@ impl Engine {
     /// The number that the next incarnation of a station's node will have: from 1, ever greater.
     pub fn next_incarnation(&self, station: usize) -> u64 {
         self.station(station).map_or(1, |station| station.adapter.incarnations + 1)
+    }
+
+    /// What the nodes of a station have kept for the next incarnation, by key.
+    pub fn stored(&self, station: usize) -> Vec<Stored> {
+        self.station(station).map_or_else(Vec::new, |station| station.adapter.store.all())
+    }
+
+    /// Empties the store of a station: a disk that was replaced.
+    pub fn forget_stored(&mut self, station: usize) {
+        self.station_mut(station).adapter.store = Store::default();
     }
 
     /// Powers a station on with this node; an incarnation that runs there ends first.

@@ -2,9 +2,9 @@
 
 use crate::host::apps::{
     AppId, ArpPlan, Asker, Collective, CollectivePlan, FileClient, FilePlan, FlowStats, Initiator,
-    InitiatorPlan, OnOffPlan, Received, Replay, ReplayPlan, ReplaySink, RequestPlan, Requester,
-    RespondPlan, Responder, Source, Target, TargetPlan, TcpOptions, TcpPlan, TcpSender, TcpSink,
-    UdpPlan, UdpSink,
+    InitiatorPlan, OnOffPlan, Raw, RawPlan, Received, Replay, ReplayPlan, ReplaySink, RequestPlan,
+    Requester, RespondPlan, Responder, Source, Target, TargetPlan, TcpOptions, TcpPlan, TcpSender,
+    TcpSink, UdpPlan, UdpSink,
 };
 use crate::host::node::Host;
 use axon_wire::{Bytes, Span, Time};
@@ -68,7 +68,8 @@ impl Host {
         self.add(|stack| Box::new(Collective::new(plan, now, stack)))
     }
 
-    /// Works with files on a server, which [`Host::respond`]s to framed requests.
+    /// Works with files on a server, which [`Host::respond`]s with
+    /// [`Protocol::Files`](super::apps::Protocol::Files).
     pub fn file_client(&mut self, plan: FilePlan, now: Time) -> AppId {
         self.add(|stack| Box::new(FileClient::new(plan, now, stack)))
     }
@@ -86,6 +87,11 @@ impl Host {
     /// Sends the frames of a capture.
     pub fn replay(&mut self, plan: ReplayPlan, now: Time) -> AppId {
         self.add(|_| Box::new(Replay::new(plan, now)))
+    }
+
+    /// Sends frames as they are.
+    pub fn raw(&mut self, plan: RawPlan, now: Time) -> AppId {
+        self.add(|_| Box::new(Raw::new(plan, now)))
     }
 
     /// Counts what comes in of a replay.

@@ -24,14 +24,14 @@ use crate::host::nic::Nic;
 use crate::host::ping::{Ping, PingPlan, PingStats};
 use crate::host::resolve::{self, Neighbours};
 use crate::host::rx_ring::RxRing;
-use crate::host::stack::{Stack, instant};
+use crate::host::stack::{Stack, instant, set_address};
 use axon_node::{Action, Awaited, Drop, Input, Node, NodeKind};
 use axon_wire::priority::Priority;
 use axon_wire::{Frame, FrameBuf, MacAddr, PortNo, Rate, Span, Time};
 use smoltcp::iface::{Config, Interface, SocketHandle, SocketSet};
 use smoltcp::socket::dhcpv4;
 use smoltcp::time::Duration;
-use smoltcp::wire::{EthernetAddress, HardwareAddress, IpCidr, Ipv4Cidr};
+use smoltcp::wire::{EthernetAddress, HardwareAddress, Ipv4Cidr};
 use std::net::Ipv4Addr;
 
 /// The one port of a host.
@@ -194,6 +194,11 @@ impl Host {
         self.rx.set_rate(rate);
     }
 
+    /// Leaves the mending of TCP's losses to the stack: without selective acknowledgments.
+    pub fn without_sack(&mut self) {
+        self.tcp.without_recovery();
+    }
+
     /// How long each frame that comes from now on is processed before the stack and the
     /// applications see it: a latency, others come in meanwhile.
     pub fn set_processing(&mut self, processing: Span) {
@@ -275,6 +280,10 @@ impl Host {
         }
         if self.stack.neighbours.receive(frame.bytes(), self.stack.address) {
             self.stack.iface.update_ip_addrs(|_| ());
+        }
+        if self.tcp.received(frame.bytes(), &mut self.stack.nic) {
+            self.stack.nic.recycle(frame);
+            return false;
         }
         self.stack.nic.rx.push_back(frame);
         true
@@ -487,13 +496,4 @@ impl Node<FrameBuf> for Host {
         let waits = self.nic_was_full || nic.has_frames() || nic_waits();
         if waits { Awaited::Every } else { Awaited::None }
     }
-}
-
-fn set_address(iface: &mut Interface, cidr: Option<Ipv4Cidr>) {
-    iface.update_ip_addrs(|addresses| {
-        addresses.clear();
-        if let Some(cidr) = cidr {
-            addresses.push(IpCidr::Ipv4(cidr)).expect("one address fits");
-        }
-    });
 }

@@ -6,6 +6,7 @@ use crate::host::resolve::Neighbours;
 use axon_wire::{MacAddr, Time};
 use smoltcp::iface::{Interface, SocketSet};
 use smoltcp::time::Instant;
+use smoltcp::wire::{IpCidr, Ipv4Cidr};
 use std::net::Ipv4Addr;
 
 /// The first port that connections and streams send from (RFC 6335 clause 6).
@@ -75,6 +76,16 @@ impl Stack {
             .build(datagram::HEADER_BYTES + bytes, |frame| datagram::emit(frame, addresses, write));
         true
     }
+}
+
+/// Gives an interface this address, or none.
+pub(crate) fn set_address(iface: &mut Interface, cidr: Option<Ipv4Cidr>) {
+    iface.update_ip_addrs(|addresses| {
+        addresses.clear();
+        if let Some(cidr) = cidr {
+            addresses.push(IpCidr::Ipv4(cidr)).expect("one address fits");
+        }
+    });
 }
 
 /// Simulated time as smoltcp counts it, rounded down to a microsecond.

@@ -152,7 +152,7 @@ impl World {
         self.engine.power_on(switch, StationNode::Switch(Box::new(node)));
     }
 
-    /// (Re)starts the controller with nothing in memory.
+    /// (Re)starts the controller with nothing in memory but what its store has.
     pub fn start_controller(&mut self) {
         let station = self.controller_station();
         let incarnation = self.engine.next_incarnation(station);
@@ -164,7 +164,8 @@ impl World {
         let config =
             assemble::controller_config(&self.fabric, incarnation, self.node_seed(station));
         let plane = SwitchPlane::new(self.dataplane, config.plane);
-        let node = ControllerNode::new(config.control, plane, self.now());
+        let stored = self.engine.stored(station);
+        let node = ControllerNode::restored(config.control, plane, self.now(), &stored);
         self.engine.power_on(station, StationNode::Controller(Box::new(node)));
     }
 

@@ -127,7 +127,10 @@ impl World {
         plan: ProbePlan,
     ) -> Option<Result<ProbeId, CommandError>> {
         let done = self.engine_mut().command(switch, Request::Probe(plan))?;
-        Some(done.map(|Done::Probe(id)| id))
+        Some(done.map(|done| match done {
+            Done::Probe(id) => id,
+            Done::Rekeyed => unreachable!("a plan of probes changes no keys"),
+        }))
     }
 
     /// What came of a plan so far; `None` if its switch has restarted since.

@@ -205,9 +205,7 @@ impl World {
                 let protocol = Protocol::Fixed { request, response };
                 server(port, *transport, protocol, *service)
             }
-            App::FileService(files) => {
-                server(port, files.transport, Protocol::Framed, files.server)
-            }
+            App::FileService(files) => server(port, files.transport, Protocol::Files, files.server),
             _ => return,
         };
         let mut servers: Vec<usize> = entry.flows.iter().map(|flow| flow.1).collect();

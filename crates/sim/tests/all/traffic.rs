@@ -188,6 +188,45 @@ fn a_stopped_stream_stops_and_closes() {
     assert_sound(&world);
 }
 
+/// Sends 20 MB into a host that reads at half the rate out of a ring of 512 frames, with a window
+/// twice as large: how often segments were sent again, how many were dropped, and how long it took.
+fn overflow(sack: bool) -> (u64, u64, Span) {
+    let mut world = boot(&line(2, 1, true));
+    let rate = Rate::from_bits_per_second(500_000_000);
+    world.with_host(1, |host, _| host.set_receive_rate(rate));
+    if !sack {
+        world.with_host(0, |host, _| host.without_sack());
+    }
+    let options = TcpOptions { buffer_bytes: 3 << 19, ..TcpOptions::default() };
+    let sink = give(&mut world, 1, |host, _| host.tcp_listen(PORT, options, None));
+    let plan = TcpPlan { target: ip(&world, 1), port: PORT, bytes: Some(20_000_000), options };
+    let began = world.now();
+    let sender = give(&mut world, 0, |host, now| host.tcp_send(plan, now));
+    let limit = began + Span::from_secs(60);
+    let done = |world: &World| stats(world, 0, sender).done.is_some();
+    assert!(world.run_until_true(limit, done), "it is stuck");
+    let received = &stats(&world, 1, sink).received;
+    assert_eq!((received.bytes, received.wrong_bytes), (Bytes(20_000_000), 0));
+    let took = stats(&world, 0, sender).done.unwrap().since(began);
+    let again = stats(&world, 0, sender).retransmits;
+    let dropped = world.engine().accounts().dropped[axon_node::Drop::QueueFull as usize];
+    assert_sound(&world);
+    (again, dropped, took)
+}
+
+#[test]
+fn losses_of_many_segments_at_once_cost_no_timeout_with_sack_and_one_each_time_without() {
+    let (again, dropped, took) = overflow(true);
+    println!("with SACK: {again} again, {dropped} dropped, {took}");
+    assert!(dropped > 100 && took < Span::from_millis(600), "{dropped} dropped, {took}");
+    // The ring lets every second frame in, and a receiver remembers 32 gaps: what comes behind
+    // them has to come again, too.
+    assert!(again >= dropped && again < dropped * 4, "{again} again, {dropped} dropped");
+    let (again, dropped, took) = overflow(false);
+    println!("without: {again} again, {dropped} dropped, {took}");
+    assert!(dropped > 100 && took > Span::from_secs(1), "{dropped} dropped, {took}");
+}
+
 #[test]
 fn requests_over_tcp_and_udp_take_one_round_trip() {
     for transport in [Transport::Tcp(TcpOptions::default()), Transport::Udp] {
@@ -319,6 +358,7 @@ fn a_file_service_runs_its_transactions_over_both_transports() {
         let report = run(&mut line(2, 1, true), app, &[(0, 1)], Span::from_secs(1));
         let flow = &report[0];
         assert_eq!((flow.completed, flow.failed, flow.retransmits), (100, 0, 0), "{flow:?}");
+        assert_eq!(flow.wrong_bytes, 0, "what was read is what was written");
         let files = flow.files.unwrap();
         let [created, deleted, reads, appends] = files.operations;
         assert_eq!((created - 20 + deleted, reads + appends), (100, 100));

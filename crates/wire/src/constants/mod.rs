@@ -13,7 +13,7 @@ mod link_local;
 /// Versions of the formats that have one. A change to the bytes of a format is a new version.
 pub mod version {
     /// Of the envelope and of every control message sealed in it.
-    pub const ENVELOPE: u8 = 3;
+    pub const ENVELOPE: u8 = 4;
     /// Of the probe's head and records.
     pub const PROBE: u8 = 1;
     /// Of the congestion message.
@@ -105,6 +105,8 @@ pub mod length {
     pub const HOPS_MAX: usize = 0xfff;
     /// An envelope before its sealed message.
     pub const ENVELOPE: usize = 27;
+    /// The tag of XChaCha20-Poly1305, in bytes.
+    pub const SEAL: usize = 16;
     /// The part of the envelope that is the nonce: node, incarnation and sequence.
     pub const NONCE: usize = 24;
     /// The head of a probe.

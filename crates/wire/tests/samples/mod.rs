@@ -7,6 +7,7 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 const INCARNATION: Incarnation = Incarnation { node: NodeId(0x0102_0304_0506_0708), number: 300 };
 const STAMP: Stamp = Stamp { epoch: 2, number: 1000 };
+const GRANT: Grant = Grant { sequence: 500, tag: *b"sixteen bytes.16" };
 const SOURCE: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
 const TARGET: MacAddr = MacAddr([2, 0, 0, 0, 0, 2]);
 const SOURCE_IP: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
@@ -44,6 +45,7 @@ fn arp_target() -> ArpTarget {
         to_source: Route::from([3, 1]),
         to_target: Route::from([2, 5]),
         answer_by: Hops::from([3, PortNo::CONTROL.0]),
+        grant: GRANT,
     }
 }
 
@@ -97,6 +99,7 @@ fn of_paths() -> Vec<(&'static str, Message)> {
         target_ip: None,
         stamp: STAMP,
         to_target: Route::from([2, 5]),
+        grant: GRANT,
     };
     vec![
         ("controller-hello", Message::ControllerHello(controller_hello())),

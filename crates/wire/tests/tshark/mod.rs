@@ -1,7 +1,9 @@
-//! Frames as Wireshark's dissectors read them. Where `tshark` is missing, such a test fails if the
-//! environment variable `CI` is set, and is skipped, aloud, if not.
+//! Frames as Wireshark's dissectors read them. `needs` says what becomes of such a test where
+//! `tshark` is missing.
 
-use std::io::Write;
+#[path = "../needs/mod.rs"]
+mod needs;
+
 use std::path::Path;
 use std::process::Command;
 
@@ -38,10 +40,7 @@ pub fn dissect_with(
     frames: &[Vec<u8>],
     fields: &[&str],
 ) -> Option<Vec<String>> {
-    if Command::new("tshark").arg("--version").output().is_err() {
-        assert!(std::env::var_os("CI").is_none(), "CI is set, but there is no tshark");
-        // Past the capture of tests that pass.
-        let _ = writeln!(std::io::stderr(), "skipped: no tshark here");
+    if !needs::programs(&["tshark"]) {
         return None;
     }
     let file = std::env::temp_dir().join(format!("axon-{name}-{}.pcap", std::process::id()));

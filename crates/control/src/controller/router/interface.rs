@@ -14,7 +14,8 @@ use core::fmt::Debug;
 /// The answers follow from the seed, the graph, the arguments and the calls before: the flows
 /// placed and removed, and the measured load. The same calls in the same order give the same
 /// answers on every machine. No answer depends on an earlier one, so a controller that restarts
-/// with an empty state converges to good routes too, though maybe to other ones.
+/// with an empty state converges to good routes too. It keeps those that edges still have where
+/// [`Router::take_over`] accepts them.
 ///
 /// A path visits no switch twice.
 pub trait Router: Debug + Send {
@@ -57,6 +58,12 @@ pub trait Router: Debug + Send {
     /// Whether a flow may take this path on this layer: always, where only its length matters.
     fn allows(&mut self, _graph: &Graph, _path: &[Step], _layer: Layer) -> bool {
         true
+    }
+
+    /// Whether a flow may stay on this path and layer, which an earlier incarnation of the
+    /// controller has given it.
+    fn take_over(&mut self, graph: &Graph, path: &[Step], layer: Layer) -> bool {
+        self.allows(graph, path, layer)
     }
 
     /// The layer for a flow on this path, which the router has just chosen or which is a shortest

@@ -66,6 +66,7 @@ pub struct Trace {
     /// Sums of the weights of all destinations up to each.
     sums: Vec<u64>,
     flows: Vec<Flow>,
+    begun: u64,
     left: u64,
 }
 
@@ -88,6 +89,7 @@ impl Trace {
             dice: Rand64::new(u128::from(seed)),
             sums: sums.collect(),
             flows: Vec::new(),
+            begun: 0,
             left: statistics.packets,
         };
         for _ in 0..statistics.active {
@@ -99,7 +101,13 @@ impl Trace {
         trace
     }
 
+    /// Flows that have begun so far, those that ran before the first packet included.
+    pub fn flows(&self) -> u64 {
+        self.begun
+    }
+
     fn flow(&mut self) -> Flow {
+        self.begun += 1;
         let all = self.sums.last().copied().unwrap_or(1);
         let draw = self.dice.rand_range(0..all);
         let to = self.sums.partition_point(|&sum| sum <= draw) as u64;
@@ -159,6 +167,16 @@ mod tests {
         let got = flows.iter().filter(|flow| flow.left >= 60).count() as f64 / 10_000.0;
         assert!((got - 1.0).abs() < 0.1, "a tenth has ten times the least: {got}");
         assert!(flows.iter().all(|flow| (1..=1000).contains(&flow.left) && flow.to < 100));
+    }
+
+    #[test]
+    fn a_trace_counts_its_flows() {
+        let mut trace = Trace::new(SMALL, 2);
+        assert_eq!(trace.flows(), SMALL.active);
+        trace.by_ref().for_each(drop);
+        // With a shortest of 1 and a longest of 1,000 the mean is about ln 1000 + 1.
+        let mean = SMALL.packets as f64 / trace.flows() as f64;
+        assert!((6.5..9.5).contains(&mean), "{mean}");
     }
 
     #[test]

@@ -63,6 +63,8 @@ impl<'a> World<'a> {
         let options = UpOptions {
             timeout_ms: UP_LIMIT_MS,
             capture: if capture_switches { switches.collect() } else { Vec::new() },
+            // Every host runs a DHCP client.
+            bare: true,
             ..UpOptions::default()
         };
         let (lab, report) = lab::up(&path, &options, |_| {})?;

@@ -76,10 +76,11 @@ pub(crate) enum Progress {
 }
 
 /// A request that awaits its answer.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Open {
     call: Call,
-    header: [u8; HEADER_BYTES],
+    /// What it begins with: its header, and what it says.
+    message: Vec<u8>,
     /// Bytes of the request handed to the stack.
     sent: u32,
     /// Bytes of the answer that have come.
@@ -98,6 +99,9 @@ pub(crate) struct Caller {
     pub(crate) local_port: Option<u16>,
     number: u32,
     open: Option<Open>,
+    /// The last answer, as far as it was asked for; over TCP while it comes.
+    answer: Vec<u8>,
+    keeps_answer: bool,
 }
 
 impl Caller {
@@ -117,6 +121,8 @@ impl Caller {
             local_port: udp_port,
             number: 0,
             open: None,
+            answer: Vec::new(),
+            keeps_answer: false,
         }
     }
 
@@ -143,9 +149,26 @@ impl Caller {
 
     /// Begins a request; [`Caller::poll`] brings it on.
     pub(crate) fn ask(&mut self, now: Time, call: Call) {
+        self.begin(now, call, &[]);
+        self.keeps_answer = false;
+    }
+
+    /// Begins a request that says something behind its header, and whose answer matters.
+    pub(crate) fn say(&mut self, now: Time, call: Call, said: &[u8]) {
+        self.begin(now, call, said);
+        self.keeps_answer = true;
+    }
+
+    fn begin(&mut self, now: Time, call: Call, said: &[u8]) {
         self.number = self.number.wrapping_add(1);
-        let header = emit_header(self.number, &call);
-        self.open = Some(Open { call, header, sent: 0, got: 0, tries: 0, again_at: now });
+        let message = [&emit_header(self.number, &call)[..], said].concat();
+        self.open = Some(Open { call, message, sent: 0, got: 0, tries: 0, again_at: now });
+        self.answer.clear();
+    }
+
+    /// What the server has answered to the last request that was said.
+    pub(crate) fn answer(&self) -> &[u8] {
+        &self.answer
     }
 
     /// Whether a request waits for its answer.
@@ -178,10 +201,10 @@ impl Caller {
             let (from, left) = (open.sent as usize, (open.call.request - open.sent) as usize);
             let wrote = socket.send(|room| {
                 let count = room.len().min(left);
-                // Behind the header, whatever is in the buffer will do.
-                if let Some(header) = open.header.get(from..) {
-                    let header = &header[..header.len().min(count)];
-                    room[..header.len()].copy_from_slice(header);
+                // Behind the message, whatever is in the buffer will do.
+                if let Some(message) = open.message.get(from..) {
+                    let message = &message[..message.len().min(count)];
+                    room[..message.len()].copy_from_slice(message);
                 }
                 (count, count)
             });
@@ -192,8 +215,12 @@ impl Caller {
         }
         while open.got < open.call.response && socket.can_recv() {
             let left = (open.call.response - open.got) as usize;
+            let (answer, keeps) = (&mut self.answer, self.keeps_answer);
             let read = socket.recv(|bytes| {
                 let count = bytes.len().min(left);
+                if keeps {
+                    answer.extend_from_slice(&bytes[..count]);
+                }
                 (count, count)
             });
             let Ok(read @ 1..) = read else { break };
@@ -220,11 +247,11 @@ impl Caller {
             return Progress::Failed;
         }
         let bytes = open.call.request as usize;
-        let header = open.header;
+        let message = &open.message;
         let sent = stack.send_datagram((local, self.port), self.target, bytes, |payload| {
             payload.fill(0);
-            let count = payload.len().min(HEADER_BYTES);
-            payload[..count].copy_from_slice(&header[..count]);
+            let count = payload.len().min(message.len());
+            payload[..count].copy_from_slice(&message[..count]);
         });
         if sent {
             stats.count_sent(now, bytes);
@@ -247,8 +274,11 @@ impl Caller {
             return false;
         }
         let checked = datagram.payload.len().min(open.call.request as usize).min(4);
-        if datagram.payload[..checked] != open.header[..checked] {
+        if datagram.payload[..checked] != open.message[..checked] {
             return false;
+        }
+        if self.keeps_answer {
+            self.answer.extend_from_slice(datagram.payload);
         }
         stats.received.count(now, datagram.payload.len(), None);
         self.open = None;

@@ -5,9 +5,11 @@
 //! random with the biases of the plan; files are drawn evenly from those there are. Sizes are
 //! uniform between two bounds. Every step is a call to the server, as NFS (RFC 1094) would
 //! make it: one call for a creation, a deletion or the look-up of a name, one for each block
-//! that is read or written. The server keeps no files: it answers with as many bytes as asked.
+//! that is read or written. The server stores the files, and the client looks at every answer: at
+//! sizes, and at each byte that it has once written.
 
 use super::caller::{Call, Caller, Progress};
+use super::file_store::{DATA_AT, FileAnswer, FileCall, Status, byte_of};
 use super::{App, FileStats, FlowStats, Transport};
 use crate::host::datagram::Datagram;
 use crate::host::stack::Stack;
@@ -19,9 +21,8 @@ use std::net::Ipv4Addr;
 /// Bytes of a call or an answer without data: RPC header, credentials, a file handle and
 /// attributes, about what NFS version 2 sends.
 const CALL_BYTES: u32 = 128;
-/// What is left of a block's datagram for the call: less than a call without data, so that a
-/// block of 1 KiB and its call fit one frame.
-const DATA_CALL_BYTES: u32 = 64;
+/// Bytes of a call or an answer before its data.
+const DATA_CALL_BYTES: u32 = DATA_AT as u32;
 
 /// PostMark's own settings, for a target and a transport that are to be filled in.
 pub const POSTMARK: FilePlan = FilePlan {
@@ -71,16 +72,61 @@ pub struct FilePlan {
     pub seed: u64,
 }
 
-/// A client at work. The time of each transaction counts, not that of creating the pool.
+/// A file on the server, as the client knows it.
+#[derive(Clone, Copy, Debug)]
+struct File {
+    number: u64,
+    size: u32,
+}
+
+/// A call to be made, and the size that the file must have after it.
+#[derive(Clone, Copy, Debug)]
+struct Planned {
+    call: FileCall,
+    size: u32,
+}
+
+impl Planned {
+    /// Bytes of the request and of its answer.
+    fn bytes(&self) -> Call {
+        let (request, response) = match self.call {
+            FileCall::Write { bytes, .. } => (DATA_CALL_BYTES + bytes, CALL_BYTES),
+            FileCall::Read { bytes, .. } => (CALL_BYTES, DATA_CALL_BYTES + bytes),
+            _ => (CALL_BYTES, CALL_BYTES),
+        };
+        Call { request, response, work: Span::ZERO }
+    }
+
+    /// Whether the server says that it was done, and how many bytes are not those that were
+    /// written.
+    fn judge(&self, answer: &[u8]) -> (bool, u64) {
+        let said = FileAnswer::parse(answer);
+        let done = FileAnswer { status: Status::Done, size: self.size };
+        let FileCall::Read { file, offset, bytes } = self.call else {
+            return (said == Some(done), 0);
+        };
+        let data = answer.get(DATA_AT..).unwrap_or_default();
+        let right = |at: &u32| data.get(*at as usize) == Some(&byte_of(file, offset + at));
+        let wrong = bytes as usize - (0..bytes).filter(right).count();
+        (said == Some(done), wrong as u64)
+    }
+}
+
+/// A client at work. The time of each transaction counts, not that of creating the pool. A file
+/// of which a call has failed is used no more: what it holds is not known.
 pub(crate) struct FileClient {
     plan: FilePlan,
     caller: Caller,
     udp_port: Option<u16>,
     random: Rand64,
-    /// Sizes of the files there are.
-    files: Vec<u32>,
+    /// The files there are.
+    files: Vec<File>,
+    /// The number of the next file.
+    number: u64,
     /// Calls of the open transaction that are still to be made.
-    calls: VecDeque<Call>,
+    calls: VecDeque<Planned>,
+    /// The call that awaits its answer.
+    open: Option<Planned>,
     /// When the next call is made; none while one waits for its answer.
     next: Option<Time>,
     /// The next call waits for the way to the server.
@@ -92,8 +138,9 @@ pub(crate) struct FileClient {
 
 impl FileClient {
     pub(crate) fn new(plan: FilePlan, now: Time, stack: &mut Stack) -> FileClient {
-        let udp = plan.transport == Transport::Udp;
-        let udp_port = udp.then(|| stack.ephemeral_port());
+        // Its files have numbers apart from those of other clients on this host.
+        let own = stack.ephemeral_port();
+        let udp_port = (plan.transport == Transport::Udp).then_some(own);
         let server = (plan.target, plan.port);
         FileClient {
             plan,
@@ -101,7 +148,9 @@ impl FileClient {
             udp_port,
             random: Rand64::new(u128::from(plan.seed)),
             files: Vec::new(),
+            number: u64::from(own) << 32,
             calls: VecDeque::new(),
+            open: None,
             next: Some(now),
             pending: false,
             began: now,
@@ -115,30 +164,37 @@ impl FileClient {
         self.random.rand_range(range) as u32
     }
 
-    fn plain_call(&mut self) {
-        let call = Call { request: CALL_BYTES, response: CALL_BYTES, work: Span::ZERO };
-        self.calls.push_back(call);
+    fn plan_call(&mut self, call: FileCall, size: u32) {
+        self.calls.push_back(Planned { call, size });
     }
 
-    /// Calls that move `bytes` bytes, block by block.
-    fn data_calls(&mut self, bytes: u32, write: bool) {
-        let mut left = bytes;
-        while left > 0 {
-            let block = left.min(self.plan.block);
-            left -= block;
-            let (request, response) = match write {
-                true => (DATA_CALL_BYTES + block, CALL_BYTES),
-                false => (CALL_BYTES, DATA_CALL_BYTES + block),
-            };
-            self.calls.push_back(Call { request, response, work: Span::ZERO });
+    /// Calls that append `bytes` bytes to a file, block by block.
+    fn write(&mut self, File { number: file, size }: File, bytes: u32) {
+        let (mut offset, end) = (size, size.saturating_add(bytes));
+        while offset < end {
+            let bytes = (end - offset).min(self.plan.block);
+            self.plan_call(FileCall::Write { file, offset, bytes }, offset + bytes);
+            offset += bytes;
+        }
+    }
+
+    /// Calls that read a whole file, block by block.
+    fn read(&mut self, File { number: file, size }: File) {
+        let mut offset = 0;
+        while offset < size {
+            let bytes = (size - offset).min(self.plan.block);
+            self.plan_call(FileCall::Read { file, offset, bytes }, size);
+            offset += bytes;
         }
     }
 
     fn create(&mut self) {
         let size = self.size();
-        self.plain_call();
-        self.data_calls(size, true);
-        self.files.push(size);
+        let file = self.number;
+        self.number += 1;
+        self.plan_call(FileCall::Create { file }, 0);
+        self.write(File { number: file, size: 0 }, size);
+        self.files.push(File { number: file, size });
         self.files_done.created += 1;
         self.files_done.written_bytes += Bytes(u64::from(size));
     }
@@ -159,40 +215,41 @@ impl FileClient {
         }
         // The last file stays, or there would be nothing to read.
         let create = self.random.rand_range(0..10) < u64::from(self.plan.create_bias);
-        if create || self.files.len() == 1 {
+        if create || self.files.len() <= 1 {
             self.create();
         } else {
             let place = self.pick();
-            self.files.swap_remove(place);
-            self.plain_call();
+            let gone = self.files.swap_remove(place);
+            self.plan_call(FileCall::Remove { file: gone.number }, 0);
             self.files_done.deleted += 1;
         }
         let place = self.pick();
-        self.plain_call();
+        let file = self.files[place];
+        self.plan_call(FileCall::LookUp { file: file.number }, file.size);
         if self.random.rand_range(0..10) < u64::from(self.plan.read_bias) {
-            let size = self.files[place];
-            self.data_calls(size, false);
+            self.read(file);
             self.files_done.reads += 1;
-            self.files_done.read_bytes += Bytes(u64::from(size));
+            self.files_done.read_bytes += Bytes(u64::from(file.size));
         } else {
             // As much as a file of the pool may still grow.
-            let room = self.plan.size_max.saturating_sub(self.files[place]).max(1);
+            let room = self.plan.size_max.saturating_sub(file.size).max(1);
             let bytes = 1 + self.random.rand_range(0..u64::from(room)) as u32;
-            self.data_calls(bytes, true);
-            self.files[place] = self.files[place].saturating_add(bytes);
+            self.write(file, bytes);
+            self.files[place].size = file.size.saturating_add(bytes);
             self.files_done.appends += 1;
             self.files_done.written_bytes += Bytes(u64::from(bytes));
         }
     }
 
-    /// After an answer: what is next, and when.
-    fn go_on(&mut self, now: Time) {
+    /// After a call that was done or was not: what is next, and when.
+    fn go_on(&mut self, now: Time, done: bool) {
         if self.calls.is_empty() {
-            if self.files_done.began.is_some() {
+            if done && self.files_done.began.is_some() {
                 self.stats.completed += 1;
                 self.stats.times.add(now.since(self.began));
             }
-            if self.plan.transactions.is_some_and(|count| self.stats.completed >= count) {
+            let ended = self.stats.completed + self.stats.failed;
+            if self.plan.transactions.is_some_and(|count| ended >= count) {
                 self.stats.done = Some(now);
             }
         }
@@ -218,10 +275,31 @@ impl FileClient {
         if self.calls.is_empty() {
             self.plan_next(now);
         }
-        if let Some(call) = self.calls.pop_front() {
-            self.caller.ask(now, call);
+        if let Some(planned) = self.calls.pop_front() {
+            self.caller.say(now, planned.bytes(), &planned.call.emit());
+            self.open = Some(planned);
         }
         true
+    }
+
+    /// Looks at the answer that has come, and goes on.
+    fn take_answer(&mut self, now: Time) {
+        let Some(planned) = self.open.take() else { return };
+        let (done, wrong_bytes) = planned.judge(self.caller.answer());
+        self.stats.received.wrong_bytes += wrong_bytes;
+        if done && wrong_bytes == 0 {
+            self.go_on(now, true);
+        } else {
+            self.give_up(now, planned);
+        }
+    }
+
+    /// A call was not done: the transaction ends here, and with it the use of the file.
+    fn give_up(&mut self, now: Time, planned: Planned) {
+        self.stats.failed += 1;
+        self.files.retain(|file| file.number != planned.call.file());
+        self.calls.clear();
+        self.go_on(now, false);
     }
 }
 
@@ -232,13 +310,15 @@ impl App for FileClient {
             Progress::None => called,
             Progress::More => true,
             Progress::Answered => {
-                self.go_on(now);
+                self.take_answer(now);
                 true
             }
             Progress::Failed => {
-                // The call is lost; the client goes on with the next, as a soft mount does.
-                self.stats.failed += 1;
-                self.go_on(now);
+                // The call is lost; the client goes on with the next transaction, as with a soft
+                // mount.
+                if let Some(planned) = self.open.take() {
+                    self.give_up(now, planned);
+                }
                 true
             }
         }
@@ -262,7 +342,7 @@ impl App for FileClient {
         if !self.caller.receive(now, datagram, &mut self.stats) {
             return false;
         }
-        self.go_on(now);
+        self.take_answer(now);
         self.poll(now, stack)
     }
 
@@ -278,5 +358,31 @@ impl App for FileClient {
         if self.caller.local_port == Some(local_port) {
             self.stats.retransmits += segments;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_good_if_the_size_and_every_byte_are_those_that_were_written() {
+        let answer = |status: u8, size: u8, data: &[u8]| {
+            let mut answer = vec![0, 0, 0, 9, 0, 0, 0, status, 0, 0, 0, size];
+            answer.resize(DATA_AT, 0);
+            [&answer[..], data].concat()
+        };
+        let look = Planned { call: FileCall::LookUp { file: 5 }, size: 40 };
+        assert_eq!(look.judge(&answer(0, 40, &[])), (true, 0));
+        assert_eq!(look.judge(&answer(0, 41, &[])), (false, 0));
+        assert_eq!(look.judge(&answer(1, 40, &[])), (false, 0));
+        assert_eq!(look.judge(&[]), (false, 0));
+        let read = Planned { call: FileCall::Read { file: 5, offset: 30, bytes: 10 }, size: 40 };
+        let mut data: Vec<u8> = (30..40).map(|at| byte_of(5, at)).collect();
+        assert_eq!(read.judge(&answer(0, 40, &data)), (true, 0));
+        assert_eq!(read.judge(&answer(0, 40, &data[..7])), (true, 3));
+        data[4] ^= 1;
+        assert_eq!(read.judge(&answer(0, 40, &data)), (true, 1));
+        assert_eq!(read.bytes().response, DATA_CALL_BYTES + 10);
     }
 }

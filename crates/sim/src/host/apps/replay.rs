@@ -207,9 +207,16 @@ mod tests {
         assert!(packet.verify_checksum());
         let datagram = UdpPacket::new_checked(packet.payload()).unwrap();
         assert!(datagram.verify_checksum(&from.into(), &to.into()));
-        // Whatever it is, nothing panics.
-        for bytes in 0..60 {
-            set_addresses(&mut vec![0x45; bytes.max(ETHERNET_BYTES)], from, to);
+        // What is no IPv4, or too short for its addresses, stays as it is.
+        for bytes in ETHERNET_BYTES..60 {
+            let mut frame = vec![0x45; bytes];
+            set_addresses(&mut frame, from, to);
+            assert_eq!(frame, vec![0x45; bytes], "{bytes}: EtherType 0x4545");
+        }
+        for bytes in ETHERNET_BYTES..ETHERNET_BYTES + 20 {
+            let mut short = frame[..bytes].to_vec();
+            set_addresses(&mut short, to, from);
+            assert_eq!(short, frame[..bytes], "{bytes}");
         }
     }
 }

@@ -4,6 +4,7 @@
 //! fixed time and what its header says beside.
 
 use super::caller::{Call, HEADER_BYTES, parse_header};
+use super::file_store::FileStore;
 use super::tcp::{Listener, TcpOptions};
 use super::{App, FlowStats};
 use crate::host::datagram::Datagram;
@@ -11,8 +12,12 @@ use crate::host::stack::Stack;
 use axon_wire::{Span, Time};
 use smoltcp::iface::SocketHandle;
 use smoltcp::socket::tcp;
+use smoltcp::wire::IpAddress;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
+
+/// Bytes of a request's number, with which an answer over UDP begins.
+const NUMBER_BYTES: usize = 4;
 
 /// How long requests and answers are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,8 +29,9 @@ pub enum Protocol {
         /// Bytes of an answer.
         response: u32,
     },
-    /// Each request says it in its header.
-    Framed,
+    /// Each request says it in its header, and is a call to a file service, which the server does:
+    /// it keeps what is written and answers with that.
+    Files,
 }
 
 /// A server to run: on the same number of a TCP and a UDP port.
@@ -45,26 +51,44 @@ pub struct RespondPlan {
 #[derive(Clone, Copy, Debug)]
 enum Client {
     Connection(SocketHandle),
-    Datagram((Ipv4Addr, u16), [u8; 4]),
+    Datagram((Ipv4Addr, u16)),
+}
+
+/// A request that is worked on or waits for that.
+#[derive(Debug)]
+struct Job {
+    /// When its answer is ready.
+    ready: Time,
+    client: Client,
+    /// Of the answer.
+    bytes: u32,
+    /// What the answer begins with.
+    answer: Vec<u8>,
 }
 
 /// A connection.
 #[derive(Debug, Default)]
 struct Stream {
-    header: Vec<u8>,
+    /// What has come of the open request, as far as it is read.
+    message: Vec<u8>,
     /// Bytes of the open request that have come.
     got: u32,
     /// Bytes of answers still to be handed to the stack.
     owed: u64,
+    /// What they say; nothing where it does not matter.
+    answers: VecDeque<u8>,
 }
+
+/// A whole request.
+type Request = (Call, Vec<u8>);
 
 /// A server at work.
 pub(crate) struct Responder {
     plan: RespondPlan,
     listener: Listener,
     streams: BTreeMap<SocketHandle, Stream>,
-    /// What is worked on or waits for that: when its answer is ready.
-    jobs: VecDeque<(Time, Client, u32)>,
+    files: FileStore,
+    jobs: VecDeque<Job>,
     free_at: Time,
     stats: FlowStats,
 }
@@ -75,6 +99,7 @@ impl Responder {
             plan,
             listener: Listener::new(plan.port, plan.options, stack),
             streams: BTreeMap::new(),
+            files: FileStore::default(),
             jobs: VecDeque::new(),
             free_at: Time::ZERO,
             stats: FlowStats::default(),
@@ -85,46 +110,61 @@ impl Responder {
     fn read(&mut self, now: Time, handle: SocketHandle, stack: &mut Stack) -> bool {
         let stream = self.streams.entry(handle).or_default();
         let socket = stack.sockets.get_mut::<tcp::Socket>(handle);
-        let mut more = false;
+        let (mut more, mut requests) = (false, Vec::new());
         while socket.can_recv() {
             let protocol = self.plan.protocol;
             let read = socket.recv(|bytes| stream.take(bytes, protocol));
-            let Ok((count @ 1.., call)) = read else { break };
+            let Ok((count @ 1.., request)) = read else { break };
             more = true;
             self.stats.received.count(now, count, None);
-            if let Some(call) = call {
-                self.free_at = self.free_at.max(now) + self.plan.service + call.work;
-                self.jobs.push_back((self.free_at, Client::Connection(handle), call.response));
-            }
+            requests.extend(request);
         }
         if socket.state() == tcp::State::CloseWait && stream.owed == 0 {
             socket.close();
             more = true;
         }
+        let from = socket.remote_endpoint().map(|remote| (remote.addr, remote.port));
+        for (call, message) in requests {
+            let answer = match (self.plan.protocol, from) {
+                (Protocol::Files, Some((IpAddress::Ipv4(ip), port))) => {
+                    self.files.serve((ip, port), &message)
+                }
+                _ => Some(Vec::new()),
+            };
+            self.work(now, Client::Connection(handle), call, answer);
+        }
         more
+    }
+
+    /// Takes a request in; one without an answer ends here.
+    fn work(&mut self, now: Time, client: Client, call: Call, answer: Option<Vec<u8>>) {
+        let Some(answer) = answer else { return };
+        self.free_at = self.free_at.max(now) + self.plan.service + call.work;
+        self.jobs.push_back(Job { ready: self.free_at, client, bytes: call.response, answer });
     }
 
     /// Hands over the answers that are ready.
     fn answer(&mut self, now: Time, stack: &mut Stack) -> bool {
         let mut more = false;
-        while let Some(&(ready, client, bytes)) = self.jobs.front() {
-            if ready > now {
-                break;
-            }
-            self.jobs.pop_front();
+        while self.jobs.front().is_some_and(|job| job.ready <= now) {
+            let Some(Job { client, bytes, mut answer, .. }) = self.jobs.pop_front() else { break };
             self.stats.completed += 1;
             match client {
                 Client::Connection(handle) => {
                     if let Some(stream) = self.streams.get_mut(&handle) {
                         stream.owed += u64::from(bytes);
+                        if !answer.is_empty() {
+                            answer.resize(bytes as usize, 0);
+                            stream.answers.extend(answer);
+                        }
                     }
                 }
-                Client::Datagram((ip, port), number) => {
+                Client::Datagram((ip, port)) => {
                     let bytes = bytes as usize;
                     let sent = stack.send_datagram((self.plan.port, port), ip, bytes, |payload| {
                         payload.fill(0);
-                        let count = payload.len().min(number.len());
-                        payload[..count].copy_from_slice(&number[..count]);
+                        let count = payload.len().min(answer.len());
+                        payload[..count].copy_from_slice(&answer[..count]);
                     });
                     if sent {
                         self.stats.count_sent(now, bytes);
@@ -136,7 +176,13 @@ impl Responder {
             let socket = stack.sockets.get_mut::<tcp::Socket>(handle);
             while stream.owed > 0 && socket.can_send() {
                 let owed = usize::try_from(stream.owed).unwrap_or(usize::MAX);
-                let wrote = socket.send(|room| (room.len().min(owed), room.len().min(owed)));
+                let answers = &mut stream.answers;
+                let wrote = socket.send(|room| {
+                    let count = room.len().min(owed);
+                    let said = answers.len().min(count);
+                    room[..said].iter_mut().zip(answers.drain(..said)).for_each(|(a, b)| *a = b);
+                    (count, count)
+                });
                 let Ok(wrote @ 1..) = wrote else { break };
                 stream.owed -= wrote as u64;
                 self.stats.count_sent(now, wrote);
@@ -150,30 +196,33 @@ impl Responder {
 impl Stream {
     /// Takes bytes of one request off what has come: how many, and the request if it is
     /// complete.
-    fn take(&mut self, bytes: &[u8], protocol: Protocol) -> (usize, (usize, Option<Call>)) {
+    fn take(&mut self, bytes: &[u8], protocol: Protocol) -> (usize, (usize, Option<Request>)) {
+        let wanted = match protocol {
+            Protocol::Fixed { request, .. } => request,
+            Protocol::Files => match parse_header(&self.message) {
+                Some((_, call)) => call.request,
+                None => HEADER_BYTES as u32,
+            },
+        };
+        let count = bytes.len().min(wanted.saturating_sub(self.got) as usize);
+        self.got += count as u32;
+        if protocol == Protocol::Files {
+            self.message.extend_from_slice(&bytes[..count]);
+        }
+        (count, (count, self.complete(protocol)))
+    }
+
+    /// The request that has come, if it is whole.
+    fn complete(&mut self, protocol: Protocol) -> Option<Request> {
         let call = match protocol {
             Protocol::Fixed { request, response } => Call { request, response, work: Span::ZERO },
-            Protocol::Framed => {
-                let missing = HEADER_BYTES - self.header.len().min(HEADER_BYTES);
-                let head = &bytes[..bytes.len().min(missing)];
-                self.header.extend_from_slice(head);
-                match parse_header(&self.header) {
-                    Some((_, call)) => call,
-                    None => {
-                        self.got += head.len() as u32;
-                        return (head.len(), (head.len(), None));
-                    }
-                }
-            }
+            Protocol::Files => parse_header(&self.message)?.1,
         };
-        let count = bytes.len().min(call.request.saturating_sub(self.got) as usize);
-        self.got += count as u32;
         if self.got < call.request {
-            return (count, (count, None));
+            return None;
         }
         self.got = 0;
-        self.header.clear();
-        (count, (count, Some(call)))
+        Some((call, std::mem::take(&mut self.message)))
     }
 }
 
@@ -185,9 +234,9 @@ impl App for Responder {
         self.streams.retain(|handle, _| open.contains(handle));
         if self.streams.len() < before {
             // Nobody waits for these answers any more, and a handle may be given out again.
-            self.jobs.retain(|(_, client, _)| match client {
+            self.jobs.retain(|job| match &job.client {
                 Client::Connection(handle) => open.contains(handle),
-                Client::Datagram(..) => true,
+                Client::Datagram(_) => true,
             });
         }
         let mut more = false;
@@ -199,7 +248,7 @@ impl App for Responder {
     }
 
     fn deadline(&self) -> Option<Time> {
-        self.jobs.front().map(|&(ready, ..)| ready)
+        self.jobs.front().map(|job| job.ready)
     }
 
     fn stop(&mut self, now: Time, stack: &mut Stack) {
@@ -217,18 +266,17 @@ impl App for Responder {
             return false;
         }
         self.stats.received.count(now, datagram.payload.len(), None);
-        let call = match self.plan.protocol {
+        let (call, answer) = match self.plan.protocol {
             Protocol::Fixed { request, response } => {
-                Some(Call { request, response, work: Span::ZERO })
+                let number = &datagram.payload[..datagram.payload.len().min(NUMBER_BYTES)];
+                (Call { request, response, work: Span::ZERO }, Some(number.to_vec()))
             }
-            Protocol::Framed => parse_header(datagram.payload).map(|(_, call)| call),
+            Protocol::Files => {
+                let Some((_, call)) = parse_header(datagram.payload) else { return false };
+                (call, self.files.serve(datagram.from, datagram.payload))
+            }
         };
-        let Some(call) = call else { return false };
-        let mut number = [0; 4];
-        let count = datagram.payload.len().min(4);
-        number[..count].copy_from_slice(&datagram.payload[..count]);
-        self.free_at = self.free_at.max(now) + self.plan.service + call.work;
-        self.jobs.push_back((self.free_at, Client::Datagram(datagram.from, number), call.response));
+        self.work(now, Client::Datagram(datagram.from), call, answer);
         self.answer(now, stack)
     }
 

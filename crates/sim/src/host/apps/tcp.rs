@@ -1,9 +1,10 @@
 //! Byte streams over TCP: a sender of so many bytes, and a sink for any number of them.
 //!
 //! The stack is smoltcp's: slow start, congestion avoidance and fast retransmit (RFC 5681,
-//! Reno), no SACK recovery, a retransmission timeout of at least one second (RFC 6298 clause
-//! 2.4; Linux takes 200 ms). Its other algorithm, CUBIC, computes in floating point, and so
-//! is not offered: no float may decide an event here.
+//! Reno), and a retransmission timeout of at least one second (RFC 6298 clause 2.4; Linux takes
+//! 200 ms). Recovery by selective acknowledgments is the host's (`tcp_recovery.rs`). The stack's
+//! other algorithm, CUBIC, computes in floating point, and so is not offered: no float may decide
+//! an event here.
 
 use super::{App, FlowStats, Received};
 use crate::host::stack::Stack;

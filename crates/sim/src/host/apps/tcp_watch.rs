@@ -1,63 +1,66 @@
-//! Finds segments that are sent again, which the stack does not report.
+//! What a host sees of its TCP beside the stack: segments that are sent again, which the stack does
+//! not report, and losses, which it does not mend by itself.
 //!
 //! For each connection it remembers the highest sequence number that was sent. A segment with
-//! payload that begins below it is sent again (RFC 9293 clause 3.4: numbers are compared
-//! modulo 2^32).
+//! payload that begins below it is sent again.
 
-use axon_wire::vlan;
-use smoltcp::wire::{
-    EthernetProtocol, IPV4_HEADER_LEN, IpProtocol, Ipv4Packet, TCP_HEADER_LEN, TcpPacket,
-};
+use super::tcp_recovery::TcpRecovery;
+use super::tcp_segment::{Segment, is_before};
+use crate::host::nic::Nic;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
-
-/// IPv4 and TCP headers without options, in bytes.
-const HEADER_BYTES: usize = IPV4_HEADER_LEN + TCP_HEADER_LEN;
 
 /// Local port, target and its port.
 type Connection = (u16, Ipv4Addr, u16);
 
 /// The watch of one host.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct TcpWatch {
     next: BTreeMap<Connection, u32>,
+    recovery: Option<TcpRecovery>,
+}
+
+impl Default for TcpWatch {
+    /// With recovery by selective acknowledgments.
+    fn default() -> TcpWatch {
+        TcpWatch { next: BTreeMap::new(), recovery: Some(TcpRecovery::default()) }
+    }
 }
 
 impl TcpWatch {
+    /// Leaves the mending of losses to the stack alone.
+    pub(crate) fn without_recovery(&mut self) {
+        self.recovery = None;
+    }
+
     /// Looks at a frame that leaves; the local port of a connection that sends again.
     pub(crate) fn sent(&mut self, frame: &[u8]) -> Option<u16> {
-        let (connection, sequence, bytes, syn) = parse(frame)?;
-        let end = sequence.wrapping_add(bytes);
+        let segment = Segment::parse(frame)?;
+        if let Some(recovery) = &mut self.recovery {
+            recovery.sent(&segment, frame);
+        }
+        let connection = (segment.from.1, segment.to.0, segment.to.1);
         let Some(next) = self.next.get_mut(&connection) else {
-            self.next.insert(connection, end);
+            self.next.insert(connection, segment.end());
             return None;
         };
-        let behind = |a: u32, b: u32| (a.wrapping_sub(b) as i32) < 0;
-        let again = bytes > 0 && behind(sequence, *next);
+        let again = segment.bytes > 0 && is_before(segment.sequence, *next);
         // A SYN begins a new connection, with numbers of its own.
-        if behind(*next, end) || syn {
-            *next = end;
+        if is_before(*next, segment.end()) || segment.syn {
+            *next = segment.end();
         }
         again.then_some(connection.0)
     }
-}
 
-/// Connection, sequence number, payload and SYN flag of a TCP segment in an Ethernet frame,
-/// tagged or not.
-fn parse(frame: &[u8]) -> Option<(Connection, u32, u32, bool)> {
-    let (ethertype, at) = vlan::ethertype_of(frame)?;
-    let head: &[u8; HEADER_BYTES] = frame[at + 2..].first_chunk()?;
-    let (ip, tcp) = head.split_at(IPV4_HEADER_LEN);
-    let (ip, tcp) = (Ipv4Packet::new_unchecked(ip), TcpPacket::new_unchecked(tcp));
-    let is_ip = EthernetProtocol::from(ethertype) == EthernetProtocol::Ipv4 && ip.version() == 4;
-    let plain = is_ip && usize::from(ip.header_len()) == IPV4_HEADER_LEN;
-    if !plain || ip.next_header() != IpProtocol::Tcp {
-        return None;
+    /// Looks at a frame that has come, and hands what is lost to the NIC again. Says whether the
+    /// stack must not see the frame.
+    pub(crate) fn received(&mut self, frame: &[u8], nic: &mut Nic) -> bool {
+        let Some(recovery) = &mut self.recovery else { return false };
+        let Some(segment) = Segment::parse(frame) else { return false };
+        let verdict = recovery.received(&segment, frame);
+        verdict.again.into_iter().for_each(|frame| nic.queue(frame));
+        verdict.hide
     }
-    let header_bytes = u16::from(ip.header_len()) + u16::from(tcp.header_len());
-    let bytes = ip.total_len().saturating_sub(header_bytes);
-    let connection = (tcp.src_port(), ip.dst_addr(), tcp.dst_port());
-    Some((connection, tcp.seq_number().0 as u32, u32::from(bytes), tcp.syn()))
 }
 
 #[cfg(test)]

@@ -21,8 +21,7 @@ pub struct PortCount {
     pub tx_frames: u64,
     /// Their bytes, without FCS.
     pub tx_bytes: u64,
-    /// Frames that came in here and ended in the node, but for control packets and MAC control
-    /// frames that were taken in.
+    /// Frames that came in here and ended in the node, but for [`Drop::is_ordinary`] ones.
     pub dropped: u64,
 }
 
@@ -56,8 +55,7 @@ pub fn port_counts(world: &World) -> Vec<PortCount> {
             let peer = engine
                 .link_at(end)
                 .map(|(LinkId(link), side)| name_of(world, engine.links()[link].ends[1 - side]));
-            let ordinary = count.dropped(Drop::Consumed) + count.dropped(Drop::MacControl);
-            let ended: u64 = Drop::ALL.iter().map(|&reason| count.dropped(reason)).sum();
+            let lost = Drop::ALL.iter().filter(|reason| !reason.is_ordinary());
             all.push(PortCount {
                 name: name_of(world, end),
                 peer: peer.unwrap_or_default(),
@@ -65,7 +63,7 @@ pub fn port_counts(world: &World) -> Vec<PortCount> {
                 rx_bytes: count.rx_bytes,
                 tx_frames: count.tx_frames,
                 tx_bytes: count.tx_bytes,
-                dropped: ended - ordinary,
+                dropped: lost.map(|&reason| count.dropped(reason)).sum(),
             });
         }
     }

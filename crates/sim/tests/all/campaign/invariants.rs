@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 const WAITING_BYTES_MAX: usize = 1 << 20;
 /// Hosts that a switch keeps for each port.
 const HOSTS_PER_PORT_MAX: usize = 64;
-/// Set-ups under way for each port.
+/// Set-ups in flight for each port.
 const SETUPS_PER_PORT_MAX: usize = 128;
 /// Control messages without acknowledgement, for each port of the fabric: what a port can have
 /// caused by all its hosts and flows.

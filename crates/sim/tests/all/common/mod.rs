@@ -1,8 +1,8 @@
 //! Fabrics for tests, built as plain data, with timers fast enough for short simulations.
 
 use axon_fabric::model::{
-    Controller, Device, Dhcp, End, Fabric, Host, Link, Network, OnFull, RouterKind, Switch, Timers,
-    Wire,
+    Controller, Device, Dhcp, End, Fabric, Host, Link, Network, OnFull, PortPolicies, RouterKind,
+    Switch, Timers, Wire,
 };
 use axon_node::{Dataplane, PortView};
 use axon_sim::{DataplaneKind, PingId, PingPlan, Setup, World};
@@ -62,7 +62,8 @@ impl Builder {
                 name: "test".to_owned(),
                 seed: 1,
                 hop_width: HopWidth::Eight,
-                key: [7; 32],
+                keys: [7; 32].into(),
+                key_file: None,
                 switches: switches.collect(),
                 hosts: Vec::new(),
                 links: Vec::new(),
@@ -95,6 +96,7 @@ impl Builder {
                 self_congestion_pause: false,
                 on_full: OnFull::Drop,
                 nack_queue: Bytes(128 * 1024),
+                port_policies: PortPolicies::default(),
                 dcb: None,
                 mtu: 1500,
                 faults: Vec::new(),

@@ -32,9 +32,11 @@ const DRAWS: u64 = 8;
 /// **Changes.** A dependency stays in its set when the paths that brought it are removed. What a
 /// set accepts therefore forms no cycle with anything accepted before, and old and new paths can
 /// carry frames at the same time. Layer 0 guarantees what [`UpDown`] does, with the same exception:
-/// a new order. The further layers have one exception: their sets are empty after a restart of the
-/// controller, and are emptied when the graph changes while no flow is placed. Frames may then be
-/// in flight on paths that the router no longer knows, and those may form a cycle with new ones.
+/// a new order. The further layers have one exception: their sets are emptied when the graph
+/// changes while no flow is placed. Frames may then be in flight on paths that the router no longer
+/// knows, and those may form a cycle with new ones. After a restart of the controller the sets are
+/// filled again with the paths that it takes over; until all edges have reported theirs, those may
+/// form a cycle with new ones.
 #[derive(Debug)]
 pub struct Layered {
     up_down: UpDown,
@@ -91,6 +93,15 @@ impl Router for Layered {
             None => self.up_down.allows(graph, path, layer),
             Some(further) => {
                 self.dependencies.get(further).is_some_and(|layer| layer.include(path))
+            }
+        }
+    }
+
+    fn take_over(&mut self, graph: &Graph, path: &[Step], layer: Layer) -> bool {
+        match layer.index().checked_sub(1) {
+            None => self.up_down.allows(graph, path, layer),
+            Some(further) => {
+                self.dependencies.get_mut(further).is_some_and(|layer| layer.admit(path))
             }
         }
     }

@@ -1,0 +1,24 @@
+//! `axon completions SHELL`: what a shell needs to complete commands and options.
+
+use anyhow::Result;
+use clap::Command;
+use clap_complete::Shell;
+use std::process::ExitCode;
+
+/// Print a script that completes axon's commands and options in a shell
+#[derive(clap::Args)]
+#[command(after_help = "For this session of bash: source <(axon completions bash)\n\n\
+    Exit status: 0 the script is printed; 2 it cannot be written, or wrong usage")]
+pub struct Arguments {
+    /// The shell
+    #[arg(value_enum)]
+    shell: Shell,
+}
+
+/// Prints the script for `command`, which is all of Axon's.
+pub fn run(arguments: &Arguments, mut command: Command) -> Result<ExitCode> {
+    let mut script = Vec::new();
+    clap_complete::generate(arguments.shell, &mut command, "axon", &mut script);
+    crate::say::print(&String::from_utf8(script)?)?;
+    Ok(ExitCode::SUCCESS)
+}

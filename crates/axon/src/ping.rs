@@ -1,0 +1,145 @@
+//! `axon ping`: which hosts of a running lab reach each other.
+
+mod show;
+
+use crate::lab::Choice;
+use crate::say;
+use anyhow::{Context, Result, ensure};
+use axon_fabric::assemble::host_index;
+use axon_fabric::model::Fabric;
+use axon_linux::lab::Ping;
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
+use std::net::Ipv4Addr;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Ping between hosts of a running lab, all pairs by default; print round trip times
+#[derive(clap::Args)]
+#[command(after_help = "Exit status: 0 all pairs answered; 1 a pair did not, or a host has no \
+    address; 2 it could not be tried, or wrong usage")]
+pub struct Arguments {
+    #[command(flatten)]
+    lab: Choice,
+    /// Ping between these hosts only, such as h1 h3; with one, between it and all others
+    hosts: Vec<String>,
+    /// Seconds to wait for a reply of each host, 1 to 3600; requests are sent every second until it
+    /// comes
+    #[arg(long, value_name = "SECONDS", default_value_t = 5,
+          value_parser = clap::value_parser!(u64).range(1..=3600))]
+    timeout: u64,
+    /// Print the result as JSON, times in nanoseconds
+    #[arg(long)]
+    json: bool,
+}
+
+/// Answers whether every pair answered.
+///
+/// # Errors
+/// There is no lab or no such host, or the controller does not answer.
+pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let lab = arguments.lab.open()?;
+    let fabric = lab.fabric()?;
+    let pairs = pairs(&fabric, &arguments.hosts)?;
+    let bar = ProgressBar::new(pairs.len() as u64);
+    let style = ProgressStyle::with_template("pinging [{bar:24}] {pos} of {len} pairs")?;
+    bar.set_style(style.progress_chars("=> "));
+    let pings = lab.ping(&fabric, &pairs, Duration::from_secs(arguments.timeout), || bar.inc(1));
+    bar.finish_and_clear();
+    let pings = pings?;
+    if arguments.json {
+        let output = Output::of(&fabric, &pings);
+        say::print(&crate::output::json(&output)?)?;
+    } else {
+        say::print(&show::text(&fabric, &pings))?;
+    }
+    Ok(say::answer(pings.iter().all(|ping| ping.rtt_ns.is_some())))
+}
+
+/// Both directions of each pair of these hosts; of one, between it and all others; of none, between
+/// all.
+fn pairs(fabric: &Fabric, names: &[String]) -> Result<Vec<(usize, usize)>> {
+    let hosts = fabric.hosts.len();
+    ensure!(hosts >= 2, "{} has {hosts} hosts; expected two or more", fabric.name);
+    let index = |name: &String| {
+        host_index(fabric, name).with_context(|| {
+            let all: Vec<&str> = fabric.hosts.iter().map(|host| host.name.as_str()).collect();
+            format!("{} has no host {name}; it has {}", fabric.name, all.join(" "))
+        })
+    };
+    let mut named = names.iter().map(index).collect::<Result<Vec<usize>>>()?;
+    named.sort_unstable();
+    named.dedup();
+    let wanted = |a: usize, b: usize| match named[..] {
+        [] => true,
+        [one] => a == one || b == one,
+        _ => named.contains(&a) && named.contains(&b),
+    };
+    let all = (0..hosts).flat_map(|a| (0..hosts).map(move |b| (a, b)));
+    Ok(all.filter(|&(a, b)| a != b && wanted(a, b)).collect())
+}
+
+/// What `axon ping --json` writes.
+#[derive(Serialize)]
+struct Output<'a> {
+    /// The fabric's name.
+    fabric: &'a str,
+    /// Ordered pairs of hosts that were pinged.
+    pairs: usize,
+    /// Of these, how many answered.
+    answered: usize,
+    /// Each of the pairs.
+    pings: Vec<OnePing<'a>>,
+}
+
+/// A pair, one direction of it.
+#[derive(Serialize)]
+struct OnePing<'a> {
+    /// The host that sends requests.
+    from: &'a str,
+    /// The host that answers.
+    to: &'a str,
+    /// Its address; null if it has none.
+    address: Option<Ipv4Addr>,
+    /// Requests sent.
+    requests: u32,
+    /// From the request that was answered to its reply; null without an answer.
+    rtt_ns: Option<u64>,
+}
+
+impl<'a> Output<'a> {
+    fn of(fabric: &'a Fabric, pings: &[Ping]) -> Output<'a> {
+        let one = |ping: &Ping| OnePing {
+            from: &fabric.hosts[ping.from].name,
+            to: &fabric.hosts[ping.to].name,
+            address: ping.address,
+            requests: ping.requests,
+            rtt_ns: ping.rtt_ns,
+        };
+        Output {
+            fabric: &fabric.name,
+            pairs: pings.len(),
+            answered: pings.iter().filter(|ping| ping.rtt_ns.is_some()).count(),
+            pings: pings.iter().map(one).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_name_means_its_pairs_and_several_mean_those_among_them() {
+        let text = "name: a\ntopology: {line: {switches: 2, hosts_per_switch: 2}}\n";
+        let fabric = axon_fabric::parse("a.yaml".as_ref(), text).unwrap();
+        let pairs = |names: &[&str]| {
+            let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+            pairs(&fabric, &names).map_err(|error| error.to_string())
+        };
+        assert_eq!(pairs(&[]).unwrap().len(), 12);
+        assert_eq!(pairs(&["h2"]).unwrap(), [(0, 1), (1, 0), (1, 2), (1, 3), (2, 1), (3, 1)]);
+        assert_eq!(pairs(&["h3", "h1", "h3"]).unwrap(), [(0, 2), (2, 0)]);
+        assert_eq!(pairs(&["h9"]).unwrap_err(), "a has no host h9; it has h1 h2 h3 h4");
+    }
+}

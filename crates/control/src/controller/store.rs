@@ -1,0 +1,138 @@
+//! What the controller keeps for its next incarnation, and what it makes of it.
+//!
+//! Kept are the hosts that switches have reported and the addresses of the DHCP server with their
+//! owners; not the graph, which switches report within a heartbeat, nor routes, which the edges
+//! keep (`takeover.rs`).
+//!
+//! What comes from the store is provisional. A host is where it was until its switch is heard; if
+//! that does not report it within five seconds it is queried for and forgotten. A switch that is
+//! never heard loses its hosts like one that is dead. A lease stands as it was and ends no sooner
+//! than a minute after the start: its host may be there, and its switch is still to be heard.
+
+use super::Controller;
+use super::hosts::{HostIndex, Place};
+use super::lease::{Holder, Lease, LeaseState};
+use super::topology::Graph;
+use crate::effect::Effect;
+use alloc::vec::Vec;
+use axon_node::telemetry::Restored;
+use axon_node::{StoreChange, StoreKey, Stored, StoredHost, StoredLease, StoredState};
+use axon_wire::{NodeId, PortNo, Span, Time};
+use core::net::Ipv4Addr;
+
+/// For how long at least a lease from the store stands.
+const STANDS: Span = Span::from_secs(60);
+
+impl Controller {
+    /// Enters what the store of an earlier incarnation holds. What does not fit this configuration
+    /// is given up. To be called once, before anything else.
+    pub fn restore(&mut self, now: Time, stored: &[Stored], out: &mut Vec<Effect>) {
+        let mut entered: Vec<(HostIndex, &StoredHost)> = Vec::new();
+        for entry in stored {
+            if let Stored::Host(host) = entry {
+                let place = self.remembered_place(now, host.switch, host.port);
+                match self.hosts.restore(place, host.mac) {
+                    Some(index) => entered.push((index, host)),
+                    None => self.give_up(entry.key(), out),
+                }
+            }
+        }
+        self.restored.hosts = entered.len() as u64;
+        for entry in stored {
+            if let Stored::Lease(lease) = entry {
+                let place = self.remembered_place(now, lease.switch, lease.port);
+                let shown = self.hosts.by_mac(lease.mac).and_then(|index| self.hosts.get(index));
+                let shown_at = shown.map(|host| host.place());
+                match self.dhcp.restore(now, lease.ip, from_stored(now, lease, place), shown_at) {
+                    true => self.restored.leases += 1,
+                    false => self.give_up(entry.key(), out),
+                }
+            }
+        }
+        // The leases say whose an address is, here as elsewhere.
+        for (index, host) in entered {
+            host.ips.iter().for_each(|&ip| self.own(now, index, ip, out));
+        }
+    }
+
+    /// The place of a switch that was not heard yet, which counts as silent from now on.
+    fn remembered_place(&mut self, now: Time, switch: NodeId, port: PortNo) -> Place {
+        let switch = self.graph.remember(switch);
+        self.ageing.heard(now, switch);
+        Place { switch, port }
+    }
+
+    fn give_up(&mut self, key: StoreKey, out: &mut Vec<Effect>) {
+        self.restored.refused += 1;
+        out.push(Effect::Store(StoreChange::Delete(key)));
+    }
+
+    /// Reports what has changed since the last call and is to be kept.
+    pub fn keep(&mut self, out: &mut Vec<Effect>) {
+        for mac in self.hosts.take_changed() {
+            let host = self.hosts.by_mac(mac).and_then(|index| self.hosts.get(index));
+            let put = host.filter(|host| host.is_kept()).map(|host| StoredHost {
+                mac,
+                switch: self.graph.switch(host.place().switch).incarnation.node,
+                port: host.place().port,
+                ips: host.ips.clone(),
+            });
+            let delete = StoreChange::Delete(StoreKey::Host(mac));
+            let change = put.map_or(delete, |host| StoreChange::Put(Stored::Host(host)));
+            out.push(Effect::Store(change));
+        }
+        for ip in self.dhcp.take_changed() {
+            let change = match self.dhcp.lease(ip) {
+                None => StoreChange::Delete(StoreKey::Lease(ip)),
+                Some(lease) => match to_stored(&self.graph, ip, lease) {
+                    Some(lease) => StoreChange::Put(Stored::Lease(lease)),
+                    // An offer takes nothing from whoever had the address before.
+                    None => continue,
+                },
+            };
+            out.push(Effect::Store(change));
+        }
+    }
+
+    /// What this incarnation has of the one before.
+    pub fn restored(&self) -> Restored {
+        let provisional = self.hosts.iter().filter(|(_, host)| host.is_provisional());
+        Restored {
+            hosts_provisional: provisional.count() as u64,
+            routes_pending: self.take_over.len() as u64,
+            ..self.restored
+        }
+    }
+}
+
+fn from_stored(now: Time, stored: &StoredLease, place: Place) -> Lease {
+    let (state, until) = match stored.state {
+        StoredState::Bound => (LeaseState::Bound, stored.until.max(now + STANDS)),
+        StoredState::InUse => (LeaseState::InUse, stored.until),
+        StoredState::Declined => (LeaseState::Declined, stored.until),
+        StoredState::Free => (LeaseState::Free, stored.until),
+    };
+    let holder = Holder { mac: stored.mac, client_id: stored.client_id.clone(), place };
+    Lease::new(holder, state, until)
+}
+
+/// The lease as it is kept; `None` for an offer.
+fn to_stored(graph: &Graph, ip: Ipv4Addr, lease: &Lease) -> Option<StoredLease> {
+    let state = match lease.state {
+        LeaseState::Offered => return None,
+        LeaseState::Bound => StoredState::Bound,
+        LeaseState::InUse => StoredState::InUse,
+        LeaseState::Declined => StoredState::Declined,
+        LeaseState::Free => StoredState::Free,
+    };
+    let holder = &lease.holder;
+    Some(StoredLease {
+        ip,
+        mac: holder.mac,
+        client_id: holder.client_id.clone(),
+        switch: graph.switch(holder.place.switch).incarnation.node,
+        port: holder.place.port,
+        state,
+        until: lease.until,
+    })
+}

@@ -1,0 +1,184 @@
+//! Routes that edges have from an earlier incarnation of the controller.
+//!
+//! An edge reports them when it meets a new incarnation (`edge/inherited.rs`), and keeps frames on
+//! them meanwhile. Here each is compared with what this incarnation knows, and decided about once:
+//!
+//! 1. The destination host, a host at the port that the route is for, and the ports of all switches
+//!    on the path must have been reported. Until then the route waits.
+//! 2. A path that exists, leads to the host and that the router accepts is taken over as it is.
+//! 3. Any other, as one over a link that has died meanwhile or to the old place of a host, gets the
+//!    path that the router chooses now.
+//! 4. Where there is none, or no such host, the route is removed when its time is over. The next
+//!    frames of its hosts miss, and their switch asks for it until there is a path.
+//!
+//! Nothing is decided before the graph has been quiet for three heartbeats. A router with a rule of
+//! its own (see `router::UpDown`) would make it for a part of the graph, and refuse routes that
+//! follow the rule of the whole.
+
+use super::Controller;
+use super::hosts::{HostIndex, Place};
+use super::pending::Pending;
+use super::router::Step;
+use crate::effect::Effect;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use axon_wire::message::{Item, Stamp};
+use axon_wire::{Hops, MacAddr, Route, Time};
+
+/// Routes that may wait for a decision; further ones are removed at once. As many as 16,000 hosts
+/// have that each exchange frames with 64 others.
+const PENDING_MAX: usize = 1 << 20;
+
+/// What the graph says about the path of a route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Trace {
+    /// It leads to the host.
+    Whole,
+    /// A switch on it has not sent its port state yet.
+    Undecided,
+    /// A link of it is gone, or it does not lead to the host.
+    Broken,
+}
+
+impl Controller {
+    /// A switch reports a route of an earlier incarnation of this controller.
+    pub(super) fn inherited(
+        &mut self,
+        now: Time,
+        at: Place,
+        destination: MacAddr,
+        (route, stamp): (Route, Stamp),
+        out: &mut Vec<Effect>,
+    ) {
+        if stamp.epoch == self.epoch {
+            self.counters.item_misplaced += 1;
+            return;
+        }
+        if self.take_over.len() >= PENDING_MAX {
+            return self.refuse_route(at, destination, out);
+        }
+        if self.take_over.pending.is_empty() {
+            self.take_over.began = now;
+        }
+        let until = now + self.take_over.patience;
+        self.take_over.pending.insert((at, destination), Pending { route, until });
+        self.take_over.graph_changed(now);
+    }
+
+    /// Looks at the routes that wait, if it is time.
+    pub(super) fn take_over(&mut self, now: Time, out: &mut Vec<Effect>) {
+        if self.take_over.next.is_none_or(|next| next > now) {
+            return;
+        }
+        let mut users: BTreeMap<Place, Vec<HostIndex>> = BTreeMap::new();
+        for (index, host) in self.hosts.iter().filter(|(_, host)| !host.is_provisional()) {
+            users.entry(host.place()).or_default().push(index);
+        }
+        let pending = core::mem::take(&mut self.take_over.pending);
+        for ((at, destination), waits) in pending {
+            let users = users.get(&at).map_or(&[][..], Vec::as_slice);
+            let last = waits.until <= now;
+            if self.decide(at, destination, &waits.route, (users, last), out) {
+                continue;
+            }
+            if last {
+                self.refuse_route(at, destination, out);
+            } else {
+                self.take_over.pending.insert((at, destination), waits);
+            }
+        }
+        self.take_over.looked = now;
+        self.take_over.next = self.take_over.pending.values().map(|waits| waits.until).min();
+        self.plan_round(now);
+    }
+
+    /// Takes a route over or replaces it; `false` if it has to wait. On the last look a path is
+    /// broken that is not known to be whole.
+    fn decide(
+        &mut self,
+        at: Place,
+        mac: MacAddr,
+        route: &Route,
+        (users, last): (&[HostIndex], bool),
+        out: &mut Vec<Effect>,
+    ) -> bool {
+        let destination = self.hosts.by_mac(mac).and_then(|index| {
+            let host = self.hosts.get(index).filter(|host| !host.is_provisional())?;
+            Some((index, host.place()))
+        });
+        let (Some((destination, to)), Some(&user)) = (destination, users.first()) else {
+            return false;
+        };
+        if self.flows.find(at, destination).is_none() {
+            match self.trace(at, to, &route.hops) {
+                Trace::Undecided if !last => return false,
+                Trace::Whole if self.router.take_over(&self.graph, &self.path, route.layer) => {
+                    let number = self.next_number();
+                    self.router.placed(&self.path);
+                    self.round_wanted = true;
+                    let path = (&self.path[..], route.layer);
+                    self.flows.insert(at, destination, path, to.port, number);
+                }
+                _ => {}
+            }
+        }
+        let Some(index) = self.route(at, destination, user) else {
+            return false;
+        };
+        users.iter().for_each(|&user| self.flows.add_user(index, user));
+        let Some(decided) = self.flows.get(index) else {
+            return false;
+        };
+        let (number, now_installed) = (decided.number, decided.to_install());
+        match now_installed == *route {
+            true => self.restored.routes_kept += 1,
+            false => self.restored.routes_moved += 1,
+        }
+        let (port, stamp) = (at.port, self.stamp(number));
+        let item = Item::SetRoute { port, destination: mac, stamp, route: now_installed };
+        out.push(Effect::Command { to: self.graph.switch(at.switch).incarnation.node, item });
+        true
+    }
+
+    /// Follows hops through the graph; leaves the links in `self.path`.
+    fn trace(&mut self, at: Place, to: Place, hops: &Hops) -> Trace {
+        self.path.clear();
+        let Some((&exit, links)) = hops.split_last() else {
+            return Trace::Broken;
+        };
+        if links.len() >= self.hops_max {
+            return Trace::Broken;
+        }
+        let mut here = at.switch;
+        for &egress in links {
+            if self.path.iter().any(|step| step.switch == here) {
+                return Trace::Broken;
+            }
+            let Some(edge) = self.graph.edge(here, egress) else {
+                let undecided = self.graph.is_undecided(here, egress);
+                return if undecided { Trace::Undecided } else { Trace::Broken };
+            };
+            self.path.push(Step { switch: here, egress });
+            here = edge.to;
+        }
+        let whole = Place { switch: here, port: exit } == to && to != at;
+        if whole { Trace::Whole } else { Trace::Broken }
+    }
+
+    /// Removes a route that waits at its switch.
+    fn refuse_route(&mut self, at: Place, destination: MacAddr, out: &mut Vec<Effect>) {
+        self.restored.routes_removed += 1;
+        let number = self.next_number();
+        let item = Item::RemoveRoute { port: at.port, destination, stamp: self.stamp(number) };
+        out.push(Effect::Command { to: self.graph.switch(at.switch).incarnation.node, item });
+    }
+
+    /// Removes the routes to a host that wait: they may lead to another one by its address.
+    pub(super) fn refuse_routes_to(&mut self, destination: MacAddr, out: &mut Vec<Effect>) {
+        let to = self.take_over.pending.keys().filter(|(_, mac)| *mac == destination);
+        for (at, mac) in to.copied().collect::<Vec<_>>() {
+            self.take_over.forget(at, mac);
+            self.refuse_route(at, mac, out);
+        }
+    }
+}

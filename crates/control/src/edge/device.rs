@@ -1,0 +1,95 @@
+//! A data plane for the tests of this folder.
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use axon_node::{
+    Capabilities, FeatureSet, PortKind, PortView, RouteAnswer, RouteChange, RouteError, RouteTicket,
+};
+use axon_wire::{HopWidth, MacAddr, PortNo, Rate, Route};
+
+/// Ports of the switch under test: 0 to 2 for hosts, 3 an Axon port.
+pub(super) const PORTS: u16 = 4;
+
+/// A data plane that is nothing but its tables and what its ports are.
+#[derive(Debug)]
+pub(super) struct Device {
+    pub(super) kinds: [PortKind; PORTS as usize],
+    pub(super) routes: BTreeMap<(PortNo, MacAddr), Route>,
+    routes_per_port_max: usize,
+    /// Installs to be refused, whatever room there is.
+    pub(super) refuses: usize,
+    /// Changes that it has not made yet, if it is one that answers late.
+    pub(super) late: Option<Vec<(RouteTicket, RouteChange)>>,
+}
+
+impl Device {
+    pub(super) fn new(routes_per_port_max: usize) -> Device {
+        let kinds = [PortKind::Host; PORTS as usize];
+        Device { kinds, routes: BTreeMap::new(), routes_per_port_max, refuses: 0, late: None }
+    }
+
+    /// Does what is asked for and answers.
+    pub(super) fn change(&mut self, ticket: RouteTicket, change: &RouteChange) -> RouteAnswer {
+        let result = match change {
+            RouteChange::Install { port, destination, route } => {
+                let key = (*port, *destination);
+                let room = self.count(*port) < self.routes_per_port_max;
+                if self.refuses > 0 {
+                    self.refuses -= 1;
+                    Err(RouteError::Unavailable)
+                } else if room || self.routes.contains_key(&key) {
+                    self.routes.insert(key, route.clone());
+                    Ok(())
+                } else {
+                    Err(RouteError::Full)
+                }
+            }
+            RouteChange::Remove { port, destination } => {
+                self.routes.remove(&(*port, *destination));
+                Ok(())
+            }
+        };
+        RouteAnswer { ticket, result }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.routes.is_empty()
+    }
+
+    pub(super) fn count(&self, port: PortNo) -> usize {
+        self.routes.keys().filter(|key| key.0 == port).count()
+    }
+
+    pub(super) fn route(&self, port: PortNo, destination: MacAddr) -> Option<&Route> {
+        self.routes.get(&(port, destination))
+    }
+
+    pub(super) fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            name: "test",
+            ports: PORTS,
+            hop_width: HopWidth::Eight,
+            frame_bytes_max: 1514,
+            route_bytes_max: 128,
+            routes_per_port_max: self.routes_per_port_max,
+            port_rate_max: Rate::FASTEST,
+            queues_per_port: 1,
+            lossless_classes: 0,
+            features: FeatureSet::EMPTY,
+        }
+    }
+}
+
+impl PortView for Device {
+    fn count(&self) -> u16 {
+        PORTS
+    }
+
+    fn kind(&self, port: PortNo) -> Option<PortKind> {
+        self.kinds.get(port.index()).copied()
+    }
+
+    fn is_up(&self, port: PortNo) -> bool {
+        self.kind(port).is_some_and(|kind| kind != PortKind::Unknown)
+    }
+}

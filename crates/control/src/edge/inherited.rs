@@ -1,0 +1,193 @@
+//! Routes of an earlier incarnation of the controller.
+//!
+//! A controller that starts anew has none of the decisions of the incarnation before. The routes in
+//! the tables are as good as they were, so they stay, and hosts notice nothing. Each is reported to
+//! the new incarnation, on the reliable stream and after the hosts of the switch, as an
+//! [`Item::SetRoute`] with its old stamp. The controller decides about each (`takeover.rs`): it
+//! takes the route over as it is, sends another one, or removes it. An inherited route is older
+//! than any decision of the present incarnation, whatever its stamp.
+//!
+//! A route about which nothing was decided in [`Timers::inherited_max`] is removed. Time without a
+//! path to the controller does not count.
+//!
+//! [`Timers::inherited_max`]: crate::config::Timers::inherited_max
+
+use super::context::Cx;
+use super::flows::Flows;
+use super::places::Key;
+use super::state::Edge;
+use crate::effect::Effect;
+use alloc::vec::Vec;
+use axon_wire::Route;
+use axon_wire::message::{Item, Stamp};
+use core::net::Ipv4Addr;
+
+impl Edge {
+    /// A new incarnation of the controller can be reached: all routes are reported to it, and stay
+    /// until it decides about them.
+    pub(super) fn inherit(&mut self, cx: &mut Cx) {
+        self.flows.forget_all_removed();
+        for (&(port, destination), flow) in &mut self.flows.live {
+            flow.inherited = true;
+            let (stamp, route) = (flow.stamp, flow.route.clone());
+            cx.out.push(Effect::Report(Item::SetRoute { port, destination, stamp, route }));
+        }
+        self.inherited_until = self.has_flows().then_some(cx.now + self.inherited_max);
+    }
+
+    /// The time of inherited routes is over.
+    pub(super) fn inherited_due(&mut self, cx: &mut Cx) {
+        if !self.reachable {
+            self.inherited_until = Some(cx.now + self.inherited_max);
+            return;
+        }
+        self.inherited_until = None;
+        for key in self.flows.inherited().collect::<Vec<Key>>() {
+            self.counters.routes_unconfirmed += 1;
+            self.flows.remove(cx, key, None);
+            self.flows.promote(cx, key.0);
+        }
+    }
+}
+
+impl Flows {
+    /// The flows whose routes are inherited.
+    fn inherited(&self) -> impl Iterator<Item = Key> {
+        self.live.iter().filter(|(_, flow)| flow.inherited).map(|(&key, _)| key)
+    }
+
+    /// Takes an inherited route over if the controller has decided for the same one; returns
+    /// whether it has. The data plane is not touched. Until then the flow answers ARP requests for
+    /// the address of its destination; from then on the controller does again, since the address
+    /// may have moved to another host meanwhile.
+    pub(super) fn confirm(
+        &mut self,
+        cx: &mut Cx,
+        key: Key,
+        stamp: Stamp,
+        route: &Route,
+        ip: Option<Ipv4Addr>,
+    ) -> bool {
+        let flow = self.live.get_mut(&key);
+        let Some(flow) = flow.filter(|flow| flow.inherited && flow.route == *route) else {
+            return false;
+        };
+        (flow.stamp, flow.inherited) = (stamp, false);
+        self.forget_ip(key);
+        self.learn_ip(key, ip);
+        self.place(cx, key);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::*;
+    use super::*;
+    use axon_wire::{Incarnation, PortNo, Span};
+
+    const NEXT: Incarnation = Incarnation { number: CONTROLLER.number + 1, ..CONTROLLER };
+
+    fn decided(number: u64) -> Stamp {
+        Stamp { epoch: NEXT.number, number }
+    }
+
+    fn set(host: u8, number: u64, hop: u16) -> Item {
+        let route = Route::from([hop]);
+        Item::SetRoute { port: PortNo(0), destination: mac(host), stamp: decided(number), route }
+    }
+
+    /// Routes that the edge reports.
+    fn claims(effects: &[Effect]) -> Vec<Item> {
+        let claim = |effect: &Effect| match effect {
+            Effect::Report(item @ Item::SetRoute { .. }) => Some(item.clone()),
+            _ => None,
+        };
+        effects.iter().filter_map(claim).collect()
+    }
+
+    /// An edge with one host and routes to hosts 8 and 9, the second with an address.
+    fn bench() -> Bench {
+        let mut bench = Bench::new();
+        bench.host(0, 1);
+        bench.set_route(0, 8, 1, 3);
+        let request = asked(&bench.frame(0, &arp_request(1, 9)));
+        bench.reply(answer_to(request, 2));
+        bench
+    }
+
+    /// Time passes, and host 1 answers its probes.
+    fn pass(bench: &mut Bench, span: Span) {
+        let until = bench.now + span;
+        while bench.now < until {
+            bench.pass(Span::from_secs(1));
+            bench.host(0, 1);
+        }
+    }
+
+    #[test]
+    fn routes_stay_until_the_new_incarnation_decides_and_are_reported_after_the_hosts() {
+        let mut bench = bench();
+        let effects = bench.controller(Some(NEXT));
+        let report = |effect: &Effect| matches!(effect, Effect::Report(Item::HostSeen { .. }));
+        let routes = claims(&effects);
+        let first = effects.iter().position(|e| matches!(e, Effect::Report(Item::SetRoute { .. })));
+        assert!(effects.iter().rposition(report) < first);
+        let (port, route) = (PortNo(0), Route::from([3]));
+        let old = Item::SetRoute { port, destination: mac(8), stamp: stamp(1), route };
+        assert_eq!((routes.len(), &routes[0]), (2, &old));
+        assert_eq!(bench.placed(0, 8), Some(Route::from([3])));
+        assert_eq!(bench.placed(0, 9), Some(Route::from([3, 4])));
+        // The old controller's word no longer counts, and any of the new one does.
+        bench.set_route(0, 8, 99, 7);
+        assert_eq!(bench.placed(0, 8), Some(Route::from([3])));
+        bench.item(set(8, 1, 5));
+        assert_eq!(bench.placed(0, 8), Some(Route::from([5])));
+        let stamp = decided(2);
+        bench.item(Item::RemoveRoute { port, destination: mac(9), stamp });
+        assert_eq!((bench.placed(0, 9), bench.places(0)), (None, 1));
+    }
+
+    #[test]
+    fn a_route_that_is_taken_over_is_not_installed_again_and_its_address_is_asked_for_anew() {
+        let mut bench = bench();
+        bench.controller(Some(NEXT));
+        let cached = bench.frame(0, &arp_request(1, 9));
+        assert_eq!(arps(&cached).len(), 1, "answered from the flow");
+        bench.tables.refuses = 1;
+        let route = Route::from([3, 4]);
+        let (port, destination, stamp) = (PortNo(0), mac(9), decided(1));
+        bench.item(Item::SetRoute { port, destination, stamp, route: route.clone() });
+        assert_eq!(bench.tables.refuses, 1, "the data plane was not asked");
+        assert_eq!(bench.placed(0, 9), Some(route));
+        asked(&bench.frame(0, &arp_request(1, 9)));
+        pass(&mut bench, Span::from_secs(60));
+        assert_eq!(bench.edge.flows().count(), 1, "the other was not");
+    }
+
+    #[test]
+    fn what_nobody_decides_about_goes_after_a_deadline_that_waits_for_the_controller() {
+        let mut bench = bench();
+        bench.controller(Some(NEXT));
+        pass(&mut bench, Span::from_secs(10));
+        bench.controller(None);
+        pass(&mut bench, Span::from_secs(300));
+        assert_eq!(bench.edge.flows().count(), 2, "without a controller they stay");
+        bench.controller(Some(NEXT));
+        let inherited_max = bench.edge.inherited_max;
+        pass(&mut bench, inherited_max);
+        assert_eq!(bench.edge.flows().count(), 0);
+        assert_eq!((bench.places(0), bench.edge.counters().routes_unconfirmed), (0, 2));
+        bench.item(set(8, 1, 5));
+        assert_eq!(bench.placed(0, 8), Some(Route::from([5])), "a late decision counts");
+    }
+
+    #[test]
+    fn a_set_up_that_was_open_keeps_its_place_through_the_change() {
+        let mut bench = bench();
+        let open = asked(&bench.frame(0, &arp_request(1, 7)));
+        assert_eq!(bench.places(0), 3);
+        assert_eq!(asked(&bench.controller(Some(NEXT))), open, "asked again");
+        assert_eq!(bench.places(0), 3);
+    }
+}

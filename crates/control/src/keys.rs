@@ -1,0 +1,150 @@
+//! The keys of every node, from the fabric's master key.
+//!
+//! A key is 32 bytes of XChaCha20's key stream under the master key, from block 1 on as for a
+//! message, with its name and the switch as the nonce. The key stream is a pseudorandom function of
+//! the nonce: keys say nothing about each other, nor about the master key, under which no message
+//! is ever sealed.
+
+use alloc::collections::BTreeMap;
+use axon_node::keys::{KEY_BYTES, Key};
+use axon_node::{Secret, SwitchKeys};
+use axon_wire::NodeId;
+use axon_wire::message::{Message, Role};
+use chacha20poly1305::aead::{Aead, KeyInit};
+use chacha20poly1305::{XChaCha20Poly1305, XNonce};
+
+/// The name of the key that all switches share.
+const LINK: [u8; 16] = *b"axon link\0\0\0\0\0\0\0";
+/// The name of the key between a switch and the controller.
+const CONTROL: [u8; 16] = *b"axon control\0\0\0\0";
+
+/// Between whom a message is, which decides its key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Channel {
+    /// The two ends of a link: discovery.
+    Link,
+    /// A switch and another, by a source route.
+    Peer,
+    /// A switch and the controller, by a source route.
+    Control,
+}
+
+impl Channel {
+    /// The channel of a message that goes by a source route.
+    pub(crate) fn routed(message: &Message) -> Channel {
+        if matches!(message, Message::ArpReply(_)) { Channel::Peer } else { Channel::Control }
+    }
+}
+
+/// The keys of a switch, in the fabric with this master key.
+pub fn of_switch(master: &Key, node: NodeId) -> SwitchKeys {
+    SwitchKeys { node, link: link(master), control: control(master, node) }
+}
+
+fn link(master: &Key) -> Key {
+    derive(master, LINK, 0)
+}
+
+fn control(master: &Key, node: NodeId) -> Key {
+    derive(master, CONTROL, node.0)
+}
+
+fn derive(master: &Key, name: [u8; 16], number: u64) -> Key {
+    let mut nonce = [0; 24];
+    nonce[..16].copy_from_slice(&name);
+    nonce[16..].copy_from_slice(&number.to_be_bytes());
+    let stream = cipher(master)
+        .encrypt(&XNonce::from(nonce), &[0; KEY_BYTES][..])
+        .expect("32 bytes are far below the cipher's limit");
+    let mut key = [0; KEY_BYTES];
+    key.copy_from_slice(&stream[..KEY_BYTES]);
+    key
+}
+
+fn cipher(key: &Key) -> XChaCha20Poly1305 {
+    XChaCha20Poly1305::new(key.into())
+}
+
+/// The ciphers that follow from one secret of a node.
+pub(crate) struct Ring {
+    link: XChaCha20Poly1305,
+    control: Control,
+}
+
+/// The ciphers between switches and the controller.
+enum Control {
+    /// At a switch: its own.
+    Own(XChaCha20Poly1305),
+    /// At the controller: those of all switches. Only those of switches that have proved
+    /// themselves are kept.
+    All { master: Key, known: BTreeMap<NodeId, XChaCha20Poly1305> },
+}
+
+/// The ciphers of node `node`. A switch does not keep the master key. A controller with the keys
+/// of a switch can talk to that switch alone.
+pub(crate) fn ring(secret: &Secret, node: NodeId, role: Role) -> Ring {
+    match (secret, role) {
+        (Secret::Master(master), Role::Controller) => Ring {
+            link: cipher(&link(master)),
+            control: Control::All { master: *master, known: BTreeMap::new() },
+        },
+        (Secret::Master(master), Role::Switch) => Ring::of(&of_switch(master, node)),
+        (Secret::Switch(keys), _) => Ring::of(keys),
+    }
+}
+
+impl Ring {
+    fn of(keys: &SwitchKeys) -> Ring {
+        Ring { link: cipher(&keys.link), control: Control::Own(cipher(&keys.control)) }
+    }
+
+    /// The cipher of links.
+    pub(crate) fn link(&self) -> &XChaCha20Poly1305 {
+        &self.link
+    }
+
+    /// The cipher of a channel; of that to the controller with `peer` at the other end.
+    pub(crate) fn cipher(&self, channel: Channel, peer: NodeId) -> XChaCha20Poly1305 {
+        match (channel, &self.control) {
+            (Channel::Link | Channel::Peer, _) => self.link.clone(),
+            (Channel::Control, Control::Own(own)) => own.clone(),
+            (Channel::Control, Control::All { master, known }) => {
+                known.get(&peer).cloned().unwrap_or_else(|| cipher(&control(master, peer)))
+            }
+        }
+    }
+
+    /// Keeps the cipher of a switch whose seal was valid, so that it is not derived again.
+    pub(crate) fn remember(&mut self, peer: NodeId) {
+        if let Control::All { master, known } = &mut self.control {
+            known.entry(peer).or_insert_with(|| cipher(&control(master, peer)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::collections::BTreeSet;
+
+    #[test]
+    fn every_key_is_another_one() {
+        let mut keys = BTreeSet::from([[7; 32], [8; 32]]);
+        for master in [[7; 32], [8; 32]] {
+            assert!(keys.insert(link(&master)));
+            // 0 is the number in the name of the link key too.
+            assert!((0..100).all(|node| keys.insert(control(&master, NodeId(node)))));
+        }
+    }
+
+    /// The key stream of XChaCha20 with the nonce as written here, by another implementation.
+    #[test]
+    fn a_key_is_the_one_that_the_documentation_describes() {
+        let hex = |key: Key| key.map(|byte| alloc::format!("{byte:02x}")).concat();
+        assert_eq!(hex(link(&[7; 32])), LINK_KEY);
+        assert_eq!(hex(control(&[7; 32], NodeId(1))), CONTROL_KEY);
+    }
+
+    const LINK_KEY: &str = "ab76fb51fea3fa08587a69f72f0b13b989d605efacbf059cf3e9f7aa0aa8efc7";
+    const CONTROL_KEY: &str = "2c3e212fb860f1757a38a76fe73776eab49fce9e914b8b588cb5163b4aefc2db";
+}

@@ -1,0 +1,201 @@
+//! Protection against replay: a message counts once, and a grant counts once.
+//!
+//! Two kinds of memory, both looked at only after the seal has proved genuine:
+//!
+//! - For messages, a sliding window over the sequence numbers of each sender, as IPsec has it (RFC
+//!   4303 §3.4.3), and the sender's newest incarnation. A number that is in the window already, or
+//!   older than the window, is a replay.
+//! - For grants, the latest numbers themselves. They reach a switch by way of many others, in any
+//!   order, and few of the controller's numbers are for one switch: a window over all of them would
+//!   be too narrow.
+//!
+//! A seal proves no more than its key, so what is sealed under one key must not move the window of
+//! another. Every switch has the key of links, and can seal under it as any node, with the highest
+//! incarnation. So the windows of links are kept for each port: whoever does that harms the links
+//! at its own ports, and no other. Answers between switches are sealed under the same key and have
+//! no window at all: the grant in them is what counts.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+use axon_node::Refusal;
+use axon_wire::{Incarnation, NodeId, PortNo};
+
+/// The size of the window: late messages up to this far behind the newest are accepted.
+const WINDOW: u64 = u128::BITS as u64;
+/// How many senders are remembered at one port, the last ones. A link has one other end.
+const SENDERS_PER_PORT_MAX: usize = 8;
+/// How many grants are remembered, those with the highest numbers; lower ones count as received.
+const GRANTS_MAX: usize = 1024;
+
+/// What a node has received.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Received {
+    control: BTreeMap<NodeId, Window>,
+    /// The last sender first.
+    links: BTreeMap<PortNo, Vec<(NodeId, Window)>>,
+    grants: Grants,
+}
+
+/// The sequence numbers received from one sender.
+#[derive(Clone, Copy, Debug)]
+struct Window {
+    incarnation: u64,
+    newest: u64,
+    /// Bit `n` stands for sequence `newest - n`.
+    seen: u128,
+}
+
+/// The numbers of grants received from one incarnation of a controller.
+#[derive(Clone, Debug, Default)]
+struct Grants {
+    controller: Option<Incarnation>,
+    seen: BTreeSet<u64>,
+    /// All up to this one count as received.
+    floor: u64,
+}
+
+impl Received {
+    /// Enters a message sealed under the key that only a switch and the controller have.
+    ///
+    /// # Errors
+    /// It is a replay, or of an earlier incarnation.
+    pub fn control(&mut self, from: Incarnation, sequence: u64) -> Result<(), Refusal> {
+        match self.control.get_mut(&from.node) {
+            Some(window) => window.admit(from.number, sequence),
+            None => {
+                self.control.insert(from.node, Window::new(from.number, sequence));
+                Ok(())
+            }
+        }
+    }
+
+    /// Enters a message that came through a link at `port`.
+    ///
+    /// # Errors
+    /// As [`Received::control`].
+    pub fn link(&mut self, port: PortNo, from: Incarnation, sequence: u64) -> Result<(), Refusal> {
+        let senders = self.links.entry(port).or_default();
+        let Some(at) = senders.iter().position(|(node, _)| *node == from.node) else {
+            senders.truncate(SENDERS_PER_PORT_MAX - 1);
+            senders.insert(0, (from.node, Window::new(from.number, sequence)));
+            return Ok(());
+        };
+        senders[at].1.admit(from.number, sequence)?;
+        senders[..=at].rotate_right(1);
+        Ok(())
+    }
+
+    /// Enters a grant of the controller.
+    ///
+    /// # Errors
+    /// It has been received, or so many later ones that this is no longer known.
+    pub fn grant(&mut self, controller: Incarnation, sequence: u64) -> Result<(), Refusal> {
+        let grants = &mut self.grants;
+        if grants.controller != Some(controller) {
+            *grants = Grants { controller: Some(controller), ..Grants::default() };
+        }
+        if sequence <= grants.floor || !grants.seen.insert(sequence) {
+            return Err(Refusal::Replayed);
+        }
+        if grants.seen.len() > GRANTS_MAX {
+            grants.floor = grants.seen.pop_first().unwrap_or_default();
+        }
+        Ok(())
+    }
+}
+
+impl Window {
+    fn new(incarnation: u64, newest: u64) -> Window {
+        Window { incarnation, newest, seen: 1 }
+    }
+
+    fn admit(&mut self, incarnation: u64, sequence: u64) -> Result<(), Refusal> {
+        if incarnation < self.incarnation {
+            return Err(Refusal::StaleIncarnation);
+        }
+        if incarnation > self.incarnation {
+            *self = Window::new(incarnation, sequence);
+        } else if sequence > self.newest {
+            let step = sequence - self.newest;
+            self.seen = if step < WINDOW { self.seen << step | 1 } else { 1 };
+            self.newest = sequence;
+        } else {
+            let age = self.newest - sequence;
+            if age >= WINDOW || self.seen >> age & 1 == 1 {
+                return Err(Refusal::Replayed);
+            }
+            self.seen |= 1 << age;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn incarnation(node: u64, number: u64) -> Incarnation {
+        Incarnation { node: NodeId(node), number }
+    }
+
+    #[test]
+    fn late_messages_pass_and_replays_do_not_whatever_the_order() {
+        let mut received = Received::default();
+        let from = incarnation(1, 1);
+        assert_eq!(received.control(from, 150), Ok(()));
+        for sequence in 0..150 {
+            let fits = sequence > 150 - WINDOW;
+            assert_eq!(received.control(from, sequence).is_ok(), fits, "message {sequence}");
+            assert_eq!(received.control(from, sequence), Err(Refusal::Replayed));
+        }
+        assert_eq!(received.control(incarnation(1, 2), 1), Ok(()));
+        assert_eq!(received.control(from, 151), Err(Refusal::StaleIncarnation));
+        assert_eq!(received.control(incarnation(2, 1), 1), Ok(()));
+    }
+
+    #[test]
+    fn a_sender_at_one_port_moves_no_window_of_another_port() {
+        let mut received = Received::default();
+        let (here, there) = (PortNo(1), PortNo(2));
+        assert_eq!(received.link(there, incarnation(1, 5), 1), Ok(()));
+        assert_eq!(received.link(here, incarnation(1, u64::MAX), 1), Ok(()));
+        assert_eq!(received.control(incarnation(1, 5), 1), Ok(()));
+        assert_eq!(received.link(there, incarnation(1, 5), 2), Ok(()));
+        assert_eq!(received.link(there, incarnation(1, 5), 2), Err(Refusal::Replayed));
+        assert_eq!(received.link(here, incarnation(1, 5), 2), Err(Refusal::StaleIncarnation));
+    }
+
+    #[test]
+    fn made_up_senders_at_a_port_displace_none_that_is_heard_between_them() {
+        let mut received = Received::default();
+        let (port, neighbour) = (PortNo(0), incarnation(1, 1));
+        for round in 1..100u64 {
+            assert_eq!(received.link(port, neighbour, round), Ok(()));
+            for made_up in 0..SENDERS_PER_PORT_MAX as u64 - 1 {
+                received.link(port, incarnation(round * 1000 + made_up, 1), 1).unwrap();
+            }
+            assert_eq!(received.link(port, neighbour, round), Err(Refusal::Replayed));
+        }
+        assert_eq!(received.links[&port].len(), SENDERS_PER_PORT_MAX);
+    }
+
+    #[test]
+    fn grants_come_in_any_order_and_each_counts_once() {
+        let mut received = Received::default();
+        let controller = incarnation(99, 1);
+        // Only every thousandth number of the controller is for this switch, the late one first.
+        let number = |n: u64| n * 1000;
+        for n in (1..=GRANTS_MAX as u64).rev() {
+            assert_eq!(received.grant(controller, number(n)), Ok(()));
+        }
+        for n in 1..=GRANTS_MAX as u64 {
+            assert_eq!(received.grant(controller, number(n)), Err(Refusal::Replayed));
+        }
+        // One more, and the lowest one is forgotten, but still not accepted.
+        assert_eq!(received.grant(controller, number(GRANTS_MAX as u64 + 1)), Ok(()));
+        assert_eq!(received.grant(controller, number(1)), Err(Refusal::Replayed));
+        assert_eq!(received.grant(controller, number(1) - 1), Err(Refusal::Replayed));
+        assert_eq!(received.grants.seen.len(), GRANTS_MAX);
+        assert_eq!(received.grant(incarnation(99, 2), number(1)), Ok(()));
+    }
+}

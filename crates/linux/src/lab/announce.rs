@@ -1,0 +1,80 @@
+//! Hosts make their addresses known to the fabric, as a host does that comes up.
+
+use super::build::enter_net;
+use super::plan::{HostPlan, Plan};
+use super::state::StateDir;
+use crate::status::ask;
+use crate::sys;
+use anyhow::Result;
+use axon_node::telemetry::{ControllerTelemetry, NodeTelemetry};
+use axon_wire::{MacAddr, host_frame};
+use nix::ifaddrs::getifaddrs;
+use std::net::{IpAddr, Ipv4Addr};
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+/// Between two looks at what the controller knows.
+const LOOK: Duration = Duration::from_millis(50);
+/// Between two announcements of an address that it does not know: a frame that comes before the
+/// switch knows what is at its port is dropped.
+const AGAIN: Duration = Duration::from_millis(300);
+
+/// Announces the addresses of these hosts until the controller knows them all, or until `end`.
+/// Answers with those that it does not know; a host without an address counts as known. `on_look`
+/// gets the number of known hosts. The calling process is in some host's namespace afterwards.
+pub(super) fn until_known<'a>(
+    lab: &StateDir,
+    plan: &Plan,
+    hosts: impl IntoIterator<Item = &'a HostPlan>,
+    end: Instant,
+    mut on_look: impl FnMut(usize) -> Result<()>,
+) -> Result<Vec<&'a HostPlan>> {
+    let mut unknown = Vec::new();
+    for host in hosts {
+        enter_net(&host.name)?;
+        unknown.push((host, addresses(&host.device)?));
+    }
+    let all = unknown.len();
+    let mut announced: Option<Instant> = None;
+    loop {
+        let status = ask(&lab.socket(&plan.controller));
+        if let Ok(NodeTelemetry::Controller(controller)) = status.map(|status| status.node) {
+            unknown.retain(|(host, addresses)| !knows(&controller, host.mac, addresses));
+        }
+        on_look(all - unknown.len())?;
+        if unknown.is_empty() || announced.is_some() && Instant::now() >= end {
+            return Ok(unknown.into_iter().map(|(host, _)| host).collect());
+        }
+        if announced.is_none_or(|at| at.elapsed() >= AGAIN) {
+            unknown.iter().try_for_each(|(host, addresses)| announce(host, addresses))?;
+            announced = Some(Instant::now());
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// Whether the host table of the controller has all of a host's addresses.
+fn knows(controller: &ControllerTelemetry, mac: MacAddr, addresses: &[Ipv4Addr]) -> bool {
+    let entered = controller.hosts.iter().filter(|host| host.mac == mac);
+    let ips: Vec<IpAddr> = entered.flat_map(|host| host.ips.iter().copied()).collect();
+    addresses.iter().all(|ip| ips.contains(&IpAddr::V4(*ip)))
+}
+
+/// The IPv4 addresses of a device, in this thread's network namespace.
+fn addresses(device: &str) -> Result<Vec<Ipv4Addr>> {
+    let own = getifaddrs()?.filter(|one| one.interface_name == device);
+    Ok(own.filter_map(|one| Some(one.address?.as_sockaddr_in()?.ip())).collect())
+}
+
+/// Sends an ARP announcement for each address (RFC 5227 section 3).
+fn announce(host: &HostPlan, addresses: &[Ipv4Addr]) -> Result<()> {
+    enter_net(&host.name)?;
+    let socket = sys::packet_socket()?;
+    let index = nix::net::if_::if_nametoindex(host.device.as_str())?;
+    sys::bind_packet(socket.as_fd(), index, 0)?;
+    for &address in addresses {
+        let frame = host_frame::request(host.mac, address, MacAddr::BROADCAST, address);
+        sys::send_many(socket.as_fd(), &[&frame])?;
+    }
+    Ok(())
+}

@@ -1,0 +1,186 @@
+//! Echo requests from one host to others (RFC 792), with a socket of our own: so many pairs need
+//! one process for each host that asks, and no program of the machine.
+//!
+//! Each target is sent a request, and another after every [`AGAIN`], until a reply comes or the
+//! time is up. A few targets are in flight at a time. A request carries when it was sent, counted
+//! from the start, and a number of this process, so that a reply to an earlier request, or to
+//! another process, is not taken for that to the last one.
+
+use super::build::enter_net;
+use super::enter::join;
+use super::state::StateDir;
+use crate::offload::{PartialChecksum, complete_checksum};
+use anyhow::{Context, Result};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::socket::{
+    AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, SockaddrIn, recv, sendto, socket,
+};
+use serde::{Deserialize, Serialize};
+use std::io::Write;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+/// Between two requests to one target.
+const AGAIN: Duration = Duration::from_secs(1);
+/// Targets in flight from one host.
+const WINDOW: usize = 8;
+const ECHO_REPLY: u8 = 0;
+const ECHO_REQUEST: u8 = 8;
+/// Type, code, checksum, identifier, sequence number; then the time and the number of the process.
+const MESSAGE_BYTES: usize = 8 + 8 + 8;
+
+/// What came of the requests to one target: a line of JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Outcome {
+    /// Its place among the targets.
+    pub target: usize,
+    /// Requests sent.
+    pub requests: u32,
+    /// The round trip time of the request that was answered, in nanoseconds.
+    pub rtt_ns: Option<u64>,
+}
+
+/// A target without a reply.
+struct Pending {
+    target: usize,
+    first: Instant,
+    last: Instant,
+    requests: u32,
+}
+
+/// Joins the lab and sends requests from `node`, to each target for `limit` at most. Writes a line
+/// for each target once it is known what came of it.
+pub(super) fn ping(state: &StateDir, node: &str, limit: Duration, to: &[Ipv4Addr]) -> Result<()> {
+    join(state)?;
+    enter_net(node)?;
+    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+    let socket = socket(AddressFamily::Inet, SockType::Raw, flags, SockProtocol::Icmp)
+        .context("cannot open a socket for ICMP")?;
+    let (began, process) = (Instant::now(), u64::from(std::process::id()));
+    let elapsed = || began.elapsed().as_nanos() as u64;
+    let mut pending: Vec<Pending> = Vec::new();
+    let mut targets = 0..to.len();
+    let mut out = std::io::stdout().lock();
+    let mut say = |one: &Pending, rtt_ns| -> Result<()> {
+        let outcome = Outcome { target: one.target, requests: one.requests, rtt_ns };
+        writeln!(out, "{}", serde_json::to_string(&outcome)?)?;
+        Ok(out.flush()?)
+    };
+    loop {
+        while let Some(reply) = receive(&socket)? {
+            let is_one = |one: &Pending| one.target == reply.target && process == reply.process;
+            if let Some(at) = pending.iter().position(is_one) {
+                say(&pending.swap_remove(at), Some(elapsed().saturating_sub(reply.sent_ns)))?;
+            }
+        }
+        for one in pending.extract_if(.., |one| one.first.elapsed() >= limit) {
+            say(&one, None)?;
+        }
+        while let Some(target) = (pending.len() < WINDOW).then(|| targets.next()).flatten() {
+            let now = Instant::now();
+            send(&socket, to[target], &request(target, elapsed(), process));
+            pending.push(Pending { target, first: now, last: now, requests: 1 });
+        }
+        if pending.is_empty() {
+            return Ok(());
+        }
+        for one in pending.iter_mut().filter(|one| one.last.elapsed() >= AGAIN) {
+            send(&socket, to[one.target], &request(one.target, elapsed(), process));
+            (one.last, one.requests) = (Instant::now(), one.requests + 1);
+        }
+        wait(&socket, &pending, limit)?;
+    }
+}
+
+/// Waits for a reply, or until a target is to be sent another request or is given up.
+fn wait(socket: &OwnedFd, pending: &[Pending], limit: Duration) -> Result<()> {
+    let due = |one: &Pending| {
+        AGAIN.saturating_sub(one.last.elapsed()).min(limit.saturating_sub(one.first.elapsed()))
+    };
+    let due = pending.iter().map(due).min().unwrap_or_default();
+    // Rounded up: what is due in the next millisecond is not due yet.
+    let millis = i32::try_from(due.as_millis() + 1).unwrap_or(i32::MAX);
+    let fd = PollFd::new(socket.as_fd(), PollFlags::POLLIN);
+    match poll(&mut [fd], PollTimeout::try_from(millis)?) {
+        Ok(_) | Err(Errno::EINTR) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// An echo request to target number `target`, sent at `sent_ns`.
+fn request(target: usize, sent_ns: u64, process: u64) -> [u8; MESSAGE_BYTES] {
+    let mut message = [0; MESSAGE_BYTES];
+    message[0] = ECHO_REQUEST;
+    // What is beyond 16 bits is the identifier.
+    message[4..8].copy_from_slice(&(target as u32).to_be_bytes());
+    message[8..16].copy_from_slice(&sent_ns.to_be_bytes());
+    message[16..24].copy_from_slice(&process.to_be_bytes());
+    complete_checksum(&mut message, PartialChecksum { start: 0, offset: 2 });
+    message
+}
+
+/// Sends a request. What the kernel refuses, such as while ARP has no answer, stays unanswered.
+fn send(socket: &OwnedFd, to: Ipv4Addr, message: &[u8]) {
+    let address = SockaddrIn::from(SocketAddrV4::new(to, 0));
+    let _ = sendto(socket.as_raw_fd(), message, &address, MsgFlags::empty());
+}
+
+/// A reply to a request of [`request`].
+#[derive(Debug, PartialEq, Eq)]
+struct Reply {
+    target: usize,
+    sent_ns: u64,
+    process: u64,
+}
+
+/// The next reply that has come, if there is one.
+fn receive(socket: &OwnedFd) -> Result<Option<Reply>> {
+    let mut packet = [0; 128];
+    loop {
+        match recv(socket.as_raw_fd(), &mut packet, MsgFlags::empty()) {
+            Ok(length) => {
+                let reply = parse(&packet[..length]);
+                if reply.is_some() {
+                    return Ok(reply);
+                }
+            }
+            Err(Errno::EAGAIN) => return Ok(None),
+            Err(Errno::EINTR | Errno::EHOSTUNREACH) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Reads an IPv4 packet as a raw socket hands it over; the kernel has checked its checksums.
+fn parse(packet: &[u8]) -> Option<Reply> {
+    let header_bytes = usize::from(packet.first()? & 15) * 4;
+    let message: &[u8; MESSAGE_BYTES] = packet.get(header_bytes..)?.try_into().ok()?;
+    let number = |at: usize| message[at..at + 8].try_into().map(u64::from_be_bytes).ok();
+    (message[0] == ECHO_REPLY).then_some(Reply {
+        target: (number(0)? & u64::from(u32::MAX)) as usize,
+        sent_ns: number(8)?,
+        process: number(16)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reply_is_known_by_target_time_and_process_and_nothing_else_is_one() {
+        let mut packet = vec![0x46; 24];
+        packet.extend(request(70_000, 123_456_789, 4_242));
+        assert_eq!(parse(&packet), None, "a request");
+        packet[24] = ECHO_REPLY;
+        let reply = Reply { target: 70_000, sent_ns: 123_456_789, process: 4_242 };
+        assert_eq!(parse(&packet), Some(reply));
+        for length in 0..packet.len() {
+            assert_eq!(parse(&packet[..length]), None, "{length} bytes");
+        }
+        packet.push(0);
+        assert_eq!(parse(&packet), None, "longer than what was sent");
+    }
+}

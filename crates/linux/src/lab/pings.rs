@@ -1,0 +1,141 @@
+//! Pings among the hosts of a running lab: who reaches whom.
+
+use super::options::PART;
+use super::ping::Outcome;
+use super::running::Lab;
+use crate::status::NodeStatus;
+use anyhow::{Context, Result, bail};
+use axon_fabric::model::Fabric;
+use axon_node::telemetry::NodeTelemetry;
+use std::collections::{BTreeMap, VecDeque};
+use std::io::{BufRead, BufReader};
+use std::net::{IpAddr, Ipv4Addr};
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError, mpsc};
+use std::time::Duration;
+
+/// Hosts that send at a time, each from a process of its own.
+const SENDERS_MAX: usize = 4;
+
+/// What came of the echo requests from one host to another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ping {
+    /// The host that sent, by its place in the fabric.
+    pub from: usize,
+    /// The host that was asked, by its place in the fabric.
+    pub to: usize,
+    /// Its address; `None` if it has none, and then it was sent nothing.
+    pub address: Option<Ipv4Addr>,
+    /// Requests sent, one a second.
+    pub requests: u32,
+    /// The round trip time of the request that was answered, in nanoseconds; `None` if none was.
+    pub rtt_ns: Option<u64>,
+}
+
+impl Lab {
+    /// Pings each of these pairs of hosts, given by their places in `fabric`, until a reply comes
+    /// or `limit` is over. Answers in the order of `pairs`; `on_done` is called after each.
+    ///
+    /// # Errors
+    /// The controller does not answer, or a host cannot be entered.
+    pub fn ping(
+        &self,
+        fabric: &Fabric,
+        pairs: &[(usize, usize)],
+        limit: Duration,
+        mut on_done: impl FnMut(),
+    ) -> Result<Vec<Ping>> {
+        let addresses = self.addresses(fabric)?;
+        let mut pings = Vec::new();
+        let mut senders: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for (index, &(from, to)) in pairs.iter().enumerate() {
+            let address = addresses[to];
+            pings.push(Ping { from, to, address, requests: 0, rtt_ns: None });
+            match address {
+                Some(_) => senders.entry(from).or_default().push(index),
+                None => on_done(),
+            }
+        }
+        let queue: Mutex<VecDeque<(usize, Vec<usize>)>> = Mutex::new(senders.into_iter().collect());
+        let (sender, outcomes) = mpsc::channel();
+        std::thread::scope(|scope| {
+            for sender in vec![sender; SENDERS_MAX] {
+                let (queue, pings) = (&queue, pings.clone());
+                scope.spawn(move || {
+                    let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+                    while let Some((from, indices)) = next() {
+                        let to: Vec<Ipv4Addr> =
+                            indices.iter().filter_map(|&index| pings[index].address).collect();
+                        let name = &fabric.hosts[from].name;
+                        let sent = self.ping_from(name, &to, limit, |outcome| {
+                            // The receiver leaves after an error only.
+                            let _ = sender.send(Ok((indices[outcome.target], outcome)));
+                        });
+                        if let Err(error) = sent {
+                            let _ = sender.send(Err(error));
+                        }
+                    }
+                });
+            }
+            for outcome in outcomes {
+                let (index, outcome) = outcome?;
+                pings[index].requests = outcome.requests;
+                pings[index].rtt_ns = outcome.rtt_ns;
+                on_done();
+            }
+            Ok(pings)
+        })
+    }
+
+    /// Pings from one host; `on_outcome` gets what came of each target.
+    fn ping_from(
+        &self,
+        host: &str,
+        to: &[Ipv4Addr],
+        limit: Duration,
+        mut on_outcome: impl FnMut(Outcome),
+    ) -> Result<()> {
+        let mut child = Command::new(std::env::current_exe()?)
+            .args([PART, "ping"])
+            .arg(self.state.path())
+            .args([host, &limit.as_millis().to_string()])
+            .args(to.iter().map(Ipv4Addr::to_string))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .context("cannot start a process that pings")?;
+        for line in child.stdout.take().map(BufReader::new).into_iter().flat_map(BufRead::lines) {
+            let outcome: Outcome = serde_json::from_str(&line?)?;
+            if outcome.target < to.len() {
+                on_outcome(outcome);
+            }
+        }
+        let output = child.wait_with_output()?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            bail!("{host} cannot ping: {}", said.trim().trim_start_matches("axon: "));
+        }
+        Ok(())
+    }
+
+    /// The newest IPv4 address of each host, as the controller knows it; fixed addresses of the
+    /// fabric file where it knows none.
+    fn addresses(&self, fabric: &Fabric) -> Result<Vec<Option<Ipv4Addr>>> {
+        let name = &fabric.controller.name;
+        let status = NodeStatus::ask(name, &self.state.socket(name), 0);
+        let Some(NodeTelemetry::Controller(controller)) = status.node() else {
+            bail!("{name} does not answer: see {}", self.state.log(name).display());
+        };
+        let known = |host: &axon_fabric::model::Host| {
+            let entered = controller.hosts.iter().filter(|entry| entry.mac == host.mac);
+            let ips = entered.flat_map(|entry| entry.ips.iter().rev());
+            let mut ipv4 = ips.filter_map(|ip| match ip {
+                IpAddr::V4(ip) => Some(*ip),
+                IpAddr::V6(_) => None,
+            });
+            ipv4.next().or(host.ip)
+        };
+        Ok(fabric.hosts.iter().map(known).collect())
+    }
+}

@@ -1,0 +1,73 @@
+//! What the ports of a node carry, written to a file as it goes. A capture that cannot be written
+//! ends; its node goes on.
+
+use anyhow::Context;
+use axon_capture::pcap::{CaptureOptions, Direction, LinkType, Writer};
+use axon_wire::{Span, Time};
+use std::io;
+
+/// A capture reaches its file at least this often while frames come.
+const FLUSH: Span = Span::from_secs(1);
+
+/// The capture of a node, or none.
+#[derive(Default)]
+pub(crate) struct PortCapture {
+    writer: Option<Writer>,
+    flushed: Time,
+}
+
+impl PortCapture {
+    /// Creates the file, if there is to be one.
+    ///
+    /// # Errors
+    /// It cannot be created.
+    pub(crate) fn open(options: Option<&CaptureOptions>) -> anyhow::Result<PortCapture> {
+        let create = |options: &CaptureOptions| {
+            let created = Writer::create(options);
+            created.with_context(|| format!("cannot write {}", options.path.display()))
+        };
+        Ok(PortCapture { writer: options.map(create).transpose()?, flushed: Time::ZERO })
+    }
+
+    /// Whether frames are to be written.
+    #[inline]
+    pub(crate) const fn is_on(&self) -> bool {
+        self.writer.is_some()
+    }
+
+    /// Writes a frame of `node` that port number `port.0`, whose device is `port.1`, has carried at
+    /// `unix_nanos` nanoseconds since 1970.
+    pub(crate) fn record(
+        &mut self,
+        node: &str,
+        port: (usize, &str),
+        (link_type, direction): (LinkType, Direction),
+        unix_nanos: u64,
+        frame: &[u8],
+    ) {
+        let written = (self.writer.as_mut())
+            .map_or(Ok(()), |w| w.record(port, link_type, direction, unix_nanos, frame));
+        self.keep(node, written);
+    }
+
+    /// Brings what is due to the file.
+    pub(crate) fn round(&mut self, node: &str, now: Time) {
+        if self.is_on() && now.since(self.flushed) >= FLUSH {
+            self.flushed = now;
+            self.finish(node);
+        }
+    }
+
+    /// Brings everything to the file.
+    pub(crate) fn finish(&mut self, node: &str) {
+        let flushed = self.writer.as_mut().map_or(Ok(()), Writer::flush);
+        self.keep(node, flushed);
+    }
+
+    fn keep(&mut self, node: &str, written: io::Result<()>) {
+        if let Err(error) = written {
+            tracing::error!(node, %error, "ALARM: the capture ends here");
+            self.writer = None;
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! A controller that is killed and comes back: flows go on, and addresses stay whose they are.
+
+use crate::common::{
+    Builder, HEARTBEAT, assert_sound, assert_whole, boot, boot_with, fabric, line, ring,
+};
+use axon_fabric::model::FaultKind;
+use axon_node::Drop;
+use axon_sim::{PingId, PingPlan, World};
+use axon_wire::{Span, Time};
+use oorandom::Rand64;
+use std::collections::BTreeMap;
+
+/// The time between two requests of a flow.
+const INTERVAL: Span = Span::from_millis(20);
+
+/// Establishes a flow for each of these pairs, then starts a steady ping of `span` over each.
+fn establish(world: &mut World, flows: &[(usize, usize)], span: Span) -> Vec<PingId> {
+    let ping = |world: &mut World, plan: &dyn Fn(std::net::Ipv4Addr) -> PingPlan| {
+        let start = |&(from, to): &(usize, usize)| {
+            let target = world.address(to).expect("an address");
+            world.ping(from, plan(target)).expect("the host runs")
+        };
+        flows.iter().map(start).collect::<Vec<_>>()
+    };
+    // A few hundred set-ups at a time: as hosts begin to speak with each other.
+    let first = ping(world, &|to| PingPlan::until_reply(to, Span::from_millis(200), 50));
+    let limit = world.now() + Span::from_secs(20);
+    let done = world.run_until_true(limit, |world| {
+        first.iter().all(|&id| world.ping_stats(id).is_some_and(|stats| stats.received > 0))
+    });
+    assert!(done, "not all flows could be established");
+    let count = (span.as_millis() / INTERVAL.as_millis()) as u16;
+    ping(world, &|to| PingPlan::steady(to, INTERVAL, count))
+}
+
+/// Kills the controller in the midst of these flows and starts it again; returns the longest time
+/// that any of them went without an answer, and how many requests had none.
+fn kill_amid(world: &mut World, flows: &[(usize, usize)]) -> (Span, u64) {
+    let pings = establish(world, flows, Span::from_millis(2_400));
+    world.run_for(Span::from_millis(200));
+    world.inject(FaultKind::ControllerDown);
+    world.run_for(Span::from_millis(200));
+    world.inject(FaultKind::ControllerUp);
+    // The flows end, and then no reply is waited for any more.
+    world.run_for(Span::from_millis(3_200));
+    let stats = pings.iter().map(|&id| world.ping_stats(id).expect("its host runs"));
+    let stats: Vec<_> = stats.inspect(|stats| assert!(stats.done, "{stats:?}")).collect();
+    let lost = stats.iter().map(|stats| u64::from(stats.sent) - u64::from(stats.received)).sum();
+    (stats.iter().map(|stats| stats.gap_max).max().expect("flows"), lost)
+}
+
+/// Flows between hosts of a ring of switches, each to so many others.
+fn flows(hosts: usize, peers: usize) -> Vec<(usize, usize)> {
+    let of = |from| (1..=peers).map(move |n| (from, (from + n) % hosts));
+    (0..hosts).flat_map(of).collect()
+}
+
+fn kept(world: &World) -> u64 {
+    world.controller().expect("on").controller().restored().routes_kept
+}
+
+#[test]
+fn a_controller_killed_under_24_flows_costs_no_flow_a_packet() {
+    let mut world = boot(&ring(4, 2, true));
+    let flows = flows(8, 3);
+    let (gap, lost) = kill_amid(&mut world, &flows);
+    println!("{} flows: {gap} without an answer at most, {lost} requests lost", flows.len());
+    assert_eq!((flows.len(), lost), (24, 0));
+    assert!(gap <= Span::from_millis(50), "{gap}");
+    assert!(kept(&world) >= 24, "{:?}", world.controller().unwrap().controller().restored());
+    assert_whole(&mut world);
+}
+
+#[test]
+fn a_controller_killed_under_2400_flows_costs_no_flow_a_packet() {
+    let mut world = boot(&ring(10, 5, true));
+    let flows = flows(50, 48);
+    let (gap, lost) = kill_amid(&mut world, &flows);
+    println!("{} flows: {gap} without an answer at most, {lost} requests lost", flows.len());
+    assert_eq!((flows.len(), lost), (2_400, 0));
+    assert!(gap <= Span::from_millis(50), "{gap}");
+    assert!(kept(&world) >= 2_400, "{:?}", world.controller().unwrap().controller().restored());
+    assert_sound(&world);
+}
+
+/// A link on the way of flows is cut, and a host moved, while nobody is there to see it: the flows
+/// have other routes as soon as the controller knows the fabric again.
+#[test]
+fn routes_over_what_has_died_or_moved_meanwhile_are_replaced() {
+    let mut builder = ring(4, 2, true);
+    let spare = builder.spare_ports();
+    let mut world = boot(&builder);
+    assert_whole(&mut world);
+    let routes: usize = (0..4).map(|switch| world.table_entries(switch)).sum();
+    world.inject(FaultKind::ControllerDown);
+    world.run_for(HEARTBEAT * 5);
+    world.inject(FaultKind::LinkDown(0));
+    world.move_host(7, spare[1]);
+    world.run_for(HEARTBEAT * 5);
+    world.inject(FaultKind::ControllerUp);
+    world.run_for(Span::from_secs(1));
+    assert_sound(&world);
+    let restored = world.controller().expect("on").controller().restored();
+    assert!(restored.routes_kept > 0 && restored.routes_moved > 0, "{restored:?}");
+    assert_eq!(restored.routes_pending, 0, "{restored:?}");
+    // Routes of the host that has moved went with its port.
+    let total = restored.routes_kept + restored.routes_moved + restored.routes_removed;
+    assert!(total as usize >= routes - 7, "{restored:?} of {routes}");
+    assert_whole(&mut world);
+}
+
+#[test]
+fn routes_to_a_host_that_is_gone_do_not_outlive_the_controllers_decision() {
+    let mut world = boot(&line(3, 1, true));
+    assert_whole(&mut world);
+    world.inject(FaultKind::ControllerDown);
+    world.inject(FaultKind::HostDown(2));
+    world.run_for(HEARTBEAT * 3);
+    world.inject(FaultKind::ControllerUp);
+    world.run_for(Span::from_secs(1));
+    assert_eq!(world.stale_routes().len(), 2, "the host may be back in a moment");
+    world.run_for(world.fabric().timers.inherited_max());
+    assert_sound(&world);
+    world.inject(FaultKind::HostUp(2));
+    world.run_for(Span::from_secs(1));
+    assert_whole(&mut world);
+}
+
+/// Every host sends as fast as it can with a lossless priority, four of them to one.
+fn lossless(router: &str) -> axon_fabric::model::Fabric {
+    let streams: String = [(1, 3), (2, 3), (5, 3), (7, 3), (3, 5), (4, 7), (6, 1), (8, 2)]
+        .map(|(from, to)| format!("- {{ udp: {{}}, from: h{from}, to: h{to}, priority: 3 }}\n"))
+        .concat();
+    fabric(&format!(
+        "name: lossless\ntopology: {{ ring: {{ switches: 4, hosts_per_switch: 2 }} }}\n\
+         links: {{ rate: 100Mbps, latency: 1us }}\ntimers: {{ heartbeat: 20ms, hello: 20ms }}\n\
+         controller: {{ {router}\n  classes:\n  \
+         - {{ priorities: [0, 1, 2, 5, 6], ets: 20 }}\n  \
+         - {{ priorities: [3], ets: 50, lossless: true }}\n  \
+         - {{ priorities: [4], ets: 30, lossless: true }}\n  - {{ priorities: [7] }}\n\
+         traffic:\n{streams}"
+    ))
+}
+
+#[test]
+fn lossless_traffic_loses_nothing_when_the_controller_starts_anew() {
+    for router in ["router: up_down }\ndcb:", "router: layered }\ndcb:\n  layers: [[3, 4]]"] {
+        let mut world = World::new(&lossless(router), 1);
+        let limit = Time::ZERO + Span::from_secs(10);
+        assert!(world.run_until_true(limit, World::is_ready), "{:?}", world.unready());
+        world.start_traffic();
+        world.run_for(Span::from_millis(200));
+        let dropped = |world: &World| {
+            let of = |reason: Drop| {
+                let stations = world.engine().stations();
+                let counts = stations.map(|station| station.accounts().dropped[reason as usize]);
+                (reason, counts.sum::<u64>())
+            };
+            // Control frames end as consumed, and those that come before the kind of the
+            // controller's port is known as port_unknown.
+            let ordinary = [Drop::Consumed, Drop::MacControl, Drop::PortUnknown];
+            let lost = |reason: &&Drop| !ordinary.contains(reason);
+            Drop::ALL.iter().filter(lost).map(|&reason| of(reason)).collect::<Vec<_>>()
+        };
+        let (before, hops) = (dropped(&world), world.engine().packet_hops());
+        world.inject(FaultKind::ControllerDown);
+        world.run_for(Span::from_millis(100));
+        world.inject(FaultKind::ControllerUp);
+        world.run_for(Span::from_millis(900));
+        assert_eq!(dropped(&world), before, "{router}");
+        assert!(world.engine().packet_hops() - hops > 50_000, "too little to say anything");
+        let restored = world.controller().expect("on").controller().restored();
+        assert!(restored.routes_kept >= 8 && restored.routes_moved == 0, "{restored:?}");
+    }
+}
+
+/// Hosts come and go while the controller is killed at random moments. The MACs of all point to the
+/// same address, leases are longer than the test, and there are more addresses than hosts: so each
+/// address is ever of one host, also while that host is away.
+#[test]
+fn no_lease_is_given_twice_in_100_kills_of_the_controller() {
+    let mut kills = 0;
+    for seed in 1..=10 {
+        let mut builder: Builder = ring(3, 4, false);
+        let dhcp = &mut builder.fabric.dhcp;
+        dhcp.pool_last = std::net::Ipv4Addr::from(u32::from(dhcp.pool_first) + 15);
+        for (index, host) in builder.fabric.hosts.iter_mut().enumerate() {
+            host.mac.0[5] = (index as u8 % 3) * 16 + 1;
+            host.mac.0[2] = index as u8;
+        }
+        let mut world = boot_with(&builder, seed);
+        let mut random = Rand64::new(u128::from(seed));
+        let mut owners: BTreeMap<std::net::Ipv4Addr, usize> = BTreeMap::new();
+        // Hosts whose cable is out.
+        let mut out = [false; 12];
+        for _ in 0..10 {
+            let host = random.rand_range(0..12) as usize;
+            match (out[host], random.rand_range(0..2)) {
+                (false, 0) => world.start_host(host),
+                (false, _) => {
+                    world.inject(FaultKind::HostDown(host));
+                    out[host] = true;
+                }
+                (true, _) => {
+                    world.inject(FaultKind::HostUp(host));
+                    out[host] = false;
+                }
+            }
+            world.run_for(Span::from_micros(random.rand_range(0..60_000)));
+            world.inject(FaultKind::ControllerDown);
+            kills += 1;
+            world.run_for(Span::from_micros(random.rand_range(0..200_000)));
+            world.inject(FaultKind::ControllerUp);
+            let end = world.now() + Span::from_micros(random.rand_range(0..400_000));
+            while world.now() < end {
+                world.run_for(Span::from_millis(5));
+                for host in 0..12 {
+                    let Some(address) = world.address(host) else { continue };
+                    let owner = *owners.entry(address).or_insert(host);
+                    assert_eq!(owner, host, "seed {seed}, kill {kills}: {address}");
+                }
+            }
+        }
+        (0..12).for_each(|host| world.inject(FaultKind::HostUp(host)));
+        let limit = world.now() + Span::from_secs(5);
+        assert!(world.run_until_true(limit, World::all_have_addresses), "seed {seed}");
+    }
+    assert_eq!(kills, 100);
+}
