@@ -4,7 +4,8 @@ use crate::output;
 use crate::say::Unwritten;
 use anyhow::Result;
 use axon_papers::axon::cam;
-use std::path::PathBuf;
+use axon_papers::reproduce::Table;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Compute how many CAM entries the destinations in a capture need: hit rate against entries
@@ -20,7 +21,8 @@ pub struct Arguments {
     /// nothing else then
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Write the curves as CSV
+    /// Write the curves as CSV, and the version of its format and its columns beside it, as
+    /// NAME-format.json
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
     /// Plot the curves as SVG
@@ -45,13 +47,24 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let (table, drawn) = report.drawn(&format!("CAM entries against hits, {}", file.display()));
     if let Some(path) = csv {
         unwritten.take(output::write(path, &table.to_csv()));
+        if !output::is_standard(path) {
+            unwritten.take(format_beside(path, &table));
+        }
     }
     if let Some(path) = plot {
         unwritten.take(drawn.svg().and_then(|svg| output::write(path, &svg)));
     }
     if let Some(path) = json {
-        let text = serde_json::to_string_pretty(&report.json())? + "\n";
-        unwritten.take(output::write(path, &text));
+        unwritten.take(output::write(path, &output::json(&report.json())?));
     }
     Ok(unwritten.answer(true))
+}
+
+/// Writes the version of the format of a table, and its columns, to `NAME-format.json`.
+fn format_beside(path: &Path, table: &Table) -> Result<()> {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let tables = [(&*name, table.columns.clone())].into();
+    let text = output::json(&output::CsvFormat { tables })?;
+    output::write(&path.with_file_name(format!("{stem}-{}", output::CSV_FORMAT)), &text)
 }

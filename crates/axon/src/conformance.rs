@@ -159,7 +159,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         report.cases.push(outcome);
     }
     if arguments.json {
-        unwritten.take(say::print(&format!("{}\n", serde_json::to_string_pretty(&report)?)));
+        unwritten.take(say::print(&output::json(&report)?));
     } else if !is_quiet {
         unwritten.take(say::print(&format!("{}\n", text::summary(&report))));
     }

@@ -1,10 +1,46 @@
 //! The files of results. `-` is standard output, for every option that names a file.
+//!
+//! JSON has the version of its format at the top, and what belongs to the machine and not to the
+//! result in one object, `machine`.
 
 use anyhow::{Context, Result, ensure};
+use serde::Serialize;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::os::fd::AsFd;
 use std::path::Path;
+
+/// The version of all formats of JSON and CSV. It grows when a key or a column goes, or changes its
+/// meaning or its unit; a new key or a new last column leaves it as it is.
+pub const FORMAT: u32 = 1;
+
+/// A result with the version of its format.
+#[derive(Serialize)]
+struct Versioned<'a, T> {
+    /// The version of this format: 1.
+    format: u32,
+    #[serde(flatten)]
+    result: &'a T,
+}
+
+/// The file beside tables in CSV that has the version of their format.
+pub const CSV_FORMAT: &str = "format.json";
+
+/// What that file says.
+#[derive(Serialize)]
+pub struct CsvFormat<'a> {
+    /// The names of the columns of each table, in their order.
+    pub tables: BTreeMap<&'a str, Vec<String>>,
+}
+
+/// A result as JSON, which ends in a newline.
+///
+/// # Errors
+/// It is no object, or has keys that are no text.
+pub fn json<T: Serialize>(result: &T) -> Result<String> {
+    Ok(serde_json::to_string_pretty(&Versioned { format: FORMAT, result })? + "\n")
+}
 
 /// A result that is being written. If it is standard output and its reader leaves, the rest is
 /// thrown away.

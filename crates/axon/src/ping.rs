@@ -49,7 +49,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let pings = pings?;
     if arguments.json {
         let output = Output::of(&fabric, &pings);
-        say::print(&format!("{}\n", serde_json::to_string_pretty(&output)?))?;
+        say::print(&crate::output::json(&output)?)?;
     } else {
         say::print(&show::text(&fabric, &pings))?;
     }
@@ -79,22 +79,31 @@ fn pairs(fabric: &Fabric, names: &[String]) -> Result<Vec<(usize, usize)>> {
     Ok(all.filter(|&(a, b)| a != b && wanted(a, b)).collect())
 }
 
-/// The JSON of a run.
+/// What `axon ping --json` writes.
 #[derive(Serialize)]
 struct Output<'a> {
+    /// The fabric's name.
     fabric: &'a str,
+    /// Ordered pairs of hosts that were pinged.
     pairs: usize,
+    /// Of these, how many answered.
     answered: usize,
+    /// Each of the pairs.
     pings: Vec<OnePing<'a>>,
 }
 
-/// The JSON of a pair, one direction of it.
+/// A pair, one direction of it.
 #[derive(Serialize)]
 struct OnePing<'a> {
+    /// The host that sends requests.
     from: &'a str,
+    /// The host that answers.
     to: &'a str,
+    /// Its address; null if it has none.
     address: Option<Ipv4Addr>,
+    /// Requests sent.
     requests: u32,
+    /// From the request that was answered to its reply; null without an answer.
     rtt_ns: Option<u64>,
 }
 

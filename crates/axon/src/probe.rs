@@ -80,7 +80,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     ensure!(arguments.live || arguments.lab.name().is_none(), "--lab NAME goes with --live");
     let summary = if arguments.live { live(arguments)? } else { simulated(arguments)? };
     if arguments.json {
-        crate::say::print(&format!("{}\n", serde_json::to_string_pretty(&summary)?))?;
+        crate::say::print(&crate::output::json(&summary)?)?;
     } else {
         crate::say::print(&summary.to_string())?;
     }

@@ -5,9 +5,11 @@ use crate::reserve::{Reserved, apart};
 use crate::say::{self, Unwritten};
 use anyhow::{Result, ensure};
 use axon_papers::axon::live::process::Stop;
+use axon_papers::reproduce::outcome::{Remark, Row};
+use axon_papers::reproduce::provenance::Provenance;
 use axon_papers::reproduce::store::{self, Kept};
-use axon_papers::reproduce::{Experiment, Options, page, run as run_one, select, show};
-use serde_json::{Value, json};
+use axon_papers::reproduce::{Experiment, Options, Verdict, page, run as run_one, select, show};
+use serde::Serialize;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -27,8 +29,7 @@ pub struct Arguments {
     /// Folder for the results
     #[arg(long, value_name = "DIR", default_value = "results/reproduce")]
     out: PathBuf,
-    /// Write rows and verdicts as JSON, a list if there are several ids; `-` writes it to standard
-    /// output, and nothing else
+    /// Write rows and verdicts as JSON; `-` writes it to standard output, and nothing else
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     /// Seed of all random choices
@@ -69,15 +70,10 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
                     unwritten.take(say::print(&format!("{text}\n")));
                 }
                 is_good &= kept.verdict.is_good();
-                results.push(json(&kept));
+                results.push(Judged::of(experiment.id, kept));
             }
             Err(error) => {
-                let reason = format!("{error:#}");
-                let none: [Value; 0] = [];
-                let result = json!({
-                    "id": experiment.id, "pass": false, "rows": none, "error": reason,
-                });
-                results.push(result);
+                results.push(Judged::failed(experiment.id, &error));
                 unwritten.take(Err(error));
             }
         }
@@ -87,7 +83,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         }
     }
     if let Some(path) = &arguments.json {
-        unwritten.take(json_text(results).and_then(|text| output::write(path, &text)));
+        let machine = Machine { date: Provenance::now("").date, threads };
+        let text = output::json(&Output { results, machine });
+        unwritten.take(text.and_then(|text| output::write(path, &text)));
     }
     if let Some(path) = &arguments.write_docs {
         unwritten.take(page::write(out, path));
@@ -125,16 +123,67 @@ fn reserve(arguments: &Arguments, chosen: &[&Experiment]) -> Result<()> {
     Ok(())
 }
 
-fn json(kept: &store::Kept) -> Value {
-    let Kept { id, verdict, rows, remarks, notes, seed, provenance, .. } = kept;
-    json!({
-        "id": id, "pass": verdict.is_good(), "verdict": verdict, "rows": rows, "remarks": remarks,
-        "notes": notes, "seed": seed, "commit": provenance.commit, "date": provenance.date,
-    })
+/// What `axon reproduce --json` writes.
+#[derive(Serialize)]
+struct Output {
+    /// The experiments, in the order in which they ran.
+    results: Vec<Judged>,
+    /// What belongs to this machine: all else is the same whenever the same seed runs, but for what
+    /// is measured on Linux.
+    machine: Machine,
 }
 
-/// One result as an object, several as a list.
-fn json_text(mut results: Vec<Value>) -> Result<String> {
-    let value = if results.len() == 1 { results.remove(0) } else { Value::Array(results) };
-    Ok(serde_json::to_string_pretty(&value)? + "\n")
+/// What belongs to the machine of a run.
+#[derive(Serialize)]
+struct Machine {
+    /// The day of the run in UTC, `2026-11-22`.
+    date: String,
+    /// Threads of a simulation.
+    threads: usize,
+}
+
+/// One experiment.
+#[derive(Serialize)]
+struct Judged {
+    /// Its name: `axon/table1`.
+    id: &'static str,
+    /// Whether its verdict is `held` or `by_construction`.
+    pass: bool,
+    /// What its rows come to; null if it could not be run.
+    verdict: Option<Verdict>,
+    /// What is held to a bound.
+    rows: Vec<Row>,
+    /// What is not.
+    remarks: Vec<Remark>,
+    /// Why ours differs, and what had to be read into the paper.
+    notes: Vec<String>,
+    /// The seed of the run; null if it could not be run.
+    seed: Option<u64>,
+    /// The commit that the program was built from; null if it could not be run.
+    commit: Option<String>,
+    /// Why it could not be run; null if it was.
+    error: Option<String>,
+}
+
+impl Judged {
+    fn of(id: &'static str, kept: Kept) -> Judged {
+        let Kept { verdict, rows, remarks, notes, seed, provenance, .. } = kept;
+        let (pass, commit) = (verdict.is_good(), provenance.commit);
+        let (verdict, seed, commit) = (Some(verdict), Some(seed), Some(commit));
+        Judged { id, pass, verdict, rows, remarks, notes, seed, commit, error: None }
+    }
+
+    fn failed(id: &'static str, error: &anyhow::Error) -> Judged {
+        Judged {
+            id,
+            pass: false,
+            verdict: None,
+            rows: Vec::new(),
+            remarks: Vec::new(),
+            notes: Vec::new(),
+            seed: None,
+            commit: None,
+            error: Some(format!("{error:#}")),
+        }
+    }
 }

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod csv;
+mod lines;
 mod memory;
 mod outputs;
 mod pcap;
@@ -21,7 +22,7 @@ use axon_sim::DataplaneKind;
 use axon_sim::run::{Options, Report, run_watched};
 use axon_wire::Span;
 use pcap::Pcaps;
-use serde_json::{Value, json};
+use serde::Serialize;
 use std::io::{BufWriter, Write};
 use std::process::ExitCode;
 use wall::Wall;
@@ -120,16 +121,36 @@ fn write(arguments: &Arguments, report: &Report, wall: &Wall, unwritten: &mut Un
     }
 }
 
+/// What `axon sim --json` writes.
+#[derive(Serialize)]
+struct Output<'a> {
+    #[serde(flatten)]
+    report: &'a Report,
+    /// What belongs to this machine: all else is the same whenever the same seed runs.
+    machine: Machine,
+}
+
+/// What a run took on this machine.
+#[derive(Serialize)]
+struct Machine {
+    /// Threads that it ran on.
+    threads: usize,
+    /// Wall time from the first event to the last, in seconds.
+    wall_seconds: f64,
+    /// Frames that came out of a link, for each second of wall time.
+    packet_hops_per_wall_second: f64,
+    /// Resident memory at its highest.
+    peak_memory_bytes: u64,
+}
+
 fn json(report: &Report, wall: &Wall) -> Result<String> {
-    let mut value = serde_json::to_value(report)?;
-    if let Value::Object(map) = &mut value {
-        let rate = report.packet_hops as f64 / wall.seconds.max(1e-9);
-        map.insert("threads".into(), json!(report.threads));
-        map.insert("wall_seconds".into(), json!(wall.seconds));
-        map.insert("packet_hops_per_wall_second".into(), json!(rate));
-        map.insert("peak_memory_bytes".into(), json!(wall.memory_bytes));
-    }
-    Ok(serde_json::to_string_pretty(&value)? + "\n")
+    let machine = Machine {
+        threads: report.threads,
+        wall_seconds: wall.seconds,
+        packet_hops_per_wall_second: report.packet_hops as f64 / wall.seconds.max(1e-9),
+        peak_memory_bytes: wall.memory_bytes,
+    };
+    output::json(&Output { report, machine })
 }
 
 /// Says on standard error what is wrong with the run. Answers with the exit status.

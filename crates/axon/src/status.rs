@@ -47,7 +47,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         // A deadlock that could not be looked for is left out.
         let deadlock = found.is_ok().then_some(deadlock);
         let output = Output { nodes: &status, deadlock };
-        say::print(&format!("{}\n", serde_json::to_string_pretty(&output)?))?;
+        say::print(&crate::output::json(&output)?)?;
     } else {
         say::print(&text(&status, deadlock))?;
     }
@@ -72,7 +72,10 @@ fn watch(lab: &Lab, pause: Duration) -> Result<ExitCode> {
 /// The JSON of a lab's status.
 #[derive(Serialize)]
 struct Output<'a> {
+    /// The switches, the controller and the agents.
     nodes: &'a [NodeStatus],
+    /// Lossless buffers that wait for each other; null if there are none, left out if a switch does
+    /// not answer and none was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     deadlock: Option<Option<&'a Deadlock>>,
 }

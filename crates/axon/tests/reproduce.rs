@@ -39,10 +39,11 @@ fn an_experiment_shows_theirs_and_ours_and_leaves_json_csv_plot_and_page() {
     for part in ["paper", "ours", "bound", "520", "768", "axon/table4.2: by construction"] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    let value: Value = serde_json::from_str(&folder.read("result.json")).unwrap();
+    let all: Value = serde_json::from_str(&folder.read("result.json")).unwrap();
+    let value = &all["results"][0];
     assert_eq!((&value["id"], &value["pass"]), (&ID.into(), &true.into()));
     assert_eq!(value["verdict"], "by_construction");
-    assert_eq!(value["date"].as_str().map(str::len), Some(10), "{value}");
+    assert_eq!(all["machine"]["date"].as_str().map(str::len), Some(10), "{all}");
     assert!(!value["commit"].as_str().unwrap().is_empty(), "{value}");
     let rows = value["rows"].as_array().unwrap();
     assert!(!rows.is_empty());
@@ -95,7 +96,8 @@ fn make_reproduce_writes_verdict_commit_and_day_of_each_row_and_fails_if_one_mis
         let plain = commit.trim_end_matches("-dirty");
         let is_commit = plain.len() == 12 && plain.bytes().all(|byte| byte.is_ascii_hexdigit());
         assert!(is_commit || commit == "unknown", "{commit}");
-        let date: Vec<usize> = outcome["date"].as_str().unwrap().split('-').map(str::len).collect();
+        let date = outcome["machine"]["date"].as_str().unwrap();
+        let date: Vec<usize> = date.split('-').map(str::len).collect();
         assert_eq!(date, [4, 2, 2]);
         let rows = outcome["rows"].as_array().unwrap();
         let missed = rows.iter().filter(|row| row["pass"] == false).count();
@@ -167,6 +169,8 @@ fn cam_reads_a_capture_and_refuses_what_is_none() {
         assert_eq!(value[kind]["curve"][0]["hit_rate_lru"], 0.25, "{value}");
     }
     assert!(folder.read("cam.csv").starts_with("addresses,entries,"));
+    let format: Value = serde_json::from_str(&folder.read("cam-format.json")).unwrap();
+    assert_eq!(format["tables"]["cam.csv"][1], "entries", "{format}");
     assert!(folder.read("cam.svg").contains("entries"));
     folder.file("a.pcap", "nothing of the kind");
     let output = axon(&["cam", &file]);

@@ -17,12 +17,10 @@ fn simulated(file: &str, more: &[&str]) -> Value {
 }
 
 fn without_wall(mut report: Value) -> Value {
-    let map = report.as_object_mut().unwrap();
-    for key in ["wall_seconds", "packet_hops_per_wall_second", "peak_memory_bytes"] {
-        let figure = map.remove(key).unwrap();
-        assert!(figure.as_f64().unwrap() > 0.0, "{key}: {figure}");
+    let machine = report.as_object_mut().unwrap().remove("machine").unwrap();
+    for key in ["threads", "wall_seconds", "packet_hops_per_wall_second", "peak_memory_bytes"] {
+        assert!(machine[key].as_f64().unwrap() > 0.0, "{key}: {machine}");
     }
-    map.remove("threads").unwrap();
     report
 }
 
@@ -76,7 +74,20 @@ fn traffic_is_reported_flow_by_flow_in_every_form() {
     for name in ["p.svg", "p-queues.svg"] {
         let drawn = folder.read(name);
         assert!(drawn.starts_with("<svg") && drawn.contains("<polyline"), "{name}");
+        assert!(drawn.contains("time since traffic began, ms"), "{name}");
     }
+    let drawn = folder.read("p.svg");
+    // Flows of one entry have its name and their hosts; of sixteen, eight are drawn.
+    let (name, from, to) = (&flows[0]["name"], &flows[0]["from"], &flows[0]["to"]);
+    let [name, from, to] = [name, from, to].map(|text| text.as_str().unwrap());
+    for part in ["payload received, Mb/s", &format!("{name} "), "and 8 of 16 flows"] {
+        assert!(drawn.contains(part), "{part}");
+    }
+    let named = flows.iter().filter(|flow| {
+        let [from, to] = ["from", "to"].map(|key| flow[key].as_str().unwrap());
+        drawn.contains(&format!("{name} {from} to {to}\n"))
+    });
+    assert_eq!(named.count(), 8, "{name} {from} to {to}");
 }
 
 #[test]
@@ -316,7 +327,7 @@ fn more_threads_than_cores_are_not_started() {
     let output = axon(&["sim", &scenario("ring3"), "--json", "-", "--threads", "64"]);
     let report = parse(good(&output));
     let cores = std::thread::available_parallelism().unwrap().get() as u64;
-    assert!(report["threads"].as_u64().unwrap() <= cores.min(64), "{report}");
+    assert!(report["machine"]["threads"].as_u64().unwrap() <= cores.min(64), "{report}");
     let said = text(&output.stderr).contains(&format!("64 threads on {cores} core"));
     assert_eq!(said, cores < 64, "{output:?}");
 }

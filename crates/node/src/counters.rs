@@ -46,8 +46,10 @@ pub struct PortCounters {
     pub regenerated: u64,
     /// Storms of pauses that the watchdog has seen at queues of this port.
     pub storms: u64,
+    /// Frames that came in by this port and ended, by reason.
     #[serde(with = "counts::drops")]
     drops: [u64; Drop::ALL.len()],
+    /// Frames that came in by this port and were handed to the control plane, by reason.
     #[serde(with = "counts::punts")]
     punts: [u64; Punt::ALL.len()],
 }

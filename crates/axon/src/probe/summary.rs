@@ -5,14 +5,15 @@ use axon_fabric::model::{End, Fabric};
 use axon_node::probe::{ProbeReport, ProbeTimes};
 use axon_sim::probe::links_of;
 use axon_wire::{PortNo, Span};
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use std::fmt;
 
 /// Picoseconds in a tick.
 const PICOS: u64 = 10;
 
 /// The least, the mean and the most of some spans.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, Serialize)]
+#[serde(into = "RangeJson")]
 struct Range {
     least: u64,
     sum: u64,
@@ -34,17 +35,25 @@ impl Range {
     }
 }
 
-impl Serialize for Range {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        struct Picoseconds {
-            min_ps: u64,
-            mean_ps: u64,
-            max_ps: u64,
+/// The least, the mean and the most of some spans.
+#[derive(Serialize)]
+struct RangeJson {
+    /// The shortest; 0 if nothing was measured, as are the others.
+    min_ps: u64,
+    /// Their mean, rounded down.
+    mean_ps: u64,
+    /// The longest.
+    max_ps: u64,
+}
+
+impl From<Range> for RangeJson {
+    fn from(range: Range) -> RangeJson {
+        let picoseconds = |ticks: u64| ticks * PICOS;
+        RangeJson {
+            min_ps: picoseconds(range.least),
+            mean_ps: picoseconds(range.mean()),
+            max_ps: picoseconds(range.most),
         }
-        let [min_ps, mean_ps, max_ps] =
-            [self.least, self.mean(), self.most].map(|ticks| ticks * PICOS);
-        Picoseconds { min_ps, mean_ps, max_ps }.serialize(to)
     }
 }
 
@@ -65,34 +74,49 @@ impl fmt::Display for Range {
 /// A switch on the way, once for each time a probe passes it.
 #[derive(Serialize)]
 struct Hop {
+    /// The switch.
     switch: String,
+    /// The port by which probes come in.
     ingress: String,
+    /// The port by which they go out.
     egress: String,
+    /// Time from coming in to going out.
     residence: Range,
+    /// The most that was queued at the egress when a probe came there.
     queued_bytes_max: u64,
 }
 
 /// A link of a path that was taken out and back: both directions together.
 #[derive(Serialize)]
 struct Link {
+    /// The port nearer to the sender.
     near: String,
+    /// The port at the other end.
     far: String,
+    /// Time on the link, there and back.
     round_trip: Range,
 }
 
 /// The sum of a report. As JSON, times are in picoseconds.
 #[derive(Serialize)]
 pub struct Summary {
+    /// The way of the probes, in words.
     #[serde(rename = "path")]
     title: String,
+    /// Size of a probe when it leaves, header included, without FCS.
     bytes: usize,
+    /// Probes sent.
     sent: u32,
+    /// Probes that did not come back.
     lost: u32,
     /// Probes that came back without some unit's record.
     #[serde(rename = "without_all_records")]
     unread: u32,
+    /// The switches on the way, in the order in which probes pass them.
     hops: Vec<Hop>,
+    /// The links on the way; empty for an Ethernet outside.
     links: Vec<Link>,
+    /// Time from leaving to coming back.
     total: Range,
 }
 

@@ -79,8 +79,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         unwritten.take(crate::say::print(&show::text(&proof)));
     }
     if let Some(path) = &arguments.json {
-        let text = serde_json::to_string_pretty(&json::value(&proof))? + "\n";
-        unwritten.take(output::write(path, &text));
+        unwritten.take(output::write(path, &output::json(&json::of(&proof))?));
     }
     Ok(unwritten.answer(proof.is_proved()))
 }

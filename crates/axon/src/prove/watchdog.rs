@@ -7,7 +7,7 @@ use axon_fabric::units::span_text;
 use axon_plane::watchdog::WatchdogConfig;
 use axon_prove::{CongestionPause, Dependencies, congestion_pauses};
 use axon_wire::Span;
-use serde_json::{Value, json};
+use serde::Serialize;
 
 /// The longest span there is.
 const FOR_EVER: Span = Span::from_ticks(u64::MAX);
@@ -116,18 +116,38 @@ impl Watched {
     }
 
     /// The same for machines.
-    pub(super) fn json(&self, fabric: &Fabric) -> Value {
+    pub(super) fn json(&self, fabric: &Fabric) -> WatchdogJson {
         let worst = self.worst.filter(|_| self.bounded);
-        json!({
-            "suffices": self.suffices(),
-            "detection_ns": self.config.detection.as_nanos(),
-            "paused_percent": self.config.stopped_percent,
-            "detection_needed_ns": self.needed().map(Span::as_nanos),
-            "at": worst.map(|worst| ends(fabric, worst.buffer).1),
-            "longest_pause_ns": worst.map(|worst| worst.longest.as_nanos()),
-            "least_through_bps": worst.map(|worst| worst.rate),
-        })
+        WatchdogJson {
+            suffices: self.suffices(),
+            detection_ns: self.config.detection.as_nanos(),
+            paused_percent: self.config.stopped_percent,
+            detection_needed_ns: self.needed().map(Span::as_nanos),
+            at: worst.map(|worst| ends(fabric, worst.buffer).1),
+            longest_pause_ns: worst.map(|worst| worst.longest.as_nanos()),
+            least_through_bps: worst.map(|worst| worst.rate),
+        }
     }
+}
+
+/// Whether the PFC watchdog ignores pauses caused by congestion.
+#[derive(Serialize)]
+pub(super) struct WatchdogJson {
+    /// Whether its detection time is long enough.
+    suffices: bool,
+    /// The detection time.
+    detection_ns: u64,
+    /// The share of the detection time for which a queue must be paused, in per cent.
+    paused_percent: u8,
+    /// The longest detection time that is too short; null if none is long enough.
+    detection_needed_ns: Option<u64>,
+    /// The port whose queue congestion pauses for longest; null if there is none or no bound.
+    at: Option<String>,
+    /// The longest pause there; null if there is none or no bound.
+    longest_pause_ns: Option<u64>,
+    /// The least that goes through there meanwhile, in bits per second; null if there is none or no
+    /// bound.
+    least_through_bps: Option<u64>,
 }
 
 /// A time to read, `for ever` if it has no end: in microseconds below 10 ms, in milliseconds below

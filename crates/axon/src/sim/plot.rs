@@ -1,17 +1,20 @@
 //! Throughput and queues over time, as SVG.
 
+use super::lines::{Line, bins};
 use crate::output::{self, is_standard};
 use crate::say::Unwritten;
 use anyhow::anyhow;
+use axon_papers::reproduce::rates::Counted;
 use axon_papers::reproduce::{Axis, Plot, Series};
-use axon_sim::results::Samples;
+use axon_sim::results::{FlowReport, FlowSamples, Samples};
 use axon_sim::run::Report;
+use axon_wire::Time;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Lines of a plot, at most.
 const LINES_MAX: usize = 8;
-/// Points of a line, about.
-const STEPS: usize = 100;
 
 /// Draws `path` and, beside it, the queues; to standard output, throughput alone.
 pub fn draw(path: &Path, report: &Report, unwritten: &mut Unwritten) {
@@ -29,98 +32,149 @@ pub fn draw(path: &Path, report: &Report, unwritten: &mut Unwritten) {
     }
 }
 
-fn throughput(samples: &Samples, report: &Report) -> Plot {
-    let (whose, lines) = match samples.flows.is_empty() {
-        true => ("what the busiest ports sent", port_rates(samples)),
-        false => ("what the largest flows received", flow_rates(samples, report)),
-    };
-    Plot::lines(
-        "throughput",
-        &format!("{}, seed {}: {whose}", report.fabric, report.seed),
-        Axis::linear("time since traffic began, ms"),
-        Axis::linear("Mb/s"),
-        lines,
-    )
-}
-
-fn queues(samples: &Samples, report: &Report) -> Plot {
-    Plot::lines(
-        "queues",
-        &format!("{}, seed {}: the fullest queues", report.fabric, report.seed),
-        Axis::linear("time since traffic began, ms"),
-        Axis::linear("bytes that wait"),
-        queue_lines(samples),
-    )
-}
-
 /// Where the queues are drawn.
 pub fn beside(path: &Path) -> PathBuf {
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!("{name}-queues.svg"))
 }
 
-/// Milliseconds since the first sample, which is when traffic began.
-fn millis(samples: &Samples, index: usize) -> f64 {
-    samples.times[index].since(samples.times[0]).as_nanos() as f64 / 1e6
+/// What flows received or, without flows, what ports sent.
+fn throughput(samples: &Samples, report: &Report) -> Plot {
+    let mut lines = flows(samples, &report.flows);
+    // Of pings and requests for addresses no bytes are counted.
+    lines.retain(|line| line.bytes.iter().any(Option::is_some));
+    let (quantity, noun) = match lines.is_empty() {
+        true => ("sent, frames without FCS", "ports"),
+        false => ("payload received", "flows"),
+    };
+    if lines.is_empty() {
+        lines = ports(samples);
+    }
+    lines.sort_by_key(|line| Reverse(line.all()));
+    let note = left_out(lines.len(), noun);
+    lines.truncate(LINES_MAX);
+    let bins = bins(&samples.times, active(samples), &lines);
+    let series =
+        lines.iter().map(|line| Series::ours(&line.name, line.rates(&samples.times, &bins)));
+    plot("throughput", report, Axis::linear(quantity, "Mb/s"), series.collect()).with_note(note)
 }
 
-/// Indices at which samples are put together, so that a single frame is no spike: from the
-/// first to a little after the last at which a flow received something or a queue was not
-/// empty; without flows, to the last of all.
-fn steps(samples: &Samples) -> Vec<usize> {
+/// The most that was queued in each bin.
+fn queues(samples: &Samples, report: &Report) -> Plot {
+    let mut lines = ports(samples);
+    for (line, port) in lines.iter_mut().zip(linked(samples)) {
+        line.bytes.clone_from(&samples.ports[port].queued_bytes);
+    }
+    let all = lines.len();
+    lines.retain(|line| line.most() > 0);
+    lines.sort_by_key(|line| Reverse(line.most()));
+    let empty = all - lines.len();
+    let note = match left_out(lines.len(), "ports") {
+        none if none.is_empty() => format!("{empty} of {all} ports: nothing queued when sampled"),
+        more => format!("{more}; {empty} of {all} ports: nothing queued when sampled"),
+    };
+    lines.truncate(LINES_MAX);
+    let bins = bins(&samples.times, active(samples), &[]);
+    let series =
+        lines.iter().map(|line| Series::ours(&line.name, line.levels(&samples.times, &bins)));
+    let y = Axis::linear("queued, most in each bin", "bytes");
+    plot("queues", report, y, series.collect()).with_note(note)
+}
+
+fn plot(name: &str, report: &Report, y: Axis, series: Vec<Series>) -> Plot {
+    let title = format!("{}, seed {}: {name}", report.fabric, report.seed);
+    Plot::lines(name, &title, Axis::linear("time since traffic began", "ms"), y, series)
+}
+
+/// How many lines are not drawn.
+fn left_out(all: usize, noun: &str) -> String {
+    match all.saturating_sub(LINES_MAX) {
+        0 => String::new(),
+        more => format!("and {more} of {all} {noun} that are not drawn: with less than these"),
+    }
+}
+
+/// The last sample up to which a flow received something or a queue was not empty; without flows,
+/// the last of all.
+fn active(samples: &Samples) -> usize {
     let last = samples.times.len() - 1;
-    let moved = |index: &usize| {
-        samples.flows.iter().any(|bytes| bytes[*index] != bytes[index - 1])
-            || samples.ports.iter().any(|port| port.queued_bytes[*index] > 0)
+    let moved = |at: &usize| {
+        let flows = samples.flows.iter().map(|flow| &flow.received_bytes);
+        flows.into_iter().any(|bytes| bytes[*at] != bytes[at - 1])
+            || samples.ports.iter().any(|port| port.queued_bytes[*at] > Some(0))
     };
-    let active =
-        if samples.flows.is_empty() { last } else { (1..=last).rfind(moved).unwrap_or(last) };
-    let step = (active / STEPS).max(1);
-    let mut steps: Vec<usize> =
-        (0..last).step_by(step).take_while(|&at| at < active + step).collect();
-    steps.push((steps.last().map_or(0, |at| at + step)).min(last));
-    steps
+    if samples.flows.is_empty() { last } else { (1..=last).rfind(moved).unwrap_or(last) }
 }
 
-/// Megabits per second between each step and the next.
-fn rates(samples: &Samples, bytes: &[u64]) -> Vec<(f64, f64)> {
-    let rate = |pair: &[usize]| {
-        let millis = (millis(samples, pair[1]), millis(samples, pair[0]));
-        let sent = bytes[pair[1]].checked_sub(bytes[pair[0]])?;
-        Some((millis.0, sent as f64 * 8.0 / 1e3 / (millis.0 - millis.1)))
+/// The flows, named as in the file; those of one entry are told apart by their hosts, and those of
+/// the same hosts by their number.
+fn flows(samples: &Samples, flows: &[FlowReport]) -> Vec<Line> {
+    let mut all: BTreeMap<&str, usize> = BTreeMap::new();
+    flows.iter().for_each(|flow| *all.entry(&flow.name).or_default() += 1);
+    let name = |flow: &FlowReport| match all[flow.name.as_str()] {
+        1 => flow.name.clone(),
+        _ => format!("{} {} to {}", flow.name, flow.from, flow.to),
     };
-    steps(samples).windows(2).filter_map(rate).collect()
-}
-
-fn flow_rates(samples: &Samples, report: &Report) -> Vec<Series> {
-    let mut flows: Vec<_> = samples.flows.iter().zip(&report.flows).collect();
-    flows.sort_by_key(|(bytes, _)| std::cmp::Reverse(bytes.last().copied()));
-    let largest = flows.iter().take(LINES_MAX);
-    let line = |bytes: &[u64], name: String| Series::ours(name, rates(samples, bytes));
-    largest.map(|(bytes, flow)| line(bytes, format!("{} to {}", flow.from, flow.to))).collect()
-}
-
-fn port_rates(samples: &Samples) -> Vec<Series> {
-    let mut ports: Vec<_> = samples.ports.iter().collect();
-    ports.sort_by_key(|port| std::cmp::Reverse(port.tx_bytes.last().copied()));
-    let busiest = ports.iter().take(LINES_MAX);
-    busiest.map(|port| Series::ours(&port.name, rates(samples, &port.tx_bytes))).collect()
-}
-
-/// The ports whose queues were the fullest, of those that ever queued: the most that waited
-/// in each step.
-fn queue_lines(samples: &Samples) -> Vec<Series> {
-    let most = |queued: &[u64]| queued.iter().max().copied().unwrap_or(0);
-    let mut ports: Vec<_> =
-        samples.ports.iter().filter(|port| most(&port.queued_bytes) > 0).collect();
-    ports.sort_by_key(|port| std::cmp::Reverse(most(&port.queued_bytes)));
-    let steps = steps(samples);
-    let line = |queued: &[u64]| {
-        let pairs = steps.windows(2);
-        let point =
-            |pair: &[usize]| (millis(samples, pair[1]), most(&queued[pair[0]..=pair[1]]) as f64);
-        pairs.map(point).collect()
+    let mut names: Vec<String> = flows.iter().map(name).collect();
+    number(&mut names);
+    let line = |((name, flow), samples_of): ((String, &FlowReport), &FlowSamples)| {
+        let over = flow.done_ns.map(|done| Time::from_nanos(done.max(flow.last_ns.unwrap_or(0))));
+        let is_over = |at: Time| over.is_some_and(|over| at > over);
+        let mut was_over = false;
+        // The first sample after its end has the last of what it received.
+        let bytes = samples.times.iter().zip(&samples_of.received_bytes).map(|(&at, bytes)| {
+            let bytes = if was_over { None } else { *bytes };
+            was_over = is_over(at);
+            bytes
+        });
+        let (rate_bps, counted) = (samples_of.rate_bps, Counted::AtEnd);
+        Line { name, rate_bps, counted, bytes: bytes.collect() }
     };
-    let fullest = ports.iter().take(LINES_MAX);
-    fullest.map(|port| Series::ours(&port.name, line(&port.queued_bytes))).collect()
+    names.into_iter().zip(flows).zip(&samples.flows).map(line).collect()
+}
+
+/// Puts a number behind names that there are several times.
+fn number(names: &mut [String]) {
+    let mut all: BTreeMap<String, usize> = BTreeMap::new();
+    names.iter().for_each(|name| *all.entry(name.clone()).or_default() += 1);
+    let mut before: BTreeMap<String, usize> = BTreeMap::new();
+    for name in names {
+        let count = before.entry(name.clone()).or_default();
+        *count += 1;
+        if all[name] > 1 {
+            *name += &format!(", {count}");
+        }
+    }
+}
+
+/// The ports that have a link, by their place among all.
+fn linked(samples: &Samples) -> impl Iterator<Item = usize> {
+    (0..samples.ports.len()).filter(|&port| samples.ports[port].rate_bps > 0)
+}
+
+fn ports(samples: &Samples) -> Vec<Line> {
+    let line = |port: usize| {
+        let port = &samples.ports[port];
+        let (name, rate_bps, bytes) = (port.name.clone(), port.rate_bps, port.tx_bytes.clone());
+        Line { name, rate_bps, counted: Counted::AtStart, bytes }
+    };
+    linked(samples).map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flows_of_one_entry_and_the_same_hosts_are_numbered() {
+        let mut names = ["a h1 to h2", "b", "a h1 to h2"].map(str::to_owned);
+        number(&mut names);
+        assert_eq!(names, ["a h1 to h2, 1", "b", "a h1 to h2, 2"]);
+    }
+
+    #[test]
+    fn a_plot_says_how_many_lines_it_leaves_out() {
+        assert_eq!(left_out(LINES_MAX, "flows"), "");
+        assert!(left_out(24, "flows").starts_with("and 16 of 24 flows that are not drawn"));
+    }
 }

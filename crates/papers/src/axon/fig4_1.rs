@@ -147,7 +147,7 @@ fn plot() -> Plot {
         let point = |frame| (frame as f64, goodput(frame, header_bytes(hops)) / 1e6);
         Series::ours(name, FRAMES.map(point).collect())
     });
-    let axes = (Axis::linear("frame without FCS, bytes"), Axis::linear("TCP goodput, Mb/s"));
+    let axes = (Axis::linear("frame without FCS", "bytes"), Axis::linear("TCP goodput", "Mb/s"));
     let title = "Maximum TCP goodput over 1 Gb/s";
     Plot::lines("formula", title, axes.0, axes.1, series.collect())
 }

@@ -65,7 +65,7 @@ fn run(context: &mut Context) -> Result<Outcome> {
     outcome.remark("1 switch", "", switches[0].1, "1/s");
     outcome.tables.push(table);
     let series = vec![Series::ours("Axons", axons), Series::ours("switches", switches)];
-    let axes = (Axis::linear("devices"), Axis::linear("transactions per second"));
+    let axes = (Axis::linear("devices", ""), Axis::linear("transactions", "1/s"));
     let title = "PostMark through a line of devices";
     outcome.plots.push(Plot::lines("postmark", title, axes.0, axes.1, series));
     outcome.note(

@@ -154,6 +154,12 @@ fn drawn(axons: &Latencies, switches: &Latencies) -> (Table, Plot) {
         Series::ours("switches, 1514 B", points(&switches[1])),
     ];
     let title = "Latency through a line of devices";
-    let plot = Plot::lines("latency", title, Axis::linear("devices"), Axis::log("us"), series);
+    let plot = Plot::lines(
+        "latency",
+        title,
+        Axis::linear("devices", ""),
+        Axis::log("latency", "us"),
+        series,
+    );
     (table, plot)
 }

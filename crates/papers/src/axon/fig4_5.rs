@@ -66,7 +66,7 @@ fn run(context: &mut Context) -> Result<Outcome> {
         series.push(Series::ours(format!("Axons, {name}"), points(&axons[size])));
         series.push(Series::ours(format!("switches, {name}"), points(&switches[size])));
     }
-    let axes = (Axis::linear("devices"), Axis::linear("round trip, us"));
+    let axes = (Axis::linear("devices", ""), Axis::linear("round trip", "us"));
     let title = "Ping through a line of devices";
     outcome.tables.push(latency::table("ping", &axons, &switches));
     outcome.plots.push(Plot::lines("ping", title, axes.0, axes.1, series));

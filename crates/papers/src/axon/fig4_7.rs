@@ -221,7 +221,7 @@ fn plot(line: &Modes, switches: usize) -> Plot {
         series.push(Series::ours(format!("{name}, cut-through"), points(&line.cut[size])));
         series.push(Series::ours(format!("{name}, store-and-forward"), points(&line.stored[size])));
     }
-    let axes = (Axis::linear("cross load, %"), Axis::linear("mean round trip, us"));
+    let axes = (Axis::linear("cross load", "%"), Axis::linear("mean round trip", "us"));
     let title = format!("TCP round trips through {switches} Axons under cross load");
     Plot::lines(&format!("line-of-{switches}"), &title, axes.0, axes.1, series)
 }

@@ -140,6 +140,6 @@ fn plot(points: &[Point]) -> Plot {
         series("max Axon overhead", &|point| point.asked.sum.max),
         series("Ethernet", &|point| ethernet_mbps(point.hosts)),
     ];
-    let (x, y) = (Axis::linear("hosts"), Axis::log("Mb/s per link"));
+    let (x, y) = (Axis::linear("hosts", ""), Axis::log("control traffic per link", "Mb/s"));
     Plot::lines("overhead", "Control overhead per link, torus", x, y, series)
 }

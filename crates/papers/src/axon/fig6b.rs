@@ -147,7 +147,7 @@ fn plot(points: &[Point]) -> Plot {
         let at = |point: &Point| (point.hosts as f64, point.heartbeat + point.lbnl.mean);
         Series::ours(shape.name(), of.map(at).collect())
     };
-    let (x, y) = (Axis::linear("hosts"), Axis::linear("Mb/s per link"));
+    let (x, y) = (Axis::linear("hosts", ""), Axis::linear("control traffic per link", "Mb/s"));
     let title = "Average control overhead per link, LBNL-like pattern";
     Plot::lines("overhead", title, x, y, Shape::ALL.map(line).to_vec())
 }

@@ -69,7 +69,7 @@ fn run(context: &mut Context) -> Result<Outcome> {
             }
             judge(&mut outcome, &format!("{}, {interval}, {hosts} hosts", shape.name()), &sums);
         }
-        let (x, y) = (Axis::linear("hosts"), Axis::log("Mb/s per link"));
+        let (x, y) = (Axis::linear("hosts", ""), Axis::log("control traffic per link", "Mb/s"));
         let title =
             format!("Average control overhead per link, {}, {interval} apart", shape.name());
         let file = format!("{}-{interval}", shape.name()).replace(' ', "-");

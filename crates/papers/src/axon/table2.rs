@@ -2,7 +2,7 @@
 //! graph, by router, and what a link failure costs.
 
 use super::planned::{Failure, Planned, Spread};
-use crate::reproduce::{Context, Experiment, Figure, Outcome, Plot, Row, Series, Table};
+use crate::reproduce::{Axis, Context, Experiment, Figure, Outcome, Plot, Row, Series, Table};
 use anyhow::{Context as _, Result};
 use axon_control::controller::router::{FixedTies, Router, RouterKind};
 use axon_fabric::model::Fabric;
@@ -277,7 +277,7 @@ fn tell(outcome: &mut Outcome, fabric: &str, at: usize, measured: &[Measured]) {
     let lines = [2, 3].map(|line| bar(line, [PAPER_SHORTEST[at][line], PAPER_SPAIN[at][line]]));
     let title = format!("Flows on the links of the {fabric}, by router");
     let series = lines.into_iter().flatten().collect();
-    outcome.plots.push(Plot::bars(fabric, &title, &ROUTERS, "flows", series));
+    outcome.plots.push(Plot::bars(fabric, &title, &ROUTERS, Axis::linear("flows", ""), series));
 }
 
 const NOTES: [&str; 4] = [

@@ -2,7 +2,7 @@
 
 use super::latency::{first_bit_to_last_bit, nanos, wire_time};
 use super::line::Line;
-use crate::reproduce::{Context, Experiment, Outcome, Plot, Row, Series, Table};
+use crate::reproduce::{Axis, Context, Experiment, Outcome, Plot, Row, Series, Table};
 use anyhow::Result;
 use axon_fabric::model::{Device, Fabric, Stage};
 use axon_wire::Span;
@@ -118,7 +118,13 @@ fn plot(device: &Device) -> Plot {
         Series::ours("from an Axon", of(&device.from_switch)),
         Series::ours("from a host", of(&device.from_host)),
     ];
-    Plot::bars("stages", "Stages of a hop, in the table's order", &groups, "ns", series)
+    Plot::bars(
+        "stages",
+        "Stages of a hop, in the table's order",
+        &groups,
+        Axis::linear("delay", "ns"),
+        series,
+    )
 }
 
 #[cfg(test)]

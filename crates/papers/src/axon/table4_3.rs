@@ -113,7 +113,7 @@ fn plot(all: &[Phases]) -> Plot {
         series.push(Series::ours(format!("{number}, ours"), ours.collect()));
     }
     let title = "Control plane time of an Axon-ARP, by phase";
-    Plot::lines("phases", title, Axis::linear("hops"), Axis::log("us"), series)
+    Plot::lines("phases", title, Axis::linear("hops", ""), Axis::log("time", "us"), series)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use super::iscsi::{self, Load};
 use crate::axon::line::check_conservation;
-use crate::reproduce::{Context, Experiment, Outcome, Plot, Row, Series, Table};
+use crate::reproduce::{Axis, Context, Experiment, Outcome, Plot, Row, Series, Table};
 use anyhow::{Context as _, Result, ensure};
 use axon_sim::World;
 use axon_sim::apps::{AppId, TcpOptions, TcpPlan, UdpPlan};
@@ -300,7 +300,7 @@ fn plots(of: Of<'_>) -> Vec<Plot> {
         });
         let groups: &[&str] =
             if with_ets { &["alone", "together", "with ETS"] } else { &["alone", "together"] };
-        Plot::bars(name, title, groups, "Gb/s", series.collect())
+        Plot::bars(name, title, groups, Axis::linear("throughput", "Gb/s"), series.collect())
     };
     vec![
         bars("tcp-read", "TCP and iSCSI read", MIXES[4], false),

@@ -91,7 +91,7 @@ fn run(context: &mut Context) -> Result<Outcome> {
     outcome.remark("PFC on: frames sent", "", on.frames.sent, "");
     outcome.tables.push(table);
     let series = vec![Series::ours("sent", sent), Series::ours("received", received)];
-    let axes = (Axis::linear("threads"), Axis::linear("MB/s"));
+    let axes = (Axis::linear("threads", ""), Axis::linear("throughput", "MB/s"));
     let title = "Blaster with PFC off";
     outcome.plots.push(Plot::lines("threads", title, axes.0, axes.1, series));
     let bars = |of: fn(&Run) -> f64| vec![(0.0, of(&off)), (1.0, of(&on))];
@@ -101,7 +101,13 @@ fn run(context: &mut Context) -> Result<Outcome> {
         Series::ours("received", bars(|run| run.throughput.received)),
     ];
     let title = "A receiver that takes 538 MB/s";
-    outcome.plots.push(Plot::bars("pfc", title, &["PFC off", "PFC on"], "MB/s", series));
+    outcome.plots.push(Plot::bars(
+        "pfc",
+        title,
+        &["PFC off", "PFC on"],
+        Axis::linear("throughput", "MB/s"),
+        series,
+    ));
     outcome.note(
         "What blaster's threads offer is taken from figure 5-2: no processor is simulated. Neither \
          the paper's 835 MB/s nor its 538 MB/s is a limit of the network, which would carry 1,225 \

@@ -2,7 +2,7 @@
 //! down; with plain PFC, with targeted PFC, and with QCN.
 
 use super::cna::{Blaster, CNA, Ground, OTHER, RECEIVER, SHARED, Throughput, fabric_with};
-use crate::reproduce::{Context, Experiment, Outcome, Plot, Row, Series, Table};
+use crate::reproduce::{Axis, Context, Experiment, Outcome, Plot, Row, Series, Table};
 use anyhow::Result;
 use axon_wire::Span;
 use axon_wire::priority::Priority;
@@ -155,7 +155,13 @@ fn run(context: &mut Context) -> Result<Outcome> {
         series.push(Series::ours(WAYS[at].name, points(ours)));
     }
     let title = "Throughput of CNA 1";
-    outcome.plots.push(Plot::bars("victim", title, &STEPS, "MB/s", series));
+    outcome.plots.push(Plot::bars(
+        "victim",
+        title,
+        &STEPS,
+        Axis::linear("received", "MB/s"),
+        series,
+    ));
     outcome.notes.extend(NOTES.map(str::to_owned));
     Ok(outcome)
 }

@@ -129,7 +129,7 @@ fn run(context: &mut Context) -> Result<Outcome> {
     others(context, &mut outcome)?;
     let points = |of: usize| seen.iter().map(|(reads, seen)| (*reads, seen.streams[of])).collect();
     let series = vec![Series::ours("TS 1", points(0)), Series::ours("TS 2", points(1))];
-    let axes = (Axis::linear("CNA 4 reads, MB/s"), Axis::linear("MB/s"));
+    let axes = (Axis::linear("CNA 4 reads", "MB/s"), Axis::linear("received", "MB/s"));
     let title = "A stream of 250 MB/s beside one of full rate";
     outcome.plots.push(Plot::lines("reads", title, axes.0, axes.1, series));
     outcome.notes.extend(NOTES.map(str::to_owned));

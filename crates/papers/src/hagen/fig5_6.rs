@@ -198,7 +198,7 @@ fn run(context: &mut Context) -> Result<Outcome> {
             Series::ours("PFC on", points(|row| row.2.mean_us, sizes)),
         ]
     };
-    let axes = || (Axis::log("bytes of a message"), Axis::log("mean round, us"));
+    let axes = || (Axis::log("size of a message", "bytes"), Axis::log("mean round", "us"));
     let plot = |name, title, sizes| {
         let (x, y) = axes();
         Plot::lines(name, title, x, y, series(sizes))

@@ -2,7 +2,7 @@
 
 use super::cna::{CNA, Ground, SHARED};
 use super::iscsi::{self, Load};
-use crate::reproduce::{Context, Experiment, Outcome, Plot, Row, Series, Table};
+use crate::reproduce::{Axis, Context, Experiment, Outcome, Plot, Row, Series, Table};
 use anyhow::{Context as _, Result, ensure};
 use axon_sim::World;
 use axon_wire::{Rate, Span};
@@ -157,7 +157,13 @@ fn run(context: &mut Context) -> Result<Outcome> {
     outcome.tables.push(table);
     let series = vec![Series::ours("PFC off", off_bars), Series::ours("PFC on", on_bars)];
     let title = "iSCSI, 1 MiB a command";
-    outcome.plots.push(Plot::bars("iscsi", title, &["read", "write"], "MB/s", series));
+    outcome.plots.push(Plot::bars(
+        "iscsi",
+        title,
+        &["read", "write"],
+        Axis::linear("throughput", "MB/s"),
+        series,
+    ));
     outcome.notes.extend(NOTES.map(str::to_owned));
     Ok(outcome)
 }

@@ -55,7 +55,7 @@ fn run(context: &mut Context) -> Result<Outcome> {
     let names = ["frame bytes", "gap and preamble too", "in cells of 40 bytes too"];
     let series =
         names.into_iter().zip(lines).map(|(name, line)| Series::ours(name, line)).collect();
-    let (x, y) = (Axis::linear("bytes"), Axis::linear("% of the rival's throughput"));
+    let (x, y) = (Axis::linear("frame", "bytes"), Axis::linear("throughput", "% of the rival's"));
     let title = "Throughput beside frames of 1522 bytes";
     outcome.plots.push(Plot::lines("throughput", title, x, y, series));
     outcome.note(

@@ -1,7 +1,7 @@
 //! Figure 6-10 (002 §6.4): Jain's index with fixed weights, with DRR-AWC, and byte-fair.
 
 use super::contest::{CELLS, Contest, GAP, LONGEST, Queue, jain};
-use crate::reproduce::{Context, Experiment, Outcome, Plot, Row, Series, Table};
+use crate::reproduce::{Axis, Context, Experiment, Outcome, Plot, Row, Series, Table};
 use anyhow::Result;
 use axon_plane::schedule::{FrameCost, Larger, Weights};
 use axon_wire::Span;
@@ -128,7 +128,13 @@ fn run(context: &mut Context) -> Result<Outcome> {
     let names = ["DRR", "DRR-AWC", "byte-fair"];
     let series = names.into_iter().zip(bars).map(|(name, bars)| Series::ours(name, bars)).collect();
     let title = "Fairness of queues beside frames of 1522 bytes";
-    outcome.plots.push(Plot::bars("jain", title, &groups, "Jain's index", series));
+    outcome.plots.push(Plot::bars(
+        "jain",
+        title,
+        &groups,
+        Axis::linear("Jain's index", ""),
+        series,
+    ));
     outcome.note(
         "DRR-AWC averages its weights over frames where bytes would count, so a queue of two sizes \
          gets too much; and its formulas are fitted to one switch: where a frame is charged gap \

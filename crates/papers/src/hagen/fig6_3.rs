@@ -102,7 +102,7 @@ fn weights(context: &mut Context, rival: u32) -> Result<Outcome> {
     if rival == LONGEST {
         series.insert(1, Series::theirs("formulas 6.1, 6.2", formula));
     }
-    let (x, y) = (Axis::linear("bytes"), Axis::linear("weight"));
+    let (x, y) = (Axis::linear("frame", "bytes"), Axis::linear("weight", ""));
     let title = format!("Fair weight beside frames of {rival} bytes");
     outcome.plots.push(Plot::lines("weights", &title, x, y, series));
     outcome.note(

@@ -1,7 +1,7 @@
 //! Figures 6-6 and 6-7 (002 §6.2.2): two queues of small frames beside one of large ones.
 
 use super::contest::{CELLS, GAP, LONGEST, fair_weights};
-use crate::reproduce::{Context, Experiment, Outcome, Plot, Row, Series, Table};
+use crate::reproduce::{Axis, Context, Experiment, Outcome, Plot, Row, Series, Table};
 use anyhow::Result;
 
 /// 68 bytes and others.
@@ -57,7 +57,7 @@ fn pairs(context: &mut Context, pairs: &[(u32, u32)]) -> Result<Outcome> {
         let groups: Vec<&str> = groups.iter().map(String::as_str).collect();
         let file = if cost == GAP { "gap" } else { "cells" };
         let title = format!("Fair weights, charged: {name}");
-        outcome.plots.push(Plot::bars(file, &title, &groups, "weight", series));
+        outcome.plots.push(Plot::bars(file, &title, &groups, Axis::linear("weight", ""), series));
     }
     outcome.by_construction(
         "each class is charged by itself, so that its weight cannot depend on the others.",

@@ -69,7 +69,8 @@ fn run(context: &mut Context) -> Result<Outcome> {
         }
         let row = format!("half of the bytes: furthest from the average, {name}");
         outcome.rows.push(Row::at_most(row, "about the average", worst, "%", AVERAGE_PERCENT));
-        let (x, y) = (Axis::linear("bytes of the other frames"), Axis::linear("weight"));
+        let (x, y) =
+            (Axis::linear("size of the other frames", "bytes"), Axis::linear("weight", ""));
         let file = if cost == GAP { "gap" } else { "cells" };
         let title = format!("Fair weight of a mixed queue, charged: {name}");
         outcome.plots.push(Plot::lines(file, &title, x, y, lines));

@@ -67,7 +67,7 @@ fn run(context: &mut Context) -> Result<Outcome> {
     outcome.rows.push(row);
     outcome.rows.push(Row::within("HW and LW: frames lost", 0.0, lost[2] as f64, "", (0.0, 0.0)));
     outcome.tables.push(table);
-    let (x, y) = (Axis::linear("ms"), Axis::linear("Gb/s"));
+    let (x, y) = (Axis::linear("time", "ms"), Axis::linear("throughput on the wire", "Gb/s"));
     outcome.plots.push(Plot::lines("outbound", "Throughput of the outbound link", x, y, series));
     outcome.note(
         "The paper gives the size of the queue, the pause time and the rates, but neither the \

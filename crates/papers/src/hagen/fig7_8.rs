@@ -58,7 +58,7 @@ fn run(context: &mut Context) -> Result<Outcome> {
         let series = series
             .map(|(what, passed)| Series::ours(what, bins.points(&bins.throughput(passed, RATE))));
         let title = format!("Inbound links, {name} ({figure})");
-        let (x, y) = (Axis::linear("ms"), Axis::linear("Gb/s"));
+        let (x, y) = (Axis::linear("time", "ms"), Axis::linear("throughput on the wire", "Gb/s"));
         outcome.plots.push(Plot::lines(plot, &title, x, y, series.collect()));
     }
     outcome.note(

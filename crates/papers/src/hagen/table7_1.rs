@@ -4,7 +4,7 @@ use super::watermarks::{
     BIN, FRAME_BYTES, NARROW_BIN, at_ms, choices, marks, three_into_one, used,
     victims_and_aggressor,
 };
-use crate::reproduce::{Context, Experiment, Outcome, Plot, Row, Series, Table};
+use crate::reproduce::{Axis, Context, Experiment, Outcome, Plot, Row, Series, Table};
 use anyhow::Result;
 use axon_plane::targeted::Choice;
 
@@ -170,5 +170,5 @@ fn plot(came: &[Came]) -> Plot {
         Series::ours("ours, bins of 49.2 us", of(0)),
     ];
     let title = "Standard deviation of the worse victim";
-    Plot::bars("deviation", title, &names, "Gb/s", series)
+    Plot::bars("deviation", title, &names, Axis::linear("deviation", "Gb/s"), series)
 }

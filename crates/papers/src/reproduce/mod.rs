@@ -11,8 +11,10 @@ pub mod outcome;
 pub mod page;
 pub mod plot;
 pub mod provenance;
+pub mod rates;
 pub mod show;
 pub mod store;
+mod strokes;
 mod verdict;
 
 pub use context::Context;
@@ -134,7 +136,13 @@ mod tests {
         table.push(vec!["h1 -> h2".into(), 957.0.into()]);
         outcome.tables.push(table);
         let series = vec![Series::ours("ours", vec![(0.0, 1.0)])];
-        outcome.plots.push(Plot::bars("plot", "Gain", &["line"], "Mb/s", series));
+        outcome.plots.push(Plot::bars(
+            "plot",
+            "Gain",
+            &["line"],
+            Axis::linear("rate", "Mb/s"),
+            series,
+        ));
         Ok(outcome)
     }
 

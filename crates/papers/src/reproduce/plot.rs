@@ -1,5 +1,9 @@
 //! Plots: lines over a number, or bars over names; theirs dashed or pale, ours full.
+//!
+//! What is missing is a gap, and a zero is drawn: a line just above the axis, a bar of no height
+//! with a `0` above it, or, where an axis has no zero, a triangle at its end.
 
+use super::strokes::{self, Line};
 use anyhow::{Context, Result, anyhow};
 use plotters::coord::ranged1d::{Ranged, ValueFormatter};
 use plotters::prelude::*;
@@ -13,15 +17,21 @@ const PALE: f64 = 0.45;
 const LEGEND_LINE: usize = 20;
 /// What a character of the legend takes, a wide one.
 const LEGEND_CHARACTER: u32 = 7;
+/// Characters in a line of the note.
+const NOTE_WIDTH: usize = 24;
 /// What a character of a group's name takes, one with another.
 const NAME_CHARACTER: usize = 6;
 /// From one line of a group's name to the next.
 const NAME_LINE: usize = 13;
+/// Lines with at most so many points have a marker at each.
+const MARKED_MAX: usize = 32;
+/// Space below zero, as a share of what is drawn, so that a line at zero is not on the axis.
+const BELOW_ZERO: f64 = 0.015;
 /// Colours that differ also for the colour-blind.
 const COLOURS: [RGBColor; 8] = [
     RGBColor(29, 112, 184),
     RGBColor(213, 94, 0),
-    RGBColor(0, 133, 102),
+    RGBColor(0, 158, 115),
     RGBColor(170, 68, 153),
     RGBColor(120, 94, 40),
     RGBColor(60, 60, 60),
@@ -42,22 +52,27 @@ pub enum Scale {
 /// One axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
-    /// What it shows, with its unit.
+    /// The quantity and its unit.
     pub label: String,
     /// How it is divided.
     pub scale: Scale,
 }
 
 impl Axis {
-    /// Evenly divided.
-    pub fn linear(label: &str) -> Axis {
-        Axis { label: label.to_owned(), scale: Scale::Linear }
+    /// Evenly divided; the unit is empty for a plain number.
+    pub fn linear(quantity: &str, unit: &str) -> Axis {
+        Axis { label: label(quantity, unit), scale: Scale::Linear }
     }
 
-    /// Divided by powers.
-    pub fn log(label: &str) -> Axis {
-        Axis { label: label.to_owned(), scale: Scale::Log }
+    /// Divided by powers; the unit is empty for a plain number.
+    pub fn log(quantity: &str, unit: &str) -> Axis {
+        Axis { label: label(quantity, unit), scale: Scale::Log }
     }
+}
+
+/// `throughput, Mb/s`.
+fn label(quantity: &str, unit: &str) -> String {
+    if unit.is_empty() { quantity.to_owned() } else { format!("{quantity}, {unit}") }
 }
 
 /// One line, or one colour of bars.
@@ -67,7 +82,7 @@ pub struct Series {
     pub name: String,
     /// Whether it is the paper's: dashed, and of the colour of the series that follows.
     pub theirs: bool,
-    /// From left to right.
+    /// From left to right; a `y` that is no number is a gap.
     pub points: Vec<(f64, f64)>,
 }
 
@@ -99,20 +114,29 @@ pub struct Plot {
     pub groups: Vec<String>,
     /// The lines.
     pub series: Vec<Series>,
+    /// What is not drawn, and how much of it, below the legend; empty if all is drawn.
+    pub note: String,
 }
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
+type Chart<'a, X, Y> = ChartContext<'a, SVGBackend<'a>, Cartesian2d<X, Y>>;
+type Drawn = Result<(), Box<dyn std::error::Error>>;
 
 impl Plot {
     /// A plot of lines.
     pub fn lines(name: &str, title: &str, x: Axis, y: Axis, series: Vec<Series>) -> Plot {
         let (name, title) = (name.to_owned(), title.to_owned());
-        Plot { name, title, x, y, groups: Vec::new(), series }
+        Plot { name, title, x, y, groups: Vec::new(), series, note: String::new() }
+    }
+
+    /// The same plot with a remark on what it leaves out.
+    pub fn with_note(self, note: impl Into<String>) -> Plot {
+        Plot { note: note.into(), ..self }
     }
 
     /// A plot of bars, one group over each name.
-    pub fn bars(name: &str, title: &str, groups: &[&str], y: &str, series: Vec<Series>) -> Plot {
-        let mut plot = Plot::lines(name, title, Axis::linear(""), Axis::linear(y), series);
+    pub fn bars(name: &str, title: &str, groups: &[&str], y: Axis, series: Vec<Series>) -> Plot {
+        let mut plot = Plot::lines(name, title, Axis::linear("", ""), y, series);
         plot.groups = groups.iter().map(|&group| group.to_owned()).collect();
         plot
     }
@@ -138,7 +162,7 @@ impl Plot {
         Ok(svg)
     }
 
-    fn try_draw(&self, svg: &mut String) -> Result<(), Box<dyn std::error::Error>> {
+    fn try_draw(&self, svg: &mut String) -> Drawn {
         let size = (SIZE.0 + self.legend_width(), SIZE.1);
         let whole = SVGBackend::with_string(svg, size).into_drawing_area();
         whole.fill(&WHITE)?;
@@ -149,12 +173,12 @@ impl Plot {
         Ok(())
     }
 
-    fn draw_on(&self, area: &Area<'_>) -> Result<(), Box<dyn std::error::Error>> {
+    fn draw_on(&self, area: &Area<'_>) -> Drawn {
         let (x, y) = (self.span(|point| point.0, &self.x), self.span(|point| point.1, &self.y));
         if !self.groups.is_empty() {
             let x = 0.0..self.groups.len() as f64;
             return match self.y.scale {
-                Scale::Linear => self.on(area, x, y.clone(), y.start),
+                Scale::Linear => self.on(area, x, y.clone(), y.start.max(0.0)),
                 Scale::Log => self.on(area, x, y.clone().log_scale(), y.start),
             };
         }
@@ -180,16 +204,12 @@ impl Plot {
             return low / 1.15..high * 1.3;
         }
         let low = if low >= 0.0 { 0.0 } else { low * 1.05 };
-        low..if high > low { high + (high - low) * 0.06 } else { low + 1.0 }
+        let high = if high > low { high + (high - low) * 0.06 } else { low + 1.0 };
+        let below = if self.groups.is_empty() && low == 0.0 { high * BELOW_ZERO } else { 0.0 };
+        low - below..high
     }
 
-    fn on<X, Y>(
-        &self,
-        area: &Area<'_>,
-        x: X,
-        y: Y,
-        floor: f64,
-    ) -> Result<(), Box<dyn std::error::Error>>
+    fn on<X, Y>(&self, area: &Area<'_>, x: X, y: Y, floor: f64) -> Drawn
     where
         X: plotters::coord::ranged1d::AsRangedCoord<Value = f64>,
         Y: plotters::coord::ranged1d::AsRangedCoord<Value = f64>,
@@ -216,33 +236,76 @@ impl Plot {
             mesh.disable_x_mesh().x_labels(0);
         }
         mesh.draw()?;
-        for (index, series) in self.series.iter().enumerate() {
-            let colour = self.colour(index);
-            if bars {
-                chart.draw_series(self.columns(index, series, floor, colour))?;
-                continue;
+        if bars {
+            for (index, series) in self.series.iter().enumerate() {
+                let style = self.style(index);
+                chart.draw_series(self.columns(index, series, floor, style))?;
             }
-            let points = || series.points.iter().copied();
-            if series.theirs {
-                let dashes = DashedLineSeries::new(points(), 7, 5, colour.stroke_width(2));
-                chart.draw_series(dashes)?;
-            } else {
-                chart.draw_series(LineSeries::new(points(), colour.stroke_width(2)))?;
-            }
-            if series.points.len() <= 32 {
-                chart.draw_series(points().map(|at| Circle::new(at, 3, colour.filled())))?;
-            }
+            self.zeros(area, &chart, floor)?;
+        } else {
+            self.curves(area, &chart)?;
         }
         self.names(area, &chart)
     }
 
+    /// The lines with their markers; what no axis has room for is no point of a line.
+    fn curves<X, Y>(&self, area: &Area<'_>, chart: &Chart<'_, X, Y>) -> Drawn
+    where
+        X: Ranged<ValueType = f64>,
+        Y: Ranged<ValueType = f64>,
+    {
+        let (_, bottom) = chart.plotting_area().get_pixel_range();
+        let is_on = |value: f64, axis: &Axis| {
+            value.is_finite() && (axis.scale == Scale::Linear || value > 0.0)
+        };
+        let at = |&(x, y): &(f64, f64)| {
+            (is_on(x, &self.x) && is_on(y, &self.y)).then(|| {
+                let (x, y) = chart.plotting_area().map_coordinate(&(x, y));
+                (f64::from(x), f64::from(y))
+            })
+        };
+        let line = |series: &Series| Line {
+            points: series.points.iter().map(at).collect(),
+            dashed: series.theirs,
+        };
+        let lines: Vec<Line> = self.series.iter().map(line).collect();
+        let whole = |point: strokes::Point| (point.0.round() as i32, point.1.round() as i32);
+        let drawn = strokes::strokes(&lines).into_iter().zip(strokes::markers(&lines, MARKED_MAX));
+        for (index, (strokes, markers)) in drawn.enumerate() {
+            let colour = self.colour(index);
+            for stroke in strokes {
+                let points: Vec<_> = stroke.into_iter().map(whole).collect();
+                area.draw(&PathElement::new(points, colour.stroke_width(2)))?;
+            }
+            for marker in markers {
+                let style = if marker.is_full { colour.filled() } else { colour.stroke_width(2) };
+                area.draw(&Circle::new(whole(marker.at), marker.radius, style))?;
+            }
+            if self.y.scale == Scale::Linear {
+                continue;
+            }
+            let low = self.span(|point| point.1, &self.y).start;
+            let zeros = self.series[index].points.iter().filter(|point| point.1 == 0.0);
+            for &(x, _) in zeros.filter(|point| is_on(point.0, &self.x)) {
+                let (x, _) = chart.plotting_area().map_coordinate(&(x, low));
+                let (y, wide) = (bottom.end, 4 + 2 * index as i32);
+                let corners = vec![(x - wide, y - 2 * wide), (x + wide, y - 2 * wide), (x, y)];
+                let closed = [corners.clone(), vec![corners[0]]].concat();
+                area.draw(&PathElement::new(closed, colour.stroke_width(2)))?;
+            }
+        }
+        Ok(())
+    }
+
     fn legend_width(&self) -> u32 {
-        let longest = self.series.iter().map(|series| series.name.chars().count()).max();
+        let note = lines(&self.note, NOTE_WIDTH).into_iter().map(|line| line.chars().count());
+        let names = self.series.iter().map(|series| series.name.chars().count());
+        let longest = names.chain(note).max();
         longest.map_or(0, |characters| 40 + LEGEND_CHARACTER * characters as u32)
     }
 
     /// The names of the series, from the top down, each behind its colour.
-    fn legend(&self, area: &Area<'_>) -> Result<(), Box<dyn std::error::Error>> {
+    fn legend(&self, area: &Area<'_>) -> Drawn {
         use plotters::style::text_anchor::{HPos, Pos, VPos};
         let behind = Pos::new(HPos::Left, VPos::Center);
         let style = TextStyle::from(("sans-serif", 14).into_font()).pos(behind);
@@ -258,20 +321,19 @@ impl Plot {
                     box_of(0, 7, 2, colour.to_rgba())?;
                     box_of(11, 18, 2, colour.to_rgba())?;
                 }
-                (false, false) => box_of(0, 18, 10, colour.to_rgba())?,
-                (false, true) => box_of(0, 18, 10, colour.mix(PALE))?,
+                (false, _) => box_of(0, 18, 10, self.style(index))?,
             }
             area.draw_text(&series.name, &style, (26, y))?;
+        }
+        let below = 70 + LEGEND_LINE * self.series.len();
+        for (index, line) in lines(&self.note, NOTE_WIDTH).iter().enumerate() {
+            area.draw_text(line, &style, (0, (below + NAME_LINE * index) as i32))?;
         }
         Ok(())
     }
 
     /// The names of the groups, below them.
-    fn names<X, Y>(
-        &self,
-        area: &Area<'_>,
-        chart: &ChartContext<'_, SVGBackend<'_>, Cartesian2d<X, Y>>,
-    ) -> Result<(), Box<dyn std::error::Error>>
+    fn names<X, Y>(&self, area: &Area<'_>, chart: &Chart<'_, X, Y>) -> Drawn
     where
         X: Ranged<ValueType = f64>,
         Y: Ranged<ValueType = f64>,
@@ -294,21 +356,58 @@ impl Plot {
         Ok(())
     }
 
-    /// The bars of one series.
+    /// The bars of one series. Each has a foot, which is all that is seen of a short one.
     fn columns(
         &self,
         index: usize,
         series: &Series,
         floor: f64,
-        colour: RGBColor,
+        style: RGBAColor,
     ) -> Vec<Rectangle<(f64, f64)>> {
         let width = 0.8 / self.series.len() as f64;
-        let style = if series.theirs { colour.mix(PALE) } else { colour.to_rgba() };
         let bar = |&(group, height): &(f64, f64)| {
             let left = group + 0.1 + width * index as f64;
-            Rectangle::new([(left, floor), (left + width * 0.94, height)], style.filled())
+            let height = if self.is_zero(height) { floor } else { height };
+            let corners = |height| [(left, floor), (left + width * 0.94, height)];
+            [
+                Rectangle::new(corners(height), style.filled()),
+                Rectangle::new(corners(floor), style.stroke_width(2)),
+            ]
         };
-        series.points.iter().filter(|point| point.1.is_finite()).map(bar).collect()
+        let drawn = series.points.iter().filter(|point| point.1.is_finite());
+        drawn.flat_map(bar).collect()
+    }
+
+    /// Whether a bar has no height.
+    fn is_zero(&self, height: f64) -> bool {
+        height == 0.0 || self.y.scale == Scale::Log && height < 0.0
+    }
+
+    /// A `0` above each bar without height.
+    fn zeros<X, Y>(&self, area: &Area<'_>, chart: &Chart<'_, X, Y>, floor: f64) -> Drawn
+    where
+        X: Ranged<ValueType = f64>,
+        Y: Ranged<ValueType = f64>,
+    {
+        use plotters::style::text_anchor::{HPos, Pos, VPos};
+        let above = Pos::new(HPos::Center, VPos::Bottom);
+        let width = 0.8 / self.series.len() as f64;
+        for (index, series) in self.series.iter().enumerate() {
+            let colour = self.colour(index);
+            let style = TextStyle::from(("sans-serif", 12).into_font()).pos(above).color(&colour);
+            for &(group, _) in series.points.iter().filter(|point| self.is_zero(point.1)) {
+                let middle = group + 0.1 + width * (index as f64 + 0.47);
+                let (x, y) = chart.plotting_area().map_coordinate(&(middle, floor));
+                area.draw_text("0", &style, (x, y - 2))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The colour of a series' bars: theirs is pale.
+    fn style(&self, index: usize) -> RGBAColor {
+        let colour = self.colour(index);
+        if self.series[index].theirs { colour.mix(PALE) } else { colour.to_rgba() }
     }
 
     /// Theirs and ours of one thing, which stand side by side, have one colour.
@@ -354,14 +453,20 @@ mod tests {
                 Series::ours("ours", vec![(0.0, 2.0), (1.0, 200.0)]),
             ]
         };
-        for axis in [Axis::linear("Mb/s"), Axis::log("Mb/s")] {
-            let lines = Plot::lines("lines", "title", Axis::linear("hosts"), axis, series());
+        for axis in [Axis::linear("rate", "Mb/s"), Axis::log("rate", "Mb/s")] {
+            let lines = Plot::lines("lines", "title", Axis::linear("hosts", ""), axis, series());
             let text = svg(&lines);
-            for name in ["title", "hosts", "Mb/s", "paper", "ours"] {
+            for name in ["title", "hosts", "rate, Mb/s", "paper", "ours"] {
                 assert!(text.contains(name), "{name}");
             }
         }
-        let text = svg(&Plot::bars("bars", "t", &["line", "ring"], "Mb/s", series()));
+        let text = svg(&Plot::bars(
+            "bars",
+            "t",
+            &["line", "ring"],
+            Axis::linear("rate", "Mb/s"),
+            series(),
+        ));
         assert!(text.contains("line") && text.contains("ring"));
     }
 
@@ -369,7 +474,7 @@ mod tests {
     fn the_legend_stands_beside_the_plot() {
         let names = ["a curve of a long name", "theirs"];
         let series = names.map(|name| Series::ours(name, vec![(0.0, 9.0), (1.0, 1.0)])).to_vec();
-        let (x, y) = (Axis::linear("x"), Axis::linear("y"));
+        let (x, y) = (Axis::linear("x", ""), Axis::linear("y", ""));
         let text = svg(&Plot::lines("beside", "t", x, y, series.clone()));
         for name in names {
             // `<text x="846" y="60" ...>` and the name on the next line.
@@ -377,7 +482,10 @@ mod tests {
             let left = before.rsplit("<text x=\"").next().unwrap().split('"').next().unwrap();
             assert!(left.parse::<u32>().unwrap() > SIZE.0, "{name} at {left}");
         }
-        assert!(svg(&Plot::bars("bare", "t", &["a"], "y", Vec::new())).contains("width=\"820\""));
+        assert!(
+            svg(&Plot::bars("bare", "t", &["a"], Axis::linear("y", ""), Vec::new()))
+                .contains("width=\"820\"")
+        );
     }
 
     #[test]
@@ -392,10 +500,10 @@ mod tests {
     #[test]
     fn what_cannot_be_drawn_is_left_out() {
         let points = vec![(0.0, 0.0), (1.0, f64::NAN), (2.0, 5.0)];
-        let axis = Axis::log("x");
+        let axis = Axis::log("x", "");
         let plot = Plot::lines("odd", "t", axis.clone(), axis, vec![Series::ours("a", points)]);
         assert!(plot.span(|point| point.1, &plot.y).start > 0.0);
         svg(&plot);
-        svg(&Plot::lines("none", "t", Axis::linear("x"), Axis::linear("y"), Vec::new()));
+        svg(&Plot::lines("none", "t", Axis::linear("x", ""), Axis::linear("y", ""), Vec::new()));
     }
 }

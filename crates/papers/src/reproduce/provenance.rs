@@ -22,12 +22,54 @@ const MEASURED: [&str; 12] = [
 
 /// The commit and the day of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Read", into = "ProvenanceJson")]
 pub struct Provenance {
     /// The commit that the program was built from, with `-dirty` behind it if files differed
     /// from it; `unknown` outside of a repository.
     pub commit: String,
     /// The day of the run in UTC, `2026-11-22`.
     pub date: String,
+}
+
+/// Where a result comes from.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct ProvenanceJson {
+    /// The commit that the program was built from, with `-dirty` behind it if files differed from
+    /// it; `unknown` outside of a repository.
+    commit: String,
+    /// What belongs to the machine: all else is the same whenever the same commit runs with the same
+    /// seed, but for what is measured on Linux.
+    machine: MachineJson,
+}
+
+/// When the run was.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct MachineJson {
+    /// The day of the run in UTC, `2026-11-22`.
+    date: String,
+}
+
+/// What is read: results from before there was a version of their format have the date at the top.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Read {
+    Now(ProvenanceJson),
+    Before { commit: String, date: String },
+}
+
+impl From<Read> for Provenance {
+    fn from(read: Read) -> Provenance {
+        match read {
+            Read::Now(ProvenanceJson { commit, machine: MachineJson { date } })
+            | Read::Before { commit, date } => Provenance { commit, date },
+        }
+    }
+}
+
+impl From<Provenance> for ProvenanceJson {
+    fn from(Provenance { commit, date }: Provenance) -> ProvenanceJson {
+        ProvenanceJson { commit, machine: MachineJson { date } }
+    }
 }
 
 /// Whether a result is as new as the code that it measures.
@@ -75,6 +117,16 @@ mod tests {
         }
         let today = Provenance::now("unknown").date;
         assert_eq!(today.split('-').map(str::len).collect::<Vec<_>>(), [4, 2, 2], "{today}");
+    }
+
+    #[test]
+    fn results_of_before_are_read_and_new_ones_keep_the_date_with_the_machine() {
+        let before = r#"{"commit":"abc","date":"2026-11-20"}"#;
+        let read: Provenance = serde_json::from_str(before).unwrap();
+        assert_eq!(read.date, "2026-11-20");
+        let text = serde_json::to_string(&read).unwrap();
+        assert_eq!(text, r#"{"commit":"abc","machine":{"date":"2026-11-20"}}"#);
+        assert_eq!(serde_json::from_str::<Provenance>(&text).unwrap(), read);
     }
 
     #[test]

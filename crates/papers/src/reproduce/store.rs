@@ -14,10 +14,16 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 const FILE: &str = "outcome.json";
+/// The version of the format of that file. It grows when a key goes, or changes its meaning or its
+/// unit.
+pub const FORMAT: u32 = 1;
 
 /// An outcome as it lies in the folder.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Kept {
+    /// The version of this format: 1; 0 before there was one.
+    #[serde(default)]
+    pub format: u32,
     /// Of which experiment.
     pub id: String,
     /// What its rows come to.
@@ -82,6 +88,7 @@ pub fn keep(
     }
     let plots = outcome.plots.iter().map(|plot| (plot.name.clone(), plot.title.clone()));
     let kept = Kept {
+        format: FORMAT,
         id: experiment.id.to_owned(),
         verdict: outcome.verdict(),
         rows: outcome.rows.clone(),

@@ -1,6 +1,7 @@
 //! Figure 11 (004 §6.3): a source follows a link whose rate changes, and the queue stays.
 
 use super::bottleneck::Bottleneck;
+use crate::reproduce::rates::{Counted, spread};
 use crate::reproduce::{Axis, Context, Experiment, Outcome, Plot, Row, Series, Table};
 use anyhow::Result;
 use axon_plane::qcn::RpConfig;
@@ -64,6 +65,7 @@ fn follow(rp: RpConfig, set_point: Bytes, seed: u64) -> Result<Run> {
         queue: Vec::new(),
     };
     let (mut at, mut cnms) = (0.0, 0);
+    let (mut drained, mut most) = (Vec::new(), Vec::new());
     let seconds = BIN.ticks() as f64 / Span::from_secs(1).ticks() as f64;
     for rate in [1_000].into_iter().chain(STEPS_MBPS).map(Rate::mbps) {
         if at > 0.0 {
@@ -73,8 +75,9 @@ fn follow(rp: RpConfig, set_point: Bytes, seed: u64) -> Result<Run> {
         for bin in 0..BINS {
             let seen = world.look(BIN);
             let mean = seen.queue_mean(BIN);
-            run.throughput.push((at, seen.wire_bytes as f64 * 8.0 / seconds / 1e6));
-            run.queue.push((at, mean / 1e3));
+            drained.push(Some(seen.wire_bytes as f64));
+            most.push(rate.bytes_in(BIN).0 as f64);
+            run.queue.push((at + seconds / 2.0, mean / 1e3));
             at += seconds;
             run.lost += seen.lost;
             run.longest = run.longest.max(seen.longest);
@@ -97,6 +100,11 @@ fn follow(rp: RpConfig, set_point: Bytes, seed: u64) -> Result<Run> {
             run.steady.push((100.0 * mean / set_point.0 as f64, used));
         }
     }
+    // A frame counts when it has come out whole, though part of it came in the bin before.
+    spread(&mut drained, &most, Counted::AtEnd);
+    let throughput = drained.into_iter().flatten().zip(&run.queue);
+    run.throughput =
+        throughput.map(|(bytes, &(at, _))| (at, bytes * 8.0 / seconds / 1e6)).collect();
     run.cnms.1 = cnms as f64 / (STEPS_MBPS.len() as f64 * STEP.ticks() as f64 / 1e11);
     Ok(run)
 }
@@ -135,12 +143,24 @@ fn run(context: &mut Context) -> Result<Outcome> {
             let name = "50 KB: most CNMs in a second; mean";
             let ours = format!("{}; {:.1}", run.cnms.0, run.cnms.1);
             outcome.remark(name, "801; 173 queries", ours, "1/s");
-            let x = || Axis::linear("s");
+            let x = || Axis::linear("time", "s");
             let series = vec![Series::ours("throughput", run.throughput)];
-            let plot = Plot::lines("throughput", "Throughput", x(), Axis::linear("Mb/s"), series);
+            let plot = Plot::lines(
+                "throughput",
+                "Throughput",
+                x(),
+                Axis::linear("throughput on the wire", "Mb/s"),
+                series,
+            );
             outcome.plots.push(plot);
             let series = vec![Series::ours("queue", run.queue)];
-            let plot = Plot::lines("queue", "Queue, Q_EQ 50 KB", x(), Axis::linear("KB"), series);
+            let plot = Plot::lines(
+                "queue",
+                "Queue, Q_EQ 50 KB",
+                x(),
+                Axis::linear("mean queue", "KB"),
+                series,
+            );
             outcome.plots.push(plot);
         }
     }

@@ -9,7 +9,7 @@ use crate::reproduce::{Axis, Figure, Plot, Series, Table};
 use anyhow::{Result, ensure};
 use capture::Ending;
 use distance::{Curve, Distances, Reading};
-use serde_json::{Value, json};
+use serde::Serialize;
 use std::net::IpAddr;
 use std::path::Path;
 
@@ -116,41 +116,98 @@ impl Report {
     }
 
     /// As JSON.
-    pub fn json(&self) -> Value {
+    pub fn json(&self) -> ReportJson<'_> {
         let Ending { packets, axon_packets, unknown_links, broken_off } = &self.ending;
-        let mut value = json!({
-            "packets": packets, "axon_packets": axon_packets, "unknown_links": unknown_links,
-            "broken_off": broken_off,
-        });
-        for (name, curve) in self.curves() {
-            let points = sizes(curve.distance_max(Reading::Packets)).into_iter().map(|entries| {
-                json!({
-                    "entries": entries,
-                    "hit_rate_lru": curve.hit_rate(Reading::Entries, entries),
-                    "hit_rate_packets": curve.hit_rate(Reading::Packets, entries),
-                })
-            });
-            let fewest = PER_MILLE.map(|per_mille| {
-                json!({
-                    "share_of_repeated": per_mille as f64 / 1000.0,
-                    "entries_lru": curve.entries_for(Reading::Entries, per_mille),
-                    "entries_packets": curve.entries_for(Reading::Packets, per_mille),
-                })
-            });
-            value[name.to_lowercase()] = json!({
-                "packets": curve.packets,
-                "addresses": curve.addresses,
-                "fewest": fewest,
-                "curve": points.collect::<Vec<_>>(),
-            });
+        let of = |curve: &Curve| (curve.packets > 0).then(|| CurveJson::of(curve));
+        ReportJson {
+            packets: *packets,
+            axon_packets: *axon_packets,
+            unknown_links: *unknown_links,
+            broken_off: broken_off.as_deref(),
+            ip: of(&self.ip),
+            mac: of(&self.mac),
         }
-        value
     }
 
     /// The curves as figures and as a plot.
     pub fn drawn(&self, title: &str) -> (Table, Plot) {
         let named: Vec<(&str, &Curve)> = self.curves().collect();
         drawn(title, &named)
+    }
+}
+
+/// What `axon cam --json` writes.
+#[derive(Debug, Serialize)]
+pub struct ReportJson<'a> {
+    /// Packets in the capture.
+    packets: u64,
+    /// Of these, Axon packets between switches, which are looked up nowhere and left out.
+    axon_packets: u64,
+    /// Packets of a link type that is not read, left out too.
+    unknown_links: u64,
+    /// Where and why the file breaks off; null if it is whole.
+    broken_off: Option<&'a str>,
+    /// Lookups of destination IP addresses; left out if there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ip: Option<CurveJson>,
+    /// Lookups of destination MAC addresses, without group addresses; left out if there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mac: Option<CurveJson>,
+}
+
+/// How many entries the lookups of one kind of address need.
+#[derive(Debug, Serialize)]
+struct CurveJson {
+    /// Lookups.
+    packets: u64,
+    /// Different addresses.
+    addresses: u64,
+    /// The fewest entries for a share of the lookups that could hit.
+    fewest: Vec<FewestJson>,
+    /// Hit rate against entries.
+    curve: Vec<PointJson>,
+}
+
+/// The fewest entries for a share of the lookups that could hit.
+#[derive(Debug, Serialize)]
+struct FewestJson {
+    /// The share of the lookups of an address that was looked up before: 0 to 1.
+    share_of_repeated: f64,
+    /// Entries that suffice where the least recently used one is replaced.
+    entries_lru: Option<u64>,
+    /// Entries that suffice if the packets in between were to different addresses.
+    entries_packets: Option<u64>,
+}
+
+/// A point of the curve.
+#[derive(Debug, Serialize)]
+struct PointJson {
+    /// Entries of the CAM.
+    entries: u64,
+    /// Hits of all lookups where the least recently used entry is replaced: 0 to 1.
+    hit_rate_lru: f64,
+    /// Hits of all lookups if the packets in between were to different addresses: 0 to 1.
+    hit_rate_packets: f64,
+}
+
+impl CurveJson {
+    fn of(curve: &Curve) -> CurveJson {
+        let fewest = PER_MILLE.map(|per_mille| FewestJson {
+            share_of_repeated: per_mille as f64 / 1000.0,
+            entries_lru: curve.entries_for(Reading::Entries, per_mille),
+            entries_packets: curve.entries_for(Reading::Packets, per_mille),
+        });
+        let point = |entries| PointJson {
+            entries,
+            hit_rate_lru: curve.hit_rate(Reading::Entries, entries),
+            hit_rate_packets: curve.hit_rate(Reading::Packets, entries),
+        };
+        CurveJson {
+            packets: curve.packets,
+            addresses: curve.addresses,
+            fewest: fewest.into(),
+            curve: sizes(curve.distance_max(Reading::Packets)).into_iter().map(point).collect(),
+        }
     }
 }
 
@@ -173,7 +230,7 @@ pub fn drawn(title: &str, curves: &[(&str, &Curve)]) -> (Table, Plot) {
             series.push(Series { name: format!("{name}, {what}"), theirs, points });
         }
     }
-    let axes = (Axis::log("entries"), Axis::linear("hits of all lookups, %"));
+    let axes = (Axis::log("entries", ""), Axis::linear("hits", "% of all lookups"));
     (table, Plot::lines("cam", title, axes.0, axes.1, series))
 }
 

@@ -3,7 +3,7 @@
 use super::{Comparison, FLOWS, HOSTS, Transport};
 use crate::axon::line;
 use crate::axon::live::{LINE, RING};
-use crate::reproduce::{Context, Experiment, Outcome, Plot, Row, Series, Table};
+use crate::reproduce::{Axis, Context, Experiment, Outcome, Plot, Row, Series, Table};
 use anyhow::{Context as _, Result, ensure};
 use axon_fabric::model::{Device, Fabric};
 use axon_sim::World;
@@ -137,5 +137,11 @@ fn plot(bars: &[[f64; 4]]) -> Plot {
         (0..groups.len()).map(|group| (group as f64, of(group))).collect::<Vec<_>>()
     };
     let series = vec![Series::theirs("paper", points(0)), Series::ours("ours", points(1))];
-    Plot::bars("aggregate", "Six flows over a line and a ring", &groups, "Mb/s, all flows", series)
+    Plot::bars(
+        "aggregate",
+        "Six flows over a line and a ring",
+        &groups,
+        Axis::linear("goodput of all flows", "Mb/s"),
+        series,
+    )
 }

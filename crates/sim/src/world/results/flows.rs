@@ -206,17 +206,31 @@ impl World {
         sent
     }
 
-    /// Bytes of payload that each flow has received so far, in the order of
-    /// [`World::traffic_report`].
-    pub fn traffic_received(&self) -> impl Iterator<Item = u64> {
+    /// For each flow, in the order of [`World::traffic_report`]: the bytes of payload that it has
+    /// received so far, `None` before it has sent anything and while a host of it has no power; and
+    /// the hosts that receive it.
+    pub(crate) fn traffic_received(
+        &self,
+    ) -> impl Iterator<Item = (Option<u64>, impl Iterator<Item = usize>)> {
         self.traffic.iter().map(|running| {
-            let Work::App(host, id) = running.work else { return 0 };
-            let bytes = match running.sinks[..] {
-                [] => self.flow_stats(host, id).map(|stats| stats.received.bytes.0),
-                _ => self.at_sinks(running, host, id).map(|all| all.map(|at| at.bytes.0).sum()),
+            let sinks = running.sinks.iter().map(|&(host, _)| host);
+            let at_sender = match running.work {
+                Work::App(host, _) if running.sinks.is_empty() => Some(host),
+                _ => None,
             };
-            bytes.unwrap_or(0)
+            (self.received_bytes(running), sinks.chain(at_sender))
         })
+    }
+
+    fn received_bytes(&self, running: &Running) -> Option<u64> {
+        let Work::App(host, id) = running.work else { return None };
+        let stats = self.flow_stats(host, id)?;
+        stats.first_sent?;
+        match running.sinks[..] {
+            [] => Some(stats.received.bytes.0),
+            [(sink, _)] if self.host(sink).is_none() => None,
+            _ => Some(self.at_sinks(running, host, id)?.map(|at| at.bytes.0).sum()),
+        }
     }
 
     /// What has come of one flow; whether it is unfinished is left open.

@@ -8,7 +8,7 @@ mod unfinished;
 
 pub use flows::{EntryTimes, FlowReport, Times};
 pub use ports::{DropCount, PortCount, drop_counts, port_counts};
-pub use samples::{PortSamples, Samples};
+pub use samples::{FlowSamples, PortSamples, Samples};
 
 pub(crate) use pings::{Pings, all_pairs};
 

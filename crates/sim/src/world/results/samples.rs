@@ -3,8 +3,10 @@
 use crate::engine::station::StationNode;
 use crate::world::World;
 use axon_fabric::assemble::port_name;
+use axon_fabric::model::{Cable, Fabric};
 use axon_node::Dataplane;
 use axon_wire::{PortNo, Span, Time};
+use std::collections::BTreeMap;
 
 /// Samples that are kept at most. When there are more, every second one is thrown away and
 /// the next are taken half as often.
@@ -15,11 +17,25 @@ const SAMPLES_MAX: usize = 2_000;
 pub struct PortSamples {
     /// `s1-p0`.
     pub name: String,
-    /// Bytes that had gone out by then, over all incarnations of the switch since its first sample;
-    /// what it sent between its last sample and a loss of power is not known.
-    pub tx_bytes: Vec<u64>,
-    /// Bytes that waited then.
-    pub queued_bytes: Vec<u64>,
+    /// The highest rate that its link has in the run, in bits per second; zero without a link.
+    pub rate_bps: u64,
+    /// Bytes of frames, without FCS, that had begun to go out by then, over all incarnations of the
+    /// switch since its first sample; what it sent between its last sample and a loss of power is
+    /// not known. `None` without power.
+    pub tx_bytes: Vec<Option<u64>>,
+    /// Bytes that were queued then; `None` without power.
+    pub queued_bytes: Vec<Option<u64>>,
+}
+
+/// One flow at every sample.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FlowSamples {
+    /// The highest rate that the links of the hosts that receive it have in the run, together, in
+    /// bits per second; zero where nothing is received.
+    pub rate_bps: u64,
+    /// Bytes of payload that had been received by then; `None` before it began, and without power
+    /// at one of its hosts.
+    pub received_bytes: Vec<Option<u64>>,
 }
 
 /// All ports of switches, at equal distances of time.
@@ -29,8 +45,8 @@ pub struct Samples {
     pub times: Vec<Time>,
     /// The ports, switch by switch.
     pub ports: Vec<PortSamples>,
-    /// For each flow of the report, bytes of payload that had come in by then.
-    pub flows: Vec<Vec<u64>>,
+    /// The flows, in the order of the report.
+    pub flows: Vec<FlowSamples>,
     interval: Span,
     due: Time,
     /// For each port, what it had sent in incarnations that are over, and in this one.
@@ -62,10 +78,13 @@ impl Samples {
     /// Takes the first sample, now.
     pub(crate) fn begin(world: &World, interval: Span) -> Samples {
         let mut ports = Vec::new();
-        for switch in &world.fabric().switches {
-            for port in 0..switch.ports {
-                let name = port_name(&switch.name, PortNo(port));
-                ports.push(PortSamples { name, tx_bytes: Vec::new(), queued_bytes: Vec::new() });
+        let rates = port_rates(world.fabric());
+        for (number, switch) in world.fabric().switches.iter().enumerate() {
+            for port in (0..switch.ports).map(PortNo) {
+                let (tx_bytes, queued_bytes) = (Vec::new(), Vec::new());
+                let rate_bps = rates.get(&(number, port)).copied().unwrap_or(0);
+                let name = port_name(&switch.name, port);
+                ports.push(PortSamples { name, rate_bps, tx_bytes, queued_bytes });
             }
         }
         let interval = interval.max(Span::from_nanos(1));
@@ -97,24 +116,29 @@ impl Samples {
                 let (sent, queued) = match node {
                     Some(StationNode::Switch(node)) => {
                         let plane = node.plane();
-                        (Some(plane.counters().port(port).tx_bytes), plane.queue(port).bytes.0)
+                        let queued = plane.queue(port).bytes.0;
+                        (Some(plane.counters().port(port).tx_bytes), Some(queued))
                     }
                     Some(StationNode::Baseline(node)) => {
                         let ports = node.ports();
-                        (Some(ports.counters().port(port).tx_bytes), ports.queued_bytes(port).0)
+                        let queued = ports.queued_bytes(port).0;
+                        (Some(ports.counters().port(port).tx_bytes), Some(queued))
                     }
-                    _ => (None, 0),
+                    _ => (None, None),
                 };
-                samples.tx_bytes.push(counted.add(incarnation, sent));
+                let sum = counted.add(incarnation, sent);
+                samples.tx_bytes.push(sent.map(|_| sum));
                 samples.queued_bytes.push(queued);
             }
         }
-        for (index, bytes) in world.traffic_received().enumerate() {
-            // A flow that began since the first sample had received nothing before.
+        for (index, (bytes, receivers)) in world.traffic_received().enumerate() {
             if index == self.flows.len() {
-                self.flows.push(vec![0; self.times.len() - 1]);
+                let rate_bps =
+                    receivers.map(|host| highest(world.fabric(), Cable::Host(host))).sum();
+                let received_bytes = vec![None; self.times.len() - 1];
+                self.flows.push(FlowSamples { rate_bps, received_bytes });
             }
-            self.flows[index].push(bytes);
+            self.flows[index].received_bytes.push(bytes);
         }
         if self.times.len() > SAMPLES_MAX {
             self.thin();
@@ -130,13 +154,34 @@ impl Samples {
             });
         }
         halve(&mut self.times);
-        self.flows.iter_mut().for_each(halve);
+        self.flows.iter_mut().for_each(|flow| halve(&mut flow.received_bytes));
         for port in &mut self.ports {
             halve(&mut port.tx_bytes);
             halve(&mut port.queued_bytes);
         }
         self.interval = self.interval * 2;
     }
+}
+
+/// The highest rate of the link of each port of a switch that has one.
+fn port_rates(fabric: &Fabric) -> BTreeMap<(usize, PortNo), u64> {
+    let mut rates = BTreeMap::new();
+    for (index, link) in fabric.links.iter().enumerate() {
+        let rate = highest(fabric, Cable::Link(index));
+        rates.extend([link.a, link.b].map(|end| ((end.switch, end.port), rate)));
+    }
+    for (index, host) in fabric.hosts.iter().enumerate() {
+        rates.insert((host.switch, host.port), highest(fabric, Cable::Host(index)));
+    }
+    let at = fabric.controller.at;
+    rates.insert((at.switch, at.port), highest(fabric, Cable::Controller));
+    rates
+}
+
+/// The highest rate that a cable has in the run, in bits per second.
+fn highest(fabric: &Fabric, cable: Cable) -> u64 {
+    let [_, highest] = fabric.rates(cable);
+    highest.bits_per_second()
 }
 
 #[cfg(test)]

@@ -1,0 +1,67 @@
+//! Throughput from counters that grow by whole frames.
+//!
+//! A counter grows by a whole frame at one instant, though the frame takes time on its wire. Over a
+//! bin that is shorter than a few frames, the bytes counted then exceed what the link carries. In
+//! plain English: where a bin has more than the link carries in its time, the rest goes to the
+//! next bin, if frames are counted when they start, or to the one before, if they are counted when
+//! they have come in whole; and on from there, as far as it takes. That is where these bytes were
+//! on the wire. Bytes of a stream that came out of order, and are counted when the missing one has
+//! come, go back in the same way.
+
+/// When a counter counts a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counted {
+    /// When its first bit leaves.
+    AtStart,
+    /// When it has come in whole, or later.
+    AtEnd,
+}
+
+/// Moves bytes between bins that follow each other so that none has more than `most`, what its
+/// link carries in its time. What goes past the last bin (or the first, for [`Counted::AtEnd`]),
+/// or into a bin that is `None`, is left out: it was on the wire before or after.
+///
+/// # Panics
+/// If there are not as many bins in both.
+pub fn spread(bytes: &mut [Option<f64>], most: &[f64], counted: Counted) {
+    assert_eq!(bytes.len(), most.len(), "as many bins");
+    let mut more = 0.0;
+    let mut settle = |(bytes, most): (&mut Option<f64>, &f64)| match bytes {
+        Some(bytes) => {
+            let all = *bytes + more;
+            *bytes = all.min(*most);
+            more = all - *bytes;
+        }
+        None => more = 0.0,
+    };
+    let bins = bytes.iter_mut().zip(most);
+    match counted {
+        Counted::AtStart => bins.for_each(&mut settle),
+        Counted::AtEnd => bins.rev().for_each(&mut settle),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_where_they_were_on_the_wire_and_none_is_lost() {
+        let some = |bytes: [f64; 4]| bytes.map(Some);
+        // Bins of 1,000 bytes at line rate; frames of 1,500.
+        let most = [1_000.0; 4];
+        let mut starts = some([1_500.0, 1_500.0, 0.0, 500.0]);
+        spread(&mut starts, &most, Counted::AtStart);
+        assert_eq!(starts, some([1_000.0, 1_000.0, 1_000.0, 500.0]));
+        let mut ends = some([0.0, 0.0, 3_000.0, 0.0]);
+        spread(&mut ends, &most, Counted::AtEnd);
+        assert_eq!(ends, some([1_000.0, 1_000.0, 1_000.0, 0.0]));
+    }
+
+    #[test]
+    fn what_came_before_the_first_bin_or_a_gap_is_left_out() {
+        let mut bytes = [Some(1_500.0), Some(200.0), None, Some(900.0), Some(300.0)];
+        spread(&mut bytes, &[1_000.0, 500.0, 500.0, 500.0, 500.0], Counted::AtEnd);
+        assert_eq!(bytes, [Some(1_000.0), Some(200.0), None, Some(500.0), Some(300.0)]);
+    }
+}
