@@ -1,8 +1,8 @@
 //! Lines of a plot over time, from samples.
 //!
 //! In plain English: put samples together in bins, long enough for several frames where there is
-//! time; take the bytes of each bin, never more than its link carries in that time ([`spread`]); the
-//! rate stands in the middle of the bin. A bin without any sample is a gap.
+//! time; take the bytes of each bin, never more than its link carries in that time ([`spread`]);
+//! the rate stands in the middle of the bin. A bin without any sample is a gap.
 
 use axon_papers::reproduce::rates::{Counted, spread};
 use axon_wire::Time;
