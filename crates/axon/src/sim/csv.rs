@@ -1,5 +1,5 @@
 //! The report as CSV files: `flows.csv`, `ports.csv`, `drops.csv`, and, over time,
-//! `samples.csv`. Beside them, `format.json` has the version of their format and their columns, since
+//! `samples.csv`. Beside them, `format.json` has the version of their format and their columns:
 //! CSV has no place for it that its readers would understand.
 //!
 //! RFC 4180, but with a newline only at the end of a line. Fields that need quotes have them:
@@ -34,9 +34,9 @@ struct FlowRow<'a> {
     received_packets: u64,
     /// Bytes of payload received; of a replay, of frames.
     received_bytes: u64,
-    /// Of those that are missing, the ones that have ended for a counted reason; empty if not known.
+    /// Of the missing, those that have ended for a counted reason; empty if not known.
     lost_packets: Option<u64>,
-    /// Of those that are missing, the ones that are neither lost nor received; empty if not known.
+    /// Of the missing, those that are neither lost nor received; empty if not known.
     in_flight_packets: Option<u64>,
     /// Sent and not received so far: lost or in flight; empty if not known.
     missing_packets: Option<u64>,
@@ -56,8 +56,8 @@ struct FlowRow<'a> {
     completed: u64,
     /// What was given up or broke.
     failed: u64,
-    /// The shortest time that one of the completed took; empty if none was measured, as are the four
-    /// that follow.
+    /// The shortest time that one of the completed took; empty if none was measured, as are the
+    /// four that follow.
     times_min_ns: Option<u64>,
     /// Their mean.
     times_mean_ns: Option<u64>,

@@ -1,8 +1,8 @@
 //! Lines of a plot over time, from samples.
 //!
 //! In plain English: put samples together in bins, long enough for several frames where there is
-//! time; take the bytes of each bin, never more than its link carries in that time ([`spread`]); the rate stands
-//! in the middle of the bin. A bin without any sample is a gap.
+//! time; take the bytes of each bin, never more than its link carries in that time ([`spread`]);
+//! the rate stands in the middle of the bin. A bin without any sample is a gap.
 
 use axon_papers::reproduce::rates::{Counted, spread};
 use axon_wire::Time;
@@ -81,8 +81,8 @@ impl Line {
 }
 
 /// From which sample to which each bin goes, up to `active`, the last sample of interest,
-/// or a little after. A bin is long enough for several frames on the slowest of the lines' links, if
-/// the run is; what is left behind the last bin belongs to it.
+/// or a little after. A bin is long enough for several frames on the slowest of the lines' links,
+/// if the run is; what is left behind the last bin belongs to it.
 pub fn bins(times: &[Time], active: usize, lines: &[Line]) -> Vec<Range<usize>> {
     let last = times.len() - 1;
     let slowest = lines.iter().map(|line| line.rate_bps).filter(|&rate| rate > 0).min();

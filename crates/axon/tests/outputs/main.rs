@@ -29,8 +29,8 @@ key is missing here, or is here and no longer written.
 - **Machine.** What depends on the wall clock, the memory or the threads of the machine stands in
   one object, `machine`. Two runs of one version with the same seed differ in this object only.
   Exceptions are what is measured in real time: `axon status`, `axon ping`,
-  `axon probe --live`, `axon conformance --iface`, experiments of `axon reproduce` that run on Linux, and a run that was
-  interrupted or went past its `--memory-max`.
+  `axon probe --live`, `axon conformance --iface`, experiments of `axon reproduce` that run on
+  Linux, and a run that was interrupted or went past its `--memory-max`.
 - **Units.** A key that ends in a unit is in that unit: `_ns` nanoseconds, `_us` microseconds, `_ms`
   milliseconds, `_ps` picoseconds, `_ticks` units of 10 ps, `_bps` bits per second, `_bytes` bytes,
   `_frames` and `_packets` a count of these. Other numbers are counts, or their meaning has the
@@ -80,15 +80,15 @@ const SECTIONS: [Section; 14] = [
     ),
     section(
         "`axon cam --json`",
-        "`format` is at the top of the object too. The columns of `--csv` are the kind of addresses, \
-         the entries, and the two hit rates, 0 to 1.",
+        "`format` is at the top of the object too. The columns of `--csv` are the kind of \
+         addresses, the entries, and the two hit rates, 0 to 1.",
         ("ReportJson", "axon/cam/mod.rs"),
     ),
     section("`axon ping --json`", FORMAT, ("Output", "axon/src/ping.rs")),
     section(
         "`axon status --json`",
-        "`format` is at the top of the object too. The socket of a daemon has one `Status`, without \
-         `format`.",
+        "`format` is at the top of the object too. The socket of a daemon has one `Status`, \
+         without `format`.",
         ("Output", "axon/src/status.rs"),
     ),
 ];
@@ -107,7 +107,8 @@ fn the_page_has_every_key_with_its_meaning() {
     let stale: Vec<_> = old.difference(&new).collect();
     assert!(
         there == page,
-        "{PAGE} is not what the types say; BLESS=1 renews it\nmissing: {missing:#?}\nstale: {stale:#?}"
+        "{PAGE} is not what the types say; BLESS=1 renews it\nmissing: {missing:#?}\n\
+         stale: {stale:#?}"
     );
 }
 

@@ -498,6 +498,32 @@ mod tests {
     }
 
     #[test]
+    fn a_zero_is_drawn_and_what_is_missing_is_not() {
+        let points = vec![(0.0, 0.0), (1.0, f64::NAN), (2.0, 5.0)];
+        let series = || vec![Series::ours("a", points.clone())];
+        let bars = |y| svg(&Plot::bars("zero", "t", &["a", "b", "c"], y, series()));
+        let zero = "fill=\"#1D70B8\">\n0\n";
+        for y in [Axis::linear("y", ""), Axis::log("y", "")] {
+            assert_eq!(bars(y).matches(zero).count(), 1, "a 0 above the first bar alone");
+        }
+        // On a log axis, a triangle at its end and one point; no line over the gap.
+        let of = |y| svg(&Plot::lines("zero", "t", Axis::linear("x", ""), y, series()));
+        let counted = |text: &str| {
+            let ours = "stroke=\"#1D70B8\"";
+            let lines = text.lines().filter(|line| line.starts_with("<polyline"));
+            (lines.filter(|line| line.contains(ours)).count(), text.matches("<circle").count())
+        };
+        assert_eq!(counted(&of(Axis::linear("y", ""))), (0, 2));
+        assert_eq!(counted(&of(Axis::log("y", ""))), (1, 1));
+    }
+
+    #[test]
+    fn a_plot_says_what_it_leaves_out() {
+        let plot = Plot::lines("n", "t", Axis::linear("x", ""), Axis::linear("y", ""), Vec::new());
+        assert!(svg(&plot.with_note("and 3 of 11 flows")).contains("and 3 of 11 flows"));
+    }
+
+    #[test]
     fn what_cannot_be_drawn_is_left_out() {
         let points = vec![(0.0, 0.0), (1.0, f64::NAN), (2.0, 5.0)];
         let axis = Axis::log("x", "");

@@ -37,8 +37,8 @@ struct ProvenanceJson {
     /// The commit that the program was built from, with `-dirty` behind it if files differed from
     /// it; `unknown` outside of a repository.
     commit: String,
-    /// What belongs to the machine: all else is the same whenever the same commit runs with the same
-    /// seed, but for what is measured on Linux.
+    /// What belongs to the machine: all else is the same whenever the same commit runs with the
+    /// same seed, but for what is measured on Linux.
     machine: MachineJson,
 }
 
