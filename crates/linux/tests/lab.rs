@@ -22,7 +22,7 @@ use std::fs::Permissions;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{ExitCode, Stdio};
+use std::process::{Child, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 use support::needs;
 
@@ -401,10 +401,13 @@ fn a_killed_controller_costs_nothing() {
         command.stdout(Stdio::piped()).spawn().expect("it starts")
     });
     assert!(run(&lab, "h4", "ping -i 0.05 -c 20 10.0.77.6").status.success());
+    // What a ping prints is read at once: it would wait for its reader otherwise.
+    let read = |ping: Child| move || ping.wait_with_output().expect("it ends");
+    let pings = pings.map(|ping| std::thread::spawn(read(ping)));
     let before = daemon(&lab, "c1").expect("c1 runs");
     kill(Pid::from_raw(before), Signal::SIGKILL).expect("it is ours");
     for (ping, (from, to)) in pings.into_iter().zip(PAIRS) {
-        let output = ping.wait_with_output().expect("it ends");
+        let output = ping.join().expect("it does not panic");
         let text = String::from_utf8_lossy(&output.stdout);
         let replies = replies(&text);
         let gap = replies.windows(2).map(|pair| pair[1].1 - pair[0].1).fold(0.0, f64::max);

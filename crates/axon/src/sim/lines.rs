@@ -149,7 +149,8 @@ mod tests {
         let line = line(Counted::AtEnd, (0..1_001).map(|at| Some(bytes(at))).collect());
         let rates = line.rates(&times, &bins(&times, 1_000, std::slice::from_ref(&line)));
         assert!(rates.iter().all(|rate| rate.1 <= 1_000.0 + 1e-9), "{rates:?}");
-        assert!(rates.iter().any(|rate| rate.1 == 0.0), "the stall is seen: {rates:?}");
+        // 4 ms, of which the link needs 3.84 ms for what was held back.
+        assert!(rates.iter().any(|rate| rate.1 < 500.0), "what is left of it is seen: {rates:?}");
     }
 
     #[test]

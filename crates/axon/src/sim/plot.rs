@@ -106,7 +106,7 @@ fn active(samples: &Samples) -> usize {
     if samples.flows.is_empty() { last } else { (1..=last).rfind(moved).unwrap_or(last) }
 }
 
-/// The flows, named as in the file; those of one entry are told apart by their hosts, and those of
+/// The flows, named as in the file; those of one entry differ by their hosts, and those of
 /// the same hosts by their number.
 fn flows(samples: &Samples, flows: &[FlowReport]) -> Vec<Line> {
     let mut all: BTreeMap<&str, usize> = BTreeMap::new();

@@ -292,7 +292,7 @@ impl Model {
     }
 }
 
-/// A variant of an enum with contents, by how serde tells variants apart.
+/// A variant of an enum with contents, by how serde writes which variant it is.
 fn form(serde: &Serde, of: String, content: Vec<Field>, doc: String) -> (String, Vec<Field>) {
     if serde.has("untagged") {
         return (of, content);

@@ -1,5 +1,5 @@
-//! The routes of an earlier incarnation of the controller that wait for a decision, and when to look
-//! at them again; `takeover.rs` decides.
+//! The routes of an earlier incarnation of the controller that wait for a decision, and when to
+//! look at them again; `takeover.rs` decides.
 
 use super::hosts::Place;
 use super::topology::SwitchIndex;

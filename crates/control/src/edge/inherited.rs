@@ -38,7 +38,8 @@ impl Edge {
     /// The time of inherited routes is over.
     pub(super) fn inherited_due(&mut self, cx: &mut Cx) {
         if !self.reachable {
-            self.inherited_until = Some(cx.now + self.inherited_max);
+            let waits = self.flows.inherited().next().is_some();
+            self.inherited_until = waits.then_some(cx.now + self.inherited_max);
             return;
         }
         self.inherited_until = None;

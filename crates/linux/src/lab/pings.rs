@@ -2,10 +2,11 @@
 
 use super::options::PART;
 use super::ping::Outcome;
+use super::plan::{HostPlan, Plan};
 use super::running::Lab;
 use crate::status::NodeStatus;
 use anyhow::{Context, Result, bail};
-use axon_fabric::model::Fabric;
+use axon_fabric::model::{Fabric, Host};
 use axon_node::telemetry::NodeTelemetry;
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{BufRead, BufReader};
@@ -119,23 +120,24 @@ impl Lab {
         Ok(())
     }
 
-    /// The newest IPv4 address of each host, as the controller knows it; fixed addresses of the
-    /// fabric file where it knows none.
+    /// The newest IPv4 address of each host, as the controller knows it; of a host that it does not
+    /// know, such as one whose link is cut, that which it was given when the lab was started.
     fn addresses(&self, fabric: &Fabric) -> Result<Vec<Option<Ipv4Addr>>> {
         let name = &fabric.controller.name;
         let status = NodeStatus::ask(name, &self.state.socket(name), 0);
         let Some(NodeTelemetry::Controller(controller)) = status.node() else {
             bail!("{name} does not answer: see {}", self.state.log(name).display());
         };
-        let known = |host: &axon_fabric::model::Host| {
+        let given = Plan::of(fabric, self.state.load_options()?.bare).hosts;
+        let known = |(host, given): (&Host, &HostPlan)| {
             let entered = controller.hosts.iter().filter(|entry| entry.mac == host.mac);
             let ips = entered.flat_map(|entry| entry.ips.iter().rev());
             let mut ipv4 = ips.filter_map(|ip| match ip {
                 IpAddr::V4(ip) => Some(*ip),
                 IpAddr::V6(_) => None,
             });
-            ipv4.next().or(host.ip)
+            ipv4.next().or(given.address.map(|(ip, _)| ip))
         };
-        Ok(fabric.hosts.iter().map(known).collect())
+        Ok(fabric.hosts.iter().zip(&given).map(known).collect())
     }
 }

@@ -195,7 +195,10 @@ impl Store {
             if let Err(error) = self.replace(next) {
                 self.fail(&error);
             }
-        } else if self.next.is_none() && self.has_grown() {
+        } else if let Some(next) = &self.next {
+            // It may have been in the way of another file.
+            self.syncer.sync(&next.file);
+        } else if self.has_grown() {
             match self.rewrite() {
                 Ok(log) => {
                     self.syncer.sync(&log.file);

@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn a_trace_is_judged_by_the_metric_of_the_thesis_too_and_never_held_by_construction_alone() {
-        let trace = generated(SMALL, 95.0, 1);
+        let trace = generated(SMALL, 98.0, 1);
         let mut outcome = Outcome::default();
         judge(&mut outcome, &trace);
         outcome.by_construction("it was drawn.");

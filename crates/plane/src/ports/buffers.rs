@@ -3,25 +3,11 @@
 //! messages go before all of them; see `control_queues.rs`.
 
 use super::control_queues::{Ahead, ControlQueues};
-use crate::ports::FrameMeta;
+pub use super::queued::Queued;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use axon_node::PortKind;
 use axon_wire::priority::Priority;
 use axon_wire::{Bytes, PortNo, Time};
-
-/// A frame that waits for the wire.
-#[derive(Clone, Debug)]
-pub struct Queued<B> {
-    /// The frame as it will leave.
-    pub meta: FrameMeta<B>,
-    /// Its length in bytes.
-    pub bytes: u32,
-    /// The only kind of port that it may leave by; `None` for link-local frames.
-    pub kind: Option<PortKind>,
-    /// The priority group at its ingress whose memory it uses.
-    pub group: Priority,
-}
 
 /// Which of the frames that wait for one port in one traffic class goes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -289,6 +275,7 @@ impl<B> Default for Egress<B> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ports::FrameMeta;
     use crate::ports::HeaderKind;
     use axon_wire::header::PacketType;
 

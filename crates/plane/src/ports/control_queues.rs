@@ -6,7 +6,7 @@
 //! key makes of them, so they do not have all of a wire either: after [`RUN_BYTES`] of them in a
 //! row one other frame goes, if one waits.
 
-use super::buffers::Queued;
+use super::queued::Queued;
 use crate::ports::HeaderKind;
 use alloc::collections::VecDeque;
 use axon_wire::PortNo;

@@ -12,6 +12,7 @@ mod frame_meta;
 mod hold;
 pub mod memory;
 mod queue_change;
+mod queued;
 mod read;
 mod telemetry;
 mod watch;

@@ -14,7 +14,6 @@ pub mod queue;
 pub(crate) mod shard;
 mod simulator;
 pub mod station;
-pub mod stopped;
 mod store;
 pub(crate) mod taps;
 mod threads;

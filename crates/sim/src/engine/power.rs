@@ -1,7 +1,8 @@
-//! Power: when the nodes of stations start and end. And what is set before: timing, hop width.
+//! Power: when the nodes of stations start and end, are suspended and go on. And what is set
+//! before: timing, hop width.
 
 use crate::engine::Engine;
-use crate::engine::station::StationNode;
+use crate::engine::station::{StationNode, Stopped};
 use crate::engine::store::Store;
 use crate::engine::trace::What;
 use crate::link::timing::Timing;
@@ -74,6 +75,31 @@ impl Engine {
         adapter.past.add(&accounts);
         self.record(station, PortNo::CONTROL, What::Power(None));
         self.refresh_station(station);
+    }
+
+    /// Stops the node of a station; nothing happens if it is stopped or has no power.
+    pub fn stop(&mut self, station: usize) {
+        let node = &mut self.station_mut(station).node;
+        if matches!(node, StationNode::Off | StationNode::Stopped(_)) {
+            return;
+        }
+        let stopped = std::mem::replace(node, StationNode::Off);
+        *node = StationNode::Stopped(Box::new(Stopped { node: stopped, inputs: Vec::new() }));
+    }
+
+    /// Lets the node of a station go on; nothing happens if it is not stopped.
+    pub fn go_on(&mut self, station: usize) {
+        let node = &mut self.station_mut(station).node;
+        let StationNode::Stopped(stopped) = node else { return };
+        let inputs = std::mem::take(&mut stopped.inputs);
+        let stopped = std::mem::replace(&mut stopped.node, StationNode::Off);
+        *node = stopped;
+        let at = self.places[station];
+        let (station, common) = self.shards[at.shard as usize].call(at.slot);
+        for input in inputs {
+            station.deliver(input, common);
+        }
+        station.nudge(common);
     }
 
     fn refresh_station(&mut self, station: usize) {

@@ -4,12 +4,11 @@ use crate::engine::accounts::Accounts;
 use crate::engine::adapter::Adapter;
 use crate::engine::dataplane::SwitchPlane;
 use crate::engine::event::{Common, Kind};
-use crate::engine::stopped::Stopped;
 use crate::host::Host;
 use crate::host::arp_host::ArpHost;
 use crate::world::baselines::Baseline;
 use axon_control::node::{ControllerNode, SwitchNode};
-use axon_node::{Action, Counters, Dataplane, Input, Node};
+use axon_node::{Action, Awaited, Counters, Dataplane, Input, Node};
 use axon_wire::{FrameBuf, Time};
 
 /// The node of a station in its present incarnation, or none without power.
@@ -79,6 +78,38 @@ impl StationNode {
     /// Whether it is a host, whose NIC drops a frame with a bad FCS.
     pub(crate) fn is_host(&self) -> bool {
         matches!(self, StationNode::Host(_) | StationNode::ArpHost(_))
+    }
+}
+
+/// A node that is suspended for a while, as a process may be that is stopped or starved: its ports
+/// keep carrier, what comes in waits, and no timer runs. When it goes on, it is given all of that
+/// at once, in order.
+pub struct Stopped {
+    /// The node, as it was when it was stopped.
+    pub(crate) node: StationNode,
+    /// What it will be given.
+    pub(crate) inputs: Vec<Input<FrameBuf>>,
+}
+
+impl Stopped {
+    /// Frames that wait for it.
+    pub(crate) fn frames(&self) -> u64 {
+        let frames = self.inputs.iter().filter(|input| matches!(input, Input::Frame { .. }));
+        frames.count() as u64
+    }
+}
+
+impl Node<FrameBuf> for Stopped {
+    fn handle(&mut self, _: Time, input: Input<FrameBuf>, _: &mut Vec<Action<FrameBuf>>) {
+        self.inputs.push(input);
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        None
+    }
+
+    fn awaited(&mut self) -> Awaited {
+        Awaited::None
     }
 }
 

@@ -97,6 +97,8 @@ fn probe_units_stand_at_the_ports_of_the_device() {
 #[test]
 fn a_probe_that_waits_behind_another_records_for_how_long() {
     let mut world = line(3);
+    // Away from heartbeats, which go before probes.
+    world.run_for(Span::from_millis(3));
     // The second leaves s1 at the same instant, and finds the wire taken.
     let plan = plan_along(world.fabric(), &[0, 1, 2]).unwrap();
     let plan = ProbePlan { bytes: 1514, count: 2, interval: Span::ZERO, ..plan };
