@@ -1,8 +1,8 @@
 //! Lines of a plot as strokes, so that lines that lie on each other can all be seen.
 //!
 //! In plain English: cut the plot into columns of a few pixels. Where lines coincide within a
-//! column, only one of them is drawn there, each in its turn from column to column: they appear as
-//! one line of changing colours. A line on its own is drawn in every column. A dashed line is drawn
+//! column, only one of them is drawn there, the next one in the next column: they appear as one
+//! line of changing colours. A line on its own is drawn in every column. A dashed line is drawn
 //! in the first part of its columns. Markers that coincide become rings around each other.
 
 use std::collections::BTreeMap;
