@@ -354,6 +354,8 @@ proptest! {
             let at = 34 + at % (frame.len() - 34);
             frame[at] = byte;
         }
+        // An answer is known by its transaction.
+        frame[46..50].copy_from_slice(&0x1234_5678_u32.to_be_bytes());
         let at = frame.windows(3).position(|window| window[..2] == [53, 1]);
         if let Some(at) = at {
             frame[at + 2] = kind;
