@@ -82,7 +82,10 @@ impl Uplink {
             out.push(Effect::Note(Note::ControllerPath { reachable: false }));
         }
         if self.trial.as_ref().is_some_and(|trial| !candidates.contains(&trial.path)) {
+            // A neighbour that advertises another path before the last one was answered has had its
+            // turn: it could keep us from all others otherwise.
             self.trial = None;
+            self.turn += 1;
             self.send_at = None;
         }
         let Some(best) = self.choose(&candidates) else {
@@ -376,6 +379,16 @@ mod tests {
         }
         let short = tried.iter().filter(|hops| hops.len() == 3).count();
         assert!(short > 4 && short < 13, "{tried:?}");
+    }
+
+    #[test]
+    fn a_neighbour_that_advertises_another_path_each_time_keeps_nobody_from_the_true_one() {
+        let mut scene = Scene::new(2);
+        scene.advertised(0, path(1, [4, CONTROL]));
+        let fakes = (0..4).filter_map(|fake| scene.advertised(1, path(99, [fake, CONTROL])));
+        let fakes: Vec<Sent> = fakes.collect();
+        let true_one = fakes.iter().find(|sent| sent.0 == Hops::from([0, 4, CONTROL]));
+        assert!(scene.answer(true_one.expect("it has its turn")));
     }
 
     #[test]

@@ -250,7 +250,10 @@ impl HostTable {
         }
         host.claims.push(Claim { place, until: None, remembered: false });
         if host.claims.len() > CLAIMS_MAX {
-            host.claims.remove(0);
+            let oldest = host.claims.remove(0);
+            if let Some(until) = oldest.until {
+                self.unconfirmed.remove(&(until, mac, oldest.place));
+            }
         }
         if before == place { Learned::Here(index) } else { Learned::Moved(index) }
     }
@@ -434,9 +437,11 @@ impl HostTable {
     }
 
     /// A claim that has run out by `now`, to be withdrawn.
-    pub fn run_out(&self, now: Time) -> Option<(Place, MacAddr)> {
-        let &(until, mac, place) = self.unconfirmed.first()?;
-        (until <= now).then_some((place, mac))
+    pub fn run_out(&mut self, now: Time) -> Option<(Place, MacAddr)> {
+        let first = self.unconfirmed.first().filter(|&&(until, _, _)| until <= now);
+        let &(until, mac, place) = first?;
+        self.unconfirmed.remove(&(until, mac, place));
+        Some((place, mac))
     }
 }
 
@@ -493,6 +498,17 @@ mod tests {
         table.report(at(1, 1), MAC);
         assert_eq!(table.deadline(), None);
         assert_eq!(place(&table), Some(at(1, 1)));
+    }
+
+    #[test]
+    fn a_claim_by_request_that_reports_have_displaced_does_not_run_out() {
+        let mut table = table();
+        table.request(Time::ZERO, at(1, 1), MAC);
+        let until = table.deadline().unwrap();
+        for port in 0..CLAIMS_MAX as u16 {
+            table.report(at(2, port), MAC);
+        }
+        assert_eq!((table.deadline(), table.run_out(until)), (None, None));
     }
 
     #[test]

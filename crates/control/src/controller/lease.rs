@@ -268,7 +268,11 @@ impl Leases {
             }
         }
         if state != LeaseState::Declined {
-            self.by_mac.entry(lease.holder.mac).or_insert(ip);
+            // An address that is held goes before one that is only remembered.
+            let of_mac = self.by_mac.entry(lease.holder.mac).or_insert(ip);
+            if lease.is_held() && !self.by_ip.get(of_mac).is_some_and(Lease::is_held) {
+                *of_mac = ip;
+            }
         }
         self.changed.insert(ip);
         self.by_ip.insert(ip, lease);

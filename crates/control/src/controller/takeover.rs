@@ -60,7 +60,9 @@ impl Controller {
         if self.take_over.pending.is_empty() {
             self.take_over.began = now;
         }
-        let until = now + self.take_over.patience;
+        // A route that is reported again has no more time than it had.
+        let before = self.take_over.pending.get(&(at, destination)).map(|waits| waits.until);
+        let until = before.unwrap_or(now + self.take_over.patience);
         self.take_over.pending.insert((at, destination), Pending { route, until });
         self.take_over.graph_changed(now);
     }

@@ -34,6 +34,7 @@ on_each_dataplane! {
     a_host_that_falls_silent_is_found_by_probes,
     a_link_that_is_silent_in_one_direction_is_given_up_by_both_ends,
     a_suspended_node_is_waited_for_or_given_up_and_comes_back,
+    a_link_that_flaps_while_its_switch_is_suspended_is_used_again,
     a_port_changes_kind_at_run_time,
 }
 
@@ -201,6 +202,22 @@ fn a_suspended_node_is_waited_for_or_given_up_and_comes_back(plane: DataplaneKin
         world.run_for(Span::from_millis(500));
         assert_whole(&mut world);
     }
+}
+
+fn a_link_that_flaps_while_its_switch_is_suspended_is_used_again(plane: DataplaneKind) {
+    let mut world = boot_on(&ring(3, 1, true), plane);
+    let (down, up) = (FaultKind::LinkDown(0), FaultKind::LinkUp(0));
+    for flaps in [[down, up, down, up], [up, down, up, down], [up, down, up, up]] {
+        assert_whole(&mut world);
+        world.inject(FaultKind::SwitchStopped(1));
+        for fault in flaps {
+            world.inject(fault);
+            world.run_for(Span::from_millis(1));
+        }
+        world.inject(FaultKind::SwitchGoesOn(1));
+        world.run_for(Span::from_millis(500));
+    }
+    assert_whole(&mut world);
 }
 
 fn a_port_changes_kind_at_run_time(plane: DataplaneKind) {
