@@ -55,10 +55,18 @@ pub fn threads(asked: usize) -> usize {
 /// # Errors
 /// It cannot be written, for another reason than that its reader has left.
 pub fn print(text: &str) -> Result<()> {
+    print_again(text).map(drop)
+}
+
+/// Writes one of several texts to standard output. Answers whether there is a reader still.
+///
+/// # Errors
+/// As [`print`].
+pub fn print_again(text: &str) -> Result<bool> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        outcome => outcome.context("cannot write standard output"),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        outcome => outcome.map(|()| true).context("cannot write standard output"),
     }
 }
 

@@ -63,7 +63,10 @@ fn watch(lab: &Lab, pause: Duration) -> Result<ExitCode> {
     loop {
         let status = lab.status()?;
         let deadlock = lab.deadlock(&status).ok().flatten();
-        say::print(&format!("{before}{}{after}", text(&status, deadlock.as_ref())))?;
+        let text = format!("{before}{}{after}", text(&status, deadlock.as_ref()));
+        if !say::print_again(&text)? {
+            return Ok(ExitCode::SUCCESS);
+        }
         std::thread::sleep(pause);
         Lab::open(Some(lab.name()))?;
     }

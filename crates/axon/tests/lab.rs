@@ -190,6 +190,9 @@ fn of_two_labs_every_command_wants_one_named() {
 fn a_watched_status_is_plain_where_it_is_not_a_terminal_and_ends_with_the_lab() {
     let Some(bench) = Bench::new("watch") else { return };
     bench.up("line", "");
+    let mut unread = bench.command("status --watch=1").stdout(Stdio::piped()).spawn().unwrap();
+    drop(unread.stdout.take());
+    assert!(unread.wait().unwrap().success(), "its reader has left");
     let mut watch = bench.command("status --watch=1");
     let mut watch = watch.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(watch.stdout.take().unwrap()).lines();
