@@ -7,7 +7,7 @@ use crate::engine::store::Store;
 use crate::engine::trace::What;
 use crate::link::timing::Timing;
 use axon_fabric::model::Device;
-use axon_node::Stored;
+use axon_node::{Input, Stored};
 use axon_wire::{HopWidth, PortNo};
 
 impl Engine {
@@ -97,6 +97,11 @@ impl Engine {
         let at = self.places[station];
         let (station, common) = self.shards[at.shard as usize].call(at.slot);
         for input in inputs {
+            // What it has sent since it goes on is forgotten with a carrier that changed before.
+            if let Input::Link { port, .. } = input {
+                station.adapter.cancel_tx_done(port);
+                station.adapter.port_mut(port).busy = false;
+            }
             station.deliver(input, common);
         }
         station.nudge(common);

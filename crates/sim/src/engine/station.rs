@@ -101,18 +101,6 @@ impl Stopped {
 
 impl Node<FrameBuf> for Stopped {
     fn handle(&mut self, _: Time, input: Input<FrameBuf>, _: &mut Vec<Action<FrameBuf>>) {
-        // Carrier that came and went again is never seen: the node would send by it.
-        if let Input::Link { port, up: false } = input {
-            let came =
-                |input: &Input<_>| matches!(input, Input::Link { port: at, .. } if *at == port);
-            let last = self.inputs.iter().rposition(came);
-            if let Some(at) = last
-                && matches!(self.inputs[at], Input::Link { up: true, .. })
-            {
-                self.inputs.remove(at);
-                return;
-            }
-        }
         self.inputs.push(input);
     }
 
