@@ -61,7 +61,7 @@ pub fn print(text: &str) -> Result<()> {
 /// Writes one of several texts to standard output. Answers whether there is a reader still.
 ///
 /// # Errors
-/// As [`print`].
+/// As [`print()`].
 pub fn print_again(text: &str) -> Result<bool> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
