@@ -92,8 +92,8 @@ fn text(status: &[NodeStatus], deadlock: Option<&Deadlock>) -> String {
         alarms::alarms(status),
     ];
     parts.extend(deadlock.map(|deadlock| {
-        let seconds = deadlock.still_ms as f64 / 1e3;
-        format!("deadlock for {seconds:.1} s: {}\n", deadlock.round.join(" -> "))
+        let seconds = deadlock.blocked_ms as f64 / 1e3;
+        format!("deadlock for {seconds:.1} s: {}\n", deadlock.cycle.join(" -> "))
     }));
     parts.retain(|part| !part.is_empty());
     parts.join("\n")

@@ -194,7 +194,7 @@ mod tests {
         let three = Priority::ALL[3];
         let queue = PausedQueue { egress: PortNo::CONTROL, paused: PrioritySet::ALL };
         let blocked =
-            BlockedBuffer { priority: three, left_frames: 1, still_us: 2, queues: vec![queue] };
+            BlockedBuffer { priority: three, left_frames: 1, blocked_us: 2, queues: vec![queue] };
         let mut switch = testing::switch(1);
         let mac = MacAddr([2, 0, 0, 0, 0, 0xab]);
         switch.hosts = vec![EdgeHost { mac, port: PortNo(0), ip: None }];
@@ -230,7 +230,7 @@ mod tests {
             r#""drops":{"queue_full":1}"#,
             r#""mac":"02:00:00:00:00:ab""#,
             r#""paused":[3]"#,
-            r#""still_us":2"#,
+            r#""blocked_us":2"#,
             r#""time_ticks":18446744073709551615"#,
             r#""role":"switch""#,
         ] {

@@ -20,7 +20,7 @@ types that are written and the comments above their fields:
 `BLESS=1 cargo test -p axon --test outputs` renews it, and the same test without `BLESS` fails if a
 key is missing here, or is here and no longer written.
 
-- **Format.** Every JSON object has `format` at its top, the version of its format: 1. It grows when
+- **Format.** Every JSON object has `format` at its top, the version of its format: 2. It grows when
   a key goes, or changes its meaning or its unit. A new key leaves it as it is, so readers skip keys
   that they do not know. CSV has no place for a version that its readers would understand: it stands
   beside the tables, with the names of their columns, in `format.json` (`axon sim --csv`),
@@ -298,13 +298,13 @@ fn check_keys(model: &Model, fields: &[Field], value: &Value, path: &str) {
     }
 }
 
-/// Holds a command's JSON to the type of its section, but for `format`, which is 1.
+/// Holds a command's JSON to the type of its section, but for `format`, which is 2.
 fn checked(title: &str, mut value: Value) {
     let mut model = Model::read(&root().join("crates"));
     let section = SECTIONS.iter().find(|section| section.title == title).unwrap();
     let at = model.root(section.of.0, section.of.1);
     if model.keys(at).iter().all(|field| field.key != "format") {
-        assert_eq!(value.as_object_mut().unwrap().remove("format"), Some(1.into()), "{title}");
+        assert_eq!(value.as_object_mut().unwrap().remove("format"), Some(2.into()), "{title}");
     }
     check(&model, &Shape::Type(at), &value, title);
 }
