@@ -82,7 +82,7 @@ fn pairs(fabric: &Fabric, names: &[String]) -> Result<Vec<(usize, usize)>> {
 /// What `axon ping --json` writes.
 #[derive(Serialize)]
 struct Output<'a> {
-    /// The fabric's name.
+    /// The name of the fabric in its file.
     fabric: &'a str,
     /// Ordered pairs of hosts that were pinged.
     pairs: usize,
@@ -101,7 +101,7 @@ struct OnePing<'a> {
     to: &'a str,
     /// Its address; null if it has none.
     address: Option<Ipv4Addr>,
-    /// Requests sent.
+    /// Echo requests that were sent.
     requests: u32,
     /// From the request that was answered to its reply; null without an answer.
     rtt_ns: Option<u64>,

@@ -145,7 +145,7 @@ struct Machine {
 /// One experiment.
 #[derive(Serialize)]
 struct Judged {
-    /// Its name: `axon/table1`.
+    /// The name of the experiment: `axon/table1`.
     id: &'static str,
     /// Whether its verdict is `held` or `by_construction`.
     pass: bool,
@@ -153,7 +153,7 @@ struct Judged {
     verdict: Option<Verdict>,
     /// What is held to a bound.
     rows: Vec<Row>,
-    /// What is not.
+    /// The figures that no bound is held to.
     remarks: Vec<Remark>,
     /// Why ours differs, and what had to be read into the paper.
     notes: Vec<String>,

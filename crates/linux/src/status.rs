@@ -32,7 +32,7 @@ pub struct Status {
     pub ports: Vec<PortStatus>,
     /// The store of a controller that has one.
     pub store: Option<StoreStatus>,
-    /// Its node.
+    /// What the node counts and knows.
     pub node: NodeTelemetry,
 }
 
@@ -59,7 +59,7 @@ pub struct PortStatus {
 /// How a run loop fares.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoopCounters {
-    /// Rounds.
+    /// Rounds of the run loop since the daemon started.
     pub rounds: u64,
     /// Wake-ups more than 1 ms after their time.
     pub late: u64,
@@ -81,13 +81,13 @@ pub struct NodeStatus {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Answer {
-    /// Its status.
+    /// The status that the daemon reported.
     Status(Box<Status>),
     /// Nothing, or what is no status.
     Failed {
-        /// The node's name.
+        /// The name of the node, `s1`.
         name: String,
-        /// What went wrong.
+        /// Why the daemon gave no status.
         error: String,
     },
 }

@@ -70,9 +70,9 @@ pub enum PlanKind {
     /// Ether probes: out of one host port and in by another, through whatever Ethernet is
     /// outside.
     Ether {
-        /// The source port.
+        /// The host port that the probe leaves by, from 0.
         from: PortNo,
-        /// The destination port.
+        /// The host port that the probe comes back by, from 0.
         to: PortNo,
     },
 }
@@ -80,7 +80,7 @@ pub enum PlanKind {
 /// What is to be measured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProbePlan {
-    /// Where probes go.
+    /// The kind of probes, and where they go.
     pub kind: PlanKind,
     /// Length of each when it is made, header included, without FCS and records; 60 at least.
     pub bytes: usize,
@@ -131,7 +131,7 @@ pub struct ProbeReport {
     pub id: ProbeId,
     /// What was asked for.
     pub plan: ProbePlan,
-    /// Probes sent.
+    /// Probes that the origin sent.
     pub sent: u32,
     /// Probes that have not come back in time.
     pub lost: u32,

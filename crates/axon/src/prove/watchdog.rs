@@ -135,7 +135,7 @@ impl Watched {
 pub(super) struct WatchdogJson {
     /// Whether its detection time is long enough.
     suffices: bool,
-    /// The detection time.
+    /// The detection time that is configured, in nanoseconds.
     detection_ns: u64,
     /// The share of the detection time for which a queue must be paused, in per cent.
     paused_percent: u8,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// A neighbour that has finished its handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Neighbour {
-    /// The own port.
+    /// The port of this node, a number from 0.
     pub port: PortNo,
     /// The node at the other end.
     pub node: NodeId,
@@ -20,10 +20,10 @@ pub struct Neighbour {
 /// A host at a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EdgeHost {
-    /// Its address.
+    /// The MAC address of the host.
     #[serde(with = "text::mac")]
     pub mac: MacAddr,
-    /// Its port.
+    /// The port of the switch that the host is at, from 0.
     pub port: PortNo,
     /// Its IPv4 address, once one is known.
     pub ip: Option<Ipv4Addr>,
@@ -34,7 +34,7 @@ pub struct EdgeHost {
 pub struct EdgeRoute {
     /// The port of the host.
     pub port: PortNo,
-    /// Where it leads.
+    /// The MAC address that the route leads to.
     #[serde(with = "text::mac")]
     pub destination: MacAddr,
     /// The ports it leaves by, nearest switch first.
@@ -46,12 +46,12 @@ pub struct EdgeRoute {
 /// A host as the controller knows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ControllerHost {
-    /// Its address.
+    /// The MAC address of the host.
     #[serde(with = "text::mac")]
     pub mac: MacAddr,
-    /// Its switch.
+    /// The identity of the switch that the host is at.
     pub switch: NodeId,
-    /// Its port there.
+    /// The port of that switch that the host is at, from 0.
     pub port: PortNo,
     /// Its addresses, newest last.
     pub ips: Vec<IpAddr>,
@@ -101,11 +101,11 @@ pub struct ControllerCounters {
     pub arp_misplaced: u64,
     /// Requests with no path between the two hosts, or none to the target switch.
     pub arp_unreachable: u64,
-    /// Requests answered.
+    /// ARP requests that the controller answered.
     pub arp_answered: u64,
     /// Routes given another path.
     pub routes_moved: u64,
-    /// Routes taken away.
+    /// Routes that the controller removed from edges.
     pub routes_removed: u64,
     /// Routes that their switch has removed because no frame took them for long.
     pub routes_aged: u64,
@@ -146,11 +146,11 @@ pub struct Restored {
 pub struct DhcpCounters {
     /// Frames that are no request of their sender.
     pub malformed: u64,
-    /// DHCPOFFERs sent.
+    /// DHCPOFFERs sent to hosts.
     pub offers: u64,
-    /// DHCPACKs sent.
+    /// DHCPACKs sent to hosts.
     pub acks: u64,
-    /// DHCPNAKs sent.
+    /// DHCPNAKs sent to hosts.
     pub naks: u64,
     /// DHCPDISCOVERs without an answer: no address is left.
     pub exhausted: u64,

@@ -32,7 +32,7 @@ pub struct QueuedBytes {
     pub class: TrafficClass,
     /// The port that they came in by; [`PortNo::CONTROL`] for the node itself.
     pub ingress: PortNo,
-    /// Without FCS.
+    /// Bytes of frames that are queued now, without FCS.
     #[serde(rename = "queued_bytes")]
     pub bytes: Bytes,
 }

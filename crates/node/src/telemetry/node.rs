@@ -23,9 +23,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
 pub enum NodeTelemetry {
-    /// A switch.
+    /// The node is a switch.
     Switch(Box<SwitchTelemetry>),
-    /// A controller.
+    /// The node is a controller.
     Controller(Box<ControllerTelemetry>),
     /// The agent at a host's edge.
     Agent(Box<AgentTelemetry>),
@@ -34,7 +34,7 @@ pub enum NodeTelemetry {
 /// A switch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SwitchTelemetry {
-    /// Its identity.
+    /// The identity of the switch, a number.
     pub id: NodeId,
     /// The hops to the controller, if a path was verified.
     pub controller_path: Option<Hops>,
@@ -42,7 +42,7 @@ pub struct SwitchTelemetry {
     pub neighbours: Vec<Neighbour>,
     /// LLDP and DCBX of each port, if it advertises them.
     pub dcbx: Vec<DcbxTelemetry>,
-    /// Its hosts.
+    /// The hosts that the switch has learned at its ports.
     pub hosts: Vec<EdgeHost>,
     /// Routes of its hosts.
     pub routes: Vec<EdgeRoute>,
@@ -52,7 +52,7 @@ pub struct SwitchTelemetry {
     pub waiting_bytes: u64,
     /// Reports that the controller has not acknowledged yet.
     pub unacknowledged: u64,
-    /// Its data plane.
+    /// The counters of the data plane.
     pub plane: PlaneTelemetry,
     /// Its probes, oldest plan first.
     pub probes: Vec<ProbeReport>,
@@ -65,7 +65,7 @@ pub struct SwitchTelemetry {
 /// A controller.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ControllerTelemetry {
-    /// Its identity.
+    /// The identity of the controller, a number.
     pub id: NodeId,
     /// Neighbours by its own discovery.
     pub neighbours: Vec<Neighbour>,
@@ -79,7 +79,7 @@ pub struct ControllerTelemetry {
     pub restored: Restored,
     /// Commands to switches that are not acknowledged yet.
     pub unacknowledged: u64,
-    /// Its data plane.
+    /// The counters of the data plane.
     pub plane: PlaneTelemetry,
     /// Its probes, oldest plan first.
     pub probes: Vec<ProbeReport>,
