@@ -1,4 +1,4 @@
-//! The configuration of every node of a fabric, the same in every body.
+//! The configuration of every node of a fabric, the same in the simulator and on Linux.
 
 use crate::model::Fabric;
 use axon_control::config::{

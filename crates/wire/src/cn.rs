@@ -255,7 +255,7 @@ impl Cnm {
         Ok(cnm)
     }
 
-    /// What only a strict reader minds; `first` is the word with version and reserved bits.
+    /// What only a strict reader refuses; `first` is the word with version and reserved bits.
     fn check(&self, first: u16) -> Result<(), CnmError> {
         match ((first >> 12) as u8, (first >> 6 & 0x3f) as u8) {
             (VERSION, 0) if self.feedback == 0 => Err(CnmError::Feedback),
@@ -521,7 +521,7 @@ mod tests {
     }
 
     #[test]
-    fn a_malformed_cnm_is_refused_and_only_a_strict_reader_minds_the_rest() {
+    fn a_malformed_cnm_is_refused_and_only_a_strict_reader_refuses_the_rest() {
         for length in 0..CNM_BYTES {
             assert_eq!(Cnm::parse(&PDU[..length], &FORMAT), Err(CnmError::Truncated));
         }

@@ -222,7 +222,7 @@ impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
     /// Handles a frame to the nearest-bridge address: discovery or LLDP.
     fn link_frame(&mut self, now: Time, port: PortNo, frame: &[u8]) -> bool {
         if lldp::is_lldp(frame) {
-            return self.hear_lldp(now, port, frame);
+            return self.receive_lldp(now, port, frame);
         }
         let Some(payload) = link::parse(frame) else {
             return false;

@@ -17,7 +17,7 @@ impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
 
     /// A frame with LLDP's EtherType has come; says whether there is anybody to read it, and
     /// whether it could be read.
-    pub fn hear_lldp(&mut self, now: Time, port: PortNo, frame: &[u8]) -> bool {
+    pub fn receive_lldp(&mut self, now: Time, port: PortNo, frame: &[u8]) -> bool {
         let mut read = false;
         self.with_dcbx(now, |dcbx, requests| read = dcbx.receive(now, port, frame, requests));
         read

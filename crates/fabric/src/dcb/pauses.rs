@@ -11,7 +11,7 @@ use axon_wire::{Bytes, Span};
 /// What a watchdog may ask for: parts of the detection time, in percent.
 const STOPPED_PERCENT: std::ops::RangeInclusive<u8> = 51..=100;
 
-/// The marks of queues. No queue is bounded by them: that a lossless frame finds room is what the
+/// The watermarks of queues. No queue is bounded by them: that a lossless frame finds room is what the
 /// memory's headroom is for, and what `axon prove` proves. The seed is for each switch to set.
 pub(super) fn watermarks(
     asked: Option<&file::Watermarks>,
@@ -33,13 +33,13 @@ pub(super) fn watermarks(
         let what = "it has no effect without a target";
         return Err(Problem::new("dcb.watermarks.choose", what, "target, or no choose"));
     }
-    let marks = Watermarks {
+    let watermarks = Watermarks {
         low: Some(asked.low.0),
         targeting: asked.target.map(|target| Targeting { target: target.0, choice }),
         high: asked.high.0,
         bytes_max: Bytes(u64::MAX),
     };
-    marks.check().map_err(|_| {
+    watermarks.check().map_err(|_| {
         let Bytes(low) = asked.low.0;
         let what = match asked.target {
             Some(target) => {
@@ -49,7 +49,7 @@ pub(super) fn watermarks(
         };
         Problem::new("dcb.watermarks", what, "low < target < high")
     })?;
-    Ok(Some(marks))
+    Ok(Some(watermarks))
 }
 
 /// The watchdog.

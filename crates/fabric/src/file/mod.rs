@@ -1,15 +1,19 @@
 //! The fabric file as it is written: what serde reads and the JSON Schema describes.
 
+mod congestion;
 mod dcb;
 mod dcbx;
 mod device;
 mod faults;
-mod notice;
 mod pauses;
 mod ports;
 mod text;
 mod topology;
 
+pub use congestion::{
+    Cnm, CongestionNotification, Defence, Ecn, HalfPeriod, Increase, NonEct, Reaction, Red,
+    Rounding, TargetPart,
+};
 pub use dcb::{
     Buffers, Charge, Class as DcbClass, Dcb, FlowControl, Reserved, Scheduling, Weights,
 };
@@ -19,10 +23,6 @@ pub use dcbx::{
 };
 pub use device::{DeviceName, ListedDevice, ListedSide, ListedStage};
 pub use faults::Fault;
-pub use notice::{
-    Cnm, CongestionNotification, Defence, Ecn, HalfPeriod, Increase, NonEct, Reaction, Red,
-    Rounding, TargetPart,
-};
 pub use pauses::{Choose, StormAction, Watchdog, Watermarks};
 pub use ports::{AxonPorts, PortOverride, Ports};
 pub use text::{BitErrorsText, MacText, ShareText, ShortOr, SubnetText};

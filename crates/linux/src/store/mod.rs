@@ -3,7 +3,7 @@
 //!
 //! The file is a log (`format.rs`): a change is one record at its end. What is written is out of
 //! reach of a crash of the process at once, before any frame of the same call leaves: so an address
-//! is in the store before its host hears of it. Another thread brings it to the disk (`sync.rs`),
+//! is in the store before its host is sent it. Another thread brings it to the disk (`sync.rs`),
 //! since a disk may take longer than a neighbour waits for a heartbeat. A machine that loses power
 //! may therefore lose the records of the last moments, but none before them, and never half a
 //! record. A log that has grown is written anew, into a second file that takes its place once it is

@@ -134,7 +134,7 @@ fn run(context: &mut Context) -> Result<Outcome> {
          themselves: 15 % of the link with large frames, more where answers come sooner, so that \
          from 90 % on the first link is full in both modes and its queue is most of the round \
          trip. At 100 % the first queue is full, and the request's own buffer, one of two that \
-         take turns, keeps its wait short.",
+         alternate, keeps its wait short.",
     );
     Ok(outcome)
 }

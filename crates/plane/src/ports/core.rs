@@ -439,7 +439,7 @@ mod tests {
     use axon_wire::{FrameBuf, MacAddr, Rate};
 
     #[test]
-    fn a_frame_that_leaves_by_its_ingress_and_the_word_to_go_on_take_turns_on_the_wire() {
+    fn a_frame_that_leaves_by_its_ingress_and_its_xon_alternate_on_the_wire() {
         let mut config = DcbConfig::lossy(alloc::vec![Rate::gbps(10)], MacAddr([2; 6]));
         (config.memory.lossless, config.pfc) = (PrioritySet::ALL, PrioritySet::ALL);
         config.memory.groups[0][0].headroom = Bytes(1_000);

@@ -13,7 +13,7 @@ use std::net::Ipv4Addr;
 
 /// The heartbeat interval of test fabrics: a silent link is down after two.
 pub const HEARTBEAT: Span = Span::from_millis(20);
-/// How long after carrier a port that hears no Hello becomes a host port, at most.
+/// How long after carrier a port that receives no Hello becomes a host port, at most.
 pub const BOOT: Time = Time::from_nanos(3_000_000_000);
 
 /// The fabric of a file's text.

@@ -17,8 +17,8 @@ use axon_wire::{Bytes, Rate, Span};
 const KEY: &str = "dcb.congestion_notification";
 
 /// Reads `dcb.congestion_notification`; `pool` is what of the memory a queue of these priorities
-/// can use at most, `lossless` the priorities whose senders are stopped, `has_dcbx` whether
-/// switches hear what hosts say.
+/// can use at most, `lossless` the priorities whose senders are paused, `has_dcbx` whether
+/// switches receive what hosts advertise.
 pub(super) fn congestion(
     asked: &file::CongestionNotification,
     pool: impl Fn(Priority) -> Bytes,

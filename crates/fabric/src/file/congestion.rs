@@ -61,7 +61,7 @@ pub enum Rounding {
 pub enum Defence {
     /// It says itself whether it is inside, by LLDP, and is outside until it does; needs dcbx.
     Auto,
-    /// It knows nothing of congestion notification, and nobody minds.
+    /// It knows nothing of congestion notification; the domain is not defended against it.
     Disabled,
     /// It is outside: its frames leave the domain's priorities, ours lose their CN-TAGs.
     Edge,
@@ -75,8 +75,8 @@ pub enum Defence {
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Cnm {
-    /// The priority of the sampled frame stands in the three highest bits of its word; true if
-    /// not said.
+    /// The priority of the sampled frame stands in the three highest bits of its word; true by
+    /// default.
     pub priority_in_high_bits: bool,
     /// The offset is set point less queue; true by default.
     pub offset_falls_with_queue: bool,
@@ -93,8 +93,8 @@ pub struct Cnm {
     /// has cnm_priority all the same. False by default.
     pub copies_tag: bool,
     /// One with another version than 0, reserved bits, no feedback or no congestion point is
-    /// refused by those who hear it, or else version and reserved bits are ignored; false if not
-    /// said.
+    /// refused by its receivers, or else version and reserved bits are ignored; false by
+    /// default.
     pub strict: bool,
 }
 
