@@ -244,7 +244,7 @@ impl<B: Frame, D: Dataplane<B>> ControllerNode<B, D> {
             Effect::Refuse { port, refusal } => chassis.refuse(port, refusal, out),
             Effect::Note(note) => {
                 if let Note::NeighbourUp { port, .. } | Note::NeighbourDown { port, .. } = note {
-                    self.attachment(now, port);
+                    self.attachment(port);
                 }
                 out.push(Action::Note(note));
             }
@@ -259,13 +259,14 @@ impl<B: Frame, D: Dataplane<B>> ControllerNode<B, D> {
     }
 
     /// Reports to the controller which switch is on one of its own ports now.
-    fn attachment(&mut self, now: Time, port: PortNo) {
-        let Chassis { discovery, effects, .. } = &mut self.chassis;
-        let peer = discovery
+    fn attachment(&mut self, port: PortNo) {
+        let peer = self
+            .chassis
+            .discovery
             .neighbour(port)
             .filter(|neighbour| neighbour.role == Role::Switch)
             .map(|neighbour| (neighbour.incarnation.node, neighbour.port));
-        self.controller.attached(now, port, peer, effects);
+        self.controller.attached(port, peer);
     }
 }
 

@@ -79,7 +79,7 @@ impl World {
     fn with(router: RouterKind) -> World {
         let mut controller = Controller::new(&ControllerConfig { router, ..config() }, HOPS_MAX);
         let peer = Some((NodeId(1), PortNo(CONTROLLER_PORT)));
-        controller.attached(Time::ZERO, PortNo(0), peer, &mut Vec::new());
+        controller.attached(PortNo(0), peer);
         World {
             controller,
             links: BTreeMap::new(),
