@@ -30,7 +30,7 @@ pub(crate) fn check_detection(fabric: &Fabric) -> Result<(), Problem> {
     let cables = links.chain((0..fabric.hosts.len()).map(Cable::Host));
     let Some(slowest) = cables.map(|cable| fabric.wire(cable).rate).min() else { return Ok(()) };
     let stop = slowest.time_for(Bytes(u64::from(dcb.quanta.0) * QUANTUM_BITS / 8));
-    let least = u128::from(stop.ticks()) * 100 / u128::from(watchdog.stopped_percent.max(1));
+    let least = u128::from(stop.ticks()) * 100 / u128::from(watchdog.paused_percent.max(1));
     if u128::from(watchdog.detection.ticks()) > least {
         return Ok(());
     }

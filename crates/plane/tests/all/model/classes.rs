@@ -79,6 +79,6 @@ fn watchdog(kind: u8) -> Option<WatchdogConfig> {
         _ => StormAction::Forward,
     };
     let (detection, restoration) = (Span::from_micros(200), Span::from_micros(100));
-    let stopped_percent = if kind < 128 { 100 } else { 90 };
-    Some(WatchdogConfig { detection, stopped_percent, action, restoration })
+    let paused_percent = if kind < 128 { 100 } else { 90 };
+    Some(WatchdogConfig { detection, paused_percent, action, restoration })
 }
