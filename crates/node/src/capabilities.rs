@@ -96,7 +96,7 @@ impl fmt::Display for Feature {
 pub struct FeatureSet(u16);
 
 impl FeatureSet {
-    /// None.
+    /// The set without any feature.
     pub const EMPTY: FeatureSet = FeatureSet(0);
     /// Every feature that there is.
     pub const ALL: FeatureSet = FeatureSet((1 << Feature::ALL.len()) - 1);
@@ -143,7 +143,7 @@ pub struct Need<T> {
 /// tables of a certain size: flows without a place go by the slow path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
-    /// Ports.
+    /// The ports of the switch, 1 or more.
     pub ports: Option<Need<u16>>,
     /// The longest frame of a host, in bytes without FCS.
     pub frame_bytes_max: Option<Need<usize>>,

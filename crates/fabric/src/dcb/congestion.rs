@@ -130,7 +130,7 @@ fn point(asked: &file::CongestionNotification) -> Result<CpConfig, Problem> {
     Ok(point)
 }
 
-/// Whether all hosts whose defence is said are there.
+/// Whether all hosts whose defence is configured are there.
 pub(crate) fn check_hosts(fabric: &Fabric) -> Result<(), Problem> {
     let cn = fabric.dcb.as_ref().and_then(|dcb| dcb.cn.as_ref());
     let said = cn.into_iter().flat_map(|cn| cn.defence.keys());

@@ -46,12 +46,12 @@ pub struct CongestionNotification {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Rounding {
-    /// It is dropped.
+    /// The fraction is dropped: the feedback is rounded down.
     #[default]
     Down,
-    /// Half and more goes up.
+    /// A half or more is rounded up, less is rounded down.
     Nearest,
-    /// It goes up.
+    /// Any fraction is rounded up.
     Up,
 }
 
@@ -119,7 +119,7 @@ pub enum Increase {
     Reaches,
     /// When it passes the threshold: one cycle later.
     Passes,
-    /// At once.
+    /// At once: every cycle adds the rate of active increase.
     Always,
 }
 
@@ -138,10 +138,10 @@ pub enum HalfPeriod {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TargetPart {
-    /// An eighth.
+    /// An eighth of the target rate.
     #[default]
     Eighth,
-    /// A half.
+    /// A half of the target rate.
     Half,
 }
 
@@ -159,7 +159,7 @@ pub struct Ecn {
     pub non_ect: Option<NonEct>,
 }
 
-/// Random early detection.
+/// Random early detection (RED), by the average length of a queue.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Red {
@@ -187,9 +187,9 @@ pub struct Red {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NonEct {
-    /// They are dropped.
+    /// They are dropped in place of a mark.
     Drop,
-    /// They pass.
+    /// They are queued without a mark.
     Pass,
 }
 
