@@ -8,7 +8,6 @@
 //! The tester writes and reads its frames in [`frames`], from the byte layouts and not with
 //! the codecs of `axon-wire`: those are part of what is tested.
 #![forbid(unsafe_code)]
-#![warn(missing_docs)]
 
 pub mod bench;
 pub mod case;
