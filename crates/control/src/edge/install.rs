@@ -224,7 +224,7 @@ mod tests {
 
     struct Late {
         flows: Flows,
-        device: Device,
+        device: TestDevice,
         asked: VecDeque<(RouteTicket, RouteChange)>,
         routes: BTreeMap<Key, Route>,
         pauses: VecDeque<PortNo>,
@@ -233,7 +233,7 @@ mod tests {
 
     impl Late {
         fn new(room: usize) -> Late {
-            let device = Device::new(room);
+            let device = TestDevice::new(room);
             Late {
                 flows: Flows::new(Placing::new(&device.capabilities())),
                 device,

@@ -12,7 +12,7 @@ pub(super) const PORTS: u16 = 4;
 
 /// A data plane that is nothing but its tables and what its ports are.
 #[derive(Debug)]
-pub(super) struct Device {
+pub(super) struct TestDevice {
     pub(super) kinds: [PortKind; PORTS as usize],
     pub(super) routes: BTreeMap<(PortNo, MacAddr), Route>,
     routes_per_port_max: usize,
@@ -22,10 +22,10 @@ pub(super) struct Device {
     pub(super) late: Option<Vec<(RouteTicket, RouteChange)>>,
 }
 
-impl Device {
-    pub(super) fn new(routes_per_port_max: usize) -> Device {
+impl TestDevice {
+    pub(super) fn new(routes_per_port_max: usize) -> TestDevice {
         let kinds = [PortKind::Host; PORTS as usize];
-        Device { kinds, routes: BTreeMap::new(), routes_per_port_max, refuses: 0, late: None }
+        TestDevice { kinds, routes: BTreeMap::new(), routes_per_port_max, refuses: 0, late: None }
     }
 
     /// Does what is asked for and answers.
@@ -80,7 +80,7 @@ impl Device {
     }
 }
 
-impl PortView for Device {
+impl PortView for TestDevice {
     fn count(&self) -> u16 {
         PORTS
     }
