@@ -66,20 +66,23 @@ pub struct CnmFormat {
 
 impl Default for CnmFormat {
     fn default() -> CnmFormat {
-        CnmFormat {
-            priority_in_high_bits: true,
-            offset_falls_with_queue: true,
-            queue_in_units: true,
-            always_tagged: true,
-            msdu_has_ethertype: true,
-            source_is_point: true,
-            copies_tag: false,
-            strict: false,
-        }
+        CnmFormat::DEFAULT
     }
 }
 
 impl CnmFormat {
+    /// The interpretations that most sources share.
+    pub const DEFAULT: CnmFormat = CnmFormat {
+        priority_in_high_bits: true,
+        offset_falls_with_queue: true,
+        queue_in_units: true,
+        always_tagged: true,
+        msdu_has_ethertype: true,
+        source_is_point: true,
+        copies_tag: false,
+        strict: false,
+    };
+
     /// QOffset on the wire for a queue of `queue` whose set point is `set_point`; saturates.
     pub fn offset(&self, set_point: Bytes, queue: Bytes) -> i16 {
         let (a, b) =
@@ -370,16 +373,7 @@ mod tests {
     use alloc::vec;
     use proptest::prelude::*;
 
-    const FORMAT: CnmFormat = CnmFormat {
-        priority_in_high_bits: true,
-        offset_falls_with_queue: true,
-        queue_in_units: true,
-        always_tagged: true,
-        msdu_has_ethertype: true,
-        source_is_point: true,
-        copies_tag: false,
-        strict: false,
-    };
+    const FORMAT: CnmFormat = CnmFormat::DEFAULT;
     const STRICT: CnmFormat = CnmFormat { strict: true, ..FORMAT };
     const POINT: MacAddr = MacAddr([2, 0, 0, 0, 0, 0xc]);
     /// Feedback 63, offset -100, delta 20, priority 3, to 02:00:00:00:00:09, no MSDU.

@@ -10,7 +10,6 @@ use axon_plane::qcn::{
     Choice, CpConfig, CpError, CpInterpretations, DefenceConfig, DefenceMode, Defences, HalfPeriod,
     Increase, Rounding, RpInterpretations,
 };
-use axon_wire::cn::CnmFormat;
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet};
 use axon_wire::{Bytes, Rate, Span};
 
@@ -97,23 +96,13 @@ fn point(asked: &file::CongestionNotification) -> Result<CpConfig, Problem> {
         file::Rounding::Nearest => Rounding::Nearest,
         file::Rounding::Up => Rounding::Up,
     };
-    let cnm = asked.cnm;
     let point = CpConfig {
         set_point: asked.set_point.0,
         weight_log2: asked.weight_log2,
         sample_base: asked.sample.0,
         header_octets_min: asked.header_bytes,
         interpretations: CpInterpretations { rounding, ..CpInterpretations::default() },
-        format: CnmFormat {
-            priority_in_high_bits: cnm.priority_in_high_bits,
-            offset_falls_with_queue: cnm.offset_falls_with_queue,
-            queue_in_units: cnm.queue_in_units,
-            always_tagged: cnm.always_tagged,
-            msdu_has_ethertype: cnm.msdu_has_ethertype,
-            source_is_point: cnm.source_is_point,
-            copies_tag: cnm.copies_tag,
-            strict: cnm.strict,
-        },
+        format: asked.cnm.into(),
         ..CpConfig::default()
     };
     point.check().map_err(|error| {

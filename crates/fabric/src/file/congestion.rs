@@ -244,3 +244,28 @@ impl Default for Cnm {
         }
     }
 }
+
+impl From<Cnm> for CnmFormat {
+    fn from(cnm: Cnm) -> CnmFormat {
+        let Cnm {
+            priority_in_high_bits,
+            offset_falls_with_queue,
+            queue_in_units,
+            always_tagged,
+            msdu_has_ethertype,
+            source_is_point,
+            copies_tag,
+            strict,
+        } = cnm;
+        CnmFormat {
+            priority_in_high_bits,
+            offset_falls_with_queue,
+            queue_in_units,
+            always_tagged,
+            msdu_has_ethertype,
+            source_is_point,
+            copies_tag,
+            strict,
+        }
+    }
+}
