@@ -1,6 +1,6 @@
 //! `axon demo`: table 1 of the Axon paper with real Linux hosts.
 
-use crate::say;
+use crate::cli::say;
 use anyhow::Result;
 use axon_papers::axon::live::process::Stop;
 use axon_papers::axon::live::{self, gap};

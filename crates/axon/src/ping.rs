@@ -2,8 +2,8 @@
 
 mod show;
 
-use crate::lab::Choice;
-use crate::say;
+use crate::cli::lab::Choice;
+use crate::cli::say;
 use anyhow::{Context, Result, ensure};
 use axon_fabric::assemble::host_index;
 use axon_fabric::model::Fabric;
@@ -49,7 +49,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let pings = pings?;
     if arguments.json {
         let output = Output::of(&fabric, &pings);
-        say::print(&crate::output::json(&output)?)?;
+        say::print(&crate::cli::output::json(&output)?)?;
     } else {
         say::print(&show::text(&fabric, &pings))?;
     }

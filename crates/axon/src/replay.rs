@@ -1,7 +1,7 @@
 //! `axon replay FILE`: a recorded node run again, its answers compared bit for bit.
 
-use crate::output::is_standard;
-use crate::say::{self, NO, UNTRIED, note};
+use crate::cli::output::is_standard;
+use crate::cli::say::{self, NO, UNTRIED, note};
 use anyhow::{Context, Result, ensure};
 use axon_capture::recording::{EndReason, Ending};
 use axon_fabric::{FabricText, units};

@@ -10,6 +10,6 @@ use std::path::Path;
 /// As [`axon_fabric::load`].
 pub fn load(file: &Path) -> Result<Fabric, LoadError> {
     let (fabric, warnings) = axon_fabric::load_with_warnings(file)?;
-    warnings.iter().for_each(|line| crate::say::note!("warning: {line}"));
+    warnings.iter().for_each(|line| crate::cli::say::note!("warning: {line}"));
     Ok(fabric)
 }

@@ -23,14 +23,14 @@ pub struct Dangers {
 pub fn load(file: &Path) -> Result<Fabric> {
     let fabric = read(file)?;
     if let Some(what) = exposed_key_file(&fabric) {
-        crate::say::note!("warning: {what}");
+        crate::cli::say::note!("warning: {what}");
     }
     Ok(fabric)
 }
 
 fn read(file: &Path) -> Result<Fabric> {
     let (fabric, warnings) = axon_fabric::load_real(file)?;
-    warnings.iter().for_each(|line| crate::say::note!("warning: {line}"));
+    warnings.iter().for_each(|line| crate::cli::say::note!("warning: {line}"));
     Ok(fabric)
 }
 
@@ -67,7 +67,7 @@ pub fn load_for_daemon(file: &Path, dangers: &Dangers) -> Result<Fabric> {
                 file.display()
             );
         }
-        crate::say::note!("warning: {what}");
+        crate::cli::say::note!("warning: {what}");
     }
     Ok(fabric)
 }
@@ -76,7 +76,7 @@ pub fn load_for_daemon(file: &Path, dangers: &Dangers) -> Result<Fabric> {
 pub fn warn_of_master_key(fabric: &Fabric, name: &str) {
     let has_master = fabric.keys.secrets().any(|secret| matches!(secret, Secret::Master(_)));
     if has_master && !axon_fabric::has_lab_key(&fabric.keys) {
-        crate::say::note!(
+        crate::cli::say::note!(
             "warning: {name} has the master key, and whoever takes it from here can pose as the \
              controller; `axon key --switch {name}` writes the keys that {name} needs"
         );
@@ -88,7 +88,7 @@ pub fn warn_of_master_key(fabric: &Fabric, name: &str) {
 pub fn wait_for_ports(fabric: &Fabric, name: &str, taps: &[String]) {
     let missing = axon_linux::daemon::missing_ports(fabric, name, taps);
     if let Some(first) = missing.first() {
-        crate::say::note!(
+        crate::cli::say::note!(
             "{name} waits for network interfaces that are not there: {}; give each its name, as \
              with `ip link set eth1 name {first}`",
             missing.join(", ")

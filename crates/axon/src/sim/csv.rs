@@ -5,8 +5,8 @@
 //! RFC 4180, but with a newline only at the end of a line. Fields that need quotes have them:
 //! a name may hold what the fabric file gives it.
 
-use crate::output;
-use crate::say::Unwritten;
+use crate::cli::output;
+use crate::cli::say::Unwritten;
 use anyhow::{Context, Result};
 use axon_sim::results::{FlowReport, PortSamples, Times};
 use axon_sim::run::Report;

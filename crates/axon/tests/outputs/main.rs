@@ -69,7 +69,7 @@ const SECTIONS: [Section; 14] = [
     section("`axon sim --csv`: `ports.csv`", "", ("PortRow", CSV)),
     section("`axon sim --csv`: `drops.csv`", "", ("DropRow", CSV)),
     section("`axon sim --csv`: `samples.csv`", "", ("SampleRow", CSV)),
-    section("`format.json`", FORMAT, ("CsvFormat", "axon/src/output.rs")),
+    section("`format.json`", FORMAT, ("CsvFormat", "axon/src/cli/output.rs")),
     section("`axon prove --json`", FORMAT, ("ProofJson", "prove/json.rs")),
     section("`axon probe --json`", FORMAT, ("Summary", "probe/summary.rs")),
     section("`axon conformance --json`", FORMAT, ("Report", "conformance/src/report/mod.rs")),
