@@ -12,7 +12,6 @@ use axon_wire::cn::CnmFormat;
 use axon_wire::dcbx::ieee::Application;
 use axon_wire::mac_control::Quanta;
 use axon_wire::priority::{Priority, PrioritySet};
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Honour PFC, PAUSE and congestion notifications for the unmodified programs of this host

@@ -240,6 +240,7 @@ mod tests {
     use super::*;
     use crate::assemble::switch_config;
     use axon_plane::qcn::InputPriority;
+    use axon_wire::cn::CnmFormat;
     use std::path::Path;
 
     const TEXT: &str = "name: a\ntopology: {ring: {switches: 3, hosts_per_switch: 1}}\n\

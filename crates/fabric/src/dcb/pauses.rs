@@ -11,8 +11,8 @@ use axon_wire::{Bytes, Span};
 /// What a watchdog may ask for: parts of the detection time, in percent.
 const PAUSED_PERCENT: std::ops::RangeInclusive<u8> = 51..=100;
 
-/// The watermarks of queues. No queue is bounded by them: that a lossless frame finds room is what the
-/// memory's headroom is for, and what `axon prove` proves. The seed is for each switch to set.
+/// The watermarks of queues. No queue is bounded by them: that a lossless frame finds room is what
+/// the memory's headroom is for, and what `axon prove` proves. The seed is for each switch to set.
 pub(super) fn watermarks(
     asked: Option<&file::Watermarks>,
     lossless: PrioritySet,
