@@ -90,12 +90,12 @@ fn run(context: &mut Context) -> Result<Outcome> {
     outcome.note(
         "The thesis draws the figure without numbers; its text says that five Axons are barely \
          noticed and that five switches double the time of one. How much a given network adds \
-         depends on the hosts: with 25 us a frame, large pings through five switches take 2.7 times \
-         as long as through one, and the row is missed. No single time of a host makes both sizes \
-         double: small pings do so with some 20 us, large ones with some 70 us. The hosts of the \
-         thesis may take longer for large frames; ours take the same. A software switch \
-         stores each frame and takes the time of a process that wakes up, so the lab's pings grow \
-         with each, and with the machine's load.",
+         depends on the hosts: with 25 us a frame, large pings through five switches take 2.7 \
+         times as long as through one, and the row is missed. No single time of a host makes both \
+         sizes double: small pings do so with some 20 us, large ones with some 70 us. The hosts of \
+         the thesis may take longer for large frames; ours take the same. A software switch stores \
+         each frame and takes the time of a process that wakes up, so the lab's pings grow with \
+         each, and with the machine's load.",
     );
     Ok(outcome)
 }

@@ -19,8 +19,9 @@ pub const EXPERIMENT: Experiment = Experiment {
             at each end: the first pair exchanges requests and answers over one TCP connection, as \
             netperf's TCP_RR does, requests in frames of 64 B or 1514 B, answers in frames of 64 \
             B, as the thesis's source waits for no more than an ACK; answers as large as requests \
-            are in the remarks. The second pair sends UDP datagrams of full frames to each other, both ways, at random with a mean of 0 to \
-            100 % of 1 Gb/s. A host takes 25 us to process a frame. Mean round trip over 500 ms.",
+            are in the remarks. The second pair sends UDP datagrams of full frames to each other, \
+            both ways, at random with a mean of 0 to 100 % of 1 Gb/s. A host takes 25 us to \
+            process a frame. Mean round trip over 500 ms.",
     run,
 };
 

@@ -95,8 +95,9 @@ fn run(context: &mut Context) -> Result<Outcome> {
          messages, so ten questions a second from each of 50,000 hosts, at 64 bytes a message, \
          come to 2.8 Mb/s on the average link, where the figure ends at 2.5 with heartbeats. That \
          ARP exceeds heartbeats on every topology other than the torus is the paper's words; on \
-         the torus ours exceeds them too, so the effect is not reproduced. The mean over all links, hosts' included, stands beside it without a bound. The \
-         worst link is the controller's, both directions together.",
+         the torus ours exceeds them too, so the effect is not reproduced. The mean over all \
+         links, hosts' included, stands beside it without a bound. The worst link is the \
+         controller's, both directions together.",
     );
     Ok(outcome)
 }

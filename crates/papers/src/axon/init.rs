@@ -66,13 +66,13 @@ fn run(context: &mut Context) -> Result<Outcome> {
     outcome.note(
         "The paper does not say what its convergence is. Of the two interpretations, until links \
          are known and until hosts are known too, the second has the paper's 108 Mbit on the worst \
-         link, and the first has an eighth of it, so the second is judged. The row of the worst link \
-         follows from that choice, and is by construction. Its 40 kbit on the \
-         average link do not go with that: what passes the controller's link goes on over some 37 \
-         links of this torus, which is 108 Mbit * 37 / 10,000 = 400 kbit on each. The figures by \
-         class of frame say of what ours consists: `routed` is what control planes send one \
-         another across the network, `link` is discovery and heartbeats. Our messages are sealed, \
-         the paper's are not.",
+         link, and the first has an eighth of it, so the second is judged. The row of the worst \
+         link follows from that choice, and is by construction. Its 40 kbit on the average link do \
+         not go with that: what passes the controller's link goes on over some 37 links of this \
+         torus, which is 108 Mbit * 37 / 10,000 = 400 kbit on each. The figures by class of frame \
+         say of what ours consists: `routed` is what control planes send one another across the \
+         network, `link` is discovery and heartbeats. Our messages are sealed, the paper's are \
+         not.",
     );
     outcome.note(
         "PortLand: the paper's starts with 50 to 100 % more bytes than Axon, ours with fewer, \

@@ -303,9 +303,10 @@ const NOTES: [&str; 5] = [
     "The paper's means are 10 % (torus) and 21 % (random) above what 100,000 routes of its own \
      mean length, less the hop to the host, put on 2,000 links: 1511 x 2000 / 27.469 = 110,010. So \
      its torus carries some 110,000 routes, and why is not said; ours carries the 100,000 that its \
-     setup says, and all our figures of flows are lower by about that part. On the torus that leaves them within 10 % of the paper's. On \
-     random-low it does not: mean, sd and max of both routers are 12 to 21 % below, and those \
-     rows are missed. Drawing more routes than the setup says would mend them, and was not done.",
+     setup says, and all our figures of flows are lower by about that part. On the torus that \
+     leaves them within 10 % of the paper's. On random-low it does not: mean, sd and max of both \
+     routers are 12 to 21 % below, and those rows are missed. Drawing more routes than the setup \
+     says would mend them, and was not done.",
     "By construction: sd and max of the shortest paths on the torus follow from a tie-break that \
      was chosen because it comes near them, as the next paragraph says. With the product's own \
      the maximum is 39 % below the paper's, in the remarks.",

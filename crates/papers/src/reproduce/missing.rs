@@ -38,7 +38,7 @@ pub const MISSING: &[Missing] = &[
     },
     Missing {
         id: "payload/live",
-        title: "A forwarding agent on this machine, without and with the payload kept in the switch",
+        title: "A forwarding agent on this machine, without and with payload caching",
         source: "003 §3 and §4; the set-up is ours",
         needs: CACHE,
     },

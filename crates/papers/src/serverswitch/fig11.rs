@@ -119,6 +119,17 @@ fn follow(rp: RpConfig, set_point: Bytes, seed: u64) -> Result<Run> {
     Ok(run)
 }
 
+/// Throughput and queue over time.
+fn plots(run: Run) -> [Plot; 2] {
+    let x = || Axis::linear("time", "s");
+    let y = Axis::linear("throughput on the wire", "Mb/s");
+    let series = vec![Series::ours("throughput", run.throughput)];
+    let throughput = Plot::lines("throughput", "Throughput", x(), y, series);
+    let y = Axis::linear("mean queue", "KB");
+    let series = vec![Series::ours("queue", run.queue)];
+    [throughput, Plot::lines("queue", "Queue, Q_EQ 50 KB", x(), y, series)]
+}
+
 fn run(context: &mut Context) -> Result<Outcome> {
     let mut outcome = Outcome::default();
     let columns = ["Q_EQ, KB", "link, Mb/s", "queue, % of Q_EQ", "link used, %"];
@@ -157,25 +168,7 @@ fn run(context: &mut Context) -> Result<Outcome> {
                 let bound = (paper, QUERIES_PERCENT);
                 outcome.rows.push(Row::within(name, paper, ours, "1/s", bound));
             }
-            let x = || Axis::linear("time", "s");
-            let series = vec![Series::ours("throughput", run.throughput)];
-            let plot = Plot::lines(
-                "throughput",
-                "Throughput",
-                x(),
-                Axis::linear("throughput on the wire", "Mb/s"),
-                series,
-            );
-            outcome.plots.push(plot);
-            let series = vec![Series::ours("queue", run.queue)];
-            let plot = Plot::lines(
-                "queue",
-                "Queue, Q_EQ 50 KB",
-                x(),
-                Axis::linear("mean queue", "KB"),
-                series,
-            );
-            outcome.plots.push(plot);
+            outcome.plots.extend(plots(run));
         }
     }
     context.step("50 KB, variables of 10 Gb/s")?;
@@ -186,12 +179,13 @@ fn run(context: &mut Context) -> Result<Outcome> {
     outcome.tables.push(table);
     outcome.note(
         "The mean, the shortest and the longest queue are over the second half of each step with a \
-         queue, the latter two at every frame. The paper counts queries, one for each frame that its \
-         source marks, and both its figures are missed: ours samples in the switch and sends only \
-         the messages that say \"slower\", and no message says that the queue is short. 801 \
+         queue, the latter two at every frame. The paper counts queries, one for each frame that \
+         its source marks, and both its figures are missed: ours samples in the switch and sends \
+         only the messages that say \"slower\", and no message says that the queue is short. 801 \
          queries a second are one for every 150 KB at 961 Mb/s, so the paper's most may be the \
-         source's marks at the rate of its link, before there was a queue. With the standard's variables, which are made for 10 Gb/s, increases are \
-         a larger part of the rate and the queue stays above its set point.",
+         source's marks at the rate of its link, before there was a queue. With the standard's \
+         variables, which are made for 10 Gb/s, increases are a larger part of the rate and the \
+         queue stays above its set point.",
     );
     Ok(outcome)
 }

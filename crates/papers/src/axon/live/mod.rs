@@ -58,8 +58,8 @@ struct Found {
 }
 
 /// Runs the demo and writes `summary.json`, `axon.pcapng` and `plot.svg` to `out`; `commit` is
-/// that of the program, for the summary. Logs and captures of all hosts are in `out/logs`. Everything that was started is stopped again,
-/// also on an error and on Ctrl-C.
+/// that of the program, for the summary. Logs and captures of all hosts are in `out/logs`.
+/// Everything that was started is stopped again, also on an error and on Ctrl-C.
 ///
 /// # Errors
 /// A program is missing, the lab cannot be built, or a step fails. Bars that are missed are
