@@ -298,8 +298,8 @@ const NOTES: [&str; 5] = [
      1,511 / 1,024 = 938. So the unit is taken to be kb, and ours are the same sum with our flows \
      and our lengths. What our controller really sends is beside it: routes are sealed (41 bytes a \
      packet), but up to 16 that go to one switch share a packet. So ours is not the paper's one \
-     packet per flow: it comes out below, most on random-low, where routes are short and headers \
-     are most of a packet. The mean over all links that could fail is not measured.",
+     packet per flow: it comes out below, most on random-low, which has fewer flows than the paper \
+     as well. The mean over all links that could fail is not measured.",
     "The paper's means are 10 % (torus) and 21 % (random) above what 100,000 routes of its own \
      mean length, less the hop to the host, put on 2,000 links: 1511 x 2000 / 27.469 = 110,010. So \
      its torus carries some 110,000 routes, and why is not said; ours carries the 100,000 that its \

@@ -179,8 +179,8 @@ fn run(context: &mut Context) -> Result<Outcome> {
     outcome.tables.push(table);
     outcome.note(
         "The mean, the shortest and the longest queue are over the second half of each step with a \
-         queue, the latter two at every frame. With 100 and 200 KB the queue stays within a tenth \
-         of Q_EQ but never falls to it, so it does not fluctuate around it, and these rows are \
+         queue, the latter two at every frame. With 100 and 200 KB its mean is within a tenth \
+         of Q_EQ, but it never falls to Q_EQ, and does not fluctuate around it: these rows are \
          missed. The paper counts queries, one for each frame that its source marks, and both its \
          figures are missed: ours samples in the switch and sends only the messages that say \
          \"slower\", and no message says that the queue is short. 801 queries a second are one for \
