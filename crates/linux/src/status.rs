@@ -199,6 +199,7 @@ mod tests {
         let mac = MacAddr([2, 0, 0, 0, 0, 0xab]);
         switch.hosts = vec![EdgeHost { mac, port: PortNo(0), ip: None }];
         switch.plane.total.drop_one(Drop::QueueFull);
+        (0..2).for_each(|_| switch.plane.total.drop_one(Drop::Consumed));
         switch.plane.ports[0].flow_control = Some(FlowControl {
             paused: PrioritySet::only(three),
             blocked: vec![blocked],
@@ -227,7 +228,7 @@ mod tests {
         let status = telling();
         let text = serde_json::to_string(&status).unwrap();
         for part in [
-            r#""drops":{"queue_full":1}"#,
+            r#""drops":{"queue_full":1},"ended":{"consumed":2}"#,
             r#""mac":"02:00:00:00:00:ab""#,
             r#""paused":[3]"#,
             r#""still_us":2"#,

@@ -216,11 +216,24 @@ reasons! {
 }
 
 impl Drop {
+    /// The reasons for which frames end in normal operation.
+    pub const ORDINARY: [Drop; 3] = [Drop::Consumed, Drop::MacControl, Drop::PortUnknown];
+
     /// Whether frames end so in normal operation, which no operator need look at: control packets
     /// that were taken, PAUSE frames, and what comes in by a port before it is known what is at its
     /// other end, as at every start of a node or link. What cannot leave by such a port is lost.
     pub const fn is_ordinary(self) -> bool {
-        matches!(self, Drop::Consumed | Drop::MacControl | Drop::PortUnknown)
+        self.ordinary_index().is_some()
+    }
+
+    /// Its place in [`Drop::ORDINARY`], if it is there.
+    pub(crate) const fn ordinary_index(self) -> Option<usize> {
+        match self {
+            Drop::Consumed => Some(0),
+            Drop::MacControl => Some(1),
+            Drop::PortUnknown => Some(2),
+            _ => None,
+        }
     }
 }
 

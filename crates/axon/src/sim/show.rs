@@ -1,7 +1,6 @@
 //! The report as a reader wants it.
 
 use super::wall::Wall;
-use axon_node::Drop;
 use axon_sim::results::never_started;
 use axon_sim::results::{FlowReport, Times};
 use axon_sim::run::{Report, Round};
@@ -34,12 +33,10 @@ pub fn text(report: &Report, wall: &Wall) -> String {
         flows(out, report);
     }
     ports(out, report);
-    let (ordinary, drops): (Vec<_>, Vec<_>) =
-        report.drops.iter().partition(|(reason, _)| is_ordinary(reason));
-    line!(out, "drops: {}", listed(&drops));
-    line!(out, "losses on links: {}", listed(&report.losses.iter().collect::<Vec<_>>()));
-    if !ordinary.is_empty() {
-        line!(out, "ended in normal operation: {}", listed(&ordinary));
+    line!(out, "drops: {}", listed(&report.drops));
+    line!(out, "losses on links: {}", listed(&report.losses));
+    if !report.ended.is_empty() {
+        line!(out, "ended in normal operation: {}", listed(&report.ended));
     }
     if report.corrupted > 0 {
         line!(out, "frames with a flipped bit: {}", report.corrupted);
@@ -68,13 +65,8 @@ pub fn text(report: &Report, wall: &Wall) -> String {
     text
 }
 
-/// Whether it is the name of a reason that no reader need look at.
-fn is_ordinary(reason: &str) -> bool {
-    Drop::ALL.iter().any(|drop| drop.name() == reason && drop.is_ordinary())
-}
-
 /// Counts by name.
-fn listed<K: std::fmt::Display>(counts: &[(K, &u64)]) -> String {
+fn listed(counts: &BTreeMap<&str, u64>) -> String {
     let text: Vec<String> = counts.iter().map(|(name, count)| format!("{name} {count}")).collect();
     if text.is_empty() { "none".to_owned() } else { text.join(", ") }
 }

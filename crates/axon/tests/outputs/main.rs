@@ -20,7 +20,7 @@ types that are written and the comments above their fields:
 `BLESS=1 cargo test -p axon --test outputs` renews it, and the same test without `BLESS` fails if a
 key is missing here, or is here and no longer written.
 
-- **Format.** Every JSON object has `format` at its top, the version of its format: 1. It grows when
+- **Format.** Every JSON object has `format` at its top, the version of its format: 2. It grows when
   a key goes, or changes its meaning or its unit. A new key leaves it as it is, so readers skip keys
   that they do not know. CSV has no place for a version that its readers would understand: it stands
   beside the tables, with the names of their columns, in `format.json` (`axon sim --csv`),
@@ -61,11 +61,12 @@ const fn section(
 const SIM: &str = "axon/src/sim.rs";
 const CSV: &str = "axon/src/sim/csv.rs";
 const FORMAT: &str = "`format` is at the top of the object too.";
-const SECTIONS: [Section; 14] = [
+const SECTIONS: [Section; 15] = [
     section("`axon sim --json`", FORMAT, ("Output", SIM)),
     section("`axon sim --csv`: `flows.csv`", "", ("FlowRow", CSV)),
     section("`axon sim --csv`: `ports.csv`", "", ("PortRow", CSV)),
     section("`axon sim --csv`: `drops.csv`", "", ("DropRow", CSV)),
+    section("`axon sim --csv`: `ended.csv`", "", ("EndedRow", CSV)),
     section("`axon sim --csv`: `samples.csv`", "", ("SampleRow", CSV)),
     section("`format.json`", FORMAT, ("CsvFormat", "axon/src/output.rs")),
     section("`axon prove --json`", FORMAT, ("ProofJson", "prove/json.rs")),
@@ -298,13 +299,13 @@ fn check_keys(model: &Model, fields: &[Field], value: &Value, path: &str) {
     }
 }
 
-/// Holds a command's JSON to the type of its section, but for `format`, which is 1.
+/// Holds a command's JSON to the type of its section, but for `format`, which is 2.
 fn checked(title: &str, mut value: Value) {
     let mut model = Model::read(&root().join("crates"));
     let section = SECTIONS.iter().find(|section| section.title == title).unwrap();
     let at = model.root(section.of.0, section.of.1);
     if model.keys(at).iter().all(|field| field.key != "format") {
-        assert_eq!(value.as_object_mut().unwrap().remove("format"), Some(1.into()), "{title}");
+        assert_eq!(value.as_object_mut().unwrap().remove("format"), Some(2.into()), "{title}");
     }
     check(&model, &Shape::Type(at), &value, title);
 }
@@ -373,9 +374,13 @@ fn tables_have_the_columns_of_the_page_and_their_format_beside_them() {
     let format: Value = serde_json::from_str(&folder.read("csv/format.json")).unwrap();
     checked("`format.json`", format.clone());
     let mut model = Model::read(&root().join("crates"));
-    for (name, row) in
-        [("flows", "FlowRow"), ("ports", "PortRow"), ("drops", "DropRow"), ("samples", "SampleRow")]
-    {
+    for (name, row) in [
+        ("flows", "FlowRow"),
+        ("ports", "PortRow"),
+        ("drops", "DropRow"),
+        ("ended", "EndedRow"),
+        ("samples", "SampleRow"),
+    ] {
         let at = model.root(row, CSV);
         let columns: Vec<String> = model.keys(at).into_iter().map(|field| field.key).collect();
         let table = folder.read(&format!("csv/{name}.csv"));
