@@ -34,6 +34,7 @@ pub struct Arguments {
 /// Runs until SIGTERM or SIGINT.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let fabric = real::load_for_daemon(&arguments.file, &arguments.dangers)?;
+    daemon::check_controller(&fabric)?;
     let options = DaemonOptions {
         status_socket: arguments.status_socket.clone(),
         capture: arguments.capture.options(),

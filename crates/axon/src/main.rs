@@ -37,6 +37,7 @@ mod status;
 mod switch;
 mod trace;
 mod up;
+mod usage;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use signal_hook::consts::SIGINT;
@@ -113,7 +114,10 @@ fn main() -> ExitCode {
     if let Some(code) = axon_linux::lab::part() {
         return code;
     }
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return usage::answer(&error, &Cli::command()),
+    };
     let filter = tracing_subscriber::EnvFilter::try_from_default_env()
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
     tracing_subscriber::fmt()

@@ -73,12 +73,14 @@ pub fn load_for_daemon(file: &Path, dangers: &Dangers) -> Result<Fabric> {
 }
 
 /// Warns if a switch has the master key.
-pub fn warn_of_master_key(fabric: &Fabric, name: &str) {
+pub fn warn_of_master_key(fabric: &Fabric, name: &str, file: &Path) {
     let has_master = fabric.keys.secrets().any(|secret| matches!(secret, Secret::Master(_)));
     if has_master && !axon_fabric::has_lab_key(&fabric.keys) {
         crate::say::note!(
             "warning: {name} has the master key, and whoever takes it from here can pose as the \
-             controller; `axon key --switch {name}` writes the keys that {name} needs"
+             controller; `axon key {name}.key --switch {name} --fabric {}` writes the keys that \
+             {name} needs",
+            file.display()
         );
     }
 }

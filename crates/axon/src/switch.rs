@@ -39,6 +39,7 @@ pub struct Arguments {
 /// Runs until SIGTERM or SIGINT.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let fabric = real::load_for_daemon(&arguments.file, &arguments.dangers)?;
+    daemon::check_switch(&fabric, &arguments.name, &arguments.tap)?;
     let options = DaemonOptions {
         status_socket: arguments.status_socket.clone(),
         capture: arguments.capture.options(),
@@ -46,7 +47,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         state: arguments.state.clone(),
         taps: arguments.tap.clone(),
     };
-    real::warn_of_master_key(&fabric, &arguments.name);
+    real::warn_of_master_key(&fabric, &arguments.name, &arguments.file);
     real::wait_for_ports(&fabric, &arguments.name, &arguments.tap);
     daemon::switch(&fabric, &arguments.name, &options)?;
     Ok(ExitCode::SUCCESS)

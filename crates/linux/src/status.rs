@@ -96,7 +96,10 @@ impl NodeStatus {
     /// Asks the daemon of node `name` that listens at `path`.
     pub fn ask(name: &str, path: &Path, restarts: u32) -> NodeStatus {
         let answer = ask(path).map_or_else(
-            |error| Answer::Failed { name: name.to_owned(), error: error.to_string() },
+            |error| Answer::Failed {
+                name: name.to_owned(),
+                error: crate::log::without_os_numbers(&error.to_string()),
+            },
             |status| Answer::Status(Box::new(status)),
         );
         NodeStatus { restarts, answer }

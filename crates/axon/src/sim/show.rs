@@ -102,7 +102,7 @@ fn flows(out: &mut String, report: &Report) {
     let flows = &report.flows;
     line!(
         out,
-        "{:<16} {:<16} {:>5}  {:>10}  {:>10}  {:>7}  {:>9}  {:>10}  {:>10}  {:>10}  {:>10}",
+        "{:<16} {:<16} {:>5}  {:>10}  {:>10}  {:>7}  {:>9}  {:>10}  {:>10}  {:>10}  {:>10}  {}",
         "traffic",
         "app",
         "flows",
@@ -112,8 +112,9 @@ fn flows(out: &mut String, report: &Report) {
         "in flight",
         "b/s least",
         "b/s mean",
-        "p50",
-        "p99"
+        "p50 time",
+        "p99 time",
+        "time of"
     );
     let mut rest = &flows[..];
     for together in &report.entries {
@@ -131,7 +132,7 @@ fn flows(out: &mut String, report: &Report) {
         let span = |of: fn(&Times) -> u64| times.as_ref().map_or("-".into(), |t| nanos(of(t)));
         line!(
             out,
-            "{:<16} {:<16} {:>5}  {:>10}  {:>10}  {:>7}  {:>9}  {:>10}  {:>10}  {:>10}  {:>10}",
+            "{:<16} {:<16} {:>5}  {:>10}  {:>10}  {:>7}  {:>9}  {:>10}  {:>10}  {:>10}  {:>10}  {}",
             entry[0].name,
             entry[0].app,
             entry.len(),
@@ -142,7 +143,8 @@ fn flows(out: &mut String, report: &Report) {
             short(least),
             short(mean),
             span(|times| times.p50_ns),
-            span(|times| times.p99_ns)
+            span(|times| times.p99_ns),
+            times.map_or("-", |_| timed(entry))
         );
     }
     reasons(out, flows);
@@ -166,6 +168,21 @@ fn flows(out: &mut String, report: &Report) {
             size(files.read_bytes_per_second),
             size(files.written_bytes_per_second)
         );
+    }
+}
+
+/// What the times of an entry are of: of what its flows complete, or of each frame that arrives.
+fn timed(entry: &[FlowReport]) -> &'static str {
+    let completes = entry.iter().any(|flow| flow.times.is_some());
+    match entry[0].app {
+        "replay" => "a frame, one way",
+        _ if !completes => "a datagram, one way",
+        "tcp" => "a transfer",
+        "request_response" | "arp" => "a request and its answer",
+        "incast" | "all_reduce" => "a round",
+        "file_service" => "a transaction",
+        "ping" => "a round trip",
+        _ => "what was completed",
     }
 }
 
