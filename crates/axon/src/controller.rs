@@ -33,8 +33,8 @@ pub struct Arguments {
 
 /// Runs until SIGTERM or SIGINT.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let fabric = real::load_for_daemon(&arguments.file, &arguments.dangers)?;
-    daemon::check_controller(&fabric)?;
+    let (file, dangers) = (&arguments.file, &arguments.dangers);
+    let fabric = real::load_for_daemon(file, dangers, daemon::check_controller)?;
     let options = DaemonOptions {
         status_socket: arguments.status_socket.clone(),
         capture: arguments.capture.options(),

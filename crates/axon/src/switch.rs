@@ -2,6 +2,7 @@
 
 use crate::{capture, real, record};
 use anyhow::Result;
+use axon_fabric::model::Fabric;
 use axon_linux::daemon::{self, DaemonOptions};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -38,8 +39,8 @@ pub struct Arguments {
 
 /// Runs until SIGTERM or SIGINT.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let fabric = real::load_for_daemon(&arguments.file, &arguments.dangers)?;
-    daemon::check_switch(&fabric, &arguments.name, &arguments.tap)?;
+    let check = |fabric: &Fabric| daemon::check_switch(fabric, &arguments.name, &arguments.tap);
+    let fabric = real::load_for_daemon(&arguments.file, &arguments.dangers, check)?;
     let options = DaemonOptions {
         status_socket: arguments.status_socket.clone(),
         capture: arguments.capture.options(),

@@ -30,9 +30,17 @@ pub fn answer(error: &Error, cli: &Command) -> ExitCode {
 
 /// The command line as it was probably meant.
 fn right_form(error: &Error, words: &[String], cli: &Command) -> Option<String> {
-    let Some(ContextValue::String(wrong)) = error.get(ContextKind::InvalidArg) else { return None };
-    let at = words.iter().rposition(|word| word == wrong)?;
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.as_str()),
+        _ => None,
+    };
     let command = words.iter().find_map(|word| cli.find_subcommand(word))?;
+    if let ("link", Some(second)) = (command.get_name(), text(ContextKind::InvalidValue)) {
+        let at = words.iter().rposition(|word| word == second).filter(|&at| at >= 2)?;
+        return Some(format!("link {},{second} down", words[at - 1]));
+    }
+    let wrong = text(ContextKind::InvalidArg)?;
+    let at = words.iter().rposition(|word| word == wrong)?;
     let mut meant = words.to_vec();
     if let Some(option) = at.checked_sub(1).and_then(|before| words[before].strip_prefix("--")) {
         // An option whose value is joined to it, as its other form has none.
