@@ -31,6 +31,7 @@ pub struct Arguments {
 
 /// Goes on to the next recording after a difference, and after one that cannot be replayed.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    crate::cli::file::check_there(&arguments.file, "a recording, or a directory of recordings")?;
     let found = replay::recordings(&arguments.file);
     let fabric = arguments.fabric.as_deref().map(|file| FabricText::read(file, None)).transpose();
     let (files, fabric) = (found?, fabric?);

@@ -306,6 +306,10 @@ impl<B: Frame> Reference<B> {
                 }
             }
             Verdict::Punt(punt) => self.punt_metered(now, ingress, punt, frame, out),
+            Verdict::Unknown(port) => {
+                let reason = rules::unknown_egress(self.ports[port.index()].up);
+                self.end(ingress, reason, frame, out);
+            }
             Verdict::Drop(reason) => self.end(ingress, reason, frame, out),
         }
         false
@@ -322,10 +326,10 @@ impl<B: Frame> Reference<B> {
         let ingress = PortNo::CONTROL;
         self.counters.received(ingress, frame.bytes().len());
         let link_local = rules::is_link_local(frame.bytes());
-        let refused = match self.port(port).map(|port| port.kind) {
+        let refused = match self.port(port).map(|port| (port.kind, port.up)) {
             None => Some(Drop::NoSuchPort),
-            Some(PortKind::Axon) if !link_local => Some(Drop::KindChanged),
-            Some(PortKind::Unknown) if !link_local => Some(Drop::PortUnknown),
+            Some((PortKind::Axon, _)) if !link_local => Some(Drop::KindChanged),
+            Some((PortKind::Unknown, up)) if !link_local => Some(rules::unknown_egress(up)),
             Some(_) => rules::fault(frame.bytes(), self.config.frame_bytes_max),
         };
         let kind = (!link_local).then_some(PortKind::Host);

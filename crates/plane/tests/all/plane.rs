@@ -128,7 +128,7 @@ fn bad_frames_are_counted_by_reason() {
         (AXON, to_host(&[0; 13]), Drop::Malformed),
         (AXON, to_host(&[0; 1515]), Drop::Oversized),
         (AXON, via(99), Drop::NoSuchPort),
-        (AXON, via(UNKNOWN.0), Drop::PortUnknown),
+        (AXON, via(UNKNOWN.0), Drop::EgressUnknown),
         (AXON, via(DOWN.0), Drop::PortDown),
         (UNKNOWN, ethernet(host(9), 60), Drop::PortUnknown),
         (UNKNOWN, via(1), Drop::PortUnknown),
@@ -404,7 +404,7 @@ fn the_control_plane_can_reach_every_port_and_itself() {
     let raw = [
         (HOST, None),
         (AXON, Some(Drop::KindChanged)),
-        (UNKNOWN, Some(Drop::PortUnknown)),
+        (UNKNOWN, Some(Drop::EgressUnknown)),
         (DOWN, Some(Drop::PortDown)),
         (PortNo(9), Some(Drop::NoSuchPort)),
     ];
@@ -412,6 +412,23 @@ fn the_control_plane_can_reach_every_port_and_itself() {
         plane.send_raw(T0, port, FrameBuf::new(&ethernet(host(1), 60)), &mut out);
         assert_eq!(reason(out.remove(0)), expected);
     }
+}
+
+#[test]
+fn what_a_cut_link_or_a_silent_neighbour_loses_is_no_ordinary_end() {
+    let mut plane = plane(|_| ());
+    let via = packet(PacketType::Ethernet, &Hops::from([2]), &Hops::default(), &[0; 60]);
+    let lose = |plane: &mut Plane<FrameBuf>| {
+        let mut out = Vec::new();
+        plane.send_raw(T0, PortNo(2), FrameBuf::new(&ethernet(host(1), 60)), &mut out);
+        [reason(receive(plane, AXON, &via)), reason(out.remove(0))]
+    };
+    // The control plane forgets the neighbour, whose carrier stays, and then the link is cut.
+    plane.set_kind(PortNo(2), PortKind::Unknown);
+    assert_eq!(lose(&mut plane), [Some(Drop::EgressUnknown); 2]);
+    plane.link(T0, PortNo(2), false, &mut Vec::new());
+    assert_eq!(lose(&mut plane), [Some(Drop::PortDown); 2]);
+    assert!(![Drop::EgressUnknown, Drop::PortDown].iter().any(|reason| reason.is_ordinary()));
 }
 
 #[test]
