@@ -59,14 +59,20 @@ impl Writer {
     }
 }
 
-/// `-` is standard output.
+/// `-` is standard output. A file that exists is emptied, after nobody else may read it any more;
+/// one whose mode cannot be set, as that of another user, is refused. Devices are left as they are.
 fn create_private(path: &Path) -> io::Result<File> {
     use std::os::fd::AsFd;
-    use std::os::unix::fs::OpenOptionsExt;
+    use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
     if path == Path::new("-") {
         return Ok(File::from(io::stdout().as_fd().try_clone_to_owned()?));
     }
-    File::options().write(true).create(true).truncate(true).mode(0o600).open(path)
+    let file = File::options().write(true).create(true).truncate(false).mode(0o600).open(path)?;
+    if file.metadata()?.is_file() {
+        file.set_permissions(std::fs::Permissions::from_mode(0o600))?;
+        file.set_len(0)?;
+    }
+    Ok(file)
 }
 
 impl<W: Write> Writer<W> {
