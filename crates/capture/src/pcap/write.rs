@@ -173,6 +173,19 @@ fn failed(error: PcapError) -> io::Error {
 mod tests {
     use super::*;
 
+    #[test]
+    fn a_capture_into_a_file_that_others_could_read_is_private() {
+        use std::os::unix::fs::PermissionsExt;
+        let path = std::env::temp_dir().join(format!("axon-private-{}.pcapng", std::process::id()));
+        std::fs::write(&path, [7; 1_000]).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o666)).unwrap();
+        let file = create_private(&path).unwrap();
+        let found = file.metadata().unwrap();
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!((found.permissions().mode() & 0o777, found.len()), (0o600, 0));
+        assert!(create_private(Path::new("/dev/null")).is_ok(), "a device is as it is");
+    }
+
     /// The file by the standard (draft-ietf-opsawg-pcapng §4.1 to §4.3), written out by hand.
     #[test]
     fn the_bytes_are_those_of_the_standard() {

@@ -439,7 +439,10 @@ impl<B: Frame> Reference<B> {
             _ => port.errors.admit(now),
         });
         match admitted {
-            true => self.punt(ingress, punt, frame, out),
+            true => {
+                let header_bytes = rules::header_bytes(frame.bytes(), self.config.hop_width);
+                self.punt(ingress, (punt, header_bytes), frame, out);
+            }
             false => self.end(ingress, Drop::PuntLimit, frame, out),
         }
     }
