@@ -166,3 +166,100 @@ fn in_force(port: PortNo, setting: &PortSetting) -> Option<Note> {
         PortSetting::Defence(_) => Some(Note::DefenceInForce { port }),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{NodeConfig, ServerIdentity, Timers};
+    use alloc::vec;
+    use axon_node::PortView;
+    use axon_plane::reference::Refusing;
+    use axon_plane::{Plane, PlaneConfig};
+    use axon_wire::message::Role;
+    use axon_wire::priority::Priority;
+    use axon_wire::{FrameBuf, Incarnation, MacAddr, NodeId};
+
+    const AXON: PortSetting = PortSetting::Kind(PortKind::Axon);
+    const LAST: PortNo = PortNo(3);
+
+    /// Four ports of a data plane that refuses every fourth setting.
+    fn chassis() -> Chassis<FrameBuf, Refusing<FrameBuf, Plane<FrameBuf>>> {
+        let mac = MacAddr([2; 6]);
+        let config = NodeConfig {
+            incarnation: Incarnation { node: NodeId(1), number: 1 },
+            mac,
+            keys: [0; 32].into(),
+            seed: 1,
+            timers: Timers::default(),
+            dcbx: None,
+            server: ServerIdentity { mac, ip: core::net::Ipv4Addr::LOCALHOST },
+        };
+        let plane = Refusing::new(Plane::new(PlaneConfig::with_ports(4, mac)));
+        Chassis::new(&config, plane, Role::Switch)
+    }
+
+    fn refused(error: SettingError, setting: SettingName) -> RefusedSetting {
+        RefusedSetting { port: LAST, setting, error, refusals: 1 }
+    }
+
+    #[test]
+    fn a_kind_that_is_refused_is_noted_once_and_set_a_second_later() {
+        let mut chassis = chassis();
+        (0..4).for_each(|port| chassis.set_port(Time::ZERO, PortNo(port), AXON));
+        assert_eq!(chassis.plane.kind(LAST), Some(PortKind::Unknown));
+        let (setting, error) = (SettingName::Kind, SettingError::Unavailable);
+        assert_eq!(chassis.settings.telemetry(), [refused(error, setting)]);
+        let note = Note::SettingRefused { port: LAST, setting, error };
+        assert_eq!(core::mem::take(&mut chassis.effects), [Effect::Note(note)]);
+        let due = chassis.control_deadline().expect("another try");
+        assert_eq!(due, Time::ZERO + PAUSE);
+        assert_eq!(chassis.set_ports_again(Time::ZERO + Span::from_millis(999)), []);
+        assert_eq!(chassis.set_ports_again(due), [LAST]);
+        assert_eq!(chassis.plane.kind(LAST), Some(PortKind::Axon));
+        assert_eq!((chassis.settings.telemetry(), chassis.settings.refusals()), (vec![], 1));
+        assert_eq!((chassis.settings.deadline(), chassis.effects.len()), (None, 0));
+    }
+
+    #[test]
+    fn a_setting_that_takes_the_place_of_a_refused_one_is_the_one_that_is_made() {
+        let mut chassis = chassis();
+        (0..4).for_each(|port| chassis.set_port(Time::ZERO, PortNo(port), AXON));
+        chassis.set_port(Time::ZERO, LAST, PortSetting::Kind(PortKind::Host));
+        chassis.set_ports_again(Time::ZERO + PAUSE);
+        assert_eq!(chassis.plane.kind(LAST), Some(PortKind::Host));
+    }
+
+    #[test]
+    fn a_port_whose_hosts_priorities_cannot_be_set_becomes_no_host_port() {
+        let mut chassis = chassis();
+        let table = PortSetting::Regeneration(Box::new(Priority::ALL));
+        chassis.set_port(Time::ZERO, LAST, table);
+        chassis.set_port(Time::ZERO, LAST, PortSetting::Kind(PortKind::Host));
+        chassis.set_ports_again(Time::ZERO + PAUSE);
+        assert_eq!(chassis.plane.kind(LAST), Some(PortKind::Unknown), "it has no traffic classes");
+        let of = |refused: RefusedSetting| (refused.setting, refused.error);
+        assert_eq!(
+            chassis.settings.telemetry().into_iter().map(of).collect::<Vec<_>>(),
+            [
+                (SettingName::Regeneration, SettingError::Unsupported),
+                (SettingName::Kind, SettingError::Unavailable)
+            ]
+        );
+    }
+
+    #[test]
+    fn what_a_resynchronised_data_plane_has_not_is_asked_for_until_it_has() {
+        let mut chassis = chassis();
+        let wanted = PortSnapshot { kind: PortKind::Axon, ..PortSnapshot::default() };
+        let wanted = Snapshot { ports: vec![wanted; 4] };
+        // It takes none of it, and of the settings that follow all but the last.
+        chassis.settings_resynchronised(Time::ZERO, &wanted);
+        assert_eq!(
+            chassis.settings.telemetry(),
+            [refused(SettingError::Unavailable, SettingName::Kind)]
+        );
+        chassis.set_ports_again(Time::ZERO + PAUSE);
+        assert_eq!(chassis.plane.snapshot(), wanted);
+        assert_eq!(chassis.settings.telemetry(), []);
+    }
+}
