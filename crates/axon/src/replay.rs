@@ -98,6 +98,9 @@ fn show(file: &Path, replayed: &Replayed) -> (String, u8) {
         ReplayEnd::Ending(Ending::Whole(EndReason::SizeBound)) => {
             ("0 differences; the recording ends there, at its bound on size".into(), 0)
         }
+        ReplayEnd::Ending(Ending::Whole(EndReason::Behind)) => {
+            ("0 differences; the recording ends there, as its disk was too slow".into(), 0)
+        }
         ReplayEnd::Ending(Ending::Cut { offset }) => (
             format!(
                 "0 differences\n{file}: byte {offset}: the file is cut short here, and was \

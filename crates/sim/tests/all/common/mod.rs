@@ -4,6 +4,7 @@ use axon_fabric::model::{
     Controller, Device, Dhcp, End, Fabric, Host, Link, Network, OnFull, PortPolicies, RouterKind,
     Switch, Timers, Wire,
 };
+use axon_node::telemetry::EdgeDebts;
 use axon_node::{Dataplane, PortView};
 use axon_sim::{DataplaneKind, PingId, PingPlan, Setup, World};
 use axon_wire::{Bytes, HopWidth, MacAddr, PortNo, Rate, Span, Time};
@@ -190,9 +191,27 @@ pub fn boot_with(builder: &Builder, seed: u64) -> World {
 
 /// The same on another data plane.
 pub fn boot_on(builder: &Builder, dataplane: DataplaneKind) -> World {
-    let world = begin(builder, Setup { seed: 1, dataplane, ..Setup::default() });
+    let mut world = begin(builder, Setup { seed: 1, dataplane, ..Setup::default() });
     assert_on(&world, dataplane);
+    take_all(&mut world);
     world
+}
+
+/// Lets data planes that refuse take what they have refused; others have nothing of the kind.
+pub fn take_all(world: &mut World) {
+    let took_all = |world: &World| {
+        let mut switches =
+            (0..world.fabric().switches.len()).filter_map(|index| world.switch(index));
+        let controller = world.controller().is_none_or(|node| node.refused_settings().is_empty());
+        controller
+            && switches.all(|switch| {
+                let debts = switch.edge().debts();
+                switch.refused_settings().is_empty() && debts == EdgeDebts::default()
+            })
+    };
+    let limit = world.now() + Span::from_secs(20);
+    let soon = world.run_until_true(limit, took_all);
+    assert!(soon, "settings or removals that were refused are not made: {}", states(world));
 }
 
 /// Every node that runs must have this data plane.
@@ -247,6 +266,7 @@ pub fn assert_whole(world: &mut World) {
     let hosts: Vec<usize> = (0..world.fabric().hosts.len()).collect();
     let silent = unreached(world, &pairs(&hosts), 30);
     assert!(silent.is_empty(), "no answer: {silent:?}; {}", states(world));
+    take_all(world);
     assert_sound(world);
 }
 
