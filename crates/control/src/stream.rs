@@ -5,7 +5,8 @@
 //! intervals and without end (go-back-N). A stream ends with the incarnation of either end.
 //!
 //! The queue to an unreachable switch must not grow without bound. So a newer item replaces an item
-//! that has not been sent yet, if both are about the same route or host.
+//! that has not been sent yet, if both are about the same route or host. A controller, to which any
+//! switch may be a stranger, also bounds the number of items ([`Stream::has_room_for`]).
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
@@ -74,6 +75,11 @@ impl Stream {
     /// Items that the other end has not acknowledged.
     pub fn unacknowledged(&self) -> usize {
         self.queue.len()
+    }
+
+    /// Whether an item can be put on the stream so that it does not hold more than `most`.
+    pub fn has_room_for(&self, item: &Item, most: usize) -> bool {
+        self.queue.len() < most || self.unsent.contains_key(&subject(item))
     }
 
     /// Puts an item on the stream; [`Stream::poll`] then has something to send.

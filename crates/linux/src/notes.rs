@@ -35,6 +35,7 @@ enum Kind {
     DcbxTrouble,
     Refused,
     Pinned,
+    OverBound,
     Carrier,
 }
 
@@ -63,6 +64,10 @@ impl NoteLog {
         match note {
             Note::Refused { port, refusal: Refusal::PinnedPort } => {
                 tracing::error!(node, %port, "ALARM: a switch at a port that is pinned to hosts");
+            }
+            Note::SwitchOverBound { node: switch } => {
+                tracing::warn!(node, %switch, "ALARM: a switch reports or requests more hosts or \
+                    routes than one may, or acknowledges no commands; the rest is refused");
             }
             note => tracing::info!(node, ?note),
         }
@@ -130,6 +135,7 @@ fn about(note: &Note) -> About {
         Note::DcbxTrouble { port } => (Kind::DcbxTrouble, port),
         Note::Refused { port, refusal: Refusal::PinnedPort } => (Kind::Pinned, port),
         Note::Refused { port, .. } => (Kind::Refused, port),
+        Note::SwitchOverBound { .. } => (Kind::OverBound, PortNo::CONTROL),
     }
 }
 

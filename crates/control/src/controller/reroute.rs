@@ -35,12 +35,13 @@ use axon_wire::{Span, Time};
 const BATCH: u32 = 2_048;
 
 impl Controller {
-    /// The route from a port to a host, with one more user. It is made if there is none.
+    /// The route from a port to a host, with one more user. It is made if there is none, and counts
+    /// for the switch that requests it.
     pub(super) fn route(
         &mut self,
         at: Place,
         destination: HostIndex,
-        user: HostIndex,
+        (user, by): (HostIndex, SwitchIndex),
     ) -> Option<RouteIndex> {
         let route = match self.flows.find(at, destination) {
             Some(route) => route,
@@ -49,7 +50,10 @@ impl Controller {
                 let number = self.next_number();
                 self.router.placed(&self.path);
                 self.round_wanted = true;
-                self.flows.insert(at, destination, (&self.path, self.layer), exit.port, number)
+                let path = (&self.path[..], self.layer);
+                let route = self.flows.insert(at, destination, path, exit.port, number);
+                self.flows.request(route, by);
+                route
             }
         };
         self.flows.add_user(route, user);
@@ -188,7 +192,7 @@ impl Controller {
     pub(super) fn changed(&mut self, now: Time, change: &Change, out: &mut Vec<Effect>) {
         match change.lost.is_empty() {
             true => self.take_over.graph_changed(now),
-            false => self.take_over.lost(now),
+            false => self.take_over.lost(now, &change.lost),
         }
         let mut hit: Vec<RouteIndex> = Vec::new();
         for &(switch, port) in &change.lost {
