@@ -241,6 +241,17 @@ mod tests {
     }
 
     #[test]
+    fn a_full_stream_has_room_for_what_replaces_an_unsent_item_alone() {
+        let (mut sender, now) = (stream(), Time::ZERO);
+        (1..=2).for_each(|host| sender.push(gone(host)));
+        assert!(sender.has_room_for(&gone(2), 2) && !sender.has_room_for(&gone(3), 2));
+        sender.poll(now).unwrap();
+        assert!(!sender.has_room_for(&gone(2), 2), "it is in flight");
+        sender.receive(now, Segment { first: 0, ack: 1, items: Vec::new() });
+        assert!(sender.has_room_for(&gone(3), 2));
+    }
+
+    #[test]
     fn silence_is_met_with_patience_that_grows_and_ends_with_an_answer() {
         let (mut sender, mut now) = (stream(), Time::ZERO);
         sender.push(gone(1));

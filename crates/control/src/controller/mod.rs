@@ -364,36 +364,6 @@ impl Controller {
         }
     }
 
-    /// The path from here to a switch's control plane, ending in [`PortNo::CONTROL`]: the shortest
-    /// over all own links, the lowest port first. If the graph has none yet, the reverse path of
-    /// the switch's last Controller Hello.
-    pub fn path_to(&mut self, switch: NodeId) -> Option<Hops> {
-        let to = self.graph.index_of(switch)?;
-        let mut best: Option<(usize, PortNo, SwitchIndex)> = None;
-        for (&port, &(node, _)) in &self.attachments {
-            let Some(via) = self.graph.index_of(node) else {
-                continue;
-            };
-            let Some(distance) = self.router.shortest().distance(&self.graph, via, to) else {
-                continue;
-            };
-            if best.is_none_or(|(least, ..)| distance < least) {
-                best = Some((distance, port, via));
-            }
-        }
-        let Some((_, port, via)) = best else {
-            return self.graph.switch(to).reverse.clone();
-        };
-        if !self.router.shortest().pick(&self.graph, via, to, switch.0, &mut self.path) {
-            return None;
-        }
-        let mut hops = Vec::with_capacity(self.path.len() + 2);
-        hops.push(port);
-        hops.extend(self.path.iter().map(|step| step.egress));
-        hops.push(PortNo::CONTROL);
-        Some(Hops(hops))
-    }
-
     /// The latest incarnation of a switch.
     pub fn incarnation_of(&self, switch: NodeId) -> Option<Incarnation> {
         Some(self.graph.switch(self.graph.index_of(switch)?).incarnation)
