@@ -1,6 +1,6 @@
 //! The handshake: what each link message does to a port.
 
-use super::{Discovery, Neighbour, UNKNOWN_HEARTBEATS, send};
+use super::{Discovery, Neighbour, send};
 use crate::effect::Effect;
 use alloc::vec::Vec;
 use axon_node::{Note, PortKind, Refusal};
@@ -19,6 +19,7 @@ impl Discovery {
         if hello.hop_width != self.hop_width {
             return Err(Refusal::HopWidth);
         }
+        let hold = self.met_hold();
         let state = &mut self.ports[index];
         let met = |peer: &Neighbour| peer.incarnation == from && peer.challenge == hello.challenge;
         if !state.neighbour.as_ref().is_some_and(met) {
@@ -27,7 +28,7 @@ impl Discovery {
         }
         let challenge = state.challenge;
         if state.neighbour.is_none() {
-            state.host_at = now + self.timers.heartbeat * UNKNOWN_HEARTBEATS;
+            state.host_at = now + hold;
             self.set_kind(index, PortKind::Unknown, out);
         }
         let reply = HelloReply {
@@ -52,6 +53,7 @@ impl Discovery {
         if reply.hop_width != self.hop_width {
             return Err(Refusal::HopWidth);
         }
+        let hold = self.met_hold();
         let state = &mut self.ports[index];
         if reply.echo != state.challenge {
             return Err(Refusal::Unexpected);
@@ -62,7 +64,7 @@ impl Discovery {
                 Some(Neighbour::new(now, from, reply.port, reply.role, reply.challenge));
         }
         if state.neighbour.is_none() {
-            state.host_at = now + self.timers.heartbeat * UNKNOWN_HEARTBEATS;
+            state.host_at = now + hold;
             self.set_kind(index, PortKind::Unknown, out);
         }
         send(out, index, from, Message::HelloConfirm(HelloConfirm { echo: reply.challenge }));

@@ -20,7 +20,8 @@
 //! either, if they share one machine. It then waits longer for each neighbour: by the delay of its
 //! timers, and at most by the normal waiting time once more. A port without an answer becomes a
 //! host port. Hello continues there at a tenth of the pace, so a port may change its kind at any
-//! time, unless it is pinned to hosts: then every message that comes in there is refused.
+//! time, unless it is pinned to hosts: then every message that comes in there is refused. A port
+//! that hears a node without being heard stays unknown: no host is learned there.
 
 mod handshake;
 #[cfg(test)]
@@ -42,6 +43,9 @@ const HOST_HELLO_FACTOR: u64 = 10;
 /// Heartbeat intervals that a port stays unknown after it lost or met a neighbour: longer
 /// than the other end takes to notice.
 const UNKNOWN_HEARTBEATS: u64 = 4;
+/// A port that hears the Hellos of a node stays unknown for so many intervals of the slow pace.
+/// That node may hear nothing, take its port for a host port, and send hosts' frames.
+const UNKNOWN_SLOW_HELLOS: u64 = 3;
 
 /// The link state of all ports of a node.
 #[derive(Clone, Debug)]
@@ -297,6 +301,12 @@ impl Discovery {
         let path = self.path.clone().filter(|path| path.hops.first() != Some(&port));
         let beat = Heartbeat { echo: neighbour.challenge, path };
         send(out, index, neighbour.incarnation, Message::Heartbeat(beat));
+    }
+
+    /// How long a port stays unknown after the last message of a handshake.
+    fn met_hold(&self) -> Span {
+        let slow = self.timers.hello * HOST_HELLO_FACTOR * UNKNOWN_SLOW_HELLOS;
+        slow.max(self.timers.heartbeat * UNKNOWN_HEARTBEATS)
     }
 
     /// By how much the node is behind its timers.

@@ -188,6 +188,21 @@ fn silence_in_one_direction_ends_the_link_for_both() {
 }
 
 #[test]
+fn a_port_that_hears_a_deaf_node_does_not_take_it_for_a_host() {
+    let mut pair = Pair::new([HopWidth::Eight; 2]);
+    pair.carrier(true, &mut |side| side == 1);
+    for _ in 0..100 {
+        pair.run(Span::from_millis(50), |side| side == 1);
+        assert_eq!(pair.ends[1].kind(PORT), PortKind::Unknown, "at {}", pair.now);
+    }
+    assert_eq!(pair.ends[0].kind(PORT), PortKind::Host, "it hears nothing");
+    pair.run(Span::from_secs(4), |_| true);
+    assert_eq!(pair.kinds(), [PortKind::Host; 2]);
+    pair.run(Span::from_secs(2), |_| false);
+    assert_eq!(pair.kinds(), [PortKind::Axon; 2]);
+}
+
+#[test]
 fn ends_whose_hops_differ_in_width_do_not_join() {
     let mut pair = Pair::new([HopWidth::Eight, HopWidth::Four]);
     pair.carrier(true, &mut |_| false);

@@ -48,12 +48,14 @@ pub struct Queue {
     pub quantum: u32,
     /// The sizes of its frames: in random order, each as often as the others.
     pub sizes: Vec<u32>,
+    /// From so long after the start on it has frames of these sizes instead.
+    pub later: Option<(Span, Vec<u32>)>,
 }
 
 impl Queue {
     /// With the quantum of a maximum frame.
     pub fn of(sizes: &[u32]) -> Queue {
-        Queue { quantum: LONGEST, sizes: sizes.to_vec() }
+        Queue { quantum: LONGEST, sizes: sizes.to_vec(), later: None }
     }
 }
 
@@ -88,7 +90,7 @@ impl Contest {
         let passed: Arc<[AtomicU64]> = (0..count).map(|_| AtomicU64::new(0)).collect();
         engine.power_on(count + 1, StationNode::Other(Box::new(Sink(passed.clone()))));
         for (class, queue) in self.queues.iter().enumerate() {
-            let source = Source::new(class, &queue.sizes, count as u64, seed);
+            let source = Source::new(class, queue, count as u64, seed);
             engine.power_on(class + 1, StationNode::Other(Box::new(source)));
         }
         let mut ends = vec![Time::ZERO + warm];
@@ -128,6 +130,8 @@ impl Contest {
 struct Source {
     /// One frame of each size.
     frames: Vec<Vec<u8>>,
+    /// What they become, and when.
+    later: Option<(Time, Vec<Vec<u8>>)>,
     /// Which are still to be drawn before all are again.
     deck: Vec<usize>,
     random: Rand64,
@@ -139,7 +143,7 @@ struct Source {
 }
 
 impl Source {
-    fn new(class: usize, sizes: &[u32], sources: u64, seed: u64) -> Source {
+    fn new(class: usize, queue: &Queue, sources: u64, seed: u64) -> Source {
         let tag = VlanTag::of_priority(Priority::ALL[class]);
         let frame = |&size: &u32| {
             let mut frame = [SINK.0, [2, 0, 0, 0, 2, class as u8]].concat();
@@ -148,8 +152,11 @@ impl Source {
             frame.resize((size - FCS) as usize, 0);
             frame
         };
+        let later = queue.later.as_ref();
         Source {
-            frames: sizes.iter().map(frame).collect(),
+            frames: queue.sizes.iter().map(frame).collect(),
+            later: later
+                .map(|(after, sizes)| (Time::ZERO + *after, sizes.iter().map(frame).collect())),
             deck: Vec::new(),
             random: Rand64::new(u128::from(seed) << 8 | class as u128),
             sources,
@@ -182,6 +189,10 @@ impl Node<FrameBuf> for Source {
             return;
         }
         self.busy = true;
+        if let Some((_, frames)) = self.later.take_if(|(from, _)| *from <= now) {
+            self.frames = frames;
+            self.deck.clear();
+        }
         let which = self.draw();
         let frame = FrameBuf::new(&self.frames[which]);
         // Wire time, FCS, gap and preamble included, over the part of the line that is offered.
@@ -239,8 +250,8 @@ pub fn fair_weights(cost: FrameCost, queues: &[&[u32]], rival: u32, seed: u64) -
     for _ in 0..SEARCHES_MAX {
         let quantum = |weight: f64| (f64::from(UNIT) * weight).round() as u32;
         let small = queues.iter().zip(&weights);
-        let small = small.map(|(sizes, &w)| Queue { quantum: quantum(w), sizes: sizes.to_vec() });
-        let large = Queue { quantum: UNIT, sizes: vec![rival] };
+        let small = small.map(|(sizes, &w)| Queue { quantum: quantum(w), ..Queue::of(sizes) });
+        let large = Queue { quantum: UNIT, ..Queue::of(&[rival]) };
         let queues = small.chain([large]).collect();
         let contest = Contest { queues, cost, weights: Weights::Fixed };
         let bytes = contest.run(WARM, (1, MEASURED), seed).swap_remove(1);

@@ -52,6 +52,8 @@ const SAN_PERCENT: f64 = 50.0;
 const LAN_PERCENT: f64 = 25.0;
 /// What counts as unchanged.
 const UNCHANGED_PERCENT: f64 = 90.0;
+/// How far what two kinds keep may be apart where the paper says "about the same".
+const SAME_PERCENT: f64 = 20.0;
 /// How far from its share a class may be (IEEE 802.1Q).
 const ETS_PERCENT: f64 = 10.0;
 
@@ -234,12 +236,16 @@ fn judge(outcome: &mut Outcome, of: Of<'_>) {
     let lost = kept(of, &[Udp, Write], Udp);
     let name = "UDP beside iSCSI write: kept of what it gets alone";
     rows.push(Row::at_most(name, "decreases", lost, "%", 75.0));
+    let both = [Write, Udp].map(|kind| kept(of, &[Udp, Write], kind));
+    let name = "UDP and iSCSI write: what the write keeps over what UDP keeps";
+    rows.push(Row::within(name, "about the same", both[0] / both[1], "x", (1.0, SAME_PERCENT)));
     for (mix, most) in [(MIXES[8], Tcp), (MIXES[9], Read)] {
         let first =
             mix.iter().copied().max_by(|a, b| kept(of, mix, *a).total_cmp(&kept(of, mix, *b)));
         let name = format!("{}: who keeps most", names(mix));
         let first = first.map_or("", Kind::name);
-        rows.push(Row::holds(name, most.name(), first, "", most.name(), first == most.name()));
+        let row = Row::holds(name, most.name(), first, "", most.name(), first == most.name());
+        rows.push(row.effect());
         for &kind in mix {
             let name = format!("{}: {} keeps", names(mix), kind.name());
             outcome.remarks.push(crate::reproduce::outcome::Remark {
@@ -285,8 +291,8 @@ const NOTES: [&str; 4] = [
     "A write with four commands outstanding has its whole window in the queue, as TCP has, so \
      among three it gets a third of the link, and as much of its rate alone as TCP: more than the \
      25 % of the paper. How many writes its `dd` had outstanding is not given.",
-    "With ETS at the host and at the switch each class has its share to a percent of it, and what \
-     a read leaves of its class is shared by the others.",
+    "With ETS at the host and at the switch each class has its share to 1.2 % of it, and what a \
+     read leaves of its class is shared by the others.",
 ];
 
 fn plots(of: Of<'_>) -> Vec<Plot> {

@@ -57,7 +57,7 @@ fn run(context: &mut Context) -> Result<Outcome> {
             table.push(row);
             let what = format!("{name}: {what}, XOFF");
             let paper = if targets { "paused" } else { "not paused" };
-            if ours {
+            if choice.is_some() {
                 let (bound, pass) = if targets { ("> 0", stops > 0) } else { ("= 0", stops == 0) };
                 outcome.rows.push(Row::holds(what, paper, stops, "times", bound, pass));
             } else {
@@ -83,8 +83,9 @@ fn run(context: &mut Context) -> Result<Outcome> {
     outcome.tables.push(table);
     with_qcn::measure(context, &mut outcome)?;
     outcome.note(
-        "The paper describes this and measures nothing. What it states: switch A pauses switch B \
-         only, switch B stops device A only. A stop of switch B holds the frames of device B in it \
+        "The paper describes this and measures nothing. What it states of targeted PFC, whatever \
+         the mechanism: switch A pauses switch B only, switch B stops device A only. Random \
+         sampling, which draws victims too, does not. A stop of switch B holds the frames of device B in it \
          too; its sender is not stopped.",
     );
     Ok(outcome)

@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn a_bound_that_is_moved_past_the_figure_is_a_miss_in_every_form() {
         let out = std::env::temp_dir().join(format!("axon-moved-{}", std::process::id()));
-        for experiment in [&hagen::fig7_7::EXPERIMENT, &hagen::fig7_8::EXPERIMENT] {
+        for experiment in [&hagen::fig7_7::EXPERIMENT, &hagen::fig5_2::EXPERIMENT] {
             let folder = store::folder(&out, experiment.id);
             store::reserve(&out, experiment.id).unwrap();
             let mut context = Context::new(experiment.id, folder, 1, 1, Stop::default());
