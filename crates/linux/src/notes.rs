@@ -37,6 +37,7 @@ enum Kind {
     Pinned,
     SettingRefused,
     AnswersOwed,
+    OverBound,
     Carrier,
 }
 
@@ -75,6 +76,10 @@ impl NoteLog {
                     count,
                     "ALARM: the data plane does not answer; re-synchronised"
                 );
+            }
+            Note::SwitchOverBound { node: switch } => {
+                tracing::warn!(node, %switch, "ALARM: a switch reports or requests more hosts or \
+                    routes than one may, or acknowledges no commands; the rest is refused");
             }
             note => tracing::info!(node, ?note),
         }
@@ -144,6 +149,7 @@ fn about(note: &Note) -> About {
         Note::Refused { port, .. } => (Kind::Refused, port),
         Note::SettingRefused { port, .. } => (Kind::SettingRefused, port),
         Note::AnswersOwed { .. } => (Kind::AnswersOwed, PortNo::CONTROL),
+        Note::SwitchOverBound { .. } => (Kind::OverBound, PortNo::CONTROL),
     }
 }
 

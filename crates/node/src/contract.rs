@@ -392,6 +392,12 @@ pub enum Note {
         /// How many.
         count: u32,
     },
+    /// From a controller: a switch has reported or requested more than one may; the rest is
+    /// refused.
+    SwitchOverBound {
+        /// The switch.
+        node: NodeId,
+    },
 }
 
 /// A switch or a controller, as its runtime sees it.

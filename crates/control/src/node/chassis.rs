@@ -237,6 +237,10 @@ impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
         match self.sealer.open_link(port, payload) {
             Ok(opened) => {
                 self.discovery.message(now, port, &opened, &mut self.effects);
+                let neighbour = self.discovery.neighbour(port);
+                if neighbour.is_some_and(|neighbour| neighbour.incarnation == opened.from) {
+                    self.sealer.neighbour(port, opened.from.node);
+                }
                 true
             }
             Err(refusal) => {

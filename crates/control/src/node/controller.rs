@@ -4,6 +4,7 @@
 use super::chassis::{Arrival, Chassis, Refusals};
 use crate::config::{ControllerConfig, Timers};
 use crate::controller::Controller;
+use crate::controller::bounds::COMMANDS_PER_SWITCH_MAX;
 use crate::discovery::Discovery;
 use crate::effect::Effect;
 use crate::seal::Opened;
@@ -250,9 +251,14 @@ impl<B: Frame, D: Dataplane<B>> ControllerNode<B, D> {
                 chassis.send_routed(now, &hops, to, &message);
             }
             Effect::Command { to, item } => {
-                if let Some(stream) = self.streams.get_mut(&to) {
-                    stream.push(item);
-                    self.busy.insert(to);
+                let stream = self.streams.get_mut(&to);
+                if let Some(stream) = stream {
+                    if stream.has_room_for(&item, COMMANDS_PER_SWITCH_MAX) {
+                        stream.push(item);
+                        self.busy.insert(to);
+                    } else {
+                        self.controller.command_refused(now, to, &mut self.chassis.effects);
+                    }
                 }
             }
             Effect::PortKind { port, kind } => chassis.set_port(now, port, PortSetting::Kind(kind)),

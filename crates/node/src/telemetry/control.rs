@@ -150,6 +150,8 @@ pub struct ControllerCounters {
     pub item_misplaced: u64,
     /// DHCP replies with no path to their switch.
     pub dhcp_unreachable: u64,
+    /// Hosts, routes and commands of switches that had as many as one switch may have.
+    pub over_bound: u64,
 }
 
 /// What a controller has of its incarnation before: from its store, and from the routes of edges.

@@ -28,6 +28,33 @@ pub fn await_addresses(world: &mut World) {
     assert!(world.run_until_true(limit, World::all_have_addresses), "{}", states(world));
 }
 
+/// A DHCP request of so many bytes with these options, as an Ethernet frame.
+pub fn dhcp(mac: MacAddr, transaction: u32, bytes: usize, options: &[u8]) -> Vec<u8> {
+    let mut frame = vec![0; bytes];
+    frame[..6].fill(0xff);
+    frame[6..12].copy_from_slice(&mac.0);
+    frame[12..14].copy_from_slice(&[8, 0]);
+    let ip_bytes = (bytes - 14) as u16;
+    frame[14..18].copy_from_slice(&[0x45, 0, (ip_bytes >> 8) as u8, ip_bytes as u8]);
+    frame[22..24].copy_from_slice(&[64, 17]);
+    frame[30..34].fill(0xff);
+    let mut sum: u32 =
+        frame[14..34].chunks(2).map(|w| u32::from(w[0]) << 8 | u32::from(w[1])).sum();
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    frame[24..26].copy_from_slice(&(!(sum as u16)).to_be_bytes());
+    let udp_bytes = ip_bytes - 20;
+    frame[34..42].copy_from_slice(&[0, 68, 0, 67, (udp_bytes >> 8) as u8, udp_bytes as u8, 0, 0]);
+    frame[42..46].copy_from_slice(&[1, 1, 6, 0]);
+    frame[46..50].copy_from_slice(&transaction.to_be_bytes());
+    frame[70..76].copy_from_slice(&mac.0);
+    frame[278..282].copy_from_slice(&[99, 130, 83, 99]);
+    frame[282..282 + options.len()].copy_from_slice(options);
+    frame[282 + options.len()] = 255;
+    frame
+}
+
 /// 1 Gb/s, 1 us, no loss.
 pub fn wire() -> Wire {
     Wire {
