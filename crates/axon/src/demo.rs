@@ -58,7 +58,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         }
         None => {
             let stop = Stop::on_signals()?;
-            let summary = match live::run(&arguments.out, &stop) {
+            let summary = match live::run(&arguments.out, env!("AXON_COMMIT"), &stop) {
                 Err(error) if stop.check().is_err() => {
                     say::note!("{error:#}");
                     return Ok(say::INTERRUPTED.into());
