@@ -34,7 +34,13 @@ pub fn unread(path: &Path, error: &io::Error, wanted: &str) -> Error {
 /// # Errors
 /// As [`unread`].
 pub fn check_there(path: &Path, wanted: &str) -> Result<()> {
-    File::open(path).map(drop).map_err(|error| unread(path, &error, wanted))
+    // To open a pipe would wait for whoever writes to it.
+    let found = std::fs::metadata(path);
+    let opened = found.and_then(|found| match found.is_file() {
+        true => File::open(path).map(drop),
+        false => Ok(()),
+    });
+    opened.map_err(|error| unread(path, &error, wanted))
 }
 
 /// The whole of standard input, as much as a fabric file may have.
