@@ -2,9 +2,9 @@
 
 mod show;
 
-use crate::lab::Choice;
-use crate::say;
-use anyhow::{Context, Result, ensure};
+use crate::cli::lab::Choice;
+use crate::cli::say;
+use anyhow::{Context, Result, bail, ensure};
 use axon_fabric::assemble::host_index;
 use axon_fabric::model::Fabric;
 use axon_linux::lab::Ping;
@@ -49,7 +49,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let pings = pings?;
     if arguments.json {
         let output = Output::of(&fabric, &pings);
-        say::print(&crate::output::json(&output)?)?;
+        say::print(&crate::cli::output::json(&output)?)?;
     } else {
         say::print(&show::text(&fabric, &pings))?;
     }
@@ -67,6 +67,9 @@ fn pairs(fabric: &Fabric, names: &[String]) -> Result<Vec<(usize, usize)>> {
             format!("{} has no host {name}; it has {}", fabric.name, all.join(" "))
         })
     };
+    if let Some(joined) = names.iter().find(|name| name.contains(',')) {
+        bail!("{joined}: expected one host a word: `axon ping {}`", joined.replace(',', " "));
+    }
     let mut named = names.iter().map(index).collect::<Result<Vec<usize>>>()?;
     named.sort_unstable();
     named.dedup();
@@ -82,7 +85,7 @@ fn pairs(fabric: &Fabric, names: &[String]) -> Result<Vec<(usize, usize)>> {
 /// What `axon ping --json` writes.
 #[derive(Serialize)]
 struct Output<'a> {
-    /// The fabric's name.
+    /// The name of the fabric in its file.
     fabric: &'a str,
     /// Ordered pairs of hosts that were pinged.
     pairs: usize,
@@ -101,7 +104,7 @@ struct OnePing<'a> {
     to: &'a str,
     /// Its address; null if it has none.
     address: Option<Ipv4Addr>,
-    /// Requests sent.
+    /// Echo requests that were sent.
     requests: u32,
     /// From the request that was answered to its reply; null without an answer.
     rtt_ns: Option<u64>,
@@ -140,6 +143,8 @@ mod tests {
         assert_eq!(pairs(&[]).unwrap().len(), 12);
         assert_eq!(pairs(&["h2"]).unwrap(), [(0, 1), (1, 0), (1, 2), (1, 3), (2, 1), (3, 1)]);
         assert_eq!(pairs(&["h3", "h1", "h3"]).unwrap(), [(0, 2), (2, 0)]);
+        let apart = "h1,h3: expected one host a word: `axon ping h1 h3`";
+        assert_eq!(pairs(&["h1,h3"]).unwrap_err(), apart);
         assert_eq!(pairs(&["h9"]).unwrap_err(), "a has no host h9; it has h1 h2 h3 h4");
     }
 }

@@ -138,7 +138,7 @@ impl Sealer {
         }
     }
 
-    /// A node that hears itself is at both ends of a link, or somebody plays its messages back.
+    /// A node that receives its own messages is at both ends of a link, or somebody plays them back.
     fn refuse_echo(&self, from: Incarnation) -> Result<(), Refusal> {
         if from.node == self.incarnation.node { Err(Refusal::Replayed) } else { Ok(()) }
     }

@@ -32,7 +32,7 @@ pub struct Status {
     pub ports: Vec<PortStatus>,
     /// The store of a controller that has one.
     pub store: Option<StoreStatus>,
-    /// Its node.
+    /// What the node counts and knows.
     pub node: NodeTelemetry,
 }
 
@@ -59,7 +59,7 @@ pub struct PortStatus {
 /// How a run loop fares.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoopCounters {
-    /// Rounds.
+    /// Rounds of the run loop since the daemon started.
     pub rounds: u64,
     /// Wake-ups more than 1 ms after their time.
     pub late: u64,
@@ -81,13 +81,13 @@ pub struct NodeStatus {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Answer {
-    /// Its status.
+    /// The status that the daemon reported.
     Status(Box<Status>),
     /// Nothing, or what is no status.
     Failed {
-        /// The node's name.
+        /// The name of the node, `s1`.
         name: String,
-        /// What went wrong.
+        /// Why the daemon gave no status.
         error: String,
     },
 }
@@ -96,7 +96,10 @@ impl NodeStatus {
     /// Asks the daemon of node `name` that listens at `path`.
     pub fn ask(name: &str, path: &Path, restarts: u32) -> NodeStatus {
         let answer = ask(path).map_or_else(
-            |error| Answer::Failed { name: name.to_owned(), error: error.to_string() },
+            |error| Answer::Failed {
+                name: name.to_owned(),
+                error: crate::log::without_os_numbers(&error.to_string()),
+            },
             |status| Answer::Status(Box::new(status)),
         );
         NodeStatus { restarts, answer }
@@ -194,11 +197,12 @@ mod tests {
         let three = Priority::ALL[3];
         let queue = PausedQueue { egress: PortNo::CONTROL, paused: PrioritySet::ALL };
         let blocked =
-            BlockedBuffer { priority: three, left_frames: 1, still_us: 2, queues: vec![queue] };
+            BlockedBuffer { priority: three, left_frames: 1, blocked_us: 2, queues: vec![queue] };
         let mut switch = testing::switch(1);
         let mac = MacAddr([2, 0, 0, 0, 0, 0xab]);
         switch.hosts = vec![EdgeHost { mac, port: PortNo(0), ip: None }];
         switch.plane.total.drop_one(Drop::QueueFull);
+        (0..2).for_each(|_| switch.plane.total.drop_one(Drop::Consumed));
         switch.plane.ports[0].flow_control = Some(FlowControl {
             paused: PrioritySet::only(three),
             blocked: vec![blocked],
@@ -227,10 +231,10 @@ mod tests {
         let status = telling();
         let text = serde_json::to_string(&status).unwrap();
         for part in [
-            r#""drops":{"queue_full":1}"#,
+            r#""drops":{"queue_full":1},"ended":{"consumed":2}"#,
             r#""mac":"02:00:00:00:00:ab""#,
             r#""paused":[3]"#,
-            r#""still_us":2"#,
+            r#""blocked_us":2"#,
             r#""time_ticks":18446744073709551615"#,
             r#""role":"switch""#,
         ] {

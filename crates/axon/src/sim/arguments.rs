@@ -22,7 +22,7 @@ pub struct Arguments {
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
     /// Router of the controller, instead of the file's controller.router
-    #[arg(long, value_name = "NAME", value_parser = crate::router::parser())]
+    #[arg(long, value_name = "NAME", value_parser = crate::cli::router::parser())]
     pub router: Option<RouterKind>,
     /// The data plane of the switches; `reference` is slow, stores every frame, and has no traffic
     /// classes
@@ -41,8 +41,8 @@ pub struct Arguments {
     /// nothing else then
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Write flows, ports, drops and samples over time as CSV files into this folder, and the
-    /// version of their format as format.json
+    /// Write flows, ports, drops, ends in normal operation and samples over time as CSV files into
+    /// this folder, and the version of their format as format.json
     #[arg(long, value_name = "DIR")]
     pub csv: Option<PathBuf>,
     /// Plot throughput over time as SVG, and queues over time as FILE-queues.svg

@@ -1,14 +1,14 @@
-//! The report as CSV files: `flows.csv`, `ports.csv`, `drops.csv`, and, over time,
+//! The report as CSV files: `flows.csv`, `ports.csv`, `drops.csv`, `ended.csv`, and, over time,
 //! `samples.csv`. Beside them, `format.json` has the version of their format and their columns:
 //! CSV has no place for it that its readers would understand.
 //!
 //! RFC 4180, but with a newline only at the end of a line. Fields that need quotes have them:
 //! a name may hold what the fabric file gives it.
 
-use crate::output;
-use crate::say::Unwritten;
+use crate::cli::output;
+use crate::cli::say::Unwritten;
 use anyhow::{Context, Result};
-use axon_sim::results::{FlowReport, PortSamples, Times};
+use axon_sim::results::{EndCount, FlowReport, PortSamples, Times};
 use axon_sim::run::Report;
 use csv::{Reader, StringRecord, Writer, WriterBuilder};
 use serde::Serialize;
@@ -59,24 +59,24 @@ struct FlowRow<'a> {
     /// The shortest time that one of the completed took; empty if none was measured, as are the
     /// four that follow.
     times_min_ns: Option<u64>,
-    /// Their mean.
+    /// The mean time of the completed, in nanoseconds.
     times_mean_ns: Option<u64>,
     /// What half of them do not exceed, at most 1.6 % too high.
     times_p50_ns: Option<u64>,
     /// What 99 of 100 do not exceed, at most 1.6 % too high.
     times_p99_ns: Option<u64>,
-    /// The longest.
+    /// The longest time of a completed one, in nanoseconds.
     times_max_ns: Option<u64>,
     /// The shortest time of a datagram from sending to arrival; empty if none was measured, as are
     /// the four that follow.
     latency_min_ns: Option<u64>,
-    /// Their mean.
+    /// The mean latency of the datagrams, in nanoseconds.
     latency_mean_ns: Option<u64>,
     /// What half of them do not exceed, at most 1.6 % too high.
     latency_p50_ns: Option<u64>,
     /// What 99 of 100 do not exceed, at most 1.6 % too high.
     latency_p99_ns: Option<u64>,
-    /// The longest.
+    /// The longest latency of a datagram, in nanoseconds.
     latency_max_ns: Option<u64>,
     /// When all that there was to do was done; empty if it is not.
     done_ns: Option<u64>,
@@ -88,7 +88,7 @@ struct FlowRow<'a> {
 /// node.
 #[derive(Default, Serialize)]
 struct PortRow<'a> {
-    /// `s1-p0`.
+    /// The name of the port, `s1-p0`.
     port: &'a str,
     /// The port at the other end of its link; empty without one.
     peer: &'a str,
@@ -100,16 +100,28 @@ struct PortRow<'a> {
     tx_frames: u64,
     /// Their bytes, without FCS.
     tx_bytes: u64,
-    /// Frames that came in here and ended in the node, but for control packets and MAC control
-    /// frames that were taken in.
+    /// Frames that came in here and that the node dropped.
     dropped_frames: u64,
 }
 
-/// A line of `drops.csv`: frames that ended at one place for one reason.
+/// A line of `drops.csv`: frames that were dropped or lost at one place for one reason.
 #[derive(Default, Serialize)]
 struct DropRow<'a> {
-    /// The node in which they ended, the port by which they had come in, or, for what links lose,
+    /// The node that dropped them, the port by which they had come in, or, for what links lose,
     /// the port that had sent them.
+    place: &'a str,
+    /// Why they were dropped.
+    reason: &'a str,
+    /// Frames that were dropped there for this reason.
+    frames: u64,
+}
+
+/// A line of `ended.csv`: frames that ended at one place in normal operation, which are no drops:
+/// control packets and MAC control frames that were taken in, and what came in before it was known
+/// what is at a port.
+#[derive(Default, Serialize)]
+struct EndedRow<'a> {
+    /// The node in which they ended, or the port by which they had come in.
     place: &'a str,
     /// Why they ended.
     reason: &'a str,
@@ -122,7 +134,7 @@ struct DropRow<'a> {
 struct SampleRow<'a> {
     /// Simulated time of the sample.
     time_ns: u64,
-    /// `s1-p0`.
+    /// The name of the port, `s1-p0`.
     port: &'a str,
     /// Bytes of frames, without FCS, that had begun to go out by then, over all incarnations of the
     /// switch; empty without power.
@@ -132,8 +144,8 @@ struct SampleRow<'a> {
 }
 
 /// The files of a folder.
-pub const FILES: [&str; 5] =
-    ["flows.csv", "ports.csv", "drops.csv", "samples.csv", output::CSV_FORMAT];
+pub const FILES: [&str; 6] =
+    ["flows.csv", "ports.csv", "drops.csv", "ended.csv", "samples.csv", output::CSV_FORMAT];
 
 /// Writes all files into `folder`, which is made if it is not there.
 pub fn write(folder: &Path, report: &Report, unwritten: &mut Unwritten) {
@@ -144,11 +156,13 @@ pub fn write(folder: &Path, report: &Report, unwritten: &mut Unwritten) {
     unwritten.take(file(folder, FILES[0], |out| flows(out, report)));
     unwritten.take(file(folder, FILES[1], |out| ports(out, report)));
     unwritten.take(file(folder, FILES[2], |out| drops(out, report)));
-    unwritten.take(file(folder, FILES[3], |out| samples(out, report)));
+    unwritten.take(file(folder, FILES[3], |out| ended(out, report)));
+    unwritten.take(file(folder, FILES[4], |out| samples(out, report)));
     let columns = [
         columns::<FlowRow<'_>>(),
         columns::<PortRow<'_>>(),
         columns::<DropRow<'_>>(),
+        columns::<EndedRow<'_>>(),
         columns::<SampleRow<'_>>(),
     ];
     let named = FILES.into_iter().zip(columns);
@@ -267,8 +281,16 @@ fn ports(out: &mut Writer<File>, report: &Report) -> csv::Result<()> {
 
 fn drops(out: &mut Writer<File>, report: &Report) -> csv::Result<()> {
     out.write_record(&columns::<DropRow<'_>>()?)?;
-    for drop in &report.ends {
-        out.serialize(DropRow { place: &drop.place, reason: drop.reason, frames: drop.frames })?;
+    for EndCount { place, reason, frames, .. } in &report.dropped_at {
+        out.serialize(DropRow { place, reason, frames: *frames })?;
+    }
+    Ok(())
+}
+
+fn ended(out: &mut Writer<File>, report: &Report) -> csv::Result<()> {
+    out.write_record(&columns::<EndedRow<'_>>()?)?;
+    for EndCount { place, reason, frames, .. } in &report.ended_at {
+        out.serialize(EndedRow { place, reason, frames: *frames })?;
     }
     Ok(())
 }

@@ -12,6 +12,8 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 const PAGE: &str = "docs/outputs.md";
+/// Fewer words do not say what a key is.
+const MEANING_WORDS_MIN: usize = 4;
 const HEAD: &str = "\
 # Outputs
 
@@ -20,7 +22,7 @@ types that are written and the comments above their fields:
 `BLESS=1 cargo test -p axon --test outputs` renews it, and the same test without `BLESS` fails if a
 key is missing here, or is here and no longer written.
 
-- **Format.** Every JSON object has `format` at its top, the version of its format: 1. It grows when
+- **Format.** Every JSON object has `format` at its top, the version of its format: 2. It grows when
   a key goes, or changes its meaning or its unit. A new key leaves it as it is, so readers skip keys
   that they do not know. CSV has no place for a version that its readers would understand: it stands
   beside the tables, with the names of their columns, in `format.json` (`axon sim --csv`),
@@ -61,13 +63,14 @@ const fn section(
 const SIM: &str = "axon/src/sim.rs";
 const CSV: &str = "axon/src/sim/csv.rs";
 const FORMAT: &str = "`format` is at the top of the object too.";
-const SECTIONS: [Section; 14] = [
+const SECTIONS: [Section; 15] = [
     section("`axon sim --json`", FORMAT, ("Output", SIM)),
     section("`axon sim --csv`: `flows.csv`", "", ("FlowRow", CSV)),
     section("`axon sim --csv`: `ports.csv`", "", ("PortRow", CSV)),
     section("`axon sim --csv`: `drops.csv`", "", ("DropRow", CSV)),
+    section("`axon sim --csv`: `ended.csv`", "", ("EndedRow", CSV)),
     section("`axon sim --csv`: `samples.csv`", "", ("SampleRow", CSV)),
-    section("`format.json`", FORMAT, ("CsvFormat", "axon/src/output.rs")),
+    section("`format.json`", FORMAT, ("CsvFormat", "axon/src/cli/output.rs")),
     section("`axon prove --json`", FORMAT, ("ProofJson", "prove/json.rs")),
     section("`axon probe --json`", FORMAT, ("Summary", "probe/summary.rs")),
     section("`axon conformance --json`", FORMAT, ("Report", "conformance/src/report/mod.rs")),
@@ -162,12 +165,39 @@ fn heading(model: &Model, at: usize) -> String {
     if same == 0 { name.to_owned() } else { format!("{name} {}", same + 1) }
 }
 
+/// A meaning is a sentence, and stands by itself.
+fn check_meaning(of: &str, meaning: &str) {
+    let problem = meaning_problem(meaning);
+    assert!(problem.is_none(), "{of}: `{meaning}` {}", problem.unwrap_or_default());
+}
+
+/// Why a comment is no meaning for a reader who does not know the code, if it is none.
+fn meaning_problem(meaning: &str) -> Option<&'static str> {
+    if meaning.starts_with("See `") {
+        return Some("leads into the code; expected what it is, in which unit");
+    }
+    let short = meaning.split_whitespace().count() < MEANING_WORDS_MIN;
+    short.then_some("is too short; expected a sentence: what it is, in which unit")
+}
+
+#[test]
+fn a_meaning_that_names_code_or_leaves_out_what_it_is_about_is_refused() {
+    for meaning in ["", "Of both.", "Whether it is.", "See `Case::name`, which has it all."] {
+        assert!(meaning_problem(meaning).is_some(), "{meaning}");
+    }
+    assert_eq!(meaning_problem("When the round began."), None);
+}
+
 fn table(text: &mut String, model: &Model, at: usize) {
+    let name = &model.types[at].name;
+    let is_form = matches!(model.types[at].body, Body::Forms(_));
     let mut fields_of = |fields: &[Field]| {
         writeln!(text, "| key | value | unit | meaning |\n|---|---|---|---|").unwrap();
         for field in fields {
             let Field { key, shape, optional, doc } = field;
-            assert!(!doc.is_empty(), "{} of {}: say what it is", key, model.types[at].name);
+            // The keys of a form of an object begin with the name of the form.
+            let alone = doc.split_once(": ").filter(|_| is_form).map_or(&doc[..], |(_, doc)| doc);
+            check_meaning(&format!("{key} of {name}"), alone);
             let may = if *optional { "; may be left out" } else { "" };
             let value = format!("{}{may}", value(model, shape));
             writeln!(text, "| `{key}` | {value} | {} | {} |", unit(key), cell(doc)).unwrap();
@@ -179,8 +209,9 @@ fn table(text: &mut String, model: &Model, at: usize) {
         Body::Forms(_) => fields_of(&model.keys(at)),
         Body::Texts(texts) => {
             writeln!(text, "| value | meaning |\n|---|---|").unwrap();
-            for (name, doc) in texts {
-                writeln!(text, "| `{name}` | {} |", cell(doc)).unwrap();
+            for (value, doc) in texts {
+                check_meaning(&format!("{value} of {name}"), doc);
+                writeln!(text, "| `{value}` | {} |", cell(doc)).unwrap();
             }
             text.push('\n');
         }
@@ -298,13 +329,13 @@ fn check_keys(model: &Model, fields: &[Field], value: &Value, path: &str) {
     }
 }
 
-/// Holds a command's JSON to the type of its section, but for `format`, which is 1.
+/// Holds a command's JSON to the type of its section, but for `format`, which is 2.
 fn checked(title: &str, mut value: Value) {
     let mut model = Model::read(&root().join("crates"));
     let section = SECTIONS.iter().find(|section| section.title == title).unwrap();
     let at = model.root(section.of.0, section.of.1);
     if model.keys(at).iter().all(|field| field.key != "format") {
-        assert_eq!(value.as_object_mut().unwrap().remove("format"), Some(1.into()), "{title}");
+        assert_eq!(value.as_object_mut().unwrap().remove("format"), Some(2.into()), "{title}");
     }
     check(&model, &Shape::Type(at), &value, title);
 }
@@ -373,9 +404,13 @@ fn tables_have_the_columns_of_the_page_and_their_format_beside_them() {
     let format: Value = serde_json::from_str(&folder.read("csv/format.json")).unwrap();
     checked("`format.json`", format.clone());
     let mut model = Model::read(&root().join("crates"));
-    for (name, row) in
-        [("flows", "FlowRow"), ("ports", "PortRow"), ("drops", "DropRow"), ("samples", "SampleRow")]
-    {
+    for (name, row) in [
+        ("flows", "FlowRow"),
+        ("ports", "PortRow"),
+        ("drops", "DropRow"),
+        ("ended", "EndedRow"),
+        ("samples", "SampleRow"),
+    ] {
         let at = model.root(row, CSV);
         let columns: Vec<String> = model.keys(at).into_iter().map(|field| field.key).collect();
         let table = folder.read(&format!("csv/{name}.csv"));

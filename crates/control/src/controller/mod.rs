@@ -150,13 +150,7 @@ impl Controller {
 
     /// Enters the switch and port that the controller's own `port` leads to, or none. Nothing is
     /// sent: no flow goes through the controller.
-    pub fn attached(
-        &mut self,
-        _now: Time,
-        port: PortNo,
-        peer: Option<(NodeId, PortNo)>,
-        _out: &mut Vec<Effect>,
-    ) {
+    pub fn attached(&mut self, port: PortNo, peer: Option<(NodeId, PortNo)>) {
         match peer {
             Some(peer) => self.attachments.insert(port, peer),
             None => self.attachments.remove(&port),

@@ -269,7 +269,7 @@ fn a_host_that_is_not_reported_again_is_queried_and_forgotten_and_keeps_its_leas
     let mut scene = Scene::new();
     (0..2).for_each(|number| scene.take(Step::Ask(number)));
     scene.take(Step::Kill);
-    // Its port loses its carrier while nobody hears of it.
+    // Its port loses its carrier unseen by any node.
     scene.take(Step::Cable(1));
     (0..2).for_each(|edge| scene.take(Step::Find(edge)));
     assert_eq!(restored(&scene.net), (2, 1, 2));

@@ -41,12 +41,7 @@ impl Scene {
     fn new() -> Scene {
         let controller = Controller::new(&config(), HOPS_MAX);
         let mut scene = Scene { controller, now: Time::ZERO, out: Vec::new() };
-        scene.controller.attached(
-            Time::ZERO,
-            PortNo(0),
-            Some((NodeId(2), PortNo(99))),
-            &mut scene.out,
-        );
+        scene.controller.attached(PortNo(0), Some((NodeId(2), PortNo(99))));
         for node in 1..=3 {
             let others = (1..=3).filter(|&other| other != node);
             let state = |other: u64| {

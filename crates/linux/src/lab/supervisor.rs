@@ -1,4 +1,4 @@
-//! The process that a lab lives and dies with.
+//! The process that a lab runs under: it starts the lab, and the lab ends with it.
 //!
 //! `up` starts a launcher, which leaves the terminal's session, makes the lab's namespaces
 //! and starts the supervisor as the first process of the new PID namespace. When that
@@ -256,7 +256,7 @@ impl Supervisor {
 /// Refuses a lab one of whose daemons has ended before it was up.
 fn check_running(plan: &Plan, daemons: &Daemons) -> Result<()> {
     if daemons.running() < plan.daemons().count() {
-        bail!("a daemon ended: {}", daemons.last_words());
+        bail!("a daemon did not stay up: {}", daemons.last_words());
     }
     Ok(())
 }

@@ -4,7 +4,7 @@
 //! The file is a log (`format.rs`): a change is one record at its end. A thread writes it
 //! (`writer.rs`). What is written is out of reach of a crash of the process, and the run loop waits
 //! for that before any frame of the same call leaves: so an address is in the store before its host
-//! hears of it. It waits for a few milliseconds at most, and never for the disk: another thread
+//! is sent it. It waits for a few milliseconds at most, and never for the disk: another thread
 //! brings what was written there. A machine that loses power may therefore lose the records of the
 //! last moments, but none before them, and never half a record. A log that has grown is written
 //! anew, into a second file that takes its place once it is on the disk.

@@ -7,7 +7,7 @@ mod samples;
 mod unfinished;
 
 pub use flows::{EntryTimes, FlowReport, Times};
-pub use ports::{DropCount, PortCount, drop_counts, port_counts};
+pub use ports::{EndCount, PortCount, end_counts, port_counts};
 pub use samples::{FlowSamples, PortSamples, Samples};
 
 pub(crate) use pings::{Pings, all_pairs};
@@ -23,15 +23,15 @@ use std::collections::BTreeMap;
 /// What came of a scenario. As JSON, times are in nanoseconds.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// The fabric's name.
+    /// The name of the fabric in its file.
     pub fabric: String,
-    /// The world's seed.
+    /// The seed that all random draws of the run follow from.
     pub seed: u64,
     /// Hosts in the fabric.
     pub hosts: usize,
     /// Hosts that had an address when the first round, or the traffic, began.
     pub addressed: usize,
-    /// When that was.
+    /// When the first round, or the traffic, began, in nanoseconds from the start of the run.
     pub boot_ns: u64,
     /// The rounds of pings: none with traffic, otherwise one, or two where the fabric has
     /// faults.
@@ -40,9 +40,10 @@ pub struct Report {
     pub flows: Vec<FlowReport>,
     /// The times of its entries, over all of their flows.
     pub entries: Vec<EntryTimes>,
-    /// Frames that ended inside nodes, by reason; the ordinary end of control packets
-    /// (`consumed`) included.
+    /// Frames that nodes dropped, by reason.
     pub drops: BTreeMap<&'static str, u64>,
+    /// Frames that ended inside nodes in normal operation, which are no drops, by reason.
+    pub ended: BTreeMap<&'static str, u64>,
     /// Frames that links lost, by reason.
     pub losses: BTreeMap<&'static str, u64>,
     /// Frames that came out of a link with a bit flipped.
@@ -63,9 +64,9 @@ pub struct Report {
     pub without_address: Vec<String>,
     /// Why the run ended before its end, if it did.
     pub stopped: Option<String>,
-    /// Simulated time.
+    /// The simulated time that the run covered, in nanoseconds.
     pub simulated_ns: u64,
-    /// Events handled.
+    /// Events that the simulator handled in the whole run.
     pub events: u64,
     /// Frames that came out of a link.
     pub packet_hops: u64,
@@ -79,9 +80,12 @@ pub struct Report {
     /// What each port of a switch has counted.
     #[serde(skip)]
     pub ports: Vec<PortCount>,
-    /// Where frames ended, by reason.
+    /// Where frames were dropped or lost, by reason.
     #[serde(skip)]
-    pub ends: Vec<DropCount>,
+    pub dropped_at: Vec<EndCount>,
+    /// Where frames ended in normal operation, by reason.
+    #[serde(skip)]
+    pub ended_at: Vec<EndCount>,
     /// What was sampled over time, if that was asked for.
     #[serde(skip)]
     pub samples: Option<Samples>,
@@ -95,15 +99,15 @@ pub fn never_started(flow: &FlowReport) -> bool {
 /// One round of pings.
 #[derive(Clone, Debug, Serialize)]
 pub struct Round {
-    /// When it began.
+    /// When the round began, in nanoseconds from the start of the run.
     pub at_ns: u64,
     /// Ordered pairs of hosts that were connected and pinged.
     pub pairs: usize,
     /// Pairs with an answer.
     pub answered: usize,
-    /// Requests sent.
+    /// Echo requests sent by all pairs.
     pub requests: u64,
-    /// Replies received.
+    /// Echo replies received by all pairs.
     pub replies: u64,
     /// The longest time from a request to its reply.
     pub rtt_max_ns: u64,
@@ -143,7 +147,11 @@ impl Report {
     pub(crate) fn of(world: &World, seed: u64, boot: Time, addressed: usize) -> Report {
         let engine = world.engine();
         let ended = engine.accounts().dropped;
-        let drops = Drop::ALL.iter().zip(ended).filter(|&(_, count)| count > 0);
+        let ends = Drop::ALL.iter().zip(ended).filter(|&(_, count)| count > 0);
+        let (ended, drops): (Vec<_>, Vec<_>) = ends.partition(|(reason, _)| reason.is_ordinary());
+        let named = |ends: Vec<(&Drop, u64)>| {
+            ends.into_iter().map(|(reason, count)| (reason.name(), count)).collect()
+        };
         let mut losses = BTreeMap::new();
         let mut corrupted = 0;
         let ids = (0..engine.links().len()).map(LinkId);
@@ -158,6 +166,7 @@ impl Report {
         let (without_address, cut_off) = world.without_address();
         let mut warnings = world.in_flight_warnings(&flows);
         warnings.extend(cut_off);
+        let (ended_at, dropped_at) = end_counts(world).into_iter().partition(|end| end.is_ordinary);
         Report {
             fabric: world.fabric().name.clone(),
             seed,
@@ -167,7 +176,8 @@ impl Report {
             rounds: Vec::new(),
             flows,
             entries: world.traffic_times(),
-            drops: drops.map(|(reason, count)| (reason.name(), count)).collect(),
+            drops: named(drops),
+            ended: named(ended),
             losses,
             corrupted,
             stale_routes: world.stale_routes().iter().map(ToString::to_string).collect(),
@@ -185,7 +195,8 @@ impl Report {
             trace_error: engine.trace().failure().map(ToString::to_string),
             threads: 1,
             ports: port_counts(world),
-            ends: drop_counts(world),
+            dropped_at,
+            ended_at,
             samples: None,
         }
     }

@@ -4,6 +4,7 @@ use axon_fabric::model::{
     Controller, Device, Dhcp, End, Fabric, Host, Link, Network, OnFull, PortPolicies, RouterKind,
     Switch, Timers, Wire,
 };
+use axon_node::telemetry::EdgeDebts;
 use axon_node::{Dataplane, PortView};
 use axon_sim::{DataplaneKind, PingId, PingPlan, Setup, World};
 use axon_wire::{Bytes, HopWidth, MacAddr, PortNo, Rate, Span, Time};
@@ -13,7 +14,7 @@ use std::net::Ipv4Addr;
 
 /// The heartbeat interval of test fabrics: a silent link is down after two.
 pub const HEARTBEAT: Span = Span::from_millis(20);
-/// How long after carrier a port that hears no Hello becomes a host port, at most.
+/// How long after carrier a port that receives no Hello becomes a host port, at most.
 pub const BOOT: Time = Time::from_nanos(3_000_000_000);
 
 /// The fabric of a file's text.
@@ -217,9 +218,27 @@ pub fn boot_with(builder: &Builder, seed: u64) -> World {
 
 /// The same on another data plane.
 pub fn boot_on(builder: &Builder, dataplane: DataplaneKind) -> World {
-    let world = begin(builder, Setup { seed: 1, dataplane, ..Setup::default() });
+    let mut world = begin(builder, Setup { seed: 1, dataplane, ..Setup::default() });
     assert_on(&world, dataplane);
+    take_all(&mut world);
     world
+}
+
+/// Lets data planes that refuse take what they have refused; others have nothing of the kind.
+pub fn take_all(world: &mut World) {
+    let took_all = |world: &World| {
+        let mut switches =
+            (0..world.fabric().switches.len()).filter_map(|index| world.switch(index));
+        let controller = world.controller().is_none_or(|node| node.refused_settings().is_empty());
+        controller
+            && switches.all(|switch| {
+                let debts = switch.edge().debts();
+                switch.refused_settings().is_empty() && debts == EdgeDebts::default()
+            })
+    };
+    let limit = world.now() + Span::from_secs(20);
+    let soon = world.run_until_true(limit, took_all);
+    assert!(soon, "settings or removals that were refused are not made: {}", states(world));
 }
 
 /// Every node that runs must have this data plane.
@@ -274,6 +293,7 @@ pub fn assert_whole(world: &mut World) {
     let hosts: Vec<usize> = (0..world.fabric().hosts.len()).collect();
     let silent = unreached(world, &pairs(&hosts), 30);
     assert!(silent.is_empty(), "no answer: {silent:?}; {}", states(world));
+    take_all(world);
     assert_sound(world);
 }
 

@@ -13,12 +13,12 @@ use std::path::Path;
 
 /// The version of all formats of JSON and CSV. It grows when a key or a column goes, or changes its
 /// meaning or its unit; a new key or a new last column leaves it as it is.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// A result with the version of its format.
 #[derive(Serialize)]
 struct Versioned<'a, T> {
-    /// The version of this format: 1.
+    /// The version of this format: [`FORMAT`].
     format: u32,
     #[serde(flatten)]
     result: &'a T,
