@@ -3,7 +3,7 @@
 
 use crate::client::*;
 use crate::stations::{At, Net, PORTS, dhcp};
-use axon_node::{StoreKey, Stored, StoredState};
+use axon_node::{StoreKey, Stored, StoredLease, StoredState};
 use axon_wire::host_frame::{self, Kind};
 use axon_wire::{MacAddr, PortNo, Span, Time};
 use proptest::prelude::*;
@@ -288,28 +288,29 @@ fn a_host_that_is_not_reported_again_is_queried_and_forgotten_and_keeps_its_leas
 fn a_lease_from_the_store_goes_before_an_address_that_its_host_had_once() {
     let mut scene = Scene::new();
     scene.take(Step::Ask(0));
-    let (address, _) = scene.stations[0].lease.unwrap();
-    // Before that it had a lower one, and after that a higher one: entries come in order.
-    let entry = scene.net.store.values().find_map(|entry| match entry {
+    let address = ip(15);
+    let mut entries: Vec<Stored> = scene.net.store.values().cloned().collect();
+    for entry in &mut entries {
+        match entry {
+            Stored::Lease(lease) => lease.ip = address,
+            Stored::Host(host) => host.ips = vec![address.into()],
+        }
+    }
+    // It had a lower and a higher one once: entries are restored in order.
+    let held = entries.iter().find_map(|entry| match entry {
         Stored::Lease(lease) => Some(lease.clone()),
         Stored::Host(_) => None,
     });
-    let held = entry.unwrap();
-    for other in [ip(10), ip(19)].into_iter().filter(|other| *other != address) {
-        let free = Stored::Lease(axon_node::StoredLease {
-            ip: other,
-            state: StoredState::Free,
-            until: Time::ZERO,
-            ..held.clone()
-        });
-        scene.net.store.insert(free.key(), free);
+    for once in [ip(10), ip(19)] {
+        let state = StoredState::Free;
+        let free = StoredLease { ip: once, state, until: Time::ZERO, ..held.clone().unwrap() };
+        entries.push(Stored::Lease(free));
     }
-    assert!(address > ip(10) && address < ip(19), "{address}");
+    scene.net.store = entries.into_iter().map(|entry| (entry.key(), entry)).collect();
     scene.take(Step::Kill);
-    (0..2).for_each(|edge| scene.take(Step::Find(edge)));
-    assert_eq!(scene.net.controller.dhcp().address_of(mac(held.mac.0[5])), Some(address));
-    scene.take(Step::Ask(0));
-    assert_eq!(scene.stations[0].lease.map(|(ip, _)| ip), Some(address), "as it was");
+    assert_eq!(scene.net.controller.restored().leases, 3);
+    let owner = mac(scene.stations[0].host);
+    assert_eq!(scene.net.controller.dhcp().address_of(owner), Some(address));
 }
 
 #[test]
